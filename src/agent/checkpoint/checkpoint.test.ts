@@ -3,13 +3,13 @@ import { join } from "node:path";
 import t, { type Test } from "tap";
 import { silentLogger } from "../../std/log/logger.ts";
 import { FakeRuntime } from "../../testing/agent/fake-runtime.ts";
-import { type TestAgent, createTestAgent } from "../../testing/agent/flag-harness.ts";
+import { createTestAgent, type TestAgent } from "../../testing/agent/flag-harness.ts";
 import { FakeClock } from "../../testing/std/fake-clock.ts";
 import { startAgent } from "../agent.ts";
 import { Checkpoint } from "./checkpoint.ts";
 
 const open = (directory: string) => Checkpoint.open({ directory, clock: new FakeClock(), log: silentLogger });
-const sealed = (directory: string) => readdirSync(directory).filter((name) => name.endsWith(".sealed"));
+const sealedFiles = (directory: string) => readdirSync(directory).filter((name) => name.endsWith(".sealed"));
 
 t.test("Checkpoint restores values after a restart from encrypted files with mode 0600", async (t) => {
   const directory = t.testdir();
@@ -17,7 +17,7 @@ t.test("Checkpoint restores values after a restart from encrypted files with mod
   first.set("pod/1", { secret: "hunter2" });
   first.set("pod/2", { name: "b" });
   await first[Symbol.asyncDispose]();
-  const [file = "", other = ""] = sealed(directory);
+  const [file = "", other = ""] = sealedFiles(directory);
   for (const name of [file, other, "key"]) t.equal(statSync(join(directory, name)).mode & 0o777, 0o600, name);
   t.notMatch(readFileSync(join(directory, file), "latin1") + readFileSync(join(directory, other), "latin1"), /hunter2/);
   const second = await open(directory);
@@ -27,7 +27,7 @@ t.test("Checkpoint restores values after a restart from encrypted files with mod
   t.same(second.keys("pod/"), ["pod/2"]);
   t.equal(await second.get("pod/3"), undefined);
   await second.flush();
-  t.equal(sealed(directory).length, 1);
+  t.equal(sealedFiles(directory).length, 1);
 });
 
 t.test("Checkpoint writes nothing when nothing changed", async (t) => {
@@ -35,14 +35,14 @@ t.test("Checkpoint writes nothing when nothing changed", async (t) => {
   const first = await open(directory);
   first.set("a", { x: 1, y: [2] });
   await first.flush();
-  const before = sealed(directory).map((name) => readFileSync(join(directory, name)));
+  const before = sealedFiles(directory).map((name) => readFileSync(join(directory, name)));
   first.set("a", { y: [2], x: 1 });
   await first.flush();
   const second = await open(directory);
   second.set("a", { x: 1, y: [2] });
   await second.flush();
   t.same(
-    sealed(directory).map((name) => readFileSync(join(directory, name))),
+    sealedFiles(directory).map((name) => readFileSync(join(directory, name))),
     before,
   );
 });
@@ -54,32 +54,32 @@ t.test("Checkpoint skips damaged and renamed files, with one log line", async (t
   const first = await open(directory);
   for (const key of ["a", "b", "c"]) first.set(key, key);
   await first.flush();
-  const [one = "", two = "", three = ""] = sealed(directory);
+  const [one = "", two = "", three = ""] = sealedFiles(directory);
   writeFileSync(join(directory, one), readFileSync(join(directory, two)));
   writeFileSync(join(directory, three), "x");
   const second = await Checkpoint.open({ directory, clock: new FakeClock(), log });
   t.equal(second.keys("").length, 1);
   t.match(lines, [[/Failed to read some files of the checkpoint/, { directory, unreadable: 2, readable: 1 }]]);
   await second.removeUnreadable();
-  t.equal(sealed(directory).length, 1, "once the server has told what there is, it goes");
-  writeFileSync(join(directory, "key"), "torn");
+  t.equal(sealedFiles(directory).length, 1, "removes the unreadable files");
+  writeFileSync(join(directory, "key"), "invalid");
   const third = await Checkpoint.open({ directory, clock: new FakeClock(), log });
   t.same(third.keys(""), []);
-  t.match(lines, [[], [/Failed to read some/, { unreadable: 1, readable: 0 }]], "a key that is none");
+  t.match(lines, [[], [/Failed to read some/, { unreadable: 1, readable: 0 }]], "an invalid key");
   third.set("a", "new");
   await third.removeUnreadable();
   t.same((await open(directory)).keys(""), ["a"]);
 });
 
-/** An agent on the same disk, after a reboot: nothing runs. */
-async function rebooted(t: Test, before: TestAgent, fake: FakeRuntime) {
+/** Starts an agent on the same disk after a reboot, with no containers and no API server. */
+async function reboot(t: Test, before: TestAgent, fake: FakeRuntime) {
   const { config, api, clock } = before;
-  let away = true;
+  let isApiServerAway = true;
   const transport: typeof api.transport = (request) => {
-    if (away) return Promise.reject(new Error("connect ECONNREFUSED"));
+    if (isApiServerAway) return Promise.reject(new Error("connect ECONNREFUSED"));
     return api.transport(request);
   };
-  // The machine's packet filter stays as it is.
+  // Does not change the machine's iptables rules.
   const iptables = async (): Promise<void> => {};
   const agent = await startAgent(config, { clock, log: silentLogger, iptables, transport, runtime: fake });
   agent.ready().catch(() => undefined);
@@ -92,8 +92,8 @@ async function rebooted(t: Test, before: TestAgent, fake: FakeRuntime) {
     await closing;
   });
   return {
-    back: () => {
-      away = false;
+    reconnect: () => {
+      isApiServerAway = false;
     },
   };
 }
@@ -111,15 +111,19 @@ t.test(
     await before.clock.advance(5000);
     await before.stop();
     const fake = new FakeRuntime(before.clock);
-    const { back } = await rebooted(t, before, fake);
+    const { reconnect } = await reboot(t, before, fake);
     const states = () => [...fake.containers.values()].map(({ status }) => status.state);
-    await before.until("it runs again", () => states().includes("CONTAINER_RUNNING"));
-    const made = fake.calls.find(({ method }) => method === "createContainer")?.request;
-    t.match(made, { config: { envs: [{ key: "A", value: "kept" }] } });
-    back();
+    await before.until("the container runs again", () => states().includes("CONTAINER_RUNNING"));
+    const created = fake.calls.find(({ method }) => method === "createContainer")?.request;
+    t.match(created, { config: { envs: [{ key: "A", value: "kept" }] } });
+    reconnect();
     const restarts = before.clock.monotonic();
-    await before.until("the server hears of it", () => before.clock.monotonic() - restarts > 60_000);
-    t.equal(fake.calls.filter(({ method }) => method === "createContainer").length, 1, "it was kept");
+    await before.until("the API server is reachable for a minute", () => before.clock.monotonic() - restarts > 60_000);
+    t.equal(
+      fake.calls.filter(({ method }) => method === "createContainer").length,
+      1,
+      "the container continues to run",
+    );
     t.equal(fake.calls.filter(({ method }) => method === "stopContainer").length, 0);
   },
 );

@@ -14,7 +14,7 @@ const pod: Pod = {
   spec: { containers: [], serviceAccountName: "puller" },
 };
 
-const answer = (members: object = {}) =>
+const makeResponse = (members: object = {}) =>
   JSON.stringify({
     apiVersion: V1,
     kind: "CredentialProviderResponse",
@@ -23,15 +23,15 @@ const answer = (members: object = {}) =>
     ...members,
   });
 
-/** A plugin that notes what it is asked, and answers the file `answer`. */
+/** A plugin that logs its requests, and writes the file `response`. */
 function setUp(t: Test, more: Partial<CredentialProvider> = {}) {
   const binDir = t.testdir();
   const script = `#!/bin/sh
-read -r request; printf '%s\\n' "$request" >> ${binDir}/asked; echo "$PLUGIN_MODE $*" >> ${binDir}/called
-exec cat ${binDir}/answer`;
+read -r request; printf '%s\\n' "$request" >> ${binDir}/requests; echo "$PLUGIN_MODE $*" >> ${binDir}/calls
+exec cat ${binDir}/response`;
   plugin(binDir, "plug", script);
-  const say = (text: string): void => writeFileSync(join(binDir, "answer"), text);
-  say(answer());
+  const setResponse = (text: string): void => writeFileSync(join(binDir, "response"), text);
+  setResponse(makeResponse());
   const provider: CredentialProvider = {
     name: "plug",
     matchImages: ["r.test", "*.r.test"],
@@ -58,8 +58,8 @@ exec cat ${binDir}/answer`;
   });
   const read = (name: string) =>
     existsSync(join(binDir, name)) ? readFileSync(join(binDir, name), "utf8").trim().split("\n") : [];
-  const asked = () => read("asked").map((line) => JSON.parse(line) as Record<string, unknown>);
-  return { binDir, providers, clock, lines, say, annotations, asked, called: () => read("called") };
+  const requests = () => read("requests").map((line) => JSON.parse(line) as Record<string, unknown>);
+  return { binDir, providers, clock, lines, setResponse, annotations, requests, calls: () => read("calls") };
 }
 
 function plugin(binDir: string, name: string, script: string): void {
@@ -69,13 +69,13 @@ function plugin(binDir: string, name: string, script: string): void {
 
 t.test("CredentialProviders.getCredentials() runs the plugins whose patterns match the image", async (t) => {
   const env = [{ name: "PLUGIN_MODE", value: "edge" }];
-  const { providers, asked, called } = setUp(t, { args: ["--region", "north"], env });
+  const { providers, requests, calls } = setUp(t, { args: ["--region", "north"], env });
   t.same(await providers.getCredentials(pod, "other.test/x"), []);
   const [found] = await providers.getCredentials(pod, "r.test/team/app");
   t.match([...(found?.auths ?? [])], [["r.test", { username: "u" }]]);
   t.equal(found?.isForAccount, false);
-  t.same(asked(), [{ kind: "CredentialProviderRequest", apiVersion: V1, image: "r.test/team/app" }]);
-  t.same(called(), ["edge --region north"]);
+  t.same(requests(), [{ kind: "CredentialProviderRequest", apiVersion: V1, image: "r.test/team/app" }]);
+  t.same(calls(), ["edge --region north"]);
 });
 
 t.test("CredentialProviders.getCredentials() caches by image, by registry, or globally", async (t) => {
@@ -85,48 +85,48 @@ t.test("CredentialProviders.getCredentials() caches by image, by registry, or gl
     ["Registry", 2],
     ["Global", 1],
   ] as const) {
-    const { providers, say, asked } = setUp(t, {});
-    say(answer({ cacheKeyType }));
+    const { providers, setResponse, requests } = setUp(t, {});
+    setResponse(makeResponse({ cacheKeyType }));
     for (const image of images) t.equal((await providers.getCredentials(pod, image)).length, 1);
-    t.equal(asked().length, runs, cacheKeyType);
+    t.equal(requests().length, runs, cacheKeyType);
   }
 });
 
 t.test(
   "CredentialProviders.getCredentials() caches for the plugin's duration, else for the configured one",
   async (t) => {
-    const { providers, say, asked, clock } = setUp(t);
-    const ask = () => providers.getCredentials(pod, "r.test/a");
-    await Promise.all([ask(), ask()]);
-    t.equal(asked().length, 1, "asked for twice at once");
+    const { providers, setResponse, requests, clock } = setUp(t);
+    const get = () => providers.getCredentials(pod, "r.test/a");
+    await Promise.all([get(), get()]);
+    t.equal(requests().length, 1, "concurrent requests run the plugin once");
     await clock.advance(59_000);
-    await ask();
-    t.equal(asked().length, 1);
+    await get();
+    t.equal(requests().length, 1);
     await clock.advance(1000);
-    say(answer({ cacheDuration: "10s" }));
-    await ask();
+    setResponse(makeResponse({ cacheDuration: "10s" }));
+    await get();
     clock.set(0);
     await clock.advance(10_000);
-    say(answer({ cacheDuration: "0s" }));
-    await ask();
-    await ask();
-    t.equal(asked().length, 4);
+    setResponse(makeResponse({ cacheDuration: "0s" }));
+    await get();
+    await get();
+    t.equal(requests().length, 4);
   },
 );
 
 t.test("CredentialProviders.getCredentials() ignores a plugin that fails, and logs no secrets", async (t) => {
-  const { providers, say, lines, binDir } = setUp(t);
+  const { providers, setResponse, lines, binDir } = setUp(t);
   const fails = async (why: RegExp) => {
     lines.length = 0;
     t.same(await providers.getCredentials(pod, "r.test/a"), []);
     t.match(lines.join(""), why);
     t.notMatch(lines.join(""), /secret-word/);
   };
-  say(`${answer()}x`);
+  setResponse(`${makeResponse()}x`);
   await fails(/error execing credential provider plugin .* for image r\.test\/a: .*invalid JSON/);
-  say(answer({ apiVersion: "credentialprovider.kubelet.k8s.io/v1beta1" }));
+  setResponse(makeResponse({ apiVersion: "credentialprovider.kubelet.k8s.io/v1beta1" }));
   await fails(/did not match expected apiVersion/);
-  say(answer({ cacheKeyType: "Pod" }));
+  setResponse(makeResponse({ cacheKeyType: "Pod" }));
   await fails(/valid cacheKeyType/);
   plugin(binDir, "plug", "#!/bin/sh\necho no cloud here >&2; exit 3");
   await fails(/exit status 3: no cloud here/);
@@ -136,21 +136,21 @@ t.test("CredentialProviders terminates a plugin after a minute, or when the agen
   const { providers, clock, binDir, lines } = setUp(t);
   plugin(binDir, "plug", `#!/bin/sh\necho $$ > ${binDir}/pid; sleep 1000`);
   const runs = async (image: string) => {
-    const asking = providers.getCredentials(pod, image);
+    const pending = providers.getCredentials(pod, image);
     while (!existsSync(join(binDir, "pid")) || readFileSync(join(binDir, "pid"), "utf8") === "") {
       await new Promise((resolve) => setImmediate(resolve));
     }
-    return { asking, pid: Number(readFileSync(join(binDir, "pid"), "utf8")) };
+    return { pending, pid: Number(readFileSync(join(binDir, "pid"), "utf8")) };
   };
   const late = await runs("r.test/a");
   await clock.advance(60_000);
-  t.same(await late.asking, []);
+  t.same(await late.pending, []);
   t.match(lines.join(""), /no answer within 60 seconds/);
   t.throws(() => process.kill(late.pid, 0), { code: "ESRCH" });
   writeFileSync(join(binDir, "pid"), "");
   const stopped = await runs("r.test/b");
   providers[Symbol.dispose]();
-  await t.rejects(stopped.asking, /the agent stops/);
+  await t.rejects(stopped.pending, /the agent stops/);
 });
 
 t.test(
@@ -162,33 +162,37 @@ t.test(
       requiredServiceAccountAnnotationKeys: ["domain.test/role"],
       optionalServiceAccountAnnotationKeys: ["domain.test/zone"],
     };
-    const { providers, asked, annotations } = setUp(t, { tokenAttributes });
+    const { providers, requests, annotations } = setUp(t, { tokenAttributes });
     const image = "r.test/a";
-    t.same(await providers.getCredentials(pod, image), [], "the account lacks an annotation");
-    t.same(await providers.getCredentials({ ...pod, spec: { containers: [] } }, image), [], "the pod has no account");
+    t.same(await providers.getCredentials(pod, image), [], "the service account lacks an annotation");
+    t.same(
+      await providers.getCredentials({ ...pod, spec: { containers: [] } }, image),
+      [],
+      "the pod has no service account",
+    );
     annotations["domain.test/role"] = "reader";
-    annotations.other = "not told";
+    annotations.other = "not passed on";
     const [found] = await providers.getCredentials(pod, image);
     t.equal(found?.isForAccount, true);
-    t.match(asked(), [
+    t.match(requests(), [
       { serviceAccountToken: "token-for-registry", serviceAccountAnnotations: { "domain.test/role": "reader" } },
     ]);
-    t.notMatch(asked(), [{ serviceAccountAnnotations: { other: String } }]);
+    t.notMatch(requests(), [{ serviceAccountAnnotations: { other: String } }]);
     await providers.getCredentials(pod, image);
-    t.equal(asked().length, 1);
+    t.equal(requests().length, 1);
     annotations["domain.test/role"] = "writer";
     await providers.getCredentials(pod, image);
-    t.equal(asked().length, 2, "an account that changed is another one");
+    t.equal(requests().length, 2, "a changed service account has another cache key");
   },
 );
 
 t.test("parseResponse() parses and validates the response of a plugin", async (t) => {
-  const read = parseResponse(answer({ cacheDuration: "1h30m", more: 1 }), V1);
+  const read = parseResponse(makeResponse({ cacheDuration: "1h30m", more: 1 }), V1);
   t.match(read, { cacheKeyType: "Image", cacheMs: 5_400_000 });
-  t.equal(parseResponse(answer(), V1).cacheMs, undefined);
+  t.equal(parseResponse(makeResponse(), V1).cacheMs, undefined);
   t.throws(() => parseResponse("[]", V1), /not a JSON object/);
-  t.throws(() => parseResponse(answer({ kind: "Pod" }), V1), /wrong Kind/);
-  t.throws(() => parseResponse(answer({ auth: "x" }), V1), /field auth/);
+  t.throws(() => parseResponse(makeResponse({ kind: "Pod" }), V1), /wrong Kind/);
+  t.throws(() => parseResponse(makeResponse({ auth: "x" }), V1), /field auth/);
 });
 
 const file = (providers: string, version = "kubelet.config.k8s.io/v1") =>

@@ -30,14 +30,14 @@ function setUp(more: Partial<ImageManagerOptions> = {}) {
   const clock = new FakeClock();
   const fake = new FakeRuntime(clock);
   const events: string[] = [];
-  const note = (type: string, reason: string, message: string): void =>
+  const record = (type: string, reason: string, message: string): void =>
     void events.push(`${type} ${reason}: ${message}`);
   const manager = new ImageManager({
     images: fake.images,
     clock,
     events: {
-      recordPodEvent: (_pod, type, reason, message) => note(type, reason, message),
-      recordContainerEvent: (_pod, _container, type, reason, message) => note(type, reason, message),
+      recordPodEvent: (_pod, type, reason, message) => record(type, reason, message),
+      recordContainerEvent: (_pod, _container, type, reason, message) => record(type, reason, message),
     },
     secret: async (_namespace, name) => (name === "first" ? secret("one", "r.test/team") : secret("two")),
     serialize: true,
@@ -62,21 +62,21 @@ t.test("ImageManager.ensureImage() tries the pod's credentials, then the node's,
       forget: () => undefined,
     },
   });
-  t.equal(await reasonOf(ensure()), "ErrImagePull");
+  t.equal(await getReason(ensure()), "ErrImagePull");
   const tried = pulls().map((each) => (each as { auth?: { username?: string } }).auth?.username);
   t.same(tried, ["one", "two", "node", "plugin"]);
   fake.pullable.set(NAME, { id: "sha256:app", size: 5n });
-  t.match(await setUpAgain(fake).ensureImage(pod, container("Always"), "containers", never), { ref: "sha256:app" });
+  t.match(await createManager(fake).ensureImage(pod, container("Always"), "containers", never), { ref: "sha256:app" });
 });
 
-function reasonOf(work: Promise<unknown>): Promise<string | undefined> {
+function getReason(work: Promise<unknown>): Promise<string | undefined> {
   return work.then(
     () => undefined,
     (error: ImageError) => error.reason,
   );
 }
 
-function setUpAgain(fake: FakeRuntime): ImageManager {
+function createManager(fake: FakeRuntime): ImageManager {
   const { images } = fake;
   const events = { recordPodEvent: () => undefined, recordContainerEvent: () => undefined };
   const secret = async () => undefined;
@@ -99,9 +99,9 @@ t.test(
   async (t) => {
     const { fake, ensure, events } = setUp();
     fake.fail("imageStatus", new RuntimeError("UNKNOWN", "broken"), 10);
-    t.equal(await reasonOf(ensure("IfNotPresent")), "ImageInspectError");
+    t.equal(await getReason(ensure("IfNotPresent")), "ImageInspectError");
     fake.pullable.set(NAME, { id: "sha256:app" });
-    t.equal((await ensure("Always")).ref, "sha256:app", "what was pulled is there, whatever it measures");
+    t.equal((await ensure("Always")).ref, "sha256:app", "the pulled image is present, although its size is unknown");
     t.match(events.at(-1), /Image size: 0 bytes/);
   },
 );
@@ -130,17 +130,17 @@ t.test(
   "ImageManager.ensureImage() doubles the back-off after each failure, and resets it after 10 minutes",
   async (t) => {
     const { clock, ensure } = setUp({ secret: async () => undefined });
-    const waits = async (): Promise<number> => {
-      t.equal(await reasonOf(ensure()), "ErrImagePull");
+    const pullAndWait = async (): Promise<number> => {
+      t.equal(await getReason(ensure()), "ErrImagePull");
       const held = await ensure().catch((error: { retryMs: number }) => error.retryMs);
       await clock.advance(held as number);
       return held as number;
     };
     const seen: number[] = [];
-    for (let time = 0; time < 7; time++) seen.push(await waits());
+    for (let time = 0; time < 7; time++) seen.push(await pullAndWait());
     t.same(seen, [10_000, 20_000, 40_000, 80_000, 160_000, 300_000, 300_000]);
     await clock.advance(600_000);
-    t.equal(await waits(), 10_000);
+    t.equal(await pullAndWait(), 10_000);
   },
 );
 
@@ -159,23 +159,23 @@ t.test("PullQueue.run() limits concurrent pulls, and removes a waiting one whose
     [{ serialize: false }, 4],
   ] as const) {
     const queue = new PullQueue({ ...limits, qps: 0, burst: 0 }, new FakeClock());
-    const gates = [0, 1, 2, 3].map(() => Promise.withResolvers<void>());
-    const begun: number[] = [];
+    const pulls = [0, 1, 2, 3].map(() => Promise.withResolvers<void>());
+    const started: number[] = [];
     const stop = new AbortController();
-    const runs = gates.map(({ promise }, index) =>
+    const runs = pulls.map(({ promise }, index) =>
       queue.run(
         async () => {
-          begun.push(index);
+          started.push(index);
           await promise;
         },
         index === 2 ? stop.signal : never,
       ),
     );
-    t.equal(begun.length, atOnce);
-    stop.abort(new Error("given up"));
-    for (const { resolve } of gates) resolve();
+    t.equal(started.length, atOnce);
+    stop.abort(new Error("cancelled"));
+    for (const { resolve } of pulls) resolve();
     await Promise.allSettled(runs);
-    t.same(begun, atOnce === 4 ? [0, 1, 2, 3] : [0, 1, 3], "the others had theirs, in the order they came");
+    t.same(started, atOnce === 4 ? [0, 1, 2, 3] : [0, 1, 3], "the others run in the order of their requests");
   }
 });
 
@@ -198,7 +198,7 @@ t.test("readNodeCredentials() reads the first valid file", async (t) => {
   writeFileSync(join(home, ".docker/config.json"), JSON.stringify({ auths: auths("home") }));
   t.match(await read(), [{ username: "home" }]);
   writeFileSync(join(rootDir, "config.json"), "{");
-  t.match(await read(), [{ username: "home" }], "what cannot be read is passed over");
+  t.match(await read(), [{ username: "home" }], "skips an invalid file");
   writeFileSync(join(rootDir, "config.json"), JSON.stringify({ auths: auths("root") }));
   t.match(await read(), [{ username: "root" }]);
 });

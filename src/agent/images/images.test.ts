@@ -59,7 +59,7 @@ t.test("findImagePatternProblem() describes an invalid pattern", async (t) => {
 t.test("Keyring.lookup() prefers the more specific entry, and finds Docker Hub by its legacy name", async (t) => {
   const auth = Buffer.from("u:p:w").toString("base64");
   const auths = {
-    "r.example.org": { auth, username: "counts for less" },
+    "r.example.org": { auth, username: "ignored" },
     "https://r.example.org/v2/team": { username: "t", password: "q" },
     "*.test": { auth },
   };

@@ -16,11 +16,11 @@ const options: NetworkProbeOptions = {
   userAgent: "kube-probe/1.33",
 };
 
-interface Listening extends AsyncDisposable {
+interface TestServer extends AsyncDisposable {
   readonly port: number;
 }
 
-async function listening(server: Server | Http2Server): Promise<Listening> {
+async function listen(server: Server | Http2Server): Promise<TestServer> {
   const sockets = new Set<Socket>();
   server.on("connection", (socket: Socket) => sockets.add(socket));
   await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
@@ -33,8 +33,8 @@ async function listening(server: Server | Http2Server): Promise<Listening> {
   };
 }
 
-/** Answers as the service asked for says. */
-function answer(stream: ServerHttp2Stream, service: string): void {
+/** Sends the response that the requested service's name encodes. */
+function respond(stream: ServerHttp2Stream, service: string): void {
   if (service === "silent") return;
   const [status, code, text] = service.split("/");
   if (status === "http") {
@@ -51,17 +51,17 @@ function answer(stream: ServerHttp2Stream, service: string): void {
 
 t.test("checkGrpcHealth() reports the response of a health service in Kubernetes' texts", async (t) => {
   const server = createHttp2();
-  const seen: unknown[] = [];
+  const requests: unknown[] = [];
   server.on("stream", (stream: ServerHttp2Stream, headers) => {
-    const pieces: Buffer[] = [];
+    const chunks: Buffer[] = [];
     stream.on("error", () => undefined);
-    stream.on("data", (piece: Buffer) => pieces.push(piece));
+    stream.on("data", (chunk: Buffer) => chunks.push(chunk));
     stream.on("end", () => {
-      seen.push([headers[":path"], headers["user-agent"], headers["content-type"], headers.te]);
-      answer(stream, Buffer.concat(pieces).subarray(7).toString("utf8"));
+      requests.push([headers[":path"], headers["user-agent"], headers["content-type"], headers.te]);
+      respond(stream, Buffer.concat(chunks).subarray(7).toString("utf8"));
     });
   });
-  await using at = await listening(server);
+  await using endpoint = await listen(server);
   const failed = (output: string): ProbeResult => ({ outcome: "failure", output });
   const rpc = (code: string): ProbeResult => failed(`error: health rpc probe failed: rpc error: code = ${code}`);
   const cases: readonly (readonly [string, ProbeResult])[] = [
@@ -79,13 +79,13 @@ t.test("checkGrpcHealth() reports the response of a health service in Kubernetes
     ["silent", failed("timeout: health rpc did not complete within 1s")],
   ];
   for (const [service, expected] of cases) {
-    t.strictSame(await checkGrpcHealth({ port: at.port, service }, options), expected, service);
+    t.strictSame(await checkGrpcHealth({ port: endpoint.port, service }, options), expected, service);
   }
-  t.match(await checkGrpcHealth({ port: at.port, service: "http/503" }, options), {
+  t.match(await checkGrpcHealth({ port: endpoint.port, service: "http/503" }, options), {
     outcome: "failure",
     output: /code = Unavailable desc = unexpected HTTP status code received from server: 503/,
   });
-  t.strictSame(seen[0], [
+  t.strictSame(requests[0], [
     "/grpc.health.v1.Health/Check",
     "kube-probe/1.33 grpc-go/1.68.1",
     "application/grpc",
@@ -94,11 +94,11 @@ t.test("checkGrpcHealth() reports the response of a health service in Kubernetes
 });
 
 t.test("checkGrpcHealth() retries the connection until its timeout", async (t) => {
-  const closed = await listening(createTcp());
+  const closed = await listen(createTcp());
   await closed[Symbol.asyncDispose]();
-  await using plain = await listening(createHttp1((_, response) => void response.end()));
-  await using mute = await listening(createTcp());
-  for (const { port } of [closed, plain, mute]) {
+  await using plain = await listen(createHttp1((_, response) => void response.end()));
+  await using silent = await listen(createTcp());
+  for (const { port } of [closed, plain, silent]) {
     t.strictSame(await checkGrpcHealth({ port, service: "" }, { ...options, timeoutMs: 300 }), {
       outcome: "failure",
       output: `timeout: failed to connect service "127.0.0.1:${port}" within 0.3s: context deadline exceeded`,
@@ -114,37 +114,37 @@ t.test("probeHttp() follows redirects on the same host, and returns a warning fo
     const location = url.searchParams.get("to");
     response.writeHead(Number(url.pathname.slice(1)), location === null ? {} : { location }).end("body");
   });
-  await using at = await listening(server);
-  const ask = (path: string) => probeHttp({ port: at.port, path }, options);
-  const base = `http://127.0.0.1:${at.port}`;
+  await using endpoint = await listen(server);
+  const probe = (path: string) => probeHttp({ port: endpoint.port, path }, options);
+  const base = `http://127.0.0.1:${endpoint.port}`;
   const warning = { outcome: "warning", output: "Probe terminated redirects, Response body: body" };
-  t.strictSame(await ask("/204"), { outcome: "success", output: "" });
-  t.strictSame(await ask("/302?to=/200"), { outcome: "success", output: "body" });
+  t.strictSame(await probe("/204"), { outcome: "success", output: "" });
+  t.strictSame(await probe("/302?to=/200"), { outcome: "success", output: "body" });
   t.equal(requests.at(-1), `/200 ${base}/302?to=/200`);
-  t.strictSame(await ask("/302?to=http://192.0.2.1/"), warning);
-  t.strictSame(await ask("/399"), warning);
-  t.strictSame(await ask("/300?to=/200"), warning, "nothing that browsers follow");
-  t.strictSame(await ask("/307"), warning, "nowhere to go");
-  t.strictSame(await ask("/500"), { outcome: "failure", output: "HTTP probe failed with statuscode: 500" });
+  t.strictSame(await probe("/302?to=http://192.0.2.1/"), warning);
+  t.strictSame(await probe("/399"), warning);
+  t.strictSame(await probe("/300?to=/200"), warning, "not a redirect that clients follow");
+  t.strictSame(await probe("/307"), warning, "without a location");
+  t.strictSame(await probe("/500"), { outcome: "failure", output: "HTTP probe failed with statuscode: 500" });
 });
 
 t.test("probeHttp() fails after 10 redirects", async (t) => {
   let count = 0;
-  await using at = await listening(
+  await using endpoint = await listen(
     createHttp1((_, response) => {
       count++;
       response.writeHead(302, { location: "/again" }).end();
     }),
   );
-  const url = `http://127.0.0.1:${at.port}/again`;
+  const url = `http://127.0.0.1:${endpoint.port}/again`;
   const expected = { outcome: "failure", output: `Get "${url}": stopped after 10 redirects` };
-  t.strictSame(await probeHttp({ port: at.port, path: "/" }, options), expected);
+  t.strictSame(await probeHttp({ port: endpoint.port, path: "/" }, options), expected);
   t.equal(count, 10);
 });
 
 t.test("probeHttp() sends the configured headers, including Host", async (t) => {
   let headers: Readonly<Record<string, string[] | undefined>> = {};
-  await using at = await listening(
+  await using endpoint = await listen(
     createHttp1((request, response) => {
       headers = { ...request.headersDistinct };
       response.end();
@@ -156,16 +156,16 @@ t.test("probeHttp() sends the configured headers, including Host", async (t) => 
     { name: "X-A", value: "2" },
     { name: "Accept", value: "" },
   ];
-  t.match(await probeHttp({ port: at.port, path: "/a b", httpHeaders }, options), { outcome: "success" });
-  const usual = { "user-agent": ["kube-probe/1.33"], connection: ["close"] };
-  t.strictSame(headers, { host: ["example.test"], "x-a": ["1", "2"], ...usual });
+  t.match(await probeHttp({ port: endpoint.port, path: "/a b", httpHeaders }, options), { outcome: "success" });
+  const defaults = { "user-agent": ["kube-probe/1.33"], connection: ["close"] };
+  t.strictSame(headers, { host: ["example.test"], "x-a": ["1", "2"], ...defaults });
 });
 
 t.test("probeHttp() and connectTcp() report connection errors in Go's texts", async (t) => {
-  const closed = await listening(createTcp());
+  const closed = await listen(createTcp());
   await closed[Symbol.asyncDispose]();
-  await using plain = await listening(createHttp1((_, response) => void response.end()));
-  await using mute = await listening(createTcp());
+  await using plain = await listen(createHttp1((_, response) => void response.end()));
+  await using silent = await listen(createTcp());
   const { port } = closed;
   const refused = `dial tcp 127.0.0.1:${port}: connect: connection refused`;
   t.equal((await connectTcp({ port }, options)).output, refused);
@@ -175,9 +175,9 @@ t.test("probeHttp() and connectTcp() report connection errors in Go's texts", as
     `Get "https://127.0.0.1:${plain.port}/": http: server gave HTTP response to HTTPS client`,
   );
   t.equal(
-    (await probeHttp({ port: mute.port }, { ...options, timeoutMs: 200 })).output,
-    `Get "http://127.0.0.1:${mute.port}/": context deadline exceeded (Client.Timeout exceeded while awaiting headers)`,
+    (await probeHttp({ port: silent.port }, { ...options, timeoutMs: 200 })).output,
+    `Get "http://127.0.0.1:${silent.port}/": context deadline exceeded (Client.Timeout exceeded while awaiting headers)`,
   );
-  const named = await probeHttp({ port: "nope" }, options);
-  t.strictSame(named, { outcome: "unknown", output: 'strconv.Atoi: parsing "nope": invalid syntax' });
+  const unknownPort = await probeHttp({ port: "nope" }, options);
+  t.strictSame(unknownPort, { outcome: "unknown", output: 'strconv.Atoi: parsing "nope": invalid syntax' });
 });

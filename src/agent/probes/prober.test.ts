@@ -4,7 +4,7 @@ import { FakeClock } from "../../testing/std/fake-clock.ts";
 import { toObservedContainer } from "../runtime/observation.ts";
 import { type ProbeKind, Prober } from "./prober.ts";
 
-/** Timers of the machine go off up to a millisecond early, by the clock that measures intervals. */
+/** A machine's timers fire up to a millisecond early on the monotonic clock. */
 class EarlyClock extends FakeClock {
   override monotonic(): number {
     return super.monotonic() + 0.123_456_789;
@@ -17,16 +17,16 @@ class EarlyClock extends FakeClock {
 
 for (const [kind, times] of [
   ["liveness", 10],
-  // At once, and then in its period.
+  // Immediately, and then in its period.
   ["readiness", 10],
 ] as const satisfies readonly (readonly [ProbeKind, number])[]) {
   t.test(`Prober runs once in each period, also if timers fire early: ${kind}`, async (t) => {
     const clock = new EarlyClock();
     const container = toObservedContainer({ id: "c1", startedAt: BigInt(clock.now()) * 1_000_000n }, "s1");
-    const at: number[] = [];
+    const probeTimes: number[] = [];
     const runtime = {
       execSync: async () => {
-        at.push(Math.round(clock.monotonic()));
+        probeTimes.push(Math.round(clock.monotonic()));
         return { exitCode: 0 };
       },
     };
@@ -55,8 +55,8 @@ for (const [kind, times] of [
     );
     stack.defer(() => prober.stop());
     await clock.advance(10_400);
-    t.equal(at.length, times, at.join(" "));
-    const gaps = at.slice(1).map((each, i) => each - at[i]!);
+    t.equal(probeTimes.length, times, probeTimes.join(" "));
+    const gaps = probeTimes.slice(1).map((each, i) => each - probeTimes[i]!);
     t.ok(
       gaps.every((gap) => gap > 990),
       gaps.join(" "),

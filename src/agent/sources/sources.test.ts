@@ -33,12 +33,12 @@ t.test("parseManifest() parses YAML and JSON, several documents, and lists", (t)
   const names = (content: string) => read(content).pods.map(({ object }) => object.metadata?.name);
   t.same(names(yaml("a")), ["a"]);
   t.same(names(json), ["j"]);
-  t.same(names(JSON.stringify(JSON.parse(json), undefined, "\t")), ["j"], "tabs are JSON's, not YAML's");
+  t.same(names(JSON.stringify(JSON.parse(json), undefined, "\t")), ["j"], "JSON with tabs");
   t.same(names(`${yaml("a")}---\n${yaml("b")}`), ["a", "b"]);
   t.same(names(`{"apiVersion":"v1","kind":"PodList","items":[{"metadata":{"name":"x"}},${json}]}`), ["x", "j"]);
   t.same(names(`{"apiVersion":"v1","kind":"List","items":[${json}]}`), ["j"]);
-  const beside = read(`${yaml("a")}---\napiVersion: v1\nkind: ConfigMap\nmetadata: {name: m}\ndata: {k: v}\n`);
-  t.match(beside, { configMaps: [{ object: { data: { k: "v" } } }], problems: [] });
+  const withConfigMap = read(`${yaml("a")}---\napiVersion: v1\nkind: ConfigMap\nmetadata: {name: m}\ndata: {k: v}\n`);
+  t.match(withConfigMap, { configMaps: [{ object: { data: { k: "v" } } }], problems: [] });
   t.end();
 });
 
@@ -82,22 +82,22 @@ t.test("startApiSource() does not let a pod of the API server pass as a static p
   stop.abort();
 });
 
-/** Static pods, and what was told of them. */
-function staticPods() {
-  const told: string[] = [];
+/** StaticPods with a record of its callbacks. */
+function createStaticPods() {
+  const calls: string[] = [];
   const statics = new StaticPods({
     nodeName: "n1",
     clock: new FakeClock(),
     log: silentLogger,
-    onPut: (pod) => told.push(`put ${pod.metadata?.name}`),
-    onDelete: (pod) => told.push(`delete ${pod.metadata?.name}`),
-    onProblem: (problem) => told.push(`problem ${problem}`),
+    onPut: (pod) => calls.push(`put ${pod.metadata?.name}`),
+    onDelete: (pod) => calls.push(`delete ${pod.metadata?.name}`),
+    onProblem: (problem) => calls.push(`problem ${problem}`),
   });
-  return { statics, told };
+  return { statics, calls };
 }
 
 t.test("StaticPods sets the node's name, defaults and a stable uid", (t) => {
-  const { statics } = staticPods();
+  const { statics } = createStaticPods();
   statics.update("file", [text(yaml("a"))]);
   const [pod] = statics.pods;
   t.match(pod, {
@@ -110,12 +110,12 @@ t.test("StaticPods sets the node's name, defaults and a stable uid", (t) => {
   });
   t.match(podUid(pod as Pod), /^[0-9a-f]{32}$/);
   const uidOf = (content: string, name?: string, kind: "file" | "http" = "file") => {
-    const { statics: other } = staticPods();
+    const { statics: other } = createStaticPods();
     other.update(kind, [text(content, name)]);
     return podUid(other.pods[0] as Pod);
   };
-  t.equal(uidOf(yaml("a")), podUid(pod as Pod), "after a restart too");
-  t.equal(uidOf(`# comment\n${yaml("a")}`), podUid(pod as Pod), "layout does not count");
+  t.equal(uidOf(yaml("a")), podUid(pod as Pod), "stable across restarts");
+  t.equal(uidOf(`# comment\n${yaml("a")}`), podUid(pod as Pod), "independent of comments");
   t.not(uidOf(yaml("a", "busybox:2")), podUid(pod as Pod));
   t.not(uidOf(yaml("a"), "/m/b.yaml"), podUid(pod as Pod));
   t.not(uidOf(yaml("a"), "/m/a.yaml", "http"), podUid(pod as Pod));
@@ -123,27 +123,27 @@ t.test("StaticPods sets the node's name, defaults and a stable uid", (t) => {
 });
 
 t.test("StaticPods reports changes, and each problem once", (t) => {
-  const { statics, told } = staticPods();
-  const now = () => told.splice(0);
+  const { statics, calls } = createStaticPods();
+  const takeCalls = () => calls.splice(0);
   statics.update("file", [text(yaml("a")), text(yaml("b"), "/m/b.yaml")]);
-  t.same(now(), ["put a-n1", "put b-n1"]);
+  t.same(takeCalls(), ["put a-n1", "put b-n1"]);
   statics.update("file", [text(yaml("a")), text(yaml("b"), "/m/b.yaml")]);
-  t.same(now(), []);
+  t.same(takeCalls(), []);
   statics.update("file", [text("{"), text(yaml("b"), "/m/b.yaml")]);
-  t.match(now(), [/^problem \/m\/a.yaml/], "what ran before goes on");
+  t.match(takeCalls(), [/^problem \/m\/a.yaml/], "the earlier pod continues to run");
   statics.update("file", [text("{"), text(yaml("b"), "/m/b.yaml")]);
-  t.same(now(), []);
+  t.same(takeCalls(), []);
   t.equal(statics.problems.length, 1);
   statics.update("file", [text(yaml("a", "busybox:2"))]);
-  t.same(now().sort(), ["delete a-n1", "delete b-n1", "put a-n1"]);
+  t.same(takeCalls().sort(), ["delete a-n1", "delete b-n1", "put a-n1"]);
   statics.update("http", [text(yaml("a"), "http://u/")]);
-  t.same(now(), ["problem http://u/: pod default/a-n1 is in /m/a.yaml already"]);
+  t.same(takeCalls(), ["problem http://u/: pod default/a-n1 is in /m/a.yaml already"]);
   statics.update("file", []);
-  t.same(now(), ["delete a-n1", "put a-n1"], "now the other one counts");
+  t.same(takeCalls(), ["delete a-n1", "put a-n1"], "the pod of the other source replaces it");
   statics.update("http", [{ name: "http://u/", content: { problem: "cannot be fetched" } }]);
-  t.same(now(), ["problem http://u/: cannot be fetched"], "and stays when its server is away");
+  t.same(takeCalls(), ["problem http://u/: cannot be fetched"], "and it stays while the URL is unavailable");
   statics.update("http", [text(yaml("a").replace("name: c", "name: C_"), "http://u/")]);
-  t.match(now(), [/^problem http:\/\/u\/:7: spec.containers\[0\].name: Invalid value: "C_"/]);
+  t.match(takeCalls(), [/^problem http:\/\/u\/:7: spec.containers\[0\].name: Invalid value: "C_"/]);
   t.end();
 });
 
@@ -194,11 +194,11 @@ t.test("MirrorPods creates, recreates, replaces and deletes mirror pods, and set
   });
   api.put("/api/v1/nodes/n1", { metadata: { name: "n1", uid: "node-uid" } });
   const path = "/api/v1/namespaces/default/pods/a-n1";
-  const made = () => api.objects.get(path) as Pod | undefined;
+  const mirror = () => api.objects.get(path) as Pod | undefined;
   const settle = async () => {
-    for (let turn = 0; turn < 20; turn++) await clock.advance(0);
+    for (let step = 0; step < 20; step++) await clock.advance(0);
   };
-  const { statics } = staticPods();
+  const { statics } = createStaticPods();
   const podOf = (content: string) => {
     statics.update("file", [text(content)]);
     return statics.pods[0] as Pod;
@@ -207,36 +207,36 @@ t.test("MirrorPods creates, recreates, replaces and deletes mirror pods, and set
   mirrors.put(first);
   mirrors.setStatus(first, { phase: "Running" });
   await settle();
-  t.equal(made(), undefined, "not before the server has told what it has");
+  t.equal(mirror(), undefined, "not before the sources are ready");
   mirrors.setSourcesReady();
   await settle();
   const annotations = { "kubernetes.io/config.mirror": podUid(first), "kubernetes.io/config.hash": podUid(first) };
   const owner = { kind: "Node", name: "n1", uid: "node-uid", controller: true };
-  t.match(made(), { metadata: { annotations, ownerReferences: [owner] }, spec: { nodeName: "n1" } });
-  t.ok(isMirror(made() as Pod));
+  t.match(mirror(), { metadata: { annotations, ownerReferences: [owner] }, spec: { nodeName: "n1" } });
+  t.ok(isMirror(mirror() as Pod));
   t.same(statuses.splice(0), ["a-n1 Running"]);
 
-  const deleted = made() as Pod;
+  const deleted = mirror() as Pod;
   api.delete(path);
   mirrors.mirrorDeleted(deleted);
   await settle();
-  t.ok(made(), "a mirror that was deleted comes back");
-  mirrors.mirrorPut({ ...made(), metadata: { ...made()?.metadata, deletionTimestamp: "2026-01-01T00:00:00Z" } });
+  t.ok(mirror(), "a deleted mirror is recreated");
+  mirrors.mirrorPut({ ...mirror(), metadata: { ...mirror()?.metadata, deletionTimestamp: "2026-01-01T00:00:00Z" } });
   await settle();
-  t.notOk(made()?.metadata?.deletionTimestamp, "one that is about to go is replaced");
+  t.notOk(mirror()?.metadata?.deletionTimestamp, "a terminating mirror is replaced");
 
   const second = podOf(yaml("a", "busybox:2"));
   mirrors.put(second);
   mirrors.setStatus(first, { phase: "Failed" });
   await settle();
-  t.equal(made()?.metadata?.annotations?.["kubernetes.io/config.mirror"], podUid(second));
-  t.notOk(statuses.includes("a-n1 Failed"), "the status of what was replaced is nobody's");
+  t.equal(mirror()?.metadata?.annotations?.["kubernetes.io/config.mirror"], podUid(second));
+  t.notOk(statuses.includes("a-n1 Failed"), "the status of a replaced pod is ignored");
   mirrors.delete(first);
   await settle();
-  t.ok(made());
+  t.ok(mirror());
   mirrors.delete(second);
   await settle();
-  t.equal(made(), undefined);
+  t.equal(mirror(), undefined);
 });
 
 t.test("findNeededImages() returns the images of all containers and image volumes of pods", (t) => {
