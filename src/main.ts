@@ -1,6 +1,6 @@
 /**
- * One file, several programs: the name it was called by or the first word says which. Each program's code is loaded
- * only when it runs, so that `svc version` costs next to nothing.
+ * One file, several programs: the name it is invoked by or the first word selects one. The code of a program is loaded
+ * when it runs, so that `svc version` stays cheap.
  */
 import { basename } from "node:path";
 import { GIT_VERSION, KUBERNETES_VERSION, PRODUCT_VERSION } from "./std/version.ts";
@@ -25,7 +25,7 @@ const commands: Readonly<Record<string, Command>> = {
     summary: "run a node's pods (also when called as svclet)",
     load: async () => {
       const { run } = await import("./agent/command.ts");
-      // Nodes without an API server answer reading requests, and none of the others load what that takes.
+      // Only an agent without an API server loads the handlers of the API.
       const nodeApi = async () => (await import("./apiserver/node-api.ts")).createNodeApi;
       return (argv) => run(argv, { nodeApi });
     },
@@ -55,6 +55,10 @@ async function version(argv: readonly string[]): Promise<number> {
     );
     return 0;
   }
+  if (output === "--help" || output === "-h") {
+    process.stdout.write("Usage: svc version [--output json]\n");
+    return 0;
+  }
   if (argv.length > 0) {
     process.stderr.write(`svc version: unknown argument ${JSON.stringify(argv[0])}; allowed: --output json\n`);
     return 1;
@@ -63,27 +67,27 @@ async function version(argv: readonly string[]): Promise<number> {
   return 0;
 }
 
-function usage(): string {
-  const width = Math.max(...Object.keys(commands).map((name) => name.length));
-  const lines = Object.entries(commands).map(([name, { summary }]) => `  ${name.padEnd(width)}  ${summary}`);
-  return `Usage: svc COMMAND [flags]\n\nCommands:\n${lines.join("\n")}\n\nsvc COMMAND --help tells the flags of each.\n`;
-}
-
 async function dispatch(invokedAs: string, argv: readonly string[]): Promise<number> {
   if (invokedAs === "svclet") return (await commands.agent!.load())(argv);
   const [word = "", ...rest] = argv;
-  if (word === "" || word === "help" || word === "-h" || word === "--help") {
-    process.stdout.write(usage());
+  if (word === "--version") return await version(rest);
+  if (word === "help" && rest.length > 0) return await dispatch(invokedAs, [...rest, "--help"]);
+  const command = Object.hasOwn(commands, word) ? commands[word] : undefined;
+  return command === undefined ? await printUsage(word) : (await command.load())(rest);
+}
+
+/** Prints all commands, below an error when the word is neither empty nor a request for help. */
+async function printUsage(word: string): Promise<number> {
+  const { renderCommands, selectCommand } = await import("./flags/commands.ts");
+  const usages = Object.entries(commands).map(([command, { summary }]) => ({ command, summary }));
+  const list = await renderCommands("svc", usages, process.stdout.columns ?? 100);
+  const help = `${list}\nsvc help COMMAND shows the flags of a command.\n`;
+  if (["", "help", "-h", "--help"].includes(word)) {
+    process.stdout.write(help);
     return word === "" ? 1 : 0;
   }
-  if (word === "--version") return version(rest);
-  const command = Object.hasOwn(commands, word) ? commands[word] : undefined;
-  if (command !== undefined) return (await command.load())(rest);
-  const { nearest } = await import("./flags/distance.ts");
-  const guess = nearest(word, Object.keys(commands));
-  process.stderr.write(
-    `svc: unknown command ${JSON.stringify(word)}${guess === undefined ? "" : `; did you mean ${guess}?`}\n\n${usage()}`,
-  );
+  const problem = await selectCommand("svc", usages, [word]).catch((error: Error) => error.message);
+  process.stderr.write(`svc: ${problem}\n\n${help}`);
   return 1;
 }
 

@@ -1,0 +1,80 @@
+/**
+ * The commands of a program, through yargs: which one the words name, its arguments, suggestions for a misspelt one, and
+ * the list of all. yargs takes 30 ms of CPU to load, so a program whose command needs none of this does not import it.
+ */
+import yargs, { type Argv } from "yargs";
+import { FlagError } from "./flag.ts";
+
+export interface CommandUsage {
+  /** The verb and its arguments, as yargs writes them: `suspend <name>`. */
+  readonly command: string;
+  readonly summary: string;
+}
+
+export interface SelectedCommand {
+  /** `suspend` */
+  readonly verb: string;
+  /** The arguments by name. */
+  readonly args: Readonly<Record<string, string>>;
+}
+
+/** The command that the words name; `words` contains no flags. Throws `FlagError` with one problem. */
+export async function selectCommand(
+  program: string,
+  commands: readonly CommandUsage[],
+  words: readonly string[],
+): Promise<SelectedCommand> {
+  let selected: SelectedCommand | undefined;
+  let problem: string | undefined;
+  const parser = createParser(program, commands, (verb, args) => {
+    selected = { verb, args };
+  })
+    .recommendCommands()
+    .strictCommands()
+    .demandCommand(1, "a command is missing")
+    .fail((message) => {
+      problem ??= problemText(message, words[0] ?? "");
+    });
+  await parser.parseAsync([...words]);
+  if (problem !== undefined || selected === undefined) throw new FlagError([problem ?? "a command is missing"]);
+  return selected;
+}
+
+/** The usage line and the list of commands, wrapped to `columns`. */
+export async function renderCommands(
+  program: string,
+  commands: readonly CommandUsage[],
+  columns: number,
+): Promise<string> {
+  const help = await createParser(program, commands, () => {}).wrap(columns).getHelp();
+  return `${help}\n`;
+}
+
+/** yargs' message in the style of our own. */
+function problemText(message: string, word: string): string {
+  const suggestion = /^Did you mean (.*)\?$/.exec(message)?.[1];
+  if (suggestion !== undefined) return `unknown command ${JSON.stringify(word)}; did you mean ${suggestion}?`;
+  const unknown = /^Unknown commands?: (.*)$/.exec(message)?.[1];
+  if (unknown !== undefined) return `unknown command ${JSON.stringify(unknown)}`;
+  return `${message.slice(0, 1).toLowerCase()}${message.slice(1)}`;
+}
+
+function createParser(
+  program: string,
+  commands: readonly CommandUsage[],
+  onSelect: (verb: string, args: Readonly<Record<string, string>>) => void,
+): Argv {
+  const parser = yargs()
+    .scriptName(program)
+    .usage("Usage: $0 COMMAND [flags]")
+    .parserConfiguration({ "parse-numbers": false, "parse-positional-numbers": false })
+    .detectLocale(false)
+    .exitProcess(false)
+    .help(false)
+    .version(false);
+  for (const { command, summary } of commands) {
+    const [verb = ""] = command.split(" ");
+    parser.command(command, summary, {}, ({ _, $0, ...args }) => onSelect(verb, args as Record<string, string>));
+  }
+  return parser;
+}
