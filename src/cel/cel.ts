@@ -7,8 +7,8 @@
  *     const result = program.evaluate({ self: toCelValue(schema, object) }, { budget: PER_CALL_COST_MAX });
  *
  * The stages are folders: `parse/` (text to tree, macros), `check/` (types and overloads), `cost/` (estimates and
- * limits) and `evaluate/` (tree to closures). `adapter/` converts schemas and JSON to CEL types and values, `libraries/`
- * contains the functions.
+ * limits) and `evaluate/` (tree to closures). `adapter/` converts schemas and JSON to CEL types and values,
+ * `libraries/` contains the functions.
  */
 
 import { checkLiterals } from "./check/check-literals.ts";

@@ -1,6 +1,6 @@
 /**
- * Schemas describe values: their type, their JSON and protobuf encoding, and how lists merge. Everything else is derived
- * from them. A schema is plain readonly data; each operation on schemas is a function in a file of its own.
+ * Schemas describe values: their type, their JSON and protobuf encoding, and how lists merge. Everything else is
+ * derived from them. A schema is plain readonly data; each operation on schemas is a function in a file of its own.
  */
 
 import type { Rules } from "./validation/rules.ts";
@@ -137,8 +137,8 @@ export interface ListSchema extends Describes<unknown>, SchemaBase {
 }
 
 /**
- * A value of one of several types, which JSON distinguishes by the type itself (apiextensions' `JSONSchemaPropsOrBool`).
- * In protobuf a message with a field for each type.
+ * A value of one of several types, which JSON distinguishes by the type itself (apiextensions'
+ * `JSONSchemaPropsOrBool`). In protobuf a message with a field for each type.
  */
 export interface EitherSchema extends Describes<unknown>, SchemaBase {
   readonly type: "either";

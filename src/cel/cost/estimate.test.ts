@@ -257,6 +257,12 @@ t.test("estimateCost() derives the sizes of lists and maps that expressions crea
   t.end();
 });
 
+t.test("estimateCost() accepts calls without arguments that are not type-checked", (t) => {
+  const { program } = compile("dyn()", createEnvironment({ variables: {}, nameFormats, unchecked: true }));
+  t.equal(program?.estimate.max, 1);
+  t.end();
+});
+
 t.test("estimateCost() reports unbounded parts, the most expensive first", (t) => {
   const self = object("X", {
     items: optional(1, list(object("Item", { name: required(1, string), tags: optional(2, list(string)) }))),

@@ -117,10 +117,10 @@ class Estimator extends ExprPass<Range> {
   call(expr: Call): Range {
     const reference = this.#checked.referenceOf(expr);
     if (reference?.kind !== "call") return fixed(0);
-    if (reference.name === "dyn") {
-      const [arg] = expr.args;
-      const cost = this.visit(arg!);
-      this.#copySizes(expr, arg!);
+    const [first] = expr.args;
+    if (reference.name === "dyn" && first !== undefined) {
+      const cost = this.visit(first);
+      this.#copySizes(expr, first);
       return add(cost, fixed(1));
     }
     const argCosts = expr.args.map((arg) => this.visit(arg));

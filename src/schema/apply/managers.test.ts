@@ -7,17 +7,46 @@ import {
   type FieldSet,
   intersection,
   isEmptySet,
+  LEAF,
   noFields,
   recursiveDifference,
   setOfPaths,
   setsEqual,
   union,
 } from "./fieldpath/field-set.ts";
+import { apply, type VersionedSet, type Versions } from "./managers.ts";
 import { shapeOf } from "./shape.ts";
 import { toFieldSet } from "./to-field-set.ts";
 
 const item = (name: string, value?: string) => (value === undefined ? { name } : { name, value });
 const text = (object: ManagedObject) => (object.value as { readonly text?: unknown }).text;
+
+t.test("apply() throws a ConflictError with manager and path of each conflicting field", (t) => {
+  const shape = shapeOf(example);
+  const versions: Versions = {
+    shapeOf: () => shape,
+    convert: (value) => value,
+    filter: (_, fields) => fields,
+    stripMeta: (fields) => fields,
+  };
+  const manager: VersionedSet = { version: "v1", applied: true, fields: noFields };
+  const context = {
+    versions,
+    live: { text: "a" },
+    managers: new Map([["other", { ...manager, fields: { "f:text": LEAF } }]]),
+    name: "me",
+    manager,
+    withFields: (managed: VersionedSet, fields: FieldSet): VersionedSet => ({ ...managed, fields }),
+  };
+  t.throws(() => apply(context, { text: "b" }, false), {
+    name: "ConflictError",
+    message: "1 fields have other managers",
+    conflicts: [{ manager: "other", path: ["f:text"] }],
+  });
+  const { value, managers } = apply(context, { text: "b" }, true);
+  t.same([value, [...managers.keys()]], [{ text: "b" }, ["me"]]);
+  t.end();
+});
 
 t.test("two managers that apply the same value share the field; a change is a conflict unless it is forced", (t) => {
   const object = new ManagedObject(example);
@@ -25,7 +54,7 @@ t.test("two managers that apply the same value share the field; a change is a co
   t.same(object.apply("b", { text: "1" }), []);
   t.same(object.owned(), { a: { "f:count": {}, "f:text": {} }, b: { "f:text": {} } });
   t.same(object.apply("b", { text: "2" }), ["a: .text"]);
-  t.equal(text(object), "1", "nothing happened");
+  t.equal(text(object), "1", "the object is unchanged");
   t.same(object.apply("b", { text: "2" }, { force: true }), []);
   t.same(object.owned(), { a: { "f:count": {} }, b: { "f:text": {} } });
   t.same(object.apply("a", { text: "1", count: 1 }), ["b: .text"]);

@@ -3,8 +3,8 @@ import { isPlainObject, setMember } from "../value/plain-object.ts";
 import { type ItemsShape, type MembersShape, resolveShape, type Shape } from "./shape.ts";
 
 /**
- * Merges the applied value into the live one. Removes nothing; where the orders of two lists disagree, the applied order
- * wins. The result shares unchanged parts with the live value. Throws an `IdentityError`.
+ * Merges the applied value into the live one. Removes nothing; where the orders of two lists disagree, the applied
+ * order wins. The result shares unchanged parts with the live value. Throws an `IdentityError`.
  */
 export function merge(shape: Shape, live: unknown, applied: unknown): unknown {
   if (applied === undefined || applied === live) return live;

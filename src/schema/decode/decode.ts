@@ -1,7 +1,8 @@
 /**
- * Decodes any JSON value into a value of a schema: checks types, drops and reports unknown members, omits nulls and empty
- * optional members, sets absent required members to zero, converts times and quantities to canonical text. Parts of
- * custom resources are only pruned (`unstructured.ts`). The result shares only raw and preserved members with the input.
+ * Decodes any JSON value into a value of a schema: checks types, drops and reports unknown members, omits nulls and
+ * empty optional members, sets absent required members to zero, converts times and quantities to canonical text. Parts
+ * of custom resources are only pruned (`unstructured.ts`). The result shares only raw and preserved members with the
+ * input.
  */
 
 import { type Member, membersOf } from "../members.ts";

@@ -14,8 +14,8 @@ export interface EncodeJsonOptions {
 }
 
 /**
- * Members in the schema's order, map keys sorted. Omits empty optional members; writes absent embedded structs and times
- * that are not pointers as `{}` and `null`, and absent lists without `omitempty` as `null`.
+ * Members in the schema's order, map keys sorted. Omits empty optional members; writes absent embedded structs and
+ * times that are not pointers as `{}` and `null`, and absent lists without `omitempty` as `null`.
  */
 export function encodeJson(schema: ObjectSchema, value: unknown, options?: EncodeJsonOptions): Buffer {
   return Buffer.from(stringify(schema, value, options), "utf8");

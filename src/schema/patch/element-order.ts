@@ -16,8 +16,8 @@ function indexIn(order: Items, item: unknown, mergeKey: string): number {
 
 /**
  * `patchOrder` determines the order of the items it contains, `liveOrder` that of all others. The two are then
- * interleaved from the left: the next live-only item comes first when it precedes the next patched one in the live list.
- * Live `a b c d` patched in the order `c a` becomes `b c a d`.
+ * interleaved from the left: the next live-only item comes first when it precedes the next patched one in the live
+ * list. Live `a b c d` patched in the order `c a` becomes `b c a d`.
  */
 export function orderItems(merged: Items, patchOrder: Items, liveOrder: Items, mergeKey: string): unknown[] {
   const patched = merged.filter((item) => indexIn(patchOrder, item, mergeKey) >= 0);

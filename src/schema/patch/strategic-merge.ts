@@ -1,6 +1,6 @@
 /**
- * Kubernetes' strategic merge patch: a merge patch in which the schema determines how lists merge, and directives delete,
- * replace and order (`$patch`, `$retainKeys`, `$setElementOrder/…`, `$deleteFromPrimitiveList/…`).
+ * Kubernetes' strategic merge patch: a merge patch in which the schema determines how lists merge, and directives
+ * delete, replace and order (`$patch`, `$retainKeys`, `$setElementOrder/…`, `$deleteFromPrimitiveList/…`).
  */
 
 import { memberOf } from "../members.ts";

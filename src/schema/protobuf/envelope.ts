@@ -1,4 +1,6 @@
-/** The envelope of a protobuf object: four magic bytes, then a `runtime.Unknown` with apiVersion, kind and the object. */
+/**
+ * The envelope of a protobuf object: four magic bytes, then a `runtime.Unknown` with apiVersion, kind and the object.
+ */
 import { Buffer } from "node:buffer";
 import { ProtobufError, Reader, ReverseWriter, wireBytes } from "./wire.ts";
 

@@ -1,6 +1,6 @@
 /**
- * Validates that a schema is structural: every part specifies its type, and logical junctors (`allOf`, `anyOf`, `oneOf`,
- * `not`) specify no types. Only then can a server prune, default and merge without trying alternatives.
+ * Validates that a schema is structural: every part specifies its type, and logical junctors (`allOf`, `anyOf`,
+ * `oneOf`, `not`) specify no types. Only then can a server prune, default and merge without trying alternatives.
  */
 import {
   type FieldError,

@@ -125,8 +125,8 @@ export function tooMany(field: string, actual: number, most: number): FieldError
 
 /**
  * The message without the field: `Invalid value: "x": must be no more than 63 bytes`. Values are formatted as in Go:
- * strings quoted, numbers and booleans unquoted, string lists as `[]string{"a"}`, bytes as `[]byte{0x61}`, anything else
- * as JSON.
+ * strings quoted, numbers and booleans unquoted, string lists as `[]string{"a"}`, bytes as `[]byte{0x61}`, anything
+ * else as JSON.
  */
 export function renderFieldError(error: FieldError): string {
   const type = typeText[error.type];
