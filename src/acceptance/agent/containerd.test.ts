@@ -94,7 +94,7 @@ async function live(at: Harness, containerd: PrivateContainerd, cri: CriClient):
       clock,
       events,
       userAgent: "test",
-      onChange: (uid) => pods.runtimeChanged(uid),
+      onChange: (uid) => pods.onRuntimeChange(uid),
     }),
     expectChange: () => relister.requestRelist(),
     onFinished: (pod) => void finished.push(pod.metadata?.name ?? ""),

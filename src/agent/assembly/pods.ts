@@ -33,7 +33,7 @@ export function openPods(foundation: Foundation, reporting: Reporting, node: Nod
   const { config, clock, log, client, checkpoint, signal } = foundation;
   const { status, mirrors } = reporting;
   const random = systemRandom;
-  const changed = (uid: string): void => pods.runtimeChanged(uid);
+  const changed = (uid: string): void => pods.onRuntimeChange(uid);
   const reader = foundation.stack.use(
     new ObjectReader({
       client,
@@ -59,7 +59,7 @@ export function openPods(foundation: Foundation, reporting: Reporting, node: Nod
       runtimeName: () => runtimeName,
       changed,
       expectChange: () => relister.requestRelist(),
-      finished: (pod) => status?.podFinished(pod),
+      finished: (pod) => status?.onPodFinished(pod),
       active: () => pods.active,
       terminate: (uid, termination) => pods.terminate(uid, termination),
       node: () => node.nodeObject.read(),
@@ -166,9 +166,9 @@ function openVolumes(
     claims: reader,
     node: () => node.nodeObject.read(),
     onInUseChange: () => node.statusManager?.reportNow(),
-    retryPod: (uid) => pods().runtimeChanged(uid),
+    retryPod: (uid) => pods().onRuntimeChange(uid),
     retryAllPods() {
-      for (const worker of pods().workers) worker.runtimeChanged();
+      for (const worker of pods().workers) worker.onRuntimeChange();
     },
   });
 }

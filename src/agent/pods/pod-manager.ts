@@ -95,8 +95,8 @@ export class PodManager {
   }
 
   /** Notifies the pod's worker. A pod without a worker is an orphan, see `terminateOrphans`. */
-  runtimeChanged(uid: string): void {
-    this.#workers.get(uid)?.runtimeChanged();
+  onRuntimeChange(uid: string): void {
+    this.#workers.get(uid)?.onRuntimeChange();
   }
 
   /** Terminates pods of the runtime that no source has. Call it only when every source is ready. */
@@ -143,7 +143,7 @@ export class PodManager {
       if (this.#closed || this.#workers.get(uid) !== worker) return;
       this.#workers.delete(uid);
       onRemoved(worker.pod);
-      for (const other of this.#workers.values()) if (other.hasPendingResize) other.runtimeChanged();
+      for (const other of this.#workers.values()) if (other.hasPendingResize) other.onRuntimeChange();
       const name = fullName(worker.pod);
       const next = this.#successors.get(name);
       if (next === undefined || this.#predecessor(next) !== undefined) return;

@@ -172,8 +172,8 @@ export async function observe(
     }),
   );
   return {
-    sandboxes: newestFirst(sandboxes, ({ attempt }) => attempt),
-    containers: newestFirst(containers, ({ restartCount }) => restartCount),
+    sandboxes: sortNewestFirst(sandboxes, ({ attempt }) => attempt),
+    containers: sortNewestFirst(containers, ({ restartCount }) => restartCount),
   };
 }
 
@@ -209,8 +209,8 @@ export async function observeCreated(
   const ids = new Set([...newSandboxes, ...newContainers].map((each) => each?.id));
   const isOld = ({ id }: { readonly id: string }): boolean => !ids.has(id);
   return {
-    sandboxes: newestFirst([...newSandboxes, ...previous.sandboxes.filter(isOld)], ({ attempt }) => attempt),
-    containers: newestFirst(
+    sandboxes: sortNewestFirst([...newSandboxes, ...previous.sandboxes.filter(isOld)], ({ attempt }) => attempt),
+    containers: sortNewestFirst(
       [...newContainers, ...previous.containers.filter(isOld)],
       ({ restartCount }) => restartCount,
     ),
@@ -259,7 +259,7 @@ async function undefinedIfNotFound<T>(call: Promise<T>): Promise<T | undefined> 
 }
 
 /** Sorts by the attempt first: creation times go back when the clock is set. */
-function newestFirst<T extends { readonly createdAt: number }>(
+function sortNewestFirst<T extends { readonly createdAt: number }>(
   items: readonly (T | undefined)[],
   count: (item: T) => number,
 ): readonly T[] {

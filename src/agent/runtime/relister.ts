@@ -90,7 +90,7 @@ export class Relister {
     const before = this.#pods;
     this.#pods = pods;
     this.#hasListed = true;
-    const changed = changedPods(before, pods);
+    const changed = findChangedPods(before, pods);
     if (changed.length > 0) {
       this.#delayMs = FAST_PERIOD_MS;
     }
@@ -165,7 +165,7 @@ async function listPods(runtime: Runtime, signal: AbortSignal): Promise<Readonly
   );
 }
 
-function changedPods(
+function findChangedPods(
   before: ReadonlyMap<string, RuntimePod>,
   after: ReadonlyMap<string, RuntimePod>,
 ): readonly string[] {

@@ -88,15 +88,15 @@ export class MirrorPods implements AsyncDisposable {
   }
 
   /** The watch reported a mirror pod. */
-  mirrorPut(mirror: Pod): void {
+  onMirrorUpdate(mirror: Pod): void {
     const key = fullName(mirror);
     this.#mirrors.set(key, mirror);
-    this.#options.status.podObserved(mirror);
+    this.#options.status.onPodUpdate(mirror);
     this.#writeStatus(key);
     if (this.#areSourcesReady) this.#queue.add(key);
   }
 
-  mirrorDeleted(mirror: Pod): void {
+  onMirrorDelete(mirror: Pod): void {
     const key = fullName(mirror);
     this.#forget(key, mirror);
     if (this.#areSourcesReady) this.#queue.add(key);
@@ -109,7 +109,7 @@ export class MirrorPods implements AsyncDisposable {
   #forget(key: string, mirror: Pod): void {
     const uid = podUid(mirror);
     if (podUid(this.#mirrors.get(key) ?? {}) === uid) this.#mirrors.delete(key);
-    this.#options.status.podDeleted(uid);
+    this.#options.status.onPodDelete(uid);
     this.#options.status.removePod(uid);
   }
 

@@ -111,16 +111,16 @@ export class PodSources {
       random,
       log: log.child("api-source"),
       onPut(pod) {
-        if (isMirror(pod)) return mirrors.mirrorPut(pod);
+        if (isMirror(pod)) return mirrors.onMirrorUpdate(pod);
         listed.add(podUid(pod));
         checkpoint.set(checkpointKey(podUid(pod)), withoutServerMetadata(pod));
         pods.put(pod);
         objects.watchReferenced(pods.pods);
-        status.podObserved(pod);
+        status.onPodUpdate(pod);
         relister.requestRelist();
       },
       onDelete: (pod) => {
-        if (isMirror(pod)) return mirrors.mirrorDeleted(pod);
+        if (isMirror(pod)) return mirrors.onMirrorDelete(pod);
         listed.delete(podUid(pod));
         this.#removePod(podUid(pod));
       },
@@ -143,7 +143,7 @@ export class PodSources {
   #removePod(uid: string): void {
     const { pods, api } = this.#options;
     api?.checkpoint.delete(checkpointKey(uid));
-    api?.status.podDeleted(uid);
+    api?.status.onPodDelete(uid);
     pods.delete(uid);
   }
 

@@ -218,10 +218,10 @@ t.test("MirrorPods creates, recreates, replaces and deletes mirror pods, and set
 
   const deleted = mirror() as Pod;
   api.delete(path);
-  mirrors.mirrorDeleted(deleted);
+  mirrors.onMirrorDelete(deleted);
   await settle();
   t.ok(mirror(), "a deleted mirror is recreated");
-  mirrors.mirrorPut({ ...mirror(), metadata: { ...mirror()?.metadata, deletionTimestamp: "2026-01-01T00:00:00Z" } });
+  mirrors.onMirrorUpdate({ ...mirror(), metadata: { ...mirror()?.metadata, deletionTimestamp: "2026-01-01T00:00:00Z" } });
   await settle();
   t.notOk(mirror()?.metadata?.deletionTimestamp, "a terminating mirror is replaced");
 

@@ -43,7 +43,7 @@ t.test(
     const server: Server = { calls: [], answer: () => ({ status: { phase: "Succeeded" } }) };
     await using status = manager(server);
     status.setStatus(pod, { phase: "Succeeded" });
-    status.podFinished(pod);
+    status.onPodFinished(pod);
     await status.flush(1000);
     t.same(server.calls, ["patch", "delete"]);
     status.setStatus(pod, { phase: "Failed" });
@@ -56,7 +56,7 @@ t.test("StatusManager stops writing the status of a pod that is removed during a
   const server: Server = { calls: [], answer: () => undefined };
   await using status = manager(server);
   server.answer = () => {
-    status.podDeleted("u1");
+    status.onPodDelete("u1");
     throw new StatusError(403, "Forbidden", "no relationship found");
   };
   status.setStatus(pod, { phase: "Running" });

@@ -71,7 +71,7 @@ export class StatusManager implements AsyncDisposable {
   }
 
   /** The watch reported the pod; other clients may have changed its status. */
-  podObserved(pod: Pod): void {
+  onPodUpdate(pod: Pod): void {
     const entry = this.#entries.get(podUid(pod));
     if (entry === undefined) return;
     entry.pod = pod;
@@ -81,7 +81,7 @@ export class StatusManager implements AsyncDisposable {
   }
 
   /** All containers of the deleted pod have stopped. */
-  podFinished(pod: Pod): void {
+  onPodFinished(pod: Pod): void {
     const entry = this.#entries.get(podUid(pod));
     if (entry === undefined || entry.finished) return;
     entry.finished = true;
@@ -89,7 +89,7 @@ export class StatusManager implements AsyncDisposable {
   }
 
   /** The pod was removed from the API server; its worker may set statuses until all containers have stopped. */
-  podDeleted(uid: string): void {
+  onPodDelete(uid: string): void {
     const entry = this.#entries.get(uid);
     if (entry !== undefined) entry.gone = true;
   }

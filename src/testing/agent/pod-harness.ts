@@ -125,7 +125,7 @@ export async function podHarness(): Promise<Harness> {
       clock,
       events: recorder,
       userAgent: "test",
-      onChange: (uid) => current.runtimeChanged(uid),
+      onChange: (uid) => current.onRuntimeChange(uid),
     }),
     events: recorder,
     environment: {
@@ -192,7 +192,7 @@ export async function podHarness(): Promise<Harness> {
 async function relist({ runtime }: FakeRuntime, manager: PodManager): Promise<void> {
   for (const { pod, observation } of manager.workers) {
     const now = await observe(runtime, podUid(pod), observation, new AbortController().signal).catch(() => undefined);
-    if (now === undefined || digestOf(now) !== digestOf(observation)) manager.runtimeChanged(podUid(pod));
+    if (now === undefined || digestOf(now) !== digestOf(observation)) manager.onRuntimeChange(podUid(pod));
   }
 }
 

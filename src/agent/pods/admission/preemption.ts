@@ -8,13 +8,13 @@ import type { Shortage } from "./admission-checks.ts";
 /** Throws, with Kubernetes' text, when preempting all candidates would not be enough. */
 export function selectVictims(pod: Pod, others: readonly Pod[], shortages: readonly Shortage[]): readonly Pod[] {
   const candidates = others.filter((each) => canPreempt(pod, each));
-  const left = remainingShortages(shortages, candidates);
+  const left = computeRemainingShortages(shortages, candidates);
   if (left.length > 0) throw new Error(`no set of running pods found to reclaim resources: ${formatShortages(left)}`);
   const of = (wanted: QosClass): readonly Pod[] => candidates.filter((each) => getPodQosClass(each) === wanted);
   const [bestEffort, burstable, guaranteed] = [of("BestEffort"), of("Burstable"), of("Guaranteed")];
-  const fromGuaranteed = pickVictims(guaranteed, remainingShortages(shortages, [...bestEffort, ...burstable]));
-  const fromBurstable = pickVictims(burstable, remainingShortages(shortages, [...bestEffort, ...fromGuaranteed]));
-  const fromBestEffort = pickVictims(bestEffort, remainingShortages(shortages, [...fromBurstable, ...fromGuaranteed]));
+  const fromGuaranteed = pickVictims(guaranteed, computeRemainingShortages(shortages, [...bestEffort, ...burstable]));
+  const fromBurstable = pickVictims(burstable, computeRemainingShortages(shortages, [...bestEffort, ...fromGuaranteed]));
+  const fromBestEffort = pickVictims(bestEffort, computeRemainingShortages(shortages, [...fromBurstable, ...fromGuaranteed]));
   return [...fromBestEffort, ...fromBurstable, ...fromGuaranteed];
 }
 
@@ -25,16 +25,16 @@ function canPreempt(pod: Pod, other: Pod): boolean {
 }
 
 /** What is still short without these pods. */
-function remainingShortages(shortages: readonly Shortage[], pods: readonly Pod[]): readonly Shortage[] {
+function computeRemainingShortages(shortages: readonly Shortage[], pods: readonly Pod[]): readonly Shortage[] {
   return shortages
     .map(({ resource, quantity }) => ({
       resource,
-      quantity: pods.reduce((left, pod) => left - requestOf(pod, resource), quantity),
+      quantity: pods.reduce((left, pod) => left - getRequest(pod, resource), quantity),
     }))
     .filter(({ quantity }) => quantity > 0);
 }
 
-function requestOf(pod: Pod, resource: string): number {
+function getRequest(pod: Pod, resource: string): number {
   return resource === "pods" ? 1 : getPodResource(pod, "requests", resource);
 }
 
@@ -42,7 +42,7 @@ function requestOf(pod: Pod, resource: string): number {
 function pickVictims(pods: readonly Pod[], shortages: readonly Shortage[]): readonly Pod[] {
   const rest = [...pods];
   const chosen: Pod[] = [];
-  for (let left = shortages; left.length > 0; left = remainingShortages(shortages, chosen)) {
+  for (let left = shortages; left.length > 0; left = computeRemainingShortages(shortages, chosen)) {
     const [best] = rest.toSorted((a, b) => distance(a, left) - distance(b, left) || compareRequests(a, b));
     if (best === undefined) return chosen;
     rest.splice(rest.indexOf(best), 1);
@@ -53,13 +53,13 @@ function pickVictims(pods: readonly Pod[], shortages: readonly Shortage[]): read
 
 function distance(pod: Pod, shortages: readonly Shortage[]): number {
   return shortages.reduce(
-    (sum, { resource, quantity: amount }) => sum + (Math.max(0, amount - requestOf(pod, resource)) / amount) ** 2,
+    (sum, { resource, quantity: amount }) => sum + (Math.max(0, amount - getRequest(pod, resource)) / amount) ** 2,
     0,
   );
 }
 
 function compareRequests(a: Pod, b: Pod): number {
-  return requestOf(a, "memory") - requestOf(b, "memory") || requestOf(a, "cpu") - requestOf(b, "cpu");
+  return getRequest(a, "memory") - getRequest(b, "memory") || getRequest(a, "cpu") - getRequest(b, "cpu");
 }
 
 function formatShortages(shortages: readonly Shortage[]): string {

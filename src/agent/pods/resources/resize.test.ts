@@ -49,7 +49,7 @@ t.test("resizePod() keeps the resources if the node lacks capacity, and reports 
   t.match(pending, { status: "True", reason: "Deferred", message: "full" });
   t.match(harness.status("p")?.containerStatuses, [{ allocatedResources: less.requests, resources: less }]);
   hasCapacity = true;
-  harness.manager.runtimeChanged("uid-p");
+  harness.manager.onRuntimeChange("uid-p");
   await harness.run(2);
   t.match(harness.status("p")?.containerStatuses, [{ allocatedResources: more.requests, resources: more }]);
 });

@@ -22,7 +22,7 @@ t.test("mounting continues at once when a missing object is created", async (t) 
   await harness.run(60);
   const before = harness.events.filter(({ reason }) => reason === "FailedMount").length;
   harness.objects.set("configMap/default/late", { k: "v" });
-  harness.manager.runtimeChanged("uid-web");
+  harness.manager.onRuntimeChange("uid-web");
   await harness.run(2);
   t.equal(harness.status("web")?.phase, "Running");
   t.equal(harness.events.filter(({ reason }) => reason === "FailedMount").length, before);

@@ -16,7 +16,7 @@ export const running = podState({
   async next(pod) {
     await pod.refresh();
     await resizePod(pod);
-    forgetRemoved(pod);
+    removeStaleRestarts(pod);
     const plan = makePlan(pod);
     const wanted = new Set([...plan.starts, ...plan.waits].map((each) => each.spec.name));
     for (const reasons of [pod.memory.waitingReasons, pod.memory.pendingReasons]) {
@@ -47,7 +47,7 @@ export const running = podState({
   status: (pod) => generateStatus(pod, false),
 });
 
-function forgetRemoved({ memory, observation }: PodContext): void {
+function removeStaleRestarts({ memory, observation }: PodContext): void {
   for (const id of memory.toRestart) {
     if (!observation.containers.some((each) => each.id === id)) memory.toRestart.delete(id);
   }

@@ -41,13 +41,13 @@ export interface ContainerStatusInput {
 }
 
 /** Newest first, without a run that was created but not started. */
-function startedRuns(observation: Observation, name: string): readonly ObservedContainer[] {
+function findStartedRuns(observation: Observation, name: string): readonly ObservedContainer[] {
   return observation.containers.filter((each) => each.name === name && each.state !== "created");
 }
 
 /** Id of the run that the container's status describes; empty when there is none. */
 export function currentRunId(observation: Observation, name: string): string {
-  return startedRuns(observation, name)[0]?.id ?? "";
+  return findStartedRuns(observation, name)[0]?.id ?? "";
 }
 
 /** The run in the status' `lastState`: for a container that waits for its restart, the run that exited. */
@@ -64,7 +64,7 @@ export function findPreviousRun(
 
 export function computeContainerStatus(input: ContainerStatusInput): ContainerStatus {
   const { spec, observation } = input;
-  const runs = startedRuns(observation, spec.name);
+  const runs = findStartedRuns(observation, spec.name);
   const current = runs[0];
   const after = input.waitingReason?.after;
   const waiting = after === undefined || after === (current?.id ?? "") ? input.waitingReason : undefined;

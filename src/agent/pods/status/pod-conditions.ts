@@ -37,8 +37,8 @@ export function computeConditions(
   const containersReady = computeContainersReady(phase, counted);
   const networked = observation.sandboxes.some((each) => each.ready && (each.hostNetwork || each.ips.length > 0));
   const values: readonly (readonly [string, ConditionValue])[] = [
-    ...resizeConditions(input.resize),
-    ...disruptionConditions(input),
+    ...makeResizeConditions(input.resize),
+    ...makeDisruptionConditions(input),
     ["PodReadyToStartContainers", { status: networked && !input.isTerminated ? "True" : "False" }],
     ["Initialized", computeInitialized(input, phase, inits, apps)],
     ["Ready", computeReady(pod, containersReady)],
@@ -104,12 +104,12 @@ function computeInitialized(
   };
 }
 
-function disruptionConditions({ disruption }: ConditionsInput): readonly (readonly [string, ConditionValue])[] {
+function makeDisruptionConditions({ disruption }: ConditionsInput): readonly (readonly [string, ConditionValue])[] {
   if (disruption === undefined) return [];
   return [["DisruptionTarget", { status: "True", reason: "TerminationByKubelet", message: disruption }]];
 }
 
-function resizeConditions({
+function makeResizeConditions({
   pending,
   isInProgress,
   problem,

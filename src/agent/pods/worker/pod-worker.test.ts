@@ -450,7 +450,7 @@ t.test("PodWorker records FailedSync once if the runtime cannot report a pod's s
   await harness.run(1);
   harness.fake.fail("listContainers", new RuntimeError("UNKNOWN", "broken"), 3);
   for (let count = 0; count < 4; count++) {
-    harness.manager.runtimeChanged("web");
+    harness.manager.onRuntimeChange("web");
     await harness.run(1);
   }
   const recorded = () => harness.events.filter(({ reason }) => reason === "FailedSync").map(({ message }) => message);

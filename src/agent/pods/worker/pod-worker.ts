@@ -142,12 +142,12 @@ export class PodWorker {
    */
   compareListing(digest: string, requestedAt: number): boolean {
     const differs = this.#observer.compareListing(digest, requestedAt);
-    if (differs === true) this.runtimeChanged();
+    if (differs === true) this.onRuntimeChange();
     return differs !== undefined;
   }
 
   /** The runtime's state of the pod changed, or the result of a probe. */
-  runtimeChanged(): void {
+  onRuntimeChange(): void {
     if (this.#observer.pendingCount > 1) return;
     this.#observer
       .observe()
