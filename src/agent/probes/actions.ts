@@ -24,13 +24,13 @@ export interface ExecOptions {
 export async function runExec(options: ExecOptions): Promise<ProbeResult> {
   const { runtime, containerId, command, timeoutSeconds, signal } = options;
   try {
-    const answer = await runtime.execSync(
+    const response = await runtime.execSync(
       { containerId, cmd: command, timeout: BigInt(Math.ceil(timeoutSeconds)) },
       signal,
     );
-    const output = Buffer.concat([answer.stdout ?? Buffer.alloc(0), answer.stderr ?? Buffer.alloc(0)]);
+    const output = Buffer.concat([response.stdout ?? Buffer.alloc(0), response.stderr ?? Buffer.alloc(0)]);
     return {
-      outcome: (answer.exitCode ?? 0) === 0 ? "success" : "failure",
+      outcome: (response.exitCode ?? 0) === 0 ? "success" : "failure",
       output: output.subarray(0, OUTPUT_BYTES_MAX).toString("utf8"),
     };
   } catch (error) {

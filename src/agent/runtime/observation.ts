@@ -167,8 +167,8 @@ export async function observe(
       if (before !== undefined) {
         return before;
       }
-      const answer = await undefinedIfNotFound(runtime.containerStatus({ containerId: item.id }, signal));
-      return answer?.status === undefined ? undefined : toObservedContainer(answer.status, item.podSandboxId ?? "");
+      const response = await undefinedIfNotFound(runtime.containerStatus({ containerId: item.id }, signal));
+      return response?.status === undefined ? undefined : toObservedContainer(response.status, item.podSandboxId ?? "");
     }),
   );
   return {
@@ -195,14 +195,14 @@ export async function observeCreated(
   const [newSandboxes, newContainers] = await Promise.all([
     Promise.all(
       sandboxes.map(async ({ sandboxId }) => {
-        const answer = await undefinedIfNotFound(runtime.podSandboxStatus({ podSandboxId: sandboxId }, signal));
-        return answer?.status && toObservedSandbox(answer.status);
+        const response = await undefinedIfNotFound(runtime.podSandboxStatus({ podSandboxId: sandboxId }, signal));
+        return response?.status && toObservedSandbox(response.status);
       }),
     ),
     Promise.all(
       containers.map(async ({ sandboxId, containerId = "" }) => {
-        const answer = await undefinedIfNotFound(runtime.containerStatus({ containerId }, signal));
-        return answer?.status && toObservedContainer(answer.status, sandboxId);
+        const response = await undefinedIfNotFound(runtime.containerStatus({ containerId }, signal));
+        return response?.status && toObservedContainer(response.status, sandboxId);
       }),
     ),
   ]);
@@ -230,9 +230,9 @@ async function inspectSandbox(
   }
   let now: ObservedSandbox;
   try {
-    const answer = await undefinedIfNotFound(runtime.podSandboxStatus({ podSandboxId: item.id }, signal));
-    if (answer?.status === undefined) return undefined;
-    now = toObservedSandbox(answer.status);
+    const response = await undefinedIfNotFound(runtime.podSandboxStatus({ podSandboxId: item.id }, signal));
+    if (response?.status === undefined) return undefined;
+    now = toObservedSandbox(response.status);
   } catch (error) {
     // Runtimes may fail to report a stopped sandbox, for instance because its network is gone. It can be removed.
     if (ready || !(error instanceof RuntimeError) || isUnreachable(error)) throw error;

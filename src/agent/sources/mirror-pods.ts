@@ -22,7 +22,7 @@ export interface MirrorPodsOptions {
   readonly random: RandomSource;
   readonly log: Logger;
   readonly nodeName: string;
-  readonly status: Pick<StatusManager, "setStatus" | "podObserved" | "podDeleted" | "removePod">;
+  readonly status: Pick<StatusManager, "setStatus" | "onPodUpdate" | "onPodDelete" | "removePod">;
 }
 
 const MIRROR = "kubernetes.io/config.mirror";

@@ -180,8 +180,8 @@ t.test("MirrorPods creates, recreates, replaces and deletes mirror pods, and set
   const statuses: string[] = [];
   const status = {
     setStatus: (pod: Pod, { phase }: PodStatus) => void statuses.push(`${pod.metadata?.name} ${phase}`),
-    podObserved: () => undefined,
-    podDeleted: () => undefined,
+    onPodUpdate: () => undefined,
+    onPodDelete: () => undefined,
     removePod: () => undefined,
   };
   await using mirrors = new MirrorPods({
@@ -221,7 +221,10 @@ t.test("MirrorPods creates, recreates, replaces and deletes mirror pods, and set
   mirrors.onMirrorDelete(deleted);
   await settle();
   t.ok(mirror(), "a deleted mirror is recreated");
-  mirrors.onMirrorUpdate({ ...mirror(), metadata: { ...mirror()?.metadata, deletionTimestamp: "2026-01-01T00:00:00Z" } });
+  mirrors.onMirrorUpdate({
+    ...mirror(),
+    metadata: { ...mirror()?.metadata, deletionTimestamp: "2026-01-01T00:00:00Z" },
+  });
   await settle();
   t.notOk(mirror()?.metadata?.deletionTimestamp, "a terminating mirror is replaced");
 

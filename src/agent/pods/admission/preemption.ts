@@ -13,8 +13,14 @@ export function selectVictims(pod: Pod, others: readonly Pod[], shortages: reado
   const of = (wanted: QosClass): readonly Pod[] => candidates.filter((each) => getPodQosClass(each) === wanted);
   const [bestEffort, burstable, guaranteed] = [of("BestEffort"), of("Burstable"), of("Guaranteed")];
   const fromGuaranteed = pickVictims(guaranteed, computeRemainingShortages(shortages, [...bestEffort, ...burstable]));
-  const fromBurstable = pickVictims(burstable, computeRemainingShortages(shortages, [...bestEffort, ...fromGuaranteed]));
-  const fromBestEffort = pickVictims(bestEffort, computeRemainingShortages(shortages, [...fromBurstable, ...fromGuaranteed]));
+  const fromBurstable = pickVictims(
+    burstable,
+    computeRemainingShortages(shortages, [...bestEffort, ...fromGuaranteed]),
+  );
+  const fromBestEffort = pickVictims(
+    bestEffort,
+    computeRemainingShortages(shortages, [...fromBurstable, ...fromGuaranteed]),
+  );
   return [...fromBestEffort, ...fromBurstable, ...fromGuaranteed];
 }
 

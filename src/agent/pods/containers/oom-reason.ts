@@ -30,9 +30,9 @@ export async function awaitFinalReason(
   // It exited long ago, or the clock was set since.
   if (ageMs < 0 || ageMs >= REASON_DELAY_MS) return container;
   await clock.sleep(REASON_DELAY_MS - ageMs, signal);
-  const answer = await runtime.containerStatus({ containerId: container.id }, signal).catch((error: unknown) => {
+  const response = await runtime.containerStatus({ containerId: container.id }, signal).catch((error: unknown) => {
     if (error instanceof RuntimeError) return undefined;
     throw error;
   });
-  return answer?.status === undefined ? container : toObservedContainer(answer.status, container.sandboxId);
+  return response?.status === undefined ? container : toObservedContainer(response.status, container.sandboxId);
 }

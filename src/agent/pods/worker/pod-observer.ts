@@ -87,7 +87,7 @@ export class PodObserver {
     return this.#isCreating || requestedAt < this.#observedAt ? undefined : true;
   }
 
-  /** Rejects when the runtime does not answer, or the signal aborts. */
+  /** Rejects when the runtime cannot be reached, or the signal aborts. */
   observe(): Promise<Observation> {
     return this.#observe(undefined);
   }

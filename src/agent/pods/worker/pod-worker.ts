@@ -103,7 +103,7 @@ export class PodWorker {
     return this.#memory.waitingReasons.get(name)?.reason ?? fallback;
   }
 
-  /** See `previousRun`. */
+  /** See `findPreviousRun` of the container status. */
   findPreviousRun(name: string): ObservedContainer | undefined {
     return findPreviousRun(this.#memory.status, this.observation, name);
   }
