@@ -1,4 +1,4 @@
-/** How an object is spelled in the store: protobuf envelope, JSON or YAML. All are read, whichever is written. */
+/** Encodes objects for the store: as protobuf envelope, JSON or YAML. Decoding accepts all three. */
 import { type ApiObject, type Kind, storageKindOf } from "../api/kind.ts";
 import { decode } from "../schema/decode/decode.ts";
 import { encodeJson } from "../schema/json/encode.ts";
@@ -12,14 +12,14 @@ export type StorageMediaType = "application/json" | "application/yaml" | "applic
 
 export interface Codec<T> {
   encode(object: T): Uint8Array;
-  /** The object without kind and apiVersion: which spelling of them a client sees is not the store's to say. */
+  /** Returns the object without kind and apiVersion; the client's group alias determines the apiVersion. */
   decode(bytes: Uint8Array): T;
 }
 
 const OPENING_BRACE = 0x7b;
 
 export function codecOf<T extends ApiObject>(kind: Kind<T>, mediaType: StorageMediaType): Codec<T> {
-  // What a webhook converts is read and written as JSON of the kind itself (`converted-values.ts`).
+  // With a conversion webhook values are JSON in the version of the kind (`converted-values.ts`).
   if (kind.converter !== undefined) return plainCodec(kind, "application/json");
   const { conversion } = kind;
   if (conversion === undefined) return plainCodecOf(kind, mediaType);
@@ -40,7 +40,7 @@ function plainCodecOf<T extends ApiObject>(kind: Kind<T>, mediaType: StorageMedi
   };
 }
 
-/** For a kind whose own version is the one that is written. */
+/** The codec of a kind that is its own storage version. */
 export function plainCodec<T extends ApiObject>(kind: Kind<T>, mediaType: StorageMediaType): Codec<T> {
   const restored = afterDecode(kind);
   const apiVersion = kind.group === "" ? kind.version : `${kind.group}/${kind.version}`;
@@ -63,20 +63,20 @@ export function plainCodec<T extends ApiObject>(kind: Kind<T>, mediaType: Storag
   };
 }
 
-/** Defaults are those of the version that is stored: what a webhook makes of an object in another is all there is. */
+/** Only the storage version is changed after decoding; other versions are used as the webhook returns them. */
 function afterDecode<T extends ApiObject>(kind: Kind<T>): (object: T) => T {
   if (storageKindOf(kind).version !== kind.version) return (object) => object;
   return (object) => kind.strategy.afterDecode?.(object) ?? object;
 }
 
-/** The store's revision is the resource version: a copy inside the value would be wrong after the next write. */
+/** The revision in the store is the resourceVersion; a copy in the value would be outdated after the next write. */
 function withoutResourceVersion<T extends ApiObject>(object: T): T {
   if (object.metadata?.resourceVersion === undefined) return object;
   const { resourceVersion: _, ...metadata } = object.metadata;
   return { ...object, metadata };
 }
 
-/** The first bytes of an envelope: ours, or that of a store that Kubernetes wrote. */
+/** The first bytes of an envelope: of this program, or of Kubernetes. */
 const MAGICS: ReadonlySet<string> = new Set(["svc\0", "k8s\0"]);
 
 function magicOf(bytes: Uint8Array): string {

@@ -1,4 +1,4 @@
-/** When history is forgotten: the same for every engine that keeps it itself. */
+/** Compacts the history of a store periodically; used by all engines. */
 
 import type { Logger } from "../std/log/logger.ts";
 import type { Clock, Timer } from "../std/time/clock.ts";
@@ -13,10 +13,10 @@ export interface CompactorOptions {
   readonly compact: (before: Revision) => Promise<void>;
 }
 
-/** Compacts every `intervalMs` to what was current `retentionMs` ago. */
+/** Compacts every `intervalMs` to the revision that was current `retentionMs` ago. */
 export class Compactor {
   readonly #options: CompactorOptions;
-  /** When which revision was current; one a tick, for as long as the retention. */
+  /** The revision at each tick of the retention time. */
   #samples: { readonly at: number; readonly revision: Revision }[] = [];
   #timer: Timer | undefined;
   #closed = false;
@@ -49,7 +49,7 @@ export class Compactor {
       if (sample !== undefined) await compact(sample.revision);
       this.#samples = this.#samples.slice(old + 1);
     } catch (error) {
-      if (!this.#closed) log.error("Cannot compact the store; trying again later", error);
+      if (!this.#closed) log.error("Failed to compact the store; retrying later", error);
     }
     this.#sample();
     this.#arm();

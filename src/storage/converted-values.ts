@@ -1,10 +1,10 @@
 /**
- * The values of a resource as one of its versions reads and writes them, where a webhook converts:
+ * Stored values of a custom resource with a conversion webhook, converted for one of its versions:
  *
- *     in the store     pruned, defaults of its version   asked   pruned   as the kind's codec writes
- *     {v1, hostPort} → {v1, hostPort, …}               →       → {v2, …} → {v2, host, port}
+ *     stored           pruned, defaults of its version   webhook   pruned, encoded by the kind's codec
+ *     {v1, hostPort} → {v1, hostPort, …}               →         → {v2, …} → {v2, host, port}
  *
- * What lies there in the version that is wanted, and in which all is written now, is passed on as it is.
+ * A value in the requested version is not converted if that is the storage version.
  */
 import type { ApiObject, Converter, JsonObject, Kind } from "../api/kind.ts";
 import { formatApiVersion } from "../api/scheme.ts";
@@ -15,15 +15,16 @@ import { toUnpooledBuffer } from "../std/memory/unpooled-buffer.ts";
 import { type Codec, parseValue, plainCodec, type StorageMediaType } from "./codec.ts";
 import type { KeyValue } from "./store.ts";
 
-/** One write: what goes into the store, and what a client sees of it from then on. */
+/** The values of one write: in the storage version, and converted back to the version of the request. */
 export interface ConvertedWrite {
   readonly stored: Uint8Array;
   readonly converted: Uint8Array;
 }
 
 /**
- * Ends a value that lies in the store in another version than values are written in now. It is no other JSON for it,
- * but equals nothing that is written: the next write of the object moves it, even one that changes nothing.
+ * Appended to the converted bytes of a value that is not stored in the storage version. It does not change the JSON, but
+ * makes the bytes differ from those of every write: the next write stores the object in the storage version, even when
+ * it changes nothing.
  */
 const OUTDATED_MARK = Buffer.from("\n");
 
@@ -41,33 +42,33 @@ export class ConvertedValues<T extends ApiObject> {
     this.#mediaType = mediaType;
   }
 
-  /** Values for the kind's codec, from those in the store; all that need it are asked for together. */
+  /** Converts stored values for the kind's codec, with one call of the webhook. */
   async toKindVersion(items: readonly KeyValue[]): Promise<readonly KeyValue[]> {
     const storage = this.#converter.storageKind.version;
-    const wanted = this.#kind.version;
+    const requested = this.#kind.version;
     const versions = items.map(({ value }) => storedVersionOf(value));
-    const asItIs = (version: string | undefined): boolean =>
-      version === undefined || (version === wanted && version === storage && this.#isJson);
-    const shown = [...items];
-    const others = versions.flatMap((version, place) => {
-      if (asItIs(version)) return [];
-      const value = this.#written.take(items[place]!.value);
-      if (value === undefined) return [place];
-      shown[place] = { ...items[place]!, value };
+    const isReady = (version: string | undefined): boolean =>
+      version === undefined || (version === requested && version === storage && this.#isJson);
+    const result = [...items];
+    const pending = versions.flatMap((version, index) => {
+      if (isReady(version)) return [];
+      const value = this.#written.take(items[index]!.value);
+      if (value === undefined) return [index];
+      result[index] = { ...items[index]!, value };
       return [];
     });
-    if (others.length === 0) return shown;
-    const sources = others.map((place) => this.#source(parseValue(items[place]!.value) as JsonObject));
-    const converted = await this.#converter.convert(sources, wanted);
-    for (const [i, place] of others.entries()) {
+    if (pending.length === 0) return result;
+    const sources = pending.map((index) => this.#source(parseValue(items[index]!.value) as JsonObject));
+    const converted = await this.#converter.convert(sources, requested);
+    for (const [i, index] of pending.entries()) {
       const bytes = this.#encoded(converted[i]!);
-      const value = versions[place] === storage ? bytes : Buffer.concat([bytes, OUTDATED_MARK]);
-      shown[place] = { ...items[place]!, value: toUnpooledBuffer(value) };
+      const value = versions[index] === storage ? bytes : Buffer.concat([bytes, OUTDATED_MARK]);
+      result[index] = { ...items[index]!, value: toUnpooledBuffer(value) };
     }
-    return shown;
+    return result;
   }
 
-  /** `bytes` are as the kind's codec writes them. What is shown has been to the store's version and back. */
+  /** Converts bytes of the kind's codec to the storage version, and these back: a read returns the result. */
   async toStorageVersion(bytes: Uint8Array): Promise<ConvertedWrite> {
     const { storageKind: stored } = this.#converter;
     const own = stored.version === this.#kind.version;
@@ -78,9 +79,9 @@ export class ConvertedValues<T extends ApiObject> {
     const written = target.encode(decodeObject(stored, object!));
     if (own) return { stored: written, converted: bytes };
     const [back] = await this.#converter.convert([this.#source(object!)], this.#kind.version);
-    const shown = this.#encoded(back!);
-    this.#written.add(written, shown);
-    return { stored: written, converted: shown };
+    const converted = this.#encoded(back!);
+    this.#written.add(written, converted);
+    return { stored: written, converted };
   }
 
   /** Custom resources have no protobuf form. */
@@ -88,7 +89,7 @@ export class ConvertedValues<T extends ApiObject> {
     return this.#mediaType !== "application/yaml";
   }
 
-  /** As its own version reads it. One that no version knows is the webhook's to judge. */
+  /** The value as decoded in its own version. The webhook decides on values of unknown versions. */
   #source(value: JsonObject): JsonObject {
     const kind = this.#converter.kindOf(versionOf(value));
     if (kind === undefined) return value;
@@ -102,38 +103,38 @@ export class ConvertedValues<T extends ApiObject> {
   }
 }
 
-/** Of what all recent writes that nobody has read yet may hold. */
+/** Limit of the bytes of recent writes that have not been read. */
 const RECENT_BYTES_MAX = 2 ** 20;
 
-/** What has just been written comes back as a change soon, and is known already: a third of all calls for writes. */
+/** Caches converted values of recent writes until the feed reads them: saves a third of the webhook calls for writes. */
 class RecentWrites {
-  /** What is shown, by what is stored; the oldest first. */
-  readonly #shown = new Map<string, Uint8Array>();
+  /** Converted values by stored value, oldest first. */
+  readonly #converted = new Map<string, Uint8Array>();
   #bytes = 0;
 
-  add(stored: Uint8Array, shown: Uint8Array): void {
+  add(stored: Uint8Array, converted: Uint8Array): void {
     const key = keyOf(stored);
     this.take(stored);
-    this.#shown.set(key, toUnpooledBuffer(shown));
-    this.#bytes += key.length + shown.length;
-    for (const [oldest, value] of this.#shown) {
+    this.#converted.set(key, toUnpooledBuffer(converted));
+    this.#bytes += key.length + converted.length;
+    for (const [oldest, value] of this.#converted) {
       if (this.#bytes <= RECENT_BYTES_MAX) return;
       this.#remove(oldest, value);
     }
   }
 
-  /** It is needed but once. */
+  /** Removes the value: it is read once. */
   take(stored: Uint8Array): Uint8Array | undefined {
-    if (this.#shown.size === 0) return undefined;
+    if (this.#converted.size === 0) return undefined;
     const key = keyOf(stored);
-    const shown = this.#shown.get(key);
-    if (shown !== undefined) this.#remove(key, shown);
-    return shown;
+    const converted = this.#converted.get(key);
+    if (converted !== undefined) this.#remove(key, converted);
+    return converted;
   }
 
-  #remove(key: string, shown: Uint8Array): void {
-    this.#shown.delete(key);
-    this.#bytes -= key.length + shown.length;
+  #remove(key: string, converted: Uint8Array): void {
+    this.#converted.delete(key);
+    this.#bytes -= key.length + converted.length;
   }
 }
 
@@ -141,7 +142,7 @@ function keyOf(stored: Uint8Array): string {
   return Buffer.from(stored.buffer, stored.byteOffset, stored.byteLength).toString("latin1");
 }
 
-/** Without what it says that it is, and what the kind does not know. */
+/** Decodes without kind, apiVersion and unknown fields. */
 function decodeObject<T extends ApiObject>(kind: Kind<T>, value: JsonObject): T {
   const {
     kind: _,
@@ -151,7 +152,7 @@ function decodeObject<T extends ApiObject>(kind: Kind<T>, value: JsonObject): T 
   return object as T;
 }
 
-/** Undefined for what is no object: who reads the value says what is wrong with it. */
+/** Undefined for a value that is not an object; decoding reports the error. */
 function storedVersionOf(value: Uint8Array): string | undefined {
   const head = Buffer.from(value.buffer, value.byteOffset, Math.min(value.byteLength, HEAD_BYTES)).toString("latin1");
   const version = HEAD.exec(head)?.[1];
@@ -163,7 +164,7 @@ function storedVersionOf(value: Uint8Array): string | undefined {
   }
 }
 
-/** As values mostly begin, which saves reading them. */
+/** Matches the start of most values, which saves parsing them. */
 const HEAD = /^\{(?:"kind":"[A-Za-z0-9]*",)?"apiVersion":"[^"\\/]*\/([^"\\/]+)"/;
 const HEAD_BYTES = 512;
 

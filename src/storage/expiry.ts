@@ -1,24 +1,24 @@
 import type { Clock, Timer } from "../std/time/clock.ts";
 import type { Revision } from "./store.ts";
 
-/** A value whose time is over, unless the key was written again since: `revision` says which write is meant. */
+/** A value whose time to live is over, unless the key has another revision by now. */
 export interface ExpiredValue {
   readonly key: string;
   readonly revision: Revision;
 }
 
-/** Keys fall due together once a second, so that a thousand events of the same minute cost few writes. */
+/** Values expire in batches, once a second. */
 const GRANULARITY_MS = 1000;
 
 /**
- * Tells a store which values' time to live is over, all of a second at once. A value that was written again since is
- * not removed here: its entry falls due with a revision that is no longer the key's, and the store ignores it. So what
- * waits is bounded by the writes with a time to live that happen within that time.
+ * Calls the store with the values whose time to live is over, all of one second at once. An entry stays when its value
+ * is written again; it falls due with an outdated revision, which the store ignores. So the number of entries is
+ * bounded by the writes with a time to live within that time.
  */
 export class Expiry {
   readonly #clock: Clock;
   readonly #expire: (due: readonly ExpiredValue[]) => void;
-  /** By the second in which they fall due. */
+  /** By the second in which they expire. */
   readonly #due = new Map<number, ExpiredValue[]>();
   /** Those seconds: a binary heap, earliest first. */
   readonly #heap: number[] = [];

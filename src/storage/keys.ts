@@ -1,8 +1,8 @@
-/** Where objects lie in the store: `/registry/pods/default/web`, `/registry/nodes/n1`. */
+/** Keys of objects in the store: `/registry/pods/default/web`, `/registry/nodes/n1`. */
 import type { Kind } from "../api/kind.ts";
 import { badRequest } from "../api/status.ts";
 
-/** What all keys start with: `/registry/`. `registry`, `/registry` and `/registry/` mean the same. */
+/** The prefix of all keys: `/registry/` for `registry`, `/registry` and `/registry/`. */
 export function normalizePrefix(prefix: string): string {
   return ["", ...prefix.split("/").filter((segment) => segment !== ""), ""].join("/");
 }
@@ -11,13 +11,13 @@ export class KeySpace {
   readonly #root: string;
   readonly #namespaced: boolean;
 
-  /** `prefix` is the operator's (`--kvstore-prefix`). */
+  /** `prefix` is the value of `--kvstore-prefix`. */
   constructor(prefix: string, kind: Pick<Kind, "storageName" | "namespaced">) {
     this.#root = `${normalizePrefix(prefix)}${kind.storageName}/`;
     this.#namespaced = kind.namespaced;
   }
 
-  /** Throws a `StatusError` 400 for a namespace or name that is no path segment. */
+  /** Throws a 400 for a namespace or name that is not a path segment. */
   key(namespace: string | undefined, name: string): string {
     if (name === "") throw badRequest("Name parameter required.");
     checkSegment("Name", name);
@@ -44,7 +44,7 @@ function checkSegment(what: string, segment: string): void {
   const reasons: string[] = [];
   if (segment === "." || segment === "..") reasons.push(`may not be '${segment}'`);
   for (const character of ["/", "%"]) if (segment.includes(character)) reasons.push(`may not contain '${character}'`);
-  // A NUL would end the key early in the embedded store's own keys.
+  // NUL separates key and revision in the keys of the embedded store.
   if (segment.includes("\0")) reasons.push("may not contain NUL");
   if (reasons.length > 0)
     throw badRequest(`${what} parameter invalid: ${JSON.stringify(segment)}: ${reasons.join(";")}`);

@@ -1,24 +1,24 @@
-/** The share of a time to live by which values may outlive it, so that they can go together. */
+/** Share of a time to live by which values may outlive it, so that many expire together. */
 const REUSE_SHARE = 0.05;
-/** Values that go at once are removed by as many writes: no more than this. */
+/** Values per lease: when it expires, each takes one write. */
 const LEASE_VALUES = 1000;
 
 /**
- * When values with a time to live go. Those written within `reuseSeconds` of each other share one end, as etcd's leases
- * are shared by Kubernetes: each lives at least as long as asked, and at most a twentieth, or `reuseSeconds`, longer.
- * Thousands of events then end at a few moments, in a few batches, instead of each at its own. Worked example, 3600 s
- * shared for 60 s:
+ * Computes when values with a time to live expire. Values written within `reuseSeconds` of each other share one expiry
+ * time, as Kubernetes shares etcd leases: each lives at least as long as requested, and at most a twentieth, or
+ * `reuseSeconds`, longer. Thousands of events then expire in a few batches instead of one by one. Worked example,
+ * 3600 s shared for 60 s:
  *
- *     written at  0 s → ends at 3660 s      the first of a lease has all of the extra time
- *     written at 59 s → ends at 3660 s      3601 s of life
- *     written at 60 s → ends at 3720 s      the lease would have ended it too early
+ *     written at  0 s → expires at 3660 s      the first value of a lease has all of the extra time
+ *     written at 59 s → expires at 3660 s      lives for 3601 s
+ *     written at 60 s → expires at 3720 s      a new lease: the first one would expire too early
  */
 export class Leases {
   readonly #reuseSeconds: number;
-  #ends = 0;
+  #expiresAt = 0;
   #values = 0;
 
-  /** 0: nothing is shared. */
+  /** 0 disables sharing. */
   constructor(reuseSeconds: number) {
     this.#reuseSeconds = reuseSeconds;
   }
@@ -27,12 +27,12 @@ export class Leases {
   expiresAt(ttlSeconds: number, now: number): number {
     const earliest = now + ttlSeconds * 1000;
     const extra = Math.min(this.#reuseSeconds, ttlSeconds * REUSE_SHARE) * 1000;
-    const fits = earliest <= this.#ends && this.#ends <= earliest + extra;
+    const fits = earliest <= this.#expiresAt && this.#expiresAt <= earliest + extra;
     if (!fits || this.#values >= LEASE_VALUES) {
-      this.#ends = earliest + extra;
+      this.#expiresAt = earliest + extra;
       this.#values = 0;
     }
     this.#values++;
-    return this.#ends;
+    return this.#expiresAt;
   }
 }

@@ -1,4 +1,4 @@
-/** A store that tells how long its operations took and what failed. */
+/** A store that records metrics of the durations and failures of its operations. */
 
 import type { Counter, Histogram, MetricRegistry } from "../std/metrics/metrics.ts";
 import type { Clock } from "../std/time/clock.ts";
@@ -26,7 +26,7 @@ interface OperationSeries {
   readonly seconds: Histogram;
 }
 
-/** The families that count work of the store. */
+/** The metric families of store operations. */
 export function createStoreMetrics(registry: MetricRegistry) {
   const stability = "ALPHA" as const;
   const list = (name: string, help: string) =>
@@ -60,7 +60,7 @@ export function createStoreMetrics(registry: MetricRegistry) {
   };
 }
 
-/** `resourceOf` names what a key holds: `deployments.apps`. */
+/** `resourceOf` returns the resource of a key: `deployments.apps`. */
 export class MeasuredStore implements Store {
   readonly #store: Store;
   readonly #clock: Clock;
@@ -80,11 +80,11 @@ export class MeasuredStore implements Store {
   }
 
   get(key: string, options?: ReadOptions): Promise<KeyValue | undefined> {
-    return this.#measured("get", key, this.#clock.monotonic(), this.#store.get(key, options));
+    return this.#measure("get", key, this.#clock.monotonic(), this.#store.get(key, options));
   }
 
   list(range: Range, options?: ListOptions): Promise<Page> {
-    const page = this.#measured("list", range.from, this.#clock.monotonic(), this.#store.list(range, options));
+    const page = this.#measure("list", range.from, this.#clock.monotonic(), this.#store.list(range, options));
     const resource = this.#resourceOf(range.from);
     const { lists, fetched, evaluated, returned } = this.#families;
     lists.with(resource).inc();
@@ -100,15 +100,15 @@ export class MeasuredStore implements Store {
   }
 
   create(key: string, value: Uint8Array, options?: WriteOptions): Promise<Revision> {
-    return this.#measured("create", key, this.#clock.monotonic(), this.#store.create(key, value, options));
+    return this.#measure("create", key, this.#clock.monotonic(), this.#store.create(key, value, options));
   }
 
   update(key: string, value: Uint8Array, expected: Revision, options?: WriteOptions): Promise<Revision> {
-    return this.#measured("update", key, this.#clock.monotonic(), this.#store.update(key, value, expected, options));
+    return this.#measure("update", key, this.#clock.monotonic(), this.#store.update(key, value, expected, options));
   }
 
   delete(key: string, expected: Revision): Promise<Revision> {
-    return this.#measured("delete", key, this.#clock.monotonic(), this.#store.delete(key, expected));
+    return this.#measure("delete", key, this.#clock.monotonic(), this.#store.delete(key, expected));
   }
 
   watch(range: Range, from: Revision, signal: AbortSignal): AsyncIterable<WatchBatch> {
@@ -123,8 +123,8 @@ export class MeasuredStore implements Store {
     return Promise.resolve(this.#store[Symbol.asyncDispose]());
   }
 
-  /** The store's own promise: whoever waits for it waits no longer for being watched. */
-  #measured<T>(operation: Operation, key: string, began: number, work: Promise<T>): Promise<T> {
+  /** Returns the store's own promise, so that the caller does not wait for the metrics. */
+  #measure<T>(operation: Operation, key: string, began: number, work: Promise<T>): Promise<T> {
     const series = this.#seriesOf(operation, this.#resourceOf(key));
     const done = (): void => {
       series.requests.inc();
@@ -157,7 +157,7 @@ export class MeasuredStore implements Store {
   }
 }
 
-/** Somebody else was quicker: the store has done its work. */
+/** Whether another write came first, which is not a failure of the store. */
 function isExpected(error: unknown): boolean {
   return error instanceof StoreError && (error.code === "exists" || error.code === "conflict");
 }

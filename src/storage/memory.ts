@@ -23,22 +23,22 @@ import { SortedObjects } from "./watch/sorted.ts";
 export interface MemoryStoreOptions {
   readonly clock: Clock;
   readonly log?: Logger | undefined;
-  /** How often history is compacted; never when absent or 0. */
+  /** Interval of compaction; none when absent or 0. */
   readonly compactionIntervalMs?: number | undefined;
-  /** For how long values with a time to live share its end; see `Leases`. */
+  /** See `Leases`. */
   readonly leaseReuseSeconds?: number | undefined;
 }
 
 /**
- * The reference engine: what the others do with files, said in as few words as possible. Nothing survives the process.
+ * The reference engine: the semantics of a store in the simplest code. Nothing survives the process.
  *
- * Every key has its versions, oldest first; a deletion is a version without item. The log has every change in order of
- * revision. Reads at a revision look into the versions, watches walk along the log: a watcher is no more than the
- * revision it has seen last. Worked example:
+ * Every key has a list of versions, oldest first; a deletion is a version without item. The log has all changes in order
+ * of revision. A read at a revision searches the versions; a watch reads the log from the last revision it delivered.
+ * Worked example:
  *
  *     create /a → 2, update /a → 3, delete /a → 4
  *     versions of /a: 2 → value, 3 → value, 4 → nothing      log: put 2, put 3, delete 4
- *     get /a at 3 → the value of 3; compact(3) forgets version 2 and log entries 2 and 3
+ *     get /a at 3 → the value of 3; compact(3) deletes version 2 and log entries 2 and 3
  */
 export function createMemoryStore(options: MemoryStoreOptions): Store {
   return new MemoryStore(options);
@@ -54,23 +54,23 @@ interface Versions {
   readonly versions: Version[];
 }
 
-interface Logged {
+interface LogEntry {
   readonly revision: Revision;
   readonly size: number;
   readonly key: string;
   readonly event: WatchEvent;
 }
 
-/** The log has no bound of its own: `compact` cuts it. */
+/** The log is bounded by compaction only. */
 const UNBOUNDED = { items: Number.POSITIVE_INFINITY, bytes: Number.POSITIVE_INFINITY };
 
 class MemoryStore implements Store {
-  /** As in etcd an empty store is of revision 1: 0 means "any" to clients. */
+  /** As in etcd, an empty store has revision 1: clients use 0 for "any". */
   #revision = 1 as Revision;
   readonly #clock: Clock;
   readonly #keys = new SortedObjects<Versions>();
-  /** Starts at the oldest revision that can be read and watched from. */
-  readonly #log = new History<Logged>(UNBOUNDED, this.#revision);
+  /** Starts at the oldest readable revision. */
+  readonly #log = new History<LogEntry>(UNBOUNDED, this.#revision);
   readonly #changed = new Wakeup();
   readonly #expiry: Expiry;
   readonly #leases: Leases;
@@ -112,7 +112,7 @@ class MemoryStore implements Store {
     const items: KeyValue[] = [];
     let remaining = 0;
     for (const found of this.#keys.between(range.from, range.to)) {
-      const item = shownAt(found, revision);
+      const item = itemAt(found, revision);
       if (item === undefined) continue;
       if (items.length < limit) items.push(item);
       else remaining++;
@@ -158,7 +158,7 @@ class MemoryStore implements Store {
   async compact(before: Revision): Promise<void> {
     if (before <= this.#log.start) return this.#check();
     this.#check(before);
-    // Only keys that changed up to there have versions to forget.
+    // Only keys with changes up to `before` have versions to delete.
     const keys = new Set<string>();
     for (const change of this.#log.since(this.#log.start)) {
       if (change.revision > before) break;
@@ -182,7 +182,7 @@ class MemoryStore implements Store {
 
   #read(key: string, revision: Revision = this.#revision): KeyValue | undefined {
     const found = this.#keys.get(key);
-    return found && shownAt(found, revision);
+    return found && itemAt(found, revision);
   }
 
   #compactKey(key: string, before: Revision): void {
@@ -212,6 +212,6 @@ class MemoryStore implements Store {
   }
 }
 
-function shownAt({ versions }: Versions, revision: Revision): KeyValue | undefined {
+function itemAt({ versions }: Versions, revision: Revision): KeyValue | undefined {
   return versions.findLast((version) => version.revision <= revision)?.item;
 }

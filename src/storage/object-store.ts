@@ -11,9 +11,9 @@ import { type KeyValue, prefixRange, type Revision, type Store, StoreError } fro
 export interface ObjectStoreOptions<T extends ApiObject> {
   readonly store: Store;
   readonly kind: Kind<T>;
-  /** `/registry`: all keys of the cluster lie below it (`--kvstore-prefix`). */
+  /** `/registry`: the prefix of all keys (`--kvstore-prefix`). */
   readonly prefix: string;
-  /** What new values are written as; both are always read. `application/vnd.svc.protobuf` when absent. */
+  /** The format of new values; all formats are read. `application/vnd.svc.protobuf` when absent. */
   readonly mediaType?: StorageMediaType | undefined;
 }
 
@@ -24,15 +24,15 @@ export interface Preconditions {
 
 export interface ObjectWriteOptions {
   readonly ttlSeconds?: number | undefined;
-  /** What errors name, in the spelling the client asked in; the kind's own group and the key's name when absent. */
+  /** The subject of errors, with the client's group alias; the kind's group and the name in the key when absent. */
   readonly subject?: ErrorSubject | undefined;
 }
 
 export interface ObjectUpdateOptions<T> extends Omit<ObjectWriteOptions, "ttlSeconds"> {
-  /** Of the object about to be written. Every write begins it anew; one without it ends it. */
+  /** The time to live of the object. Each write starts it again; a write without one removes it. */
   readonly ttlSeconds?: ((object: T) => number | undefined) | undefined;
   readonly preconditions?: Preconditions | undefined;
-  /** What a cache shows: tried first, which saves a read; when it proves stale the store's own is used. */
+  /** The cached object, used for the first attempt, which saves a read; a stale one is replaced by the stored object. */
   readonly cached?:
     | { readonly object: T; readonly revision: Revision; readonly stored?: Uint8Array | undefined }
     | undefined;
@@ -42,13 +42,13 @@ export interface ObjectUpdateOptions<T> extends Omit<ObjectWriteOptions, "ttlSec
 export type UpdateOutcome<T> = { readonly store: T } | { readonly delete: T };
 
 export interface ObjectDeleteOptions<T> extends ObjectUpdateOptions<T> {
-  /** May throw to forbid it; may be called again. */
+  /** May throw to prevent the deletion; may be called again. */
   readonly check?: ((current: T) => void | Promise<void>) | undefined;
 }
 
 export interface ObjectListOptions {
   readonly limit?: number | undefined;
-  /** Only keys behind this one. */
+  /** Only keys after this one. */
   readonly after?: string | undefined;
   readonly revision?: Revision | undefined;
 }
@@ -62,22 +62,22 @@ export interface ObjectPage<T> {
 interface State<T> {
   readonly object: T;
   readonly revision: Revision;
-  /** As stored; undefined when the state comes from a cache and may be stale. */
+  /** The stored bytes; undefined when the state comes from a cache and may be stale. */
   readonly bytes: Uint8Array | undefined;
-  /** The same from the cache, where it has them. */
+  /** The bytes in the version of the kind, also of a cached state. */
   readonly seen: Uint8Array | undefined;
 }
 
 /**
- * Objects of one kind over a `Store` of bytes. Objects come out frozen, with metadata.resourceVersion and without kind
- * and apiVersion. What the client did wrong is a `StatusError`; what the store cannot do stays a `StoreError`.
+ * Objects of one kind in a `Store`. Returned objects are frozen, with metadata.resourceVersion and without kind and
+ * apiVersion. Errors of the client are `StatusError`s, those of the store `StoreError`s.
  */
 export class ObjectStore<T extends ApiObject> {
   readonly kind: Kind<T>;
   readonly #store: Store;
   readonly #keys: KeySpace;
   readonly #codec: Codec<T>;
-  /** Set where a webhook stands between the store and those who read and write. */
+  /** Set for custom resources with a conversion webhook. */
   readonly #converted: ConvertedValues<T> | undefined;
 
   constructor({ store, kind, prefix, mediaType = "application/vnd.svc.protobuf" }: ObjectStoreOptions<T>) {
@@ -89,7 +89,7 @@ export class ObjectStore<T extends ApiObject> {
     this.#converted = converter && new ConvertedValues(kind, converter, this.#codec, mediaType);
   }
 
-  /** `/registry/pods/default/web`. Throws a `StatusError` 400 for a namespace or name that is no path segment. */
+  /** `/registry/pods/default/web`. Throws a 400 for a namespace or name that is not a path segment. */
   key(namespace: string | undefined, name: string): string {
     return this.#keys.key(namespace, name);
   }
@@ -116,12 +116,12 @@ export class ObjectStore<T extends ApiObject> {
     return item && (await this.#state(item)).object;
   }
 
-  /** The object as it would be read again after it was written: where a webhook converts, it may have changed it. */
+  /** The object as a read returns it after its write: a conversion webhook may change it. Writes nothing. */
   async roundTrip(object: T): Promise<T> {
     return this.#converted ? (await this.#written(this.#codec.encode(object))).shown : object;
   }
 
-  /** What lies in the store, as `decode` takes it. Rejects with a `StatusError` where it cannot be converted. */
+  /** Converts stored items for `decode`. Rejects with a `StatusError` when the webhook fails. */
   toKindVersion(items: readonly KeyValue[]): MaybePromise<readonly KeyValue[]> {
     return this.#converted?.toKindVersion(items) ?? items;
   }
@@ -167,7 +167,7 @@ export class ObjectStore<T extends ApiObject> {
     });
   }
 
-  /** Resolves with the last state, its resourceVersion being the deletion's. Throws 404, or 409 for preconditions. */
+  /** Resolves with the last state, with the resourceVersion of the deletion. Throws 404, or 409 for preconditions. */
   async delete(key: string, options: ObjectDeleteOptions<T> = {}): Promise<T> {
     return await this.#retry(key, options, async (state) => {
       await options.check?.(state.object);
@@ -185,7 +185,7 @@ export class ObjectStore<T extends ApiObject> {
     return { ...page, items: items.map((item) => this.decode(item)) };
   }
 
-  /** Throws a `StoreError` of code `corrupt` that names the key when the bytes are not an object of this kind. */
+  /** Throws a `StoreError` of code `corrupt` when the bytes are not an object of this kind. */
   decode(item: KeyValue): T {
     let object: T;
     try {
@@ -197,7 +197,7 @@ export class ObjectStore<T extends ApiObject> {
     return withResourceVersion(object, item.modified);
   }
 
-  /** Attempts `write` on the cached and then on the stored state, until no other write comes between. */
+  /** Calls `write` with the cached state, then with the stored state until no other write comes between. */
   async #retry<R>(key: string, options: ObjectUpdateOptions<T>, write: (state: State<T>) => Promise<R>): Promise<R> {
     let state = options.cached && cachedState(options.cached);
     for (;;) {
@@ -210,7 +210,7 @@ export class ObjectStore<T extends ApiObject> {
         this.checkPreconditions(key, state.object, options);
         return await write(state);
       } catch (error) {
-        // A refusal of a state that may be stale is no answer yet.
+        // An error for a state that may be stale is retried with the stored state.
         if (state.bytes === undefined) state = undefined;
         else if (isCode(error, "conflict")) state = error.current && (await this.#state(error.current));
         else throw error;
@@ -247,18 +247,18 @@ export class ObjectStore<T extends ApiObject> {
   }
 }
 
-/** What a cache shows makes its object when it is asked for it, so its members are not copied one by one. */
+/** The members of a cached object are getters, which a spread does not copy. */
 function cachedState<T>(cached: NonNullable<ObjectUpdateOptions<T>["cached"]>): State<T> {
   return { object: cached.object, revision: cached.revision, bytes: undefined, seen: cached.stored };
 }
 
-/** As Kubernetes' storage words it. */
+/** The message of Kubernetes' storage. */
 export function preconditionFailed(key: string, why: string): string {
   const error = `StorageError: invalid object, Code: 4, Key: ${key}, ResourceVersion: 0`;
   return `${error}, AdditionalErrorMsg: Precondition failed: ${why}`;
 }
 
-/** The object as of a revision; frozen, since caches and callers share it. */
+/** The object with its resourceVersion; frozen, since caches and callers share it. */
 export function withResourceVersion<T extends ApiObject>(object: T, revision: Revision): T {
   const { kind: _kind, apiVersion: _apiVersion, ...members } = object;
   return deepFreeze({ ...members, metadata: { ...object.metadata, resourceVersion: String(revision) } } as T);

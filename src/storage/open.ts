@@ -10,18 +10,18 @@ export interface OpenStoreOptions {
   readonly log: Logger;
   /** 0 turns compaction off. */
   readonly compactionIntervalMs: number;
-  /** For how long values with a time to live share its end. */
+  /** See `Leases`. */
   readonly leaseReuseSeconds?: number | undefined;
 }
 
-/** Throws a RangeError for a URL that names no engine; otherwise fails as the engine does. */
+/** Throws a RangeError for a URL of an unknown engine; else fails as the engine does. */
 export async function openStore({ url, ...options }: OpenStoreOptions): Promise<Store> {
   if (url === "memory://") return createMemoryStore(options);
   const path = /^level:\/\/(\/.+)$/.exec(url)?.[1];
   if (path === undefined) {
     throw new RangeError(`Cannot use store "${url}": it must be level:///path/to/directory or memory://`);
   }
-  // Native code, and not needed by a store in memory.
+  // Loads native code, which a store in memory does not need.
   const { openLevelStore } = await import("./level/level.ts");
   return await openLevelStore({ ...options, path: decodeURIComponent(path) });
 }

@@ -1,4 +1,4 @@
-/** The sentences in which stores fail, the same for every engine. */
+/** The errors that all engines share. */
 import { type KeyValue, type Range, type Revision, StoreError } from "./store.ts";
 
 export function alreadyExists(key: string, current: KeyValue): StoreError {
@@ -14,7 +14,7 @@ export function storeClosed(): StoreError {
   return new StoreError("closed", "Cannot use the store: it is closed");
 }
 
-/** Throws unless the store can show `revision`: before `oldest` it has forgotten, after `current` nothing is known. */
+/** Throws unless the store can read at `revision`: from `oldest` to `current`. */
 export function checkRevision(revision: Revision, oldest: Revision, current: Revision): void {
   if (!Number.isSafeInteger(revision) || revision < 0) throw new RangeError(`Cannot use revision ${revision}`);
   if (revision > current) {

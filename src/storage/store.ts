@@ -1,53 +1,53 @@
 /**
- * Revisioned bytes under keys: etcd's semantics at the smallest surface. Engines: `memory.ts`, `level/`.
- * `conformance.ts` is the suite that every engine runs.
+ * Revisioned values under keys, with etcd's semantics. Engines: `memory.ts`, `level/`. Each engine runs the test suite
+ * `src/testing/storage/conformance.ts`.
  *
- * Promises of every engine:
+ * Guarantees of every engine:
  * - One revision counter. Each successful write takes the next revision; revisions are never reused, restarts included.
- * - A write that was acknowledged has been made durable, as far as the engine claims durability.
+ * - An acknowledged write is durable, as far as the engine is.
  * - Reads see every write acknowledged before they were called. Lists are one consistent snapshot.
  * - A watch delivers each change after its `from` revision exactly once, in revision order, or fails with `compacted`.
  */
 
 declare const revision: unique symbol;
-/** The store's integer; clients see it as the opaque `resourceVersion`. */
+/** An integer; clients see it as the opaque `resourceVersion`. */
 export type Revision = number & { readonly [revision]: true };
 
 export interface KeyValue {
   readonly key: string;
   readonly value: Uint8Array;
-  /** Revision of the write that made this value. */
+  /** Revision of the write of this value. */
   readonly modified: Revision;
   /** Revision of the write that created the key. */
   readonly created: Revision;
 }
 
-/** Keys `from <= key < to`. `prefixRange(p)` makes the range of all keys that start with `p`. */
+/** Keys `from <= key < to`. `prefixRange(p)` is the range of all keys that start with `p`. */
 export interface Range {
   readonly from: string;
   readonly to: string;
 }
 
 export interface ReadOptions {
-  /** Read as of this revision; absent means now. */
+  /** Reads at this revision; at the latest when absent. */
   readonly revision?: Revision | undefined;
 }
 
 export interface ListOptions extends ReadOptions {
-  /** At most this many pairs; absent means all. */
+  /** Maximum number of items; unlimited when absent. */
   readonly limit?: number | undefined;
 }
 
 export interface Page {
   readonly items: readonly KeyValue[];
-  /** The revision this page shows. */
+  /** The revision of the snapshot. */
   readonly revision: Revision;
-  /** How many pairs of the range lie behind the last item. */
+  /** Number of items of the range after the last one of the page. */
   readonly remaining: number;
 }
 
 export interface WriteOptions {
-  /** The pair vanishes this many seconds after the write, with a delete event of its own revision. */
+  /** The value is deleted this many seconds after the write, by a write with its own revision. */
   readonly ttlSeconds?: number | undefined;
 }
 
@@ -68,13 +68,13 @@ export interface Store extends AsyncDisposable {
   list(range: Range, options?: ListOptions): Promise<Page>;
   /** Fails with `exists` when the key has a value. */
   create(key: string, value: Uint8Array, options?: WriteOptions): Promise<Revision>;
-  /** Fails with `conflict` (carrying what is there now) unless the key's value is of revision `expected`. */
+  /** Fails with `conflict`, with the current value, unless the key's value is of revision `expected`. */
   update(key: string, value: Uint8Array, expected: Revision, options?: WriteOptions): Promise<Revision>;
   /** Fails like `update`. Resolves with the revision of the deletion. */
   delete(key: string, expected: Revision): Promise<Revision>;
   /** Changes after `from` (exclusive). Ends when `signal` aborts. */
   watch(range: Range, from: Revision, signal: AbortSignal): AsyncIterable<WatchBatch>;
-  /** Forgets history before `before`; current values stay. */
+  /** Deletes history before `before`; current values stay. */
   compact(before: Revision): Promise<void>;
 }
 
@@ -93,7 +93,7 @@ export type StoreErrorCode =
 export class StoreError extends Error {
   override readonly name = "StoreError";
   readonly code: StoreErrorCode;
-  /** For `conflict` and `exists`: what the key holds now; undefined when it holds nothing. */
+  /** With `conflict` and `exists`: the current value of the key; undefined for none. */
   readonly current: KeyValue | undefined;
 
   constructor(code: StoreErrorCode, message: string, options?: { cause?: unknown; current?: KeyValue | undefined }) {
