@@ -1,4 +1,4 @@
-/** For tests: the node of `fake-node.ts` over real containerd, in real time. What programs are to do, a shell does. */
+/** The runtime of `fake-node.ts` with a real containerd, in real time. Programs are shell scripts. */
 
 import { createCriClient } from "../../agent/runtime/cri-client.ts";
 import { systemClock } from "../../std/time/clock.ts";
@@ -8,7 +8,7 @@ import type { PrivateContainerd } from "./private-containerd.ts";
 
 const MARKER = "/dev/shm/ran";
 
-/** Of a containerd that many nodes may share, one after the other. */
+/** A NodeRuntime with a containerd that several nodes may use one after the other. */
 export function containerdNodeRuntime({ endpoint, image }: PrivateContainerd): NodeRuntime {
   const client = createCriClient({ endpoint, requestTimeoutMs: 60_000, clock: systemClock });
   return {
@@ -17,7 +17,7 @@ export function containerdNodeRuntime({ endpoint, image }: PrivateContainerd): N
     clock: systemClock,
     cgroupHierarchy: "/sys/fs/cgroup",
     container(name, program, then) {
-      // A pod's containers share /dev/shm, which lives as long as the sandbox.
+      // A pod's containers share /dev/shm, which exists as long as the sandbox.
       const script =
         then === undefined
           ? toScript(program)

@@ -1,4 +1,4 @@
-/** For tests: as much of an API server as an agent talks to, in memory, as a `Transport`. */
+/** The part of an API server that an agent uses, in memory, as a `Transport`. */
 import type { HttpRequest, HttpResponse } from "../../http/message.ts";
 import { jsonResponse, statusResponse } from "../../http/respond.ts";
 
@@ -18,21 +18,21 @@ interface Change {
 interface Watcher {
   readonly resource: string;
   notify(change: Change): void;
-  /** The connection breaks. */
+  /** Breaks the connection. */
   fail(): void;
 }
 
 export class FakeApi {
   /** By path: `/api/v1/namespaces/default/pods/web`. */
   readonly objects = new Map<string, Stored>();
-  /** Whose bearer tokens are, for `TokenReview`; and how often that was asked. */
+  /** Bearer token → user, for `TokenReview`; `reviews` counts the requests. */
   readonly tokens = new Map<string, string>();
   reviews = 0;
-  /** Who may do what, for `SubjectAccessReview`: `ali get nodes/proxy`; and how often that was asked. */
+  /** Allowed requests for `SubjectAccessReview`: `ali get nodes/proxy`; `accessReviews` counts the requests. */
   readonly allowed = new Set<string>();
   accessReviews = 0;
   readonly #watchers = new Set<Watcher>();
-  /** All that ever changed; a test makes few changes. */
+  /** All changes; unbounded, since a test makes few. */
   readonly #history: Change[] = [];
   #revision = 0;
   #isDown = false;
@@ -43,7 +43,7 @@ export class FakeApi {
     const chunks: Uint8Array[] = [];
     for await (const chunk of request.body) chunks.push(chunk);
     if (this.#isDown) throw connectionRefused();
-    // It reads JSON only: clients are to notice.
+    // Accepts JSON only: clients must fall back.
     if (request.headers["content-type"]?.includes("protobuf"))
       return statusResponse(415, "UnsupportedMediaType", "JSON only");
     const text = Buffer.concat(chunks).toString();
@@ -60,9 +60,9 @@ export class FakeApi {
       case "POST": {
         if (path.endsWith("/tokenreviews")) return this.#review(body);
         if (path.endsWith("/subjectaccessreviews")) return this.#reviewAccess(body);
-        const at = `${path}/${body.metadata.name}`;
-        if (this.objects.has(at)) return statusResponse(409, "AlreadyExists", `${at} already exists`);
-        return jsonResponse(201, this.put(at, body));
+        const objectPath = `${path}/${body.metadata.name}`;
+        if (this.objects.has(objectPath)) return statusResponse(409, "AlreadyExists", `${objectPath} already exists`);
+        return jsonResponse(201, this.put(objectPath, body));
       }
       case "PUT":
         return jsonResponse(200, this.put(path, body));
@@ -106,7 +106,7 @@ export class FakeApi {
     return [...this.objects].filter(([key]) => key.startsWith(`${path}/`)).map(([, object]) => object);
   }
 
-  /** Nobody answers until it comes back; connections break. */
+  /** While true, requests fail; existing connections break. */
   set isDown(away: boolean) {
     this.#isDown = away;
     if (away) for (const watcher of this.#watchers) watcher.fail();
@@ -192,7 +192,7 @@ function notFound(path: string): HttpResponse {
   return statusResponse(404, "NotFound", `${path} not found`);
 }
 
-/** Maps merge, null removes, lists of things with a type merge by it and all others are replaced. */
+/** Merges maps, removes null members, merges lists of objects with a type by it, and replaces other lists. */
 function merge(target: unknown, patch: unknown): unknown {
   if (Array.isArray(patch)) return mergeList(Array.isArray(target) ? target : [], patch);
   if (typeof patch !== "object" || patch === null) return patch;

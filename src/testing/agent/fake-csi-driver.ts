@@ -1,4 +1,4 @@
-/** For tests: a CSI driver on a socket, whose volumes are directories, or whatever the test has as a device. */
+/** A CSI driver on a socket, whose volumes are directories, or a device of the test. */
 import { mkdir, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import * as grpc from "@grpc/grpc-js";
@@ -11,11 +11,11 @@ import { defineUnaryMethod } from "../../schema/protobuf/unary-method.ts";
 export interface FakeDriverOptions {
   readonly name: string;
   readonly socket: string;
-  /** Contents of volumes lie below it, by handle. */
+  /** Directory of the volumes' contents, by handle. */
   readonly storage: string;
   readonly mounter: Mounter;
   readonly capabilities: readonly string[];
-  /** What is published in place of a directory for volumes that are devices. */
+  /** Published for block volumes. */
   readonly device?: string;
   readonly topology?: Readonly<Record<string, string>>;
 }
@@ -28,9 +28,9 @@ export interface Call {
 
 export interface FakeDriver extends AsyncDisposable {
   readonly calls: Call[];
-  /** Methods that fail from now on, with what they say. */
+  /** Methods that fail, with their errors. */
   readonly failures: Map<string, { readonly code: grpc.status; readonly details: string }>;
-  /** Names of the methods called, without the questions. */
+  /** Names of the methods called that change volumes. */
   readonly volumeCalls: readonly string[];
 }
 
@@ -41,16 +41,16 @@ export async function startFakeDriver(options: FakeDriverOptions): Promise<FakeD
   const failing: FakeDriver["failures"] = new Map();
   const server = new grpc.Server();
   const { name, socket, mounter, topology } = options;
-  const serve = (methods: Readonly<Record<string, Method>>, answers: Readonly<Record<string, Handler>>): void => {
+  const serve = (methods: Readonly<Record<string, Method>>, handle: Readonly<Record<string, Handler>>): void => {
     const definitions: Record<string, grpc.MethodDefinition<object, object>> = {};
     const handlers: Record<string, grpc.handleUnaryCall<unknown, unknown>> = {};
     for (const [method, { path, request, response }] of Object.entries(methods)) {
       definitions[method] = defineUnaryMethod(path, request, response);
-      handlers[method] = ({ request: requests }, done) => {
-        calls.push({ method, request: requests });
+      handlers[method] = ({ request: received }, done) => {
+        calls.push({ method, request: received });
         const failure = failing.get(method);
         if (failure !== undefined) return done(failure);
-        const work = answers[method]?.(requests) ?? Promise.resolve({});
+        const work = handle[method]?.(received) ?? Promise.resolve({});
         work
           .then((value) => done(null, value))
           .catch((error: Error) => done({ code: grpc.status.INTERNAL, details: error.message }));

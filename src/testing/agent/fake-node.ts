@@ -1,6 +1,6 @@
 /**
- * For tests: a node whose agent, runtime and API server can each be killed and come back. The agent runs in this
- * process, over gRPC on a socket; a killed one reaches nobody any more, and leaves behind what it had done.
+ * A node whose agent, runtime and API server can each be killed and restarted. The agent runs in this process and calls
+ * the runtime over gRPC; a killed agent has no connections any more, and leaves its files and mounts.
  */
 import { mkdir, mkdtemp, readdir, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
@@ -20,11 +20,12 @@ import type { HttpResponse } from "../../http/message.ts";
 import { isStreamed } from "../../http/server/write-body.ts";
 import { silentLogger } from "../../std/log/logger.ts";
 import { type Clock, sleepOn, systemClock, type Timer } from "../../std/time/clock.ts";
+import { until } from "../std/until.ts";
 import { FakeApi } from "./fake-api.ts";
 import { FakeRuntime, type Program } from "./fake-runtime.ts";
 import { type CriBackend, type Fault, ScriptedCri } from "./scripted-cri.ts";
 
-/** Runs `speed` times as fast as the host's clock, and can be set to another time of day. */
+/** A clock that runs `speed` times as fast as the host's, and can be set. */
 export class WarpedClock implements Clock {
   readonly #speed: number;
   #offset: number;
@@ -50,23 +51,23 @@ export class WarpedClock implements Clock {
     return systemClock.timer(milliseconds / this.#speed, callback);
   }
 
-  /** Somebody sets the clock. */
+  /** Sets the time of day; the monotonic clock is not affected. */
   set(now: number): void {
     this.#offset = now - this.monotonic();
   }
 }
 
-/** What the pods run on. */
+/** The runtime of a node. */
 export interface NodeRuntime extends AsyncDisposable {
   readonly runtime: Runtime;
   readonly images: ImageService;
   readonly clock: Clock;
   readonly cgroupHierarchy: string;
-  /** A container that does this; `then` from its second run on. */
+  /** A container that runs `program`, and `then` from its second run on. */
   container(name: string, program: Program, then?: Program): Container;
 }
 
-/** Over the fake runtime, on a fast clock. */
+/** A NodeRuntime with the fake runtime, on a fast clock. */
 export function fakeNodeRuntime(clock: Clock = new WarpedClock(SPEED)): NodeRuntime & { readonly fake: FakeRuntime } {
   const fake = new FakeRuntime(clock);
   fake.execs.set("false", { exitCode: 1 });
@@ -84,11 +85,10 @@ export function fakeNodeRuntime(clock: Clock = new WarpedClock(SPEED)): NodeRunt
   };
 }
 
-/** Times the speed of the host's clock. */
+/** Factor by which the clock is faster than the host's. */
 const SPEED = 6;
-/** On the host's clock: a test that does not come to rest fails rather than hanging. */
+/** Timeout of conditions, on the host's clock. */
 const TIMEOUT_MS = 20_000;
-const LOOK_MS = 10;
 
 export interface StoredPod {
   readonly metadata: Readonly<Record<string, unknown>>;
@@ -99,16 +99,16 @@ export interface StoredPod {
 export class FakeNode implements AsyncDisposable {
   readonly api = new FakeApi();
   readonly directory: string;
-  /** What must never be, and was: two runs of one container at a time. */
+  /** Two runs of one container at the same time. */
   readonly violations: string[] = [];
   readonly #runtime: NodeRuntime;
   readonly #configure: (config: AgentConfig) => AgentConfig;
   readonly #faults: Fault[] = [];
   readonly #closing: Promise<unknown>[] = [];
   readonly #recoveries: Promise<unknown>[] = [];
-  /** How often each container came to run, by name. */
+  /** How often each container was started, by name. */
   readonly startCounts = new Map<string, number>();
-  /** Of every pod that came to run here. */
+  /** UIDs of all pods that had a sandbox on this node. */
   readonly #uids = new Set<string>();
   #agents = 0;
   #cri: ScriptedCri | undefined;
@@ -120,7 +120,7 @@ export class FakeNode implements AsyncDisposable {
     this.#configure = configure;
   }
 
-  /** Without an agent yet. The runtime is the caller's. */
+  /** A node without a running agent. The caller disposes the runtime. */
   static async create(
     runtime: NodeRuntime,
     configure: (config: AgentConfig) => AgentConfig = (config) => config,
@@ -133,7 +133,7 @@ export class FakeNode implements AsyncDisposable {
   }
 
   get cri(): ScriptedCri {
-    if (this.#cri === undefined) throw new Error("There is no agent yet");
+    if (this.#cri === undefined) throw new Error("No agent was started");
     return this.#cri;
   }
 
@@ -141,14 +141,14 @@ export class FakeNode implements AsyncDisposable {
     return this.#runtime.container(name, program, then);
   }
 
-  /** Each agent has a socket of its own, so that nothing of a killed one gets through. */
+  /** Each agent has its own socket, so that calls of a killed one fail. */
   async startAgent(): Promise<void> {
     this.#agents += 1;
     const cri = new ScriptedCri(join(this.directory, `cri-${this.#agents}.sock`), this.#createBackend());
     this.#cri = cri;
     for (const fault of this.#faults.splice(0)) cri.on(fault);
     await cri.start();
-    const life = new AbortController();
+    const lifetime = new AbortController();
     const base = defaultAgentConfig("n1");
     const config = this.#configure({
       ...base,
@@ -172,10 +172,10 @@ export class FakeNode implements AsyncDisposable {
       clock: this.#runtime.clock,
       log: silentLogger,
       transport: async (request) => {
-        life.signal.throwIfAborted();
-        const answer = await this.api.transport(request);
-        life.signal.throwIfAborted();
-        return { ...answer, body: abortableBody(life.signal, answer.body) };
+        lifetime.signal.throwIfAborted();
+        const response = await this.api.transport(request);
+        lifetime.signal.throwIfAborted();
+        return { ...response, body: abortableBody(lifetime.signal, response.body) };
       },
       cgroupHierarchy: this.#runtime.cgroupHierarchy,
     });
@@ -183,12 +183,12 @@ export class FakeNode implements AsyncDisposable {
       running,
       die: () => {
         cri.kill();
-        life.abort(new Error("the agent was killed"));
+        lifetime.abort(new Error("the agent was killed"));
       },
     };
   }
 
-  /** Takes effect at once: the agent reaches nobody any more. */
+  /** Cuts all connections of the agent at once. */
   killAgent(): void {
     const agent = this.#agent;
     this.#agent = undefined;
@@ -197,23 +197,23 @@ export class FakeNode implements AsyncDisposable {
     this.#closing.push(agent.running.close().catch(() => undefined));
   }
 
-  /** Something comes back after a while, which the node's end waits for. */
-  recoverAfter(milliseconds: number, comeBack: () => Promise<void> | void): void {
-    this.#recoveries.push(this.clock.sleep(milliseconds).then(comeBack));
+  /** Runs a recovery after a while; disposing the node waits for it. */
+  recoverAfter(milliseconds: number, recover: () => Promise<void> | void): void {
+    this.#recoveries.push(this.clock.sleep(milliseconds).then(recover));
   }
 
-  /** Resolves when all that was to come back is there. */
+  /** Resolves when all recoveries have run. */
   async untilRestored(): Promise<void> {
     await Promise.all(this.#recoveries);
   }
 
-  /** Also of an agent that is yet to start. */
+  /** Adds a fault to the running agent's runtime, or to that of the next agent. */
   addFault(fault: Fault): void {
     if (this.#agent === undefined) this.#faults.push(fault);
     else this.cri.on(fault);
   }
 
-  /** Gives the node a pod. */
+  /** Creates a pod on the node. */
   createPod(name: string, spec: PodSpec): void {
     const metadata = { name, namespace: "default" };
     this.api.put(podPath(name), {
@@ -223,7 +223,7 @@ export class FakeNode implements AsyncDisposable {
     });
   }
 
-  /** As an API server does that is asked to delete it. */
+  /** Sets deletionTimestamp and grace period, as the API server does for a delete request. */
   deletePod(name: string, graceSeconds = 2): void {
     const found = this.api.objects.get(podPath(name));
     if (found === undefined) return;
@@ -240,7 +240,7 @@ export class FakeNode implements AsyncDisposable {
     return this.getStored(name)?.status ?? {};
   }
 
-  /** Of events about a pod: `Started spec.containers{c}`. */
+  /** Reasons of the events about pods. */
   eventReasons(): readonly string[] {
     return this.api
       .listBelow("/api/v1/namespaces/default/events")
@@ -252,14 +252,11 @@ export class FakeNode implements AsyncDisposable {
   }
 
   async until(what: string, holds: () => boolean | Promise<boolean>): Promise<void> {
-    const limit = systemClock.monotonic() + TIMEOUT_MS;
-    while (!(await holds())) {
-      if (systemClock.monotonic() > limit) {
-        const pods = JSON.stringify(this.api.listBelow("/api/v1/namespaces/default/pods").map(({ status }) => status));
-        throw new Error(`Never came true: ${what}; pods: ${pods}`);
-      }
-      await systemClock.sleep(LOOK_MS);
-    }
+    const describe = (): string => {
+      const pods = this.api.listBelow("/api/v1/namespaces/default/pods").map(({ status }) => status);
+      return `${what}; pods: ${JSON.stringify(pods)}`;
+    };
+    await until(describe, holds, { timeoutMs: TIMEOUT_MS });
   }
 
   async untilReady(name: string): Promise<void> {
@@ -270,7 +267,7 @@ export class FakeNode implements AsyncDisposable {
     await this.until(`${name} is gone`, async () => !this.getStored(name) && (await this.findRemains()).length === 0);
   }
 
-  /** What there still is of pods: sandboxes, containers, mounts, directories, logs. */
+  /** What is left of pods: sandboxes, containers, mounts, directories, logs. */
   async findRemains(): Promise<readonly string[]> {
     const { sandboxes, containers } = await this.#list();
     const directories = ["root/pods", "logs"].map(async (path) =>
@@ -288,7 +285,7 @@ export class FakeNode implements AsyncDisposable {
     return this.#uids.has(found?.[labels.podUid] ?? "");
   }
 
-  /** Of this node: others may share the runtime. */
+  /** Sandboxes and containers of this node; other nodes may share the runtime. */
   async #list(): Promise<{
     readonly sandboxes: readonly PodSandbox[];
     readonly containers: readonly RuntimeContainer[];
@@ -302,7 +299,7 @@ export class FakeNode implements AsyncDisposable {
     };
   }
 
-  /** Notes what it sees, and shows nothing of other nodes. */
+  /** The runtime, with starts recorded and without sandboxes and containers of other nodes. */
   #createBackend(): CriBackend {
     const { runtime, images } = this.#runtime;
     return {
@@ -322,9 +319,9 @@ export class FakeNode implements AsyncDisposable {
           return { containers: containers.filter((each) => this.#isOwn(each)) };
         },
         startContainer: async (request, signal) => {
-          const answer = await runtime.startContainer(request, signal);
+          const response = await runtime.startContainer(request, signal);
           await this.#recordStart(request.containerId);
-          return answer;
+          return response;
         },
       },
     };
@@ -355,19 +352,19 @@ function podPath(name: string): string {
   return `/api/v1/namespaces/default/pods/${name}`;
 }
 
-/** Breaks with the signal. */
+/** The body, which fails when the signal aborts. */
 async function* abortableBody(signal: AbortSignal, body: HttpResponse["body"]): AsyncGenerator<Uint8Array> {
   if (!isStreamed(body)) {
     yield* body instanceof Uint8Array ? [body] : body;
     return;
   }
-  const gone = new Promise<never>((_, reject) => {
+  const aborted = new Promise<never>((_, reject) => {
     signal.addEventListener("abort", () => reject(signal.reason), { once: true });
   });
-  gone.catch(() => undefined);
+  aborted.catch(() => undefined);
   const chunks = body[Symbol.asyncIterator]();
   for (;;) {
-    const { done, value } = await Promise.race([chunks.next(), gone]);
+    const { done, value } = await Promise.race([chunks.next(), aborted]);
     if (done === true) return;
     yield value;
   }

@@ -1,7 +1,7 @@
 /**
- * For tests: everything around a pod fails at every step of its start and its end: the agent is killed, the runtime
- * fails, answers late or not at all, or dies; the API server goes away; clocks are set, the disk fills. Whatever
- * happens, each container runs once, the pod gets ready, and once it is deleted nothing of it is left.
+ * Fault injection at every step of a pod's start and end: the agent is killed; the runtime fails, responds late or not
+ * at all, or dies; the API server is not reachable; clocks are set; the disk fills. In every case each container runs
+ * once, the pod becomes ready, and after its deletion nothing of it is left.
  */
 import { execFile } from "node:child_process";
 import { mkdir, rm, writeFile } from "node:fs/promises";
@@ -12,13 +12,13 @@ import { type CriMethod, delay, type Fault, type FaultAction, fail, neverRespond
 
 export interface FaultCase {
   readonly name: string;
-  /** Rejects, or returns what is wrong. */
+  /** Resolves with the violations; rejects when a step fails. */
   readonly run: () => Promise<readonly string[]>;
 }
 
 type Step = readonly [method: CriMethod, nth: number];
 
-/** The calls that make a pod of an init container and another one, and those that end it. */
+/** The CRI calls that start a pod with an init container and a container, and those that end it. */
 const startSteps: readonly Step[] = [
   ["RunPodSandbox", 1],
   ["PodSandboxStatus", 1],
@@ -36,11 +36,11 @@ const endSteps: readonly Step[] = [
   ["RemovePodSandbox", 1],
 ];
 
-/** Milliseconds on the clock of the test that something is away. */
+/** Duration of an outage, on the clock of the test. */
 const OUTAGE_MS = 1_500;
 const YEAR_MS = 365 * 86_400_000;
 
-/** What may happen at a step. */
+/** The faults that are injected at a step. */
 const faults: Readonly<Record<string, (node: FakeNode) => FaultAction>> = {
   "the agent is killed": (node) => async () => {
     node.killAgent();
@@ -54,9 +54,9 @@ const faults: Readonly<Record<string, (node: FakeNode) => FaultAction>> = {
     await cri.start();
   },
   "the call fails": () => fail("UNAVAILABLE", "transport is closing"),
-  "the answer is lost": () => neverRespond,
-  "the answer is slow": (node) => delay(node.clock, OUTAGE_MS),
-  "the API server goes away": (node) => () => {
+  "the response is lost": () => neverRespond,
+  "the response is slow": (node) => delay(node.clock, OUTAGE_MS),
+  "the API server is not reachable": (node) => () => {
     node.api.isDown = true;
     node.recoverAfter(OUTAGE_MS, () => {
       node.api.isDown = false;
@@ -73,7 +73,7 @@ function getWarpedClock(node: FakeNode): WarpedClock {
   throw new Error("The clock of this node cannot be set");
 }
 
-/** Every mishap at every step, before the runtime acts and after. */
+/** Every fault at every step, before and after the runtime handles the call. */
 export function stepCases(): readonly FaultCase[] {
   return Object.entries(faults).flatMap(([fault, act]) =>
     [...startSteps, ...endSteps].flatMap(([method, nth]) =>
@@ -85,8 +85,11 @@ export function stepCases(): readonly FaultCase[] {
   );
 }
 
-/** A pod from start to end, with one mishap on the way. */
-async function runPodLifecycle(at: Omit<Fault, "action">, fault: (node: FakeNode) => FaultAction): Promise<readonly string[]> {
+/** Runs a pod from start to end, with one fault. */
+async function runPodLifecycle(
+  at: Omit<Fault, "action">,
+  fault: (node: FakeNode) => FaultAction,
+): Promise<readonly string[]> {
   await using runtime = fakeNodeRuntime();
   await using node = await FakeNode.create(runtime);
   await node.startAgent();
@@ -104,7 +107,7 @@ async function runPodLifecycle(at: Omit<Fault, "action">, fault: (node: FakeNode
   await node.untilGone("web");
   await node.untilRestored();
   await node.untilGone("web");
-  return [...(happened ? [] : ["the step was never reached"]), ...findRestarts(node)];
+  return [...(happened ? [] : ["the step was not reached"]), ...findRestarts(node)];
 }
 
 function startPod(node: FakeNode): void {
@@ -121,28 +124,28 @@ function startPod(node: FakeNode): void {
   });
 }
 
-/** What is wrong when containers did not run exactly once. */
+/** The violations, and the containers that were not started exactly once. */
 function findRestarts(node: FakeNode): readonly string[] {
-  const often = [...node.startCounts].filter(([, times]) => times !== 1);
-  return [...node.violations, ...often.map(([name, times]) => `${name} was started ${times} times`)];
+  const restarted = [...node.startCounts].filter(([, times]) => times !== 1);
+  return [...node.violations, ...restarted.map(([name, times]) => `${name} was started ${times} times`)];
 }
 
 type Scenario = (node: FakeNode) => Promise<readonly string[]>;
 
 const scenarios: Readonly<Record<string, Scenario>> = {
-  async "a pod that was deleted while the API server was away ends when it is back"(node) {
+  async "a pod deleted while the API server was not reachable ends afterwards"(node) {
     startPod(node);
     await node.untilReady("web");
     node.api.isDown = true;
     node.api.delete("/api/v1/namespaces/default/pods/web");
     await node.clock.sleep(OUTAGE_MS);
-    if ((await node.findRemains()).length === 0) return ["it was ended while nobody could know"];
+    if ((await node.findRemains()).length === 0) return ["the pod was ended before the deletion could be read"];
     node.api.isDown = false;
     await node.untilGone("web");
     return findRestarts(node);
   },
 
-  async "a pod that was deleted while the agent was dead ends when it is back"(node) {
+  async "a pod deleted while the agent was dead ends when a new agent starts"(node) {
     startPod(node);
     await node.untilReady("web");
     node.killAgent();
@@ -152,7 +155,7 @@ const scenarios: Readonly<Record<string, Scenario>> = {
     return findRestarts(node);
   },
 
-  async "agent, runtime and API server die together and come back one after the other"(node) {
+  async "agent, runtime and API server fail together and recover one after the other"(node) {
     startPod(node);
     await node.untilReady("web");
     node.api.isDown = true;
@@ -169,7 +172,7 @@ const scenarios: Readonly<Record<string, Scenario>> = {
     return findRestarts(node);
   },
 
-  async "an agent that is killed again and again while a pod starts and ends leaves it right"(node) {
+  async "a pod starts and ends correctly while its agent is killed repeatedly"(node) {
     startPod(node);
     for (let times = 0; times < 8; times++) {
       await node.clock.sleep(150 * times);
@@ -181,10 +184,10 @@ const scenarios: Readonly<Record<string, Scenario>> = {
     return findRestarts(node);
   },
 
-  async "a disk that is full holds a pod back, and nothing stays when it has room again"(node) {
+  async "a pod waits on a full disk, and starts when space is free"(node) {
     const root = join(node.directory, "root");
     node.killAgent();
-    // What the killed one had begun to write may still come.
+    // The killed agent may still finish a write.
     await rm(root, { recursive: true, force: true, maxRetries: 10 });
     await mkdir(root);
     await promisify(execFile)("mount", ["-t", "tmpfs", "-o", "size=256k", "tmpfs", root]);
@@ -192,7 +195,7 @@ const scenarios: Readonly<Record<string, Scenario>> = {
     await writeFile(join(root, "filler"), Buffer.alloc(512 * 1024)).catch(() => undefined);
     startPod(node);
     await node.clock.sleep(OUTAGE_MS);
-    if (node.isReady("web")) return ["it is ready without a disk"];
+    if (node.isReady("web")) return ["the pod is ready on a full disk"];
     await rm(join(root, "filler"));
     await node.untilReady("web");
     node.deletePod("web", 1);
@@ -204,14 +207,14 @@ const scenarios: Readonly<Record<string, Scenario>> = {
     [["back to 1970", () => 1_000_000] as const, ["a year ahead", (now: number) => now + YEAR_MS] as const].flatMap(
       ([how, to]) => [
         [
-          `a crash loop goes on when the clock is set ${how}`,
+          `a crash loop continues when the clock is set ${how}`,
           async (node: FakeNode) => {
             node.createPod("loop", { containers: [node.container("c", { exitCode: 1, exitAfterMs: 100 })] });
             const count = () => node.getStatus("loop").containerStatuses?.[0]?.restartCount ?? 0;
-            await node.until("it waits", () => count() >= 2);
+            await node.until("the container is in back-off", () => count() >= 2);
             getWarpedClock(node).set(to(node.clock.now()));
             const since = node.clock.monotonic();
-            await node.until("it was started again", () => count() >= 4);
+            await node.until("the container was restarted", () => count() >= 4);
             const tookMs = node.clock.monotonic() - since;
             node.deletePod("loop", 1);
             await node.untilGone("loop");
@@ -219,16 +222,16 @@ const scenarios: Readonly<Record<string, Scenario>> = {
           },
         ] as const,
         [
-          `a crash loop goes on when the clock is set ${how} and the agent killed`,
+          `a crash loop continues when the clock is set ${how} and the agent killed`,
           async (node: FakeNode) => {
             node.createPod("loop", { containers: [node.container("c", { exitCode: 1, exitAfterMs: 100 })] });
             const count = () => node.getStatus("loop").containerStatuses?.[0]?.restartCount ?? 0;
-            await node.until("it waits", () => count() >= 2);
+            await node.until("the container is in back-off", () => count() >= 2);
             node.killAgent();
             getWarpedClock(node).set(to(node.clock.now()));
             await node.startAgent();
             const since = node.clock.monotonic();
-            await node.until("it was started again", () => count() >= 4);
+            await node.until("the container was restarted", () => count() >= 4);
             const tookMs = node.clock.monotonic() - since;
             node.deletePod("loop", 1);
             await node.untilGone("loop");
@@ -236,13 +239,13 @@ const scenarios: Readonly<Record<string, Scenario>> = {
           },
         ] as const,
         [
-          `a deadline ends a pod in its time when the clock is set ${how}`,
+          `activeDeadlineSeconds ends a pod in time when the clock is set ${how}`,
           async (node: FakeNode) => {
             node.createPod("late", { containers: [node.container("c", {})], activeDeadlineSeconds: 20 });
             await node.untilReady("late");
             const since = node.clock.monotonic();
             getWarpedClock(node).set(to(node.clock.now()));
-            await node.until("it has failed", () => node.getStatus("late").phase === "Failed");
+            await node.until("the pod has failed", () => node.getStatus("late").phase === "Failed");
             const tookMs = node.clock.monotonic() - since;
             node.deletePod("late", 1);
             await node.untilGone("late");
@@ -251,7 +254,7 @@ const scenarios: Readonly<Record<string, Scenario>> = {
           },
         ] as const,
         [
-          `a container that fails after the clock was set ${how} is started again, once`,
+          `a container that fails after the clock was set ${how} is restarted once`,
           async (node: FakeNode) => {
             node.createPod("once", { containers: [node.container("c", { exitCode: 1, exitAfterMs: 3_000 }, {})] });
             await node.untilReady("once");
@@ -266,7 +269,7 @@ const scenarios: Readonly<Record<string, Scenario>> = {
           },
         ] as const,
         [
-          `probes go on when the clock is set ${how}`,
+          `probes continue when the clock is set ${how}`,
           async (node: FakeNode) => {
             const probe = { exec: { command: ["true"] }, initialDelaySeconds: 1, periodSeconds: 1 };
             const pod = (name: string): void =>
@@ -289,7 +292,7 @@ const scenarios: Readonly<Record<string, Scenario>> = {
   ),
 };
 
-/** What is more than one step. */
+/** Faults that take more than one step. */
 export function scenarioCases(): readonly FaultCase[] {
   return Object.entries(scenarios).map(([name, story]) => ({
     name,
@@ -302,16 +305,16 @@ export function scenarioCases(): readonly FaultCase[] {
   }));
 }
 
-/** So many at a time; resolves with a line for each case that went wrong. */
+/** Runs `jobs` cases at a time; resolves with a line for each violation. */
 export async function runCases(cases: readonly FaultCase[], jobs: number): Promise<readonly string[]> {
   const queue = [...cases];
-  const wrong: string[] = [];
+  const failures: string[] = [];
   const worker = async (): Promise<void> => {
     for (let next = queue.shift(); next !== undefined; next = queue.shift()) {
       const found = await next.run().catch((error: unknown) => [String(error)]);
-      wrong.push(...found.map((what) => `${next.name}: ${what}`));
+      failures.push(...found.map((what) => `${next.name}: ${what}`));
     }
   };
   await Promise.all(Array.from({ length: jobs }, worker));
-  return wrong;
+  return failures;
 }

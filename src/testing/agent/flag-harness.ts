@@ -1,6 +1,6 @@
 /**
- * For tests: an agent in this process, told what to do by flags or by a file, over a fake runtime and a fake API
- * server.
+ * An agent in this process, configured by flags or by a file, with a fake runtime and a fake API server, for the tests of
+ * flags.
  */
 import { existsSync, readFileSync } from "node:fs";
 import { mkdir, mkdtemp, rm, writeFile } from "node:fs/promises";
@@ -22,6 +22,7 @@ import { isPlainObject } from "../../schema/value/plain-object.ts";
 import { encodeYaml } from "../../schema/yaml/yaml.ts";
 import { silentLogger } from "../../std/log/logger.ts";
 import { FakeClock } from "../std/fake-clock.ts";
+import { until } from "../std/until.ts";
 import { FakeApi } from "./fake-api.ts";
 import { FakeRuntime } from "./fake-runtime.ts";
 
@@ -29,7 +30,7 @@ export type AgentFlagName = keyof typeof agentFlags;
 /** Flag values as the command line has them. */
 export type Settings = Readonly<Partial<Record<AgentFlagName, string>>>;
 
-/** What every agent of these tests is told, unless the test says otherwise. */
+/** Settings of every agent; those of the test override them. */
 const base: Settings = {
   "hostname-override": "n1",
   "authorization-mode": "AlwaysAllow",
@@ -41,7 +42,7 @@ const base: Settings = {
   "node-ip": "192.0.2.1",
 };
 
-/** One agent and what is around it. */
+/** An agent and its environment. */
 export interface TestAgent extends AsyncDisposable {
   readonly config: AgentConfig;
   readonly effective: EffectiveConfig;
@@ -49,25 +50,29 @@ export interface TestAgent extends AsyncDisposable {
   readonly api: FakeApi;
   readonly fake: FakeRuntime;
   readonly clock: FakeClock;
-  /** What systemd was asked for. */
-  readonly systemd: readonly { readonly method: string; readonly words: readonly string[] }[];
-  /** The chains and rules of the packet filter. */
+  /** Calls to systemd. */
+  readonly systemd: readonly { readonly method: string; readonly args: readonly string[] }[];
+  /** The iptables chains and rules. */
   readonly iptables: ReadonlySet<string>;
-  /** A file of the control groups, which are of version 1: `cpu/kubepods/cpu.shares`; empty when there is none. */
+  /** A file of the cgroup v1 tree: `cpu/kubepods/cpu.shares`; empty when it does not exist. */
   readCgroup(path: string): string;
-  /** The node's object as registered. */
-  getNode(): { readonly metadata: Readonly<Record<string, unknown>>; readonly spec?: unknown; readonly status?: unknown };
+  /** The Node object as registered. */
+  getNode(): {
+    readonly metadata: Readonly<Record<string, unknown>>;
+    readonly spec?: unknown;
+    readonly status?: unknown;
+  };
   start(): Promise<{ readonly port: number }>;
-  /** Stops it; the containers go on. */
+  /** Stops the agent; containers keep running. */
   stop(): Promise<void>;
-  /** Gives the node a pod of one container; `settled` says when to go on. */
+  /** Creates a pod with one container on the node. */
   createPod(name: string, spec?: Partial<PodSpec>): Pod;
-  /** Lets the clock run until something holds. Throws when it never does. */
+  /** Advances the clock until the condition holds; rejects after a timeout. */
   until(what: string, holds: () => boolean): Promise<void>;
   untilRunning(name: string): Promise<void>;
 }
 
-/** In the `file` form every setting with a field in the file stands in a file, others are flags. */
+/** With source `file`, settings with a field in the configuration file are set there, others by flags. */
 export async function createTestAgent(source: "flag" | "file", settings: Settings): Promise<TestAgent> {
   const directory = await mkdtemp(join(tmpdir(), "svc-flags-"));
   const all: Settings = {
@@ -83,19 +88,20 @@ export async function createTestAgent(source: "flag" | "file", settings: Setting
   const api = new FakeApi();
   const fake = new FakeRuntime(clock);
   const cgroupHierarchy = join(directory, "cgroup");
-  const systemd: { readonly method: string; readonly words: readonly string[] }[] = [];
+  const systemd: { readonly method: string; readonly args: readonly string[] }[] = [];
   for (const name of controllers) await mkdir(join(cgroupHierarchy, name), { recursive: true });
   const iptables = new Set<string>();
   await using stack = new AsyncDisposableStack();
   stack.defer(() => rm(directory, { recursive: true, force: true }));
-  const until = async (what: string, holds: () => boolean): Promise<void> => {
-    const began = performance.now();
-    for (let turn = 1; !holds(); turn++) {
-      if (performance.now() - began > TIMEOUT_MS) throw new Error(`Never came true: ${what}`);
-      // Files and sockets take real time, which the clock of the test does not know.
-      if (turn % 8 === 0) await setTimeout(1);
-      await clock.advance(turn % 16 === 0 ? 100 : 0);
-    }
+  let turn = 0;
+  const wait = async (): Promise<void> => {
+    turn++;
+    // Files and sockets take real time, which does not depend on the clock of the test.
+    if (turn % 8 === 0) await setTimeout(1);
+    await clock.advance(turn % 16 === 0 ? 100 : 0);
+  };
+  const untilHolds = async (what: string, holds: () => boolean): Promise<void> => {
+    await until(what, holds, { timeoutMs: TIMEOUT_MS, wait });
   };
   const path = (name: string): string => `/api/v1/namespaces/default/pods/${name}`;
   let running: RunningAgent | undefined;
@@ -104,7 +110,7 @@ export async function createTestAgent(source: "flag" | "file", settings: Setting
     const closing = running?.close().finally(() => {
       closed = true;
     });
-    await until("the agent has stopped", () => closed);
+    await untilHolds("the agent has stopped", () => closed);
     await closing;
   };
   stack.defer(stop);
@@ -131,9 +137,9 @@ export async function createTestAgent(source: "flag" | "file", settings: Setting
         runtime: fake,
         cgroupHierarchy,
         iptables: createFakeIptables(iptables),
-        async callSystemd(method, _signature, words) {
-          systemd.push({ method, words });
-          const path = toSlicePath(words[0] ?? "");
+        async callSystemd(method, _signature, args) {
+          systemd.push({ method, args });
+          const path = toSlicePath(args[0] ?? "");
           for (const name of controllers) await mkdir(join(cgroupHierarchy, name, path), { recursive: true });
         },
       });
@@ -143,7 +149,7 @@ export async function createTestAgent(source: "flag" | "file", settings: Setting
         agent.ready().then(() => {
           ready = true;
         }),
-        until("the node is ready", () => ready),
+        untilHolds("the node is ready", () => ready),
       ]);
       return { port: agent.address?.port ?? 0 };
     },
@@ -158,40 +164,40 @@ export async function createTestAgent(source: "flag" | "file", settings: Setting
           ...spec,
         },
       }) as Pod,
-    until,
-    untilRunning: (name) => until(`${name} runs`, () => api.objects.get(path(name))?.status?.phase === "Running"),
+    until: untilHolds,
+    untilRunning: (name) => untilHolds(`${name} runs`, () => api.objects.get(path(name))?.status?.phase === "Running"),
     [Symbol.asyncDispose]: () => owned.disposeAsync(),
   };
 }
 
-/** A packet filter, by the program, table and chain or rule that it has. */
+/** iptables with these chains and rules, each as program, table, and chain or rule. */
 export function createFakeIptables(existing: Set<string>): Iptables {
-  return async (program, [, table = "", option = "", ...words]) => {
-    const what = [program, table, ...words].join(" ");
+  return async (program, [, table = "", option = "", ...rest]) => {
+    const what = [program, table, ...rest].join(" ");
     if (option !== "-S" && option !== "-C") existing.add(what);
     else if (!existing.has(what)) throw new Error("No chain/target/match by that name.");
   };
 }
 
 const controllers = ["cpu", "memory", "pids"];
-/** A test that does not come to rest fails rather than hanging. */
+/** Timeout of conditions, on the host's clock. */
 const TIMEOUT_MS = 10_000;
 
 export async function toCommandLine(source: "flag" | "file", directory: string, settings: Settings): Promise<string[]> {
-  const words: string[] = [];
+  const args: string[] = [];
   let file: Readonly<Record<string, unknown>> = {
     apiVersion: "svclet.config.svc.io/v1beta1",
     kind: "SvcletConfiguration",
   };
   for (const [name, text] of Object.entries(settings)) {
     const row: Flag = agentFlags[name as AgentFlagName];
-    if (source === "flag" || row.config === undefined) words.push(`--${name}=${text}`);
+    if (source === "flag" || row.config === undefined) args.push(`--${name}=${text}`);
     else file = withField(file, row.config.split("."), toJson(row, row.type.parse(text)));
   }
-  if (source === "flag") return words;
+  if (source === "flag") return args;
   const path = join(directory, "agent.yaml");
   await writeFile(path, encodeYaml(file));
-  return [...words, `--config=${path}`];
+  return [...args, `--config=${path}`];
 }
 
 function withField(tree: unknown, [first = "", ...rest]: readonly string[], value: unknown): Record<string, unknown> {

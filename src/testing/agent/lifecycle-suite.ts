@@ -1,4 +1,4 @@
-/** What becomes of pods from their start to their end, with a whole agent; the same on every runtime. */
+/** The lifecycle of pods with a whole agent, for every runtime. */
 import type { Test } from "tap";
 import type { ContainerStatus } from "../../api/core/container/status.ts";
 import { FakeNode, type NodeRuntime } from "./fake-node.ts";
@@ -15,7 +15,7 @@ function first(node: FakeNode, name: string): ContainerStatus | undefined {
 }
 
 const scenarios: Readonly<Record<string, Scenario>> = {
-  async "a pod starts, is ready, and is gone without a trace when it was deleted"(t, node) {
+  async "a pod starts, becomes ready, and leaves nothing behind after its deletion"(t, node) {
     node.createPod("web", { containers: [node.container("web-c", forever)] });
     await node.untilReady("web");
     t.match(node.getStatus("web"), { phase: "Running", podIP: /^\d+\./ });
@@ -27,7 +27,7 @@ const scenarios: Readonly<Record<string, Scenario>> = {
     }
   },
 
-  async "init containers run one after the other, sidecars before the pod's own and until these have left"(t, node) {
+  async "init containers run one after the other, sidecars start before the containers and end after them"(t, node) {
     const order: string[] = [];
     const note = ({ request }: { readonly request: unknown }): void => {
       order.push(String((request as { config?: { metadata?: { name?: string } } }).config?.metadata?.name));
@@ -51,12 +51,12 @@ const scenarios: Readonly<Record<string, Scenario>> = {
       [0, 0],
     );
     const end = (each: ContainerStatus | undefined): string => String(each?.state?.terminated?.finishedAt);
-    t.ok(end(sidecar) >= end(app), "the sidecar outlived it");
+    t.ok(end(sidecar) >= end(app), "the sidecar ended after the container");
     node.deletePod("ordered");
     await node.untilGone("ordered");
   },
 
-  async "a pod that may not restart ends as its containers did"(t, node) {
+  async "a pod with restartPolicy Never gets the phase of its containers' exit codes"(t, node) {
     node.createPod("good", { restartPolicy: "Never", containers: [node.container("good-c", exitsWith(0))] });
     node.createPod("bad", { restartPolicy: "Never", containers: [node.container("bad-c", exitsWith(3))] });
     await node.until("one has succeeded", () => node.getStatus("good").phase === "Succeeded");
@@ -66,7 +66,7 @@ const scenarios: Readonly<Record<string, Scenario>> = {
     t.equal(first(node, "bad")?.restartCount, 0);
   },
 
-  async "a pod whose init container fails for good never runs its own"(t, node) {
+  async "a Never pod whose init container fails does not start its containers"(t, node) {
     node.createPod("noinit", {
       restartPolicy: "Never",
       initContainers: [node.container("noinit-i", exitsWith(5))],
@@ -77,7 +77,7 @@ const scenarios: Readonly<Record<string, Scenario>> = {
     t.equal(first(node, "noinit")?.containerID ?? "", "");
   },
 
-  async "a container that fails is started again, and its last state says how it ended"(t, node) {
+  async "a container that fails is restarted, and its lastState has the exit code"(t, node) {
     node.createPod("again", { containers: [node.container("again-c", exitsWith(7), forever)] });
     await node.until(
       "the second run is ready",
@@ -88,64 +88,70 @@ const scenarios: Readonly<Record<string, Scenario>> = {
     await node.untilGone("again");
   },
 
-  async "a container that fails again and again waits for its restart, which a new agent knows of"(t, node) {
+  async "a container in a crash loop is in back-off, which a new agent continues"(t, node) {
     node.createPod("loop", { containers: [node.container("loop-c", exitsWith(1, 100))] });
     const restarts = () => first(node, "loop")?.restartCount ?? 0;
     const waiting = () => first(node, "loop")?.state?.waiting;
     const waits = () => waiting()?.reason === "CrashLoopBackOff";
-    // However many runs the clock let pass meanwhile: the first is followed by another at once, then each wait doubles.
+    // The clock may have passed several runs: the first restart is immediate, then each back-off doubles.
     const isDue = () => {
       const written = waiting()?.message ?? "";
       const [, minutes = 0, seconds] =
         /^back-off (?:(\d+)m)?(\d+)s restarting failed container=loop-c pod=loop_default/.exec(written) ?? [];
       t.equal(Number(minutes) * 60 + Number(seconds), Math.min(10 * 2 ** (restarts() - 1), 300), written);
     };
-    await node.until("it waits", waits);
+    await node.until("the container is in back-off", waits);
     isDue();
     const count = restarts();
     node.killAgent();
     await node.startAgent();
-    await node.until("it was started once more", () => restarts() > count);
-    await node.until("it waits longer", waits);
+    await node.until("the container was restarted", () => restarts() > count);
+    await node.until("the container is in back-off again", waits);
     isDue();
     node.deletePod("loop");
     await node.untilGone("loop");
   },
 
-  async "OnFailure starts again what failed, and nothing once it succeeded"(t, node) {
-    node.createPod("retry", { restartPolicy: "OnFailure", containers: [node.container("retry-c", exitsWith(2), exitsWith(0))] });
+  async "OnFailure restarts containers that failed, and none that succeeded"(t, node) {
+    node.createPod("retry", {
+      restartPolicy: "OnFailure",
+      containers: [node.container("retry-c", exitsWith(2), exitsWith(0))],
+    });
     await node.until("the pod has succeeded", () => node.getStatus("retry").phase === "Succeeded");
     t.match(first(node, "retry"), { restartCount: 1, state: { terminated: { exitCode: 0 } } });
   },
 
-  async "a container that does not listen is killed when its grace is over"(t, node) {
-    node.createPod("deaf", { containers: [node.container("deaf-c", ignoresStop)] });
-    await node.untilReady("deaf");
+  async "a container that ignores its stop signal is killed after the grace period"(t, node) {
+    node.createPod("stubborn", { containers: [node.container("stubborn-c", ignoresStop)] });
+    await node.untilReady("stubborn");
     const began = node.clock.monotonic();
-    node.deletePod("deaf", 2);
-    await node.until("the pod is gone", () => node.getStored("deaf") === undefined);
+    node.deletePod("stubborn", 2);
+    await node.until("the pod is gone", () => node.getStored("stubborn") === undefined);
     const tookMs = node.clock.monotonic() - began;
     t.ok(tookMs >= 1_900, `not before (${Math.round(tookMs)} ms)`);
-    await node.untilGone("deaf");
+    await node.untilGone("stubborn");
   },
 
-  async "a second delete with less grace shortens the wait"(t, node) {
-    node.createPod("hasty", { terminationGracePeriodSeconds: 600, containers: [node.container("hasty-c", ignoresStop)] });
+  async "a second delete request shortens the grace period"(t, node) {
+    node.createPod("hasty", {
+      terminationGracePeriodSeconds: 600,
+      containers: [node.container("hasty-c", ignoresStop)],
+    });
     await node.untilReady("hasty");
     node.deletePod("hasty", 600);
-    await node.until("the end began", () => node.cri.calls.includes("StopContainer"));
+    await node.until("the container is being stopped", () => node.cri.calls.includes("StopContainer"));
     node.deletePod("hasty", 1);
     await node.untilGone("hasty");
-    t.pass("it is gone");
+    t.pass("the pod is gone");
   },
 
-  async "probes decide who is ready, and who is started again"(t, node) {
+  async "probes decide which containers are ready and which are restarted"(t, node) {
     const every = { periodSeconds: 1, failureThreshold: 1 };
     const readinessProbe = { exec: { command: ["false"] }, ...every };
     const livenessProbe = { exec: { command: ["false"] }, initialDelaySeconds: 2, ...every };
     node.createPod("unready", { containers: [{ ...node.container("unready-c", forever), readinessProbe }] });
     node.createPod("ill", { containers: [{ ...node.container("ill-c", forever), livenessProbe }] });
-    await node.until("one was started again", () => (first(node, "ill")?.restartCount ?? 0) > 0);
+    await node.until("one was restarted", () => (first(node, "ill")?.restartCount ?? 0) > 0);
     t.match(node.getStatus("unready"), { phase: "Running" });
     t.match(first(node, "unready"), { ready: false, started: true });
     for (const name of ["unready", "ill"]) node.deletePod(name, 1);
@@ -153,7 +159,7 @@ const scenarios: Readonly<Record<string, Scenario>> = {
     t.ok(node.eventReasons().includes("Unhealthy"));
   },
 
-  async "an agent that was killed finds its pods again, and starts none twice"(t, node) {
+  async "a new agent adopts the pods of a killed one, and starts none twice"(t, node) {
     const probe = { exec: { command: ["true"] }, periodSeconds: 1 };
     const container = { ...node.container("kept-c", forever), startupProbe: probe, readinessProbe: probe };
     node.createPod("kept", { containers: [container] });
@@ -161,15 +167,15 @@ const scenarios: Readonly<Record<string, Scenario>> = {
     const before = first(node, "kept");
     node.killAgent();
     await node.startAgent();
-    await node.until("the new one has looked", () => node.cri.calls.includes("ContainerStatus"));
+    await node.until("the new agent has read the container's status", () => node.cri.calls.includes("ContainerStatus"));
     const written = node.clock.now();
-    await node.until("it has had time to do wrong", () => node.clock.now() > written + 3_000);
+    await node.until("3 s have passed", () => node.clock.now() > written + 3_000);
     t.match(first(node, "kept"), { containerID: before?.containerID, restartCount: 0, ready: true });
     node.deletePod("kept");
     await node.untilGone("kept");
   },
 
-  async "pods go on while the runtime's server is away"(t, node) {
+  async "pods keep running while the runtime is not reachable"(t, node) {
     node.createPod("calm", { containers: [node.container("calm-c", forever)] });
     await node.untilReady("calm");
     const before = first(node, "calm")?.containerID;
@@ -186,7 +192,7 @@ const scenarios: Readonly<Record<string, Scenario>> = {
 };
 
 /** Those that wait for back-off. */
-const long = ["a container that fails again and again waits for its restart, which a new agent knows of"];
+const long = ["a container in a crash loop is in back-off, which a new agent continues"];
 const STORY_MS_MAX = 60_000;
 
 export interface LifecycleOptions {

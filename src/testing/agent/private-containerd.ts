@@ -1,5 +1,5 @@
 /**
- * For tests: a containerd of our own in a temporary directory, with a bridge of its own and two images made from
+ * A containerd in a temporary directory, with its own bridge and two images made from
  * /bin/busybox: `localhost/bb:1` (a shell) and the sandbox image.
  */
 import { type ChildProcess, execFile, spawn } from "node:child_process";
@@ -10,6 +10,7 @@ import { join } from "node:path";
 import { promisify } from "node:util";
 import type { AgentConfig } from "../../agent/agent-config.ts";
 import { defaultAgentConfig } from "../../agent/options.ts";
+import { until } from "../std/until.ts";
 
 const run = promisify(execFile);
 
@@ -22,11 +23,11 @@ export interface PrivateContainerd extends AsyncDisposable {
   readonly image: string;
   /** Ends containerd as `kill -9` does; containers and their shims stay. */
   kill(): Promise<void>;
-  /** Starts it again after `kill`, and waits until it answers. */
+  /** Starts it again after `kill`, and waits until it serves. */
   start(): Promise<void>;
 }
 
-/** Of an agent `n1` on it, with all that is its own below `directory`. */
+/** The configuration of an agent `n1` with this containerd and its files below `directory`. */
 export function createAgentConfig({ endpoint }: PrivateContainerd, directory: string): AgentConfig {
   const base = defaultAgentConfig("n1");
   return {
@@ -39,31 +40,31 @@ export function createAgentConfig({ endpoint }: PrivateContainerd, directory: st
   };
 }
 
-/** What is missing to run one; empty when nothing is. */
+/** What is missing to run a containerd; empty when nothing is. */
 export async function findMissing(): Promise<readonly string[]> {
-  const wants: string[] = process.getuid?.() === 0 ? [] : ["root"];
+  const lacking: string[] = process.getuid?.() === 0 ? [] : ["root"];
   for (const tool of ["containerd", "runc", "ctr"]) {
-    await run("which", [tool]).catch(() => wants.push(tool));
+    await run("which", [tool]).catch(() => lacking.push(tool));
   }
   for (const path of ["/bin/busybox", "/usr/lib/cni/bridge"]) {
-    await stat(path).catch(() => wants.push(path));
+    await stat(path).catch(() => lacking.push(path));
   }
-  return wants;
+  return lacking;
 }
 
-const START_TRIES = 150;
+const START_TIMEOUT_MS = 30_000;
 
-/** `through` are the words before `containerd`, of a program that becomes it: in another network, say. */
+/** `prefix`: a program with arguments that executes containerd, for instance in another network namespace. */
 export async function startPrivateContainerd(prefix: readonly string[] = []): Promise<PrivateContainerd> {
   const directory = await mkdtemp(join(tmpdir(), "svc-ctr-"));
   const name = randomBytes(3).toString("hex");
   const bridge = `svct${name}`;
-  // Socket paths are short, and shims outlive their containerd: their state must be found again by the clean-up.
+  // Socket paths must be short. Shims outlive their containerd, and the clean-up needs their state.
   const socket = join(directory, "c.sock");
   await writeConfig(directory, bridge);
-  const [program = "", ...words] = [...prefix, "containerd", "--config", join(directory, "config.toml")];
-  const begin = () => spawn(program, words, { stdio: "ignore" });
-  let child = begin();
+  const [program = "", ...args] = [...prefix, "containerd", "--config", join(directory, "config.toml")];
+  const spawnContainerd = () => spawn(program, args, { stdio: "ignore" });
+  let child = spawnContainerd();
   const ctr = (...words: string[]) => run("ctr", ["--address", socket, "-n", "k8s.io", ...words]);
   const clean = async (): Promise<void> => {
     await removeAll(ctr);
@@ -72,19 +73,18 @@ export async function startPrivateContainerd(prefix: readonly string[] = []): Pr
     await unmountBelow(directory);
     await rm(directory, { recursive: true, force: true });
   };
-  const answers = async (): Promise<void> => {
-    for (let tries = 0; ; tries++) {
-      const up = await ctr("version").then(
+  const untilServing = async (): Promise<void> => {
+    const isServing = async (): Promise<boolean> => {
+      if (child.exitCode !== null) throw new Error("containerd does not start");
+      return await ctr("version").then(
         () => true,
         () => false,
       );
-      if (up) return;
-      if (tries === START_TRIES || child.exitCode !== null) throw new Error("containerd does not start");
-      await new Promise((resolve) => setTimeout(resolve, 100));
-    }
+    };
+    await until("containerd serves", isServing, { timeoutMs: START_TIMEOUT_MS });
   };
   try {
-    await answers();
+    await untilServing();
     for (const [image, command] of [
       ["localhost/bb:1", ["sleep", "3600"]],
       ["localhost/pause:1", ["/bin/sleep", "2147483647"]],
@@ -103,17 +103,17 @@ export async function startPrivateContainerd(prefix: readonly string[] = []): Pr
     image: "localhost/bb:1",
     kill: () => stop(child, "SIGKILL"),
     async start() {
-      child = begin();
-      await answers();
+      child = spawnContainerd();
+      await untilServing();
     },
     [Symbol.asyncDispose]: clean,
   };
 }
 
-/** Pods' networks outlive their containers where nobody told the runtime to stop them. */
-async function removeNetworks(through: readonly string[], bridge: string): Promise<void> {
+/** Networks of pods that were not stopped outlive their containers. */
+async function removeNetworks(prefix: readonly string[], bridge: string): Promise<void> {
   const ip = async (...words: readonly string[]): Promise<string> => {
-    const [program = "", ...rest] = [...through, "ip", ...words];
+    const [program = "", ...rest] = [...prefix, "ip", ...words];
     return await run(program, rest).then(
       ({ stdout }) => stdout,
       () => "",
@@ -192,7 +192,7 @@ async function makeImage(directory: string, name: string, command: readonly stri
   return archive;
 }
 
-/** Kills what runs, so that no shim stays behind. */
+/** Kills all containers, so that no shim is left. */
 async function removeAll(ctr: (...words: string[]) => Promise<{ stdout: string }>): Promise<void> {
   const { stdout } = await ctr("tasks", "ls", "-q").catch(() => ({ stdout: "" }));
   for (const id of stdout.split("\n").filter((each) => each !== "")) {

@@ -125,7 +125,7 @@ export const runtimeEffects: Partial<Record<AgentFlagName, Effect>> = {
     set: { "cgroup-driver": "systemd" },
     async shows(t, agent) {
       await onRuntime("runPodSandbox", { linux: { cgroupParent: /^kubepods-besteffort-pod.*\.slice$/ } })(t, agent);
-      const made = agent.systemd.map(({ method, words }) => `${method} ${words[0]}`);
+      const made = agent.systemd.map(({ method, args }) => `${method} ${args[0]}`);
       for (const name of ["kubepods.slice", "kubepods-besteffort.slice", "kubepods-besteffort-poduid_web.slice"]) {
         t.ok(made.includes(`StartTransientUnit ${name}`), name);
       }
