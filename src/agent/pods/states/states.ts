@@ -1,5 +1,5 @@
 /**
- * The states of a pod's worker. `docs/architecture.md` has the diagram of their transitions. A worker whose pod is to
+ * The states of a pod's worker. A diagram in `docs/` shows their transitions. A worker whose pod is to
  * end enters `terminating` from any state.
  */
 import { admitting } from "./admitting.ts";
