@@ -3,7 +3,10 @@
  * the list of all. yargs takes 30 ms of CPU to load, so a program whose command needs none of this does not import it.
  */
 import yargs, { type Argv } from "yargs";
-import { FlagError } from "./flag.ts";
+import { FlagError, type FlagTable, type ParsedFlags } from "./flag.ts";
+import { helpColumns, renderHelp } from "./help.ts";
+import { asksForHelp, parseCommandLine } from "./parse.ts";
+import { type Exit, errorText } from "./program.ts";
 
 export interface CommandUsage {
   /** The verb and its arguments, as yargs writes them: `suspend <name>`. */
@@ -16,6 +19,41 @@ export interface SelectedCommand {
   readonly verb: string;
   /** The arguments by name. */
   readonly args: Readonly<Record<string, string>>;
+}
+
+/** A program whose first words name one of its commands; all commands have the same flags. */
+export interface CommandProgram<T extends FlagTable> {
+  /** `svc webhooks` */
+  readonly name: string;
+  readonly summary: string;
+  readonly commands: readonly CommandUsage[];
+  readonly flags: T;
+}
+
+export interface CommandInvocation<T extends FlagTable> extends SelectedCommand {
+  readonly kind: "run";
+  readonly flags: ParsedFlags<T>;
+}
+
+/** Never throws for mistakes on the command line: they are an `Exit` with code 1. */
+export async function invokeCommand<const T extends FlagTable>(
+  program: CommandProgram<T>,
+  argv: readonly string[],
+  terminalColumns: number | undefined = process.stdout.columns,
+): Promise<CommandInvocation<T> | Exit> {
+  const { name, summary, commands, flags } = program;
+  if (asksForHelp(argv)) {
+    const columns = helpColumns(terminalColumns);
+    const usage = await renderCommands(name, commands, columns);
+    return { kind: "exit", code: 0, stdout: renderHelp(flags, { name, summary, columns, usage }), stderr: "" };
+  }
+  try {
+    const { values, positionals } = parseCommandLine(flags, argv, { positional: true });
+    return { kind: "run", flags: values, ...(await selectCommand(name, commands, positionals)) };
+  } catch (error) {
+    if (!(error instanceof FlagError)) throw error;
+    return { kind: "exit", code: 1, stdout: "", stderr: errorText(name, error) };
+  }
 }
 
 /** The command that the words name; `words` contains no flags. Throws `FlagError` with one problem. */
@@ -46,7 +84,9 @@ export async function renderCommands(
   commands: readonly CommandUsage[],
   columns: number,
 ): Promise<string> {
-  const help = await createParser(program, commands, () => {}).wrap(columns).getHelp();
+  const help = await createParser(program, commands, () => {})
+    .wrap(columns)
+    .getHelp();
   return `${help}\n`;
 }
 

@@ -10,6 +10,8 @@ export interface HelpOptions {
   /** Width to wrap to, in columns. */
   readonly columns?: number;
   readonly gates?: FeatureGates;
+  /** The usage line with what belongs to it, in place of `NAME [flags]`. */
+  readonly usage?: string;
 }
 
 const columnsMin = 60;
@@ -17,14 +19,20 @@ const columnsMax = 160;
 const indent = 10;
 
 export function renderHelp(table: FlagTable, options: HelpOptions): string {
-  const columns = Math.min(Math.max(options.columns ?? 100, columnsMin), columnsMax);
-  const lines = [...wrap(options.summary, columns, 0), "", `Usage:`, `  ${options.name} [flags]`];
+  const columns = helpColumns(options.columns);
+  const usage = options.usage?.trimEnd() ?? `Usage:\n  ${options.name} [flags]`;
+  const lines = [...wrap(options.summary, columns, 0), "", usage];
   for (const [title, rows] of bySection(table)) {
     lines.push("", `${title}:`, "");
     for (const [name, row] of rows) lines.push(...renderFlag(name, row, columns));
   }
   if (options.gates !== undefined) lines.push(...renderGates(options.gates, columns));
   return `${lines.join("\n")}\n`;
+}
+
+/** The width of help in a terminal of this width; undefined: of no terminal. */
+export function helpColumns(terminal: number | undefined): number {
+  return Math.min(Math.max(terminal ?? 100, columnsMin), columnsMax);
 }
 
 /** Rows by heading, headings in the order of their first row. */

@@ -10,6 +10,8 @@ export interface CommandLine<T extends FlagTable> {
   readonly values: ParsedFlags<T>;
   /** Names of the flags that were on the command line. */
   readonly given: ReadonlySet<string>;
+  /** Words that are not flags; empty unless they are allowed. */
+  readonly positionals: readonly string[];
   /** One line each, for stderr. */
   readonly warnings: readonly string[];
 }
@@ -39,7 +41,7 @@ export function parseCommandLine<const T extends FlagTable>(
   argv: readonly string[],
   options: Pick<ParseOptions, "positional"> = {},
 ): CommandLine<T> {
-  const { texts, problems } = readTexts(table, argv, options.positional ?? false);
+  const { texts, positionals, problems } = readTexts(table, argv, options.positional ?? false);
   const values: Record<string, unknown> = {};
   for (const [name, row] of Object.entries(table)) {
     const given = texts.get(name);
@@ -48,7 +50,7 @@ export function parseCommandLine<const T extends FlagTable>(
   const given = new Set(texts.keys());
   if (problems.length === 0) problems.push(...relationProblems(table, values, given));
   if (problems.length > 0) throw new FlagError(problems);
-  return { values: values as ParsedFlags<T>, given, warnings: deprecations(table, given) };
+  return { values: values as ParsedFlags<T>, given, positionals, warnings: deprecations(table, given) };
 }
 
 /** True when the words ask for help, whatever else is wrong with them. */
@@ -61,6 +63,7 @@ export function asksForHelp(argv: readonly string[]): boolean {
 interface Texts {
   /** Every text given for a flag, in order. */
   readonly texts: Map<string, readonly string[]>;
+  readonly positionals: readonly string[];
   readonly problems: string[];
 }
 
@@ -68,7 +71,7 @@ function readTexts(table: FlagTable, argv: readonly string[], positional: boolea
   const names = Object.keys(table);
   const problems = singleDashes(table, argv);
   // Letters behind one dash are flags of their own to yargs: it would complain of each.
-  if (problems.length > 0) return { texts: new Map(), problems };
+  if (problems.length > 0) return { texts: new Map(), positionals: [], problems };
   const shorts = new Map(names.flatMap((name) => (table[name]?.short ? [[table[name].short, name]] : [])));
   const words = argv.map((word, index) => spell(table, shorts, word, argv.slice(0, index).includes("--")));
   const takesValue = names.filter((name) => table[name]?.type.bare === undefined);
@@ -106,7 +109,7 @@ function readTexts(table: FlagTable, argv: readonly string[], positional: boolea
   }
   const rest = [...(result.argv._ ?? []), ...((result.argv["--"] as string[] | undefined) ?? [])].map(String);
   if (!positional) problems.push(...rest.map((word) => `unexpected argument "${word}": flags start with --`));
-  return { texts, problems };
+  return { texts, positionals: rest, problems };
 }
 
 /** `-secure-port=1`: a long name behind one dash, which Go's own flag package would take and Kubernetes does not. */

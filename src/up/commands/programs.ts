@@ -1,18 +1,25 @@
-/** The programs of the one file, as completion and the reference pages list them. */
+/** The programs that completion and the reference pages list. */
 import { agentProgram } from "../../agent/flags.ts";
 import { apiserverProgram } from "../../apiserver/flags/flags.ts";
+import type { CommandUsage } from "../../flags/commands.ts";
 import type { CompletedProgram } from "../../flags/completion.ts";
 import type { ReferencePage } from "../../flags/reference.ts";
 import { upProgram } from "../flags.ts";
 import { tokenProgram } from "./token-flags.ts";
+import { webhooksProgram } from "./webhooks-flags.ts";
 
 export const programs: readonly (CompletedProgram & ReferencePage)[] = [
   listed("up", upProgram),
   listed("apiserver", apiserverProgram),
   listed("agent", agentProgram),
-  { ...listed("token", tokenProgram), verbs: ["create"] },
+  { ...listed("token", tokenProgram), verbs: verbs(tokenProgram) },
+  { ...listed("webhooks", webhooksProgram), verbs: verbs(webhooksProgram) },
 ];
 
 function listed(word: string, { name, summary, flags, gates }: ReferencePage): CompletedProgram & ReferencePage {
   return { word, name, summary, flags, ...(gates === undefined ? {} : { gates }) };
+}
+
+function verbs({ commands }: { readonly commands: readonly CommandUsage[] }): readonly string[] {
+  return commands.map(({ command }) => command.split(" ")[0] ?? "");
 }

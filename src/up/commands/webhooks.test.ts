@@ -1,10 +1,12 @@
 import { existsSync } from "node:fs";
 import t from "tap";
+import { invokeCommand } from "../../flags/commands.ts";
 import { silentLogger } from "../../std/log/logger.ts";
 import { systemClock } from "../../std/time/clock.ts";
 import { openStore } from "../../storage/open.ts";
 import { testServer } from "../../testing/apiserver/server-fixture.ts";
-import { answer } from "./webhooks.ts";
+import { runWebhooksCommand } from "./webhooks.ts";
+import { webhooksProgram } from "./webhooks-flags.ts";
 
 const REGISTRATION = "/apis/admissionregistration.k8s.io/v1/validatingwebhookconfigurations";
 const pod = {
@@ -12,7 +14,7 @@ const pod = {
   spec: { containers: [{ name: "c", image: "i" }] },
 };
 
-/** It guards all pods, its own among them, and there is none. */
+/** Its webhook applies to all pods, its own included, and none runs. */
 const configuration = {
   metadata: { name: "guard" },
   webhooks: [
@@ -25,6 +27,13 @@ const configuration = {
     },
   ],
 };
+
+/** The output of `svc webhooks` with these arguments. */
+async function answer(argv: readonly string[]): Promise<string> {
+  const invocation = await invokeCommand(webhooksProgram, argv);
+  if (invocation.kind === "exit") throw new Error(invocation.stderr);
+  return await runWebhooksCommand(invocation);
+}
 
 const serve = async (url: string) => {
   const store = await openStore({ url, clock: systemClock, log: silentLogger, compactionIntervalMs: 0 });
@@ -41,7 +50,7 @@ const serve = async (url: string) => {
   };
 };
 
-t.test("answer() lets a cluster go on that a webhook has locked", async (t) => {
+t.test("svc webhooks suspends a webhook that rejects its own pods", async (t) => {
   const url = `level://${t.testdir()}`;
   const at = `--kvstore-servers=${url}`;
   {
@@ -81,14 +90,14 @@ t.test("answer() lets a cluster go on that a webhook has locked", async (t) => {
   }
 });
 
-t.test("answer() names what it does not find", async (t) => {
+t.test("svc webhooks reports what does not exist", async (t) => {
   const at = `--kvstore-servers=level://${t.testdir()}`;
   t.match(await answer(["list", at]), "There are no admission webhooks.");
   await t.rejects(answer(["suspend", "none", at]), { message: /there is no configuration named none/ });
   const nowhere = `${t.testdirName}/nowhere`;
   const missing = ["suspend", "none", `--kvstore-servers=level://${nowhere}`];
   await t.rejects(answer(missing), { message: /nowhere: there is no such directory/ });
-  t.notOk(existsSync(nowhere), "nor is it made");
-  await t.rejects(answer(["list", "--kvstore-servers=memory://"]), { message: /expected level:\/\/\/PATH/ });
-  await t.rejects(answer(["stop", at]), { message: /expected list, suspend NAME or resume NAME/ });
+  t.notOk(existsSync(nowhere), "it is not created");
+  await t.rejects(answer(["list", "--kvstore-servers=memory://"]), { message: /must be level:\/\/\/PATH/ });
+  await t.rejects(answer(["stop", at]), { message: /unknown command "stop"/ });
 });

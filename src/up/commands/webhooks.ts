@@ -1,9 +1,8 @@
 /**
- * `svc webhooks`: suspends admission webhooks in the store of an API server that is stopped. It is for clusters that a
- * webhook has locked; while the server answers, `kubectl annotate` does the same.
+ * `svc webhooks`: suspends admission webhooks in the store of an API server that is stopped. It is for clusters whose
+ * webhooks reject the requests that would repair them; while the server runs, `kubectl annotate` does the same.
  */
 import { existsSync } from "node:fs";
-import { parseArgs } from "node:util";
 import { SUSPENDED } from "../../admission/webhooks/webhook-source.ts";
 import { mutatingWebhookConfigurationKind } from "../../api/admissionregistration/webhook-configuration/mutating-kind.ts";
 import type {
@@ -12,34 +11,27 @@ import type {
 } from "../../api/admissionregistration/webhook-configuration/schema.ts";
 import { validatingWebhookConfigurationKind } from "../../api/admissionregistration/webhook-configuration/validating-kind.ts";
 import type { Kind } from "../../api/kind.ts";
+import { type CommandInvocation, invokeCommand } from "../../flags/commands.ts";
 import { silentLogger } from "../../std/log/logger.ts";
 import { systemClock } from "../../std/time/clock.ts";
 import { ObjectStore } from "../../storage/object-store.ts";
 import { openStore } from "../../storage/open.ts";
 import { type Store, StoreError } from "../../storage/store.ts";
-
-const USAGE = `Usage: svc webhooks list|suspend NAME|resume NAME [flags]
-
-Shows the configurations of admission webhooks, or lets all requests go past the webhooks of one, as if they were not
-there, until they are resumed. The API server must be stopped.
-
-  --webhook NAMES            only these webhooks of the configuration, with commas between them (default all)
-  --data-dir DIR             where svc up keeps the cluster's state (default /var/lib/svc)
-  --kvstore-servers URL      the store of an API server that was started otherwise: level:///PATH
-  --kvstore-prefix PREFIX    prefix of all stored resource paths (default /registry)
-`;
+import { type webhooksFlags, webhooksProgram } from "./webhooks-flags.ts";
 
 type Configuration = ValidatingWebhookConfiguration | MutatingWebhookConfiguration;
 
 const kinds = [validatingWebhookConfigurationKind, mutatingWebhookConfigurationKind] as readonly unknown[];
 
 export async function run(argv: readonly string[]): Promise<number> {
-  if (argv.some((word) => word === "--help" || word === "-h")) {
-    process.stdout.write(USAGE);
-    return 0;
+  const invocation = await invokeCommand(webhooksProgram, argv);
+  if (invocation.kind === "exit") {
+    process.stdout.write(invocation.stdout);
+    process.stderr.write(invocation.stderr);
+    return invocation.code;
   }
   try {
-    process.stdout.write(await answer(argv));
+    process.stdout.write(await runWebhooksCommand(invocation));
     return 0;
   } catch (error) {
     process.stderr.write(`svc webhooks: ${(error as Error).message}\n`);
@@ -47,35 +39,33 @@ export async function run(argv: readonly string[]): Promise<number> {
   }
 }
 
-/** What is printed. Rejects with one sentence for the operator. */
-export async function answer(argv: readonly string[]): Promise<string> {
-  const { values, positionals } = parseArgs({
-    args: [...argv],
-    allowPositionals: true,
-    options: {
-      webhook: { type: "string" },
-      "data-dir": { type: "string", default: "/var/lib/svc" },
-      "kvstore-servers": { type: "string" },
-      "kvstore-prefix": { type: "string", default: "/registry" },
-    },
-  });
-  const [verb = "", name = "", ...more] = positionals;
-  const isKnown = verb === "list" ? name === "" : (verb === "suspend" || verb === "resume") && name !== "";
-  if (!isKnown || more.length > 0) throw new Error(`expected list, suspend NAME or resume NAME\n\n${USAGE}`);
-  const url = values["kvstore-servers"] ?? `level://${values["data-dir"]}/kvstore`;
+/** Resolves with the text to print. Rejects with an error in one sentence, for the operator. */
+export async function runWebhooksCommand({
+  verb,
+  args,
+  flags,
+}: Pick<CommandInvocation<typeof webhooksFlags>, "verb" | "args" | "flags">): Promise<string> {
+  const url = flags["kvstore-servers"] || `level://${flags["data-dir"]}/kvstore`;
   await using store = await open(url);
-  const all = kinds.map((kind) => {
-    return new ObjectStore({ store, kind: kind as Kind<Configuration>, prefix: values["kvstore-prefix"] });
+  const stores = kinds.map((kind) => {
+    return new ObjectStore({ store, kind: kind as Kind<Configuration>, prefix: flags["kvstore-prefix"] });
   });
-  if (verb === "list") return await list(all);
-  return await change(all, name, verb === "suspend" ? (values.webhook ?? "true") : undefined);
+  const { name = "" } = args;
+  switch (verb) {
+    case "suspend":
+      return await setSuspended(stores, name, flags.webhook.length === 0 ? "true" : flags.webhook.join(","));
+    case "resume":
+      return await setSuspended(stores, name, undefined);
+    default:
+      return await list(stores);
+  }
 }
 
 async function open(url: string): Promise<Store> {
   const directory = /^level:\/\/(.+)$/.exec(url)?.[1];
   if (directory === undefined)
     throw new Error(`Cannot open ${url}: expected level:///PATH, the store of an API server`);
-  // Whoever opens a store makes it.
+  // Opening a store creates its directory.
   if (!existsSync(decodeURIComponent(directory))) throw new Error(`Cannot open ${url}: there is no such directory`);
   try {
     return await openStore({ url, clock: systemClock, log: silentLogger, compactionIntervalMs: 0 });
@@ -86,11 +76,11 @@ async function open(url: string): Promise<Store> {
   }
 }
 
-type Objects = ObjectStore<Configuration>;
+type ConfigurationStore = ObjectStore<Configuration>;
 
-async function list(all: readonly Objects[]): Promise<string> {
+async function list(stores: readonly ConfigurationStore[]): Promise<string> {
   const lines: string[] = [];
-  for (const objects of all) {
+  for (const objects of stores) {
     for (const { metadata, webhooks = [] } of (await objects.list(objects.prefix())).items) {
       const suspended = metadata?.annotations?.[SUSPENDED];
       const state = suspended === undefined ? "called" : `suspended: ${suspended === "true" ? "all" : suspended}`;
@@ -101,10 +91,14 @@ async function list(all: readonly Objects[]): Promise<string> {
   return lines.length === 0 ? "There are no admission webhooks.\n" : lines.join("");
 }
 
-/** `value` undefined takes the annotation away. */
-async function change(all: readonly Objects[], name: string, value: string | undefined): Promise<string> {
+/** Sets the annotation of the configurations with this name; `value` undefined removes it. */
+async function setSuspended(
+  stores: readonly ConfigurationStore[],
+  name: string,
+  value: string | undefined,
+): Promise<string> {
   const texts: string[] = [];
-  for (const objects of all) {
+  for (const objects of stores) {
     const key = objects.key(undefined, name);
     const before = await objects.get(key);
     if (before === undefined) continue;

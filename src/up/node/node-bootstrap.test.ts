@@ -22,7 +22,7 @@ import { networkTransport } from "../../client/transport/transport.ts";
 import { silentLogger } from "../../std/log/logger.ts";
 import { systemClock } from "../../std/time/clock.ts";
 import { fileDirectory } from "../../testing/std/file-directory.ts";
-import { createToken, invitation } from "../commands/token.ts";
+import { createToken, createJoinCommand } from "../commands/token.ts";
 
 const directory = fileDirectory(t);
 const file = (name: string): string => join(directory, name);
@@ -156,7 +156,7 @@ t.test("createToken() and joined() let two machines join with one command each",
   }
   await writeKubeconfig(file("admin"), { server, ca: ca.cert, cluster: "c", user: "admin", token });
   const flags = { svcconfig: file("admin"), server: "https://far.example:6443", ttl: 3_600_000, help: false };
-  const command = await invitation(flags);
+  const command = await createJoinCommand(flags);
   const hash = publicKeyHash(ca.cert);
   t.match(
     command,
@@ -166,8 +166,8 @@ t.test("createToken() and joined() let two machines join with one command each",
   const secret = await admin.get(secretKind, { namespace: "svc-system", name: `bootstrap-token-${id}` });
   const until = Date.parse(Buffer.from(secret.data?.expiration ?? "", "base64").toString());
   t.ok(Math.abs(until - Date.now() - 3_600_000) < 60_000, "it runs out after --ttl");
-  t.match(await invitation({ ...flags, server: "" }), `--join ${server} `, "where the cluster says that it is");
-  await t.rejects(invitation({ ...flags, svcconfig: file("none") }), { message: /Cannot load .*none/ });
+  t.match(await createJoinCommand({ ...flags, server: "" }), `--join ${server} `, "where the cluster says that it is");
+  await t.rejects(createJoinCommand({ ...flags, svcconfig: file("none") }), { message: /Cannot load .*none/ });
   t.same(
     (await admin.list(nodeKind)).items.map(({ metadata }) => metadata?.name),
     ["m1", "m2", "n1", "n7"],

@@ -2,7 +2,7 @@ import { existsSync, readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import t from "tap";
 import { CertificateFiles } from "../../agent/certificates/certificate-files.ts";
-import { issueCertificate, createCa } from "../../auth/pki/certificate-authority.ts";
+import { createCa, issueCertificate } from "../../auth/pki/certificate-authority.ts";
 import { writeKeyPair } from "../../auth/pki/key-pair.ts";
 import { loadKubeconfig } from "../../client/kubeconfig/kubeconfig.ts";
 import { type NodeIdentityOptions, prepareNodeIdentity } from "./node-identity.ts";

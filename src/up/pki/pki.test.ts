@@ -2,7 +2,7 @@ import { createPrivateKey, X509Certificate } from "node:crypto";
 import { chmodSync, readFileSync, statSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import t from "tap";
-import { issueCertificate, createCa } from "../../auth/pki/certificate-authority.ts";
+import { createCa, issueCertificate } from "../../auth/pki/certificate-authority.ts";
 import { writeKeyPair } from "../../auth/pki/key-pair.ts";
 import { ensurePki, type Pki } from "./pki.ts";
 

@@ -12,7 +12,7 @@ import { X509Certificate } from "node:crypto";
 import { chmod, mkdir, readdir, stat } from "node:fs/promises";
 import { join } from "node:path";
 import type { CertificateOptions } from "../../auth/pki/certificate-authority.ts";
-import { type KeyPair, type KeyPairFiles, readKeyPair, isReusable, writeKeyPair } from "../../auth/pki/key-pair.ts";
+import { isReusable, type KeyPair, type KeyPairFiles, readKeyPair, writeKeyPair } from "../../auth/pki/key-pair.ts";
 import { MASTERS } from "../../auth/user.ts";
 
 export interface PkiOptions {
