@@ -29,6 +29,7 @@ import {
   startPrivateContainerd,
 } from "../../testing/agent/private-containerd.ts";
 import { runtimeConformance } from "../../testing/agent/runtime-conformance.ts";
+import { until } from "../../testing/std/until.ts";
 
 const lacking = await findMissing();
 
@@ -118,11 +119,7 @@ async function live(at: Harness, containerd: PrivateContainerd, cri: CriClient):
     events: at.events,
     finished,
     async until(what, holds) {
-      for (let tries = 0; tries < 400; tries++) {
-        if (holds()) return;
-        await clock.sleep(50);
-      }
-      throw new Error(`Never came true: ${what}; ${JSON.stringify([...statuses])} ${JSON.stringify(at.events)}`);
+      await until(() => `${what}; ${JSON.stringify([...statuses])} ${JSON.stringify(at.events)}`, holds);
     },
     async [Symbol.asyncDispose]() {
       await pods.close({ stopPods: false, graceSeconds: 0 });
@@ -308,10 +305,6 @@ if (lacking.length > 0) {
     const api = new FakeApi();
     const config = createAgentConfig(containerd, directory);
     const agent = await startAgent(config, { clock: systemClock, log: silentLogger, transport: api.transport });
-    const until = async (what: string, holds: () => boolean): Promise<void> => {
-      for (let tries = 0; tries < 400 && !holds(); tries++) await systemClock.sleep(50);
-      t.ok(holds(), what);
-    };
     await agent.ready();
     const node = api.objects.get("/api/v1/nodes/n1");
     t.match(node?.metadata, { labels: { "kubernetes.io/hostname": "n1", "svc.io/hostname": "n1" } });

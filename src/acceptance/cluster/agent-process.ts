@@ -1,11 +1,12 @@
 /** A real agent in a process of its own, over a containerd of the test's: told by flags, killed and started again. */
+
 import { type ChildProcess, spawn } from "node:child_process";
 import { closeSync, mkdirSync, openSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { basename, join } from "node:path";
-import { setTimeout as sleep } from "node:timers/promises";
 import { writeKubeconfig } from "../../client/kubeconfig/kubeconfig.ts";
 import type { PrivateContainerd } from "../../testing/agent/private-containerd.ts";
 import { freePort } from "../../testing/std/free-port.ts";
+import { until } from "../../testing/std/until.ts";
 import { command, root } from "./cluster.ts";
 
 const STOP_MS_MAX = 20_000;
@@ -138,12 +139,14 @@ export class AgentProcess implements AsyncDisposable {
       "--svclet-preferred-address-types=InternalIP",
     ]);
     const log = join(this.directory, "apiserver.log");
-    for (let tries = 0; !/Serving securely/.test(readFileSync(log, "utf8")); tries++) {
-      if (tries === 300 || this.#server.child.exitCode !== null) {
-        throw new Error(`Cannot start the API server:\n${readFileSync(log, "utf8")}`);
-      }
-      await sleep(100);
-    }
+    const { child } = this.#server;
+    await until(
+      () => `the API server serves; its log:\n${readFileSync(log, "utf8")}`,
+      () => {
+        if (child.exitCode !== null) throw new Error(`Cannot start the API server:\n${readFileSync(log, "utf8")}`);
+        return /Serving securely/.test(readFileSync(log, "utf8"));
+      },
+    );
     const ca = readFileSync(join(this.directory, "server-pki/apiserver.crt"), "utf8");
     const access = { server: `https://127.0.0.1:${port}`, cluster: "c", user: "u", ca, token: TOKEN };
     await writeKubeconfig(this.adminConfig, access);

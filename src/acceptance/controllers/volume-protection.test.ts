@@ -8,18 +8,16 @@ import { createClient } from "../../client/api-client.ts";
 import type { Client } from "../../client/client.ts";
 import { silentLogger } from "../../std/log/logger.ts";
 import { systemClock } from "../../std/time/clock.ts";
+import { until } from "../../testing/std/until.ts";
 
 /** Resolves when `look` finds nothing any more. */
 async function gone(look: () => Promise<unknown>): Promise<void> {
-  for (let tries = 0; tries < 100; tries++) {
-    try {
-      await look();
-    } catch {
-      return;
-    }
-    await systemClock.sleep(50);
-  }
-  throw new Error("It is still there");
+  await until("the object is gone", () =>
+    look().then(
+      () => false,
+      () => true,
+    ),
+  );
 }
 
 t.test("claims and volumes go when they are deleted and nobody uses them, not before", async (t) => {

@@ -1,4 +1,5 @@
 /** What clients were told is on disk stays there: the server is killed under load, and its disk is filled. */
+
 import { type ChildProcess, execFileSync, spawn } from "node:child_process";
 import { randomBytes } from "node:crypto";
 import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
@@ -8,6 +9,7 @@ import { join } from "node:path";
 import { setTimeout } from "node:timers/promises";
 import t, { type Test } from "tap";
 import { freePort } from "../../testing/std/free-port.ts";
+import { until } from "../../testing/std/until.ts";
 
 t.setTimeout(120_000);
 
@@ -70,14 +72,19 @@ async function start(t: Test, home: string, store: string): Promise<Server> {
       agent.destroy();
     },
   };
-  for (let tries = 0; tries < 600; tries++) {
-    if (child.exitCode !== null) break;
-    const ready = await send("GET", "/readyz").catch(() => undefined);
-    if (ready?.status === 200) return server;
-    await setTimeout(50);
+  try {
+    await until(
+      () => `the server is ready; its errors: ${errors}`,
+      async () => {
+        if (child.exitCode !== null) throw new Error(`The server does not start: ${errors}`);
+        return (await send("GET", "/readyz").catch(() => undefined))?.status === 200;
+      },
+    );
+  } catch (error) {
+    await server[Symbol.asyncDispose]();
+    throw error;
   }
-  await server[Symbol.asyncDispose]();
-  throw new Error(`The server does not start: ${errors}`);
+  return server;
 }
 
 function homeOf(t: Test): string {

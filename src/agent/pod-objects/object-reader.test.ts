@@ -5,6 +5,7 @@ import { seededRandom } from "../../std/crypto/random.ts";
 import { silentLogger } from "../../std/log/logger.ts";
 import { FakeApi } from "../../testing/agent/fake-api.ts";
 import { FakeClock } from "../../testing/std/fake-clock.ts";
+import { until } from "../../testing/std/until.ts";
 import { ObjectReader } from "./object-reader.ts";
 
 const path = (kind: "configmaps" | "secrets" | "services", name: string) =>
@@ -41,19 +42,16 @@ async function reading(prepare: (api: FakeApi) => void = () => undefined, goodFo
   });
   t.teardown(async () => await reader[Symbol.asyncDispose]());
   /** Watches use streams, which need turns of the event loop. */
-  const until = async (holds: () => boolean): Promise<void> => {
-    for (let turn = 0; turn < 5_000 && !holds(); turn++) {
-      await new Promise(setImmediate);
-      await clock.advance(0);
-    }
-    if (!holds()) throw new Error("never came true");
+  const wait = async (): Promise<void> => {
+    await new Promise(setImmediate);
+    await clock.advance(0);
   };
   return {
     api,
     clock,
     reader,
     changed,
-    until,
+    until: (holds: () => boolean) => until("the condition holds", holds, { timeoutMs: 10_000, wait }),
     get requests() {
       return requests;
     },

@@ -1,4 +1,5 @@
 /** Volumes of drivers as containers see them: a real containerd, real mounts, real devices. */
+
 import { execFile } from "node:child_process";
 import { mkdir, readFile, truncate, writeFile } from "node:fs/promises";
 import { join } from "node:path";
@@ -10,6 +11,7 @@ import { systemClock } from "../../std/time/clock.ts";
 import { FakeApi } from "../../testing/agent/fake-api.ts";
 import { startFakeDriver } from "../../testing/agent/fake-csi-driver.ts";
 import { createAgentConfig, findMissing, startPrivateContainerd } from "../../testing/agent/private-containerd.ts";
+import { until } from "../../testing/std/until.ts";
 import { startAgent } from "../agent.ts";
 import { systemMounter } from "./mount/mounter.ts";
 
@@ -93,10 +95,6 @@ esac
     claim("disk", { local: { path: blank } });
     const config = { ...base, volumes: { ...base.volumes, pluginDir: join(directory, "flex") } };
     const agent = await startAgent(config, { clock: systemClock, log: silentLogger, transport: api.transport });
-    const until = async (what: string, holds: () => boolean): Promise<void> => {
-      for (let tries = 0; tries < 600 && !holds(); tries++) await systemClock.sleep(50);
-      t.ok(holds(), what);
-    };
     await agent.ready();
     const inContainer = [
       "cat /files/hello",

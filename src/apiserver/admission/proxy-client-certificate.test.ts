@@ -5,6 +5,7 @@ import { createCa, issueCertificate } from "../../auth/pki/certificate-authority
 import { silentLogger } from "../../std/log/logger.ts";
 import { systemClock } from "../../std/time/clock.ts";
 import { FakeClock } from "../../testing/std/fake-clock.ts";
+import { until } from "../../testing/std/until.ts";
 import { ProxyClientCertificate } from "./proxy-client-certificate.ts";
 
 const ca = await createCa("clients", 1, systemClock.now());
@@ -31,17 +32,15 @@ t.test("ProxyClientCertificate reloads its files and keeps the previous key pair
   put(one);
   using certificate = await ProxyClientCertificate.open(files, deps);
   t.match(certificate.pair, one);
-  const until = async (holds: () => boolean): Promise<void> => {
-    for (let turn = 0; turn < 500 && !holds(); turn++) {
-      await new Promise((resolve) => setImmediate(resolve));
-      await clock.advance(60_000);
-    }
+  const wait = async (): Promise<void> => {
+    await new Promise((resolve) => setImmediate(resolve));
+    await clock.advance(60_000);
   };
   put({ cert: two.cert, key: one.key });
-  await until(() => errors.length > 0);
+  await until("the certificate is checked", () => errors.length > 0, { timeoutMs: 10_000, wait });
   t.match(certificate.pair, one);
   put(two);
-  await until(() => certificate.pair?.cert === two.cert);
+  await until("the certificate is checked", () => certificate.pair?.cert === two.cert, { timeoutMs: 10_000, wait });
   t.match(certificate.pair, two);
   t.same(errors, ["Cannot reload the proxy client certificate; the previous one stays in use"], "logged once");
   t.equal((await ProxyClientCertificate.open(undefined, deps)).pair, undefined);

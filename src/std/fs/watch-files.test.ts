@@ -1,7 +1,9 @@
 import { mkdir, rename, rm, symlink, writeFile } from "node:fs/promises";
 import { join } from "node:path";
+import { setTimeout } from "node:timers/promises";
 import t from "tap";
 import { FakeClock } from "../../testing/std/fake-clock.ts";
+import { until } from "../../testing/std/until.ts";
 import { watchFiles } from "./watch-files.ts";
 
 t.test("watchFiles() detects files that are written, renamed over, or replaced behind a symbolic link", async (t) => {
@@ -14,10 +16,11 @@ t.test("watchFiles() detects files that are written, renamed over, or replaced b
   const detects = async (what: string, change: () => Promise<void>): Promise<void> => {
     const before = checks;
     await change();
-    for (let turn = 0; turn < 500 && checks === before; turn++) {
-      await new Promise((resolve) => setTimeout(resolve, 2));
+    const wait = async (): Promise<void> => {
+      await setTimeout(2);
       await clock.advance(50);
-    }
+    };
+    await until(what, () => checks > before, { timeoutMs: 10_000, wait });
     t.equal(checks, before + 1, what);
   };
   await detects("written", () => writeFile(join(directory, "plain"), "q"));
@@ -44,10 +47,11 @@ t.test("watchFiles() checks every minute, and watches a directory that is create
   await clock.advance(60_000);
   t.equal(checks, 2);
   await writeFile(join(directory, "f"), "x");
-  for (let turn = 0; turn < 500 && checks === 2; turn++) {
-    await new Promise((resolve) => setTimeout(resolve, 2));
+  const wait = async (): Promise<void> => {
+    await setTimeout(2);
     await clock.advance(10);
-  }
+  };
+  await until("the change is detected", () => checks > 2, { timeoutMs: 10_000, wait });
   t.equal(checks, 3);
   await rm(directory, { recursive: true });
 });

@@ -1,8 +1,9 @@
 /** For tests: a definition with two versions, and a server that serves it. */
-import { systemClock } from "../../std/time/clock.ts";
+
 import { createMemoryStore } from "../../storage/memory.ts";
 import type { Store } from "../../storage/store.ts";
 import { FakeClock } from "../std/fake-clock.ts";
+import { until } from "../std/until.ts";
 import type { Answer, TestServer } from "./server-fixture.ts";
 
 export const CRDS = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions";
@@ -82,12 +83,17 @@ export async function waitForAnswer(
   line: string,
   wanted: (answer: Answer) => boolean,
 ): Promise<Answer> {
-  for (let attempt = 0; ; attempt++) {
-    const answer = await f.send(line);
-    if (wanted(answer)) return answer;
-    if (attempt === 200) throw new Error(`${line} is still answered ${answer.status} ${answer.text}`);
-    await systemClock.sleep(5);
-  }
+  let answer = await f.send(line);
+  await until(
+    () => `another answer to ${line} than ${answer.status} ${answer.text}`,
+    async () => {
+      if (wanted(answer)) return true;
+      answer = await f.send(line);
+      return wanted(answer);
+    },
+    { timeoutMs: 10_000 },
+  );
+  return answer;
 }
 
 /** A server does not take it along when it goes. */

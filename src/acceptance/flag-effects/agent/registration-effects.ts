@@ -1,4 +1,5 @@
 /** Effects of the flags for identity and registration. */
+
 import { existsSync, readFileSync } from "node:fs";
 import { createServer } from "node:net";
 import { join } from "node:path";
@@ -6,7 +7,8 @@ import { startAgent } from "../../../agent/agent.ts";
 import { writeKubeconfig } from "../../../client/kubeconfig/kubeconfig.ts";
 import { silentLogger } from "../../../std/log/logger.ts";
 import type { AgentFlagName } from "../../../testing/agent/flag-harness.ts";
-import { ca, type Effect, files, freePort, iptables, listening, onNode, port, user } from "./support.ts";
+import { freePort } from "../../../testing/std/free-port.ts";
+import { ca, type Effect, files, iptables, listening, onNode, port, user } from "./support.ts";
 
 export const registrationEffects: Partial<Record<AgentFlagName, Effect>> = {
   "hostname-override": { set: { "hostname-override": "Other" }, shows: onNode({ metadata: { name: "other" } }) },

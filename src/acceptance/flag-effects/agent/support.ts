@@ -1,4 +1,5 @@
 /** What the effect tests of flags share. */
+
 import { mkdirSync, readdirSync, writeFileSync } from "node:fs";
 import { createServer as createHttpServer, get as httpGet, type IncomingHttpHeaders } from "node:http";
 import { request } from "node:https";
@@ -13,6 +14,7 @@ import type { AgentFlagName, Settings, TestAgent } from "../../../testing/agent/
 import { CLIENT_AUTH, makeCertificate, makeServerCertificate } from "../../../testing/http/test-certificates.ts";
 import { FakeClock } from "../../../testing/std/fake-clock.ts";
 import { fileDirectory } from "../../../testing/std/file-directory.ts";
+import { freePort } from "../../../testing/std/free-port.ts";
 
 export interface Effect {
   /** The flags under test, and others that they need. */
@@ -92,14 +94,6 @@ export async function listening(server: Server, ...where: readonly unknown[]): P
   await new Promise<void>((resolve) => server.listen(...(where as []), resolve));
   const address = server.address();
   return address === null || typeof address === "string" ? 0 : address.port;
-}
-
-/** A port that nothing listens on now. */
-export async function freePort(): Promise<number> {
-  const server = createServer();
-  const port = await listening(server, 0, "127.0.0.1");
-  await new Promise((resolve) => server.close(resolve));
-  return port;
 }
 
 export const port = async (name: AgentFlagName, settings: Settings = {}): Promise<Settings> => ({

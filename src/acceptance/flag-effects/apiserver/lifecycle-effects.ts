@@ -1,4 +1,5 @@
 /** Effects of the flags for lifecycle, limits and logging. */
+
 import type { IncomingMessage } from "node:http";
 import { request } from "node:https";
 import { join } from "node:path";
@@ -11,13 +12,14 @@ import { silentLogger } from "../../../std/log/logger.ts";
 import { createMemoryStore } from "../../../storage/memory.ts";
 import type { Store } from "../../../storage/store.ts";
 import { FakeClock } from "../../../testing/std/fake-clock.ts";
+import { freePort } from "../../../testing/std/free-port.ts";
 import {
+  advanceUntil,
   base,
   crowd,
   type Effect,
   fetchStatus,
   file,
-  freePort,
   invoked,
   logged,
   type Name,
@@ -27,7 +29,6 @@ import {
   serve,
   shown,
   split,
-  until,
   watched,
 } from "./support.ts";
 
@@ -117,7 +118,7 @@ export const lifecycleEffects: Partial<Record<Name, Effect>> = {
   "livez-grace-period": async (t) => {
     const whileStarting = async (grace: string): Promise<readonly number[]> => {
       const clock = new FakeClock();
-      const port = await freePort();
+      const port = String(await freePort());
       const { flags, gates, version } = invoked({ ...base, "secure-port": port, "livez-grace-period": grace });
       const config = apiServerOptions(flags, gates, version);
       const deps = { clock, log: silentLogger };
@@ -126,7 +127,7 @@ export const lifecycleEffects: Partial<Record<Name, Effect>> = {
       });
       const failed = startApiServer(config, { ...deps, store }).catch(() => {});
       const send = async (path: string) => (await fetchStatus(Number(port), { path }).catch(() => undefined))?.status;
-      await until(clock, "it listens", async () => (await send("/livez")) !== undefined);
+      await advanceUntil(clock, "it listens", async () => (await send("/livez")) !== undefined);
       const statuses: number[] = [];
       for (const path of ["/livez", "/healthz", "/readyz", "/api/v1/pods"]) statuses.push((await send(path)) ?? 0);
       await clock.advance(20_000);
@@ -135,7 +136,7 @@ export const lifecycleEffects: Partial<Record<Name, Effect>> = {
       void failed.then(() => {
         over = true;
       });
-      await until(clock, "the start has failed", () => over);
+      await advanceUntil(clock, "the start has failed", () => over);
       return statuses;
     };
     t.same(await whileStarting("0"), [500, 500, 500, 503, 500]);

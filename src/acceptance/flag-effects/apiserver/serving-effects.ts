@@ -1,4 +1,5 @@
 /** Effects of the flags for serving, network and TLS. */
+
 import { X509Certificate } from "node:crypto";
 import { existsSync, statSync, writeFileSync } from "node:fs";
 import { mkdtemp, rm } from "node:fs/promises";
@@ -7,7 +8,8 @@ import { connect as connectHttp2 } from "node:http2";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { makeCertificate } from "../../../testing/http/test-certificates.ts";
-import { type Effect, fetchStatus, file, freePort, invoked, type Name, pair, serve, shake } from "./support.ts";
+import { freePort } from "../../../testing/std/free-port.ts";
+import { type Effect, fetchStatus, file, invoked, type Name, pair, serve, shake } from "./support.ts";
 
 export const servingEffects: Partial<Record<Name, Effect>> = {
   "bind-address": async (t) => {
@@ -17,7 +19,7 @@ export const servingEffects: Partial<Record<Name, Effect>> = {
     await t.rejects(fetchStatus(server.port), { code: "ECONNREFUSED" });
   },
   "secure-port": async (t) => {
-    const port = await freePort();
+    const port = String(await freePort());
     await using server = await serve({ "secure-port": port });
     t.equal(String(server.port), port);
     t.equal((await fetchStatus(Number(port))).status, 200);
@@ -84,7 +86,7 @@ export const servingEffects: Partial<Record<Name, Effect>> = {
     session.destroy();
   },
   "permit-port-sharing": async (t) => {
-    const shared = { "permit-port-sharing": "true", "secure-port": await freePort() };
+    const shared = { "permit-port-sharing": "true", "secure-port": String(await freePort()) };
     await using first = await serve(shared);
     await using second = await serve(shared);
     t.equal(first.port, second.port);
@@ -124,7 +126,7 @@ export const servingEffects: Partial<Record<Name, Effect>> = {
     t.throws(() => invoked({ "goaway-chance": "0.03" }), /--goaway-chance/);
   },
   "permit-address-sharing": async (t) => {
-    const settings = { "permit-address-sharing": "true", "secure-port": await freePort() };
+    const settings = { "permit-address-sharing": "true", "secure-port": String(await freePort()) };
     {
       await using server = await serve(settings);
       await fetchStatus(server.port);

@@ -1,4 +1,5 @@
 /** Effects of the flags for storage, node connections and caching. */
+
 import { existsSync } from "node:fs";
 import { join } from "node:path";
 import { apiServerOptions } from "../../../apiserver/config/options.ts";
@@ -8,12 +9,13 @@ import { createMemoryStore } from "../../../storage/memory.ts";
 import type { Store } from "../../../storage/store.ts";
 import { makeCertificate } from "../../../testing/http/test-certificates.ts";
 import { FakeClock } from "../../../testing/std/fake-clock.ts";
+import { freePort } from "../../../testing/std/free-port.ts";
 import {
+  advanceUntil,
   base,
   type Effect,
   external,
   file,
-  freePort,
   invoked,
   type Name,
   PODS,
@@ -22,7 +24,6 @@ import {
   serve,
   shown,
   silentStore,
-  until,
   user,
   watched,
   withAgent,
@@ -48,7 +49,7 @@ export const storageEffects: Partial<Record<Name, Effect>> = {
     const { flags, gates, version } = invoked({
       ...base,
       "storage-initialization-timeout": "3s",
-      "secure-port": await freePort(),
+      "secure-port": String(await freePort()),
     });
     const deps = { clock, log: silentLogger };
     const config = apiServerOptions(flags, gates, version);
@@ -57,7 +58,7 @@ export const storageEffects: Partial<Record<Name, Effect>> = {
     startApiServer(config, { ...deps, store }).catch((error: unknown) => {
       failure = error;
     });
-    await until(clock, "the start has failed", () => failure !== undefined);
+    await advanceUntil(clock, "the start has failed", () => failure !== undefined);
     t.match(failure, { message: "Cannot use the store memory://: it does not answer within 3000 ms" });
   },
   "kvstore-servers": async (t) => {

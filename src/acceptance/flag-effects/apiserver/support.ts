@@ -1,7 +1,7 @@
 /** What the effect tests of flags share. */
+
 import type { IncomingHttpHeaders } from "node:http";
 import { request } from "node:https";
-import { createServer } from "node:net";
 import { join } from "node:path";
 import { setTimeout } from "node:timers/promises";
 import { connect as connectTls, type TLSSocket } from "node:tls";
@@ -21,6 +21,8 @@ import type { Range, Store, WriteOptions } from "../../../storage/store.ts";
 import { CLIENT_AUTH, makeCertificate, makeServerCertificate } from "../../../testing/http/test-certificates.ts";
 import { FakeClock } from "../../../testing/std/fake-clock.ts";
 import { fileDirectory } from "../../../testing/std/file-directory.ts";
+import { freePort } from "../../../testing/std/free-port.ts";
+import { until } from "../../../testing/std/until.ts";
 
 export type Name = keyof typeof apiserverFlags;
 
@@ -65,14 +67,6 @@ export const base: Settings = {
   "disable-admission-plugins": "ServiceAccount",
 };
 
-export async function freePort(): Promise<string> {
-  const server = createServer();
-  await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
-  const address = server.address();
-  await new Promise((resolve) => server.close(resolve));
-  return String(typeof address === "object" ? address?.port : 0);
-}
-
 export function invoked(settings: Settings) {
   const words = Object.entries(settings).map(([name, value]) => `--${name}=${value}`);
   const invocation = invoke(apiserverProgram, words, { version: "v1.33.0" });
@@ -106,7 +100,7 @@ export async function serve(settings: Settings = {}, change: Partial<Store> = {}
     version,
     given: options,
   } = invoked({
-    "secure-port": await freePort(),
+    "secure-port": String(await freePort()),
     ...base,
     ...openToAll(settings),
     ...settings,
@@ -141,13 +135,13 @@ export async function serve(settings: Settings = {}, change: Partial<Store> = {}
         json: message.startsWith("{") ? JSON.parse(message) : message,
       };
     },
-    until: (what, holds) => until(clock, what, holds),
+    until: (what, holds) => advanceUntil(clock, what, holds),
     async [Symbol.asyncDispose]() {
       let closed = false;
       const closing = running.close().finally(() => {
         closed = true;
       });
-      await until(clock, "the server has stopped", () => closed);
+      await advanceUntil(clock, "the server has stopped", () => closed);
       await closing;
     },
   };
@@ -204,16 +198,19 @@ export async function readsOfStore(settings: Settings, path: string): Promise<nu
   return reads;
 }
 
-/** A test that does not come to rest fails rather than hanging. */
-export const PATIENCE_MS = 10_000;
+const TIMEOUT_MS = 10_000;
 
-export async function until(clock: FakeClock, what: string, holds: () => boolean | Promise<boolean>): Promise<void> {
-  const began = performance.now();
-  while (!(await holds())) {
-    if (performance.now() - began > PATIENCE_MS) throw new Error(`Never came true: ${what}`);
+/** Advances the clock until the condition holds. */
+export async function advanceUntil(
+  clock: FakeClock,
+  what: string,
+  holds: () => boolean | Promise<boolean>,
+): Promise<void> {
+  const wait = async (): Promise<void> => {
     await setTimeout(1);
     await clock.advance(100);
-  }
+  };
+  await until(what, holds, { timeoutMs: TIMEOUT_MS, wait });
 }
 
 /** Over the network. */

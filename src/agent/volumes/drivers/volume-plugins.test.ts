@@ -1,7 +1,6 @@
 import { mkdir, mkdtemp, readdir, rm, stat } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { setTimeout } from "node:timers/promises";
 import { status as grpcStatus } from "@grpc/grpc-js";
 import t, { type Test } from "tap";
 import type { PersistentVolume } from "../../../api/core/persistent-volume/schema.ts";
@@ -15,6 +14,7 @@ import { silentLogger } from "../../../std/log/logger.ts";
 import { systemClock } from "../../../std/time/clock.ts";
 import { FakeApi } from "../../../testing/agent/fake-api.ts";
 import { type FakeDriver, type FakeDriverOptions, startFakeDriver } from "../../../testing/agent/fake-csi-driver.ts";
+import { until } from "../../../testing/std/until.ts";
 import { toAttachmentName } from "../csi/volume.ts";
 import type { Mounter } from "../mount/mounter.ts";
 import { TokenManager, type TokenRequestSource } from "../projected/token-manager.ts";
@@ -165,11 +165,7 @@ async function start(given: Given, rootDir: string, api: FakeApi, mounter: Node[
       return driver;
     },
     async until(what, holds) {
-      for (let tries = 0; tries < 300; tries++) {
-        if (await holds()) return;
-        await setTimeout(20);
-      }
-      throw new Error(`Never came true: ${what}`);
+      await until(what, holds);
     },
     again: () => start(given, rootDir, api, mounter),
     async [Symbol.asyncDispose]() {
