@@ -3,19 +3,19 @@ import type { Database, Operation } from "./database.ts";
 import { COMPACTED_KEY, LOG_RANGE, logKey, revisionOf, versionKey } from "./keys.ts";
 import { decodeLogEntry, decodeVersion, encodeNumber } from "./record.ts";
 
-/** Deletions written at a time. */
+/** Deletions per batch. */
 const CHUNK_OPERATIONS = 2000;
 
 /**
- * Forgets what nobody may read any more once `before` is the oldest readable revision. Only the log up to `before` is
- * looked at, so the work is that of the writes since the last time, however many keys there are: every log entry names
- * the version it replaced, which is not shown from then on. Worked example, compacting to 4:
+ * Deletes the versions that are not readable once `before` is the oldest readable revision. Reads only the log up to
+ * `before`, so the work depends on the writes since the last compaction, not on the number of keys: each log entry has
+ * the revision of the version it replaced, which is no longer readable. Worked example, compacting to 4:
  *
  *     log 2: /a, before 0      version /a 2 → deleted by the entry of log 3, which replaced it
  *     log 3: /a, before 2      version /a 3 → deleted by the entry of log 4
  *     log 4: /a, before 3      version /a 4 → kept if it is a value, deleted if it is a deletion
  *
- * The new limit is on disk before anything is deleted; what a crash leaves behind goes the next time.
+ * The new oldest revision is on disk before versions are deleted; the next compaction deletes what a crash leaves.
  */
 export async function compactBefore(database: Database, before: Revision): Promise<void> {
   await database.write([{ type: "put", key: COMPACTED_KEY, value: encodeNumber(COMPACTED_KEY, before) }], true);

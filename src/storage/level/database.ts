@@ -1,4 +1,4 @@
-/** LevelDB as this engine uses it: bytes to bytes, synchronous reads, durable batches, errors as `StoreError`s. */
+/** LevelDB with the interface of this engine: synchronous reads, durable batches, errors as `StoreError`s. */
 import { open, statfs } from "node:fs/promises";
 import { dirname } from "node:path";
 import type { Level } from "level";
@@ -17,14 +17,14 @@ export interface Bounds {
 
 export type Entry = [key: Buffer, value: Buffer];
 
-/** Entries fetched at a time: enough to make the hop to the thread pool cheap, and few enough to wait for. */
+/** Limits of a chunk of entries: large enough to amortize the call of the thread pool. */
 const CHUNK_ENTRIES = 1000;
 const CHUNK_BYTES = 2 ** 20;
 
-/** LevelDB keeps up to two of these in memory, and replays one when it opens. */
+/** LevelDB has up to two of these buffers in memory, and replays one when it opens. */
 const WRITE_BUFFER_BYTES = 4 * 2 ** 20;
 
-/** To open a database LevelDB writes new files; without this much room it could not even be read afterwards. */
+/** Free disk space that opening needs: LevelDB writes new files, and a failed open leaves the database unreadable. */
 const OPEN_SPACE_BYTES = 4 * WRITE_BUFFER_BYTES;
 
 export class Database {
@@ -44,7 +44,7 @@ export class Database {
       throw toStoreError(`Cannot make directory "${path}" for the embedded store`, cause);
     }
     addAddonDirectory(path);
-    // Loaded only now: programs without an embedded store do without the native code.
+    // Loaded here, so that programs without an embedded store do not load native code.
     const { Level } = await import("level");
     const level = new Level<Buffer, Buffer>(path, {
       keyEncoding: "buffer",
@@ -67,7 +67,7 @@ export class Database {
     }
   }
 
-  /** Chunks of entries in order of their keys; one consistent snapshot from the first chunk on. */
+  /** Chunks of entries in key order, from one consistent snapshot. */
   async *entries(
     bounds: Bounds,
     options: { readonly reverse?: boolean; readonly limit?: number } = {},
@@ -89,8 +89,8 @@ export class Database {
   }
 
   /**
-   * All or nothing. With `sync`, resolves when the disk has it. After a failure nothing is written any more: the log
-   * may end in half a record, and LevelDB, when it replays the log, drops what comes behind one.
+   * Atomic. With `sync`, resolves when the batch is on disk. After a failure all writes fail: the log may end in a
+   * partial record, and when LevelDB replays the log it drops what follows one.
    */
   async write(operations: Operation[], sync: boolean): Promise<void> {
     if (this.#failure !== undefined) throw this.#failure;
@@ -112,7 +112,7 @@ export class Database {
   }
 }
 
-/** A new directory is only safe from a power cut once the directories above it are on disk. */
+/** Syncs the parent directories too: without that a power failure can lose a new directory. */
 async function makeDurableDirectory(path: string): Promise<void> {
   const created = await makeDirectory(path, 0o700);
   if (created === undefined) return;
@@ -127,7 +127,7 @@ async function makeDurableDirectory(path: string): Promise<void> {
   }
 }
 
-/** The one sentence an operator needs, under the code that says what kind of trouble it is. */
+/** Converts an error of LevelDB to a `StoreError` with a code and an explanation. */
 function toStoreError(doing: string, cause: unknown): unknown {
   if (cause instanceof StoreError) return cause;
   const root = rootCause(cause);
@@ -155,10 +155,10 @@ function codeOf(error: unknown, text: string): StoreErrorCode {
   const code = (error as { readonly code?: unknown }).code;
   if (code === "LEVEL_LOCKED") return "locked";
   if (code === "LEVEL_CORRUPTION") return "corrupt";
-  // LevelDB reports the system's words, not its error numbers.
+  // LevelDB reports the system's error message without its number.
   if (code === "ENOSPC" || /no space left on device|disk quota exceeded/i.test(text)) return "no-space";
   if (code === "LEVEL_DATABASE_NOT_OPEN" || code === "LEVEL_ITERATOR_NOT_OPEN") return "closed";
-  // What a missing table file is called on opening.
+  // The message for a missing table file.
   if (/^Corruption|missing files/i.test(text)) return "corrupt";
   return "unavailable";
 }

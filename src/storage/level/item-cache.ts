@@ -1,12 +1,12 @@
 import type { KeyValue } from "../store.ts";
 
-/** About what a busy second writes. The caches hold the same values, so little of this is extra. */
+/** Limits of about one busy second of writes. The watch caches share the values, so that little memory is extra. */
 const ITEMS_MAX = 4096;
 const BYTES_MAX = 4 * 2 ** 20;
 
 /**
- * What keys hold that were last written or looked at: who changes an object mostly changes it again. Only the writer
- * fills it, with what is on disk, so it is never wrong; the oldest go first.
+ * The values of the keys that were last written or read: an object is mostly updated several times. Only the writer
+ * fills it, with values on disk, so it is never stale. The oldest items are evicted first.
  */
 export class ItemCache {
   readonly #items = new Map<string, KeyValue>();

@@ -1,13 +1,13 @@
 /**
- * How the store's keys and revisions become LevelDB's, which are ordered bytes. One letter says what an entry is:
+ * The keys in LevelDB, which are ordered bytes. The first letter is the type of the entry:
  *
- *     f                      format of everything below
+ *     f                      version of this format
  *     r                      revision of the latest write
- *     c                      oldest revision that can still be read
- *     h KEY                  head: revision and creation of the key's value; absent when it has none
- *     v KEY 00 REVISION      version: the value as of that revision, or that it was deleted
- *     l REVISION             log: which key changed, and the revision of the version before
- *     t REVISION             time to live of that write: when, and which key
+ *     c                      oldest readable revision
+ *     h KEY                  head: modification and creation revision of the key's value; absent when it has none
+ *     v KEY 00 REVISION      version: the value at that revision, or its deletion
+ *     l REVISION             log: the changed key, and the revision of its previous version
+ *     t REVISION             time to live of that write: expiry time and key
  *
  * REVISION is 8 bytes, big end first. In KEY a NUL is 00 FF, so that the end of a key sorts before any continuation:
  * all versions of `/a` come before the first of `/a\\0`, and a range may start there.
@@ -32,7 +32,7 @@ export function versionKey(key: string, revision: Revision): Buffer {
   return writeRevision(bytes, bytes.length - REVISION_BYTES, revision);
 }
 
-/** The place before all versions of all keys from `key` on. */
+/** The lower bound of all versions of `key` and later keys. */
 export function versionBound(key: string): Buffer {
   return withLetter(LETTER.version, key, 0);
 }
@@ -62,7 +62,7 @@ export function sameKey(a: Buffer, b: Buffer): boolean {
 /** The store key in a version key. */
 export function keyOf(bytes: Buffer): string {
   const key = bytes.toString("utf8", 1, bytes.length - REVISION_BYTES - 1);
-  // FF is no UTF-8: an escaped NUL reads as NUL and a replacement character.
+  // FF is no UTF-8: an escapeNul NUL reads as NUL and a replacement character.
   return key.includes("\0") ? key.replaceAll("\0\ufffd", "\0") : key;
 }
 
@@ -83,14 +83,14 @@ function letterRevision(letter: number, revision: Revision): Buffer {
 }
 
 function withLetter(letter: number, key: string, extra: number): Buffer {
-  const text = key.includes("\0") ? escaped(key) : Buffer.from(key, "utf8");
+  const text = key.includes("\0") ? escapeNul(key) : Buffer.from(key, "utf8");
   const bytes = Buffer.allocUnsafe(1 + text.length + extra);
   bytes[0] = letter;
   text.copy(bytes, 1);
   return bytes;
 }
 
-function escaped(key: string): Buffer {
+function escapeNul(key: string): Buffer {
   const parts = key.split("\0").map((part) => Buffer.from(part, "utf8"));
   return Buffer.concat(parts.flatMap((part, i) => (i === 0 ? [part] : [Buffer.of(0, 0xff), part])));
 }

@@ -1,13 +1,13 @@
-/** What a database must look like to be ours, checked when it is opened. */
+/** Checks the format of a database when it is opened. */
 import { type Revision, StoreError } from "../store.ts";
 import type { Database } from "./database.ts";
 import { COMPACTED_KEY, FORMAT_KEY, LOG_RANGE, logKey, REVISION_KEY, revisionOf, TTL_RANGE } from "./keys.ts";
 import { decodeNumber, decodeTtlEntry, encodeNumber } from "./record.ts";
 
-/** Raised by one when the meaning of `keys.ts` or `record.ts` changes; older formats are then converted here. */
+/** Incremented when the format in `keys.ts` or `record.ts` changes; older formats are then converted here. */
 const FORMAT = 1;
 
-/** As in etcd: 0 means "any revision" to clients. */
+/** As in etcd: clients use 0 for "any revision". */
 const FIRST_REVISION = 1 as Revision;
 
 export interface Layout {
@@ -22,7 +22,7 @@ export async function readLayout(database: Database, path: string): Promise<Layo
     throw new StoreError(
       "newer-format",
       `Cannot open the embedded store in "${path}": it is of format ${format}, ` +
-        `this program knows ${FORMAT}; use a newer one`,
+        `this program supports ${FORMAT}; use a newer one`,
     );
   }
   const revision = (readNumber(database, REVISION_KEY) ?? FIRST_REVISION) as Revision;
@@ -59,8 +59,8 @@ function readNumber(database: Database, key: Buffer): number | undefined {
 }
 
 /**
- * When LevelDB finds a damaged record in its log it drops that and what follows in the block, in silence. Ours leave a
- * gap then: every revision since the last compaction must be there.
+ * Checks that the log has every revision since the last compaction. When LevelDB finds a damaged record in its log, it
+ * silently drops the rest of the block, which leaves a gap.
  */
 async function checkLog(database: Database, path: string, oldest: Revision, revision: Revision): Promise<void> {
   let expected = oldest + 1;

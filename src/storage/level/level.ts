@@ -28,19 +28,19 @@ import { restrictPermissions } from "./permissions.ts";
 import { type CommittedWrite, Writer } from "./writer.ts";
 
 export interface LevelStoreOptions {
-  /** The directory that holds the database; made when missing. */
+  /** The directory of the database; created when missing. */
   readonly path: string;
   readonly clock: Clock;
   readonly log: Logger;
-  /** How often history is compacted; 0 turns compaction off. */
+  /** Interval of compaction; 0 disables it. */
   readonly compactionIntervalMs: number;
-  /** History younger than this survives compaction; `compactionIntervalMs` when absent. */
+  /** Compaction keeps history that is younger than this; `compactionIntervalMs` when absent. */
   readonly historyRetentionMs?: number | undefined;
-  /** For how long values with a time to live share its end; see `Leases`. */
+  /** See `Leases`. */
   readonly leaseReuseSeconds?: number | undefined;
 }
 
-/** Fails with a `StoreError` of code `locked`, `corrupt` or `newer-format`, in one sentence for an operator. */
+/** Rejects with a `StoreError`, among others of code `locked`, `corrupt` or `newer-format`. */
 export async function openLevelStore(options: LevelStoreOptions): Promise<Store> {
   const database = await Database.open(options.path);
   try {
@@ -53,13 +53,13 @@ export async function openLevelStore(options: LevelStoreOptions): Promise<Store>
   }
 }
 
-/** Recent changes kept in memory, from which watchers are served that are not far behind: all, ordinarily. */
+/** Recent changes in memory, which serve the watches that are not far behind: usually all. */
 const RECENT = { items: 2048, bytes: 4 * 2 ** 20 };
-/** Changes read from disk at a time for a watcher that is further behind. */
+/** Revisions read from disk at a time for a watch that is further behind. */
 const PAST_REVISIONS = 500;
-/** Values whose time is over that are removed at a time. */
+/** Expired values deleted at a time. */
 const EXPIRING_WRITES = 500;
-/** After a failed write the next attempt to go on is made no sooner than this. */
+/** Minimum time after a failed write before the database is opened again. */
 const REOPEN_PAUSE_MS = 5000;
 
 interface Recent {
@@ -69,7 +69,7 @@ interface Recent {
   readonly event: WatchEvent;
 }
 
-/** The embedded engine: LevelDB holds every version until it is compacted; an acknowledged write is on disk. */
+/** The embedded engine: LevelDB has every version until compaction; an acknowledged write is on disk. */
 class LevelStore implements Store {
   readonly #options: LevelStoreOptions;
   readonly #writer: Writer;
@@ -79,7 +79,7 @@ class LevelStore implements Store {
   readonly #leases: Leases;
   readonly #compactor: Compactor | undefined;
   #database: Database;
-  /** Of the latest write on disk. */
+  /** The revision of the latest write on disk. */
   #revision: Revision;
   #oldest: Revision;
   #closed = false;
@@ -134,7 +134,7 @@ class LevelStore implements Store {
     return this.#write(key, undefined, expected);
   }
 
-  /** A watcher is a revision it has reached: what it is sent next is looked up, so a slow one holds no memory. */
+  /** The state of a watch is the last delivered revision: a slow reader uses no memory. */
   async *watch(range: Range, from: Revision, signal: AbortSignal): AsyncIterable<WatchBatch> {
     let seen = from;
     while (!signal.aborted) {
@@ -208,12 +208,12 @@ class LevelStore implements Store {
 
   async #past(range: Range, from: Revision): Promise<WatchBatch> {
     const batch = await readEvents(this.#database, range, from, this.#revision, PAST_REVISIONS);
-    // Compaction may have taken away what was being read.
+    // Compaction may have deleted changes during the read.
     this.#check(from);
     return batch;
   }
 
-  /** A chunk at a time: others write meanwhile. */
+  /** Deletes in chunks, between which other writes run. */
   async #expire(due: readonly ExpiredValue[]): Promise<void> {
     for (let start = 0; start < due.length; start += EXPIRING_WRITES) {
       const chunk = due.slice(start, start + EXPIRING_WRITES);
@@ -221,12 +221,12 @@ class LevelStore implements Store {
       const done = chunk.filter((_, i) => removed[i] === true);
       if (this.#closed || done.length === 0) continue;
       const operations = done.map(({ revision }) => ({ type: "del" as const, key: ttlKey(revision) }));
-      // What is left behind is looked at again after the next start.
+      // Entries that stay are processed again after the next start.
       await this.#database.write(operations, false).catch(() => {});
     }
   }
 
-  /** Whether the value is gone, or was written anew. */
+  /** Whether the value is deleted, or was written again. */
   async #remove({ key, revision }: ExpiredValue): Promise<boolean> {
     const { clock, log } = this.#options;
     try {
@@ -235,7 +235,7 @@ class LevelStore implements Store {
     } catch (error) {
       if (this.#closed) return false;
       if (error instanceof StoreError && error.code === "conflict") return true;
-      log.error("Cannot remove a value whose time is over; trying again in a minute", error, { key });
+      log.error("Failed to delete an expired value; retrying in a minute", error, { key });
       this.#expiry.schedule(key, revision, clock.now() + 60_000);
       return false;
     }
@@ -253,8 +253,8 @@ class LevelStore implements Store {
   }
 
   /**
-   * After a failed write the database takes no more of them, but reads go on. Opening it again starts a new log; that
-   * is tried when there is room for it.
+   * After a failed write the database accepts no more writes; reads continue. Opens it again, which starts a new log,
+   * when there is enough disk space.
    */
   async #recover(failure: StoreError): Promise<void> {
     const { clock } = this.#options;
@@ -274,12 +274,12 @@ class LevelStore implements Store {
     await this.#database.close();
     this.#database = await Database.open(path);
     const layout = await readLayout(this.#database, path);
-    // What failed may have reached the disk after all: then watchers hear of it now, from there.
+    // The failed writes may be on disk: watches read them from there.
     this.#recent.restart(layout.revision);
     this.#revision = layout.revision;
     this.#writer.reset(layout.revision);
     this.#failedAt = undefined;
     this.#changed.notify();
-    log.info("The embedded store takes writes again", { path });
+    log.info("The embedded store accepts writes again", { path });
   }
 }

@@ -1,4 +1,4 @@
-/** Reading the present and the past: heads, versions and the log, as `keys.ts` lays them out. */
+/** Reads at the latest and at older revisions: heads, versions and the log in the format of `keys.ts`. */
 
 import type { KeyValue, ListOptions, Page, Range, Revision, WatchEvent } from "../store.ts";
 import { StoreError } from "../store.ts";
@@ -13,7 +13,7 @@ export function readHead(database: Database, key: string): Head | undefined {
   return record && decodeHead(bytes, record);
 }
 
-/** The value that `head` names. */
+/** The value of `head`. */
 export function readItem(database: Database, key: string, head: Head): KeyValue {
   const bytes = versionKey(key, head.modified);
   const record = database.get(bytes);
@@ -22,7 +22,7 @@ export function readItem(database: Database, key: string, head: Head): KeyValue 
   return { key, value, modified: head.modified, created: head.created };
 }
 
-/** What the key held at `revision`. */
+/** The value of the key at `revision`. */
 export async function readAt(database: Database, key: string, revision: Revision): Promise<KeyValue | undefined> {
   const bounds = { gte: versionKey(key, 0 as Revision), lt: versionKey(key, (revision + 1) as Revision) };
   for await (const [entry] of database.entries(bounds, { reverse: true, limit: 1 })) {
@@ -31,7 +31,7 @@ export async function readAt(database: Database, key: string, revision: Revision
   return undefined;
 }
 
-/** Versions of a key are neighbours, oldest first: the last one up to `revision` is what the key held. */
+/** The versions of a key are adjacent, oldest first: the last one up to `revision` is its value. */
 export async function listAt(
   database: Database,
   range: Range,
@@ -68,7 +68,7 @@ function toItem(bytes: Buffer, record: Buffer): KeyValue | undefined {
 
 export interface PastEvents {
   readonly events: readonly WatchEvent[];
-  /** All changes up to here are in `events`, if they are in the range. */
+  /** `events` has all changes of the range up to this revision. */
   readonly revision: Revision;
 }
 

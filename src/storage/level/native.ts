@@ -1,7 +1,7 @@
 /**
- * LevelDB is native code. From the sources it comes out of the npm package's own files; in the single file the build
- * puts `loadAddon` and the addon's bytes in the place of the package's loader. A shared library can only be loaded from
- * a file, so the bytes go into one without a name (O_TMPFILE), which is gone as soon as it is loaded.
+ * Loads the native code of LevelDB. From the sources it comes from the files of the npm package. In the single file the
+ * build replaces the loader of the package by `loadAddon` with the addon's bytes. A shared library is loaded from a file
+ * only, so the bytes are written to an unnamed one (O_TMPFILE), which is deleted when it is closed.
  */
 import { closeSync, constants, mkdtempSync, openSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -12,19 +12,19 @@ const O_TMPFILE = 0o20000000 | constants.O_DIRECTORY;
 
 const candidates = new Set<string>();
 
-/** Names a directory where the program may write, to be tried first. Call before the addon is loaded. */
+/** Adds a writable directory to try first. Call before the addon is loaded. */
 export function addAddonDirectory(directory: string): void {
   candidates.add(directory);
 }
 
 export interface AddonLoader {
-  /** Where to try, in this order; the offered ones, /run, /dev/shm, the temporary and the current one when absent. */
+  /** Directories to try in order; when absent, the added ones, /run, /dev/shm, the temporary and the current one. */
   readonly directories?: readonly string[];
   /** For tests: `process.dlopen`. */
   readonly dlopen?: (module: { exports: unknown }, path: string) => void;
 }
 
-/** What the addon exports. Throws an Error that names every directory that was tried, and why it did not do. */
+/** Returns the exports of the addon. Throws an Error with each directory that was tried and its failure. */
 export function loadAddon(
   bytes: Uint8Array,
   { directories, dlopen = (module, path) => process.dlopen(module, path) }: AddonLoader = {},

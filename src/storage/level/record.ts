@@ -1,7 +1,7 @@
 /**
- * What lies under LevelDB's keys: four bytes of CRC-32, then the payload. The checksum covers the key too, so that a
- * block that turns up in the wrong place is noticed. LevelDB's own checksums are not verified on reads through the
- * binding, and a torn log ends silently.
+ * The values in LevelDB: four bytes of CRC-32, then the payload. The checksum includes the key, so that a block of
+ * another key is detected. LevelDB's own checksums are not verified on reads through the binding, and it accepts a torn
+ * log silently.
  */
 import { crc32 } from "node:zlib";
 import { type Revision, StoreError } from "../store.ts";
@@ -9,7 +9,7 @@ import { readRevision, writeRevision } from "./keys.ts";
 
 const CRC_BYTES = 4;
 
-/** Of a key that has a value. */
+/** The revisions of a key with a value. */
 export interface Head {
   readonly modified: Revision;
   readonly created: Revision;
@@ -52,7 +52,7 @@ export function decodeHead(key: Buffer, record: Buffer): Head {
   return { modified: readRevision(payload, 0), created: readRevision(payload, 8) };
 }
 
-/** One byte says value or deletion, eight when the key was created, the rest is the value. */
+/** One byte for value or deletion, eight for the revision of creation, then the value. */
 export function encodeVersion(key: Buffer, created: Revision, value: Uint8Array | undefined): Buffer {
   const record = Buffer.allocUnsafe(CRC_BYTES + 9 + (value?.length ?? 0));
   record[CRC_BYTES] = value === undefined ? 0 : 1;

@@ -10,9 +10,9 @@ export interface WriteRequest {
   readonly key: string;
   /** Undefined deletes. */
   readonly value: Uint8Array | undefined;
-  /** The revision the key must be of; 0 when it must not exist. */
+  /** The revision that the key must have; 0 when it must not exist. */
   readonly expected: Revision;
-  /** When the value vanishes, in milliseconds since 1970. */
+  /** When the value expires, in milliseconds since 1970. */
   readonly expiresAt?: number | undefined;
 }
 
@@ -32,16 +32,16 @@ export interface CommittedWrite {
   readonly expiresAt: number | undefined;
 }
 
-/** Writes that wait for the disk. More are refused with `unavailable`: the disk is not keeping up. */
+/** Maximum number of queued writes. Further ones fail with `unavailable`: the disk is too slow. */
 const QUEUED_MAX = 16_384;
-/** Of one batch: beyond it a larger one saves nothing and everyone waits longer. */
+/** Limits of a batch: a larger one saves nothing and delays its writes. */
 const BATCH_WRITES = 1024;
 const BATCH_BYTES = 4 * 2 ** 20;
 
 /**
- * One queue for all writes. A write is judged against what is stored and what is queued before it, takes the next
- * revision, and waits; while one batch is being synced to disk the next one gathers (group commit). Nobody is told of a
- * write, watchers included, before it is on disk.
+ * One queue for all writes. A write is checked against the stored and queued values, gets the next revision and waits.
+ * While one batch is synced to disk the next one is queued (group commit). Neither the caller nor watches receive a
+ * write before it is on disk.
  */
 export class Writer {
   readonly #database: () => Database;
@@ -50,7 +50,7 @@ export class Writer {
   #queue: PendingWrite[] = [];
   /** The latest queued or unsynced write of each key that has one. */
   readonly #latest = new Map<string, PendingWrite>();
-  readonly #known = new ItemCache();
+  readonly #items = new ItemCache();
   #draining: Promise<void> | undefined;
   #failure: StoreError | undefined;
 
@@ -60,16 +60,16 @@ export class Writer {
     this.#onCommit = onCommit;
   }
 
-  /** Why writes are refused since one failed: what is on disk is known again only after `reset`. */
+  /** Set after a failed write; all writes fail with it until `reset`. */
   get failure(): StoreError | undefined {
     return this.#failure;
   }
 
-  /** Goes on from what is on disk. */
+  /** Continues after the revision on disk. */
   reset(revision: Revision): void {
     this.#failure = undefined;
     this.#next = revision;
-    this.#known.clear();
+    this.#items.clear();
   }
 
   async write(request: WriteRequest): Promise<Revision> {
@@ -78,25 +78,25 @@ export class Writer {
       const pending = this.#latest.get(request.key);
       const previous = pending === undefined ? this.stored(request.key) : itemOf(pending.event);
       if ((previous?.modified ?? 0) === request.expected) return await this.#enqueue(request, previous);
-      // A write that is not on disk yet proves nothing: the answer waits for it.
+      // The conflict is with a write that is not on disk yet and may fail: waits for it.
       if (pending === undefined) throw rejection(request, previous);
       await pending.commit.promise.catch(() => {});
     }
   }
 
-  /** Resolves when all that was written before the call is on disk or has failed. */
+  /** Resolves when all writes before the call are on disk or have failed. */
   async idle(): Promise<void> {
     await this.#draining;
   }
 
-  /** What is on disk. */
+  /** The value on disk. */
   stored(key: string): KeyValue | undefined {
-    const known = this.#known.get(key);
-    if (known !== undefined) return known;
+    const cached = this.#items.get(key);
+    if (cached !== undefined) return cached;
     const database = this.#database();
     const head = readHead(database, key);
     const item = head && readItem(database, key, head);
-    if (item !== undefined) this.#known.set(item);
+    if (item !== undefined) this.#items.set(item);
     return item;
   }
 
@@ -115,7 +115,7 @@ export class Writer {
   }
 
   async #drain(): Promise<void> {
-    // A turn of the event loop lets everyone who is about to write join the first batch.
+    // Other writes of this turn of the event loop join the first batch.
     await new Promise<void>((resolve) => setImmediate(resolve));
     while (this.#queue.length > 0) {
       const batch = this.#takeBatch();
@@ -145,7 +145,7 @@ export class Writer {
     for (const pending of batch) pending.commit.resolve();
   }
 
-  /** All that was judged against the failed writes fails with them. */
+  /** The queued writes fail too: they were checked against the failed ones. */
   #fail(batch: readonly PendingWrite[], error: unknown): void {
     this.#failure =
       error instanceof StoreError ? error : new StoreError("unavailable", "Cannot write the store", { cause: error });
@@ -155,13 +155,13 @@ export class Writer {
     for (const pending of failed) pending.commit.reject(this.#failure);
   }
 
-  /** It is on disk. */
+  /** Called when the write is on disk. */
   #written(pending: PendingWrite): void {
     const { event } = pending;
     const key = keyOf(event);
     if (this.#latest.get(key) === pending) this.#latest.delete(key);
-    if (event.type === "put") this.#known.set(event.item);
-    else this.#known.delete(key);
+    if (event.type === "put") this.#items.set(event.item);
+    else this.#items.delete(key);
   }
 }
 

@@ -22,7 +22,7 @@ export interface CacheList<T> {
   readonly revision: Revision;
 }
 
-/** Lists from a cache by the index that they used, or none. */
+/** Numbers of lists by index; for metrics. */
 export interface ListCounts {
   lists: number;
   fetched: number;
@@ -32,8 +32,8 @@ export interface ListCounts {
 export interface WatchCacheOptions<T extends ApiObject> {
   readonly feed: Feed;
   /**
-   * Whether the feed may fail for long while the store is well: then nobody waits for the cache, and its watchers do
-   * not sit before a stream in which nothing can come. They end, and their clients come back.
+   * Whether the feed may fail for long while the store works, as with a conversion webhook. Then the cache becomes
+   * stalled: reads do not wait for it, and its watches end so that clients retry.
    */
   readonly fallible?: boolean | undefined;
   readonly objects: ObjectStore<T>;
@@ -41,28 +41,28 @@ export interface WatchCacheOptions<T extends ApiObject> {
   readonly log: Logger;
   readonly indexes?: IndexFunctions<T> | undefined;
   readonly history?: HistoryBudget | undefined;
-  /** Shared with other caches; one of its own when absent. */
+  /** Shared with other caches; not shared when absent. */
   readonly memory?: CacheMemory | undefined;
   /** For the jitter of retries. */
   readonly random?: RandomSource | undefined;
 }
 
-/** Counted for a change beside the bytes of its object. */
+/** Bytes of a change in addition to those of its object. */
 const CHANGE_BYTES = 200;
 
-/** Whoever would watch is turned away until then. */
+/** Retry interval of a stalled cache; watches get 429 until it succeeds. */
 const STALLED_RETRY_MS = 1000;
 
-/** About a minute of a busy kind. */
+/** About a minute of changes of a busy kind. */
 const HISTORY: HistoryBudget = { items: 4096, bytes: 8 * 2 ** 20 };
 
 /**
- * All objects of one kind, as the store showed them last, and whoever wants to hear of changes. Reads never reach the
- * store: a change is decoded once when it comes in, encoded once when first read, and shared by all.
+ * All objects of one kind in memory, and the watches on them. Reads do not reach the store: a change is decoded once
+ * when it arrives, encoded once at the first read, and shared by all watchers.
  *
  *     StoreFeed → decode → objects, indexes, history → watchers (a queue each) → response streams
  *
- * When the feed breaks, the cache lists again and tells its watchers the differences; the history starts anew.
+ * When the feed breaks, the cache lists again and sends its watchers the differences; the history starts empty.
  */
 export class WatchCache<T extends ApiObject> implements AsyncDisposable {
   readonly kind: Kind<T>;
@@ -77,12 +77,12 @@ export class WatchCache<T extends ApiObject> implements AsyncDisposable {
   readonly #running: Promise<void>;
   /** For metrics; nothing depends on them. */
   readonly counts = { received: 0, initializations: 0, lists: new Map<string, ListCounts>() };
-  /** The revision of the latest list; once the feed breaks, how far the cache had come. */
+  /** The revision of the latest list; after the feed broke, the last revision of the cache. */
   #base = 0 as Revision;
-  /** Whether the feed tells of all changes after `#base`. */
+  /** Whether the feed delivers all changes after `#base`. */
   #following = false;
   #listed = false;
-  /** Of a fallible feed: it has failed, and nothing was listed since. */
+  /** Whether a fallible feed has failed, and no list succeeded since. */
   #stalled = false;
   #changes = 0;
   readonly #decode = (item: KeyValue): T => this.#options.objects.decode(item);
@@ -98,33 +98,33 @@ export class WatchCache<T extends ApiObject> implements AsyncDisposable {
     this.#running = this.#run();
   }
 
-  /** Resolves when the first list is in; rejects when the cache is closed before. */
+  /** Resolves with the first list; rejects when the cache is closed before. */
   ready(): Promise<void> {
     return this.#ready.promise;
   }
 
-  /** The revision the cache shows. */
+  /** The revision of the cache. */
   revision(): Revision {
     const { revision } = this.#options.feed;
     return this.#following && revision > this.#base ? revision : this.#base;
   }
 
-  /** How many changes it has taken: for those who derive something from all its objects. */
+  /** Number of changes so far: tells a caller whether a value derived from all objects is outdated. */
   get changes(): number {
     return this.#changes;
   }
 
-  /** How many objects it shows; 0 before its first list. */
+  /** Number of objects; 0 before the first list. */
   get size(): number {
     return this.#objects.size;
   }
 
-  /** Whether it shows all up to `revision`. */
+  /** Whether the cache has all changes up to `revision`. */
   hasReached(revision: Revision): boolean {
     return this.#listed && this.revision() >= revision;
   }
 
-  /** Whether its feed, a fallible one, has failed: what it shows may be of long ago, and it shows nothing new. */
+  /** Whether the fallible feed has failed: the cache may be outdated, and receives no changes. */
   get stalled(): boolean {
     return this.#stalled;
   }
@@ -138,7 +138,7 @@ export class WatchCache<T extends ApiObject> implements AsyncDisposable {
     return { items: this.#objects.prefixed(prefix), revision: this.revision() };
   }
 
-  /** What was there at an earlier revision, in key order; undefined when the history does not reach back there. */
+  /** The objects at an earlier revision, in key order; undefined when the history does not go back that far. */
   listAt(prefix: string, revision: Revision): readonly CachedObject<T>[] | undefined {
     if (!this.hasReached(revision) || revision < this.#history.start) return undefined;
     const items = this.#objects.prefixed(prefix);
@@ -151,7 +151,7 @@ export class WatchCache<T extends ApiObject> implements AsyncDisposable {
     return then.filter((item) => item !== undefined).sort((a, b) => (a.key < b.key ? -1 : 1));
   }
 
-  /** For metrics: a list was answered. */
+  /** Counts a list, for metrics. */
   recordList(index: string, fetched: number, returned: number): void {
     let counts = this.counts.lists.get(index);
     if (counts === undefined) {
@@ -163,14 +163,14 @@ export class WatchCache<T extends ApiObject> implements AsyncDisposable {
     counts.returned += returned;
   }
 
-  /** The objects whose index has this value, in key order. */
+  /** The objects with this value in an index, in key order. */
   listIndexed(index: string, value: string): CacheList<T> {
     return { items: this.#indexes.find(index, value), revision: this.revision() };
   }
 
   /**
-   * Resolves when the cache shows all up to `revision`, or is stalled; rejects with the signal's reason if that aborts
-   * first.
+   * Resolves when the cache has all changes up to `revision`, or is stalled; rejects with the signal's reason if that
+   * aborts first.
    */
   waitFor(revision: Revision, signal?: AbortSignal): Promise<void> {
     if (this.#stalled || this.hasReached(revision)) return Promise.resolve();
@@ -178,8 +178,8 @@ export class WatchCache<T extends ApiObject> implements AsyncDisposable {
   }
 
   /**
-   * Starts at the call. The iteration fails with a `StatusError` 410 when `from` is older than the history or the
-   * reader falls too far behind, with a `StoreError` when the cache is closed. It ends when the signal aborts.
+   * Starts at the call. The iteration fails with a 410 when `from` is older than the history or the reader is too slow,
+   * and with a `StoreError` when the cache is closed. It ends when the signal aborts.
    */
   watch(options: WatchOptions<T>): AsyncIterableIterator<CacheEvent<T>> {
     const matches = this.#selector(options);
@@ -215,7 +215,7 @@ export class WatchCache<T extends ApiObject> implements AsyncDisposable {
     this.#history.restart(this.revision());
   }
 
-  /** The watcher's own selector and its index, as one. */
+  /** The watcher's selector and index as one selector. */
   #selector({ matches, index }: WatchOptions<T>): Matches<T> | undefined {
     if (index === undefined) return matches;
     const { name, value } = index;
@@ -257,16 +257,16 @@ export class WatchCache<T extends ApiObject> implements AsyncDisposable {
     return follow({ feed, prefix, follower, clock, log, random, retryMaxMs, signal: this.#closing.signal });
   }
 
-  /** Whoever waits looks elsewhere, and whoever watches asks again. */
+  /** Waiting reads continue with the store; watches end, and their clients retry. */
   #stall(): void {
     this.#stalled = true;
     this.#watchers.endAll();
     this.#options.feed.progress.notify();
   }
 
-  /** Takes over a whole list: the first one in silence, later ones as differences to what was there. */
+  /** Replaces all objects by a list; after the first list, watchers receive the differences. */
   #replace(page: Page): void {
-    // Watchers of before cannot know what happened in between, so nobody may resume from there.
+    // The changes before the list are unknown: no client may resume from there.
     this.#history.restart(page.revision);
     for (const change of this.#differences(page)) this.#applyChange(change);
     this.#base = page.revision;
@@ -278,14 +278,14 @@ export class WatchCache<T extends ApiObject> implements AsyncDisposable {
     this.#ready.resolve();
   }
 
-  /** Deletions come first, with the old revision, from which no client can resume; then changes in their order. */
+  /** Deletions first, with the old revision, from which no client can resume; then changes in order of revision. */
   *#differences(page: Page): Iterable<Change<T>> {
     const present = new Set(page.items.map((item) => item.key));
     for (const item of this.#objects.all().filter(({ key }) => !present.has(key))) {
       yield new Change<T>(this.#base, item, undefined, 0);
     }
     const items = page.items.filter((item) => this.#objects.get(item.key)?.revision !== item.modified);
-    // Nobody watches the first list: it is taken in the order of its keys, which is quicker.
+    // The first list has no watchers: key order is faster.
     for (const item of this.#listed ? items.sort((a, b) => a.modified - b.modified) : items) {
       const change = this.#put(item);
       if (change !== undefined) yield change;
@@ -306,7 +306,7 @@ export class WatchCache<T extends ApiObject> implements AsyncDisposable {
     this.#applyChange(change);
   }
 
-  /** An object that cannot be decoded is left out, as if it were not there: one bad value must not hide all others. */
+  /** Skips an object that cannot be decoded, as if it did not exist: one bad value must not hide all others. */
   #put(item: KeyValue): Change<T> | undefined {
     const previous = this.#objects.get(item.key);
     try {
@@ -315,7 +315,7 @@ export class WatchCache<T extends ApiObject> implements AsyncDisposable {
       const current = new EncodedObject(this.kind, item.key, this.#decode(item), item.modified, stored);
       return new Change(item.modified, previous, current, item.value.length + CHANGE_BYTES);
     } catch (error) {
-      this.#options.log.error("Leaving out an object that cannot be decoded", error, { key: item.key });
+      this.#options.log.error("Failed to decode an object; skipping it", error, { key: item.key });
       return previous && new Change(item.modified, previous, undefined, item.value.length + CHANGE_BYTES);
     }
   }
@@ -327,7 +327,7 @@ export class WatchCache<T extends ApiObject> implements AsyncDisposable {
     this.#changes++;
     this.#watchers.dispatch(change);
     change.previous?.release();
-    // Of the first list nobody has asked for anything yet.
+    // The objects of the first list have not been read yet.
     if (this.#listed) change.current?.retain();
     else change.current?.dropObject();
   }

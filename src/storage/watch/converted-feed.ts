@@ -1,28 +1,28 @@
 /**
- * The feed for a cache whose objects a webhook converts: changes wait until they are converted, and keep their order.
+ * The feed of a cache of custom resources with a conversion webhook: converts changes in batches, in order.
  *
- *     StoreFeed → change, change, … (bounded) → asked about together → cache
+ *     StoreFeed → change, change, … (bounded) → one call of the webhook → cache
  *
- * When the webhook fails, or is too slow for what is written, the subscription breaks and the cache lists again.
+ * When the webhook fails or is slower than the writes, the subscription breaks and the cache lists again.
  */
 import type { Wakeup } from "../../std/async/wakeup.ts";
 import { type KeyValue, type Range, type Revision, type Store, StoreError, type WatchEvent } from "../store.ts";
 import type { Feed, Subscriber } from "./feed.ts";
 
-/** Bytes as stored, and changes, that may wait. */
+/** Limits of the queue: changes, and bytes of their stored values. */
 const QUEUED_MAX = 4096;
 const QUEUED_BYTES_MAX = 16 * 2 ** 20;
 
 export type Convert = (items: readonly KeyValue[]) => Promise<readonly KeyValue[]>;
 
-/** For one cache. */
+/** Serves one cache. */
 export class ConvertedFeed implements Feed {
   readonly store: Pick<Store, "list">;
   readonly progress: Wakeup;
   readonly #feed: Feed;
   readonly #convert: Convert;
   /** By subscriber. */
-  readonly #waiting = new Map<Subscriber, ConversionQueue>();
+  readonly #queues = new Map<Subscriber, ConversionQueue>();
 
   constructor(feed: Feed, convert: Convert) {
     this.#feed = feed;
@@ -33,31 +33,34 @@ export class ConvertedFeed implements Feed {
 
   get revision(): Revision {
     const { revision } = this.#feed;
-    return Math.min(revision, ...[...this.#waiting.values()].map(({ done }) => done)) as Revision;
+    return Math.min(
+      revision,
+      ...[...this.#queues.values()].map(({ deliveredRevision }) => deliveredRevision),
+    ) as Revision;
   }
 
   async subscribe(prefix: string, subscriber: Subscriber): Promise<Revision> {
-    const waiting = new ConversionQueue(subscriber, this.#convert, this.progress, (error) => {
+    const queue = new ConversionQueue(subscriber, this.#convert, this.progress, (error) => {
       this.unsubscribe(prefix, subscriber);
       subscriber.onBroken(error);
     });
-    this.#waiting.set(subscriber, waiting);
-    return await this.#feed.subscribe(prefix, waiting);
+    this.#queues.set(subscriber, queue);
+    return await this.#feed.subscribe(prefix, queue);
   }
 
   unsubscribe(prefix: string, subscriber: Subscriber): void {
-    const waiting = this.#waiting.get(subscriber);
-    if (waiting === undefined) return;
-    this.#waiting.delete(subscriber);
-    waiting.end();
-    this.#feed.unsubscribe(prefix, waiting);
+    const queue = this.#queues.get(subscriber);
+    if (queue === undefined) return;
+    this.#queues.delete(subscriber);
+    queue.end();
+    this.#feed.unsubscribe(prefix, queue);
   }
 
-  /** What changes meanwhile is looked at when it is known what the list shows already. */
+  /** Converts a list; changes during the conversion stay queued until its revision is known. */
   async #list(range: Range) {
     const page = await this.#feed.store.list(range);
     const items = await this.#convert(page.items);
-    for (const waiting of this.#waiting.values()) waiting.begin(page.revision);
+    for (const queue of this.#queues.values()) queue.begin(page.revision);
     return { ...page, items };
   }
 }
@@ -69,8 +72,8 @@ class ConversionQueue implements Subscriber {
   readonly #break: (error: unknown) => void;
   #events: WatchEvent[] = [];
   #bytes = 0;
-  /** Handed on up to here, while something waits. */
-  #before = Number.POSITIVE_INFINITY;
+  /** The revision before the first queued change; infinite when the queue is empty. */
+  #delivered = Number.POSITIVE_INFINITY;
   #listed: Revision | undefined;
   #running = false;
   #ended = false;
@@ -82,11 +85,11 @@ class ConversionQueue implements Subscriber {
     this.#break = onBroken;
   }
 
-  get done(): number {
-    return this.#before;
+  get deliveredRevision(): number {
+    return this.#delivered;
   }
 
-  /** The list is there: what follows it is converted. */
+  /** Starts the conversion of changes after the list. */
   begin(listed: Revision): void {
     this.#listed = listed;
     void this.#run();
@@ -94,17 +97,19 @@ class ConversionQueue implements Subscriber {
 
   end(): void {
     this.#ended = true;
-    this.#before = Number.POSITIVE_INFINITY;
+    this.#delivered = Number.POSITIVE_INFINITY;
     this.#events = [];
   }
 
   onChange(event: WatchEvent): void {
     if (this.#ended) return;
-    if (this.#before === Number.POSITIVE_INFINITY) this.#before = revisionOf(event) - 1;
+    if (this.#delivered === Number.POSITIVE_INFINITY) this.#delivered = revisionOf(event) - 1;
     this.#events.push(event);
     this.#bytes += sizeOf(event);
     if (this.#events.length > QUEUED_MAX || this.#bytes > QUEUED_BYTES_MAX) {
-      this.#break(new StoreError("unavailable", "More is written than the conversion webhook converts"));
+      this.#break(
+        new StoreError("unavailable", "Cannot follow the store: the conversion webhook is slower than the writes"),
+      );
     } else void this.#run();
   }
 
@@ -117,7 +122,7 @@ class ConversionQueue implements Subscriber {
     if (this.#running || this.#listed === undefined) return;
     this.#running = true;
     try {
-      while (this.#events.length > 0) await this.#handOn(this.#listed);
+      while (this.#events.length > 0) await this.#deliver(this.#listed);
     } catch (error) {
       this.onBroken(error);
     } finally {
@@ -125,9 +130,9 @@ class ConversionQueue implements Subscriber {
     }
   }
 
-  async #handOn(listed: Revision): Promise<void> {
+  async #deliver(listed: Revision): Promise<void> {
     const events = this.#events;
-    this.#before = revisionOf(events[0]!) - 1;
+    this.#delivered = revisionOf(events[0]!) - 1;
     this.#events = [];
     this.#bytes = 0;
     const fresh = events.filter((event) => revisionOf(event) > listed);
@@ -138,7 +143,7 @@ class ConversionQueue implements Subscriber {
     for (const event of fresh) {
       this.#subscriber.onChange(event.type === "put" ? { ...event, item: items[next++]! } : event);
     }
-    this.#before = this.#events[0] === undefined ? Number.POSITIVE_INFINITY : revisionOf(this.#events[0]) - 1;
+    this.#delivered = this.#events[0] === undefined ? Number.POSITIVE_INFINITY : revisionOf(this.#events[0]) - 1;
     this.#progress.notify();
   }
 }
@@ -147,7 +152,7 @@ function revisionOf(event: WatchEvent): number {
   return event.type === "put" ? event.item.modified : event.revision;
 }
 
-/** What it held before is not converted: the cache knows it. */
+/** The previous value is not converted: the cache has it. */
 function sizeOf(event: WatchEvent): number {
   return event.type === "put" ? event.item.value.length : 0;
 }

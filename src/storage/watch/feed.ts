@@ -7,7 +7,7 @@ import { type Range, type Revision, type Store, StoreError, type WatchEvent } fr
 
 export interface StoreFeedOptions {
   readonly store: Store;
-  /** Of all keys that anybody may ask for: `prefixRange("/registry/")`. */
+  /** The range of all keys of subscribers: `prefixRange("/registry/")`. */
   readonly range: Range;
   readonly clock: Clock;
   readonly log: Logger;
@@ -15,30 +15,30 @@ export interface StoreFeedOptions {
   readonly random?: RandomSource | undefined;
 }
 
-/** Who hears of the changes below a prefix. One that throws loses its subscription, and nobody else does. */
+/** Receives the changes below a prefix. One that throws loses its subscription; others keep theirs. */
 export interface Subscriber {
   onChange(event: WatchEvent): void;
-  /** Changes after this may be missing: subscribe, then list again. The subscription is over. */
+  /** The subscription has ended, and changes may be missing: the subscriber subscribes and lists again. */
   onBroken(error: unknown): void;
 }
 
-/** What caches follow. */
+/** The source of changes of a watch cache. */
 export interface Feed {
   readonly store: Pick<Store, "list">;
   /** Notified whenever `revision` has grown, or a subscriber's own state has. */
   readonly progress: Wakeup;
-  /** Every change up to here has been handed to those who had subscribed. */
+  /** All changes up to this revision have been delivered to the subscribers. */
   readonly revision: Revision;
   subscribe(prefix: string, subscriber: Subscriber): Promise<Revision>;
   unsubscribe(prefix: string, subscriber: Subscriber): void;
 }
 
 /**
- * One watch on the store for all caches of a server: a write costs one wake and one look-up, however many kinds there
- * are. Begins with the first subscriber.
+ * One watch on the store for all caches of a server: a write costs one wake-up and one lookup, however many kinds there
+ * are. Starts with the first subscriber.
  *
- * Nothing is missed between a list and the feed: subscribe first, keep what comes, list, then drop what the list shows
- * already. `revision` says how far all have been told; it is behind the list for a moment, and that is no harm.
+ * A subscriber misses no change when it subscribes first, queues changes, lists, and then drops the queued changes that
+ * the list contains. `revision` may be behind the list for a moment.
  */
 export class StoreFeed implements Feed, AsyncDisposable {
   readonly store: Store;
@@ -48,7 +48,7 @@ export class StoreFeed implements Feed, AsyncDisposable {
   readonly #subscribers = new Map<string, Set<Subscriber>>();
   readonly #closing = new AbortController();
   #running: Promise<void> | undefined;
-  /** Set while the feed stands still after a failure. */
+  /** Set while the feed waits to retry after a failure. */
   #pause: PromiseWithResolvers<void> | undefined;
   #revision = 0 as Revision;
 
@@ -57,14 +57,14 @@ export class StoreFeed implements Feed, AsyncDisposable {
     this.store = options.store;
   }
 
-  /** Every change up to here has been handed to those who had subscribed. */
+  /** All changes up to this revision have been delivered to the subscribers. */
   get revision(): Revision {
     return this.#revision;
   }
 
   /**
-   * Changes of keys that start with `prefix`, which ends in `/`, after the revision that this resolves with: a list
-   * made afterwards is not older. Rejects when the feed is closed.
+   * Delivers changes of keys that start with `prefix`, which ends in `/`, after the revision that this resolves with; a
+   * list that follows is not older. Rejects when the feed is closed.
    */
   async subscribe(prefix: string, subscriber: Subscriber): Promise<Revision> {
     this.#closing.signal.throwIfAborted();
@@ -90,7 +90,7 @@ export class StoreFeed implements Feed, AsyncDisposable {
     const error = new StoreError("closed", "Cannot follow the store: the feed is closed");
     this.#closing.abort(error);
     await this.#running;
-    this.#break(error);
+    this.#breakAll(error);
     this.#pause?.resolve();
   }
 
@@ -102,15 +102,15 @@ export class StoreFeed implements Feed, AsyncDisposable {
       try {
         for await (const batch of this.store.watch(range, this.#revision, signal)) {
           backoff.reset();
-          for (const event of batch.events) this.#hand(event);
+          for (const event of batch.events) this.#dispatch(event);
           this.#revision = batch.revision;
           this.progress.notify();
         }
       } catch (error) {
         if (signal.aborted) return;
-        log.error("Listing again after the store's watch broke", error);
+        log.error("The watch of the store failed; listing again", error);
         this.#pause = Promise.withResolvers();
-        this.#break(error);
+        this.#breakAll(error);
         await clock.sleep(backoff.next(), signal).catch(() => {});
         this.#revision = this.store.current();
         this.#pause.resolve();
@@ -119,27 +119,27 @@ export class StoreFeed implements Feed, AsyncDisposable {
     }
   }
 
-  #hand(event: WatchEvent): void {
+  #dispatch(event: WatchEvent): void {
     const key = event.type === "put" ? event.item.key : event.key;
-    // A prefix ends at one of the key's slashes, and there are few.
+    // A prefix ends at one of the few slashes of the key.
     for (let slash = key.indexOf("/", 1); slash >= 0; slash = key.indexOf("/", slash + 1)) {
       const prefix = key.slice(0, slash + 1);
       const subscribers = this.#subscribers.get(prefix);
-      if (subscribers !== undefined) for (const subscriber of subscribers) this.#tell(prefix, subscriber, event);
+      if (subscribers !== undefined) for (const subscriber of subscribers) this.#deliver(prefix, subscriber, event);
     }
   }
 
-  #tell(prefix: string, subscriber: Subscriber, event: WatchEvent): void {
+  #deliver(prefix: string, subscriber: Subscriber, event: WatchEvent): void {
     try {
       subscriber.onChange(event);
     } catch (error) {
-      this.#options.log.error("A follower of the store failed at a change and lists again", error, { prefix });
+      this.#options.log.error("A subscriber failed to process a change; it lists again", error, { prefix });
       this.unsubscribe(prefix, subscriber);
       subscriber.onBroken(error);
     }
   }
 
-  #break(error: unknown): void {
+  #breakAll(error: unknown): void {
     const all = [...this.#subscribers.values()].flatMap((subscribers) => [...subscribers]);
     this.#subscribers.clear();
     for (const subscriber of all) subscriber.onBroken(error);

@@ -5,13 +5,13 @@ import type { Clock } from "../../std/time/clock.ts";
 import { type Page, prefixRange, type Revision, StoreError, type WatchEvent } from "../store.ts";
 import type { Feed, Subscriber } from "./feed.ts";
 
-/** Who keeps something in step with all that lies below a prefix. */
+/** Keeps a copy of the keys below a prefix up to date. */
 export interface Follower {
-  /** All there is; the first time, and again after the feed broke. */
+  /** Receives all items: at the start, and after each failure of the feed. */
   onList(page: Page): void;
-  /** A change after the list. */
+  /** Receives a change after the list. */
   onChange(event: WatchEvent): void;
-  /** Nothing is told any more until the next list. Heard again when a list fails. */
+  /** Called when the feed or a list fails: no changes follow until the next list. */
   onInterrupt?(): void;
 }
 
@@ -24,39 +24,39 @@ export interface FollowOptions {
   readonly log: Logger;
   /** For the jitter of retries. */
   readonly random?: RandomSource | undefined;
-  /** The longest pause between two tries; 10 s when absent. */
+  /** Maximum delay between retries; 10 s when absent. */
   readonly retryMaxMs?: number | undefined;
   readonly signal: AbortSignal;
 }
 
 const RETRY_MAX_MS = 10_000;
-/** A failure that lasts is told again after this time. */
+/** A failure that persists is logged again after this time. */
 const LOG_AGAIN_MS = 60_000;
 
-/** A list, then every change after it, whatever breaks in between. Resolves when `signal` aborts. */
+/** Lists, then delivers every change; retries after failures. Resolves when `signal` aborts. */
 export async function follow(options: FollowOptions): Promise<void> {
   const { clock, log, prefix, random = systemRandom, retryMaxMs = RETRY_MAX_MS, signal } = options;
   const backoff = new Backoff({ initialMs: 50, maxMs: retryMaxMs, jitter: 0.5 }, random);
-  let told = { why: "", at: 0 };
+  let logged = { message: "", at: 0 };
   while (!signal.aborted) {
     try {
       await followOnce(options, () => backoff.reset());
     } catch (error) {
       if (signal.aborted) return;
       options.follower.onInterrupt?.();
-      const [why, at] = [String(error), clock.monotonic()];
-      if (why !== told.why || at - told.at >= LOG_AGAIN_MS) {
-        log.error("Cannot follow the store; trying again", error, { prefix });
-        told = { why, at };
+      const [message, at] = [String(error), clock.monotonic()];
+      if (message !== logged.message || at - logged.at >= LOG_AGAIN_MS) {
+        log.error("Failed to follow the store; retrying", error, { prefix });
+        logged = { message, at };
       }
       await clock.sleep(backoff.next(), signal).catch(() => {});
     }
   }
 }
 
-/** Until the feed breaks. */
+/** Returns when the feed breaks. */
 async function followOnce({ feed, prefix, follower, signal }: FollowOptions, onListed: () => void): Promise<void> {
-  /** What comes before the list is there. */
+  /** Changes that arrive before the list. */
   let early: WatchEvent[] | undefined = [];
   let listed = 0 as Revision;
   let over = signal.aborted;
@@ -80,13 +80,14 @@ async function followOnce({ feed, prefix, follower, signal }: FollowOptions, onL
   try {
     const since = await feed.subscribe(prefix, subscriber);
     const page = await feed.store.list(prefixRange(prefix));
-    if (page.revision < since) throw new StoreError("unavailable", "Cannot use the store's list: it is an old one");
+    if (page.revision < since)
+      throw new StoreError("unavailable", "Cannot use the list of the store: it is older than the subscription");
     if (over) return;
     listed = page.revision;
     follower.onList(page);
-    const waiting = early;
+    const queued = early;
     early = undefined;
-    for (const event of waiting) change(event);
+    for (const event of queued) change(event);
     onListed();
     await end.promise;
   } finally {

@@ -2,19 +2,19 @@ import type { Revision } from "../store.ts";
 
 export interface HistoryBudget {
   readonly items: number;
-  /** Of the objects as stored. */
+  /** Bytes of the stored values. */
   readonly bytes: number;
 }
 
-/** What happened at a revision. Several may share one: those that a single write made. */
+/** A change. */
 export interface HistoryEntry {
   readonly revision: Revision;
   readonly size: number;
 }
 
 /**
- * What the histories of several caches may take together. When it is too much, the largest forgets the older part of
- * what it has: a kind that changes all the time does not cost the quiet ones their past.
+ * Bounds the bytes of the histories of all caches together. Above the limit the largest history drops its older half:
+ * a kind with many changes does not cost the others their history.
  */
 export class HistoryPool {
   readonly #bytesMax: number;
@@ -29,7 +29,7 @@ export class HistoryPool {
     return this.#bytes;
   }
 
-  /** Tells that a history takes more, or less, than before. */
+  /** Adds the change of size of a history. */
   add(history: History<HistoryEntry>, bytes: number): void {
     this.#bytes += bytes;
     if (history.length > 0) this.#members.add(history);
@@ -44,14 +44,14 @@ export class HistoryPool {
 }
 
 /**
- * The latest changes, so that a client that was away for a moment need not list again. When either budget
- * is used up the oldest are forgotten, and who asks for them is told 410.
+ * The latest changes, from which clients resume watches. When a limit is reached the oldest changes are dropped; a watch
+ * from before them gets 410.
  */
 export class History<E extends HistoryEntry> {
   readonly #budget: HistoryBudget;
   readonly #pool: HistoryPool | undefined;
   #changes: (E | undefined)[] = [];
-  /** Index of the oldest change that is still kept. */
+  /** Index of the oldest change. */
   #head = 0;
   #bytes = 0;
   #start: Revision;
@@ -62,7 +62,7 @@ export class History<E extends HistoryEntry> {
     this.#start = start;
   }
 
-  /** All changes after this revision are known. */
+  /** The history has all changes after this revision. */
   get start(): Revision {
     return this.#start;
   }
@@ -96,14 +96,14 @@ export class History<E extends HistoryEntry> {
     return this.#changes.slice(low) as E[];
   }
 
-  /** Forgets what happened up to `revision`. */
+  /** Drops the changes up to `revision`. */
   forget(revision: Revision): void {
     while (this.#head < this.#changes.length && this.#changes[this.#head]!.revision <= revision) this.#drop();
     if (revision > this.#start) this.#start = revision;
     this.#tidy();
   }
 
-  /** Forgets everything: what happened between `revision` and before is not known. */
+  /** Drops all changes; the history starts at `revision`. */
   restart(revision: Revision): void {
     this.#changes = [];
     this.#head = 0;
@@ -111,7 +111,7 @@ export class History<E extends HistoryEntry> {
     this.#start = revision;
   }
 
-  /** Forgets the older half. */
+  /** Drops the older half. */
   halve(): void {
     for (let count = Math.ceil(this.length / 2); count > 0; count--) this.#drop();
     this.#tidy();
@@ -129,7 +129,7 @@ export class History<E extends HistoryEntry> {
     this.#count(-oldest.size);
   }
 
-  /** What was dropped leaves the array when it is half of it. */
+  /** Removes dropped entries from the array when they are half of it. */
   #tidy(): void {
     if (this.#head <= 64 || this.#head <= this.#changes.length / 2) return;
     this.#changes = this.#changes.slice(this.#head);

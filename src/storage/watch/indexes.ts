@@ -2,7 +2,7 @@ import type { ApiObject } from "../../api/kind.ts";
 import type { EncodedObject } from "./encoded-object.ts";
 import { SortedObjects } from "./sorted.ts";
 
-/** By name: the value under which an object is found; undefined for none. */
+/** By name of the index: returns the value of an object; undefined for none. */
 export type IndexFunctions<T> = Readonly<Record<string, (object: T) => string | undefined>>;
 
 /** Secondary indexes over the objects of a cache: `pods` by `spec.nodeName`. */

@@ -1,19 +1,19 @@
-/** An event that waits; the same object in every queue it waits in. */
+/** An event in the queue of a watcher; all queues share one object. */
 export interface Queued {
-  /** Of the object as stored. */
+  /** Bytes of the stored value. */
   readonly size: number;
 }
 
 export interface SlowReader {
-  /** Of what waits for it. */
+  /** Bytes of the events in its queue. */
   readonly queuedBytes: number;
-  /** Gives up its queue, calling `remove` for all that is in it. */
+  /** Drops its queue, and calls `remove` for each event in it. */
   overflow(): void;
 }
 
 /**
- * What waits for the watchers of all caches. An event is counted once however many wait for it, as it is in memory.
- * When there is too much, the watcher for which most waits is closed.
+ * Bounds the bytes in the queues of all watchers together. An event in several queues counts once, as in memory. Above
+ * the limit the watcher with the largest queue is closed.
  */
 export class QueuePool {
   readonly #bytesMax: number;

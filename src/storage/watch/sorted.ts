@@ -1,4 +1,4 @@
-/** Objects in key order. Lookups and single changes are logarithmic but for one memory move; a list is one slice. */
+/** Objects in key order: a sorted array with binary search. A list is one slice. */
 export class SortedObjects<V extends { readonly key: string }> {
   #items: V[] = [];
 
@@ -26,7 +26,7 @@ export class SortedObjects<V extends { readonly key: string }> {
   /** All whose keys start with `prefix`. */
   prefixed(prefix: string): V[] {
     const from = this.#lower(prefix);
-    // Keys that start with the prefix are neighbours: the first that does not ends them.
+    // Keys with the prefix are adjacent: searches the first one without it.
     let low = from;
     let high = this.#items.length;
     while (low < high) {
@@ -46,7 +46,7 @@ export class SortedObjects<V extends { readonly key: string }> {
     return this.#items;
   }
 
-  /** Where the key is, or where it would be. */
+  /** Index of the key, or of its insertion. */
   #lower(key: string): number {
     let low = 0;
     let high = this.#items.length;

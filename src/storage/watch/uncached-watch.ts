@@ -16,8 +16,8 @@ export interface UncachedWatchOptions<T extends ApiObject> extends Omit<WatchOpt
 }
 
 /**
- * The watch of a kind that has no cache: each change is decoded for each watcher. It asks the store for more only when
- * its reader does, so a slow one holds no memory; when compaction overtakes it, it fails with 410.
+ * Watches the store, for kinds without a watch cache: each change is decoded for each watcher. Reads from the store only
+ * when its reader does, so a slow reader uses no memory; when compaction overtakes it, it fails with 410.
  */
 export async function* watchUncached<T extends ApiObject>(
   options: UncachedWatchOptions<T>,
@@ -54,7 +54,7 @@ export async function* watchUncached<T extends ApiObject>(
   }
 }
 
-/** With both states of each as `decode` takes them. */
+/** Converts both states of each event for `decode`. */
 async function shownEvents<T extends ApiObject>(
   events: readonly WatchEvent[],
   objects: ObjectStore<T>,

@@ -13,20 +13,20 @@ export interface IndexValue {
 
 export interface WatchOptions<T> {
   readonly prefix: string;
-  /** Changes after this revision. Absent: ADDED for all there is, then changes. Older than the history: 410 Expired. */
+  /** Watches changes after this revision; starts with ADDED events for all objects when absent. 410 if it is older than the history. */
   readonly from?: Revision | undefined;
   readonly matches?: Matches<T> | undefined;
-  /** Only objects under this value of an index. Saves asking watchers whom a change does not concern. */
+  /** Only objects with this value of an index, so that a change is offered to few watchers. */
   readonly index?: IndexValue | undefined;
-  /** Send a BOOKMARK about once a minute, and after the initial events. */
+  /** Sends a BOOKMARK about once a minute, and after the initial events. */
   readonly bookmarks?: boolean | undefined;
   readonly signal: AbortSignal;
 }
 
 /**
- * Live events a watcher may be behind, beyond what it was given at its start, and their bytes. One that is further
- * behind loses its queue and ends; its client goes on from what it has seen last, out of the history. Where it has not
- * seen all it was given at its start there is no such point, and it ends with 410 Expired: the client lists again.
+ * Limits of the queue of a watcher, beyond its initial events. A watcher above them loses its queue and ends; its client
+ * resumes from the last event it received. If that was before the end of the initial events it cannot resume: the watch
+ * ends with 410 Expired, and the client lists again.
  */
 export const WATCHER_QUEUE_MAX = 1024;
 const WATCHER_QUEUE_BYTES = 8 * 2 ** 20;
@@ -36,13 +36,13 @@ type PendingRead<T> = {
   readonly reject: (error: unknown) => void;
 };
 
-/** One watch on a cache: a queue between the cache, which never waits, and a client, who may. */
+/** One watch on a cache: a queue between the cache, which never waits, and the client. */
 export class Watcher<T extends ApiObject> implements AsyncIterableIterator<CacheEvent<T>>, SlowReader {
   readonly options: WatchOptions<T>;
   readonly #matches: Matches<T> | undefined;
   readonly #onClose: (watcher: Watcher<T>) => void;
   readonly #onAbort = (): void => this.#end(undefined);
-  /** What the watch starts with; not counted against the queue's bound, being references into the cache. */
+  /** The initial events; not counted in the limits of the queue, as they are references into the cache. */
   #initial: readonly CacheEvent<T>[];
   #initialNext = 0;
   readonly #queue = new Fifo<CacheEvent<T>>();
@@ -51,7 +51,7 @@ export class Watcher<T extends ApiObject> implements AsyncIterableIterator<Cache
   #waiting: PendingRead<T>[] = [];
   #ended = false;
   #error: unknown;
-  /** Where a client starts ahead of the cache, having just written: it knows of changes up to here. */
+  /** The start of a watch that is ahead of the cache: the client has the changes up to this revision. */
   readonly #ahead: Revision;
 
   constructor(
@@ -72,17 +72,17 @@ export class Watcher<T extends ApiObject> implements AsyncIterableIterator<Cache
     else options.signal.addEventListener("abort", this.#onAbort, { once: true });
   }
 
-  /** Hands over a change, if it concerns this watcher. */
+  /** Queues the event of the change, if the change matches. */
   offer(change: Change<T>): void {
-    const event = this.#see(change);
+    const event = this.#eventOf(change);
     if (event !== undefined) this.#push(event);
   }
 
-  /** Puts changes of the past before all live ones. */
+  /** Queues changes of the history before all live ones. */
   replay(changes: readonly Change<T>[]): void {
     const events: CacheEvent<T>[] = [];
     for (const change of changes) {
-      const event = this.#see(change);
+      const event = this.#eventOf(change);
       if (event !== undefined) events.push(event);
     }
     this.#initial = events;
@@ -91,12 +91,12 @@ export class Watcher<T extends ApiObject> implements AsyncIterableIterator<Cache
   bookmark(revision: Revision): void {
     if (this.#ended || revision < this.#ahead) return;
     const event: CacheEvent<T> = { type: "BOOKMARK", revision, initialEventsEnd: false };
-    // One that still waits is replaced: only the latest progress is of interest.
+    // Replaces a bookmark at the end of the queue: only the latest one is of use.
     if (this.#queue.last?.type === "BOOKMARK") this.#queue.replaceLast(event);
     else if (this.#queue.length < WATCHER_QUEUE_MAX) this.#push(event);
   }
 
-  /** Ends the watch with an error after what is queued. */
+  /** Ends the watch with an error after the queued events. */
   fail(error: unknown): void {
     this.#end(error);
   }
@@ -133,7 +133,7 @@ export class Watcher<T extends ApiObject> implements AsyncIterableIterator<Cache
     return this;
   }
 
-  #see(change: Change<T>): CacheEvent<T> | undefined {
+  #eventOf(change: Change<T>): CacheEvent<T> | undefined {
     if (change.revision <= this.#ahead || !change.key.startsWith(this.options.prefix)) return undefined;
     return change.eventFor(this.#matches);
   }
@@ -142,7 +142,7 @@ export class Watcher<T extends ApiObject> implements AsyncIterableIterator<Cache
     const initial = this.#initial[this.#initialNext];
     if (initial === undefined) {
       const event = this.#queue.shift();
-      if (event !== undefined && event.type !== "BOOKMARK") this.#unqueued(event);
+      if (event !== undefined && event.type !== "BOOKMARK") this.#dequeued(event);
       return event;
     }
     if (++this.#initialNext === this.#initial.length) {
@@ -169,14 +169,14 @@ export class Watcher<T extends ApiObject> implements AsyncIterableIterator<Cache
     this.#pool?.add(this, event);
   }
 
-  #unqueued(event: ObjectEvent<T>): void {
+  #dequeued(event: ObjectEvent<T>): void {
     this.#queuedBytes -= event.size;
     this.#pool?.remove(this, event);
   }
 
   #discard(): void {
     for (let event = this.#queue.shift(); event !== undefined; event = this.#queue.shift()) {
-      if (event.type !== "BOOKMARK") this.#unqueued(event);
+      if (event.type !== "BOOKMARK") this.#dequeued(event);
     }
   }
 

@@ -5,10 +5,10 @@ import type { Change } from "./change.ts";
 import type { Indexes } from "./indexes.ts";
 import type { Watcher } from "./watcher.ts";
 
-/** How often quiet watches are told how far they have come, as Kubernetes does. */
+/** Interval of bookmarks, as in Kubernetes. */
 export const BOOKMARK_INTERVAL_MS = 60_000;
 
-/** The watchers of one cache, found by the index value they ask for. */
+/** The watchers of one cache, by the value of the index they use. */
 export class Watchers<T extends ApiObject> {
   readonly #clock: Clock;
   readonly #indexes: Indexes<T>;
@@ -57,7 +57,7 @@ export class Watchers<T extends ApiObject> {
     this.#timer = undefined;
   }
 
-  /** Ends every watch after what it was told. */
+  /** Ends every watch after its queued events. */
   endAll(): void {
     this.failAll(undefined);
   }
@@ -82,13 +82,13 @@ export class Watchers<T extends ApiObject> {
     for (const buckets of this.#indexed.values()) for (const bucket of buckets.values()) yield* bucket;
   }
 
-  /** One timer for all, running only while somebody asks for bookmarks. */
+  /** One timer for all watchers, which runs only while one of them requests bookmarks. */
   #arm(): void {
     this.#timer ??= this.#clock.timer(BOOKMARK_INTERVAL_MS, () => {
       this.#timer = undefined;
-      const asking = [...this.#all()].filter((watcher) => watcher.options.bookmarks === true);
-      for (const watcher of asking) watcher.bookmark(this.#revision());
-      if (asking.length > 0) this.#arm();
+      const requesting = [...this.#all()].filter((watcher) => watcher.options.bookmarks === true);
+      for (const watcher of requesting) watcher.bookmark(this.#revision());
+      if (requesting.length > 0) this.#arm();
     });
   }
 }
