@@ -50,7 +50,7 @@ const traverseTarget: Estimate = ({ target }) => {
   return { cost: scale(size, TRAVERSAL), size };
 };
 
-const overItems: Estimate = ({ target }) => {
+const estimateOverItems: Estimate = ({ target }) => {
   if (target?.type.kind !== "list") return { cost: scale(sizeOf(target), TRAVERSAL) };
   const { kind } = target.type.element;
   const texts = kind === "string" || kind === "bytes";
@@ -58,22 +58,22 @@ const overItems: Estimate = ({ target }) => {
   return { cost: multiply(sizeOf(target), each) };
 };
 
-const selector: Estimate = ({ args }) => {
+const estimateSelector: Estimate = ({ args }) => {
   const length = sizeOf(args[0]);
   const requirements = scale(scale(length, 0.5), LIST_COST + OBJECT_COST);
   return { cost: add(add(fixed(LIST_COST), scale(length, TRAVERSAL)), requirements) };
 };
 
-const matching: Estimate = ({ target, args }) => {
+const estimateMatch: Estimate = ({ target, args }) => {
   const text = scale(add(sizeOf(target), fixed(1)), TRAVERSAL);
   return { cost: multiply(text, scale(sizeOf(args[0]), REGEX)) };
 };
 
-const finding: Estimate = (call) => {
-  return { cost: matching(call)!.cost, size: { min: 0, max: sizeOf(call.target).max } };
+const estimateFind: Estimate = (call) => {
+  return { cost: estimateMatch(call)!.cost, size: { min: 0, max: sizeOf(call.target).max } };
 };
 
-const replacing: Estimate = ({ target, args }) => {
+const estimateReplace: Estimate = ({ target, args }) => {
   const text = sizeOf(target);
   const [old, by] = [sizeOf(args[0]), sizeOf(args[1])];
   const longest = countReplacements(text.max, old.min, by.max <= old.min);
@@ -95,14 +95,14 @@ function countReplacements(
   return unchanged ? { times: 0, kept: text } : { times: Math.ceil(text / old), kept: 0 };
 }
 
-const splitting: Estimate = ({ target, args }) => {
+const estimateSplit: Estimate = ({ target, args }) => {
   const size = sizeOf(target);
   const limit = args[1]?.expr;
   const most = limit?.kind === "literal" && typeof limit.value === "bigint" ? Number(limit.value) : size.max;
   return { cost: scale(size, 2 * TRAVERSAL), size: { min: 0, max: most < 0 ? size.max : most } };
 };
 
-const joining: Estimate = ({ target, args }) => {
+const estimateJoin: Estimate = ({ target, args }) => {
   const list = sizeOf(target);
   let size = multiply(list, target?.elementSize() ?? unknownRange);
   const separators = { min: Math.max(0, list.min - 1), max: Math.max(0, list.max - 1) };
@@ -113,13 +113,13 @@ const joining: Estimate = ({ target, args }) => {
 /** An address has 4 or 16 bytes. */
 const addressSize: Range = { min: 4, max: 16 };
 
-const containsAddress: Estimate = ({ id, args }) => {
+const estimateContainsIp: Estimate = ({ id, args }) => {
   const compared = scale(add(addressSize, addressSize), TRAVERSAL);
   const parsed = id === "cidr_contains_ip_string" ? scale(sizeOf(args[0]), TRAVERSAL) : fixed(0);
   return { cost: add(compared, parsed) };
 };
 
-const containsBlock: Estimate = ({ id, args }) => {
+const estimateContainsCidr: Estimate = ({ id, args }) => {
   const compared = scale(add(addressSize, addressSize), TRAVERSAL);
   const masked = add(scale(addressSize, TRAVERSAL), fixed(1));
   const parsed = id === "cidr_contains_cidr_string" ? scale(sizeOf(args[0]), TRAVERSAL) : fixed(0);
@@ -129,17 +129,17 @@ const containsBlock: Estimate = ({ id, args }) => {
 /** The length of the longest pattern of the named formats. */
 const FORMAT_LENGTH = 128;
 
-const validating: Estimate = ({ args }) => {
+const estimateValidate: Estimate = ({ args }) => {
   return { cost: scale(scale(sizeOf(args[0]), TRAVERSAL), FORMAT_LENGTH * REGEX) };
 };
 
-const escaping: Estimate = ({ args }) => {
+const estimateEscape: Estimate = ({ args }) => {
   const size = sizeOf(args[0]);
   return { cost: scale(size, TRAVERSAL), size };
 };
 
 /** Values of library types are compared in constant time. */
-const equality: Estimate = ({ args }) => {
+const estimateEquality: Estimate = ({ args }) => {
   const [a, b] = args;
   if (a?.type.kind === "opaque" && b?.type.kind === "opaque" && a.type.name.includes(".")) return { cost: fixed(1) };
   return undefined;
@@ -147,51 +147,51 @@ const equality: Estimate = ({ args }) => {
 
 const byFunction: Readonly<Record<string, Estimate>> = {
   check: () => ({ cost: fixed(CHECK_COST) }),
-  fieldSelector: selector,
-  labelSelector: selector,
-  isSorted: overItems,
-  sum: overItems,
-  max: overItems,
-  min: overItems,
-  indexOf: overItems,
-  lastIndexOf: overItems,
-  url: escaping,
+  fieldSelector: estimateSelector,
+  labelSelector: estimateSelector,
+  isSorted: estimateOverItems,
+  sum: estimateOverItems,
+  max: estimateOverItems,
+  min: estimateOverItems,
+  indexOf: estimateOverItems,
+  lastIndexOf: estimateOverItems,
+  url: estimateEscape,
   lowerAscii: traverseTarget,
   upperAscii: traverseTarget,
   substring: traverseTarget,
   trim: traverseTarget,
-  replace: replacing,
-  split: splitting,
-  join: joining,
-  find: finding,
-  findAll: finding,
+  replace: estimateReplace,
+  split: estimateSplit,
+  join: estimateJoin,
+  find: estimateFind,
+  findAll: estimateFind,
   cidr: traverseArgument(0),
   isIP: traverseArgument(0),
   isCIDR: traverseArgument(0),
   ip: (call) => (call.id === "cidr_ip" ? { cost: fixed(1) } : traverseArgument(0)(call)),
   "ip.isCanonical": traverseArgument(0, 2),
-  containsIP: containsAddress,
-  containsCIDR: containsBlock,
+  containsIP: estimateContainsIp,
+  containsCIDR: estimateContainsCidr,
   quantity: traverseArgument(0),
   isQuantity: traverseArgument(0),
   semver: traverseArgument(0),
   isSemver: traverseArgument(0),
-  validate: validating,
-  "_==_": equality,
+  validate: estimateValidate,
+  "_==_": estimateEquality,
 };
 
-const joinedText: Estimate = ({ args }) => {
+const estimateConcatenation: Estimate = ({ args }) => {
   const size = add(sizeOf(args[0]), sizeOf(args[1]));
   return { cost: scale(size, TRAVERSAL), size };
 };
 
 /** A comparison traverses at most the smaller value. */
-const comparing: Estimate = ({ args }) => {
+const estimateComparison: Estimate = ({ args }) => {
   const max = Math.min(sizeOf(args[0]).max, sizeOf(args[1]).max);
   return { cost: scale({ min: max > 0 ? 1 : 0, max }, TRAVERSAL) };
 };
 
-function sets(times: number): Estimate {
+function estimateSetOperation(times: number): Estimate {
   return ({ args }) => ({ cost: add(scale(multiply(sizeOf(args[0]), sizeOf(args[1])), times), fixed(1)) });
 }
 
@@ -213,24 +213,24 @@ const byOverload: Readonly<Record<string, Estimate>> = {
   starts_with_string: traverseArgument(0),
   ends_with_string: traverseArgument(0),
   in_list: ({ args }) => ({ cost: sizeOf(args[1]) }),
-  matches_string: matching,
+  matches_string: estimateMatch,
   contains_string: ({ target, args }) => {
     return { cost: multiply(scale(sizeOf(target), TRAVERSAL), scale(sizeOf(args[0]), TRAVERSAL)) };
   },
-  add_string: joinedText,
-  add_bytes: joinedText,
+  add_string: estimateConcatenation,
+  add_bytes: estimateConcatenation,
   add_list: ({ args }) => ({ cost: fixed(1), size: add(sizeOf(args[0]), sizeOf(args[1])) }),
-  equals: comparing,
-  not_equals: comparing,
-  less_string: comparing,
-  less_equals_string: comparing,
-  greater_string: comparing,
-  greater_equals_string: comparing,
-  less_bytes: comparing,
-  less_equals_bytes: comparing,
-  greater_bytes: comparing,
-  greater_equals_bytes: comparing,
-  list_sets_contains_list: sets(1),
-  list_sets_intersects_list: sets(1),
-  list_sets_equivalent_list: sets(2),
+  equals: estimateComparison,
+  not_equals: estimateComparison,
+  less_string: estimateComparison,
+  less_equals_string: estimateComparison,
+  greater_string: estimateComparison,
+  greater_equals_string: estimateComparison,
+  less_bytes: estimateComparison,
+  less_equals_bytes: estimateComparison,
+  greater_bytes: estimateComparison,
+  greater_equals_bytes: estimateComparison,
+  list_sets_contains_list: estimateSetOperation(1),
+  list_sets_intersects_list: estimateSetOperation(1),
+  list_sets_equivalent_list: estimateSetOperation(2),
 };

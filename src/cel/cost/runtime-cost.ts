@@ -36,14 +36,14 @@ function withResultCost(cost: CallCost): CallCost {
 
 const FREE_RESULT_SIZE = 10_000;
 
-const matching: CallCost = {
+const matchingCost: CallCost = {
   before: (args) => Math.ceil((1 + size(args, 0)) * TRAVERSAL) * Math.ceil(size(args, 1) * REGEX),
 };
-const smaller: CallCost = { before: (args) => Math.ceil(Math.min(size(args, 0), size(args, 1)) * TRAVERSAL) };
-const together: CallCost = { before: (args) => Math.ceil((size(args, 0) + size(args, 1)) * TRAVERSAL) };
-const whole: CallCost = { before: (args) => deepTraversalCost(args[0] ?? null) };
+const smallerCost: CallCost = { before: (args) => Math.ceil(Math.min(size(args, 0), size(args, 1)) * TRAVERSAL) };
+const sumCost: CallCost = { before: (args) => Math.ceil((size(args, 0) + size(args, 1)) * TRAVERSAL) };
+const wholeCost: CallCost = { before: (args) => deepTraversalCost(args[0] ?? null) };
 /** Assumes half as many requirements as characters, each with a list of values. */
-const selector: CallCost = {
+const selectorCost: CallCost = {
   before: (args) => {
     const length = size(args, 1);
     return LIST_COST + Math.ceil(length * TRAVERSAL) + Math.ceil(length / 2) * (LIST_COST + OBJECT_COST);
@@ -52,14 +52,14 @@ const selector: CallCost = {
 
 const byFunction: Readonly<Record<string, CallCost>> = {
   check: { before: () => CHECK_COST },
-  fieldSelector: selector,
-  labelSelector: selector,
-  isSorted: whole,
-  sum: whole,
-  max: whole,
-  min: whole,
-  indexOf: whole,
-  lastIndexOf: whole,
+  fieldSelector: selectorCost,
+  labelSelector: selectorCost,
+  isSorted: wholeCost,
+  sum: wholeCost,
+  max: wholeCost,
+  min: wholeCost,
+  indexOf: wholeCost,
+  lastIndexOf: wholeCost,
   url: traversalCost(0),
   lowerAscii: traversalCost(0),
   upperAscii: traversalCost(0),
@@ -68,9 +68,9 @@ const byFunction: Readonly<Record<string, CallCost>> = {
   replace: withResultCost(traversalCost(0, 2)),
   split: traversalCost(0, 2),
   join: { after: (result) => Math.ceil(sizeForCost(result) * 2 * TRAVERSAL) },
-  find: matching,
-  findAll: matching,
-  matches: matching,
+  find: matchingCost,
+  findAll: matchingCost,
+  matches: matchingCost,
   cidr: traversalCost(0),
   isIP: traversalCost(0),
   isCIDR: traversalCost(0),
@@ -111,16 +111,16 @@ const byOverload: Readonly<Record<string, CallCost>> = {
   list_sets_intersects_list: { before: (args) => 1 + size(args, 0) * size(args, 1) },
   list_sets_equivalent_list: { before: (args) => 1 + 2 * size(args, 0) * size(args, 1) },
   in_list: { before: (args) => size(args, 1) },
-  less_string: smaller,
-  less_equals_string: smaller,
-  greater_string: smaller,
-  greater_equals_string: smaller,
-  less_bytes: smaller,
-  less_equals_bytes: smaller,
-  greater_bytes: smaller,
-  greater_equals_bytes: smaller,
-  add_string: together,
-  add_bytes: together,
+  less_string: smallerCost,
+  less_equals_string: smallerCost,
+  greater_string: smallerCost,
+  greater_equals_string: smallerCost,
+  less_bytes: smallerCost,
+  less_equals_bytes: smallerCost,
+  greater_bytes: smallerCost,
+  greater_equals_bytes: smallerCost,
+  add_string: sumCost,
+  add_bytes: sumCost,
   contains_string: {
     before: (args) => Math.ceil(size(args, 0) * TRAVERSAL) * Math.ceil(size(args, 1) * TRAVERSAL),
   },

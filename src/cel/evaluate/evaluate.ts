@@ -152,7 +152,7 @@ class Planner implements ExprVisitor<Interpretable, boolean> {
       case "_||_":
         return this.#logic(this.plan(first!), this.plan(second!), true);
       case "_?_:_":
-        return conditional(this.plan(first!), this.plan(second!, true), this.plan(third!, true));
+        return planConditional(this.plan(first!), this.plan(second!, true), this.plan(third!, true));
       case "_[_]":
         return this.#index(expr, free, elementOf);
       case "_[?_]":
@@ -350,7 +350,7 @@ class Planner implements ExprVisitor<Interpretable, boolean> {
   }
 }
 
-function conditional(condition: Interpretable, yes: Interpretable, no: Interpretable): Interpretable {
+function planConditional(condition: Interpretable, yes: Interpretable, no: Interpretable): Interpretable {
   return (frame) => {
     const decided = condition(frame);
     if (decided === true) return yes(frame);

@@ -17,16 +17,16 @@ export interface LoopParts {
 export function planLoop(range: Interpretable, parts: LoopParts): Interpretable {
   switch (parts.kind) {
     case "all":
-      return quantifier(range, parts, false, 2);
+      return planQuantifier(range, parts, false, 2);
     case "exists":
-      return quantifier(range, parts, true, 3);
+      return planQuantifier(range, parts, true, 3);
     case "existsOne":
-      return existsOne(range, parts);
+      return planExistsOne(range, parts);
     case "list":
-      return collectList(range, parts);
+      return planList(range, parts);
     case "map":
     case "entries":
-      return collectMap(range, parts);
+      return planMap(range, parts);
     default:
       return parts.kind satisfies never;
   }
@@ -36,7 +36,7 @@ export function planLoop(range: Interpretable, parts: LoopParts): Interpretable 
  * Stops at the first item that determines the result, and ignores failures when one does. `conditionCost` is the cost
  * of the loop condition, which is evaluated before each item.
  */
-function quantifier(range: Interpretable, parts: LoopParts, decisive: boolean, conditionCost: number): Interpretable {
+function planQuantifier(range: Interpretable, parts: LoopParts, decisive: boolean, conditionCost: number): Interpretable {
   const { body } = parts;
   return (frame) => {
     let failure: Failure | undefined;
@@ -62,7 +62,7 @@ function quantifier(range: Interpretable, parts: LoopParts, decisive: boolean, c
   };
 }
 
-function existsOne(range: Interpretable, parts: LoopParts): Interpretable {
+function planExistsOne(range: Interpretable, parts: LoopParts): Interpretable {
   const { body } = parts;
   return (frame) => {
     let count = 0;
@@ -78,7 +78,7 @@ function existsOne(range: Interpretable, parts: LoopParts): Interpretable {
   };
 }
 
-function collectList(range: Interpretable, parts: LoopParts): Interpretable {
+function planList(range: Interpretable, parts: LoopParts): Interpretable {
   const { body, filter } = parts;
   // The accumulator, a list with the new item, and their sum; the list of a constant item is a constant.
   const cost = parts.bodyIsConstant === true ? 2 : 12;
@@ -96,7 +96,7 @@ function collectList(range: Interpretable, parts: LoopParts): Interpretable {
   };
 }
 
-function collectMap(range: Interpretable, parts: LoopParts): Interpretable {
+function planMap(range: Interpretable, parts: LoopParts): Interpretable {
   const { body, filter, slot } = parts;
   const whole = parts.kind === "entries";
   return (frame) => {

@@ -27,7 +27,7 @@ export function toUint(value: bigint): Uint {
   return value > UINT_MAX || value < 0n ? fail("unsigned integer overflow") : new Uint(value);
 }
 
-function divide(a: bigint, b: bigint): bigint {
+function divideExact(a: bigint, b: bigint): bigint {
   return b === 0n ? fail("division by zero") : a / b;
 }
 
@@ -44,7 +44,7 @@ function joinBytes(a: Uint8Array, b: Uint8Array): Uint8Array {
   return Buffer.concat([a, b]);
 }
 
-const plus = functionOf(
+const addFunction = functionOf(
   "_+_",
   overload("add_bytes", [bytesType, bytesType], bytesType, joinBytes),
   overload("add_double", doubles, doubleType, (a: number, b: number) => a + b),
@@ -72,7 +72,7 @@ const plus = functionOf(
   overload("add_uint64", uints, uintType, (a: Uint, b: Uint) => toUint(a.value + b.value)),
 );
 
-const minus = functionOf(
+const subtractFunction = functionOf(
   "_-_",
   overload("subtract_double", doubles, doubleType, (a: number, b: number) => a - b),
   overload(
@@ -97,21 +97,21 @@ const minus = functionOf(
   overload("subtract_uint64", uints, uintType, (a: Uint, b: Uint) => toUint(a.value - b.value)),
 );
 
-const times = functionOf(
+const multiplyFunction = functionOf(
   "_*_",
   overload("multiply_double", doubles, doubleType, (a: number, b: number) => a * b),
   overload("multiply_int64", ints, intType, (a: bigint, b: bigint) => toInt(a * b)),
   overload("multiply_uint64", uints, uintType, (a: Uint, b: Uint) => toUint(a.value * b.value)),
 );
 
-const over = functionOf(
+const divideFunction = functionOf(
   "_/_",
   overload("divide_double", doubles, doubleType, (a: number, b: number) => a / b),
-  overload("divide_int64", ints, intType, (a: bigint, b: bigint) => toInt(divide(a, b))),
-  overload("divide_uint64", uints, uintType, (a: Uint, b: Uint) => toUint(divide(a.value, b.value))),
+  overload("divide_int64", ints, intType, (a: bigint, b: bigint) => toInt(divideExact(a, b))),
+  overload("divide_uint64", uints, uintType, (a: Uint, b: Uint) => toUint(divideExact(a.value, b.value))),
 );
 
-const rest = functionOf(
+const moduloFunction = functionOf(
   "_%_",
   overload("modulo_int64", ints, intType, (a: bigint, b: bigint) => {
     // The quotient overflows, so that cel-go fails for the remainder as well.
@@ -120,10 +120,10 @@ const rest = functionOf(
   overload("modulo_uint64", uints, uintType, (a: Uint, b: Uint) => toUint(modulo(a.value, b.value))),
 );
 
-const negate = functionOf(
+const negateFunction = functionOf(
   "-_",
   overload("negate_double", [doubleType], doubleType, (a: number) => -a),
   overload("negate_int64", [intType], intType, (a: bigint) => toInt(-a)),
 );
 
-export const arithmetic: Library = { functions: [plus, minus, times, over, rest, negate] };
+export const arithmetic: Library = { functions: [addFunction, subtractFunction, multiplyFunction, divideFunction, moduloFunction, negateFunction] };

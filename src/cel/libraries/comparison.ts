@@ -37,7 +37,7 @@ export function compare(a: Value, b: Value): number {
 }
 
 /** Whether an order satisfies a relation; NaN satisfies none. */
-type Test = (order: number) => boolean;
+type OrderPredicate = (order: number) => boolean;
 
 const orderedTypes: readonly (readonly [string, Type])[] = [
   ["bool", boolType],
@@ -58,7 +58,7 @@ const mixedTypes: readonly (readonly [string, Type, Type])[] = [
   ["double_uint64", doubleType, uintType],
 ];
 
-function relation(name: string, id: string, test: Test): FunctionDeclaration {
+function relationFunction(name: string, id: string, test: OrderPredicate): FunctionDeclaration {
   const holds = (a: Value, b: Value): boolean => test(compare(a, b));
   const same = orderedTypes.map(([type, each]) => overload(`${id}_${type}`, [each, each], boolType, holds));
   const across = mixedTypes.map(([types, a, b]) => overload(`${id}_${types}`, [a, b], boolType, holds));
@@ -100,10 +100,10 @@ export const comparison: Library = {
   functions: [
     functionOf("_==_", declaredOnly("equals", [a, a], boolType)),
     functionOf("_!=_", declaredOnly("not_equals", [a, a], boolType)),
-    relation("_<_", "less", (order) => order < 0),
-    relation("_<=_", "less_equals", (order) => order <= 0),
-    relation("_>_", "greater", (order) => order > 0),
-    relation("_>=_", "greater_equals", (order) => order >= 0),
+    relationFunction("_<_", "less", (order) => order < 0),
+    relationFunction("_<=_", "less_equals", (order) => order <= 0),
+    relationFunction("_>_", "greater", (order) => order > 0),
+    relationFunction("_>=_", "greater_equals", (order) => order >= 0),
     functionOf(
       "@in",
       overload("in_list", [a, listOfA], boolType, inList),

@@ -52,7 +52,7 @@ function schemaFormat(format: string, message: string): NameFormat {
   return (text) => (valid?.(text) === true ? [] : [message]);
 }
 
-function uri(text: string): readonly string[] {
+function validateUri(text: string): readonly string[] {
   const error = checkRequestUri(text);
   return error === undefined ? [] : [error];
 }
@@ -67,7 +67,7 @@ export function formats(names: NameFormats): Library {
     ["dns1123SubdomainPrefix", new Format("DNS1123SubdomainPrefix", 60, prefixFormat(names.dns1123Subdomain))],
     ["dns1035LabelPrefix", new Format("DNS1035LabelPrefix", 30, prefixFormat(names.dns1035Label))],
     ["labelValue", new Format("LabelValue", 40, names.labelValue)],
-    ["uri", new Format("URI", 1200, uri)],
+    ["uri", new Format("URI", 1200, validateUri)],
     ["uuid", new Format("uuid", 80, schemaFormat("uuid", "does not match the UUID format"))],
     ["byte", new Format("byte", 88, schemaFormat("byte", "invalid base64"))],
     ["date", new Format("date", 96, schemaFormat("date", "invalid date"))],

@@ -46,7 +46,7 @@ function isSorted(list: List): boolean {
 }
 
 /** `zero` is the sum of an empty list of the type. */
-function sum(zero: Value): (list: List) => Value {
+function sumFunction(zero: Value): (list: List) => Value {
   return (list) => {
     let total = zero;
     for (const item of list) total = add(total, item);
@@ -64,7 +64,7 @@ function add(a: Value, b: Value): Value {
 
 const zeros: Readonly<Record<string, Value>> = { int: 0n, uint: new Uint(0n), double: 0, duration: new Duration(0n) };
 
-function extreme(name: "min" | "max", sign: 1 | -1): FunctionDeclaration {
+function extremeFunction(name: "min" | "max", sign: 1 | -1): FunctionDeclaration {
   const find = (list: List): Value => {
     let best: Value | undefined;
     for (const item of list) if (best === undefined || compare(item, best) * sign > 0) best = item;
@@ -106,10 +106,10 @@ export const lists: Library = {
     ),
     functionOf(
       "sum",
-      ...summable.map(([type, each]) => method(`list_${type}_sum_${type}`, [listType(each)], each, sum(zeros[type]!))),
+      ...summable.map(([type, each]) => method(`list_${type}_sum_${type}`, [listType(each)], each, sumFunction(zeros[type]!))),
     ),
-    extreme("max", 1),
-    extreme("min", -1),
+    extremeFunction("max", 1),
+    extremeFunction("min", -1),
     functionOf("indexOf", method("list_a_index_of_int", [listOfA, a], intType, indexOf)),
     functionOf("lastIndexOf", method("list_a_last_index_of_int", [listOfA, a], intType, lastIndexOf)),
   ],

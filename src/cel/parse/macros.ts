@@ -181,14 +181,14 @@ function variableName(expr: Expr, otherwise: string): string {
   return expr.name;
 }
 
-interface Body {
+interface ComprehensionParts {
   readonly init: Expr;
   readonly condition?: Call;
   readonly step: Expr;
   readonly result?: Expr;
 }
 
-function comprehension(macro: MacroCall, names: IterationVariables, loop: Loop, body: Body): Comprehension {
+function comprehension(macro: MacroCall, names: IterationVariables, loop: Loop, body: ComprehensionParts): Comprehension {
   return {
     kind: "comprehension",
     offset: macro.offset,

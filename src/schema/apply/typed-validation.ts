@@ -13,12 +13,12 @@ export class ShapeError extends Error {
 
 /** Throws a `ShapeError` for undeclared members, values of the wrong type and items with duplicate keys. */
 export function validateTyped(shape: Shape, value: unknown): void {
-  const walk = new Walk();
+  const walk = new ValidationContext();
   checkValue(shape, value, walk);
   if (walk.errors.length > 0) throw new ShapeError(walk.errors);
 }
 
-class Walk {
+class ValidationContext {
   readonly errors: string[] = [];
   /** The path to the value: elements, or indexes of items without identity. */
   readonly steps: (string | number)[] = [];
@@ -29,7 +29,7 @@ class Walk {
   }
 }
 
-function checkValue(shape: Shape, value: unknown, walk: Walk): void {
+function checkValue(shape: Shape, value: unknown, walk: ValidationContext): void {
   if (value === null || value === undefined) return;
   const resolved = resolveShape(shape, value);
   switch (resolved.kind) {
@@ -44,16 +44,16 @@ function checkValue(shape: Shape, value: unknown, walk: Walk): void {
   }
 }
 
-function checkContainer(shape: MembersShape | ItemsShape, value: unknown, walk: Walk): void {
+function checkContainer(shape: MembersShape | ItemsShape, value: unknown, walk: ValidationContext): void {
   if (shape.kind === "members") {
     if (isPlainObject(value)) checkMembers(shape, value, walk);
-    else walk.report(`expected map, got ${goValue(value)}`);
+    else walk.report(`expected map, got ${formatGoValue(value)}`);
   } else if (Array.isArray(value)) checkItems(shape, value, walk);
-  else walk.report(`expected list, got ${goValue(value)}`);
+  else walk.report(`expected list, got ${formatGoValue(value)}`);
 }
 
 /** Stops at the first unknown member. */
-function checkMembers({ declared, rest }: MembersShape, value: Readonly<Record<string, unknown>>, walk: Walk): void {
+function checkMembers({ declared, rest }: MembersShape, value: Readonly<Record<string, unknown>>, walk: ValidationContext): void {
   for (const name of Object.keys(value)) {
     const shape = declared.get(name) ?? rest;
     const member = value[name];
@@ -67,7 +67,7 @@ function checkMembers({ declared, rest }: MembersShape, value: Readonly<Record<s
   }
 }
 
-function checkItems({ items, elementOf }: ItemsShape, value: readonly unknown[], walk: Walk): void {
+function checkItems({ items, elementOf }: ItemsShape, value: readonly unknown[], walk: ValidationContext): void {
   const seen = new Set<string>();
   for (const [index, item] of value.entries()) {
     let step: string | number = index;
@@ -88,7 +88,7 @@ function identifyItem(
   elementOf: (item: unknown) => string,
   item: unknown,
   index: number,
-  walk: Walk,
+  walk: ValidationContext,
 ): string | undefined {
   try {
     return elementOf(item);
@@ -99,7 +99,7 @@ function identifyItem(
   }
 }
 
-function checkScalar(type: string, value: unknown, walk: Walk): void {
+function checkScalar(type: string, value: unknown, walk: ValidationContext): void {
   switch (type) {
     case "numeric":
       if (typeof value !== "number" && typeof value !== "bigint") {
@@ -108,14 +108,14 @@ function checkScalar(type: string, value: unknown, walk: Walk): void {
       break;
     case "string":
       if (typeof value !== "string") {
-        walk.report(`expected string, got &value.valueUnstructured{Value:${goSyntax(value)}}`);
+        walk.report(`expected string, got &value.valueUnstructured{Value:${formatGoSyntax(value)}}`);
       }
       break;
     case "boolean":
-      if (typeof value !== "boolean") walk.report(`expected boolean, got ${goValue(value)}`);
+      if (typeof value !== "boolean") walk.report(`expected boolean, got ${formatGoValue(value)}`);
       break;
     case "untyped":
-      if (typeof value === "object") walk.report(`expected any scalar, got ${goValue(value)}`);
+      if (typeof value === "object") walk.report(`expected any scalar, got ${formatGoValue(value)}`);
   }
 }
 
@@ -128,25 +128,25 @@ function goType(value: unknown): string {
 }
 
 /** `%v` */
-function goValue(value: unknown): string {
-  return `&{${goPlain(value)}}`;
+function formatGoValue(value: unknown): string {
+  return `&{${formatGoPlain(value)}}`;
 }
 
-function goPlain(value: unknown): string {
-  if (Array.isArray(value)) return `[${value.map(goPlain).join(" ")}]`;
+function formatGoPlain(value: unknown): string {
+  if (Array.isArray(value)) return `[${value.map(formatGoPlain).join(" ")}]`;
   if (isPlainObject(value)) {
     const members = Object.keys(value).sort();
-    return `map[${members.map((name) => `${name}:${goPlain(value[name])}`).join(" ")}]`;
+    return `map[${members.map((name) => `${name}:${formatGoPlain(value[name])}`).join(" ")}]`;
   }
   return value === null ? "<nil>" : String(value);
 }
 
 /** `%#v` */
-function goSyntax(value: unknown): string {
-  if (Array.isArray(value)) return `[]interface {}{${value.map(goSyntax).join(", ")}}`;
+function formatGoSyntax(value: unknown): string {
+  if (Array.isArray(value)) return `[]interface {}{${value.map(formatGoSyntax).join(", ")}}`;
   if (isPlainObject(value)) {
     const members = Object.keys(value).sort();
-    const texts = members.map((name) => `${JSON.stringify(name)}:${goSyntax(value[name])}`);
+    const texts = members.map((name) => `${JSON.stringify(name)}:${formatGoSyntax(value[name])}`);
     return `map[string]interface {}{${texts.join(", ")}}`;
   }
   return value === null ? "interface {}(nil)" : JSON.stringify(value);

@@ -24,7 +24,7 @@ import { isEmpty, zeroOf } from "../zero-value.ts";
 import { type DecodeContext, type DecodeError, type Decoder, reportError, reportUnknown } from "./context.ts";
 import { unstructuredDecoder } from "./unstructured.ts";
 
-export interface Decoded<T> {
+export interface DecodeResult<T> {
   readonly value: T;
   /** Paths of unknown members, at most `reportedErrorsMax`. */
   readonly unknown: readonly string[];
@@ -37,7 +37,7 @@ export interface DecodeOptions {
   readonly unknownFields?: "drop" | "report";
 }
 
-export function decode<S extends Schema>(schema: S, value: unknown, options?: DecodeOptions): Decoded<Infer<S>> {
+export function decode<S extends Schema>(schema: S, value: unknown, options?: DecodeOptions): DecodeResult<Infer<S>> {
   const context: DecodeContext = {
     steps: [],
     keys: [],
@@ -70,23 +70,23 @@ function compile(schema: Schema): Decoder {
     case "boolean":
       return (value, context) => (typeof value === "boolean" ? value : reportMismatch(value, "bool", context));
     case "integer":
-      return integer(schema);
+      return integerDecoder(schema);
     case "number":
       return (value, context) => (typeof value === "number" ? value : reportMismatch(value, "float64", context));
     case "bytes":
-      return schema.as === "binary" ? binary : base64;
+      return schema.as === "binary" ? decodeBinary : decodeBase64;
     case "special":
-      return special(schema);
+      return specialDecoder(schema);
     case "raw":
       return (value) => (value === null ? undefined : value);
     case "list":
-      return list(schema);
+      return listDecoder(schema);
     case "map":
-      return map(schema);
+      return mapDecoder(schema);
     case "object":
-      return object(schema);
+      return objectDecoder(schema);
     case "either":
-      return decodeEither(schema);
+      return eitherDecoder(schema);
     default:
       return schema satisfies never;
   }
@@ -103,7 +103,7 @@ const ranges = {
   uint64: [0, largestUint64],
 } as const;
 
-function integer(schema: IntegerSchema): Decoder {
+function integerDecoder(schema: IntegerSchema): Decoder {
   const [least, most] = ranges[schema.width];
   return (value, context) => {
     if (typeof value === "bigint") return schema.as === "bigint" ? value : Number(value);
@@ -117,7 +117,7 @@ function integer(schema: IntegerSchema): Decoder {
 
 const base64Text = /^(?:[A-Za-z0-9+/]{4})*(?:[A-Za-z0-9+/]{2}==|[A-Za-z0-9+/]{3}=)?$/;
 
-function base64(value: unknown, context: DecodeContext): unknown {
+function decodeBase64(value: unknown, context: DecodeContext): unknown {
   if (value === null) return undefined;
   if (typeof value !== "string") return reportMismatch(value, "[]uint8", context);
   if (base64Text.test(value)) return value;
@@ -130,15 +130,15 @@ function base64(value: unknown, context: DecodeContext): unknown {
   );
 }
 
-function binary(value: unknown, context: DecodeContext): unknown {
+function decodeBinary(value: unknown, context: DecodeContext): unknown {
   if (value instanceof Uint8Array) return value;
-  const text = base64(value, context);
+  const text = decodeBase64(value, context);
   return typeof text === "string" ? Buffer.from(text, "base64") : undefined;
 }
 
 const sixDecimals = /\.\d{6}(?:Z|[-+])/;
 
-function special(schema: SpecialSchema): Decoder {
+function specialDecoder(schema: SpecialSchema): Decoder {
   switch (schema.format) {
     case "time":
     case "microTime": {
@@ -182,7 +182,7 @@ function special(schema: SpecialSchema): Decoder {
   }
 }
 
-function list(schema: ListSchema): Decoder {
+function listDecoder(schema: ListSchema): Decoder {
   let item: Decoder | undefined;
   return (value, context) => {
     if (value === null) return undefined;
@@ -191,14 +191,14 @@ function list(schema: ListSchema): Decoder {
     const items: unknown[] = [];
     for (let position = 0; position < value.length; position++) {
       context.steps.push(position);
-      items.push(itemOf(schema.items, item, value[position], context));
+      items.push(decodeItem(schema.items, item, value[position], context));
       context.steps.pop();
     }
     return items;
   };
 }
 
-function map(schema: MapSchema): Decoder {
+function mapDecoder(schema: MapSchema): Decoder {
   let member: Decoder | undefined;
   return (value, context) => {
     if (value === null) return undefined;
@@ -208,7 +208,7 @@ function map(schema: MapSchema): Decoder {
     context.keys.push(context.steps.length);
     for (const name of Object.keys(value)) {
       context.steps.push(name);
-      setMember(members, name, itemOf(schema.values, member, value[name], context));
+      setMember(members, name, decodeItem(schema.values, member, value[name], context));
       context.steps.pop();
     }
     context.keys.pop();
@@ -217,14 +217,14 @@ function map(schema: MapSchema): Decoder {
 }
 
 /** An item that is null or invalid becomes zero, so that a list keeps its length. */
-function itemOf(schema: Schema, decode: Decoder, value: unknown, context: DecodeContext): unknown {
+function decodeItem(schema: Schema, decode: Decoder, value: unknown, context: DecodeContext): unknown {
   const decoded = value === null ? undefined : decode(value, context);
   if (decoded !== undefined) return decoded;
   return schema.type === "object" ? decode({}, context) : zeroOf(schema);
 }
 
 /** These types have custom decoders in Go: unknown members are not reported, another type leaves a list empty. */
-function decodeEither(schema: EitherSchema): Decoder {
+function eitherDecoder(schema: EitherSchema): Decoder {
   return (value, context) => {
     if (value === null) return undefined;
     const quiet = context.report ? { ...context, report: false } : context;
@@ -240,7 +240,7 @@ interface Slot {
   readonly decode: Decoder;
 }
 
-function object(schema: ObjectSchema): Decoder {
+function objectDecoder(schema: ObjectSchema): Decoder {
   let slots: ReadonlyMap<string, Slot> | undefined;
   let required: readonly Slot[] = [];
   const goName = schema.name.slice(schema.name.lastIndexOf(".") + 1);

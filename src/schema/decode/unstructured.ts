@@ -22,7 +22,7 @@ export function unstructuredDecoder(schema: Schema, decoderOf: DecoderOf): Decod
     case "raw":
       return (value) => value;
     default:
-      return withoutMembers;
+      return removeMembers;
   }
 }
 
@@ -35,7 +35,7 @@ function objectPruner(schema: ObjectSchema, decoderOf: DecoderOf): Decoder {
   const preserve = schema.preserveUnknown === true;
   let slots: ReadonlyMap<string, Slot> | undefined;
   return (value, context) => {
-    if (!isPlainObject(value)) return preserve ? value : withoutMembers(value, context);
+    if (!isPlainObject(value)) return preserve ? value : removeMembers(value, context);
     slots ??= new Map(membersOf(schema).map((each) => [each.name, slotOf(each.schema, decoderOf)]));
     if (context.steps.length >= depthMax) return reportError(context, "exceeded max depth");
     const members: Record<string, unknown> = {};
@@ -54,7 +54,7 @@ function objectPruner(schema: ObjectSchema, decoderOf: DecoderOf): Decoder {
 function mapPruner(schema: MapSchema, decoderOf: DecoderOf): Decoder {
   let slot: Slot | undefined;
   return (value, context) => {
-    if (!isPlainObject(value)) return withoutMembers(value, context);
+    if (!isPlainObject(value)) return removeMembers(value, context);
     slot ??= slotOf(schema.values, decoderOf);
     if (context.steps.length >= depthMax) return reportError(context, "exceeded max depth");
     const members: Record<string, unknown> = {};
@@ -71,7 +71,7 @@ function listPruner(schema: ListSchema, decoderOf: DecoderOf): Decoder {
   const { items } = schema;
   let decode: Decoder | undefined;
   return (value, context) => {
-    if (!Array.isArray(value)) return withoutMembers(value, context);
+    if (!Array.isArray(value)) return removeMembers(value, context);
     decode ??= decoderOf(items);
     if (context.steps.length >= depthMax) return reportError(context, "exceeded max depth");
     const decoded: unknown[] = [];
@@ -108,13 +108,13 @@ function decodeMember(
 }
 
 /** Removes all members, for schemas without members. */
-function withoutMembers(value: unknown, context: DecodeContext): unknown {
+function removeMembers(value: unknown, context: DecodeContext): unknown {
   if (typeof value !== "object" || value === null) return value;
   if (context.steps.length >= depthMax) return reportError(context, "exceeded max depth");
   if (Array.isArray(value)) {
     return value.map((item, position) => {
       context.steps.push(position);
-      const pruned = withoutMembers(item, context);
+      const pruned = removeMembers(item, context);
       context.steps.pop();
       return pruned;
     });

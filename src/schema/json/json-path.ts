@@ -23,7 +23,7 @@ export function parseJsonPath(text: string): JsonPath {
   if (text.length > LENGTH_MAX) throw new JsonPathError(`path is longer than ${LENGTH_MAX} characters`);
   const inner = /^\{(.*)\}$/s.exec(text)?.[1] ?? text;
   const steps = parseSteps(inner.replace(/^\$/, ""));
-  return { find: (root) => follow(steps, root, root) };
+  return { find: (root) => evaluateSteps(steps, root, root) };
 }
 
 type Step =
@@ -121,7 +121,7 @@ function parseOperand(text: string): Operand {
 /** Bounds the result. Repeated `..` finds the same values again, which count once. */
 const FOUND_MAX = 10_000;
 
-function follow(steps: readonly Step[], start: unknown, root: unknown): readonly unknown[] {
+function evaluateSteps(steps: readonly Step[], start: unknown, root: unknown): readonly unknown[] {
   let found: readonly unknown[] = [start];
   for (const step of steps) {
     const next = found.flatMap((value) => selectStep(step, value, root));
@@ -179,14 +179,14 @@ function matchesFilter({ left, operator, right }: Filter, item: unknown, root: u
   const rights = valuesOf(right, item, root);
   // An operand with several values matches nothing.
   if (lefts.length !== 1 || rights.length !== 1) return false;
-  return compares(lefts[0], operator, rights[0]);
+  return compare(lefts[0], operator, rights[0]);
 }
 
 function valuesOf(operand: Operand, item: unknown, root: unknown): readonly unknown[] {
-  return "steps" in operand ? follow(operand.steps, operand.from === "item" ? item : root, root) : [operand.value];
+  return "steps" in operand ? evaluateSteps(operand.steps, operand.from === "item" ? item : root, root) : [operand.value];
 }
 
-function compares(left: unknown, operator: string, right: unknown): boolean {
+function compare(left: unknown, operator: string, right: unknown): boolean {
   if (operator === "==") return left === right;
   if (operator === "!=") return left !== right;
   const comparable =

@@ -116,7 +116,7 @@ function diffList(
   if (deleted.length > 0) patch[deletePrefix + name] = deleted;
   const sameOrder = from.length === to.length && from.every((item, index) => isSameItem(item, to[index], key));
   if (to.length > 0 && (items.length > 0 || deleted.length > 0 || (options.changes && !sameOrder))) {
-    patch[orderPrefix + name] = objects ? to.map((item) => onlyKey(item, key)) : to;
+    patch[orderPrefix + name] = objects ? to.map((item) => pickMergeKey(item, key)) : to;
   }
 }
 
@@ -125,7 +125,7 @@ function mergeKeyOf({ mergeKey }: MergeStrategy, name: string): string {
   return mergeKey;
 }
 
-function onlyKey(item: unknown, key: string): Members {
+function pickMergeKey(item: unknown, key: string): Members {
   if (!isPlainObject(item) || item[key] === undefined) {
     throw new PatchError(`map: ${JSON.stringify(item)} does not contain declared merge key: ${key}`);
   }
@@ -140,7 +140,7 @@ function diffItems(from: Items, to: Items, key: string, strategy: MergeStrategy,
   const left = [...from];
   const items: Members[] = [];
   for (const item of to) {
-    const named = onlyKey(item, key);
+    const named = pickMergeKey(item, key);
     const index = left.findIndex((candidate) => isSameItem(candidate, item, key));
     const [old] = index < 0 ? [] : left.splice(index, 1);
     if (isPlainObject(old)) {
@@ -148,7 +148,7 @@ function diffItems(from: Items, to: Items, key: string, strategy: MergeStrategy,
       if (Object.keys(nested).length > 0) items.push({ ...nested, ...named });
     } else if (options.changes) items.push(item as Members);
   }
-  if (options.deletions) items.push(...left.map((item) => ({ [patchDirective]: "delete", ...onlyKey(item, key) })));
+  if (options.deletions) items.push(...left.map((item) => ({ [patchDirective]: "delete", ...pickMergeKey(item, key) })));
   return items;
 }
 
@@ -182,7 +182,7 @@ function mergePatches(deletions: Members, changes: Members, schema: Schema | und
     else if (Array.isArray(other) && Array.isArray(value) && !name.startsWith("$") && strategy.merge) {
       const order = changes[orderPrefix + name] ?? deletions[orderPrefix + name];
       setMember(joined, name, mergeListPatches(other, value, Array.isArray(order) ? order : value, strategy));
-    } else setMember(joined, name, Array.isArray(value) ? withoutDeletions(value) : value);
+    } else setMember(joined, name, Array.isArray(value) ? removeDeletions(value) : value);
   }
   return joined;
 }
@@ -197,6 +197,6 @@ function mergeListPatches(deletions: Items, changes: Items, order: Items, { sche
 }
 
 /** Removes delete directives from a list that replaces another, where they have no effect. */
-function withoutDeletions(items: Items): Items {
+function removeDeletions(items: Items): Items {
   return items.filter((item) => !(isPlainObject(item) && item[patchDirective] === "delete"));
 }

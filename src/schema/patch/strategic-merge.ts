@@ -62,7 +62,7 @@ function mergeObjects(current: Members, patch: Members, schema: Schema | undefin
   const directive = patch[patchDirective];
   if (directive !== undefined) {
     const { [patchDirective]: _, ...rest } = patch;
-    if (directive === "replace") return withoutDirectives(rest) as Members;
+    if (directive === "replace") return removeDirectives(rest) as Members;
     if (directive === "delete") return {};
     if (directive !== "merge") throw unknownDirective(directive, patch);
   }
@@ -126,7 +126,7 @@ function applyMember(result: Record<string, unknown>, name: string, value: unkno
   } else if (Array.isArray(old) && Array.isArray(value)) {
     setMember(result, name, value);
   } else {
-    const fresh = withoutDirectives(value);
+    const fresh = removeDirectives(value);
     if (fresh !== undefined) setMember(result, name, fresh);
     else delete result[name];
   }
@@ -155,7 +155,7 @@ function mergeLists(current: Items, patch: Items, strategy: MergeStrategy): Merg
   const merged: unknown[] = [...live];
   for (const item of items) {
     const index = merged.findIndex((candidate) => isSameItem(candidate, item, mergeKey));
-    if (index < 0) merged.push(withoutDirectives(item));
+    if (index < 0) merged.push(removeDirectives(item));
     else merged[index] = mergeObjects(merged[index] as Members, item, strategy.schema);
   }
   return { items: orderItems(merged, items, live, mergeKey), liveOrder: merged.slice(0, current.length) };
@@ -180,7 +180,7 @@ function applyItemDirectives(
     } else if (directive === "delete") live = live.filter((candidate) => !isSameItem(candidate, item, mergeKey));
     else items.push(item);
   }
-  return replaced ? { live: items.map((item) => withoutDirectives(item)), items: [] } : { live, items };
+  return replaced ? { live: items.map((item) => removeDirectives(item)), items: [] } : { live, items };
 }
 
 /** Merges a list with a `$setElementOrder` directive; undefined when there is no list. */
@@ -196,7 +196,7 @@ function mergeOrderedList(
     return Array.isArray(current) && patch !== null ? orderItems(live, order, live, strategy.mergeKey) : undefined;
   }
   checkOrder(patch, order, strategy.mergeKey);
-  const replaced = { items: Array.isArray(current) ? patch : (withoutDirectives(patch) as Items), liveOrder: live };
+  const replaced = { items: Array.isArray(current) ? patch : (removeDirectives(patch) as Items), liveOrder: live };
   const merged = Array.isArray(current) && strategy.merge ? mergeLists(live, patch, strategy) : replaced;
   return orderItems(merged.items, order, merged.liveOrder, strategy.mergeKey);
 }
@@ -215,9 +215,9 @@ function checkOrder(patch: Items, order: Items, mergeKey: string): void {
 }
 
 /** Removes nulls and directives from a value that is added. Undefined when it has a delete directive itself. */
-function withoutDirectives(value: unknown): unknown {
+function removeDirectives(value: unknown): unknown {
   if (Array.isArray(value)) {
-    return value.map((item) => (item === null ? null : withoutDirectives(item))).filter((item) => item !== undefined);
+    return value.map((item) => (item === null ? null : removeDirectives(item))).filter((item) => item !== undefined);
   }
   if (!isPlainObject(value)) return value;
   if (value[patchDirective] === "delete") return undefined;
@@ -226,7 +226,7 @@ function withoutDirectives(value: unknown): unknown {
     const isDirective =
       name === patchDirective || name === retainKeys || name.startsWith(orderPrefix) || name.startsWith(deletePrefix);
     if (isDirective || value[name] === null) continue;
-    const member = withoutDirectives(value[name]);
+    const member = removeDirectives(value[name]);
     if (member !== undefined) setMember(result, name, member);
   }
   return result;

@@ -12,13 +12,13 @@ export function validateCompleteness(root: JsonSchemaProps, path: string): reado
 function checkJunctors(junctor: JsonSchemaProps, described: JsonSchemaProps, path: string, from: string): FieldError[] {
   const all = (["allOf", "anyOf", "oneOf"] as const).flatMap((name) =>
     (junctor[name] ?? []).flatMap((nested, position) =>
-      checkNested(nested, described, path, index(child(from, name), position)),
+      checkNestedSchema(nested, described, path, index(child(from, name), position)),
     ),
   );
-  return junctor.not === undefined ? all : [...checkNested(junctor.not, described, path, child(from, "not")), ...all];
+  return junctor.not === undefined ? all : [...checkNestedSchema(junctor.not, described, path, child(from, "not")), ...all];
 }
 
-function checkNested(
+function checkNestedSchema(
   nested: JsonSchemaProps,
   described: JsonSchemaProps | undefined,
   path: string,
@@ -28,10 +28,10 @@ function checkNested(
   const items = itemsOf(nested);
   return [
     ...checkJunctors(nested, described, path, from),
-    ...(items === undefined ? [] : checkNested(items, itemsOf(described), child(path, "items"), child(from, "items"))),
+    ...(items === undefined ? [] : checkNestedSchema(items, itemsOf(described), child(path, "items"), child(from, "items"))),
     ...propertiesOf(nested).flatMap(([name, property]) => {
       const member = key("properties", name);
-      return checkNested(property, propertyOf(described, name), child(path, member), child(from, member));
+      return checkNestedSchema(property, propertyOf(described, name), child(path, member), child(from, member));
     }),
   ];
 }

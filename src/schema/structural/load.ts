@@ -36,19 +36,19 @@ export function findSchemaErrors(props: JsonSchemaProps, options: LoadOptions): 
   const { path = "openAPIV3Schema", requireStructural = true } = options;
   // Kubernetes reports only unsupported keywords when there are any.
   if (!requireStructural || usesUnsupportedKeywords(props))
-    return validateKeywords(props, path, withoutExpressions(options));
+    return validateKeywords(props, path, omitExpressions(options));
   const structuralErrors = validateStructural(props, path);
   // Keywords are validated even if the schema is not structural, since their errors can explain why.
   const errors =
     structuralErrors.length > 0 ? structuralErrors : validateDefaults(asEmbeddedResource(props), path, options);
-  return [...errors, ...validateKeywords(props, path, errors.length > 0 ? withoutExpressions(options) : options)];
+  return [...errors, ...validateKeywords(props, path, errors.length > 0 ? omitExpressions(options) : options)];
 }
 
 function asEmbeddedResource(props: JsonSchemaProps): JsonSchemaProps {
   return { ...props, "x-kubernetes-embedded-resource": true };
 }
 
-function withoutExpressions(options: KeywordOptions): KeywordOptions {
+function omitExpressions(options: KeywordOptions): KeywordOptions {
   const { expressions: _, ...rest } = options;
   return rest;
 }

@@ -52,7 +52,7 @@ const CARD = new RegExp(
   ].join("|"),
 );
 
-function date(text: string): boolean {
+function isDate(text: string): boolean {
   const [, year, month, day] = DATE.exec(text) ?? [];
   if (year === undefined) return false;
   const at = new Date(0);
@@ -60,26 +60,26 @@ function date(text: string): boolean {
   return at.getUTCMonth() === Number(month) - 1 && at.getUTCDate() === Number(day);
 }
 
-function dateTime(text: string): boolean {
+function isDateTime(text: string): boolean {
   const [day = "", time, ...rest] = text.toLowerCase().split("t");
-  if (time === undefined || rest.length > 0 || !date(day)) return false;
+  if (time === undefined || rest.length > 0 || !isDate(day)) return false;
   const [, hour = "99", minute = "", second = ""] = TIME.exec(time) ?? [];
   return hour <= "23" && minute <= "59" && second <= "59";
 }
 
-function cidr(text: string): boolean {
+function isCidr(text: string): boolean {
   const [address = "", bits = "", ...rest] = text.split("/");
   if (rest.length > 0 || address.includes("%") || isIP(address) === 0 || !/^\d{1,3}$/.test(bits)) return false;
   return Number(bits) <= (isIPv6(address) ? 128 : 32);
 }
 
-function email(text: string): boolean {
+function isEmail(text: string): boolean {
   const address = NAMED_EMAIL.exec(text)?.[1] ?? text;
   return EMAIL.test(address) && !/^\.|\.\.|\.@|@\.|\.$/.test(address);
 }
 
 /** The Luhn checksum. */
-function creditCard(text: string): boolean {
+function isCreditCard(text: string): boolean {
   const digits = text.replace(/[^0-9]+/g, "");
   if (!CARD.test(digits)) return false;
   const sum = [...digits].reverse().reduce((total, digit, index) => {
@@ -89,7 +89,7 @@ function creditCard(text: string): boolean {
   return sum % 10 === 0;
 }
 
-function isbn10(text: string): boolean {
+function isIsbn10(text: string): boolean {
   const digits = text.replace(/[\s-]+/g, "");
   if (!/^\d{9}[\dX]$/.test(digits)) return false;
   return (
@@ -97,7 +97,7 @@ function isbn10(text: string): boolean {
   );
 }
 
-function isbn13(text: string): boolean {
+function isIsbn13(text: string): boolean {
   const digits = text.replace(/[\s-]+/g, "");
   if (!/^\d{13}$/.test(digits)) return false;
   return [...digits].reduce((sum, digit, index) => sum + Number(digit) * (index % 2 === 0 ? 1 : 3), 0) % 10 === 0;
@@ -110,7 +110,7 @@ function matches(pattern: RegExp): Check {
 const formats: ReadonlyMap<string, Check> = new Map<string, Check>([
   ["bsonobjectid", matches(/^[0-9a-f]{24}$/i)],
   ["uri", matches(URI)],
-  ["email", email],
+  ["email", isEmail],
   // Both the whole name and each label have a maximum length.
   [
     "hostname",
@@ -118,22 +118,22 @@ const formats: ReadonlyMap<string, Check> = new Map<string, Check>([
   ],
   ["ipv4", (text) => isIP(text) !== 0 && text.includes(".") && !text.includes("%")],
   ["ipv6", (text) => isIPv6(text) && !text.includes("%")],
-  ["cidr", cidr],
+  ["cidr", isCidr],
   ["mac", (text) => MAC.test(text) || DOTTED_MAC.test(text)],
   ["uuid", matches(/^[0-9a-f]{8}-?[0-9a-f]{4}-?[0-9a-f]{4}-?[0-9a-f]{4}-?[0-9a-f]{12}$/i)],
   ["uuid3", matches(/^[0-9a-f]{8}-?[0-9a-f]{4}-?3[0-9a-f]{3}-?[0-9a-f]{4}-?[0-9a-f]{12}$/i)],
   ["uuid4", matches(/^[0-9a-f]{8}-?[0-9a-f]{4}-?4[0-9a-f]{3}-?[89ab][0-9a-f]{3}-?[0-9a-f]{12}$/i)],
   ["uuid5", matches(/^[0-9a-f]{8}-?[0-9a-f]{4}-?5[0-9a-f]{3}-?[89ab][0-9a-f]{3}-?[0-9a-f]{12}$/i)],
-  ["isbn", (text) => isbn10(text) || isbn13(text)],
-  ["isbn10", isbn10],
-  ["isbn13", isbn13],
-  ["creditcard", creditCard],
+  ["isbn", (text) => isIsbn10(text) || isIsbn13(text)],
+  ["isbn10", isIsbn10],
+  ["isbn13", isIsbn13],
+  ["creditcard", isCreditCard],
   ["ssn", matches(/^\d{3}[- ]?\d{2}[- ]?\d{4}$/)],
   ["hexcolor", matches(/^#?(?:[0-9a-fA-F]{3}|[0-9a-fA-F]{6})$/)],
   ["rgbcolor", matches(new RegExp(`^rgb\\(${octet},${octet},${octet}\\)$`))],
   ["byte", matches(BASE64)],
   ["password", () => true],
-  ["date", date],
+  ["date", isDate],
   ["duration", (text) => parseDuration(text) !== undefined || DURATION.test(text)],
-  ["datetime", dateTime],
+  ["datetime", isDateTime],
 ]);

@@ -25,12 +25,12 @@ function canonicalSeconds(text: string): number | undefined {
     text.charCodeAt(16) === COLON &&
     text.charCodeAt(19) === LETTER_Z;
   if (!marks) return undefined;
-  const year = twoDigits(text, 0) * 100 + twoDigits(text, 2);
-  const month = twoDigits(text, 5);
-  const day = twoDigits(text, 8);
-  const hour = twoDigits(text, 11);
-  const minute = twoDigits(text, 14);
-  const second = twoDigits(text, 17);
+  const year = parseTwoDigits(text, 0) * 100 + parseTwoDigits(text, 2);
+  const month = parseTwoDigits(text, 5);
+  const day = parseTwoDigits(text, 8);
+  const hour = parseTwoDigits(text, 11);
+  const minute = parseTwoDigits(text, 14);
+  const second = parseTwoDigits(text, 17);
   // Every comparison with NaN is false.
   const inRange = month >= 1 && month <= 12 && day >= 1 && day <= 28 && hour < 24 && minute < 60 && second < 60;
   return inRange && year >= 0
@@ -48,7 +48,7 @@ const EARLIEST = -62_167_219_200;
 const LATEST = 253_402_300_799;
 
 /** NaN when either character is not a digit. */
-function twoDigits(text: string, at: number): number {
+function parseTwoDigits(text: string, at: number): number {
   const tens = text.charCodeAt(at) - 0x30;
   const ones = text.charCodeAt(at + 1) - 0x30;
   return tens >= 0 && tens <= 9 && ones >= 0 && ones <= 9 ? tens * 10 + ones : Number.NaN;
@@ -182,16 +182,16 @@ export function formatDuration(nanos: bigint): string {
   const sign = nanos < 0n ? "-" : "";
   const size = nanos < 0n ? -nanos : nanos;
   if (size < 1_000n) return `${sign}${size}ns`;
-  if (size < 1_000_000n) return `${sign}${decimal(size, 1_000n)}µs`;
-  if (size < 1_000_000_000n) return `${sign}${decimal(size, 1_000_000n)}ms`;
+  if (size < 1_000_000n) return `${sign}${formatDecimal(size, 1_000n)}µs`;
+  if (size < 1_000_000_000n) return `${sign}${formatDecimal(size, 1_000_000n)}ms`;
   const minutes = size / 60_000_000_000n;
-  const seconds = `${decimal(size % 60_000_000_000n, 1_000_000_000n)}s`;
+  const seconds = `${formatDecimal(size % 60_000_000_000n, 1_000_000_000n)}s`;
   if (minutes === 0n) return `${sign}${seconds}`;
   const hours = minutes / 60n;
   return hours === 0n ? `${sign}${minutes}m${seconds}` : `${sign}${hours}h${minutes % 60n}m${seconds}`;
 }
 
-function decimal(amount: bigint, per: bigint): string {
+function formatDecimal(amount: bigint, per: bigint): string {
   const rest = amount % per;
   if (rest === 0n) return `${amount / per}`;
   const digits = String(rest)

@@ -27,13 +27,13 @@ function resolve(text: string): string | number | boolean | null {
   if (!((first >= 0x30 && first <= 0x39) || first === 0x2b || first === 0x2d || first === 0x2e)) return text;
   const dense = text.replaceAll("_", "");
   if (decimal.test(text)) return Number(dense);
-  const whole = basedNumber(dense);
+  const whole = parseBasedNumber(dense);
   if (whole !== undefined) return whole;
   return real.test(text) ? Number(dense) : text;
 }
 
 /** `0644`, `0x1F`, `0b101`, `-0o17`. */
-function basedNumber(text: string): number | undefined {
+function parseBasedNumber(text: string): number | undefined {
   const parts = based.exec(text);
   if (parts === null) return undefined;
   const [, sign, letter = "", digits = ""] = parts;

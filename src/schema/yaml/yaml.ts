@@ -32,7 +32,7 @@ export function parseYaml(text: string): readonly YamlDocument[] {
     if (!(error instanceof YAMLException)) throw error;
     throw new SyntaxError(toGoErrorMessage(error.reason, error.mark?.line ?? 0, text), { cause: error });
   }
-  return new Builder(text, events).documents();
+  return new YamlBuilder(text, events).documents();
 }
 
 /** The errors of a strict parser for duplicate members: `line 3: key "a" already set in map`. */
@@ -48,19 +48,19 @@ export function encodeYaml(value: unknown): string {
   return dump(value, { sortKeys: true, noRefs: true, lineWidth: -1, seqNoIndent: true, quoteStyle: "double" });
 }
 
-interface Anchored {
+interface AnchoredValue {
   readonly value: unknown;
   /** The number of values it contains, itself included. */
   readonly size: number;
 }
 
-class Builder {
+class YamlBuilder {
   readonly #text: string;
   readonly #events: readonly Event[];
   readonly #lineStarts: readonly number[];
   #next = 0;
   #aliased = 0;
-  #anchors = new Map<string, Anchored>();
+  #anchors = new Map<string, AnchoredValue>();
   #offsets = new Map<string, number>();
   #duplicates: string[] = [];
   #steps: (string | number)[] = [];
@@ -99,7 +99,7 @@ class Builder {
     return this.#events[this.#next];
   }
 
-  #value(): Anchored {
+  #value(): AnchoredValue {
     const event = this.#peek();
     this.#next++;
     switch (event?.type) {
@@ -116,12 +116,12 @@ class Builder {
     }
   }
 
-  #registerAnchor(event: { readonly anchorStart: number; readonly anchorEnd: number }, anchored: Anchored): Anchored {
+  #registerAnchor(event: { readonly anchorStart: number; readonly anchorEnd: number }, anchored: AnchoredValue): AnchoredValue {
     if (event.anchorStart >= 0) this.#anchors.set(this.#text.slice(event.anchorStart, event.anchorEnd), anchored);
     return anchored;
   }
 
-  #alias(start: number, end: number): Anchored {
+  #alias(start: number, end: number): AnchoredValue {
     const name = this.#text.slice(start, end);
     const anchored = this.#anchors.get(name);
     if (anchored === undefined) throw new SyntaxError(`yaml: unknown anchor '${name}' referenced`);
@@ -139,7 +139,7 @@ class Builder {
     return value;
   }
 
-  #sequence(): Anchored {
+  #sequence(): AnchoredValue {
     const items: unknown[] = [];
     let size = 1;
     for (let event = this.#peek(); event?.type !== EVENT_ID.POP; event = this.#peek()) {
@@ -154,7 +154,7 @@ class Builder {
     return { value: items, size };
   }
 
-  #mapping(): Anchored {
+  #mapping(): AnchoredValue {
     const members: Record<string, unknown> = {};
     const merged: unknown[] = [];
     let size = 1;
