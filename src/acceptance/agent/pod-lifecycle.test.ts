@@ -8,23 +8,24 @@ const recorded = Object.values(
   >,
 ).flat();
 
-/** `| promise | \`file: title\`<br>… |` */
+/** Rows `| behaviour | \`file: title\`<br>… |`. */
 const rows = page.split("\n").flatMap((line) => {
-  const [, promise = "", shown = ""] = line.split(/(?<!\\)\|/);
-  const tests = [...shown.matchAll(/`(\S+): ([^`]+)`/g)].map(([, where = "", what = ""]) => ({ where, what }));
-  return /^ (?:promise|-*) ?$/.test(promise) || !line.startsWith("| ") ? [] : [{ promise: promise.trim(), tests }];
+  const [, behaviour = "", cell = ""] = line.split(/(?<!\\)\|/);
+  const tests = [...cell.matchAll(/`(\S+): ([^`]+)`/g)].map(([, path = "", title = ""]) => ({ path, title }));
+  const isHeader = /^ (?:behaviour|-*) ?$/.test(behaviour);
+  return isHeader || !line.startsWith("| ") ? [] : [{ behaviour: behaviour.trim(), tests }];
 });
 
-t.test("docs/pod-lifecycle.md names a test for each promise, and each of them exists", async (t) => {
-  t.ok(rows.length > 30, "there are promises");
-  for (const { promise, tests } of rows) {
-    t.not(tests.length, 0, promise);
-    for (const { where, what } of tests) t.ok(exists(where, what), `${where}: ${what}`);
+t.test("docs/pod-lifecycle.md lists existing tests for each behaviour", async (t) => {
+  t.ok(rows.length > 30, "the tables are parsed");
+  for (const { behaviour, tests } of rows) {
+    t.not(tests.length, 0, behaviour);
+    for (const { path, title } of tests) t.ok(exists(path, title), `${path}: ${title}`);
   }
 });
 
-function exists(where: string, what: string): boolean {
-  if (where === "recorded") return recorded.includes(what);
-  const file = new URL(where, new URL("../../", import.meta.url));
-  return existsSync(file) && readFileSync(file, "utf8").includes(`"${what}"`);
+function exists(path: string, title: string): boolean {
+  if (path === "recorded") return recorded.includes(title);
+  const file = new URL(path, new URL("../../", import.meta.url));
+  return existsSync(file) && readFileSync(file, "utf8").includes(`"${title}"`);
 }
