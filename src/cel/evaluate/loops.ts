@@ -36,7 +36,12 @@ export function planLoop(range: Interpretable, parts: LoopParts): Interpretable 
  * Stops at the first item that determines the result, and ignores failures when one does. `conditionCost` is the cost
  * of the loop condition, which is evaluated before each item.
  */
-function planQuantifier(range: Interpretable, parts: LoopParts, decisive: boolean, conditionCost: number): Interpretable {
+function planQuantifier(
+  range: Interpretable,
+  parts: LoopParts,
+  decisive: boolean,
+  conditionCost: number,
+): Interpretable {
   const { body } = parts;
   return (frame) => {
     let failure: Failure | undefined;

@@ -126,4 +126,6 @@ const negateFunction = functionOf(
   overload("negate_int64", [intType], intType, (a: bigint) => toInt(-a)),
 );
 
-export const arithmetic: Library = { functions: [addFunction, subtractFunction, multiplyFunction, divideFunction, moduloFunction, negateFunction] };
+export const arithmetic: Library = {
+  functions: [addFunction, subtractFunction, multiplyFunction, divideFunction, moduloFunction, negateFunction],
+};

@@ -106,7 +106,9 @@ export const lists: Library = {
     ),
     functionOf(
       "sum",
-      ...summable.map(([type, each]) => method(`list_${type}_sum_${type}`, [listType(each)], each, sumFunction(zeros[type]!))),
+      ...summable.map(([type, each]) =>
+        method(`list_${type}_sum_${type}`, [listType(each)], each, sumFunction(zeros[type]!)),
+      ),
     ),
     extremeFunction("max", 1),
     extremeFunction("min", -1),

@@ -188,7 +188,12 @@ interface ComprehensionParts {
   readonly result?: Expr;
 }
 
-function comprehension(macro: MacroCall, names: IterationVariables, loop: Loop, body: ComprehensionParts): Comprehension {
+function comprehension(
+  macro: MacroCall,
+  names: IterationVariables,
+  loop: Loop,
+  body: ComprehensionParts,
+): Comprehension {
   return {
     kind: "comprehension",
     offset: macro.offset,

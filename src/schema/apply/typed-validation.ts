@@ -13,9 +13,9 @@ export class ShapeError extends Error {
 
 /** Throws a `ShapeError` for undeclared members, values of the wrong type and items with duplicate keys. */
 export function validateTyped(shape: Shape, value: unknown): void {
-  const walk = new ValidationContext();
-  checkValue(shape, value, walk);
-  if (walk.errors.length > 0) throw new ShapeError(walk.errors);
+  const context = new ValidationContext();
+  checkValue(shape, value, context);
+  if (context.errors.length > 0) throw new ShapeError(context.errors);
 }
 
 class ValidationContext {
@@ -29,58 +29,62 @@ class ValidationContext {
   }
 }
 
-function checkValue(shape: Shape, value: unknown, walk: ValidationContext): void {
+function checkValue(shape: Shape, value: unknown, context: ValidationContext): void {
   if (value === null || value === undefined) return;
   const resolved = resolveShape(shape, value);
   switch (resolved.kind) {
     case "scalar":
-      checkScalar(resolved.type, value, walk);
+      checkScalar(resolved.type, value, context);
       break;
     case "atomic":
-      checkContainer(resolved.content, value, walk);
+      checkContainer(resolved.content, value, context);
       break;
     default:
-      checkContainer(resolved, value, walk);
+      checkContainer(resolved, value, context);
   }
 }
 
-function checkContainer(shape: MembersShape | ItemsShape, value: unknown, walk: ValidationContext): void {
+function checkContainer(shape: MembersShape | ItemsShape, value: unknown, context: ValidationContext): void {
   if (shape.kind === "members") {
-    if (isPlainObject(value)) checkMembers(shape, value, walk);
-    else walk.report(`expected map, got ${formatGoValue(value)}`);
-  } else if (Array.isArray(value)) checkItems(shape, value, walk);
-  else walk.report(`expected list, got ${formatGoValue(value)}`);
+    if (isPlainObject(value)) checkMembers(shape, value, context);
+    else context.report(`expected map, got ${formatGoValue(value)}`);
+  } else if (Array.isArray(value)) checkItems(shape, value, context);
+  else context.report(`expected list, got ${formatGoValue(value)}`);
 }
 
 /** Stops at the first unknown member. */
-function checkMembers({ declared, rest }: MembersShape, value: Readonly<Record<string, unknown>>, walk: ValidationContext): void {
+function checkMembers(
+  { declared, rest }: MembersShape,
+  value: Readonly<Record<string, unknown>>,
+  context: ValidationContext,
+): void {
   for (const name of Object.keys(value)) {
     const shape = declared.get(name) ?? rest;
     const member = value[name];
     // Fast path: most members are strings.
     if (typeof member === "string" && shape?.kind === "scalar" && shape.type === "string") continue;
-    walk.steps.push(fieldElement(name));
-    if (shape === undefined) walk.report("field not declared in schema");
-    else checkValue(shape, member, walk);
-    walk.steps.pop();
+    context.steps.push(fieldElement(name));
+    if (shape === undefined) context.report("field not declared in schema");
+    else checkValue(shape, member, context);
+    context.steps.pop();
     if (shape === undefined) return;
   }
 }
 
-function checkItems({ items, elementOf }: ItemsShape, value: readonly unknown[], walk: ValidationContext): void {
+function checkItems({ items, elementOf }: ItemsShape, value: readonly unknown[], context: ValidationContext): void {
   const seen = new Set<string>();
   for (const [index, item] of value.entries()) {
     let step: string | number = index;
     if (elementOf !== undefined) {
-      const element = identifyItem(elementOf, item, index, walk);
+      const element = identifyItem(elementOf, item, index, context);
       if (element === undefined) return;
-      if (seen.has(element)) walk.report(`duplicate entries for key ${formatElement(element)}`);
+      if (seen.has(element)) context.report(`duplicate entries for key ${formatElement(element)}`);
       seen.add(element);
       step = element;
     }
-    walk.steps.push(step);
-    checkValue(items, item, walk);
-    walk.steps.pop();
+    context.steps.push(step);
+    checkValue(items, item, context);
+    context.steps.pop();
   }
 }
 
@@ -88,34 +92,34 @@ function identifyItem(
   elementOf: (item: unknown) => string,
   item: unknown,
   index: number,
-  walk: ValidationContext,
+  context: ValidationContext,
 ): string | undefined {
   try {
     return elementOf(item);
   } catch (error) {
     if (!(error instanceof IdentityError)) throw error;
-    walk.report(`element ${index}: ${error.message}`);
+    context.report(`element ${index}: ${error.message}`);
     return undefined;
   }
 }
 
-function checkScalar(type: string, value: unknown, walk: ValidationContext): void {
+function checkScalar(type: string, value: unknown, context: ValidationContext): void {
   switch (type) {
     case "numeric":
       if (typeof value !== "number" && typeof value !== "bigint") {
-        walk.report(`expected numeric (int or float), got ${goType(value)}`);
+        context.report(`expected numeric (int or float), got ${goType(value)}`);
       }
       break;
     case "string":
       if (typeof value !== "string") {
-        walk.report(`expected string, got &value.valueUnstructured{Value:${formatGoSyntax(value)}}`);
+        context.report(`expected string, got &value.valueUnstructured{Value:${formatGoSyntax(value)}}`);
       }
       break;
     case "boolean":
-      if (typeof value !== "boolean") walk.report(`expected boolean, got ${formatGoValue(value)}`);
+      if (typeof value !== "boolean") context.report(`expected boolean, got ${formatGoValue(value)}`);
       break;
     case "untyped":
-      if (typeof value === "object") walk.report(`expected any scalar, got ${formatGoValue(value)}`);
+      if (typeof value === "object") context.report(`expected any scalar, got ${formatGoValue(value)}`);
   }
 }
 

@@ -183,7 +183,9 @@ function matchesFilter({ left, operator, right }: Filter, item: unknown, root: u
 }
 
 function valuesOf(operand: Operand, item: unknown, root: unknown): readonly unknown[] {
-  return "steps" in operand ? evaluateSteps(operand.steps, operand.from === "item" ? item : root, root) : [operand.value];
+  return "steps" in operand
+    ? evaluateSteps(operand.steps, operand.from === "item" ? item : root, root)
+    : [operand.value];
 }
 
 function compare(left: unknown, operator: string, right: unknown): boolean {

@@ -148,7 +148,8 @@ function diffItems(from: Items, to: Items, key: string, strategy: MergeStrategy,
       if (Object.keys(nested).length > 0) items.push({ ...nested, ...named });
     } else if (options.changes) items.push(item as Members);
   }
-  if (options.deletions) items.push(...left.map((item) => ({ [patchDirective]: "delete", ...pickMergeKey(item, key) })));
+  if (options.deletions)
+    items.push(...left.map((item) => ({ [patchDirective]: "delete", ...pickMergeKey(item, key) })));
   return items;
 }
 

@@ -15,7 +15,9 @@ function checkJunctors(junctor: JsonSchemaProps, described: JsonSchemaProps, pat
       checkNestedSchema(nested, described, path, index(child(from, name), position)),
     ),
   );
-  return junctor.not === undefined ? all : [...checkNestedSchema(junctor.not, described, path, child(from, "not")), ...all];
+  return junctor.not === undefined
+    ? all
+    : [...checkNestedSchema(junctor.not, described, path, child(from, "not")), ...all];
 }
 
 function checkNestedSchema(
@@ -28,7 +30,9 @@ function checkNestedSchema(
   const items = itemsOf(nested);
   return [
     ...checkJunctors(nested, described, path, from),
-    ...(items === undefined ? [] : checkNestedSchema(items, itemsOf(described), child(path, "items"), child(from, "items"))),
+    ...(items === undefined
+      ? []
+      : checkNestedSchema(items, itemsOf(described), child(path, "items"), child(from, "items"))),
     ...propertiesOf(nested).flatMap(([name, property]) => {
       const member = key("properties", name);
       return checkNestedSchema(property, propertyOf(described, name), child(path, member), child(from, member));

@@ -116,7 +116,10 @@ class YamlBuilder {
     }
   }
 
-  #registerAnchor(event: { readonly anchorStart: number; readonly anchorEnd: number }, anchored: AnchoredValue): AnchoredValue {
+  #registerAnchor(
+    event: { readonly anchorStart: number; readonly anchorEnd: number },
+    anchored: AnchoredValue,
+  ): AnchoredValue {
     if (event.anchorStart >= 0) this.#anchors.set(this.#text.slice(event.anchorStart, event.anchorEnd), anchored);
     return anchored;
   }
