@@ -141,7 +141,7 @@ else {
     await until("two sandboxes and two containers to run without the server", async () =>
       (await running()) === 4 ? true : undefined,
     );
-    t.match(node.log, "pods go on from the checkpoint");
+    t.match(node.log, "running pods from the checkpoint");
     await node.startServer();
     for (const name of ["web", "plain"] as const) {
       await until(`the server to hear of ${name}`, async () =>

@@ -4,7 +4,7 @@ import type { PodSpec } from "../../../api/core/pod-spec/schema.ts";
 import { testPod } from "../../../testing/agent/pod-harness.ts";
 import { makeEnvironment } from "../environment/environment.ts";
 import { expand } from "../environment/expansion.ts";
-import { podCgroupParent } from "../resources/container-resources.ts";
+import { podCgroupParent } from "../resources/cgroup-names.ts";
 import { makeSandboxConfig } from "../sandbox/sandbox-config.ts";
 import { type ContainerConfigInput, makeContainerConfig } from "./container-config.ts";
 import { containerHash } from "./container-hash.ts";

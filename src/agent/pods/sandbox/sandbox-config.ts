@@ -13,7 +13,7 @@ import type {
 import { labels } from "../../runtime/observation.ts";
 import { type Directories, podLogDir } from "../directories.ts";
 import { allContainers, appContainers, podName, podNamespace, podUid } from "../pod-fields.ts";
-import { type CgroupSettings, podCgroupParent } from "../resources/container-resources.ts";
+import { type CgroupSettings, podCgroupParent } from "../resources/cgroup-names.ts";
 import { makeKernelHostname } from "./dns.ts";
 import { podSysctls } from "./sysctls.ts";
 
