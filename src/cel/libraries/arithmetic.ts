@@ -27,7 +27,7 @@ export function toUint(value: bigint): Uint {
   return value > UINT_MAX || value < 0n ? fail("unsigned integer overflow") : new Uint(value);
 }
 
-function divideExact(a: bigint, b: bigint): bigint {
+function divide(a: bigint, b: bigint): bigint {
   return b === 0n ? fail("division by zero") : a / b;
 }
 
@@ -107,8 +107,8 @@ const multiplyFunction = functionOf(
 const divideFunction = functionOf(
   "_/_",
   overload("divide_double", doubles, doubleType, (a: number, b: number) => a / b),
-  overload("divide_int64", ints, intType, (a: bigint, b: bigint) => toInt(divideExact(a, b))),
-  overload("divide_uint64", uints, uintType, (a: Uint, b: Uint) => toUint(divideExact(a.value, b.value))),
+  overload("divide_int64", ints, intType, (a: bigint, b: bigint) => toInt(divide(a, b))),
+  overload("divide_uint64", uints, uintType, (a: Uint, b: Uint) => toUint(divide(a.value, b.value))),
 );
 
 const moduloFunction = functionOf(
