@@ -152,8 +152,8 @@ async function webhookTokens(webhook: TokenWebhookConfig, deps: TokenAuthenticat
   const apiVersion = `authentication.k8s.io/${webhook.version}`;
   const client = await createReviewClient({ flag, path: webhook.file, apiVersion, kind: "TokenReview" }, clock);
   own(client);
-  const ask = async (spec: object): Promise<TokenReviewStatus> => (await client.review(spec)) as TokenReviewStatus;
-  const tokens = tokenWebhookAuthenticator({ review: ask, audiences, clock, random });
+  const review = async (spec: object): Promise<TokenReviewStatus> => (await client.review(spec)) as TokenReviewStatus;
+  const tokens = tokenWebhookAuthenticator({ review, audiences, clock, random });
   const { cacheMs } = webhook;
   return cacheTokens(tokens, {
     audiences,

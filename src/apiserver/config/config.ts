@@ -1,4 +1,4 @@
-/** Everything the API server can be told, as checked values. Flags become this in `options.ts`. */
+/** The configuration of the API server; `options.ts` creates it from flags. */
 
 import type { AdmissionSettings } from "../../admission/chain/create-plugins.ts";
 import type { RequestHeaderNames } from "../../auth/authn/request-header.ts";
@@ -13,7 +13,7 @@ import type { MetricsConfig } from "../metrics/metric-policy.ts";
 import type { ShutdownConfig } from "../serving/graceful-shutdown.ts";
 
 export interface ApiServerConfig {
-  /** Empty, `0.0.0.0` and `::` stand for all interfaces. */
+  /** Empty, `0.0.0.0` and `::` mean all interfaces. */
   readonly bindAddress: string;
   /** 0: any free port. */
   readonly securePort: number;
@@ -26,82 +26,82 @@ export interface ApiServerConfig {
   readonly services: ServicesConfig;
   readonly storage: StorageConfig;
   readonly agents: AgentConnectionConfig;
-  /** PEM files by which webhooks know who calls them; without them they see nobody in particular. */
+  /** PEM files of the client certificate for webhooks; undefined: no client certificate. */
   readonly proxyClientCertificate: KeyPairFiles | undefined;
   readonly limits: LimitsConfig;
   readonly shutdown: ShutdownConfig;
-  /** How long after the start `/livez` takes what is not finished for finished. */
+  /** How long after the start `/livez` ignores unfinished post-start hooks. */
   readonly livezGraceMs: number;
   readonly observability: ObservabilityConfig;
   readonly apis: ApisConfig;
-  /** Answered by `/version`: `v1.33.0`. */
+  /** The `gitVersion` of `/version`: `v1.33.0`. */
   readonly gitVersion: string;
-  /** Serve the `svc.io` groups under their Kubernetes spelling as well. */
+  /** Whether to serve the `svc.io` groups also under Kubernetes' names. */
   readonly groupAliases: boolean;
-  /** Whether somebody acts on the finalizers `orphan` and `foregroundDeletion`; without, they are not set. */
+  /** Whether a garbage collector handles the finalizers `orphan` and `foregroundDeletion`; otherwise they are not set. */
   readonly garbageCollector: boolean;
   readonly deleteCollectionWorkers: number;
-  /** The `WatchList` feature gate: watches may start with all there is, and a bookmark that says so. */
+  /** The `WatchList` feature gate: watches may start with the existing objects and a bookmark. */
   readonly watchList: boolean;
   /** The `CBORServingAndStorage` feature gate. */
   readonly cbor: boolean;
   /** Names of `controllers/controllers.ts`; `*` for all. */
   readonly embeddedControllers: readonly string[];
-  /** Who signs certificates that are asked for and approved, where the controller `csrsigning` runs. */
+  /** The CAs of the embedded controller `csrsigning`. */
   readonly signing?: SigningAuthorities | undefined;
-  /** PEM of the authority that signed the serving certificate: what an embedded publisher tells pods to trust. */
+  /** PEM of the CA of the serving certificate, which the embedded root-ca-certificate-publisher publishes for pods. */
   readonly clusterCa?: string | undefined;
 }
 
 export interface ServingConfig {
-  /** PEM files. When undefined, a self-signed pair is kept in `certDir`. */
+  /** PEM files. When undefined, a self-signed certificate is generated into `certDir`. */
   readonly certificate: { readonly certFile: string; readonly keyFile: string } | undefined;
   readonly certDir: string;
-  /** For clients that ask for other names. */
+  /** `--tls-sni-cert-key` */
   readonly sniCertificates: readonly SniCertificateFiles[];
   readonly minVersion: TlsOptions["minVersion"];
-  /** OpenSSL's names, separated by colons. */
+  /** OpenSSL names, separated by colons. */
   readonly ciphers: string | undefined;
   /** 0: the listener's default. */
   readonly streamsPerConnection: number;
-  /** The part of requests over HTTP/2 after which the connection ends. */
+  /** The fraction of HTTP/2 requests after which the connection is closed. */
   readonly goawayChance: number;
-  /** For what a connection's long-running requests are sent; 0: no limit. */
+  /** The rate of the long-running responses of a connection; 0: no limit. */
   readonly bytesPerSecond: number;
-  /** Answer over HTTP/1.1 only. */
+  /** Serve HTTP/1.1 only. */
   readonly disableHttp2: boolean;
   /** Other processes may listen on the same port; the kernel spreads connections. */
   readonly sharePort: boolean;
-  /** `max-age=31536000`, …; sent with every answer. */
+  /** `max-age=31536000`, …; sent with every response. */
   readonly strictTransportSecurity: readonly string[];
-  /** Regular expressions for the origins of browsers' scripts that may read answers. */
+  /** Regular expressions of allowed CORS origins. */
   readonly corsOrigins: readonly string[];
-  /** Where clients are told that the server is; undefined: where it listens. */
+  /** The host that clients connect to; undefined: the bind address. */
   readonly advertisedHost: string | undefined;
 }
 
 export interface SniCertificateFiles {
   readonly certFile: string;
   readonly keyFile: string;
-  /** Host names, `*.example.com` among them, and addresses; empty: those of the certificate. */
+  /** Host names, also wildcards such as `*.example.com`, and addresses; empty: those of the certificate. */
   readonly names: readonly string[];
 }
 
 export interface AuthenticationConfig {
-  /** PEM bundle; client certificates it signed are users. */
+  /** PEM bundle of the CAs that sign client certificates of users. */
   readonly clientCaFile: string | undefined;
-  /** Whether the subjects of client certificates may say what the user's uid is. */
+  /** Whether the subject of a client certificate may contain the user's uid. */
   readonly certificateUids: boolean;
   /** `token,user,uid,"group,group"` lines. */
   readonly tokenFile: string | undefined;
   readonly anonymous: boolean;
-  /** Proxies in front of the server, that say in headers who asks. */
+  /** Front proxies that authenticate users and send their names in headers. */
   readonly requestHeader: RequestHeaderConfig | undefined;
-  /** Whether secrets hold tokens for machines that have nothing else yet. */
+  /** Whether bootstrap tokens authenticate. */
   readonly bootstrapTokens: boolean;
-  /** An `AuthenticationConfiguration`, and what it may decide. */
+  /** `--authentication-config` */
   readonly structured: StructuredAuthentication | undefined;
-  /** An issuer of identity tokens as the flags describe it. */
+  /** The issuer of ID tokens of the `--oidc-*` flags. */
   readonly oidc: OidcConfig | undefined;
   readonly webhook: TokenWebhookConfig | undefined;
   readonly serviceAccounts: ServiceAccountTokensConfig;
@@ -109,17 +109,17 @@ export interface AuthenticationConfig {
 
 export interface RequestHeaderConfig extends RequestHeaderNames {
   readonly caFile: string;
-  /** Common names of the proxies; empty for every certificate of the authority. */
+  /** Common names of the proxies; empty: every certificate of the CA. */
   readonly allowedNames: readonly string[];
 }
 
 export interface StructuredAuthentication {
   readonly file: string;
-  /** Undefined where the file may say who is let in without a name; else why it may not. */
+  /** Why the file may not configure anonymous requests; undefined when it may. */
   readonly anonymousRefused: string | undefined;
 }
 
-/** The `--oidc-*` flags. Empty texts were not given. */
+/** The `--oidc-*` flags; empty when not set. */
 export interface OidcConfig {
   readonly issuerUrl: string;
   readonly clientId: string;
@@ -133,69 +133,69 @@ export interface OidcConfig {
 }
 
 export interface TokenWebhookConfig {
-  /** A connection file. */
+  /** A kubeconfig file. */
   readonly file: string;
   readonly version: "v1" | "v1beta1";
-  /** How long answers are good for. */
+  /** How long responses are cached. */
   readonly cacheMs: number;
 }
 
-/** What authorizers are told beside their order. */
+/** Settings of authorizers. */
 export interface AuthorizationConfig {
-  /** An `AuthorizationConfiguration`, in place of modes. */
+  /** `--authorization-config`, which replaces the modes. */
   readonly configFile: string | undefined;
-  /** Policies for ABAC, one a line. */
+  /** ABAC policies, one per line. */
   readonly policyFile: string | undefined;
   readonly webhook: {
-    /** A connection file. */
+    /** A kubeconfig file. */
     readonly file: string | undefined;
     readonly version: "v1" | "v1beta1";
-    /** How long answers are good for. */
+    /** How long responses are cached. */
     readonly authorizedTtlMs: number;
     readonly unauthorizedTtlMs: number;
     readonly timeoutMs: number;
   };
-  /** The gate `AuthorizeWithSelectors`: authorizers hear what lists and watches select. */
+  /** The gate `AuthorizeWithSelectors`: attributes include selectors. */
   readonly selectors: boolean;
-  /** The gate `AuthorizeNodeWithSelectors`: nodes must select what is theirs. */
+  /** The gate `AuthorizeNodeWithSelectors`: nodes must select their own objects. */
   readonly nodeSelectors: boolean;
   /** The gate `SvcletServiceAccountTokenForCredentialProviders`: nodes may read the accounts of their pods. */
   readonly nodeServiceAccounts: boolean;
 }
 
-/** Who has a say in what is written, and what they go by. */
+/** Settings of admission plugins. */
 export interface AdmissionConfig extends AdmissionSettings {
-  /** Whether containers may have all privileges. */
+  /** Whether privileged containers are allowed. */
   readonly allowPrivileged: boolean;
-  /** How long pods stay on a node that is in trouble, unless they say themselves. */
+  /** tolerationSeconds of the default tolerations. */
   readonly tolerationSeconds: { readonly notReady: number; readonly unreachable: number };
-  /** Whether webhooks' services are reached at one of their endpoints rather than at the cluster's address. */
+  /** Whether services of webhooks are called at an endpoint instead of the cluster IP. */
   readonly serviceEndpoints: boolean;
 }
 
-/** Tokens that stand for service accounts. */
+/** Service account tokens. */
 export interface ServiceAccountTokensConfig {
-  /** All are believed; the first signs. */
+  /** Accepted issuers; the first one issues tokens. */
   readonly issuers: readonly string[];
-  /** Whom this server is, to tokens; empty for its issuers. */
+  /** The accepted audiences; empty: the issuers. */
   readonly audiences: readonly string[];
-  /** Where clients find the keys, if not here. */
+  /** The URI of the JWKS, when another server publishes it. */
   readonly jwksUri: string | undefined;
   /** PEM files with keys that verify tokens. */
   readonly keyFiles: readonly string[];
-  /** A PEM file whose keys verify tokens too, if it holds any that can. */
+  /** A PEM file whose suitable keys also verify tokens. */
   readonly fallbackKeyFile?: string | undefined;
-  /** PEM. When undefined, the server makes a key. */
+  /** PEM. When undefined, the server generates a key. */
   readonly signingKeyFile: string | undefined;
-  /** A socket of somebody else who signs. */
+  /** The socket of an external signer. */
   readonly signingEndpoint: string | undefined;
-  /** Where it keeps that key; in memory when undefined. */
+  /** The file of the generated key; undefined: in memory. */
   readonly generatedKeyFile: string | undefined;
-  /** Whether a token that lies in a secret must be there still. */
+  /** Whether the secret of a legacy token must still exist. */
   readonly lookup: boolean;
-  /** Tokens last no longer; 0: as long as asked for. */
+  /** The maximum validity of tokens; 0: no maximum. */
   readonly maxTokenMs: number;
-  /** Tokens that agents fetch for pods last a year, for clients that never read the newer ones. */
+  /** Whether tokens that agents request for pods are valid for a year, for clients that do not reload them. */
   readonly extendTokens: boolean;
 }
 
@@ -203,15 +203,15 @@ export interface ServiceAccountTokensConfig {
 export type EndpointReconcilerType = "lease" | "master-count" | "none";
 
 export interface ServicesConfig {
-  /** One block, or one of each family; the first is that of services that do not choose. */
+  /** One range, or one for each IP family; the first is that of single-stack services. */
   readonly clusterIpRanges: readonly string[];
-  /** Both ends included. */
+  /** Inclusive. */
   readonly nodePorts: { readonly first: number; readonly last: number };
-  /** The port on the nodes of the server's own service; 0: none. */
+  /** The node port of the kubernetes service; 0: none. */
   readonly kubernetesServiceNodePort: number;
-  /** Who says where that service leads. */
+  /** How the endpoints of the kubernetes service are maintained. */
   readonly endpointReconciler: EndpointReconcilerType;
-  /** Where members of the cluster reach this server; undefined: where it listens. */
+  /** The address at which members of the cluster reach this server; undefined: the bind address. */
   readonly advertiseAddress: string | undefined;
 }
 
@@ -224,9 +224,9 @@ export interface StorageConfig {
   /** 0: history is never compacted. */
   readonly compactionIntervalMs: number;
   readonly eventTtlMs: number;
-  /** For how long values with a time to live share its end. */
+  /** The period within which values with a time to live share a lease. */
   readonly leaseReuseSeconds: number;
-  /** What clients read from the store instead of a watch cache: `events`, `deployments.apps`; or all. */
+  /** Resources that clients read from the store instead of a watch cache: `events`, `deployments.apps`; or all. */
   readonly uncached: "all" | readonly string[];
   /** How long the start waits for the store. */
   readonly initializationTimeoutMs: number;
@@ -236,43 +236,43 @@ export interface StorageConfig {
   readonly readyTimeoutMs: number;
 }
 
-/** How the server reaches node agents, for `pods/log`. */
+/** Connections to node agents, for `pods/log` and the node proxy. */
 export interface AgentConnectionConfig {
-  /** PEM files; without them the agent sees an anonymous server. */
+  /** PEM files; without them the server is anonymous to agents. */
   readonly clientCertificate: KeyPairFiles | undefined;
   /** PEM bundle; without it agents' serving certificates are not verified, as in Kubernetes. */
   readonly certificateAuthorityFile: string | undefined;
   readonly timeoutMs: number;
-  /** In order: `InternalIP`, `Hostname`, … */
+  /** In order of preference: `InternalIP`, `Hostname`, … */
   readonly preferredAddressTypes: readonly string[];
 }
 
 export interface LimitsConfig {
-  /** For every request but the long-running ones. */
+  /** The deadline of requests other than long-running ones. */
   readonly requestTimeoutMs: number;
-  /** A watch without a timeout of its own ends between this and twice this. */
+  /** A watch without a timeout ends after a random time between this and twice this. */
   readonly minRequestTimeoutMs: number;
   readonly inFlight: InFlightLimits;
 }
 
-/** What operators see of the server beside its API. */
+/** Metrics, profiling and status pages. */
 export interface ObservabilityConfig {
   readonly metrics: MetricsConfig;
-  /** How often the objects of each kind are counted; 0: never. */
+  /** The interval of object counts; 0: never. */
   readonly countPollMs: number;
-  /** How often the store's size is looked at; 0: never. */
+  /** The interval of measurements of the store's size; 0: never. */
   readonly sizePollMs: number;
   /** Serve `/debug/pprof` and `/debug/flags`. */
   readonly profiling: boolean;
-  /** Watch, all the time, how long the event loop is kept from its work. */
+  /** Measure the delay of the event loop continuously. */
   readonly contentionProfiling: boolean;
-  /** A Unix socket that serves the same to whoever may open it. */
+  /** The path of a Unix socket that serves the same without authentication. */
   readonly debugSocket: string | undefined;
-  /** Every feature gate, on or off. */
+  /** All feature gates. */
   readonly features: readonly FeatureState[];
-  /** Every flag with its value as text, for `/flagz`. */
+  /** All flags with their values as text, for `/flagz`. */
   readonly flags: Readonly<Record<string, string>>;
 }
 
-/** The server as pods know it: what the names of issuers say when nobody says anything else. */
+/** The default issuer: the URL of the API server inside a cluster. */
 export const DEFAULT_ISSUER = "https://kubernetes.default.svc";

@@ -15,7 +15,7 @@ export interface DynamicFile {
 
 /** Loads the file now and whenever it changes. Rejects when it is invalid now; later, invalid content is logged once. */
 export async function loadDynamicFile(
-  { flag, path, apply, onReload: reread }: DynamicFile,
+  { flag, path, apply, onReload }: DynamicFile,
   { clock, log }: { readonly clock: Clock; readonly log: Logger },
 ): Promise<Disposable> {
   let current = await readFlagFile(flag, path);
@@ -29,7 +29,7 @@ export async function loadDynamicFile(
       if (next !== current) {
         await apply(next);
         current = next;
-        reread?.(true);
+        onReload?.(true);
         log.info("Reloaded a file", { flag, file: path });
       }
       lastError = "";
@@ -37,7 +37,7 @@ export async function loadDynamicFile(
       const message = error instanceof Error ? error.message : String(error);
       if (message === lastError) return;
       lastError = message;
-      reread?.(false);
+      onReload?.(false);
       log.error("Cannot reload a file; its previous content stays in use", error, { flag, file: path });
     }
   };

@@ -8,7 +8,7 @@ import { apiServerOptions } from "./options.ts";
 const options = (...argv: readonly string[]) =>
   apiServerOptions(parseFlags(apiserverFlags, argv), new FeatureGates(apiserverGates), "v1.33.0");
 
-t.test("apiServerOptions() of no flags at all is what the specification says", async (t) => {
+t.test("apiServerOptions() without flags returns the defaults of the specification", async (t) => {
   t.match(options(), {
     bindAddress: "0.0.0.0",
     securePort: 6443,
@@ -23,7 +23,7 @@ t.test("apiServerOptions() of no flags at all is what the specification says", a
   });
 });
 
-t.test("apiServerOptions() hands each flag to who acts on it", async (t) => {
+t.test("apiServerOptions() maps flags to the configuration", async (t) => {
   const cases: readonly (readonly [string, Parameters<typeof t.match>[1]])[] = [
     ["--bind-address=127.0.0.1", { bindAddress: "127.0.0.1" }],
     ["--tls-min-version=VersionTLS13", { serving: { minVersion: "TLSv1.3" } }],
@@ -48,16 +48,16 @@ t.test("apiServerOptions() hands each flag to who acts on it", async (t) => {
   for (const [flag, expected] of cases) t.match(options(flag), expected, flag);
 });
 
-t.test("apiServerOptions() refuses stores that are not to be had", async (t) => {
+t.test("apiServerOptions() rejects remote stores", async (t) => {
   t.throws(() => options("--kvstore-servers=http://127.0.0.1:2379"), /level:\/\/\/path or memory:\/\//);
 });
 
-t.test("apiServerOptions() tells the node authorizer what its gates say", async (t) => {
+t.test("apiServerOptions() maps feature gates to the node authorizer", async (t) => {
   const of = (settings: Readonly<Record<string, boolean>>) => {
     const gates = new FeatureGates(apiserverGates, settings);
     return apiServerOptions(parseFlags(apiserverFlags, []), gates, "v1.33.0").authorization;
   };
-  t.match(of({}), { selectors: true, nodeSelectors: true, nodeAccounts: false });
+  t.match(of({}), { selectors: true, nodeSelectors: true, nodeServiceAccounts: false });
   t.match(of({ AuthorizeNodeWithSelectors: false }), { nodeSelectors: false });
-  t.match(of({ KubeletServiceAccountTokenForCredentialProviders: true }), { nodeAccounts: true });
+  t.match(of({ KubeletServiceAccountTokenForCredentialProviders: true }), { nodeServiceAccounts: true });
 });

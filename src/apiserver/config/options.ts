@@ -1,5 +1,4 @@
-/** From checked flags to what the server is told. */
-
+/** Creates the configuration of the API server from its flags. */
 import type { SigningAuthorities } from "../../controllers/signing-authorities.ts";
 import { type Flag, type ParsedFlags, printValue } from "../../flags/flag.ts";
 import type { FeatureGates } from "../../flags/gates.ts";
@@ -22,7 +21,7 @@ type Flags = ParsedFlags<typeof apiserverFlags>;
 const DEFAULT_RANGES = ["10.0.0.0/24"];
 const DEFAULT_STORE = "level:///var/lib/svc/kvstore";
 
-/** Throws with one sentence for what flags can say and this build cannot do. */
+/** Throws one sentence for flag values that this build does not support. */
 export function apiServerOptions(
   flags: Flags,
   gates: FeatureGates,
@@ -146,7 +145,7 @@ export function apiServerOptions(
   };
 }
 
-/** How long Kubernetes waits for a webhook that flags name. */
+/** Kubernetes' timeout of the webhook authorizer of the flags. */
 const WEBHOOK_TIMEOUT_MS = 30_000;
 
 function authorizationConfig(flags: Flags, gates: FeatureGates): AuthorizationConfig {
@@ -190,7 +189,7 @@ function requestHeaderConfig(flags: Flags, gates: FeatureGates): RequestHeaderCo
   };
 }
 
-/** Who may do everything has to say at least who they are, as in Kubernetes. */
+/** Whether the mode AlwaysAllow is set, with which anonymous requests are rejected, as in Kubernetes. */
 export function allowsEverything(flags: Flags): boolean {
   return flags["authorization-config"] === "" && flags["authorization-mode"].includes("AlwaysAllow");
 }
@@ -251,7 +250,7 @@ function serviceAccountTokensConfig(flags: Flags): ServiceAccountTokensConfig {
   };
 }
 
-/** Beside the store, since the accounts are in it; gone with a store in memory. */
+/** The generated key is stored beside the store; with a store in memory it is in memory too. */
 function generatedKeyFile(store: string): string | undefined {
   return store.startsWith("level://") ? `${store.slice("level://".length)}-service-account.key` : undefined;
 }
@@ -264,7 +263,7 @@ function keyPairFiles(certFile: string, keyFile: string) {
   return certFile === "" ? undefined : { certFile, keyFile };
 }
 
-/** Of `resource[.group]#size`: only 0 means anything. */
+/** The resources of `resource[.group]#size` with size 0; other sizes have no effect. */
 function uncachedResources(sizes: readonly string[]): readonly string[] {
   return sizes.filter((size) => /#0+$/.test(size)).map((size) => size.slice(0, size.lastIndexOf("#")));
 }
@@ -273,10 +272,10 @@ function storeUrl(servers: readonly string[]): string {
   const [first = DEFAULT_STORE, ...more] = servers;
   if (/^https?:/.test(first)) {
     throw new Error(
-      `Cannot use --kvstore-servers=${first}: this build keeps its own store, level:///path or memory://`,
+      `Cannot use --kvstore-servers=${first}: this build supports its embedded store only, level:///path or memory://`,
     );
   }
   if (more.length > 0)
-    throw new Error(`Cannot use --kvstore-servers=${servers.join(",")}: one embedded store is enough`);
+    throw new Error(`Cannot use --kvstore-servers=${servers.join(",")}: this build supports one embedded store`);
   return first;
 }

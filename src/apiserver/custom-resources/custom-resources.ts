@@ -94,7 +94,10 @@ export class CustomResources implements AsyncDisposable {
       const isUnused =
         isFree(scheme.byResource(kind.group, name, kind.plural)) && isFree(scheme.byKind(kind.group, name, kind.kind));
       if (isUnused) kinds.push(kind);
-      else this.#log.warn("Not serving a custom resource whose names are taken", { name: definition.metadata?.name });
+      else
+        this.#log.warn("Not serving a custom resource: its names conflict with a built-in kind", {
+          name: definition.metadata?.name,
+        });
     }
     return kinds;
   }

@@ -256,9 +256,9 @@ function clientGroup(group: string, aliases: boolean): string {
 }
 
 /** The first eight bytes of the SHA-256 of `group/version/kind` of the storage version. */
-function storageVersionHash(kind: Kind, spelling: string): string {
+function storageVersionHash(kind: Kind, groupName: string): string {
   const stored = storageKindOf(kind);
-  const group = spelling === kubernetesGroup(kind.group) ? kubernetesGroup(stored.group) : stored.group;
+  const group = groupName === kubernetesGroup(kind.group) ? kubernetesGroup(stored.group) : stored.group;
   const text = `${group}/${stored.storageVersion ?? stored.version}/${stored.kind}`;
   return createHash("sha256").update(text).digest().subarray(0, 8).toString("base64");
 }

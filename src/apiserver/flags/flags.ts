@@ -18,23 +18,23 @@ const ownFlags = section("Single-process clusters", {
   "embedded-controllers": flag(
     strings({ sample: "scheduler" }),
     [],
-    "Controllers that run inside this process, for clusters that have nobody else to run them; * stands for all.",
+    "Controllers to run in this process, for clusters without a controller manager; * enables all.",
   ),
   "cluster-signing-cert-file": flag(
     file,
     "",
-    "Authority that signs certificates which are asked for and approved, for the embedded controller csrsigning.",
+    "CA that signs approved certificate signing requests, for the embedded controller csrsigning.",
   ),
-  "cluster-signing-key-file": flag(file, "", "Private key of that authority."),
+  "cluster-signing-key-file": flag(file, "", "Private key of that CA."),
   "cluster-signing-duration": flag(
     duration({ min: 0 }),
     31_536_000_000,
-    "How long certificates signed so last at most; requests may ask for less.",
+    "Maximum validity of signed certificates; requests may specify less.",
   ),
   "api-group-aliases": flag(
     oneOfOrNone("k8s.io"),
     "k8s.io",
-    "Second spelling under which the svc.io API groups are served, so that Kubernetes clients work; empty for none.",
+    "Alias under which the svc.io API groups are also served, for Kubernetes clients; empty for none.",
   ),
 });
 
@@ -53,20 +53,22 @@ type ApiserverFlags = typeof apiserverFlags;
 export const apiserverProgram: Program<ApiserverFlags> = {
   name: "svc apiserver",
   summary:
-    "The API server validates and configures the objects of a cluster, keeps them in a store, and is the front door " +
-    "through which all other parts of the cluster work together.",
+    "The API server validates and configures the objects of a cluster and stores them. All other components of the " +
+    "cluster interact through its API.",
   flags: apiserverFlags,
   gates: apiserverGates,
   gatesFor: (flags) => apiserverGatesIn(emulatedVersion(flags["emulated-version"])),
   check: validateFlags,
 };
 
-/** Rules between flags: one sentence for each that is broken. */
+/** Validates combinations of flags; returns one sentence for each problem. */
 function validateFlags(flags: ParsedFlags<ApiserverFlags>): readonly string[] {
   const problems: string[] = [];
   const inBoth = flags["enable-admission-plugins"].filter((name) => flags["disable-admission-plugins"].includes(name));
   for (const name of inBoth) {
-    problems.push(`--enable-admission-plugins and --disable-admission-plugins both name ${name}: name it in one`);
+    problems.push(
+      `--enable-admission-plugins and --disable-admission-plugins both contain ${name}: remove it from one of them`,
+    );
   }
   if (
     flags["enable-priority-and-fairness"] &&
@@ -89,7 +91,7 @@ function validateFlags(flags: ParsedFlags<ApiserverFlags>): readonly string[] {
   const requestedVersion = flags["show-hidden-metrics-for-version"];
   if (requestedVersion !== "" && requestedVersion !== "1.32") {
     problems.push(
-      `--show-hidden-metrics-for-version=${requestedVersion}: it must be left out or 1.32, the minor version before this one`,
+      `--show-hidden-metrics-for-version=${requestedVersion}: it must be empty or 1.32, the previous minor version`,
     );
   }
   return problems;
@@ -104,11 +106,11 @@ function validateTokenFlags(flags: ParsedFlags<ApiserverFlags>): readonly string
   const isInvalidUrl = (name: string): boolean => name.includes(":") && !URL.canParse(name);
   const problem = (name: string, why: string): string => `--service-account-issuer=${name}: ${why}`;
   return [
-    ...issuers.filter((name) => name === "").map((name) => problem(name, "an issuer has a name")),
-    ...issuers.filter(isInvalidUrl).map((name) => problem(name, "with a colon in it, it must be a valid URL")),
+    ...issuers.filter((name) => name === "").map((name) => problem(name, "must not be empty")),
+    ...issuers.filter(isInvalidUrl).map((name) => problem(name, "must be a valid URL because it contains a colon")),
     ...issuers
       .filter((name, place) => issuers.indexOf(name) !== place)
-      .map((name) => problem(name, "it is named twice")),
+      .map((name) => problem(name, "must not be repeated")),
     ...(longest === 0 || (longest >= TOKEN_MS_MIN && longest <= TOKEN_MS_MAX)
       ? []
       : ["--service-account-max-token-expiration: it must lie between 1h and 2^32 seconds"]),

@@ -1,4 +1,4 @@
-/** Values that only the API server's flags have. */
+/** Value types of the API server's flags. */
 import { plugins } from "../../admission/plugins/built-in-plugins.ts";
 import { nearest } from "../../flags/distance.ts";
 import { ValueError, type ValueType } from "../../flags/flag.ts";
@@ -7,7 +7,7 @@ import { strings } from "../../flags/types/list.ts";
 import { type Pairs, pairs } from "../../flags/types/map.ts";
 import { pattern } from "../../flags/types/text.ts";
 
-/** Plugins that are on unless `--disable-admission-plugins` names them. */
+/** Plugins that are enabled by default. */
 export const defaultAdmissionPlugins: readonly string[] = plugins
   .filter(({ enabledByDefault }) => enabledByDefault)
   .map(({ name }) => name);
@@ -31,7 +31,7 @@ export const admissionPlugins: ValueType<readonly string[]> = {
 /** Node address types in the default order of preference. */
 export const addressTypes: readonly string[] = ["Hostname", "InternalDNS", "InternalIP", "ExternalDNS", "ExternalIP"];
 
-/** `api/beta=false,apps/v1=true`: whole stages, versions of the core group, or group/version. */
+/** `api/beta=false,apps/v1=true`: stages, versions of the core group, or group/version. */
 export const runtimeConfig: ValueType<Pairs> = pairs({
   allowed: "api/all, api/ga, api/beta, api/alpha, v1 or group/version, each =true or =false",
   accepts: (key, value) =>
@@ -41,10 +41,10 @@ export const runtimeConfig: ValueType<Pairs> = pairs({
   wrong: "api/some=true",
 });
 
-/** `metric,label` → the label values that are kept. */
+/** `metric,label` → the allowed label values. */
 export type MetricLabels = Readonly<Record<string, readonly string[]>>;
 
-/** `metric,label=a,b`, one an occurrence; values may stand in single quotes. */
+/** `metric,label=a,b`, one per occurrence of the flag; values may be in single quotes. */
 export const metricLabels: ValueType<MetricLabels> = {
   name: "map",
   allowed: "METRIC,LABEL=VALUE,VALUE",
@@ -64,7 +64,7 @@ export const metricLabels: ValueType<MetricLabels> = {
   add: (previous, next) => ({ ...previous, ...next }),
 };
 
-/** A port as text, "" for none: the flag it belongs to is a string. */
+/** A port as text, empty for none, because the flag is a string. */
 export const portText: ValueType<string> = pattern(
   "a port between 1 and 65535",
   (value) => value === "" || (/^\d{1,5}$/.test(value) && Number(value) >= 1 && Number(value) <= 65_535),
@@ -94,12 +94,12 @@ export function isCacheSize(value: string): boolean {
   return /^[a-z]+(\.[a-z0-9.-]+)?#\d{1,9}$/.test(value);
 }
 
-/** This release speaks as any of the last three minor versions. */
+/** This release can emulate the last three minor versions. */
 export function isEmulatedVersion(value: string): boolean {
   return /^(svc=)?1\.(31|32|33)$/.test(value);
 }
 
-/** `1.32`: what the last of the values says. */
+/** `1.32`, from the last value. */
 export function emulatedVersion(values: readonly string[]): string {
   return values.at(-1)?.replace(/^svc=/, "") ?? "1.33";
 }

@@ -89,7 +89,7 @@ export function checkGroupVersionKind(found: GroupVersionKind, expected: Expecte
     return;
   }
   if (expected.custom === true) throw otherCustomKind(found, expected, sameGroup && sameVersion);
-  const known = typeOf(found, expected.scheme);
+  const known = goTypeOf(found, expected.scheme);
   if (known === undefined) throw cannotHandle(found, expected, notRegistered(found, SCHEME_FILE));
   // The body is decoded as its own kind before the kinds are compared.
   const schema = expected.scheme?.byKind(found.group, found.version, found.kind)?.schema;
@@ -123,29 +123,29 @@ function otherCustomKind(found: GroupVersionKind, expected: ExpectedBody, sameVe
 
 /** Kinds that every group version has, or core alone: options, and answers. */
 const OPTIONS = ["Create", "Delete", "Get", "List", "Patch", "Update"].map((verb) => `${verb}Options`);
-const EVERYWHERE: ReadonlySet<string> = new Set([...OPTIONS, "WatchEvent"]);
+const PER_GROUP_VERSION: ReadonlySet<string> = new Set([...OPTIONS, "WatchEvent"]);
 const UNVERSIONED: ReadonlySet<string> = new Set([
   ...["APIGroup", "APIGroupList", "APIResourceList", "APIVersions", "Status"],
 ]);
 
-/** What Go calls the type of a kind; undefined for kinds that nobody knows. */
-function typeOf({ group, version, kind }: GroupVersionKind, scheme: Scheme | undefined): string | undefined {
+/** The Go type of a kind; undefined for unknown kinds. */
+function goTypeOf({ group, version, kind }: GroupVersionKind, scheme: Scheme | undefined): string | undefined {
   if (group === "" && version === "v1" && UNVERSIONED.has(kind)) return `v1.${kind}`;
   const kinds = (scheme?.kinds() ?? []).filter(
     (one) => one.custom !== true && one.group === svcGroup(group) && one.version === version,
   );
   if (kinds.length === 0) return undefined;
-  if (EVERYWHERE.has(kind)) return `v1.${kind}`;
-  return kinds.some((one) => goesBy(one, kind)) ? `${version}.${kind}` : undefined;
+  if (PER_GROUP_VERSION.has(kind)) return `v1.${kind}`;
+  return kinds.some((one) => hasKind(one, kind)) ? `${version}.${kind}` : undefined;
 }
 
-function goesBy(one: Kind, kind: string): boolean {
+function hasKind(one: Kind, kind: string): boolean {
   return one.kind === kind || one.listKind === kind || one.subresources.some((part) => part.kind === kind);
 }
 
-/** What Go calls the one type that all versions of a kind are read into. Events have one in both of their groups. */
+/** The internal Go type of a kind. Events of both groups have the same one. */
 export function internalType(group: string, kind: string): string {
-  if (EVERYWHERE.has(kind)) return `v1.${kind}`;
+  if (PER_GROUP_VERSION.has(kind)) return `v1.${kind}`;
   if (kind === "Event" || kind === "EventList" || group === "") return `core.${kind}`;
   const [first = ""] = group.split(".");
   return `${first === "internal" ? "apiserverinternal" : first}.${kind}`;

@@ -24,8 +24,6 @@ import {
 } from "./body-kind.ts";
 import { type FieldValidation, parseWriteQuery, type WriteQuery } from "./query.ts";
 
-export type { ExpectedBody as Expected } from "./body-kind.ts";
-
 /** Kubernetes' limit. */
 export const BODY_BYTES_MAX = 3 * 2 ** 20;
 const OPENING_BRACE = 0x7b;
@@ -230,14 +228,14 @@ export function decodeObject<T>(
   const error = errors[0];
   if (error !== undefined) throw cannotHandle(identity, expected, error.message);
   if (validation !== "Ignore") {
-    const { yamlDuplicates: repeated = [] } = parsed;
+    const { yamlDuplicates = [] } = parsed;
     const findings = fieldValidationFindings(parsed, unknown);
-    if (validation === "Strict" && (findings.length > 0 || repeated.length > 0)) {
-      const lines = repeated.map((line) => `\n  ${line}`).join("");
-      const all = repeated.length === 0 ? findings : [`yaml: unmarshal errors:${lines}`, ...findings];
+    if (validation === "Strict" && (findings.length > 0 || yamlDuplicates.length > 0)) {
+      const lines = yamlDuplicates.map((line) => `\n  ${line}`).join("");
+      const all = yamlDuplicates.length === 0 ? findings : [`yaml: unmarshal errors:${lines}`, ...findings];
       throw cannotHandle(identity, expected, `strict decoding error: ${all.join(", ")}`);
     }
-    warnings.push(...repeated, ...findings);
+    warnings.push(...yamlDuplicates, ...findings);
   }
   return keepEmptyManagedFields(merged, withoutTypeMeta(value as ApiObject)) as T;
 }

@@ -28,7 +28,7 @@ export function createDeleteHandler(deleteFunction = removeObject): ResourceHand
     const options = await readDeleteOptions(target, context, params);
     const name = params.name ?? "";
     const { object, deleted } = await deleteFunction(target, scopeOf(target, context, params), name, options);
-    // With orphanDependents=false the response says that dependents are not deleted yet.
+    // With orphanDependents=false, 202 means that dependents are not deleted yet.
     const accepted = !deleted && options.orphanDependents === false;
     if (!deleted || target.kind.returnsDeletedObject === true)
       return writtenResponse(accepted ? 202 : 200, target.kind, object, responseOptions);

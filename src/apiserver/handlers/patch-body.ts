@@ -10,7 +10,8 @@ import { parseJson } from "../../schema/json/parse.ts";
 import { invalidField, renderFieldError } from "../../schema/validation/field-error.ts";
 import type { RequestContext } from "../request/request-context.ts";
 import { APPLY_CBOR_TYPE, APPLY_TYPE } from "./apply.ts";
-import { BODY_BYTES_MAX, checkPatchedType, decodeObject, type Expected, withoutPosition } from "./body.ts";
+import { BODY_BYTES_MAX, checkPatchedType, decodeObject, withoutPosition } from "./body.ts";
+import type { ExpectedBody } from "./body-kind.ts";
 import { type FieldValidation, parseWriteQuery, type WriteQuery } from "./query.ts";
 
 const PATCH_TYPES = {
@@ -84,7 +85,7 @@ export function decodePatched<T extends ApiObject>(
   { patch, duplicates }: PatchBody,
   value: unknown,
   show: (why: string) => DecodeFailure,
-  expected: Expected,
+  expected: ExpectedBody,
   validation: FieldValidation,
   warnings: string[],
 ): T {

@@ -17,7 +17,7 @@ import {
 import { goQuote } from "../../schema/value/go-quote.ts";
 import { isTrue } from "../request/request-info.ts";
 
-/** The spelling in which options are named in errors. */
+/** The group of options in errors. */
 const OPTIONS_GROUP = "meta.k8s.io";
 
 export type FieldValidation = "Ignore" | "Warn" | "Strict";

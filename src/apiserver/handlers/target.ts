@@ -13,7 +13,7 @@ import type { ResponseOptions } from "../responses/object-response.ts";
 import { negotiateRepresentation } from "../responses/representation.ts";
 import { parseIncludeObject } from "../responses/table.ts";
 import { typeMetaOf } from "../responses/type-meta.ts";
-import type { Expected } from "./body.ts";
+import type { ExpectedBody } from "./body-kind.ts";
 
 /** A resource under one alias of its group. */
 export interface ResourceTarget<T extends ApiObject = ApiObject> {
@@ -58,14 +58,14 @@ export function scopeOf(
     namespace: params.namespace ?? "",
     group: target.group,
     user: userOf(context),
-    // Asked for late or never: making it costs more than responseOptions from the cache.
+    // Lazy: creating the signal costs more than a read from the cache.
     get signal() {
       return context.signal;
     },
   };
 }
 
-export function expectedBodyOf({ kind, group, settings }: ResourceTarget): Expected {
+export function expectedBodyOf({ kind, group, settings }: ResourceTarget): ExpectedBody {
   const { scheme, cbor } = settings;
   return { group, version: kind.version, kind: kind.kind, schema: kind.schema, custom: kind.custom, scheme, cbor };
 }

@@ -27,7 +27,7 @@ export function createTokenRequestHandler(
     const onGroup = (named: string): void => {
       group = named;
     };
-    const expected = { ...expectedBodyOf({ ...target, kind, group }), spelled: onGroup };
+    const expected = { ...expectedBodyOf({ ...target, kind, group }), onGroup };
     const {
       object: sent,
       dryRun,

@@ -79,7 +79,7 @@ function createSignerObserver(registry: MetricRegistry, clock: Clock): SignerObs
 function createTokenCacheObserver(registry: MetricRegistry): TokenAuthenticatorsObserver["cache"] {
   const family = (name: string, help: string) =>
     ({ name: `authentication_token_cache_${name}`, help, stability: "ALPHA", labels: ["status"] }) as const;
-  const asked = registry.counter(family("request_total", "Token cache lookups by result."));
+  const requests = registry.counter(family("request_total", "Token cache lookups by result."));
   const seconds = registry.histogram(
     family("request_duration_seconds", "Duration of token cache lookups in seconds."),
     CACHE_SECONDS,
@@ -88,7 +88,7 @@ function createTokenCacheObserver(registry: MetricRegistry): TokenAuthenticators
   const active = registry.gauge(family("active_fetch_count", "Token authentications in progress."));
   return {
     lookedUp(result, milliseconds) {
-      asked.with(result).inc();
+      requests.with(result).inc();
       seconds.with(result).observe(milliseconds / 1000);
     },
     fetchStarted() {

@@ -18,30 +18,30 @@ export function createAuthorizerObserver(
     stability: "ALPHA" as const,
     labels,
   });
-  const asked = family("webhook_evaluations_total", "Evaluations of webhook authorizers by result.", [
+  const evaluationFamily = family("webhook_evaluations_total", "Evaluations of webhook authorizers by result.", [
     "name",
     "result",
   ]);
-  const evaluations = registry.counter(asked);
+  const evaluations = registry.counter(evaluationFamily);
   const took = family("webhook_duration_seconds", "Duration of webhook evaluations in seconds.", ["name", "result"]);
   const seconds = registry.histogram(took, SECONDS);
   const opened = ["name", "result"];
   const failOpen = registry.counter(
     family("webhook_evaluations_fail_open_total", "Failures of webhooks that count as no opinion.", opened),
   );
-  const about = ["type", "name"];
+  const labels = ["type", "name"];
   const conditions = registry.counter(
     family(
       "match_condition_evaluation_errors_total",
       "Requests with errors in the evaluation of match conditions.",
-      about,
+      labels,
     ),
   );
   const exclusions = registry.counter(
-    family("match_condition_exclusions_total", "Requests that match conditions exclude from a webhook.", about),
+    family("match_condition_exclusions_total", "Requests that match conditions exclude from a webhook.", labels),
   );
   const conditionSeconds = registry.histogram(
-    family("match_condition_evaluation_seconds", "Duration of the evaluation of match conditions in seconds.", about),
+    family("match_condition_evaluation_seconds", "Duration of the evaluation of match conditions in seconds.", labels),
     CONDITION_SECONDS,
   );
   const server = serverIdHash();

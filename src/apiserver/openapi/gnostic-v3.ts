@@ -198,7 +198,7 @@ function additionalMessage(value: unknown): object | undefined {
   return typeof value === "boolean" ? { boolean: value } : { schemaOrReference: schemaMessage(value as Json) };
 }
 
-/** Of other types this form only says that there is a default. */
+/** For other types the message only represents that there is a default. */
 function defaultMessage(value: unknown): object {
   return ["number", "boolean", "string"].includes(typeof value) ? { [typeof value]: value } : {};
 }

@@ -1,4 +1,4 @@
-/** How conversion webhooks are reached: as admission webhooks are. */
+/** Creates the client of conversion webhooks, which works as that of admission webhooks. */
 import { createServiceResolver } from "../../../admission/webhooks/service-address.ts";
 import type { KeyPair } from "../../../auth/pki/key-pair.ts";
 import { WebhookClient } from "../../../client/webhook/webhook-client.ts";
@@ -11,7 +11,7 @@ import type { ApiServerConfig } from "../../config/config.ts";
 import { ConversionMetrics } from "./conversion-metrics.ts";
 import type { ConversionDeps } from "./conversion-webhook.ts";
 
-/** A longer answer is none: what is asked about has a quarter of it, and versions are of about the same size. */
+/** Four times the maximum size of a request; the versions of an object have about the same size. */
 const ANSWER_BYTES_MAX = 16 * 2 ** 20;
 
 export interface ConversionClientDeps {

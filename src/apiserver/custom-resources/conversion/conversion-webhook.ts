@@ -92,8 +92,8 @@ export class ConversionWebhook implements Converter {
   }
 
   #serialize(object: JsonObject, version: string): SerializedObject {
-    const spelled = { ...object, apiVersion: this.#apiVersion(version) };
-    return { object: spelled, text: JSON.stringify(spelled) };
+    const serialized = { ...object, apiVersion: this.#apiVersion(version) };
+    return { object: serialized, text: JSON.stringify(serialized) };
   }
 
   async #convertBatch(batch: readonly IndexedObject[], from: string, to: string): Promise<readonly JsonObject[]> {

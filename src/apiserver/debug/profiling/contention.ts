@@ -25,7 +25,7 @@ export class EventLoopContention implements Disposable {
     const found = STEPS_MS.map((fromMs, index) => ({ fromMs, toMs: STEPS_MS[index + 1], count: 0, nanoseconds: 0 }));
     const { count } = this.#delays;
     for (let part = 1; part <= PERCENTILES && count > 0; part++) {
-      // The histogram has percentiles only: each of them stands for a thousandth of the samples.
+      // The histogram has percentiles only: each of them represents a thousandth of the samples.
       const lateMs = this.#delays.percentile((part / PERCENTILES) * 100) / 1e6 - RESOLUTION_MS;
       const step = found.findLast(({ fromMs }) => lateMs >= fromMs);
       if (step === undefined) continue;
