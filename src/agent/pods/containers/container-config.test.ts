@@ -2,20 +2,14 @@ import t from "tap";
 import type { Container } from "../../../api/core/container/schema.ts";
 import type { PodSpec } from "../../../api/core/pod-spec/schema.ts";
 import { testPod } from "../../../testing/agent/pod-harness.ts";
-import { makeEnvironment } from "../environment/environment.ts";
-import { expand } from "../environment/expansion.ts";
-import { podCgroupParent } from "../resources/cgroup-names.ts";
-import { makeSandboxConfig } from "../sandbox/sandbox-config.ts";
 import { type ContainerConfigInput, makeContainerConfig } from "./container-config.ts";
 import { containerHash } from "./container-hash.ts";
 
-const node = { name: "n1", ips: ["192.0.2.1"], allocatable: { cpuMillis: 2000, memoryBytes: 1000, storageBytes: 5 } };
-
 function input(container: Partial<Container>, spec: Partial<PodSpec> = {}, extra: Partial<ContainerConfigInput> = {}) {
-  const own: Container = { name: "c", image: "busybox:1", ...container };
+  const full: Container = { name: "c", image: "busybox:1", ...container };
   return {
-    pod: testPod("web", { containers: [own], ...spec }),
-    container: own,
+    pod: testPod("web", { containers: [full], ...spec }),
+    container: full,
     restartCount: 2,
     imageRef: "sha256:1",
     image: undefined,
@@ -130,103 +124,4 @@ t.test("makeContainerConfig() passes the policy Strict of supplemental groups to
     ).linux?.securityContext;
   t.match(security("Strict"), { supplementalGroups: [4000n, 5000n], supplementalGroupsPolicy: "Strict" });
   t.match(security("Merge"), { supplementalGroupsPolicy: "Merge" });
-});
-
-t.test("expand() resolves references and escapes, and keeps other text", async (t) => {
-  const lookup = (name: string) => ({ A: "1", B: "$(A)" })[name];
-  for (const [text, wanted] of [
-    ["$(A)-$(B)", "1-$(A)"],
-    ["$$(A)", "$(A)"],
-    ["$$$(A)", "$1"],
-    ["$(NONE)", "$(NONE)"],
-    ["$(A", "$(A"],
-    ["$A $", "$A $"],
-    ["", ""],
-  ] as const) {
-    t.equal(expand(text, lookup), wanted, text);
-  }
-});
-
-t.test("makeEnvironment() lets env override variables of services and refer to them", async (t) => {
-  const service = {
-    metadata: { name: "db", namespace: "default" },
-    spec: { clusterIP: "10.96.0.9", ports: [{ port: 5432 }] },
-  };
-  const env = [
-    { name: "DB_SERVICE_PORT", value: "own" },
-    { name: "URL", value: "$(DB_SERVICE_HOST):$(DB_SERVICE_PORT)" },
-  ];
-  const { pod, container } = input({ env });
-  const nothing = async () => undefined;
-  const sources = { configMap: nothing, secret: nothing, services: async () => [service] };
-  const made = await makeEnvironment({ pod, container, node, podIps: [], sources });
-  t.equal(made.get("DB_SERVICE_PORT"), "own");
-  t.equal(made.get("DB_SERVICE_HOST"), "10.96.0.9");
-  t.equal(made.get("URL"), "10.96.0.9:own");
-});
-
-t.test("makeEnvironment() reads every source in order", async (t) => {
-  const maps: Record<string, Record<string, string>> = { m: { x: "1", y: "2" } };
-  const sources = {
-    configMap: async (_: string, name: string) => maps[name],
-    services: async () => [],
-    secret: async (_: string, name: string) => (name === "s" ? { k: "v" } : undefined),
-  };
-  const make = (container: Partial<Container>) => {
-    const { pod, container: own } = input(container);
-    return makeEnvironment({ pod, container: own, node, podIps: ["10.0.0.2"], sources });
-  };
-  const env = await make({
-    envFrom: [{ prefix: "P_", configMapRef: { name: "m" } }, { secretRef: { name: "none", optional: true } }],
-    env: [
-      { name: "FIRST", value: "$(P_x)" },
-      { name: "IP", valueFrom: { fieldRef: { fieldPath: "status.podIP" } } },
-      { name: "NODE", valueFrom: { fieldRef: { fieldPath: "spec.nodeName" } } },
-      { name: "CPU", valueFrom: { resourceFieldRef: { resource: "limits.cpu" } } },
-      { name: "SECRET", valueFrom: { secretKeyRef: { name: "s", key: "k" } } },
-      { name: "GONE", valueFrom: { secretKeyRef: { name: "s", key: "z", optional: true } } },
-    ],
-  });
-  t.same(
-    [...env],
-    [
-      ["P_x", "1"],
-      ["P_y", "2"],
-      ["FIRST", "1"],
-      ["IP", "10.0.0.2"],
-      ["NODE", "n1"],
-      ["CPU", "2"],
-      ["SECRET", "v"],
-    ],
-  );
-  const missing = (valueFrom: NonNullable<NonNullable<Container["env"]>[number]["valueFrom"]>) =>
-    make({ env: [{ name: "X", valueFrom }] });
-  await t.rejects(missing({ configMapKeyRef: { name: "m", key: "zz" } }), {
-    message: "couldn't find key zz in ConfigMap default/m",
-  });
-  await t.rejects(missing({ secretKeyRef: { name: "none", key: "k" } }), { message: 'secret "none" not found' });
-  await t.rejects(missing({ fieldRef: { fieldPath: "spec.nonsense" } }), /unsupported fieldPath/);
-});
-
-t.test("makeSandboxConfig() sets the cgroup parent of the pod's QoS class", async (t) => {
-  const cgroups = { cgroupDriver: "cgroupfs" as const, cgroupRoot: "", cgroupsPerQos: true };
-  const make = (spec: Partial<PodSpec>) =>
-    makeSandboxConfig({
-      pod: testPod("web", spec),
-      attempt: 1,
-      dns: {},
-      clusterDomain: "",
-      directories: { rootDir: "/r", podLogsDir: "/l" },
-      cgroups,
-    });
-  const config = make({ hostNetwork: true, shareProcessNamespace: true });
-  t.equal(config.linux?.cgroupParent, "/kubepods/besteffort/poduid-web");
-  t.same(config.linux?.securityContext?.namespaceOptions, { network: "NODE", pid: "POD", ipc: "POD" });
-  t.equal(config.hostname, undefined);
-  t.equal(config.logDirectory, "/l/default_web_uid-web");
-  const resources = { limits: { cpu: "1", memory: "1Gi" } };
-  const guaranteed = testPod("web", { containers: [{ name: "c", resources }] });
-  t.equal(podCgroupParent(guaranteed, cgroups), "/kubepods/poduid-web");
-  const systemd = { ...cgroups, cgroupDriver: "systemd" as const };
-  t.equal(podCgroupParent(testPod("web"), systemd), "kubepods-besteffort-poduid_web.slice");
 });

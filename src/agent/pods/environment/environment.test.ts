@@ -1,0 +1,69 @@
+import t from "tap";
+import type { Container } from "../../../api/core/container/schema.ts";
+import { testPod } from "../../../testing/agent/pod-harness.ts";
+import { makeEnvironment } from "./environment.ts";
+
+const node = { name: "n1", ips: ["192.0.2.1"], allocatable: { cpuMillis: 2000, memoryBytes: 1000, storageBytes: 5 } };
+
+t.test("makeEnvironment() lets env override variables of services and refer to them", async (t) => {
+  const service = {
+    metadata: { name: "db", namespace: "default" },
+    spec: { clusterIP: "10.96.0.9", ports: [{ port: 5432 }] },
+  };
+  const env = [
+    { name: "DB_SERVICE_PORT", value: "overridden" },
+    { name: "URL", value: "$(DB_SERVICE_HOST):$(DB_SERVICE_PORT)" },
+  ];
+  const container = { name: "c", env };
+  const pod = testPod("web", { containers: [container] });
+  const absent = async () => undefined;
+  const sources = { configMap: absent, secret: absent, services: async () => [service] };
+  const environment = await makeEnvironment({ pod, container, node, podIps: [], sources });
+  t.equal(environment.get("DB_SERVICE_PORT"), "overridden");
+  t.equal(environment.get("DB_SERVICE_HOST"), "10.96.0.9");
+  t.equal(environment.get("URL"), "10.96.0.9:overridden");
+});
+
+t.test("makeEnvironment() reads every source in order", async (t) => {
+  const maps: Record<string, Record<string, string>> = { m: { x: "1", y: "2" } };
+  const sources = {
+    configMap: async (_: string, name: string) => maps[name],
+    services: async () => [],
+    secret: async (_: string, name: string) => (name === "s" ? { k: "v" } : undefined),
+  };
+  const make = (fields: Partial<Container>) => {
+    const container = { name: "c", ...fields };
+    const pod = testPod("web", { containers: [container] });
+    return makeEnvironment({ pod, container, node, podIps: ["10.0.0.2"], sources });
+  };
+  const env = await make({
+    envFrom: [{ prefix: "P_", configMapRef: { name: "m" } }, { secretRef: { name: "none", optional: true } }],
+    env: [
+      { name: "FIRST", value: "$(P_x)" },
+      { name: "IP", valueFrom: { fieldRef: { fieldPath: "status.podIP" } } },
+      { name: "NODE", valueFrom: { fieldRef: { fieldPath: "spec.nodeName" } } },
+      { name: "CPU", valueFrom: { resourceFieldRef: { resource: "limits.cpu" } } },
+      { name: "SECRET", valueFrom: { secretKeyRef: { name: "s", key: "k" } } },
+      { name: "ABSENT", valueFrom: { secretKeyRef: { name: "s", key: "z", optional: true } } },
+    ],
+  });
+  t.same(
+    [...env],
+    [
+      ["P_x", "1"],
+      ["P_y", "2"],
+      ["FIRST", "1"],
+      ["IP", "10.0.0.2"],
+      ["NODE", "n1"],
+      ["CPU", "2"],
+      ["SECRET", "v"],
+    ],
+  );
+  const missing = (valueFrom: NonNullable<NonNullable<Container["env"]>[number]["valueFrom"]>) =>
+    make({ env: [{ name: "X", valueFrom }] });
+  await t.rejects(missing({ configMapKeyRef: { name: "m", key: "zz" } }), {
+    message: "couldn't find key zz in ConfigMap default/m",
+  });
+  await t.rejects(missing({ secretKeyRef: { name: "none", key: "k" } }), { message: 'secret "none" not found' });
+  await t.rejects(missing({ fieldRef: { fieldPath: "spec.nonsense" } }), /unsupported fieldPath/);
+});
