@@ -1,6 +1,7 @@
 /**
  * An encrypted key-value store of the objects that a node needs to start its pods while the API server is unavailable:
- * the pods, and the objects that they refer to. Each value has its own file, which is written atomically when it changes.
+ * the pods, and the objects that they refer to. Each value has its own file, which is written atomically when it
+ * changes.
  */
 import { createHash, randomBytes } from "node:crypto";
 import { mkdir, open, readdir, readFile, rename, rm } from "node:fs/promises";

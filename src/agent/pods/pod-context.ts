@@ -117,7 +117,9 @@ export interface PodContext {
   readonly termination: Termination | undefined;
   /** The sources no longer have the pod. */
   readonly isRemoved: boolean;
-  /** Observes the pod in the runtime; only the created containers if the worker did nothing else since the last time. */
+  /**
+   * Observes the pod in the runtime; only the created containers if the worker did nothing else since the last time.
+   */
   refresh(): Promise<Observation>;
   /** Creates a sandbox or container in the runtime. The next `refresh` observes only that; everything if undefined. */
   create(work: () => Promise<CreatedIds | undefined>): Promise<void>;

@@ -143,8 +143,8 @@ export function toObservedSandbox(status: PodSandboxStatus): ObservedSandbox {
 }
 
 /**
- * Observes one pod in the runtime. `previous` saves calls: an exited container never changes. Omits a sandbox or container
- * that is removed between the listing and its inspection.
+ * Observes one pod in the runtime. `previous` saves calls: an exited container never changes. Omits a sandbox or
+ * container that is removed between the listing and its inspection.
  */
 export async function observe(
   runtime: Runtime,

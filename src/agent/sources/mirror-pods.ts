@@ -1,6 +1,6 @@
 /**
- * Creates a mirror pod in the API server for each static pod. Recreates a mirror pod that was deleted, replaces one of an
- * earlier manifest, and writes the static pod's status to it.
+ * Creates a mirror pod in the API server for each static pod. Recreates a mirror pod that was deleted, replaces one of
+ * an earlier manifest, and writes the static pod's status to it.
  */
 
 import { nodeKind } from "../../api/core/node/kind.ts";

@@ -22,8 +22,8 @@ const seenAnnotation = "kubernetes.io/config.seen";
 export const sourceAnnotation = "kubernetes.io/config.source";
 
 /**
- * As in Kubernetes, the name ends with the node's, the pod is bound to the node, and the uid is a hash of the manifest's
- * location and content, so that it is the same until the manifest changes. `seen` is RFC 3339.
+ * As in Kubernetes, the name ends with the node's, the pod is bound to the node, and the uid is a hash of the
+ * manifest's location and content, so that it is the same until the manifest changes. `seen` is RFC 3339.
  */
 export function makeStaticPod(
   { object, raw, problem }: ManifestItem<Pod>,

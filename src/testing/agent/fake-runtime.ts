@@ -1,6 +1,6 @@
 /**
- * An in-memory container runtime for tests. It conforms to `Runtime`; a "program" is only an exit code and a duration on
- * a fake clock. Calls can be made to fail or to block.
+ * An in-memory container runtime for tests. It conforms to `Runtime`; a "program" is only an exit code and a duration
+ * on a fake clock. Calls can be made to fail or to block.
  */
 
 import type { Container } from "../../agent/runtime/cri/container.ts";

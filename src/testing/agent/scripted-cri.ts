@@ -1,6 +1,6 @@
 /**
- * A CRI server on a unix socket with scripted faults, for tests. It passes calls on to a fake or a real runtime, so that
- * the same faults can be tested with both.
+ * A CRI server on a unix socket with scripted faults, for tests. It passes calls on to a fake or a real runtime, so
+ * that the same faults can be tested with both.
  */
 import * as grpc from "@grpc/grpc-js";
 import { imageService, runtimeService } from "../../agent/runtime/cri/services.ts";

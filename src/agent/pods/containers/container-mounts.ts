@@ -112,7 +112,9 @@ function expandStrictly(text: string, environment: ReadonlyMap<string, string>):
   });
 }
 
-/** Bind-mounts the verified sub-path to a path of the agent, so that users of the volume cannot replace it afterwards. */
+/**
+ * Bind-mounts the verified sub-path to a path of the agent, so that users of the volume cannot replace it afterwards.
+ */
 async function pinSubPath(pod: PodContext, volume: string, subPath: string, name: string): Promise<string> {
   const { mounter, settings } = pod.services;
   const target = join(podDir(settings.directories, podUid(pod.pod)), "volume-subpaths", name);

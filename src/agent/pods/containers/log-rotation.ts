@@ -1,6 +1,7 @@
 /**
- * Rotates container logs so that they do not fill the disk: renames a log that exceeds its maximum size, and the runtime
- * opens a new one. Compresses logs that were rotated before, except the last one, which clients may still be reading.
+ * Rotates container logs so that they do not fill the disk: renames a log that exceeds its maximum size, and the
+ * runtime opens a new one. Compresses logs that were rotated before, except the last one, which clients may still be
+ * reading.
  */
 import { createWriteStream } from "node:fs";
 import { lstat, readdir, rename, rm } from "node:fs/promises";

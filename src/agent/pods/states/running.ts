@@ -9,7 +9,9 @@ import { applyPendingReason, recordBackOff, setPendingReason } from "../status/w
 import { backoffKey, type Plan, type PlannedKill, type PlannedWait, planPod } from "../worker/plan.ts";
 import { podState } from "./pod-state.ts";
 
-/** Compares the containers that should run with those that do, acts on one difference, and sleeps when there is none. */
+/**
+ * Compares the containers that should run with those that do, acts on one difference, and sleeps when there is none.
+ */
 export const running = podState({
   name: "running",
   successors: ["running", "pulling", "backoff", "terminating"],
