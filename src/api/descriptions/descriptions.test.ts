@@ -17,7 +17,7 @@ import type { Texts } from "./texts.ts";
 import { volumeTexts } from "./volumes.ts";
 import { workloadTexts } from "./workloads.ts";
 
-/** Components that are scalars to us, and what is said of every list. */
+/** Types that are scalars here, and the description of lists. */
 const noSchemas = ["List", "Time", "MicroTime", "Duration", "FieldsV1"].map((name) => `meta/v1.${name}`);
 const others = [...noSchemas, "resource.Quantity", "intstr.IntOrString", "runtime.RawExtension"];
 
@@ -36,7 +36,7 @@ const files: Readonly<Record<string, Texts>> = {
 };
 const allTexts = Object.entries(files);
 
-t.test("loadDescriptions() loads what every file says", async (t) => {
+t.test("loadDescriptions() loads every file of descriptions", async (t) => {
   const others = ["descriptions.test.ts", "descriptions.ts", "texts.ts"];
   const found = readdirSync(new URL("./", import.meta.url)).filter((file) => !others.includes(file));
   t.same(found.sort(), Object.keys(files).sort());
@@ -45,10 +45,10 @@ t.test("loadDescriptions() loads what every file says", async (t) => {
     for (const [name, members] of Object.entries(texts)) t.match(describe(name), members, `${file}: ${name}`);
   }
   t.equal(describe("apps/v1.DeploymentCondition")?.status, "True, False or Unknown.");
-  t.equal(describe("none/v1.Such")?.spec, "What is wanted.");
+  t.equal(describe("none/v1.Such")?.spec, "The desired state.");
 });
 
-t.test("descriptions speak of types and members that there are, in short sentences", async (t) => {
+t.test("descriptions are short sentences about existing types and fields", async (t) => {
   const schemas = await everySchema();
   const named = new Set<string>();
   for (const [file, texts] of allTexts) {
@@ -69,7 +69,7 @@ t.test("descriptions speak of types and members that there are, in short sentenc
   }
 });
 
-t.test("loadDescriptions() says something of every kind and of every field of its spec", async (t) => {
+t.test("loadDescriptions() describes every kind and every field of its spec", async (t) => {
   const describe = await loadDescriptions();
   for (const { kind, schema } of builtinScheme().kinds()) {
     t.ok(describe(schema.name)?.[""], kind);

@@ -1,27 +1,27 @@
-/** What `kubectl explain` says of kinds and their fields. Loaded when a document is first asked for, and not before. */
+/** The descriptions of kinds and fields for `kubectl explain`, loaded with the first request for an OpenAPI document. */
 import type { Texts } from "./texts.ts";
 
-/** The sentences for a schema: for itself under the empty name, for its members under theirs. */
+/** Returns the descriptions of a schema by field name; the empty name is the schema itself. */
 export type Describe = (schemaName: string) => Readonly<Record<string, string>> | undefined;
 
-/** What is the same in every object; a schema's own sentences go first. */
+/** Descriptions of fields that all objects share; those of the schema take precedence. */
 const common = {
-  apiVersion: "The group and version in which the object is written.",
+  apiVersion: "The group and version of the object's schema.",
   kind: "The kind of the object.",
   metadata: "The object's names, labels, owners and history.",
-  spec: "What is wanted.",
-  status: "What is observed; filled in by the system.",
+  spec: "The desired state.",
+  status: "The observed state; set by the system.",
 };
 
-/** What is the same in every condition. */
+/** Descriptions of fields that all conditions share. */
 const condition = {
-  "": "One thing that is observed of an object.",
-  type: "What it is about.",
+  "": "A condition of an object.",
+  type: "The type of the condition.",
   status: "True, False or Unknown.",
-  reason: "Why, in a word.",
-  message: "Why, for people.",
-  lastTransitionTime: "When the status last changed.",
-  lastProbeTime: "When it was last looked at.",
+  reason: "The reason, in CamelCase.",
+  message: "A human-readable message.",
+  lastTransitionTime: "The time of the last change of the status.",
+  lastProbeTime: "The time of the last probe.",
 };
 
 export async function loadDescriptions(): Promise<Describe> {
@@ -41,8 +41,8 @@ export async function loadDescriptions(): Promise<Describe> {
   const texts: Texts = Object.assign({}, ...groups);
   return (name) => {
     const base = name.endsWith("Condition") ? { ...common, ...condition } : common;
-    // Beta versions have the form, and so the meaning, of the first stable one.
-    const said = Object.hasOwn(texts, name) ? name : name.replace("/v1beta1.", "/v1.");
-    return { ...base, ...(Object.hasOwn(texts, said) ? texts[said] : undefined) };
+    // Beta versions have the same fields as version 1.
+    const described = Object.hasOwn(texts, name) ? name : name.replace("/v1beta1.", "/v1.");
+    return { ...base, ...(Object.hasOwn(texts, described) ? texts[described] : undefined) };
   };
 }

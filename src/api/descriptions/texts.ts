@@ -1,2 +1,2 @@
-/** A sentence for a schema under the empty name, and for its members under theirs; by the name of the schema. */
+/** Descriptions by schema name, then by field name; the empty name is the description of the schema itself. */
 export type Texts = Readonly<Record<string, Readonly<Record<string, string>>>>;
