@@ -31,7 +31,7 @@ function maps(f: Fixture) {
   return { registry, scope, configured, by };
 }
 
-t.test("apply() creates what is not there, and says so", async (t) => {
+t.test("apply() creates an object that does not exist, with created true", async (t) => {
   await using f = fixture();
   const { by } = maps(f);
   const { object, created } = await by("one", { k: "1" }, {}, { resourceVersion: "1" });
@@ -42,10 +42,10 @@ t.test("apply() creates what is not there, and says so", async (t) => {
   await f.clock.advance(5000);
   const again = await by("one", { k: "1" });
   t.notOk(again.created);
-  t.same(again.object.metadata, object.metadata, "again: nothing happened");
+  t.same(again.object.metadata, object.metadata, "a second apply changes nothing");
 });
 
-t.test("apply() refuses what others manage, each field with its cause, unless it is forced", async (t) => {
+t.test("apply() fails with a cause for each field of another manager, unless it is forced", async (t) => {
   await using f = fixture();
   const { registry, scope, by } = maps(f);
   await by("one", { k: "1", l: "1" });
@@ -66,7 +66,7 @@ t.test("apply() refuses what others manage, each field with its cause, unless it
   t.same((await get(registry, scope, "a")).object.data, changed.data, "a dry run writes nothing");
   await by("two", { k: "2", m: "2" }, { force: true });
   const one = await by("one", {});
-  t.same(one.object.data, { k: "2", m: "2" }, "what it applied, and nobody else, is gone");
+  t.same(one.object.data, { k: "2", m: "2" }, "fields that only this manager applied are removed");
 });
 
 const refused = [
@@ -89,7 +89,7 @@ const refused = [
 ] as const;
 
 for (const [wrong, code, message] of refused) {
-  t.test(`apply() refuses a configuration with ${JSON.stringify(wrong)}`, async (t) => {
+  t.test(`apply() rejects a configuration with ${JSON.stringify(wrong)}`, async (t) => {
     await using f = fixture();
     const { registry, scope, configured } = maps(f);
     const options = { force: false, fieldManager: "m" };
@@ -98,7 +98,7 @@ for (const [wrong, code, message] of refused) {
   });
 }
 
-t.test("apply() keeps to the version that the configuration names", async (t) => {
+t.test("apply() fails when the resourceVersion or uid of the configuration differs", async (t) => {
   await using f = fixture();
   const { by } = maps(f);
   const { object } = await by("m", { k: "1" });
@@ -107,7 +107,7 @@ t.test("apply() keeps to the version that the configuration names", async (t) =>
   t.match(stale, { code: 409, message: /the object has been modified/ });
 });
 
-t.test("apply() takes what is there for somebody's when nobody kept book", async (t) => {
+t.test("apply() assigns existing fields to before-first-apply when the object has no managedFields", async (t) => {
   await using f = fixture();
   const { registry, scope, by } = maps(f);
   await create(registry, scope, { metadata: { name: "a" }, data: { k: "1" } });
@@ -120,7 +120,7 @@ t.test("apply() takes what is there for somebody's when nobody kept book", async
   );
 });
 
-t.test("apply() to a subresource manages its part alone, and creates nothing", async (t) => {
+t.test("apply() to a subresource manages only its fields, and creates no object", async (t) => {
   await using f = fixture();
   const pods = f.registries.of(podKind);
   const subresourceStrategy = podKind.subresources.find(({ name }) => name === "status")?.strategy;
@@ -136,7 +136,7 @@ t.test("apply() to a subresource manages its part alone, and creates nothing", a
   t.equal(object.status?.phase, "Running");
 });
 
-t.test("kubectl's apply takes over what kubectl applied without the server", async (t) => {
+t.test("apply() by kubectl takes over the fields of client-side apply", async (t) => {
   await using f = fixture();
   const { registry, scope, configured, by } = maps(f);
   const last = `${JSON.stringify(configured({ k: "1", l: "1" }))}\n`;
@@ -153,7 +153,7 @@ t.test("kubectl's apply takes over what kubectl applied without the server", asy
   t.same(JSON.parse(object.metadata?.annotations?.[LAST_APPLIED] ?? ""), configured({ k: "2" }));
 });
 
-t.test("apply() compares what managers did in other versions of the object", async (t) => {
+t.test("apply() compares managers of other versions in their version", async (t) => {
   await using f = fixture();
   const [v1, v2] = [f.registries.of(horizontalPodAutoscalerV1Kind), f.registries.of(horizontalPodAutoscalerKind)];
   const scope = { ...f.scope(), group: "autoscaling" };

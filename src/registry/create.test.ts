@@ -8,7 +8,7 @@ import { create } from "./create.ts";
 import { remove } from "./delete.ts";
 import { get } from "./get.ts";
 
-t.test("create() fills in what the system knows and drops what only it may say", async (t) => {
+t.test("create() sets system metadata and drops that of the client", async (t) => {
   await using f = fixture();
   const pods = f.registries.of(podKind);
   const sent = {
@@ -26,7 +26,7 @@ t.test("create() fills in what the system knows and drops what only it may say",
   t.same((await get(pods, f.scope(), "web")).object.metadata, pod.metadata);
 });
 
-t.test("create() makes names from generateName, and takes a name that is given", async (t) => {
+t.test("create() generates a name from generateName unless the object has one", async (t) => {
   await using f = fixture();
   const maps = f.registries.of(configMapKind);
   const one = await create(maps, f.scope(), { metadata: { generateName: "gen-" } });
@@ -39,7 +39,7 @@ t.test("create() makes names from generateName, and takes a name that is given",
   t.equal(given.metadata?.name, "given");
 });
 
-t.test("create() says when no generated name was free", async (t) => {
+t.test("create() fails with AlreadyExists when all generated names are taken", async (t) => {
   const unlucky = { bytes: (count: number) => Buffer.alloc(count, 7), fraction: () => 0.5 };
   await using f = fixture({ random: unlucky });
   const maps = f.registries.of(configMapKind);
@@ -50,7 +50,7 @@ t.test("create() says when no generated name was free", async (t) => {
   t.equal(status.message, `configmaps "${taken}" already exists, ${why}`);
 });
 
-t.test("create() says of a taken name whose object is on its way out that it is", async (t) => {
+t.test("create() reports that the existing object is being deleted", async (t) => {
   await using f = fixture();
   const maps = f.registries.of(configMapKind);
   await create(maps, f.scope(), { metadata: { name: "a", finalizers: ["x.io/wait"] } });
@@ -61,7 +61,7 @@ t.test("create() says of a taken name whose object is on its way out that it is"
   t.equal(leaving.message, 'object is being deleted: configmaps "a" already exists');
 });
 
-t.test("create() refuses what cannot be, in Kubernetes' words", async (t) => {
+t.test("create() rejects invalid objects with Kubernetes' messages", async (t) => {
   await using f = fixture();
   const maps = f.registries.of(configMapKind);
   await create(maps, f.scope(), { metadata: { name: "a" } });
@@ -86,7 +86,7 @@ t.test("create() refuses what cannot be, in Kubernetes' words", async (t) => {
   t.match(message, /ConfigMap "Not\.A_Name" is invalid: metadata\.name: Invalid value/);
 });
 
-t.test("create() with dryRun checks everything and writes nothing", async (t) => {
+t.test("create() with dryRun validates and stores nothing", async (t) => {
   await using f = fixture();
   const maps = f.registries.of(configMapKind);
   const before = f.store.current();
@@ -97,7 +97,7 @@ t.test("create() with dryRun checks everything and writes nothing", async (t) =>
   t.equal((await refusal(create(maps, f.scope(), { metadata: { name: "a" } }, { dryRun: true }))).code, 409);
 });
 
-t.test("create() names the spelling that was asked in when it fails", async (t) => {
+t.test("create() fails with the group alias of the request", async (t) => {
   await using f = fixture();
   const leases = f.registries.of(leaseKind);
   const scope = { ...f.scope(), group: "coordination.k8s.io" };
@@ -107,7 +107,7 @@ t.test("create() names the spelling that was asked in when it fails", async (t) 
   t.equal(details?.group, "coordination.k8s.io");
 });
 
-t.test("create() lets events be forgotten after their time", async (t) => {
+t.test("create() stores events with the event TTL", async (t) => {
   await using f = fixture({ eventTtlSeconds: 3600 });
   const events = f.registries.of(eventKind);
   const involvedObject = { kind: "Pod", namespace: "default", name: "web" };

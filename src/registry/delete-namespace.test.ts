@@ -1,22 +1,19 @@
 import t from "tap";
 import { namespaceKind } from "../api/core/namespace/kind.ts";
-import { podKind } from "../api/core/pod/kind.ts";
-import { type Fixture, fixture, refusal } from "../testing/registry/registry-fixture.ts";
+import { fixture, refusal } from "../testing/registry/registry-fixture.ts";
 import { create } from "./create.ts";
-import { remove } from "./delete.ts";
 import { deleteNamespace } from "./delete-namespace.ts";
 import { get } from "./get.ts";
-import { bind } from "./subresources/binding.ts";
 import { update } from "./update.ts";
 
 const finalize = namespaceKind.subresources.find(({ name }) => name === "finalize")?.strategy;
 
-t.test("removeNamespace() marks; the last finalizer of the spec lets it go", async (t) => {
+t.test("deleteNamespace() marks the namespace; removing the last finalizer of its spec deletes it", async (t) => {
   await using f = fixture();
   const namespaces = f.registries.of(namespaceKind);
   await create(namespaces, f.scope(""), { metadata: { name: "x" } });
-  const { object, deleted: gone } = await deleteNamespace(namespaces, f.scope(""), "x", {});
-  t.equal(gone, false);
+  const { object, deleted } = await deleteNamespace(namespaces, f.scope(""), "x", {});
+  t.equal(deleted, false);
   t.match(object, { metadata: { deletionTimestamp: /^2026/ }, status: { phase: "Terminating" } });
   const again = await deleteNamespace(namespaces, f.scope(""), "x", {});
   t.equal(again.object.metadata?.resourceVersion, object.metadata?.resourceVersion);
@@ -30,43 +27,4 @@ t.test("removeNamespace() marks; the last finalizer of the spec lets it go", asy
     { subresourceStrategy: finalize },
   );
   t.equal((await refusal(get(namespaces, f.scope(""), "x"))).code, 404);
-});
-
-async function pods(f: Fixture) {
-  const registry = f.registries.of(podKind);
-  const spec = { containers: [{ name: "c", image: "i" }] };
-  await create(registry, f.scope(), { metadata: { name: "web" }, spec });
-  return registry;
-}
-
-t.test("bind() gives a pod its node, once", async (t) => {
-  await using f = fixture();
-  const registry = await pods(f);
-  const binding = { metadata: { annotations: { a: "b" } }, target: { kind: "Node", name: "n1" } };
-  await bind(registry, f.scope(), "web", binding);
-  const { object } = await get(registry, f.scope(), "web");
-  t.equal(object.spec?.nodeName, "n1");
-  t.match(object.metadata?.annotations, { a: "b" });
-  t.match(object.status?.conditions, [{ type: "PodScheduled", status: "True" }]);
-  t.match(await refusal(bind(registry, f.scope(), "web", binding)), {
-    code: 409,
-    message: `Operation cannot be fulfilled on pods/binding "web": pod web is already assigned to node "n1"`,
-  });
-});
-
-t.test("bind() refuses other targets, other pods and pods that go", async (t) => {
-  await using f = fixture();
-  const registry = await pods(f);
-  const to = (target: { kind?: string; name?: string }) => bind(registry, f.scope(), "web", { target });
-  t.equal((await refusal(to({ kind: "Disk", name: "n1" }))).code, 500);
-  t.equal((await refusal(to({ kind: "Node" }))).code, 500);
-  const other = bind(registry, f.scope(), "web", { metadata: { uid: "other" }, target: { name: "n1" } });
-  t.equal((await refusal(other)).code, 409);
-  const { object } = await get(registry, f.scope(), "web");
-  await update(registry, f.scope(), "web", {
-    ...object,
-    metadata: { ...object.metadata, finalizers: ["example.com/f"] },
-  });
-  await remove(registry, f.scope(), "web");
-  t.match(await refusal(to({ name: "n1" })), { code: 409, message: /is being deleted/ });
 });

@@ -21,7 +21,7 @@ async function pod(f: Fixture, spec: Partial<NonNullable<Pod["spec"]>> = {}) {
 
 const podStatus = podKind.subresources.find(({ name }) => name === "status")?.strategy;
 
-t.test("remove() gives a pod on a node its grace, which can only get shorter", async (t) => {
+t.test("remove() sets the grace period of a pod on a node, and can only shorten it", async (t) => {
   await using f = fixture();
   const pods = await pod(f, { nodeName: "n1", terminationGracePeriodSeconds: 30 });
   const first = await remove(pods, f.scope(), "web");
@@ -36,7 +36,7 @@ t.test("remove() gives a pod on a node its grace, which can only get shorter", a
   t.equal((await refusal(get(pods, f.scope(), "web"))).code, 404);
 });
 
-t.test("remove() takes a pod that nobody runs at once, and shows watchers why", async (t) => {
+t.test("remove() deletes a pod without a node at once, and watchers receive the terminating pod before", async (t) => {
   await using f = fixture();
   const pods = await pod(f);
   const events = await watch(pods, f.scope(), { resourceVersion: String(f.store.current()) });
@@ -50,7 +50,7 @@ t.test("remove() takes a pod that nobody runs at once, and shows watchers why", 
   t.same(seen, ["MODIFIED 0", "DELETED 0"]);
 });
 
-t.test("remove() of a pod that has ended needs no grace", async (t) => {
+t.test("remove() deletes a terminated pod without grace period", async (t) => {
   await using f = fixture();
   const pods = await pod(f, { nodeName: "n1" });
   const { object } = await get(pods, f.scope(), "web");
@@ -64,7 +64,7 @@ t.test("remove() of a pod that has ended needs no grace", async (t) => {
   t.equal((await remove(pods, f.scope(), "web")).deleted, true);
 });
 
-t.test("remove() checks what the client believes", async (t) => {
+t.test("remove() checks preconditions", async (t) => {
   await using f = fixture();
   const maps = f.registries.of(configMapKind);
   const made = await create(maps, f.scope(), { metadata: { name: "a" } });
@@ -77,7 +77,7 @@ t.test("remove() checks what the client believes", async (t) => {
   t.equal((await refusal(remove(maps, f.scope(), "a"))).code, 404);
 });
 
-t.test("remove() asks a garbage collector for orphans or for the foreground only when there is one", async (t) => {
+t.test("remove() adds the finalizers orphan and foregroundDeletion only with a garbage collector", async (t) => {
   for (const garbageCollector of [true, false]) {
     await using f = fixture({ garbageCollector });
     const maps = f.registries.of(configMapKind);
@@ -86,8 +86,8 @@ t.test("remove() asks a garbage collector for orphans or for the foreground only
       ["b", "Foreground", "foregroundDeletion"],
     ] as const) {
       await create(maps, f.scope(), { metadata: { name } });
-      const { object, deleted: gone } = await remove(maps, f.scope(), name, { propagationPolicy });
-      t.equal(gone, !garbageCollector);
+      const { object, deleted } = await remove(maps, f.scope(), name, { propagationPolicy });
+      t.equal(deleted, !garbageCollector);
       t.same(object.metadata?.finalizers, garbageCollector ? [finalizer] : undefined);
     }
     await create(maps, f.scope(), { metadata: { name: "c" } });
@@ -95,7 +95,7 @@ t.test("remove() asks a garbage collector for orphans or for the foreground only
   }
 });
 
-t.test("remove() leaves the pods of a job alone unless it, or the job, says otherwise", async (t) => {
+t.test("remove() of a job orphans its pods unless the request or a finalizer sets another policy", async (t) => {
   await using f = fixture({ garbageCollector: true });
   const jobs = f.registries.of(jobKind);
   const cases = [
@@ -108,13 +108,13 @@ t.test("remove() leaves the pods of a job alone unless it, or the job, says othe
     const name = `job-${place}`;
     const template = { spec: { restartPolicy: "Never", containers: [{ name: "c", image: "i" }] } } as const;
     await create(jobs, f.scope(), { metadata: { name, finalizers }, spec: { template } });
-    const { object, deleted: gone } = await remove(jobs, f.scope(), name, options);
+    const { object, deleted } = await remove(jobs, f.scope(), name, options);
     t.same(object.metadata?.finalizers, expected);
-    t.equal(gone, expected === undefined);
+    t.equal(deleted, expected === undefined);
   }
 });
 
-t.test("removeCollection() removes what a list shows", async (t) => {
+t.test("deleteCollection() deletes the objects of a list", async (t) => {
   await using f = fixture();
   const maps = f.registries.of(configMapKind);
   for (const name of ["a", "b", "c"]) {
@@ -133,7 +133,7 @@ t.test("removeCollection() removes what a list shows", async (t) => {
   );
 });
 
-t.test("removeCollection() removes as many at a time as it has workers, and no more than asked for", async (t) => {
+t.test("deleteCollection() deletes with its number of workers, and at most limit objects", async (t) => {
   await using f = fixture({ deleteCollectionWorkers: 4 });
   const maps = f.registries.of(configMapKind);
   const names = Array.from({ length: 10 }, (_, place) => `m${place}`);

@@ -36,7 +36,7 @@ function setUp(limits: EventLimits) {
 
 const ROOM = 1e9;
 
-t.test("EventBudget keeps the newest events of each object", async (t) => {
+t.test("EventBudget keeps the newest events of each involved object", async (t) => {
   await using f = setUp({ perObject: 3, events: 1000, bytes: ROOM });
   const quiet = await f.say("quiet");
   const loud: string[] = [];
@@ -44,7 +44,7 @@ t.test("EventBudget keeps the newest events of each object", async (t) => {
   t.same(await f.found(), [...loud.slice(-3), quiet].sort());
 });
 
-t.test("EventBudget takes from those that have most, and leaves the quiet ones theirs", async (t) => {
+t.test("EventBudget deletes events of the objects that have the most", async (t) => {
   await using f = setUp({ perObject: 1000, events: 100, bytes: ROOM });
   const quiet = [await f.say("a", "other"), await f.say("b", "other"), await f.say("c")];
   for (let i = 0; i < 200; i++) await f.say("loud", i % 2 === 0 ? "default" : "second");
@@ -53,16 +53,16 @@ t.test("EventBudget takes from those that have most, and leaves the quiet ones t
   for (const event of quiet) t.ok(found.includes(event), event);
 });
 
-t.test("EventBudget gives a namespace no more than half", async (t) => {
+t.test("EventBudget limits a namespace to half of the cluster's limits", async (t) => {
   await using f = setUp({ perObject: 1000, events: 100, bytes: ROOM });
   const first = await f.say("first", "other");
   for (let i = 0; i < 80; i++) await f.say(`pod-${i}`);
   const found = await f.found();
   t.ok(found.length <= 51 && found.length > 45, `${found.length} are left`);
-  t.ok(found.includes(first) && !found.includes("default/pod-0.2"), "the oldest of its own go");
+  t.ok(found.includes(first) && !found.includes("default/pod-0.2"), "its own oldest events are deleted");
 });
 
-t.test("EventBudget bounds bytes, counts what was there before, and lets all go in their time", async (t) => {
+t.test("EventBudget limits bytes, counts events of before its start, and stops counting expired ones", async (t) => {
   await using f = setUp({ perObject: 1000, events: 1000, bytes: 8000 });
   for (let i = 0; i < 100; i++) await f.say(`pod-${i}`);
   const few = await f.found();

@@ -23,7 +23,7 @@ const names = (
   items: readonly { readonly object: { readonly metadata?: { readonly name?: string | undefined } | undefined } }[],
 ) => items.map(({ object }) => object.metadata?.name);
 
-t.test("list() sees every write that was answered before it", async (t) => {
+t.test("list() returns every write that was acknowledged before it", async (t) => {
   await using f = fixture();
   const registry = await maps(f, "b", "a", "c");
   const page = await list(registry, f.scope());
@@ -45,7 +45,7 @@ t.test("list() selects by labels and fields", async (t) => {
   t.equal((await refusal(list(registry, f.scope(), { labelSelector: "a b" }))).code, 400);
 });
 
-t.test("list() finds the pods of a node by index", async (t) => {
+t.test("list() finds the pods of a node with the index", async (t) => {
   await using f = fixture();
   const pods = f.registries.of(podKind);
   for (const [name, nodeName] of [
@@ -59,7 +59,7 @@ t.test("list() finds the pods of a node by index", async (t) => {
   t.same(names((await list(pods, f.scope("other"), { fieldSelector: "spec.nodeName=n1" })).items), []);
 });
 
-t.test("list() shows all pages of a list as of its first", async (t) => {
+t.test("list() returns all pages at the revision of the first", async (t) => {
   await using f = fixture();
   const registry = await maps(f, "a", "b", "c", "d", "e");
   const first = await list(registry, f.scope(), { limit: 2 });
@@ -78,7 +78,7 @@ t.test("list() shows all pages of a list as of its first", async (t) => {
   t.same(names(chosen.items), ["e"], "a page is filled from further on");
 });
 
-t.test("list() understands resource versions as Kubernetes' table says", async (t) => {
+t.test("list() implements Kubernetes' table of resourceVersion and resourceVersionMatch", async (t) => {
   await using f = fixture();
   const registry = await maps(f, "a", "b");
   const old = String((await list(registry, f.scope())).revision);
@@ -120,7 +120,7 @@ t.test("list() understands resource versions as Kubernetes' table says", async (
   t.match(await waiting, tooLarge);
 });
 
-t.test("list() refuses tokens and versions that it cannot serve", async (t) => {
+t.test("list() rejects invalid tokens and resource versions", async (t) => {
   await using f = fixture();
   const registry = await maps(f, "a", "b", "c");
   const { continue: token, revision } = await list(registry, f.scope(), { limit: 1 });
@@ -136,7 +136,7 @@ t.test("list() refuses tokens and versions that it cannot serve", async (t) => {
   const exact = await list(registry, f.scope(), { resourceVersion: String(revision), resourceVersionMatch: "Exact" });
   t.same(names(exact.items), ["a", "b", "c"]);
   await f.store.compact(f.store.current());
-  // The history still knows it; but every server over this store is to say the same.
+  // The history still has it, but every server over this store must return the same.
   const refused = async (query: Parameters<typeof list>[2]) => await refusal(list(registry, f.scope(), query));
   const gone = await refused({ limit: 1, continue: token });
   t.match(gone, { code: 410, reason: "Expired", message: /use the continue token in this response/ });
@@ -148,7 +148,7 @@ t.test("list() refuses tokens and versions that it cannot serve", async (t) => {
   t.equal((await refused({ resourceVersion: String(revision), resourceVersionMatch: "Exact" })).code, 410);
 });
 
-t.test("get() waits for a version to come, but not for ever", async (t) => {
+t.test("get() waits for a newer resourceVersion until its timeout", async (t) => {
   await using f = fixture();
   const registry = await maps(f, "a");
   const next = String(f.store.current() + 1);
@@ -172,7 +172,7 @@ const shown = <T extends { readonly metadata?: { readonly name?: string | undefi
   event: CacheEvent<T>,
 ) => (event.type === "BOOKMARK" ? event.type : `${event.type} ${event.item.object.metadata?.name}`);
 
-t.test("watch() without a version begins with what there is", async (t) => {
+t.test("watch() without resourceVersion starts with all objects", async (t) => {
   await using f = fixture();
   const registry = await maps(f, "a", "b");
   const events = await watch(registry, f.scope(), { resourceVersion: "" });
@@ -180,7 +180,7 @@ t.test("watch() without a version begins with what there is", async (t) => {
   t.same((await take(events, 3)).map(shown), ["ADDED a", "ADDED b", "ADDED c"]);
 });
 
-t.test("watch() says where the initial events end only to those who asked", async (t) => {
+t.test("watch() marks the end of the initial events only with sendInitialEvents", async (t) => {
   await using f = fixture();
   const registry = await maps(f, "a");
   const asked = await watch(registry, f.scope(), { allowBookmarks: true, sendInitialEvents: true });
@@ -191,7 +191,7 @@ t.test("watch() says where the initial events end only to those who asked", asyn
   t.same((await take(other, 2)).map(shown), ["ADDED a", "ADDED b"]);
 });
 
-t.test("watch() from a version replays the past; objects enter and leave a selector", async (t) => {
+t.test("watch() from a resourceVersion replays changes; objects start and stop to match a selector", async (t) => {
   await using f = fixture();
   const registry = await maps(f, "a");
   const from = String(f.store.current());
@@ -205,12 +205,12 @@ t.test("watch() from a version replays the past; objects enter and leave a selec
   t.equal((await refusal(watch(registry, f.scope(), { resourceVersion: "x" }))).code, 500);
 });
 
-t.test("watch() fails with 410 for a version that is too old, and ends with its signal", async (t) => {
+t.test("watch() fails with 410 for a resourceVersion that is too old, and ends when its signal aborts", async (t) => {
   await using f = fixture();
   const registry = await maps(f, "a", "b");
   const made = await watch(registry, f.scope(), { resourceVersion: "1" });
   t.equal((await take(made, 1)).length, 1, "from the version of the first object that was made here");
-  // Another server over the same store knows nothing of what was before it.
+  // Another server over the same store has no history of before its start.
   await using later = new Registries(f.registries.scheme, f.registries.deps);
   const old = await watch(later.of(registry.kind), f.scope(), { resourceVersion: "1" });
   t.match(await refusal(take(old, 1)), { code: 410, reason: "Expired" });
@@ -220,7 +220,7 @@ t.test("watch() fails with 410 for a version that is too old, and ends with its 
   t.same(await take(events, 1), []);
 });
 
-t.test("both Event kinds show the same objects", async (t) => {
+t.test("both Event kinds serve the same objects", async (t) => {
   await using f = fixture();
   const core = f.registries.of(eventKind);
   const regarding = { kind: "Pod", namespace: "default", name: "web" };

@@ -13,7 +13,7 @@ import { update } from "./update.ts";
 
 const podStatus = podKind.subresources.find(({ name }) => name === "status")?.strategy;
 
-t.test("update() replaces an object, and writes nothing when nothing differs", async (t) => {
+t.test("update() replaces an object, and writes nothing when nothing changes", async (t) => {
   await using f = fixture();
   const maps = f.registries.of(configMapKind);
   const made = await create(maps, f.scope(), { metadata: { name: "a" }, data: { k: "1" } });
@@ -25,7 +25,7 @@ t.test("update() replaces an object, and writes nothing when nothing differs", a
   t.equal(String(f.store.current()), object.metadata?.resourceVersion);
 });
 
-t.test("update() refuses stale versions, other objects' identities and names that differ", async (t) => {
+t.test("update() rejects a stale resourceVersion, another uid and another name", async (t) => {
   await using f = fixture();
   const maps = f.registries.of(configMapKind);
   const made = await create(maps, f.scope(), { metadata: { name: "a" } });
@@ -46,7 +46,7 @@ t.test("update() refuses stale versions, other objects' identities and names tha
 });
 
 t.test(
-  "update() creates what does not exist where the kind allows it, and asks for a version where it must",
+  "update() creates a missing object if the kind allows it, and requires a resourceVersion if the kind does",
   async (t) => {
     await using f = fixture();
     const leases = f.registries.of(leaseKind);
@@ -75,12 +75,12 @@ t.test("update() keeps spec and status apart", async (t) => {
   t.equal(plain.object.status?.phase, "Running");
 });
 
-t.test("update() lets an object go when its last finalizer does", async (t) => {
+t.test("update() that removes the last finalizer deletes the object", async (t) => {
   await using f = fixture();
   const maps = f.registries.of(configMapKind);
   await create(maps, f.scope(), { metadata: { name: "a", finalizers: ["example.com/f"] } });
-  const { object, deleted: gone } = await remove(maps, f.scope(), "a");
-  t.equal(gone, false);
+  const { object, deleted } = await remove(maps, f.scope(), "a");
+  t.equal(deleted, false);
   t.ok(object.metadata?.deletionTimestamp);
   const added = { ...object, metadata: { ...object.metadata, finalizers: ["example.com/f", "example.com/g"] } };
   t.match(await refusal(update(maps, f.scope(), "a", added)), { code: 422, message: /no new finalizers can be added/ });
@@ -93,7 +93,7 @@ const decode = (value: unknown): ConfigMap => {
   return rest;
 };
 
-t.test("patch() speaks three languages", async (t) => {
+t.test("patch() applies JSON, merge and strategic merge patches", async (t) => {
   await using f = fixture();
   const maps = f.registries.of(configMapKind);
   await create(maps, f.scope(), { metadata: { name: "a", finalizers: ["example.com/a"] }, data: { k: "1", l: "2" } });
@@ -112,7 +112,7 @@ t.test("patch() speaks three languages", async (t) => {
   t.same(merged.metadata?.finalizers, ["example.com/b", "example.com/a"]);
 });
 
-t.test("patch() that fails leaves nothing behind", async (t) => {
+t.test("patch() that fails stores nothing", async (t) => {
   await using f = fixture();
   const maps = f.registries.of(configMapKind);
   await create(maps, f.scope(), { metadata: { name: "a" }, data: { k: "1" } });
@@ -131,7 +131,7 @@ t.test("patch() that fails leaves nothing behind", async (t) => {
   t.equal(f.store.current(), before);
 });
 
-t.test("patch() is tried again on what another write left", async (t) => {
+t.test("patch() is applied again to the object that another write stored", async (t) => {
   await using f = fixture();
   const maps = f.registries.of(configMapKind);
   await create(maps, f.scope(), { metadata: { name: "a" }, data: {} });

@@ -25,7 +25,7 @@ function setUp(intervalMs: number, retentionMs: number) {
   return { clock, compacted, compactor, fail };
 }
 
-t.test("Compactor compacts to what was current the retention ago", async (t) => {
+t.test("Compactor compacts to the revision that was current one retention time ago", async (t) => {
   const { clock, compacted, compactor } = setUp(10_000, 25_000);
   await clock.advance(29_000);
   t.same(compacted, []);
@@ -35,7 +35,7 @@ t.test("Compactor compacts to what was current the retention ago", async (t) => 
   t.equal(clock.pending, 0);
 });
 
-t.test("Compactor tries again at the next tick after a failure", async (t) => {
+t.test("Compactor retries a failed compaction at the next tick", async (t) => {
   const { clock, compacted, compactor, fail } = setUp(10_000, 10_000);
   fail(true);
   await clock.advance(20_000);

@@ -7,7 +7,7 @@ import { createMemoryStore } from "./memory.ts";
 import { ObjectStore } from "./object-store.ts";
 import { prefixRange } from "./store.ts";
 
-/** Widgets whose color is written backwards in v2. */
+/** Widgets of which v2 has the color reversed. */
 class Mirror implements Converter {
   readonly asked: string[] = [];
   readonly #storage: string;
@@ -50,7 +50,7 @@ function setUp(storage = "v1", mediaType: "application/json" | "application/yaml
   return { store, mirror, objectsOf, key, stored };
 }
 
-t.test("ObjectStore shows what lies in the store in the version of its kind", async (t) => {
+t.test("ObjectStore converts stored objects to the version of its kind", async (t) => {
   const { store, mirror, objectsOf, key, stored } = setUp();
   const [one, two] = [objectsOf("v1"), objectsOf("v2")];
   t.equal((await one.create(key, makeWidget("a", { color: "red" }))).color, "red");
@@ -65,7 +65,7 @@ t.test("ObjectStore shows what lies in the store in the version of its kind", as
     (await two.toKindVersion(items)).map((item) => two.decode(item)),
     [{ color: "eulb" }],
   );
-  t.equal(mirror.asked.length, asked, "what was just written is known");
+  t.equal(mirror.asked.length, asked, "a value that was just written is not converted again");
   t.match((await two.list(two.prefix())).items, [{ color: "eulb" }]);
   t.equal(mirror.asked.length, asked + 1, "but only once");
   t.equal((await two.roundTrip(makeWidget("b", { color: "x" }))).color, "x");
@@ -76,7 +76,7 @@ t.test("ObjectStore shows what lies in the store in the version of its kind", as
 });
 
 t.test(
-  "ObjectStore moves what lies in another version with the next write, and writes no more than that",
+  "ObjectStore stores an object of an old version in the storage version at the next write, and then no unchanged object",
   async (t) => {
     const { objectsOf, key, stored } = setUp();
     await objectsOf("v1").create(key, makeWidget("a", { color: "red" }));
@@ -92,7 +92,7 @@ t.test(
   },
 );
 
-t.test("ObjectStore converts what is stored as YAML", async (t) => {
+t.test("ObjectStore converts objects stored as YAML", async (t) => {
   const { objectsOf, key, stored } = setUp("v1", "application/yaml");
   const [one, two] = [objectsOf("v1"), objectsOf("v2")];
   const created = await one.create(key, makeWidget("a", { color: "red" }));
@@ -102,7 +102,7 @@ t.test("ObjectStore converts what is stored as YAML", async (t) => {
   t.equal(same.metadata?.resourceVersion, created.metadata?.resourceVersion);
 });
 
-t.test("ObjectStore names what is no object, converter or not", async (t) => {
+t.test("ObjectStore reports the key of a value that is not an object, with and without a converter", async (t) => {
   const { store, objectsOf, key } = setUp();
   await store.create(key, Buffer.from("{nothing"));
   await t.rejects(objectsOf("v2").get(key), { code: "corrupt" });

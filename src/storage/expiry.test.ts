@@ -4,7 +4,7 @@ import { FakeClock } from "../testing/std/fake-clock.ts";
 import { Expiry } from "./expiry.ts";
 import type { Revision } from "./store.ts";
 
-t.test("Expiry calls in order of time, within a second after each is due, on one timer", async (t) => {
+t.test("Expiry reports expired values in order, at most a second late, with one timer", async (t) => {
   const clock = new FakeClock(0);
   const random = seededRandom(5);
   const expired: { at: number; now: number }[] = [];

@@ -1,13 +1,13 @@
 import t from "tap";
 import { Leases } from "./leases.ts";
 
-t.test("Leases gives values written soon after each other one end, and none less life than it asked for", async (t) => {
+t.test("Leases expires values of about the same time together, and none before its time to live ends", async (t) => {
   const leases = new Leases(60);
   const ends = [0, 1, 59, 60, 61, 125].map((second) => leases.expiresAt(3600, second * 1000) / 1000);
   t.same(ends, [3660, 3660, 3660, 3660, 3721, 3785]);
 });
 
-t.test("Leases lets no value outlive its time by more than a twentieth", async (t) => {
+t.test("Leases extends no time to live by more than a twentieth", async (t) => {
   const leases = new Leases(60);
   t.equal(leases.expiresAt(100, 0), 105_000);
   t.equal(leases.expiresAt(100, 5000), 105_000);
@@ -15,7 +15,7 @@ t.test("Leases lets no value outlive its time by more than a twentieth", async (
   t.equal(leases.expiresAt(15, 5001), 20_751, "another time to live has a lease of its own");
 });
 
-t.test("Leases shares nothing for 0 seconds, and ends a lease that has a thousand values", async (t) => {
+t.test("Leases of 0 seconds share nothing; a lease has at most a thousand values", async (t) => {
   const none = new Leases(0);
   t.same(
     [0, 10, 10].map((now) => none.expiresAt(1, now)),

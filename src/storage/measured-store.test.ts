@@ -14,7 +14,7 @@ t.test("MeasuredStore is a Store", (t) =>
   ),
 );
 
-t.test("MeasuredStore counts what is done, how long it takes and what fails", async (t) => {
+t.test("MeasuredStore records the number, duration and failures of operations", async (t) => {
   const clock = new FakeClock();
   const registry = new MetricRegistry();
   const memory = createMemoryStore({ clock });

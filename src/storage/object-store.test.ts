@@ -22,7 +22,7 @@ function refusal(status: Partial<Status>, message = /./): Error {
 
 const text = (bytes: Uint8Array | undefined): string => Buffer.from(bytes ?? []).toString("latin1");
 
-t.test("ObjectStore.key() makes paths and refuses what is no path segment", async (t) => {
+t.test("ObjectStore.key() returns a path and rejects names that are not a path segment", async (t) => {
   const { objects } = setUp();
   t.equal(objects.key("default", "web"), "/registry/widgets/default/web");
   t.equal(objects.prefix(), "/registry/widgets/");
@@ -45,7 +45,7 @@ t.test("ObjectStore.key() makes paths and refuses what is no path segment", asyn
 });
 
 t.test(
-  "ObjectStore.create() stores the protobuf envelope, without resource version, and answers with one",
+  "ObjectStore.create() stores a protobuf envelope without resourceVersion and returns the object with one",
   async (t) => {
     const { objects, store } = setUp();
     const key = objects.key("default", "a");
@@ -74,7 +74,7 @@ t.test(
   },
 );
 
-t.test("ObjectStore reads all media types and writes the chosen one", async (t) => {
+t.test("ObjectStore reads all media types and writes the configured one", async (t) => {
   const json = setUp("application/json");
   const key = json.objects.key("default", "a");
   const created = await json.objects.create(key, makeWidget("a", { color: "red" }));
@@ -88,7 +88,7 @@ t.test("ObjectStore reads all media types and writes the chosen one", async (t) 
   const protobuf = new ObjectStore({ store: json.store, kind: widgetKind, prefix: "/registry" });
   t.same(await protobuf.get(key), created);
   const rewritten = await protobuf.guaranteedUpdate(key, (current) => current);
-  t.equal(rewritten.metadata?.resourceVersion, "3", "an update that changes nothing but the media type is written");
+  t.equal(rewritten.metadata?.resourceVersion, "3", "an update that changes only the media type is written");
   t.match(text((await json.store.get(key))?.value), /^svc\0/);
   t.same((await json.objects.get(key))?.color, "red");
   const yaml = new ObjectStore({ ...json, kind: widgetKind, prefix: "/registry", mediaType: "application/yaml" });
@@ -97,7 +97,7 @@ t.test("ObjectStore reads all media types and writes the chosen one", async (t) 
   t.match(await json.objects.get(key), { color: "red", size: 7, metadata: { uid: "uid-a" } });
 });
 
-t.test("ObjectStore names the key of what it cannot decode", async (t) => {
+t.test("ObjectStore reports the key of a value that it cannot decode", async (t) => {
   const { objects, store } = setUp();
   for (const [name, bytes] of Object.entries({
     empty: "",
@@ -119,7 +119,7 @@ t.test("ObjectStore names the key of what it cannot decode", async (t) => {
   }
 });
 
-t.test("ObjectStore.guaranteedUpdate() tries again when another write comes between", async (t) => {
+t.test("ObjectStore.guaranteedUpdate() retries when another write comes between", async (t) => {
   const { objects } = setUp();
   const key = objects.key("default", "a");
   await objects.create(key, makeWidget("a", { size: 0 }));
@@ -134,27 +134,30 @@ t.test("ObjectStore.guaranteedUpdate() tries again when another write comes betw
   t.equal(new Set(versions).size, 10);
 });
 
-t.test("ObjectStore.guaranteedUpdate() writes nothing when nothing changes, and passes on refusals", async (t) => {
-  const { objects, store } = setUp();
-  const key = objects.key("default", "a");
-  await t.rejects(
-    objects.guaranteedUpdate(key, (current) => current),
-    refusal({ code: 404, message: 'widgets.test.svc.io "a" not found' }),
-  );
-  const created = await objects.create(key, makeWidget("a"));
-  const before = store.current();
-  t.same(await objects.guaranteedUpdate(key, (current) => ({ ...current })), created);
-  t.equal(store.current(), before);
-  const no = new StatusError(422, "Invalid", "no");
-  await t.rejects(
-    objects.guaranteedUpdate(key, () => {
-      throw no;
-    }),
-    no,
-  );
-});
+t.test(
+  "ObjectStore.guaranteedUpdate() writes nothing when nothing changes, and rejects with the error of the update",
+  async (t) => {
+    const { objects, store } = setUp();
+    const key = objects.key("default", "a");
+    await t.rejects(
+      objects.guaranteedUpdate(key, (current) => current),
+      refusal({ code: 404, message: 'widgets.test.svc.io "a" not found' }),
+    );
+    const created = await objects.create(key, makeWidget("a"));
+    const before = store.current();
+    t.same(await objects.guaranteedUpdate(key, (current) => ({ ...current })), created);
+    t.equal(store.current(), before);
+    const no = new StatusError(422, "Invalid", "no");
+    await t.rejects(
+      objects.guaranteedUpdate(key, () => {
+        throw no;
+      }),
+      no,
+    );
+  },
+);
 
-t.test("ObjectStore.guaranteedUpdate() trusts a cached state only as long as the store agrees", async (t) => {
+t.test("ObjectStore.guaranteedUpdate() retries with the stored object when the cached one is stale", async (t) => {
   const { objects, store } = setUp();
   const key = objects.key("default", "a");
   const old = await objects.create(key, makeWidget("a", { size: 1 }));
@@ -184,7 +187,7 @@ t.test("ObjectStore.guaranteedUpdate() trusts a cached state only as long as the
 });
 
 t.test(
-  "ObjectStore.guaranteedUpdate() reads nothing when the cache is right, however it makes its objects",
+  "ObjectStore.guaranteedUpdate() does not read the store when the cached object is current, also with getters",
   async (t) => {
     const { store, objects } = setUp();
     const key = objects.key("default", "web");
@@ -206,7 +209,7 @@ t.test(
   },
 );
 
-t.test("ObjectStore.delete() answers with the last state at the revision of the deletion", async (t) => {
+t.test("ObjectStore.delete() returns the last state with the revision of the deletion", async (t) => {
   const { objects, store } = setUp();
   const key = objects.key("default", "a");
   await objects.create(key, makeWidget("a", { size: 5 }));
@@ -262,7 +265,7 @@ t.test("ObjectStore.list() pages through a prefix at one revision", async (t) =>
   t.same(names((await objects.list(objects.prefix())).items), ["a", "b", "d"]);
 });
 
-t.test("ObjectStore.create() passes on the time to live", async (t) => {
+t.test("ObjectStore.create() sets the time to live", async (t) => {
   const { objects, clock } = setUp();
   const key = objects.key("default", "a");
   await objects.create(key, makeWidget("a"), { ttlSeconds: 10 });
@@ -270,7 +273,7 @@ t.test("ObjectStore.create() passes on the time to live", async (t) => {
   t.equal(await objects.get(key), undefined);
 });
 
-t.test("ObjectStore shows one stored object under both of its versions", async (t) => {
+t.test("ObjectStore serves one stored object in both of its versions", async (t) => {
   for (const mediaType of ["application/json", "application/vnd.svc.protobuf"] as const) {
     const { store } = setUp();
     const core = new ObjectStore({ store, kind: eventKind, prefix: "/registry", mediaType });

@@ -8,7 +8,7 @@ import { openStore } from "./open.ts";
 
 const options = { clock: new FakeClock(), log: silentLogger, compactionIntervalMs: 0 };
 
-t.test("openStore() picks the engine by the scheme", async (t) => {
+t.test("openStore() opens the engine of the URL scheme", async (t) => {
   const directory = mkdtempSync(join(tmpdir(), "svc-open-"));
   t.teardown(() => rmSync(directory, { recursive: true }));
   await using memory = await openStore({ ...options, url: "memory://" });
@@ -18,7 +18,7 @@ t.test("openStore() picks the engine by the scheme", async (t) => {
   t.ok(existsSync(join(directory, "with space", "CURRENT")));
 });
 
-t.test("openStore() says what a store's URL must look like", async (t) => {
+t.test("openStore() rejects an unknown URL with the supported formats", async (t) => {
   for (const url of ["", "level://", "level://relative", "bolt:///x", "memory"]) {
     await t.rejects(openStore({ ...options, url }), {
       message: `Cannot use store "${url}": it must be level:///path/to/directory or memory://`,

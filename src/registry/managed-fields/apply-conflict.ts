@@ -1,7 +1,7 @@
 /** The 409 of server-side apply: a cause for each field that another manager owns. */
 import { StatusError } from "../../api/status.ts";
-import type { Conflict, ManagedFields } from "../../schema/apply/managers.ts";
 import { formatPath } from "../../schema/apply/fieldpath/path-element.ts";
+import type { Conflict, ManagedFields } from "../../schema/apply/managers.ts";
 import type { Manager } from "./entries.ts";
 
 export function applyConflict(conflicts: readonly Conflict[], managers: ManagedFields<Manager>): StatusError {

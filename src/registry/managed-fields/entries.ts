@@ -3,8 +3,8 @@ import type { ApiObject } from "../../api/kind.ts";
 import type { ManagedFieldsEntry } from "../../api/meta/object-meta.ts";
 import { parseApiVersion, svcGroup } from "../../api/scheme.ts";
 import { canonicalize, type FieldSet } from "../../schema/apply/fieldpath/field-set.ts";
-import type { ManagedFields, VersionedSet } from "../../schema/apply/managers.ts";
 import { parseFields } from "../../schema/apply/fieldpath/parse-fields.ts";
+import type { ManagedFields, VersionedSet } from "../../schema/apply/managers.ts";
 import { internFieldsV1 } from "../../schema/value/fields-v1-cache.ts";
 
 export type Operation = "Apply" | "Update";

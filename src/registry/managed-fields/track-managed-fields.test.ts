@@ -8,7 +8,7 @@ import { create } from "../create.ts";
 import { patch } from "../patch.ts";
 import { update } from "../update.ts";
 
-/** `manager operation subresource fields`, a line each. */
+/** The managedFields as lines `manager operation subresource fields`. */
 function book(metadata: ObjectMeta | undefined): readonly string[] | undefined {
   return metadata?.managedFields?.map(({ manager, operation, subresource, fieldsV1 }) =>
     [manager, operation, subresource, JSON.stringify(fieldsV1)].filter((text) => text !== undefined).join(" "),
@@ -27,7 +27,7 @@ function maps(f: Fixture) {
   return { registry, scope, put };
 }
 
-t.test("create() notes who made what; what the system fills in is nobody's", async (t) => {
+t.test("create() records the manager of the client's fields, and none for system metadata", async (t) => {
   await using f = fixture();
   const { registry, scope } = maps(f);
   const sent = { metadata: { name: "a", labels: { x: "1" } }, data: { k: "1" } };
@@ -45,10 +45,10 @@ t.test("create() notes who made what; what the system fills in is nobody's", asy
   const unnamed = await create(registry, scope, { metadata: { name: "b" }, data: { k: "1" } }, { fieldManager: "" });
   t.equal(unnamed.metadata?.managedFields?.[0]?.manager, "unknown");
   const silent = await create(registry, scope, { metadata: { name: "c" }, data: { k: "1" } });
-  t.equal(silent.metadata?.managedFields, undefined, "where nobody says who writes, no book is kept");
+  t.equal(silent.metadata?.managedFields, undefined, "without a field manager there are no managedFields");
 });
 
-t.test("update() hands over what it changes; the times of those who change nothing stay", async (t) => {
+t.test("update() takes over the fields it changes; entries of other managers keep their time", async (t) => {
   await using f = fixture();
   const { registry, scope, put } = maps(f);
   await create(registry, scope, { metadata: { name: "a" }, data: { k: "1", l: "1" } }, { fieldManager: "one" });
@@ -61,12 +61,12 @@ t.test("update() hands over what it changes; the times of those who change nothi
   );
   await f.clock.advance(5000);
   const same = await put("three", { k: "1", l: "2" });
-  t.same(same.metadata, changed.metadata, "nothing happened");
+  t.same(same.metadata, changed.metadata, "nothing changed");
   const without = await put("two", {});
-  t.equal(without.metadata?.managedFields, undefined, "what is gone is nobody's");
+  t.equal(without.metadata?.managedFields, undefined, "removed fields have no manager");
 });
 
-t.test("update() merges what one manager does in one version through one subresource", async (t) => {
+t.test("update() has one entry per manager, version and subresource", async (t) => {
   await using f = fixture();
   const pods = f.registries.of(podKind);
   const spec = { containers: [{ name: "c", image: "one" }] };
@@ -87,7 +87,7 @@ t.test("update() merges what one manager does in one version through one subreso
   t.same(status?.fieldsV1, { "f:status": { "f:hostIP": {}, "f:phase": {} } });
 });
 
-t.test("update() by the server itself leaves the book as it is", async (t) => {
+t.test("update() by the server itself keeps managedFields", async (t) => {
   await using f = fixture();
   const { registry, scope, put } = maps(f);
   const sent = { metadata: { name: "a" }, data: { k: "1" } };
@@ -95,14 +95,14 @@ t.test("update() by the server itself leaves the book as it is", async (t) => {
   t.same((await put(undefined, { k: "2" })).metadata?.managedFields, made.metadata?.managedFields);
 });
 
-t.test("update() gives an object without a book none", async (t) => {
+t.test("update() adds no managedFields to an object without any", async (t) => {
   await using f = fixture();
   const { registry, scope, put } = maps(f);
   await create(registry, scope, { metadata: { name: "a" }, data: { k: "1" } });
   t.equal((await put("two", { k: "2" })).metadata?.managedFields, undefined);
 });
 
-t.test("a client may write the book itself, reset it, and not break it", async (t) => {
+t.test("a client may change or reset managedFields; invalid ones are ignored", async (t) => {
   await using f = fixture();
   const { registry, scope, put } = maps(f);
   await create(registry, scope, { metadata: { name: "a" }, data: { k: "1" } }, { fieldManager: "one" });
@@ -129,7 +129,7 @@ t.test("a client may write the book itself, reset it, and not break it", async (
   t.equal((await put("two", { k: "1" }, { managedFields: [] })).metadata?.managedFields, undefined);
 });
 
-t.test("the oldest updaters become one when there are more than ten", async (t) => {
+t.test("the oldest update managers are merged when there are more than ten", async (t) => {
   await using f = fixture();
   const { registry, scope } = maps(f);
   await create(registry, scope, { metadata: { name: "a" }, data: { k0: "1" } }, { fieldManager: "m0" });
@@ -150,7 +150,7 @@ t.test("the oldest updaters become one when there are more than ten", async (t) 
   t.match(book(object.metadata)?.[0], /"f:k0":\{\},"f:k1":\{\},"f:k2":\{\},"f:k3":\{\}/);
 });
 
-t.test("the two spellings of a group are one version: entries keep the one that was used last", async (t) => {
+t.test("the two aliases of a group are one version; an entry has the alias used last", async (t) => {
   await using f = fixture();
   const leases = f.registries.of(leaseKind);
   const spelled = (domain: string) => ({ ...f.scope(), group: `coordination.${domain}` });

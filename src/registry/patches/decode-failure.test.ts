@@ -3,7 +3,7 @@ import { describeDecodeFailure } from "./decode-failure.ts";
 
 const NUMBER_FOR_TEXT = "json: cannot unmarshal number into Go struct field ConfigMap.data of type string";
 
-t.test("shownPatch() sorts the objects that a JSON patch went through, and no others", async (t) => {
+t.test("describeDecodeFailure() sorts the objects on the path of a JSON patch, and no others", async (t) => {
   const before = { kind: "X", apiVersion: "v1", metadata: { name: "a", uid: "1" } };
   const after = { ...before, data: { b: "1", a: 5 } };
   const operations = [{ op: "add", path: "/data/a", value: 5 }] as const;
@@ -12,7 +12,7 @@ t.test("shownPatch() sorts the objects that a JSON patch went through, and no ot
   t.equal(detail, NUMBER_FOR_TEXT);
 });
 
-t.test("shownPatch() sorts what a merge patch merged or made", async (t) => {
+t.test("describeDecodeFailure() sorts the objects that a merge patch merged or created", async (t) => {
   const before = { kind: "X", metadata: { name: "a", uid: "1" }, spec: { z: 1, y: { q: 1, p: 2 } } };
   const value = { spec: { x: { b: 1, a: [{ d: 1, c: 2 }] } } };
   const after = { ...before, spec: { ...before.spec, ...value.spec } };
@@ -23,7 +23,7 @@ t.test("shownPatch() sorts what a merge patch merged or made", async (t) => {
   );
 });
 
-t.test("shownPatch() shows strategic patches as Go prints them, and why values cannot be copied", async (t) => {
+t.test("describeDecodeFailure() shows strategic patches in Go's format with the converter's message", async (t) => {
   const before = { metadata: { annotations: { old: "1" } } };
   const value = { metadata: { annotations: { a: { b: null }, old: null } } };
   const whys: readonly (readonly [string, string])[] = [

@@ -47,7 +47,7 @@ t.test("a kind without watch cache is read from the store", async (t) => {
   t.match((await refusal(list(registry, scope, { resourceVersion: "99" }))).code, 504);
 });
 
-t.test("a kind without watch cache is written over what the store has", async (t) => {
+t.test("a write of a kind without watch cache starts from the stored object", async (t) => {
   await using f = await setUp();
   const { registry, scope, make } = f;
   await make("a");
@@ -60,7 +60,7 @@ t.test("a kind without watch cache is written over what the store has", async (t
   t.equal((await refusal(get(registry, scope, "a"))).code, 404);
 });
 
-t.test("a kind without watch cache is watched in the store, through its selector", async (t) => {
+t.test("a watch of a kind without watch cache reads the store, with its selector", async (t) => {
   await using f = await setUp();
   const { registry, make, scope, store, clock } = f;
   const controller = new AbortController();
@@ -88,7 +88,7 @@ t.test("a kind without watch cache is watched in the store, through its selector
   t.match(await refusal(late[Symbol.asyncIterator]().next()), { code: 410, reason: "Expired" });
 });
 
-t.test("uncachedKinds() knows resources by group, in both spellings", async (t) => {
+t.test("uncachedKinds() accepts resources with both group aliases", async (t) => {
   t.equal(uncachedKinds("all")(configMapKind), true);
   t.equal(uncachedKinds([])(configMapKind), false);
   t.equal(uncachedKinds(["configmaps"])(configMapKind), true);

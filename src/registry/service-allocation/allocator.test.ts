@@ -30,7 +30,7 @@ async function change(f: ServicesFixture, service: Service, spec: Partial<Servic
   return (await update(f.services, f.scope(), name, { ...service, spec: { ...service.spec, ...spec } })).object;
 }
 
-t.test("ServiceAllocator gives each service an address of its own, and takes it back with the service", async (t) => {
+t.test("ServiceAllocator allocates a cluster IP per service, and releases it with the service", async (t) => {
   await using f = await servicesFixture(["10.0.0.0/29"]);
   const made = await Promise.all(["a", "b", "c", "d", "e", "f"].map(async (name) => await make(f, name, {})));
   const ips = made.map(({ spec }) => spec?.clusterIP ?? "").sort();
@@ -44,7 +44,7 @@ t.test("ServiceAllocator gives each service an address of its own, and takes it 
   t.equal((await make(f, "g", {})).spec?.clusterIP, made[2]?.spec?.clusterIP);
 });
 
-t.test("ServiceAllocator refuses addresses in Kubernetes' words", async (t) => {
+t.test("ServiceAllocator rejects addresses with Kubernetes' messages", async (t) => {
   await using f = await servicesFixture(["10.0.0.0/24"]);
   await make(f, "a", { clusterIP: "10.0.0.5" });
   const cases: readonly (readonly [ip: string, why: RegExp])[] = [
@@ -60,7 +60,7 @@ t.test("ServiceAllocator refuses addresses in Kubernetes' words", async (t) => {
   }
 });
 
-t.test("ServiceAllocator takes nothing on a dry run, nor for what is refused later", async (t) => {
+t.test("ServiceAllocator allocates nothing in a dry run, or for a write that fails", async (t) => {
   await using f = await servicesFixture(["10.0.0.0/24"]);
   const tried = await make(f, "a", { type: "NodePort" }, true);
   t.match(tried.spec, { clusterIP: /^10\.0\.0\./, ports: [{ nodePort: Number }] });
@@ -70,7 +70,7 @@ t.test("ServiceAllocator takes nothing on a dry run, nor for what is refused lat
   t.equal(made.spec?.ports?.[0]?.nodePort, 30_001, "given back");
 });
 
-t.test("ServiceAllocator gives no port twice, whoever asks at the same time", async (t) => {
+t.test("ServiceAllocator allocates no port twice to concurrent writes", async (t) => {
   await using f = await servicesFixture(["10.0.0.0/24"]);
   const both = [port, { port: 80, protocol: "UDP" } as const].map((one, i) => ({ ...one, name: `p${i}` }));
   const made = await Promise.all(["a", "b", "c"].map(async (n) => await make(f, n, { type: "NodePort", ports: both })));
@@ -98,7 +98,7 @@ t.test("ServiceAllocator gives no port twice, whoever asks at the same time", as
 });
 
 t.test(
-  "ServiceAllocator gives no port twice on two servers over one store, and waits for no server that died",
+  "ServiceAllocator allocates no port twice on two servers over one store, and ports of a dead server expire",
   async (t) => {
     await using f = await servicesFixture(["10.0.0.0/24"]);
     const { store, clock } = f.registries.deps;
@@ -130,7 +130,7 @@ t.test(
   },
 );
 
-t.test("ServiceAllocator frees what a change of type gives up, and not before it is written", async (t) => {
+t.test("ServiceAllocator releases addresses of a changed type once the service is stored", async (t) => {
   await using f = await servicesFixture(["10.0.0.0/24"], 30_000);
   const made = await make(f, "a", { type: "NodePort" });
   t.match(await refusal(change(f, made, { type: "ExternalName" })), { code: 422 }, "needs a name");
@@ -143,7 +143,7 @@ t.test("ServiceAllocator frees what a change of type gives up, and not before it
   t.ok((await f.taken()).includes(back.spec?.clusterIP ?? ""));
 });
 
-t.test("ServiceAllocator moves services to two families and back when they say so", async (t) => {
+t.test("ServiceAllocator changes services to dual-stack and back", async (t) => {
   await using f = await servicesFixture(["10.0.0.0/24", "fd00::/112"]);
   const single = await make(f, "a", {});
   t.same(single.spec?.ipFamilies, ["IPv4"]);
@@ -161,14 +161,14 @@ t.test("ServiceAllocator moves services to two families and back when they say s
   });
 });
 
-t.test("ServiceAllocator leaves services alone that want no address", async (t) => {
+t.test("ServiceAllocator allocates nothing for services without cluster IP", async (t) => {
   await using f = await servicesFixture(["10.0.0.0/24"]);
   t.match((await make(f, "a", { clusterIP: "None", selector: { app: "a" } })).spec, {
     clusterIPs: ["None"],
     ipFamilies: ["IPv4"],
     ipFamilyPolicy: "SingleStack",
   });
-  // Whoever publishes its endpoints may have families that the cluster has not.
+  // Endpoints of a service without selector may have families that the cluster does not have.
   t.match((await make(f, "b", { clusterIP: "None" })).spec, {
     ipFamilies: ["IPv4", "IPv6"],
     ipFamilyPolicy: "RequireDualStack",
@@ -176,7 +176,7 @@ t.test("ServiceAllocator leaves services alone that want no address", async (t) 
   t.same(await f.taken(), []);
 });
 
-t.test("ServiceAllocator keeps what an update leaves out", async (t) => {
+t.test("ServiceAllocator keeps values that an update omits", async (t) => {
   await using f = await servicesFixture(["10.0.0.0/24"]);
   const ports = [{ name: "a", port: 80 }];
   const made = await make(f, "a", { type: "LoadBalancer", externalTrafficPolicy: "Local", ports });
@@ -188,7 +188,7 @@ t.test("ServiceAllocator keeps what an update leaves out", async (t) => {
   t.same(object.spec, { ...made.spec, externalIPs: ["203.0.113.1"] });
 });
 
-t.test("ServiceAllocator takes from every block that is there, the oldest first", async (t) => {
+t.test("ServiceAllocator allocates from all ServiceCIDRs, the oldest first", async (t) => {
   await using f = await servicesFixture(["10.0.0.0/30"]);
   const blocks = f.registries.of(serviceCIDRKind);
   await Promise.all(["a", "b"].map(async (name) => await make(f, name, {})));
@@ -208,10 +208,10 @@ t.test("ServiceAllocator takes from every block that is there, the oldest first"
     { ...more, status: { conditions: waiting } },
     { subresourceStrategy: part },
   );
-  t.match(await refusal(make(f, "d", {})), { code: 500 }, "a block that is not ready gives nothing");
+  t.match(await refusal(make(f, "d", {})), { code: 500 }, "a ServiceCIDR that is not ready is not used");
 });
 
-t.test("ServiceAllocator takes the endpoints of a service away with it", async (t) => {
+t.test("ServiceAllocator deletes the endpoints of a deleted service", async (t) => {
   await using f = await servicesFixture(["10.0.0.0/24"]);
   const endpoints = f.registries.of(endpointsKind);
   const subsets = [{ addresses: [{ ip: "10.9.0.1" }], ports: [{ port: 80 }] }];

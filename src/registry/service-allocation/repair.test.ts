@@ -6,7 +6,7 @@ import { servicesFixture } from "../../testing/registry/service-allocation-fixtu
 import { create } from "../create.ts";
 import { repairAddresses } from "./repair.ts";
 
-t.test("repairAddresses() looks once at what was stored before, and at nothing that was taken later", async (t) => {
+t.test("repairAddresses() releases unused addresses stored before, and ignores later ones", async (t) => {
   await using f = await servicesFixture(["10.0.0.0/24"]);
   const [services, objects] = [f.registries.of(serviceKind), f.registries.of(ipAddressKind)];
   const scope = f.scope("");
@@ -27,7 +27,7 @@ t.test("repairAddresses() looks once at what was stored before, and at nothing t
   t.same(await repair(until), { freed: 0, taken: 0 });
 });
 
-t.test("repairAddresses() gives an address back to the service that has it", async (t) => {
+t.test("repairAddresses() allocates the address of a service without IPAddress object", async (t) => {
   await using f = await servicesFixture(["10.0.0.0/24"]);
   const [services, objects] = [f.registries.of(serviceKind), f.registries.of(ipAddressKind)];
   await create(services, f.scope(), {

@@ -46,7 +46,7 @@ async function evicted(f: Fixture, options: DeleteOptions = {}): Promise<StatusE
   }
 }
 
-t.test("evict() takes a disruption from the budget and says why the pod goes", async (t) => {
+t.test("evict() charges the budget and sets the DisruptionTarget condition", async (t) => {
   await using f = fixture();
   await running(f, true);
   await guarded(f, { disruptionsAllowed: 1, currentHealthy: 2, desiredHealthy: 1 });
@@ -59,7 +59,7 @@ t.test("evict() takes a disruption from the budget and says why the pod goes", a
   t.same(Object.keys(budget.status?.disruptedPods ?? {}), ["web"]);
 });
 
-t.test("evict() refuses what a budget does not allow, and may be asked again", async (t) => {
+t.test("evict() fails with 429 when the budget allows no disruption", async (t) => {
   await using f = fixture();
   await running(f, true);
   await guarded(f, { currentHealthy: 1, desiredHealthy: 1 });
@@ -69,14 +69,14 @@ t.test("evict() refuses what a budget does not allow, and may be asked again", a
   t.match(await evicted(f), { code: 500, message: /more than one PodDisruptionBudget/ });
 });
 
-t.test("evict() waits for a budget that has not been reckoned", async (t) => {
+t.test("evict() fails with 429 and Retry-After while the budget is not processed", async (t) => {
   await using f = fixture();
   await running(f, true);
   await guarded(f, { observedGeneration: 0 });
   t.match(await evicted(f), { code: 429, details: { retryAfterSeconds: 10 } });
 });
 
-t.test("evict() spares the budget where the pod is not ready and enough others are", async (t) => {
+t.test("evict() does not charge the budget for a pod that is not ready when enough others are", async (t) => {
   await using f = fixture();
   await running(f, false);
   await guarded(f, { currentHealthy: 1, desiredHealthy: 1 });
@@ -86,7 +86,7 @@ t.test("evict() spares the budget where the pod is not ready and enough others a
   t.equal(await evicted(f), undefined);
 });
 
-t.test("evict() asks no budget for pods that do not serve, and tries again when one changes meanwhile", async (t) => {
+t.test("evict() ignores budgets for pending and terminal pods, and retries when the pod changes", async (t) => {
   await using f = fixture();
   await running(f, true);
   await guarded(f, { currentHealthy: 1, desiredHealthy: 1 });
@@ -110,7 +110,7 @@ t.test("evict() asks no budget for pods that do not serve, and tries again when 
   t.equal(await evicted(f), undefined);
 });
 
-t.test("evict() says of a budget that could not be reckoned why", async (t) => {
+t.test("evict() reports why the budget failed to sync", async (t) => {
   await using f = fixture();
   await running(f, true);
   const lastTransitionTime = "2025-01-01T00:00:00Z";
@@ -120,7 +120,7 @@ t.test("evict() says of a budget that could not be reckoned why", async (t) => {
   t.match(await evicted(f), { details: { causes: [{ message }] } });
 });
 
-t.test("evict() leaves pods without labels alone, whatever budgets select", async (t) => {
+t.test("evict() applies no budget to pods without labels", async (t) => {
   await using f = fixture();
   await running(f, true);
   const pods = f.registries.of(podKind);

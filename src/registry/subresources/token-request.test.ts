@@ -38,7 +38,7 @@ function claimsOf({ status }: TokenRequest): Record<string, unknown> {
   return JSON.parse(Buffer.from(payload, "base64url").toString("utf8")) as Record<string, unknown>;
 }
 
-t.test("requestToken() makes a token for the account, and for what it is bound to", async (t) => {
+t.test("requestToken() issues a token for the account and its bound object", async (t) => {
   await using f = fixture();
   await setUp(f);
   const plain = claimsOf(await request(f, { expirationSeconds: 600 }));
@@ -47,12 +47,16 @@ t.test("requestToken() makes a token for the account, and for what it is bound t
   const boundObjectRef = { apiVersion: "v1", kind: "Pod", name: "web" };
   const bound = await request(f, { expirationSeconds: 3607, boundObjectRef });
   t.match(claimsOf(bound), { "kubernetes.io": { pod: { name: "web" } } });
-  t.equal(Number(claimsOf(bound).exp) - Number(claimsOf(bound).iat), 31_536_000, "agents' tokens outlast their asking");
+  t.equal(
+    Number(claimsOf(bound).exp) - Number(claimsOf(bound).iat),
+    31_536_000,
+    "tokens of pods get an extended expiration",
+  );
   const elsewhere = claimsOf(await request(f, { audiences: ["vault"], expirationSeconds: 3607, boundObjectRef }));
   t.equal(Number(elsewhere.exp) - Number(elsewhere.iat), 3607, "not for others");
 });
 
-t.test("requestToken() shortens what is asked for, and says so", async (t) => {
+t.test("requestToken() limits the expiration with a warning", async (t) => {
   await using f = fixture();
   await setUp(f);
   const warnings: string[] = [];
@@ -61,7 +65,7 @@ t.test("requestToken() shortens what is asked for, and says so", async (t) => {
   t.same(warnings, ["requested expiration of 7200 seconds shortened to 3600 seconds"]);
 });
 
-t.test("requestToken() binds to nothing that is not there, is another, or is another account's", async (t) => {
+t.test("requestToken() rejects a bound object that is missing, has another uid or another account", async (t) => {
   await using f = fixture();
   await setUp(f);
   const spec = { serviceAccountName: "other", containers: [{ name: "c", image: "i" }] };

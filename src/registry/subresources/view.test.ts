@@ -13,7 +13,7 @@ if (view === undefined) throw new Error("replica sets have no scale");
 const labels = { app: "web" };
 const template = { metadata: { labels }, spec: { containers: [{ name: "c", image: "web:1" }] } };
 
-/** As a request under `/apis/apps` has it. */
+/** The scope of a request under `/apis/apps`. */
 const scopeOf = (f: Fixture): Scope => ({ ...f.scope(), group: "apps" });
 
 async function withWeb(f: Fixture) {
@@ -28,7 +28,7 @@ const scale = (replicas: number, metadata: object = {}): Scale => ({
   spec: { replicas },
 });
 
-t.test("updateView() and patchView() change the object by what is shown of it", async (t) => {
+t.test("updateView() and patchView() update the object through its view", async (t) => {
   await using f = fixture();
   const registry = await withWeb(f);
   const seen = await updateView(registry, scopeOf(f), "web", scale(3, { labels: { app: "other" } }), { view });
@@ -40,7 +40,7 @@ t.test("updateView() and patchView() change the object by what is shown of it", 
   t.match(object, { metadata: { labels, generation: 3 }, spec: { replicas: 4 } });
 });
 
-t.test("updateView() writes nothing on a dry run, and nothing stale or wrong", async (t) => {
+t.test("updateView() stores nothing in a dry run, or for a stale or invalid view", async (t) => {
   await using f = fixture();
   const registry = await withWeb(f);
   const before = f.store.current();
@@ -54,7 +54,7 @@ t.test("updateView() writes nothing on a dry run, and nothing stale or wrong", a
   t.equal(f.store.current(), before);
 });
 
-t.test("applyView() applies what the form shown can say, and never creates", async (t) => {
+t.test("applyView() applies the fields of the view, and creates no object", async (t) => {
   await using f = fixture();
   const registry = await withWeb(f);
   const options = { view, fieldManager: "scaler", subresource: "scale", force: true };

@@ -1,4 +1,4 @@
-/** The verbs and the plugins: who is asked when, about what. */
+/** Which admission plugins the verbs run, when, and with which objects. */
 import t from "tap";
 import { AdmissionChain } from "../../admission/chain/chain.ts";
 import type { AdmissionPlugin, Operation } from "../../admission/chain/plugin.ts";
@@ -40,7 +40,7 @@ function admissionOf(kind: unknown, name: string, ...plugins: readonly Admission
   return { chain: new AdmissionChain(plugins), context: about };
 }
 
-/** Notes who asks for what, and what they see. */
+/** Records the requests that the plugin receives. */
 function watching(log: string[], ...operations: readonly Operation[]): AdmissionPlugin {
   const told = (object: ApiObject | undefined): string => {
     const { name = "", uid } = object?.metadata ?? {};
@@ -59,25 +59,28 @@ function watching(log: string[], ...operations: readonly Operation[]): Admission
   };
 }
 
-/** Adds to the data of what is written. */
+/** Adds to the data of the object. */
 const marking: AdmissionPlugin = {
   name: "marking",
   handles: ({ operation }) => operation !== "DELETE",
   mutate: ({ object }) => ({ ...object, data: { ...(object as ConfigMap).data, marked: "yes" } }) as ApiObject,
 };
 
-t.test("create() asks before the server names an object, and again when it is whole", async (t) => {
-  await using f = fixture();
-  const maps = f.registries.of(configMapKind);
-  const log: string[] = [];
-  const admission = admissionOf(configMapKind, "", marking, watching(log, "CREATE"));
-  const made = await create(maps, f.scope(), { metadata: { generateName: "a-", uid: "mine" } }, { admission });
-  t.same(made.data, { marked: "yes" });
-  const name = made.metadata?.name;
-  t.same(log, ["mutate CREATE  -", `validate CREATE ${name}+uid -`]);
-});
+t.test(
+  "create() runs mutating plugins before the name is generated, and validating plugins on the complete object",
+  async (t) => {
+    await using f = fixture();
+    const maps = f.registries.of(configMapKind);
+    const log: string[] = [];
+    const admission = admissionOf(configMapKind, "", marking, watching(log, "CREATE"));
+    const made = await create(maps, f.scope(), { metadata: { generateName: "a-", uid: "mine" } }, { admission });
+    t.same(made.data, { marked: "yes" });
+    const name = made.metadata?.name;
+    t.same(log, ["mutate CREATE  -", `validate CREATE ${name}+uid -`]);
+  },
+);
 
-t.test("create() tries names anew without asking for changes anew", async (t) => {
+t.test("create() runs mutating plugins once for several generated names", async (t) => {
   const bytes = [1, 1, 2];
   let call = 0;
   const random = {
@@ -93,7 +96,7 @@ t.test("create() tries names anew without asking for changes anew", async (t) =>
   t.equal(log.filter((line) => line.startsWith("mutate")).length, 1);
 });
 
-t.test("update() and patch() ask with what was there, within every attempt", async (t) => {
+t.test("update() and patch() run plugins with the old object in every attempt", async (t) => {
   await using f = fixture();
   const maps = f.registries.of(configMapKind);
   await create(maps, f.scope(), { metadata: { name: "a" } });
@@ -108,7 +111,7 @@ t.test("update() and patch() ask with what was there, within every attempt", asy
   t.same(after.data, { marked: "yes" });
 });
 
-t.test("remove() and removeCollection() ask about each object", async (t) => {
+t.test("remove() and deleteCollection() run plugins for each object", async (t) => {
   await using f = fixture();
   const maps = f.registries.of(configMapKind);
   for (const name of ["a", "b", "c"]) await create(maps, f.scope(), { metadata: { name } });
@@ -128,7 +131,7 @@ t.test("remove() and removeCollection() ask about each object", async (t) => {
   t.match(await refusal(remove(maps, f.scope(), "c", { admission, dryRun: true })), { message: /kept$/ });
 });
 
-t.test("updateView() shows plugins the form that the client sends", async (t) => {
+t.test("updateView() runs plugins with the view", async (t) => {
   await using f = fixture();
   const deployments = f.registries.of(deploymentKind);
   const labels = { app: "web" };
@@ -155,7 +158,7 @@ t.test("updateView() shows plugins the form that the client sends", async (t) =>
   t.same(seen, [[{ replicas: 6 }, { replicas: 1 }]]);
 });
 
-t.test("create() keeps the book of who manages what from plugins that spoil it, and names owners once", async (t) => {
+t.test("create() restores managedFields that a plugin made invalid, and dedups owner references", async (t) => {
   await using f = fixture();
   const maps = f.registries.of(configMapKind);
   const owner = { apiVersion: "v1", kind: "ConfigMap", name: "o", uid: "1" };
@@ -188,7 +191,7 @@ t.test("create() keeps the book of who manages what from plugins that spoil it, 
   ]);
 });
 
-t.test("lookupIn() and effectsOn() are the registries as plugins see them", async (t) => {
+t.test("createObjectReader() and createObjectWriter() read and write objects for plugins", async (t) => {
   await using f = fixture();
   const { signal } = new AbortController();
   const lookup = createObjectReader(f.registries);
@@ -205,7 +208,7 @@ t.test("lookupIn() and effectsOn() are the registries as plugins see them", asyn
   t.match(await effects.update(configMapKind, at, next, signal), { data: { x: "y" } });
 });
 
-t.test("withoutPrivileges() refuses privileged containers in pods and templates, and lets old ones stay", async (t) => {
+t.test("forbidPrivileged() rejects privileged containers in pods and templates, and keeps existing ones", async (t) => {
   await using f = fixture({ validatePolicy: forbidPrivileged });
   const container = { name: "c", image: "i", securityContext: { privileged: true } };
   const labels = { app: "web" };

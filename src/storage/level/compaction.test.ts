@@ -12,7 +12,7 @@ import { openLevelStore } from "./level.ts";
 const directory = mkdtempSync(join(tmpdir(), "svc-compaction-"));
 t.teardown(() => rmSync(directory, { recursive: true }));
 
-t.test("forgetBefore() leaves the versions and the log that can still be read, and nothing else", async (t) => {
+t.test("compactBefore() keeps exactly the versions and log entries that are still readable", async (t) => {
   const path = join(directory, "store");
   const store = await openLevelStore({ path, clock: new FakeClock(), log: silentLogger, compactionIntervalMs: 0 });
   const bytes = Buffer.from("x");

@@ -6,7 +6,7 @@ function item(key: string, bytes = 1, modified = 2): KeyValue {
   return { key, value: new Uint8Array(bytes), modified: modified as Revision, created: 2 as Revision };
 }
 
-t.test("KnownItems shows the latest of each key, and nothing that was deleted", async (t) => {
+t.test("ItemCache returns the latest item of each key, and none for a deleted key", async (t) => {
   const known = new ItemCache();
   known.set(item("/a"));
   known.set(item("/a", 1, 3));
@@ -19,7 +19,7 @@ t.test("KnownItems shows the latest of each key, and nothing that was deleted", 
   t.equal(known.get("/a"), undefined);
 });
 
-t.test("KnownItems forgets those first that were set longest ago", async (t) => {
+t.test("ItemCache evicts the oldest items first", async (t) => {
   for (const [count, bytes, kept] of [
     [4097, 1, 4096],
     [5, 2 ** 20, 4],
@@ -28,11 +28,11 @@ t.test("KnownItems forgets those first that were set longest ago", async (t) => 
     for (let i = 0; i < count; i++) known.set(item(`/${i}`, bytes));
     t.equal(known.get("/0"), undefined);
     t.equal(known.get(`/${count - kept}`)?.key, `/${count - kept}`);
-    // The first was forgotten for good: its bytes count no longer.
+    // The bytes of an evicted item are not counted.
     known.set(item(`/${count - 1}`, bytes, 9));
     t.equal(known.get(`/${count - kept}`)?.key, `/${count - kept}`);
   }
   const known = new ItemCache();
   known.set(item("/big", 2 ** 22 + 1));
-  t.equal(known.get("/big"), undefined, "what does not fit is not kept");
+  t.equal(known.get("/big"), undefined, "an item above the limit is not cached");
 });

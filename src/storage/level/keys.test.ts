@@ -17,7 +17,7 @@ t.test("versionKey() sorts by key, then by revision, whatever the key contains",
   }
 });
 
-t.test("versionBound() lies before all versions of its key and behind those of the keys before", async (t) => {
+t.test("versionBound() sorts before all versions of its key and after those of smaller keys", async (t) => {
   const last = versionKey("/a", revision(Number.MAX_SAFE_INTEGER));
   t.ok(Buffer.compare(last, versionBound("/a\0")) < 0);
   t.ok(Buffer.compare(versionBound("/a\0"), versionKey("/a\0", revision(1))) < 0);

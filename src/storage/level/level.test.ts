@@ -53,7 +53,7 @@ async function eventsUpTo(store: Store, from: Revision, revision = store.current
 
 t.test("openLevelStore() is a Store", (t) => testStore(t, (clock) => open(newPath(), {}, clock), { fakeTime: true }));
 
-t.test("openLevelStore() finds values, history and revisions as they were left", async (t) => {
+t.test("openLevelStore() restores values, history and revisions", async (t) => {
   const path = newPath();
   const first = await open(path);
   const a1 = await first.create("/a", bytes("a1"));
@@ -86,7 +86,7 @@ t.test("openLevelStore() never reuses a revision, even of a store that was empti
   t.equal(await again.create("/a", bytes("2")), gone + 1);
 });
 
-t.test("openLevelStore() remembers when values are to vanish", async (t) => {
+t.test("openLevelStore() restores the expiry times of values", async (t) => {
   const path = newPath();
   const start = Date.UTC(2026, 0, 1);
   const first = await open(path, {}, new FakeClock(start));
@@ -102,7 +102,7 @@ t.test("openLevelStore() remembers when values are to vanish", async (t) => {
   t.same(await texts(again), ["/later=x"]);
 });
 
-t.test("openLevelStore() with a compaction interval keeps what is younger than the retention", async (t) => {
+t.test("openLevelStore() with a compaction interval keeps history younger than the retention time", async (t) => {
   const clock = new FakeClock();
   await using store = await open(newPath(), { compactionIntervalMs: 1000 }, clock);
   const old = await store.create("/a", bytes("1"));
@@ -122,7 +122,7 @@ t.test("openLevelStore() with a compaction interval keeps what is younger than t
   t.same(await texts(store, young), ["/a=2"]);
 });
 
-t.test("watch() catches up from disk when it is further behind than memory reaches", async (t) => {
+t.test("watch() reads changes from disk when they are no longer in memory", async (t) => {
   await using store = await open(newPath());
   const from = store.current();
   let head = await store.create("/hot", bytes("0"));
@@ -140,7 +140,7 @@ t.test("watch() catches up from disk when it is further behind than memory reach
   t.match(events.at(-2), { type: "put", previous: { modified: from + 1 } });
 });
 
-t.test("openLevelStore() says that another process has the store open", async (t) => {
+t.test("openLevelStore() fails with locked when another process has the store open", async (t) => {
   const path = newPath();
   await using _store = await open(path);
   await t.rejects(open(path), {
@@ -149,39 +149,42 @@ t.test("openLevelStore() says that another process has the store open", async (t
   });
 });
 
-/** Changes a closed store behind its back. */
+/** Modifies the database of a closed store. */
 async function tamper(path: string, change: (level: Level<Buffer, Buffer>) => Promise<void>): Promise<void> {
   const level = new Level<Buffer, Buffer>(path, { keyEncoding: "buffer", valueEncoding: "buffer" });
   await change(level);
   await level.close();
 }
 
-t.test("openLevelStore() refuses a newer format, another program's data and gaps, each by name", async (t) => {
-  const newer = newPath();
-  await (await open(newer))[Symbol.asyncDispose]();
-  await tamper(newer, (level) => level.put(FORMAT_KEY, encodeNumber(FORMAT_KEY, 2)));
-  await t.rejects(open(newer), {
-    code: "newer-format",
-    message: /is of format 2, this program knows 1; use a newer one$/,
-  });
+t.test(
+  "openLevelStore() fails for a newer format, data of another program and gaps in the log, with an error for each",
+  async (t) => {
+    const newer = newPath();
+    await (await open(newer))[Symbol.asyncDispose]();
+    await tamper(newer, (level) => level.put(FORMAT_KEY, encodeNumber(FORMAT_KEY, 2)));
+    await t.rejects(open(newer), {
+      code: "newer-format",
+      message: /is of format 2, this program supports 1; use a newer one$/,
+    });
 
-  const foreign = newPath();
-  await tamper(foreign, (level) => level.put(Buffer.from("hello"), Buffer.from("world")));
-  await t.rejects(open(foreign), { code: "corrupt", message: /holds data of another program$/ });
+    const foreign = newPath();
+    await tamper(foreign, (level) => level.put(Buffer.from("hello"), Buffer.from("world")));
+    await t.rejects(open(foreign), { code: "corrupt", message: /holds data of another program$/ });
 
-  const gap = newPath();
-  const store = await open(gap);
-  for (const key of ["/a", "/b", "/c", "/d"]) await store.create(key, bytes("x"));
-  await store[Symbol.asyncDispose]();
-  await tamper(gap, (level) => level.del(Buffer.from("6c0000000000000003", "hex")));
-  await t.rejects(open(gap), { code: "corrupt", message: /has lost writes of revisions 3 to 3;/ });
+    const gap = newPath();
+    const store = await open(gap);
+    for (const key of ["/a", "/b", "/c", "/d"]) await store.create(key, bytes("x"));
+    await store[Symbol.asyncDispose]();
+    await tamper(gap, (level) => level.del(Buffer.from("6c0000000000000003", "hex")));
+    await t.rejects(open(gap), { code: "corrupt", message: /has lost writes of revisions 3 to 3;/ });
 
-  const file = newPath();
-  writeFileSync(file, "");
-  await t.rejects(open(file), { code: "unavailable", message: /^Cannot make directory .* EEXIST/ });
-});
+    const file = newPath();
+    writeFileSync(file, "");
+    await t.rejects(open(file), { code: "unavailable", message: /^Cannot make directory .* EEXIST/ });
+  },
+);
 
-t.test("a value whose bytes changed on disk is reported, not returned", async (t) => {
+t.test("a read of a value whose bytes changed on disk fails with corrupt", async (t) => {
   const path = newPath();
   const store = await open(path);
   const revision = await store.create("/a", bytes("precious"));
@@ -235,7 +238,7 @@ t.test("a log torn at any byte, as by a power cut, opens with all writes up to s
   for (let i = 0; i < 25; i++) {
     const copy = newPath();
     cpSync(path, copy, { recursive: true });
-    // The first write in the log says which format it is; a store cut off before that was never opened.
+    // The first write in the log is the format; a store without it was never opened.
     truncateSync(join(copy, log), 64 + Math.floor(random.fraction() * (size - 63)));
     await using again = await open(copy);
     reached.add(again.current());
@@ -246,7 +249,7 @@ t.test("a log torn at any byte, as by a power cut, opens with all writes up to s
   t.ok(reached.size > 10);
 });
 
-/** A child that writes as fast as it can and prints the number of each write that was acknowledged. */
+/** A child process that writes in a loop and prints the number of each acknowledged write. */
 function spawnWriter(path: string): ChildProcess {
   const url = (name: string): string => JSON.stringify(new URL(name, import.meta.url).href);
   const script = `
@@ -290,7 +293,7 @@ t.test("an acknowledged write survives kill -9", async (t) => {
 });
 
 t.test(
-  "a full disk refuses writes with no-space, keeps reading, and takes writes again when there is room",
+  "a full disk fails writes with no-space; reads continue, and writes succeed again once there is space",
   async (t) => {
     const path = newPath();
     mkdirSync(path);
@@ -327,7 +330,7 @@ t.test(
     await clock.advance(10_000);
     await store.create("/more", bytes("x"));
     const keys = (await store.list(ALL)).items.map((item) => item.key);
-    for (let i = 0; i < acknowledged; i++) t.ok(keys.includes(`/big/${i}`), "nothing acknowledged is lost");
+    for (let i = 0; i < acknowledged; i++) t.ok(keys.includes(`/big/${i}`), "no acknowledged write is lost");
     await store[Symbol.asyncDispose]();
     await using again = await open(join(path, "store"));
     t.same(
@@ -337,7 +340,7 @@ t.test(
   },
 );
 
-t.test("openLevelStore() keeps a store from others' eyes, unless its directory has other uses", async (t) => {
+t.test("openLevelStore() removes other users' access to the directory, unless it contains other files", async (t) => {
   const warned: string[] = [];
   const log = { ...silentLogger, warn: (text: string) => void warned.push(text) };
   const modeOf = (path: string): number => statSync(path).mode & 0o777;
@@ -348,7 +351,7 @@ t.test("openLevelStore() keeps a store from others' eyes, unless its directory h
   t.equal(modeOf(own), 0o700);
   await (await open(shared, { log }))[Symbol.asyncDispose]();
   t.equal(modeOf(shared), 0o755);
-  t.match(warned, [/^Others could read the store; now they cannot/, /^Others can read the store/]);
+  t.match(warned, [/^Removed other users. access to the directory of the store/, /^Other users can read the store/]);
   await (await open(own, { log }))[Symbol.asyncDispose]();
   t.equal(warned.length, 2);
 });

@@ -46,7 +46,7 @@ t.test("loadAddon() loads the addon from bytes and leaves no file behind", async
   t.same(readdirSync(directory), []);
 });
 
-t.test("loadAddon() goes on to the next way and the next directory", async (t) => {
+t.test("loadAddon() tries the next method and the next directory after a failure", async (t) => {
   const missing = join(directory, "missing");
   const paths: string[] = [];
   const dlopen = (module: { exports: unknown }, path: string): void => {
@@ -61,7 +61,7 @@ t.test("loadAddon() goes on to the next way and the next directory", async (t) =
   t.same(readdirSync(directory), []);
 });
 
-t.test("loadAddon() names what it tried", async (t) => {
+t.test("loadAddon() fails with each directory it tried", async (t) => {
   takeDescriptor();
   const missing = join(directory, "missing");
   t.throws(() => loadAddon(Buffer.from("x"), { directories: [missing, directory] }), {
@@ -69,7 +69,7 @@ t.test("loadAddon() names what it tried", async (t) => {
   });
 });
 
-t.test("loadAddon() passes over a directory mounted noexec", async (t) => {
+t.test("loadAddon() skips a directory mounted noexec", async (t) => {
   takeDescriptor();
   const bytes = addonBytes();
   const noexec = join(directory, "noexec");

@@ -16,7 +16,7 @@ import {
 const KEY = Buffer.from("k");
 const revision = (number: number): Revision => number as Revision;
 
-t.test("records come back as they were written", async (t) => {
+t.test("records are read as they were written", async (t) => {
   t.equal(decodeNumber(KEY, encodeNumber(KEY, 2 ** 50 + 1)), 2 ** 50 + 1);
   const head = { modified: revision(2 ** 40), created: revision(7) };
   t.same(decodeHead(KEY, encodeHead(KEY, head)), head);
@@ -30,7 +30,7 @@ t.test("records come back as they were written", async (t) => {
   t.same(decodeTtlEntry(KEY, encodeTtlEntry(KEY, ttl)), ttl);
 });
 
-t.test("a record with any bit flipped, cut short or under another key is refused", async (t) => {
+t.test("a record that is truncated, has a flipped bit or another key is corrupt", async (t) => {
   const record = encodeVersion(KEY, revision(3), Buffer.from("value"));
   const error = {
     name: "StoreError",

@@ -93,7 +93,7 @@ async function take(watch: AsyncIterator<CacheEvent<Widget>>, count: number): Pr
   return events;
 }
 
-t.test("WatchCache shows what the store has, in key order, as of a revision", async (t) => {
+t.test("WatchCache lists the objects of the store in key order with a revision", async (t) => {
   const { cache, objects, create, change, remove, settled, key, store } = await setUp(t);
   await create("b", { color: "red" });
   await create("a", { color: "blue" });
@@ -119,7 +119,7 @@ t.test("WatchCache shows what the store has, in key order, as of a revision", as
   t.notMatch(a.bytes.toString(), /"kind"|"apiVersion"/);
 });
 
-t.test("WatchCache encodes an object once, for all reads and all watchers", async (t) => {
+t.test("WatchCache encodes an object once for all reads and watchers", async (t) => {
   const { cache, objects, create, watch, settled, key, remove } = await setUp(t);
   const watches = Array.from({ length: 10 }, () => watch());
   await create("a");
@@ -142,36 +142,39 @@ t.test("WatchCache encodes an object once, for all reads and all watchers", asyn
   t.equal(events.size, 2, "events are shared too");
 });
 
-t.test("WatchCache keeps values and encodings while there is room, and makes them again afterwards", async (t) => {
-  const memory = new CacheMemory({ objects: 20_000, encodings: 20_000, history: 3000, queues: 1000 });
-  let decoded = 0;
-  const { cache, objects, create, change, settled, key, watch } = await setUp(t, { memory });
-  const decode = objects.decode.bind(objects);
-  objects.decode = (item) => {
-    decoded++;
-    return decode(item);
-  };
-  for (let i = 0; i < 100; i++) await create(`w${i}`, { size: i, color: "red" });
-  await settled();
-  t.equal(decoded, 100, "each is looked at once when it comes");
-  const sizes = (): unknown =>
-    cache.list(objects.prefix()).items.map(({ object, bytes }) => [object.size, bytes.length]);
-  const first = sizes();
-  t.same(sizes(), first, "they come back as they were");
-  t.ok(decoded > 200, `${decoded} times decoded`);
-  const before = decoded;
-  for (let i = 0; i < 10; i++) t.equal(cache.get(key("w7"))!.object.size, 7);
-  t.ok(decoded - before <= 1, "what is in use stays");
-  t.ok(memory.history.bytes <= 3000);
-  await t.rejects(watch({ from: 2 as Revision }).next(), refusal({ code: 410 }));
-  const lazy = watch({ from: cache.revision() });
-  for (let size = 0; size < 60; size++) await change("w0", { size });
-  await settled();
-  t.ok(memory.queues.bytes <= 1000);
-  t.same(await lazy.next(), { done: true, value: undefined }, "who leaves too much lying is closed");
-});
+t.test(
+  "WatchCache evicts objects and encodings above the memory limits, and creates them again at the next read",
+  async (t) => {
+    const memory = new CacheMemory({ objects: 20_000, encodings: 20_000, history: 3000, queues: 1000 });
+    let decoded = 0;
+    const { cache, objects, create, change, settled, key, watch } = await setUp(t, { memory });
+    const decode = objects.decode.bind(objects);
+    objects.decode = (item) => {
+      decoded++;
+      return decode(item);
+    };
+    for (let i = 0; i < 100; i++) await create(`w${i}`, { size: i, color: "red" });
+    await settled();
+    t.equal(decoded, 100, "each is looked at once when it comes");
+    const sizes = (): unknown =>
+      cache.list(objects.prefix()).items.map(({ object, bytes }) => [object.size, bytes.length]);
+    const first = sizes();
+    t.same(sizes(), first, "they come back as they were");
+    t.ok(decoded > 200, `${decoded} times decoded`);
+    const before = decoded;
+    for (let i = 0; i < 10; i++) t.equal(cache.get(key("w7"))!.object.size, 7);
+    t.ok(decoded - before <= 1, "what is in use stays");
+    t.ok(memory.history.bytes <= 3000);
+    await t.rejects(watch({ from: 2 as Revision }).next(), refusal({ code: 410 }));
+    const lazy = watch({ from: cache.revision() });
+    for (let size = 0; size < 60; size++) await change("w0", { size });
+    await settled();
+    t.ok(memory.queues.bytes <= 1000);
+    t.same(await lazy.next(), { done: true, value: undefined }, "the watcher with the largest queue is closed");
+  },
+);
 
-t.test("watch() without from starts with everything there is, then the end of it, then changes", async (t) => {
+t.test("watch() without from starts with all objects and a bookmark, then sends changes", async (t) => {
   const { create, watch, settled } = await setUp(t);
   await create("b", { color: "red" });
   await create("a", { color: "red" });
@@ -182,7 +185,7 @@ t.test("watch() without from starts with everything there is, then the end of it
   t.same(await take(watching, 4), ["ADDED a red@3", "ADDED b red@2", "BOOKMARK 4 end", "ADDED c red@5"]);
 });
 
-t.test("watch() from a revision replays what came after, then goes on live", async (t) => {
+t.test("watch() from a revision replays later changes, then sends new ones", async (t) => {
   const { create, change, remove, watch, settled } = await setUp(t);
   await create("a", { size: 1 });
   await change("a", { size: 2 });
@@ -194,7 +197,7 @@ t.test("watch() from a revision replays what came after, then goes on live", asy
   t.same(await take(watch({ from: 1 as Revision }), 1), ["ADDED a 1@2"]);
 });
 
-t.test("watch() may start ahead of the cache, at the revision of a write just made", async (t) => {
+t.test("watch() may start at the revision of a write that the cache does not have yet", async (t) => {
   const { create, watch, store } = await setUp(t);
   await create("a");
   const watching = watch({ from: store.current() });
@@ -202,7 +205,7 @@ t.test("watch() may start ahead of the cache, at the revision of a write just ma
   t.same(await take(watching, 1), ["ADDED b @3"]);
 });
 
-t.test("watch() turns changes into what its selector sees", async (t) => {
+t.test("watch() sends ADDED and DELETED for objects that start and stop to match its selector", async (t) => {
   const { create, change, remove, watch } = await setUp(t);
   const red = watch({ matches: ({ object }) => object.color === "red" });
   const indexed = watch({ index: { name: "color", value: "red" } });
@@ -217,7 +220,7 @@ t.test("watch() turns changes into what its selector sees", async (t) => {
   t.same(await take(indexed, 4), expected);
 });
 
-t.test("watch() keeps to its prefix", async (t) => {
+t.test("watch() sends only changes below its prefix", async (t) => {
   const { objects, create, watch } = await setUp(t);
   const watching = watch({ prefix: objects.prefix("other") });
   await create("a");
@@ -237,7 +240,7 @@ t.test("listIndexed() finds objects by value and follows their changes", async (
   t.throws(() => cache.listIndexed("shape", "round"), { message: /^Cannot use index "shape"/ });
 });
 
-t.test("waitFor() resolves when the cache shows the revision, though it was another kind's", async (t) => {
+t.test("waitFor() resolves at a revision of a write to another kind", async (t) => {
   const { cache, store } = await setUp(t);
   const revision = await store.create("/registry/other/x", Buffer.from("x"));
   await cache.waitFor(revision);
@@ -248,7 +251,7 @@ t.test("waitFor() resolves when the cache shows the revision, though it was anot
   await t.rejects(waiting, { message: "deadline" });
 });
 
-t.test("watch() sends bookmarks about once a minute to those who asked", async (t) => {
+t.test("watch() sends bookmarks about once a minute when requested", async (t) => {
   const { clock, create, watch, store, cache } = await setUp(t);
   const watching = watch({ from: store.current(), bookmarks: true });
   const without = watch({ from: store.current() });
@@ -264,7 +267,7 @@ t.test("watch() sends bookmarks about once a minute to those who asked", async (
   await clock.advance(60_000);
 });
 
-t.test("watch() from before the history is told 410", async (t) => {
+t.test("watch() from before the history fails with 410", async (t) => {
   const { create, change, watch, settled } = await setUp(t, { history: { items: 3, bytes: 1e6 } });
   await create("a", { size: 0 });
   for (let size = 1; size < 6; size++) await change("a", { size });
@@ -276,7 +279,7 @@ t.test("watch() from before the history is told 410", async (t) => {
   t.same(await take(watch({ from: 4 as Revision }), 3), ["MODIFIED a 3@5", "MODIFIED a 4@6", "MODIFIED a 5@7"]);
 });
 
-t.test("a watcher too far behind ends, goes on from where it was, and holds up nobody", async (t) => {
+t.test("a slow watcher ends and can resume, and does not delay others", async (t) => {
   const { create, change, watch, settled } = await setUp(t);
   const slow = watch();
   const quick = watch();
@@ -314,7 +317,7 @@ t.test("watch() ends when its signal aborts, and fails when the cache is closed"
   await t.rejects(cache.waitFor(1000 as Revision), { code: "closed" });
 });
 
-t.test("a cache whose store watch broke lists again and tells the differences", async (t) => {
+t.test("a cache lists again and sends the differences after the watch of the store failed", async (t) => {
   const { clock, cache, create, change, remove, watch, store, settled, key } = await setUp(t);
   for (const name of ["gone", "kept", "changed"]) await create(name, { size: 1 });
   await settled();
@@ -333,12 +336,12 @@ t.test("a cache whose store watch broke lists again and tells the differences", 
     `ADDED new 1@${before + 3}`,
   ]);
   t.equal(cache.get(key("gone")), undefined);
-  await t.rejects(watch({ from: before }).next(), refusal({ code: 410 }), "nobody resumes from before");
+  await t.rejects(watch({ from: before }).next(), refusal({ code: 410 }), "no client can resume from before");
   await create("live");
   t.same(await take(watching, 1), [`ADDED live @${before + 4}`]);
 });
 
-t.test("an object that cannot be decoded is left out, and shows again when it is mended", async (t) => {
+t.test("an object that cannot be decoded is skipped until it is valid again", async (t) => {
   const { cache, create, store, settled, key, watch, objects } = await setUp(t);
   await create("a", { size: 1 });
   await settled();
@@ -351,7 +354,7 @@ t.test("an object that cannot be decoded is left out, and shows again when it is
   t.same(await take(watching, 2), ["DELETED a 1@3", "ADDED a 1@4"]);
 });
 
-/** Plays events onto a list, as a client's cache does. */
+/** Applies events to a list, as the cache of a client does. */
 function play(state: Map<string, string>, event: CacheEvent<Widget>): void {
   if (event.type === "BOOKMARK") return;
   const name = event.item.object.metadata!.name!;
@@ -363,7 +366,7 @@ function play(state: Map<string, string>, event: CacheEvent<Widget>): void {
   }
 }
 
-t.test("random writes: every watch, wherever it starts, ends with what a list shows", async (t) => {
+t.test("random writes: every watch from any revision results in the objects of a list", async (t) => {
   const seed = Number(process.env.SEED ?? Date.now() % 1_000_000);
   t.comment(`SEED=${seed}`);
   const random = seededRandom(seed);

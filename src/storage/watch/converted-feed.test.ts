@@ -9,7 +9,7 @@ import { StoreFeed } from "./feed.ts";
 const PREFIX = "/r/routes/";
 const bytes = Buffer.from("x");
 
-/** A feed whose conversions wait until they are let go on, each with the keys that it is about. */
+/** A feed whose conversions wait until the test resolves them; `converting` has the keys of each. */
 function setUp(t: Test) {
   const clock = new FakeClock();
   const store = createMemoryStore({ clock });
@@ -44,13 +44,13 @@ async function settled(): Promise<void> {
   for (let i = 0; i < 20; i++) await Promise.resolve();
 }
 
-t.test("ConvertedFeed hands on changes converted, in their order, and together where they had to wait", async (t) => {
+t.test("ConvertedFeed delivers converted changes in order, and converts queued ones together", async (t) => {
   const { store, base, feed, subscriber, seen, asked, list } = setUp(t);
   await store.create(`${PREFIX}old`, bytes);
   await feed.subscribe(PREFIX, subscriber);
   await store.create(`${PREFIX}early`, bytes);
   await settled();
-  t.same(asked, [], "what the list shows is not asked about twice");
+  t.same(asked, [], "changes that the list contains are not converted again");
   const { items, revision } = await list();
   t.same(
     items.map(({ key, value }) => `${key.slice(PREFIX.length)} ${value}`),
@@ -82,7 +82,7 @@ t.test("ConvertedFeed hands on changes converted, in their order, and together w
   t.same(asked, []);
 });
 
-t.test("ConvertedFeed breaks when a change cannot be converted", async (t) => {
+t.test("ConvertedFeed breaks the subscription when a conversion fails", async (t) => {
   const { store, feed, subscriber, seen, failures, asked, list } = setUp(t);
   await feed.subscribe(PREFIX, subscriber);
   await list();
@@ -93,11 +93,11 @@ t.test("ConvertedFeed breaks when a change cannot be converted", async (t) => {
   t.same([seen, failures], [[], ["no answer"]]);
   await store.create(`${PREFIX}b`, bytes);
   await settled();
-  t.same(asked, [], "who wants to know more subscribes again");
+  t.same(asked, [], "the subscription has ended");
   t.equal(feed.revision, store.current());
 });
 
-t.test("ConvertedFeed breaks when more comes than is converted", async (t) => {
+t.test("ConvertedFeed breaks the subscription when its queue is full", async (t) => {
   const { store, feed, subscriber, failures, asked, list } = setUp(t);
   await feed.subscribe(PREFIX, subscriber);
   await list();
@@ -106,7 +106,7 @@ t.test("ConvertedFeed breaks when more comes than is converted", async (t) => {
     await store.create(`${PREFIX}${name}`, large);
     await settled();
   }
-  t.same(failures, ["More is written than the conversion webhook converts"]);
+  t.same(failures, ["Cannot follow the store: the conversion webhook is slower than the writes"]);
   asked.shift()?.go();
   await settled();
   t.equal(failures.length, 1);

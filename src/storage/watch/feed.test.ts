@@ -42,7 +42,7 @@ function setUp(t: Test) {
   return { clock, store, feed, follow, breakWatch, watches: () => watches };
 }
 
-t.test("StoreFeed hands each change to those who follow its prefix, through one watch", async (t) => {
+t.test("StoreFeed delivers each change to the subscribers of its prefix, with one watch", async (t) => {
   const { store, feed, follow, watches } = setUp(t);
   await store.create("/r/pods/a/before", bytes);
   const pods = await follow("/r/pods/");
@@ -61,7 +61,7 @@ t.test("StoreFeed hands each change to those who follow its prefix, through one 
   t.same([pods.seen.length, again.seen.length, watches()], [1, 2, 1]);
 });
 
-t.test("StoreFeed tells all when its watch breaks, and takes nobody on until it follows again", async (t) => {
+t.test("StoreFeed ends all subscriptions when its watch fails, and accepts new ones once it retries", async (t) => {
   const { clock, store, follow, breakWatch } = setUp(t);
   const first = await follow("/r/pods/");
   breakWatch();
@@ -82,7 +82,7 @@ t.test("StoreFeed tells all when its watch breaks, and takes nobody on until it 
   t.same([first.seen, second.seen], [[], ["/r/pods/a/live"]]);
 });
 
-t.test("StoreFeed drops a follower that throws, and no other", async (t) => {
+t.test("StoreFeed ends the subscription of a subscriber that throws, and no other", async (t) => {
   const { clock, store, feed, follow } = setUp(t);
   const failures: unknown[] = [];
   const change = (): void => {
@@ -96,7 +96,7 @@ t.test("StoreFeed drops a follower that throws, and no other", async (t) => {
   t.same(other.seen, ["/r/pods/1", "/r/pods/2"]);
 });
 
-t.test("StoreFeed that is closed tells those who follow, and refuses others", async (t) => {
+t.test("StoreFeed ends all subscriptions when it is closed, and rejects new ones", async (t) => {
   const { feed, follow } = setUp(t);
   const { failures } = await follow("/r/pods/");
   await feed[Symbol.asyncDispose]();

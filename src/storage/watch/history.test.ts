@@ -4,7 +4,7 @@ import { History } from "./history.ts";
 
 const entry = (revision: number, size = 1) => ({ revision: revision as Revision, size });
 
-t.test("History keeps the latest entries within both budgets", async (t) => {
+t.test("History keeps the latest entries within both limits", async (t) => {
   const history = new History({ items: 100, bytes: 1000 }, 5 as Revision);
   t.equal(history.start, 5);
   for (let revision = 6; revision <= 1000; revision++) history.push(entry(revision));
@@ -21,7 +21,7 @@ t.test("History keeps the latest entries within both budgets", async (t) => {
   t.same([history.length, history.start], [1, 1001], "the latest stays, whatever its size");
 });
 
-t.test("History.restart() forgets everything", async (t) => {
+t.test("History.restart() drops all entries", async (t) => {
   const history = new History({ items: 10, bytes: 1000 }, 1 as Revision);
   history.push(entry(2));
   history.restart(9 as Revision);

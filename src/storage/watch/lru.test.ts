@@ -11,7 +11,7 @@ function setUp(bytes: number) {
   return { residency, forgotten };
 }
 
-t.test("Residency forgets what was not used for longest", async (t) => {
+t.test("ApproximateLru evicts the least recently used entries", async (t) => {
   const { residency, forgotten } = setUp(80);
   for (const entry of ["a20", "b20", "c20", "d20", "a20"]) residency.touch(entry);
   t.same(forgotten, []);
@@ -19,13 +19,13 @@ t.test("Residency forgets what was not used for longest", async (t) => {
   t.same(forgotten, ["b20", "c20"], "what was used again stays");
 });
 
-t.test("Residency keeps what fits half of it, however often it is gone through", async (t) => {
+t.test("ApproximateLru keeps entries of half its limit that are all used repeatedly", async (t) => {
   const { residency, forgotten } = setUp(80);
   for (let round = 0; round < 5; round++) for (const entry of ["a10", "b10", "c10", "d10"]) residency.touch(entry);
   t.same(forgotten, []);
 });
 
-t.test("Residency.release() forgets at once, and gives back what was counted", async (t) => {
+t.test("ApproximateLru.delete() evicts the entry and subtracts its bytes", async (t) => {
   const { residency, forgotten } = setUp(80);
   for (let i = 0; i < 100; i++) {
     residency.touch(`a${30}`);
@@ -34,5 +34,5 @@ t.test("Residency.release() forgets at once, and gives back what was counted", a
   t.equal(forgotten.length, 100);
   residency.touch("b30");
   residency.delete("never1");
-  t.equal(forgotten.length, 100, "what is not kept is not forgotten");
+  t.equal(forgotten.length, 100, "an entry that is not kept is not evicted");
 });

@@ -30,7 +30,7 @@ class Reader implements SlowReader {
   }
 }
 
-t.test("QueuePool counts an event once, however many wait for it", async (t) => {
+t.test("QueuePool counts an event in several queues once", async (t) => {
   const pool = new QueuePool(100);
   const readers = Array.from({ length: 50 }, () => new Reader(pool));
   const event = { size: 60 };
@@ -41,7 +41,7 @@ t.test("QueuePool counts an event once, however many wait for it", async (t) => 
   t.equal(pool.bytes, 0);
 });
 
-t.test("QueuePool closes the reader for which most waits, until the rest fits", async (t) => {
+t.test("QueuePool closes readers with the largest queue until the rest is below the limit", async (t) => {
   const pool = new QueuePool(100);
   const [slow, slower, quick] = [new Reader(pool), new Reader(pool), new Reader(pool)];
   slow.push({ size: 30 });

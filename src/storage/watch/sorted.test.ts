@@ -2,7 +2,7 @@ import t from "tap";
 import { seededRandom } from "../../std/crypto/random.ts";
 import { SortedObjects } from "./sorted.ts";
 
-t.test("SortedObjects agrees with a map that is sorted when read", async (t) => {
+t.test("SortedObjects has the same content as a sorted map", async (t) => {
   const random = seededRandom(11);
   const sorted = new SortedObjects<{ key: string; value: number }>();
   const model = new Map<string, number>();

@@ -25,7 +25,7 @@ async function next(events: AsyncGenerator<CacheEvent<Widget>>): Promise<string>
   return step.done === true ? "end" : told(step.value);
 }
 
-t.test("watchStore() tells what is there, marks its end, and goes on with changes", async (t) => {
+t.test("watchUncached() sends all objects, a bookmark, and then changes", async (t) => {
   const { store, objects, key, options, stop } = setUp();
   await objects.create(key("a"), makeWidget("a", { color: "red" }));
   await objects.create(key("b"), makeWidget("b", { color: "blue" }));
@@ -44,7 +44,7 @@ t.test("watchStore() tells what is there, marks its end, and goes on with change
   t.equal(await next(events), "end");
 });
 
-t.test("watchStore() from a revision tells what came after it, or 410", async (t) => {
+t.test("watchUncached() from a revision sends later changes, or fails with 410", async (t) => {
   const { store, objects, key, options, stop } = setUp();
   const first = await objects.create(key("a"), makeWidget("a"));
   await objects.create(key("b"), makeWidget("b"));

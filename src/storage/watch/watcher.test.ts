@@ -8,7 +8,7 @@ import { WATCHER_QUEUE_MAX, Watcher, type WatchOptions } from "./watcher.ts";
 const encoded = (revision: number, size: number): EncodedObject<Widget> =>
   new EncodedObject(widgetKind, "/w/a", makeWidget("a", { size }), revision as Revision);
 
-/** The change of revision `revision` of an object whose size is its revision. */
+/** A change at `revision` of an object whose size is the revision. */
 function change(revision: number): Change<Widget> {
   return new Change(revision as Revision, encoded(revision - 1, revision - 1), encoded(revision, revision), 100);
 }
@@ -26,7 +26,7 @@ function setUp(options: Partial<WatchOptions<Widget>> = {}) {
   return { watcher, controller, closed };
 }
 
-t.test("Watcher hands over events at once to a reader that waits, else keeps them in order", async (t) => {
+t.test("Watcher delivers events to a waiting reader at once, else queues them in order", async (t) => {
   const { watcher } = setUp();
   const first = watcher.next();
   const second = watcher.next();
@@ -37,7 +37,7 @@ t.test("Watcher hands over events at once to a reader that waits, else keeps the
   );
 });
 
-t.test("Watcher replays the past before what came meanwhile", async (t) => {
+t.test("Watcher delivers replayed changes before queued ones", async (t) => {
   const { watcher } = setUp();
   watcher.offer(change(4));
   watcher.replay([change(2), change(3)]);
@@ -47,7 +47,7 @@ t.test("Watcher replays the past before what came meanwhile", async (t) => {
   t.same(revisions, [2, 3, 4]);
 });
 
-t.test("Watcher whose queue is full ends, so that its client goes on from what it has seen last", async (t) => {
+t.test("Watcher with a full queue ends, so that its client can resume", async (t) => {
   const { watcher, closed } = setUp();
   watcher.offer(change(1));
   t.equal((await watcher.next()).value.revision, 1);
@@ -58,10 +58,10 @@ t.test("Watcher whose queue is full ends, so that its client goes on from what i
   watcher.offer(change(WATCHER_QUEUE_MAX + 2));
   watcher.offer(change(WATCHER_QUEUE_MAX + 3));
   t.equal(closed.length, 1);
-  t.same(await watcher.next(), { done: true, value: undefined }, "its queue is gone at once");
+  t.same(await watcher.next(), { done: true, value: undefined }, "its queue is dropped at once");
 });
 
-t.test("Watcher whose queue is full before it gave out what it started with ends with 410", async (t) => {
+t.test("Watcher with a full queue ends with 410 before all initial events are read", async (t) => {
   const { watcher, closed } = setUp();
   watcher.replay([change(1), change(2)]);
   await watcher.next();
@@ -71,7 +71,7 @@ t.test("Watcher whose queue is full before it gave out what it started with ends
   t.same(await watcher.next(), { done: true, value: undefined });
 });
 
-t.test("Watcher replaces a bookmark that still waits", async (t) => {
+t.test("Watcher replaces a queued bookmark", async (t) => {
   const { watcher } = setUp();
   watcher.offer(change(2));
   watcher.bookmark(3 as Revision);
@@ -85,7 +85,7 @@ t.test("Watcher replaces a bookmark that still waits", async (t) => {
   t.match(await waiting, { value: { type: "BOOKMARK", revision: 10 } });
 });
 
-t.test("Watcher.return(), an abort and fail() all end it once and wake its readers", async (t) => {
+t.test("Watcher.return(), an abort and fail() end the watch once and resolve its readers", async (t) => {
   const returned = setUp();
   const waiting = [returned.watcher.next(), returned.watcher.next()];
   await returned.watcher.return();
@@ -108,7 +108,7 @@ t.test("Watcher.return(), an abort and fail() all end it once and wake its reade
   t.equal(failed.closed.length, 1);
 });
 
-t.test("Watcher sees through its selector and its prefix", async (t) => {
+t.test("Watcher delivers only changes that match its selector and prefix", async (t) => {
   const { watcher } = setUp({ matches: ({ object }) => (object.size ?? 0) % 4 < 2 });
   for (const revision of [4, 5, 6, 7, 8]) watcher.offer(change(revision));
   t.match(

@@ -1,4 +1,4 @@
-/** For tests of this room: registries over a store in memory, with time and chance under the test's control. */
+/** Registries over a store in memory, with a fake clock and seeded random source. */
 import { builtinScheme } from "../../api/builtin.ts";
 import { type Status, StatusError } from "../../api/status.ts";
 import { Registries } from "../../registry/registries.ts";
@@ -14,7 +14,7 @@ export interface Fixture extends AsyncDisposable {
   readonly clock: FakeClock;
   readonly store: Store;
   readonly registries: Registries;
-  /** A scope in this namespace; `""` for cluster-wide kinds. */
+  /** A scope in this namespace; `""` for cluster-scoped kinds. */
   scope(namespace?: string, signal?: AbortSignal): Scope;
 }
 
@@ -36,7 +36,7 @@ export function fixture(deps: Partial<RegistryDeps> = {}): Fixture {
   };
 }
 
-/** The `Status` that a promise is refused with. Throws when it is not. */
+/** The `Status` that a promise rejects with. Throws when it resolves. */
 export async function refusal(promise: Promise<unknown>): Promise<Status> {
   try {
     await promise;
@@ -44,5 +44,5 @@ export async function refusal(promise: Promise<unknown>): Promise<Status> {
     if (error instanceof StatusError) return error.status;
     throw error;
   }
-  throw new Error("it was not refused");
+  throw new Error("the promise did not reject");
 }

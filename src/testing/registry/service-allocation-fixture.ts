@@ -1,4 +1,4 @@
-/** For tests of this room: registries whose services get addresses of given blocks, and ports of a small range. */
+/** Registries whose services get cluster IPs of the given CIDRs, and node ports of a small range. */
 import { endpointsKind } from "../../api/core/endpoints/kind.ts";
 import { serviceKind } from "../../api/core/service/kind.ts";
 import type { Service } from "../../api/core/service/schema.ts";
@@ -17,7 +17,7 @@ export interface ServicesFixture extends Fixture {
   readonly services: Registry<Service>;
   readonly addresses: ServiceAddresses;
   readonly ports: NodePorts;
-  /** Names of the objects that stand for taken addresses. */
+  /** Names of the IPAddress objects. */
   taken(): Promise<readonly string[]>;
 }
 

@@ -1,5 +1,5 @@
 /**
- * What every engine behind `Store` must do. An engine's test is its factory:
+ * The test suite of every engine of `Store`. The test of an engine passes its factory:
  *
  *     t.test("createMemoryStore() is a Store", (t) =>
  *       testStore(t, async (clock) => createMemoryStore({ clock }), { fakeTime: true }),
@@ -19,11 +19,11 @@ import {
 } from "../../storage/store.ts";
 import { FakeClock } from "../std/fake-clock.ts";
 
-/** Makes an empty store. */
+/** Creates an empty store. */
 export type StoreFactory = (clock: FakeClock) => Promise<Store>;
 
 export interface StoreSupport {
-  /** Values with `ttlSeconds` vanish by the given clock (etcd's leases follow the server's own). */
+  /** Whether values with `ttlSeconds` expire by the given clock; etcd's leases follow the server's. */
   readonly fakeTime: boolean;
 }
 
@@ -409,7 +409,7 @@ async function testTtlOverwritten(t: Test, store: Store, clock: FakeClock): Prom
 }
 
 async function testClosed(t: Test, factory: StoreFactory): Promise<void> {
-  await t.test("every method of a closed store says so", async (t) => {
+  await t.test("every method of a closed store fails with closed", async (t) => {
     const clock = new FakeClock();
     const store = await factory(clock);
     const revision = await store.create("/a", bytes("1"), { ttlSeconds: 100 });

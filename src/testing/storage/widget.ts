@@ -1,4 +1,4 @@
-/** A kind with little in it, for the tests and measurements of this room. */
+/** A small kind, for tests and benchmarks of the storage package. */
 import type { Kind } from "../../api/kind.ts";
 import { objectMeta } from "../../api/meta/object-meta.ts";
 import { typeMeta } from "../../api/meta/type-meta.ts";
