@@ -4,7 +4,7 @@ import { horizontalPodAutoscalerV1Kind } from "../api/autoscaling/horizontal-pod
 import { configMapKind } from "../api/core/config-map/kind.ts";
 import type { ConfigMap } from "../api/core/config-map/schema.ts";
 import { podKind } from "../api/core/pod/kind.ts";
-import { type Fixture, fixture, refusal } from "../testing/registry/registry-fixture.ts";
+import { type Fixture, fixture, rejectionStatus } from "../testing/registry/registry-fixture.ts";
 import { apply } from "./apply.ts";
 import { create } from "./create.ts";
 import { get } from "./get.ts";
@@ -51,7 +51,7 @@ t.test("apply() fails with a cause for each field of another manager, unless it 
   await by("one", { k: "1", l: "1" });
   const changed = { metadata: { name: "a" }, data: { k: "1", l: "1", m: "1" } };
   await update(registry, scope, "a", changed, { fieldManager: "updater" });
-  const status = await refusal(by("two", { k: "2", m: "2" }));
+  const status = await rejectionStatus(by("two", { k: "2", m: "2" }));
   t.match(status, {
     code: 409,
     reason: "Conflict",
@@ -93,7 +93,7 @@ for (const [wrong, code, message] of refused) {
     await using f = fixture();
     const { registry, scope, configured } = maps(f);
     const options = { force: false, fieldManager: "m" };
-    const status = await refusal(apply(registry, scope, "a", { ...configured({}), ...wrong }, options));
+    const status = await rejectionStatus(apply(registry, scope, "a", { ...configured({}), ...wrong }, options));
     t.match(status, { code, message });
   });
 }
@@ -103,7 +103,7 @@ t.test("apply() fails when the resourceVersion or uid of the configuration diffe
   const { by } = maps(f);
   const { object } = await by("m", { k: "1" });
   await by("m", { k: "2" }, {}, { resourceVersion: object.metadata?.resourceVersion });
-  const stale = await refusal(by("m", { k: "3" }, {}, { resourceVersion: object.metadata?.resourceVersion }));
+  const stale = await rejectionStatus(by("m", { k: "3" }, {}, { resourceVersion: object.metadata?.resourceVersion }));
   t.match(stale, { code: 409, message: /the object has been modified/ });
 });
 
@@ -111,7 +111,7 @@ t.test("apply() assigns existing fields to before-first-apply when the object ha
   await using f = fixture();
   const { registry, scope, by } = maps(f);
   await create(registry, scope, { metadata: { name: "a" }, data: { k: "1" } });
-  const status = await refusal(by("m", { k: "2" }));
+  const status = await rejectionStatus(by("m", { k: "2" }));
   t.match(status.message, /conflict with "before-first-apply" using v1: \.data\.k/);
   const { object } = await by("m", { k: "2" }, { force: true });
   t.same(
@@ -127,7 +127,7 @@ t.test("apply() to a subresource manages only its fields, and creates no object"
   const options = { force: false, fieldManager: "agent", subresource: "status", subresourceStrategy };
   const spec = { containers: [{ name: "c", image: "i" }] };
   const configuration = { apiVersion: "v1", kind: "Pod", metadata: { name: "p" }, spec, status: { phase: "Running" } };
-  t.equal((await refusal(apply(pods, f.scope(), "p", configuration, options))).code, 404);
+  t.equal((await rejectionStatus(apply(pods, f.scope(), "p", configuration, options))).code, 404);
   await create(pods, f.scope(), { metadata: { name: "p" }, spec }, { fieldManager: "maker" });
   const { object } = await apply(pods, f.scope(), "p", configuration, options);
   const entry = object.metadata?.managedFields?.find(({ manager }) => manager === "agent");
@@ -143,8 +143,8 @@ t.test("apply() by kubectl takes over the fields of client-side apply", async (t
   const made = { metadata: { name: "a", annotations: { [LAST_APPLIED]: last } }, data: { k: "1", l: "1" } };
   await create(registry, scope, made, { fieldManager: "kubectl-client-side-apply" });
   await update(registry, scope, "a", { ...made, data: { k: "1", l: "9" } }, { fieldManager: "other" });
-  t.match(await refusal(by("somebody", { k: "2" })), { code: 409 });
-  t.match(await refusal(by("kubectl", { k: "2", l: "2" })), {
+  t.match(await rejectionStatus(by("somebody", { k: "2" })), { code: 409 });
+  t.match(await rejectionStatus(by("kubectl", { k: "2", l: "2" })), {
     code: 409,
     message: /^Apply failed with 1 conflict: conflict with "other" using v1: \.data\.l$/,
   });
@@ -167,7 +167,7 @@ t.test("apply() compares managers of other versions in their version", async (t)
   const older = configured("v1", { maxReplicas: 5, targetCPUUtilizationPercentage: 50 });
   await apply(v1, scope, "h", older, { force: false, fieldManager: "one" });
   const newer = configured("v2", { maxReplicas: 6 });
-  const status = await refusal(apply(v2, scope, "h", newer, { force: false, fieldManager: "two" }));
+  const status = await rejectionStatus(apply(v2, scope, "h", newer, { force: false, fieldManager: "two" }));
   t.match(status.message, 'Apply failed with 1 conflict: conflict with "one": .spec.maxReplicas');
   const { object } = await apply(v2, scope, "h", newer, { force: true, fieldManager: "two" });
   t.same(

@@ -3,7 +3,7 @@ import { leaseKind } from "../api/coordination/lease/kind.ts";
 import { configMapKind } from "../api/core/config-map/kind.ts";
 import { eventKind } from "../api/core/event/kind.ts";
 import { podKind } from "../api/core/pod/kind.ts";
-import { fixture, refusal } from "../testing/registry/registry-fixture.ts";
+import { fixture, rejectionStatus } from "../testing/registry/registry-fixture.ts";
 import { create } from "./create.ts";
 import { remove } from "./delete.ts";
 import { get } from "./get.ts";
@@ -44,7 +44,7 @@ t.test("create() fails with AlreadyExists when all generated names are taken", a
   await using f = fixture({ random: unlucky });
   const maps = f.registries.of(configMapKind);
   const taken = (await create(maps, f.scope(), { metadata: { generateName: "gen-" } })).metadata?.name;
-  const status = await refusal(create(maps, f.scope(), { metadata: { generateName: "gen-" } }));
+  const status = await rejectionStatus(create(maps, f.scope(), { metadata: { generateName: "gen-" } }));
   t.match(status, { code: 409, reason: "AlreadyExists", details: { name: taken, retryAfterSeconds: 1 } });
   const why = "the server was not able to generate a unique name for the object";
   t.equal(status.message, `configmaps "${taken}" already exists, ${why}`);
@@ -54,10 +54,10 @@ t.test("create() reports that the existing object is being deleted", async (t) =
   await using f = fixture();
   const maps = f.registries.of(configMapKind);
   await create(maps, f.scope(), { metadata: { name: "a", finalizers: ["x.io/wait"] } });
-  const plain = await refusal(create(maps, f.scope(), { metadata: { name: "a" } }));
+  const plain = await rejectionStatus(create(maps, f.scope(), { metadata: { name: "a" } }));
   t.equal(plain.message, 'configmaps "a" already exists');
   await remove(maps, f.scope(), "a");
-  const leaving = await refusal(create(maps, f.scope(), { metadata: { name: "a" } }));
+  const leaving = await rejectionStatus(create(maps, f.scope(), { metadata: { name: "a" } }));
   t.equal(leaving.message, 'object is being deleted: configmaps "a" already exists');
 });
 
@@ -80,9 +80,9 @@ t.test("create() rejects invalid objects with Kubernetes' messages", async (t) =
     ],
   ] as const;
   for (const [sent, code, message] of cases) {
-    t.match(await refusal(create(maps, f.scope(), sent)), { code, message });
+    t.match(await rejectionStatus(create(maps, f.scope(), sent)), { code, message });
   }
-  const { message } = await refusal(create(maps, f.scope(), { metadata: { name: "Not.A_Name" } }));
+  const { message } = await rejectionStatus(create(maps, f.scope(), { metadata: { name: "Not.A_Name" } }));
   t.match(message, /ConfigMap "Not\.A_Name" is invalid: metadata\.name: Invalid value/);
 });
 
@@ -94,7 +94,7 @@ t.test("create() with dryRun validates and stores nothing", async (t) => {
   t.equal(object.metadata?.resourceVersion, undefined);
   t.equal(f.store.current(), before);
   await create(maps, f.scope(), { metadata: { name: "a" } });
-  t.equal((await refusal(create(maps, f.scope(), { metadata: { name: "a" } }, { dryRun: true }))).code, 409);
+  t.equal((await rejectionStatus(create(maps, f.scope(), { metadata: { name: "a" } }, { dryRun: true }))).code, 409);
 });
 
 t.test("create() fails with the group alias of the request", async (t) => {
@@ -102,7 +102,7 @@ t.test("create() fails with the group alias of the request", async (t) => {
   const leases = f.registries.of(leaseKind);
   const scope = { ...f.scope(), group: "coordination.k8s.io" };
   await create(leases, scope, { metadata: { name: "l" } });
-  const { message, details } = await refusal(create(leases, scope, { metadata: { name: "l" } }));
+  const { message, details } = await rejectionStatus(create(leases, scope, { metadata: { name: "l" } }));
   t.equal(message, `leases.coordination.k8s.io "l" already exists`);
   t.equal(details?.group, "coordination.k8s.io");
 });
@@ -120,5 +120,5 @@ t.test("create() stores events with the event TTL", async (t) => {
   });
   t.equal((await get(events, f.scope(), "e")).object.reason, "R");
   await f.clock.advance(3_602_000);
-  t.equal((await refusal(get(events, f.scope(), "e"))).code, 404);
+  t.equal((await rejectionStatus(get(events, f.scope(), "e"))).code, 404);
 });

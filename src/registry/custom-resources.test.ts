@@ -3,7 +3,7 @@ import { createCustomKind } from "../api/apiextensions/custom-resource/kind.ts";
 import type { ApiObject, Kind } from "../api/kind.ts";
 import { decode } from "../schema/decode/decode.ts";
 import { widgets } from "../testing/api/definition-fixture.ts";
-import { fixture, refusal } from "../testing/registry/registry-fixture.ts";
+import { fixture, rejectionStatus } from "../testing/registry/registry-fixture.ts";
 import { create } from "./create.ts";
 import { get } from "./get.ts";
 import { update } from "./update.ts";
@@ -71,7 +71,7 @@ t.test("customKind() reports all validation errors of an object in Kubernetes' f
   );
   f.registries.scheme.register(kind);
   const spec = { size: "big", color: "green", when: "noon", ports: [{ port: 1 }, { port: 1 }] };
-  const status = await refusal(create(f.registries.of(kind), f.scope(), read(kind, { spec })));
+  const status = await rejectionStatus(create(f.registries.of(kind), f.scope(), read(kind, { spec })));
   t.equal(status.code, 422);
   t.same(causesOf(status), [
     "FieldValueRequired spec.name",
@@ -99,13 +99,13 @@ t.test("customKind() evaluates rules with oldSelf on update, and skips unchanged
   const kind = createCustomKind(strict, "v1");
   f.registries.scheme.register(kind);
   const registry = f.registries.of(kind);
-  const bad = await refusal(create(registry, f.scope(), read(kind, { spec: { size: 5, max: 1 } })));
+  const bad = await rejectionStatus(create(registry, f.scope(), read(kind, { spec: { size: 5, max: 1 } })));
   t.match(bad.message, 'Widget "a" is invalid: spec.size: Invalid value: "object": too big');
 
   const made = await create(registry, f.scope(), read(kind, { spec: { size: 1, max: 3 } }));
   const { resourceVersion } = made.metadata ?? {};
   const next = read(kind, { metadata: { name: "a", resourceVersion }, spec: { size: 1, max: 2 } });
-  const refused = await refusal(update(registry, f.scope(), "a", next));
+  const refused = await rejectionStatus(update(registry, f.scope(), "a", next));
   t.match(refused.message, 'Widget "a" is invalid: spec: Forbidden: max fell from 3');
 
   // Stored before the rule existed: for unchanged fields the update returns a warning only.

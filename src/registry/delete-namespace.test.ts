@@ -1,6 +1,6 @@
 import t from "tap";
 import { namespaceKind } from "../api/core/namespace/kind.ts";
-import { fixture, refusal } from "../testing/registry/registry-fixture.ts";
+import { fixture, rejectionStatus } from "../testing/registry/registry-fixture.ts";
 import { create } from "./create.ts";
 import { deleteNamespace } from "./delete-namespace.ts";
 import { get } from "./get.ts";
@@ -26,5 +26,5 @@ t.test("deleteNamespace() marks the namespace; removing the last finalizer of it
     { ...object, spec: { finalizers: [] } },
     { subresourceStrategy: finalize },
   );
-  t.equal((await refusal(get(namespaces, f.scope(""), "x"))).code, 404);
+  t.equal((await rejectionStatus(get(namespaces, f.scope(""), "x"))).code, 404);
 });

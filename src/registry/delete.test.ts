@@ -3,7 +3,7 @@ import { jobKind } from "../api/batch/job/kind.ts";
 import { configMapKind } from "../api/core/config-map/kind.ts";
 import { podKind } from "../api/core/pod/kind.ts";
 import type { Pod } from "../api/core/pod/schema.ts";
-import { type Fixture, fixture, refusal } from "../testing/registry/registry-fixture.ts";
+import { type Fixture, fixture, rejectionStatus } from "../testing/registry/registry-fixture.ts";
 import { create } from "./create.ts";
 import { remove } from "./delete.ts";
 import { deleteCollection } from "./delete-collection.ts";
@@ -33,7 +33,7 @@ t.test("remove() sets the grace period of a pod on a node, and can only shorten 
   t.match(shorter.object.metadata, { deletionTimestamp: "2026-01-01T00:00:05Z", deletionGracePeriodSeconds: 5 });
   const now = await remove(pods, f.scope(), "web", { gracePeriodSeconds: 0 });
   t.equal(now.deleted, true);
-  t.equal((await refusal(get(pods, f.scope(), "web"))).code, 404);
+  t.equal((await rejectionStatus(get(pods, f.scope(), "web"))).code, 404);
 });
 
 t.test("remove() deletes a pod without a node at once, and watchers receive the terminating pod before", async (t) => {
@@ -69,12 +69,12 @@ t.test("remove() checks preconditions", async (t) => {
   const maps = f.registries.of(configMapKind);
   const made = await create(maps, f.scope(), { metadata: { name: "a" } });
   const { uid, resourceVersion } = made.metadata ?? {};
-  const refused = await refusal(remove(maps, f.scope(), "a", { preconditions: { uid: "other" } }));
+  const refused = await rejectionStatus(remove(maps, f.scope(), "a", { preconditions: { uid: "other" } }));
   t.match(refused, { code: 409, message: /the UID in the precondition \(other\) does not match the UID in record/ });
-  t.equal((await refusal(remove(maps, f.scope(), "a", { preconditions: { resourceVersion: "1" } }))).code, 409);
+  t.equal((await rejectionStatus(remove(maps, f.scope(), "a", { preconditions: { resourceVersion: "1" } }))).code, 409);
   t.equal((await remove(maps, f.scope(), "a", { dryRun: true })).deleted, true);
   t.equal((await remove(maps, f.scope(), "a", { preconditions: { uid, resourceVersion } })).deleted, true);
-  t.equal((await refusal(remove(maps, f.scope(), "a"))).code, 404);
+  t.equal((await rejectionStatus(remove(maps, f.scope(), "a"))).code, 404);
 });
 
 t.test("remove() adds the finalizers orphan and foregroundDeletion only with a garbage collector", async (t) => {
@@ -144,7 +144,7 @@ t.test("deleteCollection() deletes with its number of workers, and at most limit
   t.equal((await deleteCollection(maps, f.scope(), { limit: 3 }, {})).items.length, 3);
   t.same(await left(), names.slice(3));
   const wrong = deleteCollection(maps, f.scope(), {}, { preconditions: { uid: "other" } });
-  t.equal((await refusal(wrong)).code, 409);
+  t.equal((await rejectionStatus(wrong)).code, 409);
   t.same(await left(), names.slice(3), "a failure ends it");
   await deleteCollection(maps, f.scope(), {}, {});
   t.same(await left(), []);

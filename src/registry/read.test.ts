@@ -4,7 +4,7 @@ import { eventKind } from "../api/core/event/kind.ts";
 import { podKind } from "../api/core/pod/kind.ts";
 import { eventsV1EventKind } from "../api/events/event/kind.ts";
 import type { CacheEvent } from "../storage/watch/watch-event.ts";
-import { type Fixture, fixture, refusal } from "../testing/registry/registry-fixture.ts";
+import { type Fixture, fixture, rejectionStatus } from "../testing/registry/registry-fixture.ts";
 import { create } from "./create.ts";
 import { remove } from "./delete.ts";
 import { get } from "./get.ts";
@@ -41,8 +41,8 @@ t.test("list() selects by labels and fields", async (t) => {
   t.same(await select({ labelSelector: "!n" }), []);
   t.same(await select({ fieldSelector: "metadata.name=b" }), ["b"]);
   t.same(await select({ fieldSelector: "metadata.name!=b", labelSelector: "n!=a" }), ["c"]);
-  t.equal((await refusal(list(registry, f.scope(), { fieldSelector: "spec.x=1" }))).code, 400);
-  t.equal((await refusal(list(registry, f.scope(), { labelSelector: "a b" }))).code, 400);
+  t.equal((await rejectionStatus(list(registry, f.scope(), { fieldSelector: "spec.x=1" }))).code, 400);
+  t.equal((await rejectionStatus(list(registry, f.scope(), { labelSelector: "a b" }))).code, 400);
 });
 
 t.test("list() finds the pods of a node with the index", async (t) => {
@@ -114,8 +114,8 @@ t.test("list() implements Kubernetes' table of resourceVersion and resourceVersi
     details: { retryAfterSeconds: 1, causes: [{ reason: "ResourceVersionTooLarge" }] },
   };
   const exact = list(registry, f.scope(), { resourceVersion: future, resourceVersionMatch: "Exact" });
-  t.match(await refusal(exact), tooLarge);
-  const waiting = refusal(list(registry, f.scope(), { resourceVersion: future }));
+  t.match(await rejectionStatus(exact), tooLarge);
+  const waiting = rejectionStatus(list(registry, f.scope(), { resourceVersion: future }));
   await f.clock.advance(3000);
   t.match(await waiting, tooLarge);
 });
@@ -124,7 +124,7 @@ t.test("list() rejects invalid tokens and resource versions", async (t) => {
   await using f = fixture();
   const registry = await maps(f, "a", "b", "c");
   const { continue: token, revision } = await list(registry, f.scope(), { limit: 1 });
-  const code = async (query: Parameters<typeof list>[2]) => (await refusal(list(registry, f.scope(), query))).code;
+  const code = async (query: Parameters<typeof list>[2]) => (await rejectionStatus(list(registry, f.scope(), query))).code;
   t.equal(await code({ continue: "abc" }), 400);
   t.equal(
     await code({ continue: Buffer.from(`{"v":"meta.k8s.io/v1","rv":1,"start":"../x"}`).toString("base64url") }),
@@ -137,7 +137,7 @@ t.test("list() rejects invalid tokens and resource versions", async (t) => {
   t.same(names(exact.items), ["a", "b", "c"]);
   await f.store.compact(f.store.current());
   // The history still has it, but every server over this store must return the same.
-  const refused = async (query: Parameters<typeof list>[2]) => await refusal(list(registry, f.scope(), query));
+  const refused = async (query: Parameters<typeof list>[2]) => await rejectionStatus(list(registry, f.scope(), query));
   const gone = await refused({ limit: 1, continue: token });
   t.match(gone, { code: 410, reason: "Expired", message: /use the continue token in this response/ });
   const goOn = gone.metadata.continue as string;
@@ -155,7 +155,7 @@ t.test("get() waits for a newer resourceVersion until its timeout", async (t) =>
   const waiting = get(registry, f.scope(), "b", next);
   await maps(f, "b");
   t.equal((await waiting).object.metadata?.name, "b");
-  const late = refusal(get(registry, f.scope(), "a", "1000"));
+  const late = rejectionStatus(get(registry, f.scope(), "a", "1000"));
   await f.clock.advance(3000);
   t.match(await late, { code: 504, reason: "Timeout", details: { retryAfterSeconds: 1 } });
   t.equal(f.clock.pending, 0);
@@ -202,7 +202,7 @@ t.test("watch() from a resourceVersion replays changes; objects start and stop t
   await change({ tier: "z" });
   const events = await watch(registry, f.scope(), { resourceVersion: from, labelSelector: "tier=x" });
   t.same((await take(events, 3)).map(shown), ["ADDED a", "MODIFIED a", "DELETED a"]);
-  t.equal((await refusal(watch(registry, f.scope(), { resourceVersion: "x" }))).code, 500);
+  t.equal((await rejectionStatus(watch(registry, f.scope(), { resourceVersion: "x" }))).code, 500);
 });
 
 t.test("watch() fails with 410 for a resourceVersion that is too old, and ends when its signal aborts", async (t) => {
@@ -213,7 +213,7 @@ t.test("watch() fails with 410 for a resourceVersion that is too old, and ends w
   // Another server over the same store has no history of before its start.
   await using later = new Registries(f.registries.scheme, f.registries.deps);
   const old = await watch(later.of(registry.kind), f.scope(), { resourceVersion: "1" });
-  t.match(await refusal(take(old, 1)), { code: 410, reason: "Expired" });
+  t.match(await rejectionStatus(take(old, 1)), { code: 410, reason: "Expired" });
   const stop = new AbortController();
   const events = await watch(registry, f.scope("default", stop.signal), { resourceVersion: String(f.store.current()) });
   stop.abort();

@@ -3,7 +3,7 @@ import { leaseKind } from "../api/coordination/lease/kind.ts";
 import { configMapKind } from "../api/core/config-map/kind.ts";
 import type { ConfigMap } from "../api/core/config-map/schema.ts";
 import { podKind } from "../api/core/pod/kind.ts";
-import { fixture, refusal } from "../testing/registry/registry-fixture.ts";
+import { fixture, rejectionStatus } from "../testing/registry/registry-fixture.ts";
 import { create } from "./create.ts";
 import { remove } from "./delete.ts";
 import { get } from "./get.ts";
@@ -31,18 +31,18 @@ t.test("update() rejects a stale resourceVersion, another uid and another name",
   const made = await create(maps, f.scope(), { metadata: { name: "a" } });
   await update(maps, f.scope(), "a", { metadata: { name: "a" }, data: { k: "2" } });
   const resourceVersion = made.metadata?.resourceVersion;
-  t.match(await refusal(update(maps, f.scope(), "a", { metadata: { name: "a", resourceVersion } })), {
+  t.match(await rejectionStatus(update(maps, f.scope(), "a", { metadata: { name: "a", resourceVersion } })), {
     code: 409,
     reason: "Conflict",
     message: `Operation cannot be fulfilled on configmaps "a": the object has been modified; please apply your changes to the latest version and try again`,
   });
-  t.match(await refusal(update(maps, f.scope(), "a", { metadata: { name: "a", uid: "other" } })), { code: 409 });
-  t.match(await refusal(update(maps, f.scope(), "a", { metadata: { name: "b" } })), {
+  t.match(await rejectionStatus(update(maps, f.scope(), "a", { metadata: { name: "a", uid: "other" } })), { code: 409 });
+  t.match(await rejectionStatus(update(maps, f.scope(), "a", { metadata: { name: "b" } })), {
     code: 400,
     message: "the name of the object (b) does not match the name on the URL (a)",
   });
-  t.equal((await refusal(update(maps, f.scope(), "a", { metadata: {} }))).code, 400);
-  t.equal((await refusal(update(maps, f.scope(), "zzz", { metadata: { name: "zzz" } }))).code, 404);
+  t.equal((await rejectionStatus(update(maps, f.scope(), "a", { metadata: {} }))).code, 400);
+  t.equal((await rejectionStatus(update(maps, f.scope(), "zzz", { metadata: { name: "zzz" } }))).code, 404);
 });
 
 t.test(
@@ -53,7 +53,7 @@ t.test(
     const spec = { holderIdentity: "n1", leaseDurationSeconds: 40 };
     const { created } = await update(leases, f.scope(), "n1", { metadata: { name: "n1" }, spec });
     t.equal(created, true);
-    const refused = await refusal(update(leases, f.scope(), "n1", { metadata: { name: "n1" }, spec }));
+    const refused = await rejectionStatus(update(leases, f.scope(), "n1", { metadata: { name: "n1" }, spec }));
     t.match(refused, {
       code: 422,
       message: /metadata\.resourceVersion: Invalid value: .* must be specified for an update/,
@@ -83,9 +83,9 @@ t.test("update() that removes the last finalizer deletes the object", async (t) 
   t.equal(deleted, false);
   t.ok(object.metadata?.deletionTimestamp);
   const added = { ...object, metadata: { ...object.metadata, finalizers: ["example.com/f", "example.com/g"] } };
-  t.match(await refusal(update(maps, f.scope(), "a", added)), { code: 422, message: /no new finalizers can be added/ });
+  t.match(await rejectionStatus(update(maps, f.scope(), "a", added)), { code: 422, message: /no new finalizers can be added/ });
   await update(maps, f.scope(), "a", { ...object, metadata: { ...object.metadata, finalizers: [] } });
-  t.equal((await refusal(get(maps, f.scope(), "a"))).code, 404);
+  t.equal((await rejectionStatus(get(maps, f.scope(), "a"))).code, 404);
 });
 
 const decode = (value: unknown): ConfigMap => {
@@ -122,12 +122,12 @@ t.test("patch() that fails stores nothing", async (t) => {
     { op: "remove" as const, path: "/data/none" },
   ];
   const half = patch(maps, f.scope(), "a", { type: "json", operations }, { decode });
-  t.match(await refusal(half), { code: 422, reason: "Invalid" });
+  t.match(await rejectionStatus(half), { code: 422, reason: "Invalid" });
   const many = Array.from({ length: 10_001 }, () => ({ op: "test" as const, path: "/data/k", value: "1" }));
-  t.equal((await refusal(patch(maps, f.scope(), "a", { type: "json", operations: many }, { decode }))).code, 413);
+  t.equal((await rejectionStatus(patch(maps, f.scope(), "a", { type: "json", operations: many }, { decode }))).code, 413);
   const stale = { type: "merge" as const, value: { metadata: { resourceVersion: "1" } } };
-  t.equal((await refusal(patch(maps, f.scope(), "a", stale, { decode }))).code, 409);
-  t.equal((await refusal(patch(maps, f.scope(), "z", { type: "merge", value: {} }, { decode }))).code, 404);
+  t.equal((await rejectionStatus(patch(maps, f.scope(), "a", stale, { decode }))).code, 409);
+  t.equal((await rejectionStatus(patch(maps, f.scope(), "z", { type: "merge", value: {} }, { decode }))).code, 404);
   t.equal(f.store.current(), before);
 });
 

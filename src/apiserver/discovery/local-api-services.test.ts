@@ -3,7 +3,7 @@ import { apiServiceKind } from "../../api/apiregistration/api-service/kind.ts";
 import type { APIService } from "../../api/apiregistration/api-service/schema.ts";
 import { create } from "../../registry/create.ts";
 import { get } from "../../registry/get.ts";
-import { fixture, refusal } from "../../testing/registry/registry-fixture.ts";
+import { fixture, rejectionStatus } from "../../testing/registry/registry-fixture.ts";
 import { registerLocalApiServices } from "./local-api-services.ts";
 
 const { signal } = new AbortController();
@@ -15,7 +15,7 @@ function api(name: string, changes: Partial<APIService["spec"]> = {}, labels: Re
   return { metadata: { name, labels }, spec };
 }
 
-t.test("registerLocalApis() makes an API service for each version of a group, in each of its spellings", async (t) => {
+t.test("registerLocalApiServices() creates an API service for each version and each name of a group", async (t) => {
   await using f = fixture();
   const registry = f.registries.of(apiServiceKind);
   await registerLocalApiServices(f.registries, true, signal);
@@ -30,7 +30,7 @@ t.test("registerLocalApis() makes an API service for each version of a group, in
   }
 });
 
-t.test("registerLocalApis() corrects and takes away what is its own, and nothing else", async (t) => {
+t.test("registerLocalApiServices() updates and deletes managed API services only", async (t) => {
   await using f = fixture();
   const registry = f.registries.of(apiServiceKind);
   const service = { name: "there", namespace: "default", port: 443 };
@@ -41,14 +41,14 @@ t.test("registerLocalApis() corrects and takes away what is its own, and nothing
   await create(registry, f.scope(""), api("v1.metrics.example", { service }));
   await registerLocalApiServices(f.registries, false, signal);
   t.equal((await get(registry, f.scope(""), "v1.apps")).object.spec?.groupPriorityMinimum, 17_800);
-  t.equal((await refusal(get(registry, f.scope(""), "v9.apps"))).code, 404);
-  t.equal((await refusal(get(registry, f.scope(""), "v1.networking.k8s.io"))).code, 404);
+  t.equal((await rejectionStatus(get(registry, f.scope(""), "v9.apps"))).code, 404);
+  t.equal((await rejectionStatus(get(registry, f.scope(""), "v1.networking.k8s.io"))).code, 404);
   for (const name of ["v1.policy", "v1.metrics.example"]) {
     t.match((await get(registry, f.scope(""), name)).object.spec?.service, service);
   }
 });
 
-t.test("registerLocalApis() writes nothing when all is as it should be", async (t) => {
+t.test("registerLocalApiServices() writes nothing when all API services are up to date", async (t) => {
   await using f = fixture();
   await registerLocalApiServices(f.registries, true, signal);
   const { store } = f.registries.deps;

@@ -2,7 +2,7 @@ import t from "tap";
 import { configMapKind } from "../../api/core/config-map/kind.ts";
 import { eventKind } from "../../api/core/event/kind.ts";
 import type { CacheEvent } from "../../storage/watch/watch-event.ts";
-import { fixture, refusal } from "../../testing/registry/registry-fixture.ts";
+import { fixture, rejectionStatus } from "../../testing/registry/registry-fixture.ts";
 import { create } from "../create.ts";
 import { remove } from "../delete.ts";
 import { get } from "../get.ts";
@@ -34,8 +34,8 @@ t.test("a kind without watch cache is read from the store", async (t) => {
   await make("a");
   const first = await get(registry, scope, "a");
   t.match(first, { object: { metadata: { name: "a", resourceVersion: "3" } }, revision: 3 });
-  t.match((await refusal(get(registry, scope, "none"))).code, 404);
-  t.match(await refusal(get(registry, scope, "a", "99")), { code: 504, details: { retryAfterSeconds: 1 } });
+  t.match((await rejectionStatus(get(registry, scope, "none"))).code, 404);
+  t.match(await rejectionStatus(get(registry, scope, "a", "99")), { code: 504, details: { retryAfterSeconds: 1 } });
   const names = async (query: Parameters<typeof list>[2]): Promise<unknown> => {
     const page = await list(registry, scope, query);
     return [page.items.map(({ object }) => object.metadata?.name), page.revision, page.remaining];
@@ -44,7 +44,7 @@ t.test("a kind without watch cache is read from the store", async (t) => {
   t.same(await names({ resourceVersion: "0" }), [["a", "b"], 3, undefined]);
   t.same(await names({ labelSelector: "app=x" }), [["b"], 3, undefined]);
   t.same(await names({ limit: 1 }), [["a"], 3, 1]);
-  t.match((await refusal(list(registry, scope, { resourceVersion: "99" }))).code, 504);
+  t.match((await rejectionStatus(list(registry, scope, { resourceVersion: "99" }))).code, 504);
 });
 
 t.test("a write of a kind without watch cache starts from the stored object", async (t) => {
@@ -57,7 +57,7 @@ t.test("a write of a kind without watch cache starts from the stored object", as
   });
   t.match(object, { metadata: { resourceVersion: "3" }, data: { k: "v" } });
   await remove(registry, scope, "a");
-  t.equal((await refusal(get(registry, scope, "a"))).code, 404);
+  t.equal((await rejectionStatus(get(registry, scope, "a"))).code, 404);
 });
 
 t.test("a watch of a kind without watch cache reads the store, with its selector", async (t) => {
@@ -85,7 +85,7 @@ t.test("a watch of a kind without watch cache reads the store, with its selector
   await watching;
   await store.compact(store.current());
   const late = await watch(registry, scope, { resourceVersion: "2" });
-  t.match(await refusal(late[Symbol.asyncIterator]().next()), { code: 410, reason: "Expired" });
+  t.match(await rejectionStatus(late[Symbol.asyncIterator]().next()), { code: 410, reason: "Expired" });
 });
 
 t.test("uncachedKinds() accepts resources with both group aliases", async (t) => {

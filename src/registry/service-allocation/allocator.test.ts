@@ -7,7 +7,7 @@ import { serviceCIDRKind } from "../../api/networking/service-cidr/kind.ts";
 import { seededRandom } from "../../std/crypto/random.ts";
 import { silentLogger } from "../../std/log/logger.ts";
 import { prefixRange } from "../../storage/store.ts";
-import { refusal } from "../../testing/registry/registry-fixture.ts";
+import { rejectionStatus } from "../../testing/registry/registry-fixture.ts";
 import { type ServicesFixture, servicesFixture } from "../../testing/registry/service-allocation-fixture.ts";
 import type { FakeClock } from "../../testing/std/fake-clock.ts";
 import { create } from "../create.ts";
@@ -36,7 +36,7 @@ t.test("ServiceAllocator allocates a cluster IP per service, and releases it wit
   const ips = made.map(({ spec }) => spec?.clusterIP ?? "").sort();
   t.same(ips, ["10.0.0.1", "10.0.0.2", "10.0.0.3", "10.0.0.4", "10.0.0.5", "10.0.0.6"]);
   t.same([...(await f.taken())].sort(), ips);
-  t.match(await refusal(make(f, "g", {})), {
+  t.match(await rejectionStatus(make(f, "g", {})), {
     code: 500,
     message: "Internal error occurred: failed to allocate a serviceIP: range is full",
   });
@@ -56,7 +56,7 @@ t.test("ServiceAllocator rejects addresses with Kubernetes' messages", async (t)
     ["x", /must be a valid IP address/],
   ];
   for (const [clusterIP, message] of cases) {
-    t.match(await refusal(make(f, "b", { clusterIP })), { code: 422, message }, clusterIP);
+    t.match(await rejectionStatus(make(f, "b", { clusterIP })), { code: 422, message }, clusterIP);
   }
 });
 
@@ -64,7 +64,7 @@ t.test("ServiceAllocator allocates nothing in a dry run, or for a write that fai
   await using f = await servicesFixture(["10.0.0.0/24"]);
   const tried = await make(f, "a", { type: "NodePort" }, true);
   t.match(tried.spec, { clusterIP: /^10\.0\.0\./, ports: [{ nodePort: Number }] });
-  t.match(await refusal(make(f, "a", { type: "NodePort", ports: [{ port: 0, nodePort: 30_001 }] })), { code: 422 });
+  t.match(await rejectionStatus(make(f, "a", { type: "NodePort", ports: [{ port: 0, nodePort: 30_001 }] })), { code: 422 });
   t.same(await f.taken(), []);
   const made = await make(f, "b", { type: "NodePort", ports: [{ port: 80, nodePort: 30_001 }] });
   t.equal(made.spec?.ports?.[0]?.nodePort, 30_001, "given back");
@@ -79,19 +79,19 @@ t.test("ServiceAllocator allocates no port twice to concurrent writes", async (t
   t.equal(new Set(pairs.flat()).size, 3);
   const free = [30_000, 30_001, 30_002, 30_003].find((one) => !pairs.flat().includes(one)) ?? 0;
   const named = { type: "NodePort", ports: [{ port: 80, nodePort: pairs[0]?.[0] ?? 0 }] } as const;
-  t.match(await refusal(make(f, "d", named)), {
+  t.match(await rejectionStatus(make(f, "d", named)), {
     code: 422,
     message: /nodePort: .*provided port is already allocated$/,
   });
   const outside = { type: "NodePort", ports: [{ port: 80, nodePort: 80 }] } as const;
-  t.match(await refusal(make(f, "d", outside)), { message: /The range of valid ports is 30000-30003$/ });
+  t.match(await rejectionStatus(make(f, "d", outside)), { message: /The range of valid ports is 30000-30003$/ });
   const balancer = await make(f, "e", {
     type: "LoadBalancer",
     externalTrafficPolicy: "Local",
     allocateLoadBalancerNodePorts: false,
   });
   t.match(balancer.spec, { healthCheckNodePort: free });
-  t.match(await refusal(make(f, "g", { type: "NodePort" })), {
+  t.match(await rejectionStatus(make(f, "g", { type: "NodePort" })), {
     code: 500,
     message: /failed to allocate a nodePort: range is full/,
   });
@@ -121,10 +121,10 @@ t.test(
     const first = made[0]?.spec?.ports?.[0]?.nodePort ?? 0;
     const named = { type: "NodePort", ports: [{ port: 80, nodePort: first }] } as const;
     const again = () => create(services, f.scope(), { metadata: { name: "again" }, spec: named });
-    t.match(await refusal(again()), { code: 422, message: /provided port is already allocated$/ });
+    t.match(await rejectionStatus(again()), { code: 422, message: /provided port is already allocated$/ });
     await remove(f.services, f.scope(), "s0");
     await store.create(`/registry/ranges/servicenodeports/${first}`, new Uint8Array(), { ttlSeconds: 120 });
-    t.match(await refusal(again()), { code: 422, message: /provided port is already allocated$/ }, "another writes");
+    t.match(await rejectionStatus(again()), { code: 422, message: /provided port is already allocated$/ }, "another writes");
     await (clock as FakeClock).advance(130_000);
     t.equal((await again()).spec?.ports?.[0]?.nodePort, first);
   },
@@ -133,7 +133,7 @@ t.test(
 t.test("ServiceAllocator releases addresses of a changed type once the service is stored", async (t) => {
   await using f = await servicesFixture(["10.0.0.0/24"], 30_000);
   const made = await make(f, "a", { type: "NodePort" });
-  t.match(await refusal(change(f, made, { type: "ExternalName" })), { code: 422 }, "needs a name");
+  t.match(await rejectionStatus(change(f, made, { type: "ExternalName" })), { code: 422 }, "needs a name");
   t.same(await f.taken(), [made.spec?.clusterIP], "still taken");
   const named = await change(f, made, { type: "ExternalName", externalName: "a.example.com" });
   t.match(named.spec, { clusterIP: undefined, clusterIPs: undefined, ports: [{ nodePort: undefined }] });
@@ -151,7 +151,7 @@ t.test("ServiceAllocator changes services to dual-stack and back", async (t) => 
   t.match(dual.spec, { ipFamilies: ["IPv4", "IPv6"], clusterIPs: [single.spec?.clusterIP, /^fd00::/] });
   t.equal((await f.taken()).length, 2);
   const reduced = change(f, dual, { clusterIPs: (dual.spec?.clusterIPs ?? []).slice(0, 1) });
-  t.match(await refusal(reduced), { message: /must be 'SingleStack' to release the secondary cluster IP/ });
+  t.match(await rejectionStatus(reduced), { message: /must be 'SingleStack' to release the secondary cluster IP/ });
   const back = await change(f, dual, { ipFamilyPolicy: "SingleStack" });
   t.same(back.spec?.clusterIPs, single.spec?.clusterIPs);
   t.same(await f.taken(), single.spec?.clusterIPs);
@@ -192,10 +192,10 @@ t.test("ServiceAllocator allocates from all ServiceCIDRs, the oldest first", asy
   await using f = await servicesFixture(["10.0.0.0/30"]);
   const blocks = f.registries.of(serviceCIDRKind);
   await Promise.all(["a", "b"].map(async (name) => await make(f, name, {})));
-  t.match(await refusal(make(f, "c", {})), { code: 500 });
+  t.match(await rejectionStatus(make(f, "c", {})), { code: 500 });
   await create(blocks, f.scope(""), { metadata: { name: "more" }, spec: { cidrs: ["10.1.0.0/30", "fd00::/112"] } });
   t.match((await make(f, "c", {})).spec, { clusterIP: /^10\.1\.0\.[12]$/, ipFamilies: ["IPv4"] });
-  t.match(await refusal(make(f, "d", { ipFamilies: ["IPv6"] })), { message: /not configured on this cluster/ });
+  t.match(await rejectionStatus(make(f, "d", { ipFamilies: ["IPv6"] })), { message: /not configured on this cluster/ });
   const { object: more } = await get(blocks, f.scope(""), "more");
   const waiting = [
     { type: "Ready", status: "False", reason: "Waiting", message: "", lastTransitionTime: "2026-01-01T00:00:00Z" },
@@ -208,7 +208,7 @@ t.test("ServiceAllocator allocates from all ServiceCIDRs, the oldest first", asy
     { ...more, status: { conditions: waiting } },
     { subresourceStrategy: part },
   );
-  t.match(await refusal(make(f, "d", {})), { code: 500 }, "a ServiceCIDR that is not ready is not used");
+  t.match(await rejectionStatus(make(f, "d", {})), { code: 500 }, "a ServiceCIDR that is not ready is not used");
 });
 
 t.test("ServiceAllocator deletes the endpoints of a deleted service", async (t) => {
@@ -218,6 +218,6 @@ t.test("ServiceAllocator deletes the endpoints of a deleted service", async (t) 
   for (const name of ["a", "b"]) await create(endpoints, f.scope(), { metadata: { name }, subsets });
   await make(f, "a", {});
   await remove(f.services, f.scope(), "a");
-  t.match(await refusal(get(endpoints, f.scope(), "a")), { code: 404 });
+  t.match(await rejectionStatus(get(endpoints, f.scope(), "a")), { code: 404 });
   t.equal((await get(endpoints, f.scope(), "b")).object.metadata?.name, "b");
 });

@@ -5,7 +5,7 @@ import { podKind } from "../../api/core/pod/kind.ts";
 import { serviceAccountKind } from "../../api/core/service-account/kind.ts";
 import { createTokenIssuer } from "../../auth/service-account/issuer.ts";
 import { readSigningKey } from "../../auth/service-account/keys.ts";
-import { type Fixture, fixture, refusal } from "../../testing/registry/registry-fixture.ts";
+import { type Fixture, fixture, rejectionStatus } from "../../testing/registry/registry-fixture.ts";
 import { create } from "../create.ts";
 import { requestToken, type TokenSettings } from "./token-request.ts";
 
@@ -71,7 +71,7 @@ t.test("requestToken() rejects a bound object that is missing, has another uid o
   const spec = { serviceAccountName: "other", containers: [{ name: "c", image: "i" }] };
   await create(f.registries.of(podKind), f.scope(), { metadata: { name: "odd", namespace: "default" }, spec });
   const bound = (kind: string, name: string, uid?: string) =>
-    refusal(request(f, { boundObjectRef: { apiVersion: "v1", kind, name, ...(uid === undefined ? {} : { uid }) } }));
+    rejectionStatus(request(f, { boundObjectRef: { apiVersion: "v1", kind, name, ...(uid === undefined ? {} : { uid }) } }));
   t.match(await bound("Pod", "none"), { code: 404 });
   t.match(await bound("Pod", "web", "x"), { code: 409 });
   t.match(await bound("Pod", "odd"), { code: 400, message: /different serviceaccount name/ });

@@ -1,7 +1,7 @@
 import t from "tap";
 import { replicaSetKind } from "../../api/apps/replica-set/kind.ts";
 import type { Scale } from "../../api/autoscaling/scale/schema.ts";
-import { type Fixture, fixture, refusal } from "../../testing/registry/registry-fixture.ts";
+import { type Fixture, fixture, rejectionStatus } from "../../testing/registry/registry-fixture.ts";
 import { create } from "../create.ts";
 import { get } from "../get.ts";
 import type { Scope } from "../scope.ts";
@@ -46,7 +46,7 @@ t.test("updateView() stores nothing in a dry run, or for a stale or invalid view
   const before = f.store.current();
   const tried = await updateView(registry, scopeOf(f), "web", scale(9), { view, dryRun: true });
   t.match(tried, { spec: { replicas: 9 } });
-  const refused = async (sent: Scale) => (await refusal(updateView(registry, scopeOf(f), "web", sent, { view }))).code;
+  const refused = async (sent: Scale) => (await rejectionStatus(updateView(registry, scopeOf(f), "web", sent, { view }))).code;
   t.equal(await refused(scale(1, { resourceVersion: "1" })), 409);
   t.equal(await refused(scale(1, { uid: "other" })), 409);
   t.equal(await refused(scale(1, { namespace: "other" })), 400);
@@ -71,7 +71,7 @@ t.test("applyView() applies the fields of the view, and creates no object", asyn
     },
   );
   const missing = { ...configuration, metadata: { name: "none" } };
-  t.equal((await refusal(applyView(registry, scopeOf(f), "none", missing, options))).code, 404);
+  t.equal((await rejectionStatus(applyView(registry, scopeOf(f), "none", missing, options))).code, 404);
   const other = { ...configuration, kind: "ReplicaSet" };
-  t.equal((await refusal(applyView(registry, scopeOf(f), "web", other, options))).code, 400);
+  t.equal((await rejectionStatus(applyView(registry, scopeOf(f), "web", other, options))).code, 400);
 });

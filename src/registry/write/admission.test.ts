@@ -9,7 +9,7 @@ import type { ConfigMap } from "../../api/core/config-map/schema.ts";
 import type { ApiObject, Kind } from "../../api/kind.ts";
 import { forbidden } from "../../api/status.ts";
 import { alice } from "../../testing/admission/admission-fixture.ts";
-import { fixture, refusal } from "../../testing/registry/registry-fixture.ts";
+import { fixture, rejectionStatus } from "../../testing/registry/registry-fixture.ts";
 import { forbidPrivileged } from "../allow-privileged.ts";
 import { create } from "../create.ts";
 import { remove } from "../delete.ts";
@@ -126,9 +126,9 @@ t.test("remove() and deleteCollection() run plugins for each object", async (t) 
   const admission = admissionOf(configMapKind, "", watching(log, "DELETE"), keeping);
   await remove(maps, f.scope(), "a", { admission });
   t.same(log, ["mutate DELETE - a+uid", "validate DELETE - a+uid"]);
-  t.match(await refusal(deleteCollection(maps, f.scope(), {} as never, { admission })), { code: 403 });
-  t.equal((await refusal(get(maps, f.scope(), "b"))).code, 404);
-  t.match(await refusal(remove(maps, f.scope(), "c", { admission, dryRun: true })), { message: /kept$/ });
+  t.match(await rejectionStatus(deleteCollection(maps, f.scope(), {} as never, { admission })), { code: 403 });
+  t.equal((await rejectionStatus(get(maps, f.scope(), "b"))).code, 404);
+  t.match(await rejectionStatus(remove(maps, f.scope(), "c", { admission, dryRun: true })), { message: /kept$/ });
 });
 
 t.test("updateView() runs plugins with the view", async (t) => {
@@ -215,7 +215,7 @@ t.test("forbidPrivileged() rejects privileged containers in pods and templates, 
   const template = { metadata: { labels }, spec: { containers: [container], initContainers: [container] } };
   const deployment = { metadata: { name: "web" }, spec: { selector: { matchLabels: labels }, template } };
   const sent = deployment as unknown as Deployment;
-  const refused = await refusal(create(f.registries.of(deploymentKind), f.scope(), sent));
+  const refused = await rejectionStatus(create(f.registries.of(deploymentKind), f.scope(), sent));
   t.match(
     refused.details?.causes?.filter(({ message }) => message?.endsWith("disallowed by cluster policy")),
     [

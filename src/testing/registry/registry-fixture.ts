@@ -37,7 +37,7 @@ export function fixture(deps: Partial<RegistryDeps> = {}): Fixture {
 }
 
 /** The `Status` that a promise rejects with. Throws when it resolves. */
-export async function refusal(promise: Promise<unknown>): Promise<Status> {
+export async function rejectionStatus(promise: Promise<unknown>): Promise<Status> {
   try {
     await promise;
   } catch (error) {
