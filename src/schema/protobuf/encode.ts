@@ -190,40 +190,29 @@ function valueEncoder(schema: Schema): Encoder {
     case "bytes":
       return (writer, value: string | Uint8Array) =>
         writer.bytes(typeof value === "string" ? Buffer.from(value, "base64") : value);
-    case "object": {
-      const encode = encoderOf(schema);
-      return (writer, value: unknown) => {
-        const before = writer.length;
-        encode(writer, value);
-        writer.uint32(writer.length - before);
-      };
-    }
+    case "object":
+      return withLength(encoderOf(schema));
     case "special":
-    case "raw": {
-      const encode = specialEncoder(schema);
-      return (writer, value: unknown) => {
-        const before = writer.length;
-        encode(writer, value);
-        writer.uint32(writer.length - before);
-      };
-    }
+    case "raw":
+      return withLength(specialEncoder(schema));
     case "list": {
       const encode = encoderOf(listMessage(schema));
-      return (writer, items: readonly unknown[]) => {
-        const before = writer.length;
-        encode(writer, { items });
-        writer.uint32(writer.length - before);
-      };
+      return withLength((writer, items) => encode(writer, { items }));
     }
     case "either": {
       const encode = encoderOf(eitherMessageOf(schema));
-      return (writer, value: unknown) => {
-        const before = writer.length;
-        encode(writer, toEitherMessage(value));
-        writer.uint32(writer.length - before);
-      };
+      return withLength((writer, value) => encode(writer, toEitherMessage(value)));
     }
     default:
       throw new TypeError(`${schema.type} is not supported in lists and maps of messages`);
   }
+}
+
+/** Writes the length before the message. */
+function withLength(encode: MessageEncoder): MessageEncoder {
+  return (writer, value) => {
+    const before = writer.length;
+    encode(writer, value);
+    writer.uint32(writer.length - before);
+  };
 }
