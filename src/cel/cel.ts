@@ -12,13 +12,13 @@
  */
 
 import { checkLiterals } from "./check/check-literals.ts";
-import type { CheckedExpression } from "./check/checked.ts";
+import type { CheckedExpression } from "./check/checked-expression.ts";
 import { check } from "./check/checker.ts";
 import { isSameType } from "./check/unify.ts";
 import { type CostEstimate, estimateCost } from "./cost/estimate.ts";
 import { PER_CALL_COST_MAX } from "./cost/limits.ts";
 import type { Environment } from "./environment.ts";
-import { planEvaluation } from "./evaluate/evaluate.ts";
+import { planEvaluation } from "./evaluate/planner.ts";
 import { CostExceeded, Frame, type Interpretable } from "./evaluate/frame.ts";
 import { parse } from "./parse/parser.ts";
 import type { CelError } from "./parse/source.ts";

@@ -7,7 +7,7 @@ import { type CelError, createError } from "../parse/source.ts";
 import { children } from "../parse/visitor.ts";
 import { Timestamp } from "../values/time-value.ts";
 import { Failure } from "../values/value.ts";
-import type { CheckedExpression } from "./checked.ts";
+import type { CheckedExpression } from "./checked-expression.ts";
 
 type Check = (text: string) => boolean;
 

@@ -36,7 +36,7 @@ import {
   type Type,
   uintType,
 } from "../values/types.ts";
-import type { CheckedExpression, Reference } from "./checked.ts";
+import type { CheckedExpression, Reference } from "./checked-expression.ts";
 import { instantiate, TYPE_SIZE_MAX, typeSize } from "./instantiate.ts";
 import { Bindings, isDyn, isSameType, mostGeneral, unwrapOptional } from "./unify.ts";
 

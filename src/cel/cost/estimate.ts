@@ -3,7 +3,7 @@
  * (`adapter/schema-type.ts`). Uses the figures of cel-go and Kubernetes, so that both accept the same rules.
  */
 
-import type { CheckedExpression } from "../check/checked.ts";
+import type { CheckedExpression } from "../check/checked-expression.ts";
 import {
   ACCUMULATOR,
   type Call,

@@ -1,6 +1,6 @@
 /** Folds constants when an expression is compiled. */
 
-import type { CheckedExpression } from "../check/checked.ts";
+import type { CheckedExpression } from "../check/checked-expression.ts";
 import type { Call, Identifier, ListLiteral, Literal, MapLiteral, Select } from "../parse/ast.ts";
 import { ExprPass } from "../parse/visitor.ts";
 import { Uint } from "../values/compare.ts";

@@ -4,7 +4,7 @@
  * `?:` 0.
  */
 
-import type { CheckedExpression } from "../check/checked.ts";
+import type { CheckedExpression } from "../check/checked-expression.ts";
 import { LIST_COST, MAP_COST, OBJECT_COST, runtimeCost, TRAVERSAL } from "../cost/runtime-cost.ts";
 import type {
   Call,
@@ -29,7 +29,7 @@ import {
   sizeForCost,
   type Value,
 } from "../values/value.ts";
-import { ConstantFolder } from "./constants.ts";
+import { ConstantFolder } from "./constant-folding.ts";
 import { type Frame, type Interpretable, planRead } from "./frame.ts";
 import { type LoopParts, planLoop } from "./loops.ts";
 import { elementOf, hasMember, memberOf, optionalElement, optionalMember } from "./member-access.ts";
