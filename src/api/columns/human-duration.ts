@@ -14,19 +14,19 @@ export function humanDuration(milliseconds: number): string {
   if (seconds < 0) return "0s";
   if (seconds < 2 * MINUTE) return `${seconds}s`;
   const minutes = Math.trunc(seconds / MINUTE);
-  if (minutes < 10) return pair(minutes, "m", seconds % MINUTE, "s");
+  if (minutes < 10) return formatPair(minutes, "m", seconds % MINUTE, "s");
   if (minutes < 3 * HOUR) return `${minutes}m`;
   const hours = Math.trunc(minutes / HOUR);
-  if (hours < 8) return pair(hours, "h", minutes % HOUR, "m");
+  if (hours < 8) return formatPair(hours, "h", minutes % HOUR, "m");
   if (hours < 2 * DAY) return `${hours}h`;
-  if (hours < 8 * DAY) return pair(Math.trunc(hours / DAY), "d", hours % DAY, "h");
+  if (hours < 8 * DAY) return formatPair(Math.trunc(hours / DAY), "d", hours % DAY, "h");
   const days = Math.trunc(hours / DAY);
   if (days < 2 * YEAR) return `${days}d`;
-  if (days < 8 * YEAR) return pair(Math.trunc(days / YEAR), "y", days % YEAR, "d");
+  if (days < 8 * YEAR) return formatPair(Math.trunc(days / YEAR), "y", days % YEAR, "d");
   return `${Math.trunc(days / YEAR)}y`;
 }
 
-function pair(large: number, largeUnit: string, small: number, smallUnit: string): string {
+function formatPair(large: number, largeUnit: string, small: number, smallUnit: string): string {
   return small === 0 ? `${large}${largeUnit}` : `${large}${largeUnit}${small}${smallUnit}`;
 }
 

@@ -4,22 +4,22 @@ import { allowEverything, allowEverythingToGroups } from "./mandatory-configurat
 import type { PriorityLevelConfigurationSpec } from "./priority-level-configuration/schema.ts";
 
 const SYSTEM = "kube-system";
-const MANAGER = user("system:kube-controller-manager");
-const SCHEDULER = user("system:kube-scheduler");
+const MANAGER = userSubject("system:kube-controller-manager");
+const SCHEDULER = userSubject("system:kube-scheduler");
 
-function user(name: string): Subject {
+function userSubject(name: string): Subject {
   return { kind: "User", user: { name } };
 }
 
-function group(name: string): Subject {
+function groupSubject(name: string): Subject {
   return { kind: "Group", group: { name } };
 }
 
-function account(name: string): Subject {
+function serviceAccountSubject(name: string): Subject {
   return { kind: "ServiceAccount", serviceAccount: { name, namespace: SYSTEM } };
 }
 
-function resources(
+function resourceRule(
   verbs: readonly string[],
   apiGroup: string,
   names: readonly string[],
@@ -30,9 +30,9 @@ function resources(
 }
 
 const ELECTING = ["get", "create", "update"] as const;
-const LEASES = resources(ELECTING, "coordination.k8s.io", ["leases"]);
+const LEASES = resourceRule(ELECTING, "coordination.k8s.io", ["leases"]);
 
-function flow(
+function createFlowSchema(
   level: string,
   matchingPrecedence: number,
   by: "ByUser" | "ByNamespace" | undefined,
@@ -43,35 +43,35 @@ function flow(
 }
 
 export const suggestedFlowSchemas: Readonly<Record<string, FlowSchemaSpec>> = {
-  "system-nodes": flow("system", 500, "ByUser", allowEverythingToGroups("system:nodes")),
-  "system-node-high": flow("node-high", 400, "ByUser", {
-    subjects: [group("system:nodes")],
+  "system-nodes": createFlowSchema("system", 500, "ByUser", allowEverythingToGroups("system:nodes")),
+  "system-node-high": createFlowSchema("node-high", 400, "ByUser", {
+    subjects: [groupSubject("system:nodes")],
     resourceRules: [
-      resources(["*"], "", ["nodes", "nodes/status"], true),
-      resources(["*"], "coordination.k8s.io", ["leases"]),
+      resourceRule(["*"], "", ["nodes", "nodes/status"], true),
+      resourceRule(["*"], "coordination.k8s.io", ["leases"]),
     ],
   }),
-  probes: flow("exempt", 2, undefined, {
-    subjects: [group("system:unauthenticated"), group("system:authenticated")],
+  probes: createFlowSchema("exempt", 2, undefined, {
+    subjects: [groupSubject("system:unauthenticated"), groupSubject("system:authenticated")],
     nonResourceRules: [{ verbs: ["get"], nonResourceURLs: ["/healthz", "/readyz", "/livez"] }],
   }),
-  "system-leader-election": flow("leader-election", 100, "ByUser", {
-    subjects: [MANAGER, SCHEDULER, account("*")],
+  "system-leader-election": createFlowSchema("leader-election", 100, "ByUser", {
+    subjects: [MANAGER, SCHEDULER, serviceAccountSubject("*")],
     resourceRules: [LEASES],
   }),
-  "workload-leader-election": flow("leader-election", 200, "ByUser", {
-    subjects: [account("*")],
-    resourceRules: [resources(ELECTING, "", ["endpoints", "configmaps"]), LEASES],
+  "workload-leader-election": createFlowSchema("leader-election", 200, "ByUser", {
+    subjects: [serviceAccountSubject("*")],
+    resourceRules: [resourceRule(ELECTING, "", ["endpoints", "configmaps"]), LEASES],
   }),
-  "endpoint-controller": flow("workload-high", 150, "ByUser", {
-    subjects: [MANAGER, account("endpoint-controller"), account("endpointslicemirroring-controller")],
-    resourceRules: [resources(ELECTING, "", ["endpoints"])],
+  "endpoint-controller": createFlowSchema("workload-high", 150, "ByUser", {
+    subjects: [MANAGER, serviceAccountSubject("endpoint-controller"), serviceAccountSubject("endpointslicemirroring-controller")],
+    resourceRules: [resourceRule(ELECTING, "", ["endpoints"])],
   }),
-  "kube-controller-manager": flow("workload-high", 800, "ByNamespace", allowEverything([MANAGER])),
-  "kube-scheduler": flow("workload-high", 800, "ByNamespace", allowEverything([SCHEDULER])),
-  "kube-system-service-accounts": flow("workload-high", 900, "ByNamespace", allowEverything([account("*")])),
-  "service-accounts": flow("workload-low", 9000, "ByUser", allowEverythingToGroups("system:serviceaccounts")),
-  "global-default": flow(
+  "kube-controller-manager": createFlowSchema("workload-high", 800, "ByNamespace", allowEverything([MANAGER])),
+  "kube-scheduler": createFlowSchema("workload-high", 800, "ByNamespace", allowEverything([SCHEDULER])),
+  "kube-system-service-accounts": createFlowSchema("workload-high", 900, "ByNamespace", allowEverything([serviceAccountSubject("*")])),
+  "service-accounts": createFlowSchema("workload-low", 9000, "ByUser", allowEverythingToGroups("system:serviceaccounts")),
+  "global-default": createFlowSchema(
     "global-default",
     9900,
     "ByUser",
@@ -79,7 +79,7 @@ export const suggestedFlowSchemas: Readonly<Record<string, FlowSchemaSpec>> = {
   ),
 };
 
-function limited(
+function createLimitedLevel(
   nominalConcurrencyShares: number,
   lendablePercent: number,
   queues: number,
@@ -90,10 +90,10 @@ function limited(
 }
 
 export const suggestedPriorityLevels: Readonly<Record<string, PriorityLevelConfigurationSpec>> = {
-  system: limited(30, 33, 64, 6),
-  "node-high": limited(40, 25, 64, 6),
-  "leader-election": limited(10, 0, 16, 4),
-  "workload-high": limited(40, 50, 128, 6),
-  "workload-low": limited(100, 90, 128, 6),
-  "global-default": limited(20, 50, 128, 6),
+  system: createLimitedLevel(30, 33, 64, 6),
+  "node-high": createLimitedLevel(40, 25, 64, 6),
+  "leader-election": createLimitedLevel(10, 0, 16, 4),
+  "workload-high": createLimitedLevel(40, 50, 128, 6),
+  "workload-low": createLimitedLevel(100, 90, 128, 6),
+  "global-default": createLimitedLevel(20, 50, 128, 6),
 };

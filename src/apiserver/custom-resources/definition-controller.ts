@@ -7,7 +7,7 @@
 
 import { customResourceDefinitionKind } from "../../api/apiextensions/custom-resource-definition/kind.ts";
 import type { CustomResourceDefinition } from "../../api/apiextensions/custom-resource-definition/schema.ts";
-import { acceptNames, establish, isConditionTrue } from "../../api/apiextensions/custom-resource-definition/status.ts";
+import { acceptNames, markEstablished, isConditionTrue } from "../../api/apiextensions/custom-resource-definition/status.ts";
 import { kubernetesGroup, svcGroup } from "../../api/scheme.ts";
 import { StatusError } from "../../api/status.ts";
 import { MASTERS } from "../../auth/user.ts";
@@ -145,7 +145,7 @@ class DefinitionController {
       const accepted = isDeleted ? stored : await this.#write(stored, this.#acceptNames);
       if (isConditionTrue(accepted, "NamesAccepted") || isConditionTrue(accepted, "Established"))
         custom.serve(accepted);
-      if (!isDeleted) await this.#write(accepted, establish);
+      if (!isDeleted) await this.#write(accepted, markEstablished);
       else if (needsFinalizer(stored)) this.#startFinalizer(stored);
     } catch (error) {
       if (signal.aborted) return;

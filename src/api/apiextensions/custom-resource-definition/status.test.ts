@@ -1,7 +1,7 @@
 import t from "tap";
 import { definitionOf } from "../../../testing/api/definition-fixture.ts";
 import type { CustomResourceDefinition, CustomResourceDefinitionNames } from "./schema.ts";
-import { acceptNames, establish } from "./status.ts";
+import { acceptNames, markEstablished } from "./status.ts";
 
 const schema = { openAPIV3Schema: { type: "object" } };
 const then = "2024-01-01T00:00:00Z";
@@ -23,13 +23,13 @@ t.test("acceptNames() accepts free names, and establish() sets the Established c
   const accepted = acceptNames(named({}), [], then);
   t.match(accepted.status?.acceptedNames, { plural: "widgets", singular: "widget", kind: "Widget" });
   t.same(conditionsOf(accepted), [`NamesAccepted=True NoConflicts ${then}`, `Established=False Installing ${then}`]);
-  const established = establish(accepted, now);
+  const established = markEstablished(accepted, now);
   t.same(conditionsOf(established), [
     `NamesAccepted=True NoConflicts ${then}`,
     `Established=True InitialNamesAccepted ${now}`,
   ]);
   t.equal(acceptNames(established, [established], now), established, "nothing is new");
-  t.equal(establish(established, now), established);
+  t.equal(markEstablished(established, now), established);
 });
 
 t.test("acceptNames() rejects names that another definition uses", async (t) => {
@@ -37,7 +37,7 @@ t.test("acceptNames() rejects names that another definition uses", async (t) => 
   const second = acceptNames(named({ plural: "gadgets", singular: "w", listKind: "GadgetList" }), [first], now);
   t.match(second.status?.acceptedNames, { plural: "gadgets", singular: undefined, kind: "", listKind: "GadgetList" });
   t.same(conditionsOf(second), [`NamesAccepted=False KindConflict ${now}`, `Established=False NotAccepted ${now}`]);
-  t.equal(establish(second, now), second);
+  t.equal(markEstablished(second, now), second);
   const elsewhere = { ...second, spec: { ...second.spec, group: "other.com" } };
   t.match(conditionsOf(acceptNames(elsewhere, [first], now))[0], /NoConflicts/);
 });

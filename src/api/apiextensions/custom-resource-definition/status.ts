@@ -43,7 +43,7 @@ export function acceptNames(
 }
 
 /** Sets Established, once requests for the kind are served. No change while the names are not accepted. */
-export function establish(definition: CustomResourceDefinition, now: string): CustomResourceDefinition {
+export function markEstablished(definition: CustomResourceDefinition, now: string): CustomResourceDefinition {
   const { status = {} } = definition;
   if (!isConditionTrue(definition, "NamesAccepted") || isConditionTrue(definition, "Established")) return definition;
   const reason = "InitialNamesAccepted";

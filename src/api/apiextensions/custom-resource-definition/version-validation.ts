@@ -48,26 +48,26 @@ export function validateSubresources(
   if (scale === undefined) return [];
   const labels = scale.labelSelectorPath ?? "";
   return [
-    ...replicasPath(scale.specReplicasPath, child(path, "scale.specReplicasPath"), ".spec"),
-    ...replicasPath(scale.statusReplicasPath, child(path, "scale.statusReplicasPath"), ".status"),
-    ...(labels === "" ? [] : labelsPath(labels, child(path, "scale.labelSelectorPath"))),
+    ...validateReplicasPath(scale.specReplicasPath, child(path, "scale.specReplicasPath"), ".spec"),
+    ...validateReplicasPath(scale.statusReplicasPath, child(path, "scale.statusReplicasPath"), ".status"),
+    ...(labels === "" ? [] : validateLabelSelectorPath(labels, child(path, "scale.labelSelectorPath"))),
   ];
 }
 
-function replicasPath(value: string, field: string, under: string): readonly FieldError[] {
+function validateReplicasPath(value: string, field: string, under: string): readonly FieldError[] {
   if (value === "") return [requiredField(field)];
-  if (!value.startsWith(".")) return [notSimple(value, field)];
+  if (!value.startsWith(".")) return [pathSyntaxError(value, field)];
   return value.startsWith(`${under}.`) ? [] : [invalidField(field, value, `should be a json path under ${under}`)];
 }
 
-function labelsPath(value: string, field: string): readonly FieldError[] {
-  if (!value.startsWith(".")) return [notSimple(value, field)];
+function validateLabelSelectorPath(value: string, field: string): readonly FieldError[] {
+  if (!value.startsWith(".")) return [pathSyntaxError(value, field)];
   return /^\.(?:spec|status)\./.test(value)
     ? []
     : [invalidField(field, value, "should be a json path under either .spec or .status")];
 }
 
-function notSimple(value: string, field: string): FieldError {
+function pathSyntaxError(value: string, field: string): FieldError {
   return invalidField(field, value, "must be a simple json path starting with .");
 }
 
@@ -92,7 +92,7 @@ function validateColumn(column: CustomResourceColumnDefinition, path: string): r
     errors.push(invalidField(child(path, "format"), format, oneOf(columnFormats)));
   }
   if (jsonPath === "") errors.push(requiredField(child(path, "JSONPath")));
-  else if (!jsonPath.startsWith(".")) errors.push(notSimple(jsonPath, child(path, "JSONPath")));
+  else if (!jsonPath.startsWith(".")) errors.push(pathSyntaxError(jsonPath, child(path, "JSONPath")));
   return errors;
 }
 

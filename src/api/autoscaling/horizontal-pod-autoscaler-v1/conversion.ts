@@ -28,7 +28,7 @@ const CONDITIONS = "autoscaling.alpha.kubernetes.io/conditions";
 /** The default target, in percent of the CPU request. */
 const TARGET_UTILIZATION = 80;
 
-export function cpuUtilization(averageUtilization = TARGET_UTILIZATION): MetricSpec {
+export function cpuUtilizationMetric(averageUtilization = TARGET_UTILIZATION): MetricSpec {
   return { type: "Resource", resource: { name: "cpu", target: { type: "Utilization", averageUtilization } } };
 }
 
@@ -64,8 +64,8 @@ export function toV2(object: HorizontalPodAutoscalerV1): HorizontalPodAutoscaler
   const annotations = object.metadata?.annotations ?? {};
   const { targetCPUUtilizationPercentage: target, ...spec }: SpecV1 = object.spec ?? emptySpec;
   const metrics = (parseAnnotation(list(metricSpecV1), annotations[METRICS]) ?? []).map(fromMetricV1);
-  if (target !== undefined) metrics.push(cpuUtilization(target));
-  if (metrics.length === 0) metrics.push(cpuUtilization());
+  if (target !== undefined) metrics.push(cpuUtilizationMetric(target));
+  if (metrics.length === 0) metrics.push(cpuUtilizationMetric());
   const behavior = parseAnnotation(horizontalPodAutoscalerBehavior, annotations[BEHAVIOR]);
   const { spec: _, status: __, ...rest } = object;
   return {

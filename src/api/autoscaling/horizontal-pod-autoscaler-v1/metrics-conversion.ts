@@ -45,7 +45,7 @@ export function fromMetricV1(metric: MetricSpecV1): MetricSpec {
     type,
     object: object && {
       describedObject: object.target,
-      target: amounts(object.targetValue, object.averageValue),
+      target: valueTarget(object.targetValue, object.averageValue),
       metric: dropUndefined({ name: object.metricName, selector: object.selector }),
     },
     pods: pods && {
@@ -60,7 +60,7 @@ export function fromMetricV1(metric: MetricSpecV1): MetricSpec {
     },
     external: external && {
       metric: dropUndefined({ name: external.metricName, selector: external.metricSelector }),
-      target: amounts(external.targetValue, external.targetAverageValue),
+      target: valueTarget(external.targetValue, external.targetAverageValue),
     },
   });
 }
@@ -72,7 +72,7 @@ function utilizationTarget({ targetAverageUtilization, targetAverageValue }: Sha
   return dropUndefined({ type, averageValue: targetAverageValue, averageUtilization: targetAverageUtilization });
 }
 
-function amounts(value: string | undefined, averageValue: string | undefined): MetricTarget {
+function valueTarget(value: string | undefined, averageValue: string | undefined): MetricTarget {
   if (averageValue === undefined) return dropUndefined({ type: "Value", value });
   return dropUndefined({ type: "AverageValue", value: value === NOTHING ? undefined : value, averageValue });
 }

@@ -1,4 +1,4 @@
-import { cpuUtilization } from "../horizontal-pod-autoscaler-v1/conversion.ts";
+import { cpuUtilizationMetric } from "../horizontal-pod-autoscaler-v1/conversion.ts";
 import type { HorizontalPodAutoscaler, HPAScalingRules } from "./schema.ts";
 
 const DOUBLE: HPAScalingRules["policies"] = [{ type: "Percent", value: 100, periodSeconds: 15 }];
@@ -26,7 +26,7 @@ export function setHorizontalPodAutoscalerDefaults(object: HorizontalPodAutoscal
     spec: {
       ...spec,
       minReplicas: spec.minReplicas ?? 1,
-      metrics: (spec.metrics ?? []).length === 0 ? [cpuUtilization()] : spec.metrics,
+      metrics: (spec.metrics ?? []).length === 0 ? [cpuUtilizationMetric()] : spec.metrics,
       ...(behavior === undefined ? {} : { behavior }),
     },
   };

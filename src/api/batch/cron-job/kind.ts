@@ -7,12 +7,12 @@ import { statusSubresource } from "../../strategy.ts";
 import { type CronJob, cronJob } from "./schema.ts";
 import { cronJobStrategy } from "./strategy.ts";
 
-function suspended({ spec }: CronJob): string {
+function suspendedText({ spec }: CronJob): string {
   if (spec?.suspend === undefined) return "<unset>";
   return spec.suspend ? "True" : "False";
 }
 
-function lastSchedule({ status }: CronJob, now: number): string {
+function lastScheduleText({ status }: CronJob, now: number): string {
   return status?.lastScheduleTime === undefined ? "<none>" : formatAge(status.lastScheduleTime, now);
 }
 
@@ -34,9 +34,9 @@ export const cronJobKind: Kind<CronJob> = {
     nameColumn,
     column("Schedule", ({ spec }) => spec?.schedule ?? ""),
     column("Timezone", ({ spec }) => spec?.timeZone ?? "<none>"),
-    { ...column("Suspend", suspended), type: "boolean" },
+    { ...column("Suspend", suspendedText), type: "boolean" },
     integerColumn("Active", ({ status }) => (status?.active ?? []).length),
-    column("Last Schedule", lastSchedule),
+    column("Last Schedule", lastScheduleText),
     ageColumn,
     ...containerColumns<CronJob>((object) => object.spec?.jobTemplate.spec?.template),
     wideColumn("Selector", ({ spec }) => formatLabelSelector(spec?.jobTemplate.spec?.selector)),

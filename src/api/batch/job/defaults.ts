@@ -10,7 +10,7 @@ export function setJobDefaults(object: Job): Job {
   const spec = specOf(object);
   const single = spec.completions === undefined && spec.parallelism === undefined;
   return {
-    ...labelledAsTemplate(object),
+    ...setLabelsFromTemplate(object),
     spec: {
       ...setJobTemplateDefaults(spec),
       ...(single ? { completions: 1 } : {}),
@@ -26,7 +26,7 @@ export function setJobDefaults(object: Job): Job {
 }
 
 /** A job without labels gets those of its template. Errors in them are reported for the template only. */
-export function labelledAsTemplate(object: Job): Job {
+export function setLabelsFromTemplate(object: Job): Job {
   const labels = object.spec?.template.metadata?.labels;
   if (labels === undefined || Object.keys(object.metadata?.labels ?? {}).length > 0) return object;
   if (validateLabels(labels).length > 0) return object;
@@ -38,14 +38,14 @@ export function setJobTemplateDefaults(spec: Partial<JobSpec>): JobSpec {
   const policy = spec.podFailurePolicy;
   return {
     ...spec,
-    ...(policy === undefined ? {} : { podFailurePolicy: { ...policy, rules: policy.rules.map(ruleDefaults) } }),
+    ...(policy === undefined ? {} : { podFailurePolicy: { ...policy, rules: policy.rules.map(setRuleDefaults) } }),
     template: setTemplateDefaults(spec.template),
   };
 }
 
 type Rule = NonNullable<JobSpec["podFailurePolicy"]>["rules"][number];
 
-function ruleDefaults(rule: Rule): Rule {
+function setRuleDefaults(rule: Rule): Rule {
   if (rule.onPodConditions === undefined) return rule;
   const onPodConditions = rule.onPodConditions.map((pattern) => ({ ...pattern, status: pattern.status || "True" }));
   return { ...rule, onPodConditions };

@@ -18,7 +18,7 @@ export function parseIndexes(text: string, completions: number): readonly Interv
   for (const part of text.split(",")) {
     const interval = parseInterval(part, completions);
     const before = intervals.at(-1)?.last;
-    if (before !== undefined && before >= interval.first) throw notIncreasing(before, interval.first);
+    if (before !== undefined && before >= interval.first) throw notIncreasingError(before, interval.first);
     intervals.push(interval);
   }
   return intervals;
@@ -44,7 +44,7 @@ function parseInterval(text: string, completions: number): Interval {
     throw new IndexesError(`the fragment ${JSON.stringify(text)} violates the requirement that ${rule}`);
   }
   const [first = 0, last = first] = limits.map((limit) => parseIndex(limit, completions));
-  if (limits.length === 2 && first >= last) throw notIncreasing(first, last);
+  if (limits.length === 2 && first >= last) throw notIncreasingError(first, last);
   return { first, last };
 }
 
@@ -56,6 +56,6 @@ function parseIndex(text: string, completions: number): number {
   return index;
 }
 
-function notIncreasing(previous: number, current: number): IndexesError {
+function notIncreasingError(previous: number, current: number): IndexesError {
   return new IndexesError(`non-increasing order, previous: ${previous}, current: ${current}`);
 }

@@ -29,7 +29,7 @@ function isFinished(object: Job): boolean {
   return hasCondition(object, "Complete") || hasCondition(object, "Failed");
 }
 
-function wrongConditions(detail: string): FieldError {
+function conditionsError(detail: string): FieldError {
   return invalidCombination("status.conditions", detail);
 }
 
@@ -60,16 +60,16 @@ class StatusChange {
     this.#previous = previous;
   }
 
-  of(...names: readonly (keyof JobStatus)[]): boolean {
+  changes(...names: readonly (keyof JobStatus)[]): boolean {
     const [next, previous]: readonly JobStatus[] = [this.#next.status ?? {}, this.#previous.status ?? {}];
     return names.some((name) => !deepEqual(next?.[name], previous?.[name]));
   }
 
-  ofCondition(...types: readonly ConditionType[]): boolean {
+  changesCondition(...types: readonly ConditionType[]): boolean {
     return types.some((type) => hasCondition(this.#next, type) !== hasCondition(this.#previous, type));
   }
 
-  ofFinish(): boolean {
+  changesFinish(): boolean {
     return isFinished(this.#next) !== isFinished(this.#previous);
   }
 }
@@ -90,23 +90,23 @@ function validateUncounted({ uncountedTerminatedPods }: JobStatus): readonly Fie
 /** Complete and Failed exclude each other, and the conditions that announce the other. */
 function validateTerminalConditions(next: Job, change: StatusChange): readonly FieldError[] {
   const is = (type: ConditionType): boolean => hasCondition(next, type);
-  const both = change.ofCondition("Complete", "Failed") && is("Complete") && is("Failed");
-  const failing = change.ofCondition("Complete", "FailureTarget") && is("Complete") && is("FailureTarget");
+  const both = change.changesCondition("Complete", "Failed") && is("Complete") && is("Failed");
+  const failing = change.changesCondition("Complete", "FailureTarget") && is("Complete") && is("FailureTarget");
   return [
-    ...(both ? [wrongConditions("cannot set Complete=True and Failed=true conditions")] : []),
-    ...(failing ? [wrongConditions("cannot set Complete=True and FailureTarget=true conditions")] : []),
+    ...(both ? [conditionsError("cannot set Complete=True and Failed=true conditions")] : []),
+    ...(failing ? [conditionsError("cannot set Complete=True and FailureTarget=true conditions")] : []),
   ];
 }
 
 /** SuccessCriteriaMet or FailureTarget precede Complete and Failed. */
 function validateReasons(next: Job, change: StatusChange): readonly FieldError[] {
   const is = (type: ConditionType): boolean => hasCondition(next, type);
-  const failed = change.ofCondition("Failed", "FailureTarget") && is("Failed") && !is("FailureTarget");
-  const met = change.ofCondition("Complete", "SuccessCriteriaMet") && is("Complete") && !is("SuccessCriteriaMet");
+  const failed = change.changesCondition("Failed", "FailureTarget") && is("Failed") && !is("FailureTarget");
+  const met = change.changesCondition("Complete", "SuccessCriteriaMet") && is("Complete") && !is("SuccessCriteriaMet");
   return [
-    ...(failed ? [wrongConditions("cannot set Failed=True condition without the FailureTarget=true condition")] : []),
+    ...(failed ? [conditionsError("cannot set Failed=True condition without the FailureTarget=true condition")] : []),
     ...(met
-      ? [wrongConditions("cannot set Complete=True condition without the SuccessCriteriaMet=true condition")]
+      ? [conditionsError("cannot set Complete=True condition without the SuccessCriteriaMet=true condition")]
       : []),
   ];
 }
@@ -116,13 +116,13 @@ function validateSuccess(next: Job): readonly FieldError[] {
   const unmet = next.spec?.successPolicy !== undefined && is("Complete") && !is("SuccessCriteriaMet");
   const errors: FieldError[] = [];
   if (is("Failed") && is("SuccessCriteriaMet")) {
-    errors.push(wrongConditions("cannot set Failed=True and SuccessCriteriaMet=True"));
+    errors.push(conditionsError("cannot set Failed=True and SuccessCriteriaMet=True"));
   }
   if (is("FailureTarget") && is("SuccessCriteriaMet")) {
-    errors.push(wrongConditions("cannot set FailureTarget=True and SuccessCriteriaMet=True"));
+    errors.push(conditionsError("cannot set FailureTarget=True and SuccessCriteriaMet=True"));
   }
   if (unmet) {
-    errors.push(wrongConditions("cannot set Complete=True for Job with SuccessPolicy unless SuccessCriteriaMet=True"));
+    errors.push(conditionsError("cannot set Complete=True for Job with SuccessPolicy unless SuccessCriteriaMet=True"));
   }
   return errors;
 }
@@ -132,7 +132,7 @@ function validateTimes(next: Job, change: StatusChange): readonly FieldError[] {
   const errors: FieldError[] = [];
   const at = "status.completionTime";
   const complete = hasCondition(next, "Complete");
-  if (change.of("completionTime") || change.ofCondition("Complete")) {
+  if (change.changes("completionTime") || change.changesCondition("Complete")) {
     if (completionTime !== undefined && !complete) {
       const detail = "cannot set completionTime when there is no Complete=True condition";
       errors.push(invalidField(at, unquotedTime(completionTime), detail));
@@ -141,7 +141,7 @@ function validateTimes(next: Job, change: StatusChange): readonly FieldError[] {
       errors.push(requiredField(at, "completionTime is required for Complete jobs"));
     }
   }
-  if (change.of("startTime", "completionTime") && startTime !== undefined && completionTime !== undefined) {
+  if (change.changes("startTime", "completionTime") && startTime !== undefined && completionTime !== undefined) {
     if (Date.parse(completionTime) < Date.parse(startTime)) {
       errors.push(invalidField(at, unquotedTime(completionTime), "completionTime cannot be set before startTime"));
     }
@@ -152,7 +152,7 @@ function validateTimes(next: Job, change: StatusChange): readonly FieldError[] {
 function validateFinished(next: Job, change: StatusChange): readonly FieldError[] {
   if (!isFinished(next)) return [];
   const { active = 0, startTime, uncountedTerminatedPods: uncounted } = next.status ?? {};
-  const changed = (...names: readonly (keyof JobStatus)[]): boolean => change.ofFinish() || change.of(...names);
+  const changed = (...names: readonly (keyof JobStatus)[]): boolean => change.changesFinish() || change.changes(...names);
   const left = (uncounted?.succeeded ?? []).length + (uncounted?.failed ?? []).length;
   const errors: FieldError[] = [];
   if (changed("active") && active > 0) {
@@ -178,19 +178,19 @@ function validateIndexSets({ spec, status }: Job, change: StatusChange): readonl
     const name = field.slice("status.".length);
     if (problem !== undefined) errors.push(invalidField(field, text, `error parsing ${name}: ${problem}`));
   };
-  if (change.of("completedIndexes")) parsing(completedIndexes, completedAt);
-  if (change.of("failedIndexes") && backoffLimitPerIndex !== undefined && failedIndexes !== undefined) {
+  if (change.changes("completedIndexes")) parsing(completedIndexes, completedAt);
+  if (change.changes("failedIndexes") && backoffLimitPerIndex !== undefined && failedIndexes !== undefined) {
     parsing(failedIndexes, failedAt);
   }
-  if (change.of("completedIndexes") && completedIndexes !== "" && completionMode !== "Indexed") {
+  if (change.changes("completedIndexes") && completedIndexes !== "" && completionMode !== "Indexed") {
     const detail = "cannot set non-empty completedIndexes when non-indexed completion mode";
     errors.push(invalidField(completedAt, completedIndexes, detail));
   }
-  if (change.of("failedIndexes") && backoffLimitPerIndex === undefined && failedIndexes !== undefined) {
+  if (change.changes("failedIndexes") && backoffLimitPerIndex === undefined && failedIndexes !== undefined) {
     const detail = "cannot set non-null failedIndexes when backoffLimitPerIndex is null";
     errors.push(invalidField(failedAt, failedIndexes, detail));
   }
-  if (change.of("completedIndexes", "failedIndexes") && completions !== undefined && failedIndexes !== undefined) {
+  if (change.changes("completedIndexes", "failedIndexes") && completions !== undefined && failedIndexes !== undefined) {
     const shared = overlap(completedIndexes, failedIndexes, completions);
     if (shared !== undefined) {
       const detail = `failedIndexes and completedIndexes overlap at index: ${shared}`;
@@ -209,10 +209,10 @@ function overlap(completed: string, failed: string, completions: number): number
 function validatePods(next: Job, change: StatusChange): readonly FieldError[] {
   const { terminating = 0, ready, active = 0 } = next.status ?? {};
   const errors: FieldError[] = [];
-  if (isFinished(next) && terminating > 0 && (change.ofFinish() || change.of("terminating"))) {
+  if (isFinished(next) && terminating > 0 && (change.changesFinish() || change.changes("terminating"))) {
     errors.push(invalidField("status.terminating", terminating, "terminating>0 is invalid for finished job"));
   }
-  if (ready !== undefined && ready > active && change.of("ready", "active")) {
+  if (ready !== undefined && ready > active && change.changes("ready", "active")) {
     errors.push(invalidField("status.ready", ready, "cannot set more ready pods than active"));
   }
   return errors;
@@ -224,7 +224,7 @@ function validateHistory(next: Job, previous: Job): readonly FieldError[] {
   const [status, old]: readonly [JobStatus, JobStatus] = [next.status ?? {}, previous.status ?? {}];
   for (const type of ["Failed", "Complete", "FailureTarget"] as const) {
     if (hasCondition(previous, type) && !hasCondition(next, type)) {
-      errors.push(wrongConditions(`cannot disable the terminal ${type}=True condition`));
+      errors.push(conditionsError(`cannot disable the terminal ${type}=True condition`));
     }
   }
   const elastic = next.spec?.completionMode === "Indexed" && next.spec.completions === next.spec.parallelism;
@@ -244,11 +244,11 @@ function validateHistory(next: Job, previous: Job): readonly FieldError[] {
     errors.push(requiredField("status.startTime", "startTime cannot be removed for unsuspended job"));
   }
   if (hasCondition(previous, "SuccessCriteriaMet") && !hasCondition(next, "SuccessCriteriaMet")) {
-    errors.push(wrongConditions("cannot disable the SuccessCriteriaMet=True condition"));
+    errors.push(conditionsError("cannot disable the SuccessCriteriaMet=True condition"));
   }
   const late = hasCondition(previous, "Complete") && !hasCondition(previous, "SuccessCriteriaMet");
   if (late && hasCondition(next, "SuccessCriteriaMet")) {
-    errors.push(wrongConditions("cannot set SuccessCriteriaMet=True for Job already has Complete=true conditions"));
+    errors.push(conditionsError("cannot set SuccessCriteriaMet=True for Job already has Complete=true conditions"));
   }
   return errors;
 }

@@ -1,6 +1,6 @@
 import { createPrepareForUpdate, podNameWarnings, prepareForCreate } from "../../apps/workload/strategy.ts";
 import type { Strategy } from "../../kind.ts";
-import { labelledAsTemplate, setJobDefaults } from "./defaults.ts";
+import { setLabelsFromTemplate, setJobDefaults } from "./defaults.ts";
 import { type Job, jobSpec } from "./schema.ts";
 import { generateSelector } from "./selector.ts";
 import { validateJobUpdate } from "./update-validation.ts";
@@ -12,7 +12,7 @@ const PODS_STAY =
 
 export const jobStrategy: Strategy<Job> = {
   setDefaults: setJobDefaults,
-  prepareForCreate: (object) => labelledAsTemplate(generateSelector(prepareForCreate(object))),
+  prepareForCreate: (object) => setLabelsFromTemplate(generateSelector(prepareForCreate(object))),
   prepareForUpdate: createPrepareForUpdate(jobSpec),
   validate: validateJob,
   validateUpdate: validateJobUpdate,

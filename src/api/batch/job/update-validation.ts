@@ -19,7 +19,7 @@ export function validateJobUpdate(next: Job, previous: Job): readonly FieldError
   if (spec === undefined || old === undefined) return [];
   // The scheduling directives of a suspended job may change until it has pods.
   const movable = old.suspend === true && previous.status?.startTime === undefined;
-  const template = movable ? withScheduling(old.template, spec.template) : old.template;
+  const template = movable ? copySchedulingDirectives(old.template, spec.template) : old.template;
   return [
     ...validateCompletions(spec, old),
     ...validateImmutableSelector(spec.selector, old.selector),
@@ -38,25 +38,25 @@ function validateCompletions(spec: JobSpec, old: JobSpec): readonly FieldError[]
 }
 
 /** The template with the mutable scheduling directives of `next`. */
-function withScheduling(template: PodTemplateSpec, next: PodTemplateSpec): PodTemplateSpec {
+function copySchedulingDirectives(template: PodTemplateSpec, next: PodTemplateSpec): PodTemplateSpec {
   const { nodeSelector, tolerations, schedulingGates } = next.spec ?? {};
   const { annotations, labels } = next.metadata ?? {};
-  const affinity = affinityWith(template, next);
+  const affinity = copyNodeAffinity(template, next);
   return {
     ...template,
-    metadata: unlessEmpty({ ...template.metadata, annotations, labels }),
+    metadata: undefinedIfEmpty({ ...template.metadata, annotations, labels }),
     spec: { containers: [], ...template.spec, nodeSelector, tolerations, schedulingGates, affinity },
   };
 }
 
-function affinityWith(template: PodTemplateSpec, next: PodTemplateSpec) {
+function copyNodeAffinity(template: PodTemplateSpec, next: PodTemplateSpec) {
   const { nodeAffinity: _, ...others } = template.spec?.affinity ?? {};
   const nodeAffinity = next.spec?.affinity?.nodeAffinity;
   const affinity = { ...others, nodeAffinity };
-  return next.spec?.affinity === undefined ? unlessEmpty(affinity) : affinity;
+  return next.spec?.affinity === undefined ? undefinedIfEmpty(affinity) : affinity;
 }
 
 /** An empty object compares as absent. */
-function unlessEmpty<T extends object>(object: T): T | undefined {
+function undefinedIfEmpty<T extends object>(object: T): T | undefined {
   return Object.values(object).every((member) => member === undefined) ? undefined : object;
 }

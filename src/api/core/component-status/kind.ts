@@ -2,7 +2,7 @@ import { column, nameColumn } from "../../columns/columns.ts";
 import type { Kind } from "../../kind.ts";
 import { type ComponentCondition, type ComponentStatus, componentStatus } from "./schema.ts";
 
-function healthy(object: ComponentStatus): ComponentCondition | undefined {
+function healthyCondition(object: ComponentStatus): ComponentCondition | undefined {
   return (object.conditions ?? []).find(({ type }) => type === "Healthy");
 }
 
@@ -26,9 +26,9 @@ export const componentStatusKind: Kind<ComponentStatus> = {
   deprecation: "v1 ComponentStatus is deprecated in v1.19+",
   columns: [
     nameColumn,
-    column("Status", (object) => WORDS[healthy(object)?.status ?? ""] ?? "Unknown"),
-    column("Message", (object) => healthy(object)?.message ?? ""),
-    column("Error", (object) => healthy(object)?.error ?? ""),
+    column("Status", (object) => WORDS[healthyCondition(object)?.status ?? ""] ?? "Unknown"),
+    column("Message", (object) => healthyCondition(object)?.message ?? ""),
+    column("Error", (object) => healthyCondition(object)?.error ?? ""),
   ],
   selectableFields: {},
   strategy: {},

@@ -74,7 +74,7 @@ function validateInitContainers(spec: PodSpec, path: string, pod: PodContext): r
       ...validateHostPorts([container], path),
       ...(restartPolicy === "Always"
         ? validateHooksAndProbes(container, at, pod)
-        : forbidMembers(
+        : forbidFields(
             container,
             at,
             HOOKS_AND_PROBES,
@@ -102,9 +102,9 @@ function validateEphemeralContainers(spec: PodSpec, path: string, pod: PodContex
       ...validateImageWhitespace(container, at),
       ...validateUnique(container.name, child(at, "name"), names),
       ...(target === "" || others.has(target) ? [] : [notFoundField(child(at, "targetContainerName"), target)]),
-      ...forbidMembers(container, at, EPHEMERAL_FORBIDDEN, detail),
+      ...forbidFields(container, at, EPHEMERAL_FORBIDDEN, detail),
       ...volumeMounts.flatMap((mount, mountIndex) =>
-        forbidMembers(mount, index(child(at, "volumeMounts"), mountIndex), ["subPath", "subPathExpr"], detail),
+        forbidFields(mount, index(child(at, "volumeMounts"), mountIndex), ["subPath", "subPathExpr"], detail),
       ),
     ];
   });
@@ -117,7 +117,7 @@ function validateUnique(name: string, path: string, used: Set<string>): readonly
 }
 
 /** Rejects fields that are set; an empty list or object counts as unset. */
-function forbidMembers<T extends object>(
+function forbidFields<T extends object>(
   object: T,
   path: string,
   names: readonly (keyof T & string)[],

@@ -8,9 +8,9 @@ export const eventColumns: readonly Column<Event>[] = [
   column("Last Seen", (event, now) => formatAge(lastSeen(event), now)),
   column("Type", (event) => event.type ?? ""),
   column("Reason", (event) => event.reason ?? ""),
-  column("Object", object),
+  column("Object", objectText),
   wideColumn("Subobject", (event) => event.involvedObject.fieldPath ?? ""),
-  wideColumn("Source", source),
+  wideColumn("Source", sourceText),
   column("Message", (event) => (event.message ?? "").trim()),
   wideColumn("First Seen", (event, now) => formatAge(firstSeen(event), now)),
   wideColumn("Count", (event) => event.series?.count ?? (event.count || 1)),
@@ -25,13 +25,13 @@ function lastSeen(event: Event): string | undefined {
   return event.series?.lastObservedTime ?? event.lastTimestamp ?? firstSeen(event);
 }
 
-function object(event: Event): string {
+function objectText(event: Event): string {
   const { kind, name } = event.involvedObject;
   const lower = (kind ?? "").toLowerCase();
   return name === undefined || name === "" ? lower : `${lower}/${name}`;
 }
 
-function source(event: Event): string {
+function sourceText(event: Event): string {
   const component = event.source?.component || event.reportingComponent || "";
   const host = event.source?.host || event.reportingInstance || "";
   return host === "" ? component : `${component}, ${host}`;

@@ -38,18 +38,18 @@ function validateTexts(event: Event, controllerField: ControllerField): readonly
   return [
     ...(controller === "" ? [requiredField(controllerField)] : []),
     ...validateName(controllerField, controller, qualifiedName),
-    ...shortText("reportingInstance", event.reportingInstance),
-    ...shortText("action", event.action),
-    ...shortText("reason", event.reason),
-    ...atMost("message", event.message, MESSAGE_MAX),
+    ...validateShortText("reportingInstance", event.reportingInstance),
+    ...validateShortText("action", event.action),
+    ...validateShortText("reason", event.reason),
+    ...validateMaxLength("message", event.message, MESSAGE_MAX),
   ];
 }
 
-function shortText(field: string, text = ""): readonly FieldError[] {
-  return text === "" ? [requiredField(field)] : atMost(field, text, SHORT_MAX);
+function validateShortText(field: string, text = ""): readonly FieldError[] {
+  return text === "" ? [requiredField(field)] : validateMaxLength(field, text, SHORT_MAX);
 }
 
-function atMost(field: string, text = "", most: number): readonly FieldError[] {
+function validateMaxLength(field: string, text = "", most: number): readonly FieldError[] {
   return Buffer.byteLength(text) > most ? [invalidField(field, "", `can have at most ${most} characters`)] : [];
 }
 
@@ -93,7 +93,7 @@ const FIXED = [
   ["reportingInstance", "reportingInstance"],
 ] as const;
 
-function shown(field: keyof Event, value: unknown): unknown {
+function shownValue(field: keyof Event, value: unknown): unknown {
   if (value === undefined) return field === "related" ? null : "";
   return field === "eventTime" ? unquotedTime(String(value)) : value;
 }
@@ -105,7 +105,7 @@ export function validateEventUpdate(next: Event, previous: Event): readonly Fiel
   return [
     ...(deepEqual(next.series, previous.series) ? [] : validateSeries(next)),
     ...FIXED.filter(([field]) => !deepEqual(plain(next[field]), plain(previous[field]))).map(([field, name]) =>
-      invalidField(name, shown(field, next[field]), "field is immutable"),
+      invalidField(name, shownValue(field, next[field]), "field is immutable"),
     ),
   ];
 }

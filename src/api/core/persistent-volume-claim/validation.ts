@@ -137,7 +137,7 @@ export function validatePersistentVolumeClaimUpdate(
     const at = key("metadata.annotations", STORAGE_CLASS_ANNOTATION);
     if (is !== was) errors.push(invalidField(at, is, "field is immutable"));
   }
-  if (!deepEqual(comparable(maskMutableFields(next, previous)), comparable(previous.spec ?? {}))) {
+  if (!deepEqual(normalizeQuantities(maskMutableFields(next, previous)), normalizeQuantities(previous.spec ?? {}))) {
     errors.push(forbiddenField("spec", IMMUTABLE));
   }
   const [size, before] = [next, previous].map((claim) => claim.spec?.resources?.requests?.storage ?? "0");
@@ -187,7 +187,7 @@ function movesClassFromAnnotation(next: PersistentVolumeClaim, previous: Persist
 }
 
 /** A spec in which quantities compare by value, not by text. */
-function comparable({ resources, ...spec }: PersistentVolumeClaimSpec): unknown {
+function normalizeQuantities({ resources, ...spec }: PersistentVolumeClaimSpec): unknown {
   const values = (list: ResourceList = {}): unknown =>
     Object.fromEntries(Object.entries(list).map(([name, amount]) => [name, quantityNanos(amount)]));
   return { ...spec, requests: values(resources?.requests), limits: values(resources?.limits) };

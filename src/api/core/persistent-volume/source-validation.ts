@@ -3,9 +3,9 @@ import { type FieldError, invalidField, requiredField } from "../../../schema/va
 import { child } from "../../../schema/value/field-path.ts";
 import { dns1123Label, dns1123Subdomain } from "../../meta/validation/names.ts";
 import {
-  oneSource,
-  pathWithoutBacksteps,
-  requireMembers,
+  validateSingleSource,
+  validateNoBacksteps,
+  requireFields,
   validateAzureDisk,
   validateDriverName,
   validateFc,
@@ -38,46 +38,46 @@ interface Spec {
 const checks: { readonly [S in Source]-?: Check<S> } = {
   hostPath: validateHostPath,
   gcePersistentDisk: (source, at) => [
-    ...requireMembers(source, at, "pdName"),
+    ...requireFields(source, at, "pdName"),
     ...validatePartition(source.partition, child(at, "partition")),
   ],
   awsElasticBlockStore: (source, at) => [
-    ...requireMembers(source, at, "volumeID"),
+    ...requireFields(source, at, "volumeID"),
     ...validatePartition(source.partition, child(at, "partition")),
   ],
   glusterfs: (source, at) => [
-    ...requireMembers(source, at, "endpoints", "path"),
+    ...requireFields(source, at, "endpoints", "path"),
     ...validateEndpointsNamespace(source, at),
   ],
   flocker: validateFlocker,
   nfs: validateNfs,
-  rbd: (source, at) => requireMembers(source, at, "monitors", "image"),
+  rbd: (source, at) => requireFields(source, at, "monitors", "image"),
   quobyte: validateQuobyte,
-  cephfs: (source, at) => requireMembers(source, at, "monitors"),
+  cephfs: (source, at) => requireFields(source, at, "monitors"),
   iscsi: (source, at, volume) => [
     ...validateIscsi(source, at, "must be valid format"),
-    ...(source.secretRef === undefined ? [] : requireMembers(source.secretRef, child(at, "secretRef"), "name")),
+    ...(source.secretRef === undefined ? [] : requireFields(source.secretRef, child(at, "secretRef"), "name")),
     ...validateIscsiLength(source, volume, child(at, "targetportal"), source.targetPortal),
   ],
   cinder: (source, at) => [
-    ...requireMembers(source, at, "volumeID"),
+    ...requireFields(source, at, "volumeID"),
     ...(source.secretRef === undefined
       ? []
-      : requireMembers(source.secretRef, child(at, "secretRef"), "name", "namespace")),
+      : requireFields(source.secretRef, child(at, "secretRef"), "name", "namespace")),
   ],
   fc: validateFc,
   flexVolume: validateFlex,
   azureFile: (source, at) => [
-    ...requireMembers(source, at, "secretName", "shareName"),
+    ...requireFields(source, at, "secretName", "shareName"),
     ...(source.secretNamespace === "" ? [requiredField(child(at, "secretNamespace"))] : []),
   ],
-  vsphereVolume: (source, at) => requireMembers(source, at, "volumePath"),
-  photonPersistentDisk: (source, at) => requireMembers(source, at, "pdID"),
-  portworxVolume: (source, at) => requireMembers(source, at, "volumeID"),
+  vsphereVolume: (source, at) => requireFields(source, at, "volumePath"),
+  photonPersistentDisk: (source, at) => requireFields(source, at, "pdID"),
+  portworxVolume: (source, at) => requireFields(source, at, "volumeID"),
   azureDisk: validateAzureDisk,
-  scaleIO: (source, at) => requireMembers(source, at, "gateway", "system", "volumeName"),
+  scaleIO: (source, at) => requireFields(source, at, "gateway", "system", "volumeName"),
   local: (source, at, _, { path, nodeAffinity }) => [
-    ...(source.path === "" ? [requiredField(child(at, "path"))] : pathWithoutBacksteps(source.path, child(at, "path"))),
+    ...(source.path === "" ? [requiredField(child(at, "path"))] : validateNoBacksteps(source.path, child(at, "path"))),
     ...(nodeAffinity === undefined
       ? [requiredField(child(path, "nodeAffinity"), "Local volume requires node affinity")]
       : []),
@@ -86,7 +86,7 @@ const checks: { readonly [S in Source]-?: Check<S> } = {
     ...validateStorageOS(source, at),
     ...(source.secretRef === undefined
       ? []
-      : requireMembers(source.secretRef, child(at, "secretRef"), "name", "namespace")),
+      : requireFields(source.secretRef, child(at, "secretRef"), "name", "namespace")),
   ],
   csi: validateCsi,
 };
@@ -110,7 +110,7 @@ export function validatePersistentVolumeSource(
   // As in Kubernetes, flexVolume does not count as a second source.
   const checked = present.filter((name, i) => i === 0 || name === "flexVolume");
   const surplus = present.filter((name) => !checked.includes(name)).map((name) => surplusErrorNames[name] ?? name);
-  return [...checked.flatMap(check), ...oneSource([...checked.slice(0, 1), ...surplus], path)];
+  return [...checked.flatMap(check), ...validateSingleSource([...checked.slice(0, 1), ...surplus], path)];
 }
 
 /** The fields of the spec that are sources. */
@@ -155,7 +155,7 @@ const checkedSecrets = [
 function validateCsi(source: CSIPersistentVolumeSource, path: string): readonly FieldError[] {
   return [
     ...validateDriverName(source.driver, child(path, "driver")),
-    ...requireMembers(source, path, "volumeHandle"),
+    ...requireFields(source, path, "volumeHandle"),
     ...checkedSecrets.flatMap((name) => {
       const secret = source[name];
       return secret === undefined ? [] : validateSecret(secret, child(path, name));

@@ -66,12 +66,12 @@ function labelWarnings(spec: PodSpec, path: string): string[] {
     const deprecation = labelDeprecation(topologyKey);
     if (deprecation !== undefined)
       warnings.push(`${child(constraint, "topologyKey")}: ${topologyKey} is ${deprecation}`);
-    if (labelSelector === undefined) warnings.push(nullSelector(constraint));
+    if (labelSelector === undefined) warnings.push(nullSelectorWarning(constraint));
   }
   return warnings;
 }
 
-function nullSelector(path: string): string {
+function nullSelectorWarning(path: string): string {
   return `${child(path, "labelSelector")}: a null labelSelector results in matching no pod`;
 }
 
@@ -236,10 +236,10 @@ function affinityWarnings(affinity: PodAffinity | undefined, path: string): stri
   const preferred = child(path, "preferredDuringSchedulingIgnoredDuringExecution");
   return [
     ...(affinity?.requiredDuringSchedulingIgnoredDuringExecution ?? []).flatMap((term, i) =>
-      term.labelSelector === undefined ? [nullSelector(index(required, i))] : [],
+      term.labelSelector === undefined ? [nullSelectorWarning(index(required, i))] : [],
     ),
     ...(affinity?.preferredDuringSchedulingIgnoredDuringExecution ?? []).flatMap(({ podAffinityTerm }, i) =>
-      podAffinityTerm.labelSelector === undefined ? [nullSelector(`${index(preferred, i)}.podAffinityTerm`)] : [],
+      podAffinityTerm.labelSelector === undefined ? [nullSelectorWarning(`${index(preferred, i)}.podAffinityTerm`)] : [],
     ),
   ];
 }

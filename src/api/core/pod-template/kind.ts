@@ -4,11 +4,11 @@ import type { Container } from "../container/schema.ts";
 import { type PodTemplate, podTemplate } from "./schema.ts";
 import { podTemplateStrategy } from "./strategy.ts";
 
-function containers(object: PodTemplate): readonly Container[] {
+function containersOf(object: PodTemplate): readonly Container[] {
   return object.template?.spec?.containers ?? [];
 }
 
-function labels(object: PodTemplate): string {
+function labelsText(object: PodTemplate): string {
   const pairs = Object.entries(object.template?.metadata?.labels ?? {}).map(([name, value]) => `${name}=${value}`);
   return pairs.length === 0 ? "<none>" : pairs.sort().join(",");
 }
@@ -31,16 +31,16 @@ export const podTemplateKind: Kind<PodTemplate> = {
   columns: [
     nameColumn,
     column("Containers", (object) =>
-      containers(object)
+      containersOf(object)
         .map(({ name }) => name)
         .join(","),
     ),
     column("Images", (object) =>
-      containers(object)
+      containersOf(object)
         .map(({ image = "" }) => image)
         .join(","),
     ),
-    column("Pod Labels", labels),
+    column("Pod Labels", labelsText),
   ],
   selectableFields: {},
   strategy: podTemplateStrategy,

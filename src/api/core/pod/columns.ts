@@ -18,20 +18,20 @@ interface PodSummary {
 export const podColumns: readonly Column<Pod>[] = [
   nameColumn,
   column("Ready", (pod) => {
-    const { ready, total } = summarise(pod);
+    const { ready, total } = summarize(pod);
     return `${ready}/${total}`;
   }),
-  column("Status", (pod) => summarise(pod).reason),
+  column("Status", (pod) => summarize(pod).reason),
   column("Restarts", (pod, now) => {
-    const { restarts, lastRestart } = summarise(pod);
+    const { restarts, lastRestart } = summarize(pod);
     return restarts === 0 || lastRestart === undefined
       ? `${restarts}`
       : `${restarts} (${humanDuration(now - lastRestart)} ago)`;
   }),
   ageColumn,
-  wideColumn("IP", (pod) => pod.status?.podIPs?.[0]?.ip ?? orNone(pod.status?.podIP)),
-  wideColumn("Node", (pod) => orNone(pod.spec?.nodeName)),
-  wideColumn("Nominated Node", (pod) => orNone(pod.status?.nominatedNodeName)),
+  wideColumn("IP", (pod) => pod.status?.podIPs?.[0]?.ip ?? textOrNone(pod.status?.podIP)),
+  wideColumn("Node", (pod) => textOrNone(pod.spec?.nodeName)),
+  wideColumn("Nominated Node", (pod) => textOrNone(pod.status?.nominatedNodeName)),
   wideColumn("Readiness Gates", readinessGates),
 ];
 
@@ -43,18 +43,18 @@ export function podRowConditions(pod: Pod): readonly RowCondition[] {
   return [{ type: "Completed", status: "True", reason, message }];
 }
 
-function orNone(text: string | undefined): string {
+function textOrNone(text: string | undefined): string {
   return text === undefined || text === "" ? "<none>" : text;
 }
 
 function readinessGates(pod: Pod): string {
   const gates = pod.spec?.readinessGates ?? [];
   if (gates.length === 0) return "<none>";
-  const met = gates.filter((gate) => conditionIsTrue(pod, gate.conditionType)).length;
+  const met = gates.filter((gate) => isConditionTrue(pod, gate.conditionType)).length;
   return `${met}/${gates.length}`;
 }
 
-function conditionIsTrue(pod: Pod, type: string): boolean {
+function isConditionTrue(pod: Pod, type: string): boolean {
   return pod.status?.conditions?.some((c) => c.type === type && c.status === "True") ?? false;
 }
 
@@ -62,7 +62,7 @@ function isSidecar(container: Container | undefined): boolean {
   return container?.restartPolicy === "Always";
 }
 
-function summarise(pod: Pod): PodSummary {
+function summarize(pod: Pod): PodSummary {
   const initSpecs = new Map((pod.spec?.initContainers ?? []).map((c) => [c.name, c]));
   const sidecars = [...initSpecs.values()].filter(isSidecar).length;
   const total = (pod.spec?.containers.length ?? 0) + sidecars;
@@ -70,11 +70,11 @@ function summarise(pod: Pod): PodSummary {
   const gated = pod.status?.conditions?.some((c) => c.type === "PodScheduled" && c.reason === "SchedulingGated");
 
   const init = initProgress(pod.status?.initContainerStatuses ?? [], initSpecs);
-  const waitingForInit = init.reason !== undefined && !conditionIsTrue(pod, "Initialized");
+  const waitingForInit = init.reason !== undefined && !isConditionTrue(pod, "Initialized");
   const main = waitingForInit ? undefined : mainProgress(pod);
 
   const restarts = main === undefined ? init.restarts : main.restarts + init.sidecarRestarts;
-  const lastRestart = later(init.lastRestart, main?.lastRestart);
+  const lastRestart = latestOf(init.lastRestart, main?.lastRestart);
   const reason =
     init.reason !== undefined && main === undefined
       ? init.reason
@@ -82,14 +82,14 @@ function summarise(pod: Pod): PodSummary {
   return {
     ready: init.readySidecars + (main?.ready ?? 0),
     total,
-    reason: ending(pod, reason),
+    reason: terminatingReason(pod, reason),
     restarts,
     lastRestart,
   };
 }
 
 /** Replaces the reason of a pod that is being deleted, unless the pod has finished. */
-function ending(pod: Pod, reason: string): string {
+function terminatingReason(pod: Pod, reason: string): string {
   if (pod.metadata?.deletionTimestamp === undefined) return reason;
   if (pod.status?.reason === "NodeLost") return "Unknown";
   const finished = pod.status?.phase === "Succeeded" || pod.status?.phase === "Failed";
@@ -113,7 +113,7 @@ function initProgress(statuses: readonly ContainerStatus[], specs: ReadonlyMap<s
   for (const [index, status] of statuses.entries()) {
     const sidecar = isSidecar(specs.get(status.name));
     restarts += status.restartCount;
-    lastRestart = later(lastRestart, finishedAt(status.lastState));
+    lastRestart = latestOf(lastRestart, finishedAt(status.lastState));
     if (sidecar) sidecarRestarts += status.restartCount;
     if (status.state?.terminated?.exitCode === 0) continue;
     if (sidecar && status.started === true) {
@@ -154,7 +154,7 @@ function mainProgress(pod: Pod): MainProgress {
   let running = false;
   for (const status of [...(pod.status?.containerStatuses ?? [])].reverse()) {
     restarts += status.restartCount;
-    lastRestart = later(lastRestart, finishedAt(status.lastState));
+    lastRestart = latestOf(lastRestart, finishedAt(status.lastState));
     const waiting = status.state?.waiting?.reason ?? "";
     if (waiting !== "") reason = waiting;
     else if (status.state?.terminated !== undefined) reason = terminatedReason(status.state.terminated);
@@ -163,7 +163,7 @@ function mainProgress(pod: Pod): MainProgress {
       ready += 1;
     }
   }
-  if (reason === "Completed" && running) reason = conditionIsTrue(pod, "Ready") ? "Running" : "NotReady";
+  if (reason === "Completed" && running) reason = isConditionTrue(pod, "Ready") ? "Running" : "NotReady";
   return { reason, ready, restarts, lastRestart };
 }
 
@@ -172,7 +172,7 @@ function finishedAt(state: ContainerState | undefined): number | undefined {
   return time === undefined ? undefined : Date.parse(time);
 }
 
-function later(a: number | undefined, b: number | undefined): number | undefined {
+function latestOf(a: number | undefined, b: number | undefined): number | undefined {
   if (a === undefined || b === undefined) return a ?? b;
   return Math.max(a, b);
 }

@@ -10,8 +10,8 @@ export function qosClassOf(spec: PodSpec): PodQosClass {
   let guaranteed = true;
   for (const { resources } of [...spec.containers, ...(spec.initContainers ?? [])]) {
     for (const name of ["cpu", "memory"]) {
-      const limit = nanos(resources?.limits?.[name]);
-      const request = resources?.requests?.[name] === undefined ? limit : nanos(resources.requests[name]);
+      const limit = nanosOf(resources?.limits?.[name]);
+      const request = resources?.requests?.[name] === undefined ? limit : nanosOf(resources.requests[name]);
       if (limit > 0n || request > 0n) hasResources = true;
       if (limit === 0n || limit !== request) guaranteed = false;
     }
@@ -20,6 +20,6 @@ export function qosClassOf(spec: PodSpec): PodQosClass {
   return guaranteed ? "Guaranteed" : "Burstable";
 }
 
-function nanos(amount: string | undefined): bigint {
+function nanosOf(amount: string | undefined): bigint {
   return amount === undefined ? 0n : (parseQuantity(amount)?.nanos ?? 0n);
 }

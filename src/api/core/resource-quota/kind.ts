@@ -5,7 +5,7 @@ import { type ResourceQuota, resourceQuota } from "./schema.ts";
 import { validateResourceQuota, validateResourceQuotaStatusUpdate, validateResourceQuotaUpdate } from "./validation.ts";
 
 /** Used and hard quantities: `pods: 3/10, requests.cpu: 500m/4`. */
-function usage({ status }: ResourceQuota, ofLimits: boolean): string {
+function usageText({ status }: ResourceQuota, ofLimits: boolean): string {
   return Object.entries(status?.hard ?? {})
     .filter(([name]) => name.startsWith("limits.") === ofLimits)
     .sort(([a], [b]) => (a < b ? -1 : 1))
@@ -30,8 +30,8 @@ export const resourceQuotaKind: Kind<ResourceQuota> = {
   schema: resourceQuota,
   columns: [
     nameColumn,
-    column("Request", (object) => usage(object, false)),
-    column("Limit", (object) => usage(object, true)),
+    column("Request", (object) => usageText(object, false)),
+    column("Limit", (object) => usageText(object, true)),
     ageColumn,
   ],
   selectableFields: {},

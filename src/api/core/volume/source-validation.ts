@@ -24,7 +24,7 @@ import type {
 type Check<T> = (source: T, path: string) => readonly FieldError[];
 
 /** Requires non-empty fields. */
-export function requireMembers<T extends object>(
+export function requireFields<T extends object>(
   source: T,
   path: string,
   ...names: readonly (keyof T & string)[]
@@ -34,7 +34,7 @@ export function requireMembers<T extends object>(
   return names.filter((name) => isEmpty(source[name])).map((name) => requiredField(child(path, name)));
 }
 
-export function pathWithoutBacksteps(text: string, path: string): readonly FieldError[] {
+export function validateNoBacksteps(text: string, path: string): readonly FieldError[] {
   return text.split("/").includes("..") ? [invalidField(path, text, "must not contain '..'")] : [];
 }
 
@@ -42,7 +42,7 @@ export const validateHostPath: Check<HostPathVolumeSource> = (source, path) => {
   if (source.path === "") return [requiredField(child(path, "path"))];
   const type: string = source.type ?? "";
   return [
-    ...pathWithoutBacksteps(source.path, child(path, "path")),
+    ...validateNoBacksteps(source.path, child(path, "path")),
     ...(HOST_PATH_TYPES.includes(type) ? [] : [notSupported(child(path, "type"), type, HOST_PATH_TYPES)]),
   ];
 };
@@ -71,7 +71,7 @@ export function validatePartition(partition: number | undefined, path: string): 
 }
 
 export const validateNfs: Check<NFSVolumeSource> = (source, path) => [
-  ...requireMembers(source, path, "server", "path"),
+  ...requireFields(source, path, "server", "path"),
   ...(source.path.startsWith("/") ? [] : [invalidField(child(path, "path"), source.path, "must be an absolute path")]),
 ];
 
@@ -109,7 +109,7 @@ export function validateIscsi(source: ISCSI, path: string, unknown = ISCSI_START
   const { iqn, initiatorName, secretRef } = source;
   const needsSecret = (source.chapAuthDiscovery === true || source.chapAuthSession === true) && secretRef === undefined;
   return [
-    ...requireMembers(source, path, "targetPortal", "iqn"),
+    ...requireFields(source, path, "targetPortal", "iqn"),
     ...(iqn === "" ? [] : validateIscsiName(iqn, child(path, "iqn"), unknown)),
     ...validateByte(source.lun, child(path, "lun")),
     ...(needsSecret ? [requiredField(child(path, "secretRef"))] : []),
@@ -178,7 +178,7 @@ const MANAGED_URIS = [
 const BLOB_URIS = ["https://{account-name}.blob.core.windows.net/{container-name}/{disk-name}.vhd"];
 
 export const validateAzureDisk: Check<AzureDiskVolumeSource> = (source, path) => {
-  const errors: FieldError[] = [...requireMembers(source, path, "diskName", "diskURI")];
+  const errors: FieldError[] = [...requireFields(source, path, "diskName", "diskURI")];
   const { cachingMode, kind, diskURI } = source;
   if (cachingMode !== undefined && !CACHING_MODES.includes(cachingMode)) {
     errors.push(notSupported(child(path, "cachingMode"), cachingMode, CACHING_MODES));
@@ -200,7 +200,7 @@ export interface Flex {
 }
 
 export const validateFlex: Check<Flex> = (source, path) => [
-  ...requireMembers(source, path, "driver"),
+  ...requireFields(source, path, "driver"),
   ...Object.keys(source.options ?? {})
     .filter((option) => isReserved(option))
     .map((option) =>
@@ -238,7 +238,7 @@ export function validateDriverName(driver: string, path: string): readonly Field
 }
 
 /** Rejects all sources but the first. */
-export function oneSource(names: readonly string[], path: string): readonly FieldError[] {
+export function validateSingleSource(names: readonly string[], path: string): readonly FieldError[] {
   if (names.length === 0) return [requiredField(path, "must specify a volume type")];
   return names.slice(1).map((name) => forbiddenField(child(path, name), "may not specify more than 1 volume type"));
 }

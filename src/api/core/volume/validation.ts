@@ -20,8 +20,8 @@ import {
 } from "./file-validation.ts";
 import type { EphemeralVolumeSource, Volume, VolumeSource } from "./schema.ts";
 import {
-  oneSource,
-  requireMembers,
+  validateSingleSource,
+  requireFields,
   validateAzureDisk,
   validateDriverName,
   validateFc,
@@ -85,19 +85,19 @@ const sources: Sources = {
   },
   hostPath: validateHostPath,
   gitRepo: (source, path) => [
-    ...requireMembers(source, path, "repository"),
+    ...requireFields(source, path, "repository"),
     ...validateDescendingPath(source.directory ?? "", child(path, "directory")),
   ],
   gcePersistentDisk: (source, path) => [
-    ...requireMembers(source, path, "pdName"),
+    ...requireFields(source, path, "pdName"),
     ...validatePartition(source.partition, child(path, "partition")),
   ],
   awsElasticBlockStore: (source, path) => [
-    ...requireMembers(source, path, "volumeID"),
+    ...requireFields(source, path, "volumeID"),
     ...validatePartition(source.partition, child(path, "partition")),
   ],
   secret: (source, path) => [
-    ...requireNamed(source.secretName, child(path, "secretName")),
+    ...requireName(source.secretName, child(path, "secretName")),
     ...validateFiles(source, path),
   ],
   nfs: validateNfs,
@@ -105,12 +105,12 @@ const sources: Sources = {
     ...validateIscsi(source, path),
     ...validateIscsiLength(source, name, child(path.replace(/\.iscsi$/, ""), "name"), name),
   ],
-  glusterfs: (source, path) => requireMembers(source, path, "endpoints", "path"),
+  glusterfs: (source, path) => requireFields(source, path, "endpoints", "path"),
   flocker: validateFlocker,
-  persistentVolumeClaim: (source, path) => requireMembers(source, path, "claimName"),
-  rbd: (source, path) => requireMembers(source, path, "monitors", "image"),
-  cinder: (source, path) => [...requireMembers(source, path, "volumeID"), ...validateSecretRef(source, path)],
-  cephfs: (source, path) => requireMembers(source, path, "monitors"),
+  persistentVolumeClaim: (source, path) => requireFields(source, path, "claimName"),
+  rbd: (source, path) => requireFields(source, path, "monitors", "image"),
+  cinder: (source, path) => [...requireFields(source, path, "volumeID"), ...validateSecretRef(source, path)],
+  cephfs: (source, path) => requireFields(source, path, "monitors"),
   quobyte: validateQuobyte,
   downwardAPI: ({ defaultMode, items = [] }, path) => [
     ...validateMode(defaultMode, child(path, "defaultMode")),
@@ -118,39 +118,39 @@ const sources: Sources = {
   ],
   fc: validateFc,
   flexVolume: validateFlex,
-  configMap: (source, path) => [...requireNamed(source.name, child(path, "name")), ...validateFiles(source, path)],
-  azureFile: (source, path) => requireMembers(source, path, "secretName", "shareName"),
-  vsphereVolume: (source, path) => requireMembers(source, path, "volumePath"),
-  photonPersistentDisk: (source, path) => requireMembers(source, path, "pdID"),
-  portworxVolume: (source, path) => requireMembers(source, path, "volumeID"),
+  configMap: (source, path) => [...requireName(source.name, child(path, "name")), ...validateFiles(source, path)],
+  azureFile: (source, path) => requireFields(source, path, "secretName", "shareName"),
+  vsphereVolume: (source, path) => requireFields(source, path, "volumePath"),
+  photonPersistentDisk: (source, path) => requireFields(source, path, "pdID"),
+  portworxVolume: (source, path) => requireFields(source, path, "volumeID"),
   azureDisk: validateAzureDisk,
   storageos: (source, path) => [...validateStorageOS(source, path), ...validateSecretRef(source, path)],
   projected: validateProjected,
-  scaleIO: (source, path) => requireMembers(source, path, "gateway", "system", "volumeName"),
+  scaleIO: (source, path) => requireFields(source, path, "gateway", "system", "volumeName"),
   csi: ({ driver, nodePublishSecretRef }, path) => {
     const at = child(path, "nodePublishSecretRef.name");
     const secret = nodePublishSecretRef?.name ?? "";
     return [
       ...validateDriverName(driver, child(path, "driver")),
-      ...(nodePublishSecretRef === undefined ? [] : requireNamed(secret, at)),
+      ...(nodePublishSecretRef === undefined ? [] : requireName(secret, at)),
       ...(secret === "" ? [] : validateName(at, secret, dns1123Subdomain)),
     ];
   },
   ephemeral: validateEphemeral,
-  image: ({ reference }, path) => requireNamed(reference, child(path, "reference")),
+  image: ({ reference }, path) => requireName(reference, child(path, "reference")),
 };
 
 function validateSource(volume: Volume, path: string, pod: string): readonly FieldError[] {
   const present = (Object.keys(sources) as (keyof VolumeSource)[]).filter((source) => volume[source] !== undefined);
   const [first] = present;
-  if (first === undefined) return oneSource([], path);
+  if (first === undefined) return validateSingleSource([], path);
   // The table pairs each source with its own check, which TypeScript cannot infer from a name.
   const check = sources[first] as Check<unknown>;
   const at = child(path, errorNames[first] ?? first);
-  return [...check(volume[first], at, volume, pod), ...oneSource(present, path)];
+  return [...check(volume[first], at, volume, pod), ...validateSingleSource(present, path)];
 }
 
-function requireNamed(name: string | undefined, path: string): readonly FieldError[] {
+function requireName(name: string | undefined, path: string): readonly FieldError[] {
   return name ? [] : [requiredField(path)];
 }
 
@@ -158,7 +158,7 @@ function validateSecretRef(
   { secretRef }: { readonly secretRef?: { readonly name?: string | undefined } | undefined },
   path: string,
 ): readonly FieldError[] {
-  return secretRef === undefined ? [] : requireNamed(secretRef.name, child(path, "secretRef.name"));
+  return secretRef === undefined ? [] : requireName(secretRef.name, child(path, "secretRef.name"));
 }
 
 /** The claim's name consists of those of pod and volume; its template may set only labels and annotations. */

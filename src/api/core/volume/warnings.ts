@@ -47,7 +47,7 @@ function overlapWarnings(volume: Volume): string[] {
   const { name, configMap, secret, downwardAPI, projected } = volume;
   const warn = (source: string, what: string): string => `volume "${name}" (${source}): overlapping paths: ${what}`;
   const plain = (files: Files, source: string): string[] =>
-    overlaps((files.items ?? []).map(({ path }) => ({ path, source: "" }))).map((found) => warn(source, found));
+    findOverlaps((files.items ?? []).map(({ path }) => ({ path, source: "" }))).map((found) => warn(source, found));
   const warnings: string[] = [];
   if (configMap !== undefined) warnings.push(...plain(configMap, `ConfigMap "${configMap.name ?? ""}"`));
   if (secret !== undefined) warnings.push(...plain(secret, `Secret "${secret.secretName ?? ""}"`));
@@ -58,7 +58,7 @@ function overlapWarnings(volume: Volume): string[] {
   return [
     ...warnings,
     ...empty.map(() => `volume "${name}" (Projected) has no sources provided`),
-    ...overlaps(projectedPaths(sources)).map((found) => warn("Projected", found)),
+    ...findOverlaps(projectedPaths(sources)).map((found) => warn("Projected", found)),
   ];
 }
 
@@ -93,17 +93,17 @@ function pathsOf({ configMap, secret, downwardAPI, serviceAccountToken, clusterT
 const COMPARED_PATHS_MAX = 500;
 
 /** The paths that equal another path or lie within it. */
-function overlaps(paths: readonly FilePath[]): readonly string[] {
+function findOverlaps(paths: readonly FilePath[]): readonly string[] {
   if (paths.length > COMPARED_PATHS_MAX) return [];
   const bare = paths.map(({ path, source }) => ({ path: path.replace(/(?<!\/)\/+$/, ""), source }));
   return bare.flatMap((one, i) =>
     bare
       .slice(0, i)
       .filter(({ path }) => `${path}/`.startsWith(`${one.path}/`) || `${one.path}/`.startsWith(`${path}/`))
-      .map((other) => `${shown(one)} with ${shown(other)}`),
+      .map((other) => `${formatFilePath(one)} with ${formatFilePath(other)}`),
   );
 }
 
-function shown({ path, source }: FilePath): string {
+function formatFilePath({ path, source }: FilePath): string {
   return source === "" ? JSON.stringify(path) : `${JSON.stringify(path)} (${source})`;
 }

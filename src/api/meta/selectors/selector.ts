@@ -46,13 +46,13 @@ class SelectorParser {
     const found: Requirement[] = [];
     let expected = "!, identifier, or 'end of string'";
     while (this.#at < this.#tokens.length) {
-      if (!this.#startsRequirement()) throw badRequest(unexpected(this.#peek(), expected));
+      if (!this.#startsRequirement()) throw badRequest(unexpectedToken(this.#peek(), expected));
       found.push(this.#requirement());
       const separator = this.#next();
       if (separator === undefined) break;
-      if (separator !== ",") throw badRequest(unexpected(separator, "',' or 'end of string'"));
+      if (separator !== ",") throw badRequest(unexpectedToken(separator, "',' or 'end of string'"));
       expected = "identifier after ','";
-      if (this.#peek() === undefined) throw badRequest(unexpected("", expected));
+      if (this.#peek() === undefined) throw badRequest(unexpectedToken("", expected));
     }
     return found;
   }
@@ -86,7 +86,7 @@ class SelectorParser {
       case "notin":
         return validateRequirement({ key, operator: "NotIn", values: this.#set() });
       default:
-        throw unparsable(unexpected(operator, "in, notin, =, ==, !=, gt, lt"));
+        throw requirementError(unexpectedToken(operator, "in, notin, =, ==, !=, gt, lt"));
     }
   }
 
@@ -98,7 +98,7 @@ class SelectorParser {
 
   #set(): readonly string[] {
     const open = this.#next();
-    if (open !== "(") throw unparsable(`found '${open ?? ""}' expected: '('`);
+    if (open !== "(") throw requirementError(`found '${open ?? ""}' expected: '('`);
     // `(,a)` and `(a,)` include the empty value.
     const values: string[] = this.#peek() === "," ? [""] : [];
     for (;;) {
@@ -108,14 +108,14 @@ class SelectorParser {
         if (this.#peek() === "," || this.#peek() === ")") values.push("");
         continue;
       }
-      if (token === undefined || isSymbol(token)) throw unparsable(unexpected(token, "',', or ')'"));
+      if (token === undefined || isSymbol(token)) throw requirementError(unexpectedToken(token, "',', or ')'"));
       values.push(token);
     }
   }
 
   #word(what: string): string {
     const token = this.#next();
-    if (token === undefined || isSymbol(token)) throw unparsable(unexpected(token, what));
+    if (token === undefined || isSymbol(token)) throw requirementError(unexpectedToken(token, what));
     return token;
   }
 
@@ -132,18 +132,18 @@ function isSymbol(token: string): boolean {
   return /^[=!,()<>]/.test(token);
 }
 
-function unexpected(found: string | undefined, expected: string): string {
+function unexpectedToken(found: string | undefined, expected: string): string {
   return `found '${found ?? ""}', expected: ${expected}`;
 }
 
-function unparsable(why: string) {
+function requirementError(why: string) {
   return badRequest(`unable to parse requirement: ${why}`);
 }
 
 function validateRequirement(requirement: Requirement): Requirement {
   const { key, operator, values } = requirement;
   const problem = keyProblem(key) ?? values.map((value, i) => valueProblem(key, operator, value, i)).find(Boolean);
-  if (problem !== undefined) throw unparsable(problem);
+  if (problem !== undefined) throw requirementError(problem);
   return requirement;
 }
 
@@ -229,7 +229,7 @@ export function parseFieldSelector<T extends ApiObject>(text: string, kind: Kind
       throw badRequest(`invalid selector: '${text}'; can't understand '${term}'`);
     }
     const [, field = "", operator, value = ""] = match;
-    if (!isSelectable(field, kind)) throw notSelectable(field, kind);
+    if (!isSelectable(field, kind)) throw unsupportedFieldError(field, kind);
     return { field, equal: operator !== "!=", value: value.replace(/\\([\\,=])/g, "$1") };
   });
 }
@@ -253,7 +253,7 @@ function hasOnlyCommonFields(kind: Kind): boolean {
 }
 
 /** Kubernetes' message differs for kinds without fields of their own: it lists the supported fields. */
-function notSelectable(field: string, kind: Kind) {
+function unsupportedFieldError(field: string, kind: Kind) {
   if (kind.unsupportedFieldMessage !== undefined) return badRequest(kind.unsupportedFieldMessage(field));
   if (!hasOnlyCommonFields(kind)) return badRequest(`field label not supported: ${field}`);
   const supported = `"metadata.name", "metadata.namespace"`;

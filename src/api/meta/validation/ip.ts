@@ -35,18 +35,18 @@ export function validateLegacyIp(text: string, path: string): readonly FieldErro
 
 /** Addresses that no endpoint can have, because they mean another host everywhere. */
 const SPECIAL: readonly (readonly [problem: string, ...blocks: readonly Cidr[]])[] = [
-  ["may not be unspecified (0.0.0.0 or ::)", block("0.0.0.0/32"), block("::/128")],
-  ["may not be in the loopback range (127.0.0.0/8, ::1/128)", block("127.0.0.0/8"), block("::1/128")],
-  ["may not be in the link-local range (169.254.0.0/16, fe80::/10)", block("169.254.0.0/16"), block("fe80::/10")],
+  ["may not be unspecified (0.0.0.0 or ::)", parseBlock("0.0.0.0/32"), parseBlock("::/128")],
+  ["may not be in the loopback range (127.0.0.0/8, ::1/128)", parseBlock("127.0.0.0/8"), parseBlock("::1/128")],
+  ["may not be in the link-local range (169.254.0.0/16, fe80::/10)", parseBlock("169.254.0.0/16"), parseBlock("fe80::/10")],
   [
     "may not be in the link-local multicast range (224.0.0.0/24, ff02::/10)",
-    block("224.0.0.0/24"),
+    parseBlock("224.0.0.0/24"),
     // Any flags of the multicast address.
-    ...Array.from({ length: 16 }, (_, flags) => block(`ff${flags.toString(16)}2::/16`)),
+    ...Array.from({ length: 16 }, (_, flags) => parseBlock(`ff${flags.toString(16)}2::/16`)),
   ],
 ];
 
-function block(text: string): Cidr {
+function parseBlock(text: string): Cidr {
   return parseCidr(text)!;
 }
 
@@ -80,7 +80,7 @@ export function ipWarnings(text: string, path: string): readonly string[] {
   const ip = parseIp(text);
   if (ip === undefined) return [];
   const canonical = formatIp(ip);
-  if (ip.notation !== "standard") return [nonStandard("IP address", text, canonical, path)];
+  if (ip.notation !== "standard") return [nonStandardWarning("IP address", text, canonical, path)];
   return isOddIPv6(ip, text, canonical)
     ? [`${path}: IPv6 address "${text}" should be in RFC 5952 canonical format ("${canonical}")`]
     : [];
@@ -97,14 +97,14 @@ export function cidrWarnings(text: string, path: string): readonly string[] {
       `${path}: CIDR value "${text}" is ambiguous in this context (should be "${canonical}" or "${single}"?)`,
     );
   }
-  if (block.notation !== "standard") warnings.push(nonStandard("CIDR value", text, canonical, path));
+  if (block.notation !== "standard") warnings.push(nonStandardWarning("CIDR value", text, canonical, path));
   if (warnings.length === 0 && isOddIPv6(block, text, canonical)) {
     warnings.push(`${path}: IPv6 CIDR value "${text}" should be in RFC 5952 canonical format ("${canonical}")`);
   }
   return warnings;
 }
 
-function nonStandard(what: string, text: string, canonical: string, path: string): string {
+function nonStandardWarning(what: string, text: string, canonical: string, path: string): string {
   return `${path}: non-standard ${what} "${text}" will be considered invalid in a future Kubernetes release: use "${canonical}"`;
 }
 

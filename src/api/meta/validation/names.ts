@@ -101,7 +101,7 @@ export const labelValue: NameFormat = (text) => matchFormat(text, LABEL_VALUE, L
 /** Keys of ConfigMaps and Secrets, which are file names. */
 export const configMapKey: NameFormat = (text) => [
   ...matchFormat(text, CONFIG_MAP_KEY, SUBDOMAIN_MAX_BYTES, CONFIG_MAP_KEY_MESSAGE),
-  ...hiddenFile(text),
+  ...hiddenFileProblems(text),
 ];
 
 /** The relaxed format, the default of Kubernetes 1.33. */
@@ -110,7 +110,7 @@ export const environmentName: NameFormat = (text) => {
   return ENV_NAME.test(text) ? [] : [ENV_NAME_MESSAGE];
 };
 
-function hiddenFile(text: string): string[] {
+function hiddenFileProblems(text: string): string[] {
   if (text === ".") return ["must not be '.'"];
   if (text === "..") return ["must not be '..'"];
   return text.startsWith("..") ? ["must not start with '..'"] : [];

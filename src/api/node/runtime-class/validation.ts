@@ -16,12 +16,12 @@ export function validateRuntimeClass({ handler, overhead, scheduling }: RuntimeC
     ...validateContainerResources({ limits: overhead?.podFixed }, "overhead"),
     ...validateLabels(nodeSelector, "scheduling.nodeSelector"),
     ...validateTolerations(tolerations, "scheduling.tolerations.tolerations"),
-    ...repeatedTolerations(tolerations, "scheduling.tolerations"),
+    ...validateUniqueTolerations(tolerations, "scheduling.tolerations"),
   ];
 }
 
 /** Compares tolerations without tolerationSeconds. */
-function repeatedTolerations(tolerations: readonly Toleration[], path: string): readonly FieldError[] {
+function validateUniqueTolerations(tolerations: readonly Toleration[], path: string): readonly FieldError[] {
   const bare = tolerations.map(({ tolerationSeconds: _, ...rest }) => rest);
   return bare.flatMap((one, i) =>
     bare.slice(0, i).some((other) => deepEqual(other, one)) ? [duplicateField(index(path, i), tolerations[i])] : [],
