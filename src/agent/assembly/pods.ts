@@ -73,7 +73,7 @@ export function openPods(foundation: Foundation, reporting: Reporting, node: Nod
     onStatus(pod, state) {
       if (config.sources.runOnce) runOnce.setPhase(pod, state);
       const uid = podUid(pod);
-      reporting.setPodStatus(pod, state, !pods.isWanted(uid) && pods.worker(uid)?.stateName === "terminated");
+      reporting.setPodStatus(pod, state, !pods.isDesired(uid) && pods.worker(uid)?.stateName === "terminated");
     },
     onRemoved: (pod) => reporting.removePod(pod),
   });

@@ -31,7 +31,7 @@ const SERVICES = "services";
 export class NodeObjects implements VolumeObjects, TokenRequestSource {
   readonly #options: NodeObjectsOptions;
   /** Set while the node uses its checkpoint. */
-  isApiServerAway = false;
+  isApiServerUnavailable = false;
 
   constructor(options: NodeObjectsOptions) {
     this.#options = options;
@@ -92,7 +92,7 @@ export class NodeObjects implements VolumeObjects, TokenRequestSource {
     const { reader, checkpoint } = this.#options;
     const { audiences = [], boundObjectRef } = request.spec ?? {};
     const key = `token/${boundObjectRef?.uid ?? ""}/${namespace}/${account}/${audiences.join(" ")}`;
-    const last = this.isApiServerAway ? await checkpoint?.get(key) : undefined;
+    const last = this.isApiServerUnavailable ? await checkpoint?.get(key) : undefined;
     if (last !== undefined) return last as TokenRequest;
     try {
       const response = await reader.requestToken(namespace, account, request);
@@ -137,7 +137,7 @@ export class NodeObjects implements VolumeObjects, TokenRequestSource {
 
   async #services(text: EnvironmentSources): Promise<Iterable<Service>> {
     const { checkpoint } = this.#options;
-    if (this.isApiServerAway) return ((await checkpoint?.get(SERVICES)) as readonly Service[] | undefined) ?? [];
+    if (this.isApiServerUnavailable) return ((await checkpoint?.get(SERVICES)) as readonly Service[] | undefined) ?? [];
     const found = [...(await text.services())];
     checkpoint?.set(SERVICES, found.map(trimService));
     return found;
@@ -152,7 +152,7 @@ export class NodeObjects implements VolumeObjects, TokenRequestSource {
   ): Promise<T | undefined> {
     const { checkpoint } = this.#options;
     // Without a request, which might block until its timeout.
-    const last = this.isApiServerAway ? await checkpoint?.get(key) : undefined;
+    const last = this.isApiServerUnavailable ? await checkpoint?.get(key) : undefined;
     if (last !== undefined) return decode(last as Texts);
     try {
       const found = await read();

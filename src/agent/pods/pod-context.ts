@@ -109,7 +109,7 @@ export interface PodContext {
   /** The newest desired version, with the resources that are allocated to it. */
   readonly pod: Pod;
   /** The newest desired version, with the resources that it requests. */
-  readonly wanted: Pod;
+  readonly desired: Pod;
   readonly observation: Observation;
   readonly memory: PodMemory;
   /** Aborts when the pod is to end, is to end sooner, or the agent stops. */

@@ -55,7 +55,7 @@ export class PodManager {
     return this.#options.services.volumes;
   }
 
-  isWanted(uid: string): boolean {
+  isDesired(uid: string): boolean {
     return this.#wanted.has(uid);
   }
 

@@ -129,7 +129,7 @@ export class PodSources {
     try {
       const restored = await this.#restoreFromCheckpoint(informer.synced, listed);
       await informer.synced;
-      objects.isApiServerAway = false;
+      objects.isApiServerUnavailable = false;
       for (const uid of restored) if (!listed.has(uid)) this.#removePod(uid);
       this.#apiSynced = true;
       this.#checkReady();
@@ -156,7 +156,7 @@ export class PodSources {
     timeout.catch(() => undefined);
     if (!isAway || api === undefined) return [];
     const restored: string[] = [];
-    objects.isApiServerAway = true;
+    objects.isApiServerUnavailable = true;
     for (const key of api.checkpoint.keys(checkpointKey(""))) {
       const pod = (await api.checkpoint.get(key)) as Pod | undefined;
       // The API server may have responded in the meantime.

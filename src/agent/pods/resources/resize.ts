@@ -12,13 +12,13 @@ import { makeContainerResources } from "./container-resources.ts";
 export async function resizePod(pod: PodContext): Promise<void> {
   const { resources } = pod.memory;
   const { pending, problem } = resources;
-  if (!resources.needsResize(pod.wanted)) {
+  if (!resources.needsResize(pod.desired)) {
     resources.pending = undefined;
   } else {
-    resources.pending = isStatic(pod.wanted)
+    resources.pending = isStatic(pod.desired)
       ? { reason: "Infeasible", message: "In-place resize of static-pods is not supported" }
-      : await pod.services.admission.resize(pod.wanted);
-    if (resources.pending === undefined) resources.allocate(pod.wanted);
+      : await pod.services.admission.resize(pod.desired);
+    if (resources.pending === undefined) resources.allocate(pod.desired);
   }
   const due = findContainerResizes(pod);
   if (due.length > 0) await tryActuate(pod, due);

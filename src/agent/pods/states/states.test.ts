@@ -1,6 +1,6 @@
 import { globSync, readFileSync } from "node:fs";
 import t from "tap";
-import { states } from "./states.ts";
+import { podStates } from "./states.ts";
 
 t.test("states declare the transitions that the diagram in docs/ shows", async (t) => {
   const pages = globSync(new URL("../../../../docs/*.md", import.meta.url).pathname).map((page) =>
@@ -8,7 +8,7 @@ t.test("states declare the transitions that the diagram in docs/ shows", async (
   );
   const diagram = /```mermaid\nstateDiagram-v2\n([^`]*)```/.exec(pages.join("\n"))?.[1] ?? "";
   const drawn = [...diagram.matchAll(/^ *(\S+) --> ([^\s:]+)/gm)].map(([, from, to]) => `${from} --> ${to}`);
-  const declared = Object.values(states).flatMap(({ name, successors }) =>
+  const declared = Object.values(podStates).flatMap(({ name, successors }) =>
     // The diagram leaves out repetitions of the same state.
     successors.filter((to) => to !== name).map((to) => `${name} --> ${to === "gone" ? "[*]" : to}`),
   );
@@ -16,5 +16,5 @@ t.test("states declare the transitions that the diagram in docs/ shows", async (
 });
 
 t.test("states lists each state under its own name", async (t) => {
-  for (const [key, { name }] of Object.entries(states)) t.equal(name, key);
+  for (const [key, { name }] of Object.entries(podStates)) t.equal(name, key);
 });

@@ -13,7 +13,7 @@ import { starting } from "./starting.ts";
 import { terminated } from "./terminated.ts";
 import { terminating } from "./terminating.ts";
 
-export const states: Readonly<Record<StateName, PodState>> = {
+export const podStates: Readonly<Record<StateName, PodState>> = {
   admitting,
   refused,
   mounting,

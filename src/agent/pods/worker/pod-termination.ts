@@ -17,7 +17,7 @@ export class PodTermination {
   #termination: Termination | undefined;
 
   /** Undefined: the pod is not to end. */
-  get termination(): Termination | undefined {
+  get current(): Termination | undefined {
     return this.#termination;
   }
 

@@ -10,7 +10,7 @@ import type { Observation, ObservedContainer } from "../../runtime/observation.t
 import type { PodContext, PodMemory, PodServices } from "../pod-context.ts";
 import { podFullName, podUid } from "../pod-fields.ts";
 import type { PodState, StateName, Transition } from "../states/pod-state.ts";
-import { states } from "../states/states.ts";
+import { podStates } from "../states/states.ts";
 import { findPreviousRun } from "../status/container-status.ts";
 import { applyPendingReason } from "../status/waiting-reasons.ts";
 import { deadlineExceeded, startDeadlineTimer } from "./deadline.ts";
@@ -94,7 +94,7 @@ export class PodWorker {
   }
 
   get #state(): PodState {
-    return states[this.#transition.to];
+    return podStates[this.#transition.to];
   }
 
   /** Why a container has not run yet. */
@@ -133,7 +133,7 @@ export class PodWorker {
   remove(): void {
     this.#removed = true;
     // A forced deletion has set the grace period already, and no client waits for the containers any more.
-    this.terminate(this.#termination.termination ?? { graceSeconds: undefined, failure: undefined });
+    this.terminate(this.#termination.current ?? { graceSeconds: undefined, failure: undefined });
   }
 
   /**
@@ -194,7 +194,7 @@ export class PodWorker {
     await Promise.resolve();
     let retryMs = RETRY_MIN_MS;
     while (!this.#stop.signal.aborted) {
-      if (this.#termination.termination !== undefined && !isEnding(this.stateName)) this.#enter({ to: "terminating" });
+      if (this.#termination.current !== undefined && !isEnding(this.stateName)) this.#enter({ to: "terminating" });
       if (this.#interrupt.signal.aborted) this.#interrupt = new AbortController();
       const context = this.#context();
       try {
@@ -244,14 +244,14 @@ export class PodWorker {
       get pod() {
         return worker.pod;
       },
-      get wanted() {
+      get desired() {
         return worker.#pod;
       },
       get observation() {
         return worker.#observer.observation;
       },
       get termination() {
-        return worker.#termination.termination;
+        return worker.#termination.current;
       },
       get isRemoved() {
         return worker.#removed;
@@ -284,10 +284,10 @@ export class PodWorker {
 
   #watchDeadline(): void {
     this.#deadline?.cancel();
-    if (this.#termination.termination !== undefined) return;
+    if (this.#termination.current !== undefined) return;
     const { clock, events } = this.#options.services;
     this.#deadline = startDeadlineTimer(this.#pod, this.#memory.startTime, clock, () => {
-      if (this.#termination.termination !== undefined) return;
+      if (this.#termination.current !== undefined) return;
       events.recordPodEvent(this.#pod, "Normal", deadlineExceeded.reason, deadlineExceeded.message);
       this.terminate({ graceSeconds: undefined, failure: deadlineExceeded });
     });
