@@ -15,7 +15,10 @@ export interface RunDeps {
   readonly nodeApi?: () => Promise<MakeNodeApi>;
 }
 
-/** Runs until SIGINT or SIGTERM, or, with `--runonce`, until all pods run. Containers keep running. Resolves with the exit code. */
+/**
+ * Runs until SIGINT or SIGTERM, or, with `--runonce`, until all pods run. Containers keep running. Resolves with the
+ * exit code.
+ */
 export async function run(argv: readonly string[], deps: RunDeps = {}): Promise<number> {
   const invocation = parseAgentCommandLine(argv, process.env, { version: KUBERNETES_VERSION });
   if (invocation.kind === "exit") {

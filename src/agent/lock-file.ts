@@ -7,7 +7,9 @@ import type { Clock } from "../std/time/clock.ts";
 const CHECK_INTERVAL_MS = 1_000;
 
 export interface LockFile extends AsyncDisposable {
-  /** Resolves when another process waits for the lock; rejects with the signal's reason, or when the kernel hides it. */
+  /**
+   * Resolves when another process waits for the lock; rejects with the signal's reason, or when the kernel hides it.
+   */
   waitForContention(clock: Clock, signal: AbortSignal): Promise<void>;
 }
 

@@ -23,8 +23,8 @@ interface Node<T> {
 }
 
 /**
- * Finds a value by method and path, in a tree of path segments. A pattern has literal segments, `{name}` for one segment
- * and, at its end, `{name*}` for the rest of the path (possibly nothing):
+ * Finds a value by method and path, in a tree of path segments. A pattern has literal segments, `{name}` for one
+ * segment and, at its end, `{name*}` for the rest of the path (possibly nothing):
  * `/api/v1/namespaces/{namespace}/pods/{name}/proxy/{path*}`. A literal segment wins over `{name}`, which wins over
  * `{name*}`. An empty segment matches a literal one only.
  */
@@ -105,8 +105,8 @@ function parseParameter(
 }
 
 /**
- * Calls `visit` with each node that the path matches, best first, until it returns true; returns whether it did. As deep
- * as the deepest pattern, however long the path. Restores `values` when it returns false.
+ * Calls `visit` with each node that the path matches, best first, until it returns true; returns whether it did. As
+ * deep as the deepest pattern, however long the path. Restores `values` when it returns false.
  */
 function visitMatches<T>(
   node: Node<T>,

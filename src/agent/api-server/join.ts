@@ -29,8 +29,8 @@ const RESPONSE_TIMEOUT_MS = 30_000;
 const RESPONSE_BYTES_MAX = 1024 * 1024;
 
 /**
- * The configuration with the files that joining needs; a node that has joined keeps its files. Rejects with one sentence
- * for the operator.
+ * The configuration with the files that joining needs; a node that has joined keeps its files. Rejects with one
+ * sentence for the operator.
  */
 export async function joinCluster(
   config: AgentConfig,

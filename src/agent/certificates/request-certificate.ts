@@ -24,8 +24,8 @@ export async function requestCertificate({
   signal,
 }: CertificateRequestOptions): Promise<KeyPair> {
   // Key generation loads a library that an agent with a certificate does not need.
-  const { createCertificateRequest: makeRequest } = await import("../../auth/pki/certificate-signing.ts");
-  const { request, key } = await makeRequest(subject);
+  const { createCertificateRequest } = await import("../../auth/pki/certificate-signing.ts");
+  const { request, key } = await createCertificateRequest(subject);
   const spec = {
     request: Buffer.from(request).toString("base64"),
     signerName,

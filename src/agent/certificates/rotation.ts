@@ -83,8 +83,8 @@ async function waitForCheck(
 
 /**
  * When to renew a certificate. The clock may be wrong: not set at boot, or a year ahead. If by the clock a fresh
- * certificate is expired or not valid yet, the clock is not trusted, and the monotonic clock counts instead. If the clock
- * is set back to before a certificate's start, it was wrong when the certificate was issued.
+ * certificate is expired or not valid yet, the clock is not trusted, and the monotonic clock counts instead. If the
+ * clock is set back to before a certificate's start, it was wrong when the certificate was issued.
  */
 class CertificateTerm {
   readonly certificate: X509Certificate;

@@ -1,6 +1,6 @@
 /**
- * Enforces node allocatable: limits of the cgroups of all pods, of system daemons and of the agent. Also moves the agent
- * and system processes into their cgroups.
+ * Enforces node allocatable: limits of the cgroups of all pods, of system daemons and of the agent. Also moves the
+ * agent and system processes into their cgroups.
  */
 import { readFile, readlink } from "node:fs/promises";
 import type { ResourceList } from "../../api/core/resources/schema.ts";

@@ -1,6 +1,6 @@
 /**
- * Cgroups with the systemd driver: each is a slice, `kubepods-burstable.slice`, that systemd creates, so that it does not
- * remove or reconfigure cgroups that it does not manage.
+ * Cgroups with the systemd driver: each is a slice, `kubepods-burstable.slice`, that systemd creates, so that it does
+ * not remove or reconfigure cgroups that it does not manage.
  */
 import { execFile } from "node:child_process";
 import { promisify } from "node:util";

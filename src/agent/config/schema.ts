@@ -1,6 +1,6 @@
 /**
- * The fields of the agent's configuration file. Defaults of fields with a flag are in the flag's row, those of the others
- * are here. A field without `pointer` counts as absent when it has its zero value, as in Kubernetes.
+ * The fields of the agent's configuration file. Defaults of fields with a flag are in the flag's row, those of the
+ * others are here. A field without `pointer` counts as absent when it has its zero value, as in Kubernetes.
  */
 import {
   boolean,

@@ -1,7 +1,7 @@
 /**
- * Registers plugins of the node, which create a socket in a directory of the agent. A loop for each socket calls GetInfo,
- * passes the plugin to the handler of its type, notifies it of the result, and waits until the socket is removed or
- * replaced.
+ * Registers plugins of the node, which create a socket in a directory of the agent. A loop for each socket calls
+ * GetInfo, passes the plugin to the handler of its type, notifies it of the result, and waits until the socket is
+ * removed or replaced.
  */
 import { mkdir, readdir, stat } from "node:fs/promises";
 import { join } from "node:path";

@@ -1,7 +1,7 @@
 /**
- * Reads the API objects that pods refer to: ConfigMaps, Secrets, Services, tokens. Watches the ConfigMaps and Secrets of
- * the node's pods, unless configured otherwise, so that changes take effect at once and reads cost nothing. Caches them
- * for when the API server is not reachable.
+ * Reads the API objects that pods refer to: ConfigMaps, Secrets, Services, tokens. Watches the ConfigMaps and Secrets
+ * of the node's pods, unless configured otherwise, so that changes take effect at once and reads cost nothing. Caches
+ * them for when the API server is not reachable.
  */
 import type { TokenRequest } from "../../api/authentication/token-request.ts";
 import { configMapKind } from "../../api/core/config-map/kind.ts";

@@ -98,7 +98,10 @@ export async function startAgentServer(options: AgentServerOptions): Promise<Age
   };
 }
 
-/** The files of the flags, else the one signed by the cluster, else that of a previous start, else a new self-signed one. */
+/**
+ * The files of the flags, else the one signed by the cluster, else that of a previous start, else a new self-signed
+ * one.
+ */
 async function loadServingCertificate({ config, clock, ips }: AgentServerOptions): Promise<KeyPair> {
   const { tlsCertFile, tlsKeyFile } = config.server;
   if (tlsCertFile !== "" && tlsKeyFile !== "") {
@@ -114,8 +117,8 @@ async function loadServingCertificate({ config, clock, ips }: AgentServerOptions
   const kept = await readKeyPair(files);
   if (kept !== undefined) return kept;
   const now = clock.now();
-  const { issueCertificate, createCa: makeCa } = await import("../../auth/pki/certificate-authority.ts");
-  const ca = await makeCa(`${config.nodeName}-ca`, CERTIFICATE_DAYS, now);
+  const { issueCertificate, createCa } = await import("../../auth/pki/certificate-authority.ts");
+  const ca = await createCa(`${config.nodeName}-ca`, CERTIFICATE_DAYS, now);
   const names = [...new Set([config.nodeName, hostname(), "localhost", "127.0.0.1", ...ips])];
   const pair = await issueCertificate(
     ca,

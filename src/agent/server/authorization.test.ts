@@ -74,7 +74,11 @@ t.test(
     for (let pause = 0; pause < 5; pause++) await clock.advance(10_000);
     t.equal(await answer, "500 Authorization error (user=ali, verb=get, resource=nodes, subresource=proxy)");
     const none = { nodeName: "n1", client: undefined, clock: new FakeClock(0), log: silentLogger };
-    t.equal(createAgentAuthorization({ ...none, settings: authorization }), undefined, "AlwaysAllow needs no API server");
+    t.equal(
+      createAgentAuthorization({ ...none, settings: authorization }),
+      undefined,
+      "AlwaysAllow needs no API server",
+    );
     t.throws(() => createAgentAuthorization({ ...none, settings: { ...authorization, mode: "Webhook" } }), {
       message: /^Cannot serve: authorization mode Webhook.*set authorization\.mode/,
     });

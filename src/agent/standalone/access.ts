@@ -63,9 +63,9 @@ export async function openAccess({ directory, nodeName, now }: StandaloneAccessO
 }
 
 async function makeServing(nodeName: string): Promise<{ readonly ca: string; readonly serving: KeyPair }> {
-  const { issueCertificate, createCa: makeCa } = await import("../../auth/pki/certificate-authority.ts");
+  const { issueCertificate, createCa } = await import("../../auth/pki/certificate-authority.ts");
   // The CA's key is not kept: it signs this one certificate.
-  const ca = await makeCa(`${nodeName}-standalone-ca`, CERTIFICATE_DAYS, ISSUED_MS);
+  const ca = await createCa(`${nodeName}-standalone-ca`, CERTIFICATE_DAYS, ISSUED_MS);
   const serving = await issueCertificate(
     ca,
     { commonName: nodeName, alternativeNames: NAMES, usages: ["server"], days: CERTIFICATE_DAYS },

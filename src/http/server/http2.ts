@@ -47,7 +47,9 @@ export class Http2Connection {
     return this.#running === 0 ? now - this.#idleSince : 0;
   }
 
-  /** Closes an idle connection: gracefully first; the second call, when a request was begun and never finished, at once. */
+  /**
+   * Closes an idle connection: gracefully first; the second call, when a request was begun and never finished, at once.
+   */
   closeIdle(): void {
     if (this.session.closed) this.session.destroy();
     else this.session.close();

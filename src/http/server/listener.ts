@@ -18,8 +18,8 @@ export interface Listener extends AsyncDisposable {
    */
   close(graceMs?: number): Promise<void>;
   /**
-   * New connections use the new certificates; open ones stay. Throws, and changes nothing, when a key does not match its
-   * certificate. The names of named pairs cannot change.
+   * New connections use the new certificates; open ones stay. Throws, and changes nothing, when a key does not match
+   * its certificate. The names of named pairs cannot change.
    */
   reloadTls(tls: TlsCertificates): void;
 }

@@ -1,7 +1,8 @@
 import type { Clock } from "./clock.ts";
 
 /**
- * Resolves or rejects as `work` does; when that takes longer, rejects with `message` and the time. Does not stop the work.
+ * Resolves or rejects as `work` does; when that takes longer, rejects with `message` and the time. Does not stop the
+ * work.
  */
 export async function withTimeout<T>(
   clock: Clock,

@@ -1,6 +1,6 @@
 /**
- * An agent in this process, configured by flags or by a file, with a fake runtime and a fake API server, for the tests of
- * flags.
+ * An agent in this process, configured by flags or by a file, with a fake runtime and a fake API server, for the tests
+ * of flags.
  */
 import { existsSync, readFileSync } from "node:fs";
 import { mkdir, mkdtemp, rm, writeFile } from "node:fs/promises";

@@ -5,8 +5,8 @@ import { join } from "node:path";
 import type { Test } from "tap";
 
 /**
- * A directory with files for all tests of a file, removed after them. (`t.testdir()` outside a test is the same directory
- * for all test files of a process.)
+ * A directory with files for all tests of a file, removed after them. (`t.testdir()` outside a test is the same
+ * directory for all test files of a process.)
  */
 export function fileDirectory(t: Pick<Test, "teardown">, files: Readonly<Record<string, string>> = {}): string {
   const directory = mkdtempSync(join(tmpdir(), "svc-test-"));

@@ -1,6 +1,6 @@
 /**
- * The iptables chains that other programs expect from kubelet: a chain that shows whether the node uses iptables-legacy or
- * iptables-nft, and a rule that drops packets from other addresses to the loopback network.
+ * The iptables chains that other programs expect from kubelet: a chain that shows whether the node uses iptables-legacy
+ * or iptables-nft, and a rule that drops packets from other addresses to the loopback network.
  */
 import { execFile } from "node:child_process";
 import { promisify } from "node:util";

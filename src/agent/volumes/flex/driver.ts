@@ -1,6 +1,6 @@
 /**
- * Flex drivers: programs of the node, `<directory>/<vendor>~<driver>/<driver>`, called with a command; they write JSON to
- * stdout. Looked up for each call, so that new and replaced drivers are used at once.
+ * Flex drivers: programs of the node, `<directory>/<vendor>~<driver>/<driver>`, called with a command; they write JSON
+ * to stdout. Looked up for each call, so that new and replaced drivers are used at once.
  */
 import { execFile } from "node:child_process";
 import { stat } from "node:fs/promises";

@@ -21,8 +21,8 @@ export interface StorageLimitOptions {
 const NAME = "ephemeral-storage";
 
 /**
- * Kubernetes' eviction message, with its trailing space, for a pod that exceeds its limits. Pods without a limit are not
- * measured.
+ * Kubernetes' eviction message, with its trailing space, for a pod that exceeds its limits. Pods without a limit are
+ * not measured.
  */
 export async function findStorageExcess(options: StorageLimitOptions, pod: Pod): Promise<string | undefined> {
   const limitOf = (resources: { readonly limits?: Readonly<Record<string, string>> | undefined } | undefined) =>

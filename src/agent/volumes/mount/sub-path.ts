@@ -8,12 +8,12 @@ const DIRECTORY = constants.O_RDONLY | constants.O_DIRECTORY | constants.O_NOFOL
 const OPEN_PATH = 0o10000000 | constants.O_NOFOLLOW;
 
 /**
- * Opens `subPath` below `volume`, creating missing directories with the mode of the volume. The handle refers to the file
- * that was checked, even when the volume's users rename it meanwhile; the caller closes it. Throws when the path leaves the
- * volume.
+ * Opens `subPath` below `volume`, creating missing directories with the mode of the volume. The handle refers to the
+ * file that was checked, even when the volume's users rename it meanwhile; the caller closes it. Throws when the path
+ * leaves the volume.
  *
- * Symbolic links are resolved first. Then each name is opened through the handle of its directory without following links:
- * a name that has become a link meanwhile is an error:
+ * Symbolic links are resolved first. Then each name is opened through the handle of its directory without following
+ * links: a name that has become a link meanwhile is an error:
  *
  *     volume/current/logs  ->  volume/v2/logs  ->  open "v2" in volume, open or create "logs" in that
  */
