@@ -85,35 +85,35 @@ t.test("svc apiserver exits with code 1 and one error line when it cannot open t
       child.on("close", (code) => resolve({ code, lines: text.split("\n").filter((line) => line.startsWith("E")) }));
     });
   const openStore = (name: string) => openLevelStore({ path: join(dir, name), ...deps, compactionIntervalMs: 0 });
-  const spoil: readonly (readonly [name: string, (path: string) => Promise<void>, said: RegExp])[] = [
+  const corruptions: readonly (readonly [name: string, (path: string) => Promise<void>, message: RegExp])[] = [
     ["newer", (path) => tamper(path, (level) => level.put(FORMAT_KEY, encodeNumber(FORMAT_KEY, 99))), /of format 99,/],
     ["gap", (path) => tamper(path, (level) => level.del(logKey(2 as Revision))), /has lost writes of revisions 2 to 2/],
     ["current", (path) => writeFile(join(path, "CURRENT"), "MANIFEST-999999\n"), /Cannot open the embedded store/],
   ];
-  for (const [name] of spoil) {
+  for (const [name] of corruptions) {
     await using store = await openStore(name);
     for (const key of ["/registry/a", "/registry/b"]) await store.create(key, Buffer.from("x"));
   }
   await using _held = await openStore("held");
   await writeFile(join(dir, "file"), "");
-  const nowhere = [
+  const unusablePaths = [
     [join(dir, "file"), /EEXIST/],
     [join(dir, "file/below"), /ENOTDIR/],
-    ["/proc/svc-nowhere/store", /ENOENT/],
+    ["/proc/svc-unusablePaths/store", /ENOENT/],
   ] as const;
-  const unmade = nowhere.map(async ([path, why]) => [path, await run(path), why] as const);
-  const ends = spoil.map(async ([name, change, said]) => {
+  const invalidPaths = unusablePaths.map(async ([path, reason]) => [path, await run(path), reason] as const);
+  const corrupted = corruptions.map(async ([name, change, message]) => {
     await change(join(dir, name));
-    return [name, await run(join(dir, name)), said] as const;
+    return [name, await run(join(dir, name)), message] as const;
   });
   const locked = (async () => ["held", await run(join(dir, "held")), /another process has it open/] as const)();
-  for (const [name, { code, lines }, said] of await Promise.all([...ends, ...unmade, locked])) {
+  for (const [name, { code, lines }, message] of await Promise.all([...corrupted, ...invalidPaths, locked])) {
     t.same([code, lines.length], [1, 1], `${name}: ${lines.join("; ")}`);
-    t.match(lines[0], said);
+    t.match(lines[0], message);
   }
 });
 
-t.test("startApiServer() leaves nothing open when it cannot start", async (t) => {
+t.test("startApiServer() closes all resources when it cannot start", async (t) => {
   const dir = await directory(t);
   const kinds = ["FSEventWrap", "PipeServerWrap", "TCPServerWrap", "TCPSocketWrap", "TLSWrap", "Timeout"];
   const open = () => process.getActiveResourcesInfo().filter((name) => kinds.includes(name));
@@ -125,19 +125,19 @@ t.test("startApiServer() leaves nothing open when it cannot start", async (t) =>
     { authorizationModes: ["Nonsense"] },
     { services: ranges },
     { services: ranges, storage },
-    { embeddedControllers: ["nobody"] },
+    { embeddedControllers: ["none"] },
     { bindAddress: "203.0.113.9" },
   ]) {
     await t.rejects(startApiServer({ ...defaultConfig, ...serving(dir), ...config }, deps), JSON.stringify(config));
   }
-  // What is closed goes in a later turn.
+  // Closed resources are removed in a later turn of the event loop.
   for (let turns = 0; turns < 1000 && open().length > before; turns++) await setImmediate();
   t.ok(open().length <= before, open().join());
-  // The store can be opened by somebody else.
+  // The store is unlocked.
   await (await openLevelStore({ path: join(dir, "store"), ...deps, compactionIntervalMs: 0 }))[Symbol.asyncDispose]();
 });
 
-t.test("startApiServer() says in one sentence why it cannot start", async (t) => {
+t.test("startApiServer() rejects with one sentence when it cannot start", async (t) => {
   const dir = await directory(t);
   const start = (config: Partial<ApiServerConfig>) =>
     startApiServer({ ...defaultConfig, ...serving(dir), ...config }, deps);
@@ -150,7 +150,7 @@ t.test("startApiServer() says in one sentence why it cannot start", async (t) =>
   await writeFile(join(dir, "tokens"), "one,two\n");
   const authentication = { ...defaultConfig.authentication, tokenFile: join(dir, "tokens") };
   await t.rejects(start({ authentication }), { message: /tokens/ });
-  await t.rejects(start({ embeddedControllers: ["nobody"] }), { message: /unknown controller "nobody"/ });
+  await t.rejects(start({ embeddedControllers: ["none"] }), { message: /unknown controller "none"/ });
   const first = await start({});
   await t.rejects(start({ securePort: first.address.port }), { message: /another port with --secure-port/ });
   await first.close();

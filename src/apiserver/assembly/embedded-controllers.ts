@@ -22,7 +22,7 @@ export interface EmbeddedControllerDeps {
   /** Undefined when the cluster signs no certificates. */
   readonly signing: SigningAuthorities | undefined;
   /** Signs tokens without expiration; undefined with an external signer. */
-  readonly signLegacy: ((claims: LegacyTokenClaims) => Promise<string>) | undefined;
+  readonly signLegacyToken: ((claims: LegacyTokenClaims) => Promise<string>) | undefined;
   /** The built-in kinds that are served. */
   readonly kinds: readonly Kind[];
   readonly queueMetrics: (name: string) => QueueMetrics;
@@ -35,7 +35,7 @@ export async function runEmbeddedControllers(
 ): Promise<AsyncDisposable> {
   if (names.length === 0) return { [Symbol.asyncDispose]: async () => {} };
   const { startControllers } = await import("../../controllers/controller-manager.ts");
-  const { handler, loopbackToken, clock, random, log, clusterCa, signing, signLegacy, kinds, queueMetrics } = deps;
+  const { handler, loopbackToken, clock, random, log, clusterCa, signing, signLegacyToken, kinds, queueMetrics } = deps;
   const clientFor = (user: UserInfo): Client => {
     const headers = { authorization: `Bearer ${loopbackToken(user)}` };
     return createClient({ transport: handler, headers, userAgent: user.name });
@@ -44,7 +44,7 @@ export async function runEmbeddedControllers(
     clientFor,
     clusterCa,
     signing,
-    signLegacyToken: signLegacy,
+    signLegacyToken,
     clock,
     random,
     log: log.child("controllers"),

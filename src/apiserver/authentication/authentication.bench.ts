@@ -44,8 +44,8 @@ const ways: Readonly<Record<string, readonly Credentials[]>> = {
   "token of a file": bearer(known.tokens.file),
   "token of a component": bearer(identities.loopbackToken({ name: "c", uid: "", groups: [], extra: {} })),
   "token of a pod": bearer(account),
-  "identity token": bearer(known.tokens.identity),
-  nobody: [none],
+  "ID token": bearer(known.tokens.identity),
+  anonymous: [none],
 };
 for (const [way, credentials] of Object.entries(ways)) {
   const us = await cpuUs(identities.authenticate, credentials);

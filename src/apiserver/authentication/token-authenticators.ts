@@ -62,14 +62,14 @@ export async function openTokenAuthenticators(
     else await deps.loadFile({ flag: "--oidc-ca-file", path: oidc.caFile, apply });
   }
   if (structured !== undefined) {
-    const { file: path, anonymousRefused } = structured;
+    const { file: path, anonymousForbidden } = structured;
     const ownIssuers = config.serviceAccounts.issuers;
     let isReload = false;
     const apply = (text: string): void => {
       try {
         const found = parseAuthenticationConfiguration(path, text, {
           ownIssuers,
-          anonymousForbidden: anonymousRefused,
+          anonymousForbidden,
         });
         useIssuers(found.issuers);
         const { enabled, paths } = found.anonymous ?? { enabled: config.anonymous, paths: undefined };

@@ -79,7 +79,7 @@ t.test("a user cannot grant permissions that the user does not have", async (t) 
   t.equal((await api.send(`POST ${SHOP}/roles`, { body: same, user: "eve" })).status, 201);
 });
 
-t.test("escalationCheck() does not multiply what a few lines say", async (t) => {
+t.test("createEscalationCheck() rejects roles with too many combinations", async (t) => {
   await using api = await server();
   const rules = [{ verbs: ["create", "update"], apiGroups: ["rbac.authorization.k8s.io"], resources: ["roles"] }];
   await api.send(`POST ${SHOP}/roles`, { body: { metadata: { name: "manager" }, rules } });
@@ -98,7 +98,7 @@ t.test("escalationCheck() does not multiply what a few lines say", async (t) => 
   );
 });
 
-t.test("escalationCheck() goes by the name in the request, and looks at labels too", async (t) => {
+t.test("createEscalationCheck() uses the name in the path, and checks changes of labels", async (t) => {
   await using api = await server();
   const roles = { apiGroups: ["rbac.authorization.svc.io"], resources: ["clusterroles"] };
   const rules = [
@@ -155,11 +155,11 @@ t.test("an allowed sender impersonates users, groups and extra fields", async (t
     message:
       'users "admin" is forbidden: User "eve" cannot impersonate resource "users" in API group "" at the cluster scope',
   });
-  const nobody = await api.send("POST /apis/authentication.k8s.io/v1/selfsubjectreviews", {
+  const withoutUser = await api.send("POST /apis/authentication.k8s.io/v1/selfsubjectreviews", {
     body: {},
     headers: { "impersonate-group": "system:masters" },
   });
-  t.equal(nobody.status, 500);
-  t.match(nobody.text, /requested \[\{Group {2}system:masters {4}\}\] without impersonating a user/);
+  t.equal(withoutUser.status, 500);
+  t.match(withoutUser.text, /requested \[\{Group {2}system:masters {4}\}\] without impersonating a user/);
   t.equal((await api.send("GET /api/v1/pods", { headers: { "impersonate-user": "eve" } })).status, 403);
 });

@@ -9,13 +9,11 @@ export interface DynamicFile {
   readonly path: string;
   /** Uses the content of the file. Throws, without an effect, for invalid content. */
   readonly apply: (content: string) => void | Promise<void>;
-  /** Called after each reload with whether the content was valid. */
-  readonly onReload?: ((worked: boolean) => void) | undefined;
 }
 
 /** Loads the file now and whenever it changes. Rejects when it is invalid now; later, invalid content is logged once. */
 export async function loadDynamicFile(
-  { flag, path, apply, onReload }: DynamicFile,
+  { flag, path, apply }: DynamicFile,
   { clock, log }: { readonly clock: Clock; readonly log: Logger },
 ): Promise<Disposable> {
   let current = await readFlagFile(flag, path);
@@ -29,7 +27,6 @@ export async function loadDynamicFile(
       if (next !== current) {
         await apply(next);
         current = next;
-        onReload?.(true);
         log.info("Reloaded a file", { flag, file: path });
       }
       lastError = "";
@@ -37,7 +34,6 @@ export async function loadDynamicFile(
       const message = error instanceof Error ? error.message : String(error);
       if (message === lastError) return;
       lastError = message;
-      onReload?.(false);
       log.error("Cannot reload a file; its previous content stays in use", error, { flag, file: path });
     }
   };

@@ -19,7 +19,7 @@ async function patch(server: TestServer, path: string, body: unknown): Promise<v
   if (status !== 200) throw new Error(text);
 }
 
-t.test("startOwnObjects() makes what a cluster starts with, and makes it again when it is lost", async (t) => {
+t.test("startControlPlaneControllers() creates the initial objects, and recreates deleted ones", async (t) => {
   await using server = await served();
   const lease = `${LEASES}/${serverIdentity(hostname())}`;
   const paths = [
@@ -40,7 +40,7 @@ t.test("startOwnObjects() makes what a cluster starts with, and makes it again w
   for (const path of paths.filter((each) => !each.startsWith(BLOCKS) && !each.includes("priorityclasses"))) {
     t.equal((await server.send(`DELETE ${path}`)).status, 200, `DELETE ${path}`);
   }
-  // Each loss is seen; nothing waits for its turn.
+  // Deletions trigger the reconcilers before their interval.
   await server.clock.advance(1000);
   for (const path of paths.filter((each) => each !== lease)) {
     t.equal((await server.send(`GET ${path}`)).status, 200, `${path} is back`);
@@ -49,27 +49,24 @@ t.test("startOwnObjects() makes what a cluster starts with, and makes it again w
   t.equal((await server.send(`GET ${lease}`)).status, 200);
 });
 
-t.test(
-  "OwnEndpoints leads both names of the API to the servers, and leaves a service of that name alone",
-  async (t) => {
-    await using server = await served();
-    const at = async (name: string) => (await server.send(`GET ${ENDPOINTS.replace("kubernetes", name)}`)).json;
-    t.same((await at("svc")).subsets, (await at("kubernetes")).subsets);
-    const service = async (name: string) =>
-      (await server.send(`GET /api/v1/namespaces/default/services/${name}`)).json.spec;
-    t.same((await service("svc")).ports, (await service("kubernetes")).ports);
-    t.not((await service("svc")).clusterIP, (await service("kubernetes")).clusterIP);
-    const theirs = { metadata: { labels: null }, spec: { ports: [{ port: 80, targetPort: 80 }] } };
-    await patch(server, "/api/v1/namespaces/default/services/svc", theirs);
-    const subsets = [{ addresses: [{ ip: "192.0.2.77" }], ports: [{ port: 80, protocol: "TCP" }] }];
-    await patch(server, ENDPOINTS.replace("kubernetes", "svc"), { subsets });
-    await server.clock.advance(10_500);
-    t.same((await at("svc")).subsets, subsets);
-    t.equal((await service("svc")).ports[0].port, 80);
-  },
-);
+t.test("EndpointReconciler publishes endpoints of both API services, unless a user owns the service", async (t) => {
+  await using server = await served();
+  const at = async (name: string) => (await server.send(`GET ${ENDPOINTS.replace("kubernetes", name)}`)).json;
+  t.same((await at("svc")).subsets, (await at("kubernetes")).subsets);
+  const service = async (name: string) =>
+    (await server.send(`GET /api/v1/namespaces/default/services/${name}`)).json.spec;
+  t.same((await service("svc")).ports, (await service("kubernetes")).ports);
+  t.not((await service("svc")).clusterIP, (await service("kubernetes")).clusterIP);
+  const theirs = { metadata: { labels: null }, spec: { ports: [{ port: 80, targetPort: 80 }] } };
+  await patch(server, "/api/v1/namespaces/default/services/svc", theirs);
+  const subsets = [{ addresses: [{ ip: "192.0.2.77" }], ports: [{ port: 80, protocol: "TCP" }] }];
+  await patch(server, ENDPOINTS.replace("kubernetes", "svc"), { subsets });
+  await server.clock.advance(10_500);
+  t.same((await at("svc")).subsets, subsets);
+  t.equal((await service("svc")).ports[0].port, 80);
+});
 
-t.test("startOwnObjects() renews the server's lease and takes away those of servers that are gone", async (t) => {
+t.test("startControlPlaneControllers() renews the identity lease and deletes expired ones", async (t) => {
   await using server = await served();
   const renewed = async () => (await server.send(`GET ${LEASES}/${serverIdentity(hostname())}`)).json.spec.renewTime;
   const before = await renewed();
@@ -79,35 +76,35 @@ t.test("startOwnObjects() renews the server's lease and takes away those of serv
   const spec = { holderIdentity: "x", leaseDurationSeconds: 60, renewTime: "2025-01-01T00:00:00.000000Z" };
   for (const [name, meta] of [
     ["gone", { labels }],
-    ["anybody", {}],
+    ["unlabelled", {}],
   ] as const) {
     await server.send(`POST ${LEASES}`, { body: { metadata: { name, ...meta }, spec } });
   }
   await server.clock.advance(3_600_000);
   t.equal((await server.send(`GET ${LEASES}/gone`)).status, 404);
-  t.equal((await server.send(`GET ${LEASES}/anybody`)).status, 200);
+  t.equal((await server.send(`GET ${LEASES}/unlabelled`)).status, 200);
 });
 
-t.test("OwnEndpoints leads to the servers that live, or to whom it is told", async (t) => {
+t.test("EndpointReconciler publishes live servers, or added ones with type master-count", async (t) => {
   await using server = await served("192.0.2.9");
   const ips = async (from: TestServer) =>
     (await from.send(`GET ${ENDPOINTS}`)).json.subsets?.[0].addresses.map(({ ip }: { ip: string }) => ip);
   t.same(await ips(server), ["192.0.2.9"]);
   await patch(server, ENDPOINTS, { subsets: [{ addresses: [{ ip: "192.0.2.66" }], ports: [{ port: 1 }] }] });
   await server.clock.advance(10_500);
-  t.same(await ips(server), ["192.0.2.9"], "strangers go");
+  t.same(await ips(server), ["192.0.2.9"], "other addresses are removed");
   await using counting = await served("2001:db8::9", "master-count");
   t.equal((await counting.send(`GET ${SLICE}`)).json.addressType, "IPv6");
   await patch(counting, ENDPOINTS, {
     subsets: [{ addresses: [{ ip: "2001:db8::8" }], ports: [{ name: "https", port: 6443 }] }],
   });
   await counting.clock.advance(10_500);
-  t.same(await ips(counting), ["2001:db8::8", "2001:db8::9"], "nobody's is taken away");
-  await using nobody = await served("192.0.2.9", "none");
-  t.equal((await nobody.send(`GET ${ENDPOINTS}`)).status, 404);
+  t.same(await ips(counting), ["2001:db8::8", "2001:db8::9"], "no address is removed");
+  await using disabled = await served("192.0.2.9", "none");
+  t.equal((await disabled.send(`GET ${ENDPOINTS}`)).status, 404);
 });
 
-t.test("keepFlowControl() leaves to operators what they made their own, but for what every server needs", async (t) => {
+t.test("ensureFlowControl() keeps changes with autoupdate-spec false, except of mandatory objects", async (t) => {
   await using server = await served();
   const precedence = async (name: string) =>
     (await server.send(`GET ${FLOW_CONTROL}/flowschemas/${name}`)).json.spec.matchingPrecedence;
@@ -124,7 +121,7 @@ t.test("keepFlowControl() leaves to operators what they made their own, but for 
   t.equal((await server.send(`GET ${FLOW_CONTROL}/flowschemas/of-old`)).status, 404);
 });
 
-t.test("flow schemas say whether their priority level is there, soon after it changes", async (t) => {
+t.test("the condition Dangling of a flow schema follows its priority level", async (t) => {
   await using server = await served();
   const nonResourceRules = [{ verbs: ["get"], nonResourceURLs: ["/zz"] }];
   const spec = {
@@ -148,7 +145,7 @@ t.test("flow schemas say whether their priority level is there, soon after it ch
   t.match(await dangling(), { status: "False", reason: "Found", message: /"mine" and it exists$/ });
 });
 
-t.test("API services say what is wrong with the way to their server", async (t) => {
+t.test("the condition Available of an API service has the reason of its unavailability", async (t) => {
   await using server = await served();
   const services = "/apis/apiregistration.k8s.io/v1/apiservices";
   const service = { name: "s", namespace: "default", port: 443 };
@@ -176,7 +173,7 @@ t.test("API services say what is wrong with the way to their server", async (t) 
   t.same(await reason(), [1, "False", "MissingEndpoints"]);
 });
 
-t.test("keepServiceBlocks() holds a block as long as services have addresses of it alone", async (t) => {
+t.test("reconcileServiceCidrs() keeps a deleted ServiceCIDR while services use addresses of it alone", async (t) => {
   await using server = await served();
   const more = { metadata: { name: "more" }, spec: { cidrs: ["10.9.0.0/28"] } };
   await server.send(`POST ${BLOCKS}`, { body: more });

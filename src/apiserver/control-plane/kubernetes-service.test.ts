@@ -23,7 +23,7 @@ async function start(f: Fixture, changes: Partial<typeof config> = {}): Promise<
 }
 
 t.test(
-  "startServices() makes the block that the flags name, and the server's own service with its first address",
+  "startServiceAllocation() creates the ServiceCIDR of the flag, and the kubernetes service with its first address",
   async (t) => {
     await using f = fixture();
     await start(f);
@@ -36,7 +36,7 @@ t.test(
   },
 );
 
-t.test("startServices() follows the flags when it is called again", async (t) => {
+t.test("startServiceAllocation() applies changed flags at the next start", async (t) => {
   await using f = fixture();
   await start(f);
   await start(f, {
@@ -54,29 +54,32 @@ t.test("startServices() follows the flags when it is called again", async (t) =>
   t.equal(back.spec?.ports?.[0]?.nodePort, undefined);
 });
 
-t.test("startServices() repairs what a crash between address and service left behind", async (t) => {
-  await using f = fixture();
-  await start(f);
-  const [services, objects] = [f.registries.of(serviceKind), f.registries.of(ipAddressKind)];
-  const addresses = new ServiceAddresses(objects, f.registries.of(serviceCIDRKind), f.registries.deps.random);
-  await addresses.allocate(f.scope(), { namespace: "default", name: "never-written" }, "10.0.0.9", false);
-  const web = { metadata: { name: "web" }, spec: { clusterIP: "10.0.0.10", ports: [{ port: 80 }] } };
-  await create(services, f.scope(), web);
-  await addresses.release(f.scope(), { namespace: "default", name: "web" }, "10.0.0.10");
-  await create(objects, f.scope(""), {
-    metadata: { name: "10.0.0.11" },
-    spec: { parentRef: { resource: "widgets", name: "somebody-elses" } },
-  });
-  await start(f);
-  const held = async (ip: string) =>
-    (await objects.objects.get(objects.objects.key(undefined, ip)))?.spec?.parentRef?.name;
-  t.equal(await held("10.0.0.9"), undefined, "free again");
-  t.equal(await held("10.0.0.10"), "web", "taken again");
-  t.equal(await held("10.0.0.11"), "somebody-elses", "none of its business");
-  t.equal(await held("10.0.0.1"), "kubernetes");
-});
+t.test(
+  "startServiceAllocation() repairs addresses after a crash between the writes of address and service",
+  async (t) => {
+    await using f = fixture();
+    await start(f);
+    const [services, objects] = [f.registries.of(serviceKind), f.registries.of(ipAddressKind)];
+    const addresses = new ServiceAddresses(objects, f.registries.of(serviceCIDRKind), f.registries.deps.random);
+    await addresses.allocate(f.scope(), { namespace: "default", name: "never-written" }, "10.0.0.9", false);
+    const web = { metadata: { name: "web" }, spec: { clusterIP: "10.0.0.10", ports: [{ port: 80 }] } };
+    await create(services, f.scope(), web);
+    await addresses.release(f.scope(), { namespace: "default", name: "web" }, "10.0.0.10");
+    await create(objects, f.scope(""), {
+      metadata: { name: "10.0.0.11" },
+      spec: { parentRef: { resource: "widgets", name: "other" } },
+    });
+    await start(f);
+    const held = async (ip: string) =>
+      (await objects.objects.get(objects.objects.key(undefined, ip)))?.spec?.parentRef?.name;
+    t.equal(await held("10.0.0.9"), undefined, "released");
+    t.equal(await held("10.0.0.10"), "web", "reserved");
+    t.equal(await held("10.0.0.11"), "other", "addresses of other resources are not changed");
+    t.equal(await held("10.0.0.1"), "kubernetes");
+  },
+);
 
-t.test("startServices() refuses ranges that have no address to give", async (t) => {
+t.test("startServiceAllocation() rejects ranges without usable addresses", async (t) => {
   for (const range of ["10.0.0.0/32", "x"]) {
     await using f = fixture();
     await t.rejects(start(f, { clusterIpRanges: [range] }), /^Cannot use --service-cluster-ip-range=/, range);

@@ -20,7 +20,7 @@ function causes(json: { readonly details?: { readonly causes?: readonly { readon
   return json.details?.causes?.map(({ field }) => field);
 }
 
-t.test("serveDefinitions() makes a definition a resource with all that it says", async (t) => {
+t.test("startDefinitionController() serves a definition with validation, defaults, scale and columns", async (t) => {
   await using f = await testServer();
   t.equal((await f.send(`GET ${CRONTABS}`)).text, "404 page not found\n");
   await define(f, crontabs(v1));
@@ -53,13 +53,13 @@ t.test("serveDefinitions() makes a definition a resource with all that it says",
   t.equal(status, 201);
   t.match(headers.warning, /unknown field .*spec.imgae/);
   t.match(json, { metadata: { generation: 1 }, spec: { cronSpec: "* * * * *", replicas: 1 } });
-  t.notOk("imgae" in json.spec || "status" in json, "what is unknown is pruned, a new object has no status");
+  t.notOk("imgae" in json.spec || "status" in json, "unknown fields are pruned, and a new object has no status");
 
   const merge = { "content-type": "application/merge-patch+json" };
   const patched = await f.send(`PATCH ${CRONTABS}/a`, { body: { spec: { image: "x" } }, headers: merge });
   t.match(patched.json, { metadata: { generation: 2 }, spec: { image: "x" } });
-  const told = await f.send(`PATCH ${CRONTABS}/a/status`, { body: { status: { replicas: 2 } }, headers: merge });
-  t.match(told.json, { metadata: { generation: 2 }, status: { replicas: 2 } });
+  const reported = await f.send(`PATCH ${CRONTABS}/a/status`, { body: { status: { replicas: 2 } }, headers: merge });
+  t.match(reported.json, { metadata: { generation: 2 }, status: { replicas: 2 } });
   const scaled = await f.send(`PATCH ${CRONTABS}/a/scale`, { body: { spec: { replicas: 4 } }, headers: merge });
   t.match(scaled.json, { kind: "Scale", spec: { replicas: 4 }, status: { replicas: 2 } });
   const apply = { "content-type": "application/apply-patch+yaml" };
@@ -77,7 +77,7 @@ t.test("serveDefinitions() makes a definition a resource with all that it says",
   t.match((await f.send(`GET ${CRONTABS}`)).json, { items: [], metadata: { continue: "" } });
 });
 
-t.test("serveDefinitions() lets requests and watches of before an update end, and keeps the objects", async (t) => {
+t.test("startDefinitionController() ends watches when a definition is updated, and keeps its objects", async (t) => {
   await using f = await testServer();
   await define(f, crontabs(v1));
   await f.send(`POST ${CRONTABS}`, { body: crontab("a", { cronSpec: "* * * * *" }) });
@@ -90,8 +90,12 @@ t.test("serveDefinitions() lets requests and watches of before an update end, an
   const body = { ...stored, spec: { ...stored.spec, versions: [{ ...v1, schema }, v1beta1] } };
   t.equal((await f.send(`PUT ${CRD}`, { body })).status, 200);
   await waitForAnswer(f, "GET /apis/stable.example.com/v1beta1", ({ status }) => status === 200);
-  t.match(await watch, [{ type: "ADDED", object: { metadata: { name: "a" } } }], "the watch of before ends");
-  t.match((await f.send(`GET ${CRONTABS}/a`)).json, { spec: { zone: "UTC" } }, "the new default fills what was stored");
+  t.match(await watch, [{ type: "ADDED", object: { metadata: { name: "a" } } }], "the watch ends");
+  t.match(
+    (await f.send(`GET ${CRONTABS}/a`)).json,
+    { spec: { zone: "UTC" } },
+    "the new default applies to stored objects",
+  );
   const after = await f.send("GET /openapi/v3/apis/stable.example.com/v1");
   t.not(after.headers.etag, before.headers.etag);
   t.match(after.text, /zone/);
@@ -107,7 +111,7 @@ t.test("serveDefinitions() lets requests and watches of before an update end, an
   t.match(group, { preferredVersion: { version: "v1" }, versions: [{ version: "v1" }, { version: "v1beta1" }] });
 });
 
-t.test("serveDefinitions() deletes all objects before a definition goes, and takes no new ones", async (t) => {
+t.test("startDefinitionController() deletes all objects of a deleted definition, and rejects new ones", async (t) => {
   await using f = await testServer();
   await define(f, crontabs(v1));
   const held = crontab("held", { cronSpec: "* * * * *" });
@@ -138,10 +142,10 @@ t.test("serveDefinitions() deletes all objects before a definition goes, and tak
   t.notMatch((await f.send("GET /apis")).text, "stable.example.com");
   await waitForAnswer(f, `GET ${API_SERVICE}`, ({ status }) => status === 404);
   await define(f, crontabs(v1));
-  t.same((await f.send(`GET ${CRONTABS}`)).json.items, [], "nothing is left for another definition of the name");
+  t.same((await f.send(`GET ${CRONTABS}`)).json.items, [], "a new definition of the same name has no objects");
 });
 
-t.test("serveDefinitions() says whose names are taken, and accepts them once they are free", async (t) => {
+t.test("startDefinitionController() reports conflicting names, and accepts them when they become free", async (t) => {
   await using f = await testServer();
   await define(f, crontabs(v1));
   const other = crontabs(v1);
@@ -162,7 +166,7 @@ t.test("serveDefinitions() says whose names are taken, and accepts them once the
   await waitForAnswer(f, "GET /apis/stable.example.com/v1/tabs", ({ status }) => status === 200);
 });
 
-t.test("serveDefinitions() serves what was defined before the server came", async (t) => {
+t.test("startDefinitionController() serves stored definitions after a restart", async (t) => {
   const lasting = lastingStore();
   {
     await using f = await testServer({}, { store: lasting });

@@ -7,7 +7,7 @@ import type { ApiObject } from "../../api/kind.ts";
 import { crontabs, isEstablished, v1, v1beta1 } from "../../testing/apiserver/extensions-fixture.ts";
 import { cluster, waitForObject } from "../../testing/apiserver/in-memory-cluster.ts";
 
-t.test("the namespace controller deletes custom resources, and names those that stay", async (t) => {
+t.test("the namespace controller deletes custom resources, and reports remaining ones", async (t) => {
   const client = await cluster(t, { embeddedControllers: ["namespace"] });
   const definition = crontabs(v1, v1beta1) as unknown as CustomResourceDefinition;
   await client.create(customResourceDefinitionKind, definition);

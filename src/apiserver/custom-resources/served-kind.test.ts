@@ -10,18 +10,18 @@ import { widgets } from "../../testing/api/definition-fixture.ts";
 import { FakeClock } from "../../testing/std/fake-clock.ts";
 import { ServedKind } from "./served-kind.ts";
 
-t.test("ServedKind keeps its registry until the requests that have begun are answered", async (t) => {
+t.test("ServedKind keeps its registry open until requests in flight are completed", async (t) => {
   const clock = new FakeClock();
   await using store = createMemoryStore({ clock });
   const deps = { store, prefix: "/registry", clock, random: seededRandom(1), log: silentLogger };
   await using registries = new Registries(new Scheme(), deps);
   const served = new ServedKind(createCustomKind(widgets({}), "v1"), { terminating: false }, registries);
   const { cache } = served.registry;
-  const answered = Promise.withResolvers<void>();
+  const completed = Promise.withResolvers<void>();
   const request = served.runRequest(async () => {
-    await answered.promise;
+    await completed.promise;
     await cache.ready();
-    return "as it began";
+    return "completed";
   });
   let retired = false;
   const retiring = served.retire().then(() => {
@@ -30,8 +30,8 @@ t.test("ServedKind keeps its registry until the requests that have begun are ans
   t.equal(served.retired.aborted, true, "watches end at once");
   await Promise.resolve();
   t.equal(retired, false);
-  answered.resolve();
-  t.equal(await request, "as it began");
+  completed.resolve();
+  t.equal(await request, "completed");
   await retiring;
   await t.rejects(cache.waitFor((cache.revision() + 1) as Revision), { code: "closed" });
 });

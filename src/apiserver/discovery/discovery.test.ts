@@ -3,7 +3,7 @@ import { testServer } from "../../testing/apiserver/server-fixture.ts";
 
 const AGGREGATED = "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList";
 
-t.test("/api and /apis tell groups and versions, in both spellings", async (t) => {
+t.test("/api and /apis list groups and versions, under both names of a group", async (t) => {
   await using server = await testServer();
   t.match((await server.send("GET /api")).json, {
     kind: "APIVersions",
@@ -20,7 +20,7 @@ t.test("/api and /apis tell groups and versions, in both spellings", async (t) =
   });
 });
 
-t.test("a group version tells its resources as Kubernetes does", async (t) => {
+t.test("a group version lists its resources as Kubernetes does", async (t) => {
   await using server = await testServer();
   const { resources } = (await server.send("GET /api/v1")).json;
   const byName = new Map(resources.map((resource: { name: string }) => [resource.name, resource]));
@@ -41,7 +41,7 @@ t.test("a group version tells its resources as Kubernetes does", async (t) => {
   t.equal(lease.storageVersionHash, "gqkMMb/YqFM=");
 });
 
-t.test("the aggregated form holds everything, with an entity tag", async (t) => {
+t.test("aggregated discovery contains all resources, with an ETag", async (t) => {
   await using server = await testServer();
   const headers = { accept: `${AGGREGATED},application/json` };
   const answer = await server.send("GET /apis", { headers });
@@ -58,7 +58,7 @@ t.test("the aggregated form holds everything, with an entity tag", async (t) => 
   t.match((await server.send("GET /api", { headers: { accept: "application/yaml" } })).text, /^kind: APIVersions/m);
 });
 
-t.test("/openapi/v3 leads to a document for each group version", async (t) => {
+t.test("/openapi/v3 links to a document for each group version", async (t) => {
   await using server = await testServer();
   const { paths } = (await server.send("GET /openapi/v3")).json;
   for (const path of ["api/v1", "apis/apps/v1", "apis/events.k8s.io/v1", "apis/events.svc.io/v1"])
@@ -72,7 +72,7 @@ t.test("/openapi/v3 leads to a document for each group version", async (t) => {
   t.equal((await server.send("GET /openapi/v3/apis/none/v1")).status, 404);
 });
 
-t.test("/openapi/v2 comes in JSON and in the protobuf that old clients want", async (t) => {
+t.test("/openapi/v2 is served in JSON and in protobuf for old clients", async (t) => {
   await using server = await testServer();
   const json = (await server.send("GET /openapi/v2")).json;
   t.equal(json.swagger, "2.0");
@@ -84,7 +84,7 @@ t.test("/openapi/v2 comes in JSON and in the protobuf that old clients want", as
   t.equal((await server.send("GET /openapi/v2", { headers: { accept: "text/html" } })).status, 406);
 });
 
-t.test("/ lists the paths and /version the level of the API", async (t) => {
+t.test("/ lists the paths, and /version has the API level", async (t) => {
   await using server = await testServer({ gitVersion: "v1.33.9-site.1" });
   const { paths } = (await server.send("GET /")).json;
   for (const path of ["/api/v1", "/readyz/ping", "/openapi/v2", "/version"]) t.ok(paths.includes(path), path);

@@ -104,7 +104,7 @@ t.test("WatchTermination.terminate() ends streams in their order, spread over th
   t.equal(returned, 105);
 });
 
-t.test("WatchTermination passes on chunks and errors of streams, and forgets ended ones", async (t) => {
+t.test("WatchTermination passes on chunks and errors of streams, and stops tracking ended ones", async (t) => {
   const watchTermination = new WatchTermination(new FakeClock());
   let ended = 0;
   const answer = (body: AsyncIterable<Uint8Array>) =>

@@ -23,7 +23,7 @@ t.test("apiserverProgram.check() reports conflicting flags", async (t) => {
     }),
     [],
   );
-  t.match(broken({ "svc-service-node-port": 80 }), [/80 lies outside .*=30000-32767/]);
+  t.match(broken({ "svc-service-node-port": 80 }), [/80 is outside of .*=30000-32767/]);
   t.match(broken({ "emulation-forward-compatible": true }), [/lower than 1.33/]);
   t.same(broken({ "emulation-forward-compatible": true, "emulated-version": ["svc=1.32"] }), []);
 });

@@ -78,9 +78,9 @@ function validateFlags(flags: ParsedFlags<ApiserverFlags>): readonly string[] {
   }
   problems.push(...validateTokenFlags(flags));
   const { first, last } = flags["service-node-port-range"];
-  const own = flags["svc-service-node-port"];
-  if (own !== 0 && (own < first || own > last)) {
-    problems.push(`--svc-service-node-port=${own} lies outside --service-node-port-range=${first}-${last}`);
+  const servicePort = flags["svc-service-node-port"];
+  if (servicePort !== 0 && (servicePort < first || servicePort > last)) {
+    problems.push(`--svc-service-node-port=${servicePort} is outside of --service-node-port-range=${first}-${last}`);
   }
   const emulated = emulatedVersion(flags["emulated-version"]);
   for (const name of ["emulation-forward-compatible", "runtime-config-emulation-forward-compatible"] as const) {

@@ -18,7 +18,7 @@ t.test("requests are counted by verb, resource, scope and code", async (t) => {
   const object = { metadata: { name: "a" } };
   await server.send("POST /api/v1/namespaces/default/configmaps?dryRun=All", { body: object });
   await server.send("GET /apis/apps/v1/namespaces/default/deployments");
-  await server.send("GET /apis/apps/v1/deployments/nobody/x/y");
+  await server.send("GET /apis/apps/v1/deployments/none/x/y");
   const apply = { "content-type": "application/apply-patch+yaml" };
   const body = JSON.stringify({ apiVersion: "v1", kind: "ConfigMap", ...object });
   await server.send("PATCH /api/v1/namespaces/default/configmaps/a?fieldManager=m", { body, headers: apply });
@@ -99,7 +99,7 @@ t.test("/metrics has Kubernetes' main metric families with their labels and buck
     return;
   }
   await using server = await testServer({ embeddedControllers: ["namespace"] });
-  await using hook = await startTestWebhook((asked) => reviewResponse(asked, {}));
+  await using hook = await startTestWebhook((call) => reviewResponse(call, {}));
   const rules = [{ apiGroups: [""], apiVersions: ["v1"], operations: ["CREATE"], resources: ["configmaps"] }];
   const more = { sideEffects: "None", admissionReviewVersions: ["v1"] };
   const webhooks = [{ name: "a.example.com", clientConfig: { url: hook.url, caBundle }, rules, ...more }];

@@ -4,7 +4,7 @@ import type { Kind } from "../../api/kind.ts";
 import type { OpenApiContext } from "../../schema/openapi/openapi.ts";
 import type { GroupVersionKind } from "./operations.ts";
 
-/** Kinds of subresource bodies, which are not resources themselves. */
+/** Kinds of subresource bodies, which are not resources. */
 const subresourceBodies: Readonly<Record<string, GroupVersionKind>> = {
   "autoscaling/v1.Scale": { group: "autoscaling", version: "v1", kind: "Scale" },
   "authentication/v1.TokenRequest": { group: "authentication.svc.io", version: "v1", kind: "TokenRequest" },

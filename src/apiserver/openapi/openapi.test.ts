@@ -139,7 +139,7 @@ t.test("OpenApi publishes the same documents for both names of a group", async (
   t.same(
     alone.filter((path) => path.includes("k8s.io")),
     [],
-    "one spelling where aliases are off",
+    "one group name without aliases",
   );
 });
 

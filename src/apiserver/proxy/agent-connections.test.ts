@@ -31,12 +31,12 @@ t.test("AgentConnections reload their files, and responses in progress continue"
     writeFileSync(file("ca.crt"), authority.cert);
   };
   hold(await client("one"), ca);
-  const lasting: (() => void)[] = [];
+  const followers: (() => void)[] = [];
   const agent = createServer(
     { cert: server.cert, key: server.key, ca: ca.cert, requestCert: true },
     (request, answer) => {
       answer.write((request.socket as TLSSocket).getPeerCertificate().subject.CN);
-      if (request.url === "/lasts") lasting.push(() => answer.end(" goes on"));
+      if (request.url === "/follow") followers.push(() => answer.end(" continues"));
       else answer.end();
     },
   );
@@ -54,8 +54,8 @@ t.test("AgentConnections reload their files, and responses in progress continue"
   );
   const daemonEndpoints = { kubeletEndpoint: { Port: (agent.address() as AddressInfo).port } };
   const node = { status: { addresses: [{ type: "InternalIP", address: "127.0.0.1" }], daemonEndpoints } };
-  const ask = async (path: string) => (await agents.get(node, path, signal)).body;
-  const who = async () => (await text(await ask("/"))).trim();
+  const fetchBody = async (path: string) => (await agents.get(node, path, signal)).body;
+  const who = async () => (await text(await fetchBody("/"))).trim();
   /** Files are read in real time: repeats the request until the response is as expected. */
   const becomes = async (wanted: string): Promise<string> => {
     await clock.advance(60_000);
@@ -66,12 +66,12 @@ t.test("AgentConnections reload their files, and responses in progress continue"
     }
   };
   t.equal(await who(), "one");
-  const read = text(await ask("/lasts"));
+  const read = text(await fetchBody("/follow"));
 
   hold(await client("two"), ca);
   t.equal(await becomes("two"), "two");
-  for (const end of lasting) end();
-  t.equal(await read, "one goes on");
+  for (const end of followers) end();
+  t.equal(await read, "one continues");
 
   writeFileSync(file("client.crt"), "nonsense");
   await clock.advance(60_000);

@@ -123,8 +123,8 @@ async function selfSignedFiles(
     if (isReusable(existing, authority, names, clock.now(), REMAINING_DAYS_MIN)) return files;
   }
   // Loaded only by a start that generates a certificate.
-  const { issueCertificate, createCa: makeCa } = await import("../../auth/pki/certificate-authority.ts");
-  const ca = await makeCa(`${hostname()}-ca@${Math.floor(clock.now() / 1000)}`, DAYS, clock.now());
+  const { issueCertificate, createCa } = await import("../../auth/pki/certificate-authority.ts");
+  const ca = await createCa(`${hostname()}-ca@${Math.floor(clock.now() / 1000)}`, DAYS, clock.now());
   const request = { commonName: hostname(), alternativeNames: names, usages: ["server" as const], days: DAYS };
   const leaf = await issueCertificate(ca, request, clock.now());
   try {

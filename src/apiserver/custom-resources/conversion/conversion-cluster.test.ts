@@ -1,4 +1,4 @@
-/** Conversion webhooks among the other parts of a server: restarts, stores without cache, services, controllers. */
+/** Conversion webhooks with restarts, uncached storage, services, admission webhooks and controllers. */
 import { join } from "node:path";
 import t from "tap";
 import { createCustomKind } from "../../../api/apiextensions/custom-resource/kind.ts";
@@ -30,7 +30,7 @@ function at(version: Version, rest = ""): string {
   return `${ROUTES}/${version}/namespaces/default/routes${rest}`;
 }
 
-t.test("conversion webhooks are asked again after a restart", async (t) => {
+t.test("conversion webhooks are called again after a restart", async (t) => {
   const { hook } = await conversionServer();
   await using _ = hook;
   const lasting = lastingStore();
@@ -44,13 +44,13 @@ t.test("conversion webhooks are asked again after a restart", async (t) => {
   t.match((await f.send(`GET ${at("v1", "/one")}`)).json.spec, { hostPort: "a:1" });
 });
 
-t.test("conversion webhooks know what they convert by the name that its definition has", async (t) => {
+t.test("conversion webhooks receive the group name of the definition", async (t) => {
   const { hook } = await conversionServer();
   await using _ = hook;
   await using f = await testServer();
   const definition = JSON.parse(JSON.stringify(routes(hook)).replaceAll("stable.example.com", "stable.k8s.io"));
   definition.metadata.annotations = { "api-approved.kubernetes.io": "unapproved, a test" };
-  // What is stored need not be served.
+  // The storage version is not served.
   definition.spec.versions[0].served = false;
   await define(f, definition);
   const path = (group: string): string => `/apis/${group}/v2/namespaces/default/routes`;
@@ -59,18 +59,18 @@ t.test("conversion webhooks know what they convert by the name that its definiti
   const { json } = await f.send(`GET ${path("stable.k8s.io")}/one`);
   t.match(json, { apiVersion: "stable.k8s.io/v2", spec: { host: "a" } });
   t.equal((await f.send(`GET ${path("stable.k8s.io").replace("v2", "v1")}`)).status, 404);
-  const asked = hook.received.map(({ review: { request } }) => [
+  const versions = hook.received.map(({ review: { request } }) => [
     request.objects[0].apiVersion,
     request.desiredAPIVersion,
   ]);
   const [v1, v2] = ["stable.k8s.io/v1", "stable.k8s.io/v2"];
-  t.same(asked, [
+  t.same(versions, [
     [v2, v1],
     [v1, v2],
   ]);
 });
 
-t.test("conversion webhooks convert where the store is read without a cache, or in YAML", async (t) => {
+t.test("conversion webhooks convert uncached reads and objects that are stored in YAML", async (t) => {
   const { hook } = await conversionServer();
   await using _ = hook;
   const storage = { ...defaultConfig.storage, uncached: "all", mediaType: "application/yaml" } as const;
@@ -90,14 +90,14 @@ t.test("conversion webhooks convert where the store is read without a cache, or 
   ]);
 });
 
-t.test("conversion webhooks that are services are reached where these are, and hear who calls", async (t) => {
+t.test("conversion webhooks are called through their service, with the proxy client certificate", async (t) => {
   await using hook = await startTestWebhook(honest, ["hooks.default.svc"]);
   const now = systemClock.now();
   const issued = { commonName: "front", usages: ["client"], days: 1 } as const;
   const { cert, key } = await issueCertificate(await createCa("clients", 1, now), issued, now);
   const directory = t.testdir({ "front.crt": cert, "front.key": key });
-  const outboundCertificate = { certFile: join(directory, "front.crt"), keyFile: join(directory, "front.key") };
-  await using f = await testServer({ proxyClientCertificate: outboundCertificate });
+  const proxyClientCertificate = { certFile: join(directory, "front.crt"), keyFile: join(directory, "front.key") };
+  await using f = await testServer({ proxyClientCertificate });
   await f.send("POST /api/v1/namespaces/default/services", {
     body: { metadata: { name: "hooks" }, spec: { type: "ExternalName", externalName: "127.0.0.1" } },
   });
@@ -110,7 +110,7 @@ t.test("conversion webhooks that are services are reached where these are, and h
   t.equal(hook.received[0]?.client, "front");
 });
 
-t.test("admission webhooks see custom resources in the version of their rules", async (t) => {
+t.test("admission webhooks receive custom resources in the version of their rules", async (t) => {
   const { hook } = await conversionServer();
   await using _ = hook;
   await using guard = await startTestWebhook(({ review }) => {
@@ -164,7 +164,10 @@ t.test("garbage and namespaces are collected through conversion webhooks", async
   await make("free", []);
   const later = createCustomKind(await serve("v2"), "v2");
   await client.delete(configMapKind, { name: "owner", namespace: "shop" });
-  t.ok(isGone(await waitForObject(client, later, "owned", "shop", isGone)), "what it owned lay in the store as v1");
+  t.ok(
+    isGone(await waitForObject(client, later, "owned", "shop", isGone)),
+    "a dependent that is stored as v1 is deleted",
+  );
   await client.delete(namespaceKind, { name: "shop" });
   t.ok(isGone(await waitForObject(client, namespaceKind, "shop", undefined, isGone)));
   t.same((await client.list(later, { namespace: "shop" })).items, []);

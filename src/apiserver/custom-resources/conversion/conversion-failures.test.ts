@@ -1,4 +1,4 @@
-/** Conversion webhooks that are down, slow, broken or lie. */
+/** Conversion webhooks that are unavailable, slow, or respond with invalid objects. */
 import t from "tap";
 import { caBundle, startTestWebhook } from "../../../testing/admission/webhook-fixture.ts";
 import {
@@ -35,12 +35,12 @@ async function withRoute(
   return { f, server };
 }
 
-/** What one object becomes, in place of what it should. */
+/** Responds with the changed conversion of each object. */
 function making(change: (made: { metadata: Record<string, unknown> } & Record<string, unknown>) => unknown): Respond {
-  return (asked) => {
-    const { objects, desiredAPIVersion } = asked.review.request;
+  return (call) => {
+    const { objects, desiredAPIVersion } = call.review.request;
     const made = objects.map((one: Parameters<typeof convertedRoute>[0]) => convertedRoute(one, desiredAPIVersion));
-    return convertedReview(asked, made.map(change));
+    return convertedReview(call, made.map(change));
   };
 }
 
@@ -56,10 +56,14 @@ function answering(response: object, more: object = {}): Respond {
 const success = { result: { status: "Success" } };
 const invalid = `${FROM_V1}returned invalid object`;
 
-const lies: readonly (readonly [what: string, answer: Respond, message: string | RegExp])[] = [
+const invalidResponses: readonly (readonly [what: string, answer: Respond, message: string | RegExp])[] = [
   ["no objects", answering(success), `${FROM_V1}returned 0 objects, expected 1`],
   ["a failure", answering({ result: { status: "Failure", message: "not today" } }), `${FROM_V1}failed: not today`],
-  ["no word", answering({ result: { status: "" } }), `${FROM_V1}failed: response.result.status was '', not 'Success'`],
+  [
+    "an empty status",
+    answering({ result: { status: "" } }),
+    `${FROM_V1}failed: response.result.status was '', not 'Success'`,
+  ],
   [
     "nothing",
     () => ({}),
@@ -99,12 +103,12 @@ const lies: readonly (readonly [what: string, answer: Respond, message: string |
     /returned invalid object: must have the same UID: [0-9a-f-]{36} != $/,
   ],
   [
-    "labels that are none",
+    "labels that are not strings",
     making((made) => ({ ...made, metadata: { ...made.metadata, labels: { a: 1 } } })),
     `${FROM_V1}returned invalid metadata: metadata.labels[a] must be a string, but is int64 in converted object`,
   ],
   [
-    "labels of the wrong form",
+    "invalid label values",
     making((made) => ({ ...made, metadata: { ...made.metadata, labels: { a: "?" } } })),
     /returned invalid metadata: metadata.labels: Invalid value: "\?": a valid label must be/,
   ],
@@ -122,15 +126,15 @@ const lies: readonly (readonly [what: string, answer: Respond, message: string |
   ["too much", () => [200, " ".repeat(17 * 2 ** 20)], /failed: Post .*: its answer is longer than 16777216 bytes$/],
 ];
 
-t.test("conversion webhooks that answer wrongly are refused in Kubernetes' words", async (t) => {
+t.test("invalid responses of conversion webhooks result in Kubernetes' error messages", async (t) => {
   const { f, server } = await withRoute();
   await using _hook = server.hook;
   await using _server = f;
-  for (const [what, answer, message] of lies) {
+  for (const [what, answer, message] of invalidResponses) {
     server.answer = answer;
     const { status, json } = await f.send(`GET ${at("v2", "/one")}`);
     t.match([status, json], [500, { status: "Failure", message }], what);
-    t.notOk("reason" in json, "nobody foresaw it");
+    t.notOk("reason" in json, "without a reason");
   }
   server.answer = honest;
   t.match((await f.send(`GET ${at("v2", "/one")}`)).json.spec, { host: "a" });
@@ -150,7 +154,7 @@ t.test("conversion webhooks change labels and annotations, and no other metadata
   t.match(json.metadata, { generation: 1, creationTimestamp: /Z$/, managedFields: [{ operation: "Update" }] });
 });
 
-t.test("conversion webhooks that are down stand in the way of other versions only", async (t) => {
+t.test("unavailable conversion webhooks affect versions other than the storage version only", async (t) => {
   const { f, server } = await withRoute();
   await using _server = f;
   await using hook = server.hook;
@@ -178,7 +182,7 @@ t.test("conversion webhooks that are down stand in the way of other versions onl
 
   server.answer = honest;
   t.match((await f.send(`GET ${at("v2")}`)).json.items, [{ spec: { host: "a" } }, { spec: { host: "b" } }]);
-  // From before all that is known: it ends by itself.
+  // An expired resourceVersion: the watch ends.
   const turnedAway = async () => (await f.send(`GET ${at("v2")}?watch=true&resourceVersion=1`)).status === 429;
   await advanced(f.clock, async () => !(await turnedAway()));
   const again = lines(await f.open(`GET ${at("v2")}?watch=true`), 3);
@@ -187,16 +191,16 @@ t.test("conversion webhooks that are down stand in the way of other versions onl
   t.ok(hook.received.length > 0);
 });
 
-/** Lets retries come until something is so. */
-async function advanced(clock: FakeClock, isSo: () => Promise<boolean>): Promise<void> {
+/** Advances the clock until the condition holds. */
+async function advanced(clock: FakeClock, holds: () => Promise<boolean>): Promise<void> {
   for (let i = 0; i < 100; i++) {
-    if (await isSo()) return;
+    if (await holds()) return;
     await clock.advance(1000);
   }
-  throw new Error("it is never so");
+  throw new Error("the condition does not hold");
 }
 
-t.test("conversion webhooks have to answer in time, and to be who they should be", async (t) => {
+t.test("conversion webhooks must respond within the timeout and have a trusted certificate", async (t) => {
   const { f, server } = await withRoute();
   await using _server = f;
   await using hook = server.hook;
@@ -205,7 +209,11 @@ t.test("conversion webhooks have to answer in time, and to be who they should be
   for (let i = 0; i < 200 && hook.received.length === 0; i++) await f.send("GET /healthz");
   server.answer = honest;
   await f.clock.advance(30_000);
-  t.match((await late).json, { spec: { host: "a" } }, "the cache's list failed; the store was asked instead");
+  t.match(
+    (await late).json,
+    { spec: { host: "a" } },
+    "the list of the cache failed, and the object was read from the store",
+  );
 
   await using other = await startTestWebhook(honest);
   const { json: definition } = await f.send(`GET ${CRD}`);
@@ -213,9 +221,9 @@ t.test("conversion webhooks have to answer in time, and to be who they should be
     const { spec } = routes(hook, "v1", { clientConfig });
     const body = { ...(await f.send(`GET ${CRD}`)).json, spec: { ...definition.spec, conversion: spec.conversion } };
     t.equal((await f.send(`PUT ${CRD}`, { body })).status, 200);
-    const asked = hook.received.length;
+    const calls = hook.received.length;
     const { json } = await waitForAnswer(f, `GET ${at("v2", "/one")}`, ({ status }) => status === 500);
-    t.equal(hook.received.length, asked, "nobody else is asked");
+    t.equal(hook.received.length, calls, "the other webhook is not called");
     return json.message;
   };
   t.match(await serve({ url: other.url }), /x509: certificate signed by unknown authority$/);
@@ -226,18 +234,18 @@ t.test("conversion webhooks have to answer in time, and to be who they should be
   );
 });
 
-t.test("conversion webhooks may speak the older review, which never said whose answer it is", async (t) => {
+t.test("conversion webhooks may support v1beta1 reviews, whose responses have no uid", async (t) => {
   const server = await conversionServer();
   await using hook = server.hook;
   await using f = await testServer();
   await define(f, routes(hook, "v1", { conversionReviewVersions: ["v3", "v1beta1", "v1"] }));
   await f.send(`POST ${at("v1")}`, { body: route("one", { hostPort: "a:1" }) });
-  server.answer = (asked) => ({ response: { ...(honest(asked) as { response: object }).response, uid: "" } });
+  server.answer = (call) => ({ response: { ...(honest(call) as { response: object }).response, uid: "" } });
   t.match((await f.send(`GET ${at("v2", "/one")}`)).json.spec, { host: "a" });
   t.equal(hook.received[0]?.review.apiVersion, "apiextensions.k8s.io/v1beta1");
 });
 
-t.test("conversion webhooks are counted", async (t) => {
+t.test("calls of conversion webhooks are counted", async (t) => {
   const { f, server } = await withRoute();
   await using _server = f;
   await using _hook = server.hook;
@@ -255,7 +263,7 @@ t.test("conversion webhooks are counted", async (t) => {
   t.match(text, `apiserver_crd_conversion_webhook_duration_seconds_count{${labels}} 1`);
 });
 
-t.test("a definition goes without its webhook, which may have gone first", async (t) => {
+t.test("a definition is deleted although its webhook is gone", async (t) => {
   const { f, server } = await withRoute("v1");
   await using _server = f;
   const { json: one } = await f.send(`GET ${at("v1", "/one")}`);
@@ -270,6 +278,6 @@ t.test("a definition goes without its webhook, which may have gone first", async
   await server.hook[Symbol.asyncDispose]();
   await f.send(`DELETE ${CRD}`);
   await waitForAnswer(f, `GET ${at("v2", "/two")}`, ({ status }) => status === 404);
-  t.match((await f.send(`GET ${at("v2", "/one")}`)).json.spec, { host: "a" }, "what waits stays");
+  t.match((await f.send(`GET ${at("v2", "/one")}`)).json.spec, { host: "a" }, "the object with a finalizer stays");
   t.match((await f.send(`GET ${CRD}`)).json.metadata, { deletionTimestamp: /Z$/ });
 });

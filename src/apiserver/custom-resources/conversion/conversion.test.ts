@@ -1,4 +1,4 @@
-/** Custom resources whose versions a webhook converts, as clients meet them: a whole server, and real TLS. */
+/** Custom resources whose versions a webhook converts, with a whole server and TLS. */
 import t from "tap";
 import { createMemoryStore } from "../../../storage/memory.ts";
 import { prefixRange } from "../../../storage/store.ts";
@@ -21,17 +21,17 @@ function at(version: Version, rest = ""): string {
   return `${ROUTES}/${version}/namespaces/default/routes${rest}`;
 }
 
-/** Changes the definition, and waits until the server has taken it over. */
+/** Changes the definition, and waits until the server serves it. */
 async function redefine(f: TestServer, definition: ReturnType<typeof routes>, isServed: () => Promise<boolean>) {
   const { json: before } = await f.send(`GET ${CRD}`);
   const { status, text } = await f.send(`PUT ${CRD}`, { body: { ...before, spec: definition.spec } });
   if (status !== 200) throw new Error(text);
   await waitForAnswer(f, `GET ${CRD}`, () => true);
   for (let i = 0; i < 200; i++) if (await isServed()) return;
-  throw new Error("the definition is not taken over");
+  throw new Error("the changed definition is not served");
 }
 
-t.test("conversion webhooks make each version read and write the same objects", async (t) => {
+t.test("each version reads and writes the same objects through the conversion webhook", async (t) => {
   const { hook } = await conversionServer();
   await using _ = hook;
   await using f = await testServer();
@@ -39,7 +39,7 @@ t.test("conversion webhooks make each version read and write the same objects", 
 
   const one = await f.send(`POST ${at("v1")}`, { body: route("one", { hostPort: "a:1" }) });
   t.match([one.status, one.json.spec], [201, { hostPort: "a:1" }]);
-  t.equal(hook.received.length, 0, "nobody is asked about what is stored as it is sent");
+  t.equal(hook.received.length, 0, "objects of the storage version are not converted");
   t.match((await f.send(`GET ${at("v2", "/one")}`)).json, {
     apiVersion: "stable.example.com/v2",
     spec: { host: "a", port: "1" },
@@ -53,9 +53,9 @@ t.test("conversion webhooks make each version read and write the same objects", 
       objects: [{ apiVersion: "stable.example.com/v1", kind: "Route", metadata: { name: "one" } }],
     },
   });
-  const asked = hook.received.length;
+  const calls = hook.received.length;
   t.equal((await f.send(`GET ${at("v2", "/one")}`)).status, 200);
-  t.equal(hook.received.length, asked, "what was converted once is kept");
+  t.equal(hook.received.length, calls, "converted objects are cached");
 
   const two = await f.send(`POST ${at("v2")}`, { body: route("two", { host: "b", port: "2" }) });
   t.match([two.status, two.json.spec], [201, { host: "b", port: "2", tls: "off" }]);
@@ -70,21 +70,25 @@ t.test("conversion webhooks make each version read and write the same objects", 
   const patched = await f.send(`PATCH ${at("v2", "/one")}`, { body: { spec: { port: "9" } }, headers: MERGE });
   t.match(patched.json.spec, { host: "a", port: "9" });
   t.match((await f.send(`GET ${at("v1", "/one")}`)).json, { metadata: { generation: 2 }, spec: { hostPort: "a:9" } });
-  const told = await f.send(`PATCH ${at("v2", "/one/status")}`, { body: { status: { ready: 3 } }, headers: MERGE });
-  t.match(told.json, { status: { ready: 3 }, metadata: { generation: 2 } });
+  const reported = await f.send(`PATCH ${at("v2", "/one/status")}`, { body: { status: { ready: 3 } }, headers: MERGE });
+  t.match(reported.json, { status: { ready: 3 }, metadata: { generation: 2 } });
   const scaled = await f.send(`PATCH ${at("v2", "/one/scale")}`, { body: { spec: { replicas: 4 } }, headers: MERGE });
   t.match(scaled.json, { kind: "Scale", spec: { replicas: 4 }, status: { replicas: 3 } });
   const { json: read } = await f.send(`GET ${at("v1", "/one")}`);
   t.match(read, { spec: { hostPort: "a:9", replicas: 4 }, status: { ready: 3 } });
   const again = await f.send(`PUT ${at("v2", "/one")}`, { body: (await f.send(`GET ${at("v2", "/one")}`)).json });
-  t.equal(again.json.metadata.resourceVersion, read.metadata.resourceVersion, "what changes nothing writes nothing");
+  t.equal(
+    again.json.metadata.resourceVersion,
+    read.metadata.resourceVersion,
+    "an update without changes is not written",
+  );
   t.equal((await f.send(`DELETE ${at("v2", "/one")}`)).status, 200);
   t.equal((await f.send(`GET ${at("v1", "/one")}`)).status, 404);
   t.equal((await f.send(`DELETE ${at("v2")}`)).status, 200);
   t.same((await f.send(`GET ${at("v1")}`)).json.items, []);
 });
 
-t.test("conversion webhooks convert what watches tell", async (t) => {
+t.test("conversion webhooks convert watch events", async (t) => {
   const { hook } = await conversionServer();
   await using _ = hook;
   await using f = await testServer();
@@ -104,7 +108,7 @@ t.test("conversion webhooks convert what watches tell", async (t) => {
   t.match(recent?.[2], { object: { apiVersion: "stable.example.com/v2", spec: { host: "a", port: "2" } } });
 });
 
-t.test("conversion webhooks are asked about the objects of a list together", async (t) => {
+t.test("conversion webhooks convert the objects of a list in batches", async (t) => {
   const { hook } = await conversionServer();
   await using _ = hook;
   await using f = await testServer();
@@ -117,7 +121,7 @@ t.test("conversion webhooks are asked about the objects of a list together", asy
   t.equal((await f.send(`GET ${at("v2")}?limit=2`)).json.items[1].spec.host, "r1");
 });
 
-t.test("conversion webhooks let appliers manage fields in their own versions", async (t) => {
+t.test("appliers manage fields in different versions of a converted resource", async (t) => {
   const { hook } = await conversionServer();
   await using _ = hook;
   await using f = await testServer();
@@ -144,7 +148,7 @@ t.test("conversion webhooks let appliers manage fields in their own versions", a
   t.match((await f.send(`GET ${at("v1", "/one")}`)).json.spec, { hostPort: "b:1" });
 });
 
-t.test("conversion webhooks take part when the version that is stored changes", async (t) => {
+t.test("objects are converted after the storage version changes", async (t) => {
   const { hook } = await conversionServer();
   await using _ = hook;
   const clock = new FakeClock();
@@ -163,13 +167,17 @@ t.test("conversion webhooks take part when the version that is stored changes", 
     const { json } = await f.send(`GET ${CRD}`);
     return json.status.storedVersions.length === 2;
   });
-  t.match(await watch, [{ type: "ADDED", object: { spec: { host: "a" } } }], "it ends, and its client comes back");
+  t.match(
+    await watch,
+    [{ type: "ADDED", object: { spec: { host: "a" } } }],
+    "the watch ends, and its client reconnects",
+  );
   const { json: read } = await f.send(`GET ${at("v2", "/one")}`);
   t.match(read.spec, { host: "a", port: "1" });
-  t.match(await stored(), [{ apiVersion: "stable.example.com/v1" }], "reading moves nothing");
+  t.match(await stored(), [{ apiVersion: "stable.example.com/v1" }], "a read does not migrate the object");
   const { json: written } = await f.send(`PUT ${at("v2", "/one")}`, { body: read });
   t.match(await stored(), [{ apiVersion: "stable.example.com/v2", spec: { host: "a", port: "1" } }]);
-  t.not(written.metadata.resourceVersion, read.metadata.resourceVersion, "a write that changes nothing does");
+  t.not(written.metadata.resourceVersion, read.metadata.resourceVersion, "an update without changes does");
   const { json: again } = await f.send(`PUT ${at("v2", "/one")}`, { body: written });
-  t.equal(again.metadata.resourceVersion, written.metadata.resourceVersion, "but only once");
+  t.equal(again.metadata.resourceVersion, written.metadata.resourceVersion, "only once");
 });
