@@ -116,7 +116,7 @@ export interface RequestHeaderConfig extends RequestHeaderNames {
 export interface StructuredAuthentication {
   readonly file: string;
   /** Why the file may not configure anonymous requests; undefined when it may. */
-  readonly anonymousRefused: string | undefined;
+  readonly anonymousForbidden: string | undefined;
 }
 
 /** The `--oidc-*` flags; empty when not set. */

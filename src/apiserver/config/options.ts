@@ -203,11 +203,11 @@ function structuredAuthenticationConfig(
   if (file === undefined) return undefined;
   const gate = "AnonymousAuthConfigurableEndpoints";
   if (!gates.has(gate)) {
-    return { file, anonymousRefused: `anonymous is not supported when ${gate} feature gate is disabled` };
+    return { file, anonymousForbidden: `anonymous is not supported when ${gate} feature gate is disabled` };
   }
   const isSet = given.has("anonymous-auth");
   const anonymousRefused = isSet ? "--anonymous-auth flag cannot be set when anonymous field is configured" : undefined;
-  return { file, anonymousRefused };
+  return { file, anonymousForbidden: anonymousRefused };
 }
 
 function oidcConfig(flags: Flags): OidcConfig | undefined {
