@@ -1,6 +1,6 @@
 /**
  * CEL's published conformance cases with Kubernetes' environment. Cases that Kubernetes does not support are listed in
- * testdata/cel-left-out.json with the reason; the list must not grow.
+ * testdata/cel-unsupported.json with the reason; the list must not grow.
  */
 import { existsSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
@@ -35,10 +35,10 @@ import { ArrayList, equal, Optional, TypeValue, typeOfValue, type Value } from "
 
 const shared = process.env.SVC_SHARED ?? fileURLToPath(new URL("../../../shared", import.meta.url));
 const folder = join(shared, "oracles/cel-spec");
-const leftOutPath = fileURLToPath(new URL("../../testdata/cel-left-out.json", import.meta.url));
+const unsupportedPath = fileURLToPath(new URL("../../testdata/cel-unsupported.json", import.meta.url));
 
 /** Reasons by name of unsupported files and cases. */
-interface LeftOut {
+interface UnsupportedCases {
   readonly files: Readonly<Record<string, string>>;
   readonly cases: Readonly<Record<string, string>>;
 }
@@ -207,27 +207,27 @@ function run(test: TextMessage): string | undefined {
   for (const bound of messages(test, "bindings")) {
     values[text(bound, "key")] = celValueOf(message(message(bound, "value"), "value")!);
   }
-  return compared(compiled.program.evaluate(values), failing, message(test, "value") ?? message(typed, "result"));
+  return compareResult(compiled.program.evaluate(values), failing, message(test, "value") ?? message(typed, "result"));
 }
 
-function compared(outcome: EvaluationResult, failing: boolean, expected: TextMessage | undefined): string | undefined {
-  if (outcome.error !== undefined) return failing ? undefined : `fails: ${outcome.error.message}`;
-  const value = unwrapped(outcome.value);
-  if (failing) return `gives ${shown(value)} instead of failing`;
+function compareResult(result: EvaluationResult, failing: boolean, expected: TextMessage | undefined): string | undefined {
+  if (result.error !== undefined) return failing ? undefined : `fails: ${result.error.message}`;
+  const value = unwrapOptional(result.value);
+  if (failing) return `returns ${formatResult(value)} instead of failing`;
   const wanted = expected === undefined ? true : celValueOf(expected);
   const same = formatType(typeOfValue(value)) === formatType(typeOfValue(wanted)) && sameValue(value, wanted);
-  return same ? undefined : `gives ${shown(value)}, not ${shown(wanted)}`;
+  return same ? undefined : `returns ${formatResult(value)}, not ${formatResult(wanted)}`;
 }
 
 function sameValue(a: Value, b: Value): boolean {
   return typeof a === "number" && typeof b === "number" ? Object.is(a, b) || a === b : equal(a, b);
 }
 
-function unwrapped(value: Value): Value {
+function unwrapOptional(value: Value): Value {
   return value instanceof Optional && value.value !== undefined ? value.value : value;
 }
 
-function shown(value: Value): string {
+function formatResult(value: Value): string {
   return typeof value === "bigint" ? `${value}n` : `${formatType(typeOfValue(value))} ${String(value)}`;
 }
 
@@ -235,7 +235,7 @@ function differenceOf(test: TextMessage): string | undefined {
   try {
     return run(test);
   } catch (error) {
-    if (error instanceof Unsupported) return `needs ${error.message}`;
+    if (error instanceof Unsupported) return `requires ${error.message}`;
     throw error;
   }
 }
@@ -246,24 +246,24 @@ t.test("compile() and evaluate() pass the published conformance cases", (t) => {
     t.end();
     return;
   }
-  const leftOut = JSON.parse(readFileSync(leftOutPath, "utf8")) as LeftOut;
+  const unsupported = JSON.parse(readFileSync(unsupportedPath, "utf8")) as UnsupportedCases;
   const cases = readCases();
   const differing = new Map<string, string>();
   const differingFiles = new Set<string>();
   for (const { file, id, test } of cases) {
     const difference = differenceOf(test);
     if (difference === undefined) continue;
-    if (Object.hasOwn(leftOut.files, file)) differingFiles.add(file);
+    if (Object.hasOwn(unsupported.files, file)) differingFiles.add(file);
     else differing.set(id, difference);
   }
   if (process.env.SVC_RECORD === "1") {
-    const kept = [...differing].map(([id, difference]) => [id, leftOut.cases[id] ?? difference]);
-    writeFileSync(leftOutPath, `${JSON.stringify({ ...leftOut, cases: Object.fromEntries(kept) }, undefined, 2)}\n`);
+    const kept = [...differing].map(([id, difference]) => [id, unsupported.cases[id] ?? difference]);
+    writeFileSync(unsupportedPath, `${JSON.stringify({ ...unsupported, cases: Object.fromEntries(kept) }, undefined, 2)}\n`);
   }
-  for (const [id, difference] of differing) if (!Object.hasOwn(leftOut.cases, id)) t.fail(`${id}: ${difference}`);
-  for (const id of Object.keys(leftOut.cases)) t.ok(differing.has(id), `${id} is left out, but agrees`);
-  for (const file of Object.keys(leftOut.files)) t.ok(differingFiles.has(file), `${file} is left out, but agrees`);
-  const taken = cases.filter(({ file }) => !Object.hasOwn(leftOut.files, file)).length;
-  t.comment(`${taken - differing.size} of ${taken} cases agree, and ${cases.length - taken} are in files left out`);
+  for (const [id, difference] of differing) if (!Object.hasOwn(unsupported.cases, id)) t.fail(`${id}: ${difference}`);
+  for (const id of Object.keys(unsupported.cases)) t.ok(differing.has(id), `${id} is unsupported`);
+  for (const file of Object.keys(unsupported.files)) t.ok(differingFiles.has(file), `${file} has unsupported cases`);
+  const run = cases.filter(({ file }) => !Object.hasOwn(unsupported.files, file)).length;
+  t.comment(`${run - differing.size} of ${run} cases pass, and ${cases.length - run} are in unsupported files`);
   t.end();
 });
