@@ -210,7 +210,11 @@ function run(test: TextMessage): string | undefined {
   return compareResult(compiled.program.evaluate(values), failing, message(test, "value") ?? message(typed, "result"));
 }
 
-function compareResult(result: EvaluationResult, failing: boolean, expected: TextMessage | undefined): string | undefined {
+function compareResult(
+  result: EvaluationResult,
+  failing: boolean,
+  expected: TextMessage | undefined,
+): string | undefined {
   if (result.error !== undefined) return failing ? undefined : `fails: ${result.error.message}`;
   const value = unwrapOptional(result.value);
   if (failing) return `returns ${formatResult(value)} instead of failing`;
@@ -258,7 +262,10 @@ t.test("compile() and evaluate() pass the published conformance cases", (t) => {
   }
   if (process.env.SVC_RECORD === "1") {
     const kept = [...differing].map(([id, difference]) => [id, unsupported.cases[id] ?? difference]);
-    writeFileSync(unsupportedPath, `${JSON.stringify({ ...unsupported, cases: Object.fromEntries(kept) }, undefined, 2)}\n`);
+    writeFileSync(
+      unsupportedPath,
+      `${JSON.stringify({ ...unsupported, cases: Object.fromEntries(kept) }, undefined, 2)}\n`,
+    );
   }
   for (const [id, difference] of differing) if (!Object.hasOwn(unsupported.cases, id)) t.fail(`${id}: ${difference}`);
   for (const id of Object.keys(unsupported.cases)) t.ok(differing.has(id), `${id} is unsupported`);

@@ -105,8 +105,8 @@ const costs: Readonly<Record<string, number>> = {
 t.test("evaluate() charges the same cost as Kubernetes", (t) => {
   for (const [source, cost] of Object.entries(costs)) {
     const { program, errors } = compile(source, names);
-    const outcome = (program ?? fail(errors?.[0]?.message ?? "")).evaluate(values);
-    t.equal(outcome.cost, cost, source);
+    const result = (program ?? fail(errors?.[0]?.message ?? "")).evaluate(values);
+    t.equal(result.cost, cost, source);
   }
   t.end();
 });

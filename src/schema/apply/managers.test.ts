@@ -221,9 +221,9 @@ function play(object: ManagedObject, steps: readonly { by: string; verb: string;
 }
 
 /** Treats a container without members as null, empty or absent alike. */
-function essence(value: unknown): unknown {
+function withoutEmpty(value: unknown): unknown {
   if (!isPlainObject(value)) return value;
-  const members = Object.entries(value).map(([name, member]) => [name, essence(member)] as const);
+  const members = Object.entries(value).map(([name, member]) => [name, withoutEmpty(member)] as const);
   return Object.fromEntries(members.filter(([, member]) => !isNothing(member)));
 }
 
@@ -243,7 +243,7 @@ t.test("any sequence of writes: a repeated apply changes nothing", (t) => {
       const { value } = object;
       const owned = object.owned();
       t.same(object.apply("a", structuredClone(wanted)), [], "a repeated apply has no conflicts");
-      t.same(essence(object.value), essence(value));
+      t.same(withoutEmpty(object.value), withoutEmpty(value));
       t.same(object.owned(), owned);
     }),
     { numRuns: 200 },
@@ -261,7 +261,7 @@ t.test("any sequence of writes: a forced apply owns its fields, and the object c
       const again = new ManagedObject(example);
       again.value = object.value;
       again.apply("b", wanted, { force: true });
-      t.same(essence(again.value), essence(object.value), "applying again changes nothing");
+      t.same(withoutEmpty(again.value), withoutEmpty(object.value), "applying again changes nothing");
     }),
     { numRuns: 200 },
   );
@@ -284,7 +284,7 @@ t.test("any sequence of writes: an apply without force takes no existing field f
       for (const [name, { fields }] of before) {
         if (name === "a") continue;
         const lost = difference(fields, object.managers.get(name)?.fields ?? noFields);
-        t.ok(isEmptySet(intersection(lost, fieldsOf(object.value))), `${name} lost nothing that is still there`);
+        t.ok(isEmptySet(intersection(lost, fieldsOf(object.value))), `${name} keeps all existing fields`);
       }
     }),
     { numRuns: 300 },
@@ -299,8 +299,8 @@ t.test("any sequence of writes: fields that an update removed have no manager", 
       play(object, steps);
       object.update("u", wanted);
       const all = [...object.managers.values()].reduce((sum, { fields }) => union(sum, fields), noFields);
-      const there = union(fieldsOf(wanted), containersOf(wanted));
-      t.ok(isEmptySet(difference(all, there)));
+      const existing = union(fieldsOf(wanted), containersOf(wanted));
+      t.ok(isEmptySet(difference(all, existing)));
     }),
     { numRuns: 200 },
   );

@@ -20,7 +20,7 @@ const read = (file: string): string => readFileSync(folder + file, "utf8");
 function oracle(title: string, body: (t: Test) => void): void {
   t.test(title, (t) => {
     if (present) body(t);
-    else t.comment("shared/ is not present: left out");
+    else t.comment("shared/ is not present: skipped");
     t.end();
   });
 }

@@ -23,7 +23,7 @@ t.test("createTwoWayMergePatch() and createThreeWayMergePatch() create Kubernete
     const patch = createThreeWayMergePatch(item, { original, modified, current });
     if (!deepEqual(patch, threeWay)) t.strictSame(patch, threeWay, `${description}: three ways`);
   }
-  if (checked === 0) t.comment("shared/ is not present: 229 checks left out");
+  if (checked === 0) t.comment("shared/ is not present: 229 checks skipped");
   else t.ok(checked >= 229, `${checked} patches`);
 });
 
@@ -47,7 +47,7 @@ t.test(
       t.notMatch(JSON.stringify(patch), /\$patch|\$deleteFrom/, `${description}: nothing is deleted for it`);
       if (deepEqual(original, sorted)) t.strictSame(patch, {}, `${description}: no patch`);
     }
-    if (cases.length === 0) t.comment("shared/ is not present: 8 cases left out");
+    if (cases.length === 0) t.comment("shared/ is not present: 8 cases skipped");
     else t.same([cases.length, patches], [8, 7], "all cases, one of which has items without their key");
   },
 );
