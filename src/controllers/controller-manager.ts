@@ -146,7 +146,7 @@ export function startControllers(names: readonly string[], deps: StartController
       const { user, groups = [], load } = descriptors[name]!;
       const run = await load();
       const client = deps.clientFor(userNamed(user, groups));
-      const { clock, random, clusterCa, signing, signLegacyToken: signLegacy, kinds } = deps;
+      const { clock, random, clusterCa, signing, signLegacyToken, kinds } = deps;
       const log = deps.log.child(name);
       const queue = deps.queueMetrics?.(name);
       await run({
@@ -154,7 +154,7 @@ export function startControllers(names: readonly string[], deps: StartController
         observer,
         clusterCa,
         signing,
-        signLegacyToken: signLegacy,
+        signLegacyToken,
         clock,
         random,
         log,

@@ -54,8 +54,8 @@ t.test(
       },
     });
     const chain = new AdmissionChain([marking("a"), observing, marking("c")]);
-    const made: Data = await chain.mutate(contextOf(), "CREATE", { metadata: { name: "x" } } as Data);
-    t.same(Object.keys(made.data ?? {}), ["a", "c"]);
+    const created: Data = await chain.mutate(contextOf(), "CREATE", { metadata: { name: "x" } } as Data);
+    t.same(Object.keys(created.data ?? {}), ["a", "c"]);
     t.same(seen, ["a"]);
     const object = { metadata: { name: "x" } };
     t.equal(await chain.mutate(contextOf(), "UPDATE", object, object), object, "no plugin handles it");

@@ -50,15 +50,15 @@ export interface MatchConditions {
 
 interface Condition {
   readonly program: Program | undefined;
-  readonly error: string;
+  readonly compileError: string;
 }
 
 /** `failsOpen`: if an expression fails, the webhook is skipped instead of rejecting the request. */
 export function matchConditions(conditions: readonly MatchCondition[], failsOpen: boolean): MatchConditions {
   const compiled = conditions.map(({ expression }): Condition => {
     const { program, errors } = compile(expression, createAdmissionEnvironment());
-    if (program !== undefined) return { program, error: "" };
-    return { program, error: `compilation error: compilation failed: ${renderErrors(errors, expression)}` };
+    if (program !== undefined) return { program, compileError: "" };
+    return { program, compileError: `compilation error: compilation failed: ${renderErrors(errors, expression)}` };
   });
   return {
     async match(spoken, authorizer) {
@@ -123,9 +123,9 @@ function variablesOf(
 function evaluateAll(conditions: readonly Condition[], variables: Readonly<Record<string, () => Value>>): MatchResult {
   const problems: string[] = [];
   let left = BUDGET;
-  for (const { program, error: problem } of conditions) {
+  for (const { program, compileError } of conditions) {
     if (program === undefined) {
-      problems.push(problem);
+      problems.push(compileError);
       continue;
     }
     const { value, error, cost } = program.evaluate(variables, { budget: left });

@@ -33,6 +33,6 @@ export async function createWebhookDeps(deps: PluginDeps, plugin: string): Promi
   return {
     ...{ reader, scheme, authorizer, clock, random, log, client },
     metrics: WebhookMetrics.of(deps.metrics),
-    failedClosed: (hook, request, error) => deadlocks.start(hook, request, error),
+    failedClosed: (webhook, request, error) => deadlocks.start(webhook, request, error),
   };
 }

@@ -43,9 +43,9 @@ interface WebhookReinvocationState {
   readonly reinvoke: Set<string>;
 }
 
-function requireReinvocation({ reinvocable: called, reinvoke: due }: WebhookReinvocationState): void {
-  for (const id of called) due.add(id);
-  called.clear();
+function requireReinvocation({ reinvocable, reinvoke }: WebhookReinvocationState): void {
+  for (const id of reinvocable) reinvoke.add(id);
+  reinvocable.clear();
 }
 
 async function dispatch(

@@ -115,7 +115,7 @@ async function startEmbeddedControllers(
     log,
     clusterCa,
     signing: config.signing,
-    signLegacy: identities.serviceAccounts.signLegacy,
+    signLegacyToken: identities.serviceAccounts.signLegacy,
     kinds: apis.kinds,
     queueMetrics: metrics.queues,
   });

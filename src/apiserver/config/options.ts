@@ -206,8 +206,8 @@ function structuredAuthenticationConfig(
     return { file, anonymousForbidden: `anonymous is not supported when ${gate} feature gate is disabled` };
   }
   const isSet = given.has("anonymous-auth");
-  const anonymousRefused = isSet ? "--anonymous-auth flag cannot be set when anonymous field is configured" : undefined;
-  return { file, anonymousForbidden: anonymousRefused };
+  const anonymousForbidden = isSet ? "--anonymous-auth flag cannot be set when anonymous field is configured" : undefined;
+  return { file, anonymousForbidden };
 }
 
 function oidcConfig(flags: Flags): OidcConfig | undefined {

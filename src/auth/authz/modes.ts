@@ -33,8 +33,8 @@ export interface AuthorizerName {
 const factories: Readonly<Record<string, (sources: AuthorizerOptions) => Authorizer>> = {
   AlwaysAllow: () => alwaysAllow,
   AlwaysDeny: () => alwaysDeny,
-  Node: ({ graph, nodeSelectors, nodeServiceAccounts: nodeAccounts }) =>
-    nodeAuthorizer(graph ?? createNodeGraph(), { selectors: nodeSelectors, accounts: nodeAccounts }),
+  Node: ({ graph, nodeSelectors, nodeServiceAccounts }) =>
+    nodeAuthorizer(graph ?? createNodeGraph(), { selectors: nodeSelectors, accounts: nodeServiceAccounts }),
   RBAC: ({ rules }) => rbacAuthorizer(rules ?? new SubjectRules(bootstrapPolicy)),
 };
 
@@ -88,7 +88,7 @@ function observeAuthorizer(authorizer: Authorizer, observe: (decision: "allow" |
   };
 }
 
-function validateModes(modes: readonly string[], { fromFiles: made }: AuthorizerOptions): string | undefined {
+function validateModes(modes: readonly string[], { fromFiles }: AuthorizerOptions): string | undefined {
   if (modes.length === 0) return "at least one mode is required";
   for (const [index, mode] of modes.entries()) {
     if (!FILE_MODES.has(mode) && !Object.hasOwn(factories, mode)) {
@@ -96,7 +96,7 @@ function validateModes(modes: readonly string[], { fromFiles: made }: Authorizer
       return `mode ${JSON.stringify(mode)} is unknown; valid modes are ${modes}`;
     }
     if (modes.indexOf(mode) !== index) return `mode ${JSON.stringify(mode)} is a duplicate`;
-    if (FILE_MODES.has(mode) && made?.has(mode) !== true) return `mode ${JSON.stringify(mode)} needs a file`;
+    if (FILE_MODES.has(mode) && fromFiles?.has(mode) !== true) return `mode ${JSON.stringify(mode)} needs a file`;
   }
   return undefined;
 }

@@ -48,8 +48,8 @@ function createContext(): TestContext {
   });
   const annotations = new Map<string, string>();
   const listener = { annotate: (name: string, value: string) => void annotations.set(name, value) };
-  const tokens = async (token: string, asked: readonly string[]) =>
-    await authenticate(new BearerToken(token, listener), asked);
+  const tokens = async (token: string, requested: readonly string[]) =>
+    await authenticate(new BearerToken(token, listener), requested);
   const now = Math.floor(clock.now() / 1000);
   const claims = (changes: Partial<TokenClaims> = {}): TokenClaims => ({
     issuer: ISSUER,
@@ -94,43 +94,43 @@ t.test("accountTokens() verifies a token again after the keys changed", async (t
   const other = readSigningKey("other", pem("prime256v1"));
   let keys = [key, other];
   let keysVersion = 1;
-  let asked = 0;
+  let requested = 0;
   const authenticate = serviceAccountAuthenticator({
     ...{ issuers: [ISSUER], audiences: [ISSUER], lookUpSecrets: true, clock: new FakeClock(Date.now()) },
     find: () => ({ metadata: { uid: "1" } }),
     keysVersion: () => keysVersion,
     keys: async () => {
-      asked++;
+      requested++;
       return keys;
     },
   });
   const now = Math.floor(Date.now() / 1000);
   const bare = { issuer: ISSUER, id: "t", audiences: [ISSUER], now, expires: now + 3600, namespace: "shop" };
   const token = await issuer.issue({ ...bare, account: { name: "till", uid: "1" } });
-  const ask = async () => await authenticate(new BearerToken(token), [ISSUER]);
-  t.ok(await ask());
-  t.ok(await ask());
-  t.equal(asked, 1, "cached");
+  const send = async () => await authenticate(new BearerToken(token), [ISSUER]);
+  t.ok(await send());
+  t.ok(await send());
+  t.equal(requested, 1, "cached");
   keysVersion = 2;
-  t.ok(await ask());
-  t.equal(asked, 2, "verified again");
+  t.ok(await send());
+  t.equal(requested, 2, "verified again");
   keys = [other];
   keysVersion = 3;
-  await t.rejects(ask(), { message: "invalid signature" });
-  await t.rejects(ask(), { message: "invalid signature" });
+  await t.rejects(send(), { message: "invalid signature" });
+  await t.rejects(send(), { message: "invalid signature" });
   keys = [key];
   keysVersion = 4;
-  t.ok(await ask());
+  t.ok(await send());
 });
 
 t.test("accountTokens() rejects expired and future tokens, with a minute of leeway", async (t) => {
   const { clock, tokens, claims } = createContext();
   const token = await issuer.issue(claims());
-  const ask = () => tokens(token, [ISSUER]);
+  const send = () => tokens(token, [ISSUER]);
   await clock.advance(3_659_000);
-  t.ok(await ask());
+  t.ok(await send());
   await clock.advance(2_000);
-  await t.rejects(ask(), { message: "service account token has expired" });
+  await t.rejects(send(), { message: "service account token has expired" });
   const { now } = claims();
   const early = await issuer.issue(claims({ now: now + 7200, expires: now + 9000 }));
   await t.rejects(tokens(early, [ISSUER]), { message: "service account token is not valid yet" });
@@ -146,17 +146,17 @@ t.test("accountTokens() rejects a token whose bound object was deleted or replac
   for (const [name, changes] of cases) {
     const { clock, tokens, objects, claims } = createContext();
     const token = await issuer.issue(claims(changes));
-    const ask = () => tokens(token, [ISSUER]);
-    t.ok(await ask(), name);
+    const send = () => tokens(token, [ISSUER]);
+    t.ok(await send(), name);
     const metadata = objects.get(name);
     objects.set(name, { ...metadata, deletionTimestamp: new Date(clock.now()).toISOString() });
-    t.ok(await ask(), `${name}: within the leeway`);
+    t.ok(await send(), `${name}: within the leeway`);
     await clock.advance(61_000);
-    await t.rejects(ask(), { name: "StatusError" }, `${name}: being deleted`);
+    await t.rejects(send(), { name: "StatusError" }, `${name}: being deleted`);
     objects.set(name, { uid: "other" });
-    await t.rejects(ask(), { message: /UID \(other\) does not match/ }, name);
+    await t.rejects(send(), { message: /UID \(other\) does not match/ }, name);
     objects.delete(name);
-    await t.rejects(ask(), { message: "service account token has been invalidated" }, name);
+    await t.rejects(send(), { message: "service account token has been invalidated" }, name);
   }
 });
 
@@ -181,11 +181,11 @@ t.test("accountTokens() accepts only signatures of its keys with the algorithm o
   const secret = key.publicKey.export({ type: "spki", format: "pem" });
   const shared = `${encode({ alg: "HS256" })}.${body}`;
   const hmac = createHmac("sha256", secret).update(shared).digest("base64url");
-  const stranger = readSigningKey("stranger", pem("prime256v1"));
+  const otherKey = readSigningKey("stranger", pem("prime256v1"));
   const forged: readonly (readonly [string, string])[] = [
     ["changed", `${head}.${encode({ ...payload, sub: "system:serviceaccount:shop:admin" })}.${tail}`],
-    ["another key", signJws(payload, stranger)],
-    ["another key that names this one", signJws(payload, { ...stranger, keyId: key.keyId })],
+    ["another key", signJws(payload, otherKey)],
+    ["another key that names this one", signJws(payload, { ...otherKey, keyId: key.keyId })],
     ["another algorithm", `${encode({ alg: "RS256", kid: key.keyId })}.${body}.${tail}`],
   ];
   for (const [what, token] of forged) await t.rejects(tokens(token, [ISSUER]), { name: "StatusError" }, what);
@@ -248,10 +248,10 @@ t.test("readVerificationKeys() reads public keys, private keys and certificates"
 
 t.test("ownSigningKey() generates a key once, with mode 0600", async (t) => {
   const path = `${t.testdir()}/state/sa.key`;
-  const made = await loadOrCreateSigningKey(path);
+  const created = await loadOrCreateSigningKey(path);
   t.equal(statSync(path).mode & 0o777, 0o600);
   chmodSync(path, 0o644);
-  t.equal((await loadOrCreateSigningKey(path)).keyId, made.keyId);
+  t.equal((await loadOrCreateSigningKey(path)).keyId, created.keyId);
   t.equal(statSync(path).mode & 0o777, 0o600, "the mode is restored");
   t.equal(createPrivateKey(readFileSync(path)).asymmetricKeyType, "rsa");
 });

@@ -76,7 +76,7 @@ export function serviceAccountAuthenticator(options: ServiceAccountTokenOptions)
   const verified = new Map<string, VerifiedToken>();
   /** Tokens of external issuers: their text alone decides that. */
   const externalTokens = new Set<string>();
-  const verifyAndCheck = async (token: BearerToken, asked: readonly string[]): Promise<TokenUser | undefined> => {
+  const verifyAndCheck = async (token: BearerToken, requested: readonly string[]): Promise<TokenUser | undefined> => {
     const version = keysVersion();
     verified.delete(token.digest);
     const known = await verifyToken(token, version, options);
@@ -90,12 +90,12 @@ export function serviceAccountAuthenticator(options: ServiceAccountTokenOptions)
       verified.delete(oldest);
     }
     verified.set(token.digest, known);
-    return await checkToken(known, token, asked, options);
+    return await checkToken(known, token, requested, options);
   };
-  return (token, asked) => {
+  return (token, requested) => {
     const known = verified.get(token.digest);
-    if (known !== undefined && known.keysVersion === keysVersion()) return checkToken(known, token, asked, options);
-    return externalTokens.has(token.digest) ? undefined : verifyAndCheck(token, asked);
+    if (known !== undefined && known.keysVersion === keysVersion()) return checkToken(known, token, requested, options);
+    return externalTokens.has(token.digest) ? undefined : verifyAndCheck(token, requested);
   };
 }
 
@@ -103,7 +103,7 @@ export function serviceAccountAuthenticator(options: ServiceAccountTokenOptions)
 function checkToken(
   cached: VerifiedToken,
   token: BearerToken,
-  asked: readonly string[],
+  requested: readonly string[],
   options: ServiceAccountTokenOptions,
 ): MaybePromise<TokenUser> {
   const { claims, user, bound } = cached;
@@ -112,26 +112,26 @@ function checkToken(
     token.annotate(`${AUDIT_PREFIX}legacy-token`, user.name);
     count?.("legacy");
   }
-  if (cached.lastAudiences !== asked || cached.lastResult === undefined) {
+  if (cached.lastAudiences !== requested || cached.lastResult === undefined) {
     const tokenAudiences = claims.audiences.length === 0 ? options.audiences : claims.audiences;
-    const audiences = tokenAudiences.filter((audience) => asked.includes(audience));
+    const audiences = tokenAudiences.filter((audience) => requested.includes(audience));
     if (audiences.length === 0) {
       throw new InvalidCredentialsError(
-        `token audiences ${formatGoStrings(tokenAudiences)} is invalid for the target audiences ${formatGoStrings(asked)}`,
+        `token audiences ${formatGoStrings(tokenAudiences)} is invalid for the target audiences ${formatGoStrings(requested)}`,
       );
     }
-    cached.lastAudiences = asked;
+    cached.lastAudiences = requested;
     cached.lastResult = { user, audiences };
   }
-  const { lastResult: identified } = cached;
+  const { lastResult } = cached;
   const now = clock.now() / 1000;
   checkTimes(claims, now);
   if (claims.type === "legacy") {
-    return options.lookUpSecrets ? checkLegacyToken(claims, token, options, now).then(() => identified) : identified;
+    return options.lookUpSecrets ? checkLegacyToken(claims, token, options, now).then(() => lastResult) : lastResult;
   }
   return andThen(checkBound(bound, 0, options.find, now), () => {
     observeStaleness(claims, user, token, now, count);
-    return identified;
+    return lastResult;
   });
 }
 
@@ -227,7 +227,7 @@ type TokenSecret = ApiObject & { readonly data?: Readonly<Record<string, string>
 async function checkLegacyToken(
   { namespace, account, secret }: LegacyClaims,
   token: BearerToken,
-  { find, count, recordLastUsed: used }: ServiceAccountTokenOptions,
+  { find, count, recordLastUsed }: ServiceAccountTokenOptions,
   now: number,
 ): Promise<void> {
   const secretObject = (await find({ kind: "Secret", namespace, ...secret })) as TokenSecret | undefined;
@@ -250,7 +250,8 @@ async function checkLegacyToken(
   const { labels } = secretObject.metadata;
   const today = dayOf(now * 1000);
   // Another server's clock may be ahead.
-  if (![today, dayOf(now * 1000 + DAY_MS)].includes(labels?.[LAST_USED_LABEL] ?? "")) used?.(secretObject, today);
+  if (![today, dayOf(now * 1000 + DAY_MS)].includes(labels?.[LAST_USED_LABEL] ?? ""))
+    recordLastUsed?.(secretObject, today);
   if ((labels?.[INVALID_SINCE_LABEL] ?? "") !== "") {
     token.annotate(`${AUDIT_PREFIX}legacy-token-invalidated`, `${secret.name}/${namespace}`);
     count?.("invalid-auto-legacy");

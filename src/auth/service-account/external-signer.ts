@@ -86,16 +86,16 @@ export async function openExternalSigner(
   const client = new grpc.Client(`unix:${socket}`, grpc.credentials.createInsecure());
   const call = createCaller(client, clock, observe);
   try {
-    const { maxTokenExpirationSeconds: maxSeconds = 0 } = await call("Metadata", {});
-    if (maxSeconds < MAX_TOKEN_SECONDS_MIN) {
+    const { maxTokenExpirationSeconds: maxTokenSeconds = 0 } = await call("Metadata", {});
+    if (maxTokenSeconds < MAX_TOKEN_SECONDS_MIN) {
       throw new Error(
-        `its maximum token expiration is ${maxSeconds} seconds: it must be at least ${MAX_TOKEN_SECONDS_MIN}`,
+        `its maximum token expiration is ${maxTokenSeconds} seconds: it must be at least ${MAX_TOKEN_SECONDS_MIN}`,
       );
     }
     const keys = new SignerKeys(call, clock, observe);
     await keys.refresh();
     return {
-      maxTokenSeconds: maxSeconds,
+      maxTokenSeconds,
       issuer: {
         async issue(claims) {
           const payload = Buffer.from(JSON.stringify(createPayload({ ...claims, issuer }))).toString("base64url");

@@ -77,9 +77,9 @@ function withFormat(algorithm: Algorithm, key: KeyObject) {
 }
 
 function matchesKey(algorithm: Algorithm, key: KeyObject): boolean {
-  const wanted = ALGORITHMS[algorithm];
-  if (key.asymmetricKeyType !== wanted.type) return false;
-  return wanted.type === "rsa" || key.asymmetricKeyDetails?.namedCurve === wanted.curve;
+  const requested = ALGORITHMS[algorithm];
+  if (key.asymmetricKeyType !== requested.type) return false;
+  return requested.type === "rsa" || key.asymmetricKeyDetails?.namedCurve === requested.curve;
 }
 
 function encode(value: unknown): string {

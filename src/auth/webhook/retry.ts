@@ -24,14 +24,14 @@ const ATTEMPTS_MAX = 5;
 
 /** Rejects with the error of the last attempt. */
 export async function retryWebhook<T>(call: () => Promise<T>, options: RetryOptions): Promise<T> {
-  const { clock, random, isRetryable: isPassing = (error) => error instanceof RetryableError, signal } = options;
+  const { clock, random, isRetryable = (error) => error instanceof RetryableError, signal } = options;
   const { initialMs = 500, maxMs = 10_000 } = options;
   const backoff = new Backoff({ initialMs, maxMs, factor: 1.5, jitter: 0.2 }, random);
   for (let attempt = 1; ; attempt++) {
     try {
       return await call();
     } catch (error) {
-      if (attempt === ATTEMPTS_MAX || !isPassing(error)) throw error;
+      if (attempt === ATTEMPTS_MAX || !isRetryable(error)) throw error;
     }
     await clock.sleep(backoff.next(), signal);
   }

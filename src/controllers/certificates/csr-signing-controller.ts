@@ -29,10 +29,8 @@ export async function runCsrSigningController(deps: ControllerDeps): Promise<voi
     if (status?.certificate || !SIGNERS.has(spec.signerName)) return;
     const text = requestText(request);
     // Loaded on demand: requests are rare and the library is large.
-    const { parseCertificateRequest: readRequest, signCertificateRequest: signRequest } = await import(
-      "../../auth/pki/certificate-signing.ts"
-    );
-    const problem = validateForSigner(spec, readRequest(text));
+    const { parseCertificateRequest, signCertificateRequest } = await import("../../auth/pki/certificate-signing.ts");
+    const problem = validateForSigner(spec, parseCertificateRequest(text));
     const name = request.metadata?.name ?? "";
     if (problem !== undefined) {
       await client.updateStatus(
@@ -46,9 +44,13 @@ export async function runCsrSigningController(deps: ControllerDeps): Promise<voi
     const files = spec.signerName === NODE_SERVING_SIGNER ? signing.nodeServing : signing.clients;
     const ca = await readKeyPair(files);
     if (ca === undefined) throw new Error(`Cannot sign: ${files.certFile} or ${files.keyFile} does not exist`);
-    const wanted = (spec.expirationSeconds ?? Number.POSITIVE_INFINITY) * 1000;
-    const lifetimeMs = Math.min(wanted, signing.lifetimeMs);
-    const certificate = await signRequest(ca, text, { usages: spec.usages ?? [], lifetimeMs, now: clock.now() });
+    const requested = (spec.expirationSeconds ?? Number.POSITIVE_INFINITY) * 1000;
+    const lifetimeMs = Math.min(requested, signing.lifetimeMs);
+    const certificate = await signCertificateRequest(ca, text, {
+      usages: spec.usages ?? [],
+      lifetimeMs,
+      now: clock.now(),
+    });
     const signed = { ...request, status: { ...status, certificate: Buffer.from(certificate).toString("base64") } };
     await client.updateStatus(certificateSigningRequestKind, signed, signal);
     log.info("Signed certificate", { name, signer: spec.signerName });

@@ -25,10 +25,11 @@ export class QuotaMonitor implements AsyncDisposable {
 
   /** Starts and stops watches, so that exactly these kinds are watched. */
   async setKinds(kinds: readonly CountedKind[]): Promise<void> {
-    const wanted = new Map(kinds.map((counted) => [watchKey(counted), counted]));
-    const ended = [...this.#watches].filter(([name]) => !wanted.has(name));
+    const requested = new Map(kinds.map((counted) => [watchKey(counted), counted]));
+    const ended = [...this.#watches].filter(([name]) => !requested.has(name));
     for (const [name] of ended) this.#watches.delete(name);
-    for (const [name, counted] of wanted) if (!this.#watches.has(name)) this.#watches.set(name, this.#start(counted));
+    for (const [name, counted] of requested)
+      if (!this.#watches.has(name)) this.#watches.set(name, this.#start(counted));
     await stopAll(ended.map(([, watch]) => watch));
   }
 

@@ -20,7 +20,9 @@ function pod(spec: Partial<PodSpec> = {}): Pod {
   return { spec: { containers: [{ name: "a" }], ...spec } };
 }
 
-const asking = (cpu: string): Partial<PodSpec> => ({ containers: [{ name: "a", resources: { requests: { cpu } } }] });
+const requesting = (cpu: string): Partial<PodSpec> => ({
+  containers: [{ name: "a", resources: { requests: { cpu } } }],
+});
 
 function reasonFor(candidate: Pod, on: Node, others: readonly Pod[] = []): string {
   const selection = selectNode(candidate, [createNodeInfo(on, others)]);
@@ -47,8 +49,8 @@ t.test("selectNode() returns Kubernetes' message if no node fits", async (t) => 
     [pod(), node("n", { spec: { taints: [{ key: "x", effect: "PreferNoSchedule" }] } }), "n"],
     [pod({ nodeSelector: { disk: "ssd" } }), node("n"), "1 node(s) didn't match Pod's node affinity/selector"],
     [pod({ nodeSelector: { "kubernetes.io/hostname": "n" } }), node("n"), "n"],
-    [pod(asking("3")), node("n"), "1 Insufficient cpu"],
-    [pod(asking("2")), node("n"), "n"],
+    [pod(requesting("3")), node("n"), "1 Insufficient cpu"],
+    [pod(requesting("2")), node("n"), "n"],
   ];
   for (const [candidate, on, expected] of cases) {
     t.equal(reasonFor(candidate, on), expected === "n" ? "n" : `0/1 nodes are available: ${expected}.`);
@@ -73,7 +75,7 @@ t.test("selectNode() requires one node affinity term with all its expressions", 
 });
 
 t.test("selectNode() subtracts the resources and ports of other pods", async (t) => {
-  t.match(reasonFor(pod(asking("1500m")), node("n"), [pod(asking("1"))]), /Insufficient cpu/);
+  t.match(reasonFor(pod(requesting("1500m")), node("n"), [pod(requesting("1"))]), /Insufficient cpu/);
   t.match(reasonFor(pod(), node("n"), [pod(), pod(), pod()]), /Too many pods/);
   const web = (hostIP: string) =>
     pod({ containers: [{ name: "a", ports: [{ containerPort: 80, hostPort: 80, hostIP }] }] });
@@ -93,8 +95,8 @@ t.test("selectNode() uses the peak of init containers as the request of the pod"
 });
 
 t.test("selectNode() prefers the node with the most free resources", async (t) => {
-  const infos = [createNodeInfo(node("full"), [pod(asking("1500m"))]), createNodeInfo(node("empty"), [])];
-  t.same(selectNode(pod(asking("100m")), infos), { node: "empty" });
+  const infos = [createNodeInfo(node("full"), [pod(requesting("1500m"))]), createNodeInfo(node("empty"), [])];
+  t.same(selectNode(pod(requesting("100m")), infos), { node: "empty" });
 });
 
 const zoned = (name: string, zone: string): Node =>

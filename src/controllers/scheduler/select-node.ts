@@ -53,11 +53,11 @@ function firstFailure(pod: Pod, info: NodeInfo, all: readonly NodeInfo[]): reado
 
 /** From 0 to 1: the share of CPU and memory that stays free with the pod. */
 function scoreLeastAllocated(pod: Pod, info: NodeInfo): number {
-  const wanted = podRequests(pod);
+  const requested = podRequests(pod);
   const shares = ["cpu", "memory"].map((name) => {
     const capacity = Number(info.allocatable.get(name) ?? 0n);
     if (capacity === 0) return 0;
-    const taken = Number((info.requested.get(name) ?? 0n) + (wanted.get(name) ?? 0n));
+    const taken = Number((info.requested.get(name) ?? 0n) + (requested.get(name) ?? 0n));
     return Math.max(0, (capacity - taken) / capacity);
   });
   return shares.reduce((sum, share) => sum + share, 0) / shares.length;

@@ -18,7 +18,7 @@ export interface EnsuredObject<T extends ApiObject> {
 
 export async function ensureInNamespaces<T extends ApiObject>(
   deps: ControllerDeps,
-  { kind, name, desired: wanted }: EnsuredObject<T>,
+  { kind, name, desired }: EnsuredObject<T>,
 ): Promise<void> {
   const { client, observer, clock, random, log, signal } = deps;
   const shared = { client: observer, clock, random, log };
@@ -37,7 +37,7 @@ export async function ensureInNamespaces<T extends ApiObject>(
     const home = namespaces.get(namespace);
     if (home === undefined || !isActive(home)) return;
     const found = objects.get(name, namespace);
-    const next = wanted(found);
+    const next = desired(found);
     if (next === undefined) return;
     const object = { ...next, metadata: { ...next.metadata, name, namespace } };
     try {

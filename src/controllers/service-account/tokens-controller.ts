@@ -20,8 +20,8 @@ const ACCOUNT_NAME = "kubernetes.io/service-account.name";
 const ACCOUNT_UID = "kubernetes.io/service-account.uid";
 
 export async function runServiceAccountTokenController(deps: ControllerDeps): Promise<void> {
-  const { client, observer, clock, random, log, signal, signLegacyToken: signLegacy } = deps;
-  if (signLegacy === undefined) {
+  const { client, observer, clock, random, log, signal, signLegacyToken } = deps;
+  if (signLegacyToken === undefined) {
     log.info("Not creating token secrets: tokens are signed externally");
     await waitForAbort(signal);
     return;
@@ -77,7 +77,7 @@ export async function runServiceAccountTokenController(deps: ControllerDeps): Pr
       ...known,
       namespace: known.namespace || encodeBase64(namespace),
       ...(deps.clusterCa === undefined ? {} : { "ca.crt": encodeBase64(deps.clusterCa) }),
-      token: known.token || encodeBase64(await signLegacy!(claims)),
+      token: known.token || encodeBase64(await signLegacyToken!(claims)),
     };
     const annotations = { ...secret.metadata?.annotations, [ACCOUNT_UID]: uid };
     const isDone = Object.entries(data).every(([member, value]) => known[member] === value);

@@ -80,7 +80,7 @@ interface Use {
 
 async function runProtection<T extends ApiObject>(deps: ControllerDeps, protection: Protection<T>): Promise<void> {
   const { client, clock, random, log, signal } = deps;
-  const { kind, finalizer, findUse: useOf } = protection;
+  const { kind, finalizer, findUse } = protection;
   /** One watch for each object that is in use. */
   const watches = new Map<string, AbortController>();
   await using objects = startInformer({ client, clock, random, log, kind }, signal);
@@ -97,7 +97,7 @@ async function runProtection<T extends ApiObject>(deps: ControllerDeps, protecti
     const [namespace = "", name = ""] = key.split("/");
     const object = objects.get(name, namespace);
     if (object === undefined || !isTerminating(object)) return;
-    const use = await useOf(object, stopping);
+    const use = await findUse(object, stopping);
     if (use !== undefined) {
       if (use.ended !== undefined) syncWhenUnused(key, use.ended);
       return;

@@ -121,9 +121,9 @@ class Keys {
   async authority(name: string, commonName: string): Promise<KeyPair> {
     const kept = await readKeyPair(this.files(name));
     if (kept !== undefined && isReusable(kept, kept.cert, [], this.#now, CA_RENEW_DAYS)) return kept;
-    const { createAuthority: makeAuthority } = await import("../../auth/pki/certificate-authority.ts");
+    const { createAuthority } = await import("../../auth/pki/certificate-authority.ts");
     const request = { commonName, days: CA_DAYS, from: FROM_MS, ...(kept === undefined ? {} : { key: kept.key }) };
-    const made = await makeAuthority(request, this.#present);
+    const made = await createAuthority(request, this.#present);
     await writeKeyPair(this.files(name), made);
     this.issued.push(name);
     return made;

@@ -5,7 +5,7 @@ import { subjectOrganizations } from "../../../api/certificates/certificate-sign
 import { rejectionOf, runPlugin } from "../../../testing/admission/admission-fixture.ts";
 import { certificateSubjectRestriction } from "./certificate-subject-restriction.ts";
 
-function made(subject: string): string {
+function created(subject: string): string {
   const words = "req -new -newkey ec -pkeyopt ec_paramgen_curve:P-256 -nodes -keyout /dev/null -subj".split(" ");
   return execFileSync("openssl", [...words, subject], { stdio: ["ignore", "pipe", "ignore"] }).toString();
 }
@@ -27,7 +27,7 @@ function naming(tag: number, organization: Buffer): string {
 t.test("certificateSubjectRestriction() rejects requests for a client certificate of system:masters", async (t) => {
   const plugin = certificateSubjectRestriction();
   const send = (subject: string | Buffer, signerName = "kubernetes.io/kube-apiserver-client") => {
-    const pem = typeof subject === "string" ? Buffer.from(made(subject)) : subject;
+    const pem = typeof subject === "string" ? Buffer.from(created(subject)) : subject;
     const sent = { metadata: { name: "r" }, spec: { signerName, request: pem.toString("base64"), usages: [] } };
     return rejectionOf(runPlugin(plugin, certificateSigningRequestKind, sent as never));
   };
@@ -42,7 +42,7 @@ t.test("certificateSubjectRestriction() rejects requests for a client certificat
 
 t.test("subjectOrganizations() decodes organizations of all ASN.1 string types", (t) => {
   const group = "system:masters";
-  t.same(subjectOrganizations(made(`/O=a/O=${group}/OU=b`)), ["a", group]);
+  t.same(subjectOrganizations(created(`/O=a/O=${group}/OU=b`)), ["a", group]);
   const wide = Buffer.from(group, "utf16le").swap16();
   t.same(subjectOrganizations(naming(0x1e, wide)), [group]);
   const wider = Buffer.concat([...group].map((letter) => Buffer.from([0, 0, 0, letter.charCodeAt(0)])));

@@ -56,13 +56,13 @@ export function readImagePolicy(configuration: PluginConfiguration | undefined):
   };
   const { kubeConfigFile, defaultAllow = false } = imagePolicy;
   if (kubeConfigFile === "") throw fail("kubeConfigFile", "it is missing");
-  const read = ({ member, unit, max: most, defaultValue: otherwise }: DurationSetting): number => {
+  const read = ({ member, unit, max, defaultValue }: DurationSetting): number => {
     const value = imagePolicy[member] ?? 0;
     if (value === NONE) return 0;
-    if (value < 0 || value > most) {
-      throw fail(member, `it must be from 1 to ${most} ${unit}, or -1 for none, not ${value}`);
+    if (value < 0 || value > max) {
+      throw fail(member, `it must be from 1 to ${max} ${unit}, or -1 for none, not ${value}`);
     }
-    return (value === 0 ? otherwise : value) * (unit === "seconds" ? 1000 : 1);
+    return (value === 0 ? defaultValue : value) * (unit === "seconds" ? 1000 : 1);
   };
   return {
     kubeConfigFile,

@@ -32,15 +32,15 @@ const pod = (image: string, annotations: object = {}): Pod => ({
 });
 
 /** A plugin with its own clock, connected to the webhook. */
-async function plugin(hook: Pick<TestWebhook, "url">, policy: object = {}) {
+async function plugin(testWebhook: Pick<TestWebhook, "url">, policy: object = {}) {
   const kubeConfigFile = join(dir, `${Math.random()}`);
   const ca = Buffer.from(caBundle, "base64").toString();
-  await writeKubeconfig(kubeConfigFile, { server: hook.url, cluster: "c", user: "u", token: "secret", ca });
+  await writeKubeconfig(kubeConfigFile, { server: testWebhook.url, cluster: "c", user: "u", token: "secret", ca });
   const stop = new AbortController();
   const clock = new FakeClock();
   const configuration = configured({ kubeConfigFile, ...policy });
-  const made = await imagePolicyWebhook(pluginDeps([], { clock, configuration, stopping: stop.signal }));
-  return { made, clock, [Symbol.dispose]: () => stop.abort() };
+  const created = await imagePolicyWebhook(pluginDeps([], { clock, configuration, stopping: stop.signal }));
+  return { created, clock, [Symbol.dispose]: () => stop.abort() };
 }
 
 function respond({ review }: Pick<ReceivedReview, "review">, status: object): object {
@@ -48,7 +48,7 @@ function respond({ review }: Pick<ReceivedReview, "review">, status: object): ob
 }
 
 t.test("imagePolicyWebhook() sends all images of a pod and enforces the response", async (t) => {
-  await using hook = await startTestWebhook((received) => {
+  await using testWebhook = await startTestWebhook((received) => {
     const { containers } = received.review.spec;
     const bad = containers.some(({ image }: { image: string }) => image.startsWith("bad"));
     return respond(
@@ -56,12 +56,12 @@ t.test("imagePolicyWebhook() sends all images of a pod and enforces the response
       bad ? { allowed: false, reason: "bad is bad" } : { allowed: true, auditAnnotations: { seen: "1" } },
     );
   });
-  using f = await plugin(hook);
+  using f = await plugin(testWebhook);
   const annotations = { "team.image-policy.k8s.io/ticket": "7", other: "x" };
-  const allowed = await runPlugin(f.made, podKind, pod("good:1", annotations));
+  const allowed = await runPlugin(f.created, podKind, pod("good:1", annotations));
   t.same(allowed.annotations, { "imagepolicywebhook.image-policy.k8s.io/seen": "1" });
-  t.match(hook.received[0]?.headers, { authorization: "Bearer secret" });
-  t.match(hook.received[0]?.review, {
+  t.match(testWebhook.received[0]?.headers, { authorization: "Bearer secret" });
+  t.match(testWebhook.received[0]?.review, {
     apiVersion: "imagepolicy.k8s.io/v1alpha1",
     kind: "ImageReview",
     spec: {
@@ -70,42 +70,42 @@ t.test("imagePolicyWebhook() sends all images of a pod and enforces the response
       namespace: "shop",
     },
   });
-  t.notOk(hook.received[0]?.review.spec.annotations.other);
+  t.notOk(testWebhook.received[0]?.review.spec.annotations.other);
   t.equal(
-    await rejectionOf(runPlugin(f.made, podKind, pod("bad:1"))),
+    await rejectionOf(runPlugin(f.created, podKind, pod("bad:1"))),
     'pods "web" is forbidden: image policy webhook backend denied one or more images: bad is bad',
   );
   const debugged = { ...pod("good:2").spec, ephemeralContainers: [{ name: "d", image: "bad:2" }] } as Pod["spec"];
   const object = { ...pod("good:2"), spec: debugged };
   const through = { subresource: "ephemeralcontainers", oldObject: pod("good:2") };
-  t.match(await rejectionOf(runPlugin(f.made, podKind, object, through)), /bad is bad$/);
-  t.same(hook.received.at(-1)?.review.spec.containers, [{ image: "bad:2" }]);
-  t.notOk(f.made.handles({ operation: "UPDATE", kind: podKind, group: "", subresource: "status" } as never));
+  t.match(await rejectionOf(runPlugin(f.created, podKind, object, through)), /bad is bad$/);
+  t.same(testWebhook.received.at(-1)?.review.spec.containers, [{ image: "bad:2" }]);
+  t.notOk(f.created.handles({ operation: "UPDATE", kind: podKind, group: "", subresource: "status" } as never));
 });
 
 t.test("imagePolicyWebhook() caches responses for the configured time", async (t) => {
-  await using hook = await startTestWebhook((received) => respond(received, { allowed: false }));
-  using f = await plugin(hook, { denyTTL: 10 });
-  const send = async () => await rejectionOf(runPlugin(f.made, podKind, pod("a")));
+  await using testWebhook = await startTestWebhook((received) => respond(received, { allowed: false }));
+  using f = await plugin(testWebhook, { denyTTL: 10 });
+  const send = async () => await rejectionOf(runPlugin(f.created, podKind, pod("a")));
   t.match(await send(), /: one or more images rejected by webhook backend$/);
   await f.clock.advance(9000);
   await send();
-  t.equal(hook.received.length, 1);
+  t.equal(testWebhook.received.length, 1);
   await f.clock.advance(1000);
   await send();
-  t.equal(hook.received.length, 2);
-  using never = await plugin(hook, { denyTTL: -1 });
-  await rejectionOf(runPlugin(never.made, podKind, pod("a")));
-  await rejectionOf(runPlugin(never.made, podKind, pod("a")));
-  t.equal(hook.received.length, 4);
+  t.equal(testWebhook.received.length, 2);
+  using never = await plugin(testWebhook, { denyTTL: -1 });
+  await rejectionOf(runPlugin(never.created, podKind, pod("a")));
+  await rejectionOf(runPlugin(never.created, podKind, pod("a")));
+  t.equal(testWebhook.received.length, 4);
 });
 
 t.test("imagePolicyWebhook() retries, then fails open or closed as configured", async (t) => {
   let answer: WebhookAnswer = [503, ""];
-  await using hook = await startTestWebhook(() => answer);
+  await using testWebhook = await startTestWebhook(() => answer);
   const runWithRetries = async (f: Awaited<ReturnType<typeof plugin>>) => {
     let done = false;
-    const verdict = runPlugin(f.made, podKind, pod("a")).finally(() => {
+    const verdict = runPlugin(f.created, podKind, pod("a")).finally(() => {
       done = true;
     });
     verdict.catch(() => {});
@@ -115,19 +115,19 @@ t.test("imagePolicyWebhook() retries, then fails open or closed as configured", 
     }
     return await verdict;
   };
-  using closed = await plugin(hook);
+  using closed = await plugin(testWebhook);
   t.equal(await rejectionOf(runWithRetries(closed)), 'pods "web" is forbidden: it answered 503');
-  t.equal(hook.received.length, 5);
-  using open = await plugin(hook, { defaultAllow: true });
+  t.equal(testWebhook.received.length, 5);
+  using open = await plugin(testWebhook, { defaultAllow: true });
   const { object, annotations } = await runWithRetries(open);
   t.match(object.metadata?.annotations, { "alpha.image-policy.k8s.io/failed-open": "true" });
   t.same(annotations, { "imagepolicywebhook.image-policy.k8s.io/failed-open": "true" });
-  t.equal(hook.received.length, 10, "mutate and validate share the result");
+  t.equal(testWebhook.received.length, 10, "mutate and validate share the result");
   answer = [200, '{"kind":"ImageReview","status":{"allowed":"yes"}}'];
   t.match(await rejectionOf(runWithRetries(closed)), /status.allowed: expected true or false$/);
   answer = { kind: "Pod" };
   t.match(await rejectionOf(runWithRetries(closed)), /its answer is no ImageReview$/);
-  t.equal(hook.received.length, 12, "invalid responses are not retried");
+  t.equal(testWebhook.received.length, 12, "invalid responses are not retried");
 });
 
 t.test("imagePolicyWebhook() rejects an invalid configuration with file and line", async (t) => {

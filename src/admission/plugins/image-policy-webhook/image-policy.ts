@@ -40,14 +40,14 @@ export async function imagePolicyWebhook(
     clock,
   );
   stopping.addEventListener("abort", () => void client[Symbol.asyncDispose](), { once: true });
-  const judge = new ImageReviewer(policy, client, deps);
+  const reviewer = new ImageReviewer(policy, client, deps);
   return {
     name: NAME,
     handles: (attributes) =>
       matchesResource(attributes, podKind, WRITES) || matchesResource(attributes, podKind, WRITES, EPHEMERAL),
     // Validation runs last, on the final pod. Only a mutation can add the failed-open annotation.
-    ...(policy.defaultAllow ? { mutate: (request) => judge.markFailedOpen(request) } : {}),
-    validate: (request) => judge.validate(request),
+    ...(policy.defaultAllow ? { mutate: (request) => reviewer.markFailedOpen(request) } : {}),
+    validate: (request) => reviewer.validate(request),
   };
 }
 
@@ -137,8 +137,8 @@ class ImageReviewer {
 
   #call(spec: ImageReviewSpec, signal: AbortSignal): Promise<unknown> {
     const { clock, random } = this.#deps;
-    const patience = { initialMs: this.#policy.retryMs, maxMs: Number.POSITIVE_INFINITY };
-    return retryWebhook(() => this.#client.review(spec), { clock, random, ...patience, signal });
+    const retryOptions = { initialMs: this.#policy.retryMs, maxMs: Number.POSITIVE_INFINITY };
+    return retryWebhook(() => this.#client.review(spec), { clock, random, ...retryOptions, signal });
   }
 }
 

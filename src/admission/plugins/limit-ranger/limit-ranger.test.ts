@@ -146,8 +146,11 @@ t.test("limitRanger validates pods on creation and resize, unless they are being
     await rejectionOf(runPlugin(plugin(present), podKind, large, { ...update, subresource: "resize" })),
     /but limit is 2/,
   );
-  const going = { ...update.oldObject, metadata: { name: "web", deletionTimestamp: "2026-01-01T00:00:00Z" } } as Pod;
-  const fields = { ...update, oldObject: going, subresource: "resize" };
+  const terminating = {
+    ...update.oldObject,
+    metadata: { name: "web", deletionTimestamp: "2026-01-01T00:00:00Z" },
+  } as Pod;
+  const fields = { ...update, oldObject: terminating, subresource: "resize" };
   t.equal(await rejectionOf(runPlugin(plugin(present), podKind, large, fields)), "");
 });
 

@@ -11,14 +11,14 @@ const here: readonly (readonly [unknown, Namespace])[] = [[namespaceKind, { meta
 const map = (namespace: string) => ({ metadata: { name: "m", namespace } });
 
 t.test("namespaceAutoProvision() creates a missing namespace, except for a dry run", async (t) => {
-  const made: string[] = [];
+  const created: string[] = [];
   const writer: ObjectWriter = {
     ...pluginDeps().writer,
     create: async (kind, _namespace, object) => {
       const name = object.metadata?.name ?? "";
       if (name === "raced") throw alreadyExists({ group: "", resource: "namespaces", name });
       if (name === "bad") throw new Error("the store is gone");
-      made.push(`${kind.plural}/${name}`);
+      created.push(`${kind.plural}/${name}`);
       return object;
     },
   };
@@ -27,6 +27,6 @@ t.test("namespaceAutoProvision() creates a missing namespace, except for a dry r
   await runPlugin(plugin, configMapKind, map("dry"), { dryRun: true });
   await runPlugin(plugin, configMapKind, map("raced"));
   await runPlugin(plugin, configMapKind, map("new"));
-  t.same(made, ["namespaces/new"]);
+  t.same(created, ["namespaces/new"]);
   await t.rejects(runPlugin(plugin, configMapKind, map("bad")), { message: "the store is gone" });
 });

@@ -250,7 +250,7 @@ t.test(
 
 t.test("nodeRestriction lets a node request certificates only for its own name", async (t) => {
   const directory = t.testdir();
-  const asks = (subject: string, signerName = "kubernetes.io/kubelet-serving"): object => {
+  const attributesOf = (subject: string, signerName = "kubernetes.io/kubelet-serving"): object => {
     const key = ["-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256", "-nodes", "-keyout", `${directory}/key`];
     const pem = execFileSync("openssl", ["req", "-new", ...key, "-subj", subject], {
       stdio: ["ignore", "pipe", "ignore"],
@@ -258,10 +258,10 @@ t.test("nodeRestriction lets a node request certificates only for its own name",
     return { metadata: { name: "csr" }, spec: { signerName, request: pem.toString("base64") } };
   };
   const kind = certificateSigningRequestKind;
-  t.equal(await reasonOf(kind, asks("/O=system:nodes/CN=system:node:n1")), "");
+  t.equal(await reasonOf(kind, attributesOf("/O=system:nodes/CN=system:node:n1")), "");
   const own = "can only create a node CSR with CN=system:node:n1";
-  t.equal(await reasonOf(kind, asks("/O=system:nodes/CN=system:node:n2")), own);
-  t.equal(await reasonOf(kind, asks("/CN=other", "example.com/signer")), "");
+  t.equal(await reasonOf(kind, attributesOf("/O=system:nodes/CN=system:node:n2")), own);
+  t.equal(await reasonOf(kind, attributesOf("/CN=other", "example.com/signer")), "");
   const broken = { metadata: { name: "csr" }, spec: { signerName: "kubernetes.io/kubelet-serving", request: "" } };
   t.match(await reasonOf(kind, broken), /^unable to parse csr: /);
 });

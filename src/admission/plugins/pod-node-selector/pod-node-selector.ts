@@ -46,8 +46,8 @@ export function podNodeSelector({ reader, configuration }: Pick<PluginDeps, "rea
   return plugin;
 }
 
-function rejectConflict(request: AdmissionRequest, own: Labels, wanted: Labels = {}): void {
-  if (Object.entries(own).every(([label, value]) => wanted[label] === undefined || wanted[label] === value)) return;
+function rejectConflict(request: AdmissionRequest, own: Labels, desired: Labels = {}): void {
+  if (Object.entries(own).every(([label, value]) => desired[label] === undefined || desired[label] === value)) return;
   throw newForbidden(request, "pod node label selector conflicts with its namespace node label selector");
 }
 

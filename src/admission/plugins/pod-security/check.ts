@@ -39,8 +39,8 @@ export function namesWhere(pod: CheckedPod, isBad: (container: Container) => boo
 }
 
 /** Whether the pod has a user namespace and checks are relaxed for it. */
-export function isRelaxed({ relaxUserNamespaces: relaxed, spec }: CheckedPod): boolean {
-  return relaxed && spec.hostUsers === false;
+export function isRelaxed({ relaxUserNamespaces, spec }: CheckedPod): boolean {
+  return relaxUserNamespaces && spec.hostUsers === false;
 }
 
 export function exceptOnWindows(check: CheckPod): CheckPod {

@@ -157,8 +157,8 @@ t.test("violationsOf() applies the rules of the release; later releases are as t
 
 t.test("violationsOf() relaxes checks for pods with a user namespace if the gate is enabled", async (t) => {
   const { metadata = {}, spec } = pod({ hostUsers: false, containers: [container("a", { ...good, runAsUser: 0 })] });
-  const judged = (relaxed: boolean) =>
-    findViolations({ metadata, spec: spec!, relaxUserNamespaces: relaxed }, latest("restricted")).length;
-  t.equal(judged(true), 0);
-  t.equal(judged(false), 1);
+  const resultOf = (relaxUserNamespaces: boolean) =>
+    findViolations({ metadata, spec: spec!, relaxUserNamespaces }, latest("restricted")).length;
+  t.equal(resultOf(true), 0);
+  t.equal(resultOf(false), 1);
 });

@@ -32,11 +32,11 @@ export function podSecurity(
   const { reader, clock, isFeatureEnabled } = deps;
   const { defaults, exempt } = readPodSecurityOptions(deps.configuration);
   const metrics = createPodSecurityMetrics(deps.metrics);
-  const relaxed = isFeatureEnabled("UserNamespacesPodSecurityStandards");
+  const relaxUserNamespaces = isFeatureEnabled("UserNamespacesPodSecurityStandards");
   const toCheckedPod = (metadata: ObjectMeta, spec: PodSpec): CheckedPod => ({
     metadata,
     spec,
-    relaxUserNamespaces: relaxed,
+    relaxUserNamespaces,
   });
 
   async function validateNamespace(request: AdmissionRequest): Promise<void> {

@@ -33,7 +33,7 @@ export function evaluatorOf({
 /** `count/deployments.apps`, for each alias of the group. */
 export function countNames(group: string, plural: string): readonly string[] {
   if (group === "") return [`count/${plural}`];
-  return [...new Set([kubernetesGroup(group), svcGroup(group)])].map((spelled) => `count/${plural}.${spelled}`);
+  return [...new Set([kubernetesGroup(group), svcGroup(group)])].map((aliasText) => `count/${plural}.${aliasText}`);
 }
 
 function objectCountEvaluator(group: string, plural: string): Evaluator {

@@ -18,8 +18,8 @@ t.test("parseAuthenticationConfiguration() reads issuers and anonymous access", 
   ]);
   t.same(anonymous, { enabled: true, paths: ["/livez"] });
   for (const apiVersion of ["apiserver.config.k8s.io/v1beta1", "apiserver.config.k8s.io/v1alpha1"]) {
-    const spelled = `apiVersion: ${apiVersion}\nkind: AuthenticationConfiguration\njwt: []\n`;
-    t.same(parseAuthenticationConfiguration("a.yaml", spelled, RULES), { issuers: [], anonymous: undefined });
+    const alias = `apiVersion: ${apiVersion}\nkind: AuthenticationConfiguration\njwt: []\n`;
+    t.same(parseAuthenticationConfiguration("a.yaml", alias, RULES), { issuers: [], anonymous: undefined });
   }
 });
 

@@ -11,7 +11,7 @@ import { jwtAuthenticator } from "./jwt-authenticator.ts";
 t.test("jwtAuthenticator() resolves distributed groups claims", async (t) => {
   const clock = new FakeClock(Date.now());
   await using provider = await startTestIssuer(() => clock.now());
-  await using stranger = await startTestIssuer(() => clock.now());
+  await using other = await startTestIssuer(() => clock.now());
   const { issuer } = compileIssuer(
     {
       issuer: { url: provider.url, audiences: ["client"] },
@@ -22,7 +22,7 @@ t.test("jwtAuthenticator() resolves distributed groups claims", async (t) => {
   );
   // Both authorities have the same name, so each issuer needs its own fetcher.
   const to = (url: string) => {
-    const ca = url.startsWith(stranger.url) ? stranger.ca : provider.ca;
+    const ca = url.startsWith(other.url) ? other.ca : provider.ca;
     return fetcher({ ca, timeoutMs: 5_000, clock: systemClock });
   };
   const fetching: Fetcher = {
@@ -31,30 +31,30 @@ t.test("jwtAuthenticator() resolves distributed groups claims", async (t) => {
   };
   const options = { issuer: issuer!, audiences: ["api"], clock, random: systemRandom, ...fetching };
   const authenticate = jwtAuthenticator(options);
-  const ask = async (claims: Readonly<Record<string, unknown>>) =>
+  const send = async (claims: Readonly<Record<string, unknown>>) =>
     (await authenticate(new BearerToken(provider.token(claims)), ["api"]))?.user.groups;
   const at = (path: string, url = provider.url) => ({
     _claim_names: { groups: "src1" },
     _claim_sources: { src1: { endpoint: `${url}${path}`, access_token: "sesame" } },
   });
   provider.serve("/groups", `${provider.token({ groups: ["a", "b"] })}\n`, "sesame");
-  t.same(await ask(at("/groups")), ["oidc:a", "oidc:b"]);
-  stranger.serve("/groups", stranger.token({ groups: "all" }), "sesame");
-  t.same(await ask(at("/groups", stranger.url)), ["oidc:all"], "signed by another issuer");
-  t.same(await ask({ ...at("/groups"), groups: ["own"] }), ["oidc:own"], "a claim in the token takes precedence");
+  t.same(await send(at("/groups")), ["oidc:a", "oidc:b"]);
+  other.serve("/groups", other.token({ groups: "all" }), "sesame");
+  t.same(await send(at("/groups", other.url)), ["oidc:all"], "signed by another issuer");
+  t.same(await send({ ...at("/groups"), groups: ["own"] }), ["oidc:own"], "a claim in the token takes precedence");
   t.equal(provider.requests.filter((path) => path === "/groups").length, 1);
   const nothing: readonly object[] = [
     {},
     { _claim_names: { others: "src1" }, _claim_sources: {} },
     { _claim_names: { groups: "src1" }, _claim_sources: { src1: { JWT: "a.b.c" } } },
   ];
-  for (const claims of nothing) t.same(await ask({ ...claims }), [], JSON.stringify(claims));
+  for (const claims of nothing) t.same(await send({ ...claims }), [], JSON.stringify(claims));
   provider.serve("/other", provider.token({}), "sesame");
   provider.serve("/late", provider.token({ groups: ["a"], exp: Math.floor(clock.now() / 1000) - 1 }), "sesame");
   provider.serve("/for-others", provider.token({ groups: ["a"], aud: "others" }), "sesame");
   provider.serve("/private", provider.token({ groups: ["a"] }), "another");
   provider.serve("/no-token", "what?", "sesame");
-  provider.serve("/forged", stranger.token({ groups: ["a"], iss: provider.url }), "sesame");
+  provider.serve("/forged", other.token({ groups: ["a"], iss: provider.url }), "sesame");
   provider.serve("/plain", provider.token({ groups: ["a"], iss: "http://127.0.0.1:1" }), "sesame");
   const bad: readonly (readonly [object, RegExp])[] = [
     [{ _claim_names: "src1" }, /error parsing distributed claim names/],
@@ -75,6 +75,6 @@ t.test("jwtAuthenticator() resolves distributed groups claims", async (t) => {
     [at("", "what?"), /it is not a URL/],
   ];
   for (const [claims, message] of bad) {
-    await t.rejects(ask({ ...claims }), { status: { code: 401 }, message }, JSON.stringify(claims));
+    await t.rejects(send({ ...claims }), { status: { code: 401 }, message }, JSON.stringify(claims));
   }
 });

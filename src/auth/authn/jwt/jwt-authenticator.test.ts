@@ -34,14 +34,15 @@ t.test("jwtAuthenticator() rejects tokens with an invalid signature, audience or
     clock,
     random: systemRandom,
   });
-  const ask = (token: string, asked: readonly string[] = ["api"]) => authenticate(new BearerToken(token), asked);
+  const send = (token: string, requested: readonly string[] = ["api"]) =>
+    authenticate(new BearerToken(token), requested);
   const good = provider.token();
-  t.match(await ask(good), { user: { name: "jo", groups: [], uid: "", extra: {} }, audiences: ["api"] });
+  t.match(await send(good), { user: { name: "jo", groups: [], uid: "", extra: {} }, audiences: ["api"] });
   for (const algorithm of ["RS512", "PS384", "ES256"] as const)
-    t.ok(await ask(provider.token({}, algorithm)), algorithm);
-  t.equal(await ask(good, ["vault"]), undefined, "another audience");
-  t.equal(await ask(provider.token({ iss: `${provider.url}/` })), undefined, "of another issuer");
-  for (const none of ["", "a.b.c", "opaque", `${"x".repeat(50_000)}.y.z`]) t.equal(await ask(none), undefined);
+    t.ok(await send(provider.token({}, algorithm)), algorithm);
+  t.equal(await send(good, ["vault"]), undefined, "another audience");
+  t.equal(await send(provider.token({ iss: `${provider.url}/` })), undefined, "of another issuer");
+  for (const none of ["", "a.b.c", "opaque", `${"x".repeat(50_000)}.y.z`]) t.equal(await send(none), undefined);
   const [head = "", body = "", tail = ""] = good.split(".");
   const now = Math.floor(clock.now() / 1000);
   const encoded = (value: unknown): string => Buffer.from(JSON.stringify(value)).toString("base64url");
@@ -70,8 +71,8 @@ t.test("jwtAuthenticator() rejects tokens with an invalid signature, audience or
     ["without a name", provider.token({ sub: "" }), /the username is empty/],
     ["a name that is no text", provider.token({ sub: { a: 1 } }), /parse username claims/],
   ];
-  for (const [what, token, message] of bad) await t.rejects(async () => ask(token), { message }, what);
-  t.ok(await ask(provider.token({ nbf: now + 299 })), "clocks differ");
+  for (const [what, token, message] of bad) await t.rejects(async () => send(token), { message }, what);
+  t.ok(await send(provider.token({ nbf: now + 299 })), "clocks differ");
 });
 
 t.test(
@@ -86,7 +87,7 @@ t.test(
       clock,
       random: systemRandom,
     });
-    const ask = () => authenticate(new BearerToken(provider.token()), ["api"]);
+    const send = () => authenticate(new BearerToken(provider.token()), ["api"]);
     for (const [lie, message] of [
       [{ issuer: "https://other.example.com" }, /issuer did not match/],
       [{ jwks_uri: "http://127.0.0.1/keys" }, /has no https URL in jwks_uri/],
@@ -94,14 +95,14 @@ t.test(
     ] as const) {
       provider.overrideDiscovery(lie);
       await clock.advance(60_000);
-      await t.rejects(async () => ask(), { message });
+      await t.rejects(async () => send(), { message });
     }
     const { length } = provider.requests;
-    await t.rejects(async () => ask(), { message: /not initialized/ });
+    await t.rejects(async () => send(), { message: /not initialized/ });
     t.equal(provider.requests.length, length, "no retry before the backoff");
     provider.overrideDiscovery({});
     await clock.advance(60_000);
-    t.ok(await ask());
+    t.ok(await send());
   },
 );
 

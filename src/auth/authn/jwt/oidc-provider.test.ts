@@ -125,19 +125,19 @@ for (const algorithm of ["RS256", "PS256", "ES256"]) {
         clock,
         random: systemRandom,
       });
-      const ask = (token: string) => authenticate(new BearerToken(token), ["api"]);
+      const send = (token: string) => authenticate(new BearerToken(token), ["api"]);
       const token = await provider.token();
-      t.match(await ask(token), { user: { name: "robots:robot" }, audiences: ["api"] });
-      await ask(token);
+      t.match(await send(token), { user: { name: "robots:robot" }, audiences: ["api"] });
+      await send(token);
       t.equal(fetched.length, 2, "discovery and keys, once");
       provider.restart();
       const next = await provider.token();
-      await t.rejects(async () => ask(next), { message: /no matching keys/ }, "the last fetch was recent");
+      await t.rejects(async () => send(next), { message: /no matching keys/ }, "the last fetch was recent");
       await clock.advance(6_000);
-      t.match(await ask(next), { user: { name: "robots:robot" } });
-      await t.rejects(async () => ask(token), { message: /no matching keys/ }, "the old keys are gone");
+      t.match(await send(next), { user: { name: "robots:robot" } });
+      await t.rejects(async () => send(token), { message: /no matching keys/ }, "the old keys are gone");
       await clock.advance(3_600_000);
-      await t.rejects(async () => ask(next), { message: "oidc: verify token: token is expired" });
+      await t.rejects(async () => send(next), { message: "oidc: verify token: token is expired" });
     },
   );
 }

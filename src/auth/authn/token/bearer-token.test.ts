@@ -13,8 +13,8 @@ t.test("createStaticTokens() accepts issued tokens and those of the file, for it
   t.match(issued, /^[\w-]{43}$/);
   t.not(issued, tokens.issue(user));
   tokens.setRows([{ token: "known", user }]);
-  const authenticate = (text: string, asked: readonly string[] = OWN) =>
-    tokens.authenticate(new BearerToken(text), asked);
+  const authenticate = (text: string, requested: readonly string[] = OWN) =>
+    tokens.authenticate(new BearerToken(text), requested);
   for (const text of [issued, "known"]) t.same(await authenticate(text), { user, audiences: OWN });
   t.same(await authenticate("known", ["vault", "api"]), { user, audiences: OWN });
   t.equal(await authenticate("known", ["vault"]), undefined);
@@ -28,23 +28,23 @@ t.test("bearerAuthenticator() reads tokens from the Authorization header and Web
   const tokens = createStaticTokens(OWN);
   tokens.setRows([{ token: "known", user }]);
   const authenticate = bearerAuthenticator(tokens.authenticate, OWN);
-  const ask = (authorization?: string, headers: Readonly<Record<string, string>> = {}) =>
+  const send = (authorization?: string, headers: Readonly<Record<string, string>> = {}) =>
     authenticate({ certificates: [], authorization, header: (name) => headers[name] });
-  for (const good of ["Bearer known", " bearer known ", "Bearer known x"]) t.equal(await ask(good), user, good);
+  for (const good of ["Bearer known", " bearer known ", "Bearer known x"]) t.equal(await send(good), user, good);
   for (const nothing of [undefined, "", "Bearer", "Bearer ", "Basic known", "known", "Bearer  known"]) {
-    t.equal(await ask(nothing), undefined, String(nothing));
+    t.equal(await send(nothing), undefined, String(nothing));
   }
   for (const [bad, message] of [
     ["Bearer __proto__", "invalid bearer token"],
     ["Bearer known\u0000", "invalid bearer token"],
     [`Bearer ${"x".repeat(1_000_000)}`, "the bearer token is too long"],
   ] as const) {
-    await t.rejects(async () => ask(bad), { message, name: "StatusError" });
+    await t.rejects(async () => send(bad), { message, name: "StatusError" });
   }
   const encoded = `base64url.bearer.authorization.k8s.io.${Buffer.from("known").toString("base64url")}`;
-  const socket = (protocols: string) => ask(undefined, { upgrade: "WebSocket", "sec-websocket-protocol": protocols });
+  const socket = (protocols: string) => send(undefined, { upgrade: "WebSocket", "sec-websocket-protocol": protocols });
   t.equal(await socket(`${encoded}, v4.channel.k8s.io`), user);
-  t.equal(await ask(undefined, { "sec-websocket-protocol": `${encoded}, b` }), undefined, "not of a WebSocket");
+  t.equal(await send(undefined, { "sec-websocket-protocol": `${encoded}, b` }), undefined, "not of a WebSocket");
   for (const bad of [encoded, `${encoded},${encoded},b`, `${encoded}!,b`])
     await t.rejects(async () => socket(bad), { name: "StatusError" }, bad);
 });
@@ -64,14 +64,14 @@ t.test("unionTokens() returns the first user, and all errors if there is none", 
     async () => {
       throw new InvalidCredentialsError(why);
     };
-  const ask = (...authenticators: readonly TokenAuthenticator[]) =>
+  const send = (...authenticators: readonly TokenAuthenticator[]) =>
     unionTokens(authenticators)(new BearerToken("x"), OWN);
-  t.equal(await ask(abstains, refuses("a"), knows), found);
-  t.equal(await ask(abstains), undefined);
-  await t.rejects(async () => ask(refuses("a"), abstains), { message: "a" });
-  await t.rejects(async () => ask(refuses("a"), refuses("b"), refuses("a")), { message: "[a, b]" });
+  t.equal(await send(abstains, refuses("a"), knows), found);
+  t.equal(await send(abstains), undefined);
+  await t.rejects(async () => send(refuses("a"), abstains), { message: "a" });
+  await t.rejects(async () => send(refuses("a"), refuses("b"), refuses("a")), { message: "[a, b]" });
   const breaks: TokenAuthenticator = async () => {
     throw new TypeError("broken");
   };
-  await t.rejects(async () => ask(breaks, knows), TypeError, "other errors are passed on");
+  await t.rejects(async () => send(breaks, knows), TypeError, "other errors are passed on");
 });

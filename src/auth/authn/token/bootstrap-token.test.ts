@@ -22,11 +22,11 @@ t.test("bootstrapTokenAuthenticator() accepts a token only if its secret is vali
     data: Object.fromEntries(Object.entries(texts).map(([key, text]) => [key, Buffer.from(text).toString("base64")])),
     ...more,
   });
-  const ask = (secret: Secret | undefined, token = TOKEN, asked: readonly string[] = OWN) => {
+  const send = (secret: Secret | undefined, token = TOKEN, requested: readonly string[] = OWN) => {
     const find = async (_: string, name: string) => (name === "bootstrap-token-abcdef" ? secret : undefined);
-    return bootstrapTokenAuthenticator({ find, audiences: OWN, clock })(new BearerToken(token), asked);
+    return bootstrapTokenAuthenticator({ find, audiences: OWN, clock })(new BearerToken(token), requested);
   };
-  t.same(await ask(secretOf(good)), {
+  t.same(await send(secretOf(good)), {
     user: {
       name: "system:bootstrap:abcdef",
       uid: "",
@@ -35,9 +35,9 @@ t.test("bootstrapTokenAuthenticator() accepts a token only if its secret is vali
     },
     audiences: OWN,
   });
-  t.equal(await ask(secretOf(good), TOKEN, ["vault"]), undefined);
+  t.equal(await send(secretOf(good), TOKEN, ["vault"]), undefined);
   const others = ["abcdef", "ABCDEF.0123456789abcdef", `${TOKEN}0`, `${TOKEN}\n`, "../def.0123456789abcdef"];
-  for (const other of others) t.equal(await ask(secretOf(good), other), undefined, other);
+  for (const other of others) t.equal(await send(secretOf(good), other), undefined, other);
   const bad: readonly (readonly [Secret | undefined, RegExp])[] = [
     [undefined, /bootstrap token abcdef does not exist/],
     [secretOf({ ...good, "token-secret": "0123456789abcdeg" }), /has another secret/],
@@ -54,5 +54,5 @@ t.test("bootstrapTokenAuthenticator() accepts a token only if its secret is vali
     [secretOf(good, { type: "Opaque" }), /has a secret of type "Opaque"/],
     [secretOf(good, { metadata: { deletionTimestamp: "2026-01-01T00:00:00Z" } }), /is being deleted/],
   ];
-  for (const [secret, message] of bad) await t.rejects(async () => ask(secret), { message }, String(message));
+  for (const [secret, message] of bad) await t.rejects(async () => send(secret), { message }, String(message));
 });

@@ -27,15 +27,19 @@ const TOKENS_MAX = 4096;
 const NO_USER = Symbol("nobody");
 
 export function cacheTokens(authenticate: TokenAuthenticator, options: TokenCacheOptions): TokenAuthenticator {
-  const { audiences: usualAudiences, clock, successTtlMs: knownMs, failureTtlMs: unknownMs, observe } = options;
+  const { audiences: usualAudiences, clock, successTtlMs, failureTtlMs, observe } = options;
   const results = new ExpiringCache<TokenUser | typeof NO_USER>(TOKENS_MAX, clock);
   /** Concurrent requests with the same token share one call. Bounded by the number of requests in flight. */
   const inFlight = new Map<string, Promise<TokenUser | undefined>>();
-  const call = async (key: string, token: BearerToken, asked: readonly string[]): Promise<TokenUser | undefined> => {
+  const call = async (
+    key: string,
+    token: BearerToken,
+    requested: readonly string[],
+  ): Promise<TokenUser | undefined> => {
     const done = observe?.fetchStarted();
     try {
-      const found = await authenticate(token, asked);
-      results.set(key, found ?? NO_USER, found === undefined ? unknownMs : knownMs);
+      const found = await authenticate(token, requested);
+      results.set(key, found ?? NO_USER, found === undefined ? failureTtlMs : successTtlMs);
       observe?.fetchEnded("ok");
       return found;
     } catch (error) {

@@ -13,21 +13,21 @@ t.test(
   "tokenWebhook() accepts tokens that the webhook authenticates, cached, in matching audiences only",
   async (t) => {
     const clock = new FakeClock();
-    let asked = 0;
+    let requested = 0;
     let answer: Awaited<ReturnType<Parameters<typeof tokenWebhookAuthenticator>[0]["review"]>> = {
       authenticated: true,
       user,
     };
-    const ask = async () => {
-      asked++;
+    const send = async () => {
+      requested++;
       return answer;
     };
-    const tokens = tokenWebhookAuthenticator({ review: ask, audiences: OWN, clock, random: systemRandom });
+    const tokens = tokenWebhookAuthenticator({ review: send, audiences: OWN, clock, random: systemRandom });
     const cached = cacheTokens(tokens, { clock, successTtlMs: 1000, failureTtlMs: 1000 });
     const by = (token: string, audiences: readonly string[] = OWN) => cached(new BearerToken(token), audiences);
     t.match(await by("a"), { user: { name: "jo", groups: ["g"] }, audiences: OWN });
     await Promise.all([by("a"), by("b"), by("b")]);
-    t.equal(asked, 2, "once for each token");
+    t.equal(requested, 2, "once for each token");
     t.equal(await by("a", ["vault"]), undefined);
     await clock.advance(1001);
     for (const [next, expected] of [
@@ -47,16 +47,16 @@ t.test(
 
 t.test("tokenWebhook() retries temporary failures up to five attempts", async (t) => {
   const clock = new FakeClock();
-  let asked = 0;
-  const ask = async (): Promise<never> => {
-    asked++;
+  let requested = 0;
+  const send = async (): Promise<never> => {
+    requested++;
     throw new RetryableError("connection refused");
   };
-  const tokens = tokenWebhookAuthenticator({ review: ask, audiences: OWN, clock, random: systemRandom });
+  const tokens = tokenWebhookAuthenticator({ review: send, audiences: OWN, clock, random: systemRandom });
   const refused = t.rejects(async () => tokens(new BearerToken("a"), OWN), {
     message: /Failed to call the token webhook: connection refused/,
   });
   for (let turn = 0; turn < 10; turn++) await clock.advance(5_000);
   await refused;
-  t.equal(asked, 5);
+  t.equal(requested, 5);
 });

@@ -81,7 +81,7 @@ function isIssuer(issuer: Certificate, subject: Certificate, depth: number): boo
 }
 
 function isUsable(certificate: Certificate, now: number): boolean {
-  const { notBefore, notAfter, usages, hasUnenforcedExtension: unenforced } = certificate;
-  if (unenforced || now < notBefore || now > notAfter) return false;
+  const { notBefore, notAfter, usages, hasUnenforcedExtension } = certificate;
+  if (hasUnenforcedExtension || now < notBefore || now > notAfter) return false;
   return usages === undefined || usages.length === 0 || usages.includes(CLIENT_AUTH) || usages.includes(ANY_USAGE);
 }

@@ -127,8 +127,8 @@ t.test("x509Authenticator() terminates for authorities that sign each other", as
 t.test("x509Authenticator() caches rejections until the validity of a certificate changes", async (t) => {
   const clock = new FakeClock(NOW);
   const left: number[] = [];
-  const lasts = (milliseconds: number): void => void left.push(milliseconds);
-  const { authenticate } = x509Authenticator({ caPem: ca.cert, clock, observeRemaining: lasts });
+  const observeRemaining = (milliseconds: number): void => void left.push(milliseconds);
+  const { authenticate } = x509Authenticator({ caPem: ca.cert, clock, observeRemaining });
   const certificates = [(await leaf({ notBefore: new Date(NOW + 60_000), notAfter: new Date(NOW + 120_000) })).der];
   const why = async (): Promise<unknown> => {
     try {

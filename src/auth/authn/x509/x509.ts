@@ -57,12 +57,12 @@ export class ClientVerifier<T> {
     caPem: string,
     clock: Clock,
     read: (client: VerifiedClient) => T,
-    lasts?: X509Options["observeRemaining"],
+    observeRemaining?: X509Options["observeRemaining"],
   ) {
     this.#roots = readBundle(caPem);
     this.#clock = clock;
     this.#read = read;
-    this.#observeRemaining = lasts;
+    this.#observeRemaining = observeRemaining;
   }
 
   /** Undefined without a certificate. Throws an `InvalidCredentialsError`. */
@@ -110,13 +110,8 @@ function validityInterval(
 }
 
 /** Authenticates client certificates: the common name is the user, organizations are the groups. */
-export function x509Authenticator({
-  caPem,
-  clock,
-  allowUid: uids = true,
-  observeRemaining: lasts,
-}: X509Options): X509Authenticator {
-  const verifier = new ClientVerifier(caPem, clock, (client) => userOf(client, uids), lasts);
+export function x509Authenticator({ caPem, clock, allowUid = true, observeRemaining }: X509Options): X509Authenticator {
+  const verifier = new ClientVerifier(caPem, clock, (client) => userOf(client, allowUid), observeRemaining);
   return {
     authenticate: (credentials) => verifier.verify(credentials),
     setAuthorities: (next) => verifier.setAuthorities(next),
@@ -147,10 +142,10 @@ function parseClientCertificate(der: Uint8Array): Certificate {
 }
 
 /** A certificate without a common name is invalid. */
-function userOf({ certificate, commonName }: VerifiedClient, uids: boolean): UserInfo {
+function userOf({ certificate, commonName }: VerifiedClient, allowUid: boolean): UserInfo {
   if (commonName === "") throw new InvalidCredentialsError("the client certificate has no common name");
   const subject = subjectOf(certificate);
-  const [uid = "", ...more] = uids ? toArray(subject[UID_OID]) : [];
+  const [uid = "", ...more] = allowUid ? toArray(subject[UID_OID]) : [];
   if (more.length > 0) throw new InvalidCredentialsError("the client certificate has more than one uid");
   const fingerprint = createHash("sha256").update(certificate.raw).digest("hex");
   return {

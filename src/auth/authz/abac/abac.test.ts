@@ -16,7 +16,7 @@ const v1 = (spec: unknown): string =>
 
 t.test("abacAuthorizer() allows requests that match a policy", async (t) => {
   const all = { namespace: "*", resource: "*", apiGroup: "*" };
-  const cases: readonly (readonly [line: string, asked: RequestOptions, allowed: boolean])[] = [
+  const cases: readonly (readonly [line: string, requested: RequestOptions, allowed: boolean])[] = [
     [v1({ user: "alice", ...all }), { verb: "delete" }, true],
     [v1({ user: "alice", ...all }), { who: "bob" }, false],
     [v1({ user: "alice", readonly: true, ...all }), { verb: "watch" }, true],
@@ -44,10 +44,10 @@ t.test("abacAuthorizer() allows requests that match a policy", async (t) => {
     ["{}", { in: ["system:unauthenticated"] }, false],
     ['{"group":"*","readonly":true}', { verb: "list" }, true],
   ];
-  for (const [line, asked, allowed] of cases) {
+  for (const [line, requested, allowed] of cases) {
     const authorizer = abacAuthorizer(parseAbacFile("f", line).policies);
-    const { decision, reason } = await authorizer.authorize(attributesOf(asked));
-    t.equal(decision === "allow", allowed, `${line} ${JSON.stringify(asked)}`);
+    const { decision, reason } = await authorizer.authorize(attributesOf(requested));
+    t.equal(decision === "allow", allowed, `${line} ${JSON.stringify(requested)}`);
     if (!allowed) t.equal(reason, "No policy matched.");
   }
 });

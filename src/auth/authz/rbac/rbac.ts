@@ -48,14 +48,14 @@ export function ruleAllows(rule: PolicyRule, attributes: Attributes): boolean {
 }
 
 function groupMatches({ apiGroups = [] }: PolicyRule, { apiGroup }: Attributes): boolean {
-  const wanted = svcGroup(apiGroup);
-  return apiGroups.some((group) => group === "*" || svcGroup(group) === wanted);
+  const requested = svcGroup(apiGroup);
+  return apiGroups.some((group) => group === "*" || svcGroup(group) === requested);
 }
 
 function resourceMatches({ resources = [] }: PolicyRule, attributes: Attributes): boolean {
-  const wanted = combinedResource(attributes);
+  const requested = combinedResource(attributes);
   const anywhere = attributes.subresource === "" ? undefined : `*/${attributes.subresource}`;
-  return resources.some((resource) => resource === "*" || resource === wanted || resource === anywhere);
+  return resources.some((resource) => resource === "*" || resource === requested || resource === anywhere);
 }
 
 function nameMatches({ resourceNames = [] }: PolicyRule, { name }: Attributes): boolean {

@@ -15,8 +15,8 @@ t.test("uncovered() returns the requested rules that are not covered", async (t)
     rule("get", "*/status"),
     rule("*", "events", { apiGroups: ["events.k8s.io"] }),
   ];
-  const all = (wanted: PolicyRule) =>
-    findUncovered(owned, [wanted]).map(({ verbs, resources }) => `${verbs} ${resources}`);
+  const all = (expected: PolicyRule) =>
+    findUncovered(owned, [expected]).map(({ verbs, resources }) => `${verbs} ${resources}`);
   t.same(all(rule("get", "pods")), []);
   t.same(all(rule("get list watch", "pods secrets")), ["get secrets", "list secrets", "watch pods", "watch secrets"]);
   t.same(all(rule("get", "nodes/status")), []);

@@ -67,9 +67,9 @@ function includesOrAll(list: readonly string[], value: string): boolean {
   return list.includes("*") || list.includes(value);
 }
 
-function resourceCovers(resources: readonly string[], wanted: string): boolean {
-  const slash = wanted.indexOf("/");
-  return includesOrAll(resources, wanted) || (slash >= 0 && resources.includes(`*${wanted.slice(slash)}`));
+function resourceCovers(resources: readonly string[], requested: string): boolean {
+  const slash = requested.indexOf("/");
+  return includesOrAll(resources, requested) || (slash >= 0 && resources.includes(`*${requested.slice(slash)}`));
 }
 
 function urlCovers(pattern: string, url: string): boolean {

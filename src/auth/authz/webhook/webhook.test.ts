@@ -43,14 +43,14 @@ function createWebhook(
     },
     ...more,
   });
-  return { authorizer, asked: reviews, events, clock };
+  return { authorizer, requested: reviews, events, clock };
 }
 
 t.test("webhookAuthorizer() sends all attributes of the request", async (t) => {
-  const { authorizer, asked } = createWebhook([{ allowed: true }]);
+  const { authorizer, requested } = createWebhook([{ allowed: true }]);
   await authorizer.authorize(attributesOf({ fieldSelector: "a=b,c!=d\\,e", labelSelector: "x in (1,2),!y,z>3" }));
   await authorizer.authorize(attributesOf({ isResourceRequest: false, path: "/x", verb: "get" }));
-  t.same(asked, [
+  t.same(requested, [
     {
       resourceAttributes: {
         namespace: "ns",
@@ -103,19 +103,19 @@ t.test("webhookAuthorizer() returns the decision of the response", async (t) => 
 });
 
 t.test("webhookAuthorizer() caches responses for their TTL, and calls once for concurrent requests", async (t) => {
-  const { authorizer, asked, clock } = createWebhook([{ allowed: true }, { allowed: false }]);
+  const { authorizer, requested, clock } = createWebhook([{ allowed: true }, { allowed: false }]);
   await Promise.all([authorizer.authorize(attributesOf()), authorizer.authorize(attributesOf())]);
   await authorizer.authorize(attributesOf());
-  t.equal(asked.length, 1);
+  t.equal(requested.length, 1);
   await clock.advance(1000);
   t.match(await authorizer.authorize(attributesOf()), { decision: "no-opinion" });
   await clock.advance(100);
   await authorizer.authorize(attributesOf());
-  t.equal(asked.length, 3);
+  t.equal(requested.length, 3);
   const name = "x".repeat(10_000);
   await authorizer.authorize(attributesOf({ name }));
   await authorizer.authorize(attributesOf({ name }));
-  t.equal(asked.length, 5, "long requests are not cached");
+  t.equal(requested.length, 5, "long requests are not cached");
 });
 
 t.test("webhookAuthorizer() retries temporary failures, then applies the failure policy", async (t) => {
@@ -135,7 +135,7 @@ t.test("webhookAuthorizer() retries temporary failures, then applies the failure
   const last = down.authorizer.authorize(attributesOf());
   for (let i = 0; i < 10; i++) await down.clock.advance(5000);
   t.match(await last, { decision: "no-opinion", error: "down" });
-  t.equal(down.asked.length, 5);
+  t.equal(down.requested.length, 5);
 });
 
 t.test("webhookAuthorizer() skips requests that do not match its conditions", async (t) => {
@@ -147,7 +147,7 @@ t.test("webhookAuthorizer() skips requests that do not match its conditions", as
   t.match(await both.authorizer.authorize(attributesOf({ isResourceRequest: false, path: "/" })), {
     decision: "no-opinion",
   });
-  t.equal(both.asked.length, 1);
+  t.equal(both.requested.length, 1);
   const failing = "request.extra['missing'][0] == 'x'";
   const open = createWebhook([{ allowed: true }], { matchConditions: [failing] });
   t.match(await open.authorizer.authorize(attributesOf()), { decision: "no-opinion", error: /cel evaluation error: / });

@@ -122,11 +122,11 @@ class Webhook {
   }
 
   #call(spec: AccessRequest): Promise<SubjectAccessReviewStatus> {
-    const { clock, random, review: ask } = this.#options;
+    const { clock, random, review: send } = this.#options;
     const callOnce = async (): Promise<SubjectAccessReviewStatus> => {
       const began = clock.monotonic();
       try {
-        const status = await ask(spec);
+        const status = await send(spec);
         this.#observeCall("success", began);
         return status;
       } catch (error) {

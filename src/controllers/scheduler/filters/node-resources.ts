@@ -9,17 +9,17 @@ export const resourcesFit: Filter = (pod, info) => {
   const reasons: string[] = [];
   const pods = info.allocatable.get("pods");
   if (pods !== undefined && BigInt(info.pods.length + 1) * UNIT > pods) reasons.push("Too many pods");
-  for (const [name, wanted] of podRequests(pod)) {
-    if (wanted === 0n) continue;
+  for (const [name, requested] of podRequests(pod)) {
+    if (requested === 0n) continue;
     const free = (info.allocatable.get(name) ?? 0n) - (info.requested.get(name) ?? 0n);
-    if (wanted > free) reasons.push(`Insufficient ${name}`);
+    if (requested > free) reasons.push(`Insufficient ${name}`);
   }
   return reasons;
 };
 
 /** A host port is in use per protocol and address; the wildcard address conflicts with all. */
 export const hostPortsFree: Filter = (pod, info) => {
-  const clash = hostPortsOf(pod).some((wanted) => info.hostPorts.some((taken) => conflicts(wanted, taken)));
+  const clash = hostPortsOf(pod).some((requested) => info.hostPorts.some((taken) => conflicts(requested, taken)));
   return clash ? ["node(s) didn't have free ports for the requested pod ports"] : [];
 };
 
