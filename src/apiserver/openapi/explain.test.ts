@@ -2,18 +2,18 @@
 import { type KubectlOutput, tryKubectls } from "../../testing/apiserver/kubectl-harness.ts";
 
 const cases: readonly KubectlOutput[] = [
-  ["explain pods", /KIND: +Pod\nVERSION: +v1\n\nDESCRIPTION:\n +Containers that run together on one node/],
-  ["explain pod.spec.containers", /imagePullPolicy\t<string>\n(?: +enum: .*\n)? +When the image is fetched/],
-  ["explain pod.spec.containers.livenessProbe.httpGet", /path\t<string>\n +The path of the page\./],
+  ["explain pods", /KIND: +Pod\nVERSION: +v1\n\nDESCRIPTION:\n +A group of containers that run together on a node/],
+  ["explain pod.spec.containers", /imagePullPolicy\t<string>\n(?: +enum: .*\n)? +When to pull the image/],
+  ["explain pod.spec.containers.livenessProbe.httpGet", /path\t<string>\n +The path of the request\./],
   ["1.27: explain pod.spec --recursive", /containers\t<\[\]Container>.*\n(?:.*\n)* +livenessProbe\t<Probe>/],
-  ["1.27: explain deployment.spec.strategy.rollingUpdate", /maxSurge\t<IntOrString>\n(?:.*\n)? .*25% by default/],
+  ["1.27: explain deployment.spec.strategy.rollingUpdate", /maxSurge\t<IntOrString>\n(?:.*\n)? .*surplus pods during an update/],
   ["explain --api-version=autoscaling/v1 hpa.spec", /targetCPUUtilizationPercentage/],
   ["1.27: explain networkpolicies.networking.svc.io.spec.ingress", /GROUP: +networking\.svc\.io/],
   ["explain customresourcedefinitions.spec.versions.schema", /openAPIV3Schema/],
   // OpenAPI v2 in protobuf, as kubectl before 1.27 requests it.
   [
     "1.27: explain pod.spec.containers --output=plaintext-openapiv2",
-    /imagePullPolicy\t<string>\n +When the image is fetched/,
+    /imagePullPolicy\t<string>\n +When to pull the image/,
   ],
   ["explain pod.spec.nothing", /field "nothing" does not exist/],
 ];
