@@ -69,9 +69,9 @@ export class NodeObjects implements VolumeObjects, TokenRequestSource {
 
   /** For static pods, which only see objects of manifests. */
   get forStaticPods(): VolumeObjects & { readonly text: EnvironmentSources } {
-    const { reader, staticPods: statics, checkpoint } = this.#options;
+    const { reader, staticPods, checkpoint } = this.#options;
     const find = async (kind: ObjectKind, namespace: string, name: string): Promise<Bytes | undefined> => {
-      const found = statics.object(kind, namespace, name);
+      const found = staticPods.object(kind, namespace, name);
       // The error of Kubernetes' kubelet, which is not authorized to read them for static pods.
       if (found !== undefined || checkpoint === undefined) return found;
       throw new Error(`failed to sync ${kind.toLowerCase()} cache: timed out waiting for the condition`);
@@ -115,11 +115,11 @@ export class NodeObjects implements VolumeObjects, TokenRequestSource {
   pruneCheckpoint(pods: readonly Pod[]): void {
     const { checkpoint } = this.#options;
     this.watchReferenced(pods);
-    const wanted = new Set<string>();
-    for (const key of referencedObjects(pods)) wanted.add(`text/${key}`).add(`bytes/${key}`);
+    const needed = new Set<string>();
+    for (const key of referencedObjects(pods)) needed.add(`text/${key}`).add(`bytes/${key}`);
     const uids = new Set(pods.map(podUid));
     const isWanted = (key: string): boolean =>
-      key.startsWith("token/") ? uids.has(key.split("/")[1] ?? "") : wanted.has(key);
+      key.startsWith("token/") ? uids.has(key.split("/")[1] ?? "") : needed.has(key);
     for (const prefix of ["text/", "bytes/", "token/"]) {
       for (const key of checkpoint?.keys(prefix) ?? []) if (!isWanted(key)) checkpoint?.delete(key);
     }

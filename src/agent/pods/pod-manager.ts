@@ -21,7 +21,7 @@ export class PodManager {
   readonly #options: PodManagerOptions;
   /** By uid; bounded by what the sources assign to the node. */
   readonly #workers = new Map<string, PodWorker>();
-  readonly #wanted = new Set<string>();
+  readonly #desired = new Set<string>();
   /** Static pods that replace one that still terminates, by namespace and name; bounded by the workers. */
   readonly #successors = new Map<string, Pod>();
   #closed = false;
@@ -36,7 +36,7 @@ export class PodManager {
 
   /** Pods that the sources have, in their newest version. */
   get pods(): readonly Pod[] {
-    return [...this.#workers].filter(([uid]) => this.#wanted.has(uid)).map(([, worker]) => worker.pod);
+    return [...this.#workers].filter(([uid]) => this.#desired.has(uid)).map(([, worker]) => worker.pod);
   }
 
   /** Pods whose containers may still run. */
@@ -56,7 +56,7 @@ export class PodManager {
   }
 
   isDesired(uid: string): boolean {
-    return this.#wanted.has(uid);
+    return this.#desired.has(uid);
   }
 
   worker(uid: string): PodWorker | undefined {
@@ -66,7 +66,7 @@ export class PodManager {
   find(namespace: string, name: string): PodWorker | undefined {
     for (const [uid, worker] of this.#workers) {
       const meta = worker.pod.metadata;
-      if (meta?.namespace === namespace && meta.name === name && this.#wanted.has(uid)) return worker;
+      if (meta?.namespace === namespace && meta.name === name && this.#desired.has(uid)) return worker;
     }
     return undefined;
   }
@@ -75,7 +75,7 @@ export class PodManager {
   put(pod: Pod): void {
     const uid = podUid(pod);
     if (this.#closed || uid === "") return;
-    this.#wanted.add(uid);
+    this.#desired.add(uid);
     const worker = this.#workers.get(uid);
     if (worker !== undefined) worker.update(pod);
     else if (isStatic(pod) && this.#predecessor(pod) !== undefined) this.#successors.set(fullName(pod), pod);
@@ -84,7 +84,7 @@ export class PodManager {
 
   /** No source has the pod any more. */
   delete(uid: string): void {
-    this.#wanted.delete(uid);
+    this.#desired.delete(uid);
     for (const [name, pod] of this.#successors) if (podUid(pod) === uid) this.#successors.delete(name);
     this.#workers.get(uid)?.remove();
   }

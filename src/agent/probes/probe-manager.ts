@@ -40,7 +40,7 @@ export class ProbeManager {
     const running = new Map(
       observation.containers.filter((each) => each.state === "running").map((each) => [each.name, each]),
     );
-    const wanted = new Set<string>();
+    const desired = new Set<string>();
     for (const { spec, role } of allContainers(pod)) {
       const container = running.get(spec.name);
       if (container === undefined || (role === "initContainers" && !isSidecar(spec))) continue;
@@ -48,12 +48,12 @@ export class ProbeManager {
         const probe = getProbe(spec, kind);
         if (probe === undefined) continue;
         const key = `${container.id}/${kind}`;
-        wanted.add(key);
+        desired.add(key);
         if (!this.#probers.has(key)) this.#start(key, { pod, spec, role, kind, probe, container, observation, began });
       }
     }
     for (const [key, prober] of this.#probers) {
-      if (prober.uid === uid && !wanted.has(key)) this.#stopProber(key, prober);
+      if (prober.uid === uid && !desired.has(key)) this.#stopProber(key, prober);
     }
   }
 

@@ -66,13 +66,13 @@ export class PodSources {
    */
   async findNeededImages(): Promise<ReadonlySet<string> | undefined> {
     if (!this.#isReady) return undefined;
-    const { api, pods, staticPods: statics } = this.#options;
+    const { api, pods, staticPods } = this.#options;
     const checkpointed: Pod[] = [];
     for (const key of api?.checkpoint.keys(checkpointKey("")) ?? []) {
       const pod = (await api?.checkpoint.get(key)) as Pod | undefined;
       if (pod !== undefined) checkpointed.push(pod);
     }
-    return findNeededImages([...pods.pods, ...statics.pods, ...checkpointed]);
+    return findNeededImages([...pods.pods, ...staticPods.pods, ...checkpointed]);
   }
 
   /** Runs until the signal aborts. Never rejects. */
@@ -152,9 +152,9 @@ export class PodSources {
     const { api, clock, signal, pods, objects, relister, log } = this.#options;
     const cancelled = new AbortController();
     const timeout = clock.sleep(API_SERVER_TIMEOUT_MS, AbortSignal.any([signal, cancelled.signal])).then(() => true);
-    const isAway = await Promise.race([synced.then(() => false), timeout]).finally(() => cancelled.abort());
+    const isUnavailable = await Promise.race([synced.then(() => false), timeout]).finally(() => cancelled.abort());
     timeout.catch(() => undefined);
-    if (!isAway || api === undefined) return [];
+    if (!isUnavailable || api === undefined) return [];
     const restored: string[] = [];
     objects.isApiServerUnavailable = true;
     for (const key of api.checkpoint.keys(checkpointKey(""))) {
@@ -172,12 +172,12 @@ export class PodSources {
   }
 
   #checkReady(): void {
-    const { config, staticPods: statics, api } = this.#options;
+    const { config, staticPods, api } = this.#options;
     const { manifestPath, manifestUrl } = config.sources;
     const isReady =
       this.#apiSynced &&
-      (manifestPath === "" || statics.isRead("file")) &&
-      (manifestUrl === "" || statics.isRead("http"));
+      (manifestPath === "" || staticPods.isRead("file")) &&
+      (manifestUrl === "" || staticPods.isRead("http"));
     if (!isReady) return;
     api?.mirrors.setSourcesReady();
     this.#isReady = true;

@@ -60,8 +60,8 @@ function checkSysctls({ pod, allowedSysctls }: AdmissionInput): AdmissionFailure
 
 function checkAppArmor({ pod, appArmor: enabled }: AdmissionInput): AdmissionFailure | undefined {
   const contexts = [pod.spec, ...[...initContainers(pod), ...appContainers(pod)]].map((each) => each?.securityContext);
-  const wanted = contexts.some((context) => (context?.appArmorProfile?.type ?? "Unconfined") !== "Unconfined");
-  if (enabled || !wanted) return undefined;
+  const isRequired = contexts.some((context) => (context?.appArmorProfile?.type ?? "Unconfined") !== "Unconfined");
+  if (enabled || !isRequired) return undefined;
   return { reason: "AppArmor", message: "Cannot enforce AppArmor: AppArmor is not enabled on the host" };
 }
 

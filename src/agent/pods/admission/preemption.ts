@@ -10,7 +10,7 @@ export function selectVictims(pod: Pod, others: readonly Pod[], shortages: reado
   const candidates = others.filter((each) => canPreempt(pod, each));
   const left = computeRemainingShortages(shortages, candidates);
   if (left.length > 0) throw new Error(`no set of running pods found to reclaim resources: ${formatShortages(left)}`);
-  const of = (wanted: QosClass): readonly Pod[] => candidates.filter((each) => getPodQosClass(each) === wanted);
+  const of = (qos: QosClass): readonly Pod[] => candidates.filter((each) => getPodQosClass(each) === qos);
   const [bestEffort, burstable, guaranteed] = [of("BestEffort"), of("Burstable"), of("Guaranteed")];
   const fromGuaranteed = pickVictims(guaranteed, computeRemainingShortages(shortages, [...bestEffort, ...burstable]));
   const fromBurstable = pickVictims(

@@ -12,8 +12,8 @@ export async function pullImageVolumes(pod: PodContext, { spec, role }: PlannedS
   for (const { reference = "", pullPolicy } of findMountedImages(pod.pod, spec)) {
     const { imagePullPolicy: _, ...container } = spec;
     const policy = pullPolicy === undefined ? {} : { imagePullPolicy: pullPolicy };
-    const wanted = { ...container, image: reference, ...policy };
-    const { ref } = await images.ensureImage(pod.pod, wanted, role, pod.signal);
+    const imageContainer = { ...container, image: reference, ...policy };
+    const { ref } = await images.ensureImage(pod.pod, imageContainer, role, pod.signal);
     pod.memory.imageRefs.set(reference, ref);
   }
 }

@@ -48,8 +48,8 @@ export class PodCgroups {
   async apply(pod: Pod, before?: Pod): Promise<void> {
     const { settings } = this.#options;
     if (!settings.cgroupsPerQos) return;
-    const wanted = makePodCgroupLimits(pod, settings);
-    const limits = before === undefined ? wanted : maxLimits(makePodCgroupLimits(before, settings), wanted);
+    const current = makePodCgroupLimits(pod, settings);
+    const limits = before === undefined ? current : maxLimits(makePodCgroupLimits(before, settings), current);
     const parent = podCgroupParent(pod, settings);
     await this.#write(parent, limits);
     await this.#applyQosClasses(pod);
@@ -69,8 +69,8 @@ export class PodCgroups {
     for (const uid of uids) await this.remove(uid);
     const { settings } = this.#options;
     if (settings.cgroupDriver === "systemd") return;
-    for (const tier of QOS_DIRECTORIES.toReversed()) {
-      for (const path of await this.#tree.findDirectories(`${settings.cgroupRoot}/kubepods/${tier}`)) {
+    for (const directory of QOS_DIRECTORIES.toReversed()) {
+      for (const path of await this.#tree.findDirectories(`${settings.cgroupRoot}/kubepods/${directory}`)) {
         await rmdir(path).catch(() => undefined);
       }
     }
@@ -86,12 +86,12 @@ export class PodCgroups {
         .filter((each) => getPodQosClass(each) === of)
         .reduce((sum, each) => sum + getPodResource(each, "requests", name), 0);
     const memory = this.#qosMemoryLimits(requested("memory", "Guaranteed"), requested("memory", "Burstable"));
-    const own = getPodQosClass(pod);
-    for (const tier of SHARED_CLASSES) {
-      if (tier !== own && memory === undefined) continue;
-      await this.#write(cgroupName("", tier, settings), {
-        cpuShares: milliCpuToShares(tier === "Burstable" ? requested("cpu", tier) : 0),
-        ...(memory === undefined ? {} : { memoryBytes: memory[tier] }),
+    const podClass = getPodQosClass(pod);
+    for (const qos of SHARED_CLASSES) {
+      if (qos !== podClass && memory === undefined) continue;
+      await this.#write(cgroupName("", qos, settings), {
+        cpuShares: milliCpuToShares(qos === "Burstable" ? requested("cpu", qos) : 0),
+        ...(memory === undefined ? {} : { memoryBytes: memory[qos] }),
         ...makeHugePageLimits(settings.hugePageSizes ?? [], () => null),
       });
     }
@@ -140,5 +140,5 @@ export async function findPodCgroups(
 
 /** The pod's cgroup in each QoS class. */
 function candidateParents(uid: string, settings: CgroupSettings): readonly string[] {
-  return (["Guaranteed", ...SHARED_CLASSES] as const).map((tier) => cgroupName(`pod${uid}`, tier, settings));
+  return (["Guaranteed", ...SHARED_CLASSES] as const).map((qos) => cgroupName(`pod${uid}`, qos, settings));
 }

@@ -20,9 +20,9 @@ export const running = podState({
     await resizePod(pod);
     removeStaleRestarts(pod);
     const plan = makePlan(pod);
-    const wanted = new Set([...plan.starts, ...plan.waits].map((each) => each.spec.name));
+    const toStart = new Set([...plan.starts, ...plan.waits].map((each) => each.spec.name));
     for (const reasons of [pod.memory.waitingReasons, pod.memory.pendingReasons]) {
-      for (const name of reasons.keys()) if (!wanted.has(name)) reasons.delete(name);
+      for (const name of reasons.keys()) if (!toStart.has(name)) reasons.delete(name);
     }
     if (plan.isFinished) return { to: "terminating" };
     if (plan.kills.length > 0) {
