@@ -85,7 +85,7 @@ t.test(
     const at = await reading();
     const stored = { metadata: { name: "a", namespace: "default" }, data: { k: "v" }, binaryData: { b: "Ynl0ZXM=" } };
     at.api.put(path("configmaps", "a"), stored);
-    t.same(text(await at.reader.configMap("default", "a")), { k: "v", b: "bytes" }, "read before anybody watches");
+    t.same(text(await at.reader.configMap("default", "a")), { k: "v", b: "bytes" }, "read before the watch");
     at.reader.setPods([podOf("one", "a")]);
     await at.until(() => at.changed.length > 0);
     const before = at.requests;
@@ -98,34 +98,34 @@ t.test(
 );
 
 t.test("ObjectReader.configMap() reads each time, or after the cache TTL, when objects are not watched", async (t) => {
-  const put = (api: FakeApi, word: string): unknown =>
-    api.put(path("configmaps", "a"), { metadata: { name: "a", namespace: "default" }, data: { word } } as never);
-  const word = async ({ reader }: Awaited<ReturnType<typeof reading>>) =>
-    text(await reader.configMap("default", "a"))?.word;
+  const put = (api: FakeApi, value: string): unknown =>
+    api.put(path("configmaps", "a"), { metadata: { name: "a", namespace: "default" }, data: { value } } as never);
+  const value = async ({ reader }: Awaited<ReturnType<typeof reading>>) =>
+    text(await reader.configMap("default", "a"))?.value;
 
   const always = await reading(undefined, async () => 0);
   put(always.api, "one");
   always.reader.setPods([podOf("p", "a")]);
-  t.equal(await word(always), "one");
+  t.equal(await value(always), "one");
   put(always.api, "two");
-  t.equal(await word(always), "two");
+  t.equal(await value(always), "two");
   t.same(always.changed, [], "nothing is watched");
   always.leave();
-  t.equal(await word(always), "two", "as it was last seen");
+  t.equal(await value(always), "two", "the cached object");
 
   const sometimes = await reading(undefined, async () => 60_000);
   put(sometimes.api, "one");
   sometimes.reader.setPods([podOf("p", "a")]);
-  t.equal(await word(sometimes), "one");
+  t.equal(await value(sometimes), "one");
   put(sometimes.api, "two");
   await sometimes.clock.advance(59_999);
   sometimes.reader.setPods([podOf("p", "a")]);
-  t.equal(await word(sometimes), "one");
+  t.equal(await value(sometimes), "one");
   await sometimes.clock.advance(1);
-  t.equal(await word(sometimes), "two");
+  t.equal(await value(sometimes), "two");
   put(sometimes.api, "three");
   sometimes.reader.setPods([podOf("p", "a"), podOf("new", "a")]);
-  t.equal(await word(sometimes), "three", "a pod that is new gets what is there");
+  t.equal(await value(sometimes), "three", "a new pod gets the current object");
 });
 
 t.test("ObjectReader.setPods() drops what no pod refers to any more", async (t) => {
@@ -138,7 +138,7 @@ t.test("ObjectReader.setPods() drops what no pod refers to any more", async (t) 
   const before = at.requests;
   at.api.put(path("configmaps", "a"), { metadata: { name: "a", namespace: "default" } });
   await at.reader.configMap("default", "a");
-  t.equal(at.requests, before + 1, "read anew");
+  t.equal(at.requests, before + 1, "read again");
   t.same(at.changed, []);
 });
 

@@ -34,30 +34,30 @@ t.test("createAgentHandler() serves logs of the current and the previous contain
     debugging: true,
   };
   const handler = createAgentHandler(base);
-  const ask = async (path: string, query = ""): Promise<string> => {
+  const get = async (path: string, query = ""): Promise<string> => {
     const response = await handler(makeRequest({ path, query }));
     return `${response.status} ${await text(response)}`;
   };
-  t.equal(await ask("/healthz"), "200 ok");
-  t.equal(await ask("/containerLogs/default/web/c"), "200 run 0\n");
-  t.equal(await ask("/containerLogs/default/web/c", "previous=true"), "200 run 1\n");
-  t.match(await ask("/containerLogs/default/web/other"), /^404 .*container \\"other\\" not found in pod \\"web\\"/);
-  t.match(await ask("/containerLogs/default/none/c"), /^404 .*pod \\"none\\" does not exist/);
-  t.match(await ask("/containerLogs/default/late/c"), /^400 .*is waiting to start: ErrImageNeverPull/);
+  t.equal(await get("/healthz"), "200 ok");
+  t.equal(await get("/containerLogs/default/web/c"), "200 run 0\n");
+  t.equal(await get("/containerLogs/default/web/c", "previous=true"), "200 run 1\n");
+  t.match(await get("/containerLogs/default/web/other"), /^404 .*container \\"other\\" not found in pod \\"web\\"/);
+  t.match(await get("/containerLogs/default/none/c"), /^404 .*pod \\"none\\" does not exist/);
+  t.match(await get("/containerLogs/default/late/c"), /^400 .*is waiting to start: ErrImageNeverPull/);
   const pull = /^400 .*is waiting to start: (image can't be pulled|trying and failing to pull image)"/;
-  t.match(await ask("/containerLogs/default/pulled/c"), pull);
-  t.match(await ask("/containerLogs/default/web/c", "tailLines=x"), /^400 /);
-  t.equal(await ask("/nonsense"), "404 404 page not found\n");
-  t.match(await ask("/pods/"), /^200 .*"name":"web"/);
-  t.match(await ask("/runningpods/"), /^200 .*"uid":"uid-web"/);
+  t.match(await get("/containerLogs/default/pulled/c"), pull);
+  t.match(await get("/containerLogs/default/web/c", "tailLines=x"), /^400 /);
+  t.equal(await get("/nonsense"), "404 404 page not found\n");
+  t.match(await get("/pods/"), /^200 .*"name":"web"/);
+  t.match(await get("/runningpods/"), /^200 .*"uid":"uid-web"/);
 
   const refusing = createAgentHandler({ ...base, authenticate: () => Promise.reject(unauthorized()) });
   t.equal((await refusing(makeRequest({ path: "/pods" }))).status, 401);
   t.equal((await refusing(makeRequest({ path: "/nonsense" }))).status, 404, "before authentication");
-  const nobody = createAgentHandler({ ...base, authenticate: async () => undefined });
-  t.equal((await nobody(makeRequest({ path: "/pods" }))).status, 401);
-  const shut = createAgentHandler({ ...base, debugging: false });
-  t.equal((await shut(makeRequest({ path: "/containerLogs/default/web/c" }))).status, 404);
+  const unauthenticated = createAgentHandler({ ...base, authenticate: async () => undefined });
+  t.equal((await unauthenticated(makeRequest({ path: "/pods" }))).status, 401);
+  const withoutDebugging = createAgentHandler({ ...base, debugging: false });
+  t.equal((await withoutDebugging(makeRequest({ path: "/containerLogs/default/web/c" }))).status, 404);
 });
 
 t.test("createAgentHandler() serves the terminated container as the previous one during back-off", async (t) => {

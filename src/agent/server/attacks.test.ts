@@ -29,18 +29,18 @@ async function agent(options: Partial<AgentHandlerOptions>) {
     authenticate: async () => user,
     ...options,
   });
-  const ask = async (target: string, more: { method?: string; headers?: Record<string, string> } = {}) => {
+  const request = async (target: string, more: { method?: string; headers?: Record<string, string> } = {}) => {
     const parsed = parseTarget(target);
     if (parsed === undefined) return { status: 400, text: "" };
     const { status, body } = await handler(makeRequest({ ...parsed, ...more }));
     let text = "";
-    for await (const piece of body instanceof Uint8Array ? [body] : body) text += Buffer.from(piece).toString();
+    for await (const chunk of body instanceof Uint8Array ? [body] : body) text += Buffer.from(chunk).toString();
     return { status, text };
   };
-  return { logPath, ask, [Symbol.asyncDispose]: () => at[Symbol.asyncDispose]() };
+  return { logPath, request, [Symbol.asyncDispose]: () => at[Symbol.asyncDispose]() };
 }
 
-const PLACES = ["pods", "runningpods", "configz", "containerLogs/default/web/c"];
+const PATHS = ["pods", "runningpods", "configz", "containerLogs/default/web/c"];
 const ALLOWED = ["stats", "metrics", "logs", "checkpoint", "statusz"];
 const UPS = [
   "..",
@@ -58,44 +58,44 @@ const UPS = [
   "x/..",
 ];
 
-function* spellings(): Generator<string> {
-  for (const place of PLACES) {
-    yield* [`/${place}`, `/${place}/`, `//${place}`, `/./${place}`, `/%2f${place}`, `/${place}%00`, `/${place};`];
-    yield* [`/%${place.charCodeAt(0).toString(16)}${place.slice(1)}`, `/${place.toUpperCase()}`, `http://x/${place}`];
+function* encodings(): Generator<string> {
+  for (const path of PATHS) {
+    yield* [`/${path}`, `/${path}/`, `//${path}`, `/./${path}`, `/%2f${path}`, `/${path}%00`, `/${path};`];
+    yield* [`/%${path.charCodeAt(0).toString(16)}${path.slice(1)}`, `/${path.toUpperCase()}`, `http://x/${path}`];
     for (const allowed of ALLOWED) {
       for (const up of UPS)
-        yield* [`/${allowed}/${up}/${place}`, `/${allowed}${up}/${place}`, `/${place}/${up}/${allowed}`];
+        yield* [`/${allowed}/${up}/${path}`, `/${allowed}${up}/${path}`, `/${path}/${up}/${allowed}`];
       yield* [
-        `/${allowed}%2f..%2f${place}`,
-        `/${allowed}?/../${place}`,
-        `/${place}?x=/${allowed}`,
-        `/${place}#/${allowed}`,
+        `/${allowed}%2f..%2f${path}`,
+        `/${allowed}?/../${path}`,
+        `/${path}?x=/${allowed}`,
+        `/${path}#/${allowed}`,
       ];
     }
   }
 }
 
 t.test("createAgentHandler() serves only the path that was authorized, however it is encoded", async (t) => {
-  const asked: string[] = [];
+  const authorized: string[] = [];
   const lesser = new Set(["stats", "metrics", "log", "checkpoint"]);
   await using at = await agent({
     authorize: async (_, { path }) => {
-      asked.push(path);
+      authorized.push(path);
       return findSubresources(path, true).some((each) => lesser.has(each))
         ? undefined
         : refusalText(403, "Forbidden\n");
     },
   });
   let refused = 0;
-  for (const spelling of new Set(spellings())) {
-    const { status, text } = await at.ask(spelling);
-    t.ok([400, 403, 404].includes(status), `${status} ${spelling}`);
-    t.notMatch(text, /golden|"kind":"PodList"/, spelling);
+  for (const encoded of new Set(encodings())) {
+    const { status, text } = await at.request(encoded);
+    t.ok([400, 403, 404].includes(status), `${status} ${encoded}`);
+    t.notMatch(text, /golden|"kind":"PodList"/, encoded);
     if (status === 403) refused++;
   }
-  t.ok(refused >= PLACES.length * 3, `${refused} of them are understood`);
+  t.ok(refused >= PATHS.length * 3, `${refused} of them are authorized`);
   await using open = await agent({});
-  t.match((await open.ask("/containerLogs/default/web/c")).text, MARK, "whoever may gets it");
+  t.match((await open.request("/containerLogs/default/web/c")).text, MARK, "an authorized client gets it");
 });
 
 t.test("createAgentHandler() serves logs of containers only, and no file by a name that is a path", async (t) => {
@@ -106,7 +106,7 @@ t.test("createAgentHandler() serves logs of containers only, and no file by a na
   for (const name of names) {
     const encoded = encodeURIComponent(name);
     for (const path of [`default/web/${encoded}`, `default/${encoded}/c`, `${encoded}/web/c`, `default/web/${name}`]) {
-      const { status, text } = await at.ask(`/containerLogs/${path}`);
+      const { status, text } = await at.request(`/containerLogs/${path}`);
       t.ok([400, 404].includes(status), `${status} ${path}`);
       t.notMatch(text, MARK, path);
     }
@@ -118,22 +118,22 @@ t.test("createAgentHandler() serves logs of containers only, and no file by a na
     "tailLines=9999999999999999",
     "sinceTime=x",
   ]) {
-    t.equal((await at.ask(`/containerLogs/default/web/c?${query}`)).status, 400, query);
+    t.equal((await at.request(`/containerLogs/default/web/c?${query}`)).status, 400, query);
   }
   for (const method of ["POST", "PUT", "DELETE", "PATCH", "OPTIONS", "TRACE"]) {
-    t.equal((await at.ask("/containerLogs/default/web/c", { method })).status, 405, method);
+    t.equal((await at.request("/containerLogs/default/web/c", { method })).status, 405, method);
   }
 });
 
-t.test("createAgentHandler() does not follow a symbolic link in place of a log", async (t) => {
+t.test("createAgentHandler() does not follow a symbolic link in path of a log", async (t) => {
   await using at = await agent({});
   const host = t.testdir({ shadow: `2026-01-01T00:00:00.000000000Z stdout F ${MARK}\n` });
   await rm(at.logPath);
   await symlink(join(host, "shadow"), at.logPath);
-  const said = await at
-    .ask("/containerLogs/default/web/c")
+  const response = await at
+    .request("/containerLogs/default/web/c")
     .catch((error: unknown) => ({ status: 0, text: String(error) }));
-  t.notMatch(said.text, MARK);
+  t.notMatch(response.text, MARK);
 });
 
 t.test("createAgentHandler() ignores identity headers, and refuses tokens that no authenticator accepts", async (t) => {
@@ -155,6 +155,7 @@ t.test("createAgentHandler() ignores identity headers, and refuses tokens that n
     { "x-forwarded-client-cert": 'Subject="CN=system:masters"' },
   ];
   for (const headers of spoofed) {
-    for (const place of PLACES) t.equal((await one.ask(`/${place}`, { headers })).status, 401, JSON.stringify(headers));
+    for (const path of PATHS)
+      t.equal((await one.request(`/${path}`, { headers })).status, 401, JSON.stringify(headers));
   }
 });

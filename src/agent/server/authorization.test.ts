@@ -19,34 +19,37 @@ function fixture(fineGrained = false, api = new FakeApi()) {
     clock,
     log: silentLogger,
   });
-  const ask = async (method: string, path: string): Promise<string> => {
-    const refusal = await authorize?.(user, makeRequest({ method, path }));
-    return refusal === undefined ? "may" : `${refusal.status} ${Buffer.from(refusal.body as Uint8Array)}`;
+  const authorizeRequest = async (method: string, path: string): Promise<string> => {
+    const denied = await authorize?.(user, makeRequest({ method, path }));
+    return denied === undefined ? "allowed" : `${denied.status} ${Buffer.from(denied.body as Uint8Array)}`;
   };
-  return { api, clock, ask };
+  return { api, clock, authorizeRequest };
 }
 
 t.test("createAgentAuthorization() creates a SubjectAccessReview for the subresource of a path", async (t) => {
-  const { api, ask } = fixture();
-  t.equal(await ask("GET", "/pods"), "403 Forbidden (user=ali, verb=get, resource=nodes, subresource(s)=[proxy])\n");
-  t.match(await ask("TRACE", "/metrics/cadvisor"), /verb=, resource=nodes, subresource\(s\)=\[metrics\]/);
+  const { api, authorizeRequest } = fixture();
+  t.equal(
+    await authorizeRequest("GET", "/pods"),
+    "403 Forbidden (user=ali, verb=get, resource=nodes, subresource(s)=[proxy])\n",
+  );
+  t.match(await authorizeRequest("TRACE", "/metrics/cadvisor"), /verb=, resource=nodes, subresource\(s\)=\[metrics\]/);
   api.allowed.add("ali create nodes/proxy");
-  t.equal(await ask("POST", "/exec/default/web/c"), "may");
+  t.equal(await authorizeRequest("POST", "/exec/default/web/c"), "allowed");
   t.equal(api.accessReviews, 3);
-  await ask("POST", "/exec/default/web/d");
-  await ask("GET", "/pods");
-  t.equal(api.accessReviews, 3, "what was asked is remembered");
+  await authorizeRequest("POST", "/exec/default/web/d");
+  await authorizeRequest("GET", "/pods");
+  t.equal(api.accessReviews, 3, "results are cached");
 });
 
 t.test("createAgentAuthorization() accepts the fine-grained or the coarse subresource, with the gate", async (t) => {
-  const { api, ask } = fixture(true);
-  t.match(await ask("GET", "/pods"), /subresource\(s\)=\[pods proxy\]/);
+  const { api, authorizeRequest } = fixture(true);
+  t.match(await authorizeRequest("GET", "/pods"), /subresource\(s\)=\[pods proxy\]/);
   api.allowed.add("ali get nodes/configz");
-  t.equal(await ask("GET", "/configz"), "may");
-  t.match(await ask("GET", "/stats/summary"), /subresource\(s\)=\[stats\]/);
+  t.equal(await authorizeRequest("GET", "/configz"), "allowed");
+  t.match(await authorizeRequest("GET", "/stats/summary"), /subresource\(s\)=\[stats\]/);
   const coarse = fixture(true);
   coarse.api.allowed.add("ali get nodes/proxy");
-  t.equal(await coarse.ask("GET", "/healthz/ping"), "may");
+  t.equal(await coarse.authorizeRequest("GET", "/healthz/ping"), "allowed");
 });
 
 t.test("findSubresources() matches whole path segments only", async (t) => {
@@ -69,10 +72,10 @@ t.test(
   async (t) => {
     const api = new FakeApi();
     api.isDown = true;
-    const { ask, clock } = fixture(false, api);
-    const answer = ask("GET", "/pods");
+    const { authorizeRequest, clock } = fixture(false, api);
+    const result = authorizeRequest("GET", "/pods");
     for (let pause = 0; pause < 5; pause++) await clock.advance(10_000);
-    t.equal(await answer, "500 Authorization error (user=ali, verb=get, resource=nodes, subresource=proxy)");
+    t.equal(await result, "500 Authorization error (user=ali, verb=get, resource=nodes, subresource=proxy)");
     const none = { nodeName: "n1", client: undefined, clock: new FakeClock(0), log: silentLogger };
     t.equal(
       createAgentAuthorization({ ...none, settings: authorization }),

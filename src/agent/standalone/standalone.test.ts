@@ -30,7 +30,7 @@ t.test("openAccess() keeps certificate, token and port, and creates new ones whe
   await first.publish(4711);
   for (const name of ["svcconfig", "serving.key"]) t.equal((await stat(join(directory, name))).mode & 0o777, 0o600);
   t.match(await open(), { port: 4711, token: first.token, serving: first.serving });
-  t.match(await open(0), { serving: first.serving }, "a host that does not know the time");
+  t.match(await open(0), { serving: first.serving }, "a host without a clock");
   t.match(await open(2e12), { serving: first.serving }, "a host whose clock is far ahead");
   await rm(join(directory, "serving.key"));
   const second = await open();
@@ -43,17 +43,17 @@ t.test("openAccess() keeps certificate, token and port, and creates new ones whe
 t.test("Standalone publishes pods, ConfigMaps, and Secrets without values", async (t) => {
   const rootDir = await temporary(t);
   const clock = new FakeClock();
-  let given: Parameters<MakeNodeApi>[0] | undefined;
+  let passed: Parameters<MakeNodeApi>[0] | undefined;
   const makeApi: MakeNodeApi = (options) => {
-    given = options;
-    const answer = async () => textResponse(200, "ok");
-    return { inside: answer, outside: answer, [Symbol.asyncDispose]: async () => {} };
+    passed = options;
+    const handler = async () => textResponse(200, "ok");
+    return { inside: handler, outside: handler, [Symbol.asyncDispose]: async () => {} };
   };
   const base = defaultAgentConfig("n1");
   const config = { ...base, rootDir, sources: { ...base.sources, manifestPath: "/etc/pods" } };
   await using node = await Standalone.open({ config, makeApi, clock, random: systemRandom, log: silentLogger });
   await node.listen(async () => textResponse(200, ""));
-  const { store, reader, refusal = "" } = given ?? {};
+  const { store, reader, refusal = "" } = passed ?? {};
   t.match(refusal, "change the manifests at /etc/pods instead");
   const file = await readFile(join(rootDir, "standalone/svcconfig"), "utf8");
   const token = /token: (\S+)/.exec(file)?.[1];

@@ -83,10 +83,10 @@ t.test("VolumeManager.setUp() mounts the volume of a claim once, and tearDown() 
   const data = await mkdtemp(join(tmpdir(), "svc-claimed-"));
   t.teardown(() => rm(data, { recursive: true, force: true }));
   await writeFile(join(data, "kept"), "work");
-  let asked = 0;
+  let requests = 0;
   const { mounter, volumes } = await managed({
     async claim() {
-      asked += 1;
+      requests += 1;
       return { metadata: { uid: "claim" }, spec: { volumeName: "pv" }, status: { phase: "Bound" } };
     },
     persistentVolume: async () => ({ spec: { claimRef: { uid: "claim" }, local: { path: data } } }),
@@ -96,7 +96,7 @@ t.test("VolumeManager.setUp() mounts the volume of a claim once, and tearDown() 
   await volumes.setUp(claiming, []);
   await volumes.setUp(claiming, []);
   t.same([...mounter.points], [[volumes.path(claiming, volume), data]]);
-  t.equal(asked, 1, "what is mounted needs no API server");
+  t.equal(requests, 1, "a mounted volume needs no request");
   await volumes.tearDown("uid-1");
   t.equal(await readFile(join(data, "kept"), "utf8"), "work");
 });

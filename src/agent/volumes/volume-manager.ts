@@ -132,15 +132,15 @@ export class VolumeManager {
   /** The host path of the volume. */
   path(pod: Pod, volume: Volume): string {
     if (volume.hostPath !== undefined) return volume.hostPath.path;
-    const place = this.#paths.get(podUid(pod))?.get(volume.name);
-    if (place !== undefined) return place.path;
+    const path = this.#paths.get(podUid(pod))?.get(volume.name);
+    if (path !== undefined) return path.path;
     return volumeDir(this.#options.directories, podUid(pod), pluginDirectory(volume), volume.name);
   }
 
   /** The host path of a block volume; undefined for other volumes. */
   device(pod: Pod, name: string): string | undefined {
-    const place = this.#paths.get(podUid(pod))?.get(name);
-    return place?.isBlock === true ? place.path : undefined;
+    const path = this.#paths.get(podUid(pod))?.get(name);
+    return path?.isBlock === true ? path.path : undefined;
   }
 
   /** Unmounts and removes all of the pod's files below the root directory. Idempotent. */
@@ -198,8 +198,8 @@ export class VolumeManager {
     if (known !== undefined) return this.#recordPath(pod, volume, known);
     if (await isMounted(mounter, directory)) return;
     const bound = claimName(pod, volume) === undefined ? undefined : await resolveClaim(claims, pod, volume);
-    const place = await drivers?.setUp(pod, volume, bound, signal);
-    if (place !== undefined) return this.#recordPath(pod, volume, place);
+    const path = await drivers?.setUp(pod, volume, bound, signal);
+    if (path !== undefined) return this.#recordPath(pod, volume, path);
     if (bound === undefined) throw new Error("no volume plugin matched");
     const step = { volume: bound.volume.metadata?.name ?? volume.name, event: "FailedMount", signal } as const;
     const request = { pod, volume, bound: bound.volume, directory };
@@ -207,9 +207,9 @@ export class VolumeManager {
     if (device !== undefined) this.#recordPath(pod, volume, device);
   }
 
-  #recordPath(pod: Pod, { name }: Volume, place: VolumePath): void {
+  #recordPath(pod: Pod, { name }: Volume, path: VolumePath): void {
     const own = this.#paths.get(podUid(pod)) ?? new Map<string, VolumePath>();
-    this.#paths.set(podUid(pod), own.set(name, place));
+    this.#paths.set(podUid(pod), own.set(name, path));
   }
 
   async #refreshDriver(pod: Pod, volume: Volume, signal: AbortSignal | undefined): Promise<void> {
@@ -226,8 +226,8 @@ export class VolumeManager {
   ): Promise<void> {
     const all = await Promise.allSettled(volumes.map(work));
     signal?.throwIfAborted();
-    const failed = all.flatMap((each, place) =>
-      each.status === "rejected" ? [toFailedVolume(volumes[place]?.name ?? "", each.reason)] : [],
+    const failed = all.flatMap((each, index) =>
+      each.status === "rejected" ? [toFailedVolume(volumes[index]?.name ?? "", each.reason)] : [],
     );
     if (failed.length > 0) throw new MountError(failed);
   }

@@ -68,7 +68,7 @@ t.test("writeAtomically() shows new files only after `finish`", async (t) => {
   );
   t.equal(await readFile(join(target, "a"), "utf8"), "1");
   const names = await readdir(target);
-  t.equal(names.length, 3, "what was not finished is gone");
+  t.equal(names.length, 3, "an unfinished write leaves nothing");
   await mkdir(join(target, "..2026_01_01_00_00_00.1"));
   await writeAtomically(target, files({ a: "3" }), 0);
   t.equal((await readdir(target)).length, 3, "so is what a killed agent left");

@@ -350,11 +350,11 @@ export class FakeRuntime {
       execSync: async (request, signal) => {
         await this.#enter("execSync", request, signal);
         this.#container(request.containerId);
-        const answer = this.execs.get((request.cmd ?? []).join(" ")) ?? { exitCode: 0 };
+        const result = this.execs.get((request.cmd ?? []).join(" ")) ?? { exitCode: 0 };
         return {
-          exitCode: answer.exitCode,
-          stdout: Buffer.from(answer.stdout ?? ""),
-          stderr: Buffer.from(answer.stderr ?? ""),
+          exitCode: result.exitCode,
+          stdout: Buffer.from(result.stdout ?? ""),
+          stderr: Buffer.from(result.stderr ?? ""),
         };
       },
     };

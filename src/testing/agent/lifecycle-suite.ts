@@ -182,7 +182,7 @@ const scenarios: Readonly<Record<string, Scenario>> = {
     node.cri.kill();
     node.createPod("later", { containers: [node.container("later-c", forever)] });
     await node.clock.sleep(1_500);
-    t.ok(node.isReady("calm"), "nothing was told otherwise");
+    t.ok(node.isReady("calm"), "the reported status has not changed");
     await node.cri.start();
     await node.untilReady("later");
     t.match(first(node, "calm"), { containerID: before, restartCount: 0 });
@@ -196,7 +196,7 @@ const long = ["a container in a crash loop is in back-off, which a new agent con
 const STORY_MS_MAX = 60_000;
 
 export interface LifecycleOptions {
-  /** How many stories are told at a time. */
+  /** How many scenarios run at a time. */
   readonly jobs: number;
   /** Leaves those out that take long in real time. */
   readonly short: boolean;

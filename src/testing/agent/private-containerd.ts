@@ -65,7 +65,7 @@ export async function startPrivateContainerd(prefix: readonly string[] = []): Pr
   const [program = "", ...args] = [...prefix, "containerd", "--config", join(directory, "config.toml")];
   const spawnContainerd = () => spawn(program, args, { stdio: "ignore" });
   let child = spawnContainerd();
-  const ctr = (...words: string[]) => run("ctr", ["--address", socket, "-n", "k8s.io", ...words]);
+  const ctr = (...args: string[]) => run("ctr", ["--address", socket, "-n", "k8s.io", ...args]);
   const clean = async (): Promise<void> => {
     await removeAll(ctr);
     await stop(child, "SIGTERM");
@@ -112,8 +112,8 @@ export async function startPrivateContainerd(prefix: readonly string[] = []): Pr
 
 /** Networks of pods that were not stopped outlive their containers. */
 async function removeNetworks(prefix: readonly string[], bridge: string): Promise<void> {
-  const ip = async (...words: readonly string[]): Promise<string> => {
-    const [program = "", ...rest] = [...prefix, "ip", ...words];
+  const ip = async (...args: readonly string[]): Promise<string> => {
+    const [program = "", ...rest] = [...prefix, "ip", ...args];
     return await run(program, rest).then(
       ({ stdout }) => stdout,
       () => "",
@@ -193,7 +193,7 @@ async function makeImage(directory: string, name: string, command: readonly stri
 }
 
 /** Kills all containers, so that no shim is left. */
-async function removeAll(ctr: (...words: string[]) => Promise<{ stdout: string }>): Promise<void> {
+async function removeAll(ctr: (...args: string[]) => Promise<{ stdout: string }>): Promise<void> {
   const { stdout } = await ctr("tasks", "ls", "-q").catch(() => ({ stdout: "" }));
   for (const id of stdout.split("\n").filter((each) => each !== "")) {
     await ctr("tasks", "rm", "-f", id).catch(() => undefined);

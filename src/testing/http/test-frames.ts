@@ -79,7 +79,7 @@ export class RawConnection implements AsyncDisposable {
   private constructor(socket: TLSSocket) {
     this.socket = socket;
     socket.setNoDelay(true).on("error", () => {});
-    socket.on("data", (piece: Buffer) => this.#take(piece));
+    socket.on("data", (chunk: Buffer) => this.#take(chunk));
     socket.on("close", () => {
       this.closed = true;
       this.#changed();
@@ -92,8 +92,8 @@ export class RawConnection implements AsyncDisposable {
     return new RawConnection(socket);
   }
 
-  send(...pieces: readonly Uint8Array[]): void {
-    if (this.socket.writable) this.socket.write(Buffer.concat(pieces));
+  send(...chunks: readonly Uint8Array[]): void {
+    if (this.socket.writable) this.socket.write(Buffer.concat(chunks));
   }
 
   /** Resolves when `holds` returns true, the connection closes or the time is over, with what `holds` returns. */
@@ -118,8 +118,8 @@ export class RawConnection implements AsyncDisposable {
     await this.until(({ closed }) => closed);
   }
 
-  #take(piece: Buffer): void {
-    this.#pending = Buffer.concat([this.#pending, piece]);
+  #take(chunk: Buffer): void {
+    this.#pending = Buffer.concat([this.#pending, chunk]);
     for (;;) {
       const length = this.#pending.length < 9 ? 0 : this.#pending.readUIntBE(0, 3);
       if (this.#pending.length < 9 + length) break;

@@ -16,7 +16,7 @@ t.test("PodCidrUpdater sends the node's pod CIDR once, again after an error, and
   const running = network.run(stop.signal);
   network.nodeChanged({ metadata: { name: "n1" } });
   await clock.advance(60_000);
-  t.same(sent(), [], "there is nothing to tell yet");
+  t.same(sent(), [], "there is nothing to send yet");
 
   fake.fail("updateRuntimeConfig");
   network.nodeChanged({ spec: { podCIDR: "10.1.0.0/24", podCIDRs: ["10.1.0.0/24", "fd00::/64"] } });

@@ -8,7 +8,7 @@ import { defaultAgentConfig } from "../../options.ts";
 import { NodeStatusManager } from "./node-status-manager.ts";
 
 /** The events of a node that starts with this boot ID and was last reported with that one. */
-async function toldOf(bootId: string, before: string | undefined): Promise<readonly string[]> {
+async function eventsOf(bootId: string, before: string | undefined): Promise<readonly string[]> {
   const api = new FakeApi();
   const statusOf = (bootID: string) => ({
     nodeInfo: { bootID },
@@ -20,7 +20,7 @@ async function toldOf(bootId: string, before: string | undefined): Promise<reado
   }
   const stop = new AbortController();
   const events: string[] = [];
-  const keeper = new NodeStatusManager({
+  const manager = new NodeStatusManager({
     client: createClient({ transport: api.transport }),
     clock: new FakeClock(),
     random: systemRandom,
@@ -32,16 +32,16 @@ async function toldOf(bootId: string, before: string | undefined): Promise<reado
     recordEvent: (...event) => void events.push(event.join(" ")),
     signal: stop.signal,
   });
-  const running = keeper.run();
-  await keeper.ready;
+  const running = manager.run();
+  await manager.ready;
   stop.abort();
   await running;
   return events;
 }
 
 t.test("NodeStatusManager records Rebooted when the boot ID has changed since the last report", async (t) => {
-  t.same(await toldOf("b", "a"), ["Warning Rebooted Node n1 has been rebooted, boot id: b"]);
-  t.same(await toldOf("b", "b"), []);
-  t.same(await toldOf("b", undefined), ["Normal NodeReady Node n1 status is now: NodeReady"]);
-  t.same(await toldOf("b", ""), [], "one that nobody reported yet");
+  t.same(await eventsOf("b", "a"), ["Warning Rebooted Node n1 has been rebooted, boot id: b"]);
+  t.same(await eventsOf("b", "b"), []);
+  t.same(await eventsOf("b", undefined), ["Normal NodeReady Node n1 status is now: NodeReady"]);
+  t.same(await eventsOf("b", ""), [], "a node that was never reported");
 });

@@ -93,8 +93,8 @@ export class CsiVolumes {
   async find(uid: string, name: string): Promise<VolumePath | undefined> {
     const record = (await this.#records.forPod(uid)).find(({ podVolumes }) => podVolumes.includes(name));
     if (record === undefined) return undefined;
-    const place = this.#volumePath(uid, record);
-    return (await this.#exists(place)) ? place : undefined;
+    const path = this.#volumePath(uid, record);
+    return (await this.#exists(path)) ? path : undefined;
   }
 
   /** Idempotent. Rejects with an `OperationError`. */
@@ -102,12 +102,12 @@ export class CsiVolumes {
     return await this.#mutex.run(toUniqueName(request.volume), async () => {
       const work = await this.#prepare(request);
       const uid = podUid(request.pod);
-      const place = this.#volumePath(uid, work.record);
+      const path = this.#volumePath(uid, work.record);
       await this.#records.write(uid, { ...work.record, touched: true });
       if (work.stages) await this.#stage(work);
-      await this.#publish(work, place);
-      await this.#expand(work, place);
-      return place;
+      await this.#publish(work, path);
+      await this.#expand(work, path);
+      return path;
     });
   }
 
@@ -117,9 +117,9 @@ export class CsiVolumes {
     if (object?.spec.requiresRepublish !== true && request.expansion === undefined) return;
     await this.#mutex.run(toUniqueName(request.volume), async () => {
       const work = await this.#prepare(request);
-      const place = this.#volumePath(podUid(request.pod), work.record);
-      if (object?.spec.requiresRepublish === true) await this.#publish(work, place);
-      await this.#expand(work, place);
+      const path = this.#volumePath(podUid(request.pod), work.record);
+      if (object?.spec.requiresRepublish === true) await this.#publish(work, path);
+      await this.#expand(work, path);
     });
   }
 
@@ -206,7 +206,7 @@ export class CsiVolumes {
     });
   }
 
-  async #publish(work: CsiOperation, place: VolumePath): Promise<void> {
+  async #publish(work: CsiOperation, path: VolumePath): Promise<void> {
     const { request, driver, object, record, context, stages, capability: volumeCapability } = work;
     const { volume, pod, signal } = request;
     const { secret, tokens } = this.#options;
@@ -230,7 +230,7 @@ export class CsiVolumes {
         },
         signal,
       );
-      if (volume.isBlock) await this.#linkDevice(request, targetPath, place);
+      if (volume.isBlock) await this.#linkDevice(request, targetPath, path);
       else if (volumeCapability.mount?.volumeMountGroup === undefined) await this.#applyFsGroup(work, targetPath);
     });
   }
@@ -257,7 +257,7 @@ export class CsiVolumes {
 
   async #expand(
     { request, driver, record, stages, capability: volumeCapability }: CsiOperation,
-    place: VolumePath,
+    path: VolumePath,
   ): Promise<void> {
     const { volume, expansion, pod, signal } = request;
     if (expansion === undefined || !(await driver.hasCapability("EXPAND_VOLUME", signal))) return;
@@ -265,7 +265,7 @@ export class CsiVolumes {
       await driver.expand(
         {
           volumeId: volume.handle,
-          volumePath: volume.isBlock ? this.#targetPath(podUid(pod), record) : place.path,
+          volumePath: volume.isBlock ? this.#targetPath(podUid(pod), record) : path.path,
           capacityRange: { requiredBytes: expansion.bytes },
           ...(stages ? { stagingTargetPath: this.#records.stagingPath(record) } : {}),
           volumeCapability,

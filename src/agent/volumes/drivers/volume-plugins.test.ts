@@ -79,22 +79,22 @@ const persistent: PersistentVolume = {
   },
 };
 
-interface Given extends Partial<Pick<VolumePluginsOptions, "controllerAttach" | "pluginDir">> {
+interface NodeOptions extends Partial<Pick<VolumePluginsOptions, "controllerAttach" | "pluginDir">> {
   readonly volume?: PersistentVolume;
   readonly claim?: PersistentVolumeClaim;
 }
 
-async function node(t: Test, given: Given = {}): Promise<Node> {
+async function node(t: Test, options: NodeOptions = {}): Promise<Node> {
   const rootDir = await mkdtemp(join(tmpdir(), "svc-csi-"));
   t.teardown(() => rm(rootDir, { recursive: true, force: true }));
   const api = new FakeApi();
   api.put("/api/v1/nodes/n1", { kind: "Node", metadata: { name: "n1" }, status: {} });
   const name = "storage.svc.io/v1/csidrivers";
   api.put(`/apis/${name}/${NAME}`, { kind: "CSIDriver", metadata: { name: NAME }, spec: { attachRequired: false } });
-  return start(given, rootDir, api, pretended());
+  return start(options, rootDir, api, pretended());
 }
 
-async function start(given: Given, rootDir: string, api: FakeApi, mounter: Node["mounter"]): Promise<Node> {
+async function start(options: NodeOptions, rootDir: string, api: FakeApi, mounter: Node["mounter"]): Promise<Node> {
   const stop = new AbortController();
   const events: string[] = [];
   const changed: string[] = [];
@@ -106,8 +106,8 @@ async function start(given: Given, rootDir: string, api: FakeApi, mounter: Node[
     status: { token: "t0k3n", expirationTimestamp: "2126-01-01T00:00:00Z" },
   });
   const claims = {
-    claim: async () => given.claim ?? claim,
-    persistentVolume: async () => given.volume ?? persistent,
+    claim: async () => options.claim ?? claim,
+    persistentVolume: async () => options.volume ?? persistent,
     updateClaimSize: async (_claim: PersistentVolumeClaim, storage: string) =>
       void events.push(`resized to ${storage}`),
   };
@@ -118,8 +118,8 @@ async function start(given: Given, rootDir: string, api: FakeApi, mounter: Node[
   const nodeVolumes = new VolumePlugins({
     directories,
     nodeName: "n1",
-    controllerAttach: given.controllerAttach ?? true,
-    pluginDir: given.pluginDir ?? join(rootDir, "flex"),
+    controllerAttach: options.controllerAttach ?? true,
+    pluginDir: options.pluginDir ?? join(rootDir, "flex"),
     client,
     clock,
     random: systemRandom,
@@ -167,7 +167,7 @@ async function start(given: Given, rootDir: string, api: FakeApi, mounter: Node[
     async until(what, holds) {
       await until(what, holds);
     },
-    again: () => start(given, rootDir, api, mounter),
+    again: () => start(options, rootDir, api, mounter),
     async [Symbol.asyncDispose]() {
       stop.abort();
       await running;
@@ -233,9 +233,9 @@ t.test(
     await using at = await node(t);
     at.api.put("/api/v1/nodes/n1", { kind: "Node", metadata: { name: "n1", labels: { zone: "z2" } }, status: {} });
     await using driver = await at.driver({ topology: { zone: "z1" } });
-    const told = driver.calls.find(({ method }) => method === "notifyRegistrationStatus");
-    t.match(told?.request.error, /detected topology value collision: driver reported "zone":"z1"/);
-    t.notOk(told?.request.pluginRegistered);
+    const notified = driver.calls.find(({ method }) => method === "notifyRegistrationStatus");
+    t.match(notified?.request.error, /detected topology value collision: driver reported "zone":"z1"/);
+    t.notOk(notified?.request.pluginRegistered);
   },
 );
 
@@ -277,7 +277,7 @@ t.test("VolumeManager of a new agent finds mounted volumes, and unmounts them th
   await at[Symbol.asyncDispose]();
   await using next = await at.again();
   const isAnew = () => driver.calls.filter(({ method }) => method === "notifyRegistrationStatus").length === 2;
-  await next.until("the driver has registered anew", isAnew);
+  await next.until("the driver has registered again", isAnew);
   const steps = driver.volumeCalls.length;
   await next.volumes.setUp(podOf("one"), []);
   t.equal(driver.volumeCalls.length, steps, "nothing is mounted twice");
@@ -369,7 +369,7 @@ t.test("VolumeManager mounts an ephemeral volume with the pod information that t
     },
   });
   await at.nodeVolumes.drivers.refresh(pod, inline, undefined, undefined);
-  t.same(driver.volumeCalls, ["publishVolume", "publishVolume"], "told anew");
+  t.same(driver.volumeCalls, ["publishVolume", "publishVolume"], "published again");
   await at.volumes.tearDown("uid-one");
   t.same(driver.volumeCalls.slice(2), ["unpublishVolume"]);
 });
@@ -409,14 +409,14 @@ t.test("VolumeManager waits until the controller has attached a volume, without 
   t.equal(event, undefined);
   t.match(message, /has not been added to the list of VolumesInUse/);
   t.same(at.nodeVolumes.attachments.inUse, [UNIQUE]);
-  const tell = (status: Record<string, unknown>) => {
+  const reportStatus = (status: Record<string, unknown>) => {
     at.api.put("/api/v1/nodes/n1", { kind: "Node", metadata: { name: "n1" }, status });
     at.nodeVolumes.attachments.nodeChanged();
   };
-  tell({ volumesInUse: [UNIQUE] });
+  reportStatus({ volumesInUse: [UNIQUE] });
   t.same(at.changed, ["uid-one"], "who waits looks again");
   t.match(await messages(at.volumes.setUp(pod, [])), [[undefined, /Volume not attached according to node status/]]);
-  tell({ volumesInUse: [UNIQUE], volumesAttached: [{ name: UNIQUE, devicePath: "" }] });
+  reportStatus({ volumesInUse: [UNIQUE], volumesAttached: [{ name: UNIQUE, devicePath: "" }] });
   t.match(await messages(at.volumes.setUp(pod, [])), [
     ["FailedMount", /^MountVolume.WaitForAttach failed .* not found/],
   ]);
@@ -430,7 +430,7 @@ t.test("VolumeManager waits until the controller has attached a volume, without 
   await at.volumes.setUp(pod, []);
   t.match(driver.calls.find(({ method }) => method === "stageVolume")?.request, { publishContext: { lun: "3" } });
   await using next = await at.again();
-  t.same(next.nodeVolumes.attachments.inUse, [UNIQUE], "another agent knows what is in use");
+  t.same(next.nodeVolumes.attachments.inUse, [UNIQUE], "a new agent reports the volumes in use");
   await at.volumes.tearDown("uid-one");
   t.same(at.nodeVolumes.attachments.inUse, []);
 });
@@ -441,7 +441,7 @@ t.test("VolumeManager creates VolumeAttachments when no controller does", async 
   await using driver = await at.driver();
   const made = at.volumes.setUp(podOf("one"), []);
   const attachments = () => at.api.listBelow("/apis/storage.svc.io/v1/volumeattachments");
-  await at.until("the attachment is asked for", () => attachments().length === 1);
+  await at.until("the VolumeAttachment is created", () => attachments().length === 1);
   const [found] = attachments();
   t.match(found?.spec, { attacher: NAME, nodeName: "n1", source: { persistentVolumeName: "pv1" } });
   const path = `/apis/storage.svc.io/v1/volumeattachments/${found?.metadata.name}`;

@@ -30,7 +30,7 @@ export interface FlexResponse {
   readonly capabilities: Readonly<Record<string, unknown>>;
 }
 
-/** The driver does not know the command: the agent does what it does for all. */
+/** The driver does not support the command: the agent does the default. */
 export class NotSupportedError extends Error {
   override readonly name = "NotSupported";
 }

@@ -27,16 +27,16 @@ function pretended(): Mounter & { readonly points: Map<string, string> } {
 }
 
 /** A driver that records its calls and runs a line of shell for each command. */
-async function given(t: Test, answers: Readonly<Record<string, string>>, byController = true) {
+async function setUp(t: Test, scripts: Readonly<Record<string, string>>, byController = true) {
   const rootDir = await mkdtemp(join(tmpdir(), "svc-flex-"));
   t.teardown(() => rm(rootDir, { recursive: true, force: true }));
   const directory = join(rootDir, "drivers");
   await mkdir(join(directory, "example.com~disk"), { recursive: true });
   const program = join(directory, "example.com~disk", "disk");
-  const cases = Object.entries(answers).map(([command, line]) => `${command}) ${line} ;;`);
+  const cases = Object.entries(scripts).map(([command, line]) => `${command}) ${line} ;;`);
   const script = [
     "#!/bin/sh",
-    `for word in "$@"; do printf '%s\\t' "$word"; done >> ${rootDir}/calls; echo >> ${rootDir}/calls`,
+    `for arg in "$@"; do printf '%s\\t' "$arg"; done >> ${rootDir}/calls; echo >> ${rootDir}/calls`,
     'case "$1" in',
     ...cases,
     `*) echo '{"status":"Not supported"}'; exit 1 ;;`,
@@ -90,7 +90,7 @@ const success = `echo '{"status":"Success"}'`;
 const simple = { init: `echo '{"status":"Success","capabilities":{"attach":false,"fsGroup":false}}'`, mount: success };
 
 t.test("FlexVolumes passes the options of the volume, its secret and the pod to the driver", async (t) => {
-  const at = await given(t, simple);
+  const at = await setUp(t, simple);
   const { path } = await at.setUp();
   t.equal(path, join(at.rootDir, "pods/uid-1/volumes/example.com~disk/data"));
   const [init, mount, ...others] = await at.calls();
@@ -112,7 +112,7 @@ t.test("FlexVolumes passes the options of the volume, its secret and the pod to 
 });
 
 t.test("FlexVolumes unmounts through the driver, or itself when the driver does not support it", async (t) => {
-  const at = await given(t, simple);
+  const at = await setUp(t, simple);
   const { path } = await at.setUp();
   at.mounter.points.set(path, "disk");
   t.same(await at.flex.find("uid-1", "data"), { path, isBlock: false });
@@ -123,7 +123,7 @@ t.test("FlexVolumes unmounts through the driver, or itself when the driver does 
 });
 
 t.test("FlexVolumes rejects with the driver's message, and when there is no driver", async (t) => {
-  const at = await given(t, { ...simple, mount: `echo '{"status":"Failure","message":"no disk"}'; exit 1` });
+  const at = await setUp(t, { ...simple, mount: `echo '{"status":"Failure","message":"no disk"}'; exit 1` });
   await t.rejects(at.setUp(), {
     operation: "MountVolume.SetUp",
     volume: "data",
@@ -144,11 +144,11 @@ const attaching = {
 };
 
 t.test("FlexVolumes attaches through the driver, and mounts the device once for the node", async (t) => {
-  const at = await given(t, attaching, false);
+  const at = await setUp(t, attaching, false);
   const { path } = await at.setUp();
   const global = join(at.rootDir, "plugins/kubernetes.io/flexvolume/example.com/disk/mounts/disk-7");
   t.equal(at.mounter.points.get(path), global, "bound, because the driver does not mount for pods");
-  const seen = (await at.calls()).map(([command, ...words]) => [command, ...words.filter((word) => !/^\{/.test(word))]);
+  const seen = (await at.calls()).map(([command, ...args]) => [command, ...args.filter((arg) => !/^\{/.test(arg))]);
   t.same(seen, [
     ["init"],
     ["getvolumename"],
@@ -167,12 +167,12 @@ t.test("FlexVolumes attaches through the driver, and mounts the device once for 
 });
 
 t.test("FlexVolumes waits for the controller's attachment, and mounts its device", async (t) => {
-  const at = await given(t, attaching);
+  const at = await setUp(t, attaching);
   await t.rejects(at.setUp(), { event: undefined, message: /VolumesInUse/ });
   const name = `flexvolume-${DRIVER}/disk-7`;
   at.tellNode({ volumesInUse: [name], volumesAttached: [{ name, devicePath: "/dev/c1" }] });
   await at.setUp();
-  const called = (await at.calls()).map(([command, word]) => (command === "waitforattach" ? word : command));
+  const called = (await at.calls()).map(([command, arg]) => (command === "waitforattach" ? arg : command));
   t.ok(called.includes("/dev/c1"));
   t.notOk(called.includes("attach"));
 });

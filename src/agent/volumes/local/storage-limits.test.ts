@@ -5,8 +5,8 @@ import { findStorageExcess, type StorageLimitOptions } from "./storage-limits.ts
 const mebi = 2 ** 20;
 
 function pod(...limits: readonly (string | undefined)[]): Pod {
-  const containers = limits.map((limit, place) => ({
-    name: `c${place}`,
+  const containers = limits.map((limit, index) => ({
+    name: `c${index}`,
     ...(limit === undefined ? {} : { resources: { limits: { "ephemeral-storage": limit } } }),
   }));
   return {
@@ -26,8 +26,8 @@ function node(written: readonly number[], volume = 0): StorageLimitOptions {
   return {
     runtime: {
       listContainerStats: async () => ({
-        stats: written.map((amount, place) => ({
-          attributes: { id: String(place), metadata: { name: `c${place}`, attempt: 0 } },
+        stats: written.map((amount, index) => ({
+          attributes: { id: String(index), metadata: { name: `c${index}`, attempt: 0 } },
           writableLayer: { usedBytes: { value: BigInt(amount * mebi) } },
         })),
       }),

@@ -24,7 +24,7 @@ t.test(
   "systemMounter.listMountPoints() finds mounts, also through symbolic links, deepest first",
   { skip },
   async (t) => {
-    const real = join(root, "real place");
+    const real = join(root, "real path");
     const linked = join(root, "linked");
     await mkdir(join(real, "a"), { recursive: true });
     await symlink(real, linked);

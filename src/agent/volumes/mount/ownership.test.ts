@@ -56,7 +56,7 @@ t.test("applyFsGroup() does not follow names that become links meanwhile", { ski
   racing = false;
   await race;
   const { gid, mode } = await lstat(outside);
-  t.same([gid, mode], [before.gid, before.mode], "what lies outside of the volume is as it was");
+  t.same([gid, mode], [before.gid, before.mode], "files outside of the volume are unchanged");
 });
 
 t.test("applyFsGroup() rejects directories that are nested too deep", { skip }, async (t) => {
@@ -75,12 +75,12 @@ t.test("reportProgress() records events when the change takes long", async (t) =
     events: { recordPodEvent: (_: unknown, ...event: readonly string[]) => void events.push(event.join(" ")) },
   };
   const { promise, resolve } = Promise.withResolvers<void>();
-  const told = reportProgress(promise, { files: 7 }, waiting);
+  const reported = reportProgress(promise, { files: 7 }, waiting);
   await clock.advance(29_000);
   t.same(events, []);
   await clock.advance(61_000);
   resolve();
-  await told;
+  await reported;
   t.match(events[0], /^Warning VolumePermissionChangeInProgress .* u\/volumes\/data is taking longer than expected/);
   t.match(events[1], /is in progress, processed 7 files\.$/);
   t.equal(clock.pending, 0);

@@ -12,28 +12,28 @@ const HOUR_MS = 3_600_000;
 const START = Date.UTC(2026, 0, 1);
 const YEAR_MS = 365 * 24 * HOUR_MS;
 
-function managed(answer?: (request: TokenRequest) => TokenRequest) {
+function managed(respond?: (request: TokenRequest) => TokenRequest) {
   const clock = new FakeClock(START);
-  const asked: { readonly namespace: string; readonly account: string; readonly request: TokenRequest }[] = [];
+  const requests: { readonly namespace: string; readonly account: string; readonly request: TokenRequest }[] = [];
   /** The server's clock is right. */
   const source = {
     async requestToken(namespace: string, account: string, request: TokenRequest): Promise<TokenRequest> {
-      asked.push({ namespace, account, request });
-      if (answer !== undefined) return answer(request);
+      requests.push({ namespace, account, request });
+      if (respond !== undefined) return respond(request);
       const lifeMs = (request.spec.expirationSeconds ?? 0) * 1000;
       const expirationTimestamp = new Date(START + clock.monotonic() + lifeMs).toISOString();
-      return { ...request, status: { token: `token-${asked.length}`, expirationTimestamp } };
+      return { ...request, status: { token: `token-${requests.length}`, expirationTimestamp } };
     },
   };
-  return { clock, asked, source, tokens: new TokenManager({ source, clock }) };
+  return { clock, requests, source, tokens: new TokenManager({ source, clock }) };
 }
 
 t.test("TokenManager.getToken() requests a token with the pod's options, bound to the pod", async (t) => {
-  const { tokens, asked } = managed();
+  const { tokens, requests } = managed();
   await tokens.getToken(pod, { path: "token", audience: "vault", expirationSeconds: 600 });
   await tokens.getToken(pod, { path: "token" });
   const boundObjectRef = { apiVersion: "v1", kind: "Pod", name: "web", uid: "uid-1" };
-  t.same(asked, [
+  t.same(requests, [
     {
       namespace: "shop",
       account: "seller",
@@ -73,7 +73,7 @@ t.test("TokenManager.getToken() returns a valid token while its renewal fails", 
   };
   await clock.advance(599_999);
   t.equal(await tokens.getToken(pod, wanted), "token-1");
-  t.equal(tokens.renewInMs("uid-1"), 10_000, "the server is not asked again and again");
+  t.equal(tokens.renewInMs("uid-1"), 10_000, "no request before the retry interval");
   await clock.advance(1);
   await t.rejects(tokens.getToken(pod, wanted), { message: "failed to fetch token: away" });
 });
@@ -83,21 +83,21 @@ for (const [how, offsetMs] of [
   ["a year ahead", YEAR_MS],
 ] as const) {
   t.test(`TokenManager.token() renews in time when the node's clock is set ${how}`, async (t) => {
-    const { tokens, clock, asked } = managed();
+    const { tokens, clock, requests } = managed();
     const wanted = { path: "token", expirationSeconds: 600 };
     await tokens.getToken(pod, wanted);
     clock.set(clock.now() + offsetMs);
     let late = 0;
     let longest = 0;
     for (let seconds = 1; seconds <= 1800; seconds++) {
-      const before = asked.length;
+      const before = requests.length;
       await clock.advance(1000);
       await tokens.getToken(pod, wanted);
-      late = asked.length === before ? late + 1 : 0;
+      late = requests.length === before ? late + 1 : 0;
       longest = Math.max(longest, late);
     }
     t.ok(longest < 480, `before the token has expired: ${longest} s`);
-    t.ok(asked.length <= 32, `once a minute at most: ${asked.length} times in half an hour`);
+    t.ok(requests.length <= 32, `once a minute at most: ${requests.length} times in half an hour`);
   });
 }
 
