@@ -107,19 +107,19 @@ t.test("connectionTo() has a program make credentials, and others where they are
     [undefined, /didn't return a status field/],
     [{}, /didn't return a token or cert/],
     [{ clientKeyData: pair.key, token: "x" }, /only certificate or key/],
-    [{ clientKeyData: "x", clientCertificateData: "y" }, /no PEM/],
-    [{ token: 5 }, /token that is no text/],
-    [{ token: "x", expirationTimestamp: "later" }, /is no time/],
+    [{ clientKeyData: "x", clientCertificateData: "y" }, /not PEM/],
+    [{ token: 5 }, /token that is not a string/],
+    [{ token: "x", expirationTimestamp: "later" }, /is not a time/],
   ];
   for (const [status, message] of bad) {
     await answer(status);
     await t.rejects(open(t, { server: url, exec: user })(), { message }, JSON.stringify(status));
   }
   await answer({ token: "x" }, "client.authentication.k8s.io/v1beta1");
-  await t.rejects(open(t, { server: url, exec: user })(), { message: /answered in another/ });
+  await t.rejects(open(t, { server: url, exec: user })(), { message: /responded with another/ });
   await writeFile(join(at, "answer"), "secret");
   await t.rejects(open(t, { server: url, exec: user })(), {
-    message: /exec: .*login: decoding stdout: it is no JSON$/,
+    message: /exec: .*login: decoding stdout: it is not JSON$/,
   });
   const nobody = { ...user, command: join(at, "nobody") };
   await t.rejects(open(t, { server: url, exec: nobody })(), { message: /ENOENT: install it$/ });

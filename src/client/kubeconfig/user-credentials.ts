@@ -1,11 +1,12 @@
-/** Credentials as a connection file tells them, as they are now: files are read again, programs are asked again. */
+/** The current credentials of a kubeconfig user: files are read again, credential plugins run again. */
 import { readFile } from "node:fs/promises";
 import type { Clock } from "../../std/time/clock.ts";
-import { type ExecCredential, ExecPlugin } from "./exec-plugin.ts";
+import type { ExecCredential } from "./exec-credential.ts";
+import { ExecPlugin } from "./exec-plugin.ts";
 import type { KubeconfigUser } from "./webhook-kubeconfig.ts";
 
 export interface Credentials {
-  /** The header. */
+  /** The value of the header. */
   readonly authorization?: string | undefined;
   readonly cert?: string | undefined;
   readonly key?: string | undefined;
@@ -13,23 +14,23 @@ export interface Credentials {
 
 type Pair = Required<Pick<Credentials, "cert" | "key">>;
 
-/** As client-go: what files hold is read again no more often. */
+/** The interval at which files are read again, as in client-go. */
 const REREAD_MS = 60_000;
 
 export class UserCredentials implements Disposable {
-  readonly #file: KubeconfigUser;
+  readonly #user: KubeconfigUser;
   readonly #clock: Clock;
   readonly #exec: ExecPlugin | undefined;
   #token: string | undefined;
   #pair: Pair | undefined;
-  /** On the monotonic clock. */
+  /** The time of the last read, on the monotonic clock. */
   #readAt: number;
-  /** What a program told last. */
-  #made: ExecCredential | undefined;
+  /** The last credential of the plugin. */
+  #fromPlugin: ExecCredential | undefined;
 
-  constructor(file: KubeconfigUser, clock: Clock) {
-    const { cert, key, token, exec } = file;
-    this.#file = file;
+  constructor(user: KubeconfigUser, clock: Clock) {
+    const { cert, key, token, exec } = user;
+    this.#user = user;
     this.#clock = clock;
     this.#exec = exec === undefined ? undefined : new ExecPlugin(exec, clock);
     this.#token = token;
@@ -37,32 +38,32 @@ export class UserCredentials implements Disposable {
     this.#readAt = clock.monotonic();
   }
 
-  /** Rejects when a program is to make them, and does not. */
+  /** Rejects when the credential plugin fails. */
   async get(): Promise<Credentials> {
-    const { basic } = this.#file;
-    await this.#readAgain();
+    const { basic } = this.#user;
+    await this.#reread();
     if (this.#token !== undefined) return { ...this.#pair, authorization: `Bearer ${this.#token}` };
     if (basic !== undefined) {
       const pair = Buffer.from(`${basic.username}:${basic.password}`).toString("base64");
       return { ...this.#pair, authorization: `Basic ${pair}` };
     }
-    this.#made = await this.#exec?.get();
-    const { token, pair = this.#pair } = this.#made ?? {};
+    this.#fromPlugin = await this.#exec?.get();
+    const { token, pair = this.#pair } = this.#fromPlugin ?? {};
     return { ...pair, ...(token === undefined ? {} : { authorization: `Bearer ${token}` }) };
   }
 
-  /** The server did not believe them: a program is asked for others. */
+  /** The server rejected the credentials: a plugin runs again. */
   invalidate(): void {
-    if (this.#made !== undefined) this.#exec?.invalidate(this.#made);
+    if (this.#fromPlugin !== undefined) this.#exec?.invalidate(this.#fromPlugin);
   }
 
   [Symbol.dispose](): void {
     this.#exec?.[Symbol.dispose]();
   }
 
-  /** What cannot be read now stays what it was. */
-  async #readAgain(): Promise<void> {
-    const { tokenFile, pairFiles } = this.#file;
+  /** A file that cannot be read leaves the previous credentials in place. */
+  async #reread(): Promise<void> {
+    const { tokenFile, pairFiles } = this.#user;
     if (tokenFile === undefined && pairFiles === undefined) return;
     const now = this.#clock.monotonic();
     if (now < this.#readAt + REREAD_MS) return;
