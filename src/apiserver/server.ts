@@ -119,7 +119,7 @@ export async function createApiServer(
   const { debugSocket } = config.observability;
   if (debugSocket !== undefined) await debugEndpoints.openSocket(debugSocket, debugDeps);
   readiness.markDone("handlers");
-  await open({ handler, readiness, authorities });
+  await open({ handler, readiness, clientAuthorities: authorities });
   const clientHandler = withClientMetrics(handler, metrics.registry, address);
   await runPostStartHooks(base, accessControl, { address, handler: clientHandler, stop });
   const parts = resources.move();

@@ -73,7 +73,7 @@ async function createAuthenticators(base: ServerBase): Promise<Authenticators> {
     log,
     observe: createAuthenticationObserver(metrics, clock),
     recordLastUsed: createLegacyTokenUseRecorder(registries, log, stopping),
-    find: createBoundObjectFinder(registries, stopping),
+    findBoundObject: createBoundObjectFinder(registries, stopping),
   });
   return { ...opened, authenticate: measureAuthenticator(opened.authenticate, metrics, clock) };
 }

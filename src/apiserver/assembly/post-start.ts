@@ -79,9 +79,9 @@ async function startRequiredControllers(
   stopped.push(service.repaired);
   const own = await startControlPlaneControllers({
     registries,
-    service,
+    serviceAllocation: service,
     endpoints: await endpointReconcilerOptions(config),
-    authorities,
+    clientAuthorities: authorities,
     clock,
     log: log.child("control-plane"),
     signal: stopping,

@@ -14,7 +14,7 @@ await using identities = await openAuthenticators(known.settings, {
   clock: systemClock,
   random: systemRandom,
   log: silentLogger,
-  find: ({ name, uid }): ApiObject => ({ metadata: { name, uid: uid ?? "" } }),
+  findBoundObject: ({ name, uid }): ApiObject => ({ metadata: { name, uid: uid ?? "" } }),
 });
 const now = Math.floor(Date.now() / 1000);
 const account = await identities.serviceAccounts.issuer.issue({

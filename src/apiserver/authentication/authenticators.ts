@@ -73,7 +73,7 @@ export interface AuthenticatorsDeps extends Pick<ServiceAccountTokenOptions, "re
   readonly random: RandomSource;
   readonly log: Logger;
   /** Finds the objects that tokens are bound to. Not called before the first request. */
-  readonly find: FindBound;
+  readonly findBoundObject: FindBound;
   readonly observe?: AuthenticationObserver | undefined;
 }
 
@@ -104,7 +104,7 @@ export async function openAuthenticators(
       loadFile: follow,
     }),
   );
-  const { clock, random, observe, recordLastUsed, find } = deps;
+  const { clock, random, observe, recordLastUsed, findBoundObject: find } = deps;
   const external = await openTokenAuthenticators(config, {
     clock,
     random,

@@ -30,10 +30,10 @@ import { reconcileServiceCidrs } from "./service-cidrs.ts";
 
 export interface ControlPlaneOptions {
   readonly registries: Registries;
-  readonly service: ServiceAllocation;
+  readonly serviceAllocation: ServiceAllocation;
   /** Undefined when the server has no address that other hosts can reach. */
   readonly endpoints: EndpointReconcilerOptions | undefined;
-  readonly authorities: ClientAuthorities;
+  readonly clientAuthorities: ClientAuthorities;
   readonly clock: Clock;
   readonly log: Logger;
   readonly signal: AbortSignal;
@@ -52,7 +52,7 @@ const LEASE_GC_INTERVAL_MS = 3_600_000;
 
 /** Resolves after the first run of the initial reconcilers; failures are logged and retried. */
 export async function startControlPlaneControllers(options: ControlPlaneOptions): Promise<ControlPlaneControllers> {
-  const { registries, service, endpoints, authorities, clock, log, signal } = options;
+  const { registries, serviceAllocation: service, endpoints, clientAuthorities: authorities, clock, log, signal } = options;
   const lease = new IdentityLease(registries, hostname(), signal);
   const endpointReconciler =
     endpoints === undefined ? undefined : new EndpointReconciler(registries, endpoints, signal);

@@ -29,7 +29,7 @@ export interface SecureServingParts {
   readonly handler: Handler;
   readonly readiness: Readiness;
   /** The CAs that the TLS handshake names, by which clients select a certificate. */
-  readonly authorities: ClientAuthorities;
+  readonly clientAuthorities: ClientAuthorities;
 }
 
 export interface SecureServing extends AsyncDisposable {
@@ -57,7 +57,7 @@ export async function startSecureServing(
     withThrottle(serving.bytesPerSecond, clock),
     watchTermination.filter,
   ];
-  const { authorities } = parts;
+  const { clientAuthorities: authorities } = parts;
   const tls = () => ({
     requestCert: true,
     ca:

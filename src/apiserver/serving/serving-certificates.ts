@@ -38,7 +38,7 @@ export async function servingCertificates(
 
 class ServingCertificates implements Disposable {
   readonly #files: KeyPairFiles;
-  readonly #named: ServingConfig["sniCertificates"];
+  readonly #sniCertificates: ServingConfig["sniCertificates"];
   readonly #clock: Clock;
   readonly #log: Logger;
   #current: TlsCertificates | undefined;
@@ -49,7 +49,7 @@ class ServingCertificates implements Disposable {
 
   constructor(files: KeyPairFiles, named: ServingConfig["sniCertificates"], clock: Clock, log: Logger) {
     this.#files = files;
-    this.#named = named;
+    this.#sniCertificates = named;
     this.#clock = clock;
     this.#log = log;
   }
@@ -65,7 +65,7 @@ class ServingCertificates implements Disposable {
 
   /** Calls `apply` whenever the files have changed and are valid; `apply` may throw. */
   follow(apply: (certificates: TlsCertificates) => void): void {
-    const paths = [this.#files, ...this.#named].flatMap(({ certFile, keyFile }) => [certFile, keyFile]);
+    const paths = [this.#files, ...this.#sniCertificates].flatMap(({ certFile, keyFile }) => [certFile, keyFile]);
     this.#fileWatch = watchFiles(paths, this.#clock, () => {
       this.#reloading = this.#reloading.then(() => this.#reload(apply));
     });
@@ -94,8 +94,8 @@ class ServingCertificates implements Disposable {
   }
 
   async #read(): Promise<TlsCertificates> {
-    const [first, ...named] = await Promise.all([this.#files, ...this.#named].map(readPair));
-    const pairs = named.map((pair, index): NamedTlsPair => ({ ...pair, names: this.#named[index]?.names ?? [] }));
+    const [first, ...named] = await Promise.all([this.#files, ...this.#sniCertificates].map(readPair));
+    const pairs = named.map((pair, index): NamedTlsPair => ({ ...pair, names: this.#sniCertificates[index]?.names ?? [] }));
     return { ...first!, named: pairs };
   }
 }
