@@ -59,9 +59,9 @@ const mixedTypes: readonly (readonly [string, Type, Type])[] = [
 ];
 
 function relationFunction(name: string, id: string, test: OrderPredicate): FunctionDeclaration {
-  const holds = (a: Value, b: Value): boolean => test(compare(a, b));
-  const same = orderedTypes.map(([type, each]) => overload(`${id}_${type}`, [each, each], boolType, holds));
-  const across = mixedTypes.map(([types, a, b]) => overload(`${id}_${types}`, [a, b], boolType, holds));
+  const satisfies = (a: Value, b: Value): boolean => test(compare(a, b));
+  const same = orderedTypes.map(([type, each]) => overload(`${id}_${type}`, [each, each], boolType, satisfies));
+  const across = mixedTypes.map(([types, a, b]) => overload(`${id}_${types}`, [a, b], boolType, satisfies));
   return functionOf(name, ...same, ...across);
 }
 

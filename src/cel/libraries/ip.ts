@@ -103,8 +103,8 @@ function toCidr(text: string): CidrValue {
   return typeof cidr === "string" ? fail(cidr) : cidr;
 }
 
-function predicateFunction(name: string, id: string, holds: (ip: IpValue) => boolean): FunctionDeclaration {
-  return functionOf(name, method(id, [ipType], boolType, holds));
+function predicateFunction(name: string, id: string, predicate: (ip: IpValue) => boolean): FunctionDeclaration {
+  return functionOf(name, method(id, [ipType], boolType, predicate));
 }
 
 function isLoopback(ip: IpValue): boolean {

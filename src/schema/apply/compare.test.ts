@@ -15,23 +15,28 @@ function changes(before: unknown, after: unknown, of = shape) {
 
 const cases = [
   ["scalars", { text: "a" }, { text: "b", count: 1 }, { modified: [".text"], added: [".count"] }],
-  ["what is absent, and what is undefined", { text: undefined }, {}, {}],
-  ["null is a value", { text: null }, { text: "a" }, { modified: [".text"] }],
+  ["absent and undefined as equal", { text: undefined }, {}, {}],
+  ["null as a value", { text: null }, { text: "a" }, { modified: [".text"] }],
   [
     "maps member by member",
     { map: { a: "1" } },
     { map: { a: "2", b: "1" } },
     { modified: [".map.a"], added: [".map.b"] },
   ],
-  ["a map that comes", {}, { map: { a: "1" } }, { added: [".map", ".map.a"] }],
-  ["a map that goes", { map: { a: "1" } }, {}, { removed: [".map", ".map.a"] }],
-  ["a map that becomes empty", { map: { a: "1" } }, { map: {} }, { removed: [".map.a"] }],
-  ["an empty map that comes", {}, { map: {} }, { added: [".map"] }],
+  ["an added map", {}, { map: { a: "1" } }, { added: [".map", ".map.a"] }],
+  ["a removed map", { map: { a: "1" } }, {}, { removed: [".map", ".map.a"] }],
+  ["a map that loses all members", { map: { a: "1" } }, { map: {} }, { removed: [".map.a"] }],
+  ["an added empty map", {}, { map: {} }, { added: [".map"] }],
   ["empty and null", { map: null, list: null }, { map: {}, list: [] }, { modified: [".list", ".map"] }],
-  ["an atomic map as one", { atomicMap: { a: "1" } }, { atomicMap: { a: "1", b: "2" } }, { modified: [".atomicMap"] }],
-  ["an atomic list as one", { atomicList: ["a"] }, { atomicList: ["a", "b"] }, { modified: [".atomicList"] }],
+  [
+    "an atomic map as one field",
+    { atomicMap: { a: "1" } },
+    { atomicMap: { a: "1", b: "2" } },
+    { modified: [".atomicMap"] },
+  ],
+  ["an atomic list as one field", { atomicList: ["a"] }, { atomicList: ["a", "b"] }, { modified: [".atomicList"] }],
   ["sets by value", { set: ["a", "b"] }, { set: ["b", "c"] }, { removed: ['.set[="a"]'], added: ['.set[="c"]'] }],
-  ["the order of a set does not count", { set: ["a", "b"] }, { set: ["b", "a"] }, {}],
+  ["sets in any order", { set: ["a", "b"] }, { set: ["b", "a"] }, {}],
   [
     "lists by key, with its default",
     {

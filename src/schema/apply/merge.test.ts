@@ -14,7 +14,7 @@ const cases = [
     { text: "a", map: { a: "1", b: "2" } },
   ],
   ["replaces scalars", { text: "a" }, { text: "b" }, { text: "b" }],
-  ["replaces what is atomic", { atomicMap: { a: "1" } }, { atomicMap: { b: "2" } }, { atomicMap: { b: "2" } }],
+  ["replaces atomic values", { atomicMap: { a: "1" } }, { atomicMap: { b: "2" } }, { atomicMap: { b: "2" } }],
   [
     "keeps containers that are applied empty or null",
     { map: { a: "1" }, set: ["a"] },
@@ -30,7 +30,7 @@ const cases = [
     { list: [{ name: "a", value: "1", kind: "K" }] },
   ],
   ["appends items", { list: items("ab") }, { list: items("c") }, { list: items("abc") }],
-  ["takes the order that is applied", { list: items("abc") }, { list: items("cb") }, { list: items("acb") }],
+  ["uses the applied order", { list: items("abc") }, { list: items("cb") }, { list: items("acb") }],
   [
     "keeps live items after those they followed",
     { list: items("axbyc") },

@@ -27,7 +27,7 @@ const cases = [
     { ...value, list: [{ name: "b" }], set: ["b"] },
   ],
   ["members of items", [["f:list", item, "f:value"]], { ...value, list: [{ name: "a" }, { name: "b" }] }],
-  ["what is within something atomic, with all of it", [["f:atomicMap", "f:x"]], { ...value, atomicMap: null }],
+  ["an atomic value when a field inside is removed", [["f:atomicMap", "f:x"]], { ...value, atomicMap: null }],
   [
     "all members of a container, which becomes null",
     [
@@ -37,7 +37,7 @@ const cases = [
     { ...value, map: null },
   ],
   ["values without a schema", [["f:anything", "f:p", "f:q"]], { ...value, anything: { p: null } }],
-  ["nothing that is not there", [["f:nothing"], ["f:list", 'k:{"kind":"K","name":"z"}']], value],
+  ["no absent fields", [["f:nothing"], ["f:list", 'k:{"kind":"K","name":"z"}']], value],
 ] as const;
 
 for (const [title, paths, expected] of cases) {

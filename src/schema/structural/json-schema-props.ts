@@ -70,8 +70,8 @@ export function propertyOf(props: JsonSchemaProps, name: string): JsonSchemaProp
 }
 
 /** Whether the schema or any subschema satisfies the predicate. */
-export function someSubschema(props: JsonSchemaProps, finds: (props: JsonSchemaProps) => boolean): boolean {
-  if (finds(props)) return true;
+export function someSubschema(props: JsonSchemaProps, predicate: (props: JsonSchemaProps) => boolean): boolean {
+  if (predicate(props)) return true;
   const lists = [props.allOf, props.anyOf, props.oneOf, Array.isArray(props.items) ? props.items : undefined];
   const maps = [props.properties, props.definitions, props.patternProperties];
   return [
@@ -80,5 +80,5 @@ export function someSubschema(props: JsonSchemaProps, finds: (props: JsonSchemaP
     props.not,
     ...lists.flatMap((list) => list ?? []),
     ...maps.flatMap((map) => Object.values(map ?? {})),
-  ].some((part) => part !== undefined && someSubschema(part, finds));
+  ].some((part) => part !== undefined && someSubschema(part, predicate));
 }

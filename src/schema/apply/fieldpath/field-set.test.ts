@@ -26,12 +26,12 @@ const texts = (set: FieldSet): readonly string[] => [...pathsOf(set)].map((path)
 const operations = [
   ["union", union, ["a", "a.b"], ["a.b", "c.d"], ["a", "a.b", "c.d"]],
   ["intersection", intersection, ["a", "a.b", "c"], ["a.b", "a.c", "c"], ["c", "a.b"]],
-  ["intersection of a parent and what lies below it", intersection, ["a"], ["a.b"], []],
+  ["intersection of a parent and its child", intersection, ["a"], ["a.b"], []],
   ["difference", difference, ["a", "a.b", "c"], ["a", "c"], ["a.b"]],
   ["difference keeps a parent without its child", difference, ["a", "a.b"], ["a.b"], ["a"]],
-  ["difference leaves nothing of the same", difference, ["a.b", "c"], ["a.b", "c"], []],
+  ["difference of equal sets", difference, ["a.b", "c"], ["a.b", "c"], []],
   ["recursiveDifference", recursiveDifference, ["a", "a.b", "a.b.c", "d"], ["a.b"], ["a", "d"]],
-  ["recursiveDifference of nothing below", recursiveDifference, ["a.b.c"], ["a.b.c.d"], ["a.b.c"]],
+  ["recursiveDifference of a grandchild", recursiveDifference, ["a.b.c"], ["a.b.c.d"], ["a.b.c"]],
 ] as const;
 
 for (const [name, operation, a, b, expected] of operations) {
