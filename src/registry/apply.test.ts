@@ -143,7 +143,7 @@ t.test("apply() by kubectl takes over the fields of client-side apply", async (t
   const made = { metadata: { name: "a", annotations: { [LAST_APPLIED]: last } }, data: { k: "1", l: "1" } };
   await create(registry, scope, made, { fieldManager: "kubectl-client-side-apply" });
   await update(registry, scope, "a", { ...made, data: { k: "1", l: "9" } }, { fieldManager: "other" });
-  t.match(await rejectionStatus(by("somebody", { k: "2" })), { code: 409 });
+  t.match(await rejectionStatus(by("other-manager", { k: "2" })), { code: 409 });
   t.match(await rejectionStatus(by("kubectl", { k: "2", l: "2" })), {
     code: 409,
     message: /^Apply failed with 1 conflict: conflict with "other" using v1: \.data\.l$/,
@@ -174,6 +174,6 @@ t.test("apply() compares managers of other versions in their version", async (t)
     object.metadata?.managedFields?.map(({ manager, apiVersion }) => `${manager} ${apiVersion}`),
     ["one autoscaling/v1", "two autoscaling/v2"],
   );
-  const gone = await apply(v1, scope, "h", configured("v1", {}), { force: false, fieldManager: "one" });
-  t.equal(gone.object.spec?.maxReplicas, 6, "the other's, whatever the version");
+  const emptied = await apply(v1, scope, "h", configured("v1", {}), { force: false, fieldManager: "one" });
+  t.equal(emptied.object.spec?.maxReplicas, 6, "the other's, whatever the version");
 });

@@ -35,8 +35,8 @@ t.test("create() generates a name from generateName unless the object has one", 
   t.not(one.metadata?.name, two.metadata?.name);
   const long = await create(maps, f.scope(), { metadata: { generateName: "x".repeat(100) } });
   t.equal(long.metadata?.name?.length, 63);
-  const given = await create(maps, f.scope(), { metadata: { generateName: "gen-", name: "given" } });
-  t.equal(given.metadata?.name, "given");
+  const named = await create(maps, f.scope(), { metadata: { generateName: "gen-", name: "given" } });
+  t.equal(named.metadata?.name, "given");
 });
 
 t.test("create() fails with AlreadyExists when all generated names are taken", async (t) => {

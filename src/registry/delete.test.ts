@@ -104,8 +104,8 @@ t.test("remove() of a job orphans its pods unless the request or a finalizer set
     [{ propagationPolicy: "Foreground" }, undefined, ["foregroundDeletion"]],
     [{}, ["foregroundDeletion"], ["foregroundDeletion"]],
   ] as const;
-  for (const [place, [options, finalizers, expected]] of cases.entries()) {
-    const name = `job-${place}`;
+  for (const [i, [options, finalizers, expected]] of cases.entries()) {
+    const name = `job-${i}`;
     const template = { spec: { restartPolicy: "Never", containers: [{ name: "c", image: "i" }] } } as const;
     await create(jobs, f.scope(), { metadata: { name, finalizers }, spec: { template } });
     const { object, deleted } = await remove(jobs, f.scope(), name, options);
@@ -136,7 +136,7 @@ t.test("deleteCollection() deletes the objects of a list", async (t) => {
 t.test("deleteCollection() deletes with its number of workers, and at most limit objects", async (t) => {
   await using f = fixture({ deleteCollectionWorkers: 4 });
   const maps = f.registries.of(configMapKind);
-  const names = Array.from({ length: 10 }, (_, place) => `m${place}`);
+  const names = Array.from({ length: 10 }, (_, i) => `m${i}`);
   for (const name of names) await create(maps, f.scope(), { metadata: { name } });
   const left = async () => (await list(maps, f.scope())).items.map(({ object }) => object.metadata?.name);
   t.equal((await deleteCollection(maps, f.scope(), {}, { dryRun: true })).items.length, 10);

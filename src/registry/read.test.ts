@@ -74,8 +74,8 @@ t.test("list() returns all pages at the revision of the first", async (t) => {
   const third = await list(registry, f.scope(), { limit: 2, continue: second.continue });
   t.same(names(third.items), ["e"]);
   t.equal(third.continue, undefined);
-  const chosen = await list(registry, f.scope(), { limit: 1, continue: first.continue, labelSelector: "n=e" });
-  t.same(names(chosen.items), ["e"], "a page is filled from further on");
+  const selected = await list(registry, f.scope(), { limit: 1, continue: first.continue, labelSelector: "n=e" });
+  t.same(names(selected.items), ["e"], "a page is filled from further on");
 });
 
 t.test("list() implements Kubernetes' table of resourceVersion and resourceVersionMatch", async (t) => {
@@ -99,12 +99,12 @@ t.test("list() implements Kubernetes' table of resourceVersion and resourceVersi
     [{ limit: 1, resourceVersion: old, resourceVersionMatch: "Exact" }, ["a"]],
     [{ resourceVersion: old, resourceVersionMatch: "Exact", labelSelector: "n=b" }, ["b"]],
   ];
-  for (const [query, wanted] of cases) {
+  for (const [query, expected] of cases) {
     const page = await list(registry, f.scope(), query);
-    t.same(names(page.items), wanted, JSON.stringify(query));
+    t.same(names(page.items), expected, JSON.stringify(query));
     t.equal(
       page.continue !== undefined,
-      query?.limit === wanted.length && query.limit < 4,
+      query?.limit === expected.length && query.limit < 4,
       "and whether there is more",
     );
   }
@@ -124,7 +124,8 @@ t.test("list() rejects invalid tokens and resource versions", async (t) => {
   await using f = fixture();
   const registry = await maps(f, "a", "b", "c");
   const { continue: token, revision } = await list(registry, f.scope(), { limit: 1 });
-  const code = async (query: Parameters<typeof list>[2]) => (await rejectionStatus(list(registry, f.scope(), query))).code;
+  const code = async (query: Parameters<typeof list>[2]) =>
+    (await rejectionStatus(list(registry, f.scope(), query))).code;
   t.equal(await code({ continue: "abc" }), 400);
   t.equal(
     await code({ continue: Buffer.from(`{"v":"meta.k8s.io/v1","rv":1,"start":"../x"}`).toString("base64url") }),
@@ -138,11 +139,11 @@ t.test("list() rejects invalid tokens and resource versions", async (t) => {
   await f.store.compact(f.store.current());
   // The history still has it, but every server over this store must return the same.
   const refused = async (query: Parameters<typeof list>[2]) => await rejectionStatus(list(registry, f.scope(), query));
-  const gone = await refused({ limit: 1, continue: token });
-  t.match(gone, { code: 410, reason: "Expired", message: /use the continue token in this response/ });
-  const goOn = gone.metadata.continue as string;
+  const expiredStatus = await refused({ limit: 1, continue: token });
+  t.match(expiredStatus, { code: 410, reason: "Expired", message: /use the continue token in this response/ });
+  const continueToken = expiredStatus.metadata.continue as string;
   await maps(f, "aa", "bb");
-  const rest = await list(registry, f.scope(), { limit: 2, continue: goOn });
+  const rest = await list(registry, f.scope(), { limit: 2, continue: continueToken });
   t.same(names(rest.items), ["aa", "b"], "from where it was, of what is there now");
   t.same(names((await list(registry, f.scope(), { continue: rest.continue })).items), ["bb", "c", "d"]);
   t.equal((await refused({ resourceVersion: String(revision), resourceVersionMatch: "Exact" })).code, 410);
@@ -183,8 +184,8 @@ t.test("watch() without resourceVersion starts with all objects", async (t) => {
 t.test("watch() marks the end of the initial events only with sendInitialEvents", async (t) => {
   await using f = fixture();
   const registry = await maps(f, "a");
-  const asked = await watch(registry, f.scope(), { allowBookmarks: true, sendInitialEvents: true });
-  const [, end] = await take(asked, 2);
+  const requested = await watch(registry, f.scope(), { allowBookmarks: true, sendInitialEvents: true });
+  const [, end] = await take(requested, 2);
   t.match(end, { type: "BOOKMARK", initialEventsEnd: true });
   const other = await watch(registry, f.scope(), { allowBookmarks: true, resourceVersion: "0" });
   await maps(f, "b");

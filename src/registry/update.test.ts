@@ -36,7 +36,9 @@ t.test("update() rejects a stale resourceVersion, another uid and another name",
     reason: "Conflict",
     message: `Operation cannot be fulfilled on configmaps "a": the object has been modified; please apply your changes to the latest version and try again`,
   });
-  t.match(await rejectionStatus(update(maps, f.scope(), "a", { metadata: { name: "a", uid: "other" } })), { code: 409 });
+  t.match(await rejectionStatus(update(maps, f.scope(), "a", { metadata: { name: "a", uid: "other" } })), {
+    code: 409,
+  });
   t.match(await rejectionStatus(update(maps, f.scope(), "a", { metadata: { name: "b" } })), {
     code: 400,
     message: "the name of the object (b) does not match the name on the URL (a)",
@@ -83,7 +85,10 @@ t.test("update() that removes the last finalizer deletes the object", async (t) 
   t.equal(deleted, false);
   t.ok(object.metadata?.deletionTimestamp);
   const added = { ...object, metadata: { ...object.metadata, finalizers: ["example.com/f", "example.com/g"] } };
-  t.match(await rejectionStatus(update(maps, f.scope(), "a", added)), { code: 422, message: /no new finalizers can be added/ });
+  t.match(await rejectionStatus(update(maps, f.scope(), "a", added)), {
+    code: 422,
+    message: /no new finalizers can be added/,
+  });
   await update(maps, f.scope(), "a", { ...object, metadata: { ...object.metadata, finalizers: [] } });
   t.equal((await rejectionStatus(get(maps, f.scope(), "a"))).code, 404);
 });
@@ -124,7 +129,10 @@ t.test("patch() that fails stores nothing", async (t) => {
   const half = patch(maps, f.scope(), "a", { type: "json", operations }, { decode });
   t.match(await rejectionStatus(half), { code: 422, reason: "Invalid" });
   const many = Array.from({ length: 10_001 }, () => ({ op: "test" as const, path: "/data/k", value: "1" }));
-  t.equal((await rejectionStatus(patch(maps, f.scope(), "a", { type: "json", operations: many }, { decode }))).code, 413);
+  t.equal(
+    (await rejectionStatus(patch(maps, f.scope(), "a", { type: "json", operations: many }, { decode }))).code,
+    413,
+  );
   const stale = { type: "merge" as const, value: { metadata: { resourceVersion: "1" } } };
   t.equal((await rejectionStatus(patch(maps, f.scope(), "a", stale, { decode }))).code, 409);
   t.equal((await rejectionStatus(patch(maps, f.scope(), "z", { type: "merge", value: {} }, { decode }))).code, 404);

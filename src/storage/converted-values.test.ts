@@ -9,7 +9,7 @@ import { prefixRange } from "./store.ts";
 
 /** Widgets of which v2 has the color reversed. */
 class Mirror implements Converter {
-  readonly asked: string[] = [];
+  readonly calls: string[] = [];
   readonly #storage: string;
   fails = false;
 
@@ -27,7 +27,7 @@ class Mirror implements Converter {
 
   async convert(objects: readonly JsonObject[], version: string): Promise<readonly JsonObject[]> {
     if (this.fails) throw new StatusError(500, "", "no answer");
-    this.asked.push(`${objects.map(({ apiVersion }) => apiVersion).join(" ")} to ${version}`);
+    this.calls.push(`${objects.map(({ apiVersion }) => apiVersion).join(" ")} to ${version}`);
     return objects.map(({ apiVersion, color, ...object }) => {
       const turned = String(apiVersion).endsWith(version) ? color : [...String(color)].reverse().join("");
       return { ...object, apiVersion: `test.svc.io/${version}`, color: turned };
@@ -54,20 +54,20 @@ t.test("ObjectStore converts stored objects to the version of its kind", async (
   const { store, mirror, objectsOf, key, stored } = setUp();
   const [one, two] = [objectsOf("v1"), objectsOf("v2")];
   t.equal((await one.create(key, makeWidget("a", { color: "red" }))).color, "red");
-  t.same(mirror.asked, []);
+  t.same(mirror.calls, []);
   t.equal((await two.get(key))?.color, "der");
   t.match(await two.guaranteedUpdate(key, (widget) => ({ ...widget, color: "eulb" })), { color: "eulb" });
   t.match(JSON.parse(await stored()), { apiVersion: "test.svc.io/v1", color: "blue" });
-  t.same(mirror.asked.slice(-2), ["test.svc.io/v2 to v1", "test.svc.io/v1 to v2"]);
-  const asked = mirror.asked.length;
+  t.same(mirror.calls.slice(-2), ["test.svc.io/v2 to v1", "test.svc.io/v1 to v2"]);
+  const calls = mirror.calls.length;
   const { items } = await store.list(prefixRange(two.prefix()));
   t.match(
     (await two.toKindVersion(items)).map((item) => two.decode(item)),
     [{ color: "eulb" }],
   );
-  t.equal(mirror.asked.length, asked, "a value that was just written is not converted again");
+  t.equal(mirror.calls.length, calls, "a value that was just written is not converted again");
   t.match((await two.list(two.prefix())).items, [{ color: "eulb" }]);
-  t.equal(mirror.asked.length, asked + 1, "but only once");
+  t.equal(mirror.calls.length, calls + 1, "but only once");
   t.equal((await two.roundTrip(makeWidget("b", { color: "x" }))).color, "x");
   mirror.fails = true;
   await t.rejects(two.get(key), { message: "no answer" });

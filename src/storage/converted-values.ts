@@ -71,13 +71,13 @@ export class ConvertedValues<T extends ApiObject> {
   /** Converts bytes of the kind's codec to the storage version, and these back: a read returns the result. */
   async toStorageVersion(bytes: Uint8Array): Promise<ConvertedWrite> {
     const { storageKind: stored } = this.#converter;
-    const own = stored.version === this.#kind.version;
-    if (own && this.#isJson) return { stored: bytes, converted: bytes };
+    const isStorageVersion = stored.version === this.#kind.version;
+    if (isStorageVersion && this.#isJson) return { stored: bytes, converted: bytes };
     const target = plainCodec(stored, this.#mediaType);
     const sent = parseValue(bytes) as JsonObject;
     const [object] = await this.#converter.convert([sent], stored.version);
     const written = target.encode(decodeObject(stored, object!));
-    if (own) return { stored: written, converted: bytes };
+    if (isStorageVersion) return { stored: written, converted: bytes };
     const [back] = await this.#converter.convert([this.#source(object!)], this.#kind.version);
     const converted = this.#encoded(back!);
     this.#written.add(written, converted);

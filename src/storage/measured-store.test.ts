@@ -22,7 +22,7 @@ t.test("MeasuredStore records the number, duration and failures of operations", 
   const flaky = Object.assign(Object.create(memory), {
     get: async () => {
       await clock.advance(70);
-      if (broken) throw new StoreError("unavailable", "gone");
+      if (broken) throw new StoreError("unavailable", "failed");
       return undefined;
     },
     current: memory.current.bind(memory),
@@ -44,7 +44,7 @@ t.test("MeasuredStore records the number, duration and failures of operations", 
   broken = true;
   await t.rejects(store.get("/r/nodes/n"), { code: "unavailable" });
   t.equal(value("etcd_requests_total", "create", "pods"), 2);
-  t.equal(value("etcd_request_errors_total", "create", "pods"), 0, "somebody else was quicker: that is no failure");
+  t.equal(value("etcd_request_errors_total", "create", "pods"), 0, "a conflict is not a failure");
   t.equal(value("etcd_requests_total", "get", "nodes"), 2);
   t.equal(value("etcd_request_errors_total", "get", "nodes"), 1);
   t.equal(value("apiserver_storage_list_total", "pods"), 1);

@@ -200,9 +200,9 @@ t.test(
     }
     let reads = 0;
     const get = store.get.bind(store);
-    store.get = (...asked) => {
+    store.get = (...parameters) => {
       reads++;
-      return get(...asked);
+      return get(...parameters);
     };
     const next = await objects.guaranteedUpdate(key, (current) => ({ ...current, size: 2 }), { cached: new Lazy() });
     t.same([next.size, reads], [2, 0]);
@@ -221,8 +221,8 @@ t.test("ObjectStore.delete() returns the last state with the revision of the del
     }),
     refusal({ code: 403 }),
   );
-  const gone = await objects.delete(key);
-  t.same([gone.size, gone.metadata?.resourceVersion], [5, String(store.current())]);
+  const deleted = await objects.delete(key);
+  t.same([deleted.size, deleted.metadata?.resourceVersion], [5, String(store.current())]);
   await t.rejects(objects.delete(key), refusal({ code: 404 }));
 });
 

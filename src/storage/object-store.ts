@@ -232,8 +232,8 @@ export class ObjectStore<T extends ApiObject> {
   checkPreconditions(key: string, object: T, options: ObjectUpdateOptions<T>): void {
     const { uid, resourceVersion } = options.preconditions ?? {};
     const actual = object.metadata;
-    const fail = (what: string, wanted: string, found: string | undefined): never => {
-      const why = `${what} in precondition: ${wanted}, ${what} in object meta: ${found ?? ""}`;
+    const fail = (what: string, expected: string, found: string | undefined): never => {
+      const why = `${what} in precondition: ${expected}, ${what} in object meta: ${found ?? ""}`;
       throw conflict(this.#subject(key, options), preconditionFailed(key, why));
     };
     if (uid !== undefined && uid !== actual?.uid) fail("UID", uid, actual?.uid);

@@ -101,8 +101,8 @@ export async function startServiceAllocation(
     await ensureApiService(services, SVC_SERVICE, { ...config, kubernetesServiceNodePort: 0 }, undefined, signal);
   };
   const repair = async (revision: Revision): Promise<void> => {
-    const { released: freed, allocated: taken } = await repairAddresses(services, objects, addresses, scope, revision);
-    if (freed + taken > 0) log.info("Repaired service IP addresses", { freed, taken });
+    const { released, allocated } = await repairAddresses(services, objects, addresses, scope, revision);
+    if (released + allocated > 0) log.info("Repaired service IP addresses", { released, allocated });
   };
   try {
     await keep();
@@ -181,15 +181,15 @@ async function createMissing<T extends ApiObject>(registry: Registry<T>, scope: 
 async function ensureApiService(
   services: Registry<Service>,
   name: string,
-  { kubernetesServiceNodePort: ownNodePort, securePort }: ApiServicesConfig,
+  { kubernetesServiceNodePort, securePort }: ApiServicesConfig,
   clusterIP: string | undefined,
   signal: AbortSignal,
 ): Promise<void> {
   const scope = systemScope(API_SERVICE_NAMESPACE, signal);
   const targetPort = securePort === 0 ? SECURE_PORT : securePort;
-  const nodePort = ownNodePort === 0 ? {} : { nodePort: ownNodePort };
+  const nodePort = kubernetesServiceNodePort === 0 ? {} : { nodePort: kubernetesServiceNodePort };
   const ports = [{ name: "https", protocol: "TCP", port: 443, targetPort, ...nodePort }] as const;
-  const type = ownNodePort === 0 ? "ClusterIP" : "NodePort";
+  const type = kubernetesServiceNodePort === 0 ? "ClusterIP" : "NodePort";
   const found = await services.objects.get(services.objects.key(API_SERVICE_NAMESPACE, name));
   if (found === undefined) {
     const labels = { component: "apiserver", provider: name };

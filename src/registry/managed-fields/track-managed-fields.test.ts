@@ -9,7 +9,7 @@ import { patch } from "../patch.ts";
 import { update } from "../update.ts";
 
 /** The managedFields as lines `manager operation subresource fields`. */
-function book(metadata: ObjectMeta | undefined): readonly string[] | undefined {
+function managedFieldsLines(metadata: ObjectMeta | undefined): readonly string[] | undefined {
   return metadata?.managedFields?.map(({ manager, operation, subresource, fieldsV1 }) =>
     [manager, operation, subresource, JSON.stringify(fieldsV1)].filter((text) => text !== undefined).join(" "),
   );
@@ -54,7 +54,10 @@ t.test("update() takes over the fields it changes; entries of other managers kee
   await create(registry, scope, { metadata: { name: "a" }, data: { k: "1", l: "1" } }, { fieldManager: "one" });
   await f.clock.advance(5000);
   const changed = await put("two", { k: "1", l: "2" });
-  t.same(book(changed.metadata), [`one Update {"f:data":{".":{},"f:k":{}}}`, `two Update {"f:data":{"f:l":{}}}`]);
+  t.same(managedFieldsLines(changed.metadata), [
+    `one Update {"f:data":{".":{},"f:k":{}}}`,
+    `two Update {"f:data":{"f:l":{}}}`,
+  ]);
   t.same(
     changed.metadata?.managedFields?.map(({ time }) => time),
     ["2026-01-01T00:00:00Z", "2026-01-01T00:00:05Z"],
@@ -134,10 +137,10 @@ t.test("the oldest update managers are merged when there are more than ten", asy
   const { registry, scope } = maps(f);
   await create(registry, scope, { metadata: { name: "a" }, data: { k0: "1" } }, { fieldManager: "m0" });
   const decode = (value: unknown) => value as { readonly metadata: ObjectMeta };
-  for (let place = 1; place <= 12; place++) {
+  for (let i = 1; i <= 12; i++) {
     await f.clock.advance(1000);
-    const merge = { type: "merge" as const, value: { data: { [`k${place}`]: "1" } } };
-    await patch(registry, scope, "a", merge, { fieldManager: `m${place}`, decode });
+    const merge = { type: "merge" as const, value: { data: { [`k${i}`]: "1" } } };
+    await patch(registry, scope, "a", merge, { fieldManager: `m${i}`, decode });
   }
   const { object } = await update(
     registry,
@@ -147,18 +150,18 @@ t.test("the oldest update managers are merged when there are more than ten", asy
   );
   const managers = object.metadata?.managedFields?.map(({ manager }) => manager);
   t.same(managers, ["ancient-changes", "m4", "m5", "m6", "m7", "m8", "m9", "m10", "m11", "m12"]);
-  t.match(book(object.metadata)?.[0], /"f:k0":\{\},"f:k1":\{\},"f:k2":\{\},"f:k3":\{\}/);
+  t.match(managedFieldsLines(object.metadata)?.[0], /"f:k0":\{\},"f:k1":\{\},"f:k2":\{\},"f:k3":\{\}/);
 });
 
 t.test("the two aliases of a group are one version; an entry has the alias used last", async (t) => {
   await using f = fixture();
   const leases = f.registries.of(leaseKind);
-  const spelled = (domain: string) => ({ ...f.scope(), group: `coordination.${domain}` });
+  const scopeOfAlias = (domain: string) => ({ ...f.scope(), group: `coordination.${domain}` });
   const by = { fieldManager: "me" };
   const sent = { metadata: { name: "l" }, spec: { holderIdentity: "me" } };
-  const { metadata } = await create(leases, spelled("svc.io"), sent, by);
+  const { metadata } = await create(leases, scopeOfAlias("svc.io"), sent, by);
   const taken = { metadata, spec: { holderIdentity: "you", leaseDurationSeconds: 5 } };
-  const { object } = await update(leases, spelled("k8s.io"), "l", taken, by);
+  const { object } = await update(leases, scopeOfAlias("k8s.io"), "l", taken, by);
   t.equal(object.metadata?.managedFields?.length, 1);
   t.match(object.metadata?.managedFields?.[0], { apiVersion: "coordination.k8s.io/v1", manager: "me" });
 });

@@ -83,13 +83,13 @@ const KINDS: Readonly<Record<string, string>> = { object: "map", array: "slice",
 
 /** The message of Go's unstructured converter, which decodes strategic patches, for that of the JSON decoder. */
 function toConverterError(message: string): string {
-  const [, found, exact, wanted] =
+  const [, found, exact, expected] =
     /^json: cannot unmarshal (\w+)(?: (\S+))? into .* of type (\S+)$/.exec(message) ?? [];
-  if (found === undefined || wanted === undefined) return message;
+  if (found === undefined || expected === undefined) return message;
   const kind = exact?.includes(".") ? "float64" : (KINDS[found] ?? found);
-  if (wanted.startsWith("[]")) return `cannot restore slice from ${kind}`;
-  if (wanted.startsWith("map[")) return `cannot restore map from ${kind}`;
-  if (wanted.includes(".")) return `cannot restore struct from: ${kind}`;
-  const numbers = kind === "float64" || (kind === "int64" && wanted === "string");
-  return numbers && wanted !== "bool" ? `cannot convert ${kind} to ${wanted}` : `unrecognized type: ${wanted}`;
+  if (expected.startsWith("[]")) return `cannot restore slice from ${kind}`;
+  if (expected.startsWith("map[")) return `cannot restore map from ${kind}`;
+  if (expected.includes(".")) return `cannot restore struct from: ${kind}`;
+  const numbers = kind === "float64" || (kind === "int64" && expected === "string");
+  return numbers && expected !== "bool" ? `cannot convert ${kind} to ${expected}` : `unrecognized type: ${expected}`;
 }

@@ -64,11 +64,11 @@ t.test("a watch of a kind without watch cache reads the store, with its selector
   await using f = await setUp();
   const { registry, make, scope, store, clock } = f;
   const controller = new AbortController();
-  const own = f.scopeUntil(controller.signal);
+  const watchScope = f.scopeUntil(controller.signal);
   await make("a", { app: "x" });
   const events: string[] = [];
   const follow = async (query: Parameters<typeof watch>[2]): Promise<void> => {
-    for await (const event of await watch(registry, own, query)) events.push(textOf(event));
+    for await (const event of await watch(registry, watchScope, query)) events.push(textOf(event));
   };
   const watching = follow({ labelSelector: "app=x", allowBookmarks: true });
   await make("b");

@@ -161,8 +161,8 @@ export function usableRange(cidr: Cidr): UsableRange {
   const first = cidr.network + 1n;
   const last = cidr.network + size - (cidr.family === "IPv4" ? 2n : 1n);
   const sixteenth = size / 16n;
-  const kept = size < 16n ? 0n : sixteenth < 16n ? 16n : sixteenth > 256n ? 256n : sixteenth;
-  return { first, last, dynamic: first + kept > last ? first : first + kept };
+  const staticSize = size < 16n ? 0n : sixteenth < 16n ? 16n : sixteenth > 256n ? 256n : sixteenth;
+  return { first, last, dynamic: first + staticSize > last ? first : first + staticSize };
 }
 
 function isUsable(cidr: Cidr, { value }: Ip): boolean {

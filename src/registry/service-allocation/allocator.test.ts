@@ -64,10 +64,12 @@ t.test("ServiceAllocator allocates nothing in a dry run, or for a write that fai
   await using f = await servicesFixture(["10.0.0.0/24"]);
   const tried = await make(f, "a", { type: "NodePort" }, true);
   t.match(tried.spec, { clusterIP: /^10\.0\.0\./, ports: [{ nodePort: Number }] });
-  t.match(await rejectionStatus(make(f, "a", { type: "NodePort", ports: [{ port: 0, nodePort: 30_001 }] })), { code: 422 });
+  t.match(await rejectionStatus(make(f, "a", { type: "NodePort", ports: [{ port: 0, nodePort: 30_001 }] })), {
+    code: 422,
+  });
   t.same(await f.taken(), []);
   const made = await make(f, "b", { type: "NodePort", ports: [{ port: 80, nodePort: 30_001 }] });
-  t.equal(made.spec?.ports?.[0]?.nodePort, 30_001, "given back");
+  t.equal(made.spec?.ports?.[0]?.nodePort, 30_001, "the port was released");
 });
 
 t.test("ServiceAllocator allocates no port twice to concurrent writes", async (t) => {
@@ -124,7 +126,11 @@ t.test(
     t.match(await rejectionStatus(again()), { code: 422, message: /provided port is already allocated$/ });
     await remove(f.services, f.scope(), "s0");
     await store.create(`/registry/ranges/servicenodeports/${first}`, new Uint8Array(), { ttlSeconds: 120 });
-    t.match(await rejectionStatus(again()), { code: 422, message: /provided port is already allocated$/ }, "another writes");
+    t.match(
+      await rejectionStatus(again()),
+      { code: 422, message: /provided port is already allocated$/ },
+      "another writes",
+    );
     await (clock as FakeClock).advance(130_000);
     t.equal((await again()).spec?.ports?.[0]?.nodePort, first);
   },

@@ -120,19 +120,19 @@ export class ServiceAllocator implements Allocator<Service> {
   async #allocateAddress(
     scope: Scope,
     service: Service,
-    wanted: string,
+    requested: string,
     family: IpFamily,
     dryRun: boolean,
   ): Promise<string> {
     const { addresses } = this.#deps;
     const name = serviceName(scope, service);
     try {
-      if (wanted === "") return await addresses.allocateNext(scope, name, family, dryRun);
-      return await addresses.allocate(scope, name, wanted, dryRun);
+      if (requested === "") return await addresses.allocateNext(scope, name, family, dryRun);
+      return await addresses.allocate(scope, name, requested, dryRun);
     } catch (error) {
       if (!(error instanceof AddressUnavailable)) throw error;
-      if (wanted === "") throw internalError(`failed to allocate a serviceIP: ${error.message}`);
-      const detail = `failed to allocate IP ${wanted}: ${error.message}`;
+      if (requested === "") throw internalError(`failed to allocate a serviceIP: ${error.message}`);
+      const detail = `failed to allocate IP ${requested}: ${error.message}`;
       return reject(scope, service, [invalidField("spec.clusterIPs", specOf(service).clusterIPs, detail)]);
     }
   }

@@ -22,9 +22,9 @@ t.test("repairAddresses() releases unused addresses stored before, and ignores l
   const until = f.store.current();
   await f.addresses.allocate(f.scope(), { ...name, name: "being-written" }, "10.0.0.12", false);
   const repair = async (last: Revision) => await repairAddresses(services, objects, f.addresses, scope, last);
-  t.same(await repair(until), { freed: 1, taken: 1 });
+  t.same(await repair(until), { released: 1, allocated: 1 });
   t.same([...(await f.taken())].sort(), ["10.0.0.10", "10.0.0.11", "10.0.0.12"]);
-  t.same(await repair(until), { freed: 0, taken: 0 });
+  t.same(await repair(until), { released: 0, allocated: 0 });
 });
 
 t.test("repairAddresses() allocates the address of a service without IPAddress object", async (t) => {
@@ -36,7 +36,10 @@ t.test("repairAddresses() allocates the address of a service without IPAddress o
   });
   await f.addresses.release(f.scope(), { namespace: "default", name: "web" }, "10.0.0.10");
   await f.addresses.allocate(f.scope(), { namespace: "default", name: "impostor" }, "10.0.0.10", false);
-  t.same(await repairAddresses(services, objects, f.addresses, f.scope(""), f.store.current()), { freed: 1, taken: 1 });
+  t.same(await repairAddresses(services, objects, f.addresses, f.scope(""), f.store.current()), {
+    released: 1,
+    allocated: 1,
+  });
   const object = await objects.objects.get(objects.objects.key(undefined, "10.0.0.10"));
   t.equal(object?.spec?.parentRef?.name, "web");
 });

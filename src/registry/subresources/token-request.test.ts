@@ -25,10 +25,10 @@ async function setUp(f: Fixture): Promise<void> {
   await create(f.registries.of(podKind), f.scope(), { metadata: { name: "web", namespace: "default" }, spec });
 }
 
-type Asked = Partial<NonNullable<TokenRequest["spec"]>>;
+type RequestedSpec = Partial<NonNullable<TokenRequest["spec"]>>;
 
-function request(f: Fixture, asked: Asked, more: Partial<TokenSettings> = {}, warnings: string[] = []) {
-  const spec = { audiences: [], ...asked };
+function request(f: Fixture, requested: RequestedSpec, more: Partial<TokenSettings> = {}, warnings: string[] = []) {
+  const spec = { audiences: [], ...requested };
   const checks = { validate: () => [], warn: (texts: readonly string[]) => void warnings.push(...texts) };
   return requestToken(f.registries, { ...settings, ...more }, f.scope(), "till", { spec }, checks);
 }
@@ -71,7 +71,9 @@ t.test("requestToken() rejects a bound object that is missing, has another uid o
   const spec = { serviceAccountName: "other", containers: [{ name: "c", image: "i" }] };
   await create(f.registries.of(podKind), f.scope(), { metadata: { name: "odd", namespace: "default" }, spec });
   const bound = (kind: string, name: string, uid?: string) =>
-    rejectionStatus(request(f, { boundObjectRef: { apiVersion: "v1", kind, name, ...(uid === undefined ? {} : { uid }) } }));
+    rejectionStatus(
+      request(f, { boundObjectRef: { apiVersion: "v1", kind, name, ...(uid === undefined ? {} : { uid }) } }),
+    );
   t.match(await bound("Pod", "none"), { code: 404 });
   t.match(await bound("Pod", "web", "x"), { code: 409 });
   t.match(await bound("Pod", "odd"), { code: 400, message: /different serviceaccount name/ });

@@ -46,7 +46,8 @@ t.test("updateView() stores nothing in a dry run, or for a stale or invalid view
   const before = f.store.current();
   const tried = await updateView(registry, scopeOf(f), "web", scale(9), { view, dryRun: true });
   t.match(tried, { spec: { replicas: 9 } });
-  const refused = async (sent: Scale) => (await rejectionStatus(updateView(registry, scopeOf(f), "web", sent, { view }))).code;
+  const refused = async (sent: Scale) =>
+    (await rejectionStatus(updateView(registry, scopeOf(f), "web", sent, { view }))).code;
   t.equal(await refused(scale(1, { resourceVersion: "1" })), 409);
   t.equal(await refused(scale(1, { uid: "other" })), 409);
   t.equal(await refused(scale(1, { namespace: "other" })), 400);

@@ -42,7 +42,7 @@ function admissionOf(kind: unknown, name: string, ...plugins: readonly Admission
 
 /** Records the requests that the plugin receives. */
 function watching(log: string[], ...operations: readonly Operation[]): AdmissionPlugin {
-  const told = (object: ApiObject | undefined): string => {
+  const describe = (object: ApiObject | undefined): string => {
     const { name = "", uid } = object?.metadata ?? {};
     return object === undefined ? "-" : `${name}${uid === undefined ? "" : "+uid"}`;
   };
@@ -50,11 +50,11 @@ function watching(log: string[], ...operations: readonly Operation[]): Admission
     name: "watching",
     handles: ({ operation }) => operations.includes(operation),
     mutate: ({ operation, object, oldObject }) => {
-      log.push(`mutate ${operation} ${told(object)} ${told(oldObject)}`);
+      log.push(`mutate ${operation} ${describe(object)} ${describe(oldObject)}`);
       return undefined;
     },
     validate: ({ operation, object, oldObject }) => {
-      log.push(`validate ${operation} ${told(object)} ${told(oldObject)}`);
+      log.push(`validate ${operation} ${describe(object)} ${describe(oldObject)}`);
     },
   };
 }

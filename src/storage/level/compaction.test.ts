@@ -19,7 +19,7 @@ t.test("compactBefore() keeps exactly the versions and log entries that are stil
   const a1 = await store.create("/a", bytes);
   const a2 = await store.update("/a", bytes, a1);
   const b1 = await store.create("/b", bytes);
-  const gone = await store.delete("/b", b1);
+  const deleted = await store.delete("/b", b1);
   const b2 = await store.create("/b", bytes);
   const a3 = await store.update("/a", bytes, a2);
   await store.compact(b2);
@@ -36,5 +36,5 @@ t.test("compactBefore() keeps exactly the versions and log entries that are stil
   await database.close();
   t.same(versions, [`/a@${a2}`, `/a@${a3}`, `/b@${b2}`]);
   t.same(log, [a3]);
-  t.ok(gone < b2);
+  t.ok(deleted < b2);
 });

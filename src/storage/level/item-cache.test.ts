@@ -7,16 +7,16 @@ function item(key: string, bytes = 1, modified = 2): KeyValue {
 }
 
 t.test("ItemCache returns the latest item of each key, and none for a deleted key", async (t) => {
-  const known = new ItemCache();
-  known.set(item("/a"));
-  known.set(item("/a", 1, 3));
-  known.set(item("/b"));
-  known.delete("/b");
-  known.delete("/c");
-  t.equal(known.get("/a")?.modified, 3);
-  t.equal(known.get("/b"), undefined);
-  known.clear();
-  t.equal(known.get("/a"), undefined);
+  const cache = new ItemCache();
+  cache.set(item("/a"));
+  cache.set(item("/a", 1, 3));
+  cache.set(item("/b"));
+  cache.delete("/b");
+  cache.delete("/c");
+  t.equal(cache.get("/a")?.modified, 3);
+  t.equal(cache.get("/b"), undefined);
+  cache.clear();
+  t.equal(cache.get("/a"), undefined);
 });
 
 t.test("ItemCache evicts the oldest items first", async (t) => {
@@ -24,15 +24,15 @@ t.test("ItemCache evicts the oldest items first", async (t) => {
     [4097, 1, 4096],
     [5, 2 ** 20, 4],
   ] as const) {
-    const known = new ItemCache();
-    for (let i = 0; i < count; i++) known.set(item(`/${i}`, bytes));
-    t.equal(known.get("/0"), undefined);
-    t.equal(known.get(`/${count - kept}`)?.key, `/${count - kept}`);
+    const cache = new ItemCache();
+    for (let i = 0; i < count; i++) cache.set(item(`/${i}`, bytes));
+    t.equal(cache.get("/0"), undefined);
+    t.equal(cache.get(`/${count - kept}`)?.key, `/${count - kept}`);
     // The bytes of an evicted item are not counted.
-    known.set(item(`/${count - 1}`, bytes, 9));
-    t.equal(known.get(`/${count - kept}`)?.key, `/${count - kept}`);
+    cache.set(item(`/${count - 1}`, bytes, 9));
+    t.equal(cache.get(`/${count - kept}`)?.key, `/${count - kept}`);
   }
-  const known = new ItemCache();
-  known.set(item("/big", 2 ** 22 + 1));
-  t.equal(known.get("/big"), undefined, "an item above the limit is not cached");
+  const cache = new ItemCache();
+  cache.set(item("/big", 2 ** 22 + 1));
+  t.equal(cache.get("/big"), undefined, "an item above the limit is not cached");
 });

@@ -77,13 +77,13 @@ t.test("openLevelStore() never reuses a revision, even of a store that was empti
   const path = newPath();
   const first = await open(path);
   const made = await first.create("/a", bytes("1"));
-  const gone = await first.delete("/a", made);
-  await first.compact(gone);
+  const deleted = await first.delete("/a", made);
+  await first.compact(deleted);
   await first[Symbol.asyncDispose]();
   await using again = await open(path);
-  t.equal(again.current(), gone);
+  t.equal(again.current(), deleted);
   await t.rejects(again.list(ALL, { revision: made }), { code: "compacted" });
-  t.equal(await again.create("/a", bytes("2")), gone + 1);
+  t.equal(await again.create("/a", bytes("2")), deleted + 1);
 });
 
 t.test("openLevelStore() restores the expiry times of values", async (t) => {
@@ -325,7 +325,7 @@ t.test(
     t.equal((await texts(store)).length, acknowledged + 1, "still readable");
     await t.rejects(store.create("/more", bytes("x")), { code: "no-space" });
     await clock.advance(10_000);
-    await t.rejects(store.create("/more", bytes("x")), { code: "no-space" }, "no room yet");
+    await t.rejects(store.create("/more", bytes("x")), { code: "no-space" }, "still no space");
     rmSync(ballast);
     await clock.advance(10_000);
     await store.create("/more", bytes("x"));
@@ -344,14 +344,14 @@ t.test("openLevelStore() removes other users' access to the directory, unless it
   const warned: string[] = [];
   const log = { ...silentLogger, warn: (text: string) => void warned.push(text) };
   const modeOf = (path: string): number => statSync(path).mode & 0o777;
-  const [own, shared] = [newPath(), newPath()];
-  for (const path of [own, shared]) mkdirSync(path, { mode: 0o755 });
+  const [exclusive, shared] = [newPath(), newPath()];
+  for (const path of [exclusive, shared]) mkdirSync(path, { mode: 0o755 });
   writeFileSync(join(shared, "notes.txt"), "");
-  await (await open(own, { log }))[Symbol.asyncDispose]();
-  t.equal(modeOf(own), 0o700);
+  await (await open(exclusive, { log }))[Symbol.asyncDispose]();
+  t.equal(modeOf(exclusive), 0o700);
   await (await open(shared, { log }))[Symbol.asyncDispose]();
   t.equal(modeOf(shared), 0o755);
   t.match(warned, [/^Removed other users. access to the directory of the store/, /^Other users can read the store/]);
-  await (await open(own, { log }))[Symbol.asyncDispose]();
+  await (await open(exclusive, { log }))[Symbol.asyncDispose]();
   t.equal(warned.length, 2);
 });

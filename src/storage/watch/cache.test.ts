@@ -35,7 +35,7 @@ function breakable(store: Store): Store & { breakWatches(): void } {
     async *watch(range: Range, from: Revision, signal: AbortSignal): AsyncIterable<WatchBatch> {
       const broken = breaking.signal;
       yield* store.watch(range, from, AbortSignal.any([signal, broken]));
-      if (broken.aborted) throw new StoreError("unavailable", "The connection is gone");
+      if (broken.aborted) throw new StoreError("unavailable", "The connection broke");
     },
     [Symbol.asyncDispose]: () => store[Symbol.asyncDispose](),
     breakWatches() {
@@ -125,7 +125,7 @@ t.test("WatchCache encodes an object once for all reads and watchers", async (t)
   await create("a");
   await settled();
   const buffers = new Set<Buffer>([cache.get(key("a"))!.bytes, cache.list(objects.prefix()).items[0]!.bytes]);
-  const gone = new Set<Buffer>();
+  const removed = new Set<Buffer>();
   const events = new Set<unknown>();
   const seen = async (into: Set<Buffer>): Promise<void> => {
     for (const watching of watches) {
@@ -136,9 +136,9 @@ t.test("WatchCache encodes an object once for all reads and watchers", async (t)
   };
   await seen(buffers);
   await remove("a");
-  await seen(gone);
+  await seen(removed);
   t.equal(buffers.size, 1);
-  t.equal(gone.size, 1);
+  t.equal(removed.size, 1);
   t.equal(events.size, 2, "events are shared too");
 });
 
@@ -319,23 +319,23 @@ t.test("watch() ends when its signal aborts, and fails when the cache is closed"
 
 t.test("a cache lists again and sends the differences after the watch of the store failed", async (t) => {
   const { clock, cache, create, change, remove, watch, store, settled, key } = await setUp(t);
-  for (const name of ["gone", "kept", "changed"]) await create(name, { size: 1 });
+  for (const name of ["removed", "kept", "changed"]) await create(name, { size: 1 });
   await settled();
   const before = store.current();
   const watching = watch({ from: before });
   store.breakWatches();
   await change("changed", { size: 2 });
-  await remove("gone");
+  await remove("removed");
   await create("new", { size: 1 });
   t.equal(cache.revision(), before, "the cache is behind");
   await clock.advance(100);
   await settled();
   t.same(await take(watching, 3), [
-    `DELETED gone 1@${before}`,
+    `DELETED removed 1@${before}`,
     `MODIFIED changed 2@${before + 1}`,
     `ADDED new 1@${before + 3}`,
   ]);
-  t.equal(cache.get(key("gone")), undefined);
+  t.equal(cache.get(key("removed")), undefined);
   await t.rejects(watch({ from: before }).next(), refusal({ code: 410 }), "no client can resume from before");
   await create("live");
   t.same(await take(watching, 1), [`ADDED live @${before + 4}`]);

@@ -109,7 +109,7 @@ export class WatchCache<T extends ApiObject> implements AsyncDisposable {
     return this.#following && revision > this.#base ? revision : this.#base;
   }
 
-  /** Number of changes so far: tells a caller whether a value derived from all objects is outdated. */
+  /** Number of changes so far, by which a caller detects that a value derived from all objects is outdated. */
   get changes(): number {
     return this.#changes;
   }

@@ -14,12 +14,12 @@ function setUp(t: Test) {
   const clock = new FakeClock();
   const store = createMemoryStore({ clock });
   const base = new StoreFeed({ store, range: prefixRange("/r/"), clock, log: silentLogger });
-  const asked: { readonly keys: string; go(): void; fail(): void }[] = [];
+  const conversions: { readonly keys: string; resolve(): void; fail(): void }[] = [];
   const feed = new ConvertedFeed(base, async (items) => {
     const { promise, resolve, reject } = Promise.withResolvers<readonly KeyValue[]>();
     const keys = items.map(({ key }) => key.slice(PREFIX.length)).join(" ");
     const converted = items.map((item) => ({ ...item, value: Buffer.from("converted") }));
-    asked.push({ keys, go: () => resolve(converted), fail: () => reject(new Error("no answer")) });
+    conversions.push({ keys, resolve: () => resolve(converted), fail: () => reject(new Error("no answer")) });
     return await promise;
   });
   t.teardown(async () => await base[Symbol.asyncDispose]());
@@ -27,17 +27,17 @@ function setUp(t: Test) {
   const failures: string[] = [];
   const subscriber = {
     onChange: (event: WatchEvent): void => {
-      seen.push(event.type === "put" ? `${event.item.key.slice(PREFIX.length)} ${event.item.value}` : "gone");
+      seen.push(event.type === "put" ? `${event.item.key.slice(PREFIX.length)} ${event.item.value}` : "deleted");
     },
     onBroken: (error: unknown) => void failures.push((error as Error).message),
   };
   const list = async () => {
     const page = feed.store.list(prefixRange(PREFIX));
     await settled();
-    asked.shift()?.go();
+    conversions.shift()?.resolve();
     return await page;
   };
-  return { store, base, feed, subscriber, seen, failures, asked, list };
+  return { store, base, feed, subscriber, seen, failures, conversions, list };
 }
 
 async function settled(): Promise<void> {
@@ -45,12 +45,12 @@ async function settled(): Promise<void> {
 }
 
 t.test("ConvertedFeed delivers converted changes in order, and converts queued ones together", async (t) => {
-  const { store, base, feed, subscriber, seen, asked, list } = setUp(t);
+  const { store, base, feed, subscriber, seen, conversions, list } = setUp(t);
   await store.create(`${PREFIX}old`, bytes);
   await feed.subscribe(PREFIX, subscriber);
   await store.create(`${PREFIX}early`, bytes);
   await settled();
-  t.same(asked, [], "changes that the list contains are not converted again");
+  t.same(conversions, [], "changes that the list contains are not converted again");
   const { items, revision } = await list();
   t.same(
     items.map(({ key, value }) => `${key.slice(PREFIX.length)} ${value}`),
@@ -64,41 +64,41 @@ t.test("ConvertedFeed delivers converted changes in order, and converts queued o
   await settled();
   t.same(seen, []);
   t.same([feed.revision, base.revision], [revision, store.current()], "it has come no further than it has handed on");
-  asked.shift()?.go();
+  conversions.shift()?.resolve();
   await settled();
   t.same(seen, ["a converted"]);
   t.equal(feed.revision, first);
   t.same(
-    asked.map(({ keys }) => keys),
+    conversions.map(({ keys }) => keys),
     ["b"],
   );
-  asked.shift()?.go();
+  conversions.shift()?.resolve();
   await settled();
-  t.same(seen, ["a converted", "b converted", "gone"]);
+  t.same(seen, ["a converted", "b converted", "deleted"]);
   t.equal(feed.revision, store.current());
   feed.unsubscribe(PREFIX, subscriber);
   await store.create(`${PREFIX}c`, bytes);
   await settled();
-  t.same(asked, []);
+  t.same(conversions, []);
 });
 
 t.test("ConvertedFeed breaks the subscription when a conversion fails", async (t) => {
-  const { store, feed, subscriber, seen, failures, asked, list } = setUp(t);
+  const { store, feed, subscriber, seen, failures, conversions, list } = setUp(t);
   await feed.subscribe(PREFIX, subscriber);
   await list();
   await store.create(`${PREFIX}a`, bytes);
   await settled();
-  asked.shift()?.fail();
+  conversions.shift()?.fail();
   await settled();
   t.same([seen, failures], [[], ["no answer"]]);
   await store.create(`${PREFIX}b`, bytes);
   await settled();
-  t.same(asked, [], "the subscription has ended");
+  t.same(conversions, [], "the subscription has ended");
   t.equal(feed.revision, store.current());
 });
 
 t.test("ConvertedFeed breaks the subscription when its queue is full", async (t) => {
-  const { store, feed, subscriber, failures, asked, list } = setUp(t);
+  const { store, feed, subscriber, failures, conversions, list } = setUp(t);
   await feed.subscribe(PREFIX, subscriber);
   await list();
   const large = Buffer.alloc(5 * 2 ** 20);
@@ -107,7 +107,7 @@ t.test("ConvertedFeed breaks the subscription when its queue is full", async (t)
     await settled();
   }
   t.same(failures, ["Cannot follow the store: the conversion webhook is slower than the writes"]);
-  asked.shift()?.go();
+  conversions.shift()?.resolve();
   await settled();
   t.equal(failures.length, 1);
 });

@@ -19,7 +19,7 @@ function setUp(t: Test) {
         watches++;
         const broken = breaking.signal;
         yield* target.watch(range, from, AbortSignal.any([signal, broken]));
-        if (broken.aborted) throw new StoreError("unavailable", "The connection is gone");
+        if (broken.aborted) throw new StoreError("unavailable", "The connection broke");
       };
     },
   });

@@ -17,12 +17,12 @@ function setUp() {
   return { clock, store, objects, key, options, stop };
 }
 
-const told = (event: CacheEvent<Widget>): string =>
+const describe = (event: CacheEvent<Widget>): string =>
   event.type === "BOOKMARK" ? `BOOKMARK ${event.revision}` : `${event.type} ${event.item.object.metadata?.name}`;
 
 async function next(events: AsyncGenerator<CacheEvent<Widget>>): Promise<string> {
   const step = await events.next();
-  return step.done === true ? "end" : told(step.value);
+  return step.done === true ? "end" : describe(step.value);
 }
 
 t.test("watchUncached() sends all objects, a bookmark, and then changes", async (t) => {

@@ -101,9 +101,9 @@ t.test("Watcher.return(), an abort and fail() end the watch once and resolve its
 
   const failed = setUp();
   const [first, second] = [failed.watcher.next(), failed.watcher.next()];
-  failed.watcher.fail(new Error("gone"));
+  failed.watcher.fail(new Error("failed"));
   failed.watcher.fail(new Error("again"));
-  await t.rejects(first, { message: "gone" });
+  await t.rejects(first, { message: "failed" });
   t.same(await second, { done: true, value: undefined });
   t.equal(failed.closed.length, 1);
 });
