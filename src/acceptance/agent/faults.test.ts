@@ -1,23 +1,23 @@
 import t from "tap";
-import { runCases, stepCases, scenarioCases } from "../../testing/agent/faults.ts";
+import { runCases, scenarioCases, stepCases } from "../../testing/agent/faults.ts";
 
-/** `SVC_FAULTS=all node src/acceptance/agent/faults.test.ts` tries every mishap at every step. */
+/** `SVC_FAULTS=all node src/acceptance/agent/faults.test.ts` injects every fault at every step. */
 const isWhole = process.env.SVC_FAULTS === "all";
 const jobs = 8;
 
 t.setTimeout(600_000);
 
-t.test("startAgent() ends well whatever fails at any step of a pod's start and end", async (t) => {
+t.test("startAgent() recovers from a fault at every step of a pod's start and end", async (t) => {
   const all = stepCases();
-  const cases = isWhole ? all : all.filter(({ name }, place) => name.startsWith("the agent") || place % 7 === 0);
-  const wrong = await runCases(cases, jobs);
-  t.comment(`${cases.length - wrong.length}/${cases.length}`);
-  t.same(wrong, []);
+  const cases = isWhole ? all : all.filter(({ name }, index) => name.startsWith("the agent") || index % 7 === 0);
+  const failures = await runCases(cases, jobs);
+  t.comment(`${cases.length - failures.length}/${cases.length}`);
+  t.same(failures, []);
 });
 
 t.test("startAgent() ends well when much fails together", async (t) => {
   const cases = scenarioCases();
-  const wrong = await runCases(cases, jobs);
-  t.comment(`${cases.length - wrong.length}/${cases.length}`);
-  t.same(wrong, []);
+  const failures = await runCases(cases, jobs);
+  t.comment(`${cases.length - failures.length}/${cases.length}`);
+  t.same(failures, []);
 });

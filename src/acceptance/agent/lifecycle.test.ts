@@ -10,7 +10,7 @@ t.test("startAgent() leads pods from start to end on a scripted runtime", (t) =>
   lifecycleSuite(t, fakeNodeRuntime, { jobs: 4, short: false }),
 );
 
-/** All of them on real containerd take half a minute: `SVC_LIFECYCLE=all node src/acceptance/agent/lifecycle.test.ts` */
+/** `SVC_LIFECYCLE=all node src/acceptance/agent/lifecycle.test.ts` runs all on a real containerd, in half a minute. */
 const short = process.env.SVC_LIFECYCLE !== "all";
 const lacking = await findMissing();
 if (lacking.length > 0) t.comment(`real containerd is left out: ${lacking.join(", ")} missing`);

@@ -22,7 +22,7 @@ import { networkTransport } from "../../client/transport/transport.ts";
 import { silentLogger } from "../../std/log/logger.ts";
 import { systemClock } from "../../std/time/clock.ts";
 import { fileDirectory } from "../../testing/std/file-directory.ts";
-import { createToken, createJoinCommand } from "../commands/token.ts";
+import { createJoinCommand, createToken } from "../commands/token.ts";
 
 const directory = fileDirectory(t);
 const file = (name: string): string => join(directory, name);
@@ -180,8 +180,7 @@ t.test("createToken() and joined() let two machines join with one command each",
     invited.token.replace(/.$/, (last) => (last === "0" ? "1" : "0")),
   ]) {
     await t.rejects(joinCluster(told, { ...invited, token: unknown }, stop.signal), {
-      message:
-        /^Cannot join .*: it does not accept the token, or the token has expired; create another with svc token create$/,
+      message: /^Cannot join .*: it does not accept the token, .*; create another with svc token create$/,
     });
   }
   const nowhere = { ...invited, server: "https://127.0.0.1:1" };
