@@ -288,7 +288,7 @@ t.test("patches that cannot be applied, or spoil the object, are refused", async
       /^Internal error occurred: jsonpatch remove operation does not apply/,
     ],
     [[{ op: "leap", path: "/data" }], 500, /^Internal error occurred: Unexpected kind: leap/],
-    [[{ op: "replace", path: "/kind", value: "Pod" }], 500, /made another kind of the object/],
+    [[{ op: "replace", path: "/kind", value: "Pod" }], 500, /changed the kind of the object/],
     [[{ op: "add", path: "/data", value: 7 }], 500, /^Internal error occurred: json: cannot unmarshal data/],
     [[{ op: "add", path: "/metadata/labels", value: { "-": "x" } }], 422, /metadata.labels: Invalid value/],
   ];

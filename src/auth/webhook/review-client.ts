@@ -58,6 +58,6 @@ function decodeStatus(text: string, kind: string): unknown {
     throw new Error("the response of the webhook is not JSON");
   }
   const members = (answer ?? {}) as { readonly kind?: unknown; readonly status?: unknown };
-  if (members.kind !== kind) throw new Error(`the response of the webhook is not a ${kind}`);
+  if (members.kind !== kind) throw new Error(`the response of the webhook is not of kind ${kind}`);
   return members.status ?? {};
 }

@@ -135,7 +135,7 @@ plugins:
         { status: 429, json: { message: "Too many requests: limit reached on type Namespace for key default" } },
       ]);
       await t.rejects(create({ "enable-admission-plugins": "EventRateLimit" }, ""), {
-        message: "Cannot use EventRateLimit: --admission-control-config-file has to say its limits",
+        message: "Cannot use EventRateLimit: --admission-control-config-file must name a file with its limits",
       });
     },
   } satisfies Readonly<Record<string, Effect>>;

@@ -104,7 +104,7 @@ export function serviceAccountEffects(serve: Serve) {
       t.equal(partsOf(newer).header.alg, "RS256", "the files are read again");
       t.ok(await isKnown(server, newer));
       const broken = { ...signing, "service-account-signing-key-file": file("sa.pub") };
-      await t.rejects(serve(broken), /sa\.pub: it holds no private RSA or ECDSA key/);
+      await t.rejects(serve(broken), /sa\.pub: it has no private RSA or ECDSA key/);
     },
     "service-account-key-file": async (t) => {
       const { file, signing } = filesOf(t);

@@ -116,7 +116,7 @@ t.test("imagePolicyWebhook() retries, then fails open or closed as configured", 
     return await verdict;
   };
   using closed = await plugin(testWebhook);
-  t.equal(await rejectionOf(runWithRetries(closed)), 'pods "web" is forbidden: it answered 503');
+  t.equal(await rejectionOf(runWithRetries(closed)), 'pods "web" is forbidden: the webhook responded with 503');
   t.equal(testWebhook.received.length, 5);
   using open = await plugin(testWebhook, { defaultAllow: true });
   const { object, annotations } = await runWithRetries(open);
@@ -126,7 +126,7 @@ t.test("imagePolicyWebhook() retries, then fails open or closed as configured", 
   answer = [200, '{"kind":"ImageReview","status":{"allowed":"yes"}}'];
   t.match(await rejectionOf(runWithRetries(closed)), /status.allowed: expected true or false$/);
   answer = { kind: "Pod" };
-  t.match(await rejectionOf(runWithRetries(closed)), /its answer is no ImageReview$/);
+  t.match(await rejectionOf(runWithRetries(closed)), /the response of the webhook is not of kind ImageReview$/);
   t.equal(testWebhook.received.length, 12, "invalid responses are not retried");
 });
 

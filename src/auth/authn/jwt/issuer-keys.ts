@@ -1,5 +1,5 @@
 /** The signing keys of an issuer, found by OpenID Connect discovery when a token first needs them. */
-import { createPublicKey, type KeyObject } from "node:crypto";
+import type { KeyObject } from "node:crypto";
 import type { RandomSource } from "../../../std/crypto/random.ts";
 import { Backoff } from "../../../std/time/backoff.ts";
 import type { Clock } from "../../../std/time/clock.ts";
@@ -21,7 +21,6 @@ export interface IssuerKeysOptions {
 /** Minimum interval between fetches, since tokens can name unknown keys. */
 const REFRESH_INTERVAL_MS = 5_000;
 const RETRY = { initialMs: 1_000, maxMs: 60_000, factor: 2, jitter: 0.2 };
-const KEYS_MAX = 128;
 
 export class IssuerKeys {
   readonly #options: IssuerKeysOptions;
@@ -75,34 +74,9 @@ export class IssuerKeys {
 
   async #discover(): Promise<readonly IssuerKey[]> {
     const { issuerUrl, discoveryUrl, fetch } = this.#options;
-    const { issuer, jwks_uri: jwksUri } = asRecord(await fetch(discoveryUrl));
-    if (issuer !== issuerUrl) {
-      const actual = JSON.stringify(issuer);
-      throw new Error(
-        `issuer did not match the issuer returned by provider, expected ${JSON.stringify(issuerUrl)} got ${actual}`,
-      );
-    }
-    if (typeof jwksUri !== "string" || URL.parse(jwksUri)?.protocol !== "https:") {
-      throw new Error(`the document at ${discoveryUrl} has no https URL in jwks_uri`);
-    }
-    const { keys } = asRecord(await fetch(jwksUri));
-    if (!Array.isArray(keys)) throw new Error(`${jwksUri} has no keys`);
-    return keys.slice(0, KEYS_MAX).flatMap(parseKey);
+    // Loaded here, because most servers have no OpenID Connect issuer.
+    const { parseDiscovery, parseKeySet } = await import("./issuer-documents.ts");
+    const keysUrl = parseDiscovery(await fetch(discoveryUrl), issuerUrl, discoveryUrl);
+    return parseKeySet(await fetch(keysUrl), keysUrl);
   }
-}
-
-/** Keys of unsupported types are skipped. */
-function parseKey(value: unknown): readonly IssuerKey[] {
-  const { kty, kid = "", use = "sig", ...jwk } = asRecord(value);
-  if ((kty !== "RSA" && kty !== "EC") || typeof kid !== "string" || use !== "sig") return [];
-  try {
-    const { n, e, crv, x, y } = jwk;
-    return [{ keyId: kid, publicKey: createPublicKey({ key: { kty, n, e, crv, x, y } as object, format: "jwk" }) }];
-  } catch {
-    return [];
-  }
-}
-
-function asRecord(value: unknown): Readonly<Record<string, unknown>> {
-  return typeof value === "object" && value !== null ? (value as Readonly<Record<string, unknown>>) : {};
 }

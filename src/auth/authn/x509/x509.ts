@@ -156,9 +156,9 @@ function userOf({ certificate, commonName }: VerifiedClient, allowUid: boolean):
   };
 }
 
-function subjectOf(certificate: X509Certificate): Readonly<Record<string, string | string[]>> {
+function subjectOf(certificate: X509Certificate): Readonly<NodeJS.Dict<string | string[]>> {
   // Not `certificate.subject`: in that text, a value can imitate another attribute.
-  return certificate.toLegacyObject().subject as unknown as Readonly<Record<string, string | string[]>>;
+  return certificate.toLegacyObject().subject;
 }
 
 function toArray(value: string | readonly string[] | undefined): readonly string[] {
