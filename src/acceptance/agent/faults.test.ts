@@ -15,7 +15,7 @@ t.test("startAgent() recovers from a fault at every step of a pod's start and en
   t.same(failures, []);
 });
 
-t.test("startAgent() ends well when much fails together", async (t) => {
+t.test("startAgent() recovers when several components fail together", async (t) => {
   const cases = scenarioCases();
   const failures = await runCases(cases, jobs);
   t.comment(`${cases.length - failures.length}/${cases.length}`);
