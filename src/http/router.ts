@@ -122,7 +122,7 @@ function visitMatches<T>(
     const child = node.literals.get("");
     if (child !== undefined && visitMatches(child, segments, index + 1, values, visit)) return true;
   } else if (segment !== undefined) {
-    const child = node.literals.get(segment) ?? (segment.includes("%") ? decodedChild(node, segment) : undefined);
+    const child = node.literals.get(segment) ?? (segment.includes("%") ? findDecodedChild(node, segment) : undefined);
     if (child !== undefined && visitMatches(child, segments, index + 1, values, visit)) return true;
     const value = node.parameter === undefined ? undefined : decodeSegment(segment);
     if (node.parameter !== undefined && value !== undefined) {
@@ -136,7 +136,7 @@ function visitMatches<T>(
   return rest !== undefined && visit(node.tailRoutes, [...values, rest]);
 }
 
-function decodedChild<T>(node: Node<T>, segment: string): Node<T> | undefined {
+function findDecodedChild<T>(node: Node<T>, segment: string): Node<T> | undefined {
   const decoded = decodeSegment(segment);
   return decoded === undefined ? undefined : node.literals.get(decoded);
 }

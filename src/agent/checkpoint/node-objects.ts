@@ -7,7 +7,7 @@ import type { Pod } from "../../api/core/pod/schema.ts";
 import type { Service } from "../../api/core/service/schema.ts";
 import { StatusError } from "../../api/status.ts";
 import type { ObjectReader } from "../pod-objects/object-reader.ts";
-import { referencedObjects } from "../pod-objects/references.ts";
+import { findReferencedObjects } from "../pod-objects/references.ts";
 import type { EnvironmentSources } from "../pods/environment/environment.ts";
 import { podUid } from "../pods/pod-fields.ts";
 import type { StaticPods } from "../sources/static-pods.ts";
@@ -116,7 +116,7 @@ export class NodeObjects implements VolumeObjects, TokenRequestSource {
     const { checkpoint } = this.#options;
     this.watchReferenced(pods);
     const needed = new Set<string>();
-    for (const key of referencedObjects(pods)) needed.add(`text/${key}`).add(`bytes/${key}`);
+    for (const key of findReferencedObjects(pods)) needed.add(`text/${key}`).add(`bytes/${key}`);
     const uids = new Set(pods.map(podUid));
     const isWanted = (key: string): boolean =>
       key.startsWith("token/") ? uids.has(key.split("/")[1] ?? "") : needed.has(key);

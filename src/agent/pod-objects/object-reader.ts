@@ -27,7 +27,7 @@ import { podUid } from "../pods/pod-fields.ts";
 import type { ClaimSource } from "../volumes/claims.ts";
 import type { VolumeObjects } from "../volumes/projected/payload.ts";
 import type { TokenRequestSource } from "../volumes/projected/token-manager.ts";
-import { referencedObjects } from "./references.ts";
+import { findReferencedObjects } from "./references.ts";
 
 export interface ObjectReaderOptions {
   /** Undefined: the agent has no API server. */
@@ -139,7 +139,7 @@ export class ObjectReader implements VolumeObjects, TokenRequestSource, ClaimSou
   setPods(pods: readonly Pod[]): void {
     const users = new Map<string, Set<string>>();
     for (const pod of pods) {
-      for (const key of referencedObjects([pod])) users.set(key, (users.get(key) ?? new Set()).add(podUid(pod)));
+      for (const key of findReferencedObjects([pod])) users.set(key, (users.get(key) ?? new Set()).add(podUid(pod)));
     }
     for (const [key, { informer }] of this.#watched) {
       if (users.has(key)) continue;

@@ -2,7 +2,7 @@
 import type { Pod } from "../../api/core/pod/schema.ts";
 import { allContainers, podNamespace } from "../pods/pod-fields.ts";
 
-export function referencedObjects(pods: Iterable<Pod>): ReadonlySet<string> {
+export function findReferencedObjects(pods: Iterable<Pod>): ReadonlySet<string> {
   const keys = new Set<string>();
   for (const pod of pods) {
     const add = (kind: "configMap" | "secret", name: string | undefined): void => {

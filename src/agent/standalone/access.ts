@@ -48,7 +48,7 @@ export async function openAccess({ directory, nodeName, now }: StandaloneAccessO
   let { ca } = previous;
   let serving = kept;
   if (serving === undefined || ca === undefined || !isReusable(serving, ca, NAMES, now, RENEW_DAYS)) {
-    ({ ca, serving } = await makeServing(nodeName));
+    ({ ca, serving } = await createServingCertificate(nodeName));
     await writeKeyPair(files, serving);
   }
   const token = previous.token ?? randomBytes(TOKEN_BYTES).toString("base64url");
@@ -62,7 +62,7 @@ export async function openAccess({ directory, nodeName, now }: StandaloneAccessO
   };
 }
 
-async function makeServing(nodeName: string): Promise<{ readonly ca: string; readonly serving: KeyPair }> {
+async function createServingCertificate(nodeName: string): Promise<{ readonly ca: string; readonly serving: KeyPair }> {
   const { issueCertificate, createCa } = await import("../../auth/pki/certificate-authority.ts");
   // The CA's key is not kept: it signs this one certificate.
   const ca = await createCa(`${nodeName}-standalone-ca`, CERTIFICATE_DAYS, ISSUED_MS);

@@ -9,7 +9,7 @@ import { dirname } from "node:path";
  * /proc does, and reports ENOENT where the cause is EROFS.
  */
 export async function makeDirectory(path: string, mode: number): Promise<string | undefined> {
-  const missing = await missingDirectories(path);
+  const missing = await findMissingDirectories(path);
   for (const directory of missing) {
     try {
       await mkdir(directory, { mode });
@@ -22,7 +22,7 @@ export async function makeDirectory(path: string, mode: number): Promise<string 
 }
 
 /** The topmost first. */
-async function missingDirectories(path: string): Promise<readonly string[]> {
+async function findMissingDirectories(path: string): Promise<readonly string[]> {
   const missing: string[] = [];
   for (let directory = path; !(await exists(directory)); directory = dirname(directory)) {
     missing.unshift(directory);

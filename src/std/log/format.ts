@@ -22,7 +22,7 @@ const HEADER_LETTER = { info: "I", warning: "W", error: "E" } as const;
 export function formatText(line: LogLine, pid: number): string {
   const time = headerTime(line.time);
   const header = `${HEADER_LETTER[line.severity]}${time} ${String(pid).padStart(7)} ${line.caller}]`;
-  let text = `${header} ${quote(bounded(line.message))}`;
+  let text = `${header} ${quote(truncate(line.message))}`;
   for (const [key, value] of Object.entries(line.fields)) {
     if (value !== undefined) text += ` ${plainKey(key)}=${textValue(value)}`;
   }
@@ -44,45 +44,45 @@ export function jsonFields(line: LogLine): Record<string, unknown> {
   return members;
 }
 
-export function bounded(text: string): string {
+export function truncate(text: string): string {
   if (text.length <= VALUE_LENGTH_MAX) return text;
   return `${text.slice(0, VALUE_LENGTH_MAX)}… (${text.length - VALUE_LENGTH_MAX} more characters)`;
 }
 
 /** The message of what was thrown, followed by those of its causes that it does not contain. */
-function errorText(error: unknown): string {
+function formatErrorChain(error: unknown): string {
   const parts: string[] = [];
   let current = error;
   // Cause chains are as short as the layers of the program; a cycle ends here too.
   for (let depth = 0; current !== undefined && current !== null && depth < 10; depth++) {
-    const text = oneError(current);
+    const text = formatError(current);
     if (parts.at(-1)?.endsWith(text) !== true) parts.push(text);
     current = current instanceof Error ? current.cause : undefined;
   }
   return parts.join(": ");
 }
 
-function oneError(error: unknown): string {
-  if (error instanceof AggregateError && error.message === "") return error.errors.map(errorText).join("; ");
+function formatError(error: unknown): string {
+  if (error instanceof AggregateError && error.message === "") return error.errors.map(formatErrorChain).join("; ");
   if (error instanceof Error) return error.message === "" ? error.name : error.message;
-  return typeof error === "string" ? error : asJson(error);
+  return typeof error === "string" ? error : toJsonText(error);
 }
 
 function textValue(value: unknown): string {
-  if (typeof value === "string") return quote(bounded(value));
+  if (typeof value === "string") return quote(truncate(value));
   if (typeof value === "number" || typeof value === "boolean" || typeof value === "bigint") return String(value);
-  if (value instanceof Error) return quote(bounded(errorText(value)));
+  if (value instanceof Error) return quote(truncate(formatErrorChain(value)));
   if (value === null) return "null";
-  return escaped(bounded(asJson(value)));
+  return escapeUnsafe(truncate(toJsonText(value)));
 }
 
 function jsonValue(value: unknown): unknown {
-  if (typeof value === "string") return bounded(value);
+  if (typeof value === "string") return truncate(value);
   if (typeof value === "bigint") return String(value);
-  if (value instanceof Error) return bounded(errorText(value));
+  if (value instanceof Error) return truncate(formatErrorChain(value));
   if (typeof value !== "object" || value === null) return value;
-  const text = asJson(value);
-  if (text.length > VALUE_LENGTH_MAX) return bounded(text);
+  const text = toJsonText(value);
+  if (text.length > VALUE_LENGTH_MAX) return truncate(text);
   try {
     return JSON.parse(text) as unknown;
   } catch {
@@ -90,11 +90,11 @@ function jsonValue(value: unknown): unknown {
   }
 }
 
-function asJson(value: unknown): string {
+function toJsonText(value: unknown): string {
   try {
     const plain = (_key: string, member: unknown): unknown => {
       if (typeof member === "bigint") return String(member);
-      return member instanceof Error ? errorText(member) : member;
+      return member instanceof Error ? formatErrorChain(member) : member;
     };
     const text: string | undefined = JSON.stringify(value, plain);
     if (text !== undefined) return text;
@@ -105,13 +105,13 @@ function asJson(value: unknown): string {
 }
 
 function quote(text: string): string {
-  return escaped(JSON.stringify(text));
+  return escapeUnsafe(JSON.stringify(text));
 }
 
 /** Characters that JSON does not escape and a terminal or line reader interprets: DEL, C1, line and direction marks. */
 const UNSAFE = /[\u007f-\u009f\u200b-\u200f\u2028-\u202e\u2060-\u206f\ufeff]/g;
 
-function escaped(text: string): string {
+function escapeUnsafe(text: string): string {
   return text.replace(UNSAFE, (character) => `\\u${character.charCodeAt(0).toString(16).padStart(4, "0")}`);
 }
 

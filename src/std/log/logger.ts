@@ -3,7 +3,7 @@ import { pino } from "pino";
 import { matchesGlob } from "../glob.ts";
 import { type Clock, systemClock, type Timer } from "../time/clock.ts";
 import { callerLocation } from "./caller.ts";
-import { bounded, formatText, jsonFields, type LogLine } from "./format.ts";
+import { truncate, formatText, jsonFields, type LogLine } from "./format.ts";
 
 export interface Logger {
   info(message: string, fields?: LogFields): void;
@@ -282,6 +282,6 @@ function jsonWriter(sink: LogSink): Write {
   );
   return (line) => {
     time = line.time;
-    logger.info(jsonFields(line), bounded(line.message));
+    logger.info(jsonFields(line), truncate(line.message));
   };
 }
