@@ -13,7 +13,7 @@ const POOL_BYTES = 4096;
 let pool: Buffer = Buffer.alloc(0);
 
 /** Bytes that are returned are erased from the pool. */
-function takePooledBytes2(count: number): Uint8Array {
+function takePooledBytes(count: number): Uint8Array {
   if (count > POOL_BYTES / 8) return randomBytes(count);
   if (pool.length < count) pool = randomBytes(POOL_BYTES);
   const taken = Uint8Array.from(pool.subarray(0, count));
@@ -23,7 +23,7 @@ function takePooledBytes2(count: number): Uint8Array {
 }
 
 export const systemRandom: RandomSource = {
-  bytes: takePooledBytes2,
+  bytes: takePooledBytes,
   fraction: () => randomInt(0x1_0000_0000) / 0x1_0000_0000,
 };
 
