@@ -90,7 +90,7 @@ const kinds: readonly Kind[] = [
 }));
 
 export function createNodeApi(options: NodeApiOptions): NodeApi {
-  const { store, prefix, clock, random, log, readOnlyMessage: refusal } = options;
+  const { store, prefix, clock, random, log, readOnlyMessage } = options;
   const stop = new AbortController();
   const scheme = schemeOf(kinds);
   const registries = new Registries(scheme, {
@@ -138,7 +138,10 @@ export function createNodeApi(options: NodeApiOptions): NodeApi {
     agentHandler: withRequestInfo(applyFilters([withErrorResponses(log), withFixedUser(agentUser)], respond), random),
     clientHandler: compressResponses()(
       withRequestInfo(
-        applyFilters([withErrorResponses(log), withReader(options.authenticate), withReadOnly(refusal)], respond),
+        applyFilters(
+          [withErrorResponses(log), withReader(options.authenticate), withReadOnly(readOnlyMessage)],
+          respond,
+        ),
         random,
       ),
     ),
@@ -168,10 +171,10 @@ function withReader(reader: NodeApiOptions["authenticate"]): RequestFilter {
   };
 }
 
-function withReadOnly(refusal: string): RequestFilter {
+function withReadOnly(readOnlyMessage: string): RequestFilter {
   return (next) => async (context) => {
     if (READ_METHODS.has(context.request.method)) return await next(context);
-    throw new StatusError(405, "MethodNotAllowed", refusal, { details: {} });
+    throw new StatusError(405, "MethodNotAllowed", readOnlyMessage, { details: {} });
   };
 }
 

@@ -24,7 +24,7 @@ import type { Readiness } from "./health/readiness.ts";
 import { withClientMetrics } from "./metrics/client-metrics.ts";
 import { withRequestMetrics } from "./metrics/request-metrics.ts";
 import type { ServerMetrics } from "./metrics/server-metrics.ts";
-import { applyFilters, type RequestHandler } from "./request/request-context.ts";
+import { applyFilters, type RequestFilter, type RequestHandler } from "./request/request-context.ts";
 import {
   isUnspecifiedAddress,
   type SecureServing,
@@ -107,10 +107,10 @@ export async function createApiServer(
   const stopping = new AbortController();
   const stop = (): void => stopping.abort(new Error("the server is stopping"));
   await using resources = new AsyncDisposableStack();
-  const base = await createServerBase(config, deps, { stopping: stopping.signal, resources: resources });
+  const base = await createServerBase(config, deps, { stopping: stopping.signal, resources });
   const { readiness, metrics } = base;
   const accessControl = await createAccessControl(base);
-  const { loopbackToken, clientAuthorities: authorities } = accessControl.authenticators;
+  const { loopbackToken, clientAuthorities } = accessControl.authenticators;
   const debugDeps = { clock, log: log.child("debug"), setVerbosity: deps.setVerbosity ?? (() => {}) };
   const debugEndpoints = resources.use(new DebugEndpoints(config.observability, debugDeps));
   const apiHandler = await createApiHandler(base, accessControl, { address, debugEndpoints });
@@ -119,7 +119,7 @@ export async function createApiServer(
   const { debugSocket } = config.observability;
   if (debugSocket !== undefined) await debugEndpoints.openSocket(debugSocket, debugDeps);
   readiness.markDone("handlers");
-  await open({ handler, readiness, clientAuthorities: authorities });
+  await open({ handler, readiness, clientAuthorities });
   const clientHandler = withClientMetrics(handler, metrics.registry, address);
   await runPostStartHooks(base, accessControl, { address, handler: clientHandler, stop });
   const parts = resources.move();
@@ -127,29 +127,28 @@ export async function createApiServer(
   return { server, readiness, metrics, endWatches: stop };
 }
 
-/** A request's way through the server, from the connection inwards. */
+/**
+ * The filters of a request in their order, as Kubernetes' DefaultBuildHandlerChain. Requests over the network pass those
+ * of `serving/secure-serving.ts` first.
+ */
 function buildHandlerChain(
-  base: ServerBase,
-  { authenticators: identities, authorizer }: AccessControl,
+  { config, clock, log, random, metrics }: ServerBase,
+  { authenticators, authorizer }: AccessControl,
   apiHandler: RequestHandler,
 ): Handler {
-  const { config, clock, log, random, metrics } = base;
-  const filtered = applyFilters(
-    [
-      withRequestMetrics(metrics.requests, clock),
-      withErrorResponses(log.child("http")),
-      withRequestDeadline(clock, config.limits.requestTimeoutMs, metrics.requests.onTermination),
-      withAuthentication(identities.authenticate, clock, log.child("authentication")),
-      withImpersonation(authorizer),
-      withMaxInFlightLimit(config.limits.inFlight, metrics.requests.onTermination),
-      withAuthorization(authorizer, config.authorization.selectors),
-    ],
-    apiHandler,
-  );
-  const filters: readonly Filter[] = [
+  const httpFilters: readonly Filter[] = [
     compressResponses(),
     withHsts(config.serving.strictTransportSecurity),
     withCors(config.serving.corsOrigins),
   ];
-  return filters.reduceRight<Handler>((next, filter) => filter(next), withRequestInfo(filtered, random));
+  const requestFilters: readonly RequestFilter[] = [
+    withRequestMetrics(metrics.requests, clock),
+    withErrorResponses(log.child("http")),
+    withRequestDeadline(clock, config.limits.requestTimeoutMs, metrics.requests.onTermination),
+    withAuthentication(authenticators.authenticate, clock, log.child("authentication")),
+    withImpersonation(authorizer),
+    withMaxInFlightLimit(config.limits.inFlight, metrics.requests.onTermination),
+    withAuthorization(authorizer, config.authorization.selectors),
+  ];
+  return applyFilters(httpFilters, withRequestInfo(applyFilters(requestFilters, apiHandler), random));
 }

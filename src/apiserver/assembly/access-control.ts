@@ -24,14 +24,14 @@ export interface AccessControl {
 }
 
 export async function createAccessControl(base: ServerBase): Promise<AccessControl> {
-  const { config, registries, clock, random, stopping, resources: stack, proxyClientCertificate: outbound } = base;
+  const { config, registries, clock, random, stopping, resources, proxyClientCertificate } = base;
   const { registry: metrics } = base.metrics;
-  const identities = stack.use(await createAuthenticators(base));
+  const identities = resources.use(await createAuthenticators(base));
   const policy = createStoredPolicy(registries);
   const graph = createNodeGraph();
-  const authorizers = stack.use(
+  const authorizers = resources.use(
     await openAuthorizers(config, {
-      graph: graph,
+      graph,
       rules: policy,
       nodeSelectors: config.authorization.nodeSelectors,
       nodeServiceAccounts: config.authorization.nodeServiceAccounts,
@@ -44,7 +44,7 @@ export async function createAccessControl(base: ServerBase): Promise<AccessContr
   );
   const authorizer = measureAuthorizer(authorizers.authorizer, metrics, clock);
   const log = base.log.child("admission");
-  const clientCertificate = () => outbound.pair;
+  const clientCertificate = () => proxyClientCertificate.pair;
   return {
     authenticators: identities,
     authorizer,
@@ -58,7 +58,7 @@ export async function createAccessControl(base: ServerBase): Promise<AccessContr
       log,
       metrics,
       stopping,
-      clientCertificate: clientCertificate,
+      clientCertificate,
     }),
   };
 }

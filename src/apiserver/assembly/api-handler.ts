@@ -40,13 +40,13 @@ export async function createApiHandler(
   accessControl: AccessControl,
   { address, debugEndpoints }: ApiHandlerOptions,
 ): Promise<RequestHandler> {
-  const { config, clock, random, registries, customResources: custom, readiness, metrics, stopping } = base;
-  const { authenticators: identities, authorizer, admission } = accessControl;
+  const { config, clock, random, registries, customResources, readiness, metrics, stopping } = base;
+  const { authenticators, authorizer, admission } = accessControl;
   const { scheme } = registries;
   return createRouter({
     scheme,
     registries,
-    customResources: custom,
+    customResources,
     settings: {
       clock,
       random,
@@ -66,9 +66,9 @@ export async function createApiHandler(
     emulatedVersion: config.apis.emulatedVersion,
     address,
     issuerDiscovery: createIssuerDiscovery({
-      issuer: identities.serviceAccounts.issuerName,
+      issuer: authenticators.serviceAccounts.issuerName,
       jwksUri: config.authentication.serviceAccounts.jwksUri,
-      keys: identities.serviceAccounts.keys,
+      keys: authenticators.serviceAccounts.keys,
       address,
     }),
     extraHandlers: await createExtraHandlers(base, accessControl),
@@ -78,18 +78,18 @@ export async function createApiHandler(
 /** Handlers of subresources and kinds that are not stored objects. */
 async function createExtraHandlers(
   base: ServerBase,
-  { authenticators: identities, authorizer }: AccessControl,
+  { authenticators, authorizer }: AccessControl,
 ): Promise<RouterOptions["extraHandlers"]> {
-  const { config, clock, log, random, registries, readiness, resources: stack } = base;
-  const agents = stack.use(await AgentConnections.open(config.agents, { clock, log: log.child("agents") }));
-  const forwarder = stack.use(new RequestForwarder());
+  const { config, clock, log, random, registries, readiness, resources } = base;
+  const agents = resources.use(await AgentConnections.open(config.agents, { clock, log: log.child("agents") }));
+  const forwarder = resources.use(new RequestForwarder());
   const pods = registries.of(podKind);
   const bindingHandler = createBindingHandler(pods);
-  const tokenSettings = tokenRequestSettings(config, identities);
+  const tokenSettings = tokenRequestSettings(config, authenticators);
   const statuses = componentStatuses(componentStatusChecks(readiness, config.embeddedControllers));
   const { selectors } = config.authorization;
   const reviews = Object.entries(
-    createReviewHandlers({ reviewToken: identities.reviewToken, authorizer, selectors, clock }),
+    createReviewHandlers({ reviewToken: authenticators.reviewToken, authorizer, selectors, clock }),
   );
   return {
     subresources: {

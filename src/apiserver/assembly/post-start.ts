@@ -35,9 +35,9 @@ export async function runPostStartHooks(
   accessControl: AccessControl,
   options: PostStartOptions,
 ): Promise<void> {
-  const { config, clock, resources: stack } = base;
+  const { config, clock, resources } = base;
   const stopped: Promise<unknown>[] = [];
-  stack.defer(async () => {
+  resources.defer(async () => {
     options.stop();
     await Promise.all(stopped);
   });
@@ -46,7 +46,7 @@ export async function runPostStartHooks(
   await withTimeout(clock, config.storage.initializationTimeoutMs, started, failure);
   const { registries, log, stopping } = base;
   const events = registries.of(eventKind).objects;
-  stack.use(new EventBudget({ feed: registries.feed, objects: events, clock, log: log.child("events") }));
+  resources.use(new EventBudget({ feed: registries.feed, objects: events, clock, log: log.child("events") }));
   if (accessControl.nodeGraph !== undefined)
     stopped.push(feedNodeGraph(registries, accessControl.nodeGraph, clock, log, stopping));
   await startEmbeddedControllers(base, accessControl, options);
@@ -58,14 +58,14 @@ async function startRequiredControllers(
   accessControl: AccessControl,
   stopped: Promise<unknown>[],
 ): Promise<void> {
-  const { config, clock, log, registries, customResources: custom, readiness, metrics, stopping } = base;
-  const { clientAuthorities: authorities } = accessControl.authenticators;
+  const { config, clock, log, registries, customResources, readiness, metrics, stopping } = base;
+  const { clientAuthorities } = accessControl.authenticators;
   await bootstrapCluster(registries, stopping);
   await accessControl.policy.ready();
   readiness.markDone("bootstrap");
   const definitions = startDefinitionController({
     registries,
-    customResources: custom,
+    customResources,
     groupAliases: config.groupAliases,
     clock,
     log: log.child("custom-resources"),
@@ -81,7 +81,7 @@ async function startRequiredControllers(
     registries,
     serviceAllocation: service,
     endpoints: await endpointReconcilerOptions(config),
-    clientAuthorities: authorities,
+    clientAuthorities,
     clock,
     log: log.child("control-plane"),
     signal: stopping,
@@ -95,11 +95,11 @@ async function startRequiredControllers(
 
 async function startEmbeddedControllers(
   base: ServerBase,
-  { authenticators: identities }: AccessControl,
+  { authenticators }: AccessControl,
   options: PostStartOptions,
 ): Promise<void> {
-  const { config, clock, log, random, apis, registries, metrics, stopping, resources: stack } = base;
-  const clusterCa = config.clusterCa ?? (await servingCa(config.serving, identities.clientAuthorities.clientCa()));
+  const { config, clock, log, random, apis, registries, metrics, stopping, resources } = base;
+  const clusterCa = config.clusterCa ?? (await servingCa(config.serving, authenticators.clientAuthorities.clientCa()));
   if (includesController(config.embeddedControllers, "csrapproving")) {
     const { certificateAuthorityFile: file } = config.agents;
     const agentCa = file === undefined ? undefined : await readFlagFile("--svclet-certificate-authority", file);
@@ -109,17 +109,17 @@ async function startEmbeddedControllers(
   }
   const embedded = await runEmbeddedControllers(config.embeddedControllers, {
     handler: options.handler,
-    loopbackToken: identities.loopbackToken,
+    loopbackToken: authenticators.loopbackToken,
     clock,
     random,
     log,
     clusterCa,
     signing: config.signing,
-    signLegacyToken: identities.serviceAccounts.signLegacy,
+    signLegacyToken: authenticators.serviceAccounts.signLegacy,
     kinds: apis.kinds,
     queueMetrics: metrics.queues,
   });
-  stack.use(embedded);
+  resources.use(embedded);
 }
 
 /** Undefined for a loopback address, which other hosts cannot use. */

@@ -126,13 +126,13 @@ function prettyJson(value: unknown): HttpResponse {
 /** The response of `/`: all paths. */
 function rootPaths(
   _context: RequestContext,
-  { readiness, operatorPages: pages }: RouterOptions,
+  { readiness, operatorPages }: RouterOptions,
   discovery: Discovery,
 ): HttpResponse {
   const health = readiness
     .endpoints()
     .flatMap(({ name, checks }) => [`/${name}`, ...checks.map((check) => `/${name}/${check.name}`)]);
-  const listed = pages.filter((page) => page.listed).map((page) => page.path);
+  const listed = operatorPages.filter((page) => page.listed).map((page) => page.path);
   const all = [...discovery.paths(), ...health, ...listed, "/openapi/v2", "/openapi/v3", "/version"];
   return prettyJson({ paths: all.sort() });
 }

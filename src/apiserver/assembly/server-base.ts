@@ -54,16 +54,16 @@ export async function createServerBase(
   life: ServerLifetime,
 ): Promise<ServerBase> {
   const { clock, log, random = systemRandom } = deps;
-  const { resources: stack, stopping } = life;
+  const { resources, stopping } = life;
   const { storage } = config;
   const apis = selectServedApis(config.apis);
   for (const warning of apis.warnings) log.warn(warning);
-  const metrics = stack.use(await ServerMetrics.create(config, clock, log.child("metrics")));
-  const openedStore = stack.use(deps.store ?? (await openStore({ ...storage, clock, log: log.child("store") })));
+  const metrics = resources.use(await ServerMetrics.create(config, clock, log.child("metrics")));
+  const openedStore = resources.use(deps.store ?? (await openStore({ ...storage, clock, log: log.child("store") })));
   const store = metrics.measureStore(openedStore);
-  const registries = stack.use(createRegistries(config, { apis, store, clock, log, random }));
+  const registries = resources.use(createRegistries(config, { apis, store, clock, log, random }));
   metrics.setScheme(registries);
-  const outbound = stack.use(
+  const outbound = resources.use(
     await ProxyClientCertificate.open(config.proxyClientCertificate, { clock, log: log.child("webhooks") }),
   );
   const webhookClient = {
@@ -75,7 +75,7 @@ export async function createServerBase(
     identity: () => outbound.pair,
   };
   const conversion = createConversionDeps(config, webhookClient);
-  const custom = stack.use(new CustomResources({ registries, conversion, log: log.child("extensions") }));
+  const custom = resources.use(new CustomResources({ registries, conversion, log: log.child("extensions") }));
   const readiness = new Readiness(store, registries, log.child("health"), {
     clock,
     ...storage,

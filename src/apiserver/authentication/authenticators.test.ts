@@ -7,7 +7,7 @@ import { defaultConfig } from "../config/default-config.ts";
 import { openAuthenticators } from "./authenticators.ts";
 
 const none = { ...defaultConfig.authentication, anonymous: false };
-const deps = { clock: systemClock, random: systemRandom, log: silentLogger, find: async () => undefined };
+const deps = { clock: systemClock, random: systemRandom, log: silentLogger, findBoundObject: async () => undefined };
 
 t.test("openAuthenticators() rejects with the flag and the file that cannot be read", async (t) => {
   const missing = join(t.testdir({}), "missing");

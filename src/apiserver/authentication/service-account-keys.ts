@@ -41,11 +41,11 @@ export interface ServiceAccountKeysDeps {
 export async function openServiceAccountKeys(
   config: ServiceAccountTokensConfig,
   issuerName: string,
-  { clock, observe, loadFile: follow }: ServiceAccountKeysDeps,
+  { clock, observe, loadFile }: ServiceAccountKeysDeps,
 ): Promise<ServiceAccountKeys> {
   const { signingEndpoint } = config;
   return signingEndpoint === undefined
-    ? await fileKeys(config, issuerName, follow)
+    ? await fileKeys(config, issuerName, loadFile)
     : await externalSignerKeys(signingEndpoint, config, issuerName, clock, observe);
 }
 
@@ -74,13 +74,13 @@ async function externalSignerKeys(
 async function fileKeys(
   config: ServiceAccountTokensConfig,
   issuerName: string,
-  follow: ServiceAccountKeysDeps["loadFile"],
+  loadFile: ServiceAccountKeysDeps["loadFile"],
 ): Promise<ServiceAccountKeys> {
-  const { keyFiles, fallbackKeyFile, signingKeyFile, generatedKeyFile: ownKeyFile } = config;
+  const { keyFiles, fallbackKeyFile, signingKeyFile, generatedKeyFile } = config;
   let version = 0;
   const fileKeysByPath = new Map<string, readonly VerificationKey[]>();
   const loadKeys = (flag: string, path: string, read: (path: string, pem: string) => readonly VerificationKey[]) =>
-    follow({
+    loadFile({
       flag,
       path,
       apply(pem) {
@@ -97,13 +97,13 @@ async function fileKeys(
       configuredKey = readSigningKey(signingKeyFile, pem);
       version++;
     };
-    await follow({ flag: "--service-account-signing-key-file", path: signingKeyFile, apply });
+    await loadFile({ flag: "--service-account-signing-key-file", path: signingKeyFile, apply });
   }
   let generatedKey: Promise<SigningKey> | undefined;
   const signingKey = async (): Promise<SigningKey> => {
     if (configuredKey !== undefined) return configuredKey;
     // A failure is not cached: the next call may succeed.
-    generatedKey ??= loadOrCreateSigningKey(ownKeyFile).catch((error: unknown) => {
+    generatedKey ??= loadOrCreateSigningKey(generatedKeyFile).catch((error: unknown) => {
       generatedKey = undefined;
       throw error;
     });

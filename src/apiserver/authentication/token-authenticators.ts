@@ -147,11 +147,11 @@ function usernamePrefix({ issuerUrl, usernameClaim, usernamePrefix: prefix }: Oi
 }
 
 async function webhookTokens(webhook: TokenWebhookConfig, deps: TokenAuthenticatorsDeps): Promise<TokenAuthenticator> {
-  const { clock, random, audiences, observe, addResource: own } = deps;
+  const { clock, random, audiences, observe, addResource } = deps;
   const flag = "--authentication-token-webhook-config-file";
   const apiVersion = `authentication.k8s.io/${webhook.version}`;
   const client = await createReviewClient({ flag, path: webhook.file, apiVersion, kind: "TokenReview" }, clock);
-  own(client);
+  addResource(client);
   const review = async (spec: object): Promise<TokenReviewStatus> => (await client.review(spec)) as TokenReviewStatus;
   const tokens = tokenWebhookAuthenticator({ review, audiences, clock, random });
   const { cacheMs } = webhook;

@@ -206,7 +206,9 @@ function structuredAuthenticationConfig(
     return { file, anonymousForbidden: `anonymous is not supported when ${gate} feature gate is disabled` };
   }
   const isSet = given.has("anonymous-auth");
-  const anonymousForbidden = isSet ? "--anonymous-auth flag cannot be set when anonymous field is configured" : undefined;
+  const anonymousForbidden = isSet
+    ? "--anonymous-auth flag cannot be set when anonymous field is configured"
+    : undefined;
   return { file, anonymousForbidden };
 }
 

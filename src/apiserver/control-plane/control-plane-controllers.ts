@@ -52,7 +52,15 @@ const LEASE_GC_INTERVAL_MS = 3_600_000;
 
 /** Resolves after the first run of the initial reconcilers; failures are logged and retried. */
 export async function startControlPlaneControllers(options: ControlPlaneOptions): Promise<ControlPlaneControllers> {
-  const { registries, serviceAllocation: service, endpoints, clientAuthorities: authorities, clock, log, signal } = options;
+  const {
+    registries,
+    serviceAllocation: service,
+    endpoints,
+    clientAuthorities: authorities,
+    clock,
+    log,
+    signal,
+  } = options;
   const lease = new IdentityLease(registries, hostname(), signal);
   const endpointReconciler =
     endpoints === undefined ? undefined : new EndpointReconciler(registries, endpoints, signal);

@@ -49,12 +49,12 @@ export function runReconcilers(
 
 /** Runs the reconciler once and logs a failure. Never rejects. */
 export async function reconcileOnce(
-  { name, reconcile: run }: PeriodicReconciler,
+  { name, reconcile }: PeriodicReconciler,
   log: Logger,
   signal: AbortSignal,
 ): Promise<void> {
   try {
-    await run();
+    await reconcile();
   } catch (error) {
     if (!signal.aborted) log.error(`Cannot reconcile ${name}; retrying`, error);
   }

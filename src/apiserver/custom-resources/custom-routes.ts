@@ -54,7 +54,7 @@ export function createCustomResourceHandler(options: CustomResourceHandlerOption
 
 function createKindRouter(
   served: ServedKind,
-  { settings, groupAliases: aliases, extraHandlers: extra }: CustomResourceHandlerOptions,
+  { settings, groupAliases, extraHandlers }: CustomResourceHandlerOptions,
 ): Router<Route> {
   const { kind, registry } = served;
   const router = new Router<Route>();
@@ -63,8 +63,8 @@ function createKindRouter(
     stopping: AbortSignal.any([settings.stopping, served.retired]),
     admission: settings.admission.withGuard(refuseWhileTerminating(served)),
   };
-  for (const group of groupNames(kind.group, aliases)) {
-    addKindRoutes(router, { kind, group, registry, settings: retiringSettings }, extra);
+  for (const group of groupNames(kind.group, groupAliases)) {
+    addKindRoutes(router, { kind, group, registry, settings: retiringSettings }, extraHandlers);
   }
   return router;
 }

@@ -7,7 +7,11 @@
 
 import { customResourceDefinitionKind } from "../../api/apiextensions/custom-resource-definition/kind.ts";
 import type { CustomResourceDefinition } from "../../api/apiextensions/custom-resource-definition/schema.ts";
-import { acceptNames, markEstablished, isConditionTrue } from "../../api/apiextensions/custom-resource-definition/status.ts";
+import {
+  acceptNames,
+  isConditionTrue,
+  markEstablished,
+} from "../../api/apiextensions/custom-resource-definition/status.ts";
 import { kubernetesGroup, svcGroup } from "../../api/scheme.ts";
 import { StatusError } from "../../api/status.ts";
 import { MASTERS } from "../../auth/user.ts";
@@ -121,12 +125,12 @@ class DefinitionController {
 
   /** Syncs the API services after the served kinds have changed. */
   async #syncApiServices(): Promise<void> {
-    const { registries, groupAliases: aliases, log, signal } = this.#deps;
-    const { changeCount: changes } = registries.scheme;
-    if (changes === this.#syncedChangeCount) return;
+    const { registries, groupAliases, log, signal } = this.#deps;
+    const { changeCount } = registries.scheme;
+    if (changeCount === this.#syncedChangeCount) return;
     try {
-      await syncCustomApiServices(registries, aliases, this.#scope, FIELD_MANAGER);
-      this.#syncedChangeCount = changes;
+      await syncCustomApiServices(registries, groupAliases, this.#scope, FIELD_MANAGER);
+      this.#syncedChangeCount = changeCount;
     } catch (error) {
       if (!signal.aborted) log.error("Cannot sync the API services of custom resources", error);
     }
@@ -134,17 +138,17 @@ class DefinitionController {
 
   /** Serves the cached state of the definition, and updates its status. */
   async #reconcile(name: string): Promise<void> {
-    const { customResources: custom, log, signal } = this.#deps;
+    const { customResources, log, signal } = this.#deps;
     try {
       const stored = this.#find(name);
       if (stored === undefined) {
-        custom.withdraw(name);
+        customResources.withdraw(name);
         return;
       }
       const isDeleted = stored.metadata?.deletionTimestamp !== undefined;
       const accepted = isDeleted ? stored : await this.#write(stored, this.#acceptNames);
       if (isConditionTrue(accepted, "NamesAccepted") || isConditionTrue(accepted, "Established"))
-        custom.serve(accepted);
+        customResources.serve(accepted);
       if (!isDeleted) await this.#write(accepted, markEstablished);
       else if (needsFinalizer(stored)) this.#startFinalizer(stored);
     } catch (error) {
@@ -175,7 +179,7 @@ class DefinitionController {
       .map((other) => other.metadata?.name ?? "");
   }
 
-  /** Writes the updated definition; returns the same object when nothing changes. */
+  /** Writes the updated definition; returns the same object when nothing changeCount. */
   async #write(definition: CustomResourceDefinition, next: DefinitionUpdate): Promise<CustomResourceDefinition> {
     if (next(definition, this.#registry.timestamp()) === definition) return definition;
     return await this.#writeStored(definition.metadata?.name ?? "", next);

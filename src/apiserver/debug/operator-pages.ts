@@ -29,27 +29,24 @@ export function createOperatorPages(config: ApiServerConfig, deps: OperatorPageD
   return [...createMetricPages(config, deps), ...createProfilePages(config, deps), ...createZPages(config, deps)];
 }
 
-function createMetricPages(
-  { observability: observe }: ApiServerConfig,
-  { metrics }: OperatorPageDeps,
-): readonly OperatorPage[] {
+function createMetricPages({ observability }: ApiServerConfig, { metrics }: OperatorPageDeps): readonly OperatorPage[] {
   const all = [metrics.registry, metrics.slis];
   const pagesFor = (path: string, registries: typeof all): OperatorPage[] => {
-    const methods = ["GET", "POST", "PUT", "PATCH", "OPTIONS", ...(observe.profiling ? [] : ["DELETE"])];
+    const methods = ["GET", "POST", "PUT", "PATCH", "OPTIONS", ...(observability.profiling ? [] : ["DELETE"])];
     const shown = page(path, async ({ request }) => metricsResponse(registries, request.headers.accept), methods);
     // Only with profiling: a reset confuses the rates that scrapers compute.
     const reset = page(path, async () => resetMetrics(registries), ["DELETE"], false);
-    return observe.profiling ? [shown, reset] : [shown];
+    return observability.profiling ? [shown, reset] : [shown];
   };
   return [...pagesFor("/metrics", all), ...pagesFor("/metrics/slis", [metrics.slis])];
 }
 
 function createProfilePages(
-  { observability: observe }: ApiServerConfig,
-  { debugEndpoints: diagnostics }: OperatorPageDeps,
+  { observability }: ApiServerConfig,
+  { debugEndpoints }: OperatorPageDeps,
 ): readonly OperatorPage[] {
-  if (!observe.profiling) return [];
-  return diagnostics.pages.map(({ path, methods, answer }) =>
+  if (!observability.profiling) return [];
+  return debugEndpoints.pages.map(({ path, methods, answer }) =>
     page(path, ({ request }) => answer(request), methods, false),
   );
 }

@@ -116,8 +116,8 @@ export class OpenApiDocument {
     return { ...common, ...(this.#version === 3 ? this.#v3(operation, parameters) : this.#v2(operation, parameters)) };
   }
 
-  #v3({ body, codes, response: answer, produces }: Operation, parameters: readonly Parameter[]): Json {
-    const content = mediaTypes(produces, this.#responseSchema(answer));
+  #v3({ body, codes, response, produces }: Operation, parameters: readonly Parameter[]): Json {
+    const content = mediaTypes(produces, this.#responseSchema(response));
     const responses = codes.map((code) => [code, { description: statusTexts[code], content }] as const);
     return {
       ...(parameters.length === 0 ? {} : { parameters: this.#parameters(parameters) }),
@@ -133,8 +133,8 @@ export class OpenApiDocument {
     };
   }
 
-  #v2({ body, codes, response: answer, produces }: Operation, parameters: readonly Parameter[]): Json {
-    const schema = this.#responseSchema(answer);
+  #v2({ body, codes, response, produces }: Operation, parameters: readonly Parameter[]): Json {
+    const schema = this.#responseSchema(response);
     const responses = codes.map((code) => [code, { description: statusTexts[code], schema }] as const);
     const bodies =
       body === undefined
@@ -177,10 +177,10 @@ export class OpenApiDocument {
     return this.#context.descriptions?.(options.name)?.[name];
   }
 
-  #responseSchema(answer: ResponseType): OpenApiSchema {
-    if (answer === "text") return { type: "string" };
-    if (!("listOf" in answer)) return this.#components.add(answer);
-    const { schema, listKind } = answer.listOf;
+  #responseSchema(response: ResponseType): OpenApiSchema {
+    if (response === "text") return { type: "string" };
+    if (!("listOf" in response)) return this.#components.add(response);
+    const { schema, listKind } = response.listOf;
     const name = `${schema.name.slice(0, schema.name.lastIndexOf(".") + 1)}${listKind}`;
     return this.#components.addList(schema, { name, meta: listMeta });
   }
@@ -208,11 +208,9 @@ function tagName(group: string): string {
   return words.charAt(0).toLowerCase() + words.slice(1);
 }
 
-function discoveryPath(path: string, id: string, description: string, answer: ObjectSchema): PathOperations {
+function discoveryPath(path: string, id: string, description: string, response: ObjectSchema): PathOperations {
   return {
     path,
-    operations: [
-      { method: "get", id, description, parameters: [], codes: [200], response: answer, produces: objectTypes },
-    ],
+    operations: [{ method: "get", id, description, parameters: [], codes: [200], response, produces: objectTypes }],
   };
 }

@@ -6,7 +6,10 @@ const cases: readonly KubectlOutput[] = [
   ["explain pod.spec.containers", /imagePullPolicy\t<string>\n(?: +enum: .*\n)? +When to pull the image/],
   ["explain pod.spec.containers.livenessProbe.httpGet", /path\t<string>\n +The path of the request\./],
   ["1.27: explain pod.spec --recursive", /containers\t<\[\]Container>.*\n(?:.*\n)* +livenessProbe\t<Probe>/],
-  ["1.27: explain deployment.spec.strategy.rollingUpdate", /maxSurge\t<IntOrString>\n(?:.*\n)? .*surplus pods during an update/],
+  [
+    "1.27: explain deployment.spec.strategy.rollingUpdate",
+    /maxSurge\t<IntOrString>\n(?:.*\n)? .*surplus pods during an update/,
+  ],
   ["explain --api-version=autoscaling/v1 hpa.spec", /targetCPUUtilizationPercentage/],
   ["1.27: explain networkpolicies.networking.svc.io.spec.ingress", /GROUP: +networking\.svc\.io/],
   ["explain customresourcedefinitions.spec.versions.schema", /openAPIV3Schema/],

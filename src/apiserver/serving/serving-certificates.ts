@@ -95,7 +95,9 @@ class ServingCertificates implements Disposable {
 
   async #read(): Promise<TlsCertificates> {
     const [first, ...named] = await Promise.all([this.#files, ...this.#sniCertificates].map(readPair));
-    const pairs = named.map((pair, index): NamedTlsPair => ({ ...pair, names: this.#sniCertificates[index]?.names ?? [] }));
+    const pairs = named.map(
+      (pair, index): NamedTlsPair => ({ ...pair, names: this.#sniCertificates[index]?.names ?? [] }),
+    );
     return { ...first!, named: pairs };
   }
 }
