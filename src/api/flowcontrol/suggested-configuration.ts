@@ -64,13 +64,27 @@ export const suggestedFlowSchemas: Readonly<Record<string, FlowSchemaSpec>> = {
     resourceRules: [resourceRule(ELECTING, "", ["endpoints", "configmaps"]), LEASES],
   }),
   "endpoint-controller": createFlowSchema("workload-high", 150, "ByUser", {
-    subjects: [MANAGER, serviceAccountSubject("endpoint-controller"), serviceAccountSubject("endpointslicemirroring-controller")],
+    subjects: [
+      MANAGER,
+      serviceAccountSubject("endpoint-controller"),
+      serviceAccountSubject("endpointslicemirroring-controller"),
+    ],
     resourceRules: [resourceRule(ELECTING, "", ["endpoints"])],
   }),
   "kube-controller-manager": createFlowSchema("workload-high", 800, "ByNamespace", allowEverything([MANAGER])),
   "kube-scheduler": createFlowSchema("workload-high", 800, "ByNamespace", allowEverything([SCHEDULER])),
-  "kube-system-service-accounts": createFlowSchema("workload-high", 900, "ByNamespace", allowEverything([serviceAccountSubject("*")])),
-  "service-accounts": createFlowSchema("workload-low", 9000, "ByUser", allowEverythingToGroups("system:serviceaccounts")),
+  "kube-system-service-accounts": createFlowSchema(
+    "workload-high",
+    900,
+    "ByNamespace",
+    allowEverything([serviceAccountSubject("*")]),
+  ),
+  "service-accounts": createFlowSchema(
+    "workload-low",
+    9000,
+    "ByUser",
+    allowEverythingToGroups("system:serviceaccounts"),
+  ),
   "global-default": createFlowSchema(
     "global-default",
     9900,

@@ -19,7 +19,7 @@ function conditionsOf(definition: CustomResourceDefinition): readonly string[] {
   );
 }
 
-t.test("acceptNames() accepts free names, and establish() sets the Established condition", async (t) => {
+t.test("acceptNames() accepts free names, and markEstablished() sets the Established condition", async (t) => {
   const accepted = acceptNames(named({}), [], then);
   t.match(accepted.status?.acceptedNames, { plural: "widgets", singular: "widget", kind: "Widget" });
   t.same(conditionsOf(accepted), [`NamesAccepted=True NoConflicts ${then}`, `Established=False Installing ${then}`]);

@@ -1,8 +1,9 @@
 /** Steps that the strategies of workload kinds share. */
 import type { ObjectSchema } from "../../../schema/schema.ts";
 import { semanticEqual } from "../../../schema/semantic-equal.ts";
+import { setPodTemplateDefaults } from "../../core/pod-template/defaults.ts";
 import type { PodTemplateSpec } from "../../core/pod-template/schema.ts";
-import { podTemplateWarnings, setPodTemplateDefaults } from "../../core/pod-template/validation.ts";
+import { podTemplateWarnings } from "../../core/pod-template/warnings.ts";
 import type { ApiObject } from "../../kind.ts";
 import { dns1123Label } from "../../meta/validation/names.ts";
 import { dropStatus, keepStatus, setFirstGeneration, updateGeneration } from "../../strategy.ts";

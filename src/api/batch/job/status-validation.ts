@@ -152,7 +152,8 @@ function validateTimes(next: Job, change: StatusChange): readonly FieldError[] {
 function validateFinished(next: Job, change: StatusChange): readonly FieldError[] {
   if (!isFinished(next)) return [];
   const { active = 0, startTime, uncountedTerminatedPods: uncounted } = next.status ?? {};
-  const changed = (...names: readonly (keyof JobStatus)[]): boolean => change.changesFinish() || change.changes(...names);
+  const changed = (...names: readonly (keyof JobStatus)[]): boolean =>
+    change.changesFinish() || change.changes(...names);
   const left = (uncounted?.succeeded ?? []).length + (uncounted?.failed ?? []).length;
   const errors: FieldError[] = [];
   if (changed("active") && active > 0) {

@@ -1,6 +1,6 @@
 import { createPrepareForUpdate, podNameWarnings, prepareForCreate } from "../../apps/workload/strategy.ts";
 import type { Strategy } from "../../kind.ts";
-import { setLabelsFromTemplate, setJobDefaults } from "./defaults.ts";
+import { setJobDefaults, setLabelsFromTemplate } from "./defaults.ts";
 import { type Job, jobSpec } from "./schema.ts";
 import { generateSelector } from "./selector.ts";
 import { validateJobUpdate } from "./update-validation.ts";

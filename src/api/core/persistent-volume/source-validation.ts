@@ -3,8 +3,6 @@ import { type FieldError, invalidField, requiredField } from "../../../schema/va
 import { child } from "../../../schema/value/field-path.ts";
 import { dns1123Label, dns1123Subdomain } from "../../meta/validation/names.ts";
 import {
-  validateSingleSource,
-  validateNoBacksteps,
   requireFields,
   validateAzureDisk,
   validateDriverName,
@@ -15,8 +13,10 @@ import {
   validateIscsi,
   validateIscsiLength,
   validateNfs,
+  validateNoBacksteps,
   validatePartition,
   validateQuobyte,
+  validateSingleSource,
   validateStorageOS,
 } from "../volume/source-validation.ts";
 import type {

@@ -12,7 +12,7 @@ import { validateTolerations } from "./toleration-validation.ts";
 export const APP_ARMOR = "container.apparmor.security.beta.kubernetes.io/";
 export const SECCOMP_POD = "seccomp.security.alpha.kubernetes.io/pod";
 export const SECCOMP_CONTAINER = "container.seccomp.security.alpha.kubernetes.io/";
-const MIRROR = "kubernetes.io/config.mirror";
+export const MIRROR = "kubernetes.io/config.mirror";
 const DELETION_COST = "controller.kubernetes.io/pod-deletion-cost";
 const TOLERATIONS = "scheduler.alpha.kubernetes.io/tolerations";
 

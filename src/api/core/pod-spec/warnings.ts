@@ -1,4 +1,5 @@
 /** Warnings for pods and templates: deprecated fields, fields without effect, ambiguous settings. */
+
 import { child, index, key } from "../../../schema/value/field-path.ts";
 import type { ObjectMeta } from "../../meta/object-meta.ts";
 import { isFractional } from "../../meta/quantity.ts";
@@ -9,6 +10,7 @@ import { labelDeprecation } from "../node/deprecated-labels.ts";
 import type { NodeSelectorTerm } from "../node/selector.ts";
 import { volumeWarnings } from "../volume/warnings.ts";
 import type { PodAffinity } from "./affinity.ts";
+import { APP_ARMOR, SECCOMP_CONTAINER, SECCOMP_POD } from "./annotation-validation.ts";
 import { containersWithPaths } from "./containers.ts";
 import type { PodSpec } from "./schema.ts";
 
@@ -140,10 +142,6 @@ function fractionWarnings(amounts: Readonly<Record<string, string>> | undefined,
     .map((name) => `${key(path, name)}: fractional byte value "${amounts?.[name]}" is invalid, must be an integer`);
 }
 
-const SECCOMP_POD = "seccomp.security.alpha.kubernetes.io/pod";
-const SECCOMP_CONTAINER = "container.seccomp.security.alpha.kubernetes.io/";
-const APP_ARMOR = "container.apparmor.security.beta.kubernetes.io/";
-
 function profileWarnings(
   spec: PodSpec,
   { annotations = {} }: ObjectMeta,
@@ -239,7 +237,9 @@ function affinityWarnings(affinity: PodAffinity | undefined, path: string): stri
       term.labelSelector === undefined ? [nullSelectorWarning(index(required, i))] : [],
     ),
     ...(affinity?.preferredDuringSchedulingIgnoredDuringExecution ?? []).flatMap(({ podAffinityTerm }, i) =>
-      podAffinityTerm.labelSelector === undefined ? [nullSelectorWarning(`${index(preferred, i)}.podAffinityTerm`)] : [],
+      podAffinityTerm.labelSelector === undefined
+        ? [nullSelectorWarning(`${index(preferred, i)}.podAffinityTerm`)]
+        : [],
     ),
   ];
 }

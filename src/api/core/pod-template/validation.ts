@@ -1,19 +1,15 @@
-/**
- * Rules, defaults and warnings for pod templates; the rules for the spec are those of pods (pod-spec/validation.ts).
- * `path` is the path of the template: `spec.template`, `template`.
- */
+/** Rules for pod templates. The rules for the spec are those of pods (pod-spec/validation.ts). */
+
 import { type FieldError, forbiddenField } from "../../../schema/validation/field-error.ts";
 import { child } from "../../../schema/value/field-path.ts";
 import { validateAnnotations, validateLabels } from "../../meta/validation/object-meta.ts";
 import { validatePodAnnotations, validateSeccompAnnotationsMatchFields } from "../pod-spec/annotation-validation.ts";
-import { setPodSpecDefaults } from "../pod-spec/defaults.ts";
-import { dropDisabledFields } from "../pod-spec/disabled-fields.ts";
 import { type PodSpecValidationOptions, validatePodSpec } from "../pod-spec/validation.ts";
-import { podSpecWarnings } from "../pod-spec/warnings.ts";
 import type { PodTemplateSpec } from "./schema.ts";
 
 /**
- * `options` exempt what the stored object has already: see `validationOptionsFrom` in pod-spec/validation-options.ts.
+ * `path` is the path of the template: `spec.template`, `template`. `options` exempt what the stored object has already:
+ * see `validationOptionsFrom` in pod-spec/validation-options.ts.
  */
 export function validatePodTemplateSpec(
   template: PodTemplateSpec,
@@ -32,13 +28,4 @@ export function validatePodTemplateSpec(
       ? []
       : [forbiddenField(child(at, "ephemeralContainers"), "ephemeral containers not allowed in pod template")]),
   ];
-}
-
-export function setPodTemplateDefaults(template: PodTemplateSpec): PodTemplateSpec {
-  const spec = dropDisabledFields(template.spec ?? { containers: [] });
-  return { ...template, spec: setPodSpecDefaults(spec) };
-}
-
-export function podTemplateWarnings(template: PodTemplateSpec, path: string): readonly string[] {
-  return template.spec === undefined ? [] : podSpecWarnings(template.spec, child(path, "spec"), template.metadata);
 }

@@ -4,6 +4,7 @@ import { semanticEqual } from "../../../schema/semantic-equal.ts";
 import { type FieldError, forbiddenField } from "../../../schema/validation/field-error.ts";
 import type { SubresourceStrategy } from "../../kind.ts";
 import { ephemeralContainer } from "../container/schema.ts";
+import { MIRROR } from "../pod-spec/annotation-validation.ts";
 import { dropDisabledFields } from "../pod-spec/disabled-fields.ts";
 import { validationOptionsFrom } from "../pod-spec/validation-options.ts";
 import { updatePodGeneration } from "./generation.ts";
@@ -31,7 +32,7 @@ export const podEphemeralContainersStrategy: SubresourceStrategy<Pod> = {
 };
 
 function validateExistingContainers(next: Pod, previous: Pod): readonly FieldError[] {
-  if (previous.metadata?.annotations?.["kubernetes.io/config.mirror"] !== undefined) {
+  if (previous.metadata?.annotations?.[MIRROR] !== undefined) {
     return [forbiddenField("", "static pods do not support ephemeral containers")];
   }
   const path = "spec.ephemeralContainers";

@@ -6,6 +6,7 @@ import { child, index } from "../../../schema/value/field-path.ts";
 import type { SubresourceStrategy } from "../../kind.ts";
 import { compareQuantityTexts } from "../../meta/quantity.ts";
 import type { Container } from "../container/schema.ts";
+import { MIRROR } from "../pod-spec/annotation-validation.ts";
 import { dropDisabledFields } from "../pod-spec/disabled-fields.ts";
 import { type PodSpec, podSpec } from "../pod-spec/schema.ts";
 import { validationOptionsFrom } from "../pod-spec/validation-options.ts";
@@ -67,7 +68,7 @@ function validateUpdate(next: Pod, previous: Pod): readonly FieldError[] {
   const { spec = NO_SPEC } = next;
   const { spec: old = NO_SPEC } = previous;
   const errors: FieldError[] = [...validatePod(next, validationOptionsFrom(previous))];
-  if (previous.metadata?.annotations?.["kubernetes.io/config.mirror"] !== undefined) {
+  if (previous.metadata?.annotations?.[MIRROR] !== undefined) {
     return [...errors, forbiddenField("", "static pods cannot be resized")];
   }
   if (old.os?.name === "windows") return [...errors, forbiddenField("", "windows pods cannot be resized")];

@@ -2,7 +2,7 @@
 import type { FieldError } from "../../../schema/validation/field-error.ts";
 import type { Strategy, SubresourceStrategy } from "../../kind.ts";
 import { dns1123Label } from "../../meta/validation/names.ts";
-import { keepStatus, replaceStatus } from "../../strategy.ts";
+import { keepStatus, replaceStatus, setFirstGeneration } from "../../strategy.ts";
 import type { ContainerStatus } from "../container/status.ts";
 import type { PodAffinityTerm } from "../pod-spec/affinity.ts";
 import { appArmorWarnings, syncAppArmor } from "../pod-spec/app-armor.ts";
@@ -47,7 +47,7 @@ function podWarnings(object: Pod): readonly string[] {
 }
 
 function prepareForCreate(object: Pod): Pod {
-  const pod = syncAppArmor({ ...object, metadata: { ...object.metadata, generation: 1 } });
+  const pod = syncAppArmor(setFirstGeneration(object));
   if (pod.spec === undefined) return { ...pod, status: { phase: "Pending" } };
   const enabled = dropDisabledFields(pod.spec);
   const spec = applyMatchLabelKeys(replaceNegativeGracePeriod(enabled), pod.metadata?.labels ?? {});

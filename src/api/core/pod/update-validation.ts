@@ -8,14 +8,13 @@ import type { ObjectMeta } from "../../meta/object-meta.ts";
 import type { Container } from "../container/schema.ts";
 import type { NodeSelectorTerm } from "../node/selector.ts";
 import { type NodeAffinity, nodeAffinity, type Toleration } from "../pod-spec/affinity.ts";
-import { APP_ARMOR } from "../pod-spec/annotation-validation.ts";
+import { APP_ARMOR, MIRROR } from "../pod-spec/annotation-validation.ts";
 import { type PodSchedulingGate, type PodSpec, podSpec } from "../pod-spec/schema.ts";
 import { validateTolerations } from "../pod-spec/toleration-validation.ts";
 import { validationOptionsFrom } from "../pod-spec/validation-options.ts";
 import type { Pod } from "./schema.ts";
 import { validatePod } from "./validation.ts";
 
-const MIRROR = "kubernetes.io/config.mirror";
 const MUTABLE =
   "pod updates may not change fields other than `spec.containers[*].image`,`spec.initContainers[*].image`,`spec.activeDeadlineSeconds`,`spec.tolerations` (only additions to existing tolerations),`spec.terminationGracePeriodSeconds` (allow it to be set to 1 if it was previously negative)";
 const NO_SPEC: PodSpec = { containers: [] };

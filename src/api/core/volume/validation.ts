@@ -20,7 +20,6 @@ import {
 } from "./file-validation.ts";
 import type { EphemeralVolumeSource, Volume, VolumeSource } from "./schema.ts";
 import {
-  validateSingleSource,
   requireFields,
   validateAzureDisk,
   validateDriverName,
@@ -33,6 +32,7 @@ import {
   validateNfs,
   validatePartition,
   validateQuobyte,
+  validateSingleSource,
   validateStorageOS,
 } from "./source-validation.ts";
 

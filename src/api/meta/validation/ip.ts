@@ -37,7 +37,11 @@ export function validateLegacyIp(text: string, path: string): readonly FieldErro
 const SPECIAL: readonly (readonly [problem: string, ...blocks: readonly Cidr[]])[] = [
   ["may not be unspecified (0.0.0.0 or ::)", parseBlock("0.0.0.0/32"), parseBlock("::/128")],
   ["may not be in the loopback range (127.0.0.0/8, ::1/128)", parseBlock("127.0.0.0/8"), parseBlock("::1/128")],
-  ["may not be in the link-local range (169.254.0.0/16, fe80::/10)", parseBlock("169.254.0.0/16"), parseBlock("fe80::/10")],
+  [
+    "may not be in the link-local range (169.254.0.0/16, fe80::/10)",
+    parseBlock("169.254.0.0/16"),
+    parseBlock("fe80::/10"),
+  ],
   [
     "may not be in the link-local multicast range (224.0.0.0/24, ff02::/10)",
     parseBlock("224.0.0.0/24"),
