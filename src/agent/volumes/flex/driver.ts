@@ -5,8 +5,8 @@
 import { execFile } from "node:child_process";
 import { stat } from "node:fs/promises";
 import { basename, join } from "node:path";
-import { isPlainObject } from "../../../schema/value/plain-object.ts";
 import type { Clock } from "../../../std/time/clock.ts";
+import type { FlexResponse } from "./response.ts";
 
 export interface FlexDriversOptions {
   /** `--volume-plugin-dir` */
@@ -19,15 +19,6 @@ export interface FlexCapabilities {
   readonly attach: boolean;
   /** The agent applies fsGroup. */
   readonly fsGroup: boolean;
-}
-
-export interface FlexResponse {
-  readonly status: string;
-  readonly message: string;
-  readonly device: string;
-  readonly volumeName: string;
-  readonly isAttached: boolean;
-  readonly capabilities: Readonly<Record<string, unknown>>;
 }
 
 /** The driver does not support the command: the agent does the default. */
@@ -75,7 +66,7 @@ export class FlexDrivers {
       const { output, failure } = await runProgram(path, [command, ...args], cancel);
       signal?.throwIfAborted();
       if (timeout.signal.aborted) throw new Error(`driver call ${command} of ${driver} timed out`);
-      return parseResponse(command, output, failure);
+      return await checkResponse(command, output, failure);
     } finally {
       timer.cancel();
     }
@@ -98,8 +89,9 @@ function runProgram(path: string, args: readonly string[], signal: AbortSignal):
   });
 }
 
-function parseResponse(command: string, output: string, failure: Error | undefined): FlexResponse {
-  const parsed = parseOutput(output);
+async function checkResponse(command: string, output: string, failure: Error | undefined): Promise<FlexResponse> {
+  const { parseResponse } = await import("./response.ts");
+  const parsed = parseResponse(output);
   if (parsed === undefined) {
     throw new Error(
       failure?.message ?? `Failed to unmarshal output for command: ${command}, output: "${output.trim()}"`,
@@ -110,23 +102,4 @@ function parseResponse(command: string, output: string, failure: Error | undefin
     throw new Error(`${command} command failed, status: ${parsed.status}, reason: ${parsed.message}`);
   }
   return parsed;
-}
-
-function parseOutput(output: string): FlexResponse | undefined {
-  let value: unknown;
-  try {
-    value = JSON.parse(output);
-  } catch {
-    return undefined;
-  }
-  if (!isPlainObject(value)) return undefined;
-  const text = (key: string): string => (typeof value[key] === "string" ? value[key] : "");
-  return {
-    status: text("status"),
-    message: text("message"),
-    device: text("device"),
-    volumeName: text("volumeName"),
-    isAttached: value.attached === true,
-    capabilities: isPlainObject(value.capabilities) ? value.capabilities : {},
-  };
 }

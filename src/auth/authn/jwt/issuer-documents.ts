@@ -1,7 +1,11 @@
 /** The documents that an OpenID Connect issuer publishes: its discovery document and its JSON Web Key Set. */
-import { createPublicKey } from "node:crypto";
+import { createPublicKey, type KeyObject } from "node:crypto";
 import * as z from "zod/mini";
-import type { IssuerKey } from "./issuer-keys.ts";
+
+export interface IssuerKey {
+  readonly keyId: string;
+  readonly publicKey: KeyObject;
+}
 
 const KEYS_MAX = 128;
 
@@ -46,7 +50,7 @@ function parseKey(value: unknown): readonly IssuerKey[] {
   if (!parsed.success) return [];
   const { kid, use: _use, ...jwk } = parsed.data;
   try {
-    return [{ keyId: kid, publicKey: createPublicKey({ key: jwk, format: "jwk" }) }];
+    return [{ keyId: kid, publicKey: createPublicKey({ key: jwk as object, format: "jwk" }) }];
   } catch {
     return [];
   }

@@ -1,13 +1,8 @@
 /** The signing keys of an issuer, found by OpenID Connect discovery when a token first needs them. */
-import type { KeyObject } from "node:crypto";
 import type { RandomSource } from "../../../std/crypto/random.ts";
 import { Backoff } from "../../../std/time/backoff.ts";
 import type { Clock } from "../../../std/time/clock.ts";
-
-export interface IssuerKey {
-  readonly keyId: string;
-  readonly publicKey: KeyObject;
-}
+import type { IssuerKey } from "./issuer-documents.ts";
 
 export interface IssuerKeysOptions {
   readonly issuerUrl: string;
