@@ -339,7 +339,7 @@ if (lacking.length > 0) {
     await until("the object is gone", () => !api.objects.has(path));
     const reasons = () =>
       api.listBelow("/api/v1/namespaces/default/events").map((each) => (each as { reason?: string }).reason);
-    await until("all is told in events", () =>
+    await until("all events are recorded", () =>
       ["Pulled", "Created", "Started", "Killing"].every((each) => reasons().includes(each)),
     );
     await agent.close();

@@ -3,7 +3,6 @@ import { findUnsupportedFeature } from "../admission/unsupported-features.ts";
 import type { PodContext } from "../pod-context.ts";
 import { allContainers } from "../pod-fields.ts";
 import type { WaitingReason } from "../status/container-status.ts";
-import { generateStatus } from "../status/generate-status.ts";
 import { podState } from "./pod-state.ts";
 
 /** Decides whether this node runs the pod. Rejects a pod that can never run here. */
@@ -28,7 +27,6 @@ export const admitting = podState({
     }
     return { to: "refused", message };
   },
-  status: (pod) => generateStatus(pod, false),
 });
 
 async function findRejection(pod: PodContext): Promise<WaitingReason | undefined> {

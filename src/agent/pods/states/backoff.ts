@@ -1,4 +1,3 @@
-import { generateStatus } from "../status/generate-status.ts";
 import { applyPendingReason, recordBackOff } from "../status/waiting-reasons.ts";
 import { reportIntervalMs } from "../worker/restart-backoff.ts";
 import { podState } from "./pod-state.ts";
@@ -24,5 +23,4 @@ export const backoff = podState({
     }
     return { to: "running" };
   },
-  status: (pod) => generateStatus(pod, false),
 });

@@ -1,6 +1,5 @@
 import { MountError } from "../../volumes/volume-manager.ts";
 import type { PodContext } from "../pod-context.ts";
-import { generateStatus } from "../status/generate-status.ts";
 import { podState } from "./pod-state.ts";
 
 /** Kubernetes' delays between two attempts. */
@@ -35,7 +34,6 @@ export const mounting = podState({
     }
     return { to: "running" };
   },
-  status: (pod) => generateStatus(pod, false),
 });
 
 function summarize({ volumes }: MountError): string {

@@ -3,6 +3,7 @@ import type { PodStatus } from "../../../api/core/pod/schema.ts";
 import type { PresentImage } from "../../images/image-manager.ts";
 import type { ObservedSandbox } from "../../runtime/observation.ts";
 import type { PodContext } from "../pod-context.ts";
+import { generateStatus } from "../status/generate-status.ts";
 import type { PlannedStart, PlannedWait } from "../worker/plan.ts";
 
 /** The next state, with what it needs. Data, so that states do not import each other. */
@@ -38,14 +39,16 @@ export interface PodState {
 }
 
 /** `next` receives the input of this state; its type permits only the transitions that `successors` lists. */
-interface StateDefinition<Name extends StateName, Successor extends Transition["to"]> extends PodState {
+interface StateDefinition<Name extends StateName, Successor extends Transition["to"]> {
   readonly name: Name;
   readonly successors: readonly Successor[];
   next(pod: PodContext, current: TransitionTo<Name>): Promise<TransitionTo<NoInfer<Successor>>>;
+  /** Default: the status of a pod whose containers may still run. */
+  status?(pod: PodContext): PodStatus;
 }
 
 export function podState<Name extends StateName, Successor extends Transition["to"]>(
   state: StateDefinition<Name, Successor>,
 ): PodState {
-  return state;
+  return { status: (pod) => generateStatus(pod, false), ...state };
 }

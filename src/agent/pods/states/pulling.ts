@@ -1,6 +1,5 @@
 import { ImageError } from "../../images/image-manager.ts";
 import { pullImageVolumes } from "../containers/image-volumes.ts";
-import { generateStatus } from "../status/generate-status.ts";
 import { setPendingReason } from "../status/waiting-reasons.ts";
 import { podState } from "./pod-state.ts";
 
@@ -27,5 +26,4 @@ export const pulling = podState({
       return { to: "running" };
     }
   },
-  status: (pod) => generateStatus(pod, false),
 });

@@ -1,4 +1,3 @@
-import { generateStatus } from "../status/generate-status.ts";
 import { podState } from "./pod-state.ts";
 
 const RECHECK_MS = 300_000;
@@ -13,5 +12,4 @@ export const refused = podState({
     pod.memory.waitingReasons.clear();
     return { to: "admitting" };
   },
-  status: (pod) => generateStatus(pod, false),
 });

@@ -4,7 +4,6 @@ import type { PodContext } from "../pod-context.ts";
 import { allContainers, graceSeconds, podFullName } from "../pod-fields.ts";
 import { resizePod } from "../resources/resize.ts";
 import { createSandbox } from "../sandbox/create-sandbox.ts";
-import { generateStatus } from "../status/generate-status.ts";
 import { applyPendingReason, recordBackOff, setPendingReason } from "../status/waiting-reasons.ts";
 import { backoffKey, type Plan, type PlannedKill, type PlannedWait, planPod } from "../worker/plan.ts";
 import { podState } from "./pod-state.ts";
@@ -46,7 +45,6 @@ export const running = podState({
     await refreshVolumes(pod);
     return { to: "running" };
   },
-  status: (pod) => generateStatus(pod, false),
 });
 
 function removeStaleRestarts({ memory, observation }: PodContext): void {

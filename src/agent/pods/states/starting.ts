@@ -1,5 +1,4 @@
 import { StartError, startContainer } from "../containers/start-container.ts";
-import { generateStatus } from "../status/generate-status.ts";
 import { setWaitingReason } from "../status/waiting-reasons.ts";
 import { backoffKey } from "../worker/plan.ts";
 import { podState } from "./pod-state.ts";
@@ -34,5 +33,4 @@ export const starting = podState({
     }
     return { to: "running" };
   },
-  status: (pod) => generateStatus(pod, false),
 });

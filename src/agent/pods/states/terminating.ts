@@ -3,7 +3,6 @@ import { annotations, type ObservedContainer } from "../../runtime/observation.t
 import { killContainer } from "../containers/kill-container.ts";
 import type { PodContext } from "../pod-context.ts";
 import { allContainers, graceSeconds, isSidecar, type PodContainer, podUid } from "../pod-fields.ts";
-import { generateStatus } from "../status/generate-status.ts";
 import { hasInitialized } from "../status/pod-status.ts";
 import { podState } from "./pod-state.ts";
 
@@ -29,7 +28,6 @@ export const terminating = podState({
     services.probes.stop(podUid(pod.pod));
     return { to: "terminated" };
   },
-  status: (pod) => generateStatus(pod, false),
 });
 
 /** Attempts every step even if one fails, then rejects with all failures, in Kubernetes' format. */
