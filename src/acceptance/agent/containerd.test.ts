@@ -66,7 +66,7 @@ async function live(at: Harness, containerd: PrivateContainerd, cri: CriClient):
       images,
       clock,
       events,
-      secret: async () => undefined,
+      getSecret: async () => undefined,
       serialize: true,
       qps: 0,
       burst: 0,
@@ -244,7 +244,7 @@ if (lacking.length > 0) {
     await using at = await podHarness();
     const { directories } = at.services.settings;
     const range = async () => ({ first: 65_536, length: 65_536 });
-    Object.assign(at.services, { userNamespaces: new UserNamespaces({ directories, idsPerPod: 65_536, range }) });
+    Object.assign(at.services, { userNamespaces: new UserNamespaces({ directories, idsPerPod: 65_536, readRange: range }) });
     await using node = await live(at, containerd, cri);
     const { runtimeHandlers = [] } = await cri.runtime.status({});
     const script = `cat /proc/self/uid_map; ${forever}`;

@@ -37,7 +37,7 @@ if (lacking.length > 0) {
           images: cri.images,
           clock: systemClock,
           events: { recordPodEvent: recordEvent, recordContainerEvent: recordEvent },
-          secret: async () => undefined,
+          getSecret: async () => undefined,
           serialize: true,
           qps: 0,
           burst: 0,
@@ -72,9 +72,9 @@ if (lacking.length > 0) {
 
       const data = { ".dockerconfigjson": JSON.stringify({ auths: { [`https://${registry.host}/v2/`]: auth } }) };
       const withSecret = { ...pod, spec: { containers: [], imagePullSecrets: [{ name: "s" }] } };
-      t.equal((await pull(manager({ secret: async () => data }), withSecret)).ref, pulled.ref);
+      t.equal((await pull(manager({ getSecret: async () => data }), withSecret)).ref, pulled.ref);
       const wrong = { ".dockerconfigjson": JSON.stringify({ auths: { [registry.host]: { ...auth, password: "x" } } }) };
-      await t.rejects(pull(manager({ secret: async () => wrong }), withSecret), /authorization failed|401/);
+      await t.rejects(pull(manager({ getSecret: async () => wrong }), withSecret), /authorization failed|401/);
     },
   );
 }

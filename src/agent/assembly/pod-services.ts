@@ -118,7 +118,7 @@ export function createPodServices(options: PodServicesOptions, links: PodService
       images: options.images.images,
       clock,
       events,
-      secret: (namespace, name, pod) => (isStatic(pod) ? objects.forStaticPods : objects).text.secret(namespace, name),
+      getSecret: (namespace, name, pod) => (isStatic(pod) ? objects.forStaticPods : objects).text.secret(namespace, name),
       serialize: config.runtime.serializeImagePulls,
       qps: config.runtime.registryQps,
       burst: config.runtime.registryBurst,
@@ -144,8 +144,8 @@ export function createPodServices(options: PodServicesOptions, links: PodService
     environment: objects.text,
     manifestEnvironment: objects.forStaticPods.text,
     node,
-    runtimeName: links.runtimeName,
-    hostFile: (name) => readFile(name === "hosts" ? "/etc/hosts" : config.pods.resolvConf, "utf8").catch(() => ""),
+    getRuntimeName: links.runtimeName,
+    readHostFile: (name) => readFile(name === "hosts" ? "/etc/hosts" : config.pods.resolvConf, "utf8").catch(() => ""),
     cgroups: new PodCgroups({
       tree: options.tree,
       slices: options.slices,
@@ -154,7 +154,7 @@ export function createPodServices(options: PodServicesOptions, links: PodService
       memoryBytes: capacity.memoryBytes,
     }),
     userNamespaces: createUserNamespaces(config),
-    runtimeHandler: (pod) => options.classes.lookupHandler(pod),
+    getRuntimeHandler: (pod) => options.classes.lookupHandler(pod),
     admission: new PodAdmitter({
       node: links.node,
       pressures: links.pressures,
@@ -200,7 +200,7 @@ function createUserNamespaces(config: AgentConfig): UserNamespaces | undefined {
   const { idsPerPod } = config.pods;
   if (idsPerPod === undefined) return undefined;
   const range = () => readHostIdRange(idsPerPod, config.node.maxPods);
-  return new UserNamespaces({ directories: config, idsPerPod, range });
+  return new UserNamespaces({ directories: config, idsPerPod, readRange: range });
 }
 
 function hasAppArmor(): boolean {

@@ -39,7 +39,7 @@ function setUp(more: Partial<ImageManagerOptions> = {}) {
       recordPodEvent: (_pod, type, reason, message) => record(type, reason, message),
       recordContainerEvent: (_pod, _container, type, reason, message) => record(type, reason, message),
     },
-    secret: async (_namespace, name) => (name === "first" ? secret("one", "r.test/team") : secret("two")),
+    getSecret: async (_namespace, name) => (name === "first" ? secret("one", "r.test/team") : secret("two")),
     serialize: true,
     qps: 0,
     burst: 0,
@@ -80,7 +80,7 @@ function createManager(fake: FakeRuntime): ImageManager {
   const { images } = fake;
   const events = { recordPodEvent: () => undefined, recordContainerEvent: () => undefined };
   const secret = async () => undefined;
-  return new ImageManager({ images, clock: new FakeClock(), events, secret, serialize: true, qps: 0, burst: 0 });
+  return new ImageManager({ images, clock: new FakeClock(), events, getSecret: secret, serialize: true, qps: 0, burst: 0 });
 }
 
 t.test(
@@ -114,7 +114,7 @@ t.test(
       ["SignatureValidationFailed", `image pull failed for ${NAME} because the signature validation failed: try later`],
     ] as const;
     for (const [reason, message] of cases) {
-      const { fake, ensure } = setUp({ secret: async () => undefined });
+      const { fake, ensure } = setUp({ getSecret: async () => undefined });
       fake.fail("pullImage", new RuntimeError("UNKNOWN", `${reason}: try later`));
       t.match(await ensure().catch((error) => error), { reason, message });
       const backOff = {
@@ -129,7 +129,7 @@ t.test(
 t.test(
   "ImageManager.ensureImage() doubles the back-off after each failure, and resets it after 10 minutes",
   async (t) => {
-    const { clock, ensure } = setUp({ secret: async () => undefined });
+    const { clock, ensure } = setUp({ getSecret: async () => undefined });
     const pullAndWait = async (): Promise<number> => {
       t.equal(await getReason(ensure()), "ErrImagePull");
       const held = await ensure().catch((error: { retryMs: number }) => error.retryMs);
@@ -146,7 +146,7 @@ t.test(
 
 t.test("ImageManager.checkSecrets() records an event with the missing and invalid pull secrets", async (t) => {
   const { manager, events } = setUp({
-    secret: async (_namespace, name) => (name === "first" ? undefined : { ".dockerconfigjson": "{" }),
+    getSecret: async (_namespace, name) => (name === "first" ? undefined : { ".dockerconfigjson": "{" }),
   });
   await manager.checkSecrets(pod);
   t.match(events, [/FailedToRetrieveImagePullSecret: Unable to retrieve some image pull secrets \(first, second\); /]);

@@ -19,7 +19,7 @@ export interface ImageManagerOptions extends PullLimits {
   readonly clock: Clock;
   readonly events: PodEventRecorder;
   /** A Secret's decoded data; undefined when it does not exist. */
-  readonly secret: (namespace: string, name: string, pod: Pod) => Promise<Texts | undefined>;
+  readonly getSecret: (namespace: string, name: string, pod: Pod) => Promise<Texts | undefined>;
   /** Credentials in files of the node. */
   readonly nodeCredentials?: () => Promise<RegistryAuths>;
   readonly providers?: Pick<CredentialProviders, "getCredentials" | "forget"> | undefined;
@@ -230,7 +230,7 @@ export class ImageManager {
   /** Undefined when the Secret is missing or cannot be parsed. */
   async #secret(pod: Pod, name: string): Promise<RegistryAuths | undefined> {
     try {
-      const data = await this.#options.secret(podNamespace(pod), name, pod);
+      const data = await this.#options.getSecret(podNamespace(pod), name, pod);
       return data && parsePullSecret(data);
     } catch {
       return undefined;

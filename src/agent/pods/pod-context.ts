@@ -65,14 +65,14 @@ export interface PodServices {
   readonly manifestEnvironment?: EnvironmentSources;
   readonly node: () => NodeInfo;
   /** `containerd` */
-  readonly runtimeName: () => string;
+  readonly getRuntimeName: () => string;
   /** The text of a file of the node; empty when it is absent. */
-  readonly hostFile: (name: "resolv.conf" | "hosts") => Promise<string>;
+  readonly readHostFile: (name: "resolv.conf" | "hosts") => Promise<string>;
   /** Undefined: pods cannot have a user namespace. */
   readonly userNamespaces?: Pick<UserNamespaces, "allocate" | "release"> | undefined;
   readonly cgroups: Pick<PodCgroups, "apply" | "remove" | "removeAll">;
   /** The handler of the pod's RuntimeClass; empty for the default. Rejects with Kubernetes' text. */
-  readonly runtimeHandler: (pod: Pod) => Promise<string>;
+  readonly getRuntimeHandler: (pod: Pod) => Promise<string>;
   readonly admission: Pick<PodAdmitter, "admit" | "adopt" | "resize">;
   readonly startLimiter: Pick<StartLimiter, "acquire">;
   /** Announces a change in the runtime, so that the next listing comes soon. */

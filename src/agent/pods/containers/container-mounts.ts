@@ -133,7 +133,7 @@ async function pinSubPath(pod: PodContext, volume: string, subPath: string, name
 }
 
 async function writeHostsFile(pod: PodContext, podIps: readonly string[]): Promise<string> {
-  const { settings, hostFile } = pod.services;
+  const { settings, readHostFile: hostFile } = pod.services;
   const path = hostsFile(settings.directories, podUid(pod.pod));
   const host = pod.pod.spec?.hostNetwork === true ? await hostFile("hosts") : "";
   await writeFile(path, makeHostsFile(pod.pod, settings.clusterDomain, podIps, host));

@@ -22,7 +22,7 @@ t.test("resolveRecursiveReadOnly() reads the features of the handler of the pod'
       services: {
         ...harness.services,
         runtime,
-        runtimeHandler: async ({ spec }) => (spec?.runtimeClassName === "sandboxed" ? "runsc" : ""),
+        getRuntimeHandler: async ({ spec }) => (spec?.runtimeClassName === "sandboxed" ? "runsc" : ""),
       },
       signal: new AbortController().signal,
     }) as Partial<PodContext> as PodContext;

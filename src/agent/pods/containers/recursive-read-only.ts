@@ -14,7 +14,7 @@ export async function resolveRecursiveReadOnly(pod: PodContext, mount: VolumeMou
   const propagation = mount.mountPropagation ?? "None";
   if (propagation !== "None") throw makeError(`not compatible with propagation "${propagation}"`);
   const { runtimeHandlers = [] } = await pod.services.runtime.status({}, pod.signal);
-  const handler = await pod.services.runtimeHandler(pod.pod);
+  const handler = await pod.services.getRuntimeHandler(pod.pod);
   const isSupported = runtimeHandlers.some(
     ({ name = "", features }) => name === handler && features?.recursiveReadOnlyMounts === true,
   );

@@ -30,7 +30,7 @@ export async function createSandbox(pod: PodContext, plan: Plan): Promise<void> 
   try {
     const { config, warnings } = await resolveSandboxConfig(pod, plan.sandboxAttempt);
     for (const { reason, message } of warnings) services.events.recordPodEvent(pod.pod, "Warning", reason, message);
-    const runtimeHandler = await services.runtimeHandler(pod.pod);
+    const runtimeHandler = await services.getRuntimeHandler(pod.pod);
     await pod.create(async () => {
       const { podSandboxId: sandboxId } = await services.runtime.runPodSandbox({ config, runtimeHandler }, signal);
       return sandboxId === undefined || plan.staleSandboxes.length > 0 ? undefined : { sandboxId };
@@ -77,7 +77,7 @@ export async function resolveSandboxConfig(
   const dns = makePodDns(pod.pod, {
     clusterDns: settings.clusterDns,
     clusterDomain: settings.clusterDomain,
-    resolvConf: await services.hostFile("resolv.conf"),
+    resolvConf: await services.readHostFile("resolv.conf"),
   });
   const config = makeSandboxConfig({
     pod: pod.pod,

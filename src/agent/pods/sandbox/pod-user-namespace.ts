@@ -7,7 +7,7 @@ export async function resolveUserNamespace(pod: PodContext): Promise<UserNamespa
   const { userNamespaces } = pod.services;
   if (pod.pod.spec?.hostUsers !== false || userNamespaces === undefined) return undefined;
   const { runtimeHandlers = [] } = await pod.services.runtime.status({}, pod.signal);
-  const handler = await pod.services.runtimeHandler(pod.pod);
+  const handler = await pod.services.getRuntimeHandler(pod.pod);
   const found = runtimeHandlers.find(({ name = "" }) => name === handler);
   if (found?.features?.userNamespaces === true) return await userNamespaces.allocate(podUid(pod.pod));
   const subject = handler === "" ? "runtime" : `RuntimeClass handler ${JSON.stringify(handler)}`;

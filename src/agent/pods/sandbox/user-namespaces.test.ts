@@ -7,7 +7,7 @@ import { readHostIdRange, UserNamespaces } from "./user-namespaces.ts";
 t.test("UserNamespaces.allocate() gives each pod its own range, which survives a restart of the agent", async (t) => {
   const directories = { rootDir: t.testdir(), podLogsDir: "/none" };
   const make = () =>
-    new UserNamespaces({ directories, idsPerPod: 65_536, range: async () => ({ first: 65_536, length: 2 * 65_536 }) });
+    new UserNamespaces({ directories, idsPerPod: 65_536, readRange: async () => ({ first: 65_536, length: 2 * 65_536 }) });
   const first = make();
   const [a, again, b] = [await first.allocate("a"), await first.allocate("a"), await first.allocate("b")];
   t.same(a, again);
@@ -43,7 +43,7 @@ t.test("PodWorker runs a pod with hostUsers: false if the runtime supports user 
   await using harness = await podHarness();
   const directories = harness.services.settings.directories;
   const range = async () => ({ first: 65_536, length: 65_536 });
-  const userNamespaces = new UserNamespaces({ directories, idsPerPod: 65_536, range });
+  const userNamespaces = new UserNamespaces({ directories, idsPerPod: 65_536, readRange: range });
   Object.assign(harness.services, { userNamespaces });
   harness.manager.put(testPod("web", { hostUsers: false }));
   await harness.run(2);

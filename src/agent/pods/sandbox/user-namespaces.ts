@@ -17,7 +17,7 @@ export interface IdRange {
 export interface UserNamespacesOptions {
   readonly directories: Directories;
   /** Start and length are multiples of `idsPerPod`. */
-  readonly range: () => Promise<IdRange>;
+  readonly readRange: () => Promise<IdRange>;
   readonly idsPerPod: number;
 }
 
@@ -39,7 +39,7 @@ export class UserNamespaces {
   async allocate(uid: string): Promise<UserNamespace> {
     const { directories, idsPerPod } = this.#options;
     this.#allocated ??= this.#readAllocated();
-    this.#range ??= this.#options.range();
+    this.#range ??= this.#options.readRange();
     const [taken, range] = await Promise.all([this.#allocated, this.#range]);
     let first = taken.get(uid);
     if (first === undefined) {

@@ -12,7 +12,7 @@ export function generateStatus(pod: PodContext, isTerminated: boolean): PodStatu
     now: services.clock.now(),
     startTime: memory.startTime,
     hostIps: services.node().ips,
-    runtimeName: services.runtimeName(),
+    runtimeName: services.getRuntimeName(),
     waitingReasons: memory.waitingReasons,
     isReady: (container, id) => services.probes.isReady(container, id),
     hasStarted: (container, id) => services.probes.hasStarted(container, id),
