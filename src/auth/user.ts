@@ -14,7 +14,7 @@ export interface UserInfo {
 export interface Credentials {
   /** The client certificate chain in DER, leaf first, not verified yet; empty if the client sent none. */
   readonly certificates: readonly Uint8Array[];
-  /** The `Authorization` header as it came. */
+  /** The `Authorization` header as sent. */
   readonly authorization?: string | undefined;
   /** Any other header, by lower-case name. The values of a repeated header are joined. */
   header?(name: string): string | undefined;

@@ -33,7 +33,7 @@ interface Data extends ApiObject {
   readonly data?: Readonly<Record<string, string>>;
 }
 
-/** Adds its name to what is written. */
+/** A plugin that adds its name to the object. */
 function marking(name: string, more: Partial<AdmissionPlugin> = {}): AdmissionPlugin {
   return {
     name,

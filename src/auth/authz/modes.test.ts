@@ -4,8 +4,8 @@ import { createModeAuthorizer } from "./modes.ts";
 
 function attributesOf(...groups: string[]): Attributes {
   const user = { name: "x", uid: "", groups, extra: {} };
-  const about = { resource: "pods", subresource: "", name: "a", namespace: "b", apiGroup: "", apiVersion: "v1" };
-  return { user, verb: "get", isResourceRequest: true, path: "/", ...about };
+  const target = { resource: "pods", subresource: "", name: "a", namespace: "b", apiGroup: "", apiVersion: "v1" };
+  return { user, verb: "get", isResourceRequest: true, path: "/", ...target };
 }
 
 t.test("createModeAuthorizer() tries the modes in order, after allowing system:masters", async (t) => {

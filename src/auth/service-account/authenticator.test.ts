@@ -181,7 +181,7 @@ t.test("accountTokens() accepts only signatures of its keys with the algorithm o
   const secret = key.publicKey.export({ type: "spki", format: "pem" });
   const shared = `${encode({ alg: "HS256" })}.${body}`;
   const hmac = createHmac("sha256", secret).update(shared).digest("base64url");
-  const otherKey = readSigningKey("stranger", pem("prime256v1"));
+  const otherKey = readSigningKey("other", pem("prime256v1"));
   const forged: readonly (readonly [string, string])[] = [
     ["changed", `${head}.${encode({ ...payload, sub: "system:serviceaccount:shop:admin" })}.${tail}`],
     ["another key", signJws(payload, otherKey)],

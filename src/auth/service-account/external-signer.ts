@@ -141,7 +141,7 @@ function createCaller(client: grpc.Client, clock: Clock, observe: SignerObserver
 function isSameKeys(some: readonly VerificationKey[], others: readonly VerificationKey[]): boolean {
   const isKey = (one: VerificationKey, other: VerificationKey | undefined): boolean =>
     one.keyId === other?.keyId && one.publicKey.equals(other.publicKey);
-  return some.length === others.length && some.every((one, place) => isKey(one, others[place]));
+  return some.length === others.length && some.every((one, index) => isKey(one, others[index]));
 }
 
 /** The code as Go's gRPC library prints it: `OK`, `DeadlineExceeded`, `Canceled`. */

@@ -47,7 +47,7 @@ export async function runBootstrapSigner(deps: ControllerDeps): Promise<void> {
     try {
       await client.update(configMapKind, signed, stopping);
     } catch (error) {
-      // Somebody else was quicker: the informer will tell.
+      // Another client changed it, which the informer reports.
       if (!isNotFoundOrConflict(error)) throw error;
     }
   }

@@ -135,8 +135,8 @@ async function markPodsNotReady(
     const { name = "", namespace, uid } = pod.metadata ?? {};
     const condition = { type: "Ready", status: "False", lastTransitionTime: formatTime(clock.now()) };
     const patch = { metadata: { uid }, status: { conditions: [condition] } };
-    const about = { kind: "Pod", apiVersion: "v1", namespace, name, uid };
-    recorder.record(about, "Warning", "NodeNotReady", "Node is not ready");
+    const involvedObject = { kind: "Pod", apiVersion: "v1", namespace, name, uid };
+    recorder.record(involvedObject, "Warning", "NodeNotReady", "Node is not ready");
     await ignoreConflict(
       client.patch(podKind, { name, namespace }, "strategic", patch, { subresource: "status", signal }),
     );

@@ -18,7 +18,7 @@ export interface ReceivedReview {
   readonly headers: IncomingHttpHeaders;
   /** The common name of the client certificate; empty if there is none. */
   readonly client: string;
-  // biome-ignore lint/suspicious/noExplicitAny: reviews of every kind are looked into
+  // biome-ignore lint/suspicious/noExplicitAny: the tests read reviews of all kinds
   readonly review: any;
 }
 

@@ -16,7 +16,7 @@ function der(tag: number, ...parts: readonly Uint8Array[]): Buffer {
   return Buffer.concat([Buffer.from([tag, ...length]), content]);
 }
 
-/** A request, as far as its subject, that says its organization in an alphabet of the sender's choice. */
+/** A request up to its subject, with the organization as an ASN.1 string of the given type. */
 function naming(tag: number, organization: Buffer): string {
   const attribute = der(0x30, der(0x06, Buffer.from("55040a", "hex")), der(tag, organization));
   const information = der(0x30, der(0x02, Buffer.from([0])), der(0x30, der(0x31, attribute)));

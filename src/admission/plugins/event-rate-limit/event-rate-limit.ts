@@ -141,8 +141,8 @@ function keyOf(type: string, request: AdmissionRequest): string {
 function sourceAndObject({ object }: AdmissionRequest): string {
   const { source, involvedObject } = object as Event;
   const { deprecatedSource, regarding } = object as NewEvent;
-  const from = source ?? deprecatedSource;
-  const about = involvedObject ?? regarding;
-  const parts = [from?.component, from?.host, about?.kind, about?.namespace, about?.name, about?.uid];
-  return [...parts, about?.apiVersion].map((part) => part ?? "").join("");
+  const origin = source ?? deprecatedSource;
+  const involved = involvedObject ?? regarding;
+  const parts = [origin?.component, origin?.host, involved?.kind, involved?.namespace, involved?.name, involved?.uid];
+  return [...parts, involved?.apiVersion].map((part) => part ?? "").join("");
 }

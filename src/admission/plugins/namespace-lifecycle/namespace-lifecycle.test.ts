@@ -9,7 +9,7 @@ import { namespaceLifecycle } from "./namespace-lifecycle.ts";
 const plugin = namespaceLifecycle({
   reader: readerOf([
     [namespaceKind, { metadata: { name: "here" } }],
-    [namespaceKind, { metadata: { name: "going" }, status: { phase: "Terminating" } } as never],
+    [namespaceKind, { metadata: { name: "terminating" }, status: { phase: "Terminating" } } as never],
   ]),
 });
 const map = (namespace: string) => ({ metadata: { name: "a", namespace } });
@@ -17,13 +17,16 @@ const map = (namespace: string) => ({ metadata: { name: "a", namespace } });
 t.test("namespaceLifecycle() rejects writes in missing namespaces and creates in terminating ones", async (t) => {
   await runPlugin(plugin, configMapKind, map("here"));
   t.equal(await rejectionOf(runPlugin(plugin, configMapKind, map("gone"))), 'namespaces "gone" not found');
-  const why = "unable to create new content in namespace going because it is being terminated";
-  t.equal(await rejectionOf(runPlugin(plugin, configMapKind, map("going"))), `configmaps "a" is forbidden: ${why}`);
-  const error: unknown = await runPlugin(plugin, configMapKind, map("going")).catch((error: unknown) => error);
+  const why = "unable to create new content in namespace terminating because it is being terminated";
+  t.equal(
+    await rejectionOf(runPlugin(plugin, configMapKind, map("terminating"))),
+    `configmaps "a" is forbidden: ${why}`,
+  );
+  const error: unknown = await runPlugin(plugin, configMapKind, map("terminating")).catch((error: unknown) => error);
   t.match(error, {
     status: { details: { causes: [{ reason: "NamespaceTerminating", field: "metadata.namespace" }] } },
   });
-  await runPlugin(plugin, configMapKind, map("going"), { oldObject: map("going") });
+  await runPlugin(plugin, configMapKind, map("terminating"), { oldObject: map("terminating") });
   await runPlugin(plugin, configMapKind, undefined, { operation: "DELETE", oldObject: map("gone") });
   t.equal(
     await rejectionOf(runPlugin(plugin, configMapKind, map("gone"), { oldObject: map("gone") })),

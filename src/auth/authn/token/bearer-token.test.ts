@@ -57,7 +57,7 @@ t.test("bearerToken() ignores the case of the scheme", async (t) => {
 
 t.test("unionTokens() returns the first user, and all errors if there is none", async (t) => {
   const found = { user, audiences: OWN };
-  const knows: TokenAuthenticator = async () => found;
+  const authenticates: TokenAuthenticator = async () => found;
   const abstains: TokenAuthenticator = async () => undefined;
   const refuses =
     (why: string): TokenAuthenticator =>
@@ -66,12 +66,12 @@ t.test("unionTokens() returns the first user, and all errors if there is none", 
     };
   const send = (...authenticators: readonly TokenAuthenticator[]) =>
     unionTokens(authenticators)(new BearerToken("x"), OWN);
-  t.equal(await send(abstains, refuses("a"), knows), found);
+  t.equal(await send(abstains, refuses("a"), authenticates), found);
   t.equal(await send(abstains), undefined);
   await t.rejects(async () => send(refuses("a"), abstains), { message: "a" });
   await t.rejects(async () => send(refuses("a"), refuses("b"), refuses("a")), { message: "[a, b]" });
   const breaks: TokenAuthenticator = async () => {
     throw new TypeError("broken");
   };
-  await t.rejects(async () => send(breaks, knows), TypeError, "other errors are passed on");
+  await t.rejects(async () => send(breaks, authenticates), TypeError, "other errors are passed on");
 });

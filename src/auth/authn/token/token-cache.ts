@@ -24,7 +24,7 @@ export interface TokenCacheObserver {
 
 /** As in Kubernetes. */
 const TOKENS_MAX = 4096;
-const NO_USER = Symbol("nobody");
+const NO_USER = Symbol("no user");
 
 export function cacheTokens(authenticate: TokenAuthenticator, options: TokenCacheOptions): TokenAuthenticator {
   const { audiences: usualAudiences, clock, successTtlMs, failureTtlMs, observe } = options;

@@ -7,8 +7,8 @@ type RequestOptions = Partial<Attributes> & { readonly who?: string; readonly in
 
 function attributesOf({ who = "alice", in: groups = ["system:authenticated"], ...rest }: RequestOptions): Attributes {
   const user = { name: who, uid: "", groups, extra: {} };
-  const about = { resource: "pods", subresource: "", name: "a", namespace: "ns", apiGroup: "", apiVersion: "v1" };
-  return { user, verb: "get", isResourceRequest: true, path: "", ...about, ...rest };
+  const target = { resource: "pods", subresource: "", name: "a", namespace: "ns", apiGroup: "", apiVersion: "v1" };
+  return { user, verb: "get", isResourceRequest: true, path: "", ...target, ...rest };
 }
 
 const v1 = (spec: unknown): string =>

@@ -32,8 +32,8 @@ const authorizer = rbacAuthorizer(
 
 const user = (name: string): UserInfo => ({ name, uid: "", groups: ["system:authenticated"], extra: {} });
 const attributesOf = (name: string, resource: string): Attributes => {
-  const about = { namespace: "ns", apiGroup: "", apiVersion: "v1", resource, subresource: "", name: "x", path: "" };
-  return { user: user(name), verb: "get", isResourceRequest: true, ...about };
+  const target = { namespace: "ns", apiGroup: "", apiVersion: "v1", resource, subresource: "", name: "x", path: "" };
+  return { user: user(name), verb: "get", isResourceRequest: true, ...target };
 };
 
 await measure("allowed", attributesOf("user-555", "pods"));

@@ -5,7 +5,7 @@ import { bootstrapPolicy } from "./bootstrap-policy/policy.ts";
 import { rbacAuthorizer, ruleAllows } from "./rbac.ts";
 import { SubjectRules } from "./subject-rules.ts";
 
-const eve: UserInfo = { name: "nobody", uid: "", groups: [], extra: {} };
+const eve: UserInfo = { name: "eve", uid: "", groups: [], extra: {} };
 
 function resource(verb: string, what: string, more: Partial<Attributes> = {}): Attributes {
   const [name = "", subresource = ""] = what.split("/");

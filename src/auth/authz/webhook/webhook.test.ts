@@ -9,8 +9,8 @@ import { type ReviewAccess, type WebhookOptions, webhookAuthorizer } from "./web
 
 function attributesOf(more: Partial<Attributes> = {}): Attributes {
   const user = { name: "ann", uid: "1", groups: ["g"], extra: { k: ["v"] } };
-  const about = { resource: "pods", subresource: "", name: "", namespace: "ns", apiGroup: "", apiVersion: "v1" };
-  return { user, verb: "list", isResourceRequest: true, path: "", ...about, ...more };
+  const target = { resource: "pods", subresource: "", name: "", namespace: "ns", apiGroup: "", apiVersion: "v1" };
+  return { user, verb: "list", isResourceRequest: true, path: "", ...target, ...more };
 }
 
 function createWebhook(
