@@ -140,12 +140,12 @@ export interface RunningControllers extends AsyncDisposable {
 /** Starts the controllers. Disposal stops them and waits for them. */
 export function startControllers(names: readonly string[], deps: StartControllersDeps): RunningControllers {
   const stopping = new AbortController();
-  const observer = deps.clientFor(userNamed(OBSERVER));
+  const observer = deps.clientFor(createUser(OBSERVER));
   const ended = Promise.all(
     expandControllerNames(names).map(async (name) => {
       const { user, groups = [], load } = descriptors[name]!;
       const run = await load();
-      const client = deps.clientFor(userNamed(user, groups));
+      const client = deps.clientFor(createUser(user, groups));
       const { clock, random, clusterCa, signing, signLegacyToken, kinds } = deps;
       const log = deps.log.child(name);
       const queue = deps.queueMetrics?.(name);
@@ -174,6 +174,6 @@ export function startControllers(names: readonly string[], deps: StartController
   };
 }
 
-function userNamed(name: string, groups: readonly string[] = []): UserInfo {
+function createUser(name: string, groups: readonly string[] = []): UserInfo {
   return { name, uid: "", groups, extra: {} };
 }

@@ -34,7 +34,7 @@ interface Data extends ApiObject {
 }
 
 /** A plugin that adds its name to the object. */
-function marking(name: string, more: Partial<AdmissionPlugin> = {}): AdmissionPlugin {
+function createMarker(name: string, more: Partial<AdmissionPlugin> = {}): AdmissionPlugin {
   return {
     name,
     handles: ({ operation }) => operation === "CREATE",
@@ -47,13 +47,13 @@ t.test(
   "AdmissionChain.mutate() runs the plugins in order, each on the object that the previous one left",
   async (t) => {
     const seen: string[] = [];
-    const observing = marking("b", {
+    const observing = createMarker("b", {
       mutate: ({ object }) => {
         seen.push(Object.keys((object as Data).data ?? {}).join());
         return undefined;
       },
     });
-    const chain = new AdmissionChain([marking("a"), observing, marking("c")]);
+    const chain = new AdmissionChain([createMarker("a"), observing, createMarker("c")]);
     const created: Data = await chain.mutate(contextOf(), "CREATE", { metadata: { name: "x" } } as Data);
     t.same(Object.keys(created.data ?? {}), ["a", "c"]);
     t.same(seen, ["a"]);
@@ -64,26 +64,26 @@ t.test(
 
 t.test("AdmissionChain.mutate() runs all plugins once more if one requests it, and never a third time", async (t) => {
   const calls: string[] = [];
-  const recording = (name: string, act: (request: AdmissionRequest) => void = () => {}): AdmissionPlugin =>
-    marking(name, {
+  const createRecorder = (name: string, act: (request: AdmissionRequest) => void = () => {}): AdmissionPlugin =>
+    createMarker(name, {
       mutate: (request) => {
         calls.push(`${name}${request.reinvocation.isReinvocation ? " again" : ""}`);
         act(request);
         return undefined;
       },
     });
-  const reinvoking = recording("hook", ({ reinvocation }) => {
+  const reinvoking = createRecorder("hook", ({ reinvocation }) => {
     reinvocation.pluginState.set("hook", ((reinvocation.pluginState.get("hook") as number | undefined) ?? 0) + 1);
     calls.push(String(reinvocation.pluginState.get("hook")));
     reinvocation.request();
   });
-  await new AdmissionChain([recording("first"), reinvoking]).mutate(contextOf(), "CREATE", {});
+  await new AdmissionChain([createRecorder("first"), reinvoking]).mutate(contextOf(), "CREATE", {});
   t.same(calls, ["first", "hook", "1", "first again", "hook again", "2"]);
 });
 
 t.test("AdmissionChain.validate() stops at the first plugin that rejects the request", async (t) => {
   const calls: string[] = [];
-  const checking = (name: string, why?: string): AdmissionPlugin => ({
+  const createChecker = (name: string, why?: string): AdmissionPlugin => ({
     name,
     handles: () => true,
     validate: () => {
@@ -91,14 +91,14 @@ t.test("AdmissionChain.validate() stops at the first plugin that rejects the req
       if (why !== undefined) throw new Error(why);
     },
   });
-  const chain = new AdmissionChain([checking("a"), checking("b", "no"), checking("c")]);
+  const chain = new AdmissionChain([createChecker("a"), createChecker("b", "no"), createChecker("c")]);
   await t.rejects(async () => chain.validate(contextOf(), "DELETE", undefined, {}), { message: "no" });
   t.same(calls, ["a", "b"]);
 });
 
 t.test("AdmissionChain calls handles() of a plugin once for each operation and resource", async (t) => {
   let calls = 0;
-  const plugin = marking("a", {
+  const plugin = createMarker("a", {
     handles: (attributes) => {
       calls++;
       return attributes.kind.plural === "configmaps";
@@ -113,7 +113,7 @@ t.test("AdmissionChain calls handles() of a plugin once for each operation and r
 
 t.test("AdmissionRequest has the name of a new object, and a namespace is in itself", async (t) => {
   const seen: string[] = [];
-  const observing = marking("a", {
+  const observing = createMarker("a", {
     handles: () => true,
     mutate: ({ namespace, name }) => {
       seen.push(`${namespace}/${name}`);
@@ -132,13 +132,13 @@ t.test("AdmissionRequest has the name of a new object, and a namespace is in its
 
 t.test("AdmissionChain records durations of steps and plugins by rejection, except those of guards", async (t) => {
   const registry = new MetricRegistry();
-  const refusing = marking("late", {
+  const refusing = createMarker("late", {
     validate: async () => {
       throw new Error("no");
     },
   });
-  const chain = new AdmissionChain([marking("early"), refusing], new AdmissionMetrics(registry, new FakeClock()));
-  const guarded = chain.withGuard(marking("guard"));
+  const chain = new AdmissionChain([createMarker("early"), refusing], new AdmissionMetrics(registry, new FakeClock()));
+  const guarded = chain.withGuard(createMarker("guard"));
   await guarded.mutate(contextOf(), "CREATE", {});
   await t.rejects(async () => guarded.validate(contextOf(), "CREATE", {}), { message: "no" });
   const counts = registry.collect().flatMap((family) =>

@@ -43,9 +43,9 @@ export function desiredTaints(node: Node, evictPods: boolean, now: string): read
   const readiness = BY_CONDITION.get(`Ready=${readyStatus(node)}`);
   if (readiness !== undefined && evictPods) desired.push({ key: readiness, effect: "NoExecute" });
 
-  const isWanted = (taint: Taint): boolean =>
+  const isDesired = (taint: Taint): boolean =>
     desired.some(({ key, effect }) => key === taint.key && effect === taint.effect);
-  const kept = taints.filter((taint) => !isManaged(taint) || isWanted(taint));
+  const kept = taints.filter((taint) => !isManaged(taint) || isDesired(taint));
   const added = desired
     .filter(({ key, effect }) => !taints.some((taint) => taint.key === key && taint.effect === effect))
     .map((taint) => ({ ...taint, timeAdded: now }));

@@ -20,7 +20,7 @@ function pod(spec: Partial<PodSpec> = {}): Pod {
   return { spec: { containers: [{ name: "a" }], ...spec } };
 }
 
-const requesting = (cpu: string): Partial<PodSpec> => ({
+const specRequesting = (cpu: string): Partial<PodSpec> => ({
   containers: [{ name: "a", resources: { requests: { cpu } } }],
 });
 
@@ -49,8 +49,8 @@ t.test("selectNode() returns Kubernetes' message if no node fits", async (t) => 
     [pod(), node("n", { spec: { taints: [{ key: "x", effect: "PreferNoSchedule" }] } }), "n"],
     [pod({ nodeSelector: { disk: "ssd" } }), node("n"), "1 node(s) didn't match Pod's node affinity/selector"],
     [pod({ nodeSelector: { "kubernetes.io/hostname": "n" } }), node("n"), "n"],
-    [pod(requesting("3")), node("n"), "1 Insufficient cpu"],
-    [pod(requesting("2")), node("n"), "n"],
+    [pod(specRequesting("3")), node("n"), "1 Insufficient cpu"],
+    [pod(specRequesting("2")), node("n"), "n"],
   ];
   for (const [candidate, on, expected] of cases) {
     t.equal(reasonFor(candidate, on), expected === "n" ? "n" : `0/1 nodes are available: ${expected}.`);
@@ -58,24 +58,24 @@ t.test("selectNode() returns Kubernetes' message if no node fits", async (t) => 
 });
 
 t.test("selectNode() requires one node affinity term with all its expressions", async (t) => {
-  const wanting = (nodeSelectorTerms: readonly object[]): Pod =>
+  const podWithNodeAffinity = (nodeSelectorTerms: readonly object[]): Pod =>
     pod({
       affinity: {
         nodeAffinity: { requiredDuringSchedulingIgnoredDuringExecution: { nodeSelectorTerms } },
       },
     } as Partial<PodSpec>);
   const host = (value: string) => ({ key: "kubernetes.io/hostname", operator: "In", values: [value] });
-  t.equal(reasonFor(wanting([{ matchExpressions: [host("x")] }, { matchExpressions: [host("n")] }]), node("n")), "n");
-  t.match(reasonFor(wanting([{ matchExpressions: [host("x"), host("n")] }]), node("n")), /affinity/);
-  t.match(reasonFor(wanting([{}]), node("n")), /affinity/, "an empty term selects nothing");
+  t.equal(reasonFor(podWithNodeAffinity([{ matchExpressions: [host("x")] }, { matchExpressions: [host("n")] }]), node("n")), "n");
+  t.match(reasonFor(podWithNodeAffinity([{ matchExpressions: [host("x"), host("n")] }]), node("n")), /affinity/);
+  t.match(reasonFor(podWithNodeAffinity([{}]), node("n")), /affinity/, "an empty term selects nothing");
   t.equal(
-    reasonFor(wanting([{ matchFields: [{ key: "metadata.name", operator: "In", values: ["n"] }] }]), node("n")),
+    reasonFor(podWithNodeAffinity([{ matchFields: [{ key: "metadata.name", operator: "In", values: ["n"] }] }]), node("n")),
     "n",
   );
 });
 
 t.test("selectNode() subtracts the resources and ports of other pods", async (t) => {
-  t.match(reasonFor(pod(requesting("1500m")), node("n"), [pod(requesting("1"))]), /Insufficient cpu/);
+  t.match(reasonFor(pod(specRequesting("1500m")), node("n"), [pod(specRequesting("1"))]), /Insufficient cpu/);
   t.match(reasonFor(pod(), node("n"), [pod(), pod(), pod()]), /Too many pods/);
   const web = (hostIP: string) =>
     pod({ containers: [{ name: "a", ports: [{ containerPort: 80, hostPort: 80, hostIP }] }] });
@@ -95,13 +95,13 @@ t.test("selectNode() uses the peak of init containers as the request of the pod"
 });
 
 t.test("selectNode() prefers the node with the most free resources", async (t) => {
-  const infos = [createNodeInfo(node("full"), [pod(requesting("1500m"))]), createNodeInfo(node("empty"), [])];
-  t.same(selectNode(pod(requesting("100m")), infos), { node: "empty" });
+  const infos = [createNodeInfo(node("full"), [pod(specRequesting("1500m"))]), createNodeInfo(node("empty"), [])];
+  t.same(selectNode(pod(specRequesting("100m")), infos), { node: "empty" });
 });
 
-const zoned = (name: string, zone: string): Node =>
+const nodeInZone = (name: string, zone: string): Node =>
   node(name, { metadata: { name, labels: { "kubernetes.io/hostname": name, zone } } });
-const labelled = (app: string, spec: Partial<PodSpec> = {}): Pod => ({
+const podWithLabel = (app: string, spec: Partial<PodSpec> = {}): Pod => ({
   ...pod(spec),
   metadata: { namespace: "default", labels: { app } },
 });
@@ -114,19 +114,19 @@ const away = (app: string): Partial<PodSpec> => ({
 });
 
 t.test("selectNode() applies pod affinity and anti-affinity in both directions", async (t) => {
-  const a = zoned("a", "east");
-  const b = zoned("b", "west");
+  const a = nodeInZone("a", "east");
+  const b = nodeInZone("b", "west");
   const at = (candidate: Pod, onA: readonly Pod[]) => {
     const selection = selectNode(candidate, [createNodeInfo(a, onA), createNodeInfo(b, [])]);
     return selection.node ?? selection.message;
   };
-  t.equal(at(labelled("web", near("db")), [labelled("db")]), "a");
-  t.equal(at(labelled("web", away("db")), [labelled("db")]), "b");
-  t.equal(at(labelled("db"), [labelled("web", away("db"))]), "b", "anti-affinity of the existing pod");
-  t.match(at(labelled("web", near("db")), []), /2 node\(s\) didn't match pod affinity rules/);
-  t.match(at(labelled("web", near("web")), []), /^[ab]$/, "the first pod of a group with affinity to itself");
-  const elsewhere = { ...labelled("db"), metadata: { namespace: "other", labels: { app: "db" } } };
-  t.match(at(labelled("web", near("db")), [elsewhere]), /affinity/, "another namespace does not match");
+  t.equal(at(podWithLabel("web", near("db")), [podWithLabel("db")]), "a");
+  t.equal(at(podWithLabel("web", away("db")), [podWithLabel("db")]), "b");
+  t.equal(at(podWithLabel("db"), [podWithLabel("web", away("db"))]), "b", "anti-affinity of the existing pod");
+  t.match(at(podWithLabel("web", near("db")), []), /2 node\(s\) didn't match pod affinity rules/);
+  t.match(at(podWithLabel("web", near("web")), []), /^[ab]$/, "the first pod of a group with affinity to itself");
+  const elsewhere = { ...podWithLabel("db"), metadata: { namespace: "other", labels: { app: "db" } } };
+  t.match(at(podWithLabel("web", near("db")), [elsewhere]), /affinity/, "another namespace does not match");
 });
 
 t.test("selectNode() spreads pods over the topology", async (t) => {
@@ -136,10 +136,10 @@ t.test("selectNode() spreads pods over the topology", async (t) => {
     whenUnsatisfiable: "DoNotSchedule",
     labelSelector: { matchLabels: { app: "web" } },
   } as const;
-  const web = labelled("web", { topologySpreadConstraints: [constraint] });
-  const infos = [createNodeInfo(zoned("a", "east"), [web]), createNodeInfo(zoned("b", "west"), [])];
+  const web = podWithLabel("web", { topologySpreadConstraints: [constraint] });
+  const infos = [createNodeInfo(nodeInZone("a", "east"), [web]), createNodeInfo(nodeInZone("b", "west"), [])];
   t.same(selectNode(web, infos), { node: "b" });
-  const alone = selectNode(web, [createNodeInfo(zoned("a", "east"), [web, web])]);
+  const alone = selectNode(web, [createNodeInfo(nodeInZone("a", "east"), [web, web])]);
   t.same(alone, { node: "a" }, "the skew of a single zone is zero");
   const missing = selectNode(web, [createNodeInfo(node("n"), [])]);
   t.match(missing.node ?? missing.message, /missing required label/);

@@ -50,8 +50,8 @@ export async function ensureInNamespaces<T extends ApiObject>(
   }
 
   namespaces.subscribe({ put: ({ metadata }) => queue.add(metadata?.name ?? "") });
-  const changed = ({ metadata }: T): void => queue.add(metadata?.namespace ?? "");
-  objects.subscribe({ put: changed, delete: changed });
+  const enqueueNamespace = ({ metadata }: T): void => queue.add(metadata?.namespace ?? "");
+  objects.subscribe({ put: enqueueNamespace, delete: enqueueNamespace });
   await waitForAbort(signal);
 }
 

@@ -96,15 +96,15 @@ export async function runServiceAccountTokenController(deps: ControllerDeps): Pr
     }
   }
 
-  const changed = ({ metadata }: Secret): void => queue.add(`${metadata?.namespace ?? ""}/${metadata?.name ?? ""}`);
-  for (const each of secrets) each.subscribe({ put: changed, delete: changed });
-  const ofAccount = ({ metadata }: ServiceAccount): void => {
+  const enqueueSecret = ({ metadata }: Secret): void => queue.add(`${metadata?.namespace ?? ""}/${metadata?.name ?? ""}`);
+  for (const each of secrets) each.subscribe({ put: enqueueSecret, delete: enqueueSecret });
+  const enqueueSecretsOfAccount = ({ metadata }: ServiceAccount): void => {
     for (const secret of secrets.flatMap((each) => [...each.list()])) {
       if (secret.metadata?.namespace === metadata?.namespace && serviceAccountNameOf(secret) === metadata?.name)
-        changed(secret);
+        enqueueSecret(secret);
     }
   };
-  accounts.subscribe({ put: ofAccount, delete: ofAccount });
+  accounts.subscribe({ put: enqueueSecretsOfAccount, delete: enqueueSecretsOfAccount });
   await waitForAbort(signal);
 }
 

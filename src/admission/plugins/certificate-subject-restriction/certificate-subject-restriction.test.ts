@@ -5,7 +5,7 @@ import { subjectOrganizations } from "../../../api/certificates/certificate-sign
 import { rejectionOf, runPlugin } from "../../../testing/admission/admission-fixture.ts";
 import { certificateSubjectRestriction } from "./certificate-subject-restriction.ts";
 
-function created(subject: string): string {
+function createRequest(subject: string): string {
   const words = "req -new -newkey ec -pkeyopt ec_paramgen_curve:P-256 -nodes -keyout /dev/null -subj".split(" ");
   return execFileSync("openssl", [...words, subject], { stdio: ["ignore", "pipe", "ignore"] }).toString();
 }
@@ -17,7 +17,7 @@ function der(tag: number, ...parts: readonly Uint8Array[]): Buffer {
 }
 
 /** A request up to its subject, with the organization as an ASN.1 string of the given type. */
-function naming(tag: number, organization: Buffer): string {
+function encodeRequest(tag: number, organization: Buffer): string {
   const attribute = der(0x30, der(0x06, Buffer.from("55040a", "hex")), der(tag, organization));
   const information = der(0x30, der(0x02, Buffer.from([0])), der(0x30, der(0x31, attribute)));
   const body = der(0x30, information).toString("base64");
@@ -27,7 +27,7 @@ function naming(tag: number, organization: Buffer): string {
 t.test("certificateSubjectRestriction() rejects requests for a client certificate of system:masters", async (t) => {
   const plugin = certificateSubjectRestriction();
   const send = (subject: string | Buffer, signerName = "kubernetes.io/kube-apiserver-client") => {
-    const pem = typeof subject === "string" ? Buffer.from(created(subject)) : subject;
+    const pem = typeof subject === "string" ? Buffer.from(createRequest(subject)) : subject;
     const sent = { metadata: { name: "r" }, spec: { signerName, request: pem.toString("base64"), usages: [] } };
     return rejectionOf(runPlugin(plugin, certificateSigningRequestKind, sent as never));
   };
@@ -42,10 +42,10 @@ t.test("certificateSubjectRestriction() rejects requests for a client certificat
 
 t.test("subjectOrganizations() decodes organizations of all ASN.1 string types", (t) => {
   const group = "system:masters";
-  t.same(subjectOrganizations(created(`/O=a/O=${group}/OU=b`)), ["a", group]);
+  t.same(subjectOrganizations(createRequest(`/O=a/O=${group}/OU=b`)), ["a", group]);
   const wide = Buffer.from(group, "utf16le").swap16();
-  t.same(subjectOrganizations(naming(0x1e, wide)), [group]);
+  t.same(subjectOrganizations(encodeRequest(0x1e, wide)), [group]);
   const wider = Buffer.concat([...group].map((letter) => Buffer.from([0, 0, 0, letter.charCodeAt(0)])));
-  t.same(subjectOrganizations(naming(0x1c, wider)), [group]);
+  t.same(subjectOrganizations(encodeRequest(0x1c, wider)), [group]);
   t.end();
 });

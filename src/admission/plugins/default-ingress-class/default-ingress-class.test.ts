@@ -4,7 +4,7 @@ import { ingressClassKind } from "../../../api/networking/ingress-class/kind.ts"
 import { pluginDeps, runPlugin } from "../../../testing/admission/admission-fixture.ts";
 import { defaultIngressClass } from "./default-ingress-class.ts";
 
-const marked = (name: string, annotation: string, second = 0) => ({
+const createClass = (name: string, annotation: string, second = 0) => ({
   metadata: {
     name,
     annotations: { [annotation]: "true" },
@@ -14,12 +14,12 @@ const marked = (name: string, annotation: string, second = 0) => ({
 
 t.test("defaultIngressClass() sets the newest default class on an ingress without a class", async (t) => {
   const annotation = "ingressclass.kubernetes.io/is-default-class";
-  const plugin = defaultIngressClass(pluginDeps([[ingressClassKind, marked("main", annotation)]]));
-  const named = async (ingress: object) =>
+  const plugin = defaultIngressClass(pluginDeps([[ingressClassKind, createClass("main", annotation)]]));
+  const classNameOf = async (ingress: object) =>
     (await runPlugin(plugin, ingressKind, { metadata: { name: "i" }, ...ingress } as never)).object.spec
       ?.ingressClassName;
-  t.equal(await named({ spec: {} }), "main");
-  t.equal(await named({ spec: { ingressClassName: "mine" } }), "mine");
+  t.equal(await classNameOf({ spec: {} }), "main");
+  t.equal(await classNameOf({ spec: { ingressClassName: "mine" } }), "mine");
   const annotations = { "kubernetes.io/ingress.class": "mine" };
-  t.equal(await named({ metadata: { name: "i", annotations }, spec: {} }), undefined);
+  t.equal(await classNameOf({ metadata: { name: "i", annotations }, spec: {} }), undefined);
 });

@@ -8,7 +8,7 @@ import { defaultStorageClass } from "./default-storage-class.ts";
 const claim = (spec: object = {}, more: object = {}): PersistentVolumeClaim =>
   ({ metadata: { name: "c", namespace: "default" }, spec, ...more }) as PersistentVolumeClaim;
 
-const marked = (name: string, annotation: string, second = 0) => ({
+const createClass = (name: string, annotation: string, second = 0) => ({
   metadata: {
     name,
     annotations: { [annotation]: "true" },
@@ -19,14 +19,14 @@ const marked = (name: string, annotation: string, second = 0) => ({
 t.test("defaultStorageClass() sets the newest default class on a claim without a class", async (t) => {
   const annotation = "storageclass.kubernetes.io/is-default-class";
   const older = "storageclass.beta.kubernetes.io/is-default-class";
-  const classes = [marked("b", annotation, 1), marked("a", older, 1), marked("z", annotation, 0)];
+  const classes = [createClass("b", annotation, 1), createClass("a", older, 1), createClass("z", annotation, 0)];
   const plugin = defaultStorageClass(pluginDeps(classes.map((one) => [storageClassKind, one])));
-  const named = async (sent: PersistentVolumeClaim) =>
+  const classNameOf = async (sent: PersistentVolumeClaim) =>
     (await runPlugin(plugin, persistentVolumeClaimKind, sent)).object.spec?.storageClassName;
-  t.equal(await named(claim()), "a");
-  t.equal(await named(claim({ storageClassName: "" })), "");
+  t.equal(await classNameOf(claim()), "a");
+  t.equal(await classNameOf(claim({ storageClassName: "" })), "");
   const annotations = { "volume.beta.kubernetes.io/storage-class": "mine" };
-  t.equal(await named(claim({}, { metadata: { name: "c", annotations } })), undefined);
+  t.equal(await classNameOf(claim({}, { metadata: { name: "c", annotations } })), undefined);
   const none = defaultStorageClass(pluginDeps());
   t.equal((await runPlugin(none, persistentVolumeClaimKind, claim())).object.spec?.storageClassName, undefined);
 });

@@ -6,7 +6,7 @@ import { FakeClock } from "../../../testing/std/fake-clock.ts";
 import type { PluginConfiguration } from "../../chain/factory.ts";
 import { eventRateLimit } from "./event-rate-limit.ts";
 
-const configured = (limits: unknown): PluginConfiguration => ({
+const configurationOf = (limits: unknown): PluginConfiguration => ({
   value: { apiVersion: "eventratelimit.admission.k8s.io/v1alpha1", kind: "Configuration", limits },
   locationOf: (path) => `f:${path}`,
   duplicates: [],
@@ -20,7 +20,7 @@ const event = (namespace: string, pod = "web") =>
 
 t.test("eventRateLimit() admits a burst, then requests at the configured rate", async (t) => {
   const clock = new FakeClock();
-  const configuration = configured([{ type: "Server", qps: 2, burst: 3 }]);
+  const configuration = configurationOf([{ type: "Server", qps: 2, burst: 3 }]);
   const plugin = eventRateLimit(pluginDeps([], { clock, configuration }));
   const send = () => rejectionOf(runPlugin(plugin, eventKind, event("a")));
   t.same([await send(), await send(), await send()], ["", "", ""]);
@@ -36,7 +36,7 @@ t.test("eventRateLimit() admits a burst, then requests at the configured rate", 
 t.test("eventRateLimit() limits each namespace, user, and source with object separately", async (t) => {
   const bob = { ...alice, name: "bob" };
   const limits = ["Namespace", "User", "SourceAndObject"].map((type) => ({ type, qps: 1, burst: 1 }));
-  const one = (index: number) => eventRateLimit(pluginDeps([], { configuration: configured([limits[index]]) }));
+  const one = (index: number) => eventRateLimit(pluginDeps([], { configuration: configurationOf([limits[index]]) }));
   const send = (plugin: ReturnType<typeof one>, ...more: Parameters<typeof event>) =>
     rejectionOf(runPlugin(plugin, eventKind, event(...more)));
   const byNamespace = one(0);
@@ -52,7 +52,7 @@ t.test("eventRateLimit() limits each namespace, user, and source with object sep
     await send(bySource, "a"),
     "Too many requests: limit reached on type SourceAndObject for key agentn1Podaweb1v1",
   );
-  const all = eventRateLimit(pluginDeps([], { configuration: configured(limits.slice(0, 2)) }));
+  const all = eventRateLimit(pluginDeps([], { configuration: configurationOf(limits.slice(0, 2)) }));
   await send(all, "a");
   t.equal(
     await send(all, "a"),
@@ -66,7 +66,7 @@ t.test("eventRateLimit() limits each namespace, user, and source with object sep
 });
 
 t.test("eventRateLimit() evicts the least recently used key when the cache is full", async (t) => {
-  const configuration = configured([{ type: "Namespace", qps: 1, burst: 1, cacheSize: 2 }]);
+  const configuration = configurationOf([{ type: "Namespace", qps: 1, burst: 1, cacheSize: 2 }]);
   const plugin = eventRateLimit(pluginDeps([], { configuration }));
   const send = (namespace: string) => rejectionOf(runPlugin(plugin, eventKind, event(namespace)));
   t.same([await send("a"), await send("b"), await send("c")], ["", "", ""]);
@@ -75,7 +75,7 @@ t.test("eventRateLimit() evicts the least recently used key when the cache is fu
 });
 
 t.test("eventRateLimit() rejects invalid limits", (t) => {
-  const wrong = (limits: unknown) => () => eventRateLimit(pluginDeps([], { configuration: configured(limits) }));
+  const wrong = (limits: unknown) => () => eventRateLimit(pluginDeps([], { configuration: configurationOf(limits) }));
   t.throws(() => eventRateLimit(pluginDeps()), /--admission-control-config-file must name a file with its limits$/);
   t.throws(wrong([]), /f:limits: limits: Invalid value: .*must not be empty/);
   t.throws(wrong([{ type: "Pod", qps: 1, burst: 1 }]), /limits\[0\]\.type: Unsupported value: "Pod"/);

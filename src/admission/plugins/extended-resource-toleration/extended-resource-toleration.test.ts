@@ -12,18 +12,18 @@ const pod = (spec: Partial<PodSpec>, namespace = "default"): Pod => ({
 });
 
 t.test("extendedResourceToleration() adds a toleration for each extended resource that a pod requests", async (t) => {
-  const requesting = (...names: readonly string[]) => ({
+  const containerRequesting = (...names: readonly string[]) => ({
     name: "a",
     resources: { requests: Object.fromEntries(names.map((name) => [name, "1"])) },
   });
   const tolerations = async (spec: Partial<PodSpec>) =>
     (await runPlugin(extendedResourceToleration(), podKind, pod(spec))).object.spec?.tolerations;
-  const both = { containers: [requesting("cpu", "b.com/gpu")], initContainers: [requesting("a.com/nic", "b.com/gpu")] };
+  const both = { containers: [containerRequesting("cpu", "b.com/gpu")], initContainers: [containerRequesting("a.com/nic", "b.com/gpu")] };
   const expected = [
     { key: "a.com/nic", operator: "Exists" },
     { key: "b.com/gpu", operator: "Exists" },
   ];
   t.same(await tolerations(both), expected);
   t.same(await tolerations({ ...both, tolerations: expected as readonly Toleration[] }), expected);
-  t.equal(await tolerations({ containers: [requesting("cpu", "hugepages-2Mi", "kubernetes.io/x")] }), undefined);
+  t.equal(await tolerations({ containers: [containerRequesting("cpu", "hugepages-2Mi", "kubernetes.io/x")] }), undefined);
 });

@@ -20,7 +20,7 @@ import { imagePolicyWebhook } from "./image-policy.ts";
 const dir = mkdtempSync(join(tmpdir(), "image-policy-"));
 t.teardown(() => rmSync(dir, { recursive: true }));
 
-const configured = (imagePolicy: object): PluginConfiguration => ({
+const configurationOf = (imagePolicy: object): PluginConfiguration => ({
   value: { imagePolicy },
   locationOf: (path) => `f:${path}`,
   duplicates: [],
@@ -38,7 +38,7 @@ async function plugin(testWebhook: Pick<TestWebhook, "url">, policy: object = {}
   await writeKubeconfig(kubeConfigFile, { server: testWebhook.url, cluster: "c", user: "u", token: "secret", ca });
   const stop = new AbortController();
   const clock = new FakeClock();
-  const configuration = configured({ kubeConfigFile, ...policy });
+  const configuration = configurationOf({ kubeConfigFile, ...policy });
   const created = await imagePolicyWebhook(pluginDeps([], { clock, configuration, stopping: stop.signal }));
   return { created, clock, [Symbol.dispose]: () => stop.abort() };
 }
@@ -131,7 +131,7 @@ t.test("imagePolicyWebhook() retries, then fails open or closed as configured", 
 });
 
 t.test("imagePolicyWebhook() rejects an invalid configuration with file and line", async (t) => {
-  const make = (imagePolicy: object) => imagePolicyWebhook(pluginDeps([], { configuration: configured(imagePolicy) }));
+  const make = (imagePolicy: object) => imagePolicyWebhook(pluginDeps([], { configuration: configurationOf(imagePolicy) }));
   const cases: readonly (readonly [object, string | RegExp])[] = [
     [{}, "Cannot use f:imagePolicy.kubeConfigFile: imagePolicy.kubeConfigFile: it is missing"],
     [

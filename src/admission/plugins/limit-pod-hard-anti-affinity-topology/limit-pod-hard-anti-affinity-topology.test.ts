@@ -13,16 +13,16 @@ const pod = (spec: Partial<PodSpec>, namespace = "default"): Pod => ({
 t.test(
   "limitPodHardAntiAffinityTopology() rejects required anti-affinity with a topologyKey other than the hostname",
   async (t) => {
-    const keeping = (topologyKey: string) =>
+    const podWithAntiAffinity = (topologyKey: string) =>
       pod({
         affinity: {
           podAntiAffinity: { requiredDuringSchedulingIgnoredDuringExecution: [{ topologyKey, labelSelector: {} }] },
         },
       });
     const plugin = limitPodHardAntiAffinityTopology();
-    t.equal(await rejectionOf(runPlugin(plugin, podKind, keeping("kubernetes.io/hostname"))), "");
+    t.equal(await rejectionOf(runPlugin(plugin, podKind, podWithAntiAffinity("kubernetes.io/hostname"))), "");
     t.equal(
-      await rejectionOf(runPlugin(plugin, podKind, keeping("zone"))),
+      await rejectionOf(runPlugin(plugin, podKind, podWithAntiAffinity("zone"))),
       'pods "web" is forbidden: affinity.PodAntiAffinity.RequiredDuringScheduling has TopologyKey zone but only key kubernetes.io/hostname is allowed',
     );
   },

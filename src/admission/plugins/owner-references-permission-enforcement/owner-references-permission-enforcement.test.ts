@@ -15,7 +15,7 @@ const owner = (more: Partial<OwnerReference> = {}): OwnerReference => ({
 const map = (...ownerReferences: readonly OwnerReference[]) => ({
   metadata: { name: "m", namespace: "default", ownerReferences },
 });
-const allowing = (...what: readonly string[]) =>
+const pluginAllowing = (...what: readonly string[]) =>
   ownerReferencesPermissionEnforcement(
     pluginDeps([], {
       authorizer: authorizerOf((verb, resource, name) => what.includes(`${verb} ${resource} ${name}`)),
@@ -27,14 +27,14 @@ t.test(
   "ownerReferencesPermissionEnforcement() requires permission to delete an object for changing its owners",
   async (t) => {
     const why = `configmaps "m" is forbidden: cannot set an ownerRef on a resource you can't delete: , <nil>`;
-    t.equal(await rejectionOf(runPlugin(allowing(), configMapKind, map(owner()), { oldObject: map() })), why);
-    t.equal(await rejectionOf(runPlugin(allowing(mayDelete), configMapKind, map(owner()), { oldObject: map() })), "");
-    t.equal(await rejectionOf(runPlugin(allowing(), configMapKind, map(owner()), { oldObject: map(owner()) })), "");
-    t.equal(await rejectionOf(runPlugin(allowing(), configMapKind, map(), { oldObject: map(owner()) })), why);
-    t.equal(await rejectionOf(runPlugin(allowing(), configMapKind, map())), "");
+    t.equal(await rejectionOf(runPlugin(pluginAllowing(), configMapKind, map(owner()), { oldObject: map() })), why);
+    t.equal(await rejectionOf(runPlugin(pluginAllowing(mayDelete), configMapKind, map(owner()), { oldObject: map() })), "");
+    t.equal(await rejectionOf(runPlugin(pluginAllowing(), configMapKind, map(owner()), { oldObject: map(owner()) })), "");
+    t.equal(await rejectionOf(runPlugin(pluginAllowing(), configMapKind, map(), { oldObject: map(owner()) })), why);
+    t.equal(await rejectionOf(runPlugin(pluginAllowing(), configMapKind, map())), "");
     const pod = { metadata: { name: "p", ownerReferences: [owner()] } } as never;
     t.equal(
-      await rejectionOf(runPlugin(allowing(), podKind, pod, { oldObject: { metadata: {} }, subresource: "status" })),
+      await rejectionOf(runPlugin(pluginAllowing(), podKind, pod, { oldObject: { metadata: {} }, subresource: "status" })),
       "",
     );
   },
@@ -44,14 +44,14 @@ t.test(
   "ownerReferencesPermissionEnforcement() requires permission to set the owner's finalizers for blockOwnerDeletion",
   async (t) => {
     const blocking = owner({ blockOwnerDeletion: true });
-    const change = (plugin: ReturnType<typeof allowing>, next: OwnerReference, before = owner()) =>
+    const change = (plugin: ReturnType<typeof pluginAllowing>, next: OwnerReference, before = owner()) =>
       rejectionOf(runPlugin(plugin, configMapKind, map(next), { oldObject: map(before) }));
     const why = /cannot set blockOwnerDeletion if an ownerReference refers to a resource you can't set finalizers on: /;
-    t.match(await change(allowing(mayDelete), blocking), why);
-    t.equal(await change(allowing(mayDelete, "update deployments/finalizers web"), blocking), "");
-    t.equal(await change(allowing(mayDelete), { ...blocking, name: "new" }, blocking), "", "it was blocked before");
+    t.match(await change(pluginAllowing(mayDelete), blocking), why);
+    t.equal(await change(pluginAllowing(mayDelete, "update deployments/finalizers web"), blocking), "");
+    t.equal(await change(pluginAllowing(mayDelete), { ...blocking, name: "new" }, blocking), "", "it was blocked before");
     t.match(
-      await change(allowing(mayDelete), owner({ kind: "Thing", uid: "2", blockOwnerDeletion: true })),
+      await change(pluginAllowing(mayDelete), owner({ kind: "Thing", uid: "2", blockOwnerDeletion: true })),
       /cannot find RESTMapping for APIVersion apps\/v1 Kind Thing: no matches for kind "Thing" in version "apps\/v1"$/,
     );
   },

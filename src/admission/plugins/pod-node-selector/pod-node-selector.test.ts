@@ -17,7 +17,7 @@ const pod = (spec: Partial<PodSpec>, namespace = "default"): Pod => ({
   spec: { containers: [], ...spec },
 });
 
-const configured = (value: PluginConfiguration["value"]): PluginConfiguration => ({
+const configurationOf = (value: PluginConfiguration["value"]): PluginConfiguration => ({
   value,
   locationOf: (path) => `f:${path}`,
   duplicates: [],
@@ -38,7 +38,7 @@ t.test(
       namespace("broken", { [annotation]: "env" }),
       namespace("narrow", {}),
     ];
-    const configuration = configured({
+    const configuration = configurationOf({
       podNodeSelectorPluginConfig: { clusterDefaultNodeSelector: "env=any", narrow: "env=any,disk=hdd" },
     });
     const plugin = podNodeSelector(pluginDeps(present, { configuration }));
@@ -54,7 +54,7 @@ t.test(
     t.match(await why("narrow", { disk: "ssd" }), /labels conflict with its namespace whitelist$/);
     t.match(await why("broken", {}), /^invalid selector/);
     const bad = (value: PluginConfiguration["value"]) => () =>
-      podNodeSelector(pluginDeps([], { configuration: configured(value) }));
+      podNodeSelector(pluginDeps([], { configuration: configurationOf(value) }));
     t.throws(bad({ other: {} }), {
       message: "Cannot use f:other: other: unknown field: podNodeSelectorPluginConfig is expected",
     });

@@ -8,8 +8,8 @@ import {
   isRelaxed,
   namesText,
   namesWhere,
-  plural,
-  quoted,
+  pluralize,
+  quoteList,
   settersOf,
   sortUnique,
 } from "./check.ts";
@@ -96,14 +96,14 @@ function appArmorProfile(pod: CheckedPod): ReturnType<CheckPod> {
     .map(([name, value]) => `${name}=${JSON.stringify(value)}`);
   const setters = [
     ...(isBad(own) || bad.length > 0 ? [settersOf(isBad(own), bad)] : []),
-    ...(annotations.length > 0 ? [plural("annotation", annotations.length)] : []),
+    ...(annotations.length > 0 ? [pluralize("annotation", annotations.length)] : []),
   ];
   if (setters.length === 0) return undefined;
   const types = sortUnique([own, ...containersOf(pod).map(typeOf)].filter((type) => isBad(type)));
   const values = [...types, ...sortUnique(annotations)];
   return {
-    reason: plural("forbidden AppArmor profile", values.length),
-    detail: `${setters.join(" and ")} must not set AppArmor profile type to ${quoted(values)}`,
+    reason: pluralize("forbidden AppArmor profile", values.length),
+    detail: `${setters.join(" and ")} must not set AppArmor profile type to ${quoteList(values)}`,
   };
 }
 
@@ -127,7 +127,7 @@ export function addedCapabilities(pod: CheckedPod, reason: string, allowed: Read
     "container",
     bad.map(({ name }) => name),
   );
-  const what = quoted(sortUnique(bad.flatMap(({ forbidden }) => forbidden)));
+  const what = quoteList(sortUnique(bad.flatMap(({ forbidden }) => forbidden)));
   return { reason, detail: `${who} must not include ${what} in securityContext.capabilities.add` };
 }
 
@@ -148,7 +148,7 @@ function hostPorts(pod: CheckedPod): ReturnType<CheckPod> {
   const bad = namesWhere(pod, (container) => portsOf(container).length > 0);
   if (bad.length === 0) return undefined;
   const ports = sortUnique(containersOf(pod).flatMap(portsOf).map(String));
-  const uses = `${bad.length === 1 ? "uses" : "use"} ${plural("hostPort", ports.length)}`;
+  const uses = `${bad.length === 1 ? "uses" : "use"} ${pluralize("hostPort", ports.length)}`;
   return { reason: "hostPort", detail: `${namesText("container", bad)} ${uses} ${ports.join(", ")}` };
 }
 
@@ -170,7 +170,7 @@ function procMount(pod: CheckedPod): ReturnType<CheckPod> {
       .map(mountOf)
       .filter((type) => type !== "Default"),
   );
-  const detail = `${namesText("container", bad)} must not set securityContext.procMount to ${quoted(types)}`;
+  const detail = `${namesText("container", bad)} must not set securityContext.procMount to ${quoteList(types)}`;
   return { reason: "procMount", detail };
 }
 
@@ -208,7 +208,7 @@ function seccompAnnotations(pod: CheckedPod): ReturnType<CheckPod> {
       .map((name) => `${name}=${JSON.stringify(annotations[name])}`),
   );
   if (bad.length === 0) return undefined;
-  return { reason: "seccompProfile", detail: `forbidden ${plural("annotation", bad.length)} ${bad.join(", ")}` };
+  return { reason: "seccompProfile", detail: `forbidden ${pluralize("annotation", bad.length)} ${bad.join(", ")}` };
 }
 
 function seccompProfile(pod: CheckedPod): ReturnType<CheckPod> {

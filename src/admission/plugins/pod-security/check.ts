@@ -49,14 +49,14 @@ export function exceptOnWindows(check: CheckPod): CheckPod {
 
 /** `container "a"`, `containers "a", "b"` */
 export function namesText(noun: string, values: readonly string[]): string {
-  return `${plural(noun, values.length)} ${quoted(values)}`;
+  return `${pluralize(noun, values.length)} ${quoteList(values)}`;
 }
 
-export function plural(noun: string, count: number): string {
+export function pluralize(noun: string, count: number): string {
   return count === 1 ? noun : `${noun}s`;
 }
 
-export function quoted(values: readonly string[]): string {
+export function quoteList(values: readonly string[]): string {
   return values.map((value) => `"${value}"`).join(", ");
 }
 

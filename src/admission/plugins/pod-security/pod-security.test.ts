@@ -27,7 +27,7 @@ function pod(name = "p", more: object = {}): Pod {
 
 const TEXT = '"baseline:latest": privileged (container "a" must not set securityContext.privileged=true)';
 
-function configured(value: object): PluginConfiguration {
+function configurationOf(value: object): PluginConfiguration {
   const identity = { apiVersion: "pod-security.admission.config.k8s.io/v1", kind: "PodSecurityConfiguration" };
   return { value: { ...identity, ...value }, locationOf: (path) => `file:${path}`, duplicates: [] };
 }
@@ -108,7 +108,7 @@ t.test(
       ["runtimeClass", { runtimeClasses: ["vm"] }, pod("p", { runtimeClassName: "vm" })],
     ];
     for (const [sort, exemptions, subject] of cases) {
-      const plugin = pluginIn(labels, configured({ exemptions }));
+      const plugin = pluginIn(labels, configurationOf({ exemptions }));
       const { annotations } = await runPlugin(plugin, podKind, subject, { user: alice });
       t.strictSame(annotations, { "pod-security.kubernetes.io/exempt": sort }, sort);
     }
@@ -118,7 +118,7 @@ t.test(
 t.test("podSecurity() uses the configured defaults for labels that a namespace does not set", async (t) => {
   const defaults = { enforce: "restricted", "enforce-version": "v1.24" };
   const text = await rejectionOf(
-    runPlugin(pluginIn({ enforce: "baseline" }, configured({ defaults })), podKind, pod()),
+    runPlugin(pluginIn({ enforce: "baseline" }, configurationOf({ defaults })), podKind, pod()),
   );
   t.match(text, 'violates PodSecurity "baseline:v1.24"');
 });
@@ -155,7 +155,7 @@ t.test("podSecurity() rejects an invalid configuration", async (t) => {
   for (const [value, text] of cases) {
     let said = "";
     try {
-      pluginIn({}, configured(value));
+      pluginIn({}, configurationOf(value));
     } catch (error) {
       said = (error as Error).message;
     }

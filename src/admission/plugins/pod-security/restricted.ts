@@ -10,8 +10,8 @@ import {
   isRelaxed,
   namesText,
   namesWhere,
-  plural,
-  quoted,
+  pluralize,
+  quoteList,
   settersOf,
   sortUnique,
 } from "./check.ts";
@@ -89,8 +89,8 @@ function restrictedVolumes({ spec }: CheckedPod): ReturnType<CheckPod> {
   if (bad.length === 0) return undefined;
   const names = bad.map(({ name }) => name);
   const types = sortUnique(bad.map(sourceOf));
-  const uses = `${bad.length === 1 ? "uses" : "use"} ${plural("restricted volume type", types.length)}`;
-  return { reason: "restricted volume types", detail: `${namesText("volume", names)} ${uses} ${quoted(types)}` };
+  const uses = `${bad.length === 1 ? "uses" : "use"} ${pluralize("restricted volume type", types.length)}`;
+  return { reason: "restricted volume types", detail: `${namesText("volume", names)} ${uses} ${quoteList(types)}` };
 }
 
 function sourceOf(volume: Volume): string {

@@ -5,7 +5,7 @@ import {
   containersOf,
   namesText,
   namesWhere,
-  quoted,
+  quoteList,
   settersOf,
   sortUnique,
 } from "./check.ts";
@@ -29,7 +29,7 @@ export function checkSeccompProfiles(pod: CheckedPod): SeccompProfiles {
   const isBad = (type: string | undefined): type is string => type !== undefined && !isConfined(type);
   const bad = namesWhere(pod, (container) => isBad(typeOf(container)));
   const silent = own !== undefined && isConfined(own) ? [] : namesWhere(pod, (each) => typeOf(each) === undefined);
-  const types = quoted(sortUnique([own, ...containersOf(pod).map(typeOf)].filter((type) => isBad(type))));
+  const types = quoteList(sortUnique([own, ...containersOf(pod).map(typeOf)].filter((type) => isBad(type))));
   const isForbidden = isBad(own) || bad.length > 0;
   const member = "securityContext.seccompProfile.type to";
   return {

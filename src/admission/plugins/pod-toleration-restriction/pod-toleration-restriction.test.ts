@@ -17,7 +17,7 @@ const pod = (spec: Partial<PodSpec>, namespace = "default"): Pod => ({
   spec: { containers: [], ...spec },
 });
 
-const configured = (value: PluginConfiguration["value"]): PluginConfiguration => ({
+const configurationOf = (value: PluginConfiguration["value"]): PluginConfiguration => ({
   value,
   locationOf: (path) => `f:${path}`,
   duplicates: [],
@@ -40,7 +40,7 @@ t.test(
       namespace("broken", { [defaults]: "{" }),
       namespace("none", { [defaults]: "" }),
     ];
-    const configuration = configured({
+    const configuration = configurationOf({
       apiVersion: "podtolerationrestriction.admission.k8s.io/v1alpha1",
       kind: "Configuration",
       default: [{ key: "all", operator: "Exists" }],
@@ -59,7 +59,7 @@ t.test(
       "pod tolerations (possibly merged with namespace default tolerations) conflict with its namespace whitelist",
     );
     t.match(await rejectionOf(tolerations("broken")), /^cannot read annotation scheduler\.alpha/);
-    const wrong = configured({ apiVersion: "v1", kind: "Configuration" });
+    const wrong = configurationOf({ apiVersion: "v1", kind: "Configuration" });
     t.throws(() => podTolerationRestriction(pluginDeps([], { configuration: wrong })), /expected apiVersion: podtoler/);
   },
 );

@@ -34,7 +34,7 @@ function pod(spec: object = {}, resources: object = {}): Pod {
   return { metadata: { name: "web", namespace: "default" }, spec: { containers, ...spec } } as Pod;
 }
 
-function limiting(limitedResources: readonly object[]): PluginConfiguration {
+function configurationWith(limitedResources: readonly object[]): PluginConfiguration {
   const value = { apiVersion: "apiserver.config.k8s.io/v1", kind: "ResourceQuotaConfiguration", limitedResources };
   return { value, locationOf: (path) => `file:${path}`, duplicates: [] };
 }
@@ -221,7 +221,7 @@ t.test("resourceQuota charges only the increase of an update", async (t) => {
 
 t.test("resourceQuota rejects limited resources that no quota covers", async (t) => {
   const matchScopes = [{ scopeName: "PriorityClass", operator: "In", values: ["high"] }];
-  const limited = limiting([
+  const limited = configurationWith([
     { resource: "persistentvolumeclaims", matchContains: ["gold.storageclass"] },
     { resource: "pods", matchScopes },
   ]);
@@ -245,11 +245,11 @@ t.test("resourceQuota rejects limited resources that no quota covers", async (t)
 
 t.test("resourceQuota rejects an invalid configuration", (t) => {
   const make = (configuration: PluginConfiguration) => () => resourceQuota(pluginDeps([], { configuration }));
-  t.throws(make(limiting([{ matchContains: ["a"] }])), {
+  t.throws(make(configurationWith([{ matchContains: ["a"] }])), {
     message: "Cannot use file:limitedResources[0].resource: limitedResources[0].resource: it is missing",
   });
   const before = { apiVersion: "resourcequota.admission.k8s.io/v1beta1", kind: "Configuration" };
-  t.doesNotThrow(make({ ...limiting([]), value: before }));
-  t.throws(make({ ...limiting([]), value: { ...before, kind: "Other" } }), /expected apiVersion/);
+  t.doesNotThrow(make({ ...configurationWith([]), value: before }));
+  t.throws(make({ ...configurationWith([]), value: { ...before, kind: "Other" } }), /expected apiVersion/);
   t.end();
 });

@@ -25,7 +25,7 @@ t.test("parseAuthenticationConfiguration() reads issuers and anonymous access", 
 
 t.test("parseAuthenticationConfiguration() rejects an invalid file with line and field", async (t) => {
   const issuer = { url: "https://a.example.com", audiences: ["c"] };
-  const mapped = (claimMappings: object) =>
+  const withMappings = (claimMappings: object) =>
     issuerOf({ claimMappings: { username: { claim: "sub", prefix: "" }, ...claimMappings } });
   const bad: readonly (readonly [string, RegExp])[] = [
     ["", /a.yaml: the file is empty/],
@@ -54,14 +54,14 @@ t.test("parseAuthenticationConfiguration() rejects an invalid file with line and
       /certificateAuthority: Invalid value: "<omitted>"/,
     ],
     [issuerOf({ claimMappings: {} }), /username: Required value: claim or expression is required/],
-    [mapped({ username: { claim: "sub" } }), /username\.prefix: Required value: prefix is required when claim is set/],
-    [mapped({ username: { claim: "sub", expression: "'a'" } }), /claim and expression can't both be set/],
-    [mapped({ username: { expression: "claims.email" } }), /claims\.email_verified must be used/],
-    [mapped({ username: { expression: "claim.x" } }), /compilation failed: ERROR: <input>:1:1: undeclared reference/],
-    [mapped({ extra: [{ key: "x", valueExpression: "'a'" }] }), /must be a domain-prefixed path/],
-    [mapped({ extra: [{ key: "A.b/c", valueExpression: "'a'" }] }), /must be lowercase/],
-    [mapped({ extra: [{ key: "x.k8s.io/c", valueExpression: "'a'" }] }), /reserved for Kubernetes use/],
-    [mapped({ extra: [{ key: "a.b/c" }] }), /valueExpression: Required value/],
+    [withMappings({ username: { claim: "sub" } }), /username\.prefix: Required value: prefix is required when claim is set/],
+    [withMappings({ username: { claim: "sub", expression: "'a'" } }), /claim and expression can't both be set/],
+    [withMappings({ username: { expression: "claims.email" } }), /claims\.email_verified must be used/],
+    [withMappings({ username: { expression: "claim.x" } }), /compilation failed: ERROR: <input>:1:1: undeclared reference/],
+    [withMappings({ extra: [{ key: "x", valueExpression: "'a'" }] }), /must be a domain-prefixed path/],
+    [withMappings({ extra: [{ key: "A.b/c", valueExpression: "'a'" }] }), /must be lowercase/],
+    [withMappings({ extra: [{ key: "x.k8s.io/c", valueExpression: "'a'" }] }), /reserved for Kubernetes use/],
+    [withMappings({ extra: [{ key: "a.b/c" }] }), /valueExpression: Required value/],
     [
       issuerOf({ claimValidationRules: [{ expression: "1" }] }),
       /expression: Invalid value: "1": must evaluate to bool/,

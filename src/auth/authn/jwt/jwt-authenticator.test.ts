@@ -14,7 +14,7 @@ import { userFromClaims } from "./user-of-claims.ts";
 type Mappings = JwtAuthenticator["claimMappings"];
 const SUB: Mappings = { username: { claim: "sub", prefix: "" } };
 
-function compiled(config: Partial<JwtAuthenticator> = {}, url = "https://issuer.example.com"): CompiledIssuer {
+function compile(config: Partial<JwtAuthenticator> = {}, url = "https://issuer.example.com"): CompiledIssuer {
   const { issuer, errors } = compileIssuer(
     { claimMappings: SUB, ...config, issuer: { url, audiences: ["client"], ...config.issuer } },
     "jwt[0]",
@@ -28,7 +28,7 @@ t.test("jwtAuthenticator() rejects tokens with an invalid signature, audience or
   const clock = new FakeClock(Date.now());
   await using provider = await startTestIssuer(() => clock.now());
   const authenticate = jwtAuthenticator({
-    issuer: compiled({}, provider.url),
+    issuer: compile({}, provider.url),
     audiences: ["api"],
     ...fetcher({ ca: provider.ca, timeoutMs: 5_000, clock: systemClock }),
     clock,
@@ -45,21 +45,21 @@ t.test("jwtAuthenticator() rejects tokens with an invalid signature, audience or
   for (const none of ["", "a.b.c", "opaque", `${"x".repeat(50_000)}.y.z`]) t.equal(await send(none), undefined);
   const [head = "", body = "", tail = ""] = good.split(".");
   const now = Math.floor(clock.now() / 1000);
-  const encoded = (value: unknown): string => Buffer.from(JSON.stringify(value)).toString("base64url");
-  const forged = (header: object, key: string): string => {
-    const signed = `${encoded(header)}.${body}`;
+  const encode = (value: unknown): string => Buffer.from(JSON.stringify(value)).toString("base64url");
+  const forge = (header: object, key: string): string => {
+    const signed = `${encode(header)}.${body}`;
     return `${signed}.${createHmac("sha256", key).update(signed).digest("base64url")}`;
   };
   const bad: readonly (readonly [string, string, RegExp])[] = [
-    ["none", `${encoded({ alg: "none" })}.${body}.`, /malformed/],
-    ["none with a tail", `${encoded({ alg: "none" })}.${body}.${tail}`, /malformed/],
-    ["a public key as a secret", forged({ alg: "HS256", kid: "rsa-1" }, provider.ca), /malformed/],
-    ["a path for a key", forged({ alg: "RS256", kid: "../../dev/null" }, ""), /no matching keys/],
-    ["a key of its own", forged({ alg: "RS256", jwk: {}, jku: provider.url, kid: "rsa-1" }, ""), /no matching keys/],
-    ["one that must be understood", forged({ alg: "RS256", crit: ["b64"], b64: false }, ""), /malformed/],
+    ["none", `${encode({ alg: "none" })}.${body}.`, /malformed/],
+    ["none with a tail", `${encode({ alg: "none" })}.${body}.${tail}`, /malformed/],
+    ["a public key as a secret", forge({ alg: "HS256", kid: "rsa-1" }, provider.ca), /malformed/],
+    ["a path for a key", forge({ alg: "RS256", kid: "../../dev/null" }, ""), /no matching keys/],
+    ["a key of its own", forge({ alg: "RS256", jwk: {}, jku: provider.url, kid: "rsa-1" }, ""), /no matching keys/],
+    ["one that must be understood", forge({ alg: "RS256", crit: ["b64"], b64: false }, ""), /malformed/],
     [
       "another payload",
-      `${head}.${encoded({ ...JSON.parse(Buffer.from(body, "base64url").toString()), sub: "root" })}.${tail}`,
+      `${head}.${encode({ ...JSON.parse(Buffer.from(body, "base64url").toString()), sub: "root" })}.${tail}`,
       /no matching/,
     ],
     ["expired", provider.token({ exp: now - 1 }), /token is expired/],
@@ -81,7 +81,7 @@ t.test(
     const clock = new FakeClock(Date.now());
     await using provider = await startTestIssuer(() => clock.now());
     const authenticate = jwtAuthenticator({
-      issuer: compiled({}, provider.url),
+      issuer: compile({}, provider.url),
       audiences: ["api"],
       ...fetcher({ ca: provider.ca, timeoutMs: 5_000, clock: systemClock }),
       clock,
@@ -115,10 +115,10 @@ t.test("userOfClaims() maps claims to users by name and by expression", async (t
     team: { lead: true, name: "x" },
     n: 3,
   };
-  const mapped = (claimMappings: Mappings, rules: Partial<JwtAuthenticator> = {}) =>
-    userFromClaims(compiled({ claimMappings, ...rules }), claims);
+  const mapClaims = (claimMappings: Mappings, rules: Partial<JwtAuthenticator> = {}) =>
+    userFromClaims(compile({ claimMappings, ...rules }), claims);
   t.same(
-    mapped({
+    mapClaims({
       username: { expression: "claims.email_verified ? claims.email : ''" },
       groups: { expression: "claims.roles + (claims.team.lead ? ['leads'] : [])" },
       uid: { expression: "string(claims.n)" },
@@ -130,7 +130,7 @@ t.test("userOfClaims() maps claims to users by name and by expression", async (t
     { name: "jo@example.com", groups: ["a", "b", "leads"], uid: "3", extra: { "example.com/team": ["x"] } },
   );
   t.match(
-    mapped({
+    mapClaims({
       username: { claim: "sub", prefix: "x:" },
       groups: { claim: "roles", prefix: "g:" },
       uid: { claim: "email" },
@@ -141,7 +141,7 @@ t.test("userOfClaims() maps claims to users by name and by expression", async (t
       uid: "jo@example.com",
     },
   );
-  t.match(mapped({ ...SUB, groups: { claim: "constructor", prefix: "" } }), { groups: [] });
+  t.match(mapClaims({ ...SUB, groups: { claim: "constructor", prefix: "" } }), { groups: [] });
   for (const [what, mappings, rules, message] of [
     ["no claim", { username: { claim: "toString", prefix: "" } }, {}, /parse username claims/],
     ["a list as username", { username: { expression: "claims.roles" } }, {}, /must return a string/],
@@ -176,6 +176,6 @@ t.test("userOfClaims() maps claims to users by name and by expression", async (t
       /user info validation rule/,
     ],
   ] as const) {
-    t.throws(() => mapped(mappings, rules as Partial<JwtAuthenticator>), { message }, what);
+    t.throws(() => mapClaims(mappings, rules as Partial<JwtAuthenticator>), { message }, what);
   }
 });

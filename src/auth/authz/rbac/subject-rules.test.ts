@@ -47,12 +47,12 @@ t.test("Grants limits role bindings to their namespace", async (t) => {
 t.test("Grants resolves roles in the binding's namespace, and grants nothing for missing roles", async (t) => {
   const local = { ...viewer, kind: "Role" };
   const binding = bound({ kind: "User", name: "eve" }, local);
-  const missing = (source: Policy) => [
+  const grantsOf = (source: Policy) => [
     ...new SubjectRules(source).grantsFor({ name: "eve", uid: "", groups: [], extra: {} }, "shop"),
   ];
-  t.match(missing(binding), [{ rules: [], missing: 'role.rbac.authorization.k8s.io "viewer"' }]);
+  t.match(grantsOf(binding), [{ rules: [], missing: 'role.rbac.authorization.k8s.io "viewer"' }]);
   const elsewhere = { metadata: { name: "viewer", namespace: "other" }, rules };
-  t.match(missing({ ...binding, roles: [elsewhere] }), [{ rules: [] }]);
+  t.match(grantsOf({ ...binding, roles: [elsewhere] }), [{ rules: [] }]);
   const here = { metadata: { name: "viewer", namespace: "shop" }, rules };
   t.match(reasons({ ...binding, roles: [elsewhere, here] }, {}), [/of Role "viewer"/]);
 });

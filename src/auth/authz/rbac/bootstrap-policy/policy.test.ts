@@ -26,14 +26,14 @@ function samples(...names: readonly string[]): readonly Compared[] {
 
 /** A rule in a normal format: sorted lists, one group alias. */
 function plain(rule: PolicyRule): string {
-  const sorted = (list: readonly string[] | undefined) => (list === undefined ? undefined : [...list].sort());
+  const sort = (list: readonly string[] | undefined) => (list === undefined ? undefined : [...list].sort());
   const { apiGroups, resources, resourceNames, nonResourceURLs, verbs } = rule;
   return JSON.stringify([
-    sorted(apiGroups?.map(svcGroup)),
-    sorted(resources),
-    sorted(resourceNames),
-    sorted(nonResourceURLs),
-    sorted(verbs),
+    sort(apiGroups?.map(svcGroup)),
+    sort(resources),
+    sort(resourceNames),
+    sort(nonResourceURLs),
+    sort(verbs),
   ]);
 }
 
