@@ -5,7 +5,7 @@ import type { Pod } from "../../api/core/pod/schema.ts";
 import { createLogger } from "../../std/log/logger.ts";
 import { FakeClock } from "../../testing/std/fake-clock.ts";
 import { type CredentialProvider, parseCredentialProviders } from "../config/credential-providers.ts";
-import { parseResponse } from "./credential-plugin.ts";
+import { parseResponse } from "./credential-plugin-response.ts";
 import { CredentialProviders, loadPlugins } from "./credential-providers.ts";
 
 const V1 = "credentialprovider.kubelet.k8s.io/v1";

@@ -17,7 +17,8 @@ import {
   type TokenAttributes,
 } from "../config/credential-providers.ts";
 import { podNamespace } from "../pods/pod-fields.ts";
-import { type PluginProgram, type PluginRequest, type PluginResponse, runPlugin } from "./credential-plugin.ts";
+import { type PluginProgram, type PluginRequest, runPlugin } from "./credential-plugin.ts";
+import type { PluginResponse } from "./credential-plugin-response.ts";
 import type { RegistryAuths } from "./docker-config.ts";
 import { matchesImage } from "./image-pattern.ts";
 

@@ -80,7 +80,15 @@ function createManager(fake: FakeRuntime): ImageManager {
   const { images } = fake;
   const events = { recordPodEvent: () => undefined, recordContainerEvent: () => undefined };
   const secret = async () => undefined;
-  return new ImageManager({ images, clock: new FakeClock(), events, getSecret: secret, serialize: true, qps: 0, burst: 0 });
+  return new ImageManager({
+    images,
+    clock: new FakeClock(),
+    events,
+    getSecret: secret,
+    serialize: true,
+    qps: 0,
+    burst: 0,
+  });
 }
 
 t.test(

@@ -133,9 +133,9 @@ async function pinSubPath(pod: PodContext, volume: string, subPath: string, name
 }
 
 async function writeHostsFile(pod: PodContext, podIps: readonly string[]): Promise<string> {
-  const { settings, readHostFile: hostFile } = pod.services;
+  const { settings, readHostFile } = pod.services;
   const path = hostsFile(settings.directories, podUid(pod.pod));
-  const host = pod.pod.spec?.hostNetwork === true ? await hostFile("hosts") : "";
+  const host = pod.pod.spec?.hostNetwork === true ? await readHostFile("hosts") : "";
   await writeFile(path, makeHostsFile(pod.pod, settings.clusterDomain, podIps, host));
   // Every user in the containers reads it. At creation the process's umask clears mode bits.
   await chmod(path, 0o644);

@@ -7,7 +7,11 @@ import { readHostIdRange, UserNamespaces } from "./user-namespaces.ts";
 t.test("UserNamespaces.allocate() gives each pod its own range, which survives a restart of the agent", async (t) => {
   const directories = { rootDir: t.testdir(), podLogsDir: "/none" };
   const make = () =>
-    new UserNamespaces({ directories, idsPerPod: 65_536, readRange: async () => ({ first: 65_536, length: 2 * 65_536 }) });
+    new UserNamespaces({
+      directories,
+      idsPerPod: 65_536,
+      readRange: async () => ({ first: 65_536, length: 2 * 65_536 }),
+    });
   const first = make();
   const [a, again, b] = [await first.allocate("a"), await first.allocate("a"), await first.allocate("b")];
   t.same(a, again);
