@@ -128,8 +128,8 @@ export async function createApiServer(
 }
 
 /**
- * The filters of a request in their order, as Kubernetes' DefaultBuildHandlerChain. Requests over the network pass those
- * of `serving/secure-serving.ts` first.
+ * The filters of a request in their order, as in Kubernetes' DefaultBuildHandlerChain. Requests over the network first
+ * pass those of `serving/secure-serving.ts`.
  */
 function buildHandlerChain(
   { config, clock, log, random, metrics }: ServerBase,

@@ -104,7 +104,7 @@ export async function openAuthenticators(
       loadFile: follow,
     }),
   );
-  const { clock, random, observe, recordLastUsed, findBoundObject: find } = deps;
+  const { clock, random, observe, recordLastUsed, findBoundObject } = deps;
   const external = await openTokenAuthenticators(config, {
     clock,
     random,
@@ -114,11 +114,11 @@ export async function openAuthenticators(
     addResource: (resource) => void owned.use(resource),
   });
   const findSecret = async (namespace: string, name: string): Promise<Secret | undefined> =>
-    await find({ kind: "Secret", namespace, name });
+    await findBoundObject({ kind: "Secret", namespace, name });
   const tokens = unionTokens([
     staticTokens.authenticate,
     serviceAccountAuthenticator({
-      ...{ issuers, audiences, lookUpSecrets: lookup, find, clock, recordLastUsed },
+      ...{ issuers, audiences, lookUpSecrets: lookup, find: findBoundObject, clock, recordLastUsed },
       keys: keys.verificationKeys,
       keysVersion: keys.version,
       count: observe?.used,

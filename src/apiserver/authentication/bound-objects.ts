@@ -8,7 +8,7 @@ import type { Registries } from "../../registry/registries.ts";
 
 const KINDS = { ServiceAccount: serviceAccountKind, Pod: podKind, Secret: secretKind, Node: nodeKind };
 
-/** Finds the objects that tokens are bound to in the caches; waits for the latest state when the cache does not match. */
+/** Finds the objects of bound tokens in the caches; waits for the latest state when the cache does not match. */
 export function createBoundObjectFinder(registries: Registries, signal: AbortSignal): FindBound {
   return ({ kind, namespace, name, uid }) => {
     const registry = registries.of(KINDS[kind] as Kind);

@@ -38,7 +38,7 @@ export interface ApiServerConfig {
   readonly gitVersion: string;
   /** Whether to serve the `svc.io` groups also under Kubernetes' names. */
   readonly groupAliases: boolean;
-  /** Whether a garbage collector handles the finalizers `orphan` and `foregroundDeletion`; otherwise they are not set. */
+  /** Whether to set the finalizers `orphan` and `foregroundDeletion`, which need a garbage collector. */
   readonly garbageCollector: boolean;
   readonly deleteCollectionWorkers: number;
   /** The `WatchList` feature gate: watches may start with the existing objects and a bookmark. */

@@ -11,7 +11,7 @@ export interface DynamicFile {
   readonly apply: (content: string) => void | Promise<void>;
 }
 
-/** Loads the file now and whenever it changes. Rejects when it is invalid now; later, invalid content is logged once. */
+/** Loads the file now and after each change. Rejects when it is invalid now; later, invalid content is logged once. */
 export async function loadDynamicFile(
   { flag, path, apply }: DynamicFile,
   { clock, log }: { readonly clock: Clock; readonly log: Logger },

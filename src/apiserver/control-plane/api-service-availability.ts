@@ -1,4 +1,4 @@
-/** Sets the condition Available of API services that extension servers serve, as Kubernetes' availability controller. */
+/** Sets the condition Available of the API services of extension servers, as Kubernetes' availability controller. */
 import { apiServiceKind } from "../../api/apiregistration/api-service/kind.ts";
 import type { APIService } from "../../api/apiregistration/api-service/schema.ts";
 import { serviceKind } from "../../api/core/service/kind.ts";

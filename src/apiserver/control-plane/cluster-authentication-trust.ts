@@ -12,7 +12,7 @@ export const TRUST_NAMESPACES = ["kube-system", "svc-system"] as const;
 
 type Data = Readonly<Record<string, string>>;
 
-/** Publishes the authorities of client certificates, so that extension servers authenticate users as this server does. */
+/** Publishes the CAs of client certificates, so that extension servers authenticate users as this server does. */
 export async function publishAuthenticationTrust(
   registries: Registries,
   authorities: ClientAuthorities,

@@ -52,15 +52,7 @@ const LEASE_GC_INTERVAL_MS = 3_600_000;
 
 /** Resolves after the first run of the initial reconcilers; failures are logged and retried. */
 export async function startControlPlaneControllers(options: ControlPlaneOptions): Promise<ControlPlaneControllers> {
-  const {
-    registries,
-    serviceAllocation: service,
-    endpoints,
-    clientAuthorities: authorities,
-    clock,
-    log,
-    signal,
-  } = options;
+  const { registries, serviceAllocation, endpoints, clientAuthorities, clock, log, signal } = options;
   const lease = new IdentityLease(registries, hostname(), signal);
   const endpointReconciler =
     endpoints === undefined ? undefined : new EndpointReconciler(registries, endpoints, signal);
@@ -86,8 +78,8 @@ export async function startControlPlaneControllers(options: ControlPlaneOptions)
       name: "the cluster authentication trust",
       everyMs: INTERVAL_MS,
       ensuredKeys: TRUST_NAMESPACES.map((each) => keyOf(configMapKind, TRUST_CONFIG_MAP, each)),
-      onChange: (callback) => authorities.onChange(callback),
-      reconcile: () => publishAuthenticationTrust(registries, authorities, clock, signal),
+      onChange: (callback) => clientAuthorities.onChange(callback),
+      reconcile: () => publishAuthenticationTrust(registries, clientAuthorities, clock, signal),
     },
     {
       name: "legacy service account token tracking",
@@ -107,8 +99,8 @@ export async function startControlPlaneControllers(options: ControlPlaneOptions)
     {
       name: "the kubernetes service",
       everyMs: SHORT_INTERVAL_MS,
-      ensuredKeys: service.keys,
-      reconcile: () => service.reconcile(),
+      ensuredKeys: serviceAllocation.keys,
+      reconcile: () => serviceAllocation.reconcile(),
     },
     {
       name: "the status of flow schemas",
@@ -122,7 +114,7 @@ export async function startControlPlaneControllers(options: ControlPlaneOptions)
       watchedKeys: [prefixOf(apiServiceKind)],
       reconcile: () => reconcileApiServiceAvailability(registries, signal),
     },
-    { name: "service IP addresses", everyMs: SERVICE_REPAIR_INTERVAL_MS, reconcile: () => service.repair() },
+    { name: "service IP addresses", everyMs: SERVICE_REPAIR_INTERVAL_MS, reconcile: () => serviceAllocation.repair() },
     {
       name: "expired API server identity leases",
       everyMs: LEASE_GC_INTERVAL_MS,

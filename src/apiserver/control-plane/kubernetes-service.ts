@@ -138,7 +138,7 @@ function firstAddress(block: Cidr | undefined): string {
   return formatIp({ family: block.family, value: usableRange(block).first });
 }
 
-/** Creates the ServiceCIDR, or adds the range of a second IP family to it. Other changes of the flag only log a warning. */
+/** Creates the ServiceCIDR, or adds the range of a second IP family. Other changes of the flag only log a warning. */
 async function ensureServiceCidr(
   registry: Registry<ServiceCIDR>,
   wanted: readonly string[],

@@ -1,4 +1,4 @@
-/** Sets the condition Ready of ServiceCIDRs. A finalizer keeps a deleted one while services use addresses of it alone. */
+/** Sets the condition Ready of ServiceCIDRs. A finalizer keeps a deleted one while services need its addresses. */
 import { ipAddressKind } from "../../api/networking/ip-address/kind.ts";
 import type { IPAddress } from "../../api/networking/ip-address/schema.ts";
 import { serviceCIDRKind } from "../../api/networking/service-cidr/kind.ts";

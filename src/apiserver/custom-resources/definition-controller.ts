@@ -179,7 +179,7 @@ class DefinitionController {
       .map((other) => other.metadata?.name ?? "");
   }
 
-  /** Writes the updated definition; returns the same object when nothing changeCount. */
+  /** Writes the updated definition; returns the same object when nothing changes. */
   async #write(definition: CustomResourceDefinition, next: DefinitionUpdate): Promise<CustomResourceDefinition> {
     if (next(definition, this.#registry.timestamp()) === definition) return definition;
     return await this.#writeStored(definition.metadata?.name ?? "", next);

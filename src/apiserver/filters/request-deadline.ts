@@ -7,7 +7,7 @@ import { isLongRunning } from "../request/request-info.ts";
 /** Called when the server terminates a request to protect itself, with the response code. */
 export type OnTermination = (context: RequestContext, code: number) => void;
 
-/** Responds 504 after `timeoutMs`, or after the shorter `timeout` of the query. Long-running requests have no deadline. */
+/** Responds 504 after `timeoutMs`, or the shorter `timeout` of the query. Long-running requests have no deadline. */
 export function withRequestDeadline(clock: Clock, timeoutMs: number, onEnd: OnTermination = () => {}): RequestFilter {
   const defaultDeadlines = new DeadlineQueue(clock, timeoutMs);
   return (next) => (context) => {

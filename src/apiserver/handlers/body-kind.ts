@@ -1,4 +1,5 @@
-/** Checks the apiVersion and kind of a body against those of the path. */ import type { Kind } from "../../api/kind.ts";
+/** Checks the apiVersion and kind of a body against those of the path. */
+import type { Kind } from "../../api/kind.ts";
 import { formatApiVersion, parseApiVersion, type Scheme, svcGroup } from "../../api/scheme.ts";
 import { badRequest, invalid, type StatusError } from "../../api/status.ts";
 import { decode } from "../../schema/decode/decode.ts";

@@ -2,7 +2,7 @@ import { FIELD_MANAGER_MAX_BYTES, isPrintable } from "../../api/meta/validation/
 import type { FieldManagerOptions } from "../../registry/write/request.ts";
 import type { RequestContext } from "../request/request-context.ts";
 
-/** The field manager of a write: the one of the query, or the client's program (`kubectl` of `kubectl/v1.33.1 (linux)`). */
+/** The field manager of a write: from the query, or the client's program (`kubectl` of `kubectl/v1.33.1 (linux)`). */
 export function fieldManagerOptions(context: RequestContext, fieldManager: string): FieldManagerOptions {
   const { subresource } = context.info;
   return { fieldManager: fieldManager || programName(context.request.headers["user-agent"]), subresource };

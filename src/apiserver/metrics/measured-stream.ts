@@ -6,7 +6,7 @@ export interface WatchSeries {
   readonly sizes: Histogram;
 }
 
-/** Passes a stream on unchanged, counts its chunks and bytes, and calls `ended` once. In-memory values have no bytes. */
+/** Passes on a stream unchanged, counts its chunks and bytes, and calls `ended` once. Values have no bytes. */
 export class MeasuredStream<V> implements AsyncIterableIterator<V> {
   readonly #source: AsyncIterator<V>;
   readonly #events: WatchSeries | undefined;
