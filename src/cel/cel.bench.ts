@@ -41,17 +41,17 @@ const rules = [
 ];
 
 const self = celTypeOf(schema) ?? dynType;
-const names = createEnvironment({ variables: { self, oldSelf: self }, nameFormats });
+const environment = createEnvironment({ variables: { self, oldSelf: self }, nameFormats });
 for (const rule of rules) {
-  const { program } = compile(rule, names);
+  const { program } = compile(rule, environment);
   if (program === undefined) throw new Error(`Cannot compile ${rule}`);
   const evaluate = (): unknown =>
     program.evaluate({ self: toCelValue(schema, object100), oldSelf: toCelValue(schema, object100) });
   console.log(
     JSON.stringify({
       rule,
-      compile: figures(() => compile(rule, names)),
-      estimate: figures(() => compile(rule, names).program?.estimate),
+      compile: figures(() => compile(rule, environment)),
+      estimate: figures(() => compile(rule, environment).program?.estimate),
       evaluate: figures(evaluate),
     }),
   );

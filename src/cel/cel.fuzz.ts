@@ -13,7 +13,7 @@ import { renderErrors } from "./parse/source.ts";
 import { dynType, intType } from "./values/types.ts";
 
 const self = celTypeOf(everything) ?? dynType;
-const names = createEnvironment({ variables: { self, d: dynType, x: intType }, nameFormats, stored: true });
+const environment = createEnvironment({ variables: { self, d: dynType, x: intType }, nameFormats, stored: true });
 const unchecked = createEnvironment({
   variables: { self, d: dynType, x: intType },
   nameFormats,
@@ -25,7 +25,7 @@ const BUDGET = 20_000;
 
 class Refused extends Error {}
 
-function run(source: string, among: typeof names): string {
+function run(source: string, among: typeof environment): string {
   const { program, errors } = compile(source, among);
   if (program === undefined) throw new Refused(renderErrors(errors, source));
   const { estimate } = program;
@@ -73,7 +73,7 @@ fuzz({
     } catch (error) {
       if (!(error instanceof Refused)) throw error;
     }
-    return run(source, names);
+    return run(source, environment);
   },
   isRefusal: (error) => error instanceof Refused,
 });

@@ -8,18 +8,18 @@ import { boolType, dynType, formatType, intType, listType, mapType, objectType, 
 import { fail } from "./values/value.ts";
 
 const self = objectType("Self", { a: intType, s: stringType, list: listType(intType) });
-const names = createEnvironment({
+const environment = createEnvironment({
   variables: { self, x: intType, m: mapType(stringType, intType), d: dynType },
   nameFormats,
 });
 
-function errorsOf(source: string, among: Environment = names): string {
-  const { errors } = compile(source, among);
+function errorsOf(source: string, custom: Environment = environment): string {
+  const { errors } = compile(source, custom);
   return errors === undefined ? "none" : renderErrors(errors, source);
 }
 
 function programOf(source: string): Program {
-  const { program, errors }: CompileResult = compile(source, names);
+  const { program, errors }: CompileResult = compile(source, environment);
   return program ?? fail(errors?.[0]?.message ?? "");
 }
 
@@ -76,14 +76,14 @@ t.test("compile() counts lines and characters", (t) => {
 });
 
 t.test("compile() reports all type errors, up to 100", (t) => {
-  t.equal(compile("foo + bar + x.y", names).errors?.length, 3);
-  t.equal(compile(Array(200).fill("foo").join(" || "), names).errors?.length, 100);
+  t.equal(compile("foo + bar + x.y", environment).errors?.length, 3);
+  t.equal(compile(Array(200).fill("foo").join(" || "), environment).errors?.length, 100);
   t.end();
 });
 
 t.test("compile() continues after an unrecognized token", (t) => {
   const messages = (source: string): readonly string[] | undefined =>
-    compile(source, names).errors?.map(({ message, column }) => `${column}: ${message.slice(0, 50)}`);
+    compile(source, environment).errors?.map(({ message, column }) => `${column}: ${message.slice(0, 50)}`);
   t.same(messages("1 + $"), [
     "4: Syntax error: token recognition error at: '$'",
     "5: Syntax error: mismatched input '<EOF>' expecting {",
@@ -100,9 +100,9 @@ t.test("compile() continues after an unrecognized token", (t) => {
 });
 
 t.test("compile() requires the given result type", (t) => {
-  t.equal(compile("x", names, { result: boolType }).errors?.[0]?.message, "must evaluate to bool");
-  t.equal(compile("d", names, { result: boolType }).errors?.[0]?.message, "must evaluate to bool");
-  t.equal(compile("x > 1", names, { result: boolType }).errors, undefined);
+  t.equal(compile("x", environment, { result: boolType }).errors?.[0]?.message, "must evaluate to bool");
+  t.equal(compile("d", environment, { result: boolType }).errors?.[0]?.message, "must evaluate to bool");
+  t.equal(compile("x > 1", environment, { result: boolType }).errors, undefined);
   t.end();
 });
 

@@ -187,13 +187,13 @@ function run(test: TextMessage): string | undefined {
     if (ident === undefined) throw new Unsupported("function declarations");
     variables[text(declared, "name")] = typeFrom(message(ident, "type"));
   }
-  const names = createEnvironment({
+  const environment = createEnvironment({
     variables,
     nameFormats,
     mixedLiterals: true,
     unchecked: text(test, "disable_check") === "true",
   });
-  const compiled = compile(text(test, "expr"), names);
+  const compiled = compile(text(test, "expr"), environment);
   const failing = test.has("eval_error") || test.has("any_eval_errors");
   if (compiled.errors !== undefined) return failing ? undefined : `does not compile: ${compiled.errors[0]?.message}`;
   const typed = message(test, "typed_result");

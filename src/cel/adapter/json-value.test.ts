@@ -179,10 +179,10 @@ t.test("celTypeOf() supports recursive schemas", (t) => {
 });
 
 t.test("toDynamicCelValue() converts any JSON", (t) => {
-  const names = createEnvironment({ variables: { d: dynType }, nameFormats });
+  const environment = createEnvironment({ variables: { d: dynType }, nameFormats });
   const d = toDynamicCelValue({ a: [1, 2.5, "x", null, true], b: { c: {} } });
   for (const rule of ["d.a[0] == 1 && d.a[1] == 2.5 && d.a[3] == null && d.a.size() == 5", "d.b.c.size() == 0"]) {
-    t.equal(compile(rule, names).program?.evaluate({ d }).value, true, rule);
+    t.equal(compile(rule, environment).program?.evaluate({ d }).value, true, rule);
   }
   t.end();
 });

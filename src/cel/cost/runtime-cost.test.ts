@@ -8,7 +8,7 @@ import { Timestamp } from "../values/time-value.ts";
 import { bytesType, dynType, intType, listType, mapType, stringType, timestampType } from "../values/types.ts";
 import { ArrayList, fail, type Value } from "../values/value.ts";
 
-const names = createEnvironment({
+const environment = createEnvironment({
   variables: {
     input: listType(intType),
     map: mapType(stringType, stringType),
@@ -104,7 +104,7 @@ const costs: Readonly<Record<string, number>> = {
 
 t.test("evaluate() charges the same cost as Kubernetes", (t) => {
   for (const [source, cost] of Object.entries(costs)) {
-    const { program, errors } = compile(source, names);
+    const { program, errors } = compile(source, environment);
     const result = (program ?? fail(errors?.[0]?.message ?? "")).evaluate(values);
     t.equal(result.cost, cost, source);
   }
@@ -113,7 +113,7 @@ t.test("evaluate() charges the same cost as Kubernetes", (t) => {
 
 t.test("evaluate() costs at most the estimate, except for accesses to computed values", (t) => {
   for (const source of Object.keys(costs)) {
-    const { program } = compile(source, names);
+    const { program } = compile(source, environment);
     const { cost } = program!.evaluate(values);
     t.ok(cost <= program!.estimate.max + 1, `${source}: ${cost} of ${program!.estimate.max}`);
   }

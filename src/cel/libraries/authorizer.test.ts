@@ -11,13 +11,13 @@ import {
   resourceCheckValue,
 } from "./authorizer.ts";
 
-const names = createEnvironment({ variables: { authorizer: authorizerType }, nameFormats });
+const environment = createEnvironment({ variables: { authorizer: authorizerType }, nameFormats });
 
 function evaluate(
   source: string,
   decision: AuthorizationDecision,
 ): { readonly checks: readonly CheckAttributes[]; readonly result: unknown } {
-  const { program, errors } = compile(source, names);
+  const { program, errors } = compile(source, environment);
   if (program === undefined) throw new Error(errors.map(({ message }) => message).join());
   const checks: CheckAttributes[] = [];
   const authorizer = authorizerValue((attributes) => {
@@ -78,8 +78,8 @@ t.test("authorizer rejects checks with empty attributes", (t) => {
 });
 
 t.test("authorizer.requestResource checks the resource of the request", (t) => {
-  const among = createEnvironment({ variables: { "authorizer.requestResource": resourceCheckType }, nameFormats });
-  const { program } = compile("authorizer.requestResource.check('delete').allowed()", among);
+  const resourceEnvironment = createEnvironment({ variables: { "authorizer.requestResource": resourceCheckType }, nameFormats });
+  const { program } = compile("authorizer.requestResource.check('delete').allowed()", resourceEnvironment);
   const checks: CheckAttributes[] = [];
   const resource = resourceCheckValue(
     (attributes) => {

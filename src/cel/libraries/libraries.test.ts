@@ -5,10 +5,10 @@ import { compile } from "../cel.ts";
 import { createEnvironment } from "../environment.ts";
 import { renderErrors } from "../parse/source.ts";
 
-const names = createEnvironment({ variables: {}, nameFormats, stored: true });
+const environment = createEnvironment({ variables: {}, nameFormats, stored: true });
 
 function evaluate(source: string): unknown {
-  const { program, errors } = compile(source, names);
+  const { program, errors } = compile(source, environment);
   if (errors !== undefined) return renderErrors(errors, source);
   const { value, error } = program.evaluate({});
   return error === undefined ? value : `failed: ${error.message}`;
@@ -167,8 +167,8 @@ t.test("evaluate() fails with cel-go's and Kubernetes' messages", (t) => {
 });
 
 t.test("compile() allows libraries of this version only in stored expressions", (t) => {
-  const fresh = createEnvironment({ variables: {}, nameFormats });
-  const { errors } = compile("isSemver('1.0.0')", fresh);
+  const environmentForNew = createEnvironment({ variables: {}, nameFormats });
+  const { errors } = compile("isSemver('1.0.0')", environmentForNew);
   t.equal(errors?.[0]?.message, "undeclared reference to 'isSemver' (in container '')");
   t.end();
 });
