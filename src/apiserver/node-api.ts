@@ -186,7 +186,7 @@ function createRequestHandler(router: Router<Route>, discovery: Discovery): Requ
     if (match !== undefined && "value" in match) return await match.value(context, match.params);
     if (match !== undefined) throw methodNotAllowed();
     const page = request.path.replace(/\/$/, "");
-    if (discovery.has(page)) return discovery.answer(page, context);
+    if (discovery.has(page)) return discovery.respond(page, context);
     if (/^\/apis?(?:\/|$)/.test(request.path)) throw noSuchResource();
     return pageNotFound();
   };
@@ -205,7 +205,7 @@ function addNonResourceRoutes(router: Router<Route>, { clock, address }: NodeApi
     })),
   );
   const openApi = new OpenApi(clientScheme, true, GIT_VERSION, clock);
-  const get = (path: string, answer: Route): void => router.add("GET", path, answer);
+  const get = (path: string, route: Route): void => router.add("GET", path, route);
   get("/openapi/v2", ({ request: { headers } }) => openApi.v2(headers.accept, headers["if-none-match"]));
   get("/openapi/v3", ({ request: { headers } }) => openApi.root(headers["if-none-match"]));
   get("/openapi/v3/{path*}", ({ request: { headers }, info }, { path = "" }) =>

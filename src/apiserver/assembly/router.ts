@@ -65,7 +65,7 @@ export function createRouter(options: RouterOptions): RequestHandler {
     if (match !== undefined) throw methodNotAllowed();
     const page = request.path.replace(/\/$/, "");
     if ((method === "GET" || GROUP_DISCOVERY_PATH.test(page)) && discovery.has(page))
-      return discovery.answer(page, context);
+      return discovery.respond(page, context);
     const customResponse = await respondCustom(context);
     if (customResponse !== undefined) return customResponse;
     // Below /api and /apis a missing path is a Status, elsewhere plain text.
@@ -80,22 +80,22 @@ const ANY_METHOD = ["GET", "POST", "PUT", "PATCH", "DELETE", "OPTIONS", "TRACE"]
 
 function addNonResourceRoutes(router: Router<Route>, options: RouterOptions, discovery: Discovery): void {
   const { readiness } = options;
-  const get = (path: string, answer: Route): void => router.add("GET", path, answer);
+  const addGet = (path: string, answer: Route): void => router.add("GET", path, answer);
   for (const path of discovery.paths()) {
     // Group discovery responds to every method, as in Kubernetes.
     const methods = GROUP_DISCOVERY_PATH.test(path) ? ANY_METHOD : ["GET"];
-    for (const method of methods) router.add(method, path, async (context) => discovery.answer(path, context));
+    for (const method of methods) router.add(method, path, async (context) => discovery.respond(path, context));
   }
   const openApi = new OpenApi(options.scheme, options.groupAliases, options.gitVersion, options.settings.clock);
-  get("/openapi/v2", async ({ request }) => await openApi.v2(request.headers.accept, request.headers["if-none-match"]));
-  get("/openapi/v3", async ({ request: { path, headers } }) => {
+  addGet("/openapi/v2", async ({ request }) => await openApi.v2(request.headers.accept, request.headers["if-none-match"]));
+  addGet("/openapi/v3", async ({ request: { path, headers } }) => {
     return path.endsWith("/") ? await openApi.v3("", null, headers) : await openApi.root(headers["if-none-match"]);
   });
-  get("/openapi/v3/{path*}", async ({ request, info }, { path = "" }) => {
+  addGet("/openapi/v3/{path*}", async ({ request, info }, { path = "" }) => {
     return await openApi.v3(path, info.query.get("hash"), request.headers);
   });
   const version = versionInfo(options.gitVersion, options.emulatedVersion);
-  get("/version", async ({ request }) => {
+  addGet("/version", async ({ request }) => {
     if (!acceptsExactly(request.headers.accept, [{ mediaType: "application/json" }]))
       throw notAcceptable(["application/json"]);
     return prettyJson(version);
@@ -107,15 +107,15 @@ function addNonResourceRoutes(router: Router<Route>, options: RouterOptions, dis
     };
     for (const method of ANY_METHOD) router.add(method, `/${endpoint.name}/{check*}`, answer);
   }
-  for (const { path, methods, answer } of options.operatorPages) {
+  for (const { path, methods, respond: answer } of options.operatorPages) {
     for (const method of methods) router.add(method, path, answer);
   }
   if (options.issuerDiscovery !== undefined) {
     const { configuration, jwks } = options.issuerDiscovery;
-    get(CONFIGURATION_PATH, configuration);
-    get(JWKS_PATH, jwks);
+    addGet(CONFIGURATION_PATH, configuration);
+    addGet(JWKS_PATH, jwks);
   }
-  get("/", async (context) => rootPaths(context, options, discovery));
+  addGet("/", async (context) => rootPaths(context, options, discovery));
 }
 
 /** Indented JSON, as Kubernetes responds to every client here. */

@@ -184,9 +184,9 @@ async function openWebhook(
       const headers = { "content-type": "application/json", accept: "application/json" };
       const signal = AbortSignal.timeout(settings.timeoutMs);
       const request = { method: "POST", path, query: search.slice(1), headers, body: JSON.stringify(review), signal };
-      const answer = await transport(makeRequest(request));
-      if (answer.status < 200 || answer.status > 299) throw await readError(answer);
-      return parseReviewStatus((await readAll(answer.body, ANSWER_BYTES_MAX)).toString());
+      const response = await transport(makeRequest(request));
+      if (response.status < 200 || response.status > 299) throw await readError(response);
+      return parseReviewStatus((await readAll(response.body, ANSWER_BYTES_MAX)).toString());
     },
   });
 }
@@ -195,13 +195,13 @@ async function openWebhook(
 const ANSWER_BYTES_MAX = 4 * 1024 * 1024;
 
 function parseReviewStatus(text: string): SubjectAccessReviewStatus {
-  let answer: unknown;
+  let review: unknown;
   try {
-    answer = JSON.parse(text);
+    review = JSON.parse(text);
   } catch (cause) {
     throw new Error("the webhook's response is not a SubjectAccessReview: it is not JSON", { cause });
   }
-  const status = isPlainObject(answer) ? (answer as Readonly<Record<string, unknown>>).status : undefined;
+  const status = isPlainObject(review) ? (review as Readonly<Record<string, unknown>>).status : undefined;
   if (!isPlainObject(status)) throw new Error("the webhook's response is not a SubjectAccessReview: it has no status");
   const { allowed = false, denied = false, reason = "" } = status as Readonly<Record<string, unknown>>;
   if (typeof allowed !== "boolean" || typeof denied !== "boolean" || typeof reason !== "string") {

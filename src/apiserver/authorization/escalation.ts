@@ -89,8 +89,8 @@ function isGarbageCollectorChange(next: ApiObject, previous: ApiObject | undefin
 }
 
 function withoutOwners({ kind: _, apiVersion: _version, metadata = {}, ...rest }: ApiObject): unknown {
-  const { ownerReferences: _owners, finalizers: _finalizers, managedFields: _managed, ...kept } = metadata;
-  return { ...rest, metadata: kept };
+  const { ownerReferences: _owners, finalizers: _finalizers, managedFields: _managed, ...otherMetadata } = metadata;
+  return { ...rest, metadata: otherMetadata };
 }
 
 async function isAuthorized(

@@ -95,7 +95,7 @@ export async function startServiceAllocation(
   });
   const scope = systemScope("", signal);
   const startRevision = store.current();
-  const keep = async (): Promise<void> => {
+  const reconcileApiServices = async (): Promise<void> => {
     await ensureServiceCidr(cidrs, ranges.map(formatCidr), scope, log);
     await ensureApiService(services, KUBERNETES_SERVICE, config, firstAddress(ranges[0]), signal);
     await ensureApiService(services, SVC_SERVICE, { ...config, kubernetesServiceNodePort: 0 }, undefined, signal);
@@ -105,7 +105,7 @@ export async function startServiceAllocation(
     if (released + allocated > 0) log.info("Repaired service IP addresses", { released, allocated });
   };
   try {
-    await keep();
+    await reconcileApiServices();
   } catch (error) {
     // The server works without this service, and an operator can repair it only through a running server.
     if (!(error instanceof StatusError)) throw error;
@@ -118,7 +118,7 @@ export async function startServiceAllocation(
   return {
     repaired,
     keys: [...keys, cidrs.objects.key(undefined, KUBERNETES_SERVICE)],
-    reconcile: keep,
+    reconcile: reconcileApiServices,
     repair: () => repair(store.current()),
   };
 }

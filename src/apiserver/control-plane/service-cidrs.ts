@@ -37,8 +37,8 @@ function withStatus(block: ServiceCIDR, held: boolean, now: string): ServiceCIDR
   const hasFinalizer = finalizers.includes(FINALIZER);
   if (block.metadata?.deletionTimestamp === undefined) {
     const ready = { type: "Ready", status: "True", reason: "", message: "Kubernetes Service CIDR is ready" } as const;
-    const kept = hasFinalizer ? block : withFinalizers(block, [...finalizers, FINALIZER]);
-    return isReady(block) ? kept : withCondition(kept, ready, now);
+    const protectedBlock = hasFinalizer ? block : withFinalizers(block, [...finalizers, FINALIZER]);
+    return isReady(block) ? protectedBlock : withCondition(protectedBlock, ready, now);
   }
   if (!hasFinalizer) return block;
   if (!held) {

@@ -59,6 +59,6 @@ function createSocketHandler(pages: readonly DebugPage[]): Handler {
     const method = request.method === "HEAD" ? "GET" : request.method;
     const match = router.match(method, request.path);
     if (match === undefined) return textResponse(404, "404 page not found\n");
-    return "value" in match ? await match.value.answer(request) : textResponse(405, "method not allowed\n");
+    return "value" in match ? await match.value.respond(request) : textResponse(405, "method not allowed\n");
   };
 }

@@ -11,7 +11,7 @@ export interface OperatorPage {
   /** A pattern of the router. */
   readonly path: string;
   readonly methods: readonly string[];
-  readonly answer: Route;
+  readonly respond: Route;
   /** Whether `/` lists it. */
   readonly listed: boolean;
 }
@@ -46,7 +46,7 @@ function createProfilePages(
   { debugEndpoints }: OperatorPageDeps,
 ): readonly OperatorPage[] {
   if (!observability.profiling) return [];
-  return debugEndpoints.pages.map(({ path, methods, answer }) =>
+  return debugEndpoints.pages.map(({ path, methods, respond: answer }) =>
     page(path, ({ request }) => answer(request), methods, false),
   );
 }
@@ -73,6 +73,6 @@ function createZPages(config: ApiServerConfig, { clock }: OperatorPageDeps): rea
 
 const STATUS_PATHS = ["/flagz", "/healthz", "/livez", "/metrics", "/readyz", "/statusz", "/version"];
 
-function page(path: string, answer: Route, methods: readonly string[] = ["GET"], listed = true): OperatorPage {
-  return { path, methods, answer, listed };
+function page(path: string, respond: Route, methods: readonly string[] = ["GET"], listed = true): OperatorPage {
+  return { path, methods, respond: answer, listed };
 }

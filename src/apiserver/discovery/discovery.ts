@@ -61,8 +61,8 @@ export class Discovery {
   }
 
   /** Throws a 406 when the client accepts none of the media types. */
-  answer(path: string, context: RequestContext): HttpResponse {
-    return this.#current().answer(path, context);
+  respond(path: string, context: RequestContext): HttpResponse {
+    return this.#current().respond(path, context);
   }
 
   #current(): DiscoveryDocuments {
@@ -100,7 +100,7 @@ class DiscoveryDocuments {
     return path === "/api" || this.#documents.has(path);
   }
 
-  answer(path: string, context: RequestContext): HttpResponse {
+  respond(path: string, context: RequestContext): HttpResponse {
     const { accept, "if-none-match": ifNoneMatch } = context.request.headers;
     const aggregated = this.#aggregated.get(path);
     const match = negotiate(accept, OFFERS, (offer, params) => {

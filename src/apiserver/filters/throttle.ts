@@ -20,14 +20,14 @@ export function withThrottle(bytesPerSecond: number, clock: Clock): Filter {
 
 async function* throttleBody(
   body: AsyncIterable<Uint8Array>,
-  allowance: ByteRateLimiter,
+  limiter: ByteRateLimiter,
   signal: AbortSignal,
 ): AsyncGenerator<Uint8Array> {
-  for await (const piece of body) {
-    for (let at = 0; at < piece.length; at += allowance.bytesPerSecond) {
-      const chunk = piece.subarray(at, at + allowance.bytesPerSecond);
+  for await (const buffer of body) {
+    for (let offset = 0; offset < buffer.length; offset += limiter.bytesPerSecond) {
+      const chunk = buffer.subarray(offset, offset + limiter.bytesPerSecond);
       try {
-        await allowance.take(chunk.length, signal);
+        await limiter.take(chunk.length, signal);
       } catch {
         // The client disconnected.
         return;

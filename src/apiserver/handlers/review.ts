@@ -17,7 +17,7 @@ import { warningAppender } from "./write-options.ts";
 export type ReviewHandler = (context: RequestContext, question: ApiObject) => Promise<ApiObject>;
 
 /** POST of a review, which is not stored. */
-export function createReviewHandler(answer: ReviewHandler): ResourceHandler {
+export function createReviewHandler(review: ReviewHandler): ResourceHandler {
   return async (target, context, params) => {
     const responseOptions = responseOptionsOf(target, context, "object");
     const {
@@ -36,6 +36,6 @@ export function createReviewHandler(answer: ReviewHandler): ResourceHandler {
     // Kubernetes' error has neither the name nor the kind of the review.
     if (errors.length > 0) throw invalid({ group: target.group, resource: "", name: "" }, errors, renderFieldError);
     await runValidatingAdmission(request, admitted, undefined);
-    return writtenResponse(201, target.kind, await answer(context, admitted), responseOptions);
+    return writtenResponse(201, target.kind, await review(context, admitted), responseOptions);
   };
 }

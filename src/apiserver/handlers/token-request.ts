@@ -42,11 +42,11 @@ export function createTokenRequestHandler(
     const request = { registry, scope, name: params.name ?? "", options };
     const tracked = updateManagedFields(request, applyDefaults(request, sent), undefined);
     const admitted = await runMutatingAdmission(request, tracked, undefined);
-    const answer = await requestToken(registries, settings, scope, params.name ?? "", admitted as TokenRequest, {
+    const response = await requestToken(registries, settings, scope, params.name ?? "", admitted as TokenRequest, {
       validate: (request) => tokenRequestKind.strategy.validate?.(request) ?? [],
       warn,
       admission,
     });
-    return writtenResponse(201, kind, answer, responseOptions);
+    return writtenResponse(201, kind, response, responseOptions);
   };
 }

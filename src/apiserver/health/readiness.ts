@@ -96,8 +96,8 @@ export class Readiness {
   }
 
   async #probeStore(timeoutMs: number): Promise<void> {
-    const answer = this.#store.list(prefixRange("/health/"), { limit: 1 });
-    await withTimeout(this.#limits.clock, timeoutMs, answer, "the store does not answer");
+    const listing = this.#store.list(prefixRange("/health/"), { limit: 1 });
+    await withTimeout(this.#limits.clock, timeoutMs, listing, "the store does not answer");
   }
 
   /** Reads are served from caches, which depend on the store. */

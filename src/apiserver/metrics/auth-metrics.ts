@@ -55,11 +55,11 @@ export function measureAuthorizer(authorizer: Authorizer, registry: MetricRegist
       const began = clock.monotonic();
       let outcome = outcomes.error;
       try {
-        const answer = await authorizer.authorize(attributes);
-        const { decision } = answer;
+        const result = await authorizer.authorize(attributes);
+        const { decision } = result;
         outcome =
           decision === "allow" ? outcomes.allowed : decision === "deny" ? outcomes.denied : outcomes["no-opinion"];
-        return answer;
+        return result;
       } finally {
         outcome.record(clock.monotonic() - began);
       }

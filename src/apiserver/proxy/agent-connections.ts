@@ -66,11 +66,11 @@ export class AgentConnections implements AsyncDisposable {
   async get(node: Node, path: string, signal: AbortSignal): Promise<AgentResponse> {
     const { host, port, agent } = this.reach(node);
     try {
-      const answer = await this.#request({ agent, host, port, path, signal });
+      const response = await this.#request({ agent, host, port, path, signal });
       return {
-        status: answer.statusCode ?? 0,
-        contentType: answer.headers["content-type"] ?? "text/plain",
-        body: answer,
+        status: response.statusCode ?? 0,
+        contentType: response.headers["content-type"] ?? "text/plain",
+        body: response,
       };
     } catch (error) {
       signal.throwIfAborted();
@@ -117,9 +117,9 @@ export class AgentConnections implements AsyncDisposable {
     // Only until the headers arrive: a followed log may be silent for as long as its container.
     outgoing.setTimeout(timeoutMs, () => outgoing.destroy(new Error(`no response within ${timeoutMs} ms`)));
     outgoing.on("error", reject);
-    outgoing.on("response", (answer) => {
+    outgoing.on("response", (response) => {
       outgoing.setTimeout(0);
-      resolve(answer);
+      resolve(response);
     });
     outgoing.end();
     return await promise;

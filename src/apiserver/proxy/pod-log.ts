@@ -36,9 +36,9 @@ export function createPodLogHandler(
     const node = await findNode(nodes, nodeName, context.signal);
     const segments = [params.namespace ?? "", name, container].map(encodeURIComponent).join("/");
     const path = `/containerLogs/${segments}${query === "" ? "" : `?${query}`}`;
-    const answer = await agents.get(node, path, context.signal);
-    if (answer.status !== 200) throw await toStatusError(answer);
-    return { status: 200, headers: { "content-type": "text/plain" }, body: answer.body } satisfies HttpResponse;
+    const response = await agents.get(node, path, context.signal);
+    if (response.status !== 200) throw await toStatusError(response);
+    return { status: 200, headers: { "content-type": "text/plain" }, body: response.body } satisfies HttpResponse;
   };
 }
 
@@ -100,17 +100,17 @@ function resolveContainer(pod: Pod, requested: string): string {
 }
 
 /** Converts the agent's error response to a `Status`. */
-async function toStatusError(answer: AgentResponse): Promise<StatusError> {
+async function toStatusError(response: AgentResponse): Promise<StatusError> {
   const chunks: Uint8Array[] = [];
   let length = 0;
-  for await (const chunk of answer.body) {
+  for await (const chunk of response.body) {
     chunks.push(chunk);
     length += chunk.length;
     if (length > ERROR_BODY_BYTES_MAX) break;
   }
   const text = Buffer.concat(chunks).toString("utf8").trim();
   const message = statusMessage(text) ?? text;
-  switch (answer.status) {
+  switch (response.status) {
     case 400:
       return badRequest(message);
     case 404:
@@ -121,7 +121,7 @@ async function toStatusError(answer: AgentResponse): Promise<StatusError> {
     case 403:
       return new StatusError(500, "InternalError", `the agent refused the API server: ${message}`);
     default:
-      return new StatusError(Math.min(answer.status, 500), "InternalError", message);
+      return new StatusError(Math.min(response.status, 500), "InternalError", message);
   }
 }
 

@@ -40,14 +40,14 @@ export function encodeConversionReview(
 
 /** The converted objects of a response, as many as requested, not validated. Throws `InvalidConversionResponse`. */
 export function parseConversionResponse(
-  answer: unknown,
+  body: unknown,
   version: ReviewVersion,
   uid: string,
   count: number,
 ): readonly unknown[] {
   const malformed = (why: string): InvalidConversionResponse =>
     new InvalidConversionResponse("conversion_webhook_malformed_response_failure", `failed: ${why}`);
-  const { apiVersion, kind, response }: JsonObject = isPlainObject(answer) ? answer : {};
+  const { apiVersion, kind, response }: JsonObject = isPlainObject(body) ? body : {};
   // v1beta1 does not require apiVersion, kind and uid in the response.
   if (version === "v1" && !isReview(apiVersion, kind)) {
     const found = typeof apiVersion === "string" && apiVersion !== "" ? apiVersion : "/";

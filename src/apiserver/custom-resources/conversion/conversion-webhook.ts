@@ -124,16 +124,16 @@ export class ConversionWebhook implements Converter {
     const uid = randomUuid(random);
     const apiVersion = this.#apiVersion(to);
     const texts = batch.map(({ object }) => object.text);
-    const answer = await client.post(
+    const body = await client.post(
       clientConfig ?? {},
       encodeConversionReview(review, uid, apiVersion, texts),
       TIMEOUT_MS,
       stopping,
     );
-    const made = parseConversionResponse(answer, review, uid, batch.length);
+    const converted = parseConversionResponse(body, review, uid, batch.length);
     const count = batch.length;
     return batch.map(({ object }, index) =>
-      validateConvertedObject(object.object, made[index], apiVersion, { index, count }),
+      validateConvertedObject(object.object, converted[index], apiVersion, { index, count }),
     );
   }
 }

@@ -27,16 +27,16 @@ export interface DebugDeps {
 export interface DebugPage {
   readonly path: string;
   readonly methods: readonly string[];
-  answer(request: HttpRequest): Promise<HttpResponse>;
+  respond(request: HttpRequest): Promise<HttpResponse>;
 }
 
 export function createDebugPages(deps: DebugDeps): readonly DebugPage[] {
   const { profiler, contention } = deps;
   const both = ["GET", "POST"];
-  const page = (path: string, answer: DebugPage["answer"], methods: readonly string[] = both): DebugPage => ({
+  const page = (path: string, answer: DebugPage["respond"], methods: readonly string[] = both): DebugPage => ({
     path,
     methods,
-    answer,
+    respond: answer,
   });
   const profile = (path: string, seconds: number, take: Take): DebugPage =>
     page(`/debug/pprof/${path}`, (request) => profileResponse(request, path, seconds, take));
