@@ -1,6 +1,6 @@
 /**
  * Conversions during the computation of managed fields. A computation reads the object in every version that a manager
- * has used, and these are found only on the way. With a conversion webhook it throws at the first missing conversion,
+ * has used, and finds these while it runs. With a conversion webhook it throws at the first missing conversion,
  * and starts again once the webhook has returned it.
  */
 import type { Converter, JsonObject, Kind } from "../../api/kind.ts";

@@ -1,6 +1,5 @@
 /** Which admission plugins the verbs run, when, and with which objects. */
 import t from "tap";
-import { AdmissionChain } from "../../admission/chain/chain.ts";
 import type { AdmissionPlugin, Operation } from "../../admission/chain/plugin.ts";
 import { deploymentKind } from "../../api/apps/deployment/kind.ts";
 import type { Deployment } from "../../api/apps/deployment/schema.ts";
@@ -8,7 +7,7 @@ import { configMapKind } from "../../api/core/config-map/kind.ts";
 import type { ConfigMap } from "../../api/core/config-map/schema.ts";
 import type { ApiObject, Kind } from "../../api/kind.ts";
 import { forbidden } from "../../api/status.ts";
-import { alice } from "../../testing/admission/admission-fixture.ts";
+import { admissionOf } from "../../testing/registry/admission-of.ts";
 import { fixture, rejectionStatus } from "../../testing/registry/registry-fixture.ts";
 import { forbidPrivileged } from "../allow-privileged.ts";
 import { create } from "../create.ts";
@@ -19,26 +18,6 @@ import { createObjectReader, createObjectWriter } from "../object-access.ts";
 import { patch } from "../patch.ts";
 import { updateView } from "../subresources/view.ts";
 import { update } from "../update.ts";
-import type { Admission } from "./request.ts";
-
-function admissionOf(kind: unknown, name: string, ...plugins: readonly AdmissionPlugin[]): Admission {
-  const of = kind as Kind;
-  const about = {
-    kind: of,
-    group: of.group,
-    subresource: "",
-    objectKind: { group: of.group, version: of.version, kind: of.kind, schema: of.schema },
-    namespace: "default",
-    name,
-    dryRun: false,
-    user: alice,
-    signal: new AbortController().signal,
-    warn: () => {},
-    annotate: () => {},
-    optionsFor: () => undefined,
-  };
-  return { chain: new AdmissionChain(plugins), context: about };
-}
 
 /** Records the requests that the plugin receives. */
 function watching(log: string[], ...operations: readonly Operation[]): AdmissionPlugin {

@@ -1,27 +1,26 @@
 import type { ApiObject } from "../../api/kind.ts";
+import type { MaybePromise } from "../../std/async/maybe-promise.ts";
 import type { Allocation, Allocator } from "../allocator.ts";
 import type { WriteRequest } from "./request.ts";
 
 /** Allocates for one attempt of a write; rolls back first what the attempt before it allocated. */
-export type Allocate<T> = (next: T, previous: T | undefined) => Promise<T>;
+export type Allocate<T> = (next: T, previous: T | undefined) => MaybePromise<T>;
 
-/** The step of the pipeline. Writes through subresources allocate nothing. */
-export function allocate<T extends ApiObject>(
-  { options }: WriteRequest<T>,
-  next: T,
-  previous: T | undefined,
-  allocator: Allocate<T> | undefined,
-): T | Promise<T> {
-  return allocator === undefined || options.subresourceStrategy !== undefined ? next : allocator(next, previous);
-}
-
-/** Runs a write of one or more attempts; commits what the last one allocated, or rolls it back when the write fails. */
+/**
+ * Runs a write of one or more attempts; commits what the last one allocated, or rolls it back when the write fails.
+ * Writes through subresources allocate nothing.
+ */
 export function withAllocation<T extends ApiObject>(
   request: WriteRequest<T>,
-  write: (allocate: Allocate<T> | undefined) => Promise<T>,
+  write: (allocate: Allocate<T>) => Promise<T>,
 ): Promise<T> {
   const { allocator } = request.registry;
-  return allocator === undefined ? write(undefined) : writeAndCommit(request, allocator, write);
+  const allocates = allocator !== undefined && request.options.subresourceStrategy === undefined;
+  return allocates ? writeAndCommit(request, allocator, write) : write(allocateNothing);
+}
+
+function allocateNothing<T>(next: T): T {
+  return next;
 }
 
 async function writeAndCommit<T extends ApiObject>(

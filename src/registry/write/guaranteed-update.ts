@@ -21,18 +21,18 @@ export type UpdateFunction<T> = (previous: T, store: StoreStep<T>) => MaybePromi
  * removes, and resolves with its last state.
  */
 export function guaranteedUpdate<T extends ApiObject>(request: WriteRequest<T>, update: UpdateFunction<T>): Promise<T> {
-  return withAllocation(request, (allocator) => readAndUpdate(request, update, allocator));
+  return withAllocation(request, (allocate) => readAndUpdate(request, update, allocate));
 }
 
 async function readAndUpdate<T extends ApiObject>(
   { registry, scope, name, options }: WriteRequest<T>,
   update: UpdateFunction<T>,
-  allocator: Allocate<T> | undefined,
+  allocate: Allocate<T>,
 ): Promise<T> {
   const key = registry.key(scope, name);
   const subject = registry.subject(scope, name);
   const { preconditions } = options;
-  const store: StoreStep<T> = (_, prepare) => prepare(allocator);
+  const store: StoreStep<T> = (_, prepare) => prepare(allocate);
   const cached = await readLatest(registry, scope, key);
   if (options.dryRun === true) {
     if (cached === undefined) throw notFound(subject);

@@ -1,7 +1,6 @@
 import type { ApiObject } from "../../api/kind.ts";
 import { trackManagedFields } from "../managed-fields/track-managed-fields.ts";
 import { runMutatingAdmission, runValidatingAdmission } from "./admission.ts";
-import { allocate } from "./allocation.ts";
 import { applyDefaults } from "./apply-defaults.ts";
 import { AFTER_ADMISSION, dedupOwnerReferences } from "./owner-references.ts";
 import { prepareForCreate, prepareForUpdate } from "./prepare.ts";
@@ -27,10 +26,10 @@ export function pipeline<T extends ApiObject>(request: WriteRequest<T>, sent: T)
     const mutated = await runMutatingAdmission(request, tracked, previous);
     const admitted = dedupOwnerReferences(request, mutated, AFTER_ADMISSION);
     await options.checkEscalation?.(scope, admitted, previous);
-    return await store(admitted, async (allocator) => {
+    return await store(admitted, async (allocate) => {
       const identified = setSystemMetadata(request, admitted, previous);
       // Before the strategy, as in Kubernetes (BeginCreate, BeginUpdate).
-      const allocated = await allocate(request, identified, previous, allocator);
+      const allocated = await allocate(identified, previous);
       const prepared =
         previous === undefined ? prepareForCreate(request, allocated) : prepareForUpdate(request, allocated, previous);
       validate(request, prepared, previous);

@@ -8,7 +8,7 @@ import { metadataOf } from "./object-metadata.ts";
 import type { WriteRequest } from "./request.ts";
 
 /** The steps of the pipeline after admission; resolves with the object to store. */
-export type Prepare<T> = (allocator: Allocate<T> | undefined) => Promise<T>;
+export type Prepare<T> = (allocate: Allocate<T>) => Promise<T>;
 
 /** The last step: stores what `prepare` resolves with, for the object that admission let through. */
 export type StoreStep<T> = (admitted: T, prepare: Prepare<T>) => Promise<T>;
@@ -24,7 +24,7 @@ export async function storeNew<T extends ApiObject>(
 ): Promise<T> {
   for (let attempt = 1; ; attempt++) {
     try {
-      return await withAllocation(request, async (allocator) => await storeObject(request, await prepare(allocator)));
+      return await withAllocation(request, async (allocate) => await storeObject(request, await prepare(allocate)));
     } catch (error) {
       if (!(error instanceof StatusError) || error.status.reason !== "AlreadyExists") throw error;
       if (metadataOf(admitted).name) throw await explainAlreadyExists(request, error);
