@@ -87,10 +87,10 @@ export function createAdmissionEnvironment({
 }: AdmissionEnvironmentOptions = {}): Environment {
   const names = { ...admissionVariables, ...(params ? { params: dynType } : {}) };
   if (variables !== undefined)
-    return createEnvironment({ variables: { ...names, variables }, nameFormats: nameFormats });
+    return createEnvironment({ variables: { ...names, variables }, nameFormats });
   let cached = environments.get(params);
   if (cached === undefined) {
-    cached = createEnvironment({ variables: names, nameFormats: nameFormats });
+    cached = createEnvironment({ variables: names, nameFormats });
     environments.set(params, cached);
   }
   return cached;

@@ -78,7 +78,10 @@ t.test("authorizer rejects checks with empty attributes", (t) => {
 });
 
 t.test("authorizer.requestResource checks the resource of the request", (t) => {
-  const resourceEnvironment = createEnvironment({ variables: { "authorizer.requestResource": resourceCheckType }, nameFormats });
+  const resourceEnvironment = createEnvironment({
+    variables: { "authorizer.requestResource": resourceCheckType },
+    nameFormats,
+  });
   const { program } = compile("authorizer.requestResource.check('delete').allowed()", resourceEnvironment);
   const checks: CheckAttributes[] = [];
   const resource = resourceCheckValue(
