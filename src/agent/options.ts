@@ -3,7 +3,17 @@ import { hostname } from "node:os";
 import { addQuantities, formatQuantity, parseQuantity } from "../api/meta/quantity.ts";
 import { parseDuration } from "../flags/types/duration.ts";
 import { parseTlsVersion, toOpenSslCiphers } from "../http/tls/cipher-suites.ts";
-import type { AgentConfig } from "./agent-config.ts";
+import type {
+  AgentConfig,
+  ApiConfig,
+  CertificatesConfig,
+  NodeConfig,
+  PodsConfig,
+  RuntimeConfig,
+  ServerConfig,
+  SourcesConfig,
+  VolumesConfig,
+} from "./agent-config.ts";
 import { type EffectiveConfig, loadAgentConfig } from "./config/load.ts";
 import { agentFlags } from "./flags.ts";
 import { validateAllowedSysctls } from "./pods/sandbox/sysctls.ts";
@@ -30,129 +40,163 @@ export function toAgentConfig(effective: EffectiveConfig): AgentConfig {
   validateAllowedSysctls(flags["allowed-unsafe-sysctls"]);
   const name = flags["hostname-override"] === "" ? hostname() : flags["hostname-override"];
   const nodeName = name.trim().toLowerCase();
-  const endpoint = flags["container-runtime-endpoint"];
   return {
     nodeName,
     rootDir: flags["root-dir"],
     podLogsDir: config.podLogsDir,
     certDir: flags["cert-dir"],
     svcconfig: flags.svcconfig === "" ? undefined : flags.svcconfig,
-    certificates: {
-      bootstrapSvcconfig: flags["bootstrap-svcconfig"] === "" ? undefined : flags["bootstrap-svcconfig"],
-      rotateClient: flags["rotate-certificates"],
-      rotateServing: flags["rotate-server-certificates"],
-    },
-    api: {
-      qps: flags["svc-api-qps"] || agentFlags["svc-api-qps"].default,
-      burst: flags["svc-api-burst"] || agentFlags["svc-api-burst"].default,
-      contentType: flags["svc-api-content-type"],
-    },
-    runtime: {
-      endpoint,
-      imageEndpoint: flags["image-service-endpoint"] === "" ? endpoint : flags["image-service-endpoint"],
-      requestTimeoutMs: flags["runtime-request-timeout"],
-      serializeImagePulls: flags["serialize-image-pulls"],
-      registryQps: flags["registry-qps"],
-      registryBurst: flags["registry-burst"],
-      parallelImagePulls: config.maxParallelImagePulls,
-      credentialProviders: toCredentialProviders(effective),
-      cgroupDriver: flags["cgroup-driver"],
-      cgroupRoot: flags["cgroup-root"],
-      cgroupsPerQos: flags["cgroups-per-qos"],
-      enforce: flags["enforce-node-allocatable"] as AgentConfig["runtime"]["enforce"],
-      systemReserved: flags["system-reserved"],
-      svcReserved: flags["svc-reserved"],
-      systemReservedCgroup: flags["system-reserved-cgroup"],
-      svcReservedCgroup: flags["svc-reserved-cgroup"],
-      agentCgroup: flags["svclet-cgroups"],
-      systemCgroup: flags["system-cgroups"],
-      qosReserved: flags["qos-reserved"],
-      podMaxPids: flags["pod-max-pids"],
-      cpuCfsQuota: flags["cpu-cfs-quota"],
-      cpuCfsQuotaPeriodMs: flags["cpu-cfs-quota-period"],
-      seccompDefault: flags["seccomp-default"],
-      failSwapOn: flags["fail-swap-on"],
-      failCgroupV1: flags["fail-cgroupv1"],
-      protectKernelDefaults: flags["protect-kernel-defaults"],
-      singleProcessOomKill: config.singleProcessOOMKill,
-      oomScoreAdj: flags["oom-score-adj"],
-      maxOpenFiles: flags["max-open-files"],
-    },
-    node: {
-      register: flags["register-node"],
-      labels: flags["node-labels"],
-      taints: flags["register-with-taints"].map(({ key, value, effect }) => ({ key, value: value ?? "", effect })),
-      unschedulable: !flags["register-schedulable"],
-      ips: flags["node-ip"],
-      providerId: flags["provider-id"],
-      statusUpdateMs: flags["node-status-update-frequency"],
-      statusReportMs: parseMilliseconds(config.nodeStatusReportFrequency),
-      leaseDurationSeconds: config.nodeLeaseDurationSeconds,
-      statusMaxImages: flags["node-status-max-images"],
-      maxPods: flags["max-pods"],
-      podsPerCore: flags["pods-per-core"],
-      reserved: addReservations(flags["svc-reserved"], flags["system-reserved"]),
-      evictionHard: flags["eviction-hard"],
-      podCidr: flags["pod-cidr"],
-      iptablesChains: flags["make-iptables-util-chains"],
-    },
-    sources: {
-      manifestPath: flags["pod-manifest-path"],
-      fileCheckMs: flags["file-check-frequency"],
-      manifestUrl: flags["manifest-url"],
-      manifestUrlHeaders: flags["manifest-url-header"],
-      httpCheckMs: flags["http-check-frequency"],
-      runOnce: flags.runonce,
-    },
-    pods: {
-      syncMs: flags["sync-frequency"],
-      clusterDns: flags["cluster-dns"],
-      clusterDomain: flags["cluster-domain"],
-      resolvConf: flags["resolv-conf"],
-      logMaxFiles: flags["container-log-max-files"],
-      logMaxBytes: flags["container-log-max-size"],
-      logMonitorMs: parseMilliseconds(config.containerLogMonitorInterval),
-      logWorkers: config.containerLogMaxWorkers,
-      allowedUnsafeSysctls: flags["allowed-unsafe-sysctls"],
-      localStorageIsolation: flags["local-storage-capacity-isolation"],
-      deadRunsMax: flags["maximum-dead-containers-per-container"],
-      deadRunMinAgeMs: flags["minimum-container-ttl-duration"],
-      restartDelays: toRestartDelays(effective),
-      changeDetection: config.configMapAndSecretChangeDetectionStrategy,
-      eventQps: flags["event-qps"] || agentFlags["event-qps"].default,
-      eventBurst: flags["event-burst"] || agentFlags["event-burst"].default,
-      shutdownGraceSeconds: SHUTDOWN_GRACE_SECONDS,
-      stopSignals: effective.gates.enabled("ContainerStopSignals"),
-      idsPerPod: effective.gates.enabled("UserNamespacesSupport") ? idsPerPod(effective) : undefined,
-    },
-    volumes: {
-      controllerAttach: flags["enable-controller-attach-detach"],
-      pluginDir: flags["volume-plugin-dir"],
-      images: effective.gates.enabled("ImageVolume"),
-    },
-    server: {
-      enabled: flags["enable-server"],
-      address: flags.address,
-      port: flags.port,
-      readOnlyPort: flags["read-only-port"],
-      healthzAddress: flags["healthz-bind-address"],
-      healthzPort: flags["healthz-port"],
-      tlsCertFile: flags["tls-cert-file"],
-      tlsKeyFile: flags["tls-private-key-file"],
-      tlsMinVersion: parseTlsVersion(flags["tls-min-version"]),
-      tlsCiphers: toOpenSslCiphers(flags["tls-cipher-suites"]),
-      clientCaFile: flags["client-ca-file"],
-      anonymousAuth: flags["anonymous-auth"],
-      tokenCacheMs: flags["authentication-token-webhook"] ? flags["authentication-token-webhook-cache-ttl"] : undefined,
-      authorization: {
-        mode: flags["authorization-mode"],
-        allowedMs: flags["authorization-webhook-cache-authorized-ttl"],
-        deniedMs: flags["authorization-webhook-cache-unauthorized-ttl"],
-        fineGrained: effective.gates.enabled("SvcletFineGrainedAuthz"),
-      },
-      debuggingHandlers: flags["enable-debugging-handlers"],
-    },
+    certificates: toCertificatesConfig(effective),
+    api: toApiConfig(effective),
+    runtime: toRuntimeConfig(effective),
+    node: toNodeConfig(effective),
+    sources: toSourcesConfig(effective),
+    pods: toPodsConfig(effective),
+    volumes: toVolumesConfig(effective),
+    server: toServerConfig(effective),
     configz: config,
+  };
+}
+
+function toCertificatesConfig({ flags }: EffectiveConfig): CertificatesConfig {
+  return {
+    bootstrapSvcconfig: flags["bootstrap-svcconfig"] === "" ? undefined : flags["bootstrap-svcconfig"],
+    rotateClient: flags["rotate-certificates"],
+    rotateServing: flags["rotate-server-certificates"],
+  };
+}
+
+function toApiConfig({ flags }: EffectiveConfig): ApiConfig {
+  return {
+    qps: flags["svc-api-qps"] || agentFlags["svc-api-qps"].default,
+    burst: flags["svc-api-burst"] || agentFlags["svc-api-burst"].default,
+    contentType: flags["svc-api-content-type"],
+  };
+}
+
+function toRuntimeConfig(effective: EffectiveConfig): RuntimeConfig {
+  const { flags, config } = effective;
+  const endpoint = flags["container-runtime-endpoint"];
+  return {
+    endpoint,
+    imageEndpoint: flags["image-service-endpoint"] === "" ? endpoint : flags["image-service-endpoint"],
+    requestTimeoutMs: flags["runtime-request-timeout"],
+    serializeImagePulls: flags["serialize-image-pulls"],
+    registryQps: flags["registry-qps"],
+    registryBurst: flags["registry-burst"],
+    parallelImagePulls: config.maxParallelImagePulls,
+    credentialProviders: toCredentialProviders(effective),
+    cgroupDriver: flags["cgroup-driver"],
+    cgroupRoot: flags["cgroup-root"],
+    cgroupsPerQos: flags["cgroups-per-qos"],
+    enforce: flags["enforce-node-allocatable"] as RuntimeConfig["enforce"],
+    systemReserved: flags["system-reserved"],
+    svcReserved: flags["svc-reserved"],
+    systemReservedCgroup: flags["system-reserved-cgroup"],
+    svcReservedCgroup: flags["svc-reserved-cgroup"],
+    agentCgroup: flags["svclet-cgroups"],
+    systemCgroup: flags["system-cgroups"],
+    qosReserved: flags["qos-reserved"],
+    podMaxPids: flags["pod-max-pids"],
+    cpuCfsQuota: flags["cpu-cfs-quota"],
+    cpuCfsQuotaPeriodMs: flags["cpu-cfs-quota-period"],
+    seccompDefault: flags["seccomp-default"],
+    failSwapOn: flags["fail-swap-on"],
+    failCgroupV1: flags["fail-cgroupv1"],
+    protectKernelDefaults: flags["protect-kernel-defaults"],
+    singleProcessOomKill: config.singleProcessOOMKill,
+    oomScoreAdj: flags["oom-score-adj"],
+    maxOpenFiles: flags["max-open-files"],
+  };
+}
+
+function toNodeConfig({ flags, config }: EffectiveConfig): NodeConfig {
+  return {
+    register: flags["register-node"],
+    labels: flags["node-labels"],
+    taints: flags["register-with-taints"].map(({ key, value, effect }) => ({ key, value: value ?? "", effect })),
+    unschedulable: !flags["register-schedulable"],
+    ips: flags["node-ip"],
+    providerId: flags["provider-id"],
+    statusUpdateMs: flags["node-status-update-frequency"],
+    statusReportMs: parseMilliseconds(config.nodeStatusReportFrequency),
+    leaseDurationSeconds: config.nodeLeaseDurationSeconds,
+    statusMaxImages: flags["node-status-max-images"],
+    maxPods: flags["max-pods"],
+    podsPerCore: flags["pods-per-core"],
+    reserved: addReservations(flags["svc-reserved"], flags["system-reserved"]),
+    evictionHard: flags["eviction-hard"],
+    podCidr: flags["pod-cidr"],
+    iptablesChains: flags["make-iptables-util-chains"],
+  };
+}
+
+function toSourcesConfig({ flags }: EffectiveConfig): SourcesConfig {
+  return {
+    manifestPath: flags["pod-manifest-path"],
+    fileCheckMs: flags["file-check-frequency"],
+    manifestUrl: flags["manifest-url"],
+    manifestUrlHeaders: flags["manifest-url-header"],
+    httpCheckMs: flags["http-check-frequency"],
+    runOnce: flags.runonce,
+  };
+}
+
+function toPodsConfig(effective: EffectiveConfig): PodsConfig {
+  const { flags, config, gates } = effective;
+  return {
+    syncMs: flags["sync-frequency"],
+    clusterDns: flags["cluster-dns"],
+    clusterDomain: flags["cluster-domain"],
+    resolvConf: flags["resolv-conf"],
+    logMaxFiles: flags["container-log-max-files"],
+    logMaxBytes: flags["container-log-max-size"],
+    logMonitorMs: parseMilliseconds(config.containerLogMonitorInterval),
+    logWorkers: config.containerLogMaxWorkers,
+    allowedUnsafeSysctls: flags["allowed-unsafe-sysctls"],
+    localStorageIsolation: flags["local-storage-capacity-isolation"],
+    deadRunsMax: flags["maximum-dead-containers-per-container"],
+    deadRunMinAgeMs: flags["minimum-container-ttl-duration"],
+    restartDelays: toRestartDelays(effective),
+    changeDetection: config.configMapAndSecretChangeDetectionStrategy,
+    eventQps: flags["event-qps"] || agentFlags["event-qps"].default,
+    eventBurst: flags["event-burst"] || agentFlags["event-burst"].default,
+    shutdownGraceSeconds: SHUTDOWN_GRACE_SECONDS,
+    stopSignals: gates.enabled("ContainerStopSignals"),
+    idsPerPod: gates.enabled("UserNamespacesSupport") ? idsPerPod(effective) : undefined,
+  };
+}
+
+function toVolumesConfig({ flags, gates }: EffectiveConfig): VolumesConfig {
+  return {
+    controllerAttach: flags["enable-controller-attach-detach"],
+    pluginDir: flags["volume-plugin-dir"],
+    images: gates.enabled("ImageVolume"),
+  };
+}
+
+function toServerConfig({ flags, gates }: EffectiveConfig): ServerConfig {
+  return {
+    enabled: flags["enable-server"],
+    address: flags.address,
+    port: flags.port,
+    readOnlyPort: flags["read-only-port"],
+    healthzAddress: flags["healthz-bind-address"],
+    healthzPort: flags["healthz-port"],
+    tlsCertFile: flags["tls-cert-file"],
+    tlsKeyFile: flags["tls-private-key-file"],
+    tlsMinVersion: parseTlsVersion(flags["tls-min-version"]),
+    tlsCiphers: toOpenSslCiphers(flags["tls-cipher-suites"]),
+    clientCaFile: flags["client-ca-file"],
+    anonymousAuth: flags["anonymous-auth"],
+    tokenCacheMs: flags["authentication-token-webhook"] ? flags["authentication-token-webhook-cache-ttl"] : undefined,
+    authorization: {
+      mode: flags["authorization-mode"],
+      allowedMs: flags["authorization-webhook-cache-authorized-ttl"],
+      deniedMs: flags["authorization-webhook-cache-unauthorized-ttl"],
+      fineGrained: gates.enabled("SvcletFineGrainedAuthz"),
+    },
+    debuggingHandlers: flags["enable-debugging-handlers"],
   };
 }
 
@@ -173,7 +217,7 @@ function toRestartDelays({ config, gates }: EffectiveConfig): RestartDelays {
 /** Kubernetes' delays with the gate ReduceDefaultCrashLoopBackOffDecay. */
 const shorterRestartDelays: RestartDelays = { initialMs: 1_000, maxMs: 60_000 };
 
-function toCredentialProviders({ flags, gates }: EffectiveConfig): AgentConfig["runtime"]["credentialProviders"] {
+function toCredentialProviders({ flags, gates }: EffectiveConfig): RuntimeConfig["credentialProviders"] {
   const config = flags["image-credential-provider-config"];
   if (config === "") return undefined;
   const tokens = gates.enabled("SvcletServiceAccountTokenForCredentialProviders");

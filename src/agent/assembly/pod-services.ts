@@ -20,6 +20,8 @@ import type { NodeCapacity } from "../node/status/capacity.ts";
 import type { ObjectReader } from "../pod-objects/object-reader.ts";
 import type { RuntimeClasses } from "../pod-objects/runtime-classes.ts";
 import { PodAdmitter, type PodAdmitterOptions } from "../pods/admission/pod-admitter.ts";
+import type { Directories } from "../pods/directories.ts";
+import type { NodeInfo } from "../pods/environment/downward-api.ts";
 import type { PodServices } from "../pods/pod-context.ts";
 import type { EventType, PodEventRecorder } from "../pods/pod-events.ts";
 import { isStatic, podName, podNamespace, podUid } from "../pods/pod-fields.ts";
@@ -37,6 +39,8 @@ import { VolumeManager } from "../volumes/volume-manager.ts";
 const HOOK_TIMEOUT_MS = 120_000;
 /** Least number of pods that start at the same time on a busy machine. */
 const STARTS_MIN = 2;
+/** `1.33` */
+const RELEASE = agentVersion.replace(/^v(\d+)\.(\d+).*$/, "$1.$2");
 
 /** The node and its connections. */
 export interface PodServicesOptions {
@@ -74,58 +78,20 @@ export interface PodServiceLinks extends Pick<PodAdmitterOptions, "node" | "pres
 }
 
 export function createPodServices(options: PodServicesOptions, links: PodServiceLinks): PodServices {
-  const { config, capacity, ips, clock, log } = options;
+  const { config, capacity, clock, log } = options;
   const { events, objects } = links;
-  const directories = { rootDir: config.rootDir, podLogsDir: config.podLogsDir };
-  const facts = {
-    name: config.nodeName,
-    get ips() {
-      return ips.current;
-    },
-    allocatable: {
-      cpuMillis: capacity.cpuMillis,
-      memoryBytes: capacity.memoryBytes,
-      storageBytes: capacity.storageBytes,
-    },
-  };
-  const node = () => facts;
+  const directories = toDirectories(config);
+  const nodeInfo = createNodeInfo(options);
+  const node = () => nodeInfo;
   const hugePageSizes = Object.keys(options.machine.hugePages);
-  const release = agentVersion.replace(/^v(\d+)\.(\d+).*$/, "$1.$2");
-  const userAgent = `kube-probe/${release}`;
+  const userAgent = `kube-probe/${RELEASE}`;
   const runtime = options.cri.runtime;
   return {
-    settings: {
-      directories,
-      cpu: { ...config.runtime, hugePageSizes, oomGroup: options.oomGroup },
-      cgroups: config.runtime,
-      seccompDefault: config.runtime.seccompDefault,
-      stopSignals: config.pods.stopSignals,
-      imageVolumes: config.volumes.images,
-      clusterDns: config.pods.clusterDns,
-      clusterDomain: config.pods.clusterDomain,
-      syncMs: config.pods.syncMs,
-      restartDelays: config.pods.restartDelays,
-      deadRunsMax: config.pods.deadRunsMax,
-      deadRunMinAgeMs: config.pods.deadRunMinAgeMs,
-      hookTimeoutMs: HOOK_TIMEOUT_MS,
-      memoryCapacityBytes: options.machine.memoryBytes,
-      hookUserAgent: `kube-lifecycle/${release}`,
-    },
+    settings: createPodSettings(options),
     clock,
     log,
     runtime,
-    images: new ImageManager({
-      images: options.images.images,
-      clock,
-      events,
-      getSecret: (namespace, name, pod) => (isStatic(pod) ? objects.forStaticPods : objects).text.secret(namespace, name),
-      serialize: config.runtime.serializeImagePulls,
-      qps: config.runtime.registryQps,
-      burst: config.runtime.registryBurst,
-      parallel: config.runtime.parallelImagePulls,
-      nodeCredentials: () => readNodeCredentials({ rootDir: config.rootDir, home: process.env.HOME, log }),
-      providers: options.plugins && options.stack.use(createCredentialProviders(options, options.plugins, links)),
-    }),
+    images: createImageManager(options, links),
     volumes: new VolumeManager({
       directories,
       mounter: systemMounter,
@@ -175,6 +141,60 @@ export function createPodServices(options: PodServicesOptions, links: PodService
     expectChange: links.expectChange,
     onFinished: links.finished,
   };
+}
+
+function toDirectories({ rootDir, podLogsDir }: AgentConfig): Directories {
+  return { rootDir, podLogsDir };
+}
+
+/** The node as volumes and environments of pods refer to it; its addresses may change. */
+function createNodeInfo({ config, ips, capacity }: PodServicesOptions): NodeInfo {
+  const { cpuMillis, memoryBytes, storageBytes } = capacity;
+  return {
+    name: config.nodeName,
+    get ips() {
+      return ips.current;
+    },
+    allocatable: { cpuMillis, memoryBytes, storageBytes },
+  };
+}
+
+function createPodSettings({ config, machine, oomGroup }: PodServicesOptions): PodServices["settings"] {
+  const hugePageSizes = Object.keys(machine.hugePages);
+  return {
+    directories: toDirectories(config),
+    cpu: { ...config.runtime, hugePageSizes, oomGroup },
+    cgroups: config.runtime,
+    seccompDefault: config.runtime.seccompDefault,
+    stopSignals: config.pods.stopSignals,
+    imageVolumes: config.volumes.images,
+    clusterDns: config.pods.clusterDns,
+    clusterDomain: config.pods.clusterDomain,
+    syncMs: config.pods.syncMs,
+    restartDelays: config.pods.restartDelays,
+    deadRunsMax: config.pods.deadRunsMax,
+    deadRunMinAgeMs: config.pods.deadRunMinAgeMs,
+    hookTimeoutMs: HOOK_TIMEOUT_MS,
+    memoryCapacityBytes: machine.memoryBytes,
+    hookUserAgent: `kube-lifecycle/${RELEASE}`,
+  };
+}
+
+function createImageManager(options: PodServicesOptions, links: PodServiceLinks): ImageManager {
+  const { config, clock, log } = options;
+  const { events, objects } = links;
+  return new ImageManager({
+    images: options.images.images,
+    clock,
+    events,
+    getSecret: (namespace, name, pod) => (isStatic(pod) ? objects.forStaticPods : objects).text.secret(namespace, name),
+    serialize: config.runtime.serializeImagePulls,
+    qps: config.runtime.registryQps,
+    burst: config.runtime.registryBurst,
+    parallel: config.runtime.parallelImagePulls,
+    nodeCredentials: () => readNodeCredentials({ rootDir: config.rootDir, home: process.env.HOME, log }),
+    providers: options.plugins && options.stack.use(createCredentialProviders(options, options.plugins, links)),
+  });
 }
 
 function createCredentialProviders(
