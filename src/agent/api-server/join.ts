@@ -11,7 +11,6 @@ import { readAll } from "../../client/response.ts";
 import type { TlsIdentity } from "../../client/transport/dial.ts";
 import { externalTransport } from "../../client/transport/external-transport.ts";
 import { makeRequest } from "../../http/request.ts";
-import { parseYaml } from "../../schema/yaml/yaml.ts";
 import { constantTimeEqual } from "../../std/crypto/constant-time-equal.ts";
 import type { AgentConfig } from "../agent-config.ts";
 
@@ -77,7 +76,8 @@ interface Cluster {
 async function discoverCluster({ server, caHash }: JoinOptions, signal: AbortSignal): Promise<Cluster> {
   // Nothing secret is sent and nothing is trusted before the CA has the right hash.
   const unverified = await readClusterInfo(server, { insecure: true, signal });
-  const ca = parseAuthorities(unverified, server).find((pem) => publicKeyHash(pem) === caHash.toLowerCase());
+  const cas = await parseCas(unverified, server);
+  const ca = cas.find((pem) => publicKeyHash(pem) === caHash.toLowerCase());
   if (ca === undefined) {
     throw new Error(
       `Cannot join ${server}: none of its CAs has the hash ${caHash}; check --ca-hash with the issuer of the token`,
@@ -87,15 +87,11 @@ async function discoverCluster({ server, caHash }: JoinOptions, signal: AbortSig
   return { ca, clientCa: data["agent-ca.crt"] ?? ca };
 }
 
-function parseAuthorities({ kubeconfig = "" }: Readonly<Record<string, string>>, server: string): readonly string[] {
-  const [document] = parseYaml(kubeconfig);
-  const { clusters = [] } = (document?.value ?? {}) as {
-    readonly clusters?: readonly { readonly cluster?: Readonly<Record<string, unknown>> }[];
-  };
-  const found = clusters[0]?.cluster?.["certificate-authority-data"];
-  if (typeof found !== "string") throw new Error(`Cannot join ${server}: its cluster-info has no CA`);
-  const bundle = Buffer.from(found, "base64").toString("utf8");
-  return bundle.match(/-----BEGIN CERTIFICATE-----[^-]+-----END CERTIFICATE-----\n?/g) ?? [];
+async function parseCas({ kubeconfig = "" }: Readonly<Record<string, string>>, server: string): Promise<string[]> {
+  const { parseClusterInfo } = await import("./cluster-info.ts");
+  const { ca } = parseClusterInfo(kubeconfig);
+  if (ca === undefined) throw new Error(`Cannot join ${server}: its cluster-info has no CA`);
+  return ca.match(/-----BEGIN CERTIFICATE-----[^-]+-----END CERTIFICATE-----\n?/g) ?? [];
 }
 
 /** `sha256:…` of the public key, which stays when the certificate is renewed. */

@@ -1,4 +1,5 @@
 /** `svc token create`: creates a bootstrap token and prints the command with which a machine joins the cluster. */
+import { parseClusterInfo } from "../../agent/api-server/cluster-info.ts";
 import { publicKeyHash } from "../../agent/api-server/join.ts";
 import { configMapKind } from "../../api/core/config-map/kind.ts";
 import { secretKind } from "../../api/core/secret/kind.ts";
@@ -9,7 +10,6 @@ import { loadKubeconfig } from "../../client/kubeconfig/kubeconfig.ts";
 import { networkTransport } from "../../client/transport/transport.ts";
 import { invokeCommand } from "../../flags/commands.ts";
 import type { ParsedFlags } from "../../flags/flag.ts";
-import { parseYaml } from "../../schema/yaml/yaml.ts";
 import { systemRandom } from "../../std/crypto/random.ts";
 import { systemClock } from "../../std/time/clock.ts";
 import { type tokenFlags, tokenProgram } from "./token-flags.ts";
@@ -80,10 +80,5 @@ function randomToken(length: number): string {
 /** The URL of the server in the cluster's published connection file. */
 async function publishedServer(client: Client): Promise<string | undefined> {
   const { data } = await client.get(configMapKind, CLUSTER_INFO);
-  const [document] = parseYaml(data?.kubeconfig ?? "");
-  const { clusters = [] } = (document?.value ?? {}) as {
-    readonly clusters?: readonly { readonly cluster?: { readonly server?: unknown } }[];
-  };
-  const server = clusters[0]?.cluster?.server;
-  return typeof server === "string" ? server : undefined;
+  return parseClusterInfo(data?.kubeconfig ?? "").server;
 }

@@ -54,10 +54,16 @@ t.test("parseAuthenticationConfiguration() rejects an invalid file with line and
       /certificateAuthority: Invalid value: "<omitted>"/,
     ],
     [issuerOf({ claimMappings: {} }), /username: Required value: claim or expression is required/],
-    [withMappings({ username: { claim: "sub" } }), /username\.prefix: Required value: prefix is required when claim is set/],
+    [
+      withMappings({ username: { claim: "sub" } }),
+      /username\.prefix: Required value: prefix is required when claim is set/,
+    ],
     [withMappings({ username: { claim: "sub", expression: "'a'" } }), /claim and expression can't both be set/],
     [withMappings({ username: { expression: "claims.email" } }), /claims\.email_verified must be used/],
-    [withMappings({ username: { expression: "claim.x" } }), /compilation failed: ERROR: <input>:1:1: undeclared reference/],
+    [
+      withMappings({ username: { expression: "claim.x" } }),
+      /compilation failed: ERROR: <input>:1:1: undeclared reference/,
+    ],
     [withMappings({ extra: [{ key: "x", valueExpression: "'a'" }] }), /must be a domain-prefixed path/],
     [withMappings({ extra: [{ key: "A.b/c", valueExpression: "'a'" }] }), /must be lowercase/],
     [withMappings({ extra: [{ key: "x.k8s.io/c", valueExpression: "'a'" }] }), /reserved for Kubernetes use/],
