@@ -80,14 +80,17 @@ const ANY_METHOD = ["GET", "POST", "PUT", "PATCH", "DELETE", "OPTIONS", "TRACE"]
 
 function addNonResourceRoutes(router: Router<Route>, options: RouterOptions, discovery: Discovery): void {
   const { readiness } = options;
-  const addGet = (path: string, answer: Route): void => router.add("GET", path, answer);
+  const addGet = (path: string, route: Route): void => router.add("GET", path, route);
   for (const path of discovery.paths()) {
     // Group discovery responds to every method, as in Kubernetes.
     const methods = GROUP_DISCOVERY_PATH.test(path) ? ANY_METHOD : ["GET"];
     for (const method of methods) router.add(method, path, async (context) => discovery.respond(path, context));
   }
   const openApi = new OpenApi(options.scheme, options.groupAliases, options.gitVersion, options.settings.clock);
-  addGet("/openapi/v2", async ({ request }) => await openApi.v2(request.headers.accept, request.headers["if-none-match"]));
+  addGet(
+    "/openapi/v2",
+    async ({ request }) => await openApi.v2(request.headers.accept, request.headers["if-none-match"]),
+  );
   addGet("/openapi/v3", async ({ request: { path, headers } }) => {
     return path.endsWith("/") ? await openApi.v3("", null, headers) : await openApi.root(headers["if-none-match"]);
   });
@@ -101,14 +104,14 @@ function addNonResourceRoutes(router: Router<Route>, options: RouterOptions, dis
     return prettyJson(version);
   });
   for (const endpoint of readiness.endpoints()) {
-    const answer: Route = async ({ request, info }, { check = "" }) => {
+    const route: Route = async ({ request, info }, { check = "" }) => {
       if (check === "" && request.path.endsWith("/")) return pageNotFound();
       return await respondHealth(endpoint, check, info.query, readiness.log);
     };
-    for (const method of ANY_METHOD) router.add(method, `/${endpoint.name}/{check*}`, answer);
+    for (const method of ANY_METHOD) router.add(method, `/${endpoint.name}/{check*}`, route);
   }
-  for (const { path, methods, respond: answer } of options.operatorPages) {
-    for (const method of methods) router.add(method, path, answer);
+  for (const { path, methods, respond } of options.operatorPages) {
+    for (const method of methods) router.add(method, path, respond);
   }
   if (options.issuerDiscovery !== undefined) {
     const { configuration, jwks } = options.issuerDiscovery;

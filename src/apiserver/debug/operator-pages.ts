@@ -46,8 +46,8 @@ function createProfilePages(
   { debugEndpoints }: OperatorPageDeps,
 ): readonly OperatorPage[] {
   if (!observability.profiling) return [];
-  return debugEndpoints.pages.map(({ path, methods, respond: answer }) =>
-    page(path, ({ request }) => answer(request), methods, false),
+  return debugEndpoints.pages.map(({ path, methods, respond }) =>
+    page(path, ({ request }) => respond(request), methods, false),
   );
 }
 
@@ -74,5 +74,5 @@ function createZPages(config: ApiServerConfig, { clock }: OperatorPageDeps): rea
 const STATUS_PATHS = ["/flagz", "/healthz", "/livez", "/metrics", "/readyz", "/statusz", "/version"];
 
 function page(path: string, respond: Route, methods: readonly string[] = ["GET"], listed = true): OperatorPage {
-  return { path, methods, respond: answer, listed };
+  return { path, methods, respond, listed };
 }

@@ -11,14 +11,14 @@ export const auditFlags = section("Audit", {
   "audit-log-mode": flag(
     oneOf("batch", "blocking", "blocking-strict"),
     "blocking",
-    "How events reach the log: batch, in the background; blocking, before the answer; " +
+    "How events reach the log: batch, in the background; blocking, before the response; " +
       "blocking-strict, failing the request when it fails.",
     { inert },
   ),
   "audit-webhook-mode": flag(
     oneOf("batch", "blocking", "blocking-strict"),
     "batch",
-    "How events reach the webhook: batch, in the background; blocking, before the answer; " +
+    "How events reach the webhook: batch, in the background; blocking, before the response; " +
       "blocking-strict, failing the request when it fails.",
     { inert },
   ),

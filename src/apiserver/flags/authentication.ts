@@ -35,7 +35,7 @@ export const authenticationFlags = section("Authentication", {
   "authentication-token-webhook-cache-ttl": flag(
     duration({ min: 0 }),
     120_000,
-    "Cache for webhook authenticator answers.",
+    "Cache duration of responses of the token webhook.",
   ),
   "client-ca-file": flag(file, "", "Client certificates signed by these authorities authenticate as their CommonName."),
   "token-auth-file": flag(file, "", "Token file securing the secure port."),

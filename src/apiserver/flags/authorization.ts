@@ -22,8 +22,16 @@ export const authorizationFlags = section("Authorization and admission", {
   "authorization-policy-file": flag(file, "", "ABAC policy, JSON per line."),
   "authorization-webhook-config-file": flag(file, "", "Connection-config file for the webhook authorizer."),
   "authorization-webhook-version": flag(oneOf("v1beta1", "v1"), "v1beta1", "SubjectAccessReview version."),
-  "authorization-webhook-cache-authorized-ttl": flag(duration({ min: 0 }), 300_000, "Cache for authorized answers."),
-  "authorization-webhook-cache-unauthorized-ttl": flag(duration({ min: 0 }), 30_000, "Cache for unauthorized answers."),
+  "authorization-webhook-cache-authorized-ttl": flag(
+    duration({ min: 0 }),
+    300_000,
+    "Cache duration of authorized responses of the webhook authorizer.",
+  ),
+  "authorization-webhook-cache-unauthorized-ttl": flag(
+    duration({ min: 0 }),
+    30_000,
+    "Cache duration of unauthorized responses of the webhook authorizer.",
+  ),
   "admission-control-config-file": flag(file, "", "Admission control configuration file."),
   "enable-admission-plugins": flag(
     admissionPlugins,

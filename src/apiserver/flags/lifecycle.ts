@@ -44,7 +44,7 @@ export const lifecycleFlags = section("Lifecycle, limits and logging", {
   "max-mutating-requests-inflight": flag(
     int({ min: 0 }),
     200,
-    "Mutating in-flight limit; summed with --max-requests-inflight as that says.",
+    "Mutating in-flight limit; summed with --max-requests-inflight when priority and fairness is on.",
   ),
   "request-timeout": flag(duration({ min: 1 }), 60_000, "Default request timeout."),
   "min-request-timeout": flag(
@@ -98,7 +98,7 @@ export const lifecycleFlags = section("Lifecycle, limits and logging", {
     gateSettings("component:Gate=true,...", "svc"),
     {},
     "Turns feature gates on and off, by name, with svc: in front or without; repeatable. AllAlpha and " +
-      "AllBeta stand for all of a stage.",
+      "AllBeta set all gates of a stage.",
   ),
   help: flag(bool, false, "Print help.", { short: "h" }),
 });

@@ -54,7 +54,7 @@ export const storageFlags = section("Storage, node connections and caching", {
   "encryption-provider-config-automatic-reload": flag(
     bool,
     false,
-    "Reload on file change; when true, distinct KMS plugins can no longer be told apart in the health " + "endpoints.",
+    "Reload on file change; when true, the health endpoints do not distinguish KMS plugins.",
     { inert: noEncryption },
   ),
   "watch-cache": flag(bool, true, "Enable watch caching."),

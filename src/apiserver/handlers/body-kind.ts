@@ -122,7 +122,7 @@ function otherCustomKind(found: GroupVersionKind, expected: ExpectedBody, sameVe
   return invalid({ group: expected.group, resource: expected.kind, name: "" }, [error], renderFieldError);
 }
 
-/** Kinds that every group version has, or core alone: options, and answers. */
+/** Kinds of every group version, and kinds of the core group only. */
 const OPTIONS = ["Create", "Delete", "Get", "List", "Patch", "Update"].map((verb) => `${verb}Options`);
 const PER_GROUP_VERSION: ReadonlySet<string> = new Set([...OPTIONS, "WatchEvent"]);
 const UNVERSIONED: ReadonlySet<string> = new Set([

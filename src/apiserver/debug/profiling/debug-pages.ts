@@ -33,10 +33,10 @@ export interface DebugPage {
 export function createDebugPages(deps: DebugDeps): readonly DebugPage[] {
   const { profiler, contention } = deps;
   const both = ["GET", "POST"];
-  const page = (path: string, answer: DebugPage["respond"], methods: readonly string[] = both): DebugPage => ({
+  const page = (path: string, respond: DebugPage["respond"], methods: readonly string[] = both): DebugPage => ({
     path,
     methods,
-    respond: answer,
+    respond,
   });
   const profile = (path: string, seconds: number, take: Take): DebugPage =>
     page(`/debug/pprof/${path}`, (request) => profileResponse(request, path, seconds, take));
