@@ -5,7 +5,7 @@
 import yargs, { type Argv } from "yargs";
 import { FlagError, type FlagTable, type ParsedFlags } from "./flag.ts";
 import { helpColumns, renderHelp } from "./help.ts";
-import { asksForHelp, parseCommandLine } from "./parse.ts";
+import { requestsHelp, parseCommandLine } from "./parse.ts";
 import { type Exit, errorText } from "./program.ts";
 
 export interface CommandUsage {
@@ -42,7 +42,7 @@ export async function invokeCommand<const T extends FlagTable>(
   terminalColumns: number | undefined = process.stdout.columns,
 ): Promise<CommandInvocation<T> | Exit> {
   const { name, summary, commands, flags } = program;
-  if (asksForHelp(argv)) {
+  if (requestsHelp(argv)) {
     const columns = helpColumns(terminalColumns);
     const usage = await renderCommands(name, commands, columns);
     return { kind: "exit", code: 0, stdout: renderHelp(flags, { name, summary, columns, usage }), stderr: "" };

@@ -1,5 +1,5 @@
 import t from "tap";
-import { editDistance, nearest } from "./distance.ts";
+import { editDistance, findNearest } from "./distance.ts";
 
 t.test("editDistance() counts insertions, deletions, replacements and swaps", async (t) => {
   const cases: readonly [string, string, number][] = [
@@ -19,8 +19,8 @@ t.test("editDistance() counts insertions, deletions, replacements and swaps", as
 
 t.test("nearest() finds what was meant and nothing when all is far", async (t) => {
   const names = ["secure-port", "bind-address", "cert-dir"];
-  t.equal(nearest("secure-prot", names), "secure-port");
-  t.equal(nearest("Bind-Address", names), "bind-address");
-  t.equal(nearest("zzzz", names), undefined);
-  t.equal(nearest("x".repeat(10_000), names), undefined);
+  t.equal(findNearest("secure-prot", names), "secure-port");
+  t.equal(findNearest("Bind-Address", names), "bind-address");
+  t.equal(findNearest("zzzz", names), undefined);
+  t.equal(findNearest("x".repeat(10_000), names), undefined);
 });

@@ -18,7 +18,7 @@ export function editDistance(a: string, b: string): number {
 }
 
 /** The candidate closest to `word`, if one is close enough to be what was meant. */
-export function nearest(word: string, candidates: readonly string[]): string | undefined {
+export function findNearest(word: string, candidates: readonly string[]): string | undefined {
   const lengthMax = 80;
   if (word.length > lengthMax) return undefined;
   let best: string | undefined;

@@ -99,7 +99,7 @@ export class FlagError extends Error {
   readonly problems: readonly string[];
 
   constructor(problems: readonly string[]) {
-    super(boundedLines(problems));
+    super(joinBounded(problems));
     this.problems = problems;
   }
 }
@@ -107,7 +107,7 @@ export class FlagError extends Error {
 /** Enough to mend a file in one go, little enough to read. */
 const problemsShownMax = 20;
 
-function boundedLines(problems: readonly string[]): string {
+function joinBounded(problems: readonly string[]): string {
   const shown = problems.slice(0, problemsShownMax);
   const more = problems.length - shown.length;
   return [...shown, ...(more > 0 ? [`and ${more} more`] : [])].join("\n");

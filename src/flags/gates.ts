@@ -1,5 +1,5 @@
 /** Feature gates: which exist, which are on. */
-import { nearest } from "./distance.ts";
+import { findNearest } from "./distance.ts";
 import type { GateSettings } from "./types/gate-settings.ts";
 
 export type GateStage = "ALPHA" | "BETA" | "GA" | "DEPRECATED";
@@ -16,7 +16,7 @@ export interface Gate {
 export type GateTable = Readonly<Record<string, Gate>>;
 
 /** Names of gates whose Kubernetes spelling users bring along. */
-function svcGateName(name: string): string {
+function normaliseGateName(name: string): string {
   return name.replaceAll("Kubelet", "Svclet");
 }
 
@@ -27,7 +27,7 @@ export class FeatureGates {
 
   constructor(table: GateTable, settings: GateSettings = {}) {
     this.#table = table;
-    this.#enabled = new Map(Object.entries(table).map(([name, gate]) => [name, effective(name, gate, settings)]));
+    this.#enabled = new Map(Object.entries(table).map(([name, gate]) => [name, isGateEnabled(name, gate, settings)]));
   }
 
   /** Throws for a name that the program does not have: a misspelt gate must not read as "off". */
@@ -51,8 +51,8 @@ export class FeatureGates {
 }
 
 /** AllAlpha and AllBeta set what is not set by name; locked gates stay. */
-function effective(name: string, gate: Gate, settings: GateSettings): boolean {
-  const set = byName(settings, name);
+function isGateEnabled(name: string, gate: Gate, settings: GateSettings): boolean {
+  const set = findSetting(settings, name);
   if (gate.locked) return gate.default;
   if (set !== undefined) return set;
   if (name === "AllAlpha" || name === "AllBeta") return gate.default;
@@ -61,19 +61,19 @@ function effective(name: string, gate: Gate, settings: GateSettings): boolean {
   return gate.default;
 }
 
-function byName(settings: GateSettings, name: string): boolean | undefined {
+function findSetting(settings: GateSettings, name: string): boolean | undefined {
   if (Object.hasOwn(settings, name)) return settings[name];
-  const other = Object.keys(settings).find((key) => svcGateName(key) === name);
+  const other = Object.keys(settings).find((key) => normaliseGateName(key) === name);
   return other === undefined ? undefined : settings[other];
 }
 
 /** What is wrong with `settings`, one sentence each. */
 export function gateProblems(table: GateTable, settings: GateSettings): string[] {
   return Object.entries(settings).flatMap(([given, value]) => {
-    const name = svcGateName(given);
+    const name = normaliseGateName(given);
     const gate = Object.hasOwn(table, name) ? table[name] : undefined;
     if (gate === undefined) {
-      const guess = nearest(name, Object.keys(table));
+      const guess = findNearest(name, Object.keys(table));
       return [`unknown feature gate ${given}${guess === undefined ? "" : `: did you mean ${guess}?`}`];
     }
     if (gate.locked && value !== gate.default) {
@@ -91,7 +91,7 @@ export function gateProblems(table: GateTable, settings: GateSettings): string[]
 /** GA and deprecated gates still work and say that they will go. */
 export function gateWarnings(table: GateTable, settings: GateSettings): string[] {
   return Object.entries(settings).flatMap(([given, value]) => {
-    const stage = table[svcGateName(given)]?.stage;
+    const stage = table[normaliseGateName(given)]?.stage;
     if (stage !== "GA" && stage !== "DEPRECATED") return [];
     return [`Setting ${stage} feature gate ${given}=${value}. It will be removed in a future release.`];
   });

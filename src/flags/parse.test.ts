@@ -1,6 +1,6 @@
 import t from "tap";
 import { FlagError, flag, section } from "./flag.ts";
-import { asksForHelp, parseCommandLine, parseFlags } from "./parse.ts";
+import { requestsHelp, parseCommandLine, parseFlags } from "./parse.ts";
 import { duration } from "./types/duration.ts";
 import { strings } from "./types/list.ts";
 import { pairs } from "./types/map.ts";
@@ -137,6 +137,6 @@ t.test("parseCommandLine() says which flags were given", async (t) => {
 });
 
 t.test("asksForHelp() sees help in front of --, whatever else is there", async (t) => {
-  t.ok(asksForHelp(["--nonsense", "-h"]));
-  t.notOk(asksForHelp(["--", "--help"]));
+  t.ok(requestsHelp(["--nonsense", "-h"]));
+  t.notOk(requestsHelp(["--", "--help"]));
 });

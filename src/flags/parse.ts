@@ -3,7 +3,7 @@
  * business.
  */
 import Parser from "yargs-parser";
-import { nearest } from "./distance.ts";
+import { findNearest } from "./distance.ts";
 import { type Flag, FlagError, type FlagTable, normaliseName, type ParsedFlags, ValueError } from "./flag.ts";
 
 export interface CommandLine<T extends FlagTable> {
@@ -41,39 +41,39 @@ export function parseCommandLine<const T extends FlagTable>(
   argv: readonly string[],
   options: Pick<ParseOptions, "positional"> = {},
 ): CommandLine<T> {
-  const { texts, positionals, problems } = readTexts(table, argv, options.positional ?? false);
+  const { texts, positionals, problems } = parseWords(table, argv, options.positional ?? false);
   const values: Record<string, unknown> = {};
   for (const [name, row] of Object.entries(table)) {
     const given = texts.get(name);
-    values[name] = given === undefined ? row.default : readValue(name, row, given, problems);
+    values[name] = given === undefined ? row.default : parseValue(name, row, given, problems);
   }
   const given = new Set(texts.keys());
-  if (problems.length === 0) problems.push(...relationProblems(table, values, given));
+  if (problems.length === 0) problems.push(...findConflicts(table, values, given));
   if (problems.length > 0) throw new FlagError(problems);
-  return { values: values as ParsedFlags<T>, given, positionals, warnings: deprecations(table, given) };
+  return { values: values as ParsedFlags<T>, given, positionals, warnings: deprecationWarnings(table, given) };
 }
 
 /** True when the words ask for help, whatever else is wrong with them. */
-export function asksForHelp(argv: readonly string[]): boolean {
+export function requestsHelp(argv: readonly string[]): boolean {
   const end = argv.indexOf("--");
   const words = end < 0 ? argv : argv.slice(0, end);
   return words.some((word) => word === "-h" || word === "--help" || word === "--help=true");
 }
 
-interface Texts {
+interface ParsedWords {
   /** Every text given for a flag, in order. */
   readonly texts: Map<string, readonly string[]>;
   readonly positionals: readonly string[];
   readonly problems: string[];
 }
 
-function readTexts(table: FlagTable, argv: readonly string[], positional: boolean): Texts {
+function parseWords(table: FlagTable, argv: readonly string[], positional: boolean): ParsedWords {
   const names = Object.keys(table);
-  const problems = singleDashes(table, argv);
+  const problems = findSingleDashes(table, argv);
   // Letters behind one dash are flags of their own to yargs: it would complain of each.
   if (problems.length > 0) return { texts: new Map(), positionals: [], problems };
   const shorts = new Map(names.flatMap((name) => (table[name]?.short ? [[table[name].short, name]] : [])));
-  const words = argv.map((word, index) => spell(table, shorts, word, argv.slice(0, index).includes("--")));
+  const words = argv.map((word, index) => normaliseWord(table, shorts, word, argv.slice(0, index).includes("--")));
   const takesValue = names.filter((name) => table[name]?.type.bare === undefined);
   const result = Parser.detailed(words, {
     string: names,
@@ -94,18 +94,18 @@ function readTexts(table: FlagTable, argv: readonly string[], positional: boolea
   for (const [name, value] of Object.entries(result.argv as Record<string, unknown>)) {
     if (name === "_" || name === "--") continue;
     if (!Object.hasOwn(table, name)) {
-      problems.push(unknownFlag(name, names));
+      problems.push(unknownFlagProblem(name, names));
       continue;
     }
     const all = (Array.isArray(value) ? value : [value]).map((text) => (typeof text === "string" ? text : undefined));
-    if (all.includes(undefined)) problems.push(missingValue(name, table[name]!));
+    if (all.includes(undefined)) problems.push(missingValueProblem(name, table[name]!));
     else texts.set(name, all as string[]);
   }
   if (result.error !== null && problems.length === 0) {
     // yargs has one complaint of its own: "Not enough arguments following: secure-port".
     const name = /: (\S+)$/.exec(result.error.message)?.[1] ?? "";
     const row = Object.hasOwn(table, name) ? table[name] : undefined;
-    problems.push(row === undefined ? result.error.message : missingValue(name, row));
+    problems.push(row === undefined ? result.error.message : missingValueProblem(name, row));
   }
   const rest = [...(result.argv._ ?? []), ...((result.argv["--"] as string[] | undefined) ?? [])].map(String);
   if (!positional) problems.push(...rest.map((word) => `unexpected argument "${word}": flags start with --`));
@@ -113,7 +113,7 @@ function readTexts(table: FlagTable, argv: readonly string[], positional: boolea
 }
 
 /** `-secure-port=1`: a long name behind one dash, which Go's own flag package would take and Kubernetes does not. */
-function singleDashes(table: FlagTable, argv: readonly string[]): string[] {
+function findSingleDashes(table: FlagTable, argv: readonly string[]): string[] {
   const end = argv.indexOf("--");
   return (end < 0 ? argv : argv.slice(0, end)).flatMap((word) => {
     const name = normaliseName(/^-([A-Za-z][^=\s]+)/.exec(word)?.[1] ?? "");
@@ -122,7 +122,7 @@ function singleDashes(table: FlagTable, argv: readonly string[]): string[] {
 }
 
 /** One word as yargs reads it best: dashes in names, short names spelled out, a value for flags that may stand bare. */
-function spell(table: FlagTable, shorts: ReadonlyMap<string, string>, word: string, afterEnd: boolean): string {
+function normaliseWord(table: FlagTable, shorts: ReadonlyMap<string, string>, word: string, afterEnd: boolean): string {
   const match = afterEnd ? null : /^(--?)([^=\s]+)(=[\s\S]*)?$/.exec(word);
   if (match === null) return word;
   const [, dashes, rawName = "", value] = match;
@@ -132,7 +132,7 @@ function spell(table: FlagTable, shorts: ReadonlyMap<string, string>, word: stri
   return `--${long}${value ?? (bare === undefined ? "" : `=${bare}`)}`;
 }
 
-function readValue(name: string, row: Flag, texts: readonly string[], problems: string[]): unknown {
+function parseValue(name: string, row: Flag, texts: readonly string[], problems: string[]): unknown {
   let value: unknown;
   let first = true;
   for (const text of texts) {
@@ -142,14 +142,14 @@ function readValue(name: string, row: Flag, texts: readonly string[], problems: 
       first = false;
     } catch (error) {
       if (!(error instanceof ValueError)) throw error;
-      problems.push(`--${name}=${quoted(text)}: ${error.message}`);
+      problems.push(`--${name}=${quote(text)}: ${error.message}`);
     }
   }
   return first ? row.default : value;
 }
 
 /** Which given flags do not go together, or have no effect in this build. */
-function relationProblems(
+function findConflicts(
   table: FlagTable,
   values: Readonly<Record<string, unknown>>,
   given: ReadonlySet<string>,
@@ -159,7 +159,7 @@ function relationProblems(
     const row = table[name]!;
     if (row.inert !== undefined && isChanged(row, values[name])) problems.push(inertProblem(name, row, values[name]));
     for (const other of row.excludes ?? []) {
-      for (const clash of [...given].filter((candidate) => candidate !== name && fits(other, candidate))) {
+      for (const clash of [...given].filter((candidate) => candidate !== name && matches(other, candidate))) {
         problems.push(`--${name} and --${clash} exclude each other: give one of them`);
       }
     }
@@ -177,32 +177,32 @@ export function isChanged(row: Flag, value: unknown): boolean {
 
 function inertProblem(name: string, row: Flag, value: unknown): string {
   const text = row.type.print(row.default);
-  const only = text === "" ? "leave it unset" : `only its default ${quoted(text)} is accepted`;
-  return `--${name}=${quoted(row.type.print(value))}: the flag has no effect because ${row.inert}; ${only}`;
+  const only = text === "" ? "leave it unset" : `only its default ${quote(text)} is accepted`;
+  return `--${name}=${quote(row.type.print(value))}: the flag has no effect because ${row.inert}; ${only}`;
 }
 
-function fits(pattern: string, name: string): boolean {
+function matches(pattern: string, name: string): boolean {
   return pattern.endsWith("*") ? name.startsWith(pattern.slice(0, -1)) : pattern === name;
 }
 
-function deprecations(table: FlagTable, given: ReadonlySet<string>): string[] {
+function deprecationWarnings(table: FlagTable, given: ReadonlySet<string>): string[] {
   return [...given].flatMap((name) => {
     const advice = table[name]?.deprecated;
     return advice === undefined ? [] : [`Flag --${name} has been deprecated, ${advice}`];
   });
 }
 
-function unknownFlag(name: string, names: readonly string[]): string {
-  const guess = nearest(name, names);
+function unknownFlagProblem(name: string, names: readonly string[]): string {
+  const guess = findNearest(name, names);
   return `unknown flag --${name}${guess === undefined ? "" : `: did you mean --${guess}?`}`;
 }
 
-function missingValue(name: string, row: Flag): string {
+function missingValueProblem(name: string, row: Flag): string {
   return `--${name}: a value is missing, it must be ${row.type.allowed}`;
 }
 
 /** Texts are shown as given, cut at a length that a terminal line survives. */
-function quoted(text: string): string {
+function quote(text: string): string {
   const lengthMax = 200;
   return JSON.stringify(text.length > lengthMax ? `${text.slice(0, lengthMax)}…` : text);
 }

@@ -2,7 +2,7 @@
 import { FlagError, type FlagTable, type ParsedFlags } from "./flag.ts";
 import { FeatureGates, type GateTable, gateProblems, gateWarnings } from "./gates.ts";
 import { renderHelp } from "./help.ts";
-import { asksForHelp, isChanged, parseCommandLine } from "./parse.ts";
+import { requestsHelp, isChanged, parseCommandLine } from "./parse.ts";
 import type { GateSettings } from "./types/gate-settings.ts";
 
 export interface Program<T extends FlagTable> {
@@ -35,7 +35,7 @@ export interface Exit {
   readonly stderr: string;
 }
 
-export interface Surroundings {
+export interface Environment {
   /** The version of this build, `v1.33.0`. */
   readonly version: string;
   readonly columns?: number;
@@ -45,16 +45,16 @@ export interface Surroundings {
 export function invoke<const T extends FlagTable>(
   program: Program<T>,
   argv: readonly string[],
-  surroundings: Surroundings,
+  surroundings: Environment,
 ): Invocation<T> | Exit {
-  if (asksForHelp(argv)) return exit(0, helpText(program, surroundings.columns));
+  if (requestsHelp(argv)) return exit(0, helpText(program, surroundings.columns));
   try {
     const { values, given, warnings } = parseCommandLine(program.flags, argv);
     const printed = versionText(program.name, String(values.version ?? ""), surroundings.version);
     if (printed !== undefined) return exit(0, printed);
     const settings = (values["feature-gates"] ?? {}) as GateSettings;
     const table = program.gatesFor?.(values) ?? program.gates ?? {};
-    const gates = checkedGates(program, table, { values, given, settings });
+    const gates = createGates(program, table, { values, given, settings });
     return {
       kind: "run",
       flags: values,
@@ -101,7 +101,7 @@ export function reportedVersion(value: string, version: string): string {
 }
 
 /** Flags given although the gate they need is off. */
-function gatedFlagProblems(
+function findGatedFlags(
   table: FlagTable,
   values: Readonly<Record<string, unknown>>,
   given: ReadonlySet<string>,
@@ -114,21 +114,21 @@ function gatedFlagProblems(
   });
 }
 
-interface Given<T extends FlagTable> {
+interface ParsedProgram<T extends FlagTable> {
   readonly values: ParsedFlags<T>;
   readonly given: ReadonlySet<string>;
   readonly settings: GateSettings;
 }
 
-function checkedGates<T extends FlagTable>(
+function createGates<T extends FlagTable>(
   program: Program<T>,
   table: GateTable,
-  { values, given, settings }: Given<T>,
+  { values, given, settings }: ParsedProgram<T>,
 ): FeatureGates {
   const gates = new FeatureGates(table, settings);
   const problems = [
     ...gateProblems(table, settings).map((problem) => `--feature-gates: ${problem}`),
-    ...gatedFlagProblems(program.flags, values, given, gates),
+    ...findGatedFlags(program.flags, values, given, gates),
     ...(program.check?.(values) ?? []),
   ];
   if (problems.length > 0) throw new FlagError(problems);

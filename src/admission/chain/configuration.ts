@@ -5,7 +5,7 @@
 import { readFileSync } from "node:fs";
 import { dirname, resolve } from "node:path";
 import { svcGroup } from "../../api/scheme.ts";
-import { nearest } from "../../flags/distance.ts";
+import { findNearest } from "../../flags/distance.ts";
 import { decode } from "../../schema/decode/decode.ts";
 import { list, object, optional, rawExtension, required, string } from "../../schema/define.ts";
 import type { Infer, ObjectSchema } from "../../schema/schema.ts";
@@ -59,7 +59,7 @@ export function readAdmissionConfiguration(
       new Error(`Cannot use ${document.locationOf(`${member}.${field}`)}: ${member}.${field}: ${reason}`);
     if (name === "") throw fail("name", "it is missing");
     if (!pluginNames.includes(name)) {
-      const guess = nearest(name, pluginNames);
+      const guess = findNearest(name, pluginNames);
       throw fail("name", `plugin ${JSON.stringify(name)} is unknown${guess ? `: did you mean ${guess}?` : ""}`);
     }
     if (plugins.findIndex((other) => other.name === name) < index) throw fail("name", `${name} is listed twice`);

@@ -1,12 +1,12 @@
 /** Parses `svc agent …` to an effective configuration, or to text to print before exit. */
 import { FlagError } from "../../flags/flag.ts";
-import { asksForHelp } from "../../flags/parse.ts";
+import { requestsHelp } from "../../flags/parse.ts";
 import {
   type Exit,
   errorText,
   helpText,
   reportedVersion,
-  type Surroundings,
+  type Environment,
   versionText,
 } from "../../flags/program.ts";
 import { agentProgram } from "../flags.ts";
@@ -24,10 +24,10 @@ export interface AgentInvocation {
 export function parseAgentCommandLine(
   argv: readonly string[],
   env: Readonly<Record<string, string | undefined>>,
-  surroundings: Surroundings,
+  surroundings: Environment,
 ): AgentInvocation | Exit {
   const exit = (code: number, stdout: string, stderr = ""): Exit => ({ kind: "exit", code, stdout, stderr });
-  if (asksForHelp(argv)) return exit(0, helpText(agentProgram, surroundings.columns));
+  if (requestsHelp(argv)) return exit(0, helpText(agentProgram, surroundings.columns));
   try {
     const effective = loadAgentConfig(argv, env);
     const { flags, warnings } = effective;

@@ -1,7 +1,7 @@
 /** Reads one configuration file strictly; every problem has its file and line. */
 import { readFileSync } from "node:fs";
 import { dirname, isAbsolute, resolve } from "node:path";
-import { nearest } from "../../flags/distance.ts";
+import { findNearest } from "../../flags/distance.ts";
 import { decode } from "../../schema/decode/decode.ts";
 import { membersOf } from "../../schema/members.ts";
 import { splitPath } from "../../schema/value/field-path.ts";
@@ -117,7 +117,7 @@ function suggestField(path: string): string {
   const last = steps.at(-1) ?? "";
   const guess =
     steps.length === 1
-      ? nearest(
+      ? findNearest(
           last,
           membersOf(svcletConfiguration).map(({ name }) => name),
         )

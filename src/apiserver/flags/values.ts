@@ -1,6 +1,6 @@
 /** Value types of the API server's flags. */
 import { plugins } from "../../admission/plugins/built-in-plugins.ts";
-import { nearest } from "../../flags/distance.ts";
+import { findNearest } from "../../flags/distance.ts";
 import { ValueError, type ValueType } from "../../flags/flag.ts";
 import { splitCsv } from "../../flags/types/csv.ts";
 import { strings } from "../../flags/types/list.ts";
@@ -22,7 +22,7 @@ export const admissionPlugins: ValueType<readonly string[]> = {
     const list = splitCsv(text);
     const unknown = list.find((name) => !names.includes(name));
     if (unknown === undefined) return list;
-    const nearestName = nearest(unknown, names);
+    const nearestName = findNearest(unknown, names);
     const hint = nearestName === undefined ? "" : `: did you mean ${nearestName}?`;
     throw new ValueError(`plugin ${JSON.stringify(unknown)} is unknown${hint}`);
   },
