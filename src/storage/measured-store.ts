@@ -34,29 +34,29 @@ export function createStoreMetrics(registry: MetricRegistry) {
   return {
     requests: registry.counter({
       name: "etcd_requests_total",
-      help: "Operations of the store by what they did and to which resource.",
+      help: "Number of store operations by operation and resource.",
       stability,
       labels: LABELS,
     }),
     errors: registry.counter({
       name: "etcd_request_errors_total",
-      help: "Operations of the store that failed.",
+      help: "Number of failed store operations by operation and resource.",
       stability,
       labels: LABELS,
     }),
     seconds: registry.histogram(
       {
         name: "etcd_request_duration_seconds",
-        help: "How long operations of the store took, in seconds.",
+        help: "Duration of store operations in seconds, by operation and resource.",
         stability,
         labels: LABELS,
       },
       SECONDS,
     ),
-    lists: list("total", "Lists read from the store."),
-    fetched: list("fetched_objects_total", "Objects read from the store for lists."),
-    evaluated: list("evaluated_objects_total", "Objects read from the store for lists that were looked at."),
-    returned: list("returned_objects_total", "Objects that lists from the store returned."),
+    lists: list("total", "Number of lists read from the store."),
+    fetched: list("fetched_objects_total", "Number of objects read from the store for lists."),
+    evaluated: list("evaluated_objects_total", "Number of objects of store lists that were tested against selectors."),
+    returned: list("returned_objects_total", "Number of objects that lists from the store returned."),
   };
 }
 

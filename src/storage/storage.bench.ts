@@ -1,6 +1,6 @@
 /**
- * What the store and the watch cache cost on this machine. Prints one JSON object; `µs` are CPU microseconds of the
- * whole process, all threads.
+ * Benchmarks the store and the watch cache. Prints one JSON object; `µs` are CPU microseconds of all threads of the
+ * process.
  *
  *     node src/storage/storage.bench.ts
  */
@@ -96,7 +96,7 @@ async function setUp(store: Store): Promise<Setting> {
   };
 }
 
-/** Deliveries, and the milliseconds from a write's beginning until the last watcher has its bytes. */
+/** Deliveries per second, and the mean delay in milliseconds from the start of a write to its delivery. */
 async function benchFanOut(watchers: number, changes: number): Promise<Figure & { readonly delayMs: number }> {
   await using setting = await setUp(createMemoryStore({ clock: systemClock }));
   const { objects, cache } = setting;
@@ -127,7 +127,7 @@ async function benchFanOut(watchers: number, changes: number): Promise<Figure & 
   return { ...figure, delayMs: Math.round((delays / watchers / changes) * 1000) / 1000 };
 }
 
-/** A list of as many objects out of the cache: the first time it makes their JSON. */
+/** Lists `count` objects from the cache: the first list encodes them. */
 async function benchList(count: number): Promise<Record<string, number>> {
   const store = createMemoryStore({ clock: systemClock });
   const writing = new ObjectStore({ store, kind: widgetKind, prefix: "/registry" });

@@ -20,8 +20,8 @@ const directory = mkdtempSync(join(tmpdir(), "svc-native-"));
 t.teardown(() => rmSync(directory, { recursive: true }));
 
 /**
- * The loader takes a path it has loaded before for the same library, and descriptors are used again: with one more
- * taken, every test has a path of its own. (The program loads one addon, once.)
+ * Opens a descriptor that stays open, so that each test loads /proc/self/fd/N with another N: the loader returns the
+ * library that it loaded from a path before. (The program loads one addon, once.)
  */
 function takeDescriptor(): void {
   const descriptor = openSync("/dev/null", "r");

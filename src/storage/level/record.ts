@@ -95,7 +95,7 @@ function seal(key: Buffer, record: Buffer): Buffer {
   return record;
 }
 
-/** The payload of a record that is what was written; throws a `StoreError` of code `corrupt` otherwise. */
+/** Checks the checksum and returns the payload. Throws a `StoreError` of code `corrupt`. */
 function unseal(key: Buffer, record: Buffer, lengthMin: number): Buffer {
   const payload = record.subarray(CRC_BYTES);
   if (payload.length < lengthMin || record.readUInt32BE(0) !== crc32(payload, crc32(key))) {
