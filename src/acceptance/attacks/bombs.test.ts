@@ -3,10 +3,10 @@ import { gzipSync } from "node:zlib";
 import t from "tap";
 import { encodeEnvelope } from "../../schema/protobuf/envelope.ts";
 import {
-  type Answer,
+  type TestResponse,
   type RequestOptions,
   type TestServer,
-  testServer,
+  startTestServer,
 } from "../../testing/apiserver/server-fixture.ts";
 
 const MAPS = "/api/v1/namespaces/default/configmaps";
@@ -19,7 +19,7 @@ async function sendInTime(
   what: string,
   line: string,
   options: RequestOptions = {},
-): Promise<Answer> {
+): Promise<TestResponse> {
   const began = process.cpuUsage();
   const answer = await server.send(line, options);
   const { user, system } = process.cpuUsage(began);
@@ -49,7 +49,7 @@ const definition = (plural: string, spec: object) => ({
 const PATTERNS = [".".repeat(20_000), "^(a+)+$", "^(a|aa)+$", "^(a|a?)+$", "^(.*a){25}$", "^([a-zA-Z]+)*$", "(x+x+)+y"];
 
 t.test("a custom resource's patterns match in a time that grows with the text alone", async (t) => {
-  await using server = await testServer();
+  await using server = await startTestServer();
   const properties = Object.fromEntries(PATTERNS.map((pattern, place) => [`p${place}`, { type: "string", pattern }]));
   const made = await sendInTime(server, "definition", `POST ${CRDS}`, {
     body: definition("patterns", { type: "object", properties }),
@@ -69,7 +69,7 @@ function loops(head: string, depth: number): string {
 }
 
 t.test("no definition is taken whose patterns or rules are too much", async (t) => {
-  await using server = await testServer();
+  await using server = await startTestServer();
   const text = { type: "string" };
   const rule = (each: string, more: object = text) => ({ ...more, "x-kubernetes-validations": [{ rule: each }] });
   const list = { type: "array", items: { type: "array", items: { type: "string" } } };
@@ -95,7 +95,7 @@ t.test("no definition is taken whose patterns or rules are too much", async (t) 
 });
 
 t.test("no body becomes more than it is", async (t) => {
-  await using server = await testServer();
+  await using server = await startTestServer();
   const map = JSON.stringify({ metadata: { name: "x" }, data: { k: " ".repeat(2 ** 20) } });
   const gzip = { "content-encoding": "gzip" };
   const bomb = gzipSync(Buffer.alloc(50 * 2 ** 20, 0x20));
@@ -139,7 +139,7 @@ t.test("no body becomes more than it is", async (t) => {
 });
 
 t.test("no query costs more than its length", async (t) => {
-  await using server = await testServer();
+  await using server = await startTestServer();
   const long = (text: string, count = 20_000): string => encodeURIComponent(Array(count).fill(text).join(","));
   const queries: Readonly<Record<string, string>> = {
     "many labels": `labelSelector=${long("a=b")}`,
@@ -180,7 +180,7 @@ function field(number: number, content: Uint8Array): Buffer {
 }
 
 t.test("no body in bytes claims more than it brings, or lies in itself without end", async (t) => {
-  await using server = await testServer({ cbor: true });
+  await using server = await startTestServer({ cbor: true });
   const inside = (number: number, levels: number): Buffer => {
     let content: Buffer = Buffer.alloc(0);
     for (let level = 0; level < levels; level++) content = field(number, content);
@@ -222,7 +222,7 @@ t.test("no body in bytes claims more than it brings, or lies in itself without e
 });
 
 t.test("no expression of a webhook costs requests more than its budget", async (t) => {
-  await using server = await testServer();
+  await using server = await startTestServer();
   const REGISTRATIONS = "/apis/admissionregistration.k8s.io/v1/validatingwebhookconfigurations";
   const register = (name: string, expression: string, failurePolicy: string) => {
     const hook = {
@@ -259,7 +259,7 @@ t.test("no expression of a webhook costs requests more than its budget", async (
 });
 
 t.test("no certificate, key or name is read time and again for what it does not end with", async (t) => {
-  await using server = await testServer();
+  await using server = await startTestServer();
   const CSRS = "/apis/certificates.k8s.io/v1/certificatesigningrequests";
   const pumps = [
     "-----BEGIN X-----\n",
@@ -298,7 +298,7 @@ t.test("no certificate, key or name is read time and again for what it does not 
 });
 
 t.test("no long list is compared with itself, each item with each", async (t) => {
-  await using server = await testServer();
+  await using server = await startTestServer();
   const many = <T>(item: (place: number) => T): readonly T[] =>
     Array.from({ length: 20_000 }, (_, place) => item(place));
   const core = "/api/v1/namespaces/default";

@@ -4,7 +4,7 @@ import t from "tap";
 import { defaultConfig } from "../../apiserver/config/default-config.ts";
 import { createCertificateRequest as makeSigningRequest } from "../../auth/pki/certificate-signing.ts";
 import type { UserInfo } from "../../auth/user.ts";
-import { type Answer, type TestServer, testServer } from "../../testing/apiserver/server-fixture.ts";
+import { type TestResponse, type TestServer, startTestServer } from "../../testing/apiserver/server-fixture.ts";
 import { makeCertificate } from "../../testing/http/test-certificates.ts";
 
 const GROUP = "rbac.authorization.k8s.io";
@@ -26,7 +26,7 @@ const to = (name: string, kind = "ClusterRole") => ({ apiGroup: GROUP, kind, nam
 const user = (name: string) => ({ kind: "User", apiGroup: GROUP, name });
 const typed = (kind: string, body: object) => ({ apiVersion: `${GROUP}/v1`, kind, ...body });
 
-async function make(server: TestServer, path: string, body: object): Promise<Answer> {
+async function make(server: TestServer, path: string, body: object): Promise<TestResponse> {
   const answer = await server.send(`POST ${path}`, { body });
   if (answer.status !== 201) throw new Error(answer.text);
   return answer;
@@ -41,7 +41,7 @@ async function allow(server: TestServer, name: string, ...rules: readonly Rule[]
 
 async function cluster(): Promise<TestServer> {
   const admission = { ...defaultConfig.admission, enabled: ["NodeRestriction"] };
-  const server = await testServer({ authorizationModes: ["Node", "RBAC"], admission });
+  const server = await startTestServer({ authorizationModes: ["Node", "RBAC"], admission });
   await make(server, "/api/v1/namespaces", { metadata: { name: "shop" } });
   return server;
 }

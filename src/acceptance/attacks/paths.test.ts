@@ -4,11 +4,11 @@ import { parseRequestInfo } from "../../apiserver/request/request-info.ts";
 import { makeRequest } from "../../http/request.ts";
 import { parseTarget } from "../../http/server/request-target.ts";
 import {
-  type Answer,
+  type TestResponse,
   type RequestOptions,
-  readAnswer,
+  readResponse,
   type TestServer,
-  testServer,
+  startTestServer,
 } from "../../testing/apiserver/server-fixture.ts";
 
 const RBAC = "/apis/rbac.authorization.k8s.io/v1";
@@ -18,7 +18,7 @@ const GOLD = ["api", "v1", "namespaces", "vault", "secrets", "gold"];
 
 /** Eve may everything in `open`, and look at every page that is no resource; the gold lies in `vault`. */
 async function walled(): Promise<TestServer> {
-  const server = await testServer({ authorizationModes: ["Node", "RBAC"] });
+  const server = await startTestServer({ authorizationModes: ["Node", "RBAC"] });
   const make = async (path: string, body: object): Promise<void> => {
     const { status, text } = await server.send(`POST ${path}`, { body });
     if (status !== 201) throw new Error(text);
@@ -137,7 +137,7 @@ async function sendRequest(
   return { status, text };
 }
 
-type ShortAnswer = Pick<Answer, "status" | "text">;
+type ShortAnswer = Pick<TestResponse, "status" | "text">;
 
 const METHODS = ["GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"];
 
@@ -269,7 +269,7 @@ t.test("the server reads a selector for one name as the request for that one, an
   const list = async (query: string) => {
     const request = { path: "/api/v1/namespaces/vault/secrets", query };
     const authorization = `Bearer ${server.parts.server.loopbackToken({ name: "eve", uid: "", groups: [], extra: {} })}`;
-    return await readAnswer(await server.parts.server.handler(makeRequest({ ...request, headers: { authorization } })));
+    return await readResponse(await server.parts.server.handler(makeRequest({ ...request, headers: { authorization } })));
   };
   t.match(await list("fieldSelector=metadata.name%3Druby"), { status: 200, text: /cnVieQ==/ });
   const queries = [

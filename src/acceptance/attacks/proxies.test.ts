@@ -4,7 +4,7 @@ import { type AddressInfo, createServer as createTcpServer } from "node:net";
 import { networkInterfaces } from "node:os";
 import t from "tap";
 import { isReachable } from "../../apiserver/proxy/destination.ts";
-import { type TestServer, testServer } from "../../testing/apiserver/server-fixture.ts";
+import { type TestServer, startTestServer } from "../../testing/apiserver/server-fixture.ts";
 
 const PODS = "/api/v1/namespaces/default/pods";
 const SERVICES = "/api/v1/namespaces/default/services";
@@ -56,7 +56,7 @@ t.test("the server goes nowhere on this host for a pod, a service or a node", as
   await new Promise<void>((resolve) => trap.listen(0, resolve));
   t.teardown(() => trap.close());
   const { port } = trap.address() as AddressInfo;
-  await using server = await testServer();
+  await using server = await startTestServer();
   for (const [place, ip] of OWN.filter((each) => !each.includes("%")).entries()) {
     const name = `p${place}`;
     const wrote = await server.send(`POST ${PODS}`, { body: pod(name) });
@@ -110,7 +110,7 @@ t.test("the server passes redirections on instead of following them, and nothing
   await new Promise<void>((resolve) => backend.listen(0, host, resolve));
   t.teardown(() => backend.close());
   const { port } = backend.address() as AddressInfo;
-  await using server = await testServer();
+  await using server = await startTestServer();
   await make(server, PODS, pod("web"), { podIP: host, podIPs: [{ ip: host }] });
   const headers = {
     "x-remote-user": "root",
@@ -157,7 +157,7 @@ t.test("the server passes on whole requests, so that none swallows the next on a
   await new Promise<void>((resolve) => backend.listen(0, host, resolve));
   t.teardown(() => backend.close());
   const { port } = backend.address() as AddressInfo;
-  await using server = await testServer();
+  await using server = await startTestServer();
   await make(server, PODS, pod("web"), { podIP: host, podIPs: [{ ip: host }] });
   const proxy = `${PODS}/web:${port}/proxy`;
   const hidden = "DELETE /hidden HTTP/1.1\r\nHost: x\r\n\r\n";

@@ -3,7 +3,7 @@ import { createHmac, createPublicKey, generateKeyPairSync, type KeyObject, sign,
 import { setImmediate } from "node:timers/promises";
 import t from "tap";
 import { isSignedBy, parseJws } from "../../auth/service-account/jws.ts";
-import { type TestServer, testServer } from "../../testing/apiserver/server-fixture.ts";
+import { type TestServer, startTestServer } from "../../testing/apiserver/server-fixture.ts";
 
 const SHOP = "/api/v1/namespaces/shop";
 const WHO = "POST /apis/authentication.k8s.io/v1/selfsubjectreviews";
@@ -11,7 +11,7 @@ const ACCOUNT = "system:serviceaccount:shop:till";
 const LEGACY = "kubernetes.io/service-account-token";
 
 async function shop(): Promise<TestServer> {
-  const server = await testServer({
+  const server = await startTestServer({
     authorizationModes: ["RBAC"],
     embeddedControllers: ["serviceaccount-token"],
     clusterCa: "-----BEGIN CERTIFICATE-----\nMA==\n-----END CERTIFICATE-----\n",

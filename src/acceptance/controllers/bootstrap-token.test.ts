@@ -14,13 +14,13 @@ import { startControllers } from "../../controllers/controller-manager.ts";
 import { systemRandom } from "../../std/crypto/random.ts";
 import { silentLogger } from "../../std/log/logger.ts";
 import { type Clock, systemClock } from "../../std/time/clock.ts";
-import { cluster, waitForObject } from "../../testing/apiserver/in-memory-cluster.ts";
+import { startInMemoryCluster, waitForObject } from "../../testing/apiserver/in-memory-cluster.ts";
 
 const CA = "-----BEGIN CERTIFICATE-----\nMA==\n-----END CERTIFICATE-----\n";
 const TYPE = "kubernetes.io/service-account-token";
 
 t.test("a secret that asks for an account's token is given one, and goes with the account", async (t) => {
-  const client = await cluster(t, { embeddedControllers: ["serviceaccount-token"], clusterCa: CA });
+  const client = await startInMemoryCluster(t, { embeddedControllers: ["serviceaccount-token"], clusterCa: CA });
   await client.create(namespaceKind, { metadata: { name: "shop" } });
   const account = await client.create(serviceAccountKind, { metadata: { name: "till", namespace: "shop" } });
   const annotations = { "kubernetes.io/service-account.name": "till" };
@@ -43,7 +43,7 @@ t.test("a secret that asks for an account's token is given one, and goes with th
 });
 
 t.test("an account lists no secret with a token that is deleted", async (t) => {
-  const client = await cluster(t, { embeddedControllers: ["serviceaccount-token"] });
+  const client = await startInMemoryCluster(t, { embeddedControllers: ["serviceaccount-token"] });
   const metadata = { name: "till", namespace: "default" };
   await client.create(serviceAccountKind, { metadata, secrets: [{ name: "t" }, { name: "other" }] });
   const annotations = { "kubernetes.io/service-account.name": "till" };
@@ -61,7 +61,7 @@ t.test("an account lists no secret with a token that is deleted", async (t) => {
 });
 
 t.test("what is told of the cluster is signed with every token that is for signing", async (t) => {
-  const client = await cluster(t, { embeddedControllers: ["bootstrapsigner"] });
+  const client = await startInMemoryCluster(t, { embeddedControllers: ["bootstrapsigner"] });
   const data = { kubeconfig: "apiVersion: v1" };
   await client.create(configMapKind, { metadata: { name: "cluster-info", namespace: "kube-public" }, data });
   const make = (id: string, namespace: string, more: Readonly<Record<string, string>>) =>
@@ -134,7 +134,7 @@ t.test("tokens that controllers made and nobody uses are marked, and deleted a y
 });
 
 t.test("bootstrap tokens go when their time is over", async (t) => {
-  const client = await cluster(t, { embeddedControllers: ["tokencleaner"] });
+  const client = await startInMemoryCluster(t, { embeddedControllers: ["tokencleaner"] });
   const make = (name: string, namespace: string, expiration: string, type: string) =>
     client.create(secretKind, { metadata: { name, namespace }, type, stringData: { expiration } });
   const type = "bootstrap.kubernetes.io/token";

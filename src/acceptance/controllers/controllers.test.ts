@@ -12,7 +12,7 @@ import { clusterRoleKind } from "../../api/rbac/cluster-role/kind.ts";
 import type { ClusterRole } from "../../api/rbac/cluster-role/schema.ts";
 import { StatusError } from "../../api/status.ts";
 import type { Client } from "../../client/client.ts";
-import { cluster, waitForObject } from "../../testing/apiserver/in-memory-cluster.ts";
+import { startInMemoryCluster, waitForObject } from "../../testing/apiserver/in-memory-cluster.ts";
 
 function readyNode(name: string): Node {
   return {
@@ -36,7 +36,7 @@ async function addNode(client: Client, name: string): Promise<void> {
 }
 
 t.test("the scheduler binds a pod that waits as soon as a node can take it", async (t) => {
-  const client = await cluster(t);
+  const client = await startInMemoryCluster(t);
   await client.create(podKind, pod("web"));
   const waiting = await waitForObject(
     client,
@@ -55,7 +55,7 @@ t.test("the scheduler binds a pod that waits as soon as a node can take it", asy
 });
 
 t.test("the scheduler leaves alone what is not its own, and says why a pod must wait", async (t) => {
-  const client = await cluster(t);
+  const client = await startInMemoryCluster(t);
   await addNode(client, "shop-1");
   const large = [{ name: "a", image: "web:1", resources: { requests: { cpu: "2" } } }];
   await client.create(podKind, pod("gated", { schedulingGates: [{ name: "wait" }] }));
@@ -78,7 +78,7 @@ t.test("the scheduler leaves alone what is not its own, and says why a pod must 
 });
 
 t.test("the scheduler takes the room that a deleted pod leaves", async (t) => {
-  const client = await cluster(t);
+  const client = await startInMemoryCluster(t);
   await addNode(client, "shop-1");
   const whole = [{ name: "a", image: "web:1", resources: { requests: { cpu: "1" } } }];
   await client.create(podKind, pod("first", { containers: whole }));
@@ -91,7 +91,7 @@ t.test("the scheduler takes the room that a deleted pod leaves", async (t) => {
 });
 
 t.test("the namespace controller empties a namespace before it goes, and says what holds it up", async (t) => {
-  const client = await cluster(t);
+  const client = await startInMemoryCluster(t);
   const namespace = "shop";
   await client.create(namespaceKind, { metadata: { name: namespace } });
   await client.create(configMapKind, { metadata: { name: "plain", namespace } });
@@ -126,7 +126,7 @@ t.test("the namespace controller empties a namespace before it goes, and says wh
 });
 
 t.test("the aggregation controller gives roles the rules of those they select", async (t) => {
-  const client = await cluster(t);
+  const client = await startInMemoryCluster(t);
   const rulesOf = (role: ClusterRole | undefined) => JSON.stringify(role?.rules ?? []);
   await waitForObject(client, clusterRoleKind, "view", undefined, (role) => rulesOf(role).includes("pods/log"));
   await waitForObject(client, clusterRoleKind, "admin", undefined, (role) => rulesOf(role).includes("rolebindings"));

@@ -15,7 +15,7 @@ import type { OwnerReference } from "../../api/meta/object-meta.ts";
 import { clusterRoleKind } from "../../api/rbac/cluster-role/kind.ts";
 import type { Client } from "../../client/client.ts";
 import { systemClock } from "../../std/time/clock.ts";
-import { cluster, waitForObject } from "../../testing/apiserver/in-memory-cluster.ts";
+import { startInMemoryCluster, waitForObject } from "../../testing/apiserver/in-memory-cluster.ts";
 
 const namespace = "default";
 const collector = { embeddedControllers: ["garbage-collector"] };
@@ -61,7 +61,7 @@ async function shop(client: Client, finalizers: readonly string[] = []): Promise
 }
 
 t.test("what an owner leaves behind goes after it", async (t) => {
-  const client = await cluster(t, collector);
+  const client = await startInMemoryCluster(t, collector);
   await shop(client);
   await client.delete(replicaSetKind, { name: "shop", namespace });
   await t.rejects(client.get(replicaSetKind, { name: "shop", namespace }), { message: /not found/ }, "it goes at once");
@@ -70,7 +70,7 @@ t.test("what an owner leaves behind goes after it", async (t) => {
 });
 
 t.test("an owner deleted in the foreground goes after what it owns", async (t) => {
-  const client = await cluster(t, collector);
+  const client = await startInMemoryCluster(t, collector);
   await shop(client, ["example.com/hold"]);
   await client.delete(replicaSetKind, { name: "shop", namespace }, { propagationPolicy: "Foreground" });
   const isLeaving = (pod: Pod | undefined) => pod?.metadata?.deletionTimestamp !== undefined;
@@ -85,7 +85,7 @@ t.test("an owner deleted in the foreground goes after what it owns", async (t) =
 });
 
 t.test("an owner does not wait for what does not block it, nor for what nobody owns", async (t) => {
-  const client = await cluster(t, collector);
+  const client = await startInMemoryCluster(t, collector);
   const owner = await map(client, "owner");
   await map(client, "free", { ownerReferences: [owned(owner)], finalizers: ["example.com/hold"] });
   await client.delete(configMapKind, { name: "owner", namespace }, { propagationPolicy: "Foreground" });
@@ -96,7 +96,7 @@ t.test("an owner does not wait for what does not block it, nor for what nobody o
 });
 
 t.test("an owner's dependents may be left alone", async (t) => {
-  const client = await cluster(t, collector);
+  const client = await startInMemoryCluster(t, collector);
   await shop(client);
   await client.delete(replicaSetKind, { name: "shop", namespace }, { propagationPolicy: "Orphan" });
   await waitForObject(client, replicaSetKind, "shop", namespace, isGone);
@@ -108,7 +108,7 @@ t.test("an owner's dependents may be left alone", async (t) => {
 });
 
 t.test("whole families go", async (t) => {
-  const client = await cluster(t, collector);
+  const client = await startInMemoryCluster(t, collector);
   for (const propagationPolicy of ["Background", "Foreground"] as const) {
     const grandmother = await map(client, "grandmother");
     const mother = await map(client, "mother", {
@@ -122,7 +122,7 @@ t.test("whole families go", async (t) => {
 });
 
 t.test("those who wait for each other in a circle go", async (t) => {
-  const client = await cluster(t, collector);
+  const client = await startInMemoryCluster(t, collector);
   const first = await map(client, "first");
   const second = await map(client, "second", { ownerReferences: [owned(first, { blockOwnerDeletion: true })] });
   const ownerReferences = [owned(second, { blockOwnerDeletion: true })];
@@ -132,7 +132,7 @@ t.test("those who wait for each other in a circle go", async (t) => {
 });
 
 t.test("whoever has another owner stays, and no longer names the one that is gone", async (t) => {
-  const client = await cluster(t, collector);
+  const client = await startInMemoryCluster(t, collector);
   const [first, second] = [await map(client, "first"), await map(client, "second")];
   await map(client, "child", { ownerReferences: [owned(first), owned(second)] });
   await client.delete(configMapKind, { name: "first", namespace });
@@ -143,7 +143,7 @@ t.test("whoever has another owner stays, and no longer names the one that is gon
 });
 
 t.test("references to nobody, and across namespaces, keep nothing alive", async (t) => {
-  const client = await cluster(t, collector);
+  const client = await startInMemoryCluster(t, collector);
   await client.create(namespaceKind, { metadata: { name: "other" } });
   const owner = await map(client, "owner");
   const absentOwner = { ...owned(owner), uid: "00000000-0000-4000-8000-000000000000" };
@@ -165,7 +165,7 @@ t.test("references to nobody, and across namespaces, keep nothing alive", async 
 });
 
 t.test("what cannot be judged is left alone", async (t) => {
-  const client = await cluster(t, collector);
+  const client = await startInMemoryCluster(t, collector);
   const owner = await map(client, "owner");
   const unknown = { apiVersion: "example.com/v1", kind: "Widget", name: "w", uid: "w-1" };
   await map(client, "of-widget", { ownerReferences: [unknown] });
@@ -178,7 +178,7 @@ t.test("what cannot be judged is left alone", async (t) => {
 });
 
 t.test("owners in the other spelling of a group are found", async (t) => {
-  const client = await cluster(t, collector);
+  const client = await startInMemoryCluster(t, collector);
   const role = await client.create(clusterRoleKind, { metadata: { name: "wide" } });
   const reference = { ...owned(role), apiVersion: "rbac.authorization.k8s.io/v1" };
   await map(client, "child", { ownerReferences: [reference] });
@@ -190,7 +190,7 @@ t.test("owners in the other spelling of a group are found", async (t) => {
 });
 
 t.test("custom resources own and are owned like all others", async (t) => {
-  const client = await cluster(t, collector);
+  const client = await startInMemoryCluster(t, collector);
   const definition = await client.create(customResourceDefinitionKind, widgets);
   const { name = "" } = definition.metadata ?? {};
   await waitForObject(client, customResourceDefinitionKind, name, undefined, (found) => {
@@ -224,7 +224,7 @@ t.test("custom resources own and are owned like all others", async (t) => {
 });
 
 t.test("without a collector nothing waits for one, and dependents stay", async (t) => {
-  const client = await cluster(t, { embeddedControllers: [] });
+  const client = await startInMemoryCluster(t, { embeddedControllers: [] });
   await shop(client);
   await client.delete(replicaSetKind, { name: "shop", namespace }, { propagationPolicy: "Foreground" });
   await t.rejects(client.get(replicaSetKind, { name: "shop", namespace }), { message: /not found/ });

@@ -8,7 +8,7 @@ import type { PodSpec } from "../../api/core/pod-spec/schema.ts";
 import { StatusError } from "../../api/status.ts";
 import type { Client } from "../../client/client.ts";
 import { formatMicroTime, formatTime } from "../../schema/value/time.ts";
-import { cluster } from "../../testing/apiserver/in-memory-cluster.ts";
+import { startInMemoryCluster } from "../../testing/apiserver/in-memory-cluster.ts";
 import { FakeClock } from "../../testing/std/fake-clock.ts";
 
 const lifecycle = { embeddedControllers: ["node-lifecycle"] };
@@ -60,7 +60,7 @@ const conditionOf = (node: Node, type: string): NodeCondition | undefined =>
 
 t.test("a node that is not heard of becomes unknown, and ready again when it is", async (t) => {
   const clock = new FakeClock();
-  const client = await cluster(t, lifecycle, clock);
+  const client = await startInMemoryCluster(t, lifecycle, clock);
   await beat(client, clock, "a");
   await beat(client, clock, "b");
   for (let second = 0; second < 48; second += 12) {
@@ -89,7 +89,7 @@ t.test("a node that is not heard of becomes unknown, and ready again when it is"
 
 t.test("a lease keeps a node alive", async (t) => {
   const clock = new FakeClock();
-  const client = await cluster(t, lifecycle, clock);
+  const client = await startInMemoryCluster(t, lifecycle, clock);
   await beat(client, clock, "a");
   for (let turn = 0; turn < 12; turn++) {
     await renew(client, clock, "a");
@@ -102,7 +102,7 @@ t.test("a lease keeps a node alive", async (t) => {
 
 t.test("a node that never said anything has a minute", async (t) => {
   const clock = new FakeClock();
-  const client = await cluster(t, lifecycle, clock);
+  const client = await startInMemoryCluster(t, lifecycle, clock);
   await client.create(nodeKind, { metadata: { name: "mute" } });
   await clock.advance(59_000);
   t.equal((await client.get(nodeKind, { name: "mute" })).status?.conditions, undefined);
@@ -112,7 +112,7 @@ t.test("a node that never said anything has a minute", async (t) => {
 
 t.test("conditions and cordons taint nodes, and others' taints stay", async (t) => {
   const clock = new FakeClock();
-  const client = await cluster(t, lifecycle, clock);
+  const client = await startInMemoryCluster(t, lifecycle, clock);
   const own: Taint = { key: "dedicated", value: "db", effect: "NoSchedule" };
   await client.create(nodeKind, { metadata: { name: "a" }, spec: { unschedulable: true, taints: [own] } });
   const pressed = ["MemoryPressure", "DiskPressure", "PIDPressure", "NetworkUnavailable"];
@@ -137,7 +137,7 @@ t.test("conditions and cordons taint nodes, and others' taints stay", async (t) 
 
 t.test("pods leave a lost node when their tolerance is over", async (t) => {
   const clock = new FakeClock();
-  const client = await cluster(t, lifecycle, clock);
+  const client = await startInMemoryCluster(t, lifecycle, clock);
   await beat(client, clock, "good");
   await beat(client, clock, "bad");
   await boundPod(client, "usual", "bad");
@@ -170,7 +170,7 @@ t.test("pods leave a lost node when their tolerance is over", async (t) => {
 
 t.test("pods stay when their node comes back in time", async (t) => {
   const clock = new FakeClock();
-  const client = await cluster(t, lifecycle, clock);
+  const client = await startInMemoryCluster(t, lifecycle, clock);
   await beat(client, clock, "good");
   await beat(client, clock, "bad");
   await boundPod(client, "usual", "bad");
@@ -184,7 +184,7 @@ t.test("pods stay when their node comes back in time", async (t) => {
 
 t.test("pods that do not tolerate somebody's taint go at once", async (t) => {
   const clock = new FakeClock();
-  const client = await cluster(t, lifecycle, clock);
+  const client = await startInMemoryCluster(t, lifecycle, clock);
   await beat(client, clock, "a");
   await boundPod(client, "usual", "a");
   await boundPod(client, "tolerant", "a", { tolerations: [{ key: "maintenance", operator: "Exists" }] });
@@ -200,7 +200,7 @@ t.test("pods that do not tolerate somebody's taint go at once", async (t) => {
 
 t.test("nobody is driven off when no node is ready, as when all have lost the server", async (t) => {
   const clock = new FakeClock();
-  const client = await cluster(t, lifecycle, clock);
+  const client = await startInMemoryCluster(t, lifecycle, clock);
   for (const name of ["a", "b"]) await beat(client, clock, name);
   await boundPod(client, "usual", "a");
   for (let second = 0; second < 600; second += 10) await clock.advance(10_000);
@@ -210,7 +210,7 @@ t.test("nobody is driven off when no node is ready, as when all have lost the se
 
 t.test("nodes are given up one after the other", async (t) => {
   const clock = new FakeClock();
-  const client = await cluster(t, lifecycle, clock);
+  const client = await startInMemoryCluster(t, lifecycle, clock);
   const names = ["a", "b", "good-1", "good-2", "good-3"];
   for (const name of names) await beat(client, clock, name);
   const lost = async (): Promise<number> => {
@@ -232,7 +232,7 @@ t.test("nodes are given up one after the other", async (t) => {
 
 t.test("without the controller nobody looks after nodes", async (t) => {
   const clock = new FakeClock();
-  const client = await cluster(t, { embeddedControllers: ["namespace"] }, clock);
+  const client = await startInMemoryCluster(t, { embeddedControllers: ["namespace"] }, clock);
   await beat(client, clock, "a");
   await clock.advance(600_000);
   t.equal(conditionOf(await client.get(nodeKind, { name: "a" }), "Ready")?.status, "True");
@@ -241,7 +241,7 @@ t.test("without the controller nobody looks after nodes", async (t) => {
 
 t.test("a new node keeps pods away until it is looked at, however its taint is spelled", async (t) => {
   const clock = new FakeClock();
-  const client = await cluster(t, { embeddedControllers: [] }, clock);
+  const client = await startInMemoryCluster(t, { embeddedControllers: [] }, clock);
   const own: Taint = { key: "node.svc.io/not-ready", effect: "NoSchedule" };
   const driving: Taint = { key: "node.kubernetes.io/not-ready", effect: "NoExecute" };
   await client.create(nodeKind, { metadata: { name: "a" }, spec: { taints: [own] } });

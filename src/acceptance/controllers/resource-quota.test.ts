@@ -11,8 +11,8 @@ import type { ResourceQuota } from "../../api/core/resource-quota/schema.ts";
 import { StatusError } from "../../api/status.ts";
 import type { Client } from "../../client/client.ts";
 import { createMemoryStore } from "../../storage/memory.ts";
-import { cluster, waitForObject } from "../../testing/apiserver/in-memory-cluster.ts";
-import { testServer } from "../../testing/apiserver/server-fixture.ts";
+import { startInMemoryCluster, waitForObject } from "../../testing/apiserver/in-memory-cluster.ts";
+import { startTestServer } from "../../testing/apiserver/server-fixture.ts";
 import { FakeClock } from "../../testing/std/fake-clock.ts";
 
 const namespace = "default";
@@ -51,7 +51,7 @@ async function refusals(works: readonly Promise<unknown>[]): Promise<readonly st
 }
 
 t.test("500 pods at once never exceed a quota, and those that go make room", async (t) => {
-  const client = await cluster(t, controllers);
+  const client = await startInMemoryCluster(t, controllers);
   await quota(client, { pods: "40", "requests.cpu": "3", "limits.cpu": "100" });
   const names = Array.from({ length: 500 }, (_, i) => `p${i}`);
   const refused = await refusals(names.map((name) => client.create(podKind, pod(name))));
@@ -74,7 +74,7 @@ t.test("500 pods at once never exceed a quota, and those that go make room", asy
 });
 
 t.test("pods are still within a quota where they come, go and are counted at the same time", async (t) => {
-  const client = await cluster(t, controllers);
+  const client = await startInMemoryCluster(t, controllers);
   await quota(client, { "count/pods": "10" });
   let most = 0;
   const round = async (worker: number): Promise<void> => {
@@ -92,7 +92,7 @@ t.test("pods are still within a quota where they come, go and are counted at the
 });
 
 t.test("objects of any kind are counted, and what says nothing is refused where it has to", async (t) => {
-  const client = await cluster(t, controllers);
+  const client = await startInMemoryCluster(t, controllers);
   await quota(client, { configmaps: "1", "count/configmaps": "5", "limits.memory": "1Gi" });
   const map = (name: string): ConfigMap => ({ metadata: { name, namespace } });
   await client.create(configMapKind, map("a"));
@@ -106,7 +106,7 @@ t.test("objects of any kind are counted, and what says nothing is refused where 
 });
 
 t.test("a quota counts what was there before it, and what it is told to limit later", async (t) => {
-  const client = await cluster(t, controllers);
+  const client = await startInMemoryCluster(t, controllers);
   await waitForObject(client, configMapKind, "none", namespace, () => true);
   await client.create(podKind, pod("old"));
   await quota(client, { pods: "1" }, { scopes: ["NotBestEffort"] });
@@ -121,7 +121,7 @@ t.test("a quota counts what was there before it, and what it is told to limit la
 t.test("two servers over one store do not exceed a quota together", async (t) => {
   const clock = new FakeClock();
   const store = createMemoryStore({ clock });
-  const servers = await Promise.all([1, 2].map(() => testServer({}, { store })));
+  const servers = await Promise.all([1, 2].map(() => startTestServer({}, { store })));
   t.teardown(() => Promise.all(servers.map((server) => server[Symbol.asyncDispose]())));
   const [server] = servers;
   const path = `/api/v1/namespaces/${namespace}`;
@@ -143,7 +143,7 @@ t.test("two servers over one store do not exceed a quota together", async (t) =>
 });
 
 t.test("custom resources are counted as others are", async (t) => {
-  const client = await cluster(t, controllers);
+  const client = await startInMemoryCluster(t, controllers);
   const names = { plural: "widgets", singular: "widget", kind: "Widget", listKind: "WidgetList" };
   const schema = { openAPIV3Schema: { type: "object" } };
   const versions = [{ name: "v1", served: true, storage: true, schema }];

@@ -4,13 +4,13 @@ import { namespaceKind } from "../../api/core/namespace/kind.ts";
 import { serviceAccountKind } from "../../api/core/service-account/kind.ts";
 import { defaultConfig } from "../../apiserver/config/default-config.ts";
 import { systemClock } from "../../std/time/clock.ts";
-import { cluster, waitForObject } from "../../testing/apiserver/in-memory-cluster.ts";
+import { startInMemoryCluster, waitForObject } from "../../testing/apiserver/in-memory-cluster.ts";
 
 const CA = "-----BEGIN CERTIFICATE-----\nMA==\n-----END CERTIFICATE-----\n";
 const MAP = "kube-root-ca.crt";
 
 t.test("every namespace has a default account, again when somebody takes it away", async (t) => {
-  const client = await cluster(t, { embeddedControllers: ["serviceaccount"] });
+  const client = await startInMemoryCluster(t, { embeddedControllers: ["serviceaccount"] });
   await waitForObject(client, serviceAccountKind, "default", "kube-system", (found) => found !== undefined);
   await client.create(namespaceKind, { metadata: { name: "shop" } });
   const first = await waitForObject(client, serviceAccountKind, "default", "shop", (found) => found !== undefined);
@@ -25,7 +25,7 @@ t.test("every namespace has a default account, again when somebody takes it away
 });
 
 t.test("every namespace has the cluster's authority, as it is", async (t) => {
-  const client = await cluster(t, { embeddedControllers: ["root-ca-certificate-publisher"], clusterCa: CA });
+  const client = await startInMemoryCluster(t, { embeddedControllers: ["root-ca-certificate-publisher"], clusterCa: CA });
   const published = await waitForObject(client, configMapKind, MAP, "default", (found) => found !== undefined);
   t.same(published?.data, { "ca.crt": CA });
   t.match(published?.metadata?.annotations, { "kubernetes.io/description": /CA bundle/ });
@@ -36,7 +36,7 @@ t.test("every namespace has the cluster's authority, as it is", async (t) => {
 });
 
 t.test("a namespace that goes is not given anything new, and goes", async (t) => {
-  const client = await cluster(t, { clusterCa: CA });
+  const client = await startInMemoryCluster(t, { clusterCa: CA });
   await client.create(namespaceKind, { metadata: { name: "shop" } });
   await waitForObject(client, serviceAccountKind, "default", "shop", (found) => found !== undefined);
   await waitForObject(client, configMapKind, MAP, "shop", (found) => found !== undefined);
@@ -48,7 +48,7 @@ t.test("a namespace that goes is not given anything new, and goes", async (t) =>
 
 t.test("no authority is published that nobody named, and no account made that nobody asked for", async (t) => {
   const serving = { ...defaultConfig.serving, certDir: t.testdir() };
-  const client = await cluster(t, { embeddedControllers: ["root-ca-certificate-publisher"], serving });
+  const client = await startInMemoryCluster(t, { embeddedControllers: ["root-ca-certificate-publisher"], serving });
   await client.create(namespaceKind, { metadata: { name: "shop" } });
   await systemClock.sleep(100);
   t.same((await client.list(configMapKind, { namespace: "default" })).items, []);

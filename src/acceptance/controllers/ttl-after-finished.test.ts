@@ -4,7 +4,7 @@ import type { Job } from "../../api/batch/job/schema.ts";
 import { StatusError } from "../../api/status.ts";
 import type { Client } from "../../client/client.ts";
 import { formatTime } from "../../schema/value/time.ts";
-import { cluster } from "../../testing/apiserver/in-memory-cluster.ts";
+import { startInMemoryCluster } from "../../testing/apiserver/in-memory-cluster.ts";
 import { FakeClock } from "../../testing/std/fake-clock.ts";
 
 const namespace = "default";
@@ -35,7 +35,7 @@ async function stateOf(client: Client, name: string): Promise<"there" | "leaving
 
 t.test("finished jobs go when their time is over", async (t) => {
   const clock = new FakeClock();
-  const client = await cluster(t, { embeddedControllers: ["ttl-after-finished", "garbage-collector"] }, clock);
+  const client = await startInMemoryCluster(t, { embeddedControllers: ["ttl-after-finished", "garbage-collector"] }, clock);
   await clock.advance(100);
   await finishedJob(client, clock, "soon", 10);
   await finishedJob(client, clock, "later", 3600);
@@ -57,7 +57,7 @@ t.test("finished jobs go when their time is over", async (t) => {
 
 t.test("finished jobs stay where nobody clears them away", async (t) => {
   const clock = new FakeClock();
-  const client = await cluster(t, { embeddedControllers: ["namespace"] }, clock);
+  const client = await startInMemoryCluster(t, { embeddedControllers: ["namespace"] }, clock);
   await finishedJob(client, clock, "soon", 10);
   await clock.advance(60_000);
   t.equal(await stateOf(client, "soon"), "there");

@@ -1,5 +1,5 @@
 /** What kubectl asks of server-side apply, and of the book of who manages what. */
-import { type KubectlOutput, tryKubectls } from "../../testing/apiserver/kubectl-harness.ts";
+import { type KubectlOutput, testWithKubectls } from "../../testing/apiserver/kubectl-harness.ts";
 
 const settings = (value: string) => `apiVersion: v1
 kind: ConfigMap
@@ -79,4 +79,4 @@ const cases: readonly KubectlOutput[] = [
   ["get lease mine -o jsonpath={.metadata.managedFields[*].apiVersion}", /^coordination\.k8s\.io\/v1$/],
 ];
 
-tryKubectls(cases, { files });
+testWithKubectls(cases, { files });

@@ -1,6 +1,6 @@
 /** Real kubectls, and who may do what: asked, granted, proved, approved and limited. Texts are Kubernetes' own. */
 import { createCertificateRequest } from "../../auth/pki/certificate-signing.ts";
-import { type KubectlOutput, tryKubectls } from "../../testing/apiserver/kubectl-harness.ts";
+import { type KubectlOutput, testWithKubectls } from "../../testing/apiserver/kubectl-harness.ts";
 
 /** The whole of what is said, by lines. Blanks stand for as many as there are, `…` for the rest of a word. */
 function says(...lines: readonly string[]): RegExp {
@@ -434,7 +434,7 @@ spec: {signerName: example.com/signer, expirationSeconds: 3600, usages: [client 
 `;
 
 const cases = [requests, someone, reconciliation, tokens, certificates, roles, escalation, limits].flat();
-tryKubectls(cases, {
+testWithKubectls(cases, {
   files: {
     "grants.yaml": grants("get, list", "eve", "bob"),
     "less.yaml": grants("get", "eve"),
@@ -442,5 +442,5 @@ tryKubectls(cases, {
     "csrs.yaml": `${signing("jo")}---\n${signing("never")}`,
     "limits.yaml": limitRange,
   },
-  server: { embeddedControllers: ["serviceaccount", "clusterrole-aggregation", "resourcequota"] },
+  serverConfig: { embeddedControllers: ["serviceaccount", "clusterrole-aggregation", "resourcequota"] },
 });

@@ -1,5 +1,5 @@
 /** Real kubectls and the garbage collector: what becomes of dependents when their owner is deleted. */
-import { type KubectlOutput, tryKubectls } from "../../testing/apiserver/kubectl-harness.ts";
+import { type KubectlOutput, testWithKubectls } from "../../testing/apiserver/kubectl-harness.ts";
 
 const family = `apiVersion: apps/v1
 kind: ReplicaSet
@@ -29,7 +29,7 @@ const made: readonly KubectlOutput[] = [
   [`patch configmap child --type=merge -p ${owned("OWNER")}`, /configmap\/child patched/],
 ];
 
-tryKubectls(
+testWithKubectls(
   [
     ...made,
     ["delete replicaset owner", /replicaset\.apps "owner" deleted/],
@@ -50,6 +50,6 @@ tryKubectls(
   ],
   {
     files: { "family.yaml": family },
-    server: { embeddedControllers: ["*"], clusterCa: "-----BEGIN CERTIFICATE-----" },
+    serverConfig: { embeddedControllers: ["*"], clusterCa: "-----BEGIN CERTIFICATE-----" },
   },
 );

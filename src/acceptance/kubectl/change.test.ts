@@ -1,6 +1,6 @@
 /** Real kubectls changing things: patches, edits, labels, pruning, waiting, watching, and all ways to delete. */
 import type { Test } from "tap";
-import { type KubectlOutput, type KubectlSession, tryKubectls } from "../../testing/apiserver/kubectl-harness.ts";
+import { type KubectlOutput, type KubectlSession, testWithKubectls } from "../../testing/apiserver/kubectl-harness.ts";
 
 const map = (name: string, value: string, label = "prune: me"): string => `apiVersion: v1
 kind: ConfigMap
@@ -178,16 +178,16 @@ async function watched(t: Test, session: KubectlSession): Promise<void> {
   await session.run("label configmap first tier=front");
   await session.run("label configmap first tier-");
   await session.run("delete configmap first");
-  t.match(await all.prints(/DELETED +first/), /ADDED +first .*\n(MODIFIED +first .*\n){2}DELETED +first /);
-  t.match(await only.prints(/(configmap\/first\n){4}/), /(configmap\/first\n){4}$/);
-  t.match(await selected.prints(/DELETED +first/), /^EVENT.*\n(.*begun.*\n)+ADDED +first .*\nDELETED +first .*\n$/);
+  t.match(await all.waitForOutput(/DELETED +first/), /ADDED +first .*\n(MODIFIED +first .*\n){2}DELETED +first /);
+  t.match(await only.waitForOutput(/(configmap\/first\n){4}/), /(configmap\/first\n){4}$/);
+  t.match(await selected.waitForOutput(/DELETED +first/), /^EVENT.*\n(.*begun.*\n)+ADDED +first .*\nDELETED +first .*\n$/);
   using proxy = session.follow("proxy --port=0 --api-prefix=/");
-  const port = /Starting to serve on 127\.0\.0\.1:(\d+)/.exec(await proxy.prints(/Starting to serve/))?.[1];
+  const port = /Starting to serve on 127\.0\.0\.1:(\d+)/.exec(await proxy.waitForOutput(/Starting to serve/))?.[1];
   const answer = await fetch(`http://127.0.0.1:${port}/api/v1/namespaces/default`);
   t.match([answer.status, await answer.json()], [200, { kind: "Namespace", metadata: { name: "default" } }]);
 }
 
-tryKubectls([...patches, ...applied, ...applySet, ...waited, ...deleted], {
+testWithKubectls([...patches, ...applied, ...applySet, ...waited, ...deleted], {
   files: {
     "pod.yaml": pod,
     "patch.json": JSON.stringify([{ op: "replace", path: "/metadata/labels/by", value: "file" }]),
@@ -195,6 +195,6 @@ tryKubectls([...patches, ...applied, ...applySet, ...waited, ...deleted], {
     "kustomization.yaml": "namePrefix: kustomized-\nresources: [base.yaml]\n",
     "base.yaml": map("base", "1", "layer: base"),
   },
-  server: { embeddedControllers: ["namespace", "garbage-collector"] },
-  afterwards: watched,
+  serverConfig: { embeddedControllers: ["namespace", "garbage-collector"] },
+  afterCases: watched,
 });

@@ -1,15 +1,15 @@
 /** What people type whose resources a webhook converts. */
 import t from "tap";
-import { conversionServer, honest, route, routes } from "../../testing/apiserver/conversion-fixture.ts";
-import { type KubectlOutput, tryKubectls } from "../../testing/apiserver/kubectl-harness.ts";
+import { startConversionWebhook, convertRoutes, route, routes } from "../../testing/apiserver/conversion-fixture.ts";
+import { type KubectlOutput, testWithKubectls } from "../../testing/apiserver/kubectl-harness.ts";
 
-const server = await conversionServer();
+const server = await startConversionWebhook();
 /** Down for those whose objects say so: several kubectls may be at it. */
-server.answer = (requests) => {
+server.respond = (requests) => {
   const { objects } = requests.review.request;
   const isDown = (one: { readonly metadata: { readonly annotations?: Readonly<Record<string, string>> } }): boolean =>
     one.metadata.annotations?.health === "down";
-  return objects.some(isDown) ? [503, ""] : honest(requests);
+  return objects.some(isDown) ? [503, ""] : convertRoutes(requests);
 };
 t.teardown(async () => await server.hook[Symbol.asyncDispose]());
 
@@ -68,6 +68,6 @@ const afterwards: readonly KubectlOutput[] = [
   ["get routes", /doesn't have a resource type "routes"|could not find the requested resource/],
 ];
 
-tryKubectls([...cases, ["annotate routes.v2.stable.example.com web health=down", /annotate/], ...down, ...afterwards], {
+testWithKubectls([...cases, ["annotate routes.v2.stable.example.com web health=down", /annotate/], ...down, ...afterwards], {
   files,
 });

@@ -2,7 +2,7 @@
 import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
 import t from "tap";
-import { type KubectlOutput, tryKubectls } from "../../testing/apiserver/kubectl-harness.ts";
+import { type KubectlOutput, testWithKubectls } from "../../testing/apiserver/kubectl-harness.ts";
 
 const map = (name: string): string => `apiVersion: v1
 kind: ConfigMap
@@ -156,7 +156,7 @@ const remote = createServer((request, response) => {
 await new Promise((resolve) => remote.once("listening", resolve));
 t.teardown(() => remote.close());
 
-tryKubectls([...configuration, ...access, ...workloads, ...files], {
+testWithKubectls([...configuration, ...access, ...workloads, ...files], {
   files: {
     "plain.txt": "hello\n",
     bytes: Uint8Array.of(0xff, 0xfe),

@@ -1,6 +1,6 @@
 /** What people type who define resources of their own and use them. */
 import { readFileSync } from "node:fs";
-import { type KubectlOutput, tryKubectls } from "../../testing/apiserver/kubectl-harness.ts";
+import { type KubectlOutput, testWithKubectls } from "../../testing/apiserver/kubectl-harness.ts";
 
 const testdata = new URL("../../../testdata/custom-resources/", import.meta.url);
 const definition = (name: string): string => readFileSync(new URL(`${name}.yaml`, testdata), "utf8");
@@ -124,4 +124,4 @@ const cases: readonly KubectlOutput[] = [
   ["1.27: get certs", /doesn't have a resource type "certs"|could not find the requested resource/],
 ];
 
-tryKubectls(cases, { files });
+testWithKubectls(cases, { files });

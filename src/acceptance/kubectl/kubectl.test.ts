@@ -1,5 +1,5 @@
 /** Real kubectls and objects that nothing but the server looks at. */
-import { type KubectlOutput, tryKubectls } from "../../testing/apiserver/kubectl-harness.ts";
+import { type KubectlOutput, testWithKubectls } from "../../testing/apiserver/kubectl-harness.ts";
 
 const manifest = `apiVersion: v1
 kind: Pod
@@ -60,4 +60,4 @@ const cases: readonly KubectlOutput[] = [
   ["get pods -A", /No resources found/],
 ];
 
-tryKubectls(cases, { files: { "all.yaml": manifest, "typo.yaml": typo } });
+testWithKubectls(cases, { files: { "all.yaml": manifest, "typo.yaml": typo } });

@@ -2,7 +2,7 @@
 import "reflect-metadata";
 import { webcrypto } from "node:crypto";
 import { Pkcs10CertificateRequestGenerator } from "@peculiar/x509";
-import { type KubectlOutput, tryKubectls } from "../../testing/apiserver/kubectl-harness.ts";
+import { type KubectlOutput, testWithKubectls } from "../../testing/apiserver/kubectl-harness.ts";
 
 const pod = `apiVersion: v1
 kind: Pod
@@ -77,4 +77,4 @@ const cases: readonly KubectlOutput[] = [
   ["get apiservices", /v1\. +Local +True .*v1\.apps +Local +True .*v1\.networking\.k8s\.io +Local +True/s],
 ];
 
-tryKubectls(cases, { files: { "pod.yaml": pod, "network.yaml": network, "csr.yaml": await request() } });
+testWithKubectls(cases, { files: { "pod.yaml": pod, "network.yaml": network, "csr.yaml": await request() } });

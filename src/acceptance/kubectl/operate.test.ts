@@ -1,5 +1,5 @@
 /** Real kubectls and what operators do: roll out, set, drain, taint, grant. Sets, pods and nodes are made by hand. */
-import { type KubectlOutput, tryKubectls } from "../../testing/apiserver/kubectl-harness.ts";
+import { type KubectlOutput, testWithKubectls } from "../../testing/apiserver/kubectl-harness.ts";
 
 const node = (name: string): string => `apiVersion: v1
 kind: Node
@@ -254,7 +254,7 @@ lastTimestamp: "2026-01-01T00:00:00Z"
   ["describe events first", /Reason: +Tried/],
 ];
 
-tryKubectls([...rollouts, ...settings, ...nodes, ...rights, ...events], {
+testWithKubectls([...rollouts, ...settings, ...nodes, ...rights, ...events], {
   files: { "grants.yaml": grants, "calm.json": calm, "ready.json": ready },
-  server: { embeddedControllers: ["serviceaccount", "clusterrole-aggregation"] },
+  serverConfig: { embeddedControllers: ["serviceaccount", "clusterrole-aggregation"] },
 });

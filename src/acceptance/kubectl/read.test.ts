@@ -1,6 +1,6 @@
 /** Real kubectls reading: every format, selector and page; describing, explaining and listing every kind. */
 import { builtinScheme } from "../../api/builtin.ts";
-import { type KubectlOutput, tryKubectls } from "../../testing/apiserver/kubectl-harness.ts";
+import { type KubectlOutput, testWithKubectls } from "../../testing/apiserver/kubectl-harness.ts";
 
 const pods = [1, 2, 3]
   .map(
@@ -142,7 +142,7 @@ const explained: readonly KubectlOutput[] = kinds.map(({ plural, version, group 
   { code: 0 },
 ]);
 
-tryKubectls([["create -f DIR/pods.yaml", /created/], ...formats, ...discovery, ...everyKind, ...explained], {
+testWithKubectls([["create -f DIR/pods.yaml", /created/], ...formats, ...discovery, ...everyKind, ...explained], {
   files: {
     "pods.yaml": pods,
     "names.tmpl": "{{range .items}}{{.metadata.name}},{{end}}",

@@ -1,5 +1,5 @@
 /** Real kubectls and workloads. Nothing runs: no controller makes a pod, and no revision is kept. */
-import { type KubectlOutput, tryKubectls } from "../../testing/apiserver/kubectl-harness.ts";
+import { type KubectlOutput, testWithKubectls } from "../../testing/apiserver/kubectl-harness.ts";
 
 const workloads = `apiVersion: apps/v1
 kind: StatefulSet
@@ -111,4 +111,4 @@ const cases: readonly KubectlOutput[] = [
   ["delete -f DIR/workloads.yaml", /"db" deleted.*"logs" deleted.*"rs" deleted.*"rc" deleted/s],
 ];
 
-tryKubectls(cases, { files: { "workloads.yaml": workloads } });
+testWithKubectls(cases, { files: { "workloads.yaml": workloads } });

@@ -5,7 +5,7 @@
 import { existsSync, readFileSync } from "node:fs";
 import { fileURLToPath } from "node:url";
 import { deepEqual } from "../../schema/value/equal.ts";
-import { type Answer, type TestServer, testServer } from "../../testing/apiserver/server-fixture.ts";
+import { type TestResponse, type TestServer, startTestServer } from "../../testing/apiserver/server-fixture.ts";
 
 interface Cause {
   readonly reason: string;
@@ -75,7 +75,7 @@ export async function replay(cases: readonly RecordedCase[]): Promise<readonly O
   }
   const outcomes: Outcome[] = [];
   for (const group of [together, ...alone.values()]) {
-    await using server = await testServer({ authorizationModes: ["Node", "RBAC"] });
+    await using server = await startTestServer({ authorizationModes: ["Node", "RBAC"] });
     const player = new Player(server, setups);
     for (const one of group) outcomes.push(await player.play(one));
   }
@@ -124,7 +124,7 @@ class Player {
   async #send(
     { method, path, query = "", contentType, body }: RecordedRequest,
     live: Json | undefined,
-  ): Promise<Answer> {
+  ): Promise<TestResponse> {
     const { uid = "", resourceVersion = "", creationTimestamp = "" } = (live?.metadata ?? {}) as Record<string, string>;
     const text = (typeof body === "string" ? body : JSON.stringify(body))
       ?.replaceAll("<rv>", resourceVersion)
@@ -148,7 +148,7 @@ const STATUS_LEFT_OUT: ReadonlySet<string> = new Set([
   "ValidatingAdmissionPolicy",
 ]);
 
-function differences({ kind, expect }: RecordedCase, answer: Answer, before: Json | undefined): readonly string[] {
+function differences({ kind, expect }: RecordedCase, answer: TestResponse, before: Json | undefined): readonly string[] {
   if (answer.status !== expect.code) {
     const wanted = (expect.causes ?? []).map(({ reason, field }) => `${reason} ${field}`).join(", ");
     const found = answer.status >= 400 ? `: ${answer.text.slice(0, 400)}` : "";
@@ -183,7 +183,7 @@ function differences({ kind, expect }: RecordedCase, answer: Answer, before: Jso
 }
 
 /** Undefined for answers that are no JSON objects. */
-function jsonOf(answer: Answer): Json | undefined {
+function jsonOf(answer: TestResponse): Json | undefined {
   try {
     return answer.json as Json;
   } catch {
@@ -202,7 +202,7 @@ function causeDifferences(expected: readonly Cause[], sent: Json | undefined): r
   ];
 }
 
-function warningsOf(answer: Answer): readonly string[] {
+function warningsOf(answer: TestResponse): readonly string[] {
   const header = answer.headers.warning;
   const lines = header === undefined ? [] : [header].flat();
   return lines.flatMap((line) =>

@@ -10,7 +10,7 @@ import { defaultConfig } from "../../apiserver/config/default-config.ts";
 import type { HttpResponse } from "../../http/message.ts";
 import { isPlainObject } from "../../schema/value/plain-object.ts";
 import { systemClock } from "../../std/time/clock.ts";
-import { type Answer, readAnswer, type TestServer, testServer } from "../../testing/apiserver/server-fixture.ts";
+import { type TestResponse, readResponse, type TestServer, startTestServer } from "../../testing/apiserver/server-fixture.ts";
 
 interface SentRequest {
   readonly method: string;
@@ -105,7 +105,7 @@ export async function playTogether(scenarios: readonly Scenario[]): Promise<read
     gitVersion: "v1.33.13",
     watchList,
   } as const;
-  await using server = await testServer(config, {}, "192.0.2.2:27443");
+  await using server = await startTestServer(config, {}, "192.0.2.2:27443");
   rmSync(folder, { recursive: true });
   const outcomes: ScenarioOutcome[] = [];
   for (const scenario of scenarios) {
@@ -181,10 +181,10 @@ class Player {
     return this.#unlike(ordered(events), ordered(eventsAs === "set" ? sortedBy(shown, eventText) : shown), "events");
   }
 
-  async #send(request: SentRequest, capture: Readonly<Record<string, string>> = {}): Promise<Answer> {
-    const whole = await this.#patiently(this.#open(request).then(readAnswer));
+  async #send(request: SentRequest, capture: Readonly<Record<string, string>> = {}): Promise<TestResponse> {
+    const whole = await this.#patiently(this.#open(request).then(readResponse));
     // The connection leaves out the body where only the head was asked for.
-    const answer = request.method === "HEAD" ? await readAnswer(headOf(whole)) : whole;
+    const answer = request.method === "HEAD" ? await readResponse(headOf(whole)) : whole;
     for (const [name, pointer] of Object.entries(capture)) {
       this.#captured.set(name, pointer.startsWith("@") ? headerOf(answer, pointer.slice(1)) : pointed(answer, pointer));
     }
@@ -241,7 +241,7 @@ class Player {
     return time.replace(/\.\d+Z$/, form === "ago" ? "Z" : ".000000Z");
   }
 
-  #difference(expect: Expected, answer: Answer, mode = "body"): string | undefined {
+  #difference(expect: Expected, answer: TestResponse, mode = "body"): string | undefined {
     if (answer.status !== expect.code) {
       const wanted = JSON.stringify(expect.body)?.slice(0, 300);
       return `code ${answer.status}, not ${expect.code}: ${answer.text.slice(0, 400)}; wanted ${wanted}`;
@@ -249,7 +249,7 @@ class Player {
     return this.#unlikeHeaders(expect, answer) ?? this.#unlikeBody(expect, answer, mode);
   }
 
-  #unlikeHeaders({ headers = {} }: Expected, answer: Answer): string | undefined {
+  #unlikeHeaders({ headers = {} }: Expected, answer: TestResponse): string | undefined {
     for (const name of HEADERS) {
       const wanted = [headers[name] ?? []].flat().join(", ");
       const difference = this.#unlike(wanted, headerOf(answer, name), name);
@@ -258,7 +258,7 @@ class Player {
     return undefined;
   }
 
-  #unlikeBody(expect: Expected, answer: Answer, mode: string): string | undefined {
+  #unlikeBody(expect: Expected, answer: TestResponse, mode: string): string | undefined {
     if (mode === "headers") return undefined;
     if (expect.empty === true) return this.#unlike("", answer.text, "text");
     if (expect.prefixHex !== undefined) {
@@ -313,7 +313,7 @@ class Player {
   }
 }
 
-function headOf({ status, headers }: Answer): HttpResponse {
+function headOf({ status, headers }: TestResponse): HttpResponse {
   return { status, headers, body: Buffer.alloc(0) };
 }
 
@@ -328,7 +328,7 @@ function bodyOf({ body, text, base64, repeat }: SentRequest): string | Buffer | 
   return text;
 }
 
-function headerOf({ headers }: Answer, name: string): string {
+function headerOf({ headers }: TestResponse, name: string): string {
   const value = headers[name];
   return value === undefined ? "" : [value].flat().join(", ");
 }
@@ -372,9 +372,9 @@ class Watched {
   }
 
   /** The whole answer, once it has ended. */
-  async answer(): Promise<Answer> {
+  async answer(): Promise<TestResponse> {
     await this.#read;
-    return await readAnswer({ ...this.#response, body: Buffer.concat(this.#pieces) });
+    return await readResponse({ ...this.#response, body: Buffer.concat(this.#pieces) });
   }
 
   async #gather(): Promise<void> {
@@ -402,7 +402,7 @@ interface Metadata {
 }
 
 /** Undefined for answers that are no JSON. */
-function jsonOf(answer: Answer): unknown {
+function jsonOf(answer: TestResponse): unknown {
   try {
     return answer.json;
   } catch {
@@ -410,7 +410,7 @@ function jsonOf(answer: Answer): unknown {
   }
 }
 
-function pointed(answer: Answer, pointer: string): string {
+function pointed(answer: TestResponse, pointer: string): string {
   let value: unknown = answer.json;
   for (const step of pointer.split("/").slice(1)) value = (value as Record<string, unknown> | undefined)?.[step];
   return String(value);

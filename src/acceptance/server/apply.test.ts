@@ -1,5 +1,5 @@
 import t from "tap";
-import { type TestServer, testServer } from "../../testing/apiserver/server-fixture.ts";
+import { type TestServer, startTestServer } from "../../testing/apiserver/server-fixture.ts";
 
 const MAPS = "/api/v1/namespaces/default/configmaps";
 
@@ -15,7 +15,7 @@ function applier(server: TestServer, user?: string) {
 const settings = { apiVersion: "v1", kind: "ConfigMap", metadata: { name: "a" } };
 
 t.test("an apply creates and changes, from JSON and from YAML", async (t) => {
-  await using server = await testServer();
+  await using server = await startTestServer();
   const apply = applier(server);
   const made = await apply("fieldManager=m", { ...settings, data: { k: "1" } });
   t.match(made, { status: 201, json: { data: { k: "1" }, metadata: { managedFields: [{ manager: "m" }] } } });
@@ -44,13 +44,13 @@ const refusals = [
 
 for (const [query, body, code, message] of refusals) {
   t.test(`an apply with ${query.slice(0, 40)} of ${JSON.stringify(body).slice(0, 40)} is refused`, async (t) => {
-    await using server = await testServer();
+    await using server = await startTestServer();
     t.match((await applier(server)(query, body)).json, { code, message });
   });
 }
 
 t.test("an apply warns of members that are named twice, with the line", async (t) => {
-  await using server = await testServer();
+  await using server = await startTestServer();
   const text = "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: a}\ndata:\n  k: one\n  k: two\n";
   const warned = await applier(server)("fieldManager=m", text);
   t.match(warned.headers.warning, /line 6: key \\"k\\" already set in map/);
@@ -58,7 +58,7 @@ t.test("an apply warns of members that are named twice, with the line", async (t
 });
 
 t.test("who may patch and not create cannot create by an apply", async (t) => {
-  await using server = await testServer({ authorizationModes: ["RBAC"] });
+  await using server = await startTestServer({ authorizationModes: ["RBAC"] });
   const rules = [{ apiGroups: [""], resources: ["configmaps"], verbs: ["get", "patch"] }];
   const rbac = "/apis/rbac.authorization.k8s.io/v1/namespaces/default";
   await server.send(`POST ${rbac}/roles`, { body: { metadata: { name: "patcher" }, rules } });
@@ -79,7 +79,7 @@ t.test("who may patch and not create cannot create by an apply", async (t) => {
 });
 
 t.test("managers are named by the query, or by the client's program", async (t) => {
-  await using server = await testServer();
+  await using server = await startTestServer();
   const managerOf = async (name: string, agent: string, query = "") => {
     const headers = agent === "" ? {} : { "user-agent": agent };
     const made = await server.send(`POST ${MAPS}${query}`, { body: { metadata: { name }, data: { k: "1" } }, headers });

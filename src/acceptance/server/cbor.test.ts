@@ -1,13 +1,13 @@
 import t from "tap";
 import { decodeCbor } from "../../schema/cbor/decode.ts";
 import { encodeCborValue } from "../../schema/cbor/encode.ts";
-import { testServer } from "../../testing/apiserver/server-fixture.ts";
+import { startTestServer } from "../../testing/apiserver/server-fixture.ts";
 
 const SECRETS = "/api/v1/namespaces/default/secrets";
 const CBOR = { accept: "application/cbor", "content-type": "application/cbor" };
 
 t.test("the server speaks CBOR when it is told to: bodies, answers, lists, tables, applies and watches", async (t) => {
-  await using server = await testServer({ cbor: true });
+  await using server = await startTestServer({ cbor: true });
   const body = encodeCborValue({ metadata: { name: "a" }, data: { k: "dmFsdWU=" } });
   const made = await server.send(`POST ${SECRETS}`, { body, headers: CBOR });
   t.same([made.status, made.headers["content-type"]], [201, "application/cbor"]);
@@ -34,7 +34,7 @@ t.test("the server speaks CBOR when it is told to: bodies, answers, lists, table
 });
 
 t.test("the server refuses CBOR otherwise", async (t) => {
-  await using server = await testServer();
+  await using server = await startTestServer();
   t.equal((await server.send(`GET ${SECRETS}`, { headers: { accept: "application/cbor" } })).status, 406);
   const body = encodeCborValue({ metadata: { name: "a" } });
   t.equal(

@@ -5,7 +5,7 @@
 import { existsSync, readdirSync, readFileSync } from "node:fs";
 import t from "tap";
 import { makeRequest } from "../../http/request.ts";
-import { readAnswer, testServer } from "../../testing/apiserver/server-fixture.ts";
+import { readResponse, startTestServer } from "../../testing/apiserver/server-fixture.ts";
 
 const SHARED = process.env.SVC_SHARED ?? new URL("../../../../shared", import.meta.url).pathname;
 const folder = `${SHARED}/oracles/dynamic-client-http`;
@@ -74,7 +74,7 @@ t.test("the server understands every request of a dynamic client", async (t) => 
     return;
   }
   t.same(Object.keys(cases).sort(), readdirSync(`${folder}/TestGoldenRequest`).sort(), "all that are recorded");
-  await using server = await testServer();
+  await using server = await startTestServer();
   await server.send("POST /api/v1/namespaces", { body: { metadata: { name: "mops" } } });
   await server.send("POST /apis/apiextensions.k8s.io/v1/customresourcedefinitions", { body: definition });
   for (let tries = 0; tries < 50 && (await server.send(`GET ${PLACE}`)).status !== 200; tries++) {
@@ -111,7 +111,7 @@ t.test("the server understands every request of a dynamic client", async (t) => 
         makeRequest({ method, path, query: applied, headers: all, ...options }),
       );
       if (name === "watch" && response.status === 200) void server.clock.advance(2000);
-      const answer = await readAnswer(response);
+      const answer = await readResponse(response);
       t.equal(answer.status, status, `${name}: ${method} ${sent}: ${answer.text.slice(0, 200)}`);
     }
   }
@@ -122,7 +122,7 @@ t.test("the server's answers have the shape of those that a dynamic client reads
     t.comment("shared/ is not present: what a dynamic client reads is left out");
     return;
   }
-  await using server = await testServer();
+  await using server = await startTestServer();
   const accounts = "/api/v1/namespaces/default/serviceaccounts";
   const answer = (name: string) => JSON.parse(readFileSync(`${folder}/TestGoldenResponse/${name}`, "utf8"));
   const made = await server.send(`POST ${accounts}`, { body: { metadata: { name: "foobar" } } });

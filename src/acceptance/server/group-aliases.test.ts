@@ -1,6 +1,6 @@
 /** Every group there is, walked in both spellings: discovery, documents, lists, tables, objects, watches. */
 import t from "tap";
-import { lines, testServer } from "../../testing/apiserver/server-fixture.ts";
+import { readLines, startTestServer } from "../../testing/apiserver/server-fixture.ts";
 
 interface Version {
   readonly groupVersion: string;
@@ -12,7 +12,7 @@ interface Resource {
 }
 
 t.test("each group answers in the spelling it is asked in", async (t) => {
-  await using server = await testServer({ authorizationModes: ["Node", "RBAC"] });
+  await using server = await startTestServer({ authorizationModes: ["Node", "RBAC"] });
   const { groups } = (await server.send("GET /apis")).json as { groups: { name: string; versions: Version[] }[] };
   const names = groups.map(({ name }) => name);
   for (const name of names.filter((one) => one.endsWith(".k8s.io"))) {
@@ -40,7 +40,7 @@ t.test("each group answers in the spelling it is asked in", async (t) => {
       const stop = new AbortController();
       const watch = await server.open(`GET ${path}?watch=1`, { signal: stop.signal });
       t.match(
-        await lines(watch, 1),
+        await readLines(watch, 1),
         [{ type: "ADDED", object: { kind, apiVersion: groupVersion } }],
         `${path}, watched`,
       );
@@ -50,7 +50,7 @@ t.test("each group answers in the spelling it is asked in", async (t) => {
 });
 
 t.test("objects, and who manages their fields, are in the spelling of who writes and who reads", async (t) => {
-  await using server = await testServer();
+  await using server = await startTestServer();
   const base = "namespaces/default/leases";
   for (const [mine, other] of [
     ["svc.io", "k8s.io"],

@@ -5,7 +5,7 @@ import t from "tap";
 import { listen } from "../../http/server/server.ts";
 import { silentLogger } from "../../std/log/logger.ts";
 import { systemClock } from "../../std/time/clock.ts";
-import { testServer } from "../../testing/apiserver/server-fixture.ts";
+import { startTestServer } from "../../testing/apiserver/server-fixture.ts";
 import { makeServerCertificate } from "../../testing/http/test-certificates.ts";
 
 const MAPS = "/api/v1/namespaces/default/configmaps";
@@ -126,7 +126,7 @@ function overHttp2(port: number): Send {
 
 for (const [protocol, over] of [["HTTP/1.1", overHttp1] as const, ["HTTP/2", overHttp2] as const]) {
   t.test(`the server answers malformed requests over ${protocol} with a 4xx that says why`, async (t) => {
-    await using server = await testServer();
+    await using server = await startTestServer();
     const { handler, loopbackToken } = server.parts.server;
     const token = loopbackToken({ name: "admin", uid: "1", groups: ["system:masters"], extra: {} });
     const { server: certificate } = await makeServerCertificate();

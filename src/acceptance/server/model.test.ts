@@ -21,7 +21,7 @@ import { silentLogger } from "../../std/log/logger.ts";
 import { openLevelStore } from "../../storage/level/level.ts";
 import { createMemoryStore } from "../../storage/memory.ts";
 import { type Range, type Revision, type Store, StoreError } from "../../storage/store.ts";
-import { type Answer, type TestServer, testServer } from "../../testing/apiserver/server-fixture.ts";
+import { type TestResponse, type TestServer, startTestServer } from "../../testing/apiserver/server-fixture.ts";
 import { FakeClock } from "../../testing/std/fake-clock.ts";
 
 const CLIENTS = 12;
@@ -272,7 +272,7 @@ class Writer {
     this.past.set(revision, new Map(this.state));
   }
 
-  async #ask(line: string, body?: unknown, headers = {}): Promise<Answer> {
+  async #ask(line: string, body?: unknown, headers = {}): Promise<TestResponse> {
     this.#world.log.push(line);
     return await this.#world.server.send(line, { body, headers });
   }
@@ -382,7 +382,7 @@ async function makeWorld(open: (clock: FakeClock) => Promise<Store>, keeps: bool
     });
     // Time flies here while the disk works.
     const limits = { ...defaultConfig.limits, requestTimeoutMs: 1e9 };
-    return await testServer({ limits }, { clock, store });
+    return await startTestServer({ limits }, { clock, store });
   };
   const world: World = {
     server: await start(),

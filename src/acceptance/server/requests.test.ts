@@ -4,14 +4,14 @@ import { defaultConfig } from "../../apiserver/config/default-config.ts";
 import { decodeProtobuf } from "../../schema/protobuf/decode.ts";
 import { encodeProtobuf } from "../../schema/protobuf/encode.ts";
 import { decodeEnvelope, encodeEnvelope } from "../../schema/protobuf/envelope.ts";
-import { lines, testServer } from "../../testing/apiserver/server-fixture.ts";
+import { readLines, startTestServer } from "../../testing/apiserver/server-fixture.ts";
 
 const MAPS = "/api/v1/namespaces/default/configmaps";
 const PODS = "/api/v1/namespaces/default/pods";
 const pod = { metadata: { name: "web" }, spec: { containers: [{ name: "c", image: "busybox" }] } };
 
 t.test("the server answers objects in the spelling they are asked in, with the bytes of the cache", async (t) => {
-  await using server = await testServer();
+  await using server = await startTestServer();
   const made = await server.send(`POST ${MAPS}`, {
     body: { kind: "ConfigMap", apiVersion: "v1", metadata: { name: "a" } },
   });
@@ -38,14 +38,14 @@ t.test("the server answers objects in the spelling they are asked in, with the b
 });
 
 t.test("the server serves one spelling when aliases are off", async (t) => {
-  await using server = await testServer({ groupAliases: false });
+  await using server = await startTestServer({ groupAliases: false });
   t.equal((await server.send("GET /apis/coordination.svc.io/v1/leases")).status, 200);
   t.equal((await server.send("GET /apis/coordination.k8s.io/v1/leases")).status, 404);
   t.notMatch((await server.send("GET /apis")).text, /k8s\.io/);
 });
 
 t.test("the server refuses paths and methods as Kubernetes does", async (t) => {
-  await using server = await testServer();
+  await using server = await startTestServer();
   for (const [line, status, text] of [
     ["GET /nope", 404, /^404 page not found\n$/],
     ["GET /apis/nope.example.com/v1", 404, /^404 page not found\n$/],
@@ -66,7 +66,7 @@ t.test("the server refuses paths and methods as Kubernetes does", async (t) => {
 });
 
 t.test("the server says who may not do what", async (t) => {
-  await using server = await testServer({ authorizationModes: ["RBAC"] });
+  await using server = await startTestServer({ authorizationModes: ["RBAC"] });
   t.match((await server.send(`GET ${PODS}`, { user: "bob" })).json, {
     code: 403,
     message: `pods is forbidden: User "bob" cannot list resource "pods" in API group "" in the namespace "default"`,
@@ -80,14 +80,14 @@ t.test("the server says who may not do what", async (t) => {
 });
 
 t.test("the server tells strangers apart from nobody when anonymous requests are off", async (t) => {
-  await using server = await testServer({
+  await using server = await startTestServer({
     authentication: { ...defaultConfig.authentication, anonymous: false },
   });
   t.match((await server.send("GET /api", { user: "" })).json, { code: 401, reason: "Unauthorized" });
 });
 
 t.test("the server warns of fields that nobody knows, or refuses them", async (t) => {
-  await using server = await testServer();
+  await using server = await startTestServer();
   const body = `{"metadata":{"name":"a"},"data":{"k":"1","k":"2"},"Data":{}}`;
   const warned = await server.send(`POST ${MAPS}?dryRun=All`, { body });
   t.equal(warned.status, 201);
@@ -103,7 +103,7 @@ t.test("the server warns of fields that nobody knows, or refuses them", async (t
 });
 
 t.test("the server reads and writes YAML", async (t) => {
-  await using server = await testServer();
+  await using server = await startTestServer();
   const yaml = { "content-type": "application/yaml", accept: "application/yaml" };
   const body = "apiVersion: v1\nkind: ConfigMap\nmetadata:\n  name: a\ndata:\n  k: v\n";
   const made = await server.send(`POST ${MAPS}`, { body, headers: yaml });
@@ -116,7 +116,7 @@ t.test("the server reads and writes YAML", async (t) => {
 });
 
 t.test("the server reads and writes protobuf, under both magics", async (t) => {
-  await using server = await testServer();
+  await using server = await startTestServer();
   for (const [magic, type] of [
     ["k8s", "application/vnd.kubernetes.protobuf"],
     ["svc", "application/vnd.svc.protobuf"],
@@ -150,7 +150,7 @@ t.test("the server reads and writes protobuf, under both magics", async (t) => {
 });
 
 t.test("the server makes tables and leaves out what is not asked for", async (t) => {
-  await using server = await testServer();
+  await using server = await startTestServer();
   await server.send(`POST ${PODS}`, { body: pod });
   const accept = "application/json;as=Table;v=v1;g=meta.k8s.io,application/json";
   const table = (await server.send(`GET ${PODS}`, { headers: { accept } })).json;
@@ -178,14 +178,14 @@ t.test("the server makes tables and leaves out what is not asked for", async (t)
 });
 
 t.test("the server streams changes, a line each, until the time the client gave", async (t) => {
-  await using server = await testServer();
+  await using server = await startTestServer();
   const { resourceVersion } = (await server.send(`GET ${MAPS}`)).json.metadata;
   const line = `GET ${MAPS}?watch=1&resourceVersion=${resourceVersion}&timeoutSeconds=10&allowWatchBookmarks=true`;
   const stream = await server.open(line);
   t.equal(stream.headers["content-type"], "application/json");
   await server.send(`POST ${MAPS}`, { body: { metadata: { name: "a" } } });
   await server.send(`DELETE ${MAPS}/a`);
-  const reading = lines(stream, 100);
+  const reading = readLines(stream, 100);
   await server.clock.advance(10_000);
   t.match(await reading, [
     { type: "ADDED", object: { kind: "ConfigMap", apiVersion: "v1", metadata: { name: "a" } } },
@@ -194,46 +194,46 @@ t.test("the server streams changes, a line each, until the time the client gave"
 });
 
 t.test("the server knows the old paths of watches", async (t) => {
-  await using server = await testServer();
+  await using server = await startTestServer();
   for (const name of ["one", "two"]) {
     await server.send(`POST ${MAPS}`, { body: { apiVersion: "v1", kind: "ConfigMap", metadata: { name } } });
   }
   const old = MAPS.replace("/api/v1/", "/api/v1/watch/");
-  const all = await lines(await server.open(`GET ${old}`), 2);
+  const all = await readLines(await server.open(`GET ${old}`), 2);
   t.match(all, [{ type: "ADDED" }, { type: "ADDED" }]);
-  const [event] = await lines(await server.open(`GET ${old}/two`), 1);
+  const [event] = await readLines(await server.open(`GET ${old}/two`), 1);
   t.match(event, { type: "ADDED", object: { metadata: { name: "two" } } });
 });
 
 t.test("the server ends watches when it stops, and says when one is too old", async (t) => {
-  await using server = await testServer();
+  await using server = await startTestServer();
   await server.send(`GET ${MAPS}`);
-  const old = await lines(await server.open(`GET ${MAPS}?watch=1&resourceVersion=1`), 10);
+  const old = await readLines(await server.open(`GET ${MAPS}?watch=1&resourceVersion=1`), 10);
   t.match(old, [{ type: "ERROR", object: { kind: "Status", code: 410, reason: "Expired" } }]);
   const open = await server.open(`GET ${MAPS}?watch=1`);
-  const reading = lines(open, 10);
+  const reading = readLines(open, 10);
   server.parts.endWatches();
   t.same(await reading, []);
 });
 
 t.test("a watch may begin with what there is, where its gate is on", async (t) => {
   const query = "watch=1&sendInitialEvents=true&resourceVersionMatch=NotOlderThan&allowWatchBookmarks=true";
-  await using off = await testServer();
+  await using off = await startTestServer();
   t.match((await off.send(`GET ${MAPS}?${query}`)).json, { code: 422, message: /unless the WatchList feature gate/ });
-  await using on = await testServer({ watchList: true });
+  await using on = await startTestServer({ watchList: true });
   await on.send(`POST ${MAPS}`, { body: { metadata: { name: "a" } } });
   const annotations = { "k8s.io/initial-events-end": "true" };
-  t.match(await lines(await on.open(`GET ${MAPS}?${query}`), 2), [
+  t.match(await readLines(await on.open(`GET ${MAPS}?${query}`), 2), [
     { type: "ADDED", object: { metadata: { name: "a" } } },
     { type: "BOOKMARK", object: { kind: "ConfigMap", metadata: { annotations } } },
   ]);
 });
 
 t.test("a table is watched with its columns once", async (t) => {
-  await using server = await testServer();
+  await using server = await startTestServer();
   const accept = "application/json;as=Table;v=v1;g=meta.k8s.io";
   for (const name of ["a", "b"]) await server.send(`POST ${MAPS}`, { body: { metadata: { name } } });
-  const events = await lines(await server.open(`GET ${MAPS}?watch=1`, { headers: { accept } }), 2);
+  const events = await readLines(await server.open(`GET ${MAPS}?watch=1`, { headers: { accept } }), 2);
   t.match(events, [
     { type: "ADDED", object: { kind: "Table", columnDefinitions: [{ name: "Name" }], rows: [{ cells: ["a"] }] } },
     { type: "ADDED", object: { columnDefinitions: null, rows: [{ cells: ["b"] }] } },
@@ -241,7 +241,7 @@ t.test("a table is watched with its columns once", async (t) => {
 });
 
 t.test("the server patches", async (t) => {
-  await using server = await testServer();
+  await using server = await startTestServer();
   await server.send(`POST ${MAPS}`, { body: { metadata: { name: "a" }, data: { k: "1" } } });
   const send = (type: string, body: unknown, query = "") =>
     server.send(`PATCH ${MAPS}/a${query}`, { body, headers: { "content-type": `application/${type}` } });
@@ -261,7 +261,7 @@ t.test("the server patches", async (t) => {
 });
 
 t.test("the server deletes as its clients expect to hear of it", async (t) => {
-  await using server = await testServer();
+  await using server = await startTestServer();
   await server.send(`POST ${MAPS}`, { body: { metadata: { name: "a" } } });
   const { json } = await server.send(`DELETE ${MAPS}/a`, { body: { kind: "DeleteOptions", apiVersion: "apps/v1" } });
   t.match(json, { kind: "Status", status: "Success", details: { name: "a", kind: "configmaps" } });
@@ -275,7 +275,7 @@ t.test("the server deletes as its clients expect to hear of it", async (t) => {
 });
 
 t.test("the server refuses query parameters that make no sense", async (t) => {
-  await using server = await testServer();
+  await using server = await startTestServer();
   for (const [line, status] of [
     [`GET ${MAPS}?limit=x`, 400],
     [`GET ${MAPS}?limit=-1`, 200],
@@ -296,14 +296,14 @@ t.test("the server refuses query parameters that make no sense", async (t) => {
 });
 
 t.test("the server gives up requests that take too long", async (t) => {
-  await using server = await testServer();
+  await using server = await startTestServer();
   const future = server.send(`GET ${MAPS}?resourceVersion=1000&timeout=1s`);
   await server.clock.advance(1000);
   t.match((await future).json, { code: 504, reason: "Timeout" });
 });
 
 t.test("namespaces hold what is in them", async (t) => {
-  await using server = await testServer();
+  await using server = await startTestServer();
   const missing = await server.send("POST /api/v1/namespaces/none/configmaps", { body: { metadata: { name: "a" } } });
   t.match(missing.json, { code: 404, message: `namespaces "none" not found` });
   await server.send("POST /api/v1/namespaces", { body: { metadata: { name: "x" } } });
@@ -318,7 +318,7 @@ t.test("namespaces hold what is in them", async (t) => {
 });
 
 t.test("pods are bound by their subresource and by the older one", async (t) => {
-  await using server = await testServer();
+  await using server = await startTestServer();
   for (const name of ["a", "b"]) await server.send(`POST ${PODS}`, { body: { ...pod, metadata: { name } } });
   const target = { kind: "Node", name: "n1" };
   const body = { kind: "Binding", apiVersion: "v1", target };
@@ -330,7 +330,7 @@ t.test("pods are bound by their subresource and by the older one", async (t) => 
 });
 
 t.test("component statuses are found out when they are asked for", async (t) => {
-  await using server = await testServer({ embeddedControllers: ["scheduler"] });
+  await using server = await startTestServer({ embeddedControllers: ["scheduler"] });
   const list = await server.send("GET /api/v1/componentstatuses");
   t.match(list.headers.warning, /v1 ComponentStatus is deprecated/);
   t.match(list.json, {

@@ -1,5 +1,5 @@
 import t from "tap";
-import { type TestServer, testServer } from "../../testing/apiserver/server-fixture.ts";
+import { type TestServer, startTestServer } from "../../testing/apiserver/server-fixture.ts";
 
 const WEB = "/apis/apps/v1/namespaces/default/deployments/web";
 const APPLY = "application/apply-patch+yaml";
@@ -24,7 +24,7 @@ const scale = (replicas: number, metadata: object = {}) => ({
 });
 
 async function withWeb(): Promise<TestServer> {
-  const server = await testServer();
+  const server = await startTestServer();
   await send(server, "POST", "/apis/apps/v1/namespaces/default/deployments?fieldManager=author", deployment);
   return server;
 }

@@ -8,7 +8,7 @@ import {
   type TestWebhook,
   type WebhookAnswer,
 } from "../../testing/admission/webhook-fixture.ts";
-import { type TestServer, testServer } from "../../testing/apiserver/server-fixture.ts";
+import { type TestServer, startTestServer } from "../../testing/apiserver/server-fixture.ts";
 
 const REGISTRATION = "/apis/admissionregistration.k8s.io/v1";
 type Type = "validating" | "mutating";
@@ -43,7 +43,7 @@ const MAPS = "/api/v1/namespaces/default/configmaps";
 const map = (name: string, data: object = {}) => ({ body: { metadata: { name }, data } });
 
 t.test("webhooks change objects in the order of their names, then others check what came of it", async (t) => {
-  await using server = await testServer();
+  await using server = await startTestServer();
   const add = (text: string) => (reviews: Parameters<typeof reviewResponse>[0]) => {
     const { data = {} } = reviews.review.request.object;
     return patchResponse(reviews, [
@@ -123,7 +123,7 @@ t.test("webhooks refuse, or fail, in Kubernetes' words", async (t) => {
     [() => [200, "<html>"], 500, /failed to call webhook: .*couldn't get version\/kind; json parse error/],
   ];
   for (const [answer, code, message] of cases) {
-    await using server = await testServer();
+    await using server = await startTestServer();
     await using hook = await startTestWebhook(answer);
     await register(server, "validating", hook);
     t.match((await server.send(`POST ${MAPS}`, map("m"))).json, { code, message });
@@ -131,7 +131,7 @@ t.test("webhooks refuse, or fail, in Kubernetes' words", async (t) => {
 });
 
 t.test("webhooks that cannot be reached are ignored where their policy says so", async (t) => {
-  await using server = await testServer();
+  await using server = await startTestServer();
   await using gone = await startTestWebhook(() => ({}));
   const { url, port } = gone;
   await gone[Symbol.asyncDispose]();
@@ -152,7 +152,7 @@ t.test("webhooks that cannot be reached are ignored where their policy says so",
 });
 
 t.test("webhooks have to answer in time, and to be who they should be", async (t) => {
-  await using server = await testServer();
+  await using server = await startTestServer();
   await using silent = await startTestWebhook(() => "hang");
   await register(server, "validating", silent, { timeoutSeconds: 2 });
   const sending = server.send(`POST ${MAPS}`, map("m"));
@@ -203,7 +203,7 @@ t.test("a webhook is asked about what its rules, selectors and expressions say",
     ["one that fails, and is ignored", { ...expression("object.data.missing == 'x'"), failurePolicy: "Ignore" }, false],
   ];
   for (const [about, more, expected] of cases) {
-    await using server = await testServer();
+    await using server = await startTestServer();
     await server.send("POST /api/v1/namespaces", { body: { metadata: { name: "n", labels: { team: "a" } } } });
     await using hook = await startTestWebhook((review) => reviewResponse(review, {}));
     await register(server, "validating", hook, more);
@@ -224,7 +224,7 @@ t.test("a webhook is asked about what its rules, selectors and expressions say",
 });
 
 t.test("a webhook sees objects in the version of its rule, and what it changes comes back", async (t) => {
-  await using server = await testServer();
+  await using server = await startTestServer();
   await using hook = await startTestWebhook((review) =>
     patchResponse(review, [{ op: "replace", path: "/spec/targetCPUUtilizationPercentage", value: 50 }]),
   );
@@ -251,7 +251,7 @@ t.test("a webhook sees objects in the version of its rule, and what it changes c
 });
 
 t.test("a webhook reads the spelling of a group that its rule uses", async (t) => {
-  await using server = await testServer();
+  await using server = await startTestServer();
   await using hook = await startTestWebhook((review) => reviewResponse(review, {}));
   const rule = { ...mapRule, apiGroups: ["coordination.k8s.io"], resources: ["leases"] };
   await register(server, "validating", hook, { rules: [rule] });
@@ -265,7 +265,7 @@ t.test("a webhook reads the spelling of a group that its rule uses", async (t) =
 });
 
 t.test("a webhook that wants to see what others changed after it is asked again", async (t) => {
-  await using server = await testServer();
+  await using server = await startTestServer();
   const labelled = (key: string) => (review: Parameters<typeof reviewResponse>[0]) => {
     const { labels = {} } = review.review.request.object.metadata;
     return patchResponse(review, [{ op: "add", path: "/metadata/labels", value: { ...labels, [key]: "x" } }]);
@@ -293,7 +293,7 @@ t.test("patches that cannot be applied, or spoil the object, are refused", async
     [[{ op: "add", path: "/metadata/labels", value: { "-": "x" } }], 422, /metadata.labels: Invalid value/],
   ];
   for (const [operations, code, message] of cases) {
-    await using server = await testServer();
+    await using server = await startTestServer();
     await using hook = await startTestWebhook((review) => patchResponse(review, operations));
     await register(server, "mutating", hook);
     t.match((await server.send(`POST ${MAPS}`, map("m"))).json, { code, message });
@@ -301,7 +301,7 @@ t.test("patches that cannot be applied, or spoil the object, are refused", async
 });
 
 t.test("dry runs ask only webhooks without side effects", async (t) => {
-  await using server = await testServer();
+  await using server = await startTestServer();
   await using hook = await startTestWebhook((review) => reviewResponse(review, {}));
   await register(server, "validating", hook, { sideEffects: "NoneOnDryRun" });
   t.equal((await server.send(`POST ${MAPS}?dryRun=All`, map("m"))).status, 201);
@@ -309,7 +309,7 @@ t.test("dry runs ask only webhooks without side effects", async (t) => {
 });
 
 t.test("webhooks are never asked about what guards the doors themselves", async (t) => {
-  await using server = await testServer();
+  await using server = await startTestServer();
   await using hook = await startTestWebhook((review) => reviewResponse(review, { allowed: false }));
   const all = { apiGroups: ["*"], apiVersions: ["*"], operations: ["*"], resources: ["*/*"] };
   await register(server, "validating", hook, { rules: [all] });
@@ -321,7 +321,7 @@ t.test("webhooks are never asked about what guards the doors themselves", async 
 });
 
 t.test("v1beta1 webhooks, deletes, and connections that are kept", async (t) => {
-  await using server = await testServer();
+  await using server = await startTestServer();
   await using hook = await startTestWebhook(({ review }) => ({
     response: { allowed: review.request.name !== "kept" },
   }));

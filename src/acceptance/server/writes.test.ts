@@ -1,6 +1,6 @@
 /** What every verb that writes answers, asked over HTTP: codes, dry runs, preconditions, policies, order of checks. */
 import t, { type Test } from "tap";
-import { type Answer, type TestServer, testServer } from "../../testing/apiserver/server-fixture.ts";
+import { type TestResponse, type TestServer, startTestServer } from "../../testing/apiserver/server-fixture.ts";
 
 const EVENTS = "/apis/events.svc.io/v1/namespaces/default/events";
 const MAPS = "/api/v1/namespaces/default/configmaps";
@@ -44,7 +44,7 @@ async function walk(t: Test, server: TestServer, steps: readonly Step[]): Promis
 }
 
 t.test("events answer each operation with the codes that are specified", async (t) => {
-  await using server = await testServer();
+  await using server = await startTestServer();
   const later = { ...event("a"), series: { count: 2, lastObservedTime: "2026-01-01T00:01:00.000000Z" } };
   const applied = wanted("events.svc.io/v1", "Event", "a");
   const none = { user: "", headers: { authorization: "Bearer wrong" }, status: 401, kind: "Status" };
@@ -80,7 +80,7 @@ t.test("events answer each operation with the codes that are specified", async (
 });
 
 t.test("updates create what is missing where Kubernetes lets them", async (t) => {
-  await using server = await testServer();
+  await using server = await startTestServer();
   const lease = { metadata: { name: "a" }, spec: { holderIdentity: "x", leaseDurationSeconds: 10 } };
   await walk(t, server, [
     { line: `PUT ${LEASES}/a?dryRun=All`, body: lease, status: 201, kind: "Lease" },
@@ -96,7 +96,7 @@ t.test("updates create what is missing where Kubernetes lets them", async (t) =>
 });
 
 t.test("a dry run of any verb answers as the verb would, and writes nothing", async (t) => {
-  await using server = await testServer();
+  await using server = await startTestServer();
   await server.send(`POST ${MAPS}`, { body: { metadata: { name: "kept" }, data: { k: "1" } } });
   await server.send(`POST ${PODS}`, { body: pod("web") });
   await server.send(`POST ${DEPLOYMENTS}`, { body: deployment });
@@ -135,7 +135,7 @@ t.test("a dry run of any verb answers as the verb would, and writes nothing", as
 });
 
 t.test("deletions keep to what the client believes, and to how it wants dependents treated", async (t) => {
-  await using server = await testServer({ garbageCollector: true });
+  await using server = await startTestServer({ garbageCollector: true });
   const make = async (): Promise<{ uid: string; resourceVersion: string }> =>
     (await server.send(`POST ${MAPS}`, { body: { metadata: { name: "a", finalizers: [] } } })).json.metadata;
   const { uid, resourceVersion } = await make();
@@ -182,7 +182,7 @@ t.test("deletions keep to what the client believes, and to how it wants dependen
 });
 
 t.test("pods on nodes end after their grace, which the client may name", async (t) => {
-  await using server = await testServer();
+  await using server = await startTestServer();
   const bound = (name: string) => ({ ...pod(name), spec: { ...pod(name).spec, nodeName: "n" } });
   const cases: readonly (readonly [query: string, body: object | undefined, grace: number])[] = [
     ["", undefined, 30],
@@ -200,7 +200,7 @@ t.test("pods on nodes end after their grace, which the client may name", async (
 });
 
 t.test("writes check forms, media types, bodies and options in Kubernetes' order", async (t) => {
-  await using server = await testServer();
+  await using server = await startTestServer();
   const wrong = "dryRun=Some";
   const [xml, html] = [{ "content-type": "application/xml" }, { accept: "text/html" }];
   const large = "x".repeat(3 * 2 ** 20 + 1);
@@ -225,7 +225,7 @@ t.test("writes check forms, media types, bodies and options in Kubernetes' order
     [`DELETE ${MAPS}?resourceVersionMatch=Exact`, { body: "{", headers: xml }, 422],
   ];
   for (const [line, requests, status] of cases) {
-    const answer: Answer = await server.send(line, requests);
+    const answer: TestResponse = await server.send(line, requests);
     t.equal(answer.status, status, `${line} ${JSON.stringify(requests?.headers ?? {})}: ${answer.text.slice(0, 150)}`);
   }
 });

@@ -1,6 +1,6 @@
 import t from "tap";
 import { type Logger, silentLogger } from "../../std/log/logger.ts";
-import { testServer } from "../../testing/apiserver/server-fixture.ts";
+import { startTestServer } from "../../testing/apiserver/server-fixture.ts";
 import { defaultConfig } from "../config/default-config.ts";
 
 const path = "/apis/scheduling.k8s.io/v1/priorityclasses";
@@ -10,7 +10,7 @@ function priorityClass(name: string, more: object = {}): object {
 }
 
 t.test("a second default priority class gets 403, by create and by patch", async (t) => {
-  await using server = await testServer();
+  await using server = await startTestServer();
   const create = (name: string, more?: object) => server.send(`POST ${path}`, { body: priorityClass(name, more) });
   t.equal((await create("first", { globalDefault: true })).status, 201);
   const second = await create("second", { globalDefault: true });
@@ -27,7 +27,7 @@ t.test("a second default priority class gets 403, by create and by patch", async
 });
 
 t.test("the two system priority classes exist and cannot be deleted", async (t) => {
-  await using server = await testServer();
+  await using server = await startTestServer();
   const found = (await server.send(`GET ${path}`)).json.items.map(({ metadata, value }: never) => [metadata, value]);
   t.match(found, [
     [{ name: "system-cluster-critical" }, 2_000_000_000],
@@ -44,7 +44,7 @@ t.test("createAdmissionChain() warns about authorization mode Node without the p
   const log: Logger = { ...silentLogger, child: () => log, warn: (text) => void warned.push(text) };
   const start = async (modes: readonly string[], enabled: readonly string[]): Promise<boolean> => {
     const admission = { ...defaultConfig.admission, enabled };
-    await using _server = await testServer({ authorizationModes: modes, admission }, { log });
+    await using _server = await startTestServer({ authorizationModes: modes, admission }, { log });
     return warned.splice(0).some((text) => /^Nodes may modify objects of other nodes/.test(text));
   };
   t.same(

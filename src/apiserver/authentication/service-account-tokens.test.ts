@@ -1,14 +1,14 @@
 import { createPublicKey, type webcrypto } from "node:crypto";
 import t from "tap";
 import { isSignedBy, parseJws } from "../../auth/service-account/jws.ts";
-import { type TestServer, testServer } from "../../testing/apiserver/server-fixture.ts";
+import { type TestServer, startTestServer } from "../../testing/apiserver/server-fixture.ts";
 
 const CORE = "/api/v1/namespaces/default";
 const ACCOUNT = `${CORE}/serviceaccounts/till`;
 const OWN = "https://kubernetes.default.svc";
 
 async function withAccount(): Promise<TestServer> {
-  const server = await testServer({ authorizationModes: ["RBAC"] });
+  const server = await startTestServer({ authorizationModes: ["RBAC"] });
   await server.send(`POST ${CORE}/serviceaccounts`, { body: { metadata: { name: "till" } } });
   return server;
 }

@@ -1,6 +1,6 @@
 import { execFileSync } from "node:child_process";
 import t from "tap";
-import { testServer } from "../../testing/apiserver/server-fixture.ts";
+import { startTestServer } from "../../testing/apiserver/server-fixture.ts";
 
 const REQUESTS = "/apis/certificates.k8s.io/v1/certificatesigningrequests";
 const RBAC = "/apis/rbac.authorization.k8s.io/v1";
@@ -23,7 +23,7 @@ function request(): string {
 }
 
 t.test("a CSR is approved by users that may approve for its signer or for all signers of the domain", async (t) => {
-  await using server = await testServer({ authorizationModes: ["RBAC"] });
+  await using server = await startTestServer({ authorizationModes: ["RBAC"] });
   const spec = {
     request: Buffer.from(request()).toString("base64"),
     signerName: "example.com/web",

@@ -10,7 +10,7 @@ import { makeRequest } from "../../http/request.ts";
 import { silentLogger as log } from "../../std/log/logger.ts";
 import { systemClock as clock } from "../../std/time/clock.ts";
 import { createMemoryStore } from "../../storage/memory.ts";
-import { readAnswer } from "../../testing/apiserver/server-fixture.ts";
+import { readResponse } from "../../testing/apiserver/server-fixture.ts";
 import type { ApiServerConfig } from "../config/config.ts";
 import { defaultConfig } from "../config/default-config.ts";
 import { type ApiServer, createApiServer } from "../server.ts";
@@ -99,7 +99,7 @@ async function make(server: ApiServer, path: string, body: object): Promise<unkn
   const master = server.loopbackToken({ name: "m", uid: "", groups: ["system:masters"], extra: {} });
   const headers = { authorization: `Bearer ${master}`, "content-type": "application/json" };
   const request = makeRequest({ method: "POST", path, headers, body: JSON.stringify(body) });
-  const { status, text } = await readAnswer(await server.handler(request));
+  const { status, text } = await readResponse(await server.handler(request));
   if (status !== 201) throw new Error(text);
   return JSON.parse(text);
 }

@@ -1,13 +1,13 @@
 import t from "tap";
 import { createMemoryStore } from "../../storage/memory.ts";
-import { type TestServer, testServer } from "../../testing/apiserver/server-fixture.ts";
+import { type TestServer, startTestServer } from "../../testing/apiserver/server-fixture.ts";
 import { FakeClock } from "../../testing/std/fake-clock.ts";
 
 const RBAC = "/apis/rbac.authorization.k8s.io/v1";
 const SHOP = `${RBAC}/namespaces/shop`;
 
 async function server(): Promise<TestServer> {
-  const started = await testServer({ authorizationModes: ["Node", "RBAC"] });
+  const started = await startTestServer({ authorizationModes: ["Node", "RBAC"] });
   await started.send("POST /api/v1/namespaces", { body: { metadata: { name: "shop" } } });
   return started;
 }
@@ -33,7 +33,7 @@ t.test("the bootstrap policy is created at the first start and reconciled at the
   const store = createMemoryStore({ clock: new FakeClock() });
   // Survives the first server, which closes what it is given.
   store[Symbol.asyncDispose] = async () => {};
-  const start = () => testServer({ authorizationModes: ["RBAC"] }, { store });
+  const start = () => startTestServer({ authorizationModes: ["RBAC"] }, { store });
   const viewer = `${RBAC}/clusterroles/system:public-info-viewer`;
   {
     await using first = await start();

@@ -1,11 +1,11 @@
 import t from "tap";
-import { testServer } from "../../testing/apiserver/server-fixture.ts";
+import { startTestServer } from "../../testing/apiserver/server-fixture.ts";
 
 const AUTHORIZATION = "/apis/authorization.k8s.io/v1";
 const pods = { verb: "list", resource: "pods", namespace: "default" };
 
 t.test("a SubjectAccessReview returns whether a user is allowed, and the reason", async (t) => {
-  await using server = await testServer({ authorizationModes: ["Node", "RBAC"] });
+  await using server = await startTestServer({ authorizationModes: ["Node", "RBAC"] });
   const review = async (spec: object) =>
     (await server.send(`POST ${AUTHORIZATION}/subjectaccessreviews`, { body: { spec } })).json;
   t.same((await review({ user: "eve", resourceAttributes: pods })).status, { allowed: false });
@@ -29,7 +29,7 @@ t.test("a SubjectAccessReview returns whether a user is allowed, and the reason"
 t.test(
   "SelfSubjectAccessReview, SelfSubjectRulesReview and SelfSubjectReview describe the requesting user",
   async (t) => {
-    await using server = await testServer({ authorizationModes: ["RBAC"] });
+    await using server = await startTestServer({ authorizationModes: ["RBAC"] });
     const review = `POST ${AUTHORIZATION}/selfsubjectaccessreviews`;
     const body = { spec: { resourceAttributes: pods } };
     t.equal((await server.send(review, { body })).json.status.allowed, true);
@@ -53,7 +53,7 @@ t.test(
 );
 
 t.test("a TokenReview authenticates loopback tokens and rejects unknown ones", async (t) => {
-  await using server = await testServer();
+  await using server = await startTestServer();
   const token = server.parts.server.loopbackToken({ name: "bob", uid: "7", groups: ["g"], extra: { k: ["v"] } });
   const review = async (spec: object) =>
     (await server.send("POST /apis/authentication.svc.io/v1/tokenreviews", { body: { spec } })).json;
@@ -67,7 +67,7 @@ t.test("a TokenReview authenticates loopback tokens and rejects unknown ones", a
 });
 
 t.test("reviews are not stored", async (t) => {
-  await using server = await testServer();
+  await using server = await startTestServer();
   t.equal((await server.send(`GET ${AUTHORIZATION}/subjectaccessreviews`)).status, 405);
   const { resources } = (await server.send(`GET ${AUTHORIZATION}`)).json;
   t.match(resources[0], { name: "localsubjectaccessreviews", verbs: ["create"] });

@@ -1,6 +1,6 @@
 import { hostname } from "node:os";
 import t from "tap";
-import { type TestServer, testServer } from "../../testing/apiserver/server-fixture.ts";
+import { type TestServer, startTestServer } from "../../testing/apiserver/server-fixture.ts";
 import { defaultConfig } from "../config/default-config.ts";
 import { serverIdentity } from "./identity-lease.ts";
 
@@ -11,7 +11,7 @@ const BLOCKS = "/apis/networking.k8s.io/v1/servicecidrs";
 const LEASES = "/apis/coordination.k8s.io/v1/namespaces/kube-system/leases";
 
 const served = (advertiseAddress = "192.0.2.9", type: "lease" | "master-count" | "none" = "lease") =>
-  testServer({ services: { ...defaultConfig.services, advertiseAddress, endpointReconciler: type } });
+  startTestServer({ services: { ...defaultConfig.services, advertiseAddress, endpointReconciler: type } });
 
 async function patch(server: TestServer, path: string, body: unknown): Promise<void> {
   const headers = { "content-type": "application/merge-patch+json" };

@@ -5,13 +5,13 @@ import {
   crontab,
   crontabSchema,
   crontabs,
-  define,
-  lastingStore,
+  createDefinition,
+  persistentStore,
   v1,
   v1beta1,
-  waitForAnswer,
+  waitForResponse,
 } from "../../testing/apiserver/extensions-fixture.ts";
-import { lines, testServer } from "../../testing/apiserver/server-fixture.ts";
+import { readLines, startTestServer } from "../../testing/apiserver/server-fixture.ts";
 
 const CRD = `${CRDS}/crontabs.stable.example.com`;
 const API_SERVICE = "/apis/apiregistration.k8s.io/v1/apiservices/v1.stable.example.com";
@@ -21,9 +21,9 @@ function causes(json: { readonly details?: { readonly causes?: readonly { readon
 }
 
 t.test("startDefinitionController() serves a definition with validation, defaults, scale and columns", async (t) => {
-  await using f = await testServer();
+  await using f = await startTestServer();
   t.equal((await f.send(`GET ${CRONTABS}`)).text, "404 page not found\n");
-  await define(f, crontabs(v1));
+  await createDefinition(f, crontabs(v1));
   const { json: definition } = await f.send(`GET ${CRD}`);
   t.match(definition.status, {
     acceptedNames: { plural: "crontabs", singular: "crontab", kind: "CronTab", listKind: "CronTabList" },
@@ -37,7 +37,7 @@ t.test("startDefinitionController() serves a definition with validation, default
     { manager: "kube-apiserver", subresource: "status", apiVersion: "apiextensions.k8s.io/v1" },
   ]);
 
-  const { json: service } = await waitForAnswer(f, `GET ${API_SERVICE}`, (answer) => answer.status === 200);
+  const { json: service } = await waitForResponse(f, `GET ${API_SERVICE}`, (answer) => answer.status === 200);
   t.match(service, { spec: { groupPriorityMinimum: 1000 }, status: { conditions: [{ reason: "Local" }] } });
 
   const wrong = crontab("a", { cronSpec: "never", replicas: 20 });
@@ -78,18 +78,18 @@ t.test("startDefinitionController() serves a definition with validation, default
 });
 
 t.test("startDefinitionController() ends watches when a definition is updated, and keeps its objects", async (t) => {
-  await using f = await testServer();
-  await define(f, crontabs(v1));
+  await using f = await startTestServer();
+  await createDefinition(f, crontabs(v1));
   await f.send(`POST ${CRONTABS}`, { body: crontab("a", { cronSpec: "* * * * *" }) });
   const before = await f.send("GET /openapi/v3/apis/stable.example.com/v1");
-  const watch = lines(await f.open(`GET ${CRONTABS}?watch=true`), 2);
+  const watch = readLines(await f.open(`GET ${CRONTABS}?watch=true`), 2);
   const { json: stored } = await f.send(`GET ${CRD}`);
   const properties = { ...crontabSchema.properties.spec.properties, zone: { type: "string", default: "UTC" } };
   const spec = { ...crontabSchema.properties.spec, properties };
   const schema = { openAPIV3Schema: { ...crontabSchema, properties: { ...crontabSchema.properties, spec } } };
   const body = { ...stored, spec: { ...stored.spec, versions: [{ ...v1, schema }, v1beta1] } };
   t.equal((await f.send(`PUT ${CRD}`, { body })).status, 200);
-  await waitForAnswer(f, "GET /apis/stable.example.com/v1beta1", ({ status }) => status === 200);
+  await waitForResponse(f, "GET /apis/stable.example.com/v1beta1", ({ status }) => status === 200);
   t.match(await watch, [{ type: "ADDED", object: { metadata: { name: "a" } } }], "the watch ends");
   t.match(
     (await f.send(`GET ${CRONTABS}/a`)).json,
@@ -112,8 +112,8 @@ t.test("startDefinitionController() ends watches when a definition is updated, a
 });
 
 t.test("startDefinitionController() deletes all objects of a deleted definition, and rejects new ones", async (t) => {
-  await using f = await testServer();
-  await define(f, crontabs(v1));
+  await using f = await startTestServer();
+  await createDefinition(f, crontabs(v1));
   const held = crontab("held", { cronSpec: "* * * * *" });
   await f.send(`POST ${CRONTABS}`, {
     body: { ...held, metadata: { name: "held", finalizers: ["example.com/wait"] } },
@@ -125,7 +125,7 @@ t.test("startDefinitionController() deletes all objects of a deleted definition,
     metadata: { finalizers: ["customresourcecleanup.apiextensions.k8s.io"], generation: 1 },
   });
   t.match(marked.status.conditions.at(-1), { type: "Terminating", reason: "InstanceDeletionPending" });
-  await waitForAnswer(f, `GET ${CRONTABS}/free`, ({ status }) => status === 404);
+  await waitForResponse(f, `GET ${CRONTABS}/free`, ({ status }) => status === 404);
   t.match((await f.send(`GET ${CRD}`)).json.status.conditions.at(-1), { reason: "InstanceDeletionInProgress" });
   const late = await f.send(`POST ${CRONTABS}`, { body: crontab("late", { cronSpec: "* * * * *" }) });
   t.match(late.json, {
@@ -133,21 +133,21 @@ t.test("startDefinitionController() deletes all objects of a deleted definition,
     message: "create not allowed while custom resource definition is terminating",
   });
   const merge = { "content-type": "application/merge-patch+json" };
-  const watch = lines(await f.open(`GET ${CRONTABS}?watch=true`), 4);
+  const watch = readLines(await f.open(`GET ${CRONTABS}?watch=true`), 4);
   await f.send(`PATCH ${CRONTABS}/held`, { body: { metadata: { finalizers: null } }, headers: merge });
   await f.clock.advance(500);
-  await waitForAnswer(f, `GET ${CRD}`, ({ status }) => status === 404);
-  await waitForAnswer(f, `GET ${CRONTABS}`, ({ text }) => text === "404 page not found\n");
+  await waitForResponse(f, `GET ${CRD}`, ({ status }) => status === 404);
+  await waitForResponse(f, `GET ${CRONTABS}`, ({ text }) => text === "404 page not found\n");
   t.match(await watch, [{ type: "ADDED" }, { type: "DELETED" }]);
   t.notMatch((await f.send("GET /apis")).text, "stable.example.com");
-  await waitForAnswer(f, `GET ${API_SERVICE}`, ({ status }) => status === 404);
-  await define(f, crontabs(v1));
+  await waitForResponse(f, `GET ${API_SERVICE}`, ({ status }) => status === 404);
+  await createDefinition(f, crontabs(v1));
   t.same((await f.send(`GET ${CRONTABS}`)).json.items, [], "a new definition of the same name has no objects");
 });
 
 t.test("startDefinitionController() reports conflicting names, and accepts them when they become free", async (t) => {
-  await using f = await testServer();
-  await define(f, crontabs(v1));
+  await using f = await startTestServer();
+  await createDefinition(f, crontabs(v1));
   const other = crontabs(v1);
   const rival = {
     ...other,
@@ -156,24 +156,24 @@ t.test("startDefinitionController() reports conflicting names, and accepts them 
   };
   t.equal((await f.send(`POST ${CRDS}`, { body: rival })).status, 201);
   const path = `GET ${CRDS}/tabs.stable.example.com`;
-  const { json } = await waitForAnswer(f, path, (answer) => answer.json.status?.conditions?.length === 2);
+  const { json } = await waitForResponse(f, path, (answer) => answer.json.status?.conditions?.length === 2);
   t.match(json.status.conditions, [
     { type: "NamesAccepted", status: "False", reason: "ListKindConflict" },
     { type: "Established", status: "False", reason: "NotAccepted" },
   ]);
   t.equal((await f.send("GET /apis/stable.example.com/v1/tabs")).status, 404);
   await f.send(`DELETE ${CRD}`);
-  await waitForAnswer(f, "GET /apis/stable.example.com/v1/tabs", ({ status }) => status === 200);
+  await waitForResponse(f, "GET /apis/stable.example.com/v1/tabs", ({ status }) => status === 200);
 });
 
 t.test("startDefinitionController() serves stored definitions after a restart", async (t) => {
-  const lasting = lastingStore();
+  const lasting = persistentStore();
   {
-    await using f = await testServer({}, { store: lasting });
-    await define(f, crontabs(v1, v1beta1));
+    await using f = await startTestServer({}, { store: lasting });
+    await createDefinition(f, crontabs(v1, v1beta1));
     await f.send(`POST ${CRONTABS}`, { body: crontab("a", { cronSpec: "* * * * *" }) });
   }
-  await using f = await testServer({}, { store: lasting });
+  await using f = await startTestServer({}, { store: lasting });
   t.match((await f.send(`GET ${CRONTABS}/a`)).json, { metadata: { name: "a" } });
   t.equal((await f.send("GET /apis/stable.example.com/v1beta1/crontabs")).json.items.length, 1);
 });

@@ -1,6 +1,6 @@
 import t from "tap";
 import { invoke } from "../../flags/program.ts";
-import { testServer } from "../../testing/apiserver/server-fixture.ts";
+import { startTestServer } from "../../testing/apiserver/server-fixture.ts";
 import { defaultConfig } from "../config/default-config.ts";
 import { apiServerOptions } from "../config/options.ts";
 import { apiserverProgram } from "../flags/flags.ts";
@@ -14,13 +14,13 @@ function observed(...words: readonly string[]) {
 const GATES = "--feature-gates=ComponentFlagz=true,ComponentStatusz=true";
 
 t.test("/flagz and /statusz get 404 without their feature gates", async (t) => {
-  await using server = await testServer({ observability: defaultConfig.observability });
+  await using server = await startTestServer({ observability: defaultConfig.observability });
   t.equal((await server.send("GET /flagz")).status, 404);
   t.equal((await server.send("GET /statusz")).status, 404);
 });
 
 t.test("/flagz lists every flag with its value", async (t) => {
-  await using server = await testServer({
+  await using server = await startTestServer({
     observability: observed(GATES, "--event-ttl=2h", "--token-auth-file=/etc/t"),
   });
   const { text, headers } = await server.send("GET /flagz");
@@ -37,7 +37,7 @@ t.test("/flagz lists every flag with its value", async (t) => {
 
 t.test("/statusz has start time, uptime and versions", async (t) => {
   const apis = { ...defaultConfig.apis, emulatedVersion: "1.32" };
-  await using server = await testServer({ observability: observed(GATES), gitVersion: "v1.33.0+svc.1", apis });
+  await using server = await startTestServer({ observability: observed(GATES), gitVersion: "v1.33.0+svc.1", apis });
   await server.clock.advance(3_725_000);
   const { text } = await server.send("GET /statusz");
   t.match(text, /^\nkube-apiserver statusz\nWarning: /);

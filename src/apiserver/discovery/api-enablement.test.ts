@@ -1,6 +1,6 @@
 import t from "tap";
 import type { Kind } from "../../api/kind.ts";
-import { testServer } from "../../testing/apiserver/server-fixture.ts";
+import { startTestServer } from "../../testing/apiserver/server-fixture.ts";
 import { defaultConfig } from "../config/default-config.ts";
 import { type ApisConfig, selectServedApis } from "./api-enablement.ts";
 
@@ -73,7 +73,7 @@ t.test("selectServedApis() drops APIs that were introduced after the emulated ve
 
 t.test("disabled APIs are absent from discovery and OpenAPI, and the server itself still uses them", async (t) => {
   const apis = config({ "batch/v1": "false", "networking.k8s.io/v1/servicecidrs": "false" });
-  await using server = await testServer({ apis });
+  await using server = await startTestServer({ apis });
   const found = async (path: string) => (await server.send(`GET ${path}`)).text;
   t.notMatch(await found("/apis"), /"batch"/);
   t.notMatch(await found("/openapi/v3"), /batch/);
@@ -89,7 +89,7 @@ t.test("disabled APIs are absent from discovery and OpenAPI, and the server itse
 });
 
 t.test("a beta version serves the objects of the stable version", async (t) => {
-  await using server = await testServer({ apis: config({ "api/beta": "true" }) });
+  await using server = await startTestServer({ apis: config({ "api/beta": "true" }) });
   const path = "/apis/networking.k8s.io/v1beta1/servicecidrs";
   const body = { apiVersion: "networking.k8s.io/v1beta1", kind: "ServiceCIDR", metadata: { name: "more" } };
   const made = await server.send(`POST ${path}`, { body: { ...body, spec: { cidrs: ["10.9.0.0/24"] } } });
@@ -108,7 +108,7 @@ t.test("a beta version serves the objects of the stable version", async (t) => {
 
 t.test("embedded controllers ignore disabled APIs", async (t) => {
   const apis = config({ "batch/v1": "false", "autoscaling/v2": "false" });
-  await using server = await testServer({ apis, embeddedControllers: ["namespace", "garbage-collector"] });
+  await using server = await startTestServer({ apis, embeddedControllers: ["namespace", "garbage-collector"] });
   await server.send("POST /api/v1/namespaces", { body: { metadata: { name: "brief" } } });
   const scaleTargetRef = { kind: "Deployment", name: "web", apiVersion: "apps/v1" };
   const body = { metadata: { name: "web" }, spec: { maxReplicas: 3, scaleTargetRef } };

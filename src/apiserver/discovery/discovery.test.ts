@@ -1,10 +1,10 @@
 import t from "tap";
-import { testServer } from "../../testing/apiserver/server-fixture.ts";
+import { startTestServer } from "../../testing/apiserver/server-fixture.ts";
 
 const AGGREGATED = "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList";
 
 t.test("/api and /apis list groups and versions, under both names of a group", async (t) => {
-  await using server = await testServer();
+  await using server = await startTestServer();
   t.match((await server.send("GET /api")).json, {
     kind: "APIVersions",
     versions: ["v1"],
@@ -21,7 +21,7 @@ t.test("/api and /apis list groups and versions, under both names of a group", a
 });
 
 t.test("a group version lists its resources as Kubernetes does", async (t) => {
-  await using server = await testServer();
+  await using server = await startTestServer();
   const { resources } = (await server.send("GET /api/v1")).json;
   const byName = new Map(resources.map((resource: { name: string }) => [resource.name, resource]));
   t.match(byName.get("pods"), {
@@ -42,7 +42,7 @@ t.test("a group version lists its resources as Kubernetes does", async (t) => {
 });
 
 t.test("aggregated discovery contains all resources, with an ETag", async (t) => {
-  await using server = await testServer();
+  await using server = await startTestServer();
   const headers = { accept: `${AGGREGATED},application/json` };
   const answer = await server.send("GET /apis", { headers });
   t.equal(answer.headers["content-type"], AGGREGATED);
@@ -59,7 +59,7 @@ t.test("aggregated discovery contains all resources, with an ETag", async (t) =>
 });
 
 t.test("/openapi/v3 links to a document for each group version", async (t) => {
-  await using server = await testServer();
+  await using server = await startTestServer();
   const { paths } = (await server.send("GET /openapi/v3")).json;
   for (const path of ["api/v1", "apis/apps/v1", "apis/events.k8s.io/v1", "apis/events.svc.io/v1"])
     t.ok(paths[path], path);
@@ -73,7 +73,7 @@ t.test("/openapi/v3 links to a document for each group version", async (t) => {
 });
 
 t.test("/openapi/v2 is served in JSON and in protobuf for old clients", async (t) => {
-  await using server = await testServer();
+  await using server = await startTestServer();
   const json = (await server.send("GET /openapi/v2")).json;
   t.equal(json.swagger, "2.0");
   t.ok(json.definitions["io.k8s.api.core.v1.Pod"]);
@@ -85,7 +85,7 @@ t.test("/openapi/v2 is served in JSON and in protobuf for old clients", async (t
 });
 
 t.test("/ lists the paths, and /version has the API level", async (t) => {
-  await using server = await testServer({ gitVersion: "v1.33.9-site.1" });
+  await using server = await startTestServer({ gitVersion: "v1.33.9-site.1" });
   const { paths } = (await server.send("GET /")).json;
   for (const path of ["/api/v1", "/readyz/ping", "/openapi/v2", "/version"]) t.ok(paths.includes(path), path);
   t.match((await server.send("GET /version")).json, { major: "1", minor: "33", gitVersion: "v1.33.9-site.1" });

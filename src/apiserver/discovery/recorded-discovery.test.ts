@@ -6,7 +6,7 @@ import { existsSync, readFileSync } from "node:fs";
 import { fileURLToPath } from "node:url";
 import t from "tap";
 import { decodeEnvelope } from "../../schema/protobuf/envelope.ts";
-import { type TestServer, testServer } from "../../testing/apiserver/server-fixture.ts";
+import { type TestServer, startTestServer } from "../../testing/apiserver/server-fixture.ts";
 import { defaultConfig } from "../config/default-config.ts";
 
 const shared = process.env.SVC_SHARED ?? fileURLToPath(new URL("../../../../shared", import.meta.url));
@@ -84,7 +84,7 @@ for (const suffix of [".k8s.io", ".svc.io"]) {
       t.comment("shared/ is not present: the comparison with Kubernetes' discovery is left out");
       return;
     }
-    await using server = await testServer(EVERYTHING);
+    await using server = await startTestServer(EVERYTHING);
     const groups = await served(server, suffix);
     const theirs = (recorded("apis", suffix) as { readonly groups: readonly Group[] }).groups;
     const names = groups.map(({ name }) => name);
@@ -125,7 +125,7 @@ t.test(
       t.comment("shared/ is not present: the comparison with Kubernetes' discovery is left out");
       return;
     }
-    await using server = await testServer(EVERYTHING);
+    await using server = await startTestServer(EVERYTHING);
     const { items: theirs } = recorded("aggregated_v2", ".k8s.io") as { readonly items: readonly AggregatedGroup[] };
     const headers = { accept: AGGREGATED };
     const { items } = (await server.send("GET /apis", { headers })).json as { readonly items: AggregatedGroup[] };
@@ -145,7 +145,7 @@ t.test(
 );
 
 t.test("discovery in protobuf has the content of JSON", async (t) => {
-  await using server = await testServer();
+  await using server = await startTestServer();
   const mediaType = "application/vnd.kubernetes.protobuf";
   for (const path of ["/api", "/apis", "/apis/apps", "/api/v1"]) {
     const { headers, bytes } = await server.send(`GET ${path}`, { headers: { accept: mediaType } });

@@ -1,18 +1,18 @@
 import t from "tap";
 import { silentLogger } from "../../std/log/logger.ts";
-import { testServer } from "../../testing/apiserver/server-fixture.ts";
+import { startTestServer } from "../../testing/apiserver/server-fixture.ts";
 import { fixture } from "../../testing/registry/registry-fixture.ts";
 import { respondHealth } from "./health.ts";
 import { postStartHooks } from "./post-start-hooks.ts";
 import { Readiness } from "./readiness.ts";
 
-const text = async (path: string, server: Awaited<ReturnType<typeof testServer>>) => {
+const text = async (path: string, server: Awaited<ReturnType<typeof startTestServer>>) => {
   const answer = await server.send(`GET ${path}`);
   return [answer.status, answer.text];
 };
 
 t.test("health endpoints respond with all checks or with a single one", async (t) => {
-  await using server = await testServer();
+  await using server = await startTestServer();
   t.same(await text("/healthz", server), [200, "ok"]);
   const [, all = ""] = (await text("/livez?verbose", server)) as [number, string];
   t.match(all, /^\[\+\]ping ok\n\[\+\]log ok\n\[\+\]etcd ok\n(\[\+\]\S+ ok\n)+livez check passed\n$/);
@@ -52,7 +52,7 @@ t.test("postStartHooks() names the filter that limits requests", async (t) => {
 });
 
 t.test("a server that shuts down is live and not ready", async (t) => {
-  await using server = await testServer();
+  await using server = await startTestServer();
   server.parts.readiness.markStopping();
   const [status, body] = await text("/readyz", server);
   t.equal(status, 500);
@@ -72,7 +72,7 @@ t.test("answerHealth() keeps the reason for itself", async (t) => {
 });
 
 t.test("a closed store makes the server unhealthy", async (t) => {
-  await using server = await testServer();
+  await using server = await startTestServer();
   await server.send("GET /healthz");
   await server.parts.server[Symbol.asyncDispose]();
   t.equal((await server.send("GET /livez")).status, 500);

@@ -1,8 +1,8 @@
 import t from "tap";
-import { testServer } from "../../testing/apiserver/server-fixture.ts";
+import { startTestServer } from "../../testing/apiserver/server-fixture.ts";
 
 t.test("authentication and authorization attempts are counted by result", async (t) => {
-  await using server = await testServer({ authorizationModes: ["RBAC"] });
+  await using server = await startTestServer({ authorizationModes: ["RBAC"] });
   await server.send("GET /api/v1/pods");
   await server.send("GET /api/v1/pods", { user: "jo@example.com" });
   await server.send("GET /api/v1/pods", { user: "", headers: { authorization: "Bearer wrong" } });
@@ -21,7 +21,7 @@ t.test("authentication and authorization attempts are counted by result", async 
 });
 
 t.test("/metrics has the metrics of the process and the build", async (t) => {
-  await using server = await testServer();
+  await using server = await startTestServer();
   const { text } = await server.send("GET /metrics");
   const value = (name: string): number => Number(new RegExp(`^${name} (.*)$`, "m").exec(text)?.[1]);
   t.ok(value("process_resident_memory_bytes") > 1e7);
@@ -35,7 +35,7 @@ t.test("/metrics has the metrics of the process and the build", async (t) => {
 });
 
 t.test("/metrics negotiates OpenMetrics, and DELETE resets the metrics", async (t) => {
-  await using server = await testServer();
+  await using server = await startTestServer();
   await server.send("GET /api/v1/pods");
   const accept = "application/openmetrics-text;version=1.0.0,text/plain;version=0.0.4;q=0.5";
   const open = await server.send("GET /metrics", { headers: { accept } });

@@ -1,7 +1,7 @@
 import { readFileSync } from "node:fs";
 import t from "tap";
 import { caBundle, reviewResponse, startTestWebhook } from "../../testing/admission/webhook-fixture.ts";
-import { lines, type TestServer, testServer } from "../../testing/apiserver/server-fixture.ts";
+import { readLines, type TestServer, startTestServer } from "../../testing/apiserver/server-fixture.ts";
 import { defaultConfig } from "../config/default-config.ts";
 
 const SHARED = process.env.SVC_SHARED ?? new URL("../../../../shared", import.meta.url).pathname;
@@ -14,7 +14,7 @@ const counted = (all: readonly string[], name: string): readonly string[] =>
   all.filter((line) => line.startsWith(`${name}{`));
 
 t.test("requests are counted by verb, resource, scope and code", async (t) => {
-  await using server = await testServer();
+  await using server = await startTestServer();
   const object = { metadata: { name: "a" } };
   await server.send("POST /api/v1/namespaces/default/configmaps?dryRun=All", { body: object });
   await server.send("GET /apis/apps/v1/namespaces/default/deployments");
@@ -40,13 +40,13 @@ t.test("requests are counted by verb, resource, scope and code", async (t) => {
 });
 
 t.test("active watches and their events are counted", async (t) => {
-  await using server = await testServer();
+  await using server = await startTestServer();
   const lasting = async () => counted(await metrics(server), "apiserver_longrunning_requests");
   const leaving = new AbortController();
   const watch = await server.open("GET /api/v1/namespaces?watch=1", { signal: leaving.signal });
   t.match(await lasting(), [/verb="WATCH".* 1$/]);
   t.equal(counted(await metrics(server), "apiserver_request_total").length, 1, "the watch has not ended");
-  const seen = (await lines(watch, 2)).length;
+  const seen = (await readLines(watch, 2)).length;
   t.match(await lasting(), [/ 0$/]);
   const all = await metrics(server);
   const events = Number(counted(all, "apiserver_watch_events_total")[0]?.split(" ")[1]);
@@ -57,7 +57,7 @@ t.test("active watches and their events are counted", async (t) => {
 
 t.test("rejected and aborted requests are counted", async (t) => {
   const limits = { ...defaultConfig.limits, inFlight: { readOnly: 1, mutating: 1, shared: false } };
-  await using server = await testServer({ limits, authorizationModes: ["AlwaysAllow"] });
+  await using server = await startTestServer({ limits, authorizationModes: ["AlwaysAllow"] });
   const body = { metadata: { name: "a" } };
   const path = "/api/v1/namespaces/default/configmaps";
   const [first, second] = await Promise.all([0, 1].map(() => server.send(`POST ${path}`, { body, user: "jo" })));
@@ -72,7 +72,7 @@ t.test("rejected and aborted requests are counted", async (t) => {
 });
 
 t.test("lists from watch caches are counted by the index they used", async (t) => {
-  await using server = await testServer();
+  await using server = await startTestServer();
   await server.send("GET /api/v1/namespaces");
   await server.send("GET /api/v1/pods?fieldSelector=spec.nodeName%3Dn1");
   const all = await metrics(server);
@@ -98,7 +98,7 @@ t.test("/metrics has Kubernetes' main metric families with their labels and buck
     t.comment("facts are not here");
     return;
   }
-  await using server = await testServer({ embeddedControllers: ["namespace"] });
+  await using server = await startTestServer({ embeddedControllers: ["namespace"] });
   await using hook = await startTestWebhook((call) => reviewResponse(call, {}));
   const rules = [{ apiGroups: [""], apiVersions: ["v1"], operations: ["CREATE"], resources: ["configmaps"] }];
   const more = { sideEffects: "None", admissionReviewVersions: ["v1"] };
@@ -108,7 +108,7 @@ t.test("/metrics has Kubernetes' main metric families with their labels and buck
   await server.send("GET /api/v1/componentstatuses");
   await server.send("POST /api/v1/namespaces/default/configmaps", { body: { metadata: { name: "a" } } });
   await server.send("GET /readyz");
-  await lines(await server.open("GET /api/v1/namespaces?watch=1"), 1);
+  await readLines(await server.open("GET /api/v1/namespaces?watch=1"), 1);
   const { registry, slis } = server.parts.metrics;
   const families = new Map([...registry.all(), ...slis.all()].map((family) => [family.options.name, family]));
   const shown = await metrics(server);

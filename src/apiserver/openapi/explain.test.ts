@@ -1,5 +1,5 @@
 /** `kubectl explain` shows descriptions, enums, types and nested fields of the OpenAPI documents. */
-import { type KubectlOutput, tryKubectls } from "../../testing/apiserver/kubectl-harness.ts";
+import { type KubectlOutput, testWithKubectls } from "../../testing/apiserver/kubectl-harness.ts";
 
 const cases: readonly KubectlOutput[] = [
   ["explain pods", /KIND: +Pod\nVERSION: +v1\n\nDESCRIPTION:\n +A group of containers that run together on a node/],
@@ -21,4 +21,4 @@ const cases: readonly KubectlOutput[] = [
   ["explain pod.spec.nothing", /field "nothing" does not exist/],
 ];
 
-tryKubectls(cases, {});
+testWithKubectls(cases, {});

@@ -2,13 +2,13 @@ import { createServer, type IncomingHttpHeaders } from "node:http";
 import type { AddressInfo } from "node:net";
 import { networkInterfaces } from "node:os";
 import t from "tap";
-import { testServer } from "../../testing/apiserver/server-fixture.ts";
+import { startTestServer } from "../../testing/apiserver/server-fixture.ts";
 
 const PODS = "/api/v1/namespaces/default/pods";
 const SERVICES = "/api/v1/namespaces/default/services";
 const spec = { nodeName: "n1", containers: [{ name: "c", image: "i", ports: [{ containerPort: 80 }] }] };
 
-type Server = Awaited<ReturnType<typeof testServer>>;
+type Server = Awaited<ReturnType<typeof startTestServer>>;
 
 async function made(server: Server, path: string, body: object, status?: object): Promise<void> {
   const answer = await server.send(`POST ${path}`, { body });
@@ -20,7 +20,7 @@ async function made(server: Server, path: string, body: object, status?: object)
 }
 
 t.test("streams and proxies respond with Kubernetes' errors to invalid requests", async (t) => {
-  await using server = await testServer();
+  await using server = await startTestServer();
   await made(server, PODS, { metadata: { name: "web" }, spec: { containers: [{ name: "c", image: "i" }] } });
   await made(server, PODS, {
     metadata: { name: "two" },
@@ -89,7 +89,7 @@ t.test(
     await new Promise<void>((resolve) => backend.listen(0, host, resolve));
     t.teardown(() => backend.close());
     const { port } = backend.address() as AddressInfo;
-    await using server = await testServer();
+    await using server = await startTestServer();
     const ports = [{ containerPort: port }];
     const pod = { metadata: { name: "web" }, spec: { containers: [{ name: "c", image: "i", ports }] } };
     await made(server, PODS, pod, { podIP: host, podIPs: [{ ip: host }] });

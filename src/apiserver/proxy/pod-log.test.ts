@@ -9,7 +9,7 @@ import { textResponse } from "../../http/respond.ts";
 import { listen } from "../../http/server/server.ts";
 import { silentLogger } from "../../std/log/logger.ts";
 import { systemClock } from "../../std/time/clock.ts";
-import { testServer } from "../../testing/apiserver/server-fixture.ts";
+import { startTestServer } from "../../testing/apiserver/server-fixture.ts";
 import { defaultConfig } from "../config/default-config.ts";
 
 const LOG = "/api/v1/namespaces/default/pods/web/log";
@@ -35,7 +35,7 @@ async function startCluster(t: Test, answer: Handler) {
     host: "127.0.0.1",
     tls: { ...agentPair, requestCert: true, ca: ca.cert },
   });
-  const server = await testServer({
+  const server = await startTestServer({
     agents: { ...defaultConfig.agents, clientCertificate: files, certificateAuthorityFile: join(dir, "ca.crt") },
   });
   t.teardown(async () => {

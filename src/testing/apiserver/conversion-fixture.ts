@@ -67,7 +67,7 @@ export function route(name: string, spec: object, version: Version = Object.hasO
 }
 
 /** One object as the other version has it. */
-export function convertedRoute({ spec = {}, ...object }: Route, apiVersion: string): object {
+export function convertRoute({ spec = {}, ...object }: Route, apiVersion: string): object {
   const { hostPort, host, port, ...rest } = spec;
   if (apiVersion.endsWith("/v2")) {
     const [name, number] = (hostPort ?? "").split(":");
@@ -77,7 +77,7 @@ export function convertedRoute({ spec = {}, ...object }: Route, apiVersion: stri
 }
 
 /** An answer that says what became of the objects. */
-export function convertedReview(
+export function conversionResponse(
   { review }: Pick<ReceivedReview, "review">,
   convertedObjects: readonly unknown[],
 ): object {
@@ -85,25 +85,25 @@ export function convertedReview(
   return { apiVersion, kind, response: { uid: request.uid, result: { status: "Success" }, convertedObjects } };
 }
 
-export function honest(review: Pick<ReceivedReview, "review">): object {
+export function convertRoutes(review: Pick<ReceivedReview, "review">): object {
   const { objects, desiredAPIVersion } = review.review.request;
-  return convertedReview(
+  return conversionResponse(
     review,
-    (objects as readonly Route[]).map((one) => convertedRoute(one, desiredAPIVersion)),
+    (objects as readonly Route[]).map((one) => convertRoute(one, desiredAPIVersion)),
   );
 }
 
-export type Respond = (review: ReceivedReview) => WebhookAnswer | Promise<WebhookAnswer>;
+export type WebhookResponder = (review: ReceivedReview) => WebhookAnswer | Promise<WebhookAnswer>;
 
-export interface ConversionServer {
+export interface ConversionWebhookServer {
   readonly hook: TestWebhook;
   /** What it answers from now on. */
-  answer: Respond;
+  respond: WebhookResponder;
 }
 
 /** A webhook that does it right until it is told otherwise. */
-export async function conversionServer(): Promise<ConversionServer> {
-  const state: { answer: Respond } = { answer: honest };
+export async function startConversionWebhook(): Promise<ConversionWebhookServer> {
+  const state: { answer: WebhookResponder } = { answer: convertRoutes };
   const hook = await startTestWebhook((review) => state.answer(review));
   return Object.assign(state, { hook });
 }

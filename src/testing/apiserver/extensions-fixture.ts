@@ -4,7 +4,7 @@ import { createMemoryStore } from "../../storage/memory.ts";
 import type { Store } from "../../storage/store.ts";
 import { FakeClock } from "../std/fake-clock.ts";
 import { until } from "../std/until.ts";
-import type { Answer, TestServer } from "./server-fixture.ts";
+import type { TestResponse, TestServer } from "./server-fixture.ts";
 
 export const CRDS = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions";
 export const CRONTABS = "/apis/stable.example.com/v1/namespaces/default/crontabs";
@@ -78,26 +78,26 @@ export function crontab(name: string, content: object) {
 }
 
 /** Asks until the answer is as wanted. Throws when it never is. */
-export async function waitForAnswer(
+export async function waitForResponse(
   f: Pick<TestServer, "send">,
   line: string,
-  wanted: (answer: Answer) => boolean,
-): Promise<Answer> {
-  let answer = await f.send(line);
+  isWanted: (answer: TestResponse) => boolean,
+): Promise<TestResponse> {
+  let response = await f.send(line);
   await until(
-    () => `another answer to ${line} than ${answer.status} ${answer.text}`,
+    () => `another answer to ${line} than ${response.status} ${response.text}`,
     async () => {
-      if (wanted(answer)) return true;
-      answer = await f.send(line);
-      return wanted(answer);
+      if (isWanted(response)) return true;
+      response = await f.send(line);
+      return isWanted(response);
     },
     { timeoutMs: 10_000 },
   );
-  return answer;
+  return response;
 }
 
 /** A server does not take it along when it goes. */
-export function lastingStore(): Store {
+export function persistentStore(): Store {
   return new Proxy<Store>(createMemoryStore({ clock: new FakeClock() }), {
     get(of, name) {
       if (name === Symbol.asyncDispose) return async () => {};
@@ -108,13 +108,13 @@ export function lastingStore(): Store {
 }
 
 /** Creates the definition and waits until it is served. */
-export async function define(
+export async function createDefinition(
   f: TestServer,
   definition: { readonly metadata: { readonly name: string } },
 ): Promise<void> {
   const created = await f.send(`POST ${CRDS}`, { body: definition });
   if (created.status !== 201) throw new Error(`the definition is refused: ${created.text}`);
-  await waitForAnswer(f, `GET ${CRDS}/${definition.metadata.name}`, ({ json }) => isEstablished(json));
+  await waitForResponse(f, `GET ${CRDS}/${definition.metadata.name}`, ({ json }) => isEstablished(json));
 }
 
 export function isEstablished(definition: unknown): boolean {

@@ -10,7 +10,7 @@ import { silentLogger } from "../../std/log/logger.ts";
 import { type Clock, systemClock } from "../../std/time/clock.ts";
 
 /** With every controller when none are named, under the authorization that `svc up` uses; the client may everything. */
-export async function cluster(
+export async function startInMemoryCluster(
   t: Pick<Test, "teardown">,
   config: Partial<ApiServerConfig> = {},
   clock: Clock = systemClock,
@@ -28,17 +28,17 @@ export async function waitForObject<T extends ApiObject>(
   kind: Kind<T>,
   name: string,
   namespace: string | undefined,
-  wanted: (object: T | undefined) => boolean,
+  isWanted: (object: T | undefined) => boolean,
 ): Promise<T | undefined> {
   const stop = new AbortController();
   const query = { namespace, fieldSelector: `metadata.name=${name}` };
   const { items, resourceVersion } = await client.list(kind, query);
-  if (wanted(items[0])) return items[0];
+  if (isWanted(items[0])) return items[0];
   try {
     for await (const event of client.watch(kind, { ...query, resourceVersion }, stop.signal)) {
       if (event.type === "BOOKMARK") continue;
       const object = event.type === "DELETED" ? undefined : event.object;
-      if (wanted(object)) return object;
+      if (isWanted(object)) return object;
     }
   } finally {
     stop.abort();

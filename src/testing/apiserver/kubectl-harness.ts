@@ -14,11 +14,11 @@ import { systemClock } from "../../std/time/clock.ts";
 
 /** A kubectl may have to start from a cold disk. */
 const KUBECTL_TIMEOUT_MS = 30_000;
-const RETRY_MS_MAX = 20_000;
-const RETRY_EVERY_MS = 100;
+const RETRY_TIMEOUT_MS = 20_000;
+const RETRY_INTERVAL_MS = 100;
 /** Kubectls at work at the same time. */
-const AT_ONCE = 2;
-const SUITE_MS_MAX = 290_000;
+const CONCURRENT_KUBECTLS = 2;
+const SUITE_TIMEOUT_MS = 290_000;
 
 interface Kubectl {
   readonly path: string;
@@ -33,9 +33,9 @@ interface Kubectl {
  * matched stands for its name in later words. `1.27: ` before the words says that older kubectls do not know them, or
  * say it otherwise; what follows from them says so too.
  */
-export type KubectlOutput = readonly [words: string, expected: RegExp, more?: More];
+export type KubectlOutput = readonly [words: string, expected: RegExp, more?: KubectlOptions];
 
-interface More {
+interface KubectlOptions {
   readonly input?: string;
   /** A sed expression that serves as the editor. */
   readonly editor?: string;
@@ -47,35 +47,35 @@ interface More {
 
 export interface KubectlSettings {
   readonly files?: Readonly<Record<string, string | Uint8Array>>;
-  readonly server?: Partial<ApiServerConfig>;
+  readonly serverConfig?: Partial<ApiServerConfig>;
   /** Names that stand for something in the words. */
   readonly names?: Readonly<Record<string, string>>;
   /** What is tried after the cases. */
-  readonly afterwards?: (t: Test, session: KubectlSession) => Promise<void>;
+  readonly afterCases?: (t: Test, session: KubectlSession) => Promise<void>;
 }
 
 /**
  * Each kubectl has a server of its own, and types the cases in order. SVC_KUBECTL says which are tried of those there
  * are: the newest when absent, `ends` for the oldest as well, `all`.
  */
-export function tryKubectls(cases: readonly KubectlOutput[], settings: KubectlSettings = {}): void {
-  t.setTimeout(SUITE_MS_MAX);
-  t.test("kubectl gets along with the server", { timeout: SUITE_MS_MAX }, async (t) => {
-    const found = await kubectls();
+export function testWithKubectls(cases: readonly KubectlOutput[], settings: KubectlSettings = {}): void {
+  t.setTimeout(SUITE_TIMEOUT_MS);
+  t.test("kubectl gets along with the server", { timeout: SUITE_TIMEOUT_MS }, async (t) => {
+    const found = await findKubectls();
     if (found.length === 0) t.comment("kubectl is not on this machine: its checks are left out");
-    t.jobs = AT_ONCE;
-    const tried = found.map((kubectl) =>
-      t.test(`${kubectl.path}`, { buffered: true, timeout: SUITE_MS_MAX }, async (t) => {
+    t.jobs = CONCURRENT_KUBECTLS;
+    const runs = found.map((kubectl) =>
+      t.test(`${kubectl.path}`, { buffered: true, timeout: SUITE_TIMEOUT_MS }, async (t) => {
         await using session = await KubectlSession.start(kubectl, settings);
-        for (const output of cases) await session.says(t, output);
-        await settings.afterwards?.(t, session);
+        for (const output of cases) await session.check(t, output);
+        await settings.afterCases?.(t, session);
       }),
     );
-    await Promise.all(tried);
+    await Promise.all(runs);
   });
 }
 
-interface Answer {
+interface KubectlResult {
   readonly code: number | null;
   readonly text: string;
 }
@@ -97,7 +97,7 @@ export class KubectlSession implements AsyncDisposable {
 
   static async start(
     kubectl: Kubectl,
-    { files = {}, server = {}, names = {} }: KubectlSettings,
+    { files = {}, serverConfig: server = {}, names = {} }: KubectlSettings,
   ): Promise<KubectlSession> {
     const dir = await mkdtemp(join(tmpdir(), "svc-kubectl-"));
     await writeFile(join(dir, "tokens"), 'secret,admin,1,"system:masters"\n');
@@ -125,15 +125,15 @@ export class KubectlSession implements AsyncDisposable {
     await rm(this.dir, { recursive: true });
   }
 
-  async says(t: Test, [written, expected, more = {}]: KubectlOutput): Promise<void> {
+  async check(t: Test, [written, expected, more = {}]: KubectlOutput): Promise<void> {
     const [, since = "0", words = ""] = /^(?:1\.(\d+): )?(.*)$/s.exec(written) ?? [];
     if (this.minor < Number(since)) return;
-    const isRight = ({ code, text }: Answer): boolean =>
+    const isExpected = ({ code, text }: KubectlResult): boolean =>
       expected.test(text) && (more.code === undefined || more.code === code);
-    const deadline = performance.now() + RETRY_MS_MAX;
+    const deadline = performance.now() + RETRY_TIMEOUT_MS;
     let answer = await this.run(words, more);
-    while (more.until === true && !isRight(answer) && performance.now() < deadline) {
-      await systemClock.sleep(RETRY_EVERY_MS);
+    while (more.until === true && !isExpected(answer) && performance.now() < deadline) {
+      await systemClock.sleep(RETRY_INTERVAL_MS);
       answer = await this.run(words, more);
     }
     t.match(answer.text, expected, words);
@@ -142,31 +142,31 @@ export class KubectlSession implements AsyncDisposable {
   }
 
   /** What kubectl says, on whichever stream, is what counts. */
-  async run(words: string, { input, editor }: More = {}): Promise<Answer> {
+  async run(words: string, { input, editor }: KubectlOptions = {}): Promise<KubectlResult> {
     using output = this.follow(words, editor);
-    output.child.stdin?.end(input === undefined ? undefined : this.#replaced(input));
+    output.child.stdin?.end(input === undefined ? undefined : this.#replaceNames(input));
     const code = await output.ended;
     return { code, text: output.text };
   }
 
   /** A kubectl that may not end by itself; who starts it disposes of it. */
-  follow(words: string, editor = ""): Following {
+  follow(words: string, editor = ""): KubectlProcess {
     const home = {
       HOME: this.dir,
       PATH: [process.env.PATH, this.dir].join(delimiter),
       KUBECONFIG: `${this.dir}/config`,
     };
     const env = { ...process.env, ...home, KUBE_EDITOR: `sed -i ${editor}`, KUBECTL_APPLYSET: "true" };
-    const args = wordsOf(this.#replaced(words));
-    return new Following(spawn(this.#kubectl.path, args, { env, timeout: KUBECTL_TIMEOUT_MS, cwd: this.dir }));
+    const args = splitWords(this.#replaceNames(words));
+    return new KubectlProcess(spawn(this.#kubectl.path, args, { env, timeout: KUBECTL_TIMEOUT_MS, cwd: this.dir }));
   }
 
-  #replaced(text: string): string {
+  #replaceNames(text: string): string {
     return [...this.#names].reduce((all, [name, value]) => all.replaceAll(name, value), text);
   }
 }
 
-export class Following implements Disposable {
+export class KubectlProcess implements Disposable {
   readonly child: ChildProcess;
   readonly ended: Promise<number | null>;
   #out = "";
@@ -192,9 +192,9 @@ export class Following implements Disposable {
   }
 
   /** Resolves with all it said, once that matches or it is too late. */
-  async prints(wanted: RegExp): Promise<string> {
-    const deadline = performance.now() + RETRY_MS_MAX;
-    while (!wanted.test(this.text) && performance.now() < deadline) await systemClock.sleep(RETRY_EVERY_MS);
+  async waitForOutput(wanted: RegExp): Promise<string> {
+    const deadline = performance.now() + RETRY_TIMEOUT_MS;
+    while (!wanted.test(this.text) && performance.now() < deadline) await systemClock.sleep(RETRY_INTERVAL_MS);
     return this.text;
   }
 
@@ -203,24 +203,24 @@ export class Following implements Disposable {
   }
 }
 
-function wordsOf(text: string): readonly string[] {
+function splitWords(text: string): readonly string[] {
   return [...text.matchAll(/(?:'[^']*'|[^\s'])+/g)].map(([word]) => word.replaceAll("'", ""));
 }
 
 /** By age; of those that SVC_KUBECTLS names (paths, separated by colons), the PATH's, and others that lie beside it. */
-async function kubectls(): Promise<readonly Kubectl[]> {
-  const named = (process.env.SVC_KUBECTLS ?? "").split(delimiter).filter((path) => path !== "");
+async function findKubectls(): Promise<readonly Kubectl[]> {
+  const configured = (process.env.SVC_KUBECTLS ?? "").split(delimiter).filter((path) => path !== "");
   const onPath = (process.env.PATH ?? "").split(delimiter).map((dir) => join(dir, "kubectl"));
   const first = onPath.filter(existsSync).slice(0, 1);
-  const beside = first
+  const siblings = first
     .map((path) => dirname(realpathSync(path)))
     .flatMap((directory) => {
       const names = readdirSync(directory).filter((name) => /^kubectl[.-]v?\d+\.\d+$/.test(name));
       return names.map((name) => join(directory, name));
     });
   const byMinor = new Map<number, Kubectl>();
-  for (const path of [...first, ...named, ...beside]) {
-    const minor = await minorOf(path);
+  for (const path of [...first, ...configured, ...siblings]) {
+    const minor = await readMinorVersion(path);
     byMinor.set(minor, { path, minor });
   }
   const sorted = [...byMinor.values()].sort((a, b) => a.minor - b.minor);
@@ -234,9 +234,9 @@ async function kubectls(): Promise<readonly Kubectl[]> {
   }
 }
 
-async function minorOf(path: string): Promise<number> {
-  using asked = new Following(spawn(path, ["version", "--client", "-o", "json"], { timeout: KUBECTL_TIMEOUT_MS }));
-  await asked.ended;
-  const { clientVersion } = JSON.parse(asked.text) as { readonly clientVersion: { readonly minor: string } };
+async function readMinorVersion(path: string): Promise<number> {
+  using process = new KubectlProcess(spawn(path, ["version", "--client", "-o", "json"], { timeout: KUBECTL_TIMEOUT_MS }));
+  await process.ended;
+  const { clientVersion } = JSON.parse(process.text) as { readonly clientVersion: { readonly minor: string } };
   return Number.parseInt(clientVersion.minor, 10);
 }

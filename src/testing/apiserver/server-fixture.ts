@@ -21,7 +21,7 @@ export interface RequestOptions {
   readonly signal?: AbortSignal;
 }
 
-export interface Answer {
+export interface TestResponse {
   readonly status: number;
   readonly headers: HttpResponse["headers"];
   readonly text: string;
@@ -36,12 +36,12 @@ export interface TestServer extends AsyncDisposable {
   /** Lets the store forget its history before a revision. */
   compact(revision: number): Promise<void>;
   /** `GET /api/v1/pods?limit=1` */
-  send(line: string, options?: RequestOptions): Promise<Answer>;
+  send(line: string, options?: RequestOptions): Promise<TestResponse>;
   /** The answer as it comes, for what does not end by itself. */
   open(line: string, options?: RequestOptions): Promise<HttpResponse>;
 }
 
-export async function testServer(
+export async function startTestServer(
   config: Partial<ApiServerConfig> = {},
   more: Partial<ApiServerDeps> = {},
   address = "192.0.2.1:6443",
@@ -68,7 +68,7 @@ export async function testServer(
   ): Promise<HttpResponse> => {
     const [method = "GET", target = "/"] = line.split(" ");
     const [path = "", query = ""] = target.split("?");
-    const sent = body === undefined ? {} : { body: sentBody(body) };
+    const sent = body === undefined ? {} : { body: encodeBody(body) };
     const authorization = user === "" ? {} : { authorization: `Bearer ${tokenOf(user)}` };
     const all = { "content-type": "application/json", ...authorization, ...headers };
     return await parts.server.handler(makeRequest({ method, path, query, headers: all, signal, ...sent }));
@@ -78,17 +78,17 @@ export async function testServer(
     parts,
     open,
     compact: async (revision) => await store.compact(revision as Revision),
-    send: async (line, options) => await readAnswer(await open(line, options)),
+    send: async (line, options) => await readResponse(await open(line, options)),
     [Symbol.asyncDispose]: () => parts.server[Symbol.asyncDispose](),
   };
 }
 
-function sentBody(body: unknown): Uint8Array | string {
+function encodeBody(body: unknown): Uint8Array | string {
   return typeof body === "string" || body instanceof Uint8Array ? body : JSON.stringify(body);
 }
 
 /** The whole of an answer that ends. */
-export async function readAnswer({ status, headers, body }: HttpResponse): Promise<Answer> {
+export async function readResponse({ status, headers, body }: HttpResponse): Promise<TestResponse> {
   const pieces: Uint8Array[] = [];
   if (body instanceof Uint8Array) pieces.push(body);
   else for await (const piece of body) pieces.push(piece);
@@ -105,7 +105,7 @@ export async function readAnswer({ status, headers, body }: HttpResponse): Promi
 }
 
 /** The first `count` lines of a stream, as JSON. */
-export async function lines(response: HttpResponse, count: number): Promise<unknown[]> {
+export async function readLines(response: HttpResponse, count: number): Promise<unknown[]> {
   const found: unknown[] = [];
   let text = "";
   for await (const piece of response.body as AsyncIterable<Uint8Array>) {

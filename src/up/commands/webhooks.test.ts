@@ -4,7 +4,7 @@ import { invokeCommand } from "../../flags/commands.ts";
 import { silentLogger } from "../../std/log/logger.ts";
 import { systemClock } from "../../std/time/clock.ts";
 import { openStore } from "../../storage/open.ts";
-import { testServer } from "../../testing/apiserver/server-fixture.ts";
+import { startTestServer } from "../../testing/apiserver/server-fixture.ts";
 import { runWebhooksCommand } from "./webhooks.ts";
 import { webhooksProgram } from "./webhooks-flags.ts";
 
@@ -39,7 +39,7 @@ const serve = async (url: string) => {
   const store = await openStore({ url, clock: systemClock, log: silentLogger, compactionIntervalMs: 0 });
   const lines: string[] = [];
   const log = { ...silentLogger, error: (text: string) => lines.push(text), child: () => log };
-  const server = await testServer({}, { store, log: log as never });
+  const server = await startTestServer({}, { store, log: log as never });
   return {
     server,
     lines,

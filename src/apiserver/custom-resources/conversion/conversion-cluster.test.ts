@@ -11,16 +11,16 @@ import { createCa, issueCertificate } from "../../../auth/pki/certificate-author
 import { systemClock } from "../../../std/time/clock.ts";
 import { caBundle, startTestWebhook } from "../../../testing/admission/webhook-fixture.ts";
 import {
-  conversionServer,
-  honest,
+  startConversionWebhook,
+  convertRoutes,
   ROUTES,
   route,
   routes,
   type Version,
 } from "../../../testing/apiserver/conversion-fixture.ts";
-import { define, isEstablished, lastingStore } from "../../../testing/apiserver/extensions-fixture.ts";
-import { cluster, waitForObject } from "../../../testing/apiserver/in-memory-cluster.ts";
-import { lines, testServer } from "../../../testing/apiserver/server-fixture.ts";
+import { createDefinition, isEstablished, persistentStore } from "../../../testing/apiserver/extensions-fixture.ts";
+import { startInMemoryCluster, waitForObject } from "../../../testing/apiserver/in-memory-cluster.ts";
+import { readLines, startTestServer } from "../../../testing/apiserver/server-fixture.ts";
 import { defaultConfig } from "../../config/default-config.ts";
 
 const MERGE = { "content-type": "application/merge-patch+json" };
@@ -31,28 +31,28 @@ function at(version: Version, rest = ""): string {
 }
 
 t.test("conversion webhooks are called again after a restart", async (t) => {
-  const { hook } = await conversionServer();
+  const { hook } = await startConversionWebhook();
   await using _ = hook;
-  const lasting = lastingStore();
+  const lasting = persistentStore();
   {
-    await using f = await testServer({}, { store: lasting });
-    await define(f, routes(hook));
+    await using f = await startTestServer({}, { store: lasting });
+    await createDefinition(f, routes(hook));
     await f.send(`POST ${at("v2")}`, { body: route("one", { host: "a", port: "1" }) });
   }
-  await using f = await testServer({}, { store: lasting });
+  await using f = await startTestServer({}, { store: lasting });
   t.match((await f.send(`GET ${at("v2", "/one")}`)).json.spec, { host: "a", port: "1" });
   t.match((await f.send(`GET ${at("v1", "/one")}`)).json.spec, { hostPort: "a:1" });
 });
 
 t.test("conversion webhooks receive the group name of the definition", async (t) => {
-  const { hook } = await conversionServer();
+  const { hook } = await startConversionWebhook();
   await using _ = hook;
-  await using f = await testServer();
+  await using f = await startTestServer();
   const definition = JSON.parse(JSON.stringify(routes(hook)).replaceAll("stable.example.com", "stable.k8s.io"));
   definition.metadata.annotations = { "api-approved.kubernetes.io": "unapproved, a test" };
   // The storage version is not served.
   definition.spec.versions[0].served = false;
-  await define(f, definition);
+  await createDefinition(f, definition);
   const path = (group: string): string => `/apis/${group}/v2/namespaces/default/routes`;
   const body = { ...route("one", { host: "a", port: "1" }), apiVersion: "stable.svc.io/v2" };
   t.equal((await f.send(`POST ${path("stable.svc.io")}`, { body })).status, 201);
@@ -71,12 +71,12 @@ t.test("conversion webhooks receive the group name of the definition", async (t)
 });
 
 t.test("conversion webhooks convert uncached reads and objects that are stored in YAML", async (t) => {
-  const { hook } = await conversionServer();
+  const { hook } = await startConversionWebhook();
   await using _ = hook;
   const storage = { ...defaultConfig.storage, uncached: "all", mediaType: "application/yaml" } as const;
-  await using f = await testServer({ storage });
-  await define(f, routes(hook));
-  const watch = lines(await f.open(`GET ${at("v2")}?watch=true`), 3);
+  await using f = await startTestServer({ storage });
+  await createDefinition(f, routes(hook));
+  const watch = readLines(await f.open(`GET ${at("v2")}?watch=true`), 3);
   await f.send(`POST ${at("v1")}`, { body: route("one", { hostPort: "a:1" }) });
   await f.send(`PATCH ${at("v2", "/one")}`, { body: { spec: { port: "2" } }, headers: MERGE });
   t.match((await f.send(`GET ${at("v1")}`)).json.items, [{ spec: { hostPort: "a:2" } }]);
@@ -91,18 +91,18 @@ t.test("conversion webhooks convert uncached reads and objects that are stored i
 });
 
 t.test("conversion webhooks are called through their service, with the proxy client certificate", async (t) => {
-  await using hook = await startTestWebhook(honest, ["hooks.default.svc"]);
+  await using hook = await startTestWebhook(convertRoutes, ["hooks.default.svc"]);
   const now = systemClock.now();
   const issued = { commonName: "front", usages: ["client"], days: 1 } as const;
   const { cert, key } = await issueCertificate(await createCa("clients", 1, now), issued, now);
   const directory = t.testdir({ "front.crt": cert, "front.key": key });
   const proxyClientCertificate = { certFile: join(directory, "front.crt"), keyFile: join(directory, "front.key") };
-  await using f = await testServer({ proxyClientCertificate });
+  await using f = await startTestServer({ proxyClientCertificate });
   await f.send("POST /api/v1/namespaces/default/services", {
     body: { metadata: { name: "hooks" }, spec: { type: "ExternalName", externalName: "127.0.0.1" } },
   });
   const service = { namespace: "default", name: "hooks", path: "/convert", port: hook.port };
-  await define(f, routes(hook, "v1", { clientConfig: { service, caBundle } }));
+  await createDefinition(f, routes(hook, "v1", { clientConfig: { service, caBundle } }));
   await f.send(`POST ${at("v1")}`, { body: route("one", { hostPort: "a:1" }) });
   t.match((await f.send(`GET ${at("v2", "/one")}`)).json.spec, { host: "a" });
   t.equal(hook.received[0]?.path, "/convert?timeout=30s");
@@ -111,7 +111,7 @@ t.test("conversion webhooks are called through their service, with the proxy cli
 });
 
 t.test("admission webhooks receive custom resources in the version of their rules", async (t) => {
-  const { hook } = await conversionServer();
+  const { hook } = await startConversionWebhook();
   await using _ = hook;
   await using guard = await startTestWebhook(({ review }) => {
     const { uid, object } = review.request;
@@ -119,8 +119,8 @@ t.test("admission webhooks receive custom resources in the version of their rule
     const response = { uid, allowed: true, patchType: "JSONPatch", patch: patch.toString("base64") };
     return { ...review, request: undefined, response };
   });
-  await using f = await testServer();
-  await define(f, routes(hook));
+  await using f = await startTestServer();
+  await createDefinition(f, routes(hook));
   const rules = [
     { apiGroups: ["stable.example.com"], apiVersions: ["v2"], operations: ["CREATE"], resources: ["routes"] },
   ];
@@ -137,9 +137,9 @@ t.test("admission webhooks receive custom resources in the version of their rule
 });
 
 t.test("garbage and namespaces are collected through conversion webhooks", async (t) => {
-  const { hook } = await conversionServer();
+  const { hook } = await startConversionWebhook();
   t.teardown(async () => await hook[Symbol.asyncDispose]());
-  const client = await cluster(t, { embeddedControllers: ["garbage-collector", "namespace"] });
+  const client = await startInMemoryCluster(t, { embeddedControllers: ["garbage-collector", "namespace"] });
   const serve = async (storage: Version): Promise<CustomResourceDefinition> => {
     const wanted = routes(hook, storage) as unknown as CustomResourceDefinition;
     const name = "routes.stable.example.com";

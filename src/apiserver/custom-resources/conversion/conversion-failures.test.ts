@@ -2,19 +2,19 @@
 import t from "tap";
 import { caBundle, startTestWebhook } from "../../../testing/admission/webhook-fixture.ts";
 import {
-  type ConversionServer,
-  conversionServer,
-  convertedReview,
-  convertedRoute,
-  honest,
-  type Respond,
+  type ConversionWebhookServer,
+  startConversionWebhook,
+  conversionResponse,
+  convertRoute,
+  convertRoutes,
+  type WebhookResponder,
   ROUTES,
   route,
   routes,
   type Version,
 } from "../../../testing/apiserver/conversion-fixture.ts";
-import { CRDS, define, waitForAnswer } from "../../../testing/apiserver/extensions-fixture.ts";
-import { lines, type TestServer, testServer } from "../../../testing/apiserver/server-fixture.ts";
+import { CRDS, createDefinition, waitForResponse } from "../../../testing/apiserver/extensions-fixture.ts";
+import { readLines, type TestServer, startTestServer } from "../../../testing/apiserver/server-fixture.ts";
 import type { FakeClock } from "../../../testing/std/fake-clock.ts";
 
 const CRD = `${CRDS}/routes.stable.example.com`;
@@ -27,24 +27,24 @@ function at(version: Version, rest = ""): string {
 /** A server with one route that is stored as v1, and its webhook. */
 async function withRoute(
   storage: Version = "v1",
-): Promise<{ readonly f: TestServer; readonly server: ConversionServer }> {
-  const server = await conversionServer();
-  const f = await testServer();
-  await define(f, routes(server.hook, storage));
+): Promise<{ readonly f: TestServer; readonly server: ConversionWebhookServer }> {
+  const server = await startConversionWebhook();
+  const f = await startTestServer();
+  await createDefinition(f, routes(server.hook, storage));
   await f.send(`POST ${at("v1")}`, { body: route("one", { hostPort: "a:1" }) });
   return { f, server };
 }
 
 /** Responds with the changed conversion of each object. */
-function making(change: (made: { metadata: Record<string, unknown> } & Record<string, unknown>) => unknown): Respond {
+function making(change: (made: { metadata: Record<string, unknown> } & Record<string, unknown>) => unknown): WebhookResponder {
   return (call) => {
     const { objects, desiredAPIVersion } = call.review.request;
-    const made = objects.map((one: Parameters<typeof convertedRoute>[0]) => convertedRoute(one, desiredAPIVersion));
-    return convertedReview(call, made.map(change));
+    const made = objects.map((one: Parameters<typeof convertRoute>[0]) => convertRoute(one, desiredAPIVersion));
+    return conversionResponse(call, made.map(change));
   };
 }
 
-function answering(response: object, more: object = {}): Respond {
+function answering(response: object, more: object = {}): WebhookResponder {
   return ({ review }) => ({
     ...review,
     request: undefined,
@@ -56,7 +56,7 @@ function answering(response: object, more: object = {}): Respond {
 const success = { result: { status: "Success" } };
 const invalid = `${FROM_V1}returned invalid object`;
 
-const invalidResponses: readonly (readonly [what: string, answer: Respond, message: string | RegExp])[] = [
+const invalidResponses: readonly (readonly [what: string, answer: WebhookResponder, message: string | RegExp])[] = [
   ["no objects", answering(success), `${FROM_V1}returned 0 objects, expected 1`],
   ["a failure", answering({ result: { status: "Failure", message: "not today" } }), `${FROM_V1}failed: not today`],
   [
@@ -131,12 +131,12 @@ t.test("invalid responses of conversion webhooks result in Kubernetes' error mes
   await using _hook = server.hook;
   await using _server = f;
   for (const [what, answer, message] of invalidResponses) {
-    server.answer = answer;
+    server.respond = answer;
     const { status, json } = await f.send(`GET ${at("v2", "/one")}`);
     t.match([status, json], [500, { status: "Failure", message }], what);
     t.notOk("reason" in json, "without a reason");
   }
-  server.answer = honest;
+  server.respond = convertRoutes;
   t.match((await f.send(`GET ${at("v2", "/one")}`)).json.spec, { host: "a" });
 });
 
@@ -144,7 +144,7 @@ t.test("conversion webhooks change labels and annotations, and no other metadata
   const { f, server } = await withRoute();
   await using _hook = server.hook;
   await using _server = f;
-  server.answer = making((made) => ({
+  server.respond = making((made) => ({
     ...made,
     metadata: { name: "one", namespace: "default", uid: made.metadata.uid, labels: { a: "b" }, finalizers: ["x.y/z"] },
   }));
@@ -160,8 +160,8 @@ t.test("unavailable conversion webhooks affect versions other than the storage v
   await using hook = server.hook;
   t.equal((await f.send(`GET ${at("v2")}`)).status, 200);
   const opened = await f.open(`GET ${at("v2")}?watch=true`);
-  const watch = lines(opened, 100);
-  server.answer = () => [503, ""];
+  const watch = readLines(opened, 100);
+  server.respond = () => [503, ""];
   t.equal((await f.send(`POST ${at("v1")}`, { body: route("two", { hostPort: "b:2" }) })).status, 201);
   t.match(await watch, [{ type: "ADDED", object: { metadata: { name: "one" } } }], "the watch ends");
   t.match((await f.send(`GET ${at("v1")}`)).json.items, [{}, {}]);
@@ -180,12 +180,12 @@ t.test("unavailable conversion webhooks affect versions other than the storage v
   t.equal(turned.headers["retry-after"], "1");
   t.equal((await f.send("GET /readyz")).text, "ok");
 
-  server.answer = honest;
+  server.respond = convertRoutes;
   t.match((await f.send(`GET ${at("v2")}`)).json.items, [{ spec: { host: "a" } }, { spec: { host: "b" } }]);
   // An expired resourceVersion: the watch ends.
   const turnedAway = async () => (await f.send(`GET ${at("v2")}?watch=true&resourceVersion=1`)).status === 429;
   await advanced(f.clock, async () => !(await turnedAway()));
-  const again = lines(await f.open(`GET ${at("v2")}?watch=true`), 3);
+  const again = readLines(await f.open(`GET ${at("v2")}?watch=true`), 3);
   await f.send(`DELETE ${at("v1", "/two")}`);
   t.match(await again, [{ type: "ADDED" }, { type: "ADDED" }, { type: "DELETED", object: { spec: { host: "b" } } }]);
   t.ok(hook.received.length > 0);
@@ -204,10 +204,10 @@ t.test("conversion webhooks must respond within the timeout and have a trusted c
   const { f, server } = await withRoute();
   await using _server = f;
   await using hook = server.hook;
-  server.answer = () => "hang";
+  server.respond = () => "hang";
   const late = f.send(`GET ${at("v2", "/one")}`);
   for (let i = 0; i < 200 && hook.received.length === 0; i++) await f.send("GET /healthz");
-  server.answer = honest;
+  server.respond = convertRoutes;
   await f.clock.advance(30_000);
   t.match(
     (await late).json,
@@ -215,14 +215,14 @@ t.test("conversion webhooks must respond within the timeout and have a trusted c
     "the list of the cache failed, and the object was read from the store",
   );
 
-  await using other = await startTestWebhook(honest);
+  await using other = await startTestWebhook(convertRoutes);
   const { json: definition } = await f.send(`GET ${CRD}`);
   const serve = async (clientConfig: object): Promise<string> => {
     const { spec } = routes(hook, "v1", { clientConfig });
     const body = { ...(await f.send(`GET ${CRD}`)).json, spec: { ...definition.spec, conversion: spec.conversion } };
     t.equal((await f.send(`PUT ${CRD}`, { body })).status, 200);
     const calls = hook.received.length;
-    const { json } = await waitForAnswer(f, `GET ${at("v2", "/one")}`, ({ status }) => status === 500);
+    const { json } = await waitForResponse(f, `GET ${at("v2", "/one")}`, ({ status }) => status === 500);
     t.equal(hook.received.length, calls, "the other webhook is not called");
     return json.message;
   };
@@ -235,12 +235,12 @@ t.test("conversion webhooks must respond within the timeout and have a trusted c
 });
 
 t.test("conversion webhooks may support v1beta1 reviews, whose responses have no uid", async (t) => {
-  const server = await conversionServer();
+  const server = await startConversionWebhook();
   await using hook = server.hook;
-  await using f = await testServer();
-  await define(f, routes(hook, "v1", { conversionReviewVersions: ["v3", "v1beta1", "v1"] }));
+  await using f = await startTestServer();
+  await createDefinition(f, routes(hook, "v1", { conversionReviewVersions: ["v3", "v1beta1", "v1"] }));
   await f.send(`POST ${at("v1")}`, { body: route("one", { hostPort: "a:1" }) });
-  server.answer = (call) => ({ response: { ...(honest(call) as { response: object }).response, uid: "" } });
+  server.respond = (call) => ({ response: { ...(convertRoutes(call) as { response: object }).response, uid: "" } });
   t.match((await f.send(`GET ${at("v2", "/one")}`)).json.spec, { host: "a" });
   t.equal(hook.received[0]?.review.apiVersion, "apiextensions.k8s.io/v1beta1");
 });
@@ -249,9 +249,9 @@ t.test("calls of conversion webhooks are counted", async (t) => {
   const { f, server } = await withRoute();
   await using _server = f;
   await using _hook = server.hook;
-  server.answer = answering(success);
+  server.respond = answering(success);
   await f.send(`GET ${at("v2", "/one")}`);
-  server.answer = honest;
+  server.respond = convertRoutes;
   await f.send(`GET ${at("v2", "/one")}`);
   const { text } = await f.send("GET /metrics");
   const partial = 'failure_type="conversion_webhook_partial_response_failure",result="failure"';
@@ -274,10 +274,10 @@ t.test("a definition is deleted although its webhook is gone", async (t) => {
   const { json: definition } = await f.send(`GET ${CRD}`);
   const { spec } = routes(server.hook, "v2");
   t.equal((await f.send(`PUT ${CRD}`, { body: { ...definition, spec } })).status, 200);
-  await waitForAnswer(f, `GET ${at("v2", "/one")}`, ({ status }) => status === 200);
+  await waitForResponse(f, `GET ${at("v2", "/one")}`, ({ status }) => status === 200);
   await server.hook[Symbol.asyncDispose]();
   await f.send(`DELETE ${CRD}`);
-  await waitForAnswer(f, `GET ${at("v2", "/two")}`, ({ status }) => status === 404);
+  await waitForResponse(f, `GET ${at("v2", "/two")}`, ({ status }) => status === 404);
   t.match((await f.send(`GET ${at("v2", "/one")}`)).json.spec, { host: "a" }, "the object with a finalizer stays");
   t.match((await f.send(`GET ${CRD}`)).json.metadata, { deletionTimestamp: /Z$/ });
 });

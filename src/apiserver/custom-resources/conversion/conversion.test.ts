@@ -3,14 +3,14 @@ import t from "tap";
 import { createMemoryStore } from "../../../storage/memory.ts";
 import { prefixRange } from "../../../storage/store.ts";
 import {
-  conversionServer,
+  startConversionWebhook,
   ROUTES,
   route,
   routes,
   type Version,
 } from "../../../testing/apiserver/conversion-fixture.ts";
-import { CRDS, define, waitForAnswer } from "../../../testing/apiserver/extensions-fixture.ts";
-import { lines, type TestServer, testServer } from "../../../testing/apiserver/server-fixture.ts";
+import { CRDS, createDefinition, waitForResponse } from "../../../testing/apiserver/extensions-fixture.ts";
+import { readLines, type TestServer, startTestServer } from "../../../testing/apiserver/server-fixture.ts";
 import { FakeClock } from "../../../testing/std/fake-clock.ts";
 
 const CRD = `${CRDS}/routes.stable.example.com`;
@@ -26,16 +26,16 @@ async function redefine(f: TestServer, definition: ReturnType<typeof routes>, is
   const { json: before } = await f.send(`GET ${CRD}`);
   const { status, text } = await f.send(`PUT ${CRD}`, { body: { ...before, spec: definition.spec } });
   if (status !== 200) throw new Error(text);
-  await waitForAnswer(f, `GET ${CRD}`, () => true);
+  await waitForResponse(f, `GET ${CRD}`, () => true);
   for (let i = 0; i < 200; i++) if (await isServed()) return;
   throw new Error("the changed definition is not served");
 }
 
 t.test("each version reads and writes the same objects through the conversion webhook", async (t) => {
-  const { hook } = await conversionServer();
+  const { hook } = await startConversionWebhook();
   await using _ = hook;
-  await using f = await testServer();
-  await define(f, routes(hook));
+  await using f = await startTestServer();
+  await createDefinition(f, routes(hook));
 
   const one = await f.send(`POST ${at("v1")}`, { body: route("one", { hostPort: "a:1" }) });
   t.match([one.status, one.json.spec], [201, { hostPort: "a:1" }]);
@@ -89,12 +89,12 @@ t.test("each version reads and writes the same objects through the conversion we
 });
 
 t.test("conversion webhooks convert watch events", async (t) => {
-  const { hook } = await conversionServer();
+  const { hook } = await startConversionWebhook();
   await using _ = hook;
-  await using f = await testServer();
-  await define(f, routes(hook));
+  await using f = await startTestServer();
+  await createDefinition(f, routes(hook));
   const watches = (["v1", "v2"] as const).map(async (version) => {
-    return await lines(await f.open(`GET ${at(version)}?watch=true`), 3);
+    return await readLines(await f.open(`GET ${at(version)}?watch=true`), 3);
   });
   await f.send(`POST ${at("v1")}`, { body: route("one", { hostPort: "a:1" }) });
   await f.send(`PATCH ${at("v2", "/one")}`, { body: { spec: { port: "2" } }, headers: MERGE });
@@ -109,10 +109,10 @@ t.test("conversion webhooks convert watch events", async (t) => {
 });
 
 t.test("conversion webhooks convert the objects of a list in batches", async (t) => {
-  const { hook } = await conversionServer();
+  const { hook } = await startConversionWebhook();
   await using _ = hook;
-  await using f = await testServer();
-  await define(f, routes(hook));
+  await using f = await startTestServer();
+  await createDefinition(f, routes(hook));
   const names = Array.from({ length: 1001 }, (_, i) => `r${i}`);
   for (const name of names) await f.send(`POST ${at("v1")}`, { body: route(name, { hostPort: `${name}:1` }) });
   t.equal((await f.send(`GET ${at("v2")}`)).json.items.length, 1001);
@@ -122,10 +122,10 @@ t.test("conversion webhooks convert the objects of a list in batches", async (t)
 });
 
 t.test("appliers manage fields in different versions of a converted resource", async (t) => {
-  const { hook } = await conversionServer();
+  const { hook } = await startConversionWebhook();
   await using _ = hook;
-  await using f = await testServer();
-  await define(f, routes(hook));
+  await using f = await startTestServer();
+  await createDefinition(f, routes(hook));
   const applied = async (who: string, version: Version, spec: object, query = "") =>
     await f.send(`PATCH ${at(version, "/one")}?fieldManager=${who}${query}`, {
       body: route("one", spec, version),
@@ -149,12 +149,12 @@ t.test("appliers manage fields in different versions of a converted resource", a
 });
 
 t.test("objects are converted after the storage version changes", async (t) => {
-  const { hook } = await conversionServer();
+  const { hook } = await startConversionWebhook();
   await using _ = hook;
   const clock = new FakeClock();
   const store = createMemoryStore({ clock });
-  await using f = await testServer({}, { store });
-  await define(f, routes(hook));
+  await using f = await startTestServer({}, { store });
+  await createDefinition(f, routes(hook));
   await f.send(`POST ${at("v1")}`, { body: route("one", { hostPort: "a:1" }) });
   const stored = async () => {
     const { items } = await store.list(prefixRange("/registry/stable.example.com/routes/"));
@@ -162,7 +162,7 @@ t.test("objects are converted after the storage version changes", async (t) => {
   };
   t.match(await stored(), [{ apiVersion: "stable.example.com/v1" }]);
   const opened = await f.open(`GET ${at("v2")}?watch=true`);
-  const watch = lines(opened, 100);
+  const watch = readLines(opened, 100);
   await redefine(f, routes(hook, "v2"), async () => {
     const { json } = await f.send(`GET ${CRD}`);
     return json.status.storedVersions.length === 2;
