@@ -64,7 +64,11 @@ t.test("createPlugins() passes each plugin its configuration, inline or from ano
   const createRecordingRow = (name: string): PluginRow =>
     row(name, (configuration) => Object.assign(seen, { [name]: configuration }));
   const controlFile = join(files, "all.yaml");
-  await createPlugins({ ...none, controlFile }, deps, [createRecordingRow("Usual"), createRecordingRow("Other"), createRecordingRow("Silent")]);
+  await createPlugins({ ...none, controlFile }, deps, [
+    createRecordingRow("Usual"),
+    createRecordingRow("Other"),
+    createRecordingRow("Silent"),
+  ]);
   t.same(seen.Usual?.value, { kind: "Config", limits: [{ qps: 3 }] });
   t.equal(seen.Usual?.locationOf("limits[0].qps"), `${controlFile}:8`);
   t.same(seen.Other?.value, { kind: "Other", size: 2 });

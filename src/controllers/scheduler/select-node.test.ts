@@ -65,11 +65,17 @@ t.test("selectNode() requires one node affinity term with all its expressions", 
       },
     } as Partial<PodSpec>);
   const host = (value: string) => ({ key: "kubernetes.io/hostname", operator: "In", values: [value] });
-  t.equal(reasonFor(podWithNodeAffinity([{ matchExpressions: [host("x")] }, { matchExpressions: [host("n")] }]), node("n")), "n");
+  t.equal(
+    reasonFor(podWithNodeAffinity([{ matchExpressions: [host("x")] }, { matchExpressions: [host("n")] }]), node("n")),
+    "n",
+  );
   t.match(reasonFor(podWithNodeAffinity([{ matchExpressions: [host("x"), host("n")] }]), node("n")), /affinity/);
   t.match(reasonFor(podWithNodeAffinity([{}]), node("n")), /affinity/, "an empty term selects nothing");
   t.equal(
-    reasonFor(podWithNodeAffinity([{ matchFields: [{ key: "metadata.name", operator: "In", values: ["n"] }] }]), node("n")),
+    reasonFor(
+      podWithNodeAffinity([{ matchFields: [{ key: "metadata.name", operator: "In", values: ["n"] }] }]),
+      node("n"),
+    ),
     "n",
   );
 });

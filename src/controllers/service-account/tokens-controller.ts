@@ -7,10 +7,9 @@ import { secretKind } from "../../api/core/secret/kind.ts";
 import type { Secret } from "../../api/core/secret/schema.ts";
 import { serviceAccountKind } from "../../api/core/service-account/kind.ts";
 import type { ServiceAccount } from "../../api/core/service-account/schema.ts";
-import { StatusError } from "../../api/status.ts";
 import { startInformer } from "../../client/informer/informer.ts";
 import { waitForAbort } from "../../std/async/wait-for-abort.ts";
-import { isNotFoundOrConflict } from "../api-errors.ts";
+import { isNotFoundOrConflict, statusCodeOf } from "../api-errors.ts";
 import type { ControllerDeps } from "../controller.ts";
 import { createControllerQueue } from "../controller-queue.ts";
 
@@ -18,6 +17,8 @@ import { createControllerQueue } from "../controller-queue.ts";
 export const TOKEN_TYPES = ["kubernetes.io/service-account-token", "svc.io/service-account-token"] as const;
 const ACCOUNT_NAME = "kubernetes.io/service-account.name";
 const ACCOUNT_UID = "kubernetes.io/service-account.uid";
+
+type SignToken = NonNullable<ControllerDeps["signLegacyToken"]>;
 
 export async function runServiceAccountTokenController(deps: ControllerDeps): Promise<void> {
   const { client, observer, clock, random, log, signal, signLegacyToken } = deps;
@@ -47,42 +48,11 @@ export async function runServiceAccountTokenController(deps: ControllerDeps): Pr
     if (secret.metadata.deletionTimestamp !== undefined) return;
     const account = accounts.get(serviceAccountNameOf(secret), namespace);
     try {
-      if (account === undefined || !belongsTo(secret, account)) await deleteSecret(secret, stopping);
-      else await fillSecret(secret, account, stopping);
+      if (account === undefined || !belongsTo(secret, account)) await deleteSecret(deps, secret, stopping);
+      else await fillSecret(deps, signLegacyToken!, { secret, account }, stopping);
     } catch (error) {
       if (!isNotFoundOrConflict(error)) throw error;
     }
-  }
-
-  async function deleteSecret({ metadata }: Secret, stopping: AbortSignal): Promise<void> {
-    const { name = "", namespace, uid, resourceVersion } = metadata ?? {};
-    // Reads from the server, since the informer may be stale.
-    const found = await client
-      .get(serviceAccountKind, { name: metadata?.annotations?.[ACCOUNT_NAME] ?? "", namespace }, stopping)
-      .catch((error: unknown) => {
-        if (error instanceof StatusError && error.status.code === 404) return undefined;
-        throw error;
-      });
-    if (found !== undefined && belongsTo({ metadata }, found)) throw new Error("the service account was just created");
-    await client.delete(secretKind, { name, namespace }, { preconditions: { uid, resourceVersion } }, stopping);
-    log.info("Deleted token secret of deleted service account", { namespace, name });
-  }
-
-  async function fillSecret(secret: Secret, account: ServiceAccount, stopping: AbortSignal): Promise<void> {
-    const { name = "", namespace = "" } = secret.metadata ?? {};
-    const { name: accountName = "", uid = "" } = account.metadata ?? {};
-    const claims = { namespace, secret: { name }, account: { name: accountName, uid } };
-    const known = secret.data ?? {};
-    const data = {
-      ...known,
-      namespace: known.namespace || encodeBase64(namespace),
-      ...(deps.clusterCa === undefined ? {} : { "ca.crt": encodeBase64(deps.clusterCa) }),
-      token: known.token || encodeBase64(await signLegacyToken!(claims)),
-    };
-    const annotations = { ...secret.metadata?.annotations, [ACCOUNT_UID]: uid };
-    const isDone = Object.entries(data).every(([member, value]) => known[member] === value);
-    if (isDone && secret.metadata?.annotations?.[ACCOUNT_UID] === uid) return;
-    await client.update(secretKind, { ...secret, metadata: { ...secret.metadata, annotations }, data }, stopping);
   }
 
   async function removeReference(name: string, namespace: string, stopping: AbortSignal): Promise<void> {
@@ -96,7 +66,8 @@ export async function runServiceAccountTokenController(deps: ControllerDeps): Pr
     }
   }
 
-  const enqueueSecret = ({ metadata }: Secret): void => queue.add(`${metadata?.namespace ?? ""}/${metadata?.name ?? ""}`);
+  const enqueueSecret = ({ metadata }: Secret): void =>
+    queue.add(`${metadata?.namespace ?? ""}/${metadata?.name ?? ""}`);
   for (const each of secrets) each.subscribe({ put: enqueueSecret, delete: enqueueSecret });
   const enqueueSecretsOfAccount = ({ metadata }: ServiceAccount): void => {
     for (const secret of secrets.flatMap((each) => [...each.list()])) {
@@ -106,6 +77,43 @@ export async function runServiceAccountTokenController(deps: ControllerDeps): Pr
   };
   accounts.subscribe({ put: enqueueSecretsOfAccount, delete: enqueueSecretsOfAccount });
   await waitForAbort(signal);
+}
+
+/** Deletes a secret without service account, after a read from the server, since the informer may be stale. */
+async function deleteSecret({ client, log }: ControllerDeps, { metadata }: Secret, signal: AbortSignal): Promise<void> {
+  const { name = "", namespace, uid, resourceVersion } = metadata ?? {};
+  const found = await client
+    .get(serviceAccountKind, { name: metadata?.annotations?.[ACCOUNT_NAME] ?? "", namespace }, signal)
+    .catch((error: unknown) => {
+      if (statusCodeOf(error) === 404) return undefined;
+      throw error;
+    });
+  if (found !== undefined && belongsTo({ metadata }, found)) throw new Error("the service account was just created");
+  await client.delete(secretKind, { name, namespace }, { preconditions: { uid, resourceVersion } }, signal);
+  log.info("Deleted token secret of deleted service account", { namespace, name });
+}
+
+/** Sets the token, CA and namespace of a secret. Existing values of the token and namespace stay. */
+async function fillSecret(
+  { client, clusterCa }: ControllerDeps,
+  signToken: SignToken,
+  { secret, account }: { readonly secret: Secret; readonly account: ServiceAccount },
+  signal: AbortSignal,
+): Promise<void> {
+  const { name = "", namespace = "" } = secret.metadata ?? {};
+  const { name: accountName = "", uid = "" } = account.metadata ?? {};
+  const claims = { namespace, secret: { name }, account: { name: accountName, uid } };
+  const existing = secret.data ?? {};
+  const data = {
+    ...existing,
+    namespace: existing.namespace || encodeBase64(namespace),
+    ...(clusterCa === undefined ? {} : { "ca.crt": encodeBase64(clusterCa) }),
+    token: existing.token || encodeBase64(await signToken(claims)),
+  };
+  const annotations = { ...secret.metadata?.annotations, [ACCOUNT_UID]: uid };
+  const isDone = Object.entries(data).every(([member, value]) => existing[member] === value);
+  if (isDone && secret.metadata?.annotations?.[ACCOUNT_UID] === uid) return;
+  await client.update(secretKind, { ...secret, metadata: { ...secret.metadata, annotations }, data }, signal);
 }
 
 /** The name of the secret's service account. */

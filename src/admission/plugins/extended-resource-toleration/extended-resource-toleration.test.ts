@@ -18,12 +18,18 @@ t.test("extendedResourceToleration() adds a toleration for each extended resourc
   });
   const tolerations = async (spec: Partial<PodSpec>) =>
     (await runPlugin(extendedResourceToleration(), podKind, pod(spec))).object.spec?.tolerations;
-  const both = { containers: [containerRequesting("cpu", "b.com/gpu")], initContainers: [containerRequesting("a.com/nic", "b.com/gpu")] };
+  const both = {
+    containers: [containerRequesting("cpu", "b.com/gpu")],
+    initContainers: [containerRequesting("a.com/nic", "b.com/gpu")],
+  };
   const expected = [
     { key: "a.com/nic", operator: "Exists" },
     { key: "b.com/gpu", operator: "Exists" },
   ];
   t.same(await tolerations(both), expected);
   t.same(await tolerations({ ...both, tolerations: expected as readonly Toleration[] }), expected);
-  t.equal(await tolerations({ containers: [containerRequesting("cpu", "hugepages-2Mi", "kubernetes.io/x")] }), undefined);
+  t.equal(
+    await tolerations({ containers: [containerRequesting("cpu", "hugepages-2Mi", "kubernetes.io/x")] }),
+    undefined,
+  );
 });

@@ -131,7 +131,8 @@ t.test("imagePolicyWebhook() retries, then fails open or closed as configured", 
 });
 
 t.test("imagePolicyWebhook() rejects an invalid configuration with file and line", async (t) => {
-  const make = (imagePolicy: object) => imagePolicyWebhook(pluginDeps([], { configuration: configurationOf(imagePolicy) }));
+  const make = (imagePolicy: object) =>
+    imagePolicyWebhook(pluginDeps([], { configuration: configurationOf(imagePolicy) }));
   const cases: readonly (readonly [object, string | RegExp])[] = [
     [{}, "Cannot use f:imagePolicy.kubeConfigFile: imagePolicy.kubeConfigFile: it is missing"],
     [

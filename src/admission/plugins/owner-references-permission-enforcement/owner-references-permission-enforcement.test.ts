@@ -28,13 +28,21 @@ t.test(
   async (t) => {
     const why = `configmaps "m" is forbidden: cannot set an ownerRef on a resource you can't delete: , <nil>`;
     t.equal(await rejectionOf(runPlugin(pluginAllowing(), configMapKind, map(owner()), { oldObject: map() })), why);
-    t.equal(await rejectionOf(runPlugin(pluginAllowing(mayDelete), configMapKind, map(owner()), { oldObject: map() })), "");
-    t.equal(await rejectionOf(runPlugin(pluginAllowing(), configMapKind, map(owner()), { oldObject: map(owner()) })), "");
+    t.equal(
+      await rejectionOf(runPlugin(pluginAllowing(mayDelete), configMapKind, map(owner()), { oldObject: map() })),
+      "",
+    );
+    t.equal(
+      await rejectionOf(runPlugin(pluginAllowing(), configMapKind, map(owner()), { oldObject: map(owner()) })),
+      "",
+    );
     t.equal(await rejectionOf(runPlugin(pluginAllowing(), configMapKind, map(), { oldObject: map(owner()) })), why);
     t.equal(await rejectionOf(runPlugin(pluginAllowing(), configMapKind, map())), "");
     const pod = { metadata: { name: "p", ownerReferences: [owner()] } } as never;
     t.equal(
-      await rejectionOf(runPlugin(pluginAllowing(), podKind, pod, { oldObject: { metadata: {} }, subresource: "status" })),
+      await rejectionOf(
+        runPlugin(pluginAllowing(), podKind, pod, { oldObject: { metadata: {} }, subresource: "status" }),
+      ),
       "",
     );
   },
@@ -49,7 +57,11 @@ t.test(
     const why = /cannot set blockOwnerDeletion if an ownerReference refers to a resource you can't set finalizers on: /;
     t.match(await change(pluginAllowing(mayDelete), blocking), why);
     t.equal(await change(pluginAllowing(mayDelete, "update deployments/finalizers web"), blocking), "");
-    t.equal(await change(pluginAllowing(mayDelete), { ...blocking, name: "new" }, blocking), "", "it was blocked before");
+    t.equal(
+      await change(pluginAllowing(mayDelete), { ...blocking, name: "new" }, blocking),
+      "",
+      "it was blocked before",
+    );
     t.match(
       await change(pluginAllowing(mayDelete), owner({ kind: "Thing", uid: "2", blockOwnerDeletion: true })),
       /cannot find RESTMapping for APIVersion apps\/v1 Kind Thing: no matches for kind "Thing" in version "apps\/v1"$/,

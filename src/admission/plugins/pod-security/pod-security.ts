@@ -15,7 +15,7 @@ import type { CheckedPod } from "./check.ts";
 import { readPodSecurityOptions } from "./configuration.ts";
 import { detailsText, findViolations } from "./evaluate.ts";
 import { formatLevel, type LevelVersion, MODES, type ParsedPolicy, type Policy, parsePolicy } from "./level.ts";
-import { createPodSecurityMetrics } from "./metrics.ts";
+import { createPodSecurityMetrics, type PodSecurityMetrics } from "./metrics.ts";
 import { isSignificantUpdate } from "./pod-change.ts";
 import { isTightened, warnExistingPods } from "./present-pods.ts";
 import { hasTemplate, templateOf } from "./templates.ts";
@@ -48,12 +48,12 @@ export function podSecurity(
   }
 
   function validatePod(request: AdmissionRequest): MaybePromise<void> {
-    const sort = exempt.namespaces.has(request.namespace)
+    const dimension = exempt.namespaces.has(request.namespace)
       ? "namespace"
       : exempt.usernames.has(request.user.name)
         ? "user"
         : undefined;
-    if (sort !== undefined) return recordExemption(request, sort);
+    if (dimension !== undefined) return recordExemption(request, dimension);
     return andThen(reader.get(namespaceKind, "", request.namespace, request), (found) => {
       if (found !== undefined) return evaluateInNamespace(found, request);
       throw new StatusError(500, "InternalError", `failed to lookup namespace ${JSON.stringify(request.namespace)}`);
@@ -61,54 +61,25 @@ export function podSecurity(
   }
 
   function evaluateInNamespace({ metadata }: Namespace, request: AdmissionRequest): void {
-    const labelled = parsePolicy(metadata?.labels, defaults);
+    const parsed = parsePolicy(metadata?.labels, defaults);
     const isPod = request.kind.plural === podKind.plural;
     const modes = isPod ? MODES : (["audit", "warn"] as const);
-    if (labelled.errors.length === 0 && modes.every((mode) => labelled.policy[mode].level === "privileged")) return;
+    if (parsed.errors.length === 0 && modes.every((mode) => parsed.policy[mode].level === "privileged")) return;
     const target = isPod ? (request.object as Pod) : templateOf(request.object!);
     if (target?.spec === undefined) return;
     if (isPod && request.operation === "UPDATE" && !isSignificantUpdate(target as Pod, request.oldObject as Pod))
       return;
     if (isExempt(target.spec)) recordExemption(request, "runtimeClass");
-    else evaluatePod(request, labelled, toCheckedPod(metadataOf(target), target.spec), isPod);
+    else evaluatePod(request, metrics, parsed, toCheckedPod(metadataOf(target), target.spec), isPod);
   }
 
   function isExempt(spec: PodSpec | undefined): boolean {
     return exempt.runtimeClasses.has(spec?.runtimeClassName ?? "");
   }
 
-  function recordExemption(request: AdmissionRequest, sort: string): void {
-    request.annotate(`${ANNOTATION_PREFIX}exempt`, sort);
+  function recordExemption(request: AdmissionRequest, dimension: string): void {
+    request.annotate(`${ANNOTATION_PREFIX}exempt`, dimension);
     metrics.recordExemption(request);
-  }
-
-  /** Pods of templates are evaluated again on creation, so templates only cause warnings and audit annotations. */
-  function evaluatePod(
-    request: AdmissionRequest,
-    { policy, errors }: ParsedPolicy,
-    pod: CheckedPod,
-    enforced: boolean,
-  ): void {
-    if (errors.length > 0) {
-      request.annotate(`${ANNOTATION_PREFIX}error`, `Failed to parse policy: ${errors.join(", ")}`);
-      metrics.recordError(request);
-    }
-    const evaluate = createEvaluator(pod);
-    const denied = enforced ? evaluate(policy.enforce) : "";
-    if (enforced) {
-      request.annotate(`${ANNOTATION_PREFIX}enforce-policy`, formatLevel(policy.enforce));
-      metrics.recordEvaluation(request, "enforce", policy.enforce, denied === "" ? "allow" : "deny");
-    }
-    const audited = evaluate(policy.audit);
-    if (audited !== "") {
-      request.annotate(`${ANNOTATION_PREFIX}audit-violations`, `would ${violationPrefix(policy, "audit")}: ${audited}`);
-      metrics.recordEvaluation(request, "audit", policy.audit, "deny");
-    }
-    if (denied !== "") throw newForbidden(request, `${violationPrefix(policy, "enforce", "violates")}: ${denied}`);
-    const warned = evaluate(policy.warn);
-    if (warned === "") return;
-    request.warn(`would ${violationPrefix(policy, "warn")}: ${warned}`);
-    metrics.recordEvaluation(request, "warn", policy.warn, "deny");
   }
 
   return {
@@ -117,6 +88,36 @@ export function podSecurity(
     validate: (request) =>
       request.kind.plural === namespaceKind.plural ? validateNamespace(request) : validatePod(request),
   };
+}
+
+/** Pods of templates are evaluated again on creation, so templates only cause warnings and audit annotations. */
+function evaluatePod(
+  request: AdmissionRequest,
+  metrics: PodSecurityMetrics,
+  { policy, errors }: ParsedPolicy,
+  pod: CheckedPod,
+  enforced: boolean,
+): void {
+  if (errors.length > 0) {
+    request.annotate(`${ANNOTATION_PREFIX}error`, `Failed to parse policy: ${errors.join(", ")}`);
+    metrics.recordError(request);
+  }
+  const evaluate = createEvaluator(pod);
+  const denied = enforced ? evaluate(policy.enforce) : "";
+  if (enforced) {
+    request.annotate(`${ANNOTATION_PREFIX}enforce-policy`, formatLevel(policy.enforce));
+    metrics.recordEvaluation(request, "enforce", policy.enforce, denied === "" ? "allow" : "deny");
+  }
+  const audited = evaluate(policy.audit);
+  if (audited !== "") {
+    request.annotate(`${ANNOTATION_PREFIX}audit-violations`, `would ${violationPrefix(policy, "audit")}: ${audited}`);
+    metrics.recordEvaluation(request, "audit", policy.audit, "deny");
+  }
+  if (denied !== "") throw newForbidden(request, `${violationPrefix(policy, "enforce", "violates")}: ${denied}`);
+  const warned = evaluate(policy.warn);
+  if (warned === "") return;
+  request.warn(`would ${violationPrefix(policy, "warn")}: ${warned}`);
+  metrics.recordEvaluation(request, "warn", policy.warn, "deny");
 }
 
 function appliesToPods({ kind, operation, subresource }: AdmissionAttributes): boolean {
