@@ -1,5 +1,4 @@
 /** The built-in kinds. A new kind is registered here. */
-
 import { validatingAdmissionPolicyKind } from "./admissionregistration/validating-admission-policy/kind.ts";
 import { validatingAdmissionPolicyBindingKind } from "./admissionregistration/validating-admission-policy-binding/kind.ts";
 import { mutatingWebhookConfigurationKind } from "./admissionregistration/webhook-configuration/mutating-kind.ts";

@@ -1,5 +1,4 @@
 /** A kind: its names, schema and columns, and its strategy for writes. */
-
 import type { ObjectSchema } from "../schema/schema.ts";
 import type { FieldError } from "../schema/validation/field-error.ts";
 import type { ObjectMeta } from "./meta/object-meta.ts";

@@ -86,8 +86,7 @@ export function createAdmissionEnvironment({
   variables,
 }: AdmissionEnvironmentOptions = {}): Environment {
   const names = { ...admissionVariables, ...(params ? { params: dynType } : {}) };
-  if (variables !== undefined)
-    return createEnvironment({ variables: { ...names, variables }, nameFormats });
+  if (variables !== undefined) return createEnvironment({ variables: { ...names, variables }, nameFormats });
   let cached = environments.get(params);
   if (cached === undefined) {
     cached = createEnvironment({ variables: names, nameFormats });

@@ -1,5 +1,4 @@
 /** Columns that most kinds share, and constructors of columns. */
-
 import type { ApiObject, Column } from "../kind.ts";
 import { CREATED_DESCRIPTION, NAME_DESCRIPTION } from "./descriptions.ts";
 import { formatAge } from "./human-duration.ts";

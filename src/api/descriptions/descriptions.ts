@@ -1,4 +1,4 @@
-/** The descriptions of kinds and fields for `kubectl explain`. Loaded with the first request for an OpenAPI document. */
+/** Descriptions of kinds and fields for `kubectl explain`, loaded with the first request for an OpenAPI document. */
 import type { Texts } from "./texts.ts";
 
 /** Returns the descriptions of a schema by field name; the empty name is the schema itself. */

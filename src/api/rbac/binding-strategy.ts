@@ -1,5 +1,4 @@
 /** The strategy that RoleBinding and ClusterRoleBinding share. */
-
 import { type FieldError, invalidField, notSupported, requiredField } from "../../schema/validation/field-error.ts";
 import { deepEqual } from "../../schema/value/equal.ts";
 import { child, index } from "../../schema/value/field-path.ts";

@@ -2,7 +2,6 @@
  * A definition as Kubernetes' internal type: fields that all versions share are at the top level, under their names
  * from before versions existed. Errors have these paths.
  */
-
 import type { JsonSchemaProps } from "../../../schema/structural/json-schema-props.ts";
 import { deepEqual } from "../../../schema/value/equal.ts";
 import type {

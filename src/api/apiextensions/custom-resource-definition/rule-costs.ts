@@ -1,5 +1,4 @@
 /** Compiles the CEL rules of a definition and estimates their cost when the definition is written. */
-
 import { celTypeOf } from "../../../cel/adapter/schema-type.ts";
 import type { UnboundedPart } from "../../../cel/cost/estimate.ts";
 import { REQUEST_BYTES_MAX, RULE_ESTIMATE_MAX, SCHEMA_ESTIMATE_MAX } from "../../../cel/cost/limits.ts";

@@ -1,5 +1,4 @@
 /** Rules for the schema of a version: its root, its structure, the cost of its CEL rules. */
-
 import type { JsonSchemaProps } from "../../../schema/structural/json-schema-props.ts";
 import { findSchemaErrors } from "../../../schema/structural/load.ts";
 import { type FieldError, forbiddenField, invalidField } from "../../../schema/validation/field-error.ts";

@@ -1,5 +1,4 @@
 /** Rules for CustomResourceDefinitions, in the order and with the messages of Kubernetes 1.33. */
-
 import { type FieldError, invalidField, notSupported, requiredField } from "../../../schema/validation/field-error.ts";
 import { deepEqual } from "../../../schema/value/equal.ts";
 import { child, index } from "../../../schema/value/field-path.ts";

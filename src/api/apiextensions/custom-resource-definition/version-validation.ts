@@ -1,5 +1,4 @@
 /** Rules for a version besides its schema: subresources, columns, selectable fields, deprecation. */
-
 import type { JsonSchemaProps } from "../../../schema/structural/json-schema-props.ts";
 import { followPath } from "../../../schema/structural/property-path.ts";
 import {

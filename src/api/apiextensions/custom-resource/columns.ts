@@ -1,5 +1,4 @@
 /** The columns and the selectable fields of custom resources. */
-
 import { type JsonPath, parseJsonPath, printValue } from "../../../schema/json/json-path.ts";
 import { formatInstant, parseInstant } from "../../../schema/value/time.ts";
 import { ageColumn, nameColumn } from "../../columns/columns.ts";

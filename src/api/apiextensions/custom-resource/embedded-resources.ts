@@ -1,5 +1,4 @@
 /** Rules for embedded resources (`x-kubernetes-embedded-resource`): type and metadata. */
-
 import { membersOf } from "../../../schema/members.ts";
 import type { Schema } from "../../../schema/schema.ts";
 import { type FieldError, invalidField, requiredField } from "../../../schema/validation/field-error.ts";

@@ -1,5 +1,4 @@
 /** Evaluates the CEL rules of a custom resource, for the new and the previous object. */
-
 import { toCelValue } from "../../../cel/adapter/json-value.ts";
 import type { Variables } from "../../../cel/cel.ts";
 import { PER_RESOURCE_COST_MAX } from "../../../cel/cost/limits.ts";

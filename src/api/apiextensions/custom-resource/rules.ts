@@ -1,5 +1,4 @@
 /** The expressions of `x-kubernetes-validations`, compiled for the schema that has them. */
-
 import { celTypeOf } from "../../../cel/adapter/schema-type.ts";
 import { type CompileResult, compile, type Program } from "../../../cel/cel.ts";
 import { createEnvironment } from "../../../cel/environment.ts";

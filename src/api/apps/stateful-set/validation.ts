@@ -1,5 +1,4 @@
 /** Rules for StatefulSets. Pods and claims are validated when they are created. */
-
 import { semanticEqual } from "../../../schema/semantic-equal.ts";
 import { type FieldError, forbiddenField, invalidField, notSupported } from "../../../schema/validation/field-error.ts";
 import {

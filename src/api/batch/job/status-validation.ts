@@ -2,7 +2,6 @@
  * Rules for updates of a job's status. Rules about unchanged fields are skipped: an invalid status may be repaired in
  * several updates, and the controller may lag behind changes of the spec.
  */
-
 import {
   duplicateField,
   type FieldError,

@@ -1,5 +1,4 @@
 /** Rules for updates of a job's spec. */
-
 import { type FieldError, invalidField } from "../../../schema/validation/field-error.ts";
 import { deepEqual } from "../../../schema/value/equal.ts";
 import { type PodTemplateSpec, podTemplateSpec } from "../../core/pod-template/schema.ts";

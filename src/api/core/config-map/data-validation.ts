@@ -1,5 +1,4 @@
 /** Rules that ConfigMaps and Secrets share: keys are file names, the size is bounded, data may be immutable. */
-
 import { type FieldError, forbiddenField, invalidField, tooLong } from "../../../schema/validation/field-error.ts";
 import { deepEqual } from "../../../schema/value/equal.ts";
 import { key } from "../../../schema/value/field-path.ts";

@@ -2,7 +2,6 @@
  * Rules for events. `events.svc.io/v1` requires complete events; core `v1` also accepts events without `eventTime`, as
  * Kubernetes does.
  */
-
 import { type FieldError, invalidField, requiredField, unquotedTime } from "../../../schema/validation/field-error.ts";
 import { deepEqual } from "../../../schema/value/equal.ts";
 import { dns1123Subdomain, qualifiedName, validateName } from "../../meta/validation/names.ts";

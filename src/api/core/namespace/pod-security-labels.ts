@@ -1,5 +1,4 @@
 /** Rules for a namespace's Pod Security labels. */
-
 import { type FieldError, invalidField } from "../../../schema/validation/field-error.ts";
 import { deepEqual } from "../../../schema/value/equal.ts";
 import { key } from "../../../schema/value/field-path.ts";

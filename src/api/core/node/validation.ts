@@ -1,5 +1,4 @@
 /** Rules for nodes: taints, pod CIDRs, capacity and allocatable resources. */
-
 import { canonicalJson } from "../../../schema/json/canonical-json.ts";
 import {
   duplicateField,

@@ -1,5 +1,4 @@
 /** Defaults of persistent volume claims, and of claim templates. */
-
 import type { PersistentVolumeClaimSpec } from "../volume/schema.ts";
 import type { PersistentVolumeClaim } from "./schema.ts";
 

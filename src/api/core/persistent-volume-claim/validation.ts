@@ -1,5 +1,4 @@
 /** Rules for persistent volume claims, and for the claim templates of pods and StatefulSets. */
-
 import {
   type FieldError,
   forbiddenField,

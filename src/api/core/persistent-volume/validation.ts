@@ -1,5 +1,4 @@
 /** Rules for persistent volumes, and for the inline volume specs of attachments. */
-
 import {
   type FieldError,
   forbiddenField,

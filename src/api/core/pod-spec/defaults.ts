@@ -1,35 +1,16 @@
 /**
- * Defaults of pods and of pod specs (facts/types.json `serverDefaults`) beyond those declared in the schema. Pod
- * templates get all of them but those of `setPodDefaults`.
+ * Defaults of pod specs, in pods and templates (facts/types.json `serverDefaults`), beyond those declared in the schema.
+ * pod/defaults.ts has those that only pods get.
  */
-
 import type { HTTPGetAction, LifecycleHandler, Probe } from "../container/probe.ts";
 import type { Container, EphemeralContainer } from "../container/schema.ts";
 import { setPersistentVolumeClaimSpecDefaults } from "../persistent-volume-claim/defaults.ts";
-import type { Pod } from "../pod/schema.ts";
 import type { Volume } from "../volume/schema.ts";
 import type { PodSpec } from "./schema.ts";
 
 const DEFAULT_FILE_MODE = 0o644;
-const TOKEN_EXPIRATION_SECONDS = 3600;
 
-/** Sets the defaults of the spec and those that only pods get. */
-export function setPodDefaults(pod: Pod): Pod {
-  const spec = setPodSpecDefaults(pod.spec ?? { containers: [] });
-  const setPodContainerDefaults = (container: Container) =>
-    setRequestsFromLimits(setHostPorts(container, spec.hostNetwork === true));
-  return {
-    ...pod,
-    spec: {
-      ...spec,
-      enableServiceLinks: spec.enableServiceLinks ?? true,
-      containers: spec.containers.map(setPodContainerDefaults),
-      ...(spec.initContainers === undefined
-        ? {}
-        : { initContainers: spec.initContainers.map(setPodContainerDefaults) }),
-    },
-  };
-}
+const TOKEN_EXPIRATION_SECONDS = 3600;
 
 export function setPodSpecDefaults(spec: PodSpec): PodSpec {
   return {
@@ -76,9 +57,13 @@ function setContainerDefaults<C extends Container | EphemeralContainer>(containe
 
 /** The parts of an image reference: registry host, repository path, tag, digest. */
 const HOST = /(?:[a-zA-Z0-9](?:[a-zA-Z0-9.-]*[a-zA-Z0-9])?|\[[a-fA-F0-9:]+\])(?::\d+)?\//;
+
 const PART = /[a-z0-9]+(?:(?:\.|__?|-+)[a-z0-9]+)*/;
+
 const TAG = /:\w[\w.-]{0,127}/;
+
 const DIGEST = /@[A-Za-z][\w+.-]*:[0-9a-fA-F]{32,}/;
+
 const REFERENCE = new RegExp(
   `^(?:${HOST.source})?${PART.source}(?:/${PART.source})*(?:${TAG.source})?(?:${DIGEST.source})?$`,
 );
@@ -120,18 +105,6 @@ function setEnvFieldVersion(variable: EnvVar): EnvVar {
   const fieldRef = variable.valueFrom?.fieldRef;
   if (fieldRef === undefined || fieldRef.apiVersion) return variable;
   return { ...variable, valueFrom: { ...variable.valueFrom, fieldRef: { ...fieldRef, apiVersion: "v1" } } };
-}
-
-/** Uses the limit as the request where no request is set. */
-function setRequestsFromLimits(container: Container): Container {
-  const { limits, requests } = container.resources ?? {};
-  if (limits === undefined || Object.keys(limits).length === 0) return container;
-  return { ...container, resources: { ...container.resources, requests: { ...limits, ...requests } } };
-}
-
-function setHostPorts(container: Container, hostNetwork: boolean): Container {
-  if (!hostNetwork || container.ports === undefined) return container;
-  return { ...container, ports: container.ports.map((p) => ({ ...p, hostPort: p.hostPort || p.containerPort })) };
 }
 
 function setVolumeDefaults(volume: Volume): Volume {

@@ -1,5 +1,4 @@
 /** The requests and limits of a whole pod, aggregated as in Kubernetes' `PodRequests` and `PodLimits`. */
-
 import type { Container } from "../container/schema.ts";
 import type { ContainerStatus } from "../container/status.ts";
 import type { Pod } from "../pod/schema.ts";

@@ -1,5 +1,4 @@
 /** Warnings for pods and templates: deprecated fields, fields without effect, ambiguous settings. */
-
 import { child, index, key } from "../../../schema/value/field-path.ts";
 import type { ObjectMeta } from "../../meta/object-meta.ts";
 import { isFractional } from "../../meta/quantity.ts";

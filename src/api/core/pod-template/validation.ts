@@ -1,5 +1,4 @@
 /** Rules for pod templates. The rules for the spec are those of pods (pod-spec/validation.ts). */
-
 import { type FieldError, forbiddenField } from "../../../schema/validation/field-error.ts";
 import { child } from "../../../schema/value/field-path.ts";
 import { validateAnnotations, validateLabels } from "../../meta/validation/object-meta.ts";

@@ -1,5 +1,4 @@
 /** The `ephemeralcontainers` subresource: adds ephemeral containers, which cannot be changed or removed. */
-
 import { semanticEqual } from "../../../schema/semantic-equal.ts";
 import { type FieldError, forbiddenField } from "../../../schema/validation/field-error.ts";
 import type { SubresourceStrategy } from "../../kind.ts";

@@ -1,8 +1,8 @@
 import t from "tap";
 import type { Container } from "../container/schema.ts";
-import { setPodDefaults } from "../pod-spec/defaults.ts";
 import type { PodSpec } from "../pod-spec/schema.ts";
 import type { ResourceRequirements } from "../resources/schema.ts";
+import { setPodDefaults } from "./defaults.ts";
 import { podEphemeralContainersStrategy } from "./ephemeral-containers.ts";
 import { qosClassOf } from "./qos.ts";
 import { podResizeStrategy } from "./resize.ts";

@@ -1,5 +1,4 @@
 /** The `resize` subresource: changes CPU and memory of running containers. */
-
 import { semanticEqual } from "../../../schema/semantic-equal.ts";
 import { type FieldError, forbiddenField, invalidField } from "../../../schema/validation/field-error.ts";
 import { child, index } from "../../../schema/value/field-path.ts";

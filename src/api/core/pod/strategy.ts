@@ -1,21 +1,20 @@
 /** How writes change pods: fields that the server sets or drops. */
 import type { FieldError } from "../../../schema/validation/field-error.ts";
 import type { Strategy, SubresourceStrategy } from "../../kind.ts";
-import { dns1123Label } from "../../meta/validation/names.ts";
 import { keepStatus, replaceStatus, setFirstGeneration } from "../../strategy.ts";
 import type { ContainerStatus } from "../container/status.ts";
 import type { PodAffinityTerm } from "../pod-spec/affinity.ts";
 import { appArmorWarnings, syncAppArmor } from "../pod-spec/app-armor.ts";
-import { setPodDefaults } from "../pod-spec/defaults.ts";
 import { dropDisabledFields } from "../pod-spec/disabled-fields.ts";
 import type { PodSpec } from "../pod-spec/schema.ts";
-import { podSpecWarnings } from "../pod-spec/warnings.ts";
+import { setPodDefaults } from "./defaults.ts";
 import { updatePodGeneration } from "./generation.ts";
 import { qosClassOf } from "./qos.ts";
 import type { Pod, PodStatus } from "./schema.ts";
 import { validatePodStatusUpdate } from "./status-validation.ts";
 import { validatePodUpdate } from "./update-validation.ts";
 import { validateNewPod } from "./validation.ts";
+import { podWarnings } from "./warnings.ts";
 
 export const podStrategy: Strategy<Pod> = {
   setDefaults: (object) => syncPodIps(setPodDefaults(object)),
@@ -35,16 +34,6 @@ export const podStatusStrategy: SubresourceStrategy<Pod> = {
   prepareForUpdate: prepareForStatusUpdate,
   validateUpdate: validatePodStatusUpdate,
 };
-
-function podWarnings(object: Pod): readonly string[] {
-  const name = dns1123Label(object.metadata?.name ?? "");
-  const recommended =
-    "this is used in the Pod's hostname, which can result in surprising behavior; a DNS label is recommended";
-  return [
-    ...(name.length === 0 ? [] : [`metadata.name: ${recommended}: [${name.join(" ")}]`]),
-    ...(object.spec === undefined ? [] : podSpecWarnings(object.spec, "spec", object.metadata, { template: false })),
-  ];
-}
 
 function prepareForCreate(object: Pod): Pod {
   const pod = syncAppArmor(setFirstGeneration(object));

@@ -1,6 +1,6 @@
 import t from "tap";
-import { setPodDefaults } from "../pod-spec/defaults.ts";
 import type { PodSpec } from "../pod-spec/schema.ts";
+import { setPodDefaults } from "./defaults.ts";
 import type { Pod } from "./schema.ts";
 import { validatePodUpdate } from "./update-validation.ts";
 

@@ -1,5 +1,4 @@
 /** Rules for updates of pods: few fields are mutable, a few more while the pod has scheduling gates. */
-
 import { semanticEqual } from "../../../schema/semantic-equal.ts";
 import { type FieldError, forbiddenField, invalidField } from "../../../schema/validation/field-error.ts";
 import { deepEqual } from "../../../schema/value/equal.ts";

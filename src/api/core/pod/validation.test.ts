@@ -1,7 +1,7 @@
 import t from "tap";
 import type { Container } from "../container/schema.ts";
-import { setPodDefaults } from "../pod-spec/defaults.ts";
 import type { PodSpec } from "../pod-spec/schema.ts";
+import { setPodDefaults } from "./defaults.ts";
 import type { Pod } from "./schema.ts";
 import { validatePodUpdate } from "./update-validation.ts";
 import { validateNewPod } from "./validation.ts";

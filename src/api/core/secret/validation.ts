@@ -1,5 +1,4 @@
 /** Rules for secrets: the keys that each of Kubernetes' types requires. */
-
 import { parseJson } from "../../../schema/json/parse.ts";
 import { type FieldError, invalidField, requiredField } from "../../../schema/validation/field-error.ts";
 import { key } from "../../../schema/value/field-path.ts";

@@ -1,5 +1,4 @@
 /** `events.svc.io/v1` Event: the objects of core `v1` Event with other field names and stricter rules. */
-
 import { eventColumns } from "../../core/event/columns.ts";
 import { eventKind } from "../../core/event/kind.ts";
 import type { Event as CoreEvent } from "../../core/event/schema.ts";

@@ -1,5 +1,4 @@
 /** Rules for flow schemas: subjects, rules and the priority level. */
-
 import {
   type FieldError,
   forbiddenField,

@@ -1,5 +1,4 @@
 /** Rules for priority levels: concurrency limits and queuing. */
-
 import {
   type FieldError,
   forbiddenField,

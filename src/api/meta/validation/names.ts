@@ -2,7 +2,6 @@
  * Name formats with Kubernetes' own messages. Each format returns the messages of what is wrong; an empty list for a
  * valid name.
  */
-
 import { type FieldError, invalidField } from "../../../schema/validation/field-error.ts";
 
 type NameFormat = (text: string) => readonly string[];

@@ -1,5 +1,4 @@
 /** Rules for `metadata` of every kind. */
-
 import {
   type FieldError,
   forbiddenField,

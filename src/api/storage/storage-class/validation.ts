@@ -1,5 +1,4 @@
 /** Rules for storage classes: provisioner, parameters, policies, topologies. */
-
 import {
   duplicateField,
   type FieldError,

@@ -1,5 +1,4 @@
 /** Rules for volume attachments. */
-
 import {
   type FieldError,
   forbiddenField,

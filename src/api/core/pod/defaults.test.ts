@@ -1,6 +1,7 @@
 import t from "tap";
-import type { Pod } from "../pod/schema.ts";
-import { pullPolicyOf, setPodDefaults } from "./defaults.ts";
+import { pullPolicyOf } from "../pod-spec/defaults.ts";
+import { setPodDefaults } from "./defaults.ts";
+import type { Pod } from "./schema.ts";
 
 function defaulted(spec: Partial<NonNullable<Pod["spec"]>>): NonNullable<Pod["spec"]> {
   const { spec: result } = setPodDefaults({ spec: { containers: [], ...spec } });
