@@ -1,7 +1,7 @@
 import { createPublicKey, type webcrypto } from "node:crypto";
 import t from "tap";
 import { isSignedBy, parseJws } from "../../auth/service-account/jws.ts";
-import { type TestServer, startTestServer } from "../../testing/apiserver/server-fixture.ts";
+import { startTestServer, type TestServer } from "../../testing/apiserver/server-fixture.ts";
 
 const CORE = "/api/v1/namespaces/default";
 const ACCOUNT = `${CORE}/serviceaccounts/till`;

@@ -119,7 +119,7 @@ async function grant(server: ApiServer): Promise<void> {
     await make(server, `${RBAC}/namespaces/shop/rolebindings`, { metadata: { name }, subjects: [subject], roleRef });
   };
   for (let count = 0; count < COUNT; count++) await bind(`r${count}`, user(`user-${count}`));
-  const users = { jo: user("jo"), nobody: user("system:anonymous"), node: user("system:node:n1") };
+  const users = { jo: user("jo"), anonymous: user("system:anonymous"), node: user("system:node:n1") };
   for (const [name, subject] of Object.entries(users)) await bind(name, subject);
   await bind("till", { kind: "ServiceAccount", namespace: "shop", name: "till" });
 }

@@ -1,6 +1,6 @@
 import t from "tap";
 import { createMemoryStore } from "../../storage/memory.ts";
-import { type TestServer, startTestServer } from "../../testing/apiserver/server-fixture.ts";
+import { startTestServer, type TestServer } from "../../testing/apiserver/server-fixture.ts";
 import { FakeClock } from "../../testing/std/fake-clock.ts";
 
 const RBAC = "/apis/rbac.authorization.k8s.io/v1";

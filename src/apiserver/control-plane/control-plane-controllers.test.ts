@@ -1,6 +1,6 @@
 import { hostname } from "node:os";
 import t from "tap";
-import { type TestServer, startTestServer } from "../../testing/apiserver/server-fixture.ts";
+import { startTestServer, type TestServer } from "../../testing/apiserver/server-fixture.ts";
 import { defaultConfig } from "../config/default-config.ts";
 import { serverIdentity } from "./identity-lease.ts";
 

@@ -2,10 +2,10 @@ import t from "tap";
 import {
   CRDS,
   CRONTABS,
+  createDefinition,
   crontab,
   crontabSchema,
   crontabs,
-  createDefinition,
   persistentStore,
   v1,
   v1beta1,

@@ -1,7 +1,7 @@
 import { readFileSync } from "node:fs";
 import t from "tap";
 import { caBundle, reviewResponse, startTestWebhook } from "../../testing/admission/webhook-fixture.ts";
-import { readLines, type TestServer, startTestServer } from "../../testing/apiserver/server-fixture.ts";
+import { readLines, startTestServer, type TestServer } from "../../testing/apiserver/server-fixture.ts";
 import { defaultConfig } from "../config/default-config.ts";
 
 const SHARED = process.env.SVC_SHARED ?? new URL("../../../../shared", import.meta.url).pathname;

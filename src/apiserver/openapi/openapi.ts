@@ -182,7 +182,7 @@ function groupDomain(group: string): string | undefined {
   return /(?:k8s|svc)\.io$/.exec(group)?.[0];
 }
 
-/** Undefined when no media type is acceptable. Clients send `@`, which is invalid in media types, in the protobuf type. */
+/** Undefined when no media type is acceptable. Clients send the protobuf type with an invalid `@`. */
 function negotiateDocument(accept: string | undefined, protobuf: string): string | undefined {
   const offers = [{ mediaType: JSON_TYPE }, { mediaType: protobuf }];
   return negotiate(accept?.replaceAll("@v1.0", ".v1.0"), offers)?.offer.mediaType;

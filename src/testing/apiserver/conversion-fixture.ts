@@ -1,4 +1,4 @@
-/** For tests: a definition whose versions call a field otherwise, and the webhook that knows it. */
+/** A custom resource definition whose versions have different fields, and its conversion webhook, for tests. */
 import {
   caBundle,
   type ReceivedReview,
@@ -66,7 +66,7 @@ export function route(name: string, spec: object, version: Version = Object.hasO
   return { apiVersion: `stable.example.com/${version}`, kind: "Route", metadata: { name }, spec };
 }
 
-/** One object as the other version has it. */
+/** Converts an object to the other version. */
 export function convertRoute({ spec = {}, ...object }: Route, apiVersion: string): object {
   const { hostPort, host, port, ...rest } = spec;
   if (apiVersion.endsWith("/v2")) {
@@ -76,7 +76,7 @@ export function convertRoute({ spec = {}, ...object }: Route, apiVersion: string
   return { ...object, apiVersion, spec: { ...rest, hostPort: `${host}:${port}` } };
 }
 
-/** An answer that says what became of the objects. */
+/** A ConversionReview response with the converted objects. */
 export function conversionResponse(
   { review }: Pick<ReceivedReview, "review">,
   convertedObjects: readonly unknown[],
@@ -97,11 +97,11 @@ export type WebhookResponder = (review: ReceivedReview) => WebhookAnswer | Promi
 
 export interface ConversionWebhookServer {
   readonly hook: TestWebhook;
-  /** What it answers from now on. */
+  /** Replaces the response. */
   respond: WebhookResponder;
 }
 
-/** A webhook that does it right until it is told otherwise. */
+/** Starts a webhook that converts correctly until `respond` is replaced. */
 export async function startConversionWebhook(): Promise<ConversionWebhookServer> {
   const state: { answer: WebhookResponder } = { answer: convertRoutes };
   const hook = await startTestWebhook((review) => state.answer(review));

@@ -1,5 +1,4 @@
-/** For tests: a definition with two versions, and a server that serves it. */
-
+/** A custom resource definition with two versions for tests. */
 import { createMemoryStore } from "../../storage/memory.ts";
 import type { Store } from "../../storage/store.ts";
 import { FakeClock } from "../std/fake-clock.ts";
@@ -77,7 +76,7 @@ export function crontab(name: string, content: object) {
   return { apiVersion: "stable.example.com/v1", kind: "CronTab", metadata: { name }, spec: content };
 }
 
-/** Asks until the answer is as wanted. Throws when it never is. */
+/** Repeats the request until the response is as wanted; throws after a timeout. */
 export async function waitForResponse(
   f: Pick<TestServer, "send">,
   line: string,
@@ -85,7 +84,7 @@ export async function waitForResponse(
 ): Promise<TestResponse> {
   let response = await f.send(line);
   await until(
-    () => `another answer to ${line} than ${response.status} ${response.text}`,
+    () => `another response to ${line} than ${response.status} ${response.text}`,
     async () => {
       if (isWanted(response)) return true;
       response = await f.send(line);
@@ -96,7 +95,7 @@ export async function waitForResponse(
   return response;
 }
 
-/** A server does not take it along when it goes. */
+/** A store that a server does not close. */
 export function persistentStore(): Store {
   return new Proxy<Store>(createMemoryStore({ clock: new FakeClock() }), {
     get(of, name) {
@@ -113,7 +112,7 @@ export async function createDefinition(
   definition: { readonly metadata: { readonly name: string } },
 ): Promise<void> {
   const created = await f.send(`POST ${CRDS}`, { body: definition });
-  if (created.status !== 201) throw new Error(`the definition is refused: ${created.text}`);
+  if (created.status !== 201) throw new Error(`the definition is rejected: ${created.text}`);
   await waitForResponse(f, `GET ${CRDS}/${definition.metadata.name}`, ({ json }) => isEstablished(json));
 }
 

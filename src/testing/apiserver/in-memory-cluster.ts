@@ -1,4 +1,4 @@
-/** Whole servers in memory with their controllers, for tests. */
+/** Whole API servers in memory with controllers, for tests. */
 import type { Test } from "tap";
 import type { ApiObject, Kind } from "../../api/kind.ts";
 import type { ApiServerConfig } from "../../apiserver/config/config.ts";
@@ -9,7 +9,7 @@ import type { Client } from "../../client/client.ts";
 import { silentLogger } from "../../std/log/logger.ts";
 import { type Clock, systemClock } from "../../std/time/clock.ts";
 
-/** With every controller when none are named, under the authorization that `svc up` uses; the client may everything. */
+/** Starts a server with all controllers by default and the authorization modes of `svc up`; returns an admin client. */
 export async function startInMemoryCluster(
   t: Pick<Test, "teardown">,
   config: Partial<ApiServerConfig> = {},
@@ -22,7 +22,7 @@ export async function startInMemoryCluster(
   return createClient({ transport: server.handler, headers: { authorization: `Bearer ${token}` } });
 }
 
-/** Watches the object from now on until it is as wanted; `undefined` is asked when it is gone. */
+/** Watches the object until `isWanted` is true; its argument is `undefined` when the object does not exist. */
 export async function waitForObject<T extends ApiObject>(
   client: Client,
   kind: Kind<T>,

@@ -1,4 +1,4 @@
-/** For tests: real kubectls against servers in memory, one each. */
+/** Runs real kubectls against in-memory servers, one for each kubectl. */
 import { type ChildProcess, spawn } from "node:child_process";
 import { existsSync, readdirSync, realpathSync } from "node:fs";
 import { mkdir, mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
@@ -12,11 +12,10 @@ import { writeKubeconfig } from "../../client/kubeconfig/kubeconfig.ts";
 import { silentLogger } from "../../std/log/logger.ts";
 import { systemClock } from "../../std/time/clock.ts";
 
-/** A kubectl may have to start from a cold disk. */
+/** Includes a start from a cold disk. */
 const KUBECTL_TIMEOUT_MS = 30_000;
 const RETRY_TIMEOUT_MS = 20_000;
 const RETRY_INTERVAL_MS = 100;
-/** Kubectls at work at the same time. */
 const CONCURRENT_KUBECTLS = 2;
 const SUITE_TIMEOUT_MS = 290_000;
 
@@ -27,42 +26,41 @@ interface Kubectl {
 }
 
 /**
- * What is typed, and what kubectl then says on either stream.
+ * A command line of kubectl and its expected output on either stream.
  *
- * Words are split at blanks, except between single quotes. `DIR` holds the files; what a named group of an answer
- * matched stands for its name in later words. `1.27: ` before the words says that older kubectls do not know them, or
- * say it otherwise; what follows from them says so too.
+ * Words are split at blanks, except between single quotes. `DIR` is the directory of the files; the name of a named
+ * group of the expression is replaced by its match in later command lines. The prefix `1.27: ` skips older kubectls.
  */
 export type KubectlOutput = readonly [words: string, expected: RegExp, more?: KubectlOptions];
 
 interface KubectlOptions {
   readonly input?: string;
-  /** A sed expression that serves as the editor. */
+  /** A sed expression that replaces the editor. */
   readonly editor?: string;
-  /** How it ends; unchecked when absent. */
+  /** The exit code; not checked when absent. */
   readonly code?: number;
-  /** Asked again until it answers so: it takes a moment to come true. */
+  /** Repeat the command until the output is as expected. */
   readonly until?: true;
 }
 
 export interface KubectlSettings {
   readonly files?: Readonly<Record<string, string | Uint8Array>>;
   readonly serverConfig?: Partial<ApiServerConfig>;
-  /** Names that stand for something in the words. */
+  /** Names that are replaced in command lines. */
   readonly names?: Readonly<Record<string, string>>;
-  /** What is tried after the cases. */
+  /** Runs after the cases. */
   readonly afterCases?: (t: Test, session: KubectlSession) => Promise<void>;
 }
 
 /**
- * Each kubectl has a server of its own, and types the cases in order. SVC_KUBECTL says which are tried of those there
- * are: the newest when absent, `ends` for the oldest as well, `all`.
+ * Runs the cases in order with each kubectl and its own server. SVC_KUBECTL selects the kubectls: the newest by default,
+ * `ends` for the oldest and the newest, or `all`.
  */
 export function testWithKubectls(cases: readonly KubectlOutput[], settings: KubectlSettings = {}): void {
   t.setTimeout(SUITE_TIMEOUT_MS);
-  t.test("kubectl gets along with the server", { timeout: SUITE_TIMEOUT_MS }, async (t) => {
+  t.test("kubectl prints the expected output", { timeout: SUITE_TIMEOUT_MS }, async (t) => {
     const found = await findKubectls();
-    if (found.length === 0) t.comment("kubectl is not on this machine: its checks are left out");
+    if (found.length === 0) t.comment("kubectl is not installed: its checks are skipped");
     t.jobs = CONCURRENT_KUBECTLS;
     const runs = found.map((kubectl) =>
       t.test(`${kubectl.path}`, { buffered: true, timeout: SUITE_TIMEOUT_MS }, async (t) => {
@@ -141,7 +139,7 @@ export class KubectlSession implements AsyncDisposable {
     for (const [name, value] of Object.entries(expected.exec(answer.text)?.groups ?? {})) this.#names.set(name, value);
   }
 
-  /** What kubectl says, on whichever stream, is what counts. */
+  /** Runs kubectl; returns the output of both streams. */
   async run(words: string, { input, editor }: KubectlOptions = {}): Promise<KubectlResult> {
     using output = this.follow(words, editor);
     output.child.stdin?.end(input === undefined ? undefined : this.#replaceNames(input));
@@ -149,7 +147,7 @@ export class KubectlSession implements AsyncDisposable {
     return { code, text: output.text };
   }
 
-  /** A kubectl that may not end by itself; who starts it disposes of it. */
+  /** Starts a kubectl that may not end by itself; the caller disposes it. */
   follow(words: string, editor = ""): KubectlProcess {
     const home = {
       HOME: this.dir,
@@ -186,12 +184,12 @@ export class KubectlProcess implements Disposable {
     child.on("error", reject).on("close", resolve);
   }
 
-  /** What it said: its answer, then what else it has to say. */
+  /** Standard output, then standard error. */
   get text(): string {
     return this.#out + this.#err;
   }
 
-  /** Resolves with all it said, once that matches or it is too late. */
+  /** Resolves with the output when it matches, or after a timeout. */
   async waitForOutput(wanted: RegExp): Promise<string> {
     const deadline = performance.now() + RETRY_TIMEOUT_MS;
     while (!wanted.test(this.text) && performance.now() < deadline) await systemClock.sleep(RETRY_INTERVAL_MS);
@@ -207,7 +205,7 @@ function splitWords(text: string): readonly string[] {
   return [...text.matchAll(/(?:'[^']*'|[^\s'])+/g)].map(([word]) => word.replaceAll("'", ""));
 }
 
-/** By age; of those that SVC_KUBECTLS names (paths, separated by colons), the PATH's, and others that lie beside it. */
+/** The kubectls of SVC_KUBECTLS (paths, separated by colons), of the PATH, and others in its directory, oldest first. */
 async function findKubectls(): Promise<readonly Kubectl[]> {
   const configured = (process.env.SVC_KUBECTLS ?? "").split(delimiter).filter((path) => path !== "");
   const onPath = (process.env.PATH ?? "").split(delimiter).map((dir) => join(dir, "kubectl"));
@@ -235,7 +233,9 @@ async function findKubectls(): Promise<readonly Kubectl[]> {
 }
 
 async function readMinorVersion(path: string): Promise<number> {
-  using process = new KubectlProcess(spawn(path, ["version", "--client", "-o", "json"], { timeout: KUBECTL_TIMEOUT_MS }));
+  using process = new KubectlProcess(
+    spawn(path, ["version", "--client", "-o", "json"], { timeout: KUBECTL_TIMEOUT_MS }),
+  );
   await process.ended;
   const { clientVersion } = JSON.parse(process.text) as { readonly clientVersion: { readonly minor: string } };
   return Number.parseInt(clientVersion.minor, 10);

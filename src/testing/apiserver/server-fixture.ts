@@ -1,5 +1,4 @@
-/** For tests of this room: a whole server in memory, asked through its handler. */
-
+/** A whole API server in memory for tests, which call its handler. */
 import type { ApiServerDeps } from "../../apiserver/assembly/server-base.ts";
 import type { ApiServerConfig } from "../../apiserver/config/config.ts";
 import { defaultConfig } from "../../apiserver/config/default-config.ts";
@@ -16,7 +15,7 @@ import { FakeClock } from "../std/fake-clock.ts";
 export interface RequestOptions {
   readonly body?: unknown;
   readonly headers?: Readonly<Record<string, string>>;
-  /** `admin`, a member of system:masters, when absent. */
+  /** Default: `admin`, a member of system:masters. */
   readonly user?: string;
   readonly signal?: AbortSignal;
 }
@@ -26,18 +25,18 @@ export interface TestResponse {
   readonly headers: HttpResponse["headers"];
   readonly text: string;
   readonly bytes: Buffer;
-  // biome-ignore lint/suspicious/noExplicitAny: answers of every kind are looked into
+  // biome-ignore lint/suspicious/noExplicitAny: tests read responses of every kind
   readonly json: any;
 }
 
 export interface TestServer extends AsyncDisposable {
   readonly clock: FakeClock;
   readonly parts: Awaited<ReturnType<typeof createApiServer>>;
-  /** Lets the store forget its history before a revision. */
+  /** Compacts the store's history before a revision. */
   compact(revision: number): Promise<void>;
-  /** `GET /api/v1/pods?limit=1` */
+  /** Sends a request such as `GET /api/v1/pods?limit=1`. */
   send(line: string, options?: RequestOptions): Promise<TestResponse>;
-  /** The answer as it comes, for what does not end by itself. */
+  /** Sends a request whose response is streamed. */
   open(line: string, options?: RequestOptions): Promise<HttpResponse>;
 }
 
@@ -87,12 +86,12 @@ function encodeBody(body: unknown): Uint8Array | string {
   return typeof body === "string" || body instanceof Uint8Array ? body : JSON.stringify(body);
 }
 
-/** The whole of an answer that ends. */
+/** Reads a response to its end. */
 export async function readResponse({ status, headers, body }: HttpResponse): Promise<TestResponse> {
-  const pieces: Uint8Array[] = [];
-  if (body instanceof Uint8Array) pieces.push(body);
-  else for await (const piece of body) pieces.push(piece);
-  const bytes = Buffer.concat(pieces);
+  const chunks: Uint8Array[] = [];
+  if (body instanceof Uint8Array) chunks.push(body);
+  else for await (const chunk of body) chunks.push(chunk);
+  const bytes = Buffer.concat(chunks);
   return {
     status,
     headers,
@@ -108,8 +107,8 @@ export async function readResponse({ status, headers, body }: HttpResponse): Pro
 export async function readLines(response: HttpResponse, count: number): Promise<unknown[]> {
   const found: unknown[] = [];
   let text = "";
-  for await (const piece of response.body as AsyncIterable<Uint8Array>) {
-    text += Buffer.from(piece).toString();
+  for await (const chunk of response.body as AsyncIterable<Uint8Array>) {
+    text += Buffer.from(chunk).toString();
     for (let end = text.indexOf("\n"); end >= 0; end = text.indexOf("\n")) {
       found.push(JSON.parse(text.slice(0, end)));
       text = text.slice(end + 1);

@@ -11,11 +11,11 @@ import { createCa, issueCertificate } from "../../../auth/pki/certificate-author
 import { systemClock } from "../../../std/time/clock.ts";
 import { caBundle, startTestWebhook } from "../../../testing/admission/webhook-fixture.ts";
 import {
-  startConversionWebhook,
   convertRoutes,
   ROUTES,
   route,
   routes,
+  startConversionWebhook,
   type Version,
 } from "../../../testing/apiserver/conversion-fixture.ts";
 import { createDefinition, isEstablished, persistentStore } from "../../../testing/apiserver/extensions-fixture.ts";

@@ -3,18 +3,18 @@ import t from "tap";
 import { caBundle, startTestWebhook } from "../../../testing/admission/webhook-fixture.ts";
 import {
   type ConversionWebhookServer,
-  startConversionWebhook,
   conversionResponse,
   convertRoute,
   convertRoutes,
-  type WebhookResponder,
   ROUTES,
   route,
   routes,
+  startConversionWebhook,
   type Version,
+  type WebhookResponder,
 } from "../../../testing/apiserver/conversion-fixture.ts";
 import { CRDS, createDefinition, waitForResponse } from "../../../testing/apiserver/extensions-fixture.ts";
-import { readLines, type TestServer, startTestServer } from "../../../testing/apiserver/server-fixture.ts";
+import { readLines, startTestServer, type TestServer } from "../../../testing/apiserver/server-fixture.ts";
 import type { FakeClock } from "../../../testing/std/fake-clock.ts";
 
 const CRD = `${CRDS}/routes.stable.example.com`;
@@ -36,7 +36,9 @@ async function withRoute(
 }
 
 /** Responds with the changed conversion of each object. */
-function making(change: (made: { metadata: Record<string, unknown> } & Record<string, unknown>) => unknown): WebhookResponder {
+function making(
+  change: (made: { metadata: Record<string, unknown> } & Record<string, unknown>) => unknown,
+): WebhookResponder {
   return (call) => {
     const { objects, desiredAPIVersion } = call.review.request;
     const made = objects.map((one: Parameters<typeof convertRoute>[0]) => convertRoute(one, desiredAPIVersion));

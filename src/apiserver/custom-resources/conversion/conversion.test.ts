@@ -3,14 +3,14 @@ import t from "tap";
 import { createMemoryStore } from "../../../storage/memory.ts";
 import { prefixRange } from "../../../storage/store.ts";
 import {
-  startConversionWebhook,
   ROUTES,
   route,
   routes,
+  startConversionWebhook,
   type Version,
 } from "../../../testing/apiserver/conversion-fixture.ts";
 import { CRDS, createDefinition, waitForResponse } from "../../../testing/apiserver/extensions-fixture.ts";
-import { readLines, type TestServer, startTestServer } from "../../../testing/apiserver/server-fixture.ts";
+import { readLines, startTestServer, type TestServer } from "../../../testing/apiserver/server-fixture.ts";
 import { FakeClock } from "../../../testing/std/fake-clock.ts";
 
 const CRD = `${CRDS}/routes.stable.example.com`;

@@ -1,6 +1,6 @@
 import { gunzipSync } from "node:zlib";
 import t from "tap";
-import { type TestResponse, type TestServer, startTestServer } from "../../../testing/apiserver/server-fixture.ts";
+import { startTestServer, type TestResponse, type TestServer } from "../../../testing/apiserver/server-fixture.ts";
 import { defaultConfig } from "../../config/default-config.ts";
 
 /** Requests a profile and advances the clock until the response. */
