@@ -221,8 +221,8 @@ export class ImageManager {
     const ofNode = new Keyring();
     if (nodeCredentials !== undefined) ofNode.add(await nodeCredentials(), { kind: "node" });
     const ofPlugins = new Keyring();
-    for (const { auths, isForAccount: ofAccount } of (await providers?.getCredentials(pod, repository)) ?? []) {
-      ofPlugins.add(auths, { kind: ofAccount ? "account" : "node" });
+    for (const { auths, isForAccount } of (await providers?.getCredentials(pod, repository)) ?? []) {
+      ofPlugins.add(auths, { kind: isForAccount ? "account" : "node" });
     }
     return [ofPod, ofNode, ofPlugins].flatMap((keyring) => keyring.lookup(repository));
   }

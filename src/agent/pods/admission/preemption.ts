@@ -59,7 +59,7 @@ function pickVictims(pods: readonly Pod[], shortages: readonly Shortage[]): read
 
 function distance(pod: Pod, shortages: readonly Shortage[]): number {
   return shortages.reduce(
-    (sum, { resource, quantity: amount }) => sum + (Math.max(0, amount - getRequest(pod, resource)) / amount) ** 2,
+    (sum, { resource, quantity }) => sum + (Math.max(0, quantity - getRequest(pod, resource)) / quantity) ** 2,
     0,
   );
 }
@@ -69,5 +69,5 @@ function compareRequests(a: Pod, b: Pod): number {
 }
 
 function formatShortages(shortages: readonly Shortage[]): string {
-  return `[${shortages.map(({ resource, quantity: amount }) => `(res: ${resource}, q: ${amount}), `).join("")}]`;
+  return `[${shortages.map(({ resource, quantity }) => `(res: ${resource}, q: ${quantity}), `).join("")}]`;
 }
