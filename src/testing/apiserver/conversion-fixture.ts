@@ -103,7 +103,7 @@ export interface ConversionWebhookServer {
 
 /** Starts a webhook that converts correctly until `respond` is replaced. */
 export async function startConversionWebhook(): Promise<ConversionWebhookServer> {
-  const state: { answer: WebhookResponder } = { answer: convertRoutes };
-  const hook = await startTestWebhook((review) => state.answer(review));
+  const state: { respond: WebhookResponder } = { respond: convertRoutes };
+  const hook = await startTestWebhook((review) => state.respond(review));
   return Object.assign(state, { hook });
 }
