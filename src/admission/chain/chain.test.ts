@@ -5,9 +5,10 @@ import type { ApiObject, Kind } from "../../api/kind.ts";
 import { MetricRegistry } from "../../std/metrics/metrics.ts";
 import { alice } from "../../testing/admission/admission-fixture.ts";
 import { FakeClock } from "../../testing/std/fake-clock.ts";
+import type { AdmissionRequest } from "./attributes.ts";
 import { AdmissionChain, type AdmissionContext } from "./chain.ts";
 import { AdmissionMetrics } from "./metrics.ts";
-import type { AdmissionPlugin, AdmissionRequest } from "./plugin.ts";
+import type { AdmissionPlugin } from "./plugin.ts";
 
 const kind = configMapKind as unknown as Kind;
 

@@ -3,15 +3,15 @@ import type { ApiObject, Kind } from "../../api/kind.ts";
 import type { UserInfo } from "../../auth/user.ts";
 import { andThen, type MaybePromise } from "../../std/async/maybe-promise.ts";
 import type { Clock } from "../../std/time/clock.ts";
-import { type AdmissionMetrics, type DurationObserver, noopObserver, type StepType } from "./metrics.ts";
 import type {
   AdmissionAttributes,
-  AdmissionPlugin,
   AdmissionRequest,
   ObjectKind,
   Operation,
   ReinvocationContext,
-} from "./plugin.ts";
+} from "./attributes.ts";
+import { type AdmissionMetrics, type DurationObserver, noopObserver, type StepType } from "./metrics.ts";
+import type { AdmissionPlugin } from "./plugin.ts";
 import { observe, runSteps, Stopwatch } from "./stopwatch.ts";
 
 /** What all admission calls of one request have in common. */
@@ -78,23 +78,23 @@ export class AdmissionChain {
     context: AdmissionContext,
     operation: Operation,
     object: T,
-    previous?: T,
+    oldObject?: T,
   ): MaybePromise<T>;
   mutate(
     context: AdmissionContext,
     operation: "DELETE",
     object: undefined,
-    previous: ApiObject,
+    oldObject: ApiObject,
   ): MaybePromise<undefined>;
   mutate(
     context: AdmissionContext,
     operation: Operation,
     object: ApiObject | undefined,
-    previous?: ApiObject,
+    oldObject?: ApiObject,
   ): MaybePromise<ApiObject | undefined> {
     const { mutators, mutatingObserver } = this.#pluginsFor(context, operation);
     if (mutators.length === 0) return object;
-    const request = new Request(context, operation, object, previous);
+    const request = new Request(context, operation, object, oldObject);
     const run = ({ plugin }: Step<"mutate">): MaybePromise<void> =>
       andThen(plugin.mutate(request), (next) => request.replaceObject(next));
     return observe(mutatingObserver, new Stopwatch(this.#clock), (stopwatch) => {
@@ -111,11 +111,11 @@ export class AdmissionChain {
     context: AdmissionContext,
     operation: Operation,
     object: ApiObject | undefined,
-    previous?: ApiObject,
+    oldObject?: ApiObject,
   ): MaybePromise<void> {
     const { validators, validatingObserver } = this.#pluginsFor(context, operation);
     if (validators.length === 0) return;
-    const request = new Request(context, operation, object, previous);
+    const request = new Request(context, operation, object, oldObject);
     const run = ({ plugin }: Step<"validate">): MaybePromise<void> => plugin.validate(request);
     return observe(validatingObserver, new Stopwatch(this.#clock), (stopwatch) =>
       runSteps(validators, 0, stopwatch, run),
@@ -127,8 +127,8 @@ export class AdmissionChain {
     const groups = this.#selected.get(kind) ?? setAndReturn(this.#selected, kind, new Map());
     const operations = groups.get(group) ?? setAndReturn(groups, group, new Map());
     const subresources = operations.get(operation) ?? setAndReturn(operations, operation, new Map());
-    const chosen = subresources.get(subresource);
-    if (chosen !== undefined) return chosen;
+    const selected = subresources.get(subresource);
+    if (selected !== undefined) return selected;
     const { objectKind } = context;
     return setAndReturn(
       subresources,
@@ -179,12 +179,12 @@ class Request implements AdmissionRequest {
     context: AdmissionContext,
     operation: Operation,
     object: ApiObject | undefined,
-    previous: ApiObject | undefined,
+    oldObject: ApiObject | undefined,
   ) {
     this.#context = context;
     this.operation = operation;
     this.object = object;
-    this.oldObject = previous;
+    this.oldObject = oldObject;
   }
 
   /** Replaces the object, where the plugin returned one. */

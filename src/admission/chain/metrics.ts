@@ -2,7 +2,7 @@
 
 import type { Histogram, HistogramFamily, MetricRegistry } from "../../std/metrics/metrics.ts";
 import type { Clock } from "../../std/time/clock.ts";
-import type { Operation } from "./plugin.ts";
+import type { Operation } from "./attributes.ts";
 
 /** Records the duration of a step, in milliseconds, by its result. */
 export interface DurationObserver {

@@ -6,7 +6,7 @@ import { applyDefaults } from "../../schema/defaults.ts";
 import { stringify } from "../../schema/json/encode.ts";
 import { parseJson } from "../../schema/json/parse.ts";
 import type { ObjectSchema } from "../../schema/schema.ts";
-import type { AdmissionAttributes } from "../chain/plugin.ts";
+import type { AdmissionAttributes } from "../chain/attributes.ts";
 
 export interface EquivalentResource {
   /** Group (as the alias in use), version and resource name. */

@@ -1,7 +1,7 @@
 /** Rules that select the requests of webhooks and policies. */
 import type { RuleWithOperations } from "../../api/admissionregistration/rules.ts";
 import { svcGroup } from "../../api/scheme.ts";
-import type { AdmissionAttributes, Operation } from "../chain/plugin.ts";
+import type { AdmissionAttributes, Operation } from "../chain/attributes.ts";
 
 /** The properties of a request that rules match. `namespace` of a namespace is its own name. */
 export interface RuleTarget {

@@ -1,8 +1,7 @@
 /** The webhooks that match a request, and the objects as each of them receives them. */
 import type { ApiObject } from "../../api/kind.ts";
 import { forbidden } from "../../api/status.ts";
-import { subjectOf } from "../chain/attributes.ts";
-import type { AdmissionRequest } from "../chain/plugin.ts";
+import { type AdmissionRequest, subjectOf } from "../chain/attributes.ts";
 import { convertObject, type EquivalentResource, requestedResource } from "../matching/equivalent-resource.ts";
 import type { WebhookDeps } from "./deps.ts";
 import { matchWebhook } from "./match-webhook.ts";

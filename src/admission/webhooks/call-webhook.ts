@@ -4,7 +4,7 @@ import type { WebhookClient } from "../../client/webhook/webhook-client.ts";
 import { goQuote } from "../../schema/value/go-quote.ts";
 import { type RandomSource, randomUuid } from "../../std/crypto/random.ts";
 import type { Logger } from "../../std/log/logger.ts";
-import type { AdmissionRequest } from "../chain/plugin.ts";
+import type { AdmissionRequest } from "../chain/attributes.ts";
 import type { EquivalentResource } from "../matching/equivalent-resource.ts";
 import {
   decodeReview,

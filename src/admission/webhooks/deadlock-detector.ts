@@ -9,9 +9,9 @@ import type { Service } from "../../api/core/service/schema.ts";
 import type { ApiObject } from "../../api/kind.ts";
 import { StatusError } from "../../api/status.ts";
 import { formatTime } from "../../schema/value/time.ts";
-import { metadataOf } from "../chain/attributes.ts";
+import { type AdmissionRequest, metadataOf } from "../chain/attributes.ts";
 import type { PluginDeps } from "../chain/factory.ts";
-import type { AdmissionRequest, ObjectWriter } from "../chain/plugin.ts";
+import type { ObjectWriter } from "../chain/plugin.ts";
 import type { WebhookCallError } from "./call-webhook.ts";
 import { type ConfiguredWebhook, nameOf, SUSPENDED } from "./webhook-source.ts";
 

@@ -2,8 +2,8 @@
 import { StatusError } from "../../api/status.ts";
 import type { Logger } from "../../std/log/logger.ts";
 import type { Clock } from "../../std/time/clock.ts";
+import type { AdmissionRequest } from "../chain/attributes.ts";
 import type { WebhookMetrics } from "../chain/metrics.ts";
-import type { AdmissionRequest } from "../chain/plugin.ts";
 import { WebhookCallError } from "./call-webhook.ts";
 import type { ConfiguredWebhook } from "./webhook-source.ts";
 

@@ -2,7 +2,7 @@
 import type { ApiObject } from "../../api/kind.ts";
 import { type StatusDetails, StatusError } from "../../api/status.ts";
 import { isPlainObject } from "../../schema/value/plain-object.ts";
-import type { AdmissionRequest } from "../chain/plugin.ts";
+import type { AdmissionRequest } from "../chain/attributes.ts";
 import { type EquivalentResource, encodeJson } from "../matching/equivalent-resource.ts";
 
 type Json = Readonly<Record<string, unknown>>;

@@ -1,8 +1,9 @@
 /** `ValidatingAdmissionWebhook`: calls the webhooks that validate objects, in parallel. */
 import { validatingWebhookConfigurationKind } from "../../api/admissionregistration/webhook-configuration/validating-kind.ts";
 import { andThen } from "../../std/async/maybe-promise.ts";
+import type { AdmissionRequest } from "../chain/attributes.ts";
 import type { PluginDeps } from "../chain/factory.ts";
-import type { AdmissionPlugin, AdmissionRequest } from "../chain/plugin.ts";
+import type { AdmissionPlugin } from "../chain/plugin.ts";
 import { isExemptConfiguration } from "../matching/rules.ts";
 import { AdmissionReviewRequest, type MatchedWebhook } from "./admission-review-request.ts";
 import { callWebhook } from "./call-webhook.ts";

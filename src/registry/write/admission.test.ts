@@ -1,6 +1,7 @@
 /** Which admission plugins the verbs run, when, and with which objects. */
 import t from "tap";
-import type { AdmissionPlugin, Operation } from "../../admission/chain/plugin.ts";
+import type { Operation } from "../../admission/chain/attributes.ts";
+import type { AdmissionPlugin } from "../../admission/chain/plugin.ts";
 import { deploymentKind } from "../../api/apps/deployment/kind.ts";
 import type { Deployment } from "../../api/apps/deployment/schema.ts";
 import { configMapKind } from "../../api/core/config-map/kind.ts";

@@ -1,8 +1,9 @@
 /** Fixture for tests of admission plugins: requests, and a cluster that consists of a list of objects. */
 
+import type { Operation } from "../../admission/chain/attributes.ts";
 import { AdmissionChain, type AdmissionContext } from "../../admission/chain/chain.ts";
 import type { PluginDeps } from "../../admission/chain/factory.ts";
-import type { AdmissionPlugin, ObjectReader, ObjectWriter, Operation } from "../../admission/chain/plugin.ts";
+import type { AdmissionPlugin, ObjectReader, ObjectWriter } from "../../admission/chain/plugin.ts";
 import { builtinScheme } from "../../api/builtin.ts";
 import type { ApiObject, Kind } from "../../api/kind.ts";
 import { StatusError } from "../../api/status.ts";

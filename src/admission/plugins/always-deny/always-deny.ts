@@ -1,6 +1,6 @@
 /** AlwaysDeny: rejects all requests. Used for testing. */
-import { newForbidden } from "../../chain/attributes.ts";
-import type { AdmissionPlugin, AdmissionRequest } from "../../chain/plugin.ts";
+import { type AdmissionRequest, newForbidden } from "../../chain/attributes.ts";
+import type { AdmissionPlugin } from "../../chain/plugin.ts";
 
 export function alwaysDeny(): AdmissionPlugin {
   const deny = (request: AdmissionRequest): never => {

@@ -5,8 +5,8 @@ import type { Pod } from "../../../api/core/pod/schema.ts";
 import { containersWithPaths } from "../../../api/core/pod-spec/containers.ts";
 import type { PodSpec } from "../../../api/core/pod-spec/schema.ts";
 import { type FieldError, notSupported, renderFieldError } from "../../../schema/validation/field-error.ts";
-import { matchesResource, newForbidden } from "../../chain/attributes.ts";
-import type { AdmissionPlugin, AdmissionRequest } from "../../chain/plugin.ts";
+import { type AdmissionRequest, matchesResource, newForbidden } from "../../chain/attributes.ts";
+import type { AdmissionPlugin } from "../../chain/plugin.ts";
 
 const ALWAYS = "Always";
 

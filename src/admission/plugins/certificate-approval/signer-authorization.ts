@@ -1,6 +1,6 @@
 /** Authorization for signers. Signers are not API objects, but RBAC rules name them. */
 import type { Authorizer } from "../../../auth/user.ts";
-import type { AdmissionRequest } from "../../chain/plugin.ts";
+import type { AdmissionRequest } from "../../chain/attributes.ts";
 
 /** Whether the user has the verb for this signer, or for all signers of its domain. */
 export async function isAuthorizedForSigner(

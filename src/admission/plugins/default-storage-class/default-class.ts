@@ -1,7 +1,7 @@
 /** Finds the class that an annotation marks as the default. */
 import type { ApiObject, Kind } from "../../../api/kind.ts";
-import { metadataOf } from "../../chain/attributes.ts";
-import type { AdmissionRequest, ObjectReader } from "../../chain/plugin.ts";
+import { type AdmissionRequest, metadataOf } from "../../chain/attributes.ts";
+import type { ObjectReader } from "../../chain/plugin.ts";
 
 /** The name of the newest default class; among several of the same second, the first by name. */
 export async function findDefaultClass<T extends ApiObject>(

@@ -11,9 +11,10 @@ import {
   renderFieldError,
 } from "../../../schema/validation/field-error.ts";
 import type { Clock } from "../../../std/time/clock.ts";
+import type { AdmissionRequest } from "../../chain/attributes.ts";
 import { type ConfigurationIdentity, decodeConfiguration } from "../../chain/configuration.ts";
 import type { PluginConfiguration, PluginDeps } from "../../chain/factory.ts";
-import type { AdmissionPlugin, AdmissionRequest } from "../../chain/plugin.ts";
+import type { AdmissionPlugin } from "../../chain/plugin.ts";
 
 const IDENTITY: ConfigurationIdentity = {
   group: "eventratelimit.admission.k8s.io",

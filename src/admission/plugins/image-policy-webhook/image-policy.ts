@@ -9,9 +9,9 @@ import { ExpiringCache } from "../../../std/collections/expiring-cache.ts";
 import type { RandomSource } from "../../../std/crypto/random.ts";
 import type { Logger } from "../../../std/log/logger.ts";
 import type { Clock } from "../../../std/time/clock.ts";
-import { matchesResource, metadataOf, newForbidden } from "../../chain/attributes.ts";
+import { type AdmissionRequest, matchesResource, metadataOf, newForbidden } from "../../chain/attributes.ts";
 import type { PluginDeps } from "../../chain/factory.ts";
-import type { AdmissionPlugin, AdmissionRequest } from "../../chain/plugin.ts";
+import type { AdmissionPlugin } from "../../chain/plugin.ts";
 import { type ImagePolicy, readImagePolicy } from "./configuration.ts";
 
 const NAME = "ImagePolicyWebhook";

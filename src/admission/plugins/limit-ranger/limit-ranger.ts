@@ -11,8 +11,8 @@ import { podLimits, podRequests } from "../../../api/core/pod-spec/resources.ts"
 import { parseResourceList, type ResourceQuantities } from "../../../api/core/resources/quantities.ts";
 import type { ResourceList } from "../../../api/core/resources/schema.ts";
 import { andThen, type MaybePromise } from "../../../std/async/maybe-promise.ts";
-import { matchesResource, metadataOf, newForbidden } from "../../chain/attributes.ts";
-import type { AdmissionPlugin, AdmissionRequest, ObjectReader } from "../../chain/plugin.ts";
+import { type AdmissionRequest, matchesResource, metadataOf, newForbidden } from "../../chain/attributes.ts";
+import type { AdmissionPlugin, ObjectReader } from "../../chain/plugin.ts";
 import { checkMaximum, checkMinimum, checkRatio, checkRequestMaximum } from "./constraints.ts";
 
 const ANNOTATION = "kubernetes.io/limit-ranger";

@@ -1,8 +1,9 @@
 /** NamespaceExists: rejects requests in a namespace that does not exist. */
 import { namespaceKind } from "../../../api/core/namespace/kind.ts";
 import { notFound } from "../../../api/status.ts";
+import type { AdmissionRequest } from "../../chain/attributes.ts";
 import type { PluginDeps } from "../../chain/factory.ts";
-import type { AdmissionPlugin, AdmissionRequest, ObjectReader } from "../../chain/plugin.ts";
+import type { AdmissionPlugin, ObjectReader } from "../../chain/plugin.ts";
 
 export function namespaceExists({ reader }: Pick<PluginDeps, "reader">): AdmissionPlugin {
   return {

@@ -3,8 +3,13 @@
 import { namespaceKind } from "../../../api/core/namespace/kind.ts";
 import type { Namespace } from "../../../api/core/namespace/schema.ts";
 import { notFound, StatusError } from "../../../api/status.ts";
-import { matchesResource, newForbidden } from "../../chain/attributes.ts";
-import type { AdmissionAttributes, AdmissionPlugin, AdmissionRequest, ObjectReader } from "../../chain/plugin.ts";
+import {
+  type AdmissionAttributes,
+  type AdmissionRequest,
+  matchesResource,
+  newForbidden,
+} from "../../chain/attributes.ts";
+import type { AdmissionPlugin, ObjectReader } from "../../chain/plugin.ts";
 
 /** Namespaces that cannot be deleted. */
 const IMMORTAL_NAMESPACES: ReadonlySet<string> = new Set(["default", "svc-system", "kube-system", "kube-public"]);

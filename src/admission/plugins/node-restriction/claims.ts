@@ -3,8 +3,7 @@
 import { persistentVolumeClaimKind } from "../../../api/core/persistent-volume-claim/kind.ts";
 import type { PersistentVolumeClaim } from "../../../api/core/persistent-volume-claim/schema.ts";
 import { semanticEqual } from "../../../schema/semantic-equal.ts";
-import { metadataOf, newForbidden } from "../../chain/attributes.ts";
-import type { AdmissionRequest } from "../../chain/plugin.ts";
+import { type AdmissionRequest, metadataOf, newForbidden } from "../../chain/attributes.ts";
 import type { Deps } from "./restriction.ts";
 
 export function restrictClaim(node: string, request: AdmissionRequest, { isFeatureEnabled }: Deps): void {

@@ -3,8 +3,7 @@ import { type Node, nodeConfigSource, taint } from "../../../api/core/node/schem
 import { mayNodeSetLabel } from "../../../flags/types/node.ts";
 import { list } from "../../../schema/define.ts";
 import { semanticEqual } from "../../../schema/semantic-equal.ts";
-import { metadataOf, newForbidden } from "../../chain/attributes.ts";
-import type { AdmissionRequest } from "../../chain/plugin.ts";
+import { type AdmissionRequest, metadataOf, newForbidden } from "../../chain/attributes.ts";
 
 const taints = list(taint);
 

@@ -7,8 +7,7 @@ import type { Pod } from "../../../api/core/pod/schema.ts";
 import { notFound } from "../../../api/status.ts";
 import { podReferences } from "../../../auth/authz/node/node-graph.ts";
 import { deepEqual } from "../../../schema/value/equal.ts";
-import { metadataOf, newForbidden } from "../../chain/attributes.ts";
-import type { AdmissionRequest } from "../../chain/plugin.ts";
+import { type AdmissionRequest, metadataOf, newForbidden } from "../../chain/attributes.ts";
 import type { Deps } from "./restriction.ts";
 
 const MIRROR = "kubernetes.io/config.mirror";

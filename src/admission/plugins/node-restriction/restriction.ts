@@ -1,5 +1,5 @@
+import type { AdmissionRequest } from "../../chain/attributes.ts";
 import type { PluginDeps } from "../../chain/factory.ts";
-import type { AdmissionRequest } from "../../chain/plugin.ts";
 
 export type Deps = Pick<PluginDeps, "reader" | "authorizer" | "isFeatureEnabled">;
 

@@ -5,8 +5,7 @@ import { persistentVolumeClaimKind } from "../../../api/core/persistent-volume-c
 import type { Pod } from "../../../api/core/pod/schema.ts";
 import type { Volume } from "../../../api/core/volume/schema.ts";
 import { csiDriverKind } from "../../../api/storage/csi-driver/kind.ts";
-import { metadataOf, newForbidden } from "../../chain/attributes.ts";
-import type { AdmissionRequest } from "../../chain/plugin.ts";
+import { type AdmissionRequest, metadataOf, newForbidden } from "../../chain/attributes.ts";
 import { getPod } from "./pods.ts";
 import type { Deps } from "./restriction.ts";
 

@@ -8,9 +8,9 @@ import type { OwnerReference } from "../../../api/meta/object-meta.ts";
 import { parseApiVersion } from "../../../api/scheme.ts";
 import type { Authorizer } from "../../../auth/user.ts";
 import { deepEqual } from "../../../schema/value/equal.ts";
-import { matchesResource, metadataOf, newForbidden } from "../../chain/attributes.ts";
+import { type AdmissionRequest, matchesResource, metadataOf, newForbidden } from "../../chain/attributes.ts";
 import type { PluginDeps } from "../../chain/factory.ts";
-import type { AdmissionPlugin, AdmissionRequest } from "../../chain/plugin.ts";
+import type { AdmissionPlugin } from "../../chain/plugin.ts";
 
 export function ownerReferencesPermissionEnforcement({
   authorizer,

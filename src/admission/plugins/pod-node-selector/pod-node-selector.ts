@@ -5,9 +5,9 @@ import { podKind } from "../../../api/core/pod/kind.ts";
 import type { Pod } from "../../../api/core/pod/schema.ts";
 import { StatusError } from "../../../api/status.ts";
 import { isPlainObject } from "../../../schema/value/plain-object.ts";
-import { matchesResource, newForbidden } from "../../chain/attributes.ts";
+import { type AdmissionRequest, matchesResource, newForbidden } from "../../chain/attributes.ts";
 import type { PluginConfiguration, PluginDeps } from "../../chain/factory.ts";
-import type { AdmissionPlugin, AdmissionRequest } from "../../chain/plugin.ts";
+import type { AdmissionPlugin } from "../../chain/plugin.ts";
 
 const ANNOTATION = "scheduler.alpha.kubernetes.io/node-selector";
 /** The key of the selector for namespaces without annotation. */

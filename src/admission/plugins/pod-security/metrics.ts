@@ -1,6 +1,6 @@
 /** Kubernetes' metrics of pod security evaluations. */
 import type { MetricRegistry } from "../../../std/metrics/metrics.ts";
-import type { AdmissionRequest } from "../../chain/plugin.ts";
+import type { AdmissionRequest } from "../../chain/attributes.ts";
 import type { LevelVersion, Mode } from "./level.ts";
 import { formatVersion } from "./version.ts";
 

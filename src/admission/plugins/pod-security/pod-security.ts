@@ -8,9 +8,15 @@ import type { PodSpec } from "../../../api/core/pod-spec/schema.ts";
 import type { ObjectMeta } from "../../../api/meta/object-meta.ts";
 import { StatusError } from "../../../api/status.ts";
 import { andThen, type MaybePromise } from "../../../std/async/maybe-promise.ts";
-import { matchesResource, metadataOf, newForbidden } from "../../chain/attributes.ts";
+import {
+  type AdmissionAttributes,
+  type AdmissionRequest,
+  matchesResource,
+  metadataOf,
+  newForbidden,
+} from "../../chain/attributes.ts";
 import type { PluginDeps } from "../../chain/factory.ts";
-import type { AdmissionAttributes, AdmissionPlugin, AdmissionRequest } from "../../chain/plugin.ts";
+import type { AdmissionPlugin } from "../../chain/plugin.ts";
 import type { CheckedPod } from "./check.ts";
 import { readPodSecurityOptions } from "./configuration.ts";
 import { detailsText, findViolations } from "./evaluate.ts";

@@ -8,10 +8,10 @@ import { type Toleration, toleration } from "../../../api/core/pod-spec/affinity
 import { StatusError } from "../../../api/status.ts";
 import { decode } from "../../../schema/decode/decode.ts";
 import { list, object, optional, string } from "../../../schema/define.ts";
-import { matchesResource } from "../../chain/attributes.ts";
+import { type AdmissionRequest, matchesResource } from "../../chain/attributes.ts";
 import { type ConfigurationIdentity, decodeConfiguration } from "../../chain/configuration.ts";
 import type { PluginDeps } from "../../chain/factory.ts";
-import type { AdmissionPlugin, AdmissionRequest } from "../../chain/plugin.ts";
+import type { AdmissionPlugin } from "../../chain/plugin.ts";
 import { isSuperset, mergeTolerations } from "./merge-tolerations.ts";
 
 const DEFAULTS = "scheduler.alpha.kubernetes.io/defaultTolerations";

@@ -5,9 +5,9 @@ import { podKind } from "../../../api/core/pod/kind.ts";
 import type { Pod } from "../../../api/core/pod/schema.ts";
 import type { ApiObject } from "../../../api/kind.ts";
 import { andThen } from "../../../std/async/maybe-promise.ts";
-import { matchesResource, metadataOf } from "../../chain/attributes.ts";
+import { type AdmissionAttributes, matchesResource, metadataOf } from "../../chain/attributes.ts";
 import type { PluginDeps } from "../../chain/factory.ts";
-import type { AdmissionAttributes, AdmissionPlugin } from "../../chain/plugin.ts";
+import type { AdmissionPlugin } from "../../chain/plugin.ts";
 
 const LABELS = ["topology.kubernetes.io/zone", "topology.kubernetes.io/region"];
 

@@ -6,8 +6,8 @@ import type { PodSpec } from "../../../api/core/pod-spec/schema.ts";
 import { priorityClassKind } from "../../../api/scheduling/priority-class/kind.ts";
 import type { PriorityClass } from "../../../api/scheduling/priority-class/schema.ts";
 import { andThen, type MaybePromise } from "../../../std/async/maybe-promise.ts";
-import { matchesResource, newForbidden } from "../../chain/attributes.ts";
-import type { AdmissionPlugin, AdmissionRequest, ObjectReader } from "../../chain/plugin.ts";
+import { type AdmissionRequest, matchesResource, newForbidden } from "../../chain/attributes.ts";
+import type { AdmissionPlugin, ObjectReader } from "../../chain/plugin.ts";
 
 /** Built-in classes. */
 const SYSTEM_CLASSES: Readonly<Record<string, number>> = {

@@ -14,8 +14,7 @@ import {
 import type { ApiObject } from "../../../api/kind.ts";
 import { svcGroup } from "../../../api/scheme.ts";
 import { StatusError } from "../../../api/status.ts";
-import { metadataOf, newForbidden } from "../../chain/attributes.ts";
-import type { AdmissionRequest } from "../../chain/plugin.ts";
+import { type AdmissionRequest, metadataOf, newForbidden } from "../../chain/attributes.ts";
 import type { LimitedResource } from "./configuration.ts";
 import type { Evaluator } from "./evaluator.ts";
 import { formatScopes, type Scope, scopesOf } from "./scopes.ts";

@@ -2,7 +2,7 @@
 import type { ScopedResourceSelectorRequirement } from "../../../api/core/resource-quota/schema.ts";
 import type { ResourceQuantities } from "../../../api/core/resources/quantities.ts";
 import type { ApiObject } from "../../../api/kind.ts";
-import type { Operation } from "../../chain/plugin.ts";
+import type { Operation } from "../../chain/attributes.ts";
 
 export interface Evaluator<T extends ApiObject = ApiObject> {
   /** Whether such a request may change the usage. */

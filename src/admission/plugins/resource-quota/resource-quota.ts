@@ -1,8 +1,9 @@
 /** ResourceQuota: rejects requests that exceed the quotas of the namespace, and charges the others to them. */
 import { resourceQuotaKind } from "../../../api/core/resource-quota/kind.ts";
 import { andThen, type MaybePromise } from "../../../std/async/maybe-promise.ts";
+import type { AdmissionRequest } from "../../chain/attributes.ts";
 import type { PluginDeps } from "../../chain/factory.ts";
-import type { AdmissionPlugin, AdmissionRequest } from "../../chain/plugin.ts";
+import type { AdmissionPlugin } from "../../chain/plugin.ts";
 import { QuotaCharger } from "./charge.ts";
 import { readLimitedResources } from "./configuration.ts";
 import { evaluatorOf } from "./evaluators.ts";

@@ -8,8 +8,8 @@ import { resourceList } from "../../../api/core/resources/schema.ts";
 import { runtimeClassKind } from "../../../api/node/runtime-class/kind.ts";
 import type { RuntimeClass } from "../../../api/node/runtime-class/schema.ts";
 import { semanticEqual } from "../../../schema/semantic-equal.ts";
-import { matchesResource, newForbidden } from "../../chain/attributes.ts";
-import type { AdmissionPlugin, AdmissionRequest, ObjectReader } from "../../chain/plugin.ts";
+import { type AdmissionRequest, matchesResource, newForbidden } from "../../chain/attributes.ts";
+import type { AdmissionPlugin, ObjectReader } from "../../chain/plugin.ts";
 
 export function runtimeClass({ reader }: { readonly reader: ObjectReader }): AdmissionPlugin {
   return {

@@ -14,8 +14,8 @@ import { deepFreeze } from "../../../schema/value/freeze.ts";
 import { andThen, type MaybePromise } from "../../../std/async/maybe-promise.ts";
 import { type RandomSource, randomSuffix } from "../../../std/crypto/random.ts";
 import type { Clock } from "../../../std/time/clock.ts";
-import { matchesResource, metadataOf, newForbidden } from "../../chain/attributes.ts";
-import type { AdmissionPlugin, AdmissionRequest, ObjectReader } from "../../chain/plugin.ts";
+import { type AdmissionRequest, matchesResource, metadataOf, newForbidden } from "../../chain/attributes.ts";
+import type { AdmissionPlugin, ObjectReader } from "../../chain/plugin.ts";
 import { enforcesMountableSecrets, findForbiddenSecret } from "./mountable-secrets.ts";
 
 const DEFAULT = "default";
