@@ -14,11 +14,11 @@ import { makeRequest } from "../http/request.ts";
 import { explainAddressInUse } from "../http/server/address-in-use.ts";
 import { waitForAbort } from "../std/async/wait-for-abort.ts";
 import { makeDirectory } from "../std/fs/make-directory.ts";
-import { type PodRuntime, type RuntimeDeps, startRuntime } from "./containerd/runtime.ts";
+import { type PodRuntime, type RuntimeDeps, openRuntime } from "./containerd/runtime.ts";
 import { lockDataDir } from "./host/data-dir-lock.ts";
-import { newNode, prepareNodeIdentity } from "./node/node-identity.ts";
-import { localServer, type UpOptions } from "./options.ts";
-import { adminConfigFile, keepKeys, openKeys } from "./pki/cluster-keys.ts";
+import { bootstrapUser, prepareNodeIdentity } from "./node/node-identity.ts";
+import { localServerUrl, type UpOptions } from "./options.ts";
+import { adminConfigFile, renewKeys, openClusterKeys } from "./pki/cluster-keys.ts";
 import type { Pki } from "./pki/pki.ts";
 
 export interface ClusterDeps extends RuntimeDeps {
@@ -49,16 +49,16 @@ export async function startCluster(
   await makeDirectory(runDir, 0o711);
   await using stack = new AsyncDisposableStack();
   stack.use(await lockDataDir(dataDir));
-  await warnOfSwap(deps);
+  await warnAboutSwap(deps);
   const [runtimeStart, serverStart] = await Promise.allSettled([
-    startRuntime(options, deps),
+    openRuntime(options, deps),
     startServer(options, deps),
   ]);
   const runtime = runtimeStart.status === "fulfilled" ? stack.use(runtimeStart.value) : undefined;
   const server = serverStart.status === "fulfilled" ? serverStart.value : undefined;
   if (server !== undefined) {
     stack.defer(() => server.api.close());
-    stack.use(keepKeys(options, deps));
+    stack.use(renewKeys(options, deps));
   }
   if (runtimeStart.status === "rejected") throw runtimeStart.reason;
   if (serverStart.status === "rejected") throw serverStart.reason;
@@ -68,7 +68,7 @@ export async function startCluster(
     startAgent(agentConfig(options, server!.pki, runtime!.endpoint), deps),
   );
   stack.defer(() => agent.close());
-  await unlessAborted(agent.ready(), signal);
+  await waitUnlessAborted(agent.ready(), signal);
   const owned = stack.move();
   let closing: Promise<void> | undefined;
   return {
@@ -82,7 +82,7 @@ export async function startCluster(
   };
 }
 
-async function unlessAborted(work: Promise<void>, signal: AbortSignal): Promise<void> {
+async function waitUnlessAborted(work: Promise<void>, signal: AbortSignal): Promise<void> {
   const stop = new AbortController();
   try {
     await Promise.race([work, waitForAbort(AbortSignal.any([signal, stop.signal]))]);
@@ -117,7 +117,7 @@ async function startServer(
   options: UpOptions,
   deps: ClusterDeps,
 ): Promise<{ readonly api: RunningApiServer; readonly pki: Pki }> {
-  const pki = await openKeys(options, deps);
+  const pki = await openClusterKeys(options, deps);
   const api = await startApiServer(serverConfig(options, pki, deps.version), deps);
   return { api, pki };
 }
@@ -130,13 +130,13 @@ async function prepareNode(
   const { nodeName, controllers } = options;
   const isKnown = await prepareNodeIdentity({
     nodeName,
-    server: localServer(options),
+    server: localServerUrl(options),
     ca: pki.ca,
     agentCa: pki.agentCa,
-    token: api.loopbackToken(newNode),
+    token: api.loopbackToken(bootstrapUser),
     svcconfig: nodeConfigFile(options),
     bootstrapSvcconfig: bootstrapConfigFile(options),
-    certDir: certDir(options),
+    certDir: agentCertDir(options),
     pkiDirectory: join(options.dataDir, "pki"),
     controllers,
     now: clock.now(),
@@ -153,12 +153,12 @@ function bootstrapConfigFile({ dataDir }: UpOptions): string {
   return join(dataDir, "bootstrap.svcconfig");
 }
 
-function certDir({ dataDir }: UpOptions): string {
+function agentCertDir({ dataDir }: UpOptions): string {
   return join(dataDir, "agent", "pki");
 }
 
 /** Of nodes, which renew them in time. */
-const CERTIFICATE_MS = 31_536_000_000;
+const CLIENT_CERTIFICATE_MS = 31_536_000_000;
 
 /** What the API server of the cluster is told. */
 export function serverConfig(options: UpOptions, pki: Pki, version: string): ApiServerConfig {
@@ -188,7 +188,7 @@ export function serverConfig(options: UpOptions, pki: Pki, version: string): Api
     admission: { ...defaultConfig.admission, enabled: ["NodeRestriction"], disabled: [], serviceEndpoints: true },
     gitVersion: version,
     embeddedControllers: options.controllers,
-    signing: { clients: pki.authority, nodeServing: pki.agentAuthority, lifetimeMs: CERTIFICATE_MS },
+    signing: { clients: pki.authority, nodeServing: pki.agentAuthority, lifetimeMs: CLIENT_CERTIFICATE_MS },
     clusterCa: pki.ca,
   };
 }
@@ -204,7 +204,7 @@ export function agentConfig(options: UpOptions, pki: Pki, endpoint: string): Age
     ...base,
     rootDir,
     podLogsDir: options.podLogsDir,
-    certDir: certDir(options),
+    certDir: agentCertDir(options),
     svcconfig: nodeConfigFile(options),
     certificates: { bootstrapSvcconfig: bootstrapConfigFile(options), rotateClient: true, rotateServing: true },
     runtime: {
@@ -236,7 +236,7 @@ async function isHealthy(api: RunningApiServer): Promise<boolean> {
   return status === 200;
 }
 
-async function warnOfSwap({ log }: ClusterDeps): Promise<void> {
+async function warnAboutSwap({ log }: ClusterDeps): Promise<void> {
   const swaps = await readFile("/proc/swaps", "utf8").catch(() => "");
   if (swaps.trim().split("\n").length > 1) log.warn("Swap is on: what pods are promised of memory may be slow memory");
 }

@@ -12,7 +12,7 @@ import { systemClock } from "../std/time/clock.ts";
 import { GIT_VERSION } from "../std/version.ts";
 import type { ClusterDeps } from "./cluster.ts";
 import { upProgram } from "./flags.ts";
-import { checkPlatform, HostError, thisMachine } from "./host/host.ts";
+import { checkPlatform, HostError, inspectMachine } from "./host/host.ts";
 import { type UpOptions, upOptions } from "./options.ts";
 import { reportText } from "./report.ts";
 import { systemdUnit } from "./systemd/unit.ts";
@@ -29,12 +29,12 @@ export async function run(argv: readonly string[]): Promise<number> {
   }
   const { flags, version } = invocation;
   if (flags["print-systemd-unit"]) {
-    process.stdout.write(systemdUnit({ command: unitCommand(argv) }));
+    process.stdout.write(systemdUnit({ command: buildUnitCommand(argv) }));
     return 0;
   }
   using log = createLogger(logOptions(flags));
   for (const warning of invocation.warnings) log.warn(warning);
-  const machine = thisMachine(process.env);
+  const machine = inspectMachine(process.env);
   try {
     checkPlatform(machine);
     const routes = machine.readText("/proc/net/route");
@@ -54,13 +54,13 @@ async function runCluster(options: UpOptions, deps: ClusterDeps): Promise<number
   const began = clock.monotonic();
   using _memory = collectGarbageWhenIdle({ clock });
   await using notifier = createNotifier({ env: process.env, clock, log });
-  const signals = new Signals(log);
+  const signals = new StopSignals(log);
   try {
     // Help and the unit are printed without loading the server and the agent.
     const { startCluster } = await import("./cluster.ts");
-    const starting = startCluster(options, deps, signals.given);
+    const starting = startCluster(options, deps, signals.abortSignal);
     const cluster = await Promise.race([starting, signals.second]).catch((error: unknown) => {
-      if (error === signals.given.reason) return "stopped" as const;
+      if (error === signals.abortSignal.reason) return "stopped" as const;
       throw error;
     });
     if (cluster === "stopped") return 0;
@@ -69,7 +69,7 @@ async function runCluster(options: UpOptions, deps: ClusterDeps): Promise<number
     await notifier.ready("The node is ready");
     process.stdout.write(
       reportText({
-        server: advertised(options),
+        server: advertisedUrl(options),
         nodeName: options.nodeName,
         nodeIps: options.nodeIps,
         runtime: cluster.runtime,
@@ -89,17 +89,17 @@ async function runCluster(options: UpOptions, deps: ClusterDeps): Promise<number
 }
 
 /** For other machines where it is reachable from there, else where it is reachable at all. */
-function advertised(options: UpOptions): string {
+function advertisedUrl(options: UpOptions): string {
   const wildcard = ["0.0.0.0", "::", ""].includes(options.bindAddress);
-  return `https://${bracketed(wildcard ? options.nodeIps[0]! : options.bindAddress)}:${options.securePort}`;
+  return `https://${bracketAddress(wildcard ? options.nodeIps[0]! : options.bindAddress)}:${options.securePort}`;
 }
 
-function bracketed(address: string): string {
+function bracketAddress(address: string): string {
   return address.includes(":") ? `[${address}]` : address;
 }
 
 /** The first SIGINT or SIGTERM asks for a clean stop, the second for an end at once. */
-class Signals implements Disposable {
+class StopSignals implements Disposable {
   readonly #first = new AbortController();
   readonly #second = Promise.withResolvers<undefined>();
   readonly #log: Logger;
@@ -117,7 +117,7 @@ class Signals implements Disposable {
   }
 
   /** Aborts with the first. */
-  get given(): AbortSignal {
+  get abortSignal(): AbortSignal {
     return this.#first.signal;
   }
 
@@ -135,7 +135,7 @@ class Signals implements Disposable {
 }
 
 /** This very command line without the flag that asked for the unit. The executable that brings Node.js is its own. */
-function unitCommand(argv: readonly string[]): readonly string[] {
+function buildUnitCommand(argv: readonly string[]): readonly string[] {
   const flags = argv.filter((word) => !/^--?print[-_]systemd[-_]unit(?:=.*)?$/.test(word));
   const script = process.argv[1] ?? "";
   const isScript = script !== "" && script !== process.execPath;

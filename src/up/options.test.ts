@@ -1,7 +1,7 @@
 import t from "tap";
 import { parseFlags } from "../flags/parse.ts";
 import { upFlags } from "./flags.ts";
-import { localServer, serverNames, upOptions } from "./options.ts";
+import { localServerUrl, serverNames, upOptions } from "./options.ts";
 
 const eth0 = { address: "192.0.2.2", family: "IPv4", internal: false, netmask: "", mac: "", cidr: null } as const;
 const surroundings = { hostname: "Edge-1", interfaces: { eth0: [eth0] }, routes: undefined };
@@ -37,9 +37,9 @@ t.test("upOptions() refuses a pod range that is not IPv4", async (t) => {
 });
 
 t.test("localServer() reaches a server on all interfaces through loopback", async (t) => {
-  t.equal(localServer(options()), "https://127.0.0.1:6443");
-  t.equal(localServer(options("--bind-address=::", "--secure-port=7443")), "https://[::1]:7443");
-  t.equal(localServer(options("--bind-address=2001:db8::1")), "https://[2001:db8::1]:6443");
+  t.equal(localServerUrl(options()), "https://127.0.0.1:6443");
+  t.equal(localServerUrl(options("--bind-address=::", "--secure-port=7443")), "https://[::1]:7443");
+  t.equal(localServerUrl(options("--bind-address=2001:db8::1")), "https://[2001:db8::1]:6443");
 });
 
 t.test("serverNames() holds each name once: the host's, Kubernetes' and the pods' gateway", async (t) => {

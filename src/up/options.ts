@@ -5,7 +5,7 @@ import type { ParsedFlags } from "../flags/flag.ts";
 import { hostAddresses } from "../std/net/host-addresses.ts";
 import { gatewayOf } from "./cni/conflist.ts";
 import type { upFlags } from "./flags.ts";
-import { nodeAddresses } from "./node/addresses.ts";
+import { chooseNodeAddresses } from "./node/addresses.ts";
 
 export interface UpOptions {
   readonly dataDir: string;
@@ -28,7 +28,7 @@ export interface UpOptions {
   readonly stopPods: boolean;
 }
 
-export interface Surroundings {
+export interface HostEnvironment {
   readonly hostname: string;
   readonly interfaces: Parameters<typeof hostAddresses>[0];
   /** Content of `/proc/net/route`. */
@@ -38,7 +38,7 @@ export interface Surroundings {
 const DEFAULT_DATA_DIR = "/var/lib/svc";
 
 /** Throws with an operator's message. */
-export function upOptions(flags: ParsedFlags<typeof upFlags>, surroundings: Surroundings): UpOptions {
+export function upOptions(flags: ParsedFlags<typeof upFlags>, surroundings: HostEnvironment): UpOptions {
   const dataDir = resolve(flags["data-dir"]);
   const isDefault = dataDir === DEFAULT_DATA_DIR;
   // Another data directory is another cluster: its sockets and its bridge must not be the first one's.
@@ -56,7 +56,7 @@ export function upOptions(flags: ParsedFlags<typeof upFlags>, surroundings: Surr
     agentPort: flags["agent-port"],
     controllers: flags["embedded-controllers"],
     nodeName: (flags["node-name"] === "" ? surroundings.hostname : flags["node-name"]).trim().toLowerCase(),
-    nodeIps: nodeAddresses(flags["node-ip"], addresses),
+    nodeIps: chooseNodeAddresses(flags["node-ip"], addresses),
     addresses,
     podCidr,
     bridge: isDefault ? "svc0" : `svc-${suffix}`,
@@ -66,7 +66,7 @@ export function upOptions(flags: ParsedFlags<typeof upFlags>, surroundings: Surr
 }
 
 /** Where components on this host reach the API server. */
-export function localServer({ bindAddress, securePort }: Pick<UpOptions, "bindAddress" | "securePort">): string {
+export function localServerUrl({ bindAddress, securePort }: Pick<UpOptions, "bindAddress" | "securePort">): string {
   if (bindAddress === "0.0.0.0" || bindAddress === "") return `https://127.0.0.1:${securePort}`;
   if (bindAddress === "::") return `https://[::1]:${securePort}`;
   return `https://${bindAddress.includes(":") ? `[${bindAddress}]` : bindAddress}:${securePort}`;

@@ -11,10 +11,10 @@ import { createLogger, silentLogger } from "../../std/log/logger.ts";
 import { FakeClock } from "../../testing/std/fake-clock.ts";
 import { agentConfig, serverConfig } from "../../up/cluster.ts";
 import { conflist } from "../../up/cni/conflist.ts";
-import { startRuntime } from "../../up/containerd/runtime.ts";
+import { openRuntime } from "../../up/containerd/runtime.ts";
 import { upFlags, upProgram } from "../../up/flags.ts";
-import { thisMachine } from "../../up/host/host.ts";
-import { archivesIn } from "../../up/images/import.ts";
+import { inspectMachine } from "../../up/host/host.ts";
+import { listArchives } from "../../up/images/import.ts";
 import { serverNames, type UpOptions, upOptions } from "../../up/options.ts";
 import type { Pki } from "../../up/pki/pki.ts";
 import { reportText } from "../../up/report.ts";
@@ -81,12 +81,12 @@ const effects: Partial<Record<Name, (t: Test) => Promise<void>>> = {
   },
   "container-runtime-endpoint": async (t) => {
     const deps = {
-      machine: { ...thisMachine({}), uid: 0 },
+      machine: { ...inspectMachine({}), uid: 0 },
       clock: new FakeClock(),
       random: systemRandom,
       log: silentLogger,
     };
-    await using runtime = await startRuntime(options("--container-runtime-endpoint=unix:///run/mine.sock"), deps);
+    await using runtime = await openRuntime(options("--container-runtime-endpoint=unix:///run/mine.sock"), deps);
     t.equal(runtime.endpoint, "unix:///run/mine.sock", "nothing was started");
   },
   "agent-port": async (t) => {
@@ -102,7 +102,7 @@ const effects: Partial<Record<Name, (t: Test) => Promise<void>>> = {
     const directory = join(t.testdir(), "images");
     mkdirSync(directory, { recursive: true });
     writeFileSync(join(directory, "app.tar"), "");
-    t.same(await archivesIn(options(`--image-dir=${directory}`).imageDir), [join(directory, "app.tar")]);
+    t.same(await listArchives(options(`--image-dir=${directory}`).imageDir), [join(directory, "app.tar")]);
   },
   "stop-pods": async (t) => {
     t.equal(options("--stop-pods").stopPods, true);

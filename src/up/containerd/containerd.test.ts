@@ -6,17 +6,17 @@ import t from "tap";
 import { systemRandom } from "../../std/crypto/random.ts";
 import { silentLogger } from "../../std/log/logger.ts";
 import { systemClock } from "../../std/time/clock.ts";
-import { checkHost, type Host, HostError, thisMachine } from "../host/host.ts";
+import { checkHost, type Host, HostError, inspectMachine } from "../host/host.ts";
 import { runCommand } from "../host/run-command.ts";
-import { importImages, listImages, namesIn } from "../images/import.ts";
+import { importImages, listImages, parseImportedNames } from "../images/import.ts";
 import { pauseArchive, pauseImage } from "../images/pause.ts";
 import { containerdConfig } from "./config.ts";
-import { type ContainerdOptions, chooseSnapshotter, startContainerd, withoutServiceManager } from "./containerd.ts";
+import { type ContainerdOptions, chooseSnapshotter, startContainerd, removeServiceManagerVariables } from "./containerd.ts";
 import { probeOverlay } from "./overlay-probe.ts";
 
 const host = ((): Host | undefined => {
   try {
-    return checkHost(thisMachine(process.env));
+    return checkHost(inspectMachine(process.env));
   } catch (error) {
     if (!(error instanceof HostError)) throw error;
     console.log("containerd, its plugins or root are not present: 4 checks left out");
@@ -87,7 +87,7 @@ t.test("chooseSnapshotter() decides once for a root", async (t) => {
 });
 
 t.test("namesIn() reads what ctr says it unpacked", async (t) => {
-  t.same(namesIn("unpacking a.b/c:1 (sha256:00)...done\nunpacking d:2 (sha256:11)...\nother\n"), ["a.b/c:1", "d:2"]);
+  t.same(parseImportedNames("unpacking a.b/c:1 (sha256:00)...done\nunpacking d:2 (sha256:11)...\nother\n"), ["a.b/c:1", "d:2"]);
 });
 
 if (host !== undefined) {
@@ -158,5 +158,5 @@ if (host !== undefined) {
 
 t.test("withoutServiceManager() keeps containerd from speaking to the service manager in our name", async (t) => {
   const env = { PATH: "/bin", NOTIFY_SOCKET: "/run/n", WATCHDOG_USEC: "1", WATCHDOG_PID: "2" };
-  t.same(withoutServiceManager(env), { PATH: "/bin" });
+  t.same(removeServiceManagerVariables(env), { PATH: "/bin" });
 });

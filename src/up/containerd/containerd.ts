@@ -12,7 +12,7 @@ import type { Logger } from "../../std/log/logger.ts";
 import { Backoff } from "../../std/time/backoff.ts";
 import type { Clock } from "../../std/time/clock.ts";
 import { type ContainerdSettings, containerdConfig } from "./config.ts";
-import { leakedShims } from "./leaked-shims.ts";
+import { findLeakedShims } from "./leaked-shims.ts";
 
 export interface ContainerdOptions {
   /** The program. */
@@ -56,7 +56,7 @@ export async function startContainerd(options: ContainerdOptions): Promise<Conta
   }
   writeFileSync(options.configFile, containerdConfig(options.settings), { mode: 0o600 });
   await stopOrphan(options);
-  for (const { pid, containerId } of leakedShims(socket, state)) {
+  for (const { pid, containerId } of findLeakedShims(socket, state)) {
     options.log.info("Ending a shim that has no container any more", { pid, containerId });
     process.kill(pid, "SIGKILL");
   }
@@ -73,7 +73,7 @@ class Daemon implements Containerd {
   readonly #stopping = new AbortController();
   #child: ChildProcess | undefined;
   /** Resolves when the present child is gone. */
-  #gone: Promise<void> = Promise.resolve();
+  #exited: Promise<void> = Promise.resolve();
   #supervision: Promise<void> = Promise.resolve();
 
   constructor(options: ContainerdOptions) {
@@ -90,7 +90,7 @@ class Daemon implements Containerd {
   async start(): Promise<void> {
     this.#spawn();
     try {
-      await this.#answering();
+      await this.#waitUntilListening();
     } catch (error) {
       await this.close();
       throw error;
@@ -104,7 +104,7 @@ class Daemon implements Containerd {
     if (child?.exitCode === null && child.signalCode === null) {
       child.kill("SIGTERM");
       const hard = this.#options.clock.timer(STOP_MS_MAX, () => child.kill("SIGKILL"));
-      await this.#gone;
+      await this.#exited;
       hard.cancel();
     }
     await this.#supervision;
@@ -117,7 +117,7 @@ class Daemon implements Containerd {
 
   #spawn(): void {
     const { binary, configFile, logFile, pidFile, env } = this.#options;
-    rotate(logFile);
+    rotateLog(logFile);
     rmSync(this.socket, { force: true });
     const output = openSync(logFile, "a", 0o600);
     try {
@@ -125,10 +125,10 @@ class Daemon implements Containerd {
       const child = spawn(binary, ["--config", configFile], {
         detached: true,
         stdio: ["ignore", output, output],
-        env: withoutServiceManager(env ?? process.env),
+        env: removeServiceManagerVariables(env ?? process.env),
       });
       this.#child = child;
-      this.#gone = new Promise((resolve) => {
+      this.#exited = new Promise((resolve) => {
         child.once("exit", () => resolve());
         child.once("error", (error) => {
           this.#log.error("Cannot start containerd", error, { binary });
@@ -141,19 +141,19 @@ class Daemon implements Containerd {
     }
   }
 
-  async #answering(): Promise<void> {
+  async #waitUntilListening(): Promise<void> {
     const { clock, logFile } = this.#options;
     const deadline = clock.monotonic() + START_MS_MAX;
     let dead = false;
-    void this.#gone.then(() => {
+    void this.#exited.then(() => {
       dead = true;
     });
-    while (!(await answers(this.socket))) {
+    while (!(await isListening(this.socket))) {
       this.#stopping.signal.throwIfAborted();
-      if (dead) throw new Error(`Cannot start containerd: it ended at once; the end of ${logFile}:\n${tail(logFile)}`);
+      if (dead) throw new Error(`Cannot start containerd: it ended at once; the end of ${logFile}:\n${readTail(logFile)}`);
       if (clock.monotonic() > deadline) {
         throw new Error(
-          `Cannot start containerd: no answer within ${START_MS_MAX} ms; the end of ${logFile}:\n${tail(logFile)}`,
+          `Cannot start containerd: no answer within ${START_MS_MAX} ms; the end of ${logFile}:\n${readTail(logFile)}`,
         );
       }
       await clock.sleep(POLL_MS);
@@ -165,7 +165,7 @@ class Daemon implements Containerd {
     const { signal } = this.#stopping;
     while (!signal.aborted) {
       const since = clock.monotonic();
-      await this.#gone;
+      await this.#exited;
       if (signal.aborted) return;
       if (clock.monotonic() - since > HEALTHY_MS) this.#backoff.reset();
       const delay = this.#backoff.next();
@@ -176,7 +176,7 @@ class Daemon implements Containerd {
       try {
         await clock.sleep(delay, signal);
         this.#spawn();
-        await this.#answering();
+        await this.#waitUntilListening();
       } catch (error) {
         if (signal.aborted) return;
         this.#log.error("Cannot start containerd again", error);
@@ -186,7 +186,7 @@ class Daemon implements Containerd {
 }
 
 /** containerd would tell the service manager that it is ready, which is ours to tell, and feed our watchdog. */
-export function withoutServiceManager(env: NodeJS.ProcessEnv): NodeJS.ProcessEnv {
+export function removeServiceManagerVariables(env: NodeJS.ProcessEnv): NodeJS.ProcessEnv {
   const { NOTIFY_SOCKET: _socket, WATCHDOG_USEC: _interval, WATCHDOG_PID: _pid, ...rest } = env;
   return rest;
 }
@@ -195,7 +195,7 @@ export function withoutServiceManager(env: NodeJS.ProcessEnv): NodeJS.ProcessEnv
 async function stopOrphan(options: ContainerdOptions): Promise<void> {
   const { pidFile, configFile, clock, log } = options;
   const pid = Number.parseInt(readIfPresent(pidFile), 10);
-  const runs = (): boolean => Number.isInteger(pid) && isOurs(pid, configFile);
+  const runs = (): boolean => Number.isInteger(pid) && isOwnProcess(pid, configFile);
   if (!runs()) return;
   log.info("Replacing the containerd of an earlier run; its containers go on", { pid });
   const deadline = clock.monotonic() + STOP_MS_MAX;
@@ -207,7 +207,7 @@ async function stopOrphan(options: ContainerdOptions): Promise<void> {
 }
 
 /** Process numbers are used again: only a process started with our configuration file is ours. */
-function isOurs(pid: number, configFile: string): boolean {
+function isOwnProcess(pid: number, configFile: string): boolean {
   return readIfPresent(`/proc/${pid}/cmdline`).split("\0").includes(configFile);
 }
 
@@ -219,7 +219,7 @@ function readIfPresent(path: string): string {
   }
 }
 
-export function answers(socket: string): Promise<boolean> {
+export function isListening(socket: string): Promise<boolean> {
   return new Promise((resolve) => {
     const connection = connect(socket);
     const done = (answer: boolean): void => {
@@ -230,14 +230,14 @@ export function answers(socket: string): Promise<boolean> {
   });
 }
 
-function rotate(logFile: string): void {
+function rotateLog(logFile: string): void {
   const size = statSync(logFile, { throwIfNoEntry: false })?.size ?? 0;
   if (size > LOG_BYTES_MAX) renameSync(logFile, `${logFile}.1`);
 }
 
 const TAIL_LINES = 10;
 
-function tail(path: string): string {
+function readTail(path: string): string {
   return readIfPresent(path).trimEnd().split("\n").slice(-TAIL_LINES).join("\n");
 }
 

@@ -2,7 +2,7 @@ import { spawn } from "node:child_process";
 import { mkdirSync } from "node:fs";
 import { join } from "node:path";
 import t from "tap";
-import { leakedShims, shimOf } from "./leaked-shims.ts";
+import { findLeakedShims, shimOf } from "./leaked-shims.ts";
 
 const SOCKET = "/run/a/containerd.sock";
 const words = ["/usr/bin/containerd-shim-runc-v2", "-namespace", "k8s.io", "-id", "c1", "-address", SOCKET, ""];
@@ -24,7 +24,7 @@ t.test("leakedShims() finds a shim whose container's directory is gone", async (
   });
   t.teardown(() => child.kill("SIGKILL"));
   await new Promise((resolve) => child.stdout.once("data", resolve));
-  t.same(leakedShims(socket, state), [], "that is no shim of ours");
+  t.same(findLeakedShims(socket, state), [], "that is no shim of ours");
   const shim = spawn(
     process.execPath,
     ["-e", "setTimeout(() => {}, 60_000); console.log()", "--", ...words.slice(1, -2), socket],
@@ -32,7 +32,7 @@ t.test("leakedShims() finds a shim whose container's directory is gone", async (
   );
   t.teardown(() => shim.kill("SIGKILL"));
   await new Promise((resolve) => shim.stdout.once("data", resolve));
-  t.same(leakedShims(socket, state), [{ pid: shim.pid, containerId: "c1" }]);
+  t.same(findLeakedShims(socket, state), [{ pid: shim.pid, containerId: "c1" }]);
   mkdirSync(join(state, "io.containerd.runtime.v2.task/k8s.io/c1"), { recursive: true });
-  t.same(leakedShims(socket, state), []);
+  t.same(findLeakedShims(socket, state), []);
 });

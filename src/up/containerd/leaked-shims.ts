@@ -15,7 +15,7 @@ export interface Shim {
 /**
  * Shims of the containerd at this socket that have lost their directory. Ask only while that containerd does not run.
  */
-export function leakedShims(socket: string, state: string): readonly Shim[] {
+export function findLeakedShims(socket: string, state: string): readonly Shim[] {
   const bundles = join(state, "io.containerd.runtime.v2.task", NAMESPACE);
   return processes().flatMap(({ pid, words }) => {
     const containerId = shimOf(words, socket);

@@ -7,7 +7,7 @@ import type { Clock } from "../../std/time/clock.ts";
 import { writeConflist } from "../cni/conflist.ts";
 import { checkHost, checkPlatform, findProgram, type Machine } from "../host/host.ts";
 import { runCommand } from "../host/run-command.ts";
-import { archivesIn, importImages } from "../images/import.ts";
+import { listArchives, importImages } from "../images/import.ts";
 import type { Architecture } from "../images/oci-archive.ts";
 import { pauseArchive, pauseImage } from "../images/pause.ts";
 import type { UpOptions } from "../options.ts";
@@ -33,9 +33,9 @@ export interface PodRuntime extends AsyncDisposable {
 const COMMAND_MS_MAX = 10_000;
 
 /** Rejects with all that the machine lacks, before anything is started. */
-export async function startRuntime(options: UpOptions, deps: RuntimeDeps): Promise<PodRuntime> {
+export async function openRuntime(options: UpOptions, deps: RuntimeDeps): Promise<PodRuntime> {
   const { runtimeEndpoint: endpoint } = options;
-  if (endpoint === undefined) return startOwn(options, deps);
+  if (endpoint === undefined) return startManagedRuntime(options, deps);
   checkPlatform(deps.machine);
   return {
     endpoint,
@@ -45,7 +45,7 @@ export async function startRuntime(options: UpOptions, deps: RuntimeDeps): Promi
   };
 }
 
-async function startOwn(options: UpOptions, deps: RuntimeDeps): Promise<PodRuntime> {
+async function startManagedRuntime(options: UpOptions, deps: RuntimeDeps): Promise<PodRuntime> {
   const { machine, log } = deps;
   const host = checkHost(machine);
   const directory = join(options.dataDir, "containerd");
@@ -82,12 +82,12 @@ async function startOwn(options: UpOptions, deps: RuntimeDeps): Promise<PodRunti
     log,
   });
   try {
-    const archives = await archivesIn(options.imageDir);
+    const archives = await listArchives(options.imageDir);
     await importImages(
       { ctr: host.ctr, socket: containerd.socket, snapshotter, recordFile: join(directory, "images.json"), log },
       [
         {
-          path: await writePause(directory, machine.arch === "arm64" ? "arm64" : "amd64"),
+          path: await writePauseArchive(directory, machine.arch === "arm64" ? "arm64" : "amd64"),
           required: true,
           pinned: true,
         },
@@ -107,7 +107,7 @@ async function startOwn(options: UpOptions, deps: RuntimeDeps): Promise<PodRunti
   };
 }
 
-async function writePause(directory: string, architecture: Architecture): Promise<string> {
+async function writePauseArchive(directory: string, architecture: Architecture): Promise<string> {
   const path = join(directory, "pause.tar");
   const archive = pauseArchive(architecture);
   const kept = await readFile(path).catch(() => undefined);

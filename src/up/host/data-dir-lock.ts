@@ -18,7 +18,7 @@ export async function lockDataDir(dataDir: string): Promise<DataDirLock> {
     await listen(server, name);
   } catch (cause) {
     if ((cause as NodeJS.ErrnoException).code !== "EADDRINUSE") throw cause;
-    throw new Error(`Cannot use data directory ${dataDir}: svc already runs there (process ${await ask(name)})`);
+    throw new Error(`Cannot use data directory ${dataDir}: svc already runs there (process ${await readOwner(name)})`);
   }
   server.unref();
   return { [Symbol.dispose]: () => void server.close() };
@@ -30,7 +30,7 @@ function listen(server: Server, name: string): Promise<void> {
   });
 }
 
-function ask(name: string): Promise<string> {
+function readOwner(name: string): Promise<string> {
   return new Promise((resolve) => {
     let text = "";
     const socket = connect(name);

@@ -38,7 +38,7 @@ export class HostError extends Error {
   }
 }
 
-export function thisMachine(env: NodeJS.ProcessEnv): Machine {
+export function inspectMachine(env: NodeJS.ProcessEnv): Machine {
   return {
     platform: process.platform,
     arch: process.arch,
@@ -70,13 +70,13 @@ const cniPlugins = ["bridge", "host-local", "loopback", "portmap"];
 
 /** Without a managed containerd the API server and the agent still need Linux, root and a processor we build for. */
 export function checkPlatform(machine: Machine): void {
-  const missing = platformLacks(machine);
+  const missing = findPlatformProblems(machine);
   if (missing.length > 0) throw new HostError(missing);
 }
 
 /** Finds what a managed containerd needs. Throws `HostError` with all that is missing, not only the first. */
 export function checkHost(machine: Machine): Host {
-  const missing = platformLacks(machine);
+  const missing = findPlatformProblems(machine);
   const need = (program: string, debianPackage: string): string => {
     const found = findProgram(machine, program);
     if (found === undefined)
@@ -127,7 +127,7 @@ function hasCapability(machine: Machine, capability: bigint): boolean {
   return effective !== undefined && ((BigInt(`0x${effective}`) >> capability) & 1n) === 1n;
 }
 
-function platformLacks(machine: Machine): string[] {
+function findPlatformProblems(machine: Machine): string[] {
   const missing: string[] = [];
   if (machine.platform !== "linux") missing.push(`the system is ${machine.platform}: svc up needs Linux`);
   if (machine.arch !== "x64" && machine.arch !== "arm64") {

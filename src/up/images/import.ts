@@ -17,14 +17,14 @@ export interface ImageImporter {
   readonly signal?: AbortSignal | undefined;
 }
 
-interface Imported {
+interface ImportRecord {
   readonly size: number;
   readonly mtimeMs: number;
   readonly digest: string;
   readonly names: readonly string[];
 }
 
-type Records = Readonly<Record<string, Imported>>;
+type Records = Readonly<Record<string, ImportRecord>>;
 
 const LIST_MS_MAX = 30_000;
 const IMPORT_MS_MAX = 600_000;
@@ -39,7 +39,7 @@ export async function importImages(
 ): Promise<readonly string[]> {
   const present = new Set(await listImages(importer));
   const before = await readRecords(importer.recordFile);
-  const after: Record<string, Imported> = {};
+  const after: Record<string, ImportRecord> = {};
   for (const { path, required = false, pinned = false } of archives) {
     try {
       after[path] = await importArchive(importer, path, pinned, before[path], present);
@@ -53,7 +53,7 @@ export async function importImages(
 }
 
 /** `*.tar` in a directory, by name; none when there is no such directory. */
-export async function archivesIn(directory: string): Promise<readonly string[]> {
+export async function listArchives(directory: string): Promise<readonly string[]> {
   try {
     const names = await readdir(directory);
     return names
@@ -70,16 +70,16 @@ async function importArchive(
   importer: ImageImporter,
   path: string,
   pinned: boolean,
-  known: Imported | undefined,
+  known: ImportRecord | undefined,
   present: ReadonlySet<string>,
-): Promise<Imported> {
+): Promise<ImportRecord> {
   const { size, mtimeMs } = await stat(path);
   const isPresent = known !== undefined && known.names.length > 0 && known.names.every((name) => present.has(name));
   if (isPresent && known.size === size && known.mtimeMs === mtimeMs) return known;
-  const digest = await digestOf(path);
+  const digest = await computeDigest(path);
   if (isPresent && known.digest === digest) return { ...known, size, mtimeMs };
   const said = await ctr(importer, ["import", "--snapshotter", importer.snapshotter, path], IMPORT_MS_MAX);
-  const names = namesIn(said);
+  const names = parseImportedNames(said);
   if (names.length === 0) throw new Error(`Cannot import ${path}: it names no image`);
   if (pinned)
     for (const name of names) await ctr(importer, ["label", name, "io.cri-containerd.pinned=pinned"], LIST_MS_MAX);
@@ -88,7 +88,7 @@ async function importArchive(
 }
 
 /** `unpacking example.org/a:1 (sha256:…)...done`, a line for each image. */
-export function namesIn(output: string): readonly string[] {
+export function parseImportedNames(output: string): readonly string[] {
   return [...output.matchAll(/^unpacking (\S+) \(sha256:/gm)].map((match) => match[1]!);
 }
 
@@ -102,7 +102,7 @@ function ctr(importer: ImageImporter, words: readonly string[], timeoutMs: numbe
   return runCommand(importer.ctr, args, { timeoutMs, signal });
 }
 
-async function digestOf(path: string): Promise<string> {
+async function computeDigest(path: string): Promise<string> {
   const hash = createHash("sha256");
   for await (const chunk of createReadStream(path)) hash.update(chunk as Buffer);
   return `sha256:${hash.digest("hex")}`;

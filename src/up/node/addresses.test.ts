@@ -1,12 +1,12 @@
 import t from "tap";
-import { nodeAddresses } from "./addresses.ts";
+import { chooseNodeAddresses } from "./addresses.ts";
 
 t.test("nodeAddresses() takes one address of each family, or those asked for", async (t) => {
-  t.same(nodeAddresses([], ["192.0.2.2", "198.51.100.9", "2001:db8::2"]), ["192.0.2.2", "2001:db8::2"]);
-  t.same(nodeAddresses([], ["198.51.100.9"]), ["198.51.100.9"]);
-  t.same(nodeAddresses(["203.0.113.1"], ["198.51.100.9"]), ["203.0.113.1"]);
+  t.same(chooseNodeAddresses([], ["192.0.2.2", "198.51.100.9", "2001:db8::2"]), ["192.0.2.2", "2001:db8::2"]);
+  t.same(chooseNodeAddresses([], ["198.51.100.9"]), ["198.51.100.9"]);
+  t.same(chooseNodeAddresses(["203.0.113.1"], ["198.51.100.9"]), ["203.0.113.1"]);
 });
 
 t.test("nodeAddresses() says what to do on a host that has only loopback", async (t) => {
-  t.throws(() => nodeAddresses([], []), /type dummy.*--node-ip=192\.168\.99\.1/);
+  t.throws(() => chooseNodeAddresses([], []), /type dummy.*--node-ip=192\.168\.99\.1/);
 });

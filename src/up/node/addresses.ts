@@ -2,7 +2,7 @@
 import { isIPv4, isIPv6 } from "node:net";
 
 /** What the node reports. `asked` is `--node-ip`. Throws with what to do when the host has no address. */
-export function nodeAddresses(asked: readonly string[], addresses: readonly string[]): readonly string[] {
+export function chooseNodeAddresses(asked: readonly string[], addresses: readonly string[]): readonly string[] {
   if (asked.length > 0) return asked;
   const first = addresses[0];
   if (first === undefined) {

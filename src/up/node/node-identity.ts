@@ -13,7 +13,7 @@ import { writeKubeconfig } from "../../client/kubeconfig/kubeconfig.ts";
 import { includesController } from "../../controllers/controller-manager.ts";
 
 /** Who may ask for the first certificate. */
-export const newNode: UserInfo = {
+export const bootstrapUser: UserInfo = {
   name: "system:bootstrap:svc-up",
   uid: "",
   groups: ["system:bootstrappers", BOOTSTRAP_GROUP],
@@ -46,14 +46,14 @@ export async function prepareNodeIdentity(options: NodeIdentityOptions): Promise
   const { nodeName, server, ca, agentCa, token, svcconfig, bootstrapSvcconfig, pkiDirectory } = options;
   const client = new CertificateFiles(options.certDir, "client");
   const serving = new CertificateFiles(options.certDir, "server");
-  await takeOver(client, earlier(pkiDirectory, `node-${nodeName}`), options.now);
-  await takeOver(serving, earlier(pkiDirectory, "agent-server"), options.now);
+  await migrate(client, legacyFiles(pkiDirectory, `node-${nodeName}`), options.now);
+  await migrate(serving, legacyFiles(pkiDirectory, "agent-server"), options.now);
   const shown = await serving.read();
-  if (!isBy(shown, agentCa) || !isValid(shown, options.now)) await rm(serving.current, { force: true });
+  if (!isSignedBy(shown, agentCa) || !isValid(shown, options.now)) await rm(serving.current, { force: true });
   const access = { server, ca, cluster: "svc", context: "svc" };
-  await writeKubeconfig(bootstrapSvcconfig, { ...access, user: newNode.name, token });
+  await writeKubeconfig(bootstrapSvcconfig, { ...access, user: bootstrapUser.name, token });
   const kept = await client.read();
-  const isKnown = isBy(kept, ca) && commonName(kept) === `${NODE_USER_PREFIX}${nodeName}`;
+  const isKnown = isSignedBy(kept, ca) && commonName(kept) === `${NODE_USER_PREFIX}${nodeName}`;
   if (isKnown) {
     const files = { certFile: client.current, keyFile: client.current };
     await writeKubeconfig(svcconfig, { ...access, user: `${NODE_USER_PREFIX}${nodeName}`, ...files });
@@ -70,18 +70,18 @@ export async function prepareNodeIdentity(options: NodeIdentityOptions): Promise
   return false;
 }
 
-function earlier(directory: string, name: string): KeyPairFiles {
+function legacyFiles(directory: string, name: string): KeyPairFiles {
   return { certFile: join(directory, `${name}.crt`), keyFile: join(directory, `${name}.key`) };
 }
 
 /** Copied first, then removed: whenever that is cut off, the next start goes on. */
-async function takeOver(files: CertificateFiles, from: KeyPairFiles, now: number): Promise<void> {
+async function migrate(files: CertificateFiles, from: KeyPairFiles, now: number): Promise<void> {
   const pair = await readKeyPair(from).catch(() => undefined);
   if (pair !== undefined && (await files.read()) === undefined) await files.write(pair, now);
   for (const path of [from.certFile, from.keyFile]) await rm(path, { force: true });
 }
 
-function isBy(pair: KeyPair | undefined, authority: string): pair is KeyPair {
+function isSignedBy(pair: KeyPair | undefined, authority: string): pair is KeyPair {
   return pair !== undefined && new X509Certificate(pair.cert).verify(new X509Certificate(authority).publicKey);
 }
 

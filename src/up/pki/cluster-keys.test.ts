@@ -9,7 +9,7 @@ import type { Clock } from "../../std/time/clock.ts";
 import { FakeClock } from "../../testing/std/fake-clock.ts";
 import { upFlags } from "../flags.ts";
 import { upOptions } from "../options.ts";
-import { adminConfigFile, keepKeys, openKeys } from "./cluster-keys.ts";
+import { adminConfigFile, renewKeys, openClusterKeys } from "./cluster-keys.ts";
 
 const NOW = Date.UTC(2027, 0, 1);
 const DAY_MS = 86_400_000;
@@ -28,8 +28,8 @@ t.test("keepKeys() renews what the cluster's own servers and administrator show,
   const host = { hostname: "edge", interfaces: { eth0: [eth0] }, routes: undefined };
   const options = upOptions(parseFlags(upFlags, [`--data-dir=${dataDir}`]), host);
   const deps = { clock, log: silentLogger };
-  const first = await openKeys(options, deps);
-  await using _keeping = keepKeys(options, deps);
+  const first = await openClusterKeys(options, deps);
+  await using _keeping = renewKeys(options, deps);
   const serial = (path: string): string => new X509Certificate(readFileSync(path)).serialNumber;
   const before = serial(first.apiServer.certFile);
   await time.advance(60_000);

@@ -3,7 +3,7 @@ import { join } from "node:path";
 import { writeKubeconfig } from "../../client/kubeconfig/kubeconfig.ts";
 import type { Logger } from "../../std/log/logger.ts";
 import type { Clock } from "../../std/time/clock.ts";
-import { localServer, serverNames, type UpOptions } from "../options.ts";
+import { localServerUrl, serverNames, type UpOptions } from "../options.ts";
 import { ensurePki, type Pki } from "./pki.ts";
 
 interface Deps {
@@ -19,18 +19,18 @@ export function adminConfigFile({ dataDir }: Pick<UpOptions, "dataDir">): string
 }
 
 /** Rejects when the files cannot be read or written. */
-export async function openKeys(options: UpOptions, deps: Deps): Promise<Pki> {
-  const pki = await lookedOver(options, deps);
+export async function openClusterKeys(options: UpOptions, deps: Deps): Promise<Pki> {
+  const pki = await ensureKeys(options, deps);
   await writeAdminConfig(options, pki);
   return pki;
 }
 
-async function lookedOver(options: UpOptions, { clock, log }: Deps): Promise<Pki> {
+async function ensureKeys(options: UpOptions, { clock, log }: Deps): Promise<Pki> {
   const directory = join(options.dataDir, "pki");
   const pki = await ensurePki({ directory, serverNames: serverNames(options), now: clock.now() });
-  if (pki.tightened.length > 0) {
+  if (pki.restricted.length > 0) {
     log.warn("Others could read keys; now they cannot. If anybody did, make them anew: remove these files", {
-      files: pki.tightened,
+      files: pki.restricted,
     });
   }
   if (pki.issued.length > 0) log.info("Made keys and certificates", { for: pki.issued });
@@ -38,18 +38,18 @@ async function lookedOver(options: UpOptions, { clock, log }: Deps): Promise<Pki
 }
 
 async function writeAdminConfig(options: UpOptions, { ca, admin }: Pki): Promise<void> {
-  const common = { server: localServer(options), cluster: "svc", context: "svc", ca };
+  const common = { server: localServerUrl(options), cluster: "svc", context: "svc", ca };
   await writeKubeconfig(adminConfigFile(options), { ...common, user: "svc-admin", ...admin });
 }
 
 /** Sees that nothing runs out meanwhile. Those who use the files look after them by themselves. */
-export function keepKeys(options: UpOptions, deps: Deps): AsyncDisposable {
+export function renewKeys(options: UpOptions, deps: Deps): AsyncDisposable {
   const { clock, log } = deps;
   const stop = new AbortController();
   let complaint = "";
   const look = async (): Promise<void> => {
     try {
-      const pki = await lookedOver(options, deps);
+      const pki = await ensureKeys(options, deps);
       if (pki.issued.length > 0) await writeAdminConfig(options, pki);
       complaint = "";
     } catch (error) {

@@ -105,10 +105,10 @@ t.test("ensurePki() makes a leaf anew whose files do not belong together, but ne
 
 t.test("ensurePki() takes keys away from other eyes and says which", async (t) => {
   const directory = join(t.testdir({}), "pki");
-  t.same((await ensurePki(options(directory))).tightened, []);
+  t.same((await ensurePki(options(directory))).restricted, []);
   chmodSync(join(directory, "ca.key"), 0o644);
   chmodSync(directory, 0o755);
-  t.same((await ensurePki(options(directory))).tightened, [directory, join(directory, "ca.key")]);
+  t.same((await ensurePki(options(directory))).restricted, [directory, join(directory, "ca.key")]);
   t.equal(statSync(join(directory, "ca.key")).mode & 0o777, 0o600);
   t.equal(statSync(directory).mode & 0o777, 0o700);
 });

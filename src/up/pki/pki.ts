@@ -39,23 +39,23 @@ export interface Pki {
   /** What was made anew, for the log. */
   readonly issued: readonly string[];
   /** Files that others than their owner could read, until now. */
-  readonly tightened: readonly string[];
+  readonly restricted: readonly string[];
 }
 
 const CA_DAYS = 3650;
 const LEAF_DAYS = 365;
 /** A leaf is replaced when less than this is left: a host that starts once a quarter never meets its end. */
-const RENEW_DAYS = 120;
+const LEAF_RENEW_DAYS = 120;
 const CA_RENEW_DAYS = LEAF_DAYS;
-const FROM_MS = 0;
+const NOT_BEFORE_MS = 0;
 /** When this was written: a clock that says less is not set. */
-const WRITTEN_MS = Date.UTC(2026, 10, 1);
+const CLOCK_MIN_MS = Date.UTC(2026, 10, 1);
 
 export async function ensurePki(options: PkiOptions): Promise<Pki> {
   const { directory, serverNames } = options;
   await mkdir(directory, { recursive: true, mode: 0o700 });
-  const tightened = await tighten(directory);
-  const keys = new Keys(options);
+  const tightened = await restrictPermissions(directory);
+  const keys = new KeyDirectory(options);
   const ca = await keys.authority("ca", "svc-ca");
   const agentCa = await keys.authority("agent-ca", "svc-agent-ca");
   const admin = await keys.leaf("admin", ca, {
@@ -81,12 +81,12 @@ export async function ensurePki(options: PkiOptions): Promise<Pki> {
     agentClient: keys.files("agent-client"),
     admin,
     issued: keys.issued,
-    tightened,
+    restricted: tightened,
   };
 }
 
 /** Keys are their owner's alone, whatever a copy or a backup made of their modes. */
-async function tighten(directory: string): Promise<readonly string[]> {
+async function restrictPermissions(directory: string): Promise<readonly string[]> {
   const found: string[] = [];
   for (const path of [directory, ...(await readdir(directory)).map((name) => join(directory, name))]) {
     const { mode } = await stat(path);
@@ -98,7 +98,7 @@ async function tighten(directory: string): Promise<readonly string[]> {
   return found;
 }
 
-class Keys {
+class KeyDirectory {
   readonly issued: string[] = [];
   readonly #directory: string;
   readonly #now: number;
@@ -110,7 +110,7 @@ class Keys {
 
   /** As late as it must be. */
   get #present(): number {
-    return Math.max(this.#now, WRITTEN_MS);
+    return Math.max(this.#now, CLOCK_MIN_MS);
   }
 
   files(name: string): KeyPairFiles {
@@ -122,7 +122,7 @@ class Keys {
     const kept = await readKeyPair(this.files(name));
     if (kept !== undefined && isReusable(kept, kept.cert, [], this.#now, CA_RENEW_DAYS)) return kept;
     const { createAuthority } = await import("../../auth/pki/certificate-authority.ts");
-    const request = { commonName, days: CA_DAYS, from: FROM_MS, ...(kept === undefined ? {} : { key: kept.key }) };
+    const request = { commonName, days: CA_DAYS, from: NOT_BEFORE_MS, ...(kept === undefined ? {} : { key: kept.key }) };
     const made = await createAuthority(request, this.#present);
     await writeKeyPair(this.files(name), made);
     this.issued.push(name);
@@ -132,17 +132,17 @@ class Keys {
   async leaf(name: string, ca: KeyPair, request: Omit<CertificateOptions, "days">): Promise<KeyPair> {
     const names = request.alternativeNames ?? [];
     const kept = await readKeyPair(this.files(name)).catch(() => undefined);
-    if (kept !== undefined && isReusable(kept, ca.cert, names, this.#now, RENEW_DAYS) && isFor(kept, request))
+    if (kept !== undefined && isReusable(kept, ca.cert, names, this.#now, LEAF_RENEW_DAYS) && hasSubject(kept, request))
       return kept;
     const { issueCertificate } = await import("../../auth/pki/certificate-authority.ts");
-    const made = await issueCertificate(ca, { ...request, days: LEAF_DAYS, from: FROM_MS }, this.#present);
+    const made = await issueCertificate(ca, { ...request, days: LEAF_DAYS, from: NOT_BEFORE_MS }, this.#present);
     await writeKeyPair(this.files(name), made);
     this.issued.push(name);
     return made;
   }
 }
 
-function isFor({ cert }: KeyPair, { commonName, organizations = [] }: Omit<CertificateOptions, "days">): boolean {
+function hasSubject({ cert }: KeyPair, { commonName, organizations = [] }: Omit<CertificateOptions, "days">): boolean {
   const subject = new X509Certificate(cert).subject.split("\n").sort();
   return `${subject}` === `${[`CN=${commonName}`, ...organizations.map((name) => `O=${name}`)].sort()}`;
 }
