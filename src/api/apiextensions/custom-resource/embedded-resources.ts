@@ -49,7 +49,7 @@ function validateResource(value: Readonly<Record<string, unknown>>, field: strin
     const meta = metadata as ObjectMeta;
     // The name may be missing, because the embedded resource is not stored by itself.
     const named = { ...meta, name: meta.name || "fakename" };
-    const rules = { namespaced: (meta.namespace ?? "") !== "", nameForm: pathSegment, anyFinalizer: true };
+    const rules = { namespaced: (meta.namespace ?? "") !== "", nameFormat: pathSegment, allowsAnyFinalizer: true };
     errors.push(...validateObjectMeta(named, rules).map((error) => ({ ...error, field: child(field, error.field) })));
   }
   return errors;
