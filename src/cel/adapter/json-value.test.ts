@@ -48,8 +48,8 @@ const schema = object("Custom", {
 function evaluate(rule: string, self: unknown, among: Schema = schema, resourceRoot = false): unknown {
   const type = celTypeOf(among, { resourceRoot });
   if (type === undefined) return "no type";
-  const names = createEnvironment({ variables: { self: type, oldSelf: type }, nameFormats });
-  const { program, errors } = compile(rule, names);
+  const environment = createEnvironment({ variables: { self: type, oldSelf: type }, nameFormats });
+  const { program, errors } = compile(rule, environment);
   if (program === undefined) return renderErrors(errors, rule).split("\n")[0];
   const [first, second] = Array.isArray(self) ? self : [self, self];
   const { value, error } = program.evaluate({ self: toCelValue(among, first), oldSelf: toCelValue(among, second) });
