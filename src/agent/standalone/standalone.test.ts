@@ -47,20 +47,20 @@ t.test("Standalone publishes pods, ConfigMaps, and Secrets without values", asyn
   const makeApi: MakeNodeApi = (options) => {
     passed = options;
     const handler = async () => textResponse(200, "ok");
-    return { inside: handler, outside: handler, [Symbol.asyncDispose]: async () => {} };
+    return { agentHandler: handler, clientHandler: handler, [Symbol.asyncDispose]: async () => {} };
   };
   const base = defaultAgentConfig("n1");
   const config = { ...base, rootDir, sources: { ...base.sources, manifestPath: "/etc/pods" } };
   await using node = await Standalone.open({ config, makeApi, clock, random: systemRandom, log: silentLogger });
   await node.listen(async () => textResponse(200, ""));
-  const { store, reader, refusal = "" } = passed ?? {};
-  t.match(refusal, "change the manifests at /etc/pods instead");
+  const { store, authenticate, readOnlyMessage = "" } = passed ?? {};
+  t.match(readOnlyMessage, "change the manifests at /etc/pods instead");
   const file = await readFile(join(rootDir, "standalone/svcconfig"), "utf8");
   const token = /token: (\S+)/.exec(file)?.[1];
   t.match(file, /server: https:\/\/127\.0\.0\.1:\d+/);
-  t.ok(reader?.(`Bearer ${token}`));
+  t.ok(authenticate?.(`Bearer ${token}`));
   for (const wrong of [undefined, "", "Bearer", `Bearer ${token}x`, `Basic ${token}`])
-    t.notOk(reader?.(wrong), String(wrong));
+    t.notOk(authenticate?.(wrong), String(wrong));
 
   const of = (kind: unknown, namespace: string | undefined, name: string) => {
     const objects = new ObjectStore<ApiObject>({ store: store!, kind: kind as Kind, prefix: "/registry" });

@@ -30,14 +30,14 @@ export type MakeNodeApi = (options: {
   readonly store: Store;
   readonly prefix: string;
   readonly nodeName: string;
-  readonly reader: AuthenticateReader;
-  readonly logs: Handler;
-  readonly refusal: string;
+  readonly authenticate: AuthenticateReader;
+  readonly containerLogs: Handler;
+  readonly readOnlyMessage: string;
   readonly address: () => string;
   readonly clock: Clock;
   readonly random: RandomSource;
   readonly log: Logger;
-}) => { readonly inside: Handler; readonly outside: Handler } & AsyncDisposable;
+}) => { readonly agentHandler: Handler; readonly clientHandler: Handler } & AsyncDisposable;
 
 export interface StandaloneOptions {
   readonly config: AgentConfig;
@@ -60,7 +60,7 @@ export class Standalone implements AsyncDisposable {
   readonly #stack = new AsyncDisposableStack();
   readonly #objects: PublishedObjects;
   readonly #access: StandaloneAccess;
-  readonly #outside: Handler;
+  readonly #clientHandler: Handler;
   #logs: Handler = async () => {
     throw new Error("the agent is starting");
   };
@@ -76,17 +76,17 @@ export class Standalone implements AsyncDisposable {
         store,
         prefix: PREFIX,
         nodeName: config.nodeName,
-        reader: createTokenAuthenticator(access.token),
-        logs: (request) => this.#logs(request),
-        refusal: writeRefusal(config),
+        authenticate: createTokenAuthenticator(access.token),
+        containerLogs: (request) => this.#logs(request),
+        readOnlyMessage: writeReadOnlyMessage(config),
         address: () => `${LOOPBACK}:${this.#listener?.port ?? 0}`,
         clock,
         random,
         log,
       }),
     );
-    this.#outside = api.outside;
-    this.client = createClient({ transport: api.inside });
+    this.#clientHandler = api.clientHandler;
+    this.client = createClient({ transport: api.agentHandler });
     this.#objects = this.#stack.use(new PublishedObjects({ store, prefix: PREFIX, clock, random, log }));
   }
 
@@ -136,7 +136,7 @@ export class Standalone implements AsyncDisposable {
 
   #open(port: number): Promise<Listener> {
     const { clock, log } = this.#options;
-    return listen({ handler: this.#outside, log, clock, host: LOOPBACK, port, tls: this.#access.serving });
+    return listen({ handler: this.#clientHandler, log, clock, host: LOOPBACK, port, tls: this.#access.serving });
   }
 }
 
@@ -149,7 +149,7 @@ function createTokenAuthenticator(token: string): AuthenticateReader {
   };
 }
 
-function writeRefusal({ sources }: AgentConfig): string {
+function writeReadOnlyMessage({ sources }: AgentConfig): string {
   const sourceNames = [sources.manifestPath, sources.manifestUrl === "" ? "" : removePassword(sources.manifestUrl)];
   const where = sourceNames.filter((name) => name !== "").join(" and ");
   const change = where === "" ? "it has no source of pods" : `change the manifests at ${where} instead`;
