@@ -65,7 +65,7 @@ function createContext(): TestContext {
   return { clock, tokens, objects, claims, annotations };
 }
 
-t.test("accountTokens() returns the account and the objects that the token is bound to", async (t) => {
+t.test("serviceAccountAuthenticator() returns the account and the objects that the token is bound to", async (t) => {
   const { tokens, claims } = createContext();
   const token = await issuer.issue(claims({ node: { name: "n1", uid: "3" }, audiences: ["vault", ISSUER] }));
   t.same(await tokens(token, [ISSUER, "other"]), {
@@ -90,7 +90,7 @@ t.test("accountTokens() returns the account and the objects that the token is bo
   });
 });
 
-t.test("accountTokens() verifies a token again after the keys changed", async (t) => {
+t.test("serviceAccountAuthenticator() verifies a token again after the keys changed", async (t) => {
   const other = readSigningKey("other", pem("prime256v1"));
   let keys = [key, other];
   let keysVersion = 1;
@@ -123,7 +123,7 @@ t.test("accountTokens() verifies a token again after the keys changed", async (t
   t.ok(await send());
 });
 
-t.test("accountTokens() rejects expired and future tokens, with a minute of leeway", async (t) => {
+t.test("serviceAccountAuthenticator() rejects expired and future tokens, with a minute of leeway", async (t) => {
   const { clock, tokens, claims } = createContext();
   const token = await issuer.issue(claims());
   const send = () => tokens(token, [ISSUER]);
@@ -136,7 +136,7 @@ t.test("accountTokens() rejects expired and future tokens, with a minute of leew
   await t.rejects(tokens(early, [ISSUER]), { message: "service account token is not valid yet" });
 });
 
-t.test("accountTokens() rejects a token whose bound object was deleted or replaced", async (t) => {
+t.test("serviceAccountAuthenticator() rejects a token whose bound object was deleted or replaced", async (t) => {
   const cases: readonly [string, Partial<TokenClaims>][] = [
     ["ServiceAccount/shop/till", {}],
     ["Pod/shop/web", {}],
@@ -160,7 +160,7 @@ t.test("accountTokens() rejects a token whose bound object was deleted or replac
   }
 });
 
-t.test("accountTokens() adds an audit annotation for stale tokens", async (t) => {
+t.test("serviceAccountAuthenticator() adds an audit annotation for stale tokens", async (t) => {
   const { clock, tokens, claims, annotations } = createContext();
   const now = Math.floor(clock.now() / 1000);
   const token = await issuer.issue(claims({ warnAfter: now + 100 }));
@@ -173,7 +173,7 @@ t.test("accountTokens() adds an audit annotation for stale tokens", async (t) =>
   t.same([...annotations], [["authentication.k8s.io/stale-token", stale]]);
 });
 
-t.test("accountTokens() accepts only signatures of its keys with the algorithm of the key", async (t) => {
+t.test("serviceAccountAuthenticator() accepts only signatures of its keys with the algorithm of the key", async (t) => {
   const { tokens, claims } = createContext();
   const payload = createPayload(claims());
   const [head = "", body = "", tail = ""] = (await issuer.issue(claims())).split(".");
@@ -206,7 +206,7 @@ t.test("accountTokens() accepts only signatures of its keys with the algorithm o
   for (const [what, token] of strange) t.equal(await tokens(token, [ISSUER]), undefined, what);
 });
 
-t.test("accountTokens() rejects malformed claims", async (t) => {
+t.test("serviceAccountAuthenticator() rejects malformed claims", async (t) => {
   const { tokens, claims } = createContext();
   const payload = createPayload(claims());
   const own = payload["kubernetes.io"] as Readonly<Record<string, unknown>>;
@@ -246,7 +246,7 @@ t.test("readVerificationKeys() reads public keys, private keys and certificates"
   t.match(first && jsonWebKey(first), { use: "sig", kty: "RSA", alg: "RS256", kid: /^[\w-]{43}$/, e: "AQAB" });
 });
 
-t.test("ownSigningKey() generates a key once, with mode 0600", async (t) => {
+t.test("loadOrCreateSigningKey() generates a key once, with mode 0600", async (t) => {
   const path = `${t.testdir()}/state/sa.key`;
   const created = await loadOrCreateSigningKey(path);
   t.equal(statSync(path).mode & 0o777, 0o600);

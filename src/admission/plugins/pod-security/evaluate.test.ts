@@ -23,7 +23,7 @@ function messageOf(pod: Pod, level: LevelVersion): string {
   return detailsText(findViolations({ metadata, spec, relaxUserNamespaces: false }, level));
 }
 
-t.test("violationsOf() gives Kubernetes' result for each level and release of the fixtures", async (t) => {
+t.test("findViolations() gives Kubernetes' result for each level and release of the fixtures", async (t) => {
   if (!existsSync(fixtures)) return t.comment("The pods of the Pod Security fixtures are not here");
   let agreed = 0;
   const differing: string[] = [];
@@ -60,7 +60,7 @@ const good = {
   seccompProfile: { type: "RuntimeDefault" },
 };
 
-t.test("violationsOf() returns Kubernetes' messages", async (t) => {
+t.test("findViolations() returns Kubernetes' messages", async (t) => {
   const cases: readonly (readonly [string, LevelVersion["level"], Pod, string])[] = [
     [
       "a pod without securityContext",
@@ -148,14 +148,14 @@ t.test("violationsOf() returns Kubernetes' messages", async (t) => {
   for (const [title, level, subject, text] of cases) t.equal(messageOf(subject, latest(level)), text, title);
 });
 
-t.test("violationsOf() applies the rules of the release; later releases are as the latest", async (t) => {
+t.test("findViolations() applies the rules of the release; later releases are as the latest", async (t) => {
   const subject = pod({ containers: [container("a", { ...good, allowPrivilegeEscalation: true })] });
   t.equal(messageOf(subject, { level: "restricted", version: 7 }), "", "before the rule");
   t.match(messageOf(subject, { level: "restricted", version: 8 }), /^allowPrivilegeEscalation/u);
   t.match(messageOf(subject, { level: "restricted", version: 999 }), /^allowPrivilegeEscalation/u);
 });
 
-t.test("violationsOf() relaxes checks for pods with a user namespace if the gate is enabled", async (t) => {
+t.test("findViolations() relaxes checks for pods with a user namespace if the gate is enabled", async (t) => {
   const { metadata = {}, spec } = pod({ hostUsers: false, containers: [container("a", { ...good, runAsUser: 0 })] });
   const resultOf = (relaxUserNamespaces: boolean) =>
     findViolations({ metadata, spec: spec!, relaxUserNamespaces }, latest("restricted")).length;

@@ -1,7 +1,7 @@
 import t from "tap";
 import { mergeTolerations } from "./merge-tolerations.ts";
 
-t.test("mergedTolerations() keeps tolerations that no other one is a superset of, and the first of equal ones", (t) => {
+t.test("mergeTolerations() keeps tolerations that no other one is a superset of, and the first of equal ones", (t) => {
   const exists = { key: "a", operator: "Exists" as const };
   const equal = { key: "a", operator: "Equal" as const, value: "b" };
   const all = { operator: "Exists" as const };

@@ -106,7 +106,7 @@ t.test(
   },
 );
 
-t.test("userOfClaims() maps claims to users by name and by expression", async (t) => {
+t.test("userFromClaims() maps claims to users by name and by expression", async (t) => {
   const claims = {
     sub: "jo",
     email: "jo@example.com",

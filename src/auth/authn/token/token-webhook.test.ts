@@ -10,7 +10,7 @@ const OWN = ["api"];
 const user = { username: "jo", groups: ["g"] };
 
 t.test(
-  "tokenWebhook() accepts tokens that the webhook authenticates, cached, in matching audiences only",
+  "tokenWebhookAuthenticator() accepts tokens that the webhook authenticates, cached, in matching audiences only",
   async (t) => {
     const clock = new FakeClock();
     let requested = 0;
@@ -45,7 +45,7 @@ t.test(
   },
 );
 
-t.test("tokenWebhook() retries temporary failures up to five attempts", async (t) => {
+t.test("tokenWebhookAuthenticator() retries temporary failures up to five attempts", async (t) => {
   const clock = new FakeClock();
   let requested = 0;
   const send = async (): Promise<never> => {

@@ -9,7 +9,7 @@ const rule = (verbs: string, resources: string, more: Partial<PolicyRule> = {}):
   ...more,
 });
 
-t.test("uncovered() returns the requested rules that are not covered", async (t) => {
+t.test("findUncovered() returns the requested rules that are not covered", async (t) => {
   const owned = [
     rule("get list", "pods"),
     rule("get", "*/status"),

@@ -22,7 +22,7 @@ const reasons = (source: Policy, user: Partial<UserInfo>, namespace = "shop"): r
     ({ by }) => by,
   );
 
-t.test("Grants finds rules of users, groups and service accounts", async (t) => {
+t.test("SubjectRules finds rules of users, groups and service accounts", async (t) => {
   t.same(reasons(bound({ kind: "User", name: "eve" }), {}), [
     'RoleBinding "b/shop" of ClusterRole "viewer" to User "eve"',
   ]);
@@ -34,7 +34,7 @@ t.test("Grants finds rules of users, groups and service accounts", async (t) => 
   t.equal(reasons(bound({ kind: "ServiceAccount", name: "till", namespace: "other" }), account).length, 0);
 });
 
-t.test("Grants limits role bindings to their namespace", async (t) => {
+t.test("SubjectRules limits role bindings to their namespace", async (t) => {
   const source = bound({ kind: "User", name: "eve" });
   t.equal(reasons(source, {}, "other").length, 0);
   t.equal(reasons(source, {}, "").length, 0);
@@ -44,7 +44,7 @@ t.test("Grants limits role bindings to their namespace", async (t) => {
   for (const namespace of ["", "shop", "other"]) t.equal(reasons(everywhere, {}, namespace).length, 1);
 });
 
-t.test("Grants resolves roles in the binding's namespace, and grants nothing for missing roles", async (t) => {
+t.test("SubjectRules resolves roles in the binding's namespace, and grants nothing for missing roles", async (t) => {
   const local = { ...viewer, kind: "Role" };
   const binding = bound({ kind: "User", name: "eve" }, local);
   const grantsOf = (source: Policy) => [
