@@ -19,7 +19,7 @@ import { startInMemoryCluster, waitForObject } from "../../testing/apiserver/in-
 const CA = "-----BEGIN CERTIFICATE-----\nMA==\n-----END CERTIFICATE-----\n";
 const TYPE = "kubernetes.io/service-account-token";
 
-t.test("a secret that asks for an account's token is given one, and goes with the account", async (t) => {
+t.test("a token secret of a service account gets a token, and is deleted with the account", async (t) => {
   const client = await startInMemoryCluster(t, { embeddedControllers: ["serviceaccount-token"], clusterCa: CA });
   await client.create(namespaceKind, { metadata: { name: "shop" } });
   const account = await client.create(serviceAccountKind, { metadata: { name: "till", namespace: "shop" } });
@@ -42,7 +42,7 @@ t.test("a secret that asks for an account's token is given one, and goes with th
     await waitForObject(client, secretKind, name, "shop", (found) => found === undefined);
 });
 
-t.test("an account lists no secret with a token that is deleted", async (t) => {
+t.test("a deleted token secret is removed from the account's secrets", async (t) => {
   const client = await startInMemoryCluster(t, { embeddedControllers: ["serviceaccount-token"] });
   const metadata = { name: "till", namespace: "default" };
   await client.create(serviceAccountKind, { metadata, secrets: [{ name: "t" }, { name: "other" }] });
@@ -60,7 +60,7 @@ t.test("an account lists no secret with a token that is deleted", async (t) => {
   t.same(unlisted?.secrets, [{ name: "other" }]);
 });
 
-t.test("what is told of the cluster is signed with every token that is for signing", async (t) => {
+t.test("cluster-info is signed with every signing bootstrap token", async (t) => {
   const client = await startInMemoryCluster(t, { embeddedControllers: ["bootstrapsigner"] });
   const data = { kubeconfig: "apiVersion: v1" };
   await client.create(configMapKind, { metadata: { name: "cluster-info", namespace: "kube-public" }, data });
@@ -85,7 +85,7 @@ t.test("what is told of the cluster is signed with every token that is for signi
   await settled("jws-kubeconfig-bbbbbb");
 });
 
-/** The cleaner with the rights of its account, as if it were that late. */
+/** Runs the cleaner with the permissions of its account at a later time. */
 function cleanLater(server: ApiServer, ms: number) {
   const clock: Clock = { ...systemClock, now: () => systemClock.now() + ms };
   const clientFor = (user: Parameters<ApiServer["loopbackToken"]>[0]): Client => {
@@ -97,7 +97,7 @@ function cleanLater(server: ApiServer, ms: number) {
   return startControllers(["legacy-serviceaccount-token-cleaner"], { ...deps, clock, random: systemRandom, log });
 }
 
-t.test("tokens that controllers made and nobody uses are marked, and deleted a year later", async (t) => {
+t.test("unused auto-generated tokens are marked invalid, and deleted a year later", async (t) => {
   const config = { ...defaultConfig, authorizationModes: ["Node", "RBAC"] };
   const { server } = await createApiServer(config, { clock: systemClock, log: silentLogger }, () => "");
   t.teardown(() => server[Symbol.asyncDispose]());
@@ -133,7 +133,7 @@ t.test("tokens that controllers made and nobody uses are marked, and deleted a y
   t.match(tracking.data?.since, /^\d{4}-\d\d-\d\d$/);
 });
 
-t.test("bootstrap tokens go when their time is over", async (t) => {
+t.test("expired bootstrap tokens are deleted", async (t) => {
   const client = await startInMemoryCluster(t, { embeddedControllers: ["tokencleaner"] });
   const make = (name: string, namespace: string, expiration: string, type: string) =>
     client.create(secretKind, { metadata: { name, namespace }, type, stringData: { expiration } });

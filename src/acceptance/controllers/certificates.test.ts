@@ -74,7 +74,7 @@ async function certificateOf(name: string): Promise<X509Certificate> {
   return new X509Certificate(Buffer.from(done?.status?.certificate ?? "", "base64"));
 }
 
-t.test("embedded controllers give a client certificate to whoever may join, and renew it for the node", async (t) => {
+t.test("embedded controllers sign client certificates for bootstrap users, and renew them for nodes", async (t) => {
   for (const user of [joiner, node("n1")]) {
     const certificate = await certificateOf(await requestCertificate(user, NODE_CLIENT, subjectOf("n1"), CLIENT));
     t.equal(certificate.subject, "O=system:nodes\nCN=system:node:n1");
@@ -85,49 +85,47 @@ t.test("embedded controllers give a client certificate to whoever may join, and 
   }
 });
 
-t.test(
-  "embedded controllers give serving certificates for addresses that the node has, once it has them",
-  async (t) => {
-    await admin.create(nodeKind, { metadata: { name: "n2" } });
-    const wanted = subjectOf("n2", { dnsNames: ["n2.example"], ips: ["192.0.2.7", "2001:db8::7"] });
-    const name = await requestCertificate(node("n2"), NODE_SERVING, wanted, SERVING);
-    const made = await admin.get(nodeKind, { name: "n2" });
-    const addresses = [
-      { type: "Hostname", address: "N2.example" },
-      { type: "InternalIP", address: "192.0.2.7" },
-      { type: "InternalIP", address: "2001:db8:0::7" },
-    ];
-    await admin.updateStatus(nodeKind, { ...made, status: { ...made.status, addresses } });
-    const certificate = await certificateOf(name);
-    t.match(certificate.subjectAltName, /DNS:n2\.example/);
-    t.equal(certificate.checkIP("192.0.2.7"), "192.0.2.7");
-  },
-);
+t.test("embedded controllers sign serving certificates for addresses of the node's status", async (t) => {
+  await admin.create(nodeKind, { metadata: { name: "n2" } });
+  const wanted = subjectOf("n2", { dnsNames: ["n2.example"], ips: ["192.0.2.7", "2001:db8::7"] });
+  const name = await requestCertificate(node("n2"), NODE_SERVING, wanted, SERVING);
+  const made = await admin.get(nodeKind, { name: "n2" });
+  const addresses = [
+    { type: "Hostname", address: "N2.example" },
+    { type: "InternalIP", address: "192.0.2.7" },
+    { type: "InternalIP", address: "2001:db8:0::7" },
+  ];
+  await admin.updateStatus(nodeKind, { ...made, status: { ...made.status, addresses } });
+  const certificate = await certificateOf(name);
+  t.match(certificate.subjectAltName, /DNS:n2\.example/);
+  t.equal(certificate.checkIP("192.0.2.7"), "192.0.2.7");
+});
 
-t.test(
-  "embedded controllers give nobody certificates for names of others, though a node says they are its own",
-  async (t) => {
-    const setAddresses = async (name: string, ...addresses: readonly string[]) => {
-      const found = await admin.get(nodeKind, { name });
-      const status = { ...found.status, addresses: addresses.map((address) => ({ type: "Hostname", address })) };
-      await admin.updateStatus(nodeKind, { ...found, status });
-    };
-    await admin.create(nodeKind, { metadata: { name: "thief" } });
-    await setAddresses("thief", "n2.example", "kubernetes.default.svc", "thief.example");
-    const owner = await admin.get(nodeKind, { name: "n2" });
-    const withReady = (status: "True" | "Unknown") => ({ ...owner.status, conditions: [{ type: "Ready", status }] });
-    const known = await admin.updateStatus(nodeKind, { ...owner, status: withReady("True") });
-    const names = (...dnsNames: readonly string[]) =>
-      requestCertificate(node("thief"), NODE_SERVING, subjectOf("thief", { dnsNames }), SERVING);
-    const refused = [await names("n2.example"), await names("kubernetes.default.svc", "thief.example")];
-    await certificateOf(await names("thief.example"));
-    for (const name of refused) t.notOk((await admin.get(kind, { name })).status?.conditions?.length, name);
-    await admin.updateStatus(nodeKind, { ...known, status: withReady("Unknown") });
-    t.match((await certificateOf(refused[0]!)).subjectAltName, /DNS:n2\.example/, "of one that is gone it may be had");
-  },
-);
+t.test("embedded controllers do not sign serving certificates for names of other nodes", async (t) => {
+  const setAddresses = async (name: string, ...addresses: readonly string[]) => {
+    const found = await admin.get(nodeKind, { name });
+    const status = { ...found.status, addresses: addresses.map((address) => ({ type: "Hostname", address })) };
+    await admin.updateStatus(nodeKind, { ...found, status });
+  };
+  await admin.create(nodeKind, { metadata: { name: "thief" } });
+  await setAddresses("thief", "n2.example", "kubernetes.default.svc", "thief.example");
+  const owner = await admin.get(nodeKind, { name: "n2" });
+  const withReady = (status: "True" | "Unknown") => ({ ...owner.status, conditions: [{ type: "Ready", status }] });
+  const known = await admin.updateStatus(nodeKind, { ...owner, status: withReady("True") });
+  const names = (...dnsNames: readonly string[]) =>
+    requestCertificate(node("thief"), NODE_SERVING, subjectOf("thief", { dnsNames }), SERVING);
+  const refused = [await names("n2.example"), await names("kubernetes.default.svc", "thief.example")];
+  await certificateOf(await names("thief.example"));
+  for (const name of refused) t.notOk((await admin.get(kind, { name })).status?.conditions?.length, name);
+  await admin.updateStatus(nodeKind, { ...known, status: withReady("Unknown") });
+  t.match(
+    (await certificateOf(refused[0]!)).subjectAltName,
+    /DNS:n2\.example/,
+    "names of a deleted node are available",
+  );
+});
 
-t.test("embedded controllers leave alone what a node may not have", async (t) => {
+t.test("embedded controllers do not approve requests beyond a node's certificates", async (t) => {
   const refused = [
     await requestCertificate(node("n2"), NODE_SERVING, subjectOf("n2", { ips: ["192.0.2.99"] }), SERVING),
     await requestCertificate(node("n3"), NODE_SERVING, subjectOf("n2", { ips: ["192.0.2.7"] }), SERVING),
@@ -136,7 +134,7 @@ t.test("embedded controllers leave alone what a node may not have", async (t) =>
     await requestCertificate(joiner, NODE_CLIENT, subjectOf("n4", { dnsNames: ["n4"] }), CLIENT),
     await requestCertificate(joiner, NODE_CLIENT, subjectOf("n4"), [...CLIENT, "server auth"]),
   ];
-  // Requests are worked on in their order: what was asked last is decided last.
+  // Requests are handled in their order: the last one is decided last.
   await certificateOf(await requestCertificate(joiner, NODE_CLIENT, subjectOf("n5"), CLIENT));
   for (const name of refused) t.notOk((await admin.get(kind, { name })).status?.conditions?.length, name);
   await t.rejects(requestCertificate({ ...joiner, groups: [] }, NODE_CLIENT, subjectOf("n6"), CLIENT), {
@@ -145,7 +143,7 @@ t.test("embedded controllers leave alone what a node may not have", async (t) =>
   });
 });
 
-t.test("embedded controllers mark as failed what somebody approved and the signer does not sign", async (t) => {
+t.test("embedded controllers mark approved requests as failed that the signer rejects", async (t) => {
   const name = await requestCertificate(joiner, NODE_CLIENT, subjectOf("n4", { dnsNames: ["n4"] }), CLIENT);
   const request = await admin.get(kind, { name });
   const conditions = [{ type: "Approved", status: "True", reason: "ByHand" }];

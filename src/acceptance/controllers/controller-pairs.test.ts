@@ -1,4 +1,4 @@
-/** All controllers twice over one server, as beside a controller manager that does the same; and what they ask for. */
+/** Two instances of all controllers over one server, as with a second controller manager, and the requests they send. */
 import t, { type Test } from "tap";
 import { builtinScheme } from "../../api/builtin.ts";
 import { configMapKind } from "../../api/core/config-map/kind.ts";
@@ -27,10 +27,10 @@ const isGone = (object: ApiObject | undefined): boolean => object === undefined;
 
 interface Observed {
   readonly client: Client;
-  /** `GET /api/v1/pods`, as controllers asked. */
+  /** The requests of the controllers: `GET /api/v1/pods`. */
   readonly requests: string[];
   readonly errors: string[];
-  /** Every watch of theirs ends now; until `heal`, all that they ask is answered so. */
+  /** Ends all watches; until `heal`, every request gets this response. */
   break(answer: HttpResponse): void;
   heal(): void;
 }
@@ -88,7 +88,7 @@ function ownedBy({ metadata }: ConfigMap): NonNullable<ConfigMap["metadata"]> {
   return { ownerReferences: [{ apiVersion: "v1", kind: "ConfigMap", name, uid, blockOwnerDeletion: true }] };
 }
 
-t.test("two of each controller do their work once, without a quarrel", async (t) => {
+t.test("two instances of each controller do not conflict", async (t) => {
   const { client, errors } = await observed(t, 2);
   await client.create(namespaceKind, { metadata: { name: "large" } });
   await waitForObject(client, serviceAccountKind, "default", "large", (found) => found !== undefined);
@@ -98,7 +98,11 @@ t.test("two of each controller do their work once, without a quarrel", async (t)
   }
   await client.delete(namespaceKind, { name: "large" });
   await waitForObject(client, namespaceKind, "large", undefined, isGone);
-  t.same((await client.list(configMapKind, { namespace: "large" })).items, [], "more than a page of them went");
+  t.same(
+    (await client.list(configMapKind, { namespace: "large" })).items,
+    [],
+    "more than a page of objects was deleted",
+  );
   for (const propagationPolicy of ["Background", "Foreground", "Orphan"] as const) {
     const owner = await map(client, "owner");
     for (let i = 0; i < 20; i++) await map(client, `child-${i}`, ownedBy(owner));
@@ -117,11 +121,11 @@ t.test("two of each controller do their work once, without a quarrel", async (t)
   const settled = await waitForObject(client, clusterRoleKind, "admin", undefined, hasWidgets);
   await systemClock.sleep(300);
   const { metadata } = await client.get(clusterRoleKind, { name: "admin" });
-  t.equal(metadata?.resourceVersion, settled?.metadata?.resourceVersion, "nobody writes it again");
+  t.equal(metadata?.resourceVersion, settled?.metadata?.resourceVersion, "the object is not written again");
   t.same(errors, []);
 });
 
-t.test("controllers ask for nothing while nothing happens", async (t) => {
+t.test("idle controllers send no requests", async (t) => {
   const clock = new FakeClock();
   const { client, requests, errors } = await observed(t, 1, clock);
   await client.create(namespaceKind, { metadata: { name: "held" } });
@@ -129,17 +133,17 @@ t.test("controllers ask for nothing while nothing happens", async (t) => {
   for (let second = 0; second < 5; second++) await clock.advance(1_000);
   requests.length = 0;
   await clock.advance(60_000);
-  t.same(requests, [], "no namespace goes");
+  t.same(requests, [], "no namespace is deleted");
   await client.delete(namespaceKind, { name: "held" });
   await clock.advance(60_000);
   requests.length = 0;
   await clock.advance(60_000);
   const rounds = requests.filter((request) => request.includes("/namespaces/held/pods")).length;
-  t.ok(rounds > 0 && rounds <= 5, `${rounds} looks in a minute at a namespace that somebody holds`);
+  t.ok(rounds > 0 && rounds <= 5, `${rounds} checks in a minute of a namespace with a finalizer`);
   t.same(errors, []);
 });
 
-t.test("controllers go on after whatever befalls their watches", async (t) => {
+t.test("controllers recover after failures of their watches", async (t) => {
   const clock = new FakeClock();
   const answers = {
     expired: { code: 410, reason: "Expired" },
@@ -166,7 +170,7 @@ t.test("controllers go on after whatever befalls their watches", async (t) => {
   }
 });
 
-t.test("pods go before all else that a namespace holds", async (t) => {
+t.test("pods of a deleted namespace are deleted before other objects", async (t) => {
   const { client } = await observed(t, 2);
   await client.create(namespaceKind, { metadata: { name: "shop" } });
   await waitForObject(client, serviceAccountKind, "default", "shop", (found) => found !== undefined);
@@ -186,7 +190,10 @@ t.test("pods go before all else that a namespace holds", async (t) => {
     left?.status?.conditions?.map(({ message }) => message).filter((message) => message?.startsWith("Some")),
     [/pods\. has 1 resource instances$/, /example\.com\/hold in 1 resource instances$/],
   );
-  t.ok(await client.get(configMapKind, { name: "settings", namespace: "shop" }), "what the pod uses is still there");
+  t.ok(
+    await client.get(configMapKind, { name: "settings", namespace: "shop" }),
+    "the ConfigMap of the pod still exists",
+  );
   await client.patch(podKind, { name: "web", namespace: "shop" }, "merge", { metadata: { finalizers: [] } });
   await waitForObject(client, namespaceKind, "shop", undefined, isGone);
 });

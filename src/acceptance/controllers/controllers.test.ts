@@ -35,7 +35,7 @@ async function addNode(client: Client, name: string): Promise<void> {
   await client.patch(nodeKind, { name }, "strategic", { status }, { subresource: "status" });
 }
 
-t.test("the scheduler binds a pod that waits as soon as a node can take it", async (t) => {
+t.test("the scheduler binds a pending pod when a node becomes available", async (t) => {
   const client = await startInMemoryCluster(t);
   await client.create(podKind, pod("web"));
   const waiting = await waitForObject(
@@ -54,7 +54,7 @@ t.test("the scheduler binds a pod that waits as soon as a node can take it", asy
   t.match(bound?.status?.conditions, [{ type: "PodScheduled", status: "True" }]);
 });
 
-t.test("the scheduler leaves alone what is not its own, and says why a pod must wait", async (t) => {
+t.test("the scheduler ignores pods of other schedulers, and reports why a pod is pending", async (t) => {
   const client = await startInMemoryCluster(t);
   await addNode(client, "shop-1");
   const large = [{ name: "a", image: "web:1", resources: { requests: { cpu: "2" } } }];
@@ -71,13 +71,13 @@ t.test("the scheduler leaves alone what is not its own, and says why a pod must 
   t.equal(waiting?.status?.conditions?.[0]?.message, "0/1 nodes are available: 1 Insufficient cpu.");
   const isFailure = { fieldSelector: "reason=FailedScheduling", namespace: "default" };
   const { items } = await client.list(eventKind, isFailure);
-  t.ok(items.length <= 1, "one event, counted");
+  t.ok(items.length <= 1, "one event with a count");
   for (const name of ["gated", "foreign"]) {
     t.equal((await client.get(podKind, { name, namespace: "default" })).spec?.nodeName ?? "", "", name);
   }
 });
 
-t.test("the scheduler takes the room that a deleted pod leaves", async (t) => {
+t.test("the scheduler uses the resources of a deleted pod", async (t) => {
   const client = await startInMemoryCluster(t);
   await addNode(client, "shop-1");
   const whole = [{ name: "a", image: "web:1", resources: { requests: { cpu: "1" } } }];
@@ -90,7 +90,7 @@ t.test("the scheduler takes the room that a deleted pod leaves", async (t) => {
   t.equal(bound?.spec?.nodeName, "shop-1");
 });
 
-t.test("the namespace controller empties a namespace before it goes, and says what holds it up", async (t) => {
+t.test("the namespace controller deletes the objects of a deleted namespace, and reports remaining ones", async (t) => {
   const client = await startInMemoryCluster(t);
   const namespace = "shop";
   await client.create(namespaceKind, { metadata: { name: namespace } });
@@ -125,7 +125,7 @@ t.test("the namespace controller empties a namespace before it goes, and says wh
   t.ok(gone instanceof StatusError && gone.status.code === 404);
 });
 
-t.test("the aggregation controller gives roles the rules of those they select", async (t) => {
+t.test("the aggregation controller aggregates the rules of selected roles", async (t) => {
   const client = await startInMemoryCluster(t);
   const rulesOf = (role: ClusterRole | undefined) => JSON.stringify(role?.rules ?? []);
   await waitForObject(client, clusterRoleKind, "view", undefined, (role) => rulesOf(role).includes("pods/log"));
@@ -133,7 +133,7 @@ t.test("the aggregation controller gives roles the rules of those they select", 
   const labels = { "rbac.authorization.k8s.io/aggregate-to-view": "true" };
   const rules = [{ verbs: ["get"], apiGroups: ["example.com"], resources: ["widgets"] }];
   await client.create(clusterRoleKind, { metadata: { name: "widgets", labels }, rules });
-  // By way of the roles between them.
+  // Through intermediate aggregated roles.
   await waitForObject(client, clusterRoleKind, "admin", undefined, (role) => rulesOf(role).includes("widgets"));
   await client.delete(clusterRoleKind, { name: "widgets" });
   await waitForObject(client, clusterRoleKind, "admin", undefined, (role) => !rulesOf(role).includes("widgets"));

@@ -42,7 +42,7 @@ const widgets: CustomResourceDefinition = {
   },
 };
 
-/** A set and its two pods. */
+/** Creates a ReplicaSet with two pods. */
 async function shop(client: Client, finalizers: readonly string[] = []): Promise<ReplicaSet> {
   const labels = { app: "shop" };
   const spec = { containers: [{ name: "a", image: "web:1" }] };
@@ -60,16 +60,20 @@ async function shop(client: Client, finalizers: readonly string[] = []): Promise
   return created;
 }
 
-t.test("what an owner leaves behind goes after it", async (t) => {
+t.test("dependents are deleted after their owner", async (t) => {
   const client = await startInMemoryCluster(t, collector);
   await shop(client);
   await client.delete(replicaSetKind, { name: "shop", namespace });
-  await t.rejects(client.get(replicaSetKind, { name: "shop", namespace }), { message: /not found/ }, "it goes at once");
+  await t.rejects(
+    client.get(replicaSetKind, { name: "shop", namespace }),
+    { message: /not found/ },
+    "the owner is deleted at once",
+  );
   await waitForObject(client, podKind, "shop-1", namespace, isGone);
   await waitForObject(client, podKind, "shop-2", namespace, isGone);
 });
 
-t.test("an owner deleted in the foreground goes after what it owns", async (t) => {
+t.test("an owner that is deleted in the foreground is deleted after its dependents", async (t) => {
   const client = await startInMemoryCluster(t, collector);
   await shop(client, ["example.com/hold"]);
   await client.delete(replicaSetKind, { name: "shop", namespace }, { propagationPolicy: "Foreground" });
@@ -84,7 +88,7 @@ t.test("an owner deleted in the foreground goes after what it owns", async (t) =
   await waitForObject(client, replicaSetKind, "shop", namespace, isGone);
 });
 
-t.test("an owner does not wait for what does not block it, nor for what nobody owns", async (t) => {
+t.test("foreground deletion waits for blocking dependents only", async (t) => {
   const client = await startInMemoryCluster(t, collector);
   const owner = await map(client, "owner");
   await map(client, "free", { ownerReferences: [owned(owner)], finalizers: ["example.com/hold"] });
@@ -95,7 +99,7 @@ t.test("an owner does not wait for what does not block it, nor for what nobody o
   await waitForObject(client, configMapKind, "alone", namespace, isGone);
 });
 
-t.test("an owner's dependents may be left alone", async (t) => {
+t.test("dependents of an owner that is deleted with orphan stay", async (t) => {
   const client = await startInMemoryCluster(t, collector);
   await shop(client);
   await client.delete(replicaSetKind, { name: "shop", namespace }, { propagationPolicy: "Orphan" });
@@ -107,7 +111,7 @@ t.test("an owner's dependents may be left alone", async (t) => {
   }
 });
 
-t.test("whole families go", async (t) => {
+t.test("dependents of dependents are deleted", async (t) => {
   const client = await startInMemoryCluster(t, collector);
   for (const propagationPolicy of ["Background", "Foreground"] as const) {
     const grandmother = await map(client, "grandmother");
@@ -121,7 +125,7 @@ t.test("whole families go", async (t) => {
   }
 });
 
-t.test("those who wait for each other in a circle go", async (t) => {
+t.test("objects that own each other are deleted", async (t) => {
   const client = await startInMemoryCluster(t, collector);
   const first = await map(client, "first");
   const second = await map(client, "second", { ownerReferences: [owned(first, { blockOwnerDeletion: true })] });
@@ -131,7 +135,7 @@ t.test("those who wait for each other in a circle go", async (t) => {
   for (const name of ["first", "second"]) await waitForObject(client, configMapKind, name, namespace, isGone);
 });
 
-t.test("whoever has another owner stays, and no longer names the one that is gone", async (t) => {
+t.test("an object with another owner stays, without the reference to the deleted owner", async (t) => {
   const client = await startInMemoryCluster(t, collector);
   const [first, second] = [await map(client, "first"), await map(client, "second")];
   await map(client, "child", { ownerReferences: [owned(first), owned(second)] });
@@ -142,7 +146,7 @@ t.test("whoever has another owner stays, and no longer names the one that is gon
   t.equal(left?.metadata?.ownerReferences?.[0]?.name, "second");
 });
 
-t.test("references to nobody, and across namespaces, keep nothing alive", async (t) => {
+t.test("references to missing owners and across namespaces do not keep objects", async (t) => {
   const client = await startInMemoryCluster(t, collector);
   await client.create(namespaceKind, { metadata: { name: "other" } });
   const owner = await map(client, "owner");
@@ -161,35 +165,35 @@ t.test("references to nobody, and across namespaces, keep nothing alive", async 
   t.match(await recordedEvents(), [
     { reason: "OwnerRefInvalidNamespace", message: /ownerRef \[v1\/ConfigMap, namespace: other/ },
   ]);
-  t.ok(await client.get(configMapKind, { name: "known", namespace }), "its neighbour is what it says");
+  t.ok(await client.get(configMapKind, { name: "known", namespace }), "an object with a valid reference stays");
 });
 
-t.test("what cannot be judged is left alone", async (t) => {
+t.test("objects with owners of unknown kinds are not deleted", async (t) => {
   const client = await startInMemoryCluster(t, collector);
   const owner = await map(client, "owner");
   const unknown = { apiVersion: "example.com/v1", kind: "Widget", name: "w", uid: "w-1" };
   await map(client, "of-widget", { ownerReferences: [unknown] });
   await client.create(clusterRoleKind, { metadata: { name: "wide", ownerReferences: [owned(owner)] } });
-  // What comes after was judged after.
-  await map(client, "late", { ownerReferences: [{ ...owned(owner), uid: "nobody" }] });
+  // Objects are processed in their order.
+  await map(client, "late", { ownerReferences: [{ ...owned(owner), uid: "missing" }] });
   await waitForObject(client, configMapKind, "late", namespace, isGone);
   t.ok(await client.get(configMapKind, { name: "of-widget", namespace }));
   t.ok(await client.get(clusterRoleKind, { name: "wide" }));
 });
 
-t.test("owners in the other spelling of a group are found", async (t) => {
+t.test("owners with the other alias of a group are found", async (t) => {
   const client = await startInMemoryCluster(t, collector);
   const role = await client.create(clusterRoleKind, { metadata: { name: "wide" } });
   const reference = { ...owned(role), apiVersion: "rbac.authorization.k8s.io/v1" };
   await map(client, "child", { ownerReferences: [reference] });
-  await map(client, "late", { ownerReferences: [{ ...reference, uid: "nobody" }] });
+  await map(client, "late", { ownerReferences: [{ ...reference, uid: "missing" }] });
   await waitForObject(client, configMapKind, "late", namespace, isGone);
   t.ok(await client.get(configMapKind, { name: "child", namespace }));
   await client.delete(clusterRoleKind, { name: "wide" });
   await waitForObject(client, configMapKind, "child", namespace, isGone);
 });
 
-t.test("custom resources own and are owned like all others", async (t) => {
+t.test("custom resources can be owners and dependents", async (t) => {
   const client = await startInMemoryCluster(t, collector);
   const definition = await client.create(customResourceDefinitionKind, widgets);
   const { name = "" } = definition.metadata ?? {};
@@ -223,7 +227,7 @@ t.test("custom resources own and are owned like all others", async (t) => {
   await waitForObject(client, configMapKind, "of-last", namespace, isGone);
 });
 
-t.test("without a collector nothing waits for one, and dependents stay", async (t) => {
+t.test("without the garbage collector no finalizers are set, and dependents stay", async (t) => {
   const client = await startInMemoryCluster(t, { embeddedControllers: [] });
   await shop(client);
   await client.delete(replicaSetKind, { name: "shop", namespace }, { propagationPolicy: "Foreground" });

@@ -58,7 +58,7 @@ const taintsOf = async (client: Client, name: string): Promise<readonly string[]
 const conditionOf = (node: Node, type: string): NodeCondition | undefined =>
   node.status?.conditions?.find((condition) => condition.type === type);
 
-t.test("a node that is not heard of becomes unknown, and ready again when it is", async (t) => {
+t.test("a node without heartbeats becomes Unknown, and Ready again after one", async (t) => {
   const clock = new FakeClock();
   const client = await startInMemoryCluster(t, lifecycle, clock);
   await beat(client, clock, "a");
@@ -87,7 +87,7 @@ t.test("a node that is not heard of becomes unknown, and ready again when it is"
   t.same(items.map(({ reason }) => reason).sort(), ["NodeNotReady", "RegisteredNode"]);
 });
 
-t.test("a lease keeps a node alive", async (t) => {
+t.test("a renewed lease keeps a node Ready", async (t) => {
   const clock = new FakeClock();
   const client = await startInMemoryCluster(t, lifecycle, clock);
   await beat(client, clock, "a");
@@ -100,7 +100,7 @@ t.test("a lease keeps a node alive", async (t) => {
   t.equal(conditionOf(await client.get(nodeKind, { name: "a" }), "Ready")?.status, "Unknown");
 });
 
-t.test("a node that never said anything has a minute", async (t) => {
+t.test("a node without any heartbeat becomes Unknown after a minute", async (t) => {
   const clock = new FakeClock();
   const client = await startInMemoryCluster(t, lifecycle, clock);
   await client.create(nodeKind, { metadata: { name: "mute" } });
@@ -110,7 +110,7 @@ t.test("a node that never said anything has a minute", async (t) => {
   t.match(conditionOf(await client.get(nodeKind, { name: "mute" }), "Ready"), { reason: "NodeStatusNeverUpdated" });
 });
 
-t.test("conditions and cordons taint nodes, and others' taints stay", async (t) => {
+t.test("conditions and cordons taint nodes, and other taints stay", async (t) => {
   const clock = new FakeClock();
   const client = await startInMemoryCluster(t, lifecycle, clock);
   const own: Taint = { key: "dedicated", value: "db", effect: "NoSchedule" };
@@ -135,7 +135,7 @@ t.test("conditions and cordons taint nodes, and others' taints stay", async (t) 
   t.same((await client.get(nodeKind, { name: "a" })).spec?.taints, [own]);
 });
 
-t.test("pods leave a lost node when their tolerance is over", async (t) => {
+t.test("pods of a lost node are evicted after their tolerationSeconds", async (t) => {
   const clock = new FakeClock();
   const client = await startInMemoryCluster(t, lifecycle, clock);
   await beat(client, clock, "good");
@@ -153,7 +153,7 @@ t.test("pods leave a lost node when their tolerance is over", async (t) => {
   };
   await run(55);
   const usual = await client.get(podKind, { name: "usual", namespace });
-  t.match(usual.status?.conditions, [{ type: "Ready", status: "False" }], "services pass it over at once");
+  t.match(usual.status?.conditions, [{ type: "Ready", status: "False" }], "the pod is not ready at once");
   await run(10);
   t.equal(await podState(client, "hasty"), "leaving");
   const { status } = await client.get(podKind, { name: "hasty", namespace });
@@ -168,7 +168,7 @@ t.test("pods leave a lost node when their tolerance is over", async (t) => {
   t.equal(await podState(client, "elsewhere"), "there");
 });
 
-t.test("pods stay when their node comes back in time", async (t) => {
+t.test("pods stay when their node becomes ready in time", async (t) => {
   const clock = new FakeClock();
   const client = await startInMemoryCluster(t, lifecycle, clock);
   await beat(client, clock, "good");
@@ -182,7 +182,7 @@ t.test("pods stay when their node comes back in time", async (t) => {
   t.equal(await podState(client, "usual"), "there");
 });
 
-t.test("pods that do not tolerate somebody's taint go at once", async (t) => {
+t.test("pods that do not tolerate a user's NoExecute taint are evicted at once", async (t) => {
   const clock = new FakeClock();
   const client = await startInMemoryCluster(t, lifecycle, clock);
   await beat(client, clock, "a");
@@ -195,10 +195,10 @@ t.test("pods that do not tolerate somebody's taint go at once", async (t) => {
   t.equal(await podState(client, "tolerant"), "there");
   await boundPod(client, "late", "a");
   await clock.advance(1_000);
-  t.equal(await podState(client, "late"), "leaving", "those that come later too");
+  t.equal(await podState(client, "late"), "leaving", "pods that are created later too");
 });
 
-t.test("nobody is driven off when no node is ready, as when all have lost the server", async (t) => {
+t.test("no pod is evicted when no node is ready", async (t) => {
   const clock = new FakeClock();
   const client = await startInMemoryCluster(t, lifecycle, clock);
   for (const name of ["a", "b"]) await beat(client, clock, name);
@@ -208,7 +208,7 @@ t.test("nobody is driven off when no node is ready, as when all have lost the se
   t.equal(await podState(client, "usual"), "there");
 });
 
-t.test("nodes are given up one after the other", async (t) => {
+t.test("pods of lost nodes are evicted one node after the other", async (t) => {
   const clock = new FakeClock();
   const client = await startInMemoryCluster(t, lifecycle, clock);
   const names = ["a", "b", "good-1", "good-2", "good-3"];
@@ -230,16 +230,16 @@ t.test("nodes are given up one after the other", async (t) => {
   t.equal(await lost(), 2);
 });
 
-t.test("without the controller nobody looks after nodes", async (t) => {
+t.test("without the controller nodes keep their conditions", async (t) => {
   const clock = new FakeClock();
   const client = await startInMemoryCluster(t, { embeddedControllers: ["namespace"] }, clock);
   await beat(client, clock, "a");
   await clock.advance(600_000);
   t.equal(conditionOf(await client.get(nodeKind, { name: "a" }), "Ready")?.status, "True");
-  t.same(await taintsOf(client, "a"), ["not-ready:NoSchedule"], "what nodes are made with stays");
+  t.same(await taintsOf(client, "a"), ["not-ready:NoSchedule"], "the taint of a new node stays");
 });
 
-t.test("a new node keeps pods away until it is looked at, however its taint is spelled", async (t) => {
+t.test("a new node has the not-ready taint, under either alias, until it is checked", async (t) => {
   const clock = new FakeClock();
   const client = await startInMemoryCluster(t, { embeddedControllers: [] }, clock);
   const own: Taint = { key: "node.svc.io/not-ready", effect: "NoSchedule" };

@@ -40,7 +40,7 @@ function pod(name: string, cpu = "100m"): Pod {
   } as Pod;
 }
 
-/** Which of the works were forbidden, and for what. */
+/** The messages of the forbidden requests. */
 async function refusals(works: readonly Promise<unknown>[]): Promise<readonly string[]> {
   const ends = await Promise.allSettled(works);
   return ends.flatMap((end) => {
@@ -50,7 +50,7 @@ async function refusals(works: readonly Promise<unknown>[]): Promise<readonly st
   });
 }
 
-t.test("500 pods at once never exceed a quota, and those that go make room", async (t) => {
+t.test("500 concurrent creates do not exceed a quota, and deleted pods release it", async (t) => {
   const client = await startInMemoryCluster(t, controllers);
   await quota(client, { pods: "40", "requests.cpu": "3", "limits.cpu": "100" });
   const names = Array.from({ length: 500 }, (_, i) => `p${i}`);
@@ -73,7 +73,7 @@ t.test("500 pods at once never exceed a quota, and those that go make room", asy
   await used(client, { pods: "28", "requests.cpu": "3" });
 });
 
-t.test("pods are still within a quota where they come, go and are counted at the same time", async (t) => {
+t.test("pods stay within a quota with concurrent creates, deletes and recounts", async (t) => {
   const client = await startInMemoryCluster(t, controllers);
   await quota(client, { "count/pods": "10" });
   let most = 0;
@@ -91,7 +91,7 @@ t.test("pods are still within a quota where they come, go and are counted at the
   await used(client, { "count/pods": "0" });
 });
 
-t.test("objects of any kind are counted, and what says nothing is refused where it has to", async (t) => {
+t.test("objects of any kind are counted, and pods without required requests are rejected", async (t) => {
   const client = await startInMemoryCluster(t, controllers);
   await quota(client, { configmaps: "1", "count/configmaps": "5", "limits.memory": "1Gi" });
   const map = (name: string): ConfigMap => ({ metadata: { name, namespace } });
@@ -105,7 +105,7 @@ t.test("objects of any kind are counted, and what says nothing is refused where 
   await client.create(configMapKind, map("b"));
 });
 
-t.test("a quota counts what was there before it, and what it is told to limit later", async (t) => {
+t.test("a quota counts existing objects, also of resources that are added later", async (t) => {
   const client = await startInMemoryCluster(t, controllers);
   await waitForObject(client, configMapKind, "none", namespace, () => true);
   await client.create(podKind, pod("old"));
@@ -118,7 +118,7 @@ t.test("a quota counts what was there before it, and what it is told to limit la
   t.same(status, { hard: { "requests.cpu": "1" }, used: { "requests.cpu": "100m" } });
 });
 
-t.test("two servers over one store do not exceed a quota together", async (t) => {
+t.test("two servers over one store do not exceed a quota", async (t) => {
   const clock = new FakeClock();
   const store = createMemoryStore({ clock });
   const servers = await Promise.all([1, 2].map(() => startTestServer({}, { store })));
@@ -142,7 +142,7 @@ t.test("two servers over one store do not exceed a quota together", async (t) =>
   t.same(found.json.status, { hard, used: { configmaps: "20" } });
 });
 
-t.test("custom resources are counted as others are", async (t) => {
+t.test("custom resources are counted", async (t) => {
   const client = await startInMemoryCluster(t, controllers);
   const names = { plural: "widgets", singular: "widget", kind: "Widget", listKind: "WidgetList" };
   const schema = { openAPIV3Schema: { type: "object" } };

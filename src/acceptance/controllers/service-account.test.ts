@@ -9,7 +9,7 @@ import { startInMemoryCluster, waitForObject } from "../../testing/apiserver/in-
 const CA = "-----BEGIN CERTIFICATE-----\nMA==\n-----END CERTIFICATE-----\n";
 const MAP = "kube-root-ca.crt";
 
-t.test("every namespace has a default account, again when somebody takes it away", async (t) => {
+t.test("every namespace has a default service account, which is recreated after a delete", async (t) => {
   const client = await startInMemoryCluster(t, { embeddedControllers: ["serviceaccount"] });
   await waitForObject(client, serviceAccountKind, "default", "kube-system", (found) => found !== undefined);
   await client.create(namespaceKind, { metadata: { name: "shop" } });
@@ -24,8 +24,11 @@ t.test("every namespace has a default account, again when somebody takes it away
   );
 });
 
-t.test("every namespace has the cluster's authority, as it is", async (t) => {
-  const client = await startInMemoryCluster(t, { embeddedControllers: ["root-ca-certificate-publisher"], clusterCa: CA });
+t.test("every namespace has the ConfigMap of the cluster's CA, which is restored after a change", async (t) => {
+  const client = await startInMemoryCluster(t, {
+    embeddedControllers: ["root-ca-certificate-publisher"],
+    clusterCa: CA,
+  });
   const published = await waitForObject(client, configMapKind, MAP, "default", (found) => found !== undefined);
   t.same(published?.data, { "ca.crt": CA });
   t.match(published?.metadata?.annotations, { "kubernetes.io/description": /CA bundle/ });
@@ -35,7 +38,7 @@ t.test("every namespace has the cluster's authority, as it is", async (t) => {
   await waitForObject(client, configMapKind, MAP, "default", (found) => found !== undefined);
 });
 
-t.test("a namespace that goes is not given anything new, and goes", async (t) => {
+t.test("a terminating namespace gets no new objects, and is deleted", async (t) => {
   const client = await startInMemoryCluster(t, { clusterCa: CA });
   await client.create(namespaceKind, { metadata: { name: "shop" } });
   await waitForObject(client, serviceAccountKind, "default", "shop", (found) => found !== undefined);
@@ -46,11 +49,14 @@ t.test("a namespace that goes is not given anything new, and goes", async (t) =>
   t.same((await client.list(configMapKind, { namespace: "shop" })).items, []);
 });
 
-t.test("no authority is published that nobody named, and no account made that nobody asked for", async (t) => {
-  const serving = { ...defaultConfig.serving, certDir: t.testdir() };
-  const client = await startInMemoryCluster(t, { embeddedControllers: ["root-ca-certificate-publisher"], serving });
-  await client.create(namespaceKind, { metadata: { name: "shop" } });
-  await systemClock.sleep(100);
-  t.same((await client.list(configMapKind, { namespace: "default" })).items, []);
-  t.same((await client.list(serviceAccountKind)).items, []);
-});
+t.test(
+  "no CA is published when none is configured, and no service account is created without the controller",
+  async (t) => {
+    const serving = { ...defaultConfig.serving, certDir: t.testdir() };
+    const client = await startInMemoryCluster(t, { embeddedControllers: ["root-ca-certificate-publisher"], serving });
+    await client.create(namespaceKind, { metadata: { name: "shop" } });
+    await systemClock.sleep(100);
+    t.same((await client.list(configMapKind, { namespace: "default" })).items, []);
+    t.same((await client.list(serviceAccountKind)).items, []);
+  },
+);

@@ -33,9 +33,13 @@ async function stateOf(client: Client, name: string): Promise<"there" | "leaving
   }
 }
 
-t.test("finished jobs go when their time is over", async (t) => {
+t.test("finished jobs are deleted after their ttlSecondsAfterFinished", async (t) => {
   const clock = new FakeClock();
-  const client = await startInMemoryCluster(t, { embeddedControllers: ["ttl-after-finished", "garbage-collector"] }, clock);
+  const client = await startInMemoryCluster(
+    t,
+    { embeddedControllers: ["ttl-after-finished", "garbage-collector"] },
+    clock,
+  );
   await clock.advance(100);
   await finishedJob(client, clock, "soon", 10);
   await finishedJob(client, clock, "later", 3600);
@@ -55,7 +59,7 @@ t.test("finished jobs go when their time is over", async (t) => {
   t.equal(await stateOf(client, "never"), "there");
 });
 
-t.test("finished jobs stay where nobody clears them away", async (t) => {
+t.test("finished jobs stay without the controller", async (t) => {
   const clock = new FakeClock();
   const client = await startInMemoryCluster(t, { embeddedControllers: ["namespace"] }, clock);
   await finishedJob(client, clock, "soon", 10);

@@ -10,7 +10,7 @@ import { silentLogger } from "../../std/log/logger.ts";
 import { systemClock } from "../../std/time/clock.ts";
 import { until } from "../../testing/std/until.ts";
 
-/** Resolves when `look` finds nothing any more. */
+/** Resolves when `look` finds nothing. */
 async function gone(look: () => Promise<unknown>): Promise<void> {
   await until("the object is gone", () =>
     look().then(
@@ -20,7 +20,7 @@ async function gone(look: () => Promise<unknown>): Promise<void> {
   );
 }
 
-t.test("claims and volumes go when they are deleted and nobody uses them, not before", async (t) => {
+t.test("deleted claims and volumes stay until they are unused", async (t) => {
   const config = {
     ...defaultConfig,
     authorizationModes: ["Node", "RBAC"],
@@ -45,7 +45,7 @@ t.test("claims and volumes go when they are deleted and nobody uses them, not be
   const { metadata } = await client.get(persistentVolumeClaimKind, claim);
   t.same(metadata?.finalizers, ["kubernetes.io/pvc-protection"]);
   await client.delete(persistentVolumeClaimKind, claim);
-  t.ok((await client.get(persistentVolumeClaimKind, claim)).metadata?.deletionTimestamp, "a pod uses it");
+  t.ok((await client.get(persistentVolumeClaimKind, claim)).metadata?.deletionTimestamp, "the claim is in use");
   await client.delete(podKind, pod, { gracePeriodSeconds: 0 });
   await gone(() => client.get(persistentVolumeClaimKind, claim));
 

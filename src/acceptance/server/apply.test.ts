@@ -1,5 +1,5 @@
 import t from "tap";
-import { type TestServer, startTestServer } from "../../testing/apiserver/server-fixture.ts";
+import { startTestServer, type TestServer } from "../../testing/apiserver/server-fixture.ts";
 
 const MAPS = "/api/v1/namespaces/default/configmaps";
 
@@ -14,7 +14,7 @@ function applier(server: TestServer, user?: string) {
 
 const settings = { apiVersion: "v1", kind: "ConfigMap", metadata: { name: "a" } };
 
-t.test("an apply creates and changes, from JSON and from YAML", async (t) => {
+t.test("an apply creates and updates, with JSON and YAML", async (t) => {
   await using server = await startTestServer();
   const apply = applier(server);
   const made = await apply("fieldManager=m", { ...settings, data: { k: "1" } });
@@ -43,13 +43,13 @@ const refusals = [
 ] as const;
 
 for (const [query, body, code, message] of refusals) {
-  t.test(`an apply with ${query.slice(0, 40)} of ${JSON.stringify(body).slice(0, 40)} is refused`, async (t) => {
+  t.test(`an apply with ${query.slice(0, 40)} of ${JSON.stringify(body).slice(0, 40)} is rejected`, async (t) => {
     await using server = await startTestServer();
     t.match((await applier(server)(query, body)).json, { code, message });
   });
 }
 
-t.test("an apply warns of members that are named twice, with the line", async (t) => {
+t.test("an apply warns about duplicate keys, with their line", async (t) => {
   await using server = await startTestServer();
   const text = "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: a}\ndata:\n  k: one\n  k: two\n";
   const warned = await applier(server)("fieldManager=m", text);
@@ -57,7 +57,7 @@ t.test("an apply warns of members that are named twice, with the line", async (t
   t.equal((await applier(server)("fieldManager=m&fieldValidation=Ignore", text)).headers.warning, undefined);
 });
 
-t.test("who may patch and not create cannot create by an apply", async (t) => {
+t.test("a user with patch but without create cannot create by an apply", async (t) => {
   await using server = await startTestServer({ authorizationModes: ["RBAC"] });
   const rules = [{ apiGroups: [""], resources: ["configmaps"], verbs: ["get", "patch"] }];
   const rbac = "/apis/rbac.authorization.k8s.io/v1/namespaces/default";
@@ -78,7 +78,7 @@ t.test("who may patch and not create cannot create by an apply", async (t) => {
   t.equal((await apply("fieldManager=m", { ...settings, data: { k: "1" } })).status, 200);
 });
 
-t.test("managers are named by the query, or by the client's program", async (t) => {
+t.test("field managers are those of the query, or the client's program", async (t) => {
   await using server = await startTestServer();
   const managerOf = async (name: string, agent: string, query = "") => {
     const headers = agent === "" ? {} : { "user-agent": agent };

@@ -1,4 +1,4 @@
-/** Kubernetes' own client for JavaScript: informers that outlive servers, pages, and every resource that is named. */
+/** Kubernetes' JavaScript client: informers across restarts, paginated lists, and every resource. */
 import { type ChildProcess, spawn } from "node:child_process";
 import { once } from "node:events";
 import { mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
@@ -46,7 +46,7 @@ async function configOf(dir: string, port: number): Promise<KubeConfig> {
   return config;
 }
 
-/** A server as a process of its own, so that it can be killed. */
+/** A server in a separate process, which the test can kill. */
 async function serverProcess(t: Test, dir: string, port: number): Promise<ChildProcess> {
   const main = new URL("../../main.ts", import.meta.url).pathname;
   const flags = {
@@ -74,65 +74,68 @@ async function serverProcess(t: Test, dir: string, port: number): Promise<ChildP
   return child;
 }
 
-t.test("informers of @kubernetes/client-node end with what there is, whatever becomes of the server", async (t) => {
-  const dir = await directory(t);
-  const port = await freePort();
-  let server = await serverProcess(t, dir, port);
-  const config = await configOf(dir, port);
-  const api = config.makeApiClient(CoreV1Api);
-  const namespace = "default";
-  const list = () => api.listNamespacedConfigMap({ namespace });
-  const informer = makeInformer<V1ConfigMap>(config, `/api/v1/namespaces/${namespace}/configmaps`, list);
-  let stopped = false;
-  // As its documentation tells users to.
-  informer.on("error", () => void systemClock.sleep(100).then(() => (stopped ? undefined : start())));
-  t.teardown(() => {
-    stopped = true;
-    return informer.stop();
-  });
-  const start = (): Promise<void> =>
-    informer.start().catch(() => (stopped ? undefined : systemClock.sleep(100).then(start)));
-  await start();
-  const state = (items: readonly V1ConfigMap[]): string =>
-    items
-      .map(({ metadata }) => `${metadata?.name}@${metadata?.resourceVersion}`)
-      .sort()
-      .join(" ");
-  const agrees = async (): Promise<boolean> => {
-    const { items } = await list();
-    return state(informer.list(namespace)) === state(items);
-  };
-  const put = (name: string) => api.createNamespacedConfigMap({ namespace, body: { metadata: { name } } });
-  for (let round = 0; round < 2; round++) {
-    for (let i = 0; i < 10; i++) await put(`map-${round}-${i}`);
-    await api.deleteNamespacedConfigMap({ namespace, name: `map-${round}-0` });
-    await until(`round ${round}`, agrees);
-    server.kill(round === 0 ? "SIGTERM" : "SIGKILL");
-    await once(server, "exit");
-    server = await serverProcess(t, dir, port);
-    // While the informer may still be on its way back.
-    await put(`late-${round}`);
-    await api.deleteNamespacedConfigMap({ namespace, name: `map-${round}-1` });
-    await until(`after restart ${round}`, agrees);
-  }
-  t.equal((await list()).items.length, 2 * (10 - 2 + 1));
-  let pages = 0;
-  const paged: V1ConfigMap[] = [];
-  let _continue: string | undefined;
-  do {
-    const page = await api.listNamespacedConfigMap({ namespace, limit: 5, ...(_continue ? { _continue } : {}) });
-    if (pages === 0) t.equal(page.metadata?.remainingItemCount, 13);
-    paged.push(...page.items);
-    _continue = page.metadata?._continue;
-    pages++;
-  } while (_continue);
-  t.equal(pages, 4);
-  t.equal(state(paged), state((await list()).items));
-});
+t.test(
+  "informers of @kubernetes/client-node have the current objects after the server is killed and restarted",
+  async (t) => {
+    const dir = await directory(t);
+    const port = await freePort();
+    let server = await serverProcess(t, dir, port);
+    const config = await configOf(dir, port);
+    const api = config.makeApiClient(CoreV1Api);
+    const namespace = "default";
+    const list = () => api.listNamespacedConfigMap({ namespace });
+    const informer = makeInformer<V1ConfigMap>(config, `/api/v1/namespaces/${namespace}/configmaps`, list);
+    let stopped = false;
+    // As its documentation recommends.
+    informer.on("error", () => void systemClock.sleep(100).then(() => (stopped ? undefined : start())));
+    t.teardown(() => {
+      stopped = true;
+      return informer.stop();
+    });
+    const start = (): Promise<void> =>
+      informer.start().catch(() => (stopped ? undefined : systemClock.sleep(100).then(start)));
+    await start();
+    const state = (items: readonly V1ConfigMap[]): string =>
+      items
+        .map(({ metadata }) => `${metadata?.name}@${metadata?.resourceVersion}`)
+        .sort()
+        .join(" ");
+    const agrees = async (): Promise<boolean> => {
+      const { items } = await list();
+      return state(informer.list(namespace)) === state(items);
+    };
+    const put = (name: string) => api.createNamespacedConfigMap({ namespace, body: { metadata: { name } } });
+    for (let round = 0; round < 2; round++) {
+      for (let i = 0; i < 10; i++) await put(`map-${round}-${i}`);
+      await api.deleteNamespacedConfigMap({ namespace, name: `map-${round}-0` });
+      await until(`round ${round}`, agrees);
+      server.kill(round === 0 ? "SIGTERM" : "SIGKILL");
+      await once(server, "exit");
+      server = await serverProcess(t, dir, port);
+      // The informer may still be reconnecting.
+      await put(`late-${round}`);
+      await api.deleteNamespacedConfigMap({ namespace, name: `map-${round}-1` });
+      await until(`after restart ${round}`, agrees);
+    }
+    t.equal((await list()).items.length, 2 * (10 - 2 + 1));
+    let pages = 0;
+    const paged: V1ConfigMap[] = [];
+    let _continue: string | undefined;
+    do {
+      const page = await api.listNamespacedConfigMap({ namespace, limit: 5, ...(_continue ? { _continue } : {}) });
+      if (pages === 0) t.equal(page.metadata?.remainingItemCount, 13);
+      paged.push(...page.items);
+      _continue = page.metadata?._continue;
+      pages++;
+    } while (_continue);
+    t.equal(pages, 4);
+    t.equal(state(paged), state((await list()).items));
+  },
+);
 
 const ALIAS = /\.k8s\.io(?=\/|$)/;
 
-/** A valid object of each kind and version, as `group/version/kind`, and what a Kubernetes server was sent as such. */
+/** A valid object of each `group/version/kind`, as recorded from requests to a Kubernetes server. */
 function samples(): ReadonlyMap<string, KubernetesObject> | undefined {
   const recorded = recordedCases();
   if (recorded === undefined) return undefined;
@@ -167,64 +170,76 @@ async function everyResource(get: (path: string) => Promise<unknown>): Promise<r
   return found;
 }
 
-t.test("KubernetesObjectApi makes, reads, changes and deletes one of every resource, in both spellings", async (t) => {
-  const bodies = samples();
-  if (bodies === undefined) {
-    t.comment("The recorded answers are not on this machine: every resource is left out");
-    return;
-  }
-  const dir = await directory(t);
-  await using server = await startApiServer(
-    {
-      ...defaultConfig,
-      serving: { ...defaultConfig.serving, certDir: dir },
-      authentication: { ...defaultConfig.authentication, tokenFile: join(dir, "tokens") },
-    },
-    { clock: systemClock, log: silentLogger },
-  );
-  const config = await configOf(dir, server.address.port);
-  const api = KubernetesObjectApi.makeApiClient(config);
-  const get = async (path: string): Promise<unknown> => {
-    const headers = { authorization: "Bearer secret", accept: "application/json" };
-    const { body } = await server.handler(makeRequest({ path, headers }));
-    return JSON.parse((await readAll(body)).toString());
-  };
-  const without: string[] = [];
-  const tried = new Set<string>();
-  for (const { name, kind, verbs, apiVersion } of await everyResource(get)) {
-    if (!["create", "get", "patch", "delete"].every((verb) => verbs.includes(verb))) continue;
-    const body = bodies.get(`${canonical(apiVersion)}/${kind}`);
-    if (body === undefined) {
-      without.push(`${apiVersion}/${name}`);
-      continue;
+t.test(
+  "KubernetesObjectApi creates, reads, updates and deletes an object of every resource, under both group aliases",
+  async (t) => {
+    const bodies = samples();
+    if (bodies === undefined) {
+      t.comment("The recorded answers are not on this machine: every resource is left out");
+      return;
     }
-    const where = `${apiVersion} ${kind}`;
-    const spec = { ...body, apiVersion, metadata: { ...body.metadata, name: body.metadata?.name ?? "" } };
-    const header = { apiVersion, kind, metadata: spec.metadata };
-    const created = await api.create(spec).catch((error: unknown) => t.fail(`create ${where}: ${String(error)}`));
-    if (typeof created === "boolean") continue;
-    t.match(created, { apiVersion, kind, metadata: { name: spec.metadata.name } }, `create ${where}`);
-    t.match(await api.read(header), { apiVersion, kind, metadata: { uid: created.metadata?.uid } }, `read ${where}`);
-    const labelled = { ...header, metadata: { ...spec.metadata, labels: { tried: "yes" } } };
-    const patched = await api.patch(labelled, undefined, undefined, "t", undefined, PatchStrategy.MergePatch);
-    t.match(patched, { apiVersion, metadata: { labels: { tried: "yes" } } }, `patch ${where}`);
-    const { items } = await api.list(apiVersion, kind, undefined, undefined, undefined, undefined, undefined, "tried");
-    t.match(items, [{ metadata: { uid: created.metadata?.uid } }], `list ${where}`);
-    await api.delete(header, undefined, undefined, 0);
-    tried.add(where);
-    // What has finalizers is let go by hand.
-    const left = await api.read(header).catch(() => undefined);
-    if (left?.metadata?.finalizers !== undefined) {
-      const free = { ...header, metadata: { ...spec.metadata, finalizers: [] } };
-      await api.patch(free, undefined, undefined, "t", undefined, PatchStrategy.MergePatch).catch(() => {});
+    const dir = await directory(t);
+    await using server = await startApiServer(
+      {
+        ...defaultConfig,
+        serving: { ...defaultConfig.serving, certDir: dir },
+        authentication: { ...defaultConfig.authentication, tokenFile: join(dir, "tokens") },
+      },
+      { clock: systemClock, log: silentLogger },
+    );
+    const config = await configOf(dir, server.address.port);
+    const api = KubernetesObjectApi.makeApiClient(config);
+    const get = async (path: string): Promise<unknown> => {
+      const headers = { authorization: "Bearer secret", accept: "application/json" };
+      const { body } = await server.handler(makeRequest({ path, headers }));
+      return JSON.parse((await readAll(body)).toString());
+    };
+    const without: string[] = [];
+    const tried = new Set<string>();
+    for (const { name, kind, verbs, apiVersion } of await everyResource(get)) {
+      if (!["create", "get", "patch", "delete"].every((verb) => verbs.includes(verb))) continue;
+      const body = bodies.get(`${canonical(apiVersion)}/${kind}`);
+      if (body === undefined) {
+        without.push(`${apiVersion}/${name}`);
+        continue;
+      }
+      const where = `${apiVersion} ${kind}`;
+      const spec = { ...body, apiVersion, metadata: { ...body.metadata, name: body.metadata?.name ?? "" } };
+      const header = { apiVersion, kind, metadata: spec.metadata };
+      const created = await api.create(spec).catch((error: unknown) => t.fail(`create ${where}: ${String(error)}`));
+      if (typeof created === "boolean") continue;
+      t.match(created, { apiVersion, kind, metadata: { name: spec.metadata.name } }, `create ${where}`);
+      t.match(await api.read(header), { apiVersion, kind, metadata: { uid: created.metadata?.uid } }, `read ${where}`);
+      const labelled = { ...header, metadata: { ...spec.metadata, labels: { tried: "yes" } } };
+      const patched = await api.patch(labelled, undefined, undefined, "t", undefined, PatchStrategy.MergePatch);
+      t.match(patched, { apiVersion, metadata: { labels: { tried: "yes" } } }, `patch ${where}`);
+      const { items } = await api.list(
+        apiVersion,
+        kind,
+        undefined,
+        undefined,
+        undefined,
+        undefined,
+        undefined,
+        "tried",
+      );
+      t.match(items, [{ metadata: { uid: created.metadata?.uid } }], `list ${where}`);
+      await api.delete(header, undefined, undefined, 0);
+      tried.add(where);
+      // Removes the finalizers.
+      const left = await api.read(header).catch(() => undefined);
+      if (left?.metadata?.finalizers !== undefined) {
+        const free = { ...header, metadata: { ...spec.metadata, finalizers: [] } };
+        await api.patch(free, undefined, undefined, "t", undefined, PatchStrategy.MergePatch).catch(() => {});
+      }
     }
-  }
-  const aliases = [...tried].filter((where) => ALIAS.test(where.split(" ")[0] ?? ""));
-  const originals = aliases.map((where) => where.replace("k8s.io/", "svc.io/"));
-  t.same(
-    originals.filter((where) => !tried.has(where)),
-    [],
-    "each in both spellings",
-  );
-  t.same(without, [], "each resource has an object to try");
-});
+    const aliases = [...tried].filter((where) => ALIAS.test(where.split(" ")[0] ?? ""));
+    const originals = aliases.map((where) => where.replace("k8s.io/", "svc.io/"));
+    t.same(
+      originals.filter((where) => !tried.has(where)),
+      [],
+      "each in both spellings",
+    );
+    t.same(without, [], "each resource has an object to try");
+  },
+);

@@ -1,4 +1,4 @@
-/** What clients were told is on disk stays there: the server is killed under load, and its disk is filled. */
+/** Acknowledged writes are durable: the server is killed under load, and its disk is filled. */
 
 import { type ChildProcess, execFileSync, spawn } from "node:child_process";
 import { randomBytes } from "node:crypto";
@@ -18,7 +18,7 @@ const MAPS = "/api/v1/namespaces/default/configmaps";
 
 interface Answer {
   readonly status: number;
-  // biome-ignore lint/suspicious/noExplicitAny: answers of every kind are looked into
+  // biome-ignore lint/suspicious/noExplicitAny: tests read responses of every kind
   readonly json: any;
 }
 
@@ -118,7 +118,7 @@ async function load(server: Server, round: number, acknowledged: Map<string, str
 }
 
 t.test(
-  "the server, killed under load, has all it acknowledged, and nothing by halves",
+  "the server has all acknowledged writes, and no partial ones, after it is killed under load",
   { timeout: 60_000 },
   async (t) => {
     const home = homeOf(t);
@@ -158,7 +158,7 @@ t.test(
 );
 
 t.test(
-  "the server says that its disk is full, goes on reading, and writes again when there is room",
+  "the server responds 507 while its disk is full, serves reads, and writes again when there is space",
   { timeout: 60_000 },
   async (t) => {
     const home = homeOf(t);
@@ -175,7 +175,7 @@ t.test(
       await using server = await start(t, home, join(disk, "store"));
       const ballast = join(disk, "ballast");
       writeFileSync(ballast, Buffer.alloc(36 * 2 ** 20));
-      // What could be compressed would not fill a disk.
+      // Random, because compressed data would not fill the disk.
       const filling = randomBytes(675_000).toString("base64");
       const write = async (name: string) => await server.send("POST", MAPS, { metadata: { name }, data: { filling } });
       const acknowledged: string[] = [];

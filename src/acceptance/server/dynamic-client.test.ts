@@ -1,6 +1,6 @@
 /**
- * Requests that a dynamic client sends (`shared/oracles/dynamic-client-http`), sent here as they were written down, to
- * a custom resource; and that answers have the shape of those it was found to read.
+ * Replays the recorded requests of a dynamic client (`shared/oracles/dynamic-client-http`) to a custom resource, and
+ * compares the shape of the responses with the recorded ones.
  */
 import { existsSync, readdirSync, readFileSync } from "node:fs";
 import t from "tap";
@@ -23,7 +23,7 @@ function recorded(name: string): Recorded {
   const end = text.indexOf("\n\n");
   const [first = "", ...lines] = text.slice(0, end).split("\n");
   const [method = "", path = ""] = first.split(" ");
-  // A group of custom resources has a dot.
+  // The group of a custom resource must contain a dot.
   const target = path.replace("/flops/", "/flops.example.com/");
   const headers = Object.fromEntries(
     lines.map((line) => [line.slice(0, line.indexOf(":")).toLowerCase(), line.slice(line.indexOf(":") + 2)]),
@@ -50,9 +50,8 @@ const definition = {
 };
 
 /**
- * `/fin`, which the recording uses, is a subresource that nobody has, and `fieldValidation=warn` is refused for its
- * small letter; `without` sends the same to the object itself, and well spelled.
- * A strategic patch is none that a custom resource takes.
+ * The recording uses the unknown subresource `/fin` and the invalid `fieldValidation=warn`; `without` sends the request
+ * to the object itself, with the valid value. Custom resources do not support strategic merge patches.
  */
 const cases: Readonly<Record<string, readonly [asRecorded: number, without: number]>> = {
   create: [404, 201],
@@ -68,7 +67,7 @@ const cases: Readonly<Record<string, readonly [asRecorded: number, without: numb
   deletecollection: [200, 200],
 };
 
-t.test("the server understands every request of a dynamic client", async (t) => {
+t.test("the server accepts every request of a dynamic client", async (t) => {
   if (!existsSync(folder)) {
     t.comment("shared/ is not present: a dynamic client's requests are left out");
     return;
@@ -86,7 +85,7 @@ t.test("the server understands every request of a dynamic client", async (t) => 
     const { method, target, headers, body } = recorded(name);
     for (const [sent, status] of [
       [target, asRecorded],
-      // A client creates below the collection, and its bodies say what they are.
+      // A client creates at the collection, with apiVersion and kind in the body.
       [
         target
           .replace("/fin", "")
@@ -96,7 +95,7 @@ t.test("the server understands every request of a dynamic client", async (t) => 
       ],
     ] as const) {
       const [path = "", requests = ""] = sent.split("?");
-      // The revision of the recording is not that of this server, and watches that begin there would not end.
+      // The recorded resourceVersion does not exist here, and a watch from it would not end.
       const query = `${requests.replace("resourceVersion=42", "resourceVersion=0")}&timeoutSeconds=1`;
       const found = (await server.send(`GET ${PLACE}/mips`)).json;
       const version = method === "PUT" ? { resourceVersion: found.metadata?.resourceVersion } : {};
@@ -117,7 +116,7 @@ t.test("the server understands every request of a dynamic client", async (t) => 
   }
 });
 
-t.test("the server's answers have the shape of those that a dynamic client reads", async (t) => {
+t.test("responses have the shape of the recorded ones", async (t) => {
   if (!existsSync(folder)) {
     t.comment("shared/ is not present: what a dynamic client reads is left out");
     return;
@@ -132,12 +131,12 @@ t.test("the server's answers have the shape of those that a dynamic client reads
   const { items: theirs, ...list } = answer("list");
   const { items: ours, ...own } = listed;
   t.same(shapeOf(own), shapeOf(list));
-  // Objects in lists of built-in kinds do not say what they are, as on a Kubernetes server.
+  // Objects in lists of built-in kinds have no apiVersion and kind, as in Kubernetes.
   const { kind: _kind, apiVersion: _apiVersion, ...first } = theirs[0];
   t.same(shapeOf(ours[0]), shapeOf(first));
 });
 
-/** Names and types, without values. */
+/** The names and types of a value's members. */
 function shapeOf(value: unknown): unknown {
   if (Array.isArray(value)) return value.map(shapeOf);
   if (typeof value !== "object" || value === null) return typeof value;

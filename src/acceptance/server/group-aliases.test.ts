@@ -1,4 +1,4 @@
-/** Every group there is, walked in both spellings: discovery, documents, lists, tables, objects, watches. */
+/** Every group under both aliases: discovery, OpenAPI documents, lists, tables, objects, watches. */
 import t from "tap";
 import { readLines, startTestServer } from "../../testing/apiserver/server-fixture.ts";
 
@@ -11,7 +11,7 @@ interface Resource {
   readonly verbs: readonly string[];
 }
 
-t.test("each group answers in the spelling it is asked in", async (t) => {
+t.test("responses have the group alias of the request", async (t) => {
   await using server = await startTestServer({ authorizationModes: ["Node", "RBAC"] });
   const { groups } = (await server.send("GET /apis")).json as { groups: { name: string; versions: Version[] }[] };
   const names = groups.map(({ name }) => name);
@@ -49,7 +49,7 @@ t.test("each group answers in the spelling it is asked in", async (t) => {
   }
 });
 
-t.test("objects, and who manages their fields, are in the spelling of who writes and who reads", async (t) => {
+t.test("objects and managedFields have the alias of the request", async (t) => {
   await using server = await startTestServer();
   const base = "namespaces/default/leases";
   for (const [mine, other] of [

@@ -1,4 +1,4 @@
-/** What no client should send: answered by a 4xx with a Status, over HTTP/1.1 and HTTP/2, and nothing is left of it. */
+/** Malformed requests get a 4xx with a Status, over HTTP/1.1 and HTTP/2, and have no effect. */
 import { connect } from "node:http2";
 import { request } from "node:https";
 import t from "tap";
@@ -125,7 +125,7 @@ function overHttp2(port: number): Send {
 }
 
 for (const [protocol, over] of [["HTTP/1.1", overHttp1] as const, ["HTTP/2", overHttp2] as const]) {
-  t.test(`the server answers malformed requests over ${protocol} with a 4xx that says why`, async (t) => {
+  t.test(`malformed requests over ${protocol} get a 4xx with the reason`, async (t) => {
     await using server = await startTestServer();
     const { handler, loopbackToken } = server.parts.server;
     const token = loopbackToken({ name: "admin", uid: "1", groups: ["system:masters"], extra: {} });

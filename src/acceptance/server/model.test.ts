@@ -1,13 +1,12 @@
 /**
- * Random requests against a whole server, and clients that watch what comes of them:
+ * Sends random requests to a whole server, with watching clients:
  *
- * 1. One writer creates, replaces, patches and deletes config maps, one by one and by selector, and keeps a model: what
- *    the acknowledged answers say there is, for each revision.
- * 2. Clients list (whole or in pages) and watch, through selectors, as reflectors do: from the list's revision on; a
- *    watch that ends goes on from what was seen last; 410 means to list again.
- * 3. Meanwhile the store's watch breaks, history is compacted, streams are cut and, over files, the server is stopped
- *    and started again.
- * 4. No event may come twice, out of order, or make no sense; in the end each client has what the model has.
+ * 1. One writer creates, replaces, patches and deletes config maps, one by one and by selector, and keeps a model of
+ *    the acknowledged objects for each revision.
+ * 2. Clients list (whole or in pages) and watch, through selectors, as reflectors do: from the list's revision on; an
+ *    ended watch continues from the last event; after a 410 the client lists again.
+ * 3. Meanwhile the store's watch fails, history is compacted, streams are cut and, with files, the server is restarted.
+ * 4. No event may be duplicated, out of order or invalid; in the end each client has the objects of the model.
  *
  *     SEED=123 node src/acceptance/server/model.test.ts
  */
@@ -21,7 +20,7 @@ import { silentLogger } from "../../std/log/logger.ts";
 import { openLevelStore } from "../../storage/level/level.ts";
 import { createMemoryStore } from "../../storage/memory.ts";
 import { type Range, type Revision, type Store, StoreError } from "../../storage/store.ts";
-import { type TestResponse, type TestServer, startTestServer } from "../../testing/apiserver/server-fixture.ts";
+import { startTestServer, type TestResponse, type TestServer } from "../../testing/apiserver/server-fixture.ts";
 import { FakeClock } from "../../testing/std/fake-clock.ts";
 
 const CLIENTS = 12;
@@ -38,7 +37,7 @@ interface ConfigMap {
   readonly data?: Readonly<Record<string, string>>;
 }
 
-/** By `namespace/name`: what tells two states apart. */
+/** By `namespace/name`: the resourceVersion or content that identifies a state. */
 type State = Map<string, string>;
 
 const keyOf = ({ metadata }: ConfigMap): string => `${metadata.namespace}/${metadata.name}`;
@@ -47,11 +46,11 @@ const textOf = ({ metadata, data }: ConfigMap): string =>
 
 interface World {
   server: TestServer;
-  /** Of the server and its store; a new one after a restart. */
+  /** The clock of the server and its store; replaced by a restart. */
   readonly clock: FakeClock;
   readonly log: string[];
   breakWatches(): void;
-  /** Undefined where a restart would lose everything. */
+  /** Undefined with a store in memory, which a restart would lose. */
   readonly restart: (() => Promise<void>) | undefined;
   compact(before: number): Promise<void>;
   current(): number;
@@ -72,7 +71,7 @@ function pathOf({ namespace, color }: Selection): string {
   return `${path}?${color === undefined ? "" : `labelSelector=color%3D${color}&`}`;
 }
 
-/** A client that keeps a copy, as an informer does. */
+/** A client that maintains a copy, as an informer does. */
 class Client {
   readonly selection: Selection;
   readonly #world: World;
@@ -110,7 +109,7 @@ class Client {
     }
   }
 
-  /** Whether it got to the end. */
+  /** Whether the list is complete. */
   async #list(): Promise<boolean> {
     const state: State = new Map();
     let revision = "";
@@ -126,7 +125,7 @@ class Client {
         state.set(keyOf(item), textOf(item));
       }
       next = page.json.metadata.continue ?? "";
-      // Others may write between two pages.
+      // The writer may write between two pages.
       await new Promise((resolve) => setImmediate(resolve));
     } while (next !== "");
     this.state = state;
@@ -135,7 +134,7 @@ class Client {
     return true;
   }
 
-  /** Whether the client may go on from what it has seen. */
+  /** Whether the client may continue from its last event. */
   async #watch(): Promise<boolean> {
     this.#stream = new AbortController();
     const { server } = this.#world;
@@ -149,7 +148,7 @@ class Client {
         if (signal.aborted) return true;
         const lines = (rest + Buffer.from(piece).toString()).split("\n");
         rest = lines.pop() ?? "";
-        for (const line of lines) if (!this.#hear(JSON.parse(line))) return false;
+        for (const line of lines) if (!this.#handleEvent(JSON.parse(line))) return false;
       }
     } catch (error) {
       if (!signal.aborted && !(error instanceof StoreError)) throw error;
@@ -157,7 +156,7 @@ class Client {
     return true;
   }
 
-  #hear({ type, object }: { readonly type: string; readonly object: ConfigMap }): boolean {
+  #handleEvent({ type, object }: { readonly type: string; readonly object: ConfigMap }): boolean {
     if (type === "ERROR") {
       if ((object as unknown as { code: number }).code !== 410) throw new Error(`ERROR ${JSON.stringify(object)}`);
       return false;
@@ -178,12 +177,12 @@ class Client {
   }
 }
 
-/** A server that is stopping ends what is asked of it. */
+/** Whether the request failed because the server is stopping. */
 function ended(): undefined {
   return undefined;
 }
 
-/** The one who writes; what it was told is the truth. */
+/** The writer; its acknowledged writes are the expected state. */
 class Writer {
   readonly #world: World;
   readonly #pick: (count: number) => number;
@@ -199,7 +198,7 @@ class Writer {
   }
 
   async begin(): Promise<void> {
-    const { json } = await this.#ask("GET /api/v1/configmaps");
+    const { json } = await this.#send("GET /api/v1/configmaps");
     for (const item of json.items as ConfigMap[]) this.state.set(keyOf(item), textOf(item));
   }
 
@@ -243,7 +242,7 @@ class Writer {
   }
 
   async #remove(path: string, key: string): Promise<void> {
-    const { status } = await this.#ask(`DELETE ${path}`);
+    const { status } = await this.#send(`DELETE ${path}`);
     if (status !== 200) throw new Error(`DELETE ${path} answered ${status}`);
     this.state.delete(key);
     this.#remember(this.#world.current());
@@ -251,14 +250,14 @@ class Writer {
 
   async #deleteMany(namespace: string, path: string): Promise<void> {
     const color = COLORS[this.#pick(2)]!;
-    const { status } = await this.#ask(`DELETE ${path}?labelSelector=color%3D${color}`);
+    const { status } = await this.#send(`DELETE ${path}?labelSelector=color%3D${color}`);
     if (status !== 200) throw new Error(`DELETE ${path} answered ${status}`);
     for (const entry of [...this.state]) if (selects({ namespace, color }, entry)) this.state.delete(entry[0]);
     this.#remember(this.#world.current());
   }
 
   async #write(line: string, body: unknown, wanted: readonly number[], headers = {}): Promise<void> {
-    const { status, json } = await this.#ask(line, body, headers);
+    const { status, json } = await this.#send(line, body, headers);
     if (!wanted.includes(status)) throw new Error(`${line} answered ${status}: ${JSON.stringify(json)}`);
     if (status >= 300) return;
     this.state.set(keyOf(json), textOf(json));
@@ -272,7 +271,7 @@ class Writer {
     this.past.set(revision, new Map(this.state));
   }
 
-  async #ask(line: string, body?: unknown, headers = {}): Promise<TestResponse> {
+  async #send(line: string, body?: unknown, headers = {}): Promise<TestResponse> {
     this.#world.log.push(line);
     return await this.#world.server.send(line, { body, headers });
   }
@@ -280,7 +279,7 @@ class Writer {
 
 const sorted = (state: Iterable<readonly [string, string]>): unknown => [...state].sort();
 
-/** What the server shows must be what was written, now and as of an earlier revision. */
+/** Compares the server's objects with the model, at the current and at an earlier revision. */
 async function checkReads(world: World, writer: Writer, selection: Selection, pick: (n: number) => number) {
   const shown = async (query: string): Promise<unknown> => {
     const { status, json } = await world.server.send(`GET ${pathOf(selection)}${query}`);
@@ -349,7 +348,7 @@ async function play(t: Test, world: World, seed: number, steps: number): Promise
   t.ok(events > steps, `${events} events`);
 }
 
-/** Time goes on while somebody waits: a cache that lost its watch waits for a moment before it lists again. */
+/** Advances the clock while a promise is pending: a cache that lost its watch lists again after a delay. */
 async function settled(world: World, promise: Promise<void>): Promise<void> {
   let over = false;
   const done = promise.finally(() => {
@@ -380,7 +379,7 @@ async function makeWorld(open: (clock: FakeClock) => Promise<Store>, keeps: bool
         };
       },
     });
-    // Time flies here while the disk works.
+    // The fake clock advances while the disk is busy.
     const limits = { ...defaultConfig.limits, requestTimeoutMs: 1e9 };
     return await startTestServer({ limits }, { clock, store });
   };
@@ -408,14 +407,14 @@ async function makeWorld(open: (clock: FakeClock) => Promise<Store>, keeps: bool
 
 const base = Number(process.env.SEED ?? Date.now() % 1_000_000);
 
-t.test("REST and watch tell one story over a store in memory", async (t) => {
+t.test("REST and watch are consistent with a store in memory", async (t) => {
   t.comment(`SEED=${base}`);
   const world = await makeWorld(async (clock) => createMemoryStore({ clock }), false);
   await play(t, world, base, 500);
   await world.server[Symbol.asyncDispose]();
 });
 
-t.test("REST and watch tell one story over files, restarts included", { timeout: 60_000 }, async (t) => {
+t.test("REST and watch are consistent with files and restarts", { timeout: 60_000 }, async (t) => {
   t.comment(`SEED=${base}`);
   const directory = mkdtempSync(join(tmpdir(), "svc-model-"));
   t.teardown(() => rmSync(directory, { recursive: true }));

@@ -10,7 +10,7 @@ const MAPS = "/api/v1/namespaces/default/configmaps";
 const PODS = "/api/v1/namespaces/default/pods";
 const pod = { metadata: { name: "web" }, spec: { containers: [{ name: "c", image: "busybox" }] } };
 
-t.test("the server answers objects in the spelling they are asked in, with the bytes of the cache", async (t) => {
+t.test("objects are returned with the group alias of the request, from the cached bytes", async (t) => {
   await using server = await startTestServer();
   const made = await server.send(`POST ${MAPS}`, {
     body: { kind: "ConfigMap", apiVersion: "v1", metadata: { name: "a" } },
@@ -37,14 +37,14 @@ t.test("the server answers objects in the spelling they are asked in, with the b
   t.equal((await server.send(`POST /apis/coordination.k8s.io/v1${leases}`, { body: either })).status, 201);
 });
 
-t.test("the server serves one spelling when aliases are off", async (t) => {
+t.test("without aliases the server serves one name of a group", async (t) => {
   await using server = await startTestServer({ groupAliases: false });
   t.equal((await server.send("GET /apis/coordination.svc.io/v1/leases")).status, 200);
   t.equal((await server.send("GET /apis/coordination.k8s.io/v1/leases")).status, 404);
   t.notMatch((await server.send("GET /apis")).text, /k8s\.io/);
 });
 
-t.test("the server refuses paths and methods as Kubernetes does", async (t) => {
+t.test("unknown paths and methods get Kubernetes' errors", async (t) => {
   await using server = await startTestServer();
   for (const [line, status, text] of [
     ["GET /nope", 404, /^404 page not found\n$/],
@@ -65,7 +65,7 @@ t.test("the server refuses paths and methods as Kubernetes does", async (t) => {
   }
 });
 
-t.test("the server says who may not do what", async (t) => {
+t.test("a forbidden request gets 403 with Kubernetes' message", async (t) => {
   await using server = await startTestServer({ authorizationModes: ["RBAC"] });
   t.match((await server.send(`GET ${PODS}`, { user: "bob" })).json, {
     code: 403,
@@ -79,14 +79,14 @@ t.test("the server says who may not do what", async (t) => {
   t.equal((await server.send("GET /api", { headers: { authorization: "Bearer wrong" } })).status, 401);
 });
 
-t.test("the server tells strangers apart from nobody when anonymous requests are off", async (t) => {
+t.test("unknown tokens and anonymous requests get 401 when anonymous requests are disabled", async (t) => {
   await using server = await startTestServer({
     authentication: { ...defaultConfig.authentication, anonymous: false },
   });
   t.match((await server.send("GET /api", { user: "" })).json, { code: 401, reason: "Unauthorized" });
 });
 
-t.test("the server warns of fields that nobody knows, or refuses them", async (t) => {
+t.test("unknown fields result in warnings, or in 400 with fieldValidation=Strict", async (t) => {
   await using server = await startTestServer();
   const body = `{"metadata":{"name":"a"},"data":{"k":"1","k":"2"},"Data":{}}`;
   const warned = await server.send(`POST ${MAPS}?dryRun=All`, { body });
@@ -115,7 +115,7 @@ t.test("the server reads and writes YAML", async (t) => {
   t.match(wrong.text, /yaml: mapping values are not allowed/);
 });
 
-t.test("the server reads and writes protobuf, under both magics", async (t) => {
+t.test("the server reads and writes protobuf, with both magic prefixes", async (t) => {
   await using server = await startTestServer();
   for (const [magic, type] of [
     ["k8s", "application/vnd.kubernetes.protobuf"],
@@ -149,7 +149,7 @@ t.test("the server reads and writes protobuf, under both magics", async (t) => {
   t.match(broken.json, { code: 400, message: /the object provided is unrecognized/ });
 });
 
-t.test("the server makes tables and leaves out what is not asked for", async (t) => {
+t.test("tables contain the objects that includeObject selects", async (t) => {
   await using server = await startTestServer();
   await server.send(`POST ${PODS}`, { body: pod });
   const accept = "application/json;as=Table;v=v1;g=meta.k8s.io,application/json";
@@ -177,7 +177,7 @@ t.test("the server makes tables and leaves out what is not asked for", async (t)
   t.equal((await server.send(`GET ${PODS}`, { headers: { accept: "text/html" } })).status, 406);
 });
 
-t.test("the server streams changes, a line each, until the time the client gave", async (t) => {
+t.test("a watch streams one event per line until timeoutSeconds", async (t) => {
   await using server = await startTestServer();
   const { resourceVersion } = (await server.send(`GET ${MAPS}`)).json.metadata;
   const line = `GET ${MAPS}?watch=1&resourceVersion=${resourceVersion}&timeoutSeconds=10&allowWatchBookmarks=true`;
@@ -193,7 +193,7 @@ t.test("the server streams changes, a line each, until the time the client gave"
   ]);
 });
 
-t.test("the server knows the old paths of watches", async (t) => {
+t.test("deprecated watch paths work", async (t) => {
   await using server = await startTestServer();
   for (const name of ["one", "two"]) {
     await server.send(`POST ${MAPS}`, { body: { apiVersion: "v1", kind: "ConfigMap", metadata: { name } } });
@@ -205,7 +205,7 @@ t.test("the server knows the old paths of watches", async (t) => {
   t.match(event, { type: "ADDED", object: { metadata: { name: "two" } } });
 });
 
-t.test("the server ends watches when it stops, and says when one is too old", async (t) => {
+t.test("watches end when the server stops, and an expired resourceVersion gets 410", async (t) => {
   await using server = await startTestServer();
   await server.send(`GET ${MAPS}`);
   const old = await readLines(await server.open(`GET ${MAPS}?watch=1&resourceVersion=1`), 10);
@@ -216,7 +216,7 @@ t.test("the server ends watches when it stops, and says when one is too old", as
   t.same(await reading, []);
 });
 
-t.test("a watch may begin with what there is, where its gate is on", async (t) => {
+t.test("a watch may send the initial events when the feature gate WatchList is enabled", async (t) => {
   const query = "watch=1&sendInitialEvents=true&resourceVersionMatch=NotOlderThan&allowWatchBookmarks=true";
   await using off = await startTestServer();
   t.match((await off.send(`GET ${MAPS}?${query}`)).json, { code: 422, message: /unless the WatchList feature gate/ });
@@ -229,7 +229,7 @@ t.test("a watch may begin with what there is, where its gate is on", async (t) =
   ]);
 });
 
-t.test("a table is watched with its columns once", async (t) => {
+t.test("a watch of a table sends column definitions once", async (t) => {
   await using server = await startTestServer();
   const accept = "application/json;as=Table;v=v1;g=meta.k8s.io";
   for (const name of ["a", "b"]) await server.send(`POST ${MAPS}`, { body: { metadata: { name } } });
@@ -240,7 +240,7 @@ t.test("a table is watched with its columns once", async (t) => {
   ]);
 });
 
-t.test("the server patches", async (t) => {
+t.test("the server applies JSON, merge and strategic merge patches", async (t) => {
   await using server = await startTestServer();
   await server.send(`POST ${MAPS}`, { body: { metadata: { name: "a" }, data: { k: "1" } } });
   const send = (type: string, body: unknown, query = "") =>
@@ -260,7 +260,7 @@ t.test("the server patches", async (t) => {
   t.match(warned.headers.warning, /duplicate field \\"data\.a\\"/);
 });
 
-t.test("the server deletes as its clients expect to hear of it", async (t) => {
+t.test("a delete returns a Status or the object, as in Kubernetes", async (t) => {
   await using server = await startTestServer();
   await server.send(`POST ${MAPS}`, { body: { metadata: { name: "a" } } });
   const { json } = await server.send(`DELETE ${MAPS}/a`, { body: { kind: "DeleteOptions", apiVersion: "apps/v1" } });
@@ -274,7 +274,7 @@ t.test("the server deletes as its clients expect to hear of it", async (t) => {
   t.match((await server.send(`DELETE ${MAPS}`)).json, { kind: "ConfigMapList", items: [] });
 });
 
-t.test("the server refuses query parameters that make no sense", async (t) => {
+t.test("invalid query parameters get Kubernetes' errors", async (t) => {
   await using server = await startTestServer();
   for (const [line, status] of [
     [`GET ${MAPS}?limit=x`, 400],
@@ -295,14 +295,14 @@ t.test("the server refuses query parameters that make no sense", async (t) => {
   t.equal((await server.send(`POST ${MAPS}`, { body: "x".repeat(3 * 2 ** 20 + 1) })).status, 413);
 });
 
-t.test("the server gives up requests that take too long", async (t) => {
+t.test("requests get 504 after the request timeout", async (t) => {
   await using server = await startTestServer();
   const future = server.send(`GET ${MAPS}?resourceVersion=1000&timeout=1s`);
   await server.clock.advance(1000);
   t.match((await future).json, { code: 504, reason: "Timeout" });
 });
 
-t.test("namespaces hold what is in them", async (t) => {
+t.test("a namespace with objects is not deleted before its objects", async (t) => {
   await using server = await startTestServer();
   const missing = await server.send("POST /api/v1/namespaces/none/configmaps", { body: { metadata: { name: "a" } } });
   t.match(missing.json, { code: 404, message: `namespaces "none" not found` });
@@ -317,7 +317,7 @@ t.test("namespaces hold what is in them", async (t) => {
   t.same(names, ["default", "kube-node-lease", "kube-public", "kube-system", "svc-system"]);
 });
 
-t.test("pods are bound by their subresource and by the older one", async (t) => {
+t.test("pods are bound through pods/binding and bindings", async (t) => {
   await using server = await startTestServer();
   for (const name of ["a", "b"]) await server.send(`POST ${PODS}`, { body: { ...pod, metadata: { name } } });
   const target = { kind: "Node", name: "n1" };
@@ -329,7 +329,7 @@ t.test("pods are bound by their subresource and by the older one", async (t) => 
   t.equal((await server.send(`POST ${PODS}/a/binding`, { body })).status, 409);
 });
 
-t.test("component statuses are found out when they are asked for", async (t) => {
+t.test("component statuses are computed on request", async (t) => {
   await using server = await startTestServer({ embeddedControllers: ["scheduler"] });
   const list = await server.send("GET /api/v1/componentstatuses");
   t.match(list.headers.warning, /v1 ComponentStatus is deprecated/);

@@ -1,5 +1,5 @@
 import t from "tap";
-import { type TestServer, startTestServer } from "../../testing/apiserver/server-fixture.ts";
+import { startTestServer, type TestServer } from "../../testing/apiserver/server-fixture.ts";
 
 const WEB = "/apis/apps/v1/namespaces/default/deployments/web";
 const APPLY = "application/apply-patch+yaml";
@@ -34,7 +34,7 @@ async function send(server: TestServer, method: string, path: string, body: unkn
   return await server.send(`${method} ${path}`, { body: Buffer.from(JSON.stringify(body)), headers });
 }
 
-t.test("scale shows a controller as how many pods it wants, has, and finds by", async (t) => {
+t.test("scale has the desired and current replicas and the selector of a controller", async (t) => {
   await using server = await withWeb();
   const { status, json } = await server.send(`GET ${WEB}/scale`);
   t.equal(status, 200);
@@ -49,7 +49,7 @@ t.test("scale shows a controller as how many pods it wants, has, and finds by", 
   t.equal((await server.send("GET /apis/apps/v1/namespaces/default/deployments/none/scale")).status, 404);
 });
 
-t.test("scale changes the controller, and nothing of it but the number", async (t) => {
+t.test("an update of scale changes only the replicas of the controller", async (t) => {
   await using server = await withWeb();
   const steps = [
     ["PUT", scale(3, { labels: { team: "b" } }), "application/json", 3],
@@ -65,7 +65,7 @@ t.test("scale changes the controller, and nothing of it but the number", async (
   t.match(json, { metadata: { generation: 5, labels: { team: "a" } }, spec: { replicas: 6 } });
 });
 
-t.test("scale is refused where it contradicts what there is", async (t) => {
+t.test("a conflicting update of scale is rejected", async (t) => {
   await using server = await withWeb();
   const cases = [
     [scale(-1), 422, 'Scale.autoscaling "web" is invalid: spec.replicas: Invalid value: -1'],
@@ -82,7 +82,7 @@ t.test("scale is refused where it contradicts what there is", async (t) => {
   }
 });
 
-t.test("scale can be applied: the number then has another manager", async (t) => {
+t.test("an apply of scale makes its manager the owner of the replicas", async (t) => {
   await using server = await withWeb();
   const apply = (body: unknown, query: string) => send(server, "PATCH", `${WEB}/scale?${query}`, body, APPLY);
   const refused = await apply(scale(7), "fieldManager=scaler");

@@ -1,4 +1,4 @@
-/** How a real process stops: signals, phases, and what clients see of them. */
+/** The shutdown of a real process: signals, phases, and what clients receive. */
 import { type ChildProcess, spawn } from "node:child_process";
 import { once } from "node:events";
 import { writeFileSync } from "node:fs";
@@ -58,7 +58,7 @@ interface Answer {
   readonly ended: Promise<unknown>;
 }
 
-/** Over a connection of its own where none is given, as a load balancer's probe comes. */
+/** Uses a new connection by default, as the probe of a load balancer. */
 async function get(t: Test, server: Running, path: string, client = session(t, server)): Promise<Answer> {
   const stream = client.request({ ":path": path, authorization: "Bearer sesame" });
   stream.on("error", () => {});
@@ -67,25 +67,28 @@ async function get(t: Test, server: Running, path: string, client = session(t, s
   return { status: Number(headers[":status"]), headers, ended };
 }
 
-t.test("svc apiserver serves on for its delay, not ready, then ends watches and exits with 0", async (t) => {
-  const server = await start(t, "--shutdown-delay-duration=700ms");
-  const watch = await get(t, server, "/api/v1/pods?watch=1");
-  t.equal((await get(t, server, "/readyz")).status, 200);
-  server.child.kill("SIGTERM");
-  await untilLogged(server, "not ready, still serving");
-  t.equal((await get(t, server, "/readyz")).status, 500, "/readyz fails at once");
-  for (const path of ["/livez", "/healthz", "/api/v1/pods"]) t.equal((await get(t, server, path)).status, 200, path);
-  let over = false;
-  void watch.ended.then(() => {
-    over = true;
-  });
-  t.equal(over, false, "watches go on");
-  await watch.ended;
-  t.equal(await server.exited, 0);
-  await t.rejects(get(t, server, "/livez"), "the port is closed");
-});
+t.test(
+  "svc apiserver is not ready but serves during the shutdown delay, then ends watches and exits with 0",
+  async (t) => {
+    const server = await start(t, "--shutdown-delay-duration=700ms");
+    const watch = await get(t, server, "/api/v1/pods?watch=1");
+    t.equal((await get(t, server, "/readyz")).status, 200);
+    server.child.kill("SIGTERM");
+    await untilLogged(server, "not ready, still serving");
+    t.equal((await get(t, server, "/readyz")).status, 500, "/readyz fails at once");
+    for (const path of ["/livez", "/healthz", "/api/v1/pods"]) t.equal((await get(t, server, path)).status, 200, path);
+    let over = false;
+    void watch.ended.then(() => {
+      over = true;
+    });
+    t.equal(over, false, "watches go on");
+    await watch.ended;
+    t.equal(await server.exited, 0);
+    await t.rejects(get(t, server, "/livez"), "the port is closed");
+  },
+);
 
-t.test("svc apiserver sends new requests elsewhere while watches end one after the other", async (t) => {
+t.test("svc apiserver responds 429 to new requests while watches end one after the other", async (t) => {
   const server = await start(
     t,
     "--shutdown-send-retry-after",
@@ -104,7 +107,7 @@ t.test("svc apiserver sends new requests elsewhere while watches end one after t
   t.equal(await server.exited, 0);
 });
 
-t.test("svc apiserver ends at once at a second signal", async (t) => {
+t.test("svc apiserver exits at once after a second signal", async (t) => {
   const server = await start(t, "--shutdown-delay-duration=1h");
   server.child.kill("SIGTERM");
   await untilLogged(server, "Shutting down");

@@ -1,4 +1,4 @@
-/** Admission webhooks as a client meets them: a whole server, and webhooks behind real TLS. */
+/** Admission webhooks with a whole server and TLS. */
 import t from "tap";
 import {
   caBundle,
@@ -8,7 +8,7 @@ import {
   type TestWebhook,
   type WebhookAnswer,
 } from "../../testing/admission/webhook-fixture.ts";
-import { type TestServer, startTestServer } from "../../testing/apiserver/server-fixture.ts";
+import { startTestServer, type TestServer } from "../../testing/apiserver/server-fixture.ts";
 
 const REGISTRATION = "/apis/admissionregistration.k8s.io/v1";
 type Type = "validating" | "mutating";
@@ -42,7 +42,7 @@ async function register(server: TestServer, type: Type, hook: TestWebhook | stri
 const MAPS = "/api/v1/namespaces/default/configmaps";
 const map = (name: string, data: object = {}) => ({ body: { metadata: { name }, data } });
 
-t.test("webhooks change objects in the order of their names, then others check what came of it", async (t) => {
+t.test("mutating webhooks run in the order of their names, before validating webhooks", async (t) => {
   await using server = await startTestServer();
   const add = (text: string) => (reviews: Parameters<typeof reviewResponse>[0]) => {
     const { data = {} } = reviews.review.request.object;
@@ -83,7 +83,7 @@ t.test("webhooks change objects in the order of their names, then others check w
   });
 });
 
-t.test("webhooks refuse, or fail, in Kubernetes' words", async (t) => {
+t.test("rejections and failures of webhooks have Kubernetes' messages", async (t) => {
   const refused = (status: object): ((review: Parameters<typeof reviewResponse>[0]) => object) => {
     return (review) => reviewResponse(review, { allowed: false, status });
   };
@@ -130,7 +130,7 @@ t.test("webhooks refuse, or fail, in Kubernetes' words", async (t) => {
   }
 });
 
-t.test("webhooks that cannot be reached are ignored where their policy says so", async (t) => {
+t.test("unreachable webhooks with failurePolicy Ignore are ignored", async (t) => {
   await using server = await startTestServer();
   await using gone = await startTestWebhook(() => ({}));
   const { url, port } = gone;
@@ -151,7 +151,7 @@ t.test("webhooks that cannot be reached are ignored where their policy says so",
   t.match(metrics, /apiserver_admission_webhook_rejection_count\{.*calling_webhook_error.*\} 1/);
 });
 
-t.test("webhooks have to answer in time, and to be who they should be", async (t) => {
+t.test("webhooks must respond within the timeout and have a trusted certificate", async (t) => {
   await using server = await startTestServer();
   await using silent = await startTestWebhook(() => "hang");
   await register(server, "validating", silent, { timeoutSeconds: 2 });
@@ -174,7 +174,7 @@ t.test("webhooks have to answer in time, and to be who they should be", async (t
   });
 });
 
-t.test("a webhook is asked about what its rules, selectors and expressions say", async (t) => {
+t.test("a webhook is called for requests that match its rules, selectors and match conditions", async (t) => {
   const expression = (text: string) => ({ matchConditions: [{ name: "c", expression: text }] });
   const cases: readonly [string, object, boolean | RegExp][] = [
     ["its rules", {}, true],
@@ -191,7 +191,7 @@ t.test("a webhook is asked about what its rules, selectors and expressions say",
     ["one that is false", expression("oldObject != null"), false],
     ["what the authorizer says", expression("authorizer.requestResource.check('delete').allowed()"), true],
     [
-      "what it asks for others",
+      "requests of other users",
       expression("authorizer.serviceAccount('default', 'x').group('').resource('pods').check('get').allowed()"),
       true,
     ],
@@ -223,7 +223,7 @@ t.test("a webhook is asked about what its rules, selectors and expressions say",
   }
 });
 
-t.test("a webhook sees objects in the version of its rule, and what it changes comes back", async (t) => {
+t.test("a webhook receives objects in the version of its rule, and its changes are converted back", async (t) => {
   await using server = await startTestServer();
   await using hook = await startTestWebhook((review) =>
     patchResponse(review, [{ op: "replace", path: "/spec/targetCPUUtilizationPercentage", value: 50 }]),
@@ -250,7 +250,7 @@ t.test("a webhook sees objects in the version of its rule, and what it changes c
   t.equal(hook.received.length, 1);
 });
 
-t.test("a webhook reads the spelling of a group that its rule uses", async (t) => {
+t.test("a webhook receives the group alias of its rule", async (t) => {
   await using server = await startTestServer();
   await using hook = await startTestWebhook((review) => reviewResponse(review, {}));
   const rule = { ...mapRule, apiGroups: ["coordination.k8s.io"], resources: ["leases"] };
@@ -264,7 +264,7 @@ t.test("a webhook reads the spelling of a group that its rule uses", async (t) =
   });
 });
 
-t.test("a webhook that wants to see what others changed after it is asked again", async (t) => {
+t.test("a webhook with reinvocationPolicy IfNeeded is called again after later changes", async (t) => {
   await using server = await startTestServer();
   const labelled = (key: string) => (review: Parameters<typeof reviewResponse>[0]) => {
     const { labels = {} } = review.review.request.object.metadata;
@@ -280,7 +280,7 @@ t.test("a webhook that wants to see what others changed after it is asked again"
   t.match(first.received[1]!.review.request.object.metadata.labels, { b: "x" });
 });
 
-t.test("patches that cannot be applied, or spoil the object, are refused", async (t) => {
+t.test("invalid patches of webhooks are rejected", async (t) => {
   const cases: readonly [readonly object[], number, RegExp][] = [
     [
       [{ op: "remove", path: "/data/none" }],
@@ -300,7 +300,7 @@ t.test("patches that cannot be applied, or spoil the object, are refused", async
   }
 });
 
-t.test("dry runs ask only webhooks without side effects", async (t) => {
+t.test("dry runs call webhooks without side effects only", async (t) => {
   await using server = await startTestServer();
   await using hook = await startTestWebhook((review) => reviewResponse(review, {}));
   await register(server, "validating", hook, { sideEffects: "NoneOnDryRun" });
@@ -308,7 +308,7 @@ t.test("dry runs ask only webhooks without side effects", async (t) => {
   t.equal(hook.received[0]!.review.request.dryRun, true);
 });
 
-t.test("webhooks are never asked about what guards the doors themselves", async (t) => {
+t.test("webhooks are not called for webhook configurations and admission policies", async (t) => {
   await using server = await startTestServer();
   await using hook = await startTestWebhook((review) => reviewResponse(review, { allowed: false }));
   const all = { apiGroups: ["*"], apiVersions: ["*"], operations: ["*"], resources: ["*/*"] };
@@ -320,7 +320,7 @@ t.test("webhooks are never asked about what guards the doors themselves", async 
   t.equal((await server.send(`POST ${MAPS}`, map("m"))).status, 201);
 });
 
-t.test("v1beta1 webhooks, deletes, and connections that are kept", async (t) => {
+t.test("webhooks with v1beta1 reviews, for deletes, and with reused connections", async (t) => {
   await using server = await startTestServer();
   await using hook = await startTestWebhook(({ review }) => ({
     response: { allowed: review.request.name !== "kept" },

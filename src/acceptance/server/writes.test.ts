@@ -1,6 +1,6 @@
-/** What every verb that writes answers, asked over HTTP: codes, dry runs, preconditions, policies, order of checks. */
+/** Responses of the write verbs: codes, dry runs, preconditions, propagation policies, order of checks. */
 import t, { type Test } from "tap";
-import { type TestResponse, type TestServer, startTestServer } from "../../testing/apiserver/server-fixture.ts";
+import { startTestServer, type TestResponse, type TestServer } from "../../testing/apiserver/server-fixture.ts";
 
 const EVENTS = "/apis/events.svc.io/v1/namespaces/default/events";
 const MAPS = "/api/v1/namespaces/default/configmaps";
@@ -43,7 +43,7 @@ async function walk(t: Test, server: TestServer, steps: readonly Step[]): Promis
   }
 }
 
-t.test("events answer each operation with the codes that are specified", async (t) => {
+t.test("each operation on events responds with the specified code", async (t) => {
   await using server = await startTestServer();
   const later = { ...event("a"), series: { count: 2, lastObservedTime: "2026-01-01T00:01:00.000000Z" } };
   const applied = wanted("events.svc.io/v1", "Event", "a");
@@ -79,7 +79,7 @@ t.test("events answer each operation with the codes that are specified", async (
   ]);
 });
 
-t.test("updates create what is missing where Kubernetes lets them", async (t) => {
+t.test("updates create missing objects of the kinds that allow it", async (t) => {
   await using server = await startTestServer();
   const lease = { metadata: { name: "a" }, spec: { holderIdentity: "x", leaseDurationSeconds: 10 } };
   await walk(t, server, [
@@ -95,7 +95,7 @@ t.test("updates create what is missing where Kubernetes lets them", async (t) =>
   t.equal((await server.send(`PUT ${LEASES}/c`, { body: version })).status, 404, "one that was there once is gone");
 });
 
-t.test("a dry run of any verb answers as the verb would, and writes nothing", async (t) => {
+t.test("a dry run of each verb has the response of the verb, and writes nothing", async (t) => {
   await using server = await startTestServer();
   await server.send(`POST ${MAPS}`, { body: { metadata: { name: "kept" }, data: { k: "1" } } });
   await server.send(`POST ${PODS}`, { body: pod("web") });
@@ -134,7 +134,7 @@ t.test("a dry run of any verb answers as the verb would, and writes nothing", as
   t.match((await server.send(`GET ${PODS}/web`)).json, { spec: { nodeName: undefined }, metadata: {} });
 });
 
-t.test("deletions keep to what the client believes, and to how it wants dependents treated", async (t) => {
+t.test("deletes respect preconditions and propagation policies", async (t) => {
   await using server = await startTestServer({ garbageCollector: true });
   const make = async (): Promise<{ uid: string; resourceVersion: string }> =>
     (await server.send(`POST ${MAPS}`, { body: { metadata: { name: "a", finalizers: [] } } })).json.metadata;
@@ -181,7 +181,7 @@ t.test("deletions keep to what the client believes, and to how it wants dependen
   t.equal((await server.send(`GET ${MAPS}/a`)).status, 404);
 });
 
-t.test("pods on nodes end after their grace, which the client may name", async (t) => {
+t.test("pods on nodes are deleted after the grace period, which the client may set", async (t) => {
   await using server = await startTestServer();
   const bound = (name: string) => ({ ...pod(name), spec: { ...pod(name).spec, nodeName: "n" } });
   const cases: readonly (readonly [query: string, body: object | undefined, grace: number])[] = [
@@ -199,7 +199,7 @@ t.test("pods on nodes end after their grace, which the client may name", async (
   t.equal((await server.send(`GET ${PODS}/p0`)).status, 404);
 });
 
-t.test("writes check forms, media types, bodies and options in Kubernetes' order", async (t) => {
+t.test("writes validate paths, media types, bodies and options in Kubernetes' order", async (t) => {
   await using server = await startTestServer();
   const wrong = "dryRun=Some";
   const [xml, html] = [{ "content-type": "application/xml" }, { accept: "text/html" }];
