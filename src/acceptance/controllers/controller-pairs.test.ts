@@ -164,7 +164,7 @@ t.test("controllers recover after failures of their watches", async (t) => {
     fixture.heal();
     for (let second = 0; second < 120; second += 5) await clock.advance(5_000);
     const children = await client.list(configMapKind, { namespace, fieldSelector: `metadata.name=child-of-${name}` });
-    t.same(children.items, [], `${name}: what was left behind goes`);
+    t.same(children.items, [], `${name}: dependents are deleted`);
     const accounts = await client.list(serviceAccountKind, { namespace: name });
     t.match(accounts.items, [{ metadata: { name: "default" } }], `${name}: the new namespace has its account`);
   }

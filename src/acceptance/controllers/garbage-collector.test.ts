@@ -168,18 +168,21 @@ t.test("references to missing owners and across namespaces do not keep objects",
   t.ok(await client.get(configMapKind, { name: "known", namespace }), "an object with a valid reference stays");
 });
 
-t.test("objects with owners of unknown kinds are not deleted", async (t) => {
-  const client = await startInMemoryCluster(t, collector);
-  const owner = await map(client, "owner");
-  const unknown = { apiVersion: "example.com/v1", kind: "Widget", name: "w", uid: "w-1" };
-  await map(client, "of-widget", { ownerReferences: [unknown] });
-  await client.create(clusterRoleKind, { metadata: { name: "wide", ownerReferences: [owned(owner)] } });
-  // Objects are processed in their order.
-  await map(client, "late", { ownerReferences: [{ ...owned(owner), uid: "missing" }] });
-  await waitForObject(client, configMapKind, "late", namespace, isGone);
-  t.ok(await client.get(configMapKind, { name: "of-widget", namespace }));
-  t.ok(await client.get(clusterRoleKind, { name: "wide" }));
-});
+t.test(
+  "objects with owners of unknown kinds, and cluster-scoped objects with namespaced owners, are not deleted",
+  async (t) => {
+    const client = await startInMemoryCluster(t, collector);
+    const owner = await map(client, "owner");
+    const unknown = { apiVersion: "example.com/v1", kind: "Widget", name: "w", uid: "w-1" };
+    await map(client, "of-widget", { ownerReferences: [unknown] });
+    await client.create(clusterRoleKind, { metadata: { name: "wide", ownerReferences: [owned(owner)] } });
+    // Objects are processed in their order.
+    await map(client, "late", { ownerReferences: [{ ...owned(owner), uid: "missing" }] });
+    await waitForObject(client, configMapKind, "late", namespace, isGone);
+    t.ok(await client.get(configMapKind, { name: "of-widget", namespace }));
+    t.ok(await client.get(clusterRoleKind, { name: "wide" }));
+  },
+);
 
 t.test("owners with the other alias of a group are found", async (t) => {
   const client = await startInMemoryCluster(t, collector);

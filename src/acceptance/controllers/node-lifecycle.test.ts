@@ -239,7 +239,7 @@ t.test("without the controller nodes keep their conditions", async (t) => {
   t.same(await taintsOf(client, "a"), ["not-ready:NoSchedule"], "the taint of a new node stays");
 });
 
-t.test("a new node has the not-ready taint, under either alias, until it is checked", async (t) => {
+t.test("a new node has one not-ready:NoSchedule taint, under either alias", async (t) => {
   const clock = new FakeClock();
   const client = await startInMemoryCluster(t, { embeddedControllers: [] }, clock);
   const own: Taint = { key: "node.svc.io/not-ready", effect: "NoSchedule" };

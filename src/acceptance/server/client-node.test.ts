@@ -238,7 +238,7 @@ t.test(
     t.same(
       originals.filter((where) => !tried.has(where)),
       [],
-      "each in both spellings",
+      "each under both group aliases",
     );
     t.same(without, [], "each resource has an object to try");
   },

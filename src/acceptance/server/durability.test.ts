@@ -95,7 +95,7 @@ function homeOf(t: Test): string {
 
 const mapOf = (name: string, round: string) => ({ metadata: { name }, data: { round, filling: "x".repeat(800) } });
 
-/** Writes until the server is gone; `told` is what was acknowledged, `tried` what was asked for last. */
+/** Writes until the server is killed. */
 async function load(server: Server, round: number, acknowledged: Map<string, string>, tried: Map<string, string>) {
   let next = 0;
   let count = 0;

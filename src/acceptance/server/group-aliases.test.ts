@@ -16,7 +16,7 @@ t.test("responses have the group alias of the request", async (t) => {
   const { groups } = (await server.send("GET /apis")).json as { groups: { name: string; versions: Version[] }[] };
   const names = groups.map(({ name }) => name);
   for (const name of names.filter((one) => one.endsWith(".k8s.io"))) {
-    t.ok(names.includes(name.replace(/k8s\.io$/, "svc.io")), `${name} has its other spelling`);
+    t.ok(names.includes(name.replace(/k8s\.io$/, "svc.io")), `${name} has its other alias`);
   }
   const { paths } = (await server.send("GET /openapi/v3")).json as { paths: Record<string, unknown> };
   for (const { groupVersion } of groups.flatMap(({ versions }) => versions)) {

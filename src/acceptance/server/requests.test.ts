@@ -149,7 +149,7 @@ t.test("the server reads and writes protobuf, with both magic prefixes", async (
   t.match(broken.json, { code: 400, message: /the object provided is unrecognized/ });
 });
 
-t.test("tables contain the objects that includeObject selects", async (t) => {
+t.test("the server returns tables and PartialObjectMetadata", async (t) => {
   await using server = await startTestServer();
   await server.send(`POST ${PODS}`, { body: pod });
   const accept = "application/json;as=Table;v=v1;g=meta.k8s.io,application/json";
@@ -302,7 +302,7 @@ t.test("requests get 504 after the request timeout", async (t) => {
   t.match((await future).json, { code: 504, reason: "Timeout" });
 });
 
-t.test("a namespace with objects is not deleted before its objects", async (t) => {
+t.test("creates in a missing namespace get 404, and a finalized namespace is deleted", async (t) => {
   await using server = await startTestServer();
   const missing = await server.send("POST /api/v1/namespaces/none/configmaps", { body: { metadata: { name: "a" } } });
   t.match(missing.json, { code: 404, message: `namespaces "none" not found` });

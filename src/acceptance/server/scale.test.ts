@@ -65,7 +65,7 @@ t.test("an update of scale changes only the replicas of the controller", async (
   t.match(json, { metadata: { generation: 5, labels: { team: "a" } }, spec: { replicas: 6 } });
 });
 
-t.test("a conflicting update of scale is rejected", async (t) => {
+t.test("an invalid or conflicting update of scale is rejected", async (t) => {
   await using server = await withWeb();
   const cases = [
     [scale(-1), 422, 'Scale.autoscaling "web" is invalid: spec.replicas: Invalid value: -1'],

@@ -199,7 +199,7 @@ t.test("pods on nodes are deleted after the grace period, which the client may s
   t.equal((await server.send(`GET ${PODS}/p0`)).status, 404);
 });
 
-t.test("writes validate paths, media types, bodies and options in Kubernetes' order", async (t) => {
+t.test("writes check accept headers, media types, bodies and options in Kubernetes' order", async (t) => {
   await using server = await startTestServer();
   const wrong = "dryRun=Some";
   const [xml, html] = [{ "content-type": "application/xml" }, { accept: "text/html" }];
