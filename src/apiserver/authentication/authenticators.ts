@@ -170,7 +170,7 @@ async function certificateAuthenticators(
   if (clientCaFile !== undefined) {
     const apply = (ca: string): void => {
       clients?.x509.setAuthorities(ca);
-      const options = { caPem: ca, clock, uids: certificateUids, lasts: observe?.certificateLasts };
+      const options = { caPem: ca, clock, allowUid: certificateUids, observeRemaining: observe?.certificateLasts };
       clients = { x509: clients?.x509 ?? x509Authenticator(options), ca };
       notifyListeners();
     };
