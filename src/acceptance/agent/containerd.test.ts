@@ -244,7 +244,8 @@ if (lacking.length > 0) {
     await using at = await podHarness();
     const { directories } = at.services.settings;
     const range = async () => ({ first: 65_536, length: 65_536 });
-    Object.assign(at.services, { userNamespaces: new UserNamespaces({ directories, idsPerPod: 65_536, readRange: range }) });
+    const userNamespaces = new UserNamespaces({ directories, idsPerPod: 65_536, readRange: range });
+    Object.assign(at.services, { userNamespaces });
     await using node = await live(at, containerd, cri);
     const { runtimeHandlers = [] } = await cri.runtime.status({});
     const script = `cat /proc/self/uid_map; ${forever}`;
