@@ -5,7 +5,7 @@
 import yargs, { type Argv } from "yargs";
 import { FlagError, type FlagTable, type ParsedFlags } from "./flag.ts";
 import { helpColumns, renderHelp } from "./help.ts";
-import { requestsHelp, parseCommandLine } from "./parse.ts";
+import { parseCommandLine, requestsHelp } from "./parse.ts";
 import { type Exit, errorText } from "./program.ts";
 
 export interface CommandUsage {

@@ -1,11 +1,11 @@
-/** Completion scripts for bash, zsh and fish, written from the tables. */
+/** Renders completion scripts for bash, zsh and fish from the tables. */
 import type { Flag, FlagTable } from "./flag.ts";
 
 export interface CompletedProgram {
   /** The first word after `svc`: `agent`. */
   readonly word: string;
   readonly summary: string;
-  /** Words that stand before the flags. */
+  /** Commands of the program, in front of the flags. */
   readonly verbs?: readonly string[];
   readonly flags: FlagTable;
 }
@@ -14,13 +14,13 @@ export type Shell = "bash" | "zsh" | "fish";
 
 export const shells: readonly Shell[] = ["bash", "zsh", "fish"];
 
-/** Words that take no flags of their own. */
+/** Commands without flags. */
 const plainWords: readonly (readonly [string, string])[] = [
   ["version", "Print the version"],
   ["completion", "Print a shell completion script"],
 ];
 
-/** A script that completes `svc` and, as the agent, `svclet`. */
+/** A script that completes `svc`, and `svclet` as the agent. */
 export function completionScript(shell: Shell, programs: readonly CompletedProgram[]): string {
   switch (shell) {
     case "bash":
@@ -38,7 +38,7 @@ function words(programs: readonly CompletedProgram[]): string[] {
   return [...programs.map(({ word }) => word), ...plainWords.map(([word]) => word)];
 }
 
-/** `--port=` for flags that need a value, `--profiling` for those that may stand bare. */
+/** `--port=` for flags that need a value, `--profiling` for others. */
 function option(name: string, row: Flag): string {
   return `--${name}${row.type.bare === undefined ? "=" : ""}`;
 }

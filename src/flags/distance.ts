@@ -1,4 +1,4 @@
-/** The number of letters to insert, delete, replace or swap with a neighbour to turn `a` into `b`. */
+/** The Damerau-Levenshtein distance: insertions, deletions, replacements and swaps of neighbours. */
 export function editDistance(a: string, b: string): number {
   let before: number[] = [];
   let previous = Array.from({ length: b.length + 1 }, (_, index) => index);
@@ -17,7 +17,7 @@ export function editDistance(a: string, b: string): number {
   return previous[b.length]!;
 }
 
-/** The candidate closest to `word`, if one is close enough to be what was meant. */
+/** The candidate that is most similar to `word`; undefined when none is similar enough for a suggestion. */
 export function findNearest(word: string, candidates: readonly string[]): string | undefined {
   const lengthMax = 80;
   if (word.length > lengthMax) return undefined;

@@ -1,33 +1,33 @@
 /**
  * A flag is a row of data. The parser, `--help`, the configuration file, shell completion and the reference pages read
- * the same row, so a fact about a flag is said once.
+ * the same row, so that each fact about a flag is stated once.
  */
 
-/** What the text of a flag may be. `parse` and `print` are inverse up to spelling: `print(parse("60s"))` is `1m0s`. */
+/** The values of a flag and their text. `print` returns the canonical text: `print(parse("60s"))` is `1m0s`. */
 export interface ValueType<T> {
-  /** As `--help` shows it: `int32`, `duration`, `strings`. */
+  /** The type in `--help`: `int32`, `duration`, `strings`. */
   readonly name: string;
-  /** What is allowed, to end the sentence "must be …". */
+  /** The allowed values, as the end of the sentence "must be …". */
   readonly allowed: string;
   /** Throws `ValueError`. */
   parse(text: string): T;
-  /** Go's spelling; "" for a value that is not set. */
+  /** Go's notation; "" for a value that is not set. */
   print(value: T): string;
-  /** What another occurrence of the flag does to the value so far; without it the last occurrence wins. */
+  /** Adds another occurrence of the flag to the value so far; without it the last occurrence wins. */
   add?(previous: T, next: T): T;
-  /** The text that the bare flag, without a value, stands for. */
+  /** The text for a flag without a value. */
   readonly bare?: string;
-  /** The value in the form the configuration file has; the value itself when absent. */
+  /** The value in the configuration file; the value itself when absent. */
   toJson?(value: T): unknown;
-  /** Throws `ValueError`; the inverse of `toJson`. The file's schema has checked the JSON type before. */
+  /** Throws `ValueError`; the inverse of `toJson`. The file's schema has checked the JSON type. */
   fromJson?(json: unknown): T;
-  /** Every text that is allowed, where that is a short list. */
+  /** All allowed texts, if they are few. */
   readonly choices?: readonly string[];
   /** A directory or file name, for completion and for resolving against the configuration file's directory. */
   readonly path?: "file" | "directory";
-  /** One right text other than the usual defaults, for tests and the reference. */
+  /** A valid text that is not a usual default, for tests. */
   readonly sample: string;
-  /** One wrong text; absent where every text is right. */
+  /** An invalid text; absent if every text is valid. */
   readonly wrong?: string;
 }
 
@@ -38,19 +38,19 @@ export interface Flag<T = unknown> {
   readonly short?: string;
   readonly section: string;
   readonly meaning: string;
-  /** Says the default in words where its text does not. */
+  /** Describes the default if its text does not. */
   readonly defaultNote?: string;
   /** Path of the field in the configuration file: `authentication.anonymous.enabled`. */
   readonly config?: string;
-  /** The default once a configuration file is given, where it differs from that of the flag. */
+  /** The default with a configuration file, if it differs from that of the flag. */
   readonly fileDefault?: T;
-  /** A value other than the default needs this feature gate. */
+  /** The feature gate that a value other than the default needs. */
   readonly gate?: string;
-  /** What to do instead. The flag still works. */
+  /** The end of the warning for a deprecated flag, which still works. */
   readonly deprecated?: string;
-  /** Flags (exact, or with a trailing `*`) that must not be given beside this one. */
+  /** Flags (exact, or with a trailing `*`) that cannot be combined with this one. */
   readonly excludes?: readonly string[];
-  /** Flags that must be given when this one is. */
+  /** Flags that this one requires. */
   readonly requires?: readonly string[];
   /** Why the flag has no effect in this build: only its default is accepted. Absent for a flag that has its effect. */
   readonly inert?: string;
@@ -72,7 +72,7 @@ export function defaultFlags<T extends FlagTable>(table: T): ParsedFlags<T> {
 
 type RowOptions<T> = Omit<Flag<T>, "type" | "default" | "meaning">;
 
-/** A row. `options.section` is usually filled in by `section`. */
+/** A row; `section` sets its section. */
 export function flag<T>(
   type: ValueType<T>,
   value: NoInfer<T>,
@@ -82,17 +82,17 @@ export function flag<T>(
   return { section: "", ...options, type, default: value, meaning };
 }
 
-/** Puts rows under a heading. */
+/** Sets the section of rows. */
 export function section<T extends FlagTable>(title: string, rows: T): T {
   return Object.fromEntries(Object.entries(rows).map(([name, row]) => [name, { ...row, section: title }])) as T;
 }
 
-/** The text of a flag is not what its type allows. The message completes "must be …" or is a sentence of its own. */
+/** An invalid text for a flag. */
 export class ValueError extends Error {
   override readonly name = "ValueError";
 }
 
-/** What an operator wrote cannot be used: every problem found, not only the first. */
+/** All problems of a command line or a configuration file. */
 export class FlagError extends Error {
   override readonly name = "FlagError";
   readonly code = "FLAGS_INVALID";
@@ -104,16 +104,16 @@ export class FlagError extends Error {
   }
 }
 
-/** Enough to mend a file in one go, little enough to read. */
-const problemsShownMax = 20;
+/** The number of problems in an error message. */
+const PROBLEMS_MAX = 20;
 
 function joinBounded(problems: readonly string[]): string {
-  const shown = problems.slice(0, problemsShownMax);
+  const shown = problems.slice(0, PROBLEMS_MAX);
   const more = problems.length - shown.length;
   return [...shown, ...(more > 0 ? [`and ${more} more`] : [])].join("\n");
 }
 
-/** Kubernetes spells flags with dashes and accepts underscores. */
+/** Kubernetes accepts underscores in place of dashes. */
 export function normaliseName(name: string): string {
   return name.replaceAll("_", "-");
 }
@@ -122,7 +122,7 @@ export function printValue<T>(row: Flag<T>, value: T): string {
   return row.type.print(value);
 }
 
-/** The default as people read it, `""` when there is none. */
+/** The default in help, `""` when there is none. */
 export function defaultText(row: Flag): string {
   return row.defaultNote ?? row.type.print(row.default);
 }

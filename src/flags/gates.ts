@@ -1,4 +1,4 @@
-/** Feature gates: which exist, which are on. */
+/** Feature gates and their settings. */
 import { findNearest } from "./distance.ts";
 import type { GateSettings } from "./types/gate-settings.ts";
 
@@ -7,20 +7,20 @@ export type GateStage = "ALPHA" | "BETA" | "GA" | "DEPRECATED";
 export interface Gate {
   readonly stage: GateStage;
   readonly default: boolean;
-  /** The value cannot be changed any more. */
+  /** The value cannot be changed. */
   readonly locked?: boolean;
-  /** Something in this build asks for it. Another value than the default is refused otherwise. */
+  /** This build reads the gate. A gate that it does not read accepts its default only. */
   readonly effective?: true;
 }
 
 export type GateTable = Readonly<Record<string, Gate>>;
 
-/** Names of gates whose Kubernetes spelling users bring along. */
+/** The name in this program of a gate with its Kubernetes name. */
 function normaliseGateName(name: string): string {
   return name.replaceAll("Kubelet", "Svclet");
 }
 
-/** The gates of one program with what was set. Immutable. */
+/** The gates of one program with their settings. Immutable. */
 export class FeatureGates {
   readonly #enabled: ReadonlyMap<string, boolean>;
   readonly #table: GateTable;
@@ -30,14 +30,14 @@ export class FeatureGates {
     this.#enabled = new Map(Object.entries(table).map(([name, gate]) => [name, isGateEnabled(name, gate, settings)]));
   }
 
-  /** Throws for a name that the program does not have: a misspelt gate must not read as "off". */
+  /** Throws for an unknown name: a misspelt gate must not count as disabled. */
   enabled(name: string): boolean {
     const on = this.#enabled.get(name);
     if (on === undefined) throw new RangeError(`Cannot read feature gate ${name}: this program has no such gate`);
     return on;
   }
 
-  /** True when the gate exists and is on: for code shared by programs whose lists differ. */
+  /** Whether the gate exists and is enabled, for code that programs with different gates share. */
   has(name: string): boolean {
     return this.#enabled.get(name) ?? false;
   }
@@ -50,7 +50,7 @@ export class FeatureGates {
   }
 }
 
-/** AllAlpha and AllBeta set what is not set by name; locked gates stay. */
+/** AllAlpha and AllBeta apply to gates that are not set by name; locked gates keep their default. */
 function isGateEnabled(name: string, gate: Gate, settings: GateSettings): boolean {
   const set = findSetting(settings, name);
   if (gate.locked) return gate.default;
@@ -67,7 +67,7 @@ function findSetting(settings: GateSettings, name: string): boolean | undefined 
   return other === undefined ? undefined : settings[other];
 }
 
-/** What is wrong with `settings`, one sentence each. */
+/** The problems of `settings`, one sentence each. */
 export function gateProblems(table: GateTable, settings: GateSettings): string[] {
   return Object.entries(settings).flatMap(([given, value]) => {
     const name = normaliseGateName(given);
@@ -81,14 +81,15 @@ export function gateProblems(table: GateTable, settings: GateSettings): string[]
     }
     if (gate.effective !== true && value !== gate.default) {
       return [
-        `feature gate ${given} cannot be set to ${value}: nothing in this build depends on it, only its default ${gate.default} is accepted`,
+        `feature gate ${given} cannot be set to ${value}: nothing in this build depends on it, ` +
+          `only its default ${gate.default} is accepted`,
       ];
     }
     return [];
   });
 }
 
-/** GA and deprecated gates still work and say that they will go. */
+/** Warnings for GA and deprecated gates, which will be removed. */
 export function gateWarnings(table: GateTable, settings: GateSettings): string[] {
   return Object.entries(settings).flatMap(([given, value]) => {
     const stage = table[normaliseGateName(given)]?.stage;

@@ -1,13 +1,13 @@
-/** `--help`: flags under their headings, with type and default, wrapped to the terminal. */
+/** Renders `--help`: flags by section, with type and default, wrapped to the terminal. */
 import { defaultText, type Flag, type FlagTable } from "./flag.ts";
 import type { FeatureGates } from "./gates.ts";
 
 export interface HelpOptions {
   /** `svc apiserver` */
   readonly name: string;
-  /** What the program is, in a sentence. */
+  /** A sentence about the program. */
   readonly summary: string;
-  /** Width to wrap to, in columns. */
+  /** The width of a line. */
   readonly columns?: number;
   readonly gates?: FeatureGates;
   /** The usage line with what belongs to it, in place of `NAME [flags]`. */
@@ -35,7 +35,7 @@ export function helpColumns(terminal: number | undefined): number {
   return Math.min(Math.max(terminal ?? 100, columnsMin), columnsMax);
 }
 
-/** Rows by heading, headings in the order of their first row. */
+/** Rows by section, sections in the order of their first row. */
 export function bySection(table: FlagTable): ReadonlyMap<string, readonly (readonly [string, Flag])[]> {
   return Map.groupBy(Object.entries(table), ([, row]) => row.section);
 }
@@ -74,7 +74,7 @@ function renderGates(gates: FeatureGates, columns: number): string[] {
   return ["", "Feature gates:", "", ...names.flatMap((line) => wrap(line, columns, 2))];
 }
 
-/** Lines of at most `columns` columns, each indented; a word that is longer stands alone. */
+/** Wraps text to `columns` columns, with indentation; a longer word is a line. */
 export function wrap(text: string, columns: number, indentation: number): string[] {
   const pad = " ".repeat(indentation);
   const lines: string[] = [];

@@ -1,4 +1,4 @@
-/** The logging flags, which all programs share, as the logger's options. */
+/** Converts the logging flags, which all programs share, to the options of the logger. */
 import type { LogOptions } from "../std/log/logger.ts";
 import type { VmodulePattern } from "./types/logging.ts";
 

@@ -1,6 +1,6 @@
 import t from "tap";
 import { FlagError, flag, section } from "./flag.ts";
-import { requestsHelp, parseCommandLine, parseFlags } from "./parse.ts";
+import { parseCommandLine, parseFlags, requestsHelp } from "./parse.ts";
 import { duration } from "./types/duration.ts";
 import { strings } from "./types/list.ts";
 import { pairs } from "./types/map.ts";
@@ -54,7 +54,7 @@ t.test("parseFlags() reads values after = and after a space, negative ones too",
   t.equal(parse("--name=007").name, "007");
 });
 
-t.test("parseFlags() reads booleans that stand bare, and leaves the next word alone", async (t) => {
+t.test("parseFlags() reads booleans without a value, and does not take the next word", async (t) => {
   t.equal(parse("--fast=false").fast, false);
   t.equal(parse("--fast").fast, true);
   t.equal(parse("--fast=T").fast, true);
@@ -70,7 +70,7 @@ t.test("parseFlags() takes short names joined, apart and with =", async (t) => {
 t.test("parseFlags() refuses a long name behind one dash, in one sentence", async (t) => {
   t.same(problemsOf("-port=1"), ["-port: a flag's name stands behind two dashes: --port"]);
   t.same(problemsOf("-max_wait", "1s"), ["-max-wait: a flag's name stands behind two dashes: --max-wait"]);
-  t.equal(parse("-v4").v, 4, "a short name is none");
+  t.equal(parse("-v4").v, 4, "a short name is not a long name");
 });
 
 t.test("parseFlags() reads underscores in names as dashes", async (t) => {
@@ -96,20 +96,20 @@ t.test("parseFlags() names flag, value and what is allowed, for all problems at 
   t.same(problemsOf("--port"), ["--port: a value is missing, it must be a whole number between 1 and 65535"]);
 });
 
-t.test("parseFlags() bounds what it shows of long lists and long values", async (t) => {
+t.test("parseFlags() bounds the number of problems and the length of values in a message", async (t) => {
   const many = Array.from({ length: 50 }, (_, index) => `word${index}`);
   t.throws(() => parse(...many), { message: /and 30 more$/ });
   t.ok(problemsOf(`--port=${"9".repeat(10_000)}`)[0]!.length < 400);
 });
 
-t.test("parseFlags() is not fooled by names of Object's members", async (t) => {
+t.test("parseFlags() refuses names of members of Object", async (t) => {
   for (const name of ["__proto__", "constructor", "toString", "a.b"]) {
     t.match(problemsOf(`--${name}=1`)[0], /^unknown flag/, name);
   }
   t.equal(({} as Record<string, unknown>).polluted, undefined);
 });
 
-t.test("parseFlags() refuses flags that exclude or need each other", async (t) => {
+t.test("parseFlags() refuses flags that exclude each other or lack one that they need", async (t) => {
   t.same(problemsOf("--file=x", "--zones=b"), ["--file and --zones exclude each other: give one of them"]);
   t.same(problemsOf("--file=x", "--max-wait=1s"), ["--file and --max-wait exclude each other: give one of them"]);
   t.same(problemsOf("--cert=x"), ["--cert needs --key as well"]);
@@ -117,7 +117,7 @@ t.test("parseFlags() refuses flags that exclude or need each other", async (t) =
 });
 
 t.test(
-  "parseFlags() accepts a flag without effect at its default, spelled in any way, and refuses it otherwise",
+  "parseFlags() accepts a flag without effect at its default, in any notation, and refuses it otherwise",
   async (t) => {
     t.equal(parse("--later=03").later, 3);
     t.same(problemsOf("--later=4"), [
@@ -132,7 +132,7 @@ t.test("parseFlags() warns of deprecated flags", async (t) => {
   t.same(lines, ["Flag --old has been deprecated, use --name instead."]);
 });
 
-t.test("parseCommandLine() says which flags were given", async (t) => {
+t.test("parseCommandLine() returns the names of the flags on the command line", async (t) => {
   t.same([...parseCommandLine(table, ["--port=80", "-v1"]).given].sort(), ["port", "v"]);
 });
 

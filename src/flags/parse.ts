@@ -1,25 +1,22 @@
-/**
- * Command line in, one typed value per flag out. yargs' parser splits the words; what a word may be is the table's
- * business.
- */
+/** Parses a command line into one typed value for each flag. yargs-parser splits the words; the table has the types. */
 import Parser from "yargs-parser";
 import { findNearest } from "./distance.ts";
 import { type Flag, FlagError, type FlagTable, normaliseName, type ParsedFlags, ValueError } from "./flag.ts";
 
 export interface CommandLine<T extends FlagTable> {
   readonly values: ParsedFlags<T>;
-  /** Names of the flags that were on the command line. */
+  /** Names of the flags on the command line. */
   readonly given: ReadonlySet<string>;
   /** Words that are not flags; empty unless they are allowed. */
   readonly positionals: readonly string[];
-  /** One line each, for stderr. */
+  /** One line each. */
   readonly warnings: readonly string[];
 }
 
 export interface ParseOptions {
-  /** Where deprecation warnings go; stderr when absent. */
+  /** Receives deprecation warnings; stderr when absent. */
   readonly warn?: (line: string) => void;
-  /** Words that are not flags are an error unless this is set. */
+  /** Allows words that are not flags. */
   readonly positional?: boolean;
 }
 
@@ -35,7 +32,7 @@ export function parseFlags<const T extends FlagTable>(
   return line.values;
 }
 
-/** As `parseFlags`, and says what was given and what deserves a warning. */
+/** As `parseFlags`, with the names of the flags on the command line and the warnings. */
 export function parseCommandLine<const T extends FlagTable>(
   table: T,
   argv: readonly string[],
@@ -53,7 +50,7 @@ export function parseCommandLine<const T extends FlagTable>(
   return { values: values as ParsedFlags<T>, given, positionals, warnings: deprecationWarnings(table, given) };
 }
 
-/** True when the words ask for help, whatever else is wrong with them. */
+/** Whether the words contain `--help`, even if other words are invalid. */
 export function requestsHelp(argv: readonly string[]): boolean {
   const end = argv.indexOf("--");
   const words = end < 0 ? argv : argv.slice(0, end);
@@ -61,7 +58,7 @@ export function requestsHelp(argv: readonly string[]): boolean {
 }
 
 interface ParsedWords {
-  /** Every text given for a flag, in order. */
+  /** The texts of each flag, in order. */
   readonly texts: Map<string, readonly string[]>;
   readonly positionals: readonly string[];
   readonly problems: string[];
@@ -70,7 +67,7 @@ interface ParsedWords {
 function parseWords(table: FlagTable, argv: readonly string[], positional: boolean): ParsedWords {
   const names = Object.keys(table);
   const problems = findSingleDashes(table, argv);
-  // Letters behind one dash are flags of their own to yargs: it would complain of each.
+  // yargs-parser would report each letter behind a single dash as an unknown flag.
   if (problems.length > 0) return { texts: new Map(), positionals: [], problems };
   const shorts = new Map(names.flatMap((name) => (table[name]?.short ? [[table[name].short, name]] : [])));
   const words = argv.map((word, index) => normaliseWord(table, shorts, word, argv.slice(0, index).includes("--")));
@@ -102,7 +99,7 @@ function parseWords(table: FlagTable, argv: readonly string[], positional: boole
     else texts.set(name, all as string[]);
   }
   if (result.error !== null && problems.length === 0) {
-    // yargs has one complaint of its own: "Not enough arguments following: secure-port".
+    // The only error of yargs-parser: "Not enough arguments following: secure-port".
     const name = /: (\S+)$/.exec(result.error.message)?.[1] ?? "";
     const row = Object.hasOwn(table, name) ? table[name] : undefined;
     problems.push(row === undefined ? result.error.message : missingValueProblem(name, row));
@@ -112,7 +109,7 @@ function parseWords(table: FlagTable, argv: readonly string[], positional: boole
   return { texts, positionals: rest, problems };
 }
 
-/** `-secure-port=1`: a long name behind one dash, which Go's own flag package would take and Kubernetes does not. */
+/** `-secure-port=1`: a long name behind one dash, which Go's flag package accepts and Kubernetes does not. */
 function findSingleDashes(table: FlagTable, argv: readonly string[]): string[] {
   const end = argv.indexOf("--");
   return (end < 0 ? argv : argv.slice(0, end)).flatMap((word) => {
@@ -121,7 +118,7 @@ function findSingleDashes(table: FlagTable, argv: readonly string[]): string[] {
   });
 }
 
-/** One word as yargs reads it best: dashes in names, short names spelled out, a value for flags that may stand bare. */
+/** A word for yargs-parser: dashes in names, long names for short ones, a value for flags without one. */
 function normaliseWord(table: FlagTable, shorts: ReadonlyMap<string, string>, word: string, afterEnd: boolean): string {
   const match = afterEnd ? null : /^(--?)([^=\s]+)(=[\s\S]*)?$/.exec(word);
   if (match === null) return word;
@@ -148,7 +145,7 @@ function parseValue(name: string, row: Flag, texts: readonly string[], problems:
   return first ? row.default : value;
 }
 
-/** Which given flags do not go together, or have no effect in this build. */
+/** The flags that cannot be combined, and those that have no effect. */
 function findConflicts(
   table: FlagTable,
   values: Readonly<Record<string, unknown>>,
@@ -170,7 +167,7 @@ function findConflicts(
   return [...new Set(problems)];
 }
 
-/** True when the value is not the default. */
+/** Whether the value differs from the default. */
 export function isChanged(row: Flag, value: unknown): boolean {
   return row.type.print(value) !== row.type.print(row.default);
 }
@@ -201,7 +198,7 @@ function missingValueProblem(name: string, row: Flag): string {
   return `--${name}: a value is missing, it must be ${row.type.allowed}`;
 }
 
-/** Texts are shown as given, cut at a length that a terminal line survives. */
+/** The text in quotes, cut to a length that is readable in a terminal. */
 function quote(text: string): string {
   const lengthMax = 200;
   return JSON.stringify(text.length > lengthMax ? `${text.slice(0, lengthMax)}…` : text);

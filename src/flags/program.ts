@@ -1,8 +1,8 @@
-/** A program's command line, from words to either values to run with or text to print and exit. */
+/** Converts a program's command line to its options, or to text to print before it exits. */
 import { FlagError, type FlagTable, type ParsedFlags } from "./flag.ts";
 import { FeatureGates, type GateTable, gateProblems, gateWarnings } from "./gates.ts";
 import { renderHelp } from "./help.ts";
-import { requestsHelp, isChanged, parseCommandLine } from "./parse.ts";
+import { isChanged, parseCommandLine, requestsHelp } from "./parse.ts";
 import type { GateSettings } from "./types/gate-settings.ts";
 
 export interface Program<T extends FlagTable> {
@@ -11,19 +11,19 @@ export interface Program<T extends FlagTable> {
   readonly summary: string;
   readonly flags: T;
   readonly gates?: GateTable;
-  /** Where they depend on what was said: another release's, for a program that speaks as that. */
+  /** The gates of the release that the flags select, for a program that can emulate others. */
   readonly gatesFor?: (values: ParsedFlags<T>) => GateTable;
-  /** Rules between flags that rows cannot say: one sentence for each that is broken. */
+  /** Validates what rows cannot express; returns one sentence for each problem. */
   readonly check?: (values: ParsedFlags<T>) => readonly string[];
 }
 
 export interface Invocation<T extends FlagTable> {
   readonly kind: "run";
   readonly flags: ParsedFlags<T>;
-  /** Names of the flags that were given. */
+  /** Names of the flags on the command line. */
   readonly given: ReadonlySet<string>;
   readonly gates: FeatureGates;
-  /** `v1.33.0`, or what `--version=v…` says to report. */
+  /** `v1.33.0`, or the version that `--version=v…` sets. */
   readonly version: string;
   readonly warnings: readonly string[];
 }
@@ -41,7 +41,7 @@ export interface Environment {
   readonly columns?: number;
 }
 
-/** Never throws for what the operator wrote: mistakes are an `Exit` with code 1 and one line each on stderr. */
+/** Never throws for mistakes on the command line: they are an `Exit` with code 1 and one line each on stderr. */
 export function invoke<const T extends FlagTable>(
   program: Program<T>,
   argv: readonly string[],
@@ -82,12 +82,12 @@ export function helpText(
   });
 }
 
-/** What a mistake on the command line looks like on stderr. */
+/** The text on stderr for a mistake on the command line. */
 export function errorText(name: string, error: FlagError): string {
   return `${error.message}\nSee ${name} --help.\n`;
 }
 
-/** What `--version` and `--version=raw` print; undefined when the program is to run. */
+/** The output of `--version` and `--version=raw`; undefined when the program runs. */
 export function versionText(name: string, value: string, version: string): string | undefined {
   if (value === "true") return `${name.replace(/^svc /, "")} ${version}\n`;
   if (value !== "raw") return undefined;
@@ -100,7 +100,7 @@ export function reportedVersion(value: string, version: string): string {
   return value.startsWith("v") ? value : version;
 }
 
-/** Flags given although the gate they need is off. */
+/** The flags on the command line whose gate is disabled. */
 function findGatedFlags(
   table: FlagTable,
   values: Readonly<Record<string, unknown>>,

@@ -1,4 +1,4 @@
-/** The reference pages `docs/flags-*.md`: the tables, for reading. */
+/** Renders the reference pages `docs/flags-*.md` from the tables. */
 import { type Flag, type FlagTable, printValue } from "./flag.ts";
 import type { GateTable } from "./gates.ts";
 import { bySection } from "./help.ts";
@@ -19,7 +19,7 @@ export function renderReference(page: ReferencePage): string {
     "",
     page.summary,
     "",
-    "A flag marked *default only* has no effect in this build, for the reason given: any other value is refused.",
+    "A flag marked *default only* has no effect in this build, for the reason in its row: any other value is refused.",
   ];
   for (const [title, rows] of bySection(page.flags)) {
     lines.push("", `## ${title}`, "", "| Flag | Type | Default | Meaning |", "|---|---|---|---|");

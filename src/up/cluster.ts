@@ -1,43 +1,45 @@
 /**
- * The whole cluster in one process. Start: keys, then API server with its controllers, and beside these the container
- * runtime; when both are there, the agent. Stop: the other way round.
+ * A cluster in one process. It starts the keys and then the API server with its controllers, in parallel with the
+ * container runtime, then the agent, and stops them in reverse order.
  */
 import { readFile, rm } from "node:fs/promises";
 import { join } from "node:path";
 import { type RunningAgent, startAgent } from "../agent/agent.ts";
 import type { AgentConfig } from "../agent/agent-config.ts";
+import { agentFlags } from "../agent/flags.ts";
 import { defaultAgentConfig } from "../agent/options.ts";
 import type { ApiServerConfig } from "../apiserver/config/config.ts";
 import { defaultConfig } from "../apiserver/config/default-config.ts";
+import { apiserverFlags } from "../apiserver/flags/flags.ts";
 import { type RunningApiServer, startApiServer } from "../apiserver/server.ts";
 import { makeRequest } from "../http/request.ts";
 import { explainAddressInUse } from "../http/server/address-in-use.ts";
 import { waitForAbort } from "../std/async/wait-for-abort.ts";
 import { makeDirectory } from "../std/fs/make-directory.ts";
-import { type PodRuntime, type RuntimeDeps, openRuntime } from "./containerd/runtime.ts";
+import { openRuntime, type PodRuntime, type RuntimeDeps } from "./containerd/runtime.ts";
 import { lockDataDir } from "./host/data-dir-lock.ts";
 import { bootstrapUser, prepareNodeIdentity } from "./node/node-identity.ts";
 import { localServerUrl, type UpOptions } from "./options.ts";
-import { adminConfigFile, renewKeys, openClusterKeys } from "./pki/cluster-keys.ts";
+import { adminConfigFile, openClusterKeys, renewKeys } from "./pki/cluster-keys.ts";
 import type { Pki } from "./pki/pki.ts";
 
 export interface ClusterDeps extends RuntimeDeps {
-  /** What clients are told at `/version`: `v1.33.0+svc.1.2.3`. */
+  /** The version at `/version`: `v1.33.0+svc.1.2.3`. */
   readonly version: string;
 }
 
 export interface RunningCluster {
   readonly svcconfig: string;
   readonly runtime: string;
-  /** Whether the API server says it lives. */
+  /** Whether `/livez` of the API server succeeds. */
   healthy(): Promise<boolean>;
-  /** Idempotent. Pods are stopped too when the options say so. */
+  /** Idempotent. Stops pods too if the options include it. */
   close(): Promise<void>;
 }
 
 /**
- * Resolves when the node is ready for pods, which may never be. Rejects with an operator's message, or with the
- * signal's reason when it aborts first; then nothing is left running.
+ * Resolves when the node is ready for pods, however long that takes. Rejects with an error for the operator, or with
+ * the signal's reason when it aborts first; then nothing keeps running.
  */
 export async function startCluster(
   options: UpOptions,
@@ -107,7 +109,7 @@ async function stop(
   if (options.stopPods) await removeRunDir(options.runDir);
 }
 
-/** Sockets and what containers leave empty. Where something is still mounted below, nothing is touched. */
+/** Removes sockets and empty directories of containers. With a mount inside, the directory stays. */
 async function removeRunDir(runDir: string): Promise<void> {
   const mounts = await readFile("/proc/self/mountinfo", "utf8");
   if (!mounts.includes(` ${runDir}/`)) await rm(runDir, { recursive: true, force: true });
@@ -128,7 +130,7 @@ async function prepareNode(
   { clock, log }: ClusterDeps,
 ): Promise<void> {
   const { nodeName, controllers } = options;
-  const isKnown = await prepareNodeIdentity({
+  const hasCertificate = await prepareNodeIdentity({
     nodeName,
     server: localServerUrl(options),
     ca: pki.ca,
@@ -141,14 +143,14 @@ async function prepareNode(
     controllers,
     now: clock.now(),
   });
-  if (!isKnown) log.info("The node is new, or has another name than before", { node: nodeName });
+  if (!hasCertificate) log.info("The node is new or was renamed; its agent requests a certificate", { node: nodeName });
 }
 
 function nodeConfigFile({ dataDir }: UpOptions): string {
   return join(dataDir, "node.svcconfig");
 }
 
-/** What the node's agent begins with. */
+/** The connection file with which the node's agent requests its first certificate. */
 function bootstrapConfigFile({ dataDir }: UpOptions): string {
   return join(dataDir, "bootstrap.svcconfig");
 }
@@ -157,10 +159,7 @@ function agentCertDir({ dataDir }: UpOptions): string {
   return join(dataDir, "agent", "pki");
 }
 
-/** Of nodes, which renew them in time. */
-const CLIENT_CERTIFICATE_MS = 31_536_000_000;
-
-/** What the API server of the cluster is told. */
+/** The configuration of the cluster's API server. */
 export function serverConfig(options: UpOptions, pki: Pki, version: string): ApiServerConfig {
   return {
     ...defaultConfig,
@@ -184,19 +183,20 @@ export function serverConfig(options: UpOptions, pki: Pki, version: string): Api
       certificateAuthorityFile: pki.agentCaFile,
       preferredAddressTypes: ["InternalIP", "Hostname"],
     },
-    // No service proxy need run on this host.
+    // Webhooks are called at their endpoints, because this host may run no service proxy.
     admission: { ...defaultConfig.admission, enabled: ["NodeRestriction"], disabled: [], serviceEndpoints: true },
     gitVersion: version,
     embeddedControllers: options.controllers,
-    signing: { clients: pki.authority, nodeServing: pki.agentAuthority, lifetimeMs: CLIENT_CERTIFICATE_MS },
+    signing: {
+      clients: pki.authority,
+      nodeServing: pki.agentAuthority,
+      lifetimeMs: apiserverFlags["cluster-signing-duration"].default,
+    },
     clusterCa: pki.ca,
   };
 }
 
-/** How long the agent takes the API server's word for whose token is whose. */
-const TOKEN_CACHE_MS = 120_000;
-
-/** What the node agent of the cluster is told; `endpoint` is the container runtime's. */
+/** The configuration of the cluster's node agent; `endpoint` is the socket of the container runtime. */
 export function agentConfig(options: UpOptions, pki: Pki, endpoint: string): AgentConfig {
   const base = defaultAgentConfig(options.nodeName);
   const rootDir = join(options.dataDir, "agent");
@@ -211,7 +211,7 @@ export function agentConfig(options: UpOptions, pki: Pki, endpoint: string): Age
       ...base.runtime,
       endpoint,
       imageEndpoint: endpoint,
-      // A cluster of one is for machines as they are.
+      // A single-node cluster also runs on hosts with swap or cgroup v1.
       failSwapOn: false,
       failCgroupV1: false,
     },
@@ -220,12 +220,12 @@ export function agentConfig(options: UpOptions, pki: Pki, endpoint: string): Age
       ...base.server,
       port: options.agentPort,
       readOnlyPort: 0,
-      // The API server's health covers both: they are one process.
+      // The API server's health check covers this process.
       healthzPort: 0,
-      // The API server, and whose tokens it knows; what they may do it says as well.
+      // The API server authenticates and authorizes the clients of the agent.
       clientCaFile: pki.agentCaFile,
       anonymousAuth: false,
-      tokenCacheMs: TOKEN_CACHE_MS,
+      tokenCacheMs: agentFlags["authentication-token-webhook-cache-ttl"].default,
       authorization: { ...base.server.authorization, mode: "Webhook" },
     },
   };
@@ -238,5 +238,5 @@ async function isHealthy(api: RunningApiServer): Promise<boolean> {
 
 async function warnAboutSwap({ log }: ClusterDeps): Promise<void> {
   const swaps = await readFile("/proc/swaps", "utf8").catch(() => "");
-  if (swaps.trim().split("\n").length > 1) log.warn("Swap is on: what pods are promised of memory may be slow memory");
+  if (swaps.trim().split("\n").length > 1) log.warn("Swap is enabled: memory that pods request may be swapped out");
 }

@@ -1,4 +1,4 @@
-/** `svc up`: resolves with the exit code. */
+/** `svc up`: runs a cluster until SIGINT or SIGTERM. */
 import { hostname, networkInterfaces } from "node:os";
 import { expandControllerNames } from "../controllers/controller-manager.ts";
 import { logOptions } from "../flags/log-options.ts";
@@ -17,7 +17,7 @@ import { type UpOptions, upOptions } from "./options.ts";
 import { reportText } from "./report.ts";
 import { systemdUnit } from "./systemd/unit.ts";
 
-/** Exit code of a program that a second Ctrl-C ended. */
+/** The exit code after a second signal. */
 const INTERRUPTED = 130;
 
 export async function run(argv: readonly string[]): Promise<number> {
@@ -41,7 +41,7 @@ export async function run(argv: readonly string[]): Promise<number> {
     const options = upOptions(flags, { hostname: hostname(), interfaces: networkInterfaces(), routes });
     return await runCluster(options, { machine, clock: systemClock, random: systemRandom, log, version });
   } catch (error) {
-    // These say all there is to say; anything else is reported with its causes.
+    // Its message is complete; other errors are logged with their causes.
     if (error instanceof HostError) process.stderr.write(`${error.message}\n`);
     else log.error("Cannot run svc up", error);
     return 1;
@@ -56,7 +56,7 @@ async function runCluster(options: UpOptions, deps: ClusterDeps): Promise<number
   await using notifier = createNotifier({ env: process.env, clock, log });
   const signals = new StopSignals(log);
   try {
-    // Help and the unit are printed without loading the server and the agent.
+    // Loaded here, so that help and the systemd unit are printed without the server and the agent.
     const { startCluster } = await import("./cluster.ts");
     const starting = startCluster(options, deps, signals.abortSignal);
     const cluster = await Promise.race([starting, signals.second]).catch((error: unknown) => {
@@ -88,7 +88,7 @@ async function runCluster(options: UpOptions, deps: ClusterDeps): Promise<number
   }
 }
 
-/** For other machines where it is reachable from there, else where it is reachable at all. */
+/** The URL for other machines; that of the bind address when the server listens on one address only. */
 function advertisedUrl(options: UpOptions): string {
   const wildcard = ["0.0.0.0", "::", ""].includes(options.bindAddress);
   return `https://${bracketAddress(wildcard ? options.nodeIps[0]! : options.bindAddress)}:${options.securePort}`;
@@ -98,7 +98,7 @@ function bracketAddress(address: string): string {
   return address.includes(":") ? `[${address}]` : address;
 }
 
-/** The first SIGINT or SIGTERM asks for a clean stop, the second for an end at once. */
+/** The first SIGINT or SIGTERM requests a graceful stop, the second an immediate exit. */
 class StopSignals implements Disposable {
   readonly #first = new AbortController();
   readonly #second = Promise.withResolvers<undefined>();
@@ -106,7 +106,9 @@ class StopSignals implements Disposable {
   #count = 0;
   readonly #onSignal = (signal: NodeJS.Signals): void => {
     this.#count++;
-    this.#log.info(this.#count === 1 ? "Stopping; the same again ends at once" : "Ending at once", { signal });
+    this.#log.info(this.#count === 1 ? "Stopping; a second signal exits immediately" : "Exiting immediately", {
+      signal,
+    });
     this.#first.abort();
     if (this.#count > 1) this.#second.resolve(undefined);
   };
@@ -116,7 +118,7 @@ class StopSignals implements Disposable {
     process.on("SIGINT", this.#onSignal).on("SIGTERM", this.#onSignal);
   }
 
-  /** Aborts with the first. */
+  /** Aborts with the first signal. */
   get abortSignal(): AbortSignal {
     return this.#first.signal;
   }
@@ -134,12 +136,12 @@ class StopSignals implements Disposable {
   }
 }
 
-/** This very command line without the flag that asked for the unit. The executable that brings Node.js is its own. */
+/** This command line without `--print-systemd-unit`. */
 function buildUnitCommand(argv: readonly string[]): readonly string[] {
   const flags = argv.filter((word) => !/^--?print[-_]systemd[-_]unit(?:=.*)?$/.test(word));
   const script = process.argv[1] ?? "";
   const isScript = script !== "" && script !== process.execPath;
-  // The single file starts Node by itself; it is to find the one that runs now.
+  // dist/svc looks for Node.js itself; SVC_NODE selects the one that runs now.
   const single = isScript && process.execArgv.includes("-e");
   const program = single ? ["/usr/bin/env", `SVC_NODE=${process.execPath}`, script] : [process.execPath];
   return [...program, ...(isScript && !single ? [...process.execArgv, script] : []), "up", ...flags];

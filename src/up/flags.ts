@@ -18,18 +18,18 @@ const nodeName = pattern(
 
 export const upFlags = {
   ...section("Cluster", {
-    "data-dir": flag(requiredDirectory, "/var/lib/svc", "Where the cluster keeps its state, keys and images."),
+    "data-dir": flag(requiredDirectory, "/var/lib/svc", "Directory of the cluster's state, keys and images."),
     "bind-address": flag(ip, "0.0.0.0", "Address the API server listens on."),
     "secure-port": flag(port("int", "no-zero"), 6443, "HTTPS port of the API server."),
     "embedded-controllers": flag(
       strings({ sample: "scheduler" }),
       ["*"],
-      "Controllers that run inside the API server process; * stands for all there are.",
+      "Controllers to run in the API server process; * enables all.",
     ),
     "feature-gates": flag(
       gateSettings("Gate=true,..."),
       {},
-      "Turns feature gates on and off, by name; each goes to the program that knows it.",
+      "Enables and disables feature gates of the API server and the agent.",
       { inert: "svc up runs its programs with their default feature gates" },
     ),
   }),
@@ -41,31 +41,31 @@ export const upFlags = {
     "container-runtime-endpoint": flag(
       endpoint,
       "",
-      "Socket of a container runtime to use; without it a containerd is started and looked after.",
+      "Socket of a container runtime to use; without it svc up starts and supervises containerd.",
     ),
     "agent-port": flag(port("int", "no-zero"), 10250, "HTTPS port of the node agent."),
     "pod-cidr": flag(podCidr, "10.244.0.0/24", "IPv4 range of the pods' addresses."),
-    "image-dir": flag(directory, "", "Images (*.tar) in this directory are imported at the start.", {
+    "image-dir": flag(directory, "", "Directory of image archives (*.tar) to import at the start.", {
       defaultNote: "images in the data directory",
     }),
     "stop-pods": flag(
       bool,
       false,
-      "Stop the pods when svc stops; otherwise they keep running and are taken over again.",
+      "Stop the pods when svc stops; otherwise they keep running, and the next start manages them again.",
     ),
   }),
   ...section("Logging", {
-    v: flag(level, 0, "Log verbosity; modules may have their own in --vmodule.", { short: "v" }),
+    v: flag(level, 0, "Log verbosity; --vmodule sets it for single modules.", { short: "v" }),
     vmodule: flag(vmodule, [], "Log verbosity of single modules, in text format only."),
     "logging-format": flag(oneOf("text", "json"), "text", "Log format."),
 
-    "log-flush-frequency": flag(duration({ min: 1 }), 5000, "Longest time that log lines wait to be written.", {
+    "log-flush-frequency": flag(duration({ min: 1 }), 5000, "Max time between log flushes.", {
       inert: "log lines are written without a buffer",
     }),
   }),
   ...section("Other", {
     "print-systemd-unit": flag(bool, false, "Print a systemd unit that runs this command, and exit."),
-    version: flag(version, "", "Print the version and exit; v1.2.3 makes that the version reported."),
+    version: flag(version, "", "Print the version and exit; --version=vX.Y.Z... sets the reported version."),
     help: flag(bool, false, "Print help.", { short: "h" }),
   }),
 };

@@ -10,7 +10,7 @@ function options(...argv: string[]) {
   return upOptions(parseFlags(upFlags, argv), surroundings);
 }
 
-t.test("upOptions() follows the host for what it is not told", async (t) => {
+t.test("upOptions() takes the name and addresses of the host by default", async (t) => {
   t.match(options(), {
     dataDir: "/var/lib/svc",
     runDir: "/run/svc",
@@ -24,28 +24,34 @@ t.test("upOptions() follows the host for what it is not told", async (t) => {
   });
 });
 
-t.test("upOptions() gives every data directory its own sockets and bridge, short enough for Linux", async (t) => {
-  const [a, b] = [options("--data-dir=/tmp/a"), options("--data-dir=/tmp/b")];
-  t.not(a.runDir, b.runDir);
-  t.not(a.bridge, b.bridge);
-  t.ok(a.bridge.length <= 15);
-  t.equal(a.podLogsDir, "/tmp/a/pod-logs");
-});
+t.test(
+  "upOptions() gives each data directory its own sockets and bridge, with names that fit Linux' limits",
+  async (t) => {
+    const [a, b] = [options("--data-dir=/tmp/a"), options("--data-dir=/tmp/b")];
+    t.not(a.runDir, b.runDir);
+    t.not(a.bridge, b.bridge);
+    t.ok(a.bridge.length <= 15);
+    t.equal(a.podLogsDir, "/tmp/a/pod-logs");
+  },
+);
 
 t.test("upOptions() refuses a pod range that is not IPv4", async (t) => {
   t.throws(() => options("--pod-cidr=2001:db8::/112"), /must be an IPv4 range/);
 });
 
-t.test("localServer() reaches a server on all interfaces through loopback", async (t) => {
+t.test("localServerUrl() uses loopback for a server on all interfaces", async (t) => {
   t.equal(localServerUrl(options()), "https://127.0.0.1:6443");
   t.equal(localServerUrl(options("--bind-address=::", "--secure-port=7443")), "https://[::1]:7443");
   t.equal(localServerUrl(options("--bind-address=2001:db8::1")), "https://[2001:db8::1]:6443");
 });
 
-t.test("serverNames() holds each name once: the host's, Kubernetes' and the pods' gateway", async (t) => {
-  const names = serverNames(options("--bind-address=192.0.2.2"));
-  t.equal(new Set(names).size, names.length);
-  for (const name of ["localhost", "edge-1", "192.0.2.2", "kubernetes.default.svc", "10.96.0.1", "10.244.0.1"]) {
-    t.ok(names.includes(name), name);
-  }
-});
+t.test(
+  "serverNames() contains each name once: those of the host, of Kubernetes and of the pods' gateway",
+  async (t) => {
+    const names = serverNames(options("--bind-address=192.0.2.2"));
+    t.equal(new Set(names).size, names.length);
+    for (const name of ["localhost", "edge-1", "192.0.2.2", "kubernetes.default.svc", "10.96.0.1", "10.244.0.1"]) {
+      t.ok(names.includes(name), name);
+    }
+  },
+);

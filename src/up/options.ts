@@ -1,15 +1,15 @@
-/** What `svc up` is told, and what follows from it: places, names, the machine's addresses. */
+/** Converts the flags of `svc up` to its options: directories, names and the host's addresses. */
 import { createHash } from "node:crypto";
 import { join, resolve } from "node:path";
 import type { ParsedFlags } from "../flags/flag.ts";
 import { hostAddresses } from "../std/net/host-addresses.ts";
 import { gatewayOf } from "./cni/conflist.ts";
-import type { upFlags } from "./flags.ts";
+import { upFlags } from "./flags.ts";
 import { chooseNodeAddresses } from "./node/addresses.ts";
 
 export interface UpOptions {
   readonly dataDir: string;
-  /** For sockets and mounts: short, and gone after a reboot. */
+  /** For sockets and mounts; its path is short, and a reboot empties it. */
   readonly runDir: string;
   readonly imageDir: string;
   readonly podLogsDir: string;
@@ -19,11 +19,11 @@ export interface UpOptions {
   readonly controllers: readonly string[];
   readonly nodeName: string;
   readonly nodeIps: readonly string[];
-  /** All of the host's, for the API server's certificate. */
+  /** All addresses of the host, for the API server's certificate. */
   readonly addresses: readonly string[];
   readonly podCidr: string;
   readonly bridge: string;
-  /** Undefined: a containerd of our own. */
+  /** Undefined: svc up starts containerd. */
   readonly runtimeEndpoint: string | undefined;
   readonly stopPods: boolean;
 }
@@ -31,19 +31,17 @@ export interface UpOptions {
 export interface HostEnvironment {
   readonly hostname: string;
   readonly interfaces: Parameters<typeof hostAddresses>[0];
-  /** Content of `/proc/net/route`. */
+  /** The content of `/proc/net/route`. */
   readonly routes: string | undefined;
 }
 
-const DEFAULT_DATA_DIR = "/var/lib/svc";
-
-/** Throws with an operator's message. */
+/** Throws an error for the operator. */
 export function upOptions(flags: ParsedFlags<typeof upFlags>, surroundings: HostEnvironment): UpOptions {
   const dataDir = resolve(flags["data-dir"]);
-  const isDefault = dataDir === DEFAULT_DATA_DIR;
-  // Another data directory is another cluster: its sockets and its bridge must not be the first one's.
+  const isDefault = dataDir === upFlags["data-dir"].default;
+  // Another data directory is another cluster, which needs sockets and a bridge of its own.
   const suffix = createHash("sha256").update(dataDir).digest("hex").slice(0, 8);
-  const podCidr = flags["pod-cidr"] === "" ? "10.244.0.0/24" : flags["pod-cidr"];
+  const podCidr = flags["pod-cidr"] || upFlags["pod-cidr"].default;
   gatewayOf(podCidr);
   const addresses = hostAddresses(surroundings.interfaces, surroundings.routes);
   return {
@@ -65,14 +63,14 @@ export function upOptions(flags: ParsedFlags<typeof upFlags>, surroundings: Host
   };
 }
 
-/** Where components on this host reach the API server. */
+/** The URL of the API server for components on this host. */
 export function localServerUrl({ bindAddress, securePort }: Pick<UpOptions, "bindAddress" | "securePort">): string {
   if (bindAddress === "0.0.0.0" || bindAddress === "") return `https://127.0.0.1:${securePort}`;
   if (bindAddress === "::") return `https://[::1]:${securePort}`;
   return `https://${bindAddress.includes(":") ? `[${bindAddress}]` : bindAddress}:${securePort}`;
 }
 
-/** The first address of Kubernetes' default service range: what `kubernetes.default` will be. */
+/** The first address of Kubernetes' default service range, which the service `kubernetes` has there. */
 const SERVICE_IP = "10.96.0.1";
 
 export function serverNames(options: UpOptions): readonly string[] {

@@ -1,4 +1,4 @@
-/** What an operator reads when the cluster is up. */
+/** The message for the operator when the cluster is ready. */
 export interface Report {
   readonly server: string;
   readonly nodeName: string;
@@ -9,7 +9,7 @@ export interface Report {
   readonly svcconfig: string;
   readonly controllers: readonly string[];
   readonly stopPods: boolean;
-  /** Milliseconds from the start. */
+  /** Milliseconds since the start. */
   readonly startedInMs: number;
 }
 

@@ -96,7 +96,7 @@ else {
     const env = { ...process.env, SVC_NODE: process.execPath };
     const again = await command(svc, ["up", `--data-dir=${cluster.dataDir}`, "--secure-port=1"], { env });
     t.equal(again.code, 1);
-    t.match(again.stderr, new RegExp(`already runs there \\(process ${cluster.pid}\\)"\n$`));
+    t.match(again.stderr, new RegExp(`already uses it \\(process ${cluster.pid}\\)"\n$`));
     t.equal(again.stderr.trimEnd().split("\n").length, 1);
     await using other = await TestCluster.create({ program: programs.bundle });
     const flags = [`--data-dir=${other.dataDir}`, "--bind-address=127.0.0.1", `--secure-port=${cluster.port}`];

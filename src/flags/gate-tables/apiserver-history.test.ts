@@ -5,7 +5,7 @@ import { apiserverGatesIn } from "./apiserver-history.ts";
 
 const SHARED = process.env.SVC_SHARED ?? new URL("../../../../shared", import.meta.url).pathname;
 
-t.test("apiserverGatesIn() knows the gates of each release", async (t) => {
+t.test("apiserverGatesIn() returns the gates of each release", async (t) => {
   t.same(apiserverGatesIn("1.33"), apiserverGates);
   t.match(apiserverGatesIn("1.32").WatchList, { stage: "BETA", default: true, effective: true });
   t.match(apiserverGatesIn("1.31").WatchList, { stage: "ALPHA", default: false, effective: true });
@@ -32,8 +32,8 @@ t.test("apiserverGatesIn() agrees with Kubernetes' history of them", async (t) =
       // The specification has one default that is not Kubernetes'.
       if (apiserverGates[gate] === undefined || gate === "NodeLogQuery") continue;
       const then = history.findLast(([since]) => minorOf(since) <= minorOf(version));
-      const known = table[gate] && [table[gate].stage, table[gate].default];
-      t.same(known, then && [then[1].toUpperCase(), then[2]], `${gate} in ${version}`);
+      const actual = table[gate] && [table[gate].stage, table[gate].default];
+      t.same(actual, then && [then[1].toUpperCase(), then[2]], `${gate} in ${version}`);
     }
   }
 });

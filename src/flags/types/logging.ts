@@ -1,7 +1,7 @@
 /** `--vmodule=pod-worker=4,image*=6` */
 import { ValueError, type ValueType } from "../flag.ts";
 
-/** The shape that std/log.ts reads. */
+/** The options of `src/std/log/logger.ts`. */
 export interface VmodulePattern {
   readonly pattern: string;
   readonly level: number;

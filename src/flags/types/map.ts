@@ -1,4 +1,4 @@
-/** Flags that are maps: `a=1,b=2`, repeatable. Keys given again replace. */
+/** Flags that are maps: `a=1,b=2`, repeatable. A repeated key replaces its value. */
 import { ValueError, type ValueType } from "../flag.ts";
 import { splitCsv } from "./csv.ts";
 import { parseDuration } from "./duration.ts";

@@ -1,4 +1,4 @@
-/** What an agent is told about its node: labels, taints, reserved memory, CPU sets, request headers. */
+/** Flags about a node: labels, taints, reserved memory, CPU sets, request headers. */
 import { ValueError, type ValueType } from "../flag.ts";
 import { type Pairs, pairs } from "./map.ts";
 import { isQuantity } from "./quantity.ts";
@@ -19,8 +19,8 @@ const allowedKeys = [
   "topology.svc.io/zone",
 ];
 
-/** Labels that tools of the Kubernetes spelling set stand for the same things. */
-function svcSpelling(key: string): string {
+/** The label key for a key with a Kubernetes prefix. */
+function normaliseLabelKey(key: string): string {
   return key
     .replace(/^kubelet\.kubernetes\.io(?=\/)/, "svclet.svc.io")
     .replace(/(?:kubernetes|k8s)\.io(?=\/)/, "svc.io");
@@ -28,11 +28,11 @@ function svcSpelling(key: string): string {
 
 /** True for keys outside the `svc.io` namespace and for those within that a node may set on itself. */
 export function mayNodeSetLabel(key: string): boolean {
-  const spelled = svcSpelling(key);
-  const slash = spelled.indexOf("/");
-  const domain = slash < 0 ? "" : spelled.slice(0, slash);
+  const normalised = normaliseLabelKey(key);
+  const slash = normalised.indexOf("/");
+  const domain = slash < 0 ? "" : normalised.slice(0, slash);
   if (domain !== "svc.io" && !domain.endsWith(".svc.io")) return true;
-  if (allowedKeys.includes(spelled)) return true;
+  if (allowedKeys.includes(normalised)) return true;
   return allowedPrefixes.some((prefix) => domain === prefix || domain.endsWith(`.${prefix}`));
 }
 
@@ -161,7 +161,7 @@ export function isSysctlPattern(value: string): boolean {
 
 export type Headers = Readonly<Record<string, readonly string[]>>;
 
-/** `name:value` request headers; the same name given again adds a value. */
+/** `name:value` request headers; a repeated name adds a value. */
 export const headers: ValueType<Headers> = {
   name: "strings",
   allowed: "comma-separated name:value headers",

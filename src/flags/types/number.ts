@@ -18,7 +18,7 @@ export function int32(bounds: Bounds = {}): ValueType<number> {
   return whole("int32", bounds, int32Bounds);
 }
 
-/** A TCP port to listen on; 0 leaves the listener out where `zero` says so. */
+/** A TCP port to listen on; with `zero-disables`, 0 disables the listener. */
 export function port(name: "int" | "int32", zero: "zero-disables" | "no-zero"): ValueType<number> {
   return { ...(name === "int" ? int : int32)({ min: zero === "no-zero" ? 1 : 0, max: 65_535 }), sample: "8443" };
 }

@@ -19,7 +19,7 @@ export const directory: ValueType<string> = {
   path: "directory",
 };
 
-/** Text that must be there: an empty value would leave the program without a place to work in. */
+/** A directory that the program needs. */
 export const requiredDirectory: ValueType<string> = {
   ...directory,
   allowed: "a directory name, not empty",

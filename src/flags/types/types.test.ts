@@ -80,7 +80,7 @@ t.test("pairs() keeps = in values", async (t) => {
   refuses(t, pairs(), ["a", "=b"]);
 });
 
-t.test("reserved(), qosReserved and thresholds know their names and amounts", async (t) => {
+t.test("reserved(), qosReserved and thresholds check names and quantities", async (t) => {
   t.same(reserved("string").parse("cpu=500m,memory=1Gi"), { cpu: "500m", memory: "1Gi" });
   refuses(t, reserved("string"), ["gpu=1", "cpu=-1", "cpu="]);
   refuses(t, qosReserved, ["memory=101%", "cpu=5%"]);
@@ -124,7 +124,7 @@ t.test("taints reads key=value:Effect, with or without a value", async (t) => {
   refuses(t, taints, ["a=b", "a=b:Never", ":NoSchedule"]);
 });
 
-t.test("reservedMemory, cpuSet and headers read their own forms", async (t) => {
+t.test("reservedMemory, cpuSet and headers parse their formats", async (t) => {
   t.same(reservedMemory.parse("0:memory=1Gi,hugepages-1M=2Gi"), [
     { numaNode: 0, limits: { memory: "1Gi", "hugepages-1M": "2Gi" } },
   ]);
@@ -143,7 +143,7 @@ t.test("network types check addresses and ranges", async (t) => {
   refuses(t, portRange, ["1", "0-5", "5-4", "1-70000"]);
 });
 
-t.test("suites(), sniCertificates, vmodule and gateSettings() refuse what they do not know", async (t) => {
+t.test("suites(), sniCertificates, vmodule and gateSettings() refuse unknown values", async (t) => {
   refuses(t, suites("strings"), ["TLS_NULL"]);
   t.same(sniCertificates.parse("a,b:c,*.d"), [{ certFile: "a", keyFile: "b", names: ["c", "*.d"] }]);
   refuses(t, sniCertificates, ["a", "a,b,c", "a,b:"]);

@@ -3,7 +3,7 @@ import { conflist, gatewayOf } from "./conflist.ts";
 
 const options = { confDir: "/c", leaseDir: "/l", bridge: "svc0", podCidr: "10.9.0.0/16" };
 
-t.test("conflist() masquerades and maps ports only where iptables is", async (t) => {
+t.test("conflist() masquerades and maps ports only with iptables", async (t) => {
   t.match(conflist({ ...options, hasIptables: true }), {
     plugins: [
       { type: "bridge", bridge: "svc0", ipMasq: true, ipam: { ranges: [[{ subnet: "10.9.0.0/16" }]] } },
@@ -21,7 +21,7 @@ t.test("gatewayOf() is the first address of the range", async (t) => {
   t.equal(gatewayOf("200.0.255.128/25"), "200.0.255.129");
 });
 
-t.test("gatewayOf() refuses what is no IPv4 range with room for pods", async (t) => {
+t.test("gatewayOf() refuses text that is not an IPv4 range of sufficient size", async (t) => {
   for (const text of ["", "10.0.0.0", "10.0.0.0/31", "10.0.0.0/x", "2001:db8::/112", "10.0.0/24"]) {
     t.throws(() => gatewayOf(text), /must be an IPv4 range/, text);
   }

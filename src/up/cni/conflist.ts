@@ -1,6 +1,6 @@
 /**
- * The pod network of one node: a bridge, addresses from one range, port mappings. The bridge plugin makes the bridge
- * and turns IPv4 forwarding on when the first pod starts; nothing is changed on a host that runs no pods.
+ * The CNI configuration of a node: a bridge, addresses from one range, port mappings. The bridge plugin creates the
+ * bridge and enables IPv4 forwarding when the first pod starts; a host without pods is not changed.
  */
 import { mkdir, writeFile } from "node:fs/promises";
 import { isIPv4 } from "node:net";
@@ -8,7 +8,7 @@ import { join } from "node:path";
 
 export interface CniOptions {
   readonly confDir: string;
-  /** Which address is whose; gone after a reboot, as pods are. */
+  /** The leases of addresses; a reboot empties it, as it ends the pods. */
   readonly leaseDir: string;
   readonly bridge: string;
   /** `10.244.0.0/24` */
@@ -47,7 +47,7 @@ export async function writeConflist(options: CniOptions): Promise<void> {
   await writeFile(join(options.confDir, "10-svc.conflist"), text, { mode: 0o644 });
 }
 
-/** The bridge's own address: the first of the range. Throws for text that is no IPv4 range. */
+/** The bridge's address: the first of the range. Throws for text that is not an IPv4 range. */
 export function gatewayOf(podCidr: string): string {
   const [address = "", bits = ""] = podCidr.split("/");
   const size = Number(bits);

@@ -14,8 +14,8 @@ import { programs } from "./programs.ts";
 
 const root = new URL("../../../", import.meta.url);
 
-/** The table as it will be once every flag has its effect; relations are tested one by one elsewhere. */
-function freed(table: FlagTable): FlagTable {
+/** The table with every flag in effect and without relations, which other tests cover. */
+function withoutRelations(table: FlagTable): FlagTable {
   return Object.fromEntries(
     Object.entries(table).map(([name, { excludes: _excludes, requires: _requires, inert: _inert, ...row }]) => [
       name,
@@ -35,10 +35,10 @@ function problemsOf(run: () => unknown): readonly string[] {
 }
 
 for (const program of programs) {
-  const table = freed(program.flags);
+  const table = withoutRelations(program.flags);
   const rows: readonly (readonly [string, Flag])[] = Object.entries(table);
 
-  t.test(`${program.name}: every flag takes its default and its sample, in one word and in two`, async (t) => {
+  t.test(`${program.name}: every flag accepts its default and its sample, in one word and in two`, async (t) => {
     for (const [name, row] of rows) {
       const { type } = row;
       const sample = type.parse(type.sample);
@@ -56,7 +56,7 @@ for (const program of programs) {
     }
   });
 
-  t.test(`${program.name}: every printed value is read again as the same`, async (t) => {
+  t.test(`${program.name}: every printed value parses to the same value`, async (t) => {
     for (const [name, row] of rows) {
       const repeatable = row.type.name === "string, repeatable" || row.type.name === "map";
       const values = repeatable ? [row.type.parse(row.type.sample)] : [row.default, row.type.parse(row.type.sample)];
@@ -78,7 +78,7 @@ for (const program of programs) {
     }
   });
 
-  t.test(`${program.name}: a misspelt flag is answered with the right one`, async (t) => {
+  t.test(`${program.name}: a misspelt flag gets a suggestion`, async (t) => {
     for (const [name] of rows) {
       if (name.length < 8) continue;
       const [problem] = problemsOf(() => parseCommandLine(table, [`--${name.slice(0, 3)}${name.slice(4)}=1`]));
@@ -105,7 +105,7 @@ for (const program of programs) {
     }
   });
 
-  t.test(`${program.name}: completion knows every flag`, async (t) => {
+  t.test(`${program.name}: completion contains every flag`, async (t) => {
     for (const shell of shells) {
       const script = completionScript(shell, programs);
       for (const [name] of rows) {
@@ -115,12 +115,12 @@ for (const program of programs) {
     }
   });
 
-  t.test(`${program.name}: docs/flags-${program.word}.md is what \`make docs\` writes`, async (t) => {
+  t.test(`${program.name}: docs/flags-${program.word}.md is the output of \`make docs\``, async (t) => {
     t.equal(readFileSync(new URL(`docs/flags-${program.word}.md`, root), "utf8"), renderReference(program));
   });
 }
 
-t.test("every value type reads any text or throws a ValueError", async (t) => {
+t.test("every value type parses any text or throws a ValueError", async (t) => {
   const types = programs.flatMap(({ flags }) => Object.values(flags).map((row: Flag) => row.type));
   const text = fc.oneof(fc.string(), fc.string({ unit: fc.constantFrom(..."0159-+.,:;=</%aKMimsh[]\"' *") }));
   const seed = 20_261_121;
@@ -159,7 +159,7 @@ _svc; printf '%s\\n' "\${COMPREPLY[@]}"`;
   t.same(complete("svc", "token", "create", "--t"), ["--ttl="]);
 });
 
-t.test("flags without effect are refused by name, and their list only shrinks", async (t) => {
+t.test("flags without effect accept only their default, and no other flag loses its effect", async (t) => {
   const file = new URL("testdata/flags-without-effect.json", root);
   const listed = JSON.parse(readFileSync(file, "utf8")) as Readonly<Record<string, readonly string[]>>;
   for (const { word, flags } of programs) {
@@ -168,7 +168,7 @@ t.test("flags without effect are refused by name, and their list only shrinks", 
     t.same(
       names.filter((name) => !listed[word]?.includes(name)),
       [],
-      `${word}: flags that lost their effect`,
+      `${word}: flags without effect that are not listed`,
     );
     t.comment(`${word}: ${names.length} of ${Object.keys(flags).length} flags without effect`);
     for (const [name, row] of idle) {
@@ -191,7 +191,7 @@ t.test("flags without effect are refused by name, and their list only shrinks", 
   }
 });
 
-t.test("invoke() answers --version in its forms, --help and mistakes without throwing", async (t) => {
+t.test("invoke() handles all variants of --version, --help and mistakes without throwing", async (t) => {
   const run = (...argv: string[]) => invoke(apiserverProgram, argv, { version: "v1.33.0" });
   t.match(run("--version"), { kind: "exit", code: 0, stdout: "apiserver v1.33.0\n" });
   t.match(run("--version=raw"), { kind: "exit", code: 0, stdout: /"gitVersion":"v1.33.0"/ });

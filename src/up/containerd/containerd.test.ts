@@ -11,7 +11,12 @@ import { runCommand } from "../host/run-command.ts";
 import { importImages, listImages, parseImportedNames } from "../images/import.ts";
 import { pauseArchive, pauseImage } from "../images/pause.ts";
 import { containerdConfig } from "./config.ts";
-import { type ContainerdOptions, chooseSnapshotter, startContainerd, removeServiceManagerVariables } from "./containerd.ts";
+import {
+  type ContainerdOptions,
+  chooseSnapshotter,
+  removeServiceManagerVariables,
+  startContainerd,
+} from "./containerd.ts";
 import { probeOverlay } from "./overlay-probe.ts";
 
 const host = ((): Host | undefined => {
@@ -53,7 +58,7 @@ function optionsIn(directory: string, { containerd, runc, cniBinDir, mayLowerOom
   };
 }
 
-t.test("containerdConfig() writes paths as TOML strings whatever is in them", async (t) => {
+t.test("containerdConfig() escapes paths as TOML strings", async (t) => {
   const settings = optionsIn('/a "b"\\c', {
     containerd: "",
     ctr: "",
@@ -67,7 +72,7 @@ t.test("containerdConfig() writes paths as TOML strings whatever is in them", as
   t.match(containerdConfig(settings), "restrict_oom_score_adj = false");
 });
 
-t.test("startContainerd() refuses a socket whose path Linux would cut", async (t) => {
+t.test("startContainerd() refuses a socket path that is too long for Linux", async (t) => {
   const base = optionsIn(`/tmp/${"x".repeat(100)}`, {
     containerd: "/none",
     ctr: "",
@@ -86,19 +91,22 @@ t.test("chooseSnapshotter() decides once for a root", async (t) => {
   t.equal(await chooseSnapshotter(root, async () => {}, silentLogger), "native");
 });
 
-t.test("namesIn() reads what ctr says it unpacked", async (t) => {
-  t.same(parseImportedNames("unpacking a.b/c:1 (sha256:00)...done\nunpacking d:2 (sha256:11)...\nother\n"), ["a.b/c:1", "d:2"]);
+t.test("parseImportedNames() reads the names in the output of ctr", async (t) => {
+  t.same(parseImportedNames("unpacking a.b/c:1 (sha256:00)...done\nunpacking d:2 (sha256:11)...\nother\n"), [
+    "a.b/c:1",
+    "d:2",
+  ]);
 });
 
 if (host !== undefined) {
-  t.test("startContainerd() says why containerd does not come up", async (t) => {
+  t.test("startContainerd() reports the end of the log when containerd does not start", async (t) => {
     const directory = place();
     t.teardown(() => rmSync(directory, { recursive: true, force: true }));
-    await t.rejects(startContainerd({ ...optionsIn(directory, host), binary: "/bin/false" }), /ended at once/);
-    await t.rejects(startContainerd({ ...optionsIn(directory, host), binary: "/none" }), /ended at once/);
+    await t.rejects(startContainerd({ ...optionsIn(directory, host), binary: "/bin/false" }), /exited immediately/);
+    await t.rejects(startContainerd({ ...optionsIn(directory, host), binary: "/none" }), /exited immediately/);
   });
 
-  t.test("startContainerd() starts, takes images, starts again when killed, and stops", async (t) => {
+  t.test("startContainerd() starts, imports images, restarts when killed, and stops", async (t) => {
     const directory = place();
     t.teardown(() => rmSync(directory, { recursive: true, force: true }));
     const options = optionsIn(directory, host);
@@ -136,7 +144,7 @@ if (host !== undefined) {
     t.notOk(existsSync(options.pidFile));
   });
 
-  t.test("startContainerd() replaces a daemon that an earlier run left", async (t) => {
+  t.test("startContainerd() replaces the daemon of an earlier run", async (t) => {
     const directory = place();
     t.teardown(() => rmSync(directory, { recursive: true, force: true }));
     const options = optionsIn(directory, host);
@@ -156,7 +164,7 @@ if (host !== undefined) {
   });
 }
 
-t.test("withoutServiceManager() keeps containerd from speaking to the service manager in our name", async (t) => {
+t.test("removeServiceManagerVariables() keeps containerd from notifying the service manager", async (t) => {
   const env = { PATH: "/bin", NOTIFY_SOCKET: "/run/n", WATCHDOG_USEC: "1", WATCHDOG_PID: "2" };
   t.same(removeServiceManagerVariables(env), { PATH: "/bin" });
 });

@@ -1,6 +1,6 @@
 /**
- * The containerd that belongs to `svc up`: started, watched, started again when it dies, stopped with us. Containers do
- * not belong to it but to their shims, so they live on when it stops and are there again when it starts.
+ * The containerd that `svc up` manages: starts it, restarts it when it exits, and stops it. Containers are children of
+ * their shims, so they survive a restart of containerd.
  */
 import { type ChildProcess, spawn } from "node:child_process";
 import { closeSync, openSync, readFileSync, renameSync, rmSync, statSync, writeFileSync } from "node:fs";
@@ -19,7 +19,7 @@ export interface ContainerdOptions {
   readonly binary: string;
   readonly settings: ContainerdSettings;
   readonly configFile: string;
-  /** What containerd says goes here; the file before is kept as `.1` once it is large. */
+  /** containerd's output; a large file is renamed to `.1`. */
   readonly logFile: string;
   readonly pidFile: string;
   readonly clock: Clock;
@@ -31,21 +31,21 @@ export interface ContainerdOptions {
 export interface Containerd extends AsyncDisposable {
   readonly socket: string;
   readonly pid: number | undefined;
-  /** Stops the daemon; its containers go on. Idempotent. */
+  /** Stops the daemon; its containers keep running. Idempotent. */
   close(): Promise<void>;
 }
 
-/** How long a first start may take: containerd reads its whole database and, after a crash, cleans up. */
+/** The start timeout: containerd reads its database and, after a crash, cleans up. */
 const START_MS_MAX = 60_000;
 const STOP_MS_MAX = 10_000;
 const POLL_MS = 20;
 const LOG_BYTES_MAX = 8 * 2 ** 20;
-/** A daemon that ran this long was healthy: its next failure starts the back-off anew. */
+/** After this time a daemon counts as healthy, and its next failure starts the back-off again. */
 const HEALTHY_MS = 60_000;
-/** Linux allows 107 bytes in the path of a socket. */
+/** Linux' limit for the path of a socket, in bytes. */
 const SOCKET_PATH_MAX = 107;
 
-/** Resolves when the socket answers. Rejects with the end of containerd's log when it does not come up. */
+/** Resolves when the socket accepts connections. Rejects with the end of containerd's log when it fails. */
 export async function startContainerd(options: ContainerdOptions): Promise<Containerd> {
   const { socket, state, root, cniConfDir, registryConfigDir } = options.settings;
   if (Buffer.byteLength(socket) > SOCKET_PATH_MAX) {
@@ -57,7 +57,7 @@ export async function startContainerd(options: ContainerdOptions): Promise<Conta
   writeFileSync(options.configFile, containerdConfig(options.settings), { mode: 0o600 });
   await stopOrphan(options);
   for (const { pid, containerId } of findLeakedShims(socket, state)) {
-    options.log.info("Ending a shim that has no container any more", { pid, containerId });
+    options.log.info("Terminating a shim without a container", { pid, containerId });
     process.kill(pid, "SIGKILL");
   }
   const daemon = new Daemon(options);
@@ -72,7 +72,7 @@ class Daemon implements Containerd {
   readonly #backoff: Backoff;
   readonly #stopping = new AbortController();
   #child: ChildProcess | undefined;
-  /** Resolves when the present child is gone. */
+  /** Resolves when the current child has exited. */
   #exited: Promise<void> = Promise.resolve();
   #supervision: Promise<void> = Promise.resolve();
 
@@ -121,7 +121,7 @@ class Daemon implements Containerd {
     rmSync(this.socket, { force: true });
     const output = openSync(logFile, "a", 0o600);
     try {
-      // A session of its own, so that Ctrl-C in a terminal reaches us and not it: we stop it when the agent is done.
+      // A new session, so that Ctrl-C in a terminal does not reach it: it is stopped after the agent.
       const child = spawn(binary, ["--config", configFile], {
         detached: true,
         stdio: ["ignore", output, output],
@@ -131,7 +131,7 @@ class Daemon implements Containerd {
       this.#exited = new Promise((resolve) => {
         child.once("exit", () => resolve());
         child.once("error", (error) => {
-          this.#log.error("Cannot start containerd", error, { binary });
+          this.#log.error("Failed to start containerd", error, { binary });
           resolve();
         });
       });
@@ -144,13 +144,14 @@ class Daemon implements Containerd {
   async #waitUntilListening(): Promise<void> {
     const { clock, logFile } = this.#options;
     const deadline = clock.monotonic() + START_MS_MAX;
-    let dead = false;
+    let exited = false;
     void this.#exited.then(() => {
-      dead = true;
+      exited = true;
     });
     while (!(await isListening(this.socket))) {
       this.#stopping.signal.throwIfAborted();
-      if (dead) throw new Error(`Cannot start containerd: it ended at once; the end of ${logFile}:\n${readTail(logFile)}`);
+      if (exited)
+        throw new Error(`Cannot start containerd: it exited immediately; the end of ${logFile}:\n${readTail(logFile)}`);
       if (clock.monotonic() > deadline) {
         throw new Error(
           `Cannot start containerd: no answer within ${START_MS_MAX} ms; the end of ${logFile}:\n${readTail(logFile)}`,
@@ -169,7 +170,7 @@ class Daemon implements Containerd {
       if (signal.aborted) return;
       if (clock.monotonic() - since > HEALTHY_MS) this.#backoff.reset();
       const delay = this.#backoff.next();
-      this.#log.warn("containerd ended and is started again", {
+      this.#log.warn("containerd exited; restarting it", {
         exitCode: this.#child?.exitCode,
         delayMs: Math.round(delay),
       });
@@ -179,25 +180,25 @@ class Daemon implements Containerd {
         await this.#waitUntilListening();
       } catch (error) {
         if (signal.aborted) return;
-        this.#log.error("Cannot start containerd again", error);
+        this.#log.error("Failed to restart containerd", error);
       }
     }
   }
 }
 
-/** containerd would tell the service manager that it is ready, which is ours to tell, and feed our watchdog. */
+/** Without these variables containerd does not notify the service manager in place of this process. */
 export function removeServiceManagerVariables(env: NodeJS.ProcessEnv): NodeJS.ProcessEnv {
   const { NOTIFY_SOCKET: _socket, WATCHDOG_USEC: _interval, WATCHDOG_PID: _pid, ...rest } = env;
   return rest;
 }
 
-/** A daemon that outlived us, because we were killed, keeps the database locked: it goes, its containers stay. */
+/** Stops a daemon that survived a killed svc, because it locks the database. Its containers keep running. */
 async function stopOrphan(options: ContainerdOptions): Promise<void> {
   const { pidFile, configFile, clock, log } = options;
   const pid = Number.parseInt(readIfPresent(pidFile), 10);
   const runs = (): boolean => Number.isInteger(pid) && isOwnProcess(pid, configFile);
   if (!runs()) return;
-  log.info("Replacing the containerd of an earlier run; its containers go on", { pid });
+  log.info("Replacing the containerd of an earlier run; its containers keep running", { pid });
   const deadline = clock.monotonic() + STOP_MS_MAX;
   process.kill(pid, "SIGTERM");
   while (runs()) {
@@ -206,7 +207,7 @@ async function stopOrphan(options: ContainerdOptions): Promise<void> {
   }
 }
 
-/** Process numbers are used again: only a process started with our configuration file is ours. */
+/** Process ids are reused: the command line must have this configuration file. */
 function isOwnProcess(pid: number, configFile: string): boolean {
   return readIfPresent(`/proc/${pid}/cmdline`).split("\0").includes(configFile);
 }
@@ -222,9 +223,9 @@ function readIfPresent(path: string): string {
 export function isListening(socket: string): Promise<boolean> {
   return new Promise((resolve) => {
     const connection = connect(socket);
-    const done = (answer: boolean): void => {
+    const done = (listening: boolean): void => {
       connection.destroy();
-      resolve(answer);
+      resolve(listening);
     };
     connection.once("connect", () => done(true)).once("error", () => done(false));
   });

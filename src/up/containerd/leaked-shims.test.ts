@@ -7,7 +7,7 @@ import { findLeakedShims, shimOf } from "./leaked-shims.ts";
 const SOCKET = "/run/a/containerd.sock";
 const words = ["/usr/bin/containerd-shim-runc-v2", "-namespace", "k8s.io", "-id", "c1", "-address", SOCKET, ""];
 
-t.test("shimOf() knows shims of one containerd only", async (t) => {
+t.test("shimOf() recognizes shims of one containerd only", async (t) => {
   t.equal(shimOf(words, SOCKET), "c1");
   t.equal(shimOf(words, "/run/b/containerd.sock"), undefined);
   t.equal(shimOf(["/usr/bin/vi", ...words.slice(1)], SOCKET), undefined);
@@ -15,7 +15,7 @@ t.test("shimOf() knows shims of one containerd only", async (t) => {
   t.equal(shimOf([], SOCKET), undefined);
 });
 
-t.test("leakedShims() finds a shim whose container's directory is gone", async (t) => {
+t.test("findLeakedShims() finds a shim whose container's directory is gone", async (t) => {
   const state = t.testdir();
   const socket = join(state, "containerd.sock");
   const child = spawn(process.execPath, ["-e", "setTimeout(() => {}, 60_000); console.log()", "--", "x"], {

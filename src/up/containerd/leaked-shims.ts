@@ -1,6 +1,6 @@
 /**
- * A container's start that is cut short can leave its shim behind: a process without a container, which containerd has
- * forgotten. Each costs some megabytes until the machine is rebooted.
+ * Shims without a container, which an interrupted start of a container can leave. containerd does not track them; each
+ * uses some megabytes until the machine is rebooted.
  */
 import { existsSync, readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
@@ -12,9 +12,7 @@ export interface Shim {
   readonly containerId: string;
 }
 
-/**
- * Shims of the containerd at this socket that have lost their directory. Ask only while that containerd does not run.
- */
+/** Shims of the containerd at this socket whose directory is gone. Valid only while that containerd is stopped. */
 export function findLeakedShims(socket: string, state: string): readonly Shim[] {
   const bundles = join(state, "io.containerd.runtime.v2.task", NAMESPACE);
   return processes().flatMap(({ pid, words }) => {

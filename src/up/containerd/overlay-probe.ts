@@ -4,7 +4,7 @@ import { runCommand } from "../host/run-command.ts";
 
 const MOUNT_MS_MAX = 10_000;
 
-/** Mounts an overlay over two directories inside `directory` and takes it away again; rejects when that fails. */
+/** Mounts an overlay over two directories inside `directory` and unmounts it; rejects when that fails. */
 export async function probeOverlay(directory: string): Promise<void> {
   const base = await mkdtemp(join(directory, ".overlay-"));
   try {

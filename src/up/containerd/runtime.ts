@@ -1,4 +1,4 @@
-/** The container runtime of `svc up`: its own containerd, ready to run pods, or one that is there already. */
+/** The container runtime of `svc up`: a managed containerd, ready to run pods, or an existing runtime. */
 import { mkdir, readFile, rename, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import type { RandomSource } from "../../std/crypto/random.ts";
@@ -7,7 +7,7 @@ import type { Clock } from "../../std/time/clock.ts";
 import { writeConflist } from "../cni/conflist.ts";
 import { checkHost, checkPlatform, findProgram, type Machine } from "../host/host.ts";
 import { runCommand } from "../host/run-command.ts";
-import { listArchives, importImages } from "../images/import.ts";
+import { importImages, listArchives } from "../images/import.ts";
 import type { Architecture } from "../images/oci-archive.ts";
 import { pauseArchive, pauseImage } from "../images/pause.ts";
 import type { UpOptions } from "../options.ts";
@@ -24,22 +24,22 @@ export interface RuntimeDeps {
 export interface PodRuntime extends AsyncDisposable {
   /** `unix:///run/svc/containerd.sock` */
   readonly endpoint: string;
-  /** For people. */
+  /** For the report. */
   readonly description: string;
-  /** What pods left in the kernel; to be called when none are left, before disposal. */
+  /** Removes the pods' bridge. Call it when no pods are left, before disposal. */
   removeNetwork(): Promise<void>;
 }
 
 const COMMAND_MS_MAX = 10_000;
 
-/** Rejects with all that the machine lacks, before anything is started. */
+/** Rejects with everything that the machine lacks, before anything is started. */
 export async function openRuntime(options: UpOptions, deps: RuntimeDeps): Promise<PodRuntime> {
   const { runtimeEndpoint: endpoint } = options;
   if (endpoint === undefined) return startManagedRuntime(options, deps);
   checkPlatform(deps.machine);
   return {
     endpoint,
-    description: `yours, at ${endpoint}`,
+    description: `external, at ${endpoint}`,
     removeNetwork: async () => {},
     [Symbol.asyncDispose]: async () => {},
   };
@@ -51,7 +51,8 @@ async function startManagedRuntime(options: UpOptions, deps: RuntimeDeps): Promi
   const directory = join(options.dataDir, "containerd");
   const root = join(directory, "root");
   const cniConfDir = join(directory, "cni");
-  if (!host.hasIptables) log.warn("iptables is not installed: pods reach this host only, and host ports do not work");
+  if (!host.hasIptables)
+    log.warn("iptables is not installed: pods can reach only this host, and host ports do not work");
   await writeConflist({
     confDir: cniConfDir,
     leaseDir: join(options.runDir, "addresses"),
@@ -101,7 +102,7 @@ async function startManagedRuntime(options: UpOptions, deps: RuntimeDeps): Promi
   const ip = findProgram(machine, "ip");
   return {
     endpoint: `unix://${containerd.socket}`,
-    description: `containerd, our own, at ${containerd.socket}`,
+    description: `containerd (managed), at ${containerd.socket}`,
     removeNetwork: () => removeBridge(ip, options.bridge, log),
     [Symbol.asyncDispose]: () => containerd.close(),
   };
@@ -120,7 +121,7 @@ async function writePauseArchive(directory: string, architecture: Architecture):
 
 async function removeBridge(ip: string | undefined, bridge: string, log: Logger): Promise<void> {
   if (ip === undefined) {
-    log.warn("The pods' bridge is left: the ip command is not installed", { bridge });
+    log.warn("Cannot remove the pods' bridge: the ip command is not installed", { bridge });
     return;
   }
   const links = await runCommand(ip, ["-oneline", "link", "show"], { timeoutMs: COMMAND_MS_MAX });

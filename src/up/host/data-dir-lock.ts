@@ -5,8 +5,8 @@ import { connect, createServer, type Server } from "node:net";
 export interface DataDirLock extends Disposable {}
 
 /**
- * Holds a data directory for this process. The lock is a socket in Linux' abstract namespace, named after the
- * directory: the kernel lets go of it when the process ends in whatever way, so it is never stale.
+ * Locks a data directory for this process. The lock is a socket in Linux' abstract namespace, named after the
+ * directory: the kernel releases it when the process exits, so it is never stale.
  */
 export async function lockDataDir(dataDir: string): Promise<DataDirLock> {
   const name = `\0svc-${createHash("sha256").update(realpathSync(dataDir)).digest("hex").slice(0, 32)}`;
@@ -18,7 +18,7 @@ export async function lockDataDir(dataDir: string): Promise<DataDirLock> {
     await listen(server, name);
   } catch (cause) {
     if ((cause as NodeJS.ErrnoException).code !== "EADDRINUSE") throw cause;
-    throw new Error(`Cannot use data directory ${dataDir}: svc already runs there (process ${await readOwner(name)})`);
+    throw new Error(`Cannot use data directory ${dataDir}: svc already uses it (process ${await readOwner(name)})`);
   }
   server.unref();
   return { [Symbol.dispose]: () => void server.close() };

@@ -34,7 +34,7 @@ function lacks(check: () => unknown): string {
   return "";
 }
 
-t.test("checkHost() finds programs also where a plain user's PATH does not lead", async (t) => {
+t.test("checkHost() finds programs outside of a user's PATH", async (t) => {
   t.match(checkHost(machine()), {
     containerd: "/usr/bin/containerd",
     runc: "/usr/sbin/runc",
@@ -45,13 +45,13 @@ t.test("checkHost() finds programs also where a plain user's PATH does not lead"
   });
 });
 
-t.test("checkHost() names the package of everything that is missing, all at once", async (t) => {
+t.test("checkHost() lists everything that is missing with its package", async (t) => {
   const text = lacks(() => checkHost(machine({ without: ["containerd", "runc", "ctr", "portmap"] })));
   for (const name of ["apt-get install containerd", "apt-get install runc", "containernetworking-plugins"])
     t.match(text, name);
 });
 
-t.test("checkHost() does without iptables and without the capability to lower OOM scores", async (t) => {
+t.test("checkHost() does not require iptables or the capability to lower OOM scores", async (t) => {
   const status = { readText: () => "CapEff:\t000001fffeffffff\n" };
   t.match(checkHost(machine({ without: ["iptables"], ...status })), {
     hasIptables: false,
@@ -60,7 +60,7 @@ t.test("checkHost() does without iptables and without the capability to lower OO
   });
 });
 
-t.test("checkPlatform() asks for Linux, root and a known processor", async (t) => {
+t.test("checkPlatform() requires Linux, root and a supported CPU", async (t) => {
   t.equal(
     lacks(() => checkPlatform(machine())),
     "",

@@ -1,8 +1,8 @@
-/** What this machine offers for running pods, and in words for its operator what is missing. */
+/** Checks what this machine has for running pods, and describes for the operator what is missing. */
 import { accessSync, constants, readFileSync, statSync } from "node:fs";
 import { join } from "node:path";
 
-/** The machine as far as it is looked at; a parameter so that every lack can be tested. */
+/** The properties of the machine; tests replace them. */
 export interface Machine {
   readonly platform: string;
   readonly arch: string;
@@ -26,7 +26,7 @@ export interface Host {
   readonly cgroupVersion: 1 | 2;
 }
 
-/** Thrown with everything that is missing, one line each. */
+/** Lists everything that is missing, one line each. */
 export class HostError extends Error {
   override readonly name = "HostError";
   readonly code = "HOST_UNSUITABLE";
@@ -63,18 +63,18 @@ export function inspectMachine(env: NodeJS.ProcessEnv): Machine {
   };
 }
 
-/** Where administrators' programs live, also when `PATH` is a plain user's. */
+/** Directories of system programs, which the `PATH` of a user may lack. */
 const systemPath = ["/usr/local/sbin", "/usr/local/bin", "/usr/sbin", "/usr/bin", "/sbin", "/bin"];
 const cniBinDirs = ["/opt/cni/bin", "/usr/lib/cni", "/usr/libexec/cni"];
 const cniPlugins = ["bridge", "host-local", "loopback", "portmap"];
 
-/** Without a managed containerd the API server and the agent still need Linux, root and a processor we build for. */
+/** Checks what the API server and the agent need: Linux, root and a supported CPU. */
 export function checkPlatform(machine: Machine): void {
   const missing = findPlatformProblems(machine);
   if (missing.length > 0) throw new HostError(missing);
 }
 
-/** Finds what a managed containerd needs. Throws `HostError` with all that is missing, not only the first. */
+/** Finds the programs that a managed containerd needs. Throws `HostError` with everything that is missing. */
 export function checkHost(machine: Machine): Host {
   const missing = findPlatformProblems(machine);
   const need = (program: string, debianPackage: string): string => {
@@ -131,7 +131,7 @@ function findPlatformProblems(machine: Machine): string[] {
   const missing: string[] = [];
   if (machine.platform !== "linux") missing.push(`the system is ${machine.platform}: svc up needs Linux`);
   if (machine.arch !== "x64" && machine.arch !== "arm64") {
-    missing.push(`the processor is ${machine.arch}: svc up needs x64 or arm64`);
+    missing.push(`the CPU is ${machine.arch}: svc up needs x64 or arm64`);
   }
   if (machine.platform === "linux" && machine.uid !== 0) {
     missing.push(`the user is not root (uid ${machine.uid}): run it with sudo`);

@@ -5,10 +5,10 @@ export interface CommandOptions {
   readonly signal?: AbortSignal | undefined;
 }
 
-/** What a command prints is kept up to this; more fails the command. */
+/** The maximum output of a command; more fails it. */
 const OUTPUT_BYTES_MAX = 8 * 2 ** 20;
 
-/** Runs a program to its end, without a shell. Resolves with stdout; rejects with what it said when it failed. */
+/** Runs a program without a shell. Resolves with stdout; rejects with the end of stderr when it fails. */
 export function runCommand(file: string, args: readonly string[], options: CommandOptions): Promise<string> {
   const { timeoutMs, signal } = options;
   return new Promise((resolve, reject) => {
@@ -23,8 +23,8 @@ export function runCommand(file: string, args: readonly string[], options: Comma
       },
       (cause, stdout, stderr) => {
         if (cause === null) return resolve(stdout);
-        const said = stderr.trim().split("\n").slice(-5).join("; ");
-        const why = cause.killed === true ? `no answer within ${timeoutMs} ms` : said === "" ? cause.message : said;
+        const output = stderr.trim().split("\n").slice(-5).join("; ");
+        const why = cause.killed === true ? `no answer within ${timeoutMs} ms` : output === "" ? cause.message : output;
         reject(new Error(`Cannot run ${file} ${args.join(" ")}: ${why}`, { cause }));
       },
     );

@@ -1,4 +1,4 @@
-/** Images that come with the installation: archives on disk, put into containerd without a registry. */
+/** Imports image archives on disk into containerd, without a registry. */
 import { createHash } from "node:crypto";
 import { createReadStream } from "node:fs";
 import { readdir, readFile, rename, stat, writeFile } from "node:fs/promises";
@@ -11,7 +11,7 @@ export interface ImageImporter {
   readonly ctr: string;
   readonly socket: string;
   readonly snapshotter: string;
-  /** Remembers what was imported, so that a start with nothing new costs one look. */
+  /** Records the imported archives, so that unchanged ones are not read again. */
   readonly recordFile: string;
   readonly log: Logger;
   readonly signal?: AbortSignal | undefined;
@@ -30,8 +30,8 @@ const LIST_MS_MAX = 30_000;
 const IMPORT_MS_MAX = 600_000;
 
 /**
- * Brings every archive's images into containerd unless they are there. Kubelet-style garbage collection leaves pinned
- * images alone. An archive that cannot be read is reported and skipped, unless it is `required`.
+ * Imports the images of every archive unless containerd has them. Garbage collection does not remove pinned images. An
+ * archive that cannot be read is logged and skipped, unless it is `required`.
  */
 export async function importImages(
   importer: ImageImporter,
@@ -52,7 +52,7 @@ export async function importImages(
   return Object.values(after).flatMap(({ names }) => names);
 }
 
-/** `*.tar` in a directory, by name; none when there is no such directory. */
+/** `*.tar` in a directory, sorted; none when the directory does not exist. */
 export async function listArchives(directory: string): Promise<readonly string[]> {
   try {
     const names = await readdir(directory);
@@ -70,17 +70,18 @@ async function importArchive(
   importer: ImageImporter,
   path: string,
   pinned: boolean,
-  known: ImportRecord | undefined,
+  previous: ImportRecord | undefined,
   present: ReadonlySet<string>,
 ): Promise<ImportRecord> {
   const { size, mtimeMs } = await stat(path);
-  const isPresent = known !== undefined && known.names.length > 0 && known.names.every((name) => present.has(name));
-  if (isPresent && known.size === size && known.mtimeMs === mtimeMs) return known;
+  const isPresent =
+    previous !== undefined && previous.names.length > 0 && previous.names.every((name) => present.has(name));
+  if (isPresent && previous.size === size && previous.mtimeMs === mtimeMs) return previous;
   const digest = await computeDigest(path);
-  if (isPresent && known.digest === digest) return { ...known, size, mtimeMs };
-  const said = await ctr(importer, ["import", "--snapshotter", importer.snapshotter, path], IMPORT_MS_MAX);
-  const names = parseImportedNames(said);
-  if (names.length === 0) throw new Error(`Cannot import ${path}: it names no image`);
+  if (isPresent && previous.digest === digest) return { ...previous, size, mtimeMs };
+  const output = await ctr(importer, ["import", "--snapshotter", importer.snapshotter, path], IMPORT_MS_MAX);
+  const names = parseImportedNames(output);
+  if (names.length === 0) throw new Error(`Cannot import ${path}: it contains no image name`);
   if (pinned)
     for (const name of names) await ctr(importer, ["label", name, "io.cri-containerd.pinned=pinned"], LIST_MS_MAX);
   importer.log.info("Imported image archive", { path, images: names });
@@ -108,7 +109,7 @@ async function computeDigest(path: string): Promise<string> {
   return `sha256:${hash.digest("hex")}`;
 }
 
-/** A record that cannot be read costs an import, nothing else. */
+/** Without a readable record all archives are imported again. */
 async function readRecords(file: string): Promise<Records> {
   try {
     const value: unknown = JSON.parse(await readFile(file, "utf8"));

@@ -1,11 +1,11 @@
 /**
- * A container image as one tar file in the OCI image layout, which `ctr images import` and every other tool reads. Made
- * from files in memory, so that a host needs neither a registry nor a builder for the images of its own.
+ * Builds a container image as a tar file in the OCI image layout, which `ctr images import` reads, from files in
+ * memory: a host needs neither a registry nor a builder for it.
  */
 import { createHash } from "node:crypto";
 import { type TarEntry, tar } from "./tar.ts";
 
-/** As images spell it. */
+/** The architecture in OCI's notation. */
 export type Architecture = "amd64" | "arm64";
 
 export interface ImageSpec {

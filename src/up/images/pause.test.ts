@@ -18,7 +18,7 @@ function start(directory: string): ChildProcess {
   return spawn(path, { stdio: "ignore" });
 }
 
-t.test("pauseElf() sleeps until it is told to end, and then ends well", async (t) => {
+t.test("pauseElf() sleeps until a signal, and then exits with 0", async (t) => {
   for (const signal of ["SIGTERM", "SIGINT"] as const) {
     const child = start(t.testdir({}));
     await once(child, "spawn");
@@ -34,7 +34,7 @@ t.test("pauseElf() sleeps until it is told to end, and then ends well", async (t
   }
 });
 
-t.test("pauseElf() makes a small static executable for each architecture", async (t) => {
+t.test("pauseElf() builds a small static executable for each architecture", async (t) => {
   for (const [arch, machine] of [
     ["amd64", 62],
     ["arm64", 183],

@@ -1,14 +1,14 @@
 /**
- * The process that holds a pod's namespaces: a static ELF file of a few hundred bytes, written here as machine code so
- * that no image has to come from anywhere. It
+ * The process that holds a pod's namespaces: a static ELF file of a few hundred bytes, generated as machine code, so
+ * that no image has to be pulled. It
  *
  *   1. ignores SIGCHLD, so that the kernel reaps orphans when the pod shares one process namespace and it is process 1;
- *   2. leaves with status 0 on SIGINT and SIGTERM (as process 1 it would not without a handler);
- *   3. waits for ever.
+ *   2. exits with status 0 on SIGINT and SIGTERM (as process 1 it needs handlers for that);
+ *   3. waits forever.
  */
 import { type Architecture, ociArchive } from "./oci-archive.ts";
 
-/** Bump the tag when the bytes change: hosts keep images by name. */
+/** Increment the tag when the bytes change: hosts keep images by name. */
 export const pauseImage = "svc.io/pause:1";
 
 export function pauseArchive(architecture: Architecture): Buffer {
@@ -29,7 +29,7 @@ const SIGINT = 2;
 const SIGTERM = 15;
 const SIGCHLD = 17;
 const SIG_IGN = 1n;
-/** The kernel refuses to call a handler without it on x86-64; ours never returns to it. */
+/** The kernel requires it for handlers on x86-64; this handler never returns. */
 const SA_RESTORER = 0x04000000n;
 
 const machines = {
@@ -53,7 +53,7 @@ export function pauseElf(architecture: Architecture): Buffer {
   return file;
 }
 
-/** The kernel's `struct sigaction`: handler, flags, restorer, mask. Both architectures lay it out alike. */
+/** The kernel's `struct sigaction`, the same on both architectures: handler, flags, restorer, mask. */
 const ACTION_SIZE = 32;
 
 function action(handler: bigint, flags: bigint, restorer: bigint): Buffer {
@@ -97,11 +97,11 @@ function elfHeader(machine: number, size: number): Buffer {
 
 interface Code {
   readonly bytes: Buffer;
-  /** Where the part that exits begins. */
+  /** The offset of the code that exits. */
   readonly exit: number;
 }
 
-/** `ignore` and `leave`: where the two actions lie, counted from the first instruction. */
+/** `ignore` and `leave` are the offsets of the two actions from the first instruction. */
 function amd64Code(ignore: number, leave: number): Code {
   const code: number[] = [];
   const int32 = (value: number): number[] => [value, value >> 8, value >> 16, value >> 24].map((byte) => byte & 0xff);

@@ -1,11 +1,11 @@
-/** A tar archive (ustar) of files in memory. The same entries give the same bytes: no times, no owners. */
+/** Builds a tar archive (ustar) of files in memory. It is reproducible: it contains no times and no owners. */
 
 export interface TarEntry {
   /** Relative, with slashes; at most 100 bytes. */
   readonly path: string;
-  /** Of a file. An entry with neither data nor link is a directory. */
+  /** The content of a file. An entry with neither data nor link is a directory. */
   readonly data?: Uint8Array;
-  /** Where a symbolic link points. */
+  /** The target of a symbolic link. */
   readonly link?: string;
   readonly mode?: number;
 }

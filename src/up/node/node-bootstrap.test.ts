@@ -54,7 +54,7 @@ const api = await startApiServer(
 t.teardown(() => api.close());
 const server = `https://127.0.0.1:${api.address.port}`;
 
-t.test("openConnection() makes a node of a token, keeps what it got, and is the node from then on", async (t) => {
+t.test("openConnection() bootstraps a node with a token, and keeps and uses its certificate", async (t) => {
   await writeKubeconfig(file("bootstrap"), { server, ca: ca.cert, cluster: "c", user: "u", token: "join-me" });
   const config = {
     ...defaultAgentConfig("n1"),
@@ -95,34 +95,38 @@ t.test("openConnection() makes a node of a token, keeps what it got, and is the 
   t.equal((await loadKubeconfig(file("svcconfig"))).cert, cert, "nothing was asked for the second time");
 });
 
-t.test("openConnection() makes a node known again that the server has forgotten, in the running process", async (t) => {
-  const other = await createCa("other", 10, Date.now());
-  const subject = { commonName: "system:node:n7", organizations: ["system:nodes"], usages: ["client"] } as const;
-  const files = new CertificateFiles(file("pki7"), "client");
-  await files.write(await issueCertificate(other, { ...subject, days: 5 }, Date.now()), Date.now());
-  const access = { server, ca: ca.cert, cluster: "c", user: "u" };
-  await writeKubeconfig(file("svcconfig7"), { ...access, certFile: files.current, keyFile: files.current });
-  await writeKubeconfig(file("bootstrap7"), { ...access, token: "join-me" });
-  const config = {
-    ...defaultAgentConfig("n7"),
-    certDir: file("pki7"),
-    svcconfig: file("svcconfig7"),
-    certificates: { bootstrapSvcconfig: file("bootstrap7"), rotateClient: true, rotateServing: true },
-  };
-  const stop = new AbortController();
-  await using connection = await openConnection(config, systemClock, silentLogger, stop.signal);
-  const client = createClient({ transport: connection.transport });
-  const create = async () => await client.create(nodeKind, { metadata: { name: "n7" } }).catch(({ status }) => status);
-  t.match(await create(), { code: 401 });
-  let made = await create();
-  for (let tries = 0; tries < 500 && made.code === 401; tries++) {
-    await new Promise((resolve) => setTimeout(resolve, 10));
-    made = await create();
-  }
-  t.match(made, { kind: "Node", metadata: { name: "n7" } });
-});
+t.test(
+  "openConnection() bootstraps a running node again when the server no longer accepts its certificate",
+  async (t) => {
+    const other = await createCa("other", 10, Date.now());
+    const subject = { commonName: "system:node:n7", organizations: ["system:nodes"], usages: ["client"] } as const;
+    const files = new CertificateFiles(file("pki7"), "client");
+    await files.write(await issueCertificate(other, { ...subject, days: 5 }, Date.now()), Date.now());
+    const access = { server, ca: ca.cert, cluster: "c", user: "u" };
+    await writeKubeconfig(file("svcconfig7"), { ...access, certFile: files.current, keyFile: files.current });
+    await writeKubeconfig(file("bootstrap7"), { ...access, token: "join-me" });
+    const config = {
+      ...defaultAgentConfig("n7"),
+      certDir: file("pki7"),
+      svcconfig: file("svcconfig7"),
+      certificates: { bootstrapSvcconfig: file("bootstrap7"), rotateClient: true, rotateServing: true },
+    };
+    const stop = new AbortController();
+    await using connection = await openConnection(config, systemClock, silentLogger, stop.signal);
+    const client = createClient({ transport: connection.transport });
+    const create = async () =>
+      await client.create(nodeKind, { metadata: { name: "n7" } }).catch(({ status }) => status);
+    t.match(await create(), { code: 401 });
+    let made = await create();
+    for (let tries = 0; tries < 500 && made.code === 401; tries++) {
+      await new Promise((resolve) => setTimeout(resolve, 10));
+      made = await create();
+    }
+    t.match(made, { kind: "Node", metadata: { name: "n7" } });
+  },
+);
 
-t.test("openConnection() names what is wrong with a bootstrap file", async (t) => {
+t.test("openConnection() reports problems of a bootstrap file", async (t) => {
   writeFileSync(file("bad"), "kind: Nonsense");
   const config = {
     ...defaultAgentConfig("n2"),
@@ -136,7 +140,7 @@ t.test("openConnection() names what is wrong with a bootstrap file", async (t) =
   });
 });
 
-t.test("createToken() and joined() let two machines join with one command each", async (t) => {
+t.test("createJoinCommand() and joinCluster() let two machines join with one command each", async (t) => {
   const token = api.loopbackToken({ name: "admin", uid: "", groups: ["system:masters"], extra: {} });
   await using transport = networkTransport({ server, ca: ca.cert, token });
   const admin = createClient({ transport });
@@ -189,7 +193,7 @@ t.test("createToken() and joined() let two machines join with one command each",
   });
 });
 
-t.test("startAgent() stops while it still waits for a certificate", async (t) => {
+t.test("startAgent() stops while it waits for a certificate", async (t) => {
   await writeKubeconfig(file("unknown"), { server, ca: ca.cert, cluster: "c", user: "u", token: "nobody-knows-me" });
   const config = defaultAgentConfig("n9");
   const asked = Promise.withResolvers<string>();

@@ -36,17 +36,20 @@ function options(directory: string): NodeIdentityOptions {
   };
 }
 
-t.test("prepareNodeIdentity() lets a new node ask, and refuses where nobody would answer", async (t) => {
-  const at = options(t.testdir());
-  t.equal(await prepareNodeIdentity(at), false);
-  t.match(await loadKubeconfig(at.bootstrapSvcconfig), { server: at.server, token: "sesame" });
-  t.notOk(existsSync(at.svcconfig), "which has the agent ask");
-  await t.rejects(prepareNodeIdentity({ ...at, controllers: ["csrsigning", "scheduler"] }), {
-    message: /^Cannot make node n1 known to the cluster: csrapproving would see to that/,
-  });
-});
+t.test(
+  "prepareNodeIdentity() prepares the bootstrap of a new node, and fails without the signing controllers",
+  async (t) => {
+    const at = options(t.testdir());
+    t.equal(await prepareNodeIdentity(at), false);
+    t.match(await loadKubeconfig(at.bootstrapSvcconfig), { server: at.server, token: "sesame" });
+    t.notOk(existsSync(at.svcconfig), "which has the agent ask");
+    await t.rejects(prepareNodeIdentity({ ...at, controllers: ["csrsigning", "scheduler"] }), {
+      message: /^Cannot bootstrap node n1: --embedded-controllers disables csrapproving;/,
+    });
+  },
+);
 
-t.test("prepareNodeIdentity() takes over what earlier versions made for the node", async (t) => {
+t.test("prepareNodeIdentity() migrates the certificates of earlier versions", async (t) => {
   const at = options(t.testdir());
   const files = (name: string) => ({
     certFile: join(at.pkiDirectory, `${name}.crt`),
@@ -68,7 +71,7 @@ t.test("prepareNodeIdentity() takes over what earlier versions made for the node
   t.match(await loadKubeconfig(at.svcconfig), { server: "https://127.0.0.1:7443" });
 });
 
-t.test("prepareNodeIdentity() has a node ask again that has another name, or an authority that is gone", async (t) => {
+t.test("prepareNodeIdentity() bootstraps a node again when its name or the CA changed", async (t) => {
   for (const [what, pair] of [
     ["another name", await signed(ca, "n2")],
     ["another authority", await signed(otherCa, "n1")],

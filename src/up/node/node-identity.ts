@@ -1,6 +1,6 @@
 /**
- * How the cluster's own node becomes known and trusted: as every other node does. Its agent is told a token of this
- * process and asks for certificates with it; what it has it keeps, and renews in time.
+ * The credentials of the cluster's own node, which bootstraps as every other node does: its agent requests certificates
+ * with a token of this process, keeps them and renews them.
  */
 import { X509Certificate } from "node:crypto";
 import { rm } from "node:fs/promises";
@@ -12,7 +12,7 @@ import { NODE_USER_PREFIX, type UserInfo } from "../../auth/user.ts";
 import { writeKubeconfig } from "../../client/kubeconfig/kubeconfig.ts";
 import { includesController } from "../../controllers/controller-manager.ts";
 
-/** Who may ask for the first certificate. */
+/** The user that requests the first certificate. */
 export const bootstrapUser: UserInfo = {
   name: "system:bootstrap:svc-up",
   uid: "",
@@ -24,37 +24,37 @@ export interface NodeIdentityOptions {
   readonly nodeName: string;
   /** `https://127.0.0.1:6443` */
   readonly server: string;
-  /** PEM: who signs the node's client certificates, and its serving certificates. */
+  /** PEM of the CAs of the node's client certificates and of its serving certificates. */
   readonly ca: string;
   readonly agentCa: string;
-  /** Of `newNode`. */
+  /** The token of `bootstrapUser`. */
   readonly token: string;
-  /** The node's connection file, and the one that its agent begins with. */
+  /** The node's connection file, and the one for bootstrapping. */
   readonly svcconfig: string;
   readonly bootstrapSvcconfig: string;
-  /** Where the agent keeps its certificates. */
+  /** The agent's certificate directory. */
   readonly certDir: string;
-  /** Where earlier versions made the node's keys: they are taken over, so that it stays who it is. */
+  /** Contains the node's keys of earlier versions, which are migrated. */
   readonly pkiDirectory: string;
   readonly controllers: readonly string[];
   /** Milliseconds since 1970. */
   readonly now: number;
 }
 
-/** Resolves with whether the node is known. Rejects when it is not and nobody would make it so. */
+/** Resolves with whether the node has a certificate. Rejects when it has none and no controller would sign one. */
 export async function prepareNodeIdentity(options: NodeIdentityOptions): Promise<boolean> {
   const { nodeName, server, ca, agentCa, token, svcconfig, bootstrapSvcconfig, pkiDirectory } = options;
   const client = new CertificateFiles(options.certDir, "client");
   const serving = new CertificateFiles(options.certDir, "server");
   await migrate(client, legacyFiles(pkiDirectory, `node-${nodeName}`), options.now);
   await migrate(serving, legacyFiles(pkiDirectory, "agent-server"), options.now);
-  const shown = await serving.read();
-  if (!isSignedBy(shown, agentCa) || !isValid(shown, options.now)) await rm(serving.current, { force: true });
+  const current = await serving.read();
+  if (!isSignedBy(current, agentCa) || !isValid(current, options.now)) await rm(serving.current, { force: true });
   const access = { server, ca, cluster: "svc", context: "svc" };
   await writeKubeconfig(bootstrapSvcconfig, { ...access, user: bootstrapUser.name, token });
   const kept = await client.read();
-  const isKnown = isSignedBy(kept, ca) && commonName(kept) === `${NODE_USER_PREFIX}${nodeName}`;
-  if (isKnown) {
+  const hasCertificate = isSignedBy(kept, ca) && commonName(kept) === `${NODE_USER_PREFIX}${nodeName}`;
+  if (hasCertificate) {
     const files = { certFile: client.current, keyFile: client.current };
     await writeKubeconfig(svcconfig, { ...access, user: `${NODE_USER_PREFIX}${nodeName}`, ...files });
     return true;
@@ -62,8 +62,8 @@ export async function prepareNodeIdentity(options: NodeIdentityOptions): Promise
   const missing = ["csrapproving", "csrsigning"].filter((name) => !includesController(options.controllers, name));
   if (missing.length > 0) {
     throw new Error(
-      `Cannot make node ${nodeName} known to the cluster: ${missing.join(" and ")} would see to that, and ` +
-        "--embedded-controllers leaves them out; name them at least this once",
+      `Cannot bootstrap node ${nodeName}: --embedded-controllers disables ${missing.join(" and ")}; ` +
+        "enable the controllers that approve and sign its certificate at least once",
     );
   }
   for (const path of [svcconfig, client.current]) await rm(path, { force: true });
@@ -74,7 +74,7 @@ function legacyFiles(directory: string, name: string): KeyPairFiles {
   return { certFile: join(directory, `${name}.crt`), keyFile: join(directory, `${name}.key`) };
 }
 
-/** Copied first, then removed: whenever that is cut off, the next start goes on. */
+/** Copies before it removes, so that the next start can continue after an interruption. */
 async function migrate(files: CertificateFiles, from: KeyPairFiles, now: number): Promise<void> {
   const pair = await readKeyPair(from).catch(() => undefined);
   if (pair !== undefined && (await files.read()) === undefined) await files.write(pair, now);
@@ -85,7 +85,7 @@ function isSignedBy(pair: KeyPair | undefined, authority: string): pair is KeyPa
   return pair !== undefined && new X509Certificate(pair.cert).verify(new X509Certificate(authority).publicKey);
 }
 
-/** A clock that was wrong may have made it for another time. */
+/** A certificate that was issued while the clock was wrong may be invalid now. */
 function isValid({ cert }: KeyPair, now: number): boolean {
   const { validFromDate, validToDate } = new X509Certificate(cert);
   return validFromDate.getTime() <= now && now < validToDate.getTime();

@@ -9,12 +9,12 @@ import type { Clock } from "../../std/time/clock.ts";
 import { FakeClock } from "../../testing/std/fake-clock.ts";
 import { upFlags } from "../flags.ts";
 import { upOptions } from "../options.ts";
-import { adminConfigFile, renewKeys, openClusterKeys } from "./cluster-keys.ts";
+import { adminConfigFile, openClusterKeys, renewKeys } from "./cluster-keys.ts";
 
 const NOW = Date.UTC(2027, 0, 1);
 const DAY_MS = 86_400_000;
 
-t.test("keepKeys() renews what the cluster's own servers and administrator show, while they run", async (t) => {
+t.test("renewKeys() renews the certificates of servers and administrator at run time", async (t) => {
   const time = new FakeClock(NOW);
   let ahead = 0;
   const clock: Clock = {

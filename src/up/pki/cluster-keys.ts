@@ -1,4 +1,4 @@
-/** The cluster's keys and the administrator's file: made or looked over at the start, then for as long as it runs. */
+/** The cluster's keys and the administrator's connection file, checked at the start and at an interval. */
 import { join } from "node:path";
 import { writeKubeconfig } from "../../client/kubeconfig/kubeconfig.ts";
 import type { Logger } from "../../std/log/logger.ts";
@@ -11,8 +11,8 @@ interface Deps {
   readonly log: Logger;
 }
 
-/** The clock may be set at any time, so it is looked at this often. */
-const LOOK_MS = 60_000;
+/** The interval of checks; a timer until the expiration would be wrong after the clock is set. */
+const CHECK_INTERVAL_MS = 60_000;
 
 export function adminConfigFile({ dataDir }: Pick<UpOptions, "dataDir">): string {
   return join(dataDir, "admin.svcconfig");
@@ -29,11 +29,11 @@ async function ensureKeys(options: UpOptions, { clock, log }: Deps): Promise<Pki
   const directory = join(options.dataDir, "pki");
   const pki = await ensurePki({ directory, serverNames: serverNames(options), now: clock.now() });
   if (pki.restricted.length > 0) {
-    log.warn("Others could read keys; now they cannot. If anybody did, make them anew: remove these files", {
+    log.warn("Restricted permissions of keys that other users could read; to replace keys, remove the files", {
       files: pki.restricted,
     });
   }
-  if (pki.issued.length > 0) log.info("Made keys and certificates", { for: pki.issued });
+  if (pki.issued.length > 0) log.info("Issued certificates", { names: pki.issued });
   return pki;
 }
 
@@ -42,25 +42,25 @@ async function writeAdminConfig(options: UpOptions, { ca, admin }: Pki): Promise
   await writeKubeconfig(adminConfigFile(options), { ...common, user: "svc-admin", ...admin });
 }
 
-/** Sees that nothing runs out meanwhile. Those who use the files look after them by themselves. */
+/** Renews certificates before they expire. Their users reload the files. */
 export function renewKeys(options: UpOptions, deps: Deps): AsyncDisposable {
   const { clock, log } = deps;
   const stop = new AbortController();
-  let complaint = "";
-  const look = async (): Promise<void> => {
+  let lastError = "";
+  const check = async (): Promise<void> => {
     try {
       const pki = await ensureKeys(options, deps);
       if (pki.issued.length > 0) await writeAdminConfig(options, pki);
-      complaint = "";
+      lastError = "";
     } catch (error) {
-      if (String(error) !== complaint) log.error("Cannot look after the cluster's keys; trying again", error);
-      complaint = String(error);
+      if (String(error) !== lastError) log.error("Failed to check the cluster's keys; retrying", error);
+      lastError = String(error);
     }
   };
   const running = (async () => {
     while (!stop.signal.aborted) {
-      await clock.sleep(LOOK_MS, stop.signal).catch(() => {});
-      if (!stop.signal.aborted) await look();
+      await clock.sleep(CHECK_INTERVAL_MS, stop.signal).catch(() => {});
+      if (!stop.signal.aborted) await check();
     }
   })();
   return {

@@ -13,7 +13,7 @@ function options(directory: string) {
   return { directory, serverNames: ["localhost", "192.0.2.2"], now: NOW };
 }
 
-t.test("ensurePki() makes users and servers that their authorities vouch for", async (t) => {
+t.test("ensurePki() issues certificates that the CAs verify", async (t) => {
   const directory = join(t.testdir({}), "pki");
   const pki = await ensurePki(options(directory));
   const ca = new X509Certificate(pki.ca);
@@ -32,7 +32,7 @@ t.test("ensurePki() makes users and servers that their authorities vouch for", a
   }
 });
 
-t.test("ensurePki() keeps what is good and renews what nears its end or lacks a name", async (t) => {
+t.test("ensurePki() keeps valid certificates and renews those that expire soon or lack a name", async (t) => {
   const directory = join(t.testdir({}), "pki");
   const first = await ensurePki(options(directory));
   t.equal(first.issued.length, 5);
@@ -44,7 +44,7 @@ t.test("ensurePki() keeps what is good and renews what nears its end or lacks a 
   t.equal(later.ca, first.ca);
 });
 
-t.test("ensurePki() outlasts clocks that are not set, or years ahead, and keeps its authorities' keys", async (t) => {
+t.test("ensurePki() tolerates clocks that are not set or years ahead, and keeps the keys of CAs", async (t) => {
   const isValid = (pem: string, at: number) => {
     const { validFromDate, validToDate } = new X509Certificate(pem);
     return validFromDate.getTime() <= at && at < validToDate.getTime();
@@ -81,7 +81,7 @@ t.test(
   },
 );
 
-t.test("ensurePki() makes a leaf anew that is for somebody else, as earlier versions made it", async (t) => {
+t.test("ensurePki() replaces a leaf with another subject, as earlier versions issued it", async (t) => {
   const directory = join(t.testdir({}), "pki");
   const { agentClient, agentAuthority } = await ensurePki(options(directory));
   const authority = {
@@ -93,7 +93,7 @@ t.test("ensurePki() makes a leaf anew that is for somebody else, as earlier vers
   t.same((await ensurePki(options(directory))).issued, ["agent-client"]);
 });
 
-t.test("ensurePki() makes a leaf anew whose files do not belong together, but never an authority", async (t) => {
+t.test("ensurePki() replaces a leaf whose key does not match, but never a CA", async (t) => {
   const directory = join(t.testdir({}), "pki");
   const pki = await ensurePki(options(directory));
   const other = readFileSync(pki.agentClient.keyFile);
@@ -103,7 +103,7 @@ t.test("ensurePki() makes a leaf anew whose files do not belong together, but ne
   await t.rejects(ensurePki(options(directory)), /its key is not the one in/);
 });
 
-t.test("ensurePki() takes keys away from other eyes and says which", async (t) => {
+t.test("ensurePki() restricts the permissions of keys and returns their files", async (t) => {
   const directory = join(t.testdir({}), "pki");
   t.same((await ensurePki(options(directory))).restricted, []);
   chmodSync(join(directory, "ca.key"), 0o644);

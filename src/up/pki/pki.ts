@@ -1,12 +1,12 @@
 /**
- * The cluster's own keys, made on the first start and looked over on every start: what is missing, nears its end or
- * lacks a name of this host is made anew. Authorities keep their keys whatever the clock says, so that svcconfigs that
- * were handed out go on working; and all is valid from 1970 on, since some hosts start without a clock.
+ * The cluster's keys, which every start creates or checks: a certificate that is missing, expires soon or lacks a name
+ * of this host is issued again. CAs keep their keys, so that svcconfigs stay valid. Certificates are valid from 1970
+ * on, since some hosts start without a clock.
  *
- *     ca            signs every user and the API server; the API server's --client-ca-file
- *     agent-ca      signs the two ends of the connection from API server to agent, so that nobody else gets in there
+ *     ca            signs users and the API server; the API server's --client-ca-file
+ *     agent-ca      signs both ends of connections from the API server to agents, and nothing else
  *
- * What the node itself holds is signed when its agent asks for it (`node-identity.ts`).
+ * The node's certificates are signed when its agent requests them (`node-identity.ts`).
  */
 import { X509Certificate } from "node:crypto";
 import { chmod, mkdir, readdir, stat } from "node:fs/promises";
@@ -17,7 +17,7 @@ import { MASTERS } from "../../auth/user.ts";
 
 export interface PkiOptions {
   readonly directory: string;
-  /** Addresses and names clients use for the API server. */
+  /** Addresses and names at which clients reach the API server. */
   readonly serverNames: readonly string[];
   /** Milliseconds since 1970. */
   readonly now: number;
@@ -29,26 +29,26 @@ export interface Pki {
   readonly caFile: string;
   readonly agentCa: string;
   readonly agentCaFile: string;
-  /** The two authorities. */
+  /** The two CAs. */
   readonly authority: KeyPairFiles;
   readonly agentAuthority: KeyPairFiles;
   readonly apiServer: KeyPairFiles;
-  /** The API server as client of agents. */
+  /** The client certificate of the API server for agents. */
   readonly agentClient: KeyPairFiles;
   readonly admin: KeyPair;
-  /** What was made anew, for the log. */
+  /** Names of the certificates that were issued. */
   readonly issued: readonly string[];
-  /** Files that others than their owner could read, until now. */
+  /** Files whose permissions were restricted to their owner. */
   readonly restricted: readonly string[];
 }
 
 const CA_DAYS = 3650;
 const LEAF_DAYS = 365;
-/** A leaf is replaced when less than this is left: a host that starts once a quarter never meets its end. */
+/** A leaf is replaced when less than this is left, so that it does not expire on a host that starts once a quarter. */
 const LEAF_RENEW_DAYS = 120;
 const CA_RENEW_DAYS = LEAF_DAYS;
 const NOT_BEFORE_MS = 0;
-/** When this was written: a clock that says less is not set. */
+/** An earlier time means that the clock is not set. */
 const CLOCK_MIN_MS = Date.UTC(2026, 10, 1);
 
 export async function ensurePki(options: PkiOptions): Promise<Pki> {
@@ -64,7 +64,7 @@ export async function ensurePki(options: PkiOptions): Promise<Pki> {
     usages: ["client"],
   });
   await keys.leaf("apiserver", ca, { commonName: "svc-apiserver", usages: ["server"], alternativeNames: serverNames });
-  // Agents ask the API server what it may do: all.
+  // Agents authorize the API server with itself, where the group may do everything.
   await keys.leaf("agent-client", agentCa, {
     commonName: "svc-apiserver-agent-client",
     organizations: [MASTERS],
@@ -85,7 +85,7 @@ export async function ensurePki(options: PkiOptions): Promise<Pki> {
   };
 }
 
-/** Keys are their owner's alone, whatever a copy or a backup made of their modes. */
+/** Restricts keys to their owner: copies and backups may change their modes. */
 async function restrictPermissions(directory: string): Promise<readonly string[]> {
   const found: string[] = [];
   for (const path of [directory, ...(await readdir(directory)).map((name) => join(directory, name))]) {
@@ -108,7 +108,7 @@ class KeyDirectory {
     this.#now = now;
   }
 
-  /** As late as it must be. */
+  /** The time to issue at. */
   get #present(): number {
     return Math.max(this.#now, CLOCK_MIN_MS);
   }
@@ -117,12 +117,17 @@ class KeyDirectory {
     return { certFile: join(this.#directory, `${name}.crt`), keyFile: join(this.#directory, `${name}.key`) };
   }
 
-  /** One that must go on is given more time under the same key: what it has signed, and who trusts it, stay. */
+  /** Renews a CA with the same key, so that certificates and clients stay valid. */
   async authority(name: string, commonName: string): Promise<KeyPair> {
     const kept = await readKeyPair(this.files(name));
     if (kept !== undefined && isReusable(kept, kept.cert, [], this.#now, CA_RENEW_DAYS)) return kept;
     const { createAuthority } = await import("../../auth/pki/certificate-authority.ts");
-    const request = { commonName, days: CA_DAYS, from: NOT_BEFORE_MS, ...(kept === undefined ? {} : { key: kept.key }) };
+    const request = {
+      commonName,
+      days: CA_DAYS,
+      from: NOT_BEFORE_MS,
+      ...(kept === undefined ? {} : { key: kept.key }),
+    };
     const made = await createAuthority(request, this.#present);
     await writeKeyPair(this.files(name), made);
     this.issued.push(name);

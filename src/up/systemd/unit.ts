@@ -19,7 +19,7 @@ RestartSec=2
 TimeoutStartSec=120
 TimeoutStopSec=90
 WatchdogSec=30
-# Pods belong to their shims: they outlive a restart of the service.
+# Pods are children of their shims and survive a restart of the service.
 KillMode=process
 Delegate=yes
 OOMScoreAdjust=-999
@@ -33,7 +33,7 @@ WantedBy=multi-user.target
 `;
 }
 
-/** systemd's quoting: percent and dollar signs are its own, words with anything unusual go into double quotes. */
+/** Quotes a word for systemd: escapes percent and dollar signs, and adds double quotes where they are needed. */
 function quoted(word: string): string {
   const escaped = word.replaceAll("%", "%%").replaceAll("$", "$$$$");
   if (/^[-A-Za-z0-9_./:=,@%$*]+$/.test(escaped)) return escaped;
