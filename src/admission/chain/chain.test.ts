@@ -133,12 +133,12 @@ t.test("AdmissionRequest has the name of a new object, and a namespace is in its
 
 t.test("AdmissionChain records durations of steps and plugins by rejection, except those of guards", async (t) => {
   const registry = new MetricRegistry();
-  const refusing = createMarker("late", {
+  const rejecting = createMarker("late", {
     validate: async () => {
       throw new Error("no");
     },
   });
-  const chain = new AdmissionChain([createMarker("early"), refusing], new AdmissionMetrics(registry, new FakeClock()));
+  const chain = new AdmissionChain([createMarker("early"), rejecting], new AdmissionMetrics(registry, new FakeClock()));
   const guarded = chain.withGuard(createMarker("guard"));
   await guarded.mutate(contextOf(), "CREATE", {});
   await t.rejects(async () => guarded.validate(contextOf(), "CREATE", {}), { message: "no" });

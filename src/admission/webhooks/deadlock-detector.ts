@@ -67,7 +67,7 @@ export class DeadlockDetector {
     const details = { configuration, webhook: name, service, fix: online, fixWhileStopped: offline };
     log.error("A webhook rejects the pods of its own service", reason, details);
     const message =
-      `webhook ${name} cannot be reached and refuses the pods of its own service ${service}: it does not recover ` +
+      `webhook ${name} cannot be reached and rejects the pods of its own service ${service}: it does not recover ` +
       `by itself. Suspend it until they run: ${online}; or, while the API server is stopped: ${offline}. ${reason}`;
     await recordEvent(writer, {
       kind,

@@ -59,17 +59,17 @@ t.test("unionTokens() returns the first user, and all errors if there is none", 
   const found = { user, audiences: OWN };
   const authenticates: TokenAuthenticator = async () => found;
   const abstains: TokenAuthenticator = async () => undefined;
-  const refuses =
+  const rejects =
     (why: string): TokenAuthenticator =>
     async () => {
       throw new InvalidCredentialsError(why);
     };
   const send = (...authenticators: readonly TokenAuthenticator[]) =>
     unionTokens(authenticators)(new BearerToken("x"), OWN);
-  t.equal(await send(abstains, refuses("a"), authenticates), found);
+  t.equal(await send(abstains, rejects("a"), authenticates), found);
   t.equal(await send(abstains), undefined);
-  await t.rejects(async () => send(refuses("a"), abstains), { message: "a" });
-  await t.rejects(async () => send(refuses("a"), refuses("b"), refuses("a")), { message: "[a, b]" });
+  await t.rejects(async () => send(rejects("a"), abstains), { message: "a" });
+  await t.rejects(async () => send(rejects("a"), rejects("b"), rejects("a")), { message: "[a, b]" });
   const breaks: TokenAuthenticator = async () => {
     throw new TypeError("broken");
   };

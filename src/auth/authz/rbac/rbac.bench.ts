@@ -37,8 +37,8 @@ const attributesOf = (name: string, resource: string): Attributes => {
 };
 
 await measure("allowed", attributesOf("user-555", "pods"));
-await measure("refused", attributesOf("user-555", "secrets"));
-await measure("refused, with 100 bindings of one's own", attributesOf("busy", "secrets"));
+await measure("denied", attributesOf("user-555", "secrets"));
+await measure("denied, with 100 bindings of the user", attributesOf("busy", "secrets"));
 
 /** The best of five rounds, after a warm-up. */
 async function measure(what: string, attributes: Attributes): Promise<void> {
