@@ -6,7 +6,7 @@ import type { Kind } from "./kind.ts";
 import { ipAddressKind } from "./networking/ip-address/kind.ts";
 import { serviceCIDRKind } from "./networking/service-cidr/kind.ts";
 
-interface Lifecycle {
+interface BetaLifecycle {
   /** The Kubernetes release that introduced the version: `1.31`. */
   readonly since: string;
   readonly deprecation?: string;
@@ -29,7 +29,7 @@ function removalWarning(kind: string): string {
   return `admissionregistration.k8s.io/v1beta1 ${kind} is deprecated in v1.31+, unavailable in v1.34+`;
 }
 
-function betaVersionOf(kind: Kind, lifecycle: Lifecycle): Kind {
+function betaVersionOf(kind: Kind, lifecycle: BetaLifecycle): Kind {
   const version = "v1beta1";
   const [group = ""] = kind.group.split(".");
   const rename = createRenamer((name) => name.replace(`${group}/${kind.version}.`, `${group}/${version}.`));

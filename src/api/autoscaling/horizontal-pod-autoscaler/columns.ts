@@ -7,7 +7,7 @@ import type { HorizontalPodAutoscaler, MetricSpec, MetricStatus, MetricTarget, M
 const SHOWN = 2;
 const UNKNOWN = "<unknown>";
 
-export const autoscalerColumns: readonly Column<HorizontalPodAutoscaler>[] = [
+export const horizontalPodAutoscalerColumns: readonly Column<HorizontalPodAutoscaler>[] = [
   nameColumn,
   column("Reference", ({ spec }) => `${spec?.scaleTargetRef.kind ?? ""}/${spec?.scaleTargetRef.name ?? ""}`),
   column("Targets", targetsOf),

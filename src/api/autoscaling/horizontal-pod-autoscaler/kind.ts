@@ -1,6 +1,6 @@
 import { allVerbs, type Kind } from "../../kind.ts";
 import { statusSubresource } from "../../strategy.ts";
-import { autoscalerColumns } from "./columns.ts";
+import { horizontalPodAutoscalerColumns } from "./columns.ts";
 import { type HorizontalPodAutoscaler, horizontalPodAutoscaler } from "./schema.ts";
 import { horizontalPodAutoscalerStrategy } from "./strategy.ts";
 import { validateAutoscalerStatus } from "./validation.ts";
@@ -19,7 +19,7 @@ export const horizontalPodAutoscalerKind: Kind<HorizontalPodAutoscaler> = {
   subresources: [statusSubresource("HorizontalPodAutoscaler", { validateUpdate: validateAutoscalerStatus })],
   storageName: "horizontalpodautoscalers",
   schema: horizontalPodAutoscaler,
-  columns: autoscalerColumns,
+  columns: horizontalPodAutoscalerColumns,
   selectableFields: {},
   strategy: horizontalPodAutoscalerStrategy,
 };
