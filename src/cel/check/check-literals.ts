@@ -3,8 +3,8 @@
 import { parseDuration } from "../../schema/value/time.ts";
 import { compileCached } from "../libraries/regex.ts";
 import type { Expr } from "../parse/ast.ts";
+import { children } from "../parse/ast.ts";
 import { type CelError, createError } from "../parse/source.ts";
-import { children } from "../parse/visitor.ts";
 import { Timestamp } from "../values/time-value.ts";
 import { Failure } from "../values/value.ts";
 import type { CheckedExpression } from "./checked-expression.ts";

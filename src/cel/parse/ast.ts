@@ -111,3 +111,26 @@ export function qualifiedName(expr: Expr): string | undefined {
   const prefix = qualifiedName(expr.operand);
   return prefix === undefined ? undefined : `${prefix}.${expr.field}`;
 }
+
+/** The direct subexpressions, each once. */
+export function children(expr: Expr): readonly Expr[] {
+  switch (expr.kind) {
+    case "literal":
+    case "identifier":
+      return [];
+    case "select":
+      return [expr.operand];
+    case "call":
+      return expr.target === undefined ? expr.args : [expr.target, ...expr.args];
+    case "list":
+      return expr.elements;
+    case "map":
+      return expr.entries.flatMap(({ key, value }) => [key, value]);
+    case "object":
+      return expr.fields.map(({ value }) => value);
+    case "comprehension":
+      return [expr.range, expr.init, expr.condition, expr.step, expr.result];
+    default:
+      return expr satisfies never;
+  }
+}

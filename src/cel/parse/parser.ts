@@ -1,12 +1,20 @@
 /** A recursive-descent parser with one method per grammar rule. */
 
 import { NESTING_MAX, SOURCE_LENGTH_MAX } from "../cost/limits.ts";
-import { call, type Expr, identifier, type Literal, literal, type MapEntry, type ObjectField } from "./ast.ts";
+import {
+  call,
+  children,
+  type Expr,
+  identifier,
+  type Literal,
+  literal,
+  type MapEntry,
+  type ObjectField,
+} from "./ast.ts";
 import { SyntaxIssue, type Token, tokenize } from "./lexer.ts";
 import { expandMacro, isMacro } from "./macros.ts";
 import { type CelError, countCharacters, createError } from "./source.ts";
 import { TokenCursor } from "./token-cursor.ts";
-import { children } from "./visitor.ts";
 
 export type ParseResult =
   | { readonly expr: Expr; readonly errors?: undefined }

@@ -51,24 +51,28 @@ export function visitExpr<Result, Context>(
   }
 }
 
+/** Stands for an undefined result, so that one lookup finds out whether a node was visited. */
+const NO_RESULT = Symbol("no result");
+
 /**
  * A pass that computes one result per node. Macros use an argument several times in the expanded tree: computing each
  * node once keeps nested macros from taking exponential time.
  */
 export abstract class ExprPass<Result> implements ExprVisitor<Result> {
-  readonly #results = new Map<Expr, Result>();
+  readonly #results = new Map<Expr, Result | typeof NO_RESULT>();
 
   visit(expr: Expr): Result {
-    const result = this.#results.get(expr);
-    if (result !== undefined || this.#results.has(expr)) return result as Result;
-    const computed = this.compute(expr);
-    this.#results.set(expr, computed);
-    return computed;
+    const stored = this.#results.get(expr);
+    if (stored !== undefined) return (stored === NO_RESULT ? undefined : stored) as Result;
+    const result = this.compute(expr);
+    this.#results.set(expr, result === undefined ? NO_RESULT : result);
+    return result;
   }
 
   /** The result of a node that was visited. */
   protected resultOf(expr: Expr): Result | undefined {
-    return this.#results.get(expr);
+    const stored = this.#results.get(expr);
+    return stored === NO_RESULT ? undefined : stored;
   }
 
   protected compute(expr: Expr): Result {
@@ -83,20 +87,4 @@ export abstract class ExprPass<Result> implements ExprVisitor<Result> {
   abstract map(expr: MapLiteral): Result;
   abstract object(expr: ObjectLiteral): Result;
   abstract comprehension(expr: Comprehension): Result;
-}
-
-const childrenVisitor: ExprVisitor<readonly Expr[]> = {
-  literal: () => [],
-  identifier: () => [],
-  select: ({ operand }) => [operand],
-  call: ({ target, args }) => (target === undefined ? args : [target, ...args]),
-  list: ({ elements }) => elements,
-  map: ({ entries }) => entries.flatMap(({ key, value }) => [key, value]),
-  object: ({ fields }) => fields.map(({ value }) => value),
-  comprehension: ({ range, init, condition, step, result }) => [range, init, condition, step, result],
-};
-
-/** The direct subexpressions, each once. */
-export function children(expr: Expr): readonly Expr[] {
-  return visitExpr(childrenVisitor, expr, undefined);
 }
