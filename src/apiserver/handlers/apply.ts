@@ -74,7 +74,7 @@ function parseCborConfiguration(bytes: Buffer): ParsedConfiguration {
     if (!(error instanceof CborError)) throw error;
     throw badRequest(`error decoding CBOR: ${error.message}`);
   }
-  if (!isPlainObject(value)) throw badRequest("error decoding CBOR: the value is not a map");
+  if (!isPlainObject(value)) throw badRequest("error decoding CBOR: it holds no map");
   return { value, duplicates: [] };
 }
 

@@ -115,7 +115,7 @@ export class AgentConnections implements AsyncDisposable {
     const { promise, resolve, reject } = Promise.withResolvers<IncomingMessage>();
     const outgoing = request(options);
     // Only until the headers arrive: a followed log may be silent for as long as its container.
-    outgoing.setTimeout(timeoutMs, () => outgoing.destroy(new Error(`no response within ${timeoutMs} ms`)));
+    outgoing.setTimeout(timeoutMs, () => outgoing.destroy(new Error(`no answer within ${timeoutMs} ms`)));
     outgoing.on("error", reject);
     outgoing.on("response", (response) => {
       outgoing.setTimeout(0);

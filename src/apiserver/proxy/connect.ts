@@ -81,7 +81,7 @@ function proxyHandler(deps: ConnectDeps, find: FindDestination): ResourceHandler
     const path = proxiedPath(context);
     if (path === "") return redirectToDirectory(context);
     if (context.request.headers.upgrade !== undefined) {
-      throw new StatusError(501, "NotImplemented", "this server does not proxy upgrade requests");
+      throw new StatusError(501, "NotImplemented", "this server proxies plain HTTP alone");
     }
     return await deps.forwarder.forward(context.request, { ...destination, path }, context.signal);
   };

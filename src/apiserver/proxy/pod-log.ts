@@ -114,7 +114,7 @@ async function toStatusError(response: AgentResponse): Promise<StatusError> {
     case 400:
       return badRequest(message);
     case 404:
-      return new StatusError(404, "NotFound", message === "" ? "the agent does not have this container" : message, {
+      return new StatusError(404, "NotFound", message === "" ? "the agent knows no such container" : message, {
         details: {},
       });
     case 401:
