@@ -125,7 +125,7 @@ t.test("createAgentHandler() serves logs of containers only, and no file by a na
   }
 });
 
-t.test("createAgentHandler() does not follow a symbolic link in path of a log", async (t) => {
+t.test("createAgentHandler() does not follow a symbolic link in place of a log", async (t) => {
   await using at = await agent({});
   const host = t.testdir({ shadow: `2026-01-01T00:00:00.000000000Z stdout F ${MARK}\n` });
   await rm(at.logPath);
