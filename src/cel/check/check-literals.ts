@@ -2,8 +2,7 @@
 
 import { parseDuration } from "../../schema/value/time.ts";
 import { compileCached } from "../libraries/regex.ts";
-import type { Expr } from "../parse/ast.ts";
-import { children } from "../parse/ast.ts";
+import { children, type Expr } from "../parse/ast.ts";
 import { type CelError, createError } from "../parse/source.ts";
 import { Timestamp } from "../values/time-value.ts";
 import { Failure } from "../values/value.ts";
