@@ -28,7 +28,10 @@ export const horizontalPodAutoscalerV1Kind: Kind<HorizontalPodAutoscaler> = {
   ],
   storageName: "horizontalpodautoscalers",
   schema: horizontalPodAutoscaler,
-  columns: horizontalPodAutoscalerColumns.map((column) => ({ ...column, cell: (object, now) => column.cell(toV2(object), now) })),
+  columns: horizontalPodAutoscalerColumns.map((column) => ({
+    ...column,
+    cell: (object, now) => column.cell(toV2(object), now),
+  })),
   selectableFields: {},
   strategy: horizontalPodAutoscalerV1Strategy,
   conversion: {

@@ -1,6 +1,6 @@
 /**
- * Defaults of pod specs, in pods and templates (facts/types.json `serverDefaults`), beyond those declared in the schema.
- * pod/defaults.ts has those that only pods get.
+ * Defaults of pod specs, in pods and templates (facts/types.json `serverDefaults`), beyond those declared in the
+ * schema. pod/defaults.ts has those that only pods get.
  */
 import type { HTTPGetAction, LifecycleHandler, Probe } from "../container/probe.ts";
 import type { Container, EphemeralContainer } from "../container/schema.ts";
