@@ -1,6 +1,4 @@
-/**
- * Talking to an API server: typed verbs over a `Transport`, which is any `Handler` (a network one or the server's own).
- */
+/** A client of an API server: typed verbs over a `Transport`, which is any `Handler`: over the network or in memory. */
 import type { ApiObject, Kind } from "../api/kind.ts";
 import type { Handler } from "../http/message.ts";
 
@@ -43,7 +41,7 @@ export interface DeleteQuery {
   readonly propagationPolicy?: "Orphan" | "Background" | "Foreground" | undefined;
 }
 
-/** Every call rejects with a `StatusError` for an answer that is not 2xx, and with the transport's error otherwise. */
+/** Calls reject with a `StatusError` for a response that is not 2xx, and with the error of the transport. */
 export interface Client {
   get<T extends ApiObject>(kind: Kind<T>, name: ObjectName, signal?: AbortSignal): Promise<T>;
   list<T extends ApiObject>(kind: Kind<T>, query?: ListQuery, signal?: AbortSignal): Promise<ListResult<T>>;
@@ -70,7 +68,7 @@ export interface Client {
     query?: DeleteQuery,
     signal?: AbortSignal,
   ): Promise<void>;
-  /** POST to a subresource (`binding`, `eviction`, `token`); resolves with the decoded answer. */
+  /** POST to a subresource (`binding`, `eviction`, `token`); resolves with the decoded response. */
   createSubresource(
     kind: Kind,
     name: ObjectName,

@@ -1,4 +1,4 @@
-/** Objects of which only the metadata is asked for: servers leave the rest out of what they send. */
+/** Requests for the metadata of objects alone, as PartialObjectMetadata. */
 import type { ApiObject, Kind } from "../api/kind.ts";
 import { objectMeta } from "../api/meta/object-meta.ts";
 import { typeMeta } from "../api/meta/type-meta.ts";
@@ -9,12 +9,12 @@ const partialObjectMetadata = object("meta/v1.PartialObjectMetadata", {
   metadata: optional(1, objectMeta),
 });
 
-/** The kind for a client that reads, patches and deletes by metadata alone; there is nothing to create or update. */
+/** The kind for a client that reads, patches and deletes metadata; it cannot create or update objects. */
 export function metadataOnly(kind: Kind): Kind {
   return isMetadataOnly(kind) ? kind : bareMetadataKind(kind);
 }
 
-/** The same of a kind whose schema nobody here knows. */
+/** The same for a kind without a schema. */
 export function bareMetadataKind(kind: Omit<Kind, "schema">): Kind {
   return { ...kind, schema: partialObjectMetadata };
 }
@@ -23,9 +23,9 @@ export function isMetadataOnly(kind: Pick<Kind, "schema">): boolean {
   return kind.schema === partialObjectMetadata;
 }
 
-/** What a client of the kind accepts as an answer. */
+/** The value of the header `accept` for requests of the kind. */
 export function acceptOf(kind: Kind<ApiObject>, shape: "object" | "list"): string {
   if (!isMetadataOnly(kind as Pick<Kind, "schema">)) return "application/json";
-  const form = shape === "list" ? "PartialObjectMetadataList" : "PartialObjectMetadata";
-  return `application/json;as=${form};g=meta.k8s.io;v=v1`;
+  const type = shape === "list" ? "PartialObjectMetadataList" : "PartialObjectMetadata";
+  return `application/json;as=${type};g=meta.k8s.io;v=v1`;
 }

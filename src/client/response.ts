@@ -1,24 +1,24 @@
-/** Reading what a server answered; tolerant, since proxies in between answer in their own words. */
+/** Reads responses of servers; tolerant, since proxies send responses of their own. */
 import { type Status, type StatusCause, type StatusDetails, StatusError } from "../api/status.ts";
 import type { HttpResponse } from "../http/message.ts";
 
-/** Of an error's text that is no `Status`, this much is shown. */
+/** The maximum length of an error text that is not a `Status`, in an error message. */
 const TEXT_MAX = 1024;
 const ERROR_BYTES_MAX = 1024 * 1024;
 
 export async function readAll(body: HttpResponse["body"], limitBytes = Number.POSITIVE_INFINITY): Promise<Buffer> {
   if (body instanceof Uint8Array) return Buffer.from(body.buffer, body.byteOffset, body.length);
-  const pieces: Uint8Array[] = [];
+  const chunks: Uint8Array[] = [];
   let length = 0;
-  for await (const piece of body as AsyncIterable<Uint8Array> | readonly Uint8Array[]) {
-    pieces.push(piece);
-    length += piece.length;
+  for await (const chunk of body as AsyncIterable<Uint8Array> | readonly Uint8Array[]) {
+    chunks.push(chunk);
+    length += chunk.length;
     if (length >= limitBytes) break;
   }
-  return Buffer.concat(pieces);
+  return Buffer.concat(chunks);
 }
 
-/** The body as JSON; throws a `StatusError` when the answer is not 2xx or not JSON. */
+/** The body as JSON; throws a `StatusError` when the response is not 2xx or not JSON. */
 export async function readJson(response: HttpResponse): Promise<unknown> {
   if (response.status < 200 || response.status > 299) throw await readError(response);
   const bytes = await readAll(response.body);
@@ -26,7 +26,7 @@ export async function readJson(response: HttpResponse): Promise<unknown> {
   try {
     return JSON.parse(bytes.toString("utf8"));
   } catch (cause) {
-    throw new StatusError(500, "InternalError", `Cannot read the server's answer: ${(cause as Error).message}`, {
+    throw new StatusError(500, "InternalError", `Cannot read the response of the server: ${(cause as Error).message}`, {
       cause,
     });
   }
@@ -43,7 +43,7 @@ export async function readError(response: HttpResponse): Promise<StatusError> {
   return parseStatusError(value) ?? errorFromText(response, text);
 }
 
-/** A `Status` as an error; undefined when the value is none. */
+/** The error for a `Status`; undefined for another value. */
 export function parseStatusError(value: unknown): StatusError | undefined {
   if (typeof value !== "object" || value === null) return undefined;
   const status = value as Partial<Status>;
@@ -89,8 +89,8 @@ const REASONS: Readonly<Record<number, string>> = {
 };
 
 function errorFromText(response: HttpResponse, text: string): StatusError {
-  const words = text.trim().slice(0, TEXT_MAX);
-  const message = `the server answered with code ${response.status}${words === "" ? "" : `: ${words}`}`;
+  const excerpt = text.trim().slice(0, TEXT_MAX);
+  const message = `the server answered with code ${response.status}${excerpt === "" ? "" : `: ${excerpt}`}`;
   const seconds = Number(response.headers["retry-after"]);
   const details = Number.isInteger(seconds) && seconds >= 0 ? { details: { retryAfterSeconds: seconds } } : {};
   return new StatusError(response.status, REASONS[response.status] ?? "Unknown", message, details);

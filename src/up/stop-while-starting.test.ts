@@ -18,7 +18,7 @@ t.test("svc up stops at the first signal while it waits for a runtime that does 
   t.teardown(() => rm(`/run/svc-${suffix}`, { recursive: true, force: true }));
   const flags = {
     "data-dir": dataDir,
-    "container-runtime-endpoint": `unix://${join(directory, "nobody.sock")}`,
+    "container-runtime-endpoint": `unix://${join(directory, "missing.sock")}`,
     "secure-port": await freePort(),
     "agent-port": await freePort(),
     "bind-address": "127.0.0.1",

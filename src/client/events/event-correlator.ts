@@ -1,4 +1,4 @@
-/** Which events are told once more rather than anew: as client-go's correlator. */
+/** Aggregates similar events, as client-go's correlator does. */
 import type { ObjectReference } from "../../api/core/references/object-reference.ts";
 import type { Clock } from "../../std/time/clock.ts";
 import { TokenBucket } from "../../std/time/token-bucket.ts";
@@ -12,7 +12,7 @@ export interface Occurrence {
   readonly at: number;
 }
 
-/** What the server is to know of an occurrence and those before it that were the same. */
+/** The event for an occurrence and the previous ones that are equal. */
 export interface Tally {
   name: string;
   readonly firstAt: number;
@@ -21,13 +21,13 @@ export interface Tally {
   message: string;
 }
 
-/** Entries remembered of each sort; the one longest not seen is forgotten. */
-const REMEMBERED_MAX = 4096;
-/** So many different messages about one thing in `SIMILAR_MS`, and the rest become one event. */
+/** The size of each cache; the least recently used entry is evicted. */
+const CACHE_ENTRIES_MAX = 4096;
+/** After this many different messages of a group in `SIMILAR_MS`, further ones are combined into one event. */
 const SIMILAR_MAX = 10;
 const SIMILAR_MS = 600_000;
 const COMBINED = "(combined from similar events): ";
-/** About one object: 25 of a type at once, then one in five minutes. */
+/** For one object and type: 25 events at once, then one in five minutes. */
 const SPAM_BURST = 25;
 const SPAM_QPS = 1 / 300;
 
@@ -39,16 +39,16 @@ interface Similar {
 export class EventCorrelator {
   readonly #clock: Clock;
   readonly #nameOf: (about: ObjectReference) => string;
-  readonly #tallies = new Recent<Tally>(REMEMBERED_MAX);
-  readonly #similar = new Recent<Similar>(REMEMBERED_MAX);
-  readonly #buckets = new Recent<TokenBucket>(REMEMBERED_MAX);
+  readonly #tallies = new RecentEntries<Tally>(CACHE_ENTRIES_MAX);
+  readonly #similar = new RecentEntries<Similar>(CACHE_ENTRIES_MAX);
+  readonly #buckets = new RecentEntries<TokenBucket>(CACHE_ENTRIES_MAX);
 
   constructor(clock: Clock, nameOf: (about: ObjectReference) => string) {
     this.#clock = clock;
     this.#nameOf = nameOf;
   }
 
-  /** `count` is 1 for a new event. Undefined: there are too many about this object. */
+  /** `count` is 1 for a new event. Undefined: the rate limit of the object is exceeded. */
   observe(occurrence: Occurrence): Tally | undefined {
     const object = keyOf(Object.values(normalised(occurrence.about)));
     const source = keyOf([...Object.values({ ...normalised(occurrence.about), fieldPath: "" }), occurrence.type]);
@@ -56,11 +56,11 @@ export class EventCorrelator {
     this.#buckets.set(source, bucket);
     if (!bucket.take()) return undefined;
     const group = keyOf([object, occurrence.type, occurrence.reason]);
-    const combined = this.#isOneOfMany(group, occurrence);
+    const combined = this.#isCombined(group, occurrence);
     const key = combined ? group : keyOf([group, occurrence.message]);
     const message = combined ? `${COMBINED}${occurrence.message}` : occurrence.message;
-    const known = this.#tallies.get(key);
-    const tally: Tally = known ?? {
+    const existing = this.#tallies.get(key);
+    const tally: Tally = existing ?? {
       name: this.#nameOf(occurrence.about),
       firstAt: occurrence.at,
       lastAt: occurrence.at,
@@ -74,10 +74,10 @@ export class EventCorrelator {
     return tally;
   }
 
-  #isOneOfMany(group: string, { message, at }: Occurrence): boolean {
-    const known = this.#similar.get(group);
+  #isCombined(group: string, { message, at }: Occurrence): boolean {
+    const existing = this.#similar.get(group);
     const similar: Similar =
-      known === undefined || at - known.lastAt > SIMILAR_MS ? { messages: new Set(), lastAt: at } : known;
+      existing === undefined || at - existing.lastAt > SIMILAR_MS ? { messages: new Set(), lastAt: at } : existing;
     similar.lastAt = at;
     if (similar.messages.size < SIMILAR_MAX) similar.messages.add(message);
     this.#similar.set(group, similar);
@@ -85,13 +85,13 @@ export class EventCorrelator {
   }
 }
 
-/** A map that forgets what was set longest ago. */
-class Recent<V> {
-  readonly #most: number;
+/** A map that evicts the entry that was set the longest time ago. */
+class RecentEntries<V> {
+  readonly #entriesMax: number;
   readonly #entries = new Map<string, V>();
 
-  constructor(most: number) {
-    this.#most = most;
+  constructor(entriesMax: number) {
+    this.#entriesMax = entriesMax;
   }
 
   get(key: string): V | undefined {
@@ -101,7 +101,7 @@ class Recent<V> {
   set(key: string, value: V): void {
     this.#entries.delete(key);
     this.#entries.set(key, value);
-    if (this.#entries.size <= this.#most) return;
+    if (this.#entries.size <= this.#entriesMax) return;
     const oldest = this.#entries.keys().next();
     if (oldest.done !== true) this.#entries.delete(oldest.value);
   }

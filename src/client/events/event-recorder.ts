@@ -21,30 +21,30 @@ export interface EventRecorderOptions {
   readonly host?: string | undefined;
   /** Events a second, on average; 50 when absent, no limit when 0. */
   readonly qps?: number | undefined;
-  /** How far a quiet recorder may exceed `qps`; 100 when absent. */
+  /** Events at once after a pause; 100 when absent. */
   readonly burst?: number | undefined;
 }
 
 export interface EventRecorder extends AsyncDisposable {
-  /** Never fails and never waits: sending goes on behind. */
+  /** Never fails and never waits: events are sent in the background. */
   record(about: ObjectReference, type: "Normal" | "Warning", reason: string, message: string): void;
-  /** Resolves when all that was recorded has been sent or given up. */
+  /** Resolves when all recorded events are sent or dropped. */
   flush(): Promise<void>;
 }
 
 /**
- * Occurrences waiting to be sent. When it is full, new ones are dropped: events are a courtesy, the queue is memory.
+ * The maximum number of occurrences to send. When the queue is full, new ones are dropped.
  */
 const QUEUE_MAX = 1000;
 const DEFAULT_QPS = 50;
 const DEFAULT_BURST = 100;
-/** Sending is tried so often, this far apart. */
+/** The number of attempts to send an event, and their interval. */
 const TRIES_MAX = 12;
 const RETRY_MS = 10_000;
-/** Longest message, in UTF-8 bytes: as much as a probe gives out, with some words around it. */
+/** The maximum message, in UTF-8 bytes: the output of a probe with some text. */
 const MESSAGE_BYTES_MAX = 12 * 1024;
 
-/** Same events are counted on the object that told the first of them. */
+/** Equal events increment the count of the first one. */
 export function createEventRecorder(options: EventRecorderOptions): EventRecorder {
   return new Recorder(options);
 }

@@ -99,7 +99,7 @@ class ReflectedInformer<T extends ApiObject> implements Informer<T> {
     const key = objectKey(object);
     const previous = this.#objects.get(key);
     const revision = object.metadata?.resourceVersion;
-    // A new list repeats what is known.
+    // A new list contains unchanged objects.
     if (previous !== undefined && revision !== undefined && previous.metadata?.resourceVersion === revision) return;
     this.#objects.set(key, object);
     for (const handlers of this.#subscribers) this.#guard(() => handlers.put?.(object, previous));
@@ -114,7 +114,7 @@ class ReflectedInformer<T extends ApiObject> implements Informer<T> {
     try {
       call();
     } catch (error) {
-      this.#options.log.error("A handler of changes failed", error, { resource: this.#options.kind.plural });
+      this.#options.log.error("An informer handler failed", error, { resource: this.#options.kind.plural });
     }
   }
 }

@@ -23,19 +23,18 @@ export interface ReflectorOptions<T extends ApiObject> {
 
 /** As client-go's reflector. */
 const BACKOFF = { initialMs: 800, maxMs: 30_000, jitter: 1 };
-/** A watch is asked to end after a random time between this and twice this, so that servers shed their load evenly. */
+/** The timeout of a watch is a random time between this and twice this, which spreads the load of servers. */
 const WATCH_SECONDS_MIN = 300;
-/** A watch that ends sooner than this, without having told anything, counts as a failure. */
+/** A watch that ends sooner than this without an event counts as a failure. */
 const WATCH_SHORT_MS = 1000;
 
 /**
- * Keeps a view of one kind true: list, then watch from there, and again with back-off whatever breaks. A broken watch
- * resumes where it was; only when the server has forgotten that revision (410) is everything listed again. Resolves
- * when `signal` aborts.
+ * Lists a kind and watches it from there, with back-off after failures. A broken watch resumes at its last revision; when
+ * the server no longer has that revision (410), everything is listed again. Resolves when `signal` aborts.
  */
 export async function reflect<T extends ApiObject>(options: ReflectorOptions<T>, signal: AbortSignal): Promise<void> {
   const backoff = new Backoff(BACKOFF, options.random);
-  // "0": any state will do, so that a crowd that starts at once is answered from the server's cache.
+  // "0": any state, so that the server's cache serves many clients that start at the same time.
   let listFrom = "0";
   while (!signal.aborted) {
     try {
@@ -48,15 +47,15 @@ export async function reflect<T extends ApiObject>(options: ReflectorOptions<T>,
         if (watched.healthy) backoff.reset();
         if (watched.error !== undefined) throwIfUnusable(watched.error);
         if (!watched.healthy || watched.error !== undefined) {
-          if (watched.error !== undefined) report(options, "Watch broke; resuming", watched.error);
+          if (watched.error !== undefined) report(options, "Watch failed; resuming", watched.error);
           await options.clock.sleep(backoff.next(), signal);
         }
       }
     } catch (error) {
       if (signal.aborted) return;
-      // The revision is gone from the server's cache too: ask for the latest state.
+      // The server's cache lacks the revision too: request the latest state.
       if (isGone(error)) listFrom = "";
-      else report(options, "Cannot list; trying again", error);
+      else report(options, "Failed to list; retrying", error);
       await options.clock.sleep(backoff.next(), signal).catch(() => {});
     }
   }
@@ -81,7 +80,7 @@ async function list<T extends ApiObject>(
 }
 
 interface Watched {
-  /** What has been seen. */
+  /** The last revision. */
   readonly revision: string;
   readonly healthy: boolean;
   readonly error?: unknown;
@@ -94,26 +93,26 @@ async function watch<T extends ApiObject>(
 ): Promise<Watched> {
   const start = clock.monotonic();
   let revision = from;
-  let told = false;
+  let received = false;
   try {
     const timeoutSeconds = Math.floor(WATCH_SECONDS_MIN * (1 + random.fraction()));
-    const asked = { ...query, resourceVersion: from, allowWatchBookmarks: true, timeoutSeconds };
-    for await (const event of client.watch(kind, asked, signal)) {
+    const watchQuery = { ...query, resourceVersion: from, allowWatchBookmarks: true, timeoutSeconds };
+    for await (const event of client.watch(kind, watchQuery, signal)) {
       if (signal.aborted) break;
-      told = true;
+      received = true;
       if (event.type === "BOOKMARK") revision = event.resourceVersion;
       else {
         onEvent({ type: event.type === "DELETED" ? "delete" : "put", object: event.object });
         revision = event.object.metadata?.resourceVersion ?? revision;
       }
     }
-    return { revision, healthy: told || clock.monotonic() - start >= WATCH_SHORT_MS };
+    return { revision, healthy: received || clock.monotonic() - start >= WATCH_SHORT_MS };
   } catch (error) {
-    return { revision, healthy: told, error };
+    return { revision, healthy: received, error };
   }
 }
 
-/** Refusals that resuming cannot cure: the view must be listed anew. */
+/** Throws errors that resuming does not fix: the kind must be listed again. */
 function throwIfUnusable(error: unknown): void {
   if (error instanceof StatusError && error.status.code !== 429 && error.status.code < 500) throw error;
 }

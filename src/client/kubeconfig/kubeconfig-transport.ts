@@ -1,4 +1,4 @@
-/** Connections as their files describe them, with credentials that stay fresh. */
+/** A transport for a kubeconfig, with credentials that are renewed. */
 import type { HttpRequest } from "../../http/message.ts";
 import type { Clock } from "../../std/time/clock.ts";
 import type { Transport } from "../client.ts";
@@ -11,7 +11,7 @@ export interface KubeconfigTransportOptions {
   readonly userAgent?: string | undefined;
 }
 
-/** To the server itself: a path that the file names in front of others is the caller's to send. */
+/** Sends requests to the server; the caller adds the path of its URL. */
 export function kubeconfigTransport(
   file: WebhookKubeconfig,
   { clock, userAgent }: KubeconfigTransportOptions,
@@ -20,17 +20,17 @@ export function kubeconfigTransport(
   const server = new URL(file.server).origin;
   const transport = externalTransport({ server, ca, cert, key, tlsServerName, insecure, proxy, userAgent });
   const credentials = new UserCredentials(file, clock);
-  let shown = cert;
+  let currentCert = cert;
   const send: Transport = async (request: HttpRequest) => {
     const { authorization, ...pair } = await credentials.get();
-    if (pair.cert !== undefined && pair.key !== undefined && pair.cert !== shown) {
-      shown = pair.cert;
+    if (pair.cert !== undefined && pair.key !== undefined && pair.cert !== currentCert) {
+      currentCert = pair.cert;
       transport.setClientCertificate(pair.cert, pair.key);
     }
     const headers = authorization === undefined ? request.headers : { authorization, ...request.headers };
-    const answer = await transport({ ...request, headers });
-    if (answer.status === 401) credentials.invalidate();
-    return answer;
+    const response = await transport({ ...request, headers });
+    if (response.status === 401) credentials.invalidate();
+    return response;
   };
   return Object.assign(send, {
     async [Symbol.asyncDispose]() {

@@ -1,4 +1,4 @@
-/** Connection files: Kubernetes' kubeconfig, which `svcconfig` files are. */
+/** Loads and writes kubeconfig files, which the `svcconfig` files are. */
 import { randomBytes } from "node:crypto";
 import { open, rename, unlink } from "node:fs/promises";
 import { dirname } from "node:path";
@@ -6,7 +6,7 @@ import { encodeYaml } from "../../schema/yaml/yaml.ts";
 import { makeDirectory } from "../../std/fs/make-directory.ts";
 import { type Entry, type KubeconfigReader, type Members, readKubeconfig } from "./reader.ts";
 
-/** What a connection to a cluster needs, files read and references followed. */
+/** The settings of a connection to a cluster: files are read and references resolved. */
 export interface ClusterAccess {
   readonly server: string;
   /** PEM; the system's authorities when absent. */
@@ -14,17 +14,17 @@ export interface ClusterAccess {
   readonly cert?: string | undefined;
   readonly key?: string | undefined;
   readonly token?: string | undefined;
-  /** Where `token` came from: whoever keeps the connection reads it again, since such tokens are rotated. */
+  /** The file of `token`, which long-lived connections read again, since such tokens are rotated. */
   readonly tokenFile?: string | undefined;
   readonly tlsServerName?: string | undefined;
-  /** Of the context; empty when it names none. */
+  /** The namespace of the context; empty if it has none. */
   readonly namespace: string;
   readonly context: string;
   readonly user: string;
   readonly cluster: string;
 }
 
-/** The current context, or the one named. Throws `KubeconfigError` with file, line and field. */
+/** Loads the current context, or the named one. Throws `KubeconfigError` with file, line and field. */
 export async function loadKubeconfig(path: string, context?: string): Promise<ClusterAccess> {
   const reader = await readKubeconfig(path);
   const { cluster, user, names } = resolveContext(reader, context);
@@ -32,7 +32,7 @@ export async function loadKubeconfig(path: string, context?: string): Promise<Cl
   if (cluster.members["insecure-skip-tls-verify"] === true) {
     throw reader.error(
       `${cluster.at}.insecure-skip-tls-verify`,
-      "servers are always verified; give certificate-authority-data, and tls-server-name if the name differs",
+      "servers are always verified; set certificate-authority-data, and tls-server-name if the name differs",
     );
   }
   if (user !== undefined) reader.refuse(user, [...USER_UNSUPPORTED, "exec", ...BASIC]);
@@ -43,12 +43,12 @@ export async function loadKubeconfig(path: string, context?: string): Promise<Cl
   };
 }
 
-/** Ways to prove who one is that are not understood; silence would turn them into no proof at all. */
+/** Unsupported authentication methods: ignoring them would make requests anonymous. */
 export const USER_UNSUPPORTED = ["auth-provider", "as", "as-groups", "as-uid", "as-user-extra"];
 const BASIC = ["username", "password"];
 const CLUSTER_UNSUPPORTED = ["proxy-url"];
 
-/** A context, and what it leads to. */
+/** A context with its cluster and its user. */
 export interface ResolvedContext {
   readonly cluster: Entry;
   readonly user: Entry | undefined;
@@ -61,7 +61,7 @@ export function resolveContext(reader: KubeconfigReader, wanted?: string): Resol
   if (kind !== undefined && kind !== "Config")
     throw reader.error("kind", `expected Config, found ${JSON.stringify(kind)}`);
   const name = wanted ?? reader.text(root, "current-context");
-  if (name === undefined) throw reader.error("current-context", "it is empty: no context was chosen");
+  if (name === undefined) throw reader.error("current-context", "it is empty: there is no current context");
   const context = reader.entry("contexts", "context", name, wanted === undefined ? "current-context" : "contexts");
   const clusterName = reader.required(context, "cluster");
   const userName = reader.text(context, "user") ?? "";
@@ -99,7 +99,7 @@ export async function readUserAccess(
     throw reader.error(`${user.at}.client-certificate`, "the key has no certificate");
   const file = reader.text(user, "tokenFile");
   const tokenFile = file === undefined ? undefined : reader.resolvePath(file);
-  // As in Kubernetes, the file wins: it is the one that is kept fresh.
+  // As in Kubernetes, the file has precedence, because it is updated.
   const token =
     tokenFile === undefined
       ? reader.text(user, "token")
@@ -130,7 +130,7 @@ export interface KubeconfigContent {
   readonly tlsServerName?: string | undefined;
 }
 
-/** Replaces the file in one step, mode 0600; makes its directory when there is none. */
+/** Replaces the file atomically, with mode 0600; creates its directory. */
 export async function writeKubeconfig(path: string, content: KubeconfigContent): Promise<void> {
   const directory = dirname(path);
   await makeDirectory(directory, 0o700);

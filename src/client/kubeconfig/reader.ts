@@ -1,4 +1,4 @@
-/** What connection files are read with: the one place that knows how their entries refer to each other. */
+/** Reads kubeconfig files: finds entries and resolves references between them. */
 import { readFile } from "node:fs/promises";
 import { dirname, isAbsolute, resolve } from "node:path";
 import { parseYaml, type YamlDocument } from "../../schema/yaml/yaml.ts";
@@ -6,7 +6,7 @@ import { parseYaml, type YamlDocument } from "../../schema/yaml/yaml.ts";
 export class KubeconfigError extends Error {
   override readonly name = "KubeconfigError";
   readonly path: string;
-  /** `users[0].user.client-key`; empty when the whole file is meant. */
+  /** `users[0].user.client-key`; empty for the whole file. */
   readonly field: string;
 
   constructor(
@@ -22,10 +22,10 @@ export class KubeconfigError extends Error {
   }
 }
 
-/** A larger file is no connection file. */
+/** The maximum size of a kubeconfig file. */
 const BYTES_MAX = 10 * 1024 * 1024;
 
-/** Throws `KubeconfigError` for what is none. */
+/** Throws `KubeconfigError` for an invalid file. */
 export async function readKubeconfig(path: string): Promise<KubeconfigReader> {
   let text: string;
   try {
@@ -46,19 +46,19 @@ function parseFile(path: string, text: string): YamlDocument {
   }
   const [document, ...more] = documents;
   if (document === undefined || document.value === null) throw new KubeconfigError(path, "", "the file is empty");
-  if (more.length > 0) throw new KubeconfigError(path, "", "the file holds more than one YAML document");
+  if (more.length > 0) throw new KubeconfigError(path, "", "the file contains more than one YAML document");
   return document;
 }
 
 export type Members = Readonly<Record<string, unknown>>;
 
-/** A part of the file, and what it is called there: `users[0].user`. */
+/** A mapping of the file, and its path: `users[0].user`. */
 export interface Entry {
   readonly members: Members;
   readonly at: string;
 }
 
-/** Whose members errors name with their line. */
+/** Accesses the members of a file. Errors have the line of the member. */
 export class KubeconfigReader {
   readonly #path: string;
   readonly #document: YamlDocument;
@@ -95,19 +95,19 @@ export class KubeconfigReader {
     }
   }
 
-  /** Paths are relative to the file's own. */
+  /** Paths are relative to the directory of the file. */
   resolvePath(file: string): string {
     return isAbsolute(file) ? file : resolve(dirname(this.#path), file);
   }
 
-  /** The items of a list; none where there is no list. */
+  /** The items of a list; none if it is absent. */
   list({ members, at }: Entry, name: string): readonly unknown[] {
     const value = members[name] ?? [];
     if (!Array.isArray(value)) throw this.error(at === "" ? name : `${at}.${name}`, "expected a list");
     return value;
   }
 
-  /** The entry of a list of `{ name, [member] }`; `from` is where it was named. */
+  /** The entry of a list of `{ name, [member] }`; `from` is the field with the reference. */
   entry(list: string, member: string, name: string, from: string): Entry {
     for (const [index, entry] of this.list(this.root, list).entries()) {
       const members = this.members(entry, `${list}[${index}]`);
@@ -146,7 +146,7 @@ export class KubeconfigReader {
     return new KubeconfigError(this.#path, field, message, { cause, line: this.#line(field) });
   }
 
-  /** Of the field, or of what it is missing from. */
+  /** The line of the field, or of the mapping that lacks it. */
   #line(field: string): number | undefined {
     if (field === "") return undefined;
     return (

@@ -1,6 +1,6 @@
 /**
- * Connection files to servers that others run, as webhooks' are: they may say all that Kubernetes has them say, how to
- * get past a proxy and to whom credentials are made by a program among it.
+ * Kubeconfig files of webhooks, which may use everything that Kubernetes supports: proxies, basic authentication and
+ * credential plugins among it.
  */
 import {
   type ClusterAccess,
@@ -12,30 +12,30 @@ import {
 import { type Entry, type KubeconfigReader, readKubeconfig } from "./reader.ts";
 
 export interface WebhookKubeconfig extends KubeconfigUser, Pick<ClusterAccess, "server" | "ca" | "tlsServerName"> {
-  /** Whoever answers is believed to be the server. */
+  /** Disables the verification of the server's certificate. */
   readonly insecure: boolean;
   /** `http://user:password@host:port` or `https://…` */
   readonly proxy?: URL | undefined;
 }
 
-/** Who somebody is, and how that is proved. */
+/** The credentials of a user. */
 export interface KubeconfigUser extends Pick<ClusterAccess, "cert" | "key" | "token" | "tokenFile"> {
-  /** Where `cert` and `key` came from, where it was files: they may be renewed. */
+  /** The files of `cert` and `key`, if they are files, which may be renewed. */
   readonly pairFiles?: { readonly cert: string; readonly key: string } | undefined;
   readonly basic?: { readonly username: string; readonly password: string } | undefined;
   readonly exec?: ExecConfig | undefined;
 }
 
-/** A user whose credentials a program tells. */
+/** A credential plugin. */
 export interface ExecConfig {
   readonly command: string;
   readonly args: readonly string[];
   readonly env: Readonly<Record<string, string>>;
   /** `client.authentication.k8s.io/v1` or `…/v1beta1`. */
   readonly apiVersion: string;
-  /** What an operator is told who has no such program. */
+  /** The end of the error message when the program is missing. */
   readonly installHint: string;
-  /** The program is told of the server. */
+  /** Information about the cluster for the program. */
   readonly cluster?: Readonly<Record<string, unknown>> | undefined;
 }
 
@@ -57,7 +57,7 @@ export async function loadWebhookKubeconfig(path: string): Promise<WebhookKubeco
   return { ...access, insecure, proxy, ...(user === undefined ? {} : await readUser(reader, user, cluster)) };
 }
 
-/** All users of a file that has no contexts: they are named by the servers that they are shown to. */
+/** All users of a file without contexts, whose names are those of servers. */
 export async function loadKubeconfigUsers(path: string): Promise<ReadonlyMap<string, KubeconfigUser>> {
   const reader = await readKubeconfig(path);
   const users = new Map<string, KubeconfigUser>();
@@ -113,7 +113,7 @@ function readExec(reader: KubeconfigReader, { members, at }: Entry, cluster?: En
   if (!INTERACTIVE_MODES.includes(mode)) {
     throw reader.error(`${exec.at}.interactiveMode`, `expected one of ${INTERACTIVE_MODES.join(", ")}`);
   }
-  if (mode === "Always") throw reader.error(`${exec.at}.interactiveMode`, "nobody sits at a terminal of the server");
+  if (mode === "Always") throw reader.error(`${exec.at}.interactiveMode`, "the server has no terminal");
   const args = reader.list(exec, "args").map((arg, i) => {
     if (typeof arg !== "string") throw reader.error(`${exec.at}.args[${i}]`, "expected text");
     return arg;
@@ -124,7 +124,7 @@ function readExec(reader: KubeconfigReader, { members, at }: Entry, cluster?: En
   });
   const isTold = exec.members.provideClusterInfo === true;
   return {
-    // A name without a slash is looked for where programs are.
+    // A name without a slash is searched in PATH.
     command: command.includes("/") ? reader.resolvePath(command) : command,
     args,
     env: Object.fromEntries(env),
@@ -141,7 +141,7 @@ const CLUSTER_INFO_FIELDS = [
   "certificate-authority-data",
   "proxy-url",
 ];
-/** The extension of a cluster that is for its program. */
+/** The extension of a cluster for its credential plugin. */
 const EXEC_EXTENSION = "client.authentication.k8s.io/exec";
 
 function clusterInfo({ members }: Entry): Readonly<Record<string, unknown>> {

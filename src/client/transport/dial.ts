@@ -8,7 +8,7 @@ export interface TlsIdentity {
   readonly key?: string | Buffer | undefined;
   /** The name the server's certificate must carry; the host's when absent. */
   readonly tlsServerName?: string | undefined;
-  /** Whoever answers is believed to be the server. */
+  /** Disables the verification of the server's certificate. */
   readonly insecure?: boolean | undefined;
 }
 
@@ -27,7 +27,7 @@ export function tlsOptions(url: URL, identity: TlsIdentity) {
     ...(identity.insecure === true ? { rejectUnauthorized: false } : {}),
     // Server name indication takes names only; an address is checked all the same.
     ...(isIP(name) === 0 ? { servername: name } : {}),
-    // Only where it is needed: agents keep no connection whose certificate somebody checked in a way of their own.
+    // Only if needed: HTTPS agents do not reuse connections with a custom check.
     ...(isIP(name) === 0 || name === host ? {} : { checkServerIdentity: verifyAs(name) }),
   };
 }
@@ -36,7 +36,7 @@ function verifyAs(name: string): typeof checkServerIdentity {
   return (_, certificate) => checkServerIdentity(name, certificate);
 }
 
-/** A TLS connection after its handshake; `alpnProtocol` says what it speaks, of what was offered. */
+/** Resolves with a TLS connection after its handshake; `alpnProtocol` is the negotiated protocol. */
 export async function dial(url: URL, identity: TlsIdentity, clock: Clock): Promise<TLSSocket> {
   return await waitForHandshake(
     url,
@@ -48,7 +48,7 @@ export async function dial(url: URL, identity: TlsIdentity, clock: Clock): Promi
 function waitForHandshake(url: URL, socket: TLSSocket, clock: Clock): Promise<TLSSocket> {
   return new Promise((resolve, reject) => {
     const timer = clock.timer(DIAL_TIMEOUT_MS, () => {
-      socket.destroy(new Error(`Cannot connect to ${url.host}: no answer in ${DIAL_TIMEOUT_MS / 1000} s`));
+      socket.destroy(new Error(`Cannot connect to ${url.host}: no response in ${DIAL_TIMEOUT_MS / 1000} s`));
     });
     const failed = (error: Error): void => {
       timer.cancel();
@@ -56,7 +56,7 @@ function waitForHandshake(url: URL, socket: TLSSocket, clock: Clock): Promise<TL
     };
     socket.setNoDelay(true);
     socket.once("error", failed);
-    // With TLS 1.3 a server that dislikes our certificate says so after the handshake: that error is the session's.
+    // With TLS 1.3 a server rejects a client certificate after the handshake: the session gets that error.
     socket.once("secureConnect", () => {
       timer.cancel();
       socket.off("error", failed);

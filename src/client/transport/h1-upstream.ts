@@ -4,7 +4,7 @@ import type { HttpResponse } from "../../http/message.ts";
 import { hostOf, portOf, type TlsIdentity, tlsOptions } from "./dial.ts";
 import { joinHeaders, type OutgoingRequest, type Upstream } from "./upstream.ts";
 
-/** HTTP/1.1, one connection for each request at a time: for plain `http://` and for servers that know no HTTP/2. */
+/** HTTP/1.1, with a connection for each concurrent request: for `http://` and for servers without HTTP/2. */
 export class H1Upstream implements Upstream {
   readonly #agent: HttpAgent | HttpsAgent;
   readonly #url: URL;

@@ -4,10 +4,10 @@ import type { HttpResponse } from "../../http/message.ts";
 import type { Clock, Timer } from "../../std/time/clock.ts";
 import { joinHeaders, NotSentError, type OutgoingRequest, type Upstream } from "./upstream.ts";
 
-/** As client-go: a connection over which nothing comes back for this long is dead, whatever TCP believes. */
+/** As in client-go: a connection without a response to a ping for this long is dead, even if TCP is connected. */
 const PING_EVERY_MS = 30_000;
 const PING_TIMEOUT_MS = 15_000;
-/** Lists come in megabytes; the default window of 64 KiB would make them wait for round trips. */
+/** Lists have megabytes; the default window of 64 KiB would add round trips. */
 const WINDOW_BYTES = 1024 * 1024;
 
 /** An HTTP/2 connection. */
@@ -25,14 +25,14 @@ export class H2Upstream implements Upstream {
       createConnection: () => socket,
       settings: { enablePush: false, initialWindowSize: WINDOW_BYTES },
     });
-    // Each request fails with the session and reports it; the session itself only must not end the process.
+    // Requests report errors of the session; without a listener an error would terminate the process.
     this.#session.on("error", () => {});
     this.#session.once("connect", () => this.#session.setLocalWindowSize(WINDOW_BYTES * 4));
     this.#session.once("close", () => this.#timer?.cancel());
     this.#keepAlive();
   }
 
-  /** Resolves when the server has told its limits; rejects with why it never did. */
+  /** Resolves when the server has sent its settings; rejects with the reason when the connection fails first. */
   ready(): Promise<void> {
     return new Promise((resolve, reject) => {
       let cause: Error | undefined;
@@ -45,8 +45,8 @@ export class H2Upstream implements Upstream {
   }
 
   get usable(): boolean {
-    const most = this.#session.remoteSettings?.maxConcurrentStreams ?? 100;
-    return !this.#session.closed && !this.#session.destroyed && this.#streams < most;
+    const max = this.#session.remoteSettings?.maxConcurrentStreams ?? 100;
+    return !this.#session.closed && !this.#session.destroyed && this.#streams < max;
   }
 
   get alive(): boolean {
@@ -59,19 +59,20 @@ export class H2Upstream implements Upstream {
       if (signal.aborted) throw signal.reason;
       const stream = this.#open(outgoing);
       this.#streams++;
-      let answered = false;
+      let hasResponse = false;
       const abort = (): void => void stream.destroy(signal.reason);
       signal.addEventListener("abort", abort, { once: true });
       stream.on("error", (error) => {
-        if (!answered) reject(signal.aborted ? signal.reason : failure(stream, error));
+        if (!hasResponse) reject(signal.aborted ? signal.reason : failure(stream, error));
       });
       stream.once("close", () => {
         this.#streams--;
         signal.removeEventListener("abort", abort);
-        if (!answered) reject(signal.aborted ? signal.reason : failure(stream, new Error("The connection was closed")));
+        if (!hasResponse)
+          reject(signal.aborted ? signal.reason : failure(stream, new Error("The connection was closed")));
       });
       stream.once("response", (headers) => {
-        answered = true;
+        hasResponse = true;
         resolve({ status: Number(headers[":status"]), headers: joinHeaders(headers), body: stream });
       });
       if (body.length > 0) stream.end(body);
@@ -111,7 +112,7 @@ export class H2Upstream implements Upstream {
     this.#timer = this.#clock.timer(PING_EVERY_MS, () => {
       if (this.#session.destroyed) return;
       this.#timer = this.#clock.timer(PING_TIMEOUT_MS, () => {
-        this.#session.destroy(new Error(`The connection to ${this.#authority} is dead: a ping was not answered`));
+        this.#session.destroy(new Error(`The connection to ${this.#authority} is dead: a ping got no response`));
       });
       const sent = this.#session.ping(() => {
         this.#timer?.cancel();

@@ -9,22 +9,22 @@ import { NotSentError, type OutgoingRequest, type Upstream } from "./upstream.ts
 export interface TransportOptions extends TlsIdentity {
   /** `https://host:6443`, perhaps with a path in front of the API. */
   readonly server: string;
-  /** Bearer token; a function is asked before every request. */
+  /** Bearer token; a function is called before every request. */
   readonly token?: string | (() => string | Promise<string>) | undefined;
   readonly userAgent?: string | undefined;
   readonly clock?: Clock | undefined;
 }
 
-/** The `Handler` that sends a request and resolves when the answer's headers are in, and its owner's two handles. */
+/** A transport over the network, which resolves with the headers of a response. */
 export type NetworkTransport = Transport &
   AsyncDisposable & {
-    /** New connections use this client certificate; the open one is left to finish its requests. */
+    /** New connections use this client certificate; open ones finish their requests. */
     setClientCertificate(cert: string | Buffer, key: string | Buffer): void;
   };
 
 /**
- * HTTP/2 over one connection, made again when it breaks and joined by another when the server's stream limit is
- * reached; HTTP/1.1 for `http://` and for servers that know nothing else. Request bodies are held in memory.
+ * HTTP/2 over one connection, which is replaced when it fails; more connections open at the server's stream limit.
+ * HTTP/1.1 for `http://` and for servers without HTTP/2. Request bodies are held in memory.
  */
 export function networkTransport(options: TransportOptions): NetworkTransport {
   const pool = new Pool(options);
@@ -42,7 +42,7 @@ class Pool {
   readonly #clock: Clock;
   #identity: TlsIdentity;
   #upstreams: readonly Upstream[] = [];
-  /** The one connection being made; requests that find none usable wait for it together. */
+  /** The connection that is being opened; all requests without a usable one wait for it. */
   #dialing: Promise<Upstream> | undefined;
   #closed = false;
 
@@ -59,14 +59,14 @@ class Pool {
     for (let attempt = 1; ; attempt++) {
       const reused = this.#upstreams.some((upstream) => upstream.usable);
       let upstream = await abortable(this.#upstream(), request.signal);
-      // Others may have filled it while all waited for it. Nothing may come between this check and the sending.
+      // Other waiting requests may have used its streams. No await may come between this check and send().
       for (let full = 0; !upstream.usable && full < FULL_MAX; full++) {
         upstream = await abortable(this.#upstream(), request.signal);
       }
       try {
         return await upstream.send(outgoing);
       } catch (error) {
-        // A connection may have died while it lay idle: what is safe to repeat is sent once more over a new one.
+        // An idle connection may be closed already: a request that is safe to repeat is retried over a new one.
         const safe =
           error instanceof NotSentError || (reused && (request.method === "GET" || request.method === "HEAD"));
         if (attempt > 1 || !safe || request.signal.aborted) throw error;
@@ -78,7 +78,7 @@ class Pool {
   setIdentity(change: Pick<TlsIdentity, "cert" | "key">): void {
     this.#identity = { ...this.#identity, ...change };
     for (const upstream of this.#upstreams) upstream.retire();
-    // One that is being made would still show the old certificate.
+    // A connection that is being opened uses the previous certificate.
     void this.#dialing?.then((upstream) => upstream.retire()).catch(() => {});
     this.#dialing = undefined;
   }
@@ -90,8 +90,8 @@ class Pool {
   }
 
   async #outgoing(request: HttpRequest): Promise<OutgoingRequest> {
-    const pieces: Uint8Array[] = [];
-    for await (const piece of request.body) pieces.push(piece);
+    const chunks: Uint8Array[] = [];
+    for await (const chunk of request.body) chunks.push(chunk);
     const { token, userAgent } = this.#options;
     const bearer = typeof token === "function" ? await token() : token;
     return {
@@ -102,7 +102,7 @@ class Pool {
         ...(bearer === undefined ? {} : { authorization: `Bearer ${bearer}` }),
         ...request.headers,
       },
-      body: Buffer.concat(pieces),
+      body: Buffer.concat(chunks),
       signal: request.signal,
     };
   }
@@ -147,7 +147,7 @@ class Pool {
   }
 }
 
-/** Connections tried for one request before it queues behind others on the last. */
+/** Connections tried for a request before it waits on the last. */
 const FULL_MAX = 32;
 
 function serverUrl(server: string): URL {

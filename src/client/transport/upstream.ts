@@ -1,9 +1,9 @@
-/** One way to a server: what a transport sends its requests through. */
+/** A connection of a transport to a server. */
 import type { Headers, HttpResponse } from "../../http/message.ts";
 
 export interface OutgoingRequest {
   readonly method: string;
-  /** With the query. */
+  /** The path and the query. */
   readonly target: string;
   readonly headers: Headers;
   readonly body: Uint8Array;
@@ -11,19 +11,19 @@ export interface OutgoingRequest {
 }
 
 export interface Upstream {
-  /** Whether another request may be sent through it. */
+  /** Whether it accepts another request. */
   readonly usable: boolean;
-  /** False once every request in flight has ended and no more can come. */
+  /** False when it is closed and all requests have ended. */
   readonly alive: boolean;
   /** Rejects with `Unsent` when the server cannot have acted on the request. */
   send(outgoing: OutgoingRequest): Promise<HttpResponse>;
-  /** Lets requests in flight end, then closes. */
+  /** Closes when the requests in flight have ended. */
   retire(): void;
-  /** Closes at once; requests in flight fail. */
+  /** Closes immediately; requests in flight fail. */
   destroy(): void;
 }
 
-/** The connection was gone, or the server refused, before the request had an effect: it may be sent again. */
+/** The connection closed or the server refused the request before it had an effect: it can be retried. */
 export class NotSentError extends Error {
   override readonly name = "Unsent";
 }

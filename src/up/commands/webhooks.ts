@@ -119,10 +119,10 @@ async function setSuspended(
 
 function checkNames({ webhooks = [] }: Configuration, value: string | undefined): void {
   if (value === undefined || value === "true") return;
-  const known = webhooks.map((webhook) => webhook.name);
-  const unknown = value.split(",").find((one) => !known.includes(one.trim()));
+  const names = webhooks.map((webhook) => webhook.name);
+  const unknown = value.split(",").find((one) => !names.includes(one.trim()));
   if (unknown === undefined) return;
-  throw new Error(`there is no webhook named ${JSON.stringify(unknown)}; there are ${known.join(", ")}`);
+  throw new Error(`there is no webhook named ${JSON.stringify(unknown)}; there are ${names.join(", ")}`);
 }
 
 function annotated(configuration: Configuration, value: string | undefined): Configuration {

@@ -12,7 +12,7 @@ export interface ImageSpec {
   /** With its tag: `svc.local/pause:1`. */
   readonly name: string;
   readonly architecture: Architecture;
-  /** The one layer. Parent directories come before what lies in them. */
+  /** The files of the only layer; directories come before their content. */
   readonly files: readonly TarEntry[];
   readonly entrypoint?: readonly string[];
   readonly command?: readonly string[];

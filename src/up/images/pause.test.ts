@@ -24,7 +24,7 @@ t.test("pauseElf() sleeps until a signal, and then exits with 0", async (t) => {
     await once(child, "spawn");
     const pid = child.pid!;
     await until("the process is in state S", () => stateOf(pid) === "S");
-    // Being stopped and continued interrupts the wait, which must begin anew.
+    // Being stopped and continued interrupts the wait, which must then start again.
     child.kill("SIGSTOP");
     await until("the process is in state T", () => stateOf(pid) === "T");
     child.kill("SIGCONT");

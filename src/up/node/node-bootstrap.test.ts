@@ -1,4 +1,4 @@
-/** A node that has nothing but a token becomes known, and is trusted: the server's and the agent's parts together. */
+/** Bootstrap of a node that has only a token, with a server and an agent. */
 import { X509Certificate } from "node:crypto";
 import { readFileSync, statSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
@@ -72,11 +72,11 @@ t.test("openConnection() bootstraps a node with a token, and keeps and uses its 
       { type: "InternalIP", address: "127.0.0.1" },
       { type: "Hostname", address: "n1" },
     ];
-    const told = await client.updateStatus(nodeKind, { ...node, status: { ...node.status, addresses } });
+    const updated = await client.updateStatus(nodeKind, { ...node, status: { ...node.status, addresses } });
     t.equal(statSync(file("svcconfig")).mode & 0o777, 0o600);
     t.match(readFileSync(file("svcconfig"), "utf8"), /client-certificate: .*svclet-client-current\.pem/);
     const names = new ServingNames();
-    names.update(told);
+    names.update(updated);
     let got = Promise.withResolvers<KeyPair>();
     const use = (pair: KeyPair): void => got.resolve(pair);
     const options = { config, client, names, clock: systemClock, log: silentLogger, use };
@@ -85,14 +85,14 @@ t.test("openConnection() bootstraps a node with a token, and keeps and uses its 
     t.match([first.checkIP("127.0.0.1"), first.checkHost("n1")], ["127.0.0.1", "n1"]);
     got = Promise.withResolvers();
     const moved = [{ type: "InternalIP", address: "192.0.2.7" }, ...addresses];
-    names.update(await client.updateStatus(nodeKind, { ...told, status: { ...told.status, addresses: moved } }));
+    names.update(await client.updateStatus(nodeKind, { ...updated, status: { ...updated.status, addresses: moved } }));
     t.ok(new X509Certificate((await got.promise).cert).checkIP("192.0.2.7"), "and another when these change");
   }
   const { cert } = await loadKubeconfig(file("svcconfig"));
   writeFileSync(file("bootstrap"), "of no use any more");
   await using again = await open();
   t.match(await createClient({ transport: again.transport }).get(nodeKind, { name: "n1" }), { kind: "Node" });
-  t.equal((await loadKubeconfig(file("svcconfig"))).cert, cert, "nothing was asked for the second time");
+  t.equal((await loadKubeconfig(file("svcconfig"))).cert, cert, "the second start requests nothing");
 });
 
 t.test(
@@ -147,15 +147,15 @@ t.test("createJoinCommand() and joinCluster() let two machines join with one com
   const invited = { server, token: await createToken(admin, Date.now() + 60_000), caHash: publicKeyHash(ca.cert) };
   const stop = new AbortController();
   for (const name of ["m1", "m2"]) {
-    const told = { ...defaultAgentConfig(name), rootDir: file(name), certDir: file(`${name}-pki`) };
-    const config = await joinCluster(told, invited, stop.signal);
+    const base = { ...defaultAgentConfig(name), rootDir: file(name), certDir: file(`${name}-pki`) };
+    const config = await joinCluster(base, invited, stop.signal);
     t.match(config, { server: { anonymousAuth: false }, certificates: { rotateClient: true, rotateServing: true } });
     const { svcconfig = "" } = config;
     await using connection = await openConnection({ ...config, svcconfig }, systemClock, silentLogger, stop.signal);
     await createClient({ transport: connection.transport }).create(nodeKind, { metadata: { name } });
     t.ok(
-      await joinCluster(told, { ...invited, server: "https://127.0.0.1:1" }, stop.signal),
-      "the second start asks nobody",
+      await joinCluster(base, { ...invited, server: "https://127.0.0.1:1" }, stop.signal),
+      "the second start sends no request",
     );
   }
   await writeKubeconfig(file("admin"), { server, ca: ca.cert, cluster: "c", user: "admin", token });
@@ -170,34 +170,34 @@ t.test("createJoinCommand() and joinCluster() let two machines join with one com
   const secret = await admin.get(secretKind, { namespace: "svc-system", name: `bootstrap-token-${id}` });
   const until = Date.parse(Buffer.from(secret.data?.expiration ?? "", "base64").toString());
   t.ok(Math.abs(until - Date.now() - 3_600_000) < 60_000, "it runs out after --ttl");
-  t.match(await createJoinCommand({ ...flags, server: "" }), `--join ${server} `, "where the cluster says that it is");
+  t.match(await createJoinCommand({ ...flags, server: "" }), `--join ${server} `, "the URL that the cluster publishes");
   await t.rejects(createJoinCommand({ ...flags, svcconfig: file("none") }), { message: /Cannot load .*none/ });
   t.same(
     (await admin.list(nodeKind)).items.map(({ metadata }) => metadata?.name),
     ["m1", "m2", "n1", "n7"],
   );
   const other = { ...invited, caHash: `sha256:${"0".repeat(64)}` };
-  const told = { ...defaultAgentConfig("m3"), rootDir: file("m3") };
-  await t.rejects(joinCluster(told, other, stop.signal), { message: /none of its CAs has the hash/ });
+  const base = { ...defaultAgentConfig("m3"), rootDir: file("m3") };
+  await t.rejects(joinCluster(base, other, stop.signal), { message: /none of its CAs has the hash/ });
   for (const unknown of [
     "abcdef.0123456789abcdef",
     invited.token.replace(/.$/, (last) => (last === "0" ? "1" : "0")),
   ]) {
-    await t.rejects(joinCluster(told, { ...invited, token: unknown }, stop.signal), {
+    await t.rejects(joinCluster(base, { ...invited, token: unknown }, stop.signal), {
       message: /^Cannot join .*: it does not accept the token, .*; create another with svc token create$/,
     });
   }
   const nowhere = { ...invited, server: "https://127.0.0.1:1" };
-  await t.rejects(joinCluster(told, nowhere, stop.signal), {
+  await t.rejects(joinCluster(base, nowhere, stop.signal), {
     message: /^Cannot join https:\/\/127\.0\.0\.1:1: .*ECONNREFUSED/,
   });
 });
 
 t.test("startAgent() stops while it waits for a certificate", async (t) => {
-  await writeKubeconfig(file("unknown"), { server, ca: ca.cert, cluster: "c", user: "u", token: "nobody-knows-me" });
+  await writeKubeconfig(file("unknown"), { server, ca: ca.cert, cluster: "c", user: "u", token: "unknown-token" });
   const config = defaultAgentConfig("n9");
-  const asked = Promise.withResolvers<string>();
-  const log = { ...silentLogger, child: () => log, error: (text: string) => asked.resolve(text) };
+  const logged = Promise.withResolvers<string>();
+  const log = { ...silentLogger, child: () => log, error: (text: string) => logged.resolve(text) };
   const stop = new AbortController();
   const starting = startAgent(
     {
@@ -211,7 +211,7 @@ t.test("startAgent() stops while it waits for a certificate", async (t) => {
     },
     { clock: systemClock, log: log as never, stopping: stop.signal },
   );
-  t.match(await asked.promise, "Cannot request a client certificate with the bootstrap file; trying again");
+  t.match(await logged.promise, "Cannot request a client certificate with the bootstrap file; trying again");
   stop.abort(new Error("SIGTERM"));
   await t.rejects(starting, { message: "SIGTERM" });
 });

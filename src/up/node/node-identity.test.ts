@@ -42,7 +42,7 @@ t.test(
     const at = options(t.testdir());
     t.equal(await prepareNodeIdentity(at), false);
     t.match(await loadKubeconfig(at.bootstrapSvcconfig), { server: at.server, token: "sesame" });
-    t.notOk(existsSync(at.svcconfig), "which has the agent ask");
+    t.notOk(existsSync(at.svcconfig), "so that the agent requests a certificate");
     await t.rejects(prepareNodeIdentity({ ...at, controllers: ["csrsigning", "scheduler"] }), {
       message: /^Cannot bootstrap node n1: --embedded-controllers disables csrapproving;/,
     });
@@ -59,7 +59,7 @@ t.test("prepareNodeIdentity() migrates the certificates of earlier versions", as
   await writeKeyPair(files("node-n1"), client);
   await writeKeyPair(files("agent-server"), serving);
   for (const _start of [1, 2]) {
-    t.equal(await prepareNodeIdentity({ ...at, controllers: [] }), true, "and needs nobody for that");
+    t.equal(await prepareNodeIdentity({ ...at, controllers: [] }), true, "without any controller");
     t.match(await loadKubeconfig(at.svcconfig), { server: at.server, user: "system:node:n1" });
     t.match((await loadKubeconfig(at.svcconfig)).cert, client.cert.trim());
     t.match(readFileSync(new CertificateFiles(at.certDir, "server").current, "utf8"), serving.cert.trim());
