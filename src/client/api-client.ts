@@ -19,8 +19,8 @@ import type {
   Transport,
   WatchQuery,
 } from "./client.ts";
-import { lines } from "./lines.ts";
-import { acceptOf, isMetadataOnly } from "./metadata-only.ts";
+import { readLines } from "./lines.ts";
+import { acceptHeader, isMetadataOnly } from "./metadata-only.ts";
 import { parseStatusError, readAll, readError, readJson } from "./response.ts";
 
 export interface ClientOptions {
@@ -58,7 +58,7 @@ const PATCH_TYPES: Readonly<Record<PatchType, string>> = {
   apply: "application/apply-patch+yaml",
 };
 
-interface Call {
+interface ApiRequest {
   readonly method: string;
   readonly kind: Kind;
   readonly namespace?: string | undefined;
@@ -78,7 +78,7 @@ class ApiClient implements Client {
   readonly #options: ClientOptions;
   readonly #headers: Readonly<Record<string, string>>;
   /** The spelling the server is known to understand, by our own. */
-  readonly #spellings = new Map<string, string>();
+  readonly #groupNames = new Map<string, string>();
   #contentType: ContentType;
 
   constructor(options: ClientOptions) {
@@ -100,7 +100,7 @@ class ApiClient implements Client {
     const items = Array.isArray(value?.items) ? value.items : [];
     const next = text(value?.metadata?.continue);
     return {
-      items: items.map((item) => objectOf(kind, item)),
+      items: items.map((item) => decodeObject(kind, item)),
       resourceVersion: text(value?.metadata?.resourceVersion),
       ...(next === "" ? {} : { continue: next }),
     };
@@ -108,7 +108,7 @@ class ApiClient implements Client {
 
   async create<T extends ApiObject>(kind: Kind<T>, object: T, signal?: AbortSignal): Promise<T> {
     const namespace = object.metadata?.namespace;
-    return this.#object(kind, { method: "POST", kind: kind as Kind, namespace, body: bodyOf(kind, object), signal });
+    return this.#object(kind, { method: "POST", kind: kind as Kind, namespace, body: bodyEncoder(kind, object), signal });
   }
 
   async update<T extends ApiObject>(kind: Kind<T>, object: T, signal?: AbortSignal): Promise<T> {
@@ -196,12 +196,12 @@ class ApiClient implements Client {
     const response = await this.#send(call);
     const values = readValues(response.body);
     if (values === undefined) {
-      for await (const line of lines(pieces(response.body)))
-        yield watchEventOf(parsed(line), (value) => objectOf(kind, value));
+      for await (const line of readLines(toAsyncIterable(response.body)))
+        yield toWatchEvent(parseEvent(line), (value) => decodeObject(kind, value));
       return;
     }
-    const own = ownReader(kind);
-    for await (const value of values) yield watchEventOf(value as RawEvent, own);
+    const own = localObjectReader(kind);
+    for await (const value of values) yield toWatchEvent(value as RawEvent, own);
   }
 
   #put<T extends ApiObject>(
@@ -218,19 +218,19 @@ class ApiClient implements Client {
       namespace,
       name,
       subresource,
-      body: bodyOf(kind, object),
+      body: bodyEncoder(kind, object),
       signal,
     });
   }
 
-  async #object<T extends ApiObject>(kind: Kind<T>, call: Call): Promise<T> {
-    return objectOf(kind, await readJson(await this.#send(call)));
+  async #object<T extends ApiObject>(kind: Kind<T>, call: ApiRequest): Promise<T> {
+    return decodeObject(kind, await readJson(await this.#send(call)));
   }
 
   /** Resolves with an answer of 2xx. Asks again in the other spelling when the server does not know the group. */
-  async #send(call: Call): Promise<HttpResponse> {
+  async #send(call: ApiRequest): Promise<HttpResponse> {
     const { group } = call.kind;
-    const spelling = this.#spellings.get(group);
+    const spelling = this.#groupNames.get(group);
     const response = await this.#transmit(call, spelling ?? group);
     if (response.status >= 200 && response.status <= 299) return response;
     const error = await readError(response);
@@ -254,7 +254,7 @@ class ApiClient implements Client {
       const response = await this.#options.transport(makeRequest({ path, headers, signal }));
       await readAll(response.body);
       if (response.status === 200) {
-        this.#spellings.set(kind.group, group);
+        this.#groupNames.set(kind.group, group);
         return group;
       }
       if (response.status !== 404) break;
@@ -263,7 +263,7 @@ class ApiClient implements Client {
   }
 
   /** Sends an object again in another form when the server does not take the one it was sent in. */
-  async #transmit(call: Call, group: string): Promise<HttpResponse> {
+  async #transmit(call: ApiRequest, group: string): Promise<HttpResponse> {
     const contentType = call.kind.schema.unstructured === true ? "application/json" : this.#contentType;
     const response = await this.#transmitAs(call, group, contentType);
     const next = CONTENT_TYPES[CONTENT_TYPES.indexOf(contentType) + 1];
@@ -275,15 +275,15 @@ class ApiClient implements Client {
     return await this.#transmit(call, group);
   }
 
-  #transmitAs(call: Call, group: string, form: ContentType): Promise<HttpResponse> {
+  #transmitAs(call: ApiRequest, group: string, form: ContentType): Promise<HttpResponse> {
     const body = call.body?.(formatApiVersion(group, call.kind.version), form);
     const contentType = body === undefined ? {} : { "content-type": call.mediaType ?? form };
     return this.#options.transport(
       makeRequest({
         method: call.method,
-        path: pathOf(call, group),
-        query: queryOf(call.query ?? {}),
-        headers: { accept: acceptOf(call.kind, call.isList ? "list" : "object"), ...this.#headers, ...contentType },
+        path: buildPath(call, group),
+        query: buildQuery(call.query ?? {}),
+        headers: { accept: acceptHeader(call.kind, call.isList ? "list" : "object"), ...this.#headers, ...contentType },
         body,
         signal: call.signal,
       }),
@@ -296,7 +296,7 @@ interface RawList {
   readonly items?: unknown;
 }
 
-function pathOf(call: Call, group: string): string {
+function buildPath(call: ApiRequest, group: string): string {
   const { kind, namespace, name, subresource } = call;
   const parts = group === "" ? ["", "api", kind.version] : ["", "apis", group, kind.version];
   if (kind.namespaced && namespace !== undefined && namespace !== "") parts.push("namespaces", segment(namespace));
@@ -312,7 +312,7 @@ function segment(name: string): string {
   return encodeURIComponent(name);
 }
 
-function queryOf(query: Readonly<Record<string, string | number | boolean | undefined>>): string {
+function buildQuery(query: Readonly<Record<string, string | number | boolean | undefined>>): string {
   const params = new URLSearchParams();
   for (const [name, value] of Object.entries(query)) {
     if (value !== undefined && value !== "") params.set(name, String(value));
@@ -320,7 +320,7 @@ function queryOf(query: Readonly<Record<string, string | number | boolean | unde
   return params.toString();
 }
 
-function bodyOf<T extends ApiObject>(kind: Kind<T>, object: T): NonNullable<Call["body"]> {
+function bodyEncoder<T extends ApiObject>(kind: Kind<T>, object: T): NonNullable<ApiRequest["body"]> {
   return (apiVersion, contentType) => {
     const type = { kind: kind.kind, apiVersion };
     if (contentType === "application/json") return encodeJson(kind.schema, { ...object, ...type });
@@ -330,7 +330,7 @@ function bodyOf<T extends ApiObject>(kind: Kind<T>, object: T): NonNullable<Call
 }
 
 /** Objects come out in our own spelling, with kind and apiVersion, which list items lack on the wire. */
-function objectOf<T extends ApiObject>(kind: Kind<T>, value: unknown): T {
+function decodeObject<T extends ApiObject>(kind: Kind<T>, value: unknown): T {
   const decoded = decode(kind.schema, value, { unknownFields: "drop" });
   const first = decoded.errors[0];
   if (first !== undefined) {
@@ -340,7 +340,7 @@ function objectOf<T extends ApiObject>(kind: Kind<T>, value: unknown): T {
 }
 
 /** The objects of a server in this process are those of its cache: all they lack is what they are. */
-function ownReader<T extends ApiObject>(kind: Kind<T>): (value: unknown) => T {
+function localObjectReader<T extends ApiObject>(kind: Kind<T>): (value: unknown) => T {
   const type = { kind: kind.kind, apiVersion: formatApiVersion(kind.group, kind.version) };
   if (!isMetadataOnly(kind)) return (value) => ({ ...(value as T), ...type });
   return (value) => ({ metadata: (value as T).metadata, ...type }) as T;
@@ -351,7 +351,7 @@ interface RawEvent {
   readonly object?: unknown;
 }
 
-function parsed(line: string): RawEvent {
+function parseEvent(line: string): RawEvent {
   try {
     return JSON.parse(line);
   } catch (cause) {
@@ -359,7 +359,7 @@ function parsed(line: string): RawEvent {
   }
 }
 
-function watchEventOf<T>({ type, object }: RawEvent, read: (object: unknown) => T): ClientWatchEvent<T> {
+function toWatchEvent<T>({ type, object }: RawEvent, read: (object: unknown) => T): ClientWatchEvent<T> {
   switch (type) {
     case "ADDED":
     case "MODIFIED":
@@ -376,12 +376,12 @@ function watchEventOf<T>({ type, object }: RawEvent, read: (object: unknown) => 
   }
 }
 
-function pieces(body: HttpResponse["body"]): AsyncIterable<Uint8Array> {
+function toAsyncIterable(body: HttpResponse["body"]): AsyncIterable<Uint8Array> {
   if (Symbol.asyncIterator in body) return body;
-  return all(body instanceof Uint8Array ? [body] : body);
+  return iterate(body instanceof Uint8Array ? [body] : body);
 }
 
-async function* all(pieces: readonly Uint8Array[]): AsyncGenerator<Uint8Array> {
+async function* iterate(pieces: readonly Uint8Array[]): AsyncGenerator<Uint8Array> {
   yield* pieces;
 }
 

@@ -1,9 +1,9 @@
 import t from "tap";
-import { lines } from "./lines.ts";
+import { readLines } from "./lines.ts";
 
 async function gather(body: AsyncIterable<Uint8Array>): Promise<string[]> {
   const all: string[] = [];
-  for await (const line of lines(body)) all.push(line);
+  for await (const line of readLines(body)) all.push(line);
   return all;
 }
 

@@ -2,7 +2,7 @@
 const LINE_BYTES_MAX = 64 * 1024 * 1024;
 
 /** The lines of a stream, without line ends. Skips empty lines and an incomplete last line. */
-export async function* lines(body: AsyncIterable<Uint8Array>): AsyncGenerator<string> {
+export async function* readLines(body: AsyncIterable<Uint8Array>): AsyncGenerator<string> {
   let pending: Uint8Array[] = [];
   let length = 0;
   for await (const chunk of body) {

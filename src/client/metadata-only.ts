@@ -24,7 +24,7 @@ export function isMetadataOnly(kind: Pick<Kind, "schema">): boolean {
 }
 
 /** The value of the header `accept` for requests of the kind. */
-export function acceptOf(kind: Kind<ApiObject>, shape: "object" | "list"): string {
+export function acceptHeader(kind: Kind<ApiObject>, shape: "object" | "list"): string {
   if (!isMetadataOnly(kind as Pick<Kind, "schema">)) return "application/json";
   const type = shape === "list" ? "PartialObjectMetadataList" : "PartialObjectMetadata";
   return `application/json;as=${type};g=meta.k8s.io;v=v1`;

@@ -4,7 +4,7 @@ import type { Clock } from "../../std/time/clock.ts";
 import { TokenBucket } from "../../std/time/token-bucket.ts";
 
 export interface Occurrence {
-  readonly about: ObjectReference;
+  readonly object: ObjectReference;
   readonly type: "Normal" | "Warning";
   readonly reason: string;
   readonly message: string;
@@ -13,7 +13,7 @@ export interface Occurrence {
 }
 
 /** The event for an occurrence and the previous ones that are equal. */
-export interface Tally {
+export interface EventSeries {
   name: string;
   readonly firstAt: number;
   lastAt: number;
@@ -31,7 +31,7 @@ const COMBINED = "(combined from similar events): ";
 const SPAM_BURST = 25;
 const SPAM_QPS = 1 / 300;
 
-interface Similar {
+interface SimilarGroup {
   readonly messages: Set<string>;
   lastAt: number;
 }
@@ -39,8 +39,8 @@ interface Similar {
 export class EventCorrelator {
   readonly #clock: Clock;
   readonly #nameOf: (about: ObjectReference) => string;
-  readonly #tallies = new RecentEntries<Tally>(CACHE_ENTRIES_MAX);
-  readonly #similar = new RecentEntries<Similar>(CACHE_ENTRIES_MAX);
+  readonly #tallies = new RecentEntries<EventSeries>(CACHE_ENTRIES_MAX);
+  readonly #similar = new RecentEntries<SimilarGroup>(CACHE_ENTRIES_MAX);
   readonly #buckets = new RecentEntries<TokenBucket>(CACHE_ENTRIES_MAX);
 
   constructor(clock: Clock, nameOf: (about: ObjectReference) => string) {
@@ -49,19 +49,19 @@ export class EventCorrelator {
   }
 
   /** `count` is 1 for a new event. Undefined: the rate limit of the object is exceeded. */
-  observe(occurrence: Occurrence): Tally | undefined {
-    const object = keyOf(Object.values(normalised(occurrence.about)));
-    const source = keyOf([...Object.values({ ...normalised(occurrence.about), fieldPath: "" }), occurrence.type]);
+  correlate(occurrence: Occurrence): EventSeries | undefined {
+    const object = cacheKey(Object.values(toReference(occurrence.object)));
+    const source = cacheKey([...Object.values({ ...toReference(occurrence.object), fieldPath: "" }), occurrence.type]);
     const bucket = this.#buckets.get(source) ?? new TokenBucket(this.#clock, SPAM_QPS, SPAM_BURST);
     this.#buckets.set(source, bucket);
     if (!bucket.take()) return undefined;
-    const group = keyOf([object, occurrence.type, occurrence.reason]);
+    const group = cacheKey([object, occurrence.type, occurrence.reason]);
     const combined = this.#isCombined(group, occurrence);
-    const key = combined ? group : keyOf([group, occurrence.message]);
+    const key = combined ? group : cacheKey([group, occurrence.message]);
     const message = combined ? `${COMBINED}${occurrence.message}` : occurrence.message;
     const existing = this.#tallies.get(key);
-    const tally: Tally = existing ?? {
-      name: this.#nameOf(occurrence.about),
+    const tally: EventSeries = existing ?? {
+      name: this.#nameOf(occurrence.object),
       firstAt: occurrence.at,
       lastAt: occurrence.at,
       count: 0,
@@ -76,7 +76,7 @@ export class EventCorrelator {
 
   #isCombined(group: string, { message, at }: Occurrence): boolean {
     const existing = this.#similar.get(group);
-    const similar: Similar =
+    const similar: SimilarGroup =
       existing === undefined || at - existing.lastAt > SIMILAR_MS ? { messages: new Set(), lastAt: at } : existing;
     similar.lastAt = at;
     if (similar.messages.size < SIMILAR_MAX) similar.messages.add(message);
@@ -107,10 +107,10 @@ class RecentEntries<V> {
   }
 }
 
-function normalised({ kind, namespace, name, uid, apiVersion, fieldPath }: ObjectReference): ObjectReference {
+function toReference({ kind, namespace, name, uid, apiVersion, fieldPath }: ObjectReference): ObjectReference {
   return { kind, namespace, name, uid, apiVersion, fieldPath };
 }
 
-function keyOf(parts: readonly (string | undefined)[]): string {
+function cacheKey(parts: readonly (string | undefined)[]): string {
   return JSON.stringify(parts.map((part) => part ?? ""));
 }

@@ -8,7 +8,7 @@ import type { Logger } from "../../std/log/logger.ts";
 import type { Clock } from "../../std/time/clock.ts";
 import { TokenBucket } from "../../std/time/token-bucket.ts";
 import type { Client } from "../client.ts";
-import { EventCorrelator, type Occurrence, type Tally } from "./event-correlator.ts";
+import { EventCorrelator, type Occurrence, type EventSeries } from "./event-correlator.ts";
 
 export interface EventRecorderOptions {
   readonly client: Client;
@@ -39,7 +39,7 @@ const QUEUE_MAX = 1000;
 const DEFAULT_QPS = 50;
 const DEFAULT_BURST = 100;
 /** The number of attempts to send an event, and their interval. */
-const TRIES_MAX = 12;
+const ATTEMPTS_MAX = 12;
 const RETRY_MS = 10_000;
 /** The maximum message, in UTF-8 bytes: the output of a probe with some text. */
 const MESSAGE_BYTES_MAX = 12 * 1024;
@@ -75,7 +75,7 @@ class Recorder implements EventRecorder {
         this.#options.log.warn("Events are dropped: too many wait to be sent", { limit: QUEUE_MAX });
       return;
     }
-    this.#queue.push({ about, type, reason, message: bounded(message), at: this.#options.clock.now() });
+    this.#queue.push({ object: about, type, reason, message: truncateMessage(message), at: this.#options.clock.now() });
     this.#sending ??= this.#sendAll();
   }
 
@@ -97,7 +97,7 @@ class Recorder implements EventRecorder {
         await this.#send(next);
       } catch (error) {
         if (this.#stop.signal.aborted) break;
-        const { reason, about } = next;
+        const { reason, object: about } = next;
         const why = error instanceof Error ? error.message : String(error);
         this.#options.log.warn("Event could not be sent", { reason, kind: about.kind, name: about.name, error: why });
       }
@@ -109,7 +109,7 @@ class Recorder implements EventRecorder {
   }
 
   async #send(occurrence: Occurrence): Promise<void> {
-    const tally = this.#correlator.observe(occurrence);
+    const tally = this.#correlator.correlate(occurrence);
     if (tally === undefined) return;
     const { clock } = this.#options;
     const { signal } = this.#stop;
@@ -118,16 +118,16 @@ class Recorder implements EventRecorder {
       try {
         return await this.#write(occurrence, tally);
       } catch (error) {
-        if (signal.aborted || attempt === TRIES_MAX || !isPassing(error)) throw error;
+        if (signal.aborted || attempt === ATTEMPTS_MAX || !isTransient(error)) throw error;
         await clock.sleep(RETRY_MS, signal);
       }
     }
   }
 
-  async #write(occurrence: Occurrence, tally: Tally): Promise<void> {
+  async #write(occurrence: Occurrence, tally: EventSeries): Promise<void> {
     const { client } = this.#options;
     const { signal } = this.#stop;
-    const namespace = namespaceOf(occurrence.about);
+    const namespace = namespaceOf(occurrence.object);
     if (tally.count > 1) {
       const { count, message, lastAt } = tally;
       const patch = { count, message, lastTimestamp: formatTime(lastAt) };
@@ -137,13 +137,13 @@ class Recorder implements EventRecorder {
       } catch (error) {
         // The server forgets events after a while; then the count goes on under a new name.
         if (!(error instanceof StatusError) || error.status.code !== 404) throw error;
-        tally.name = `${occurrence.about.name ?? ""}.${this.#options.clock.now().toString(16)}${randomSuffix(this.#options.random)}`;
+        tally.name = `${occurrence.object.name ?? ""}.${this.#options.clock.now().toString(16)}${randomSuffix(this.#options.random)}`;
       }
     }
     await client.create(eventKind, this.#event(occurrence, tally, namespace), signal);
   }
 
-  #event({ about, type, reason }: Occurrence, tally: Tally, namespace: string): Event {
+  #event({ object: about, type, reason }: Occurrence, tally: EventSeries, namespace: string): Event {
     const { component, host } = this.#options;
     return {
       metadata: { name: tally.name, namespace },
@@ -171,11 +171,11 @@ function namespaceOf(about: ObjectReference): string {
 }
 
 /** Whether another try may succeed: no answer at all, or one that says so. */
-function isPassing(error: unknown): boolean {
+function isTransient(error: unknown): boolean {
   return !(error instanceof StatusError) || error.status.code === 429 || error.status.code >= 500;
 }
 
-function bounded(message: string): string {
+function truncateMessage(message: string): string {
   const bytes = Buffer.from(message);
   if (bytes.length <= MESSAGE_BYTES_MAX) return message;
   // A cut through a character leaves a replacement character, which is three bytes.

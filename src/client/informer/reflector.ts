@@ -79,7 +79,7 @@ async function list<T extends ApiObject>(
   return first.resourceVersion;
 }
 
-interface Watched {
+interface WatchResult {
   /** The last revision. */
   readonly revision: string;
   readonly healthy: boolean;
@@ -90,7 +90,7 @@ async function watch<T extends ApiObject>(
   { client, kind, query, clock, random, onEvent }: ReflectorOptions<T>,
   from: string,
   signal: AbortSignal,
-): Promise<Watched> {
+): Promise<WatchResult> {
   const start = clock.monotonic();
   let revision = from;
   let received = false;

@@ -1,6 +1,6 @@
 /** The API server as the player sees it: JSON as it comes, unread by any schema. */
 
-import { lines } from "../../../client/lines.ts";
+import { readLines } from "../../../client/lines.ts";
 import { readAll } from "../../../client/response.ts";
 import { type NetworkTransport, networkTransport } from "../../../client/transport/transport.ts";
 import type { HttpResponse } from "../../../http/message.ts";
@@ -43,7 +43,7 @@ export class Api implements AsyncDisposable {
   async *watch(path: string, query: string, signal: AbortSignal): AsyncGenerator<ApiEvent> {
     const response = await this.#request("GET", `${path}?watch=true${query}`, undefined, "", signal);
     try {
-      for await (const line of lines(response.body as AsyncIterable<Uint8Array>)) yield JSON.parse(line) as ApiEvent;
+      for await (const line of readLines(response.body as AsyncIterable<Uint8Array>)) yield JSON.parse(line) as ApiEvent;
     } catch (error) {
       if (!signal.aborted) throw error;
     }
