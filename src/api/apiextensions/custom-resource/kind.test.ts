@@ -84,4 +84,7 @@ t.test("createCustomKind() validates embedded resources", async (t) => {
       "FieldValueInvalid spec.template.metadata.labels",
     ],
   );
+  const metadata = { name: "Not_A_Subdomain", finalizers: ["qualified"] };
+  const lenient = read(kind, { spec: { template: { apiVersion: "v1", kind: "Pod", metadata } } });
+  t.same(kind.strategy.validate?.(lenient), [], "any path segment is a name, any qualified name a finalizer");
 });
