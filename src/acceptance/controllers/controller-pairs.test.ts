@@ -1,4 +1,4 @@
-/** Two instances of all controllers over one server, as with a second controller manager, and the requests they send. */
+/** Two instances of all controllers over one server, as with a controller manager beside it, and their requests. */
 import t, { type Test } from "tap";
 import { builtinScheme } from "../../api/builtin.ts";
 import { configMapKind } from "../../api/core/config-map/kind.ts";

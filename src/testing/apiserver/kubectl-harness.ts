@@ -53,7 +53,7 @@ export interface KubectlSettings {
 }
 
 /**
- * Runs the cases in order with each kubectl and its own server. SVC_KUBECTL selects the kubectls: the newest by default,
+ * Runs the cases in order with each kubectl and its own server. SVC_KUBECTL selects kubectls: the newest by default,
  * `ends` for the oldest and the newest, or `all`.
  */
 export function testWithKubectls(cases: readonly KubectlOutput[], settings: KubectlSettings = {}): void {
@@ -205,7 +205,7 @@ function splitWords(text: string): readonly string[] {
   return [...text.matchAll(/(?:'[^']*'|[^\s'])+/g)].map(([word]) => word.replaceAll("'", ""));
 }
 
-/** The kubectls of SVC_KUBECTLS (paths, separated by colons), of the PATH, and others in its directory, oldest first. */
+/** The kubectls of SVC_KUBECTLS (paths with colons), of the PATH, and others in its directory, oldest first. */
 async function findKubectls(): Promise<readonly Kubectl[]> {
   const configured = (process.env.SVC_KUBECTLS ?? "").split(delimiter).filter((path) => path !== "");
   const onPath = (process.env.PATH ?? "").split(delimiter).map((dir) => join(dir, "kubectl"));
