@@ -12,40 +12,40 @@ const sources = globSync("**/*.ts", { cwd: src })
 
 const SECRET = String.raw`[\w.?!#]*(?:[tT]oken|[sS]ecret|[pP]assword|[sS]ignature|[bB]earer|authorization)`;
 const OPERAND = String.raw`[\w.?!#]+|"[^"]*"`;
-const COMPARED = new RegExp(
+const COMPARISON = new RegExp(
   String.raw`(?:(${SECRET}) [!=]==? (${OPERAND}))|(?:(${OPERAND}) [!=]==? (${SECRET}))(?![\w.(\[])`,
   "g",
 );
 const PLAIN = /^(?:"[^"]*"|undefined|null|true|false|-?\d+)$/;
 
 /** Compares the tokens of one file with each other while reading it. */
-const HARMLESS = "auth/authn/token/token-file.ts";
+const TOKEN_FILE = "auth/authn/token/token-file.ts";
 
 t.test("secrets are compared by constantTimeEqual() only", async (t) => {
   const found = sources.flatMap(({ path, text }) => {
-    return [...text.matchAll(COMPARED)]
+    return [...text.matchAll(COMPARISON)]
       .filter(([, , right, left]) => !PLAIN.test(right ?? left ?? ""))
       .map(([what]) => `${path}: ${what}`);
   });
   t.same(found, []);
-  const timed = sources.filter(({ text }) => text.includes("timingSafeEqual")).map(({ path }) => path);
-  t.same(timed, ["std/crypto/constant-time-equal.ts"], "timingSafeEqual is used in one file");
+  const callers = sources.filter(({ text }) => text.includes("timingSafeEqual")).map(({ path }) => path);
+  t.same(callers, ["std/crypto/constant-time-equal.ts"], "timingSafeEqual is used in one file");
 });
 
-t.test("bearer tokens are looked up by their digests", async (t) => {
-  const looked = sources.flatMap(({ path, text }) =>
+t.test("bearer tokens are looked up by their digests only", async (t) => {
+  const lookups = sources.flatMap(({ path, text }) =>
     [...text.matchAll(/\.(?:get|has)\((?:\w+\.)*(?:token|token\.text|bearer|authorization)\)/g)].map(
       ([what]) => `${path}: ${what}`,
     ),
   );
   t.same(
-    looked.filter((each) => !each.startsWith(HARMLESS)),
+    lookups.filter((each) => !each.startsWith(TOKEN_FILE)),
     [],
   );
 });
 
 t.test("the pattern finds comparisons of secrets with === and ==", async (t) => {
   for (const bad of ["token === known", "row.token !== sent", "sent == secret", "a.signature === expected.signature"]) {
-    t.ok(bad.match(COMPARED), bad);
+    t.ok(bad.match(COMPARISON), bad);
   }
 });

@@ -1,10 +1,10 @@
-/** Ways to get more than one was given: each ends in a refusal, and changes nothing. */
+/** Privilege escalation: each attempt is refused and changes nothing. */
 import { setImmediate } from "node:timers/promises";
 import t from "tap";
 import { defaultConfig } from "../../apiserver/config/default-config.ts";
 import { createCertificateRequest as makeSigningRequest } from "../../auth/pki/certificate-signing.ts";
 import type { UserInfo } from "../../auth/user.ts";
-import { type TestResponse, type TestServer, startTestServer } from "../../testing/apiserver/server-fixture.ts";
+import { startTestServer, type TestResponse, type TestServer } from "../../testing/apiserver/server-fixture.ts";
 import { makeCertificate } from "../../testing/http/test-certificates.ts";
 
 const GROUP = "rbac.authorization.k8s.io";
@@ -26,34 +26,34 @@ const to = (name: string, kind = "ClusterRole") => ({ apiGroup: GROUP, kind, nam
 const user = (name: string) => ({ kind: "User", apiGroup: GROUP, name });
 const typed = (kind: string, body: object) => ({ apiVersion: `${GROUP}/v1`, kind, ...body });
 
-async function make(server: TestServer, path: string, body: object): Promise<TestResponse> {
-  const answer = await server.send(`POST ${path}`, { body });
-  if (answer.status !== 201) throw new Error(answer.text);
-  return answer;
+async function create(server: TestServer, path: string, body: object): Promise<TestResponse> {
+  const response = await server.send(`POST ${path}`, { body });
+  if (response.status !== 201) throw new Error(response.text);
+  return response;
 }
 
-/** Everywhere, by a role and a binding of the user's name. */
+/** Grants the rules in all namespaces, with a ClusterRole and a ClusterRoleBinding `of-NAME`. */
 async function allow(server: TestServer, name: string, ...rules: readonly Rule[]): Promise<void> {
-  await make(server, `${RBAC}/clusterroles`, { metadata: { name: `of-${name}` }, rules });
+  await create(server, `${RBAC}/clusterroles`, { metadata: { name: `of-${name}` }, rules });
   const binding = { metadata: { name: `of-${name}` }, subjects: [user(name)], roleRef: to(`of-${name}`) };
-  await make(server, `${RBAC}/clusterrolebindings`, binding);
+  await create(server, `${RBAC}/clusterrolebindings`, binding);
 }
 
 async function cluster(): Promise<TestServer> {
   const admission = { ...defaultConfig.admission, enabled: ["NodeRestriction"] };
   const server = await startTestServer({ authorizationModes: ["Node", "RBAC"], admission });
-  await make(server, "/api/v1/namespaces", { metadata: { name: "shop" } });
+  await create(server, "/api/v1/namespaces", { metadata: { name: "shop" } });
   return server;
 }
 
-t.test("whoever may write bindings gives nobody, themselves included, what they do not have", async (t) => {
+t.test("a user who can write bindings cannot bind a role with permissions that the user lacks", async (t) => {
   await using server = await cluster();
   const bindings = { apiGroups: [GROUP], resources: ["rolebindings", "clusterrolebindings"] };
   await allow(server, "eve", { ...bindings, verbs: ["create", "update", "patch", "get", "delete"] }, PODS);
-  await make(server, `${SHOP}/roles`, { metadata: { name: "all" }, rules: [EVERYTHING] });
+  await create(server, `${SHOP}/roles`, { metadata: { name: "all" }, rules: [EVERYTHING] });
   const mine = { metadata: { name: "mine" }, subjects: [user("eve")], roleRef: to("of-eve") };
-  const own = await server.send(`POST ${SHOP}/rolebindings`, { body: mine, user: "eve" });
-  t.equal(own.status, 201, "what she has she may give");
+  const bound = await server.send(`POST ${SHOP}/rolebindings`, { body: mine, user: "eve" });
+  t.equal(bound.status, 201, "a role with permissions of her own");
   const bad = (name: string, more: object = {}) => ({ metadata: { name }, subjects: [user("eve")], ...more });
   const admin = { roleRef: to("cluster-admin") };
   const refused: readonly (readonly [string, object])[] = [
@@ -74,8 +74,8 @@ t.test("whoever may write bindings gives nobody, themselves included, what they 
   const other = typed("ClusterRoleBinding", { metadata: { name: "cluster-admin" }, subjects: [user("eve")], ...admin });
   for (const [how, type] of Object.entries(PATCHES)) {
     const line = `PATCH ${RBAC}/clusterrolebindings/cluster-admin?fieldManager=eve${how === "apply" ? "&force=true" : ""}`;
-    const answer = await server.send(line, { body: other, user: "eve", headers: { "content-type": type } });
-    t.equal(answer.status, 403, `more subjects by ${how}`);
+    const response = await server.send(line, { body: other, user: "eve", headers: { "content-type": type } });
+    t.equal(response.status, 403, `more subjects by ${how}`);
   }
   const operations = [{ op: "add", path: "/subjects/-", value: user("eve") }];
   const type = { "content-type": "application/json-patch+json" };
@@ -85,13 +85,13 @@ t.test("whoever may write bindings gives nobody, themselves included, what they 
     headers: type,
   });
   t.equal(patched.status, 403, "more subjects by JSON patch");
-  const turned = { ...own.json, ...admin };
-  const answer = await server.send(`PUT ${SHOP}/rolebindings/mine`, { body: turned, user: "eve" });
-  t.ok([403, 422].includes(answer.status), "another role under the same subjects");
-  t.equal((await server.send("GET /api/v1/secrets", { user: "eve" })).status, 403, "she is who she was");
+  const rebound = { ...bound.json, ...admin };
+  const response = await server.send(`PUT ${SHOP}/rolebindings/mine`, { body: rebound, user: "eve" });
+  t.ok([403, 422].includes(response.status), "another roleRef in an existing binding");
+  t.equal((await server.send("GET /api/v1/secrets", { user: "eve" })).status, 403, "her permissions are unchanged");
 });
 
-t.test("whoever may write roles writes nothing into them that they do not have", async (t) => {
+t.test("a user who can write roles cannot add rules that exceed the user's own", async (t) => {
   await using server = await cluster();
   const roles = { apiGroups: [GROUP], resources: ["roles", "clusterroles"] };
   await allow(server, "eve", { ...roles, verbs: ["create", "update", "patch", "get"] }, PODS);
@@ -117,16 +117,20 @@ t.test("whoever may write roles writes nothing into them that they do not have",
     }
   }
   const page = { metadata: { name: "x" }, rules: [{ verbs: ["get"], nonResourceURLs: ["*"] }] };
-  t.equal((await server.send(`POST ${RBAC}/clusterroles`, { body: page, user: "eve" })).status, 403, "nor pages");
+  t.equal(
+    (await server.send(`POST ${RBAC}/clusterroles`, { body: page, user: "eve" })).status,
+    403,
+    "non-resource URLs",
+  );
   for (const [how, type] of Object.entries(PATCHES)) {
     const body = typed("ClusterRole", { metadata: { name: "of-eve" }, rules: [EVERYTHING] });
     const line = `PATCH ${RBAC}/clusterroles/of-eve?fieldManager=eve${how === "apply" ? "&force=true" : ""}`;
-    const answer = await server.send(line, { body, user: "eve", headers: { "content-type": type } });
-    t.equal(answer.status, 403, `her own role by ${how}`);
+    const response = await server.send(line, { body, user: "eve", headers: { "content-type": type } });
+    t.equal(response.status, 403, `her own role by ${how}`);
   }
 });
 
-t.test("leave to bind or to escalate one role is leave for no other", async (t) => {
+t.test("the verbs bind and escalate for one role apply to no other role", async (t) => {
   await using server = await cluster();
   const named = (verb: string, resource: string) => ({
     verbs: [verb],
@@ -138,8 +142,8 @@ t.test("leave to bind or to escalate one role is leave for no other", async (t) 
   const resources = ["roles", "rolebindings", "clusterroles", "clusterrolebindings"];
   await allow(server, "eve", { ...write, resources }, named("bind", "clusterroles"), named("escalate", "roles"));
   const secrets = { ...PODS, resources: ["secrets"] };
-  await make(server, `${RBAC}/clusterroles`, { metadata: { name: "till" }, rules: [secrets] });
-  await make(server, `${SHOP}/roles`, { metadata: { name: "till" }, rules: [secrets] });
+  await create(server, `${RBAC}/clusterroles`, { metadata: { name: "till" }, rules: [secrets] });
+  await create(server, `${SHOP}/roles`, { metadata: { name: "till" }, rules: [secrets] });
   const binding = (name: string, roleRef: object) => ({ metadata: { name }, subjects: [user("bob")], roleRef });
   const role = (name: string) => ({ metadata: { name }, rules: [EVERYTHING] });
   const cases: readonly (readonly [number, string, object])[] = [
@@ -159,19 +163,19 @@ t.test("leave to bind or to escalate one role is leave for no other", async (t) 
   }
 });
 
-t.test("no role is gathered for whoever may not everything, nor rules put where roles are gathered from", async (t) => {
+t.test("an aggregation rule needs all permissions, and labels for aggregation bypass no check", async (t) => {
   await using server = await cluster();
   const roles = { apiGroups: [GROUP], resources: ["clusterroles"], verbs: ["create", "update", "patch", "get"] };
   await allow(server, "eve", roles, PODS);
-  const every = { clusterRoleSelectors: [{ matchLabels: {} }] };
-  const aggregated = { metadata: { name: "x" }, aggregationRule: every };
+  const selectAll = { clusterRoleSelectors: [{ matchLabels: {} }] };
+  const aggregated = { metadata: { name: "x" }, aggregationRule: selectAll };
   t.match(await server.send(`POST ${RBAC}/clusterroles`, { body: aggregated, user: "eve" }), {
     status: 403,
     json: { message: /must have cluster-admin privileges to use an aggregationRule/ },
   });
   const merge = { "content-type": "application/merge-patch+json" };
   const line = `PATCH ${RBAC}/clusterroles/of-eve`;
-  t.equal((await server.send(line, { body: { aggregationRule: every }, user: "eve", headers: merge })).status, 403);
+  t.equal((await server.send(line, { body: { aggregationRule: selectAll }, user: "eve", headers: merge })).status, 403);
   for (const role of ["admin", "edit", "view"]) {
     const labels = { [`${GROUP}/aggregate-to-${role}`]: "true" };
     const body = { metadata: { name: "y", labels }, rules: [{ ...PODS, resources: ["secrets"] }] };
@@ -179,7 +183,7 @@ t.test("no role is gathered for whoever may not everything, nor rules put where 
   }
 });
 
-t.test("whoever may be somebody is nobody else, and no member of anything", async (t) => {
+t.test("permission to impersonate one user covers no other user, group, uid or extra field", async (t) => {
   await using server = await cluster();
   await allow(server, "eve", { verbs: ["impersonate"], apiGroups: [""], resources: ["users"], resourceNames: ["bob"] });
   const as = (headers: Readonly<Record<string, string>>) => server.send(WHO, { body: {}, user: "eve", headers });
@@ -208,13 +212,18 @@ t.test("whoever may be somebody is nobody else, and no member of anything", asyn
   t.equal((await server.send(WHO, { body: {}, user: "ann", headers: till })).status, 403, "another account");
 });
 
-t.test("whoever may have tokens of one account gets none of another, nor binds it to what is another's", async (t) => {
+t.test("permission to create tokens of one account covers no other account and none of its Pods", async (t) => {
   await using server = await cluster();
   for (const name of ["till", "boss"])
-    await make(server, "/api/v1/namespaces/shop/serviceaccounts", { metadata: { name } });
+    await create(server, "/api/v1/namespaces/shop/serviceaccounts", { metadata: { name } });
   const spec = { serviceAccountName: "boss", containers: [{ name: "c", image: "i" }] };
-  await make(server, "/api/v1/namespaces/shop/pods", { metadata: { name: "boss" }, spec });
-  const tokens = { verbs: ["create"], apiGroups: [""], resources: ["serviceaccounts/token"], resourceNames: ["till"] };
+  await create(server, "/api/v1/namespaces/shop/pods", { metadata: { name: "boss" }, spec });
+  const tokens = {
+    verbs: ["create"],
+    apiGroups: [""],
+    resources: ["serviceaccounts/token"],
+    resourceNames: ["till"],
+  };
   await allow(server, "eve", tokens);
   const requestToken = async (account: string, more: object = {}) =>
     (
@@ -229,40 +238,37 @@ t.test("whoever may have tokens of one account gets none of another, nor binds i
   t.equal(await requestToken("till%2f..%2fboss"), 403);
 });
 
-t.test(
-  "whoever may approve requests decides on none of a signer that is not theirs, and nobody signs a master",
-  async (t) => {
-    await using server = await cluster();
-    const requests = { apiGroups: ["certificates.k8s.io"], verbs: ["create", "get", "update", "patch"] };
-    const all = [
-      "certificatesigningrequests",
-      "certificatesigningrequests/approval",
-      "certificatesigningrequests/status",
-    ];
-    await allow(server, "eve", { ...requests, resources: all });
-    const signerName = "kubernetes.io/kube-apiserver-client";
-    const requestCertificate = async (name: string, organizations: readonly string[]) => {
-      const { request } = await makeSigningRequest({ commonName: "eve", organizations });
-      const spec = { request: Buffer.from(request).toString("base64"), signerName, usages: ["client auth"] };
-      return await server.send(`POST ${CSRS}`, { body: { metadata: { name }, spec }, user: "eve" });
-    };
-    t.equal((await requestCertificate("master", ["system:masters"])).status, 403);
-    const made = await requestCertificate("plain", ["shop"]);
-    t.equal(made.status, 201);
-    t.equal(made.json.spec.username, "eve", "the server writes who asks");
-    const conditions = [{ type: "Approved", status: "True", reason: "Mine", message: "" }];
-    const approved = { ...made.json, status: { conditions } };
-    t.equal((await server.send(`PUT ${CSRS}/plain/approval`, { body: approved, user: "eve" })).status, 403);
-    const signature = await makeCertificate({ subject: [{ CN: ["eve"] }] });
-    const signed = { ...made.json, status: { certificate: Buffer.from(signature.cert).toString("base64") } };
-    t.equal((await server.send(`PUT ${CSRS}/plain/status`, { body: signed, user: "eve" })).status, 403);
-    const posed = { ...made.json, spec: { ...made.json.spec, username: "admin", groups: ["system:masters"] } };
-    const { json } = await server.send(`PUT ${CSRS}/plain`, { body: posed, user: "eve" });
-    t.match(json.spec, { username: "eve" }, "who asked does not change");
-  },
-);
+t.test("approval of a certificate request needs permission for its signer; system:masters is refused", async (t) => {
+  await using server = await cluster();
+  const requests = { apiGroups: ["certificates.k8s.io"], verbs: ["create", "get", "update", "patch"] };
+  const all = [
+    "certificatesigningrequests",
+    "certificatesigningrequests/approval",
+    "certificatesigningrequests/status",
+  ];
+  await allow(server, "eve", { ...requests, resources: all });
+  const signerName = "kubernetes.io/kube-apiserver-client";
+  const requestCertificate = async (name: string, organizations: readonly string[]) => {
+    const { request } = await makeSigningRequest({ commonName: "eve", organizations });
+    const spec = { request: Buffer.from(request).toString("base64"), signerName, usages: ["client auth"] };
+    return await server.send(`POST ${CSRS}`, { body: { metadata: { name }, spec }, user: "eve" });
+  };
+  t.equal((await requestCertificate("master", ["system:masters"])).status, 403);
+  const created = await requestCertificate("plain", ["shop"]);
+  t.equal(created.status, 201);
+  t.equal(created.json.spec.username, "eve", "the server sets the username");
+  const conditions = [{ type: "Approved", status: "True", reason: "Mine", message: "" }];
+  const approved = { ...created.json, status: { conditions } };
+  t.equal((await server.send(`PUT ${CSRS}/plain/approval`, { body: approved, user: "eve" })).status, 403);
+  const signature = await makeCertificate({ subject: [{ CN: ["eve"] }] });
+  const signed = { ...created.json, status: { certificate: Buffer.from(signature.cert).toString("base64") } };
+  t.equal((await server.send(`PUT ${CSRS}/plain/status`, { body: signed, user: "eve" })).status, 403);
+  const forged = { ...created.json, spec: { ...created.json.spec, username: "admin", groups: ["system:masters"] } };
+  const { json } = await server.send(`PUT ${CSRS}/plain`, { body: forged, user: "eve" });
+  t.match(json.spec, { username: "eve" }, "the username does not change");
+});
 
-/** Two nodes, each with a pod, and what each pod refers to, by the pod's name. */
+/** Two nodes with a pod each, and the objects that each pod refers to, which have the pod's name. */
 async function twoNodes(): Promise<TestServer> {
   const server = await cluster();
   const core = "/api/v1/namespaces/shop";
@@ -270,16 +276,16 @@ async function twoNodes(): Promise<TestServer> {
     ["n1", "mine"],
     ["n2", "theirs"],
   ] as const) {
-    await make(server, "/api/v1/nodes", { metadata: { name: node } });
-    await make(server, `${core}/secrets`, { metadata: { name }, data: { mark: "R09MRA==" } });
-    await make(server, `${core}/configmaps`, { metadata: { name }, data: { mark: "R09MRA==" } });
-    await make(server, `${core}/serviceaccounts`, { metadata: { name } });
+    await create(server, "/api/v1/nodes", { metadata: { name: node } });
+    await create(server, `${core}/secrets`, { metadata: { name }, data: { mark: "R09MRA==" } });
+    await create(server, `${core}/configmaps`, { metadata: { name }, data: { mark: "R09MRA==" } });
+    await create(server, `${core}/serviceaccounts`, { metadata: { name } });
     const volumes = [
       { name: "s", secret: { secretName: name } },
       { name: "m", configMap: { name } },
     ];
     const containers = [{ name: "c", image: "i" }];
-    await make(server, `${core}/pods`, {
+    await create(server, `${core}/pods`, {
       metadata: { name },
       spec: { nodeName: node, serviceAccountName: name, containers, volumes },
     });
@@ -294,14 +300,14 @@ function asNode(server: TestServer, more: Partial<UserInfo> = {}) {
     server.send(line, { body, headers: { authorization, "content-type": type } });
 }
 
-t.test("a node reads and writes nothing that is another node's", async (t) => {
+t.test("a node cannot read or write the objects of another node", async (t) => {
   await using server = await twoNodes();
   const send = asNode(server);
   const core = "/api/v1/namespaces/shop";
-  // The graph learns of pods a moment after they are written.
-  for (let turn = 0; turn < 1000 && (await send(`GET ${core}/secrets/mine`)).status !== 200; turn++)
+  // The node authorizer's graph receives pods by a watch.
+  for (let attempt = 0; attempt < 1000 && (await send(`GET ${core}/secrets/mine`)).status !== 200; attempt++)
     await setImmediate();
-  t.match(await send(`GET ${core}/secrets/mine`), { status: 200, text: /R09MRA==/ }, "its own it reads");
+  t.match(await send(`GET ${core}/secrets/mine`), { status: 200, text: /R09MRA==/ }, "a Secret of its own pod");
   const merge = "application/merge-patch+json";
   const refused: readonly (readonly [string, unknown?, string?])[] = [
     ...["secrets", "configmaps"].flatMap((kind): readonly (readonly [string, unknown?, string?])[] => [
@@ -345,16 +351,16 @@ t.test("a node reads and writes nothing that is another node's", async (t) => {
   const merged = { "content-type": merge };
   await server.send(`PATCH ${core}/pods/mine/status`, { body: { status: { phase: "Succeeded" } }, headers: merged });
   await server.send(`DELETE ${core}/pods/mine?gracePeriodSeconds=0`);
-  for (let turn = 0; turn < 1000 && (await send(`GET ${core}/secrets/mine`)).status === 200; turn++)
+  for (let attempt = 0; attempt < 1000 && (await send(`GET ${core}/secrets/mine`)).status === 200; attempt++)
     await setImmediate();
-  t.equal((await send(`GET ${core}/secrets/mine`)).status, 403, "nor what was its own, once its pod has gone");
+  t.equal((await send(`GET ${core}/secrets/mine`)).status, 403, "a Secret of its own pod after the pod is deleted");
 });
 
-t.test("a node gains nothing by pods, labels, tokens or certificates of its own making", async (t) => {
+t.test("a node gains no permission by creating pods, labels, tokens or certificate requests", async (t) => {
   await using server = await twoNodes();
   const send = asNode(server);
   const core = "/api/v1/namespaces/shop";
-  for (let turn = 0; turn < 1000 && (await send(`GET ${core}/secrets/mine`)).status !== 200; turn++)
+  for (let attempt = 0; attempt < 1000 && (await send(`GET ${core}/secrets/mine`)).status !== 200; attempt++)
     await setImmediate();
   const { uid } = (await server.send("GET /api/v1/nodes/n1")).json.metadata as { uid: string };
   const theirs = (await server.send(`GET ${core}/pods/theirs`)).json.metadata.uid as string;
@@ -411,16 +417,16 @@ t.test("a node gains nothing by pods, labels, tokens or certificates of its own 
     const { status, text } = await send(line, body, type);
     t.ok([403, 404, 409, 422].includes(status), `${status} ${line} ${JSON.stringify(body)} ${text}`);
   }
-  t.equal((await send(`GET ${core}/secrets/theirs`)).status, 403, "the other's is not its own now");
-  t.equal((await send(`POST ${core}/pods`, mirror({}))).status, 201, "what mirrors its own files it may write");
+  t.equal((await send(`GET ${core}/secrets/theirs`)).status, 403, "the other node's Secret is still refused");
+  t.equal((await send(`POST ${core}/pods`, mirror({}))).status, 201, "a mirror pod without references is accepted");
 });
 
-t.test("nobody is a node by half of a node's name", async (t) => {
+t.test("a user with only the name or only the group of a node gets 403", async (t) => {
   await using server = await twoNodes();
   const send = asNode(server);
   const line = "GET /api/v1/namespaces/shop/secrets/mine";
-  for (let turn = 0; turn < 1000 && (await send(line)).status !== 200; turn++) await setImmediate();
-  const half: readonly Partial<UserInfo>[] = [
+  for (let attempt = 0; attempt < 1000 && (await send(line)).status !== 200; attempt++) await setImmediate();
+  const variants: readonly Partial<UserInfo>[] = [
     { groups: [] },
     { groups: ["System:nodes"] },
     { name: "n1" },
@@ -432,5 +438,5 @@ t.test("nobody is a node by half of a node's name", async (t) => {
     { name: "system:node:n1/x" },
     { name: "system:nodes:n1" },
   ];
-  for (const each of half) t.equal((await asNode(server, each)(line)).status, 403, JSON.stringify(each));
+  for (const variant of variants) t.equal((await asNode(server, variant)(line)).status, 403, JSON.stringify(variant));
 });

@@ -1,4 +1,4 @@
-/** Headers that say who asks: only proxies that have shown their certificate are believed, whatever they are called. */
+/** Identity headers: only those of a proxy with a verified client certificate authenticate a user. */
 import { writeFile } from "node:fs/promises";
 import { connect as connectHttp2 } from "node:http2";
 import { request } from "node:https";
@@ -19,10 +19,10 @@ import { fileDirectory } from "../../testing/std/file-directory.ts";
 const WHO = "/apis/authentication.k8s.io/v1/selfsubjectreviews";
 const BODY = JSON.stringify({ apiVersion: "authentication.k8s.io/v1", kind: "SelfSubjectReview" });
 
-/** Names and values by turns, as they are written on the wire. */
-type Sent = readonly string[];
+/** Names and values in turn, as on the wire. */
+type HeaderList = readonly string[];
 type Pair = Pick<TestCertificate, "cert" | "key"> | undefined;
-type Who = (sent: Sent, pair?: Pair) => Promise<string>;
+type Authenticate = (headerList: HeaderList, pair?: Pair) => Promise<string>;
 
 const directory = fileDirectory(t, { tokens: "sesame,ann,1\n" });
 const clients = await makeCertificate({ subject: [{ CN: ["clients"] }], authority: {} });
@@ -59,7 +59,7 @@ async function start() {
   return await startApiServer(config, { clock: systemClock, log: silentLogger });
 }
 
-/** The user that the server takes the sender for; the status where it takes them for nobody. */
+/** The user and groups of a SelfSubjectReview, or the status of the refusal. */
 function userOf(status: number, text: string): string {
   if (status !== 201) return String(status);
   const { username, groups = [] } = JSON.parse(text).status.userInfo as { username: string; groups?: string[] };
@@ -67,32 +67,43 @@ function userOf(status: number, text: string): string {
 }
 
 const overHttp1 =
-  (port: number): Who =>
-  async (sent, pair = undefined) => {
+  (port: number): Authenticate =>
+  async (headerList, pair = undefined) => {
     const { promise, resolve, reject } = Promise.withResolvers<string>();
-    const headers = ["Host", "x", "Content-Type", "application/json", "Content-Length", String(BODY.length), ...sent];
+    const headers = [
+      "Host",
+      "x",
+      "Content-Type",
+      "application/json",
+      "Content-Length",
+      String(BODY.length),
+      ...headerList,
+    ];
     const options = { host: "127.0.0.1", port, path: WHO, method: "POST", rejectUnauthorized: false, agent: false };
-    const outgoing = request({ ...options, ...pair, headers: [...headers, "Connection", "close"] }, (answer) => {
+    const outgoing = request({ ...options, ...pair, headers: [...headers, "Connection", "close"] }, (response) => {
       let text = "";
-      answer.setEncoding("utf8").on("data", (piece: string) => (text += piece));
-      answer.on("end", () => resolve(userOf(answer.statusCode ?? 0, text)));
+      response.setEncoding("utf8").on("data", (chunk: string) => (text += chunk));
+      response.on("end", () => resolve(userOf(response.statusCode ?? 0, text)));
     });
     outgoing.on("error", reject).end(BODY);
     return await promise;
   };
 
 const overHttp2 =
-  (port: number): Who =>
-  async (sent, pair = undefined) => {
+  (port: number): Authenticate =>
+  async (headerList, pair = undefined) => {
     const { promise, resolve, reject } = Promise.withResolvers<string>();
     const session = connectHttp2(`https://127.0.0.1:${port}`, { rejectUnauthorized: false, ...pair });
     session.on("error", reject);
     const own = [":method", "POST", ":path", WHO, "content-type", "application/json"];
-    const outgoing = session.request([...own, ...sent.map((text, at) => (at % 2 === 0 ? text.toLowerCase() : text))]);
+    const outgoing = session.request([
+      ...own,
+      ...headerList.map((text, at) => (at % 2 === 0 ? text.toLowerCase() : text)),
+    ]);
     let status = 0;
     let text = "";
-    outgoing.setEncoding("utf8").on("data", (piece: string) => (text += piece));
-    outgoing.on("response", (answer) => (status = Number(answer[":status"])));
+    outgoing.setEncoding("utf8").on("data", (chunk: string) => (text += chunk));
+    outgoing.on("response", (response) => (status = Number(response[":status"])));
     outgoing.on("error", reject).on("close", () => {
       session.close();
       resolve(userOf(status, text));
@@ -102,7 +113,7 @@ const overHttp2 =
   };
 
 const ROOT = ["X-Remote-User", "root", "X-Remote-Group", "system:masters"];
-const SPELLINGS: readonly Sent[] = [
+const HEADER_VARIANTS: readonly HeaderList[] = [
   ROOT,
   ["x-remote-user", "root", "x-remote-group", "system:masters"],
   ["X-REMOTE-USER", "root", "X-REMOTE-GROUP", "system:masters"],
@@ -116,17 +127,17 @@ const SPELLINGS: readonly Sent[] = [
 ];
 
 for (const [protocol, over] of [["HTTP/1.1", overHttp1] as const, ["HTTP/2", overHttp2] as const]) {
-  t.test(`the server believes no header that says who asks, over ${protocol}, but of a proxy it knows`, async (t) => {
+  t.test(`identity headers over ${protocol} count only with the certificate of an authenticating proxy`, async (t) => {
     await using server = await start();
-    const who = over(server.address.port);
+    const authenticate = over(server.address.port);
     const untrusted: readonly (readonly [string, Pair, string])[] = [
       ["without a certificate", undefined, "403"],
       ["with a client's certificate", jo, "jo system:authenticated"],
       ["of another authority of the same name", await named(unknownAuthority, "front"), "401"],
-      ["signed by oneself", await makeCertificate({ subject: [{ CN: ["front"] }] }), "401"],
+      ["self-signed", await makeCertificate({ subject: [{ CN: ["front"] }] }), "401"],
       ["with another name", await named(proxies, "back"), "401"],
       ["with the name in another case", await named(proxies, "Front"), "401"],
-      ["with a name that begins so", await named(proxies, "front.example"), "401"],
+      ["with a name that has the prefix", await named(proxies, "front.example"), "401"],
       [
         "without a name",
         await makeCertificate({ subject: [{ O: ["front"] }], issuer: proxies, usages: [CLIENT_AUTH] }),
@@ -134,40 +145,58 @@ for (const [protocol, over] of [["HTTP/1.1", overHttp1] as const, ["HTTP/2", ove
       ],
       ["for servers", await named(proxies, "front", [SERVER_AUTH]), "401"],
       ["of the clients' authority with the proxy's name", await named(clients, "front"), "front system:authenticated"],
-      ["that a client's certificate has signed", await named(jo, "front"), "401"],
+      ["signed with a client certificate", await named(jo, "front"), "401"],
     ];
     for (const [what, pair, expected] of untrusted) {
-      for (const sent of SPELLINGS) t.equal(await who(sent, pair), expected, `${what}: ${sent.join(" ")}`);
+      for (const headerList of HEADER_VARIANTS)
+        t.equal(await authenticate(headerList, pair), expected, `${what}: ${headerList.join(" ")}`);
     }
-    t.equal(await who(ROOT, front), "root system:masters system:authenticated", "the proxy itself is believed");
+    t.equal(
+      await authenticate(ROOT, front),
+      "root system:masters system:authenticated",
+      "the proxy's headers authenticate the user",
+    );
   });
 
-  t.test(`the server takes from a proxy over ${protocol} one user, however often it is named`, async (t) => {
+  t.test(`repeated identity headers over ${protocol} result in one user`, async (t) => {
     await using server = await start();
-    const who = over(server.address.port);
-    const cases: readonly (readonly [Sent, string])[] = [
+    const authenticate = over(server.address.port);
+    const cases: readonly (readonly [HeaderList, string])[] = [
       [["X-Remote-User", "jo", "X-Remote-User", "root"], "jo system:authenticated"],
       [["X-Remote-User", "jo, root"], "jo, root system:authenticated"],
       [["X-Remote-User", "jo", "X-Remote-Group", "a, system:masters"], "jo a, system:masters system:authenticated"],
       [["X-Remote-User", "", "X-Remote-Group", "system:masters"], "401"],
       [["X-Remote-Group", "system:masters"], "401"],
     ];
-    for (const [sent, expected] of cases) t.equal(await who(sent, front), expected, sent.join(" "));
+    for (const [headerList, expected] of cases)
+      t.equal(await authenticate(headerList, front), expected, headerList.join(" "));
     const bearer = ["Authorization", "Bearer sesame"];
-    t.equal(await who([...bearer, ...ROOT]), "ann system:authenticated", "a token's bearer is who the token says");
-    // Clients of HTTP/2 refuse to send it twice.
+    t.equal(
+      await authenticate([...bearer, ...ROOT]),
+      "ann system:authenticated",
+      "a bearer token precedes identity headers",
+    );
+    // HTTP/2 clients refuse to send the header twice.
     if (protocol === "HTTP/1.1")
-      t.equal(await who([...bearer, "Authorization", "Bearer other"]), "ann system:authenticated", "the first counts");
-    t.equal(await who(["Authorization", "Bearer other, Bearer sesame"]), "401");
+      t.equal(
+        await authenticate([...bearer, "Authorization", "Bearer other"]),
+        "ann system:authenticated",
+        "the first Authorization header counts",
+      );
+    t.equal(await authenticate(["Authorization", "Bearer other, Bearer sesame"]), "401");
     const asRoot = ["Impersonate-User", "root", "Impersonate-Group", "system:masters"];
-    for (const [sent, pair] of [
+    for (const [headerList, pair] of [
       [asRoot, jo],
       [[...bearer, ...asRoot], undefined],
       [asRoot, undefined],
     ] as const) {
-      t.equal(await who(sent, pair), "403", "nobody is somebody else without leave");
+      t.equal(await authenticate(headerList, pair), "403", "impersonation without permission");
     }
-    t.equal(await who(["Impersonate-Group", "system:masters"], jo), "500", "nor a member of a group alone");
-    t.equal(await who(["impersonate_user", "root"], jo), "jo system:authenticated");
+    t.equal(
+      await authenticate(["Impersonate-Group", "system:masters"], jo),
+      "500",
+      "impersonation of a group without a user",
+    );
+    t.equal(await authenticate(["impersonate_user", "root"], jo), "jo system:authenticated");
   });
 }

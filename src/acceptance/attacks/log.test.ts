@@ -1,4 +1,4 @@
-/** What others write into the log: it stays one line of JSON each, and no secret is in it. */
+/** Log injection: client input adds no lines and no control characters to the log, and tokens are not logged. */
 
 import { once } from "node:events";
 import { join } from "node:path";
@@ -9,10 +9,10 @@ import { startApiServer } from "../../apiserver/server.ts";
 import { createLogger } from "../../std/log/logger.ts";
 import { systemClock } from "../../std/time/clock.ts";
 
-const TOKEN = "sesame-of-all-doors";
+const TOKEN = "sesame-of-all-users";
 const FORGED = '{"v":0,"msg":"all is well","ts":1}';
 
-async function logged(t: Test, format: "json" | "text", requests: readonly string[]): Promise<readonly string[]> {
+async function collectLog(t: Test, format: "json" | "text", requests: readonly string[]): Promise<readonly string[]> {
   const lines: string[] = [];
   const stderr = { write: (line: string) => lines.push(line), flushSync: () => {} };
   const directory = t.testdir({ tokens: `${TOKEN},ann,1\n` });
@@ -67,28 +67,28 @@ const requests: readonly string[] = [
   `${TOKEN}\r\n\r\n`,
 ];
 
-t.test("the log stays one line of JSON each, whoever asks, and no token is in it", async (t) => {
-  const lines = await logged(t, "json", requests);
+t.test("hostile requests leave JSON log entries on one line each and no token in the log", async (t) => {
+  const lines = await collectLog(t, "json", requests);
   t.ok(
     lines.some((line) => line.includes("Unable to authenticate")),
-    "refusals are told",
+    "refusals are logged",
   );
   for (const line of lines) {
     t.equal(line.indexOf("\n"), line.length - 1, "one line");
     t.type(JSON.parse(line), "object");
     t.notMatch(line, TOKEN);
     t.notMatch(line, /^\{"v":0,"msg":"all is well"/);
-    // biome-ignore lint/suspicious/noControlCharactersInRegex: these are looked for
-    t.notMatch(line.slice(0, -1), /[\u0000-\u001f]/, "nothing that a terminal acts on");
+    // biome-ignore lint/suspicious/noControlCharactersInRegex: the test searches for them
+    t.notMatch(line.slice(0, -1), /[\u0000-\u001f]/, "no control characters");
   }
 });
 
-t.test("the log in text lets nothing through that a terminal acts on, and no token", async (t) => {
-  for (const line of await logged(t, "text", requests)) {
+t.test("hostile requests leave no control characters and no token in the text log", async (t) => {
+  for (const line of await collectLog(t, "text", requests)) {
     t.equal(line.indexOf("\n"), line.length - 1, "one line");
     t.match(line, /^[IWE]\d{4} /);
     t.notMatch(line, TOKEN);
-    // biome-ignore lint/suspicious/noControlCharactersInRegex: these are looked for
-    t.notMatch(line.slice(0, -1), /[\u0000-\u001f\u007f-\u009f\u202e]/, "nothing that a terminal acts on");
+    // biome-ignore lint/suspicious/noControlCharactersInRegex: the test searches for them
+    t.notMatch(line.slice(0, -1), /[\u0000-\u001f\u007f-\u009f\u202e]/, "no control characters");
   }
 });

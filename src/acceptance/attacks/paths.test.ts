@@ -1,14 +1,14 @@
-/** Paths that look like others: authorization is asked about what is served, however the path is spelt. */
+/** Encodings of one path: authorization and routing read each of them alike. */
 import t from "tap";
 import { parseRequestInfo } from "../../apiserver/request/request-info.ts";
 import { makeRequest } from "../../http/request.ts";
 import { parseTarget } from "../../http/server/request-target.ts";
 import {
-  type TestResponse,
   type RequestOptions,
   readResponse,
-  type TestServer,
   startTestServer,
+  type TestResponse,
+  type TestServer,
 } from "../../testing/apiserver/server-fixture.ts";
 
 const RBAC = "/apis/rbac.authorization.k8s.io/v1";
@@ -16,25 +16,25 @@ const GROUP = "rbac.authorization.k8s.io";
 const MARK = "R09MRA==";
 const GOLD = ["api", "v1", "namespaces", "vault", "secrets", "gold"];
 
-/** Eve may everything in `open`, and look at every page that is no resource; the gold lies in `vault`. */
-async function walled(): Promise<TestServer> {
+/** Eve has all permissions in namespace `open` and for non-resource URLs; Secret `gold` is in namespace `vault`. */
+async function startWithTwoNamespaces(): Promise<TestServer> {
   const server = await startTestServer({ authorizationModes: ["Node", "RBAC"] });
-  const make = async (path: string, body: object): Promise<void> => {
+  const create = async (path: string, body: object): Promise<void> => {
     const { status, text } = await server.send(`POST ${path}`, { body });
     if (status !== 201) throw new Error(text);
   };
-  for (const name of ["open", "vault"]) await make("/api/v1/namespaces", { metadata: { name } });
-  await make("/api/v1/namespaces/vault/secrets", { metadata: { name: "gold" }, data: { mark: MARK } });
-  await make("/api/v1/namespaces/open/secrets", { metadata: { name: "gold" }, data: { mark: "dGlu" } });
+  for (const name of ["open", "vault"]) await create("/api/v1/namespaces", { metadata: { name } });
+  await create("/api/v1/namespaces/vault/secrets", { metadata: { name: "gold" }, data: { mark: MARK } });
+  await create("/api/v1/namespaces/open/secrets", { metadata: { name: "gold" }, data: { mark: "dGlu" } });
   const subjects = [{ kind: "User", apiGroup: GROUP, name: "eve" }];
   const everything = [{ verbs: ["*"], apiGroups: ["*"], resources: ["*"] }];
-  await make(`${RBAC}/namespaces/open/roles`, { metadata: { name: "all" }, rules: everything });
+  await create(`${RBAC}/namespaces/open/roles`, { metadata: { name: "all" }, rules: everything });
   const roleRef = { apiGroup: GROUP, kind: "Role", name: "all" };
-  await make(`${RBAC}/namespaces/open/rolebindings`, { metadata: { name: "eve" }, subjects, roleRef });
+  await create(`${RBAC}/namespaces/open/rolebindings`, { metadata: { name: "eve" }, subjects, roleRef });
   const pages = [{ verbs: ["*"], nonResourceURLs: ["*"] }];
-  await make(`${RBAC}/clusterroles`, { metadata: { name: "pages" }, rules: pages });
+  await create(`${RBAC}/clusterroles`, { metadata: { name: "pages" }, rules: pages });
   const ofPages = { ...roleRef, kind: "ClusterRole", name: "pages" };
-  await make(`${RBAC}/clusterrolebindings`, { metadata: { name: "eve" }, subjects, roleRef: ofPages });
+  await create(`${RBAC}/clusterrolebindings`, { metadata: { name: "eve" }, subjects, roleRef: ofPages });
   return server;
 }
 
@@ -89,7 +89,7 @@ function encoded(letter: string): string {
   return letter === "" ? "" : `%${letter.charCodeAt(0).toString(16)}`;
 }
 
-/** Thousands of ways to say, or nearly say, where the gold lies. */
+/** Thousands of encodings of, and paths similar to, the path of Secret `gold`. */
 function* pathVariants(): Generator<string> {
   const path = (segments: readonly string[]): string => `/${segments.join("/")}`;
   for (let length = 3; length <= GOLD.length; length++) {
@@ -101,8 +101,8 @@ function* pathVariants(): Generator<string> {
         yield path(segments.toSpliced(at, 0, odd, odd));
         yield path(segments.toSpliced(at, 0, odd, ".."));
       }
-      const own = segments[at];
-      if (own !== undefined) for (const twist of TWISTS) yield path(segments.with(at, twist(own)));
+      const segment = segments[at];
+      if (segment !== undefined) for (const twist of TWISTS) yield path(segments.with(at, twist(segment)));
     }
   }
   const gold = GOLD.join("/");
@@ -116,33 +116,33 @@ function* pathVariants(): Generator<string> {
   for (const host of ["http://x", "https://x@y", "http://x/..", "//x", "///"]) yield `${host}/${gold}`;
 }
 
-/** What is answered; of a watch, what is there at once. */
+/** Resolves to the response; for a watch, to the events that arrive at once. */
 async function sendRequest(
   server: TestServer,
   method: string,
   path: string,
   options: RequestOptions = {},
-): Promise<ShortAnswer> {
+): Promise<ShortResponse> {
   if (parseRequestInfo({ method, path, query: "" }).verb !== "watch")
     return await server.send(`${method} ${path}`, options);
   const stop = new AbortController();
   const { status, body } = await server.open(`${method} ${path}`, { ...options, signal: stop.signal });
   let text = "";
   const reading = (async () => {
-    for await (const piece of body as AsyncIterable<Uint8Array>) text += Buffer.from(piece).toString();
+    for await (const chunk of body as AsyncIterable<Uint8Array>) text += Buffer.from(chunk).toString();
   })().catch(() => {});
-  for (let turn = 0; turn < 5; turn++) await new Promise(setImmediate);
+  for (let attempt = 0; attempt < 5; attempt++) await new Promise(setImmediate);
   stop.abort();
   await reading;
   return { status, text };
 }
 
-type ShortAnswer = Pick<TestResponse, "status" | "text">;
+type ShortResponse = Pick<TestResponse, "status" | "text">;
 
 const METHODS = ["GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"];
 
-t.test("the server asks about what it serves, however the path is spelt", { timeout: 120_000 }, async (t) => {
-  await using server = await walled();
+t.test("authorization attributes name the served Secret in every path encoding", { timeout: 120_000 }, async (t) => {
+  await using server = await startWithTwoNamespaces();
   let tried = 0;
   let served = 0;
   for (const variant of new Set(pathVariants())) {
@@ -157,12 +157,12 @@ t.test("the server asks about what it serves, however the path is spelt", { time
     t.same(attributes, { isResourceRequest: true, group: "", resource: "secrets" }, variant);
     t.ok(["", "vault"].includes(namespace) && ["", "gold"].includes(name), variant);
   }
-  t.ok(tried > 4000, `${tried} spellings`);
-  t.ok(served > 10, `${served} of them are understood`);
+  t.ok(tried > 4000, `${tried} paths`);
+  t.ok(served > 10, `${served} of them are served`);
 });
 
-t.test("the server lets nobody climb over the wall of a namespace", { timeout: 120_000 }, async (t) => {
-  await using server = await walled();
+t.test("a path with dot segments or encoded slashes addresses no other namespace", { timeout: 120_000 }, async (t) => {
+  await using server = await startWithTwoNamespaces();
   const before = await server.send("GET /api/v1/namespaces/vault/secrets/gold");
   const leaks: string[] = [];
   for (const variant of new Set(pathVariants())) {
@@ -173,20 +173,20 @@ t.test("the server lets nobody climb over the wall of a namespace", { timeout: 1
   }
   t.same(leaks, []);
   const written: string[] = [];
-  for (const [place, variant] of [...new Set(pathVariants())].entries()) {
+  for (const [index, variant] of [...new Set(pathVariants())].entries()) {
     const target = parseTarget(variant);
-    const method = METHODS[place % METHODS.length]!;
+    const method = METHODS[index % METHODS.length]!;
     if (target === undefined || method === "GET") continue;
     const patch = method === "PATCH" ? { headers: { "content-type": "application/merge-patch+json" } } : {};
     const { status } = await sendRequest(server, method, target.path, { user: "eve", body: { data: {} }, ...patch });
     if (status >= 500) written.push(`${status} ${method} ${variant}`);
   }
   t.same(written, []);
-  t.same((await server.send("GET /api/v1/namespaces/vault/secrets/gold")).json, before.json, "the gold is as it was");
+  t.same((await server.send("GET /api/v1/namespaces/vault/secrets/gold")).json, before.json, "the Secret is unchanged");
 });
 
-t.test("the server takes no name that is a path", async (t) => {
-  await using server = await walled();
+t.test("an object name that is a path gets 422", async (t) => {
+  await using server = await startWithTwoNamespaces();
   const names = [
     ".",
     "..",
@@ -200,7 +200,7 @@ t.test("the server takes no name that is a path", async (t) => {
     "a\u202eb",
     "a".repeat(10_000),
   ];
-  const places = [
+  const collections = [
     "/api/v1/namespaces",
     "/api/v1/namespaces/open/configmaps",
     "/api/v1/namespaces/open/pods",
@@ -208,23 +208,23 @@ t.test("the server takes no name that is a path", async (t) => {
     `${RBAC}/clusterroles`,
     "/apis/coordination.k8s.io/v1/namespaces/open/leases",
   ];
-  for (const place of places) {
+  for (const index of collections) {
     for (const name of names) {
-      // Roles may have any name that is one segment of a path.
-      if (place.endsWith("roles") && /^a(?:\0|\n|\u202e|a+)/.test(name)) continue;
-      const made = await server.send(`POST ${place}`, { body: { metadata: { name } } });
-      t.equal(made.status, 422, `${place} ${JSON.stringify(name.slice(0, 20))}`);
-      const generated = await server.send(`POST ${place}`, { body: { metadata: { generateName: `${name}/` } } });
-      t.equal(generated.status, 422, `${place} generated`);
+      // Names of roles are validated as one path segment only.
+      if (index.endsWith("roles") && /^a(?:\0|\n|\u202e|a+)/.test(name)) continue;
+      const created = await server.send(`POST ${index}`, { body: { metadata: { name } } });
+      t.equal(created.status, 422, `${index} ${JSON.stringify(name.slice(0, 20))}`);
+      const generated = await server.send(`POST ${index}`, { body: { metadata: { generateName: `${name}/` } } });
+      t.equal(generated.status, 422, `${index} generated`);
     }
     const elsewhere = { body: { metadata: { name: "x", namespace: "vault" } }, user: "eve" };
-    const { status } = await server.send(`POST ${place}`, elsewhere);
-    t.ok(status === 400 || status === 403, `${place}: another namespace in the body than in the path: ${status}`);
+    const { status } = await server.send(`POST ${index}`, elsewhere);
+    t.ok(status === 400 || status === 403, `${index}: another namespace in the body than in the path: ${status}`);
   }
 });
 
-t.test("the server asks agents for logs of a pod's own containers, and never for another path", async (t) => {
-  await using server = await walled();
+t.test("a log request for a container that the pod lacks gets 400, and for another path 403 or 404", async (t) => {
+  await using server = await startWithTwoNamespaces();
   const pods = "/api/v1/namespaces/open/pods";
   const spec = { nodeName: "n1", containers: [{ name: "c", image: "i" }] };
   await server.send(`POST ${pods}`, { body: { metadata: { name: "web" }, spec } });
@@ -255,8 +255,8 @@ t.test("the server asks agents for logs of a pod's own containers, and never for
   }
 });
 
-t.test("the server reads a selector for one name as the request for that one, and for no other", async (t) => {
-  await using server = await walled();
+t.test("a field selector for a permitted name lists that object, and other selectors list nothing", async (t) => {
+  await using server = await startWithTwoNamespaces();
   const ruby = { metadata: { name: "ruby" }, data: { mark: "cnVieQ==" } };
   await server.send("POST /api/v1/namespaces/vault/secrets", { body: ruby });
   const rules = [{ verbs: ["list", "get", "watch"], apiGroups: [""], resources: ["secrets"], resourceNames: ["ruby"] }];
@@ -269,7 +269,9 @@ t.test("the server reads a selector for one name as the request for that one, an
   const list = async (query: string) => {
     const request = { path: "/api/v1/namespaces/vault/secrets", query };
     const authorization = `Bearer ${server.parts.server.loopbackToken({ name: "eve", uid: "", groups: [], extra: {} })}`;
-    return await readResponse(await server.parts.server.handler(makeRequest({ ...request, headers: { authorization } })));
+    return await readResponse(
+      await server.parts.server.handler(makeRequest({ ...request, headers: { authorization } })),
+    );
   };
   t.match(await list("fieldSelector=metadata.name%3Druby"), { status: 200, text: /cnVieQ==/ });
   const queries = [

@@ -1,20 +1,20 @@
-/** The server as a deputy: where it can be sent by those who may use its proxies, and what it takes along. */
+/** The proxies of pods, services and nodes: the addresses they connect to, and the headers they forward. */
 import { createServer, type IncomingHttpHeaders } from "node:http";
 import { type AddressInfo, createServer as createTcpServer } from "node:net";
 import { networkInterfaces } from "node:os";
 import t from "tap";
 import { isReachable } from "../../apiserver/proxy/destination.ts";
-import { type TestServer, startTestServer } from "../../testing/apiserver/server-fixture.ts";
+import { startTestServer, type TestServer } from "../../testing/apiserver/server-fixture.ts";
 
 const PODS = "/api/v1/namespaces/default/pods";
 const SERVICES = "/api/v1/namespaces/default/services";
 
-const OWN = [
+const HOST_ADDRESSES = [
   ...["127.0.0.1", "127.255.255.254", "0.0.0.0", "169.254.169.254", "169.254.0.1", "224.0.0.1", "255.255.255.255"],
   ...["::1", "::", "::ffff:127.0.0.1", "::ffff:7f00:1", "0:0:0:0:0:ffff:7f00:0001", "::ffff:169.254.169.254"],
   ...["fe80::1", "fe80::1%lo", "ff02::1", "::ffff:0.0.0.0"],
 ];
-const NO_ADDRESS = [
+const INVALID_ADDRESSES = [
   "localhost",
   "0x7f000001",
   "2130706433",
@@ -26,20 +26,17 @@ const NO_ADDRESS = [
   " 127.0.0.1",
 ];
 
-t.test(
-  "isReachable() takes no address of this host, of its links or of its cloud, however it is written",
-  async (t) => {
-    for (const address of [...OWN, ...NO_ADDRESS]) t.notOk(isReachable(address), address);
-  },
-);
+t.test("isReachable() rejects loopback, link-local, multicast and unspecified addresses", async (t) => {
+  for (const address of [...HOST_ADDRESSES, ...INVALID_ADDRESSES]) t.notOk(isReachable(address), address);
+});
 
-async function make(server: TestServer, path: string, body: object, status?: object): Promise<void> {
-  const made = await server.send(`POST ${path}`, { body });
-  if (made.status !== 201) throw new Error(made.text);
+async function create(server: TestServer, path: string, body: object, status?: object): Promise<void> {
+  const created = await server.send(`POST ${path}`, { body });
+  if (created.status !== 201) throw new Error(created.text);
   if (status === undefined) return;
-  const { name } = made.json.metadata;
-  const answer = await server.send(`PUT ${path}/${name}/status`, { body: { ...made.json, status } });
-  if (answer.status !== 200) throw new Error(answer.text);
+  const { name } = created.json.metadata;
+  const response = await server.send(`PUT ${path}/${name}/status`, { body: { ...created.json, status } });
+  if (response.status !== 200) throw new Error(response.text);
 }
 
 const pod = (name: string) => ({
@@ -47,40 +44,40 @@ const pod = (name: string) => ({
   spec: { nodeName: "n1", containers: [{ name: "c", image: "i" }] },
 });
 
-t.test("the server goes nowhere on this host for a pod, a service or a node", async (t) => {
-  let came = 0;
-  const trap = createTcpServer((socket) => {
-    came++;
+t.test("the proxies of pods, services and nodes refuse addresses of the server's host", async (t) => {
+  let connections = 0;
+  const listener = createTcpServer((socket) => {
+    connections++;
     socket.destroy();
   });
-  await new Promise<void>((resolve) => trap.listen(0, resolve));
-  t.teardown(() => trap.close());
-  const { port } = trap.address() as AddressInfo;
+  await new Promise<void>((resolve) => listener.listen(0, resolve));
+  t.teardown(() => listener.close());
+  const { port } = listener.address() as AddressInfo;
   await using server = await startTestServer();
-  for (const [place, ip] of OWN.filter((each) => !each.includes("%")).entries()) {
-    const name = `p${place}`;
-    const wrote = await server.send(`POST ${PODS}`, { body: pod(name) });
+  for (const [index, ip] of HOST_ADDRESSES.filter((each) => !each.includes("%")).entries()) {
+    const name = `p${index}`;
+    const created = await server.send(`POST ${PODS}`, { body: pod(name) });
     const status = { podIP: ip, podIPs: [{ ip }] };
-    // What validation refuses to write cannot lead anywhere either.
-    await server.send(`PUT ${PODS}/${name}/status`, { body: { ...wrote.json, status } });
+    // Validation refuses some of these addresses.
+    await server.send(`PUT ${PODS}/${name}/status`, { body: { ...created.json, status } });
     for (const scheme of ["", "http:", "https:"]) {
-      const answer = await server.send(`GET ${PODS}/${scheme}${name}:${port}/proxy/`);
-      t.equal(answer.status, 400, `pod at ${ip} ${scheme}`);
+      const response = await server.send(`GET ${PODS}/${scheme}${name}:${port}/proxy/`);
+      t.equal(response.status, 400, `pod at ${ip} ${scheme}`);
     }
   }
-  await make(server, SERVICES, { metadata: { name: "s" }, spec: { ports: [{ port: 80, targetPort: port }] } });
+  await create(server, SERVICES, { metadata: { name: "s" }, spec: { ports: [{ port: 80, targetPort: port }] } });
   const subsets = ["127.0.0.1", "::1", "169.254.169.254", "192.0.2.7"].map((ip) => ({
     addresses: [{ ip }],
     ports: [{ port }],
   }));
   const endpoints = `/api/v1/namespaces/default/endpoints`;
-  const made = await server.send(`POST ${endpoints}`, {
+  const created = await server.send(`POST ${endpoints}`, {
     body: { metadata: { name: "s" }, subsets: subsets.slice(-1) },
   });
-  t.equal(made.status, 201);
-  t.equal((await server.send(`GET ${SERVICES}/s:80/proxy/`)).status, 503, "an address that is no pod's");
+  t.equal(created.status, 201);
+  t.equal((await server.send(`GET ${SERVICES}/s:80/proxy/`)).status, 503, "an address without a pod");
   const addresses = [{ type: "InternalIP", address: "127.0.0.1" }];
-  await make(server, "/api/v1/nodes", { metadata: { name: "n1" } }, { addresses });
+  await create(server, "/api/v1/nodes", { metadata: { name: "n1" } }, { addresses });
   for (const name of [`n1:${port}`, `http:n1:${port}`, `https:n1:${port}`]) {
     t.equal((await server.send(`GET /api/v1/nodes/${name}/proxy/`)).status, 400, `node ${name}`);
   }
@@ -88,18 +85,18 @@ t.test("the server goes nowhere on this host for a pod, a service or a node", as
     const { status } = await server.send(`GET /api/v1/nodes/${name}/proxy/`);
     t.ok(status === 400 || status === 404, `node ${name}: ${status}`);
   }
-  t.equal(came, 0, "nobody came");
+  t.equal(connections, 0, "no connection");
 });
 
-function wideAddress(): string | undefined {
+function externalAddress(): string | undefined {
   const all = Object.values(networkInterfaces()).flat();
   return all.find((one) => one?.family === "IPv4" && !one.internal)?.address;
 }
 
-t.test("the server passes redirections on instead of following them, and nothing that proves who asks", async (t) => {
-  const host = wideAddress();
+t.test("the proxy follows no redirects and forwards no credentials or identity headers", async (t) => {
+  const host = externalAddress();
   if (host === undefined) {
-    t.comment("Skipped: this machine has no address but its loopback");
+    t.comment("Skipped: this machine has only loopback addresses");
     return;
   }
   const seen: { url: string; headers: IncomingHttpHeaders }[] = [];
@@ -111,7 +108,7 @@ t.test("the server passes redirections on instead of following them, and nothing
   t.teardown(() => backend.close());
   const { port } = backend.address() as AddressInfo;
   await using server = await startTestServer();
-  await make(server, PODS, pod("web"), { podIP: host, podIPs: [{ ip: host }] });
+  await create(server, PODS, pod("web"), { podIP: host, podIPs: [{ ip: host }] });
   const headers = {
     "x-remote-user": "root",
     "x-remote-group": "system:masters",
@@ -120,8 +117,8 @@ t.test("the server passes redirections on instead of following them, and nothing
     "impersonate-group": "system:masters",
     "proxy-authorization": "Basic eA==",
   };
-  const answer = await server.send(`GET ${PODS}/web:${port}/proxy/a`, { headers });
-  t.match([answer.status, answer.headers.location], [302, "http://169.254.169.254/latest/meta-data/"]);
+  const response = await server.send(`GET ${PODS}/web:${port}/proxy/a`, { headers });
+  t.match([response.status, response.headers.location], [302, "http://169.254.169.254/latest/meta-data/"]);
   t.equal(seen.length, 1);
   for (const name of ["authorization", ...Object.keys(headers)]) t.equal(seen[0]?.headers[name], undefined, name);
   for (const path of [
@@ -133,49 +130,52 @@ t.test("the server passes redirections on instead of following them, and nothing
     "..%5c..",
     "a%0d%0ax-remote-user:root",
   ]) {
-    const climbed = await server.send(`GET ${PODS}/web:${port}/proxy/${path}`);
+    const response = await server.send(`GET ${PODS}/web:${port}/proxy/${path}`);
     const passed = seen.at(-1)?.url ?? "";
-    t.ok(climbed.status === 404 || passed === `/${path}`, `${path}: ${climbed.status}`);
+    t.ok(response.status === 404 || passed === `/${path}`, `${path}: ${response.status}`);
     t.notMatch(passed, /\.\.\/|%2e%2e|\.\.%2f|%00/i, path);
   }
 });
 
-t.test("the server passes on whole requests, so that none swallows the next on a connection to a pod", async (t) => {
-  const host = wideAddress();
+t.test("the proxy ends each request on a connection to a pod before the next", async (t) => {
+  const host = externalAddress();
   if (host === undefined) {
-    t.comment("Skipped: this machine has no address but its loopback");
+    t.comment("Skipped: this machine has only loopback addresses");
     return;
   }
   const seen: string[] = [];
   const backend = createServer((request, response) => {
-    // Answers without waiting for a body, as many do.
+    // Responds before the body arrives, as many servers do.
     response.end("ok");
     let body = "";
-    request.setEncoding("latin1").on("data", (piece: string) => (body += piece));
+    request.setEncoding("latin1").on("data", (chunk: string) => (body += chunk));
     request.on("end", () => seen.push(`${request.method} ${request.url} ${body}`.trim()));
   });
   await new Promise<void>((resolve) => backend.listen(0, host, resolve));
   t.teardown(() => backend.close());
   const { port } = backend.address() as AddressInfo;
   await using server = await startTestServer();
-  await make(server, PODS, pod("web"), { podIP: host, podIPs: [{ ip: host }] });
+  await create(server, PODS, pod("web"), { podIP: host, podIPs: [{ ip: host }] });
   const proxy = `${PODS}/web:${port}/proxy`;
   const hidden = "DELETE /hidden HTTP/1.1\r\nHost: x\r\n\r\n";
   for (const method of ["GET", "DELETE", "POST", "OPTIONS"]) {
-    for (const [sent, length] of [
+    for (const [payload, length] of [
       [hidden, String(hidden.length)],
       ["", "0"],
       ["", undefined],
       [hidden, undefined],
     ] as const) {
       const headers = length === undefined ? {} : { "content-length": length };
-      const answer = await server.send(`${method} ${proxy}/front`, { headers, ...(sent === "" ? {} : { body: sent }) });
-      t.equal(answer.status, 200, `${method} ${length}`);
-      t.equal((await server.send(`GET ${proxy}/next`)).status, 200, `what follows ${method} ${length}`);
+      const response = await server.send(`${method} ${proxy}/front`, {
+        headers,
+        ...(payload === "" ? {} : { body: payload }),
+      });
+      t.equal(response.status, 200, `${method} ${length}`);
+      t.equal((await server.send(`GET ${proxy}/next`)).status, 200, `the request after ${method} ${length}`);
       t.equal(
         seen.some((each) => each.startsWith("DELETE /hidden")),
         false,
-        "nothing came that nobody sent",
+        "no smuggled request",
       );
       t.equal(seen.at(-1), "GET /next");
       t.equal(seen.splice(0).length, 2);

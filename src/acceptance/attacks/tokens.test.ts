@@ -1,27 +1,27 @@
-/** Tokens that were good once, and tokens that never were. */
+/** Revoked and forged tokens of service accounts. */
 import { createHmac, createPublicKey, generateKeyPairSync, type KeyObject, sign, type webcrypto } from "node:crypto";
 import { setImmediate } from "node:timers/promises";
 import t from "tap";
 import { isSignedBy, parseJws } from "../../auth/service-account/jws.ts";
-import { type TestServer, startTestServer } from "../../testing/apiserver/server-fixture.ts";
+import { startTestServer, type TestServer } from "../../testing/apiserver/server-fixture.ts";
 
 const SHOP = "/api/v1/namespaces/shop";
-const WHO = "POST /apis/authentication.k8s.io/v1/selfsubjectreviews";
+const REVIEW = "POST /apis/authentication.k8s.io/v1/selfsubjectreviews";
 const ACCOUNT = "system:serviceaccount:shop:till";
 const LEGACY = "kubernetes.io/service-account-token";
 
-async function shop(): Promise<TestServer> {
+async function startWithAccount(): Promise<TestServer> {
   const server = await startTestServer({
     authorizationModes: ["RBAC"],
     embeddedControllers: ["serviceaccount-token"],
     clusterCa: "-----BEGIN CERTIFICATE-----\nMA==\n-----END CERTIFICATE-----\n",
   });
-  await make(server, "/api/v1/namespaces", { metadata: { name: "shop" } });
-  await make(server, `${SHOP}/serviceaccounts`, { metadata: { name: "till" } });
+  await create(server, "/api/v1/namespaces", { metadata: { name: "shop" } });
+  await create(server, `${SHOP}/serviceaccounts`, { metadata: { name: "till" } });
   return server;
 }
 
-async function make(server: TestServer, path: string, body: object): Promise<void> {
+async function create(server: TestServer, path: string, body: object): Promise<void> {
   const { status, text } = await server.send(`POST ${path}`, { body });
   if (status !== 201) throw new Error(text);
 }
@@ -31,13 +31,13 @@ async function tokenOf(server: TestServer, boundObjectRef?: object): Promise<str
   return (await server.send(`POST ${SHOP}/serviceaccounts/till/token`, options)).json.status.token;
 }
 
-/** Whom the server takes the bearer for; the status, where for nobody. Reviews of the token must say the same. */
-async function bearer(server: TestServer, token: string): Promise<string> {
+/** The username of the bearer, or the status of the refusal. A TokenReview must have the same result. */
+async function usernameOf(server: TestServer, token: string): Promise<string> {
   const sent = { body: {}, user: "", headers: { authorization: `Bearer ${token}` } };
-  const { status, json } = await server.send(WHO, sent);
+  const { status, json } = await server.send(REVIEW, sent);
   const review = await server.send("POST /apis/authentication.k8s.io/v1/tokenreviews", { body: { spec: { token } } });
   const { authenticated = false } = review.json.status as { authenticated?: boolean };
-  if (authenticated !== (status === 201)) throw new Error(`a review says otherwise: ${review.text}`);
+  if (authenticated !== (status === 201)) throw new Error(`the TokenReview differs: ${review.text}`);
   return status === 201 ? json.status.userInfo.username : String(status);
 }
 
@@ -47,72 +47,78 @@ const pod = {
 };
 const secret = { metadata: { name: "web" } };
 
-/** What a token is bound to: how it is made, where it is, and how it is named. */
-const bound: Readonly<Record<string, readonly [collection: string, object: object, reference: object | undefined]>> = {
+/** Objects that tokens are bound to: collection, object and boundObjectRef. */
+const boundObjects: Readonly<
+  Record<string, readonly [collection: string, object: object, reference: object | undefined]>
+> = {
   account: [`${SHOP}/serviceaccounts`, { metadata: { name: "till" } }, undefined],
   pod: [`${SHOP}/pods`, pod, { kind: "Pod", apiVersion: "v1", name: "web" }],
   secret: [`${SHOP}/secrets`, secret, { kind: "Secret", apiVersion: "v1", name: "web" }],
   node: ["/api/v1/nodes", { metadata: { name: "web" } }, { kind: "Node", apiVersion: "v1", name: "web" }],
 };
 
-t.test("a token is good for nothing once what it is bound to has gone, also when another takes its name", async (t) => {
-  for (const [what, [collection, object, reference]] of Object.entries(bound)) {
-    await using server = await shop();
+t.test("a bound token gets 401 after its object is deleted, also when another object takes the name", async (t) => {
+  for (const [what, [collection, object, reference]] of Object.entries(boundObjects)) {
+    await using server = await startWithAccount();
     const { name } = (object as typeof secret).metadata;
-    if (what !== "account") await make(server, collection, object);
+    if (what !== "account") await create(server, collection, object);
     const token = await tokenOf(server, reference);
-    t.equal(await bearer(server, token), ACCOUNT, what);
+    t.equal(await usernameOf(server, token), ACCOUNT, what);
     t.equal((await server.send(`DELETE ${collection}/${name}?gracePeriodSeconds=0`)).status, 200);
-    t.equal(await bearer(server, token), "401", `${what} has gone`);
-    await make(server, collection, object);
-    t.equal(await bearer(server, token), "401", `another ${what} of that name`);
+    t.equal(await usernameOf(server, token), "401", `${what} is deleted`);
+    await create(server, collection, object);
+    t.equal(await usernameOf(server, token), "401", `another ${what} with the name`);
     if (what === "account") continue;
     await server.send(`DELETE ${SHOP}/serviceaccounts/till`);
-    t.equal(await bearer(server, await tokenOf(server).catch(() => token)), "401", "the account has gone as well");
+    t.equal(
+      await usernameOf(server, await tokenOf(server).catch(() => token)),
+      "401",
+      "the account is deleted as well",
+    );
   }
 });
 
-t.test("a token that lay in a secret is good for nothing once the secret has gone or holds another", async (t) => {
-  await using server = await shop();
+t.test("a token of a Secret gets 401 after the Secret is deleted or holds another token", async (t) => {
+  await using server = await startWithAccount();
   const annotations = { "kubernetes.io/service-account.name": "till" };
   const token = async (name: string): Promise<string> => {
-    await make(server, `${SHOP}/secrets`, { metadata: { name, annotations }, type: LEGACY });
-    for (let turn = 0; turn < 5000; turn++) {
+    await create(server, `${SHOP}/secrets`, { metadata: { name, annotations }, type: LEGACY });
+    for (let attempt = 0; attempt < 5000; attempt++) {
       await setImmediate();
       const { data } = (await server.send(`GET ${SHOP}/secrets/${name}`)).json as { data?: { token?: string } };
       if (data?.token !== undefined) return Buffer.from(data.token, "base64").toString();
     }
-    throw new Error("the secret is given no token");
+    throw new Error("the Secret has no token");
   };
   const [first, second] = [await token("a"), await token("b")];
-  t.equal(await bearer(server, first), ACCOUNT);
+  t.equal(await usernameOf(server, first), ACCOUNT);
   const merge = { "content-type": "application/merge-patch+json" };
   const other = { data: { token: Buffer.from(second).toString("base64") } };
   await server.send(`PATCH ${SHOP}/secrets/a`, { body: other, headers: merge });
-  t.equal(await bearer(server, first), "401", "the secret holds another");
-  t.equal(await bearer(server, second), ACCOUNT);
+  t.equal(await usernameOf(server, first), "401", "the Secret holds another token");
+  t.equal(await usernameOf(server, second), ACCOUNT);
   await server.send(`DELETE ${SHOP}/secrets/b`);
-  t.equal(await bearer(server, second), "401", "the secret has gone");
+  t.equal(await usernameOf(server, second), "401", "the Secret is deleted");
 });
 
 function encode(value: unknown): string {
   return Buffer.from(JSON.stringify(value)).toString("base64url");
 }
 
-t.test("a token that the server has not signed is nobody's, whatever it says of its signature", async (t) => {
-  await using server = await shop();
+t.test("a token with a forged signature gets 401 for every algorithm and key reference", async (t) => {
+  await using server = await startWithAccount();
   const good = await tokenOf(server);
   const [head = "", body = "", tail = ""] = good.split(".");
   const { kid } = JSON.parse(Buffer.from(head, "base64url").toString()) as { kid: string };
   const jwk = (await server.send("GET /openid/v1/jwks")).json.keys[0] as webcrypto.JsonWebKey;
-  const known = createPublicKey({ key: jwk, format: "jwk" });
-  const own = generateKeyPairSync("rsa", { modulusLength: 2048 });
-  const ownJwk = own.publicKey.export({ format: "jwk" });
-  const by = (header: object, key: KeyObject = own.privateKey, payload = body): string => {
+  const publicKey = createPublicKey({ key: jwk, format: "jwk" });
+  const otherKey = generateKeyPairSync("rsa", { modulusLength: 2048 });
+  const otherJwk = otherKey.publicKey.export({ format: "jwk" });
+  const signWith = (header: object, key: KeyObject = otherKey.privateKey, payload = body): string => {
     const signed = `${encode(header)}.${payload}`;
     return `${signed}.${sign("sha256", Buffer.from(signed), key).toString("base64url")}`;
   };
-  const shared = (alg: string, secret: string | Buffer): string => {
+  const signWithSecret = (alg: string, secret: string | Buffer): string => {
     const signed = `${encode({ alg, kid })}.${body}`;
     return `${signed}.${createHmac(`sha${alg.slice(2)}`, secret)
       .update(signed)
@@ -120,7 +126,7 @@ t.test("a token that the server has not signed is nobody's, whatever it says of 
   };
   const payload = JSON.parse(Buffer.from(body, "base64url").toString()) as object;
   const boss = encode({ ...payload, sub: "system:serviceaccount:shop:boss" });
-  const pem = known.export({ type: "spki", format: "pem" }).toString();
+  const pem = publicKey.export({ type: "spki", format: "pem" }).toString();
   const forged: Readonly<Record<string, string>> = {
     ...Object.fromEntries(
       ["none", "None", "NONE", "nOnE", "", "null", "HS256", "RS256 ", "rs256", "__proto__", "constructor"].flatMap(
@@ -137,28 +143,28 @@ t.test("a token that the server has not signed is nobody's, whatever it says of 
     "a signature of zeros": `${head}.${body}.${Buffer.alloc(256).toString("base64url")}`,
     "another algorithm of the same key": `${encode({ alg: "RS512", kid })}.${body}.${tail}`,
     "RSA-PSS": `${encode({ alg: "PS256", kid })}.${body}.${tail}`,
-    "a curve's algorithm": `${encode({ alg: "ES256", kid })}.${body}.${Buffer.alloc(64).toString("base64url")}`,
+    "an ECDSA algorithm": `${encode({ alg: "ES256", kid })}.${body}.${Buffer.alloc(64).toString("base64url")}`,
     ...Object.fromEntries(
       ["HS256", "HS384", "HS512"].flatMap((alg) => [
-        [`${alg} with the public key in PEM`, shared(alg, pem)],
-        [`${alg} with the public key in PEM, trimmed`, shared(alg, pem.trim())],
-        [`${alg} with the public key in DER`, shared(alg, known.export({ type: "spki", format: "der" }))],
-        [`${alg} with the modulus`, shared(alg, jwk.n ?? "")],
-        [`${alg} with nothing`, shared(alg, "")],
+        [`${alg} with the public key in PEM`, signWithSecret(alg, pem)],
+        [`${alg} with the public key in PEM, trimmed`, signWithSecret(alg, pem.trim())],
+        [`${alg} with the public key in DER`, signWithSecret(alg, publicKey.export({ type: "spki", format: "der" }))],
+        [`${alg} with the modulus`, signWithSecret(alg, jwk.n ?? "")],
+        [`${alg} with nothing`, signWithSecret(alg, "")],
       ]),
     ),
-    "a key of one's own under the server's name": by({ alg: "RS256", kid }),
-    "a key brought along": by({ alg: "RS256", kid, jwk: ownJwk }),
-    "a key brought along, unnamed": by({ alg: "RS256", jwk: ownJwk }),
-    "a key elsewhere": by({ alg: "RS256", kid, jku: "https://127.0.0.1:1/keys", x5u: "https://127.0.0.1:1/crt" }),
-    "a certificate brought along": by({ alg: "RS256", kid, x5c: ["MA=="] }),
+    "another key with the server's kid": signWith({ alg: "RS256", kid }),
+    "an embedded key": signWith({ alg: "RS256", kid, jwk: otherJwk }),
+    "an embedded key without kid": signWith({ alg: "RS256", jwk: otherJwk }),
+    "a key by URL": signWith({ alg: "RS256", kid, jku: "https://127.0.0.1:1/keys", x5u: "https://127.0.0.1:1/crt" }),
+    "an embedded certificate": signWith({ alg: "RS256", kid, x5c: ["MA=="] }),
     ...Object.fromEntries(
       ["", "../../../../dev/null", "/dev/null", "' OR 1=1 --", "__proto__", "toString", "|id", "a\0b", "*"].map(
-        (name) => [`a key named ${JSON.stringify(name)}`, by({ alg: "RS256", kid: name })],
+        (name) => [`a key named ${JSON.stringify(name)}`, signWith({ alg: "RS256", kid: name })],
       ),
     ),
-    "a key named by a number": by({ alg: "RS256", kid: 0 }),
-    "what nobody understands": `${encode({ alg: "RS256", kid, crit: ["exp"] })}.${body}.${tail}`,
+    "a key named by a number": signWith({ alg: "RS256", kid: 0 }),
+    "an unknown critical header": `${encode({ alg: "RS256", kid, crit: ["exp"] })}.${body}.${tail}`,
     "a payload that is not encoded": `${encode({ alg: "RS256", kid, b64: false, crit: ["b64"] })}.${body}.${tail}`,
     "another payload": `${head}.${boss}.${tail}`,
     "a header of a prototype": `${Buffer.from(`{"__proto__":{"alg":"RS256","kid":"${kid}"}}`).toString("base64url")}.${body}.${tail}`,
@@ -171,11 +177,11 @@ t.test("a token that the server has not signed is nobody's, whatever it says of 
     "many dots": ".".repeat(50_000),
     "deep JSON": `${Buffer.from("[".repeat(40_000)).toString("base64url")}.${body}.${tail}`,
   };
-  for (const [what, token] of Object.entries(forged)) t.equal(await bearer(server, token), "401", what);
-  t.equal(await bearer(server, good), ACCOUNT);
+  for (const [what, token] of Object.entries(forged)) t.equal(await usernameOf(server, token), "401", what);
+  t.equal(await usernameOf(server, good), ACCOUNT);
 });
 
-t.test("isSignedBy() takes no signature of zeros for one of a curve", async (t) => {
+t.test("isSignedBy() rejects ECDSA signatures of zeros, of ones and of another length", async (t) => {
   for (const [namedCurve, alg, bytes] of [
     ["P-256", "ES256", 64],
     ["P-384", "ES384", 96],
