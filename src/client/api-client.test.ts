@@ -20,7 +20,7 @@ interface Seen {
   readonly body: unknown;
 }
 
-/** A server that answers from a list, in order, and remembers what it was asked. */
+/** A server with scripted responses, which records requests. */
 function script(...answers: readonly HttpResponse[]) {
   const seen: Seen[] = [];
   let next = 0;
@@ -52,7 +52,7 @@ const notFound = (name?: string) =>
     ...(name === undefined ? {} : { details: { name } }),
   });
 
-t.test("createClient() spells paths, queries, media types and bodies as the API wants them", async (t) => {
+t.test("createClient() builds paths, queries, media types and bodies of the API", async (t) => {
   const answers = Array.from({ length: 7 }, () => jsonResponse(200, { ...map, kind: "ConfigMap", apiVersion: "v1" }));
   const { client, seen } = script(...answers);
   const name = { name: "a", namespace: "ns" };
@@ -81,32 +81,28 @@ t.test("createClient() spells paths, queries, media types and bodies as the API 
   ]);
 });
 
-t.test(
-  "createClient() sends objects in the form that is wanted, and the next where a server does not take it",
-  async (t) => {
-    const object = { metadata: { name: "a", namespace: "ns" }, data: { k: "v" } };
-    const sent: string[] = [];
-    const client = createClient({
-      contentType: "application/vnd.svc.protobuf",
-      transport: async (request) => {
-        const type = request.headers["content-type"] ?? "";
-        sent.push(type);
-        const bytes = await readBody(request, 1_000_000);
-        if (type === "application/vnd.svc.protobuf")
-          return jsonResponse(415, { kind: "Status", code: 415, reason: "" });
-        const { magic, apiVersion, kind, raw } = decodeEnvelope(bytes);
-        t.strictSame({ magic, apiVersion, kind }, { magic: "k8s", apiVersion: "v1", kind: "ConfigMap" });
-        return jsonResponse(201, { ...decodeProtobuf(configMapKind.schema, raw), kind, apiVersion });
-      },
-    });
-    t.match(await client.create(configMapKind, object), object);
-    t.match(await client.update(configMapKind, object), object);
-    const [own, kubernetes] = ["application/vnd.svc.protobuf", "application/vnd.kubernetes.protobuf"];
-    t.strictSame(sent, [own, kubernetes, kubernetes]);
-  },
-);
+t.test("createClient() sends objects with the configured content type, and with the next after a 415", async (t) => {
+  const object = { metadata: { name: "a", namespace: "ns" }, data: { k: "v" } };
+  const sent: string[] = [];
+  const client = createClient({
+    contentType: "application/vnd.svc.protobuf",
+    transport: async (request) => {
+      const type = request.headers["content-type"] ?? "";
+      sent.push(type);
+      const bytes = await readBody(request, 1_000_000);
+      if (type === "application/vnd.svc.protobuf") return jsonResponse(415, { kind: "Status", code: 415, reason: "" });
+      const { magic, apiVersion, kind, raw } = decodeEnvelope(bytes);
+      t.strictSame({ magic, apiVersion, kind }, { magic: "k8s", apiVersion: "v1", kind: "ConfigMap" });
+      return jsonResponse(201, { ...decodeProtobuf(configMapKind.schema, raw), kind, apiVersion });
+    },
+  });
+  t.match(await client.create(configMapKind, object), object);
+  t.match(await client.update(configMapKind, object), object);
+  const [own, kubernetes] = ["application/vnd.svc.protobuf", "application/vnd.kubernetes.protobuf"];
+  t.strictSame(sent, [own, kubernetes, kubernetes]);
+});
 
-t.test("createClient() lets no name reach another path", async (t) => {
+t.test("createClient() rejects names that would change the path", async (t) => {
   const { client, seen } = script(jsonResponse(200, map));
   await client.get(configMapKind, { name: "../secrets?x", namespace: "a/b" });
   t.equal(seen[0]?.path, "/api/v1/namespaces/a%2Fb/configmaps/..%2Fsecrets%3Fx");
@@ -114,7 +110,7 @@ t.test("createClient() lets no name reach another path", async (t) => {
     await t.rejects(client.get(configMapKind, { name, namespace: "n" }), { message: /as a name/ });
 });
 
-t.test("createClient().list() gives items their kind and hands on the revision", async (t) => {
+t.test("createClient().list() sets the kind of items and returns the revision", async (t) => {
   const { client, seen } = script(
     jsonResponse(200, { kind: "ConfigMapList", metadata: { resourceVersion: "9", continue: "more" }, items: [map] }),
     jsonResponse(200, { metadata: { resourceVersion: "10" }, items: null }),
@@ -135,7 +131,7 @@ t.test("createClient().list() gives items their kind and hands on the revision",
   t.equal(seen[1]?.path, "/api/v1/configmaps");
 });
 
-t.test("createClient() turns answers that are not 2xx into StatusErrors, whatever they look like", async (t) => {
+t.test("createClient() throws StatusErrors for all responses that are not 2xx", async (t) => {
   const odd: readonly (readonly [HttpResponse, object])[] = [
     [notFound("a"), { message: "gone", status: { code: 404, reason: "NotFound", details: { name: "a" } } }],
     [
@@ -155,7 +151,7 @@ t.test("createClient() turns answers that are not 2xx into StatusErrors, whateve
     ],
     [textResponse(302, ""), { status: { code: 302 }, message: "the server answered with code 302" }],
     [jsonResponse(200, { metadata: 5 }), { message: /^Cannot read a ConfigMap/ }],
-    [textResponse(200, "<html>"), { message: /^Cannot read the server's answer/ }],
+    [textResponse(200, "<html>"), { message: /^Cannot read the response of the server/ }],
   ];
   for (const [answer, expected] of odd) {
     const failure = await script(answer)
@@ -165,7 +161,7 @@ t.test("createClient() turns answers that are not 2xx into StatusErrors, whateve
   }
 });
 
-t.test("createClient() falls back to the Kubernetes spelling of a group, and remembers it", async (t) => {
+t.test("createClient() falls back to the Kubernetes name of a group, and keeps it", async (t) => {
   const lease = { metadata: { name: "n", namespace: "ns" } };
   const { client, seen } = script(
     textResponse(404, "404 page not found"),
@@ -175,7 +171,7 @@ t.test("createClient() falls back to the Kubernetes spelling of a group, and rem
     jsonResponse(201, lease),
   );
   const found = await client.get(leaseKind, { name: "n", namespace: "ns" });
-  t.equal(found.apiVersion, "coordination.svc.io/v1", "our own spelling comes out");
+  t.equal(found.apiVersion, "coordination.svc.io/v1", "objects have the svc.io group");
   await client.create(leaseKind, lease);
   t.strictSame(
     seen.map(({ method, path }) => `${method} ${path}`),
@@ -190,18 +186,15 @@ t.test("createClient() falls back to the Kubernetes spelling of a group, and rem
   t.match(seen[4]?.body, { apiVersion: "coordination.k8s.io/v1" });
 });
 
-t.test(
-  "createClient() asks about a group once, and not at all when an object is missing from a known one",
-  async (t) => {
-    const { client, seen } = script(notFound("n"), jsonResponse(200, { kind: "APIResourceList" }), notFound("n"));
-    const get = () => client.get(leaseKind, { name: "n", namespace: "ns" });
-    await t.rejects(get(), { message: "gone" });
-    await t.rejects(get(), { message: "gone" });
-    t.equal(seen.length, 3);
-  },
-);
+t.test("createClient() discovers a group once, and not for a missing object of a served group", async (t) => {
+  const { client, seen } = script(notFound("n"), jsonResponse(200, { kind: "APIResourceList" }), notFound("n"));
+  const get = () => client.get(leaseKind, { name: "n", namespace: "ns" });
+  await t.rejects(get(), { message: "gone" });
+  await t.rejects(get(), { message: "gone" });
+  t.equal(seen.length, 3);
+});
 
-t.test("createClient().watch() takes values from a server in the same process", async (t) => {
+t.test("createClient().watch() reads values of a server in the same process", async (t) => {
   const object = Object.freeze({ metadata: map.metadata, data: map.data });
   async function* values() {
     yield { type: "ADDED", object };
@@ -227,7 +220,7 @@ t.test("createClient().watch() takes values from a server in the same process", 
   t.strictSame(events[0], { type: "ADDED", object: { metadata: object.metadata, ...typed } });
 });
 
-t.test("createClient().watch() reads events and fails with the server's error", async (t) => {
+t.test("createClient().watch() reads events and rejects with the error of the server", async (t) => {
   const event = (type: string, object: unknown) => `${JSON.stringify({ type, object })}\n`;
   const stream = (...texts: string[]) =>
     bytesResponse(
@@ -263,5 +256,5 @@ t.test("createClient().watch() reads events and fails with the server's error", 
   t.equal(seen[0]?.query, "resourceVersion=5&allowWatchBookmarks=true&watch=true");
   await t.rejects(read(), { message: /^Cannot read a watch event/ });
   await t.rejects(read(), { message: /type "OTHER"/ });
-  await t.rejects(read(), { message: /without saying why/ });
+  await t.rejects(read(), { message: /without a reason/ });
 });

@@ -26,21 +26,21 @@ import { parseStatusError, readAll, readError, readJson } from "./response.ts";
 export interface ClientOptions {
   readonly transport: Transport;
   /**
-   * Fall back to the Kubernetes spelling of a group (`coordination.k8s.io`) where the server knows no other; true when
+   * Falls back to the Kubernetes name of a group (`coordination.k8s.io`) if the server serves no other; true when
    * absent.
    */
   readonly aliases?: boolean | undefined;
-  /** Sent with every request, such as `authorization` for in-process components. */
+  /** Headers of every request, such as `authorization` for in-process components. */
   readonly headers?: Readonly<Record<string, string>> | undefined;
-  /** Named in managed fields and logs; the transport's when absent. */
+  /** The header `user-agent`; the transport's when absent. */
   readonly userAgent?: string | undefined;
-  /** Of the objects that are sent, as long as the server takes it; JSON when absent. */
+  /** The content type of request bodies, until the server rejects it; JSON when absent. */
   readonly contentType?: ContentType | undefined;
 }
 
 export type ContentType = (typeof CONTENT_TYPES)[number];
 
-/** A server that does not know one of them is sent the next. */
+/** In order of preference: after a 415 the next is used. */
 const CONTENT_TYPES = [
   "application/vnd.svc.protobuf",
   "application/vnd.kubernetes.protobuf",
@@ -65,11 +65,11 @@ interface ApiRequest {
   readonly name?: string | undefined;
   readonly subresource?: string | undefined;
   readonly query?: Readonly<Record<string, string | number | boolean | undefined>> | undefined;
-  /** Of a body that has one form only. */
+  /** The content type of a body that has only one. */
   readonly mediaType?: string | undefined;
-  /** Made for the spelling of the group that is used, in the form that the server takes. */
+  /** Encodes the body with the group name and the content type that the server accepts. */
   readonly body?: ((apiVersion: string, contentType: ContentType) => Uint8Array) | undefined;
-  /** What is answered is a list of objects. */
+  /** The response is a list of objects. */
   readonly isList?: boolean;
   readonly signal?: AbortSignal | undefined;
 }
@@ -77,7 +77,7 @@ interface ApiRequest {
 class ApiClient implements Client {
   readonly #options: ClientOptions;
   readonly #headers: Readonly<Record<string, string>>;
-  /** The spelling the server is known to understand, by our own. */
+  /** The names of groups that the server serves, by svc.io name. */
   readonly #groupNames = new Map<string, string>();
   #contentType: ContentType;
 
@@ -108,7 +108,13 @@ class ApiClient implements Client {
 
   async create<T extends ApiObject>(kind: Kind<T>, object: T, signal?: AbortSignal): Promise<T> {
     const namespace = object.metadata?.namespace;
-    return this.#object(kind, { method: "POST", kind: kind as Kind, namespace, body: bodyEncoder(kind, object), signal });
+    return this.#object(kind, {
+      method: "POST",
+      kind: kind as Kind,
+      namespace,
+      body: bodyEncoder(kind, object),
+      signal,
+    });
   }
 
   async update<T extends ApiObject>(kind: Kind<T>, object: T, signal?: AbortSignal): Promise<T> {
@@ -227,26 +233,26 @@ class ApiClient implements Client {
     return decodeObject(kind, await readJson(await this.#send(call)));
   }
 
-  /** Resolves with an answer of 2xx. Asks again in the other spelling when the server does not know the group. */
+  /** Resolves with a 2xx response. Retries with the other name of the group if the server does not serve the first. */
   async #send(call: ApiRequest): Promise<HttpResponse> {
     const { group } = call.kind;
-    const spelling = this.#groupNames.get(group);
-    const response = await this.#transmit(call, spelling ?? group);
+    const name = this.#groupNames.get(group);
+    const response = await this.#transmit(call, name ?? group);
     if (response.status >= 200 && response.status <= 299) return response;
     const error = await readError(response);
-    if (response.status !== 404 || spelling !== undefined || !this.#hasAlias(group)) throw error;
-    const known = await this.#discover(call.kind, call.signal);
-    if (known === group) throw error;
-    const again = await this.#transmit(call, known);
-    if (again.status >= 200 && again.status <= 299) return again;
-    throw await readError(again);
+    if (response.status !== 404 || name !== undefined || !this.#hasAlias(group)) throw error;
+    const served = await this.#discover(call.kind, call.signal);
+    if (served === group) throw error;
+    const retried = await this.#transmit(call, served);
+    if (retried.status >= 200 && retried.status <= 299) return retried;
+    throw await readError(retried);
   }
 
   #hasAlias(group: string): boolean {
     return this.#options.aliases !== false && kubernetesGroup(group) !== group;
   }
 
-  /** A 404 may mean the object or the group: discovery tells which. */
+  /** Finds the served name of a group: a 404 can mean a missing object or a missing group. */
   async #discover(kind: Kind, signal: AbortSignal | undefined): Promise<string> {
     for (const group of [kind.group, kubernetesGroup(kind.group)]) {
       const path = `/apis/${group}/${kind.version}`;
@@ -262,7 +268,7 @@ class ApiClient implements Client {
     return kind.group;
   }
 
-  /** Sends an object again in another form when the server does not take the one it was sent in. */
+  /** Sends the body again with the next content type when the server rejects the current one. */
   async #transmit(call: ApiRequest, group: string): Promise<HttpResponse> {
     const contentType = call.kind.schema.unstructured === true ? "application/json" : this.#contentType;
     const response = await this.#transmitAs(call, group, contentType);
@@ -275,9 +281,9 @@ class ApiClient implements Client {
     return await this.#transmit(call, group);
   }
 
-  #transmitAs(call: ApiRequest, group: string, form: ContentType): Promise<HttpResponse> {
-    const body = call.body?.(formatApiVersion(group, call.kind.version), form);
-    const contentType = body === undefined ? {} : { "content-type": call.mediaType ?? form };
+  #transmitAs(call: ApiRequest, group: string, accepted: ContentType): Promise<HttpResponse> {
+    const body = call.body?.(formatApiVersion(group, call.kind.version), accepted);
+    const contentType = body === undefined ? {} : { "content-type": call.mediaType ?? accepted };
     return this.#options.transport(
       makeRequest({
         method: call.method,
@@ -306,7 +312,7 @@ function buildPath(call: ApiRequest, group: string): string {
   return parts.join("/");
 }
 
-/** A name must not reach another path than the one it names. */
+/** Encodes a name, which must not change the path. */
 function segment(name: string): string {
   if (name === "" || name === "." || name === "..") throw new Error(`Cannot use ${JSON.stringify(name)} as a name`);
   return encodeURIComponent(name);
@@ -329,17 +335,17 @@ function bodyEncoder<T extends ApiObject>(kind: Kind<T>, object: T): NonNullable
   };
 }
 
-/** Objects come out in our own spelling, with kind and apiVersion, which list items lack on the wire. */
+/** Objects have their kind and the apiVersion of this program, which list items lack on the wire. */
 function decodeObject<T extends ApiObject>(kind: Kind<T>, value: unknown): T {
   const decoded = decode(kind.schema, value, { unknownFields: "drop" });
   const first = decoded.errors[0];
   if (first !== undefined) {
-    throw new StatusError(500, "InternalError", `Cannot read a ${kind.kind} that the server sent: ${first.message}`);
+    throw new StatusError(500, "InternalError", `Cannot decode a ${kind.kind} of the server: ${first.message}`);
   }
   return { ...(decoded.value as T), kind: kind.kind, apiVersion: formatApiVersion(kind.group, kind.version) };
 }
 
-/** The objects of a server in this process are those of its cache: all they lack is what they are. */
+/** Objects of a server in this process are those of its cache: they lack only kind and apiVersion. */
 function localObjectReader<T extends ApiObject>(kind: Kind<T>): (value: unknown) => T {
   const type = { kind: kind.kind, apiVersion: formatApiVersion(kind.group, kind.version) };
   if (!isMetadataOnly(kind)) return (value) => ({ ...(value as T), ...type });
@@ -370,7 +376,7 @@ function toWatchEvent<T>({ type, object }: RawEvent, read: (object: unknown) => 
       return { type, resourceVersion: text(metadata?.resourceVersion) };
     }
     case "ERROR":
-      throw parseStatusError(object) ?? new StatusError(500, "InternalError", "the watch failed without saying why");
+      throw parseStatusError(object) ?? new StatusError(500, "InternalError", "the watch failed without a reason");
     default:
       throw new StatusError(500, "InternalError", `Cannot read a watch event of type ${JSON.stringify(type)}`);
   }
@@ -381,8 +387,8 @@ function toAsyncIterable(body: HttpResponse["body"]): AsyncIterable<Uint8Array> 
   return iterate(body instanceof Uint8Array ? [body] : body);
 }
 
-async function* iterate(pieces: readonly Uint8Array[]): AsyncGenerator<Uint8Array> {
-  yield* pieces;
+async function* iterate(chunks: readonly Uint8Array[]): AsyncGenerator<Uint8Array> {
+  yield* chunks;
 }
 
 function text(value: unknown): string {

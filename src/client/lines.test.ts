@@ -14,17 +14,17 @@ async function split(...texts: string[]): Promise<string[]> {
   return gather(body);
 }
 
-t.test("lines() finds lines however they are cut, and drops a last one that is not whole", async (t) => {
+t.test("readLines() joins lines from chunks, and drops an incomplete last one", async (t) => {
   t.strictSame(await split("a\nb\n"), ["a", "b"]);
   t.strictSame(await split("a", "b", "c\nd", "\n\n\r\ne"), ["abc", "d"]);
   t.strictSame(await split("\xc3", "\xa4\n"), ["ä"]);
   t.strictSame(await split(), []);
 });
 
-t.test("lines() gives a line up that does not end", async (t) => {
+t.test("readLines() rejects a line that is too long", async (t) => {
   const endless = (async function* () {
-    const piece = Buffer.alloc(1024 * 1024, "x");
-    for (;;) yield piece;
+    const chunk = Buffer.alloc(1024 * 1024, "x");
+    for (;;) yield chunk;
   })();
   await t.rejects(gather(endless), { message: /longer than/ });
 });

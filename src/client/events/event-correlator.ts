@@ -39,7 +39,7 @@ interface SimilarGroup {
 export class EventCorrelator {
   readonly #clock: Clock;
   readonly #nameOf: (about: ObjectReference) => string;
-  readonly #tallies = new RecentEntries<EventSeries>(CACHE_ENTRIES_MAX);
+  readonly #series = new RecentEntries<EventSeries>(CACHE_ENTRIES_MAX);
   readonly #similar = new RecentEntries<SimilarGroup>(CACHE_ENTRIES_MAX);
   readonly #buckets = new RecentEntries<TokenBucket>(CACHE_ENTRIES_MAX);
 
@@ -59,19 +59,19 @@ export class EventCorrelator {
     const combined = this.#isCombined(group, occurrence);
     const key = combined ? group : cacheKey([group, occurrence.message]);
     const message = combined ? `${COMBINED}${occurrence.message}` : occurrence.message;
-    const existing = this.#tallies.get(key);
-    const tally: EventSeries = existing ?? {
+    const existing = this.#series.get(key);
+    const series: EventSeries = existing ?? {
       name: this.#nameOf(occurrence.object),
       firstAt: occurrence.at,
       lastAt: occurrence.at,
       count: 0,
       message,
     };
-    tally.count++;
-    tally.lastAt = occurrence.at;
-    tally.message = message;
-    this.#tallies.set(key, tally);
-    return tally;
+    series.count++;
+    series.lastAt = occurrence.at;
+    series.message = message;
+    this.#series.set(key, series);
+    return series;
   }
 
   #isCombined(group: string, { message, at }: Occurrence): boolean {

@@ -44,10 +44,10 @@ function setUp(options: Partial<EventRecorderOptions> = {}) {
   return { clock, created, patched, failures, warnings, recorder };
 }
 
-t.test("EventRecorder.record() creates an event, and counts it up when it comes again", async (t) => {
+t.test("EventRecorder.record() creates an event, and increments its count when it repeats", async (t) => {
   const { clock, created, patched, recorder } = setUp();
   recorder.record(pod, "Normal", "Started", "Started container c");
-  t.equal(created.length, 0, "recording waits for nothing");
+  t.equal(created.length, 0, "recording does not wait");
   await recorder.flush();
   t.match(created, [
     {
@@ -79,7 +79,7 @@ t.test("EventRecorder.record() creates an event, and counts it up when it comes 
   t.equal(created[2]?.metadata.namespace, "default");
 });
 
-t.test("EventRecorder.record() makes one event of many that are alike", async (t) => {
+t.test("EventRecorder.record() combines many similar events", async (t) => {
   const { created, patched, recorder } = setUp();
   for (let count = 0; count < 14; count++) recorder.record(pod, "Warning", "Failed", `attempt ${count}`);
   await recorder.flush();
@@ -88,7 +88,7 @@ t.test("EventRecorder.record() makes one event of many that are alike", async (t
   t.match(patched.at(-1)?.patch, { count: 4, message: "(combined from similar events): attempt 13" });
 });
 
-t.test("EventRecorder.record() lets one object tell only so much", async (t) => {
+t.test("EventRecorder.record() limits the events of one object", async (t) => {
   const { clock, created, patched, recorder } = setUp();
   for (let count = 0; count < 100; count++) recorder.record(pod, "Warning", "Failed", "again");
   await recorder.flush();
@@ -100,7 +100,7 @@ t.test("EventRecorder.record() lets one object tell only so much", async (t) => 
   t.equal(created.length + patched.length, 26);
 });
 
-t.test("EventRecorder keeps to its rate", async (t) => {
+t.test("EventRecorder limits the rate of requests", async (t) => {
   const { clock, created, recorder } = setUp({ qps: 2, burst: 3 });
   for (let count = 0; count < 6; count++) recorder.record({ ...pod, name: `p${count}` }, "Normal", "R", "m");
   await clock.advance(0);
@@ -112,7 +112,7 @@ t.test("EventRecorder keeps to its rate", async (t) => {
   t.equal(clock.pending, 0);
 });
 
-t.test("EventRecorder tries again while the server is away, and gives up what it refuses", async (t) => {
+t.test("EventRecorder retries while the server is unavailable, and drops events that it rejects", async (t) => {
   const { clock, created, failures, warnings, recorder } = setUp();
   failures.push(new Error("ECONNREFUSED"), new StatusError(503, "ServiceUnavailable", "busy"));
   recorder.record(pod, "Normal", "A", "m");
@@ -123,8 +123,8 @@ t.test("EventRecorder tries again while the server is away, and gives up what it
   recorder.record(pod, "Normal", "C", "m");
   await recorder.flush();
   t.equal(created.length, 2);
-  t.strictSame(warnings, ["Event could not be sent"]);
-  // The server has forgotten the event whose count goes up.
+  t.strictSame(warnings, ["Failed to send event"]);
+  // The server has deleted the event.
   failures.push(new StatusError(404, "NotFound", "gone"));
   recorder.record(pod, "Normal", "A", "m");
   await recorder.flush();
@@ -133,19 +133,22 @@ t.test("EventRecorder tries again while the server is away, and gives up what it
   t.not(created[2]?.metadata.name, created[0]?.metadata.name);
 });
 
-t.test("EventRecorder drops what it cannot queue, cuts long messages, and stops when it is closed", async (t) => {
-  const { clock, created, failures, warnings, recorder } = setUp({ qps: 0 });
-  recorder.record(pod, "Normal", "Long", "ä".repeat(20_000));
-  await recorder.flush();
-  const message = created[0]?.message ?? "";
-  t.ok(Buffer.byteLength(message) <= 12 * 1024 && message.endsWith("ä..."));
-  failures.push(new Error("down"));
-  for (let count = 0; count < 1200; count++) recorder.record({ ...pod, name: `p${count}` }, "Normal", "R", "m");
-  t.strictSame(warnings, ["Events are dropped: too many wait to be sent"]);
-  await clock.advance(0);
-  await recorder[Symbol.asyncDispose]();
-  recorder.record(pod, "Normal", "R", "m");
-  await clock.advance(60_000);
-  t.equal(created.length, 1);
-  t.equal(clock.pending, 0);
-});
+t.test(
+  "EventRecorder drops events beyond its queue, truncates long messages, and stops when it is closed",
+  async (t) => {
+    const { clock, created, failures, warnings, recorder } = setUp({ qps: 0 });
+    recorder.record(pod, "Normal", "Long", "ä".repeat(20_000));
+    await recorder.flush();
+    const message = created[0]?.message ?? "";
+    t.ok(Buffer.byteLength(message) <= 12 * 1024 && message.endsWith("ä..."));
+    failures.push(new Error("down"));
+    for (let count = 0; count < 1200; count++) recorder.record({ ...pod, name: `p${count}` }, "Normal", "R", "m");
+    t.strictSame(warnings, ["Dropping events: the queue is full"]);
+    await clock.advance(0);
+    await recorder[Symbol.asyncDispose]();
+    recorder.record(pod, "Normal", "R", "m");
+    await clock.advance(60_000);
+    t.equal(created.length, 1);
+    t.equal(clock.pending, 0);
+  },
+);

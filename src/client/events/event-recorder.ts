@@ -8,7 +8,7 @@ import type { Logger } from "../../std/log/logger.ts";
 import type { Clock } from "../../std/time/clock.ts";
 import { TokenBucket } from "../../std/time/token-bucket.ts";
 import type { Client } from "../client.ts";
-import { EventCorrelator, type Occurrence, type EventSeries } from "./event-correlator.ts";
+import { EventCorrelator, type EventSeries, type Occurrence } from "./event-correlator.ts";
 
 export interface EventRecorderOptions {
   readonly client: Client;
@@ -60,19 +60,15 @@ class Recorder implements EventRecorder {
 
   constructor(options: EventRecorderOptions) {
     this.#options = options;
-    const { clock, random, qps = DEFAULT_QPS, burst = DEFAULT_BURST } = options;
-    this.#correlator = new EventCorrelator(
-      clock,
-      ({ name = "" }) => `${name}.${clock.now().toString(16)}${randomSuffix(random)}`,
-    );
+    const { clock, qps = DEFAULT_QPS, burst = DEFAULT_BURST } = options;
+    this.#correlator = new EventCorrelator(clock, (object) => this.#newName(object));
     this.#bucket = qps === 0 ? undefined : new TokenBucket(clock, qps, Math.max(burst, 1));
   }
 
   record(about: ObjectReference, type: "Normal" | "Warning", reason: string, message: string): void {
     if (this.#stop.signal.aborted) return;
     if (this.#queue.length >= QUEUE_MAX) {
-      if (this.#dropped++ === 0)
-        this.#options.log.warn("Events are dropped: too many wait to be sent", { limit: QUEUE_MAX });
+      if (this.#dropped++ === 0) this.#options.log.warn("Dropping events: the queue is full", { limit: QUEUE_MAX });
       return;
     }
     this.#queue.push({ object: about, type, reason, message: truncateMessage(message), at: this.#options.clock.now() });
@@ -89,8 +85,13 @@ class Recorder implements EventRecorder {
     await this.flush();
   }
 
+  #newName({ name = "" }: ObjectReference): string {
+    const { clock, random } = this.#options;
+    return `${name}.${clock.now().toString(16)}${randomSuffix(random)}`;
+  }
+
   async #sendAll(): Promise<void> {
-    // Not before the caller has gone on: recording must not run any of this.
+    // Starts after the caller has continued.
     await Promise.resolve();
     for (let next = this.#queue.shift(); next !== undefined; next = this.#queue.shift()) {
       try {
@@ -99,24 +100,24 @@ class Recorder implements EventRecorder {
         if (this.#stop.signal.aborted) break;
         const { reason, object: about } = next;
         const why = error instanceof Error ? error.message : String(error);
-        this.#options.log.warn("Event could not be sent", { reason, kind: about.kind, name: about.name, error: why });
+        this.#options.log.warn("Failed to send event", { reason, kind: about.kind, name: about.name, error: why });
       }
     }
     if (this.#dropped > 0) this.#options.log.warn("Events were dropped", { count: this.#dropped });
     this.#dropped = 0;
-    // In the same turn as the last look at the queue, so that no occurrence is left behind.
+    // In the same turn as the last check of the queue, so that no occurrence stays in it.
     this.#sending = undefined;
   }
 
   async #send(occurrence: Occurrence): Promise<void> {
-    const tally = this.#correlator.correlate(occurrence);
-    if (tally === undefined) return;
+    const series = this.#correlator.correlate(occurrence);
+    if (series === undefined) return;
     const { clock } = this.#options;
     const { signal } = this.#stop;
     for (let attempt = 1; ; attempt++) {
       while (this.#bucket !== undefined && !this.#bucket.take()) await clock.sleep(this.#bucket.waitMs, signal);
       try {
-        return await this.#write(occurrence, tally);
+        return await this.#write(occurrence, series);
       } catch (error) {
         if (signal.aborted || attempt === ATTEMPTS_MAX || !isTransient(error)) throw error;
         await clock.sleep(RETRY_MS, signal);
@@ -124,36 +125,36 @@ class Recorder implements EventRecorder {
     }
   }
 
-  async #write(occurrence: Occurrence, tally: EventSeries): Promise<void> {
+  async #write(occurrence: Occurrence, series: EventSeries): Promise<void> {
     const { client } = this.#options;
     const { signal } = this.#stop;
     const namespace = namespaceOf(occurrence.object);
-    if (tally.count > 1) {
-      const { count, message, lastAt } = tally;
+    if (series.count > 1) {
+      const { count, message, lastAt } = series;
       const patch = { count, message, lastTimestamp: formatTime(lastAt) };
       try {
-        await client.patch(eventKind, { namespace, name: tally.name }, "strategic", patch, { signal });
+        await client.patch(eventKind, { namespace, name: series.name }, "strategic", patch, { signal });
         return;
       } catch (error) {
-        // The server forgets events after a while; then the count goes on under a new name.
+        // The server deletes events after their TTL: the count continues in a new event.
         if (!(error instanceof StatusError) || error.status.code !== 404) throw error;
-        tally.name = `${occurrence.object.name ?? ""}.${this.#options.clock.now().toString(16)}${randomSuffix(this.#options.random)}`;
+        series.name = this.#newName(occurrence.object);
       }
     }
-    await client.create(eventKind, this.#event(occurrence, tally, namespace), signal);
+    await client.create(eventKind, this.#event(occurrence, series, namespace), signal);
   }
 
-  #event({ object: about, type, reason }: Occurrence, tally: EventSeries, namespace: string): Event {
+  #event({ object: about, type, reason }: Occurrence, series: EventSeries, namespace: string): Event {
     const { component, host } = this.#options;
     return {
-      metadata: { name: tally.name, namespace },
+      metadata: { name: series.name, namespace },
       involvedObject: about,
       reason,
-      message: tally.message,
+      message: series.message,
       source: { component, ...(host === undefined ? {} : { host }) },
-      firstTimestamp: formatTime(tally.firstAt),
-      lastTimestamp: formatTime(tally.lastAt),
-      count: tally.count,
+      firstTimestamp: formatTime(series.firstAt),
+      lastTimestamp: formatTime(series.lastAt),
+      count: series.count,
       type,
       reportingComponent: component,
       reportingInstance: host ?? "",
@@ -165,12 +166,12 @@ function formatTime(milliseconds: number): string {
   return formatInstant({ seconds: Math.floor(milliseconds / 1000), nanos: 0 }, false);
 }
 
-/** Events about cluster-wide objects live in `default`. */
+/** Events of cluster-scoped objects are in `default`. */
 function namespaceOf(about: ObjectReference): string {
   return about.namespace === undefined || about.namespace === "" ? "default" : about.namespace;
 }
 
-/** Whether another try may succeed: no answer at all, or one that says so. */
+/** Whether a retry can succeed: without a response, or with a status for that. */
 function isTransient(error: unknown): boolean {
   return !(error instanceof StatusError) || error.status.code === 429 || error.status.code >= 500;
 }
@@ -178,7 +179,7 @@ function isTransient(error: unknown): boolean {
 function truncateMessage(message: string): string {
   const bytes = Buffer.from(message);
   if (bytes.length <= MESSAGE_BYTES_MAX) return message;
-  // A cut through a character leaves a replacement character, which is three bytes.
+  // A cut inside a character leaves a replacement character of three bytes.
   return `${bytes
     .subarray(0, MESSAGE_BYTES_MAX - 6)
     .toString("utf8")

@@ -3,11 +3,11 @@ import { type ReflectorEvent, type ReflectorOptions, reflect } from "./reflector
 
 export interface InformerHandlers<T> {
   put?(object: T, previous: T | undefined): void;
-  /** With the last state known. */
+  /** Gets the last state of the object. */
   delete?(object: T): void;
 }
 
-/** The objects of one kind as the server last told; as many as the server has, so the query is its bound. */
+/** A cache of the objects of one kind. It contains all objects that the query selects. */
 export interface Informer<T> extends AsyncDisposable {
   /** Resolves after the first list has been delivered; rejects when the informer stops before. */
   readonly synced: Promise<void>;
@@ -15,7 +15,7 @@ export interface Informer<T> extends AsyncDisposable {
   get(name: string, namespace?: string): T | undefined;
   list(): IterableIterator<T>;
   readonly size: number;
-  /** Told of all there is now (`put`), then of every change. Returns how to stop. Handlers that throw are logged. */
+  /** Calls `put` for every object, then handlers for every change. Returns a function to stop. Errors are logged. */
   subscribe(handlers: InformerHandlers<T>): () => void;
 }
 
@@ -42,7 +42,7 @@ class ReflectedInformer<T extends ApiObject> implements Informer<T> {
     const { promise, resolve, reject } = Promise.withResolvers<void>();
     this.synced = promise;
     this.#settle = { resolve, reject };
-    // Whoever waits is told; nobody has to.
+    // The rejection is handled even if no caller waits.
     promise.catch(() => {});
     const until = signal === undefined ? this.#stop.signal : AbortSignal.any([signal, this.#stop.signal]);
     this.#running = reflect({ ...options, onEvent: (event) => this.#apply(event) }, until).finally(() =>

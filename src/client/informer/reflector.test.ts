@@ -24,7 +24,7 @@ function start() {
   return { api, clock, stop, events, options, run };
 }
 
-t.test("reflect() lists, then follows changes from there", async (t) => {
+t.test("reflect() lists, then watches from there", async (t) => {
   const { api, clock, stop, events, run } = start();
   api.put(mapOf("a"));
   const running = run();
@@ -39,7 +39,7 @@ t.test("reflect() lists, then follows changes from there", async (t) => {
   t.equal(clock.pending, 0);
 });
 
-t.test("reflect() resumes a broken watch where it was, after a growing delay", async (t) => {
+t.test("reflect() resumes a broken watch at its last revision, after a growing delay", async (t) => {
   const { api, clock, stop, events, run } = start();
   const running = run();
   await clock.advance(0);
@@ -78,7 +78,7 @@ t.test("reflect() lists the latest state when its revision is gone", async (t) =
   await running;
 });
 
-t.test("reflect() takes bookmarks as places to resume from, and an ended watch as normal", async (t) => {
+t.test("reflect() resumes from bookmarks, and does not treat the end of a watch as a failure", async (t) => {
   const { api, clock, stop, run } = start();
   const running = run();
   await clock.advance(0);
@@ -91,43 +91,46 @@ t.test("reflect() takes bookmarks as places to resume from, and an ended watch a
   await running;
 });
 
-t.test("startInformer() keeps a store, tells its subscribers once of each change, and survives them", async (t) => {
-  const { api, clock, options } = start();
-  api.put(mapOf("a"));
-  const informer = startInformer(options);
-  t.equal(informer.isSynced, false);
-  await clock.advance(0);
-  await informer.synced;
-  const told: string[] = [];
-  informer.subscribe({
-    put() {
-      throw new Error("a handler's own problem");
-    },
-  });
-  const stop = informer.subscribe({
-    put: (object, previous) => told.push(`${previous === undefined ? "add" : "change"} ${object.metadata?.name}`),
-    delete: (object) => told.push(`delete ${object.metadata?.name}`),
-  });
-  api.put(mapOf("a"));
-  api.put(mapOf("b"));
-  api.delete("a");
-  await clock.advance(0);
-  t.strictSame(told, ["add a", "change a", "add b", "delete a"]);
-  t.equal(informer.get("b", "ns")?.metadata?.name, "b");
-  t.equal(informer.get("b"), undefined, "another namespace");
-  t.strictSame([...informer.list()].length, informer.size);
-  api.breakWatches(new StatusError(410, "Expired", ""));
-  api.put(mapOf("c"));
-  api.delete("b");
-  await clock.advance(2000);
-  t.strictSame(told.slice(4), ["delete b", "add c"], "a new list tells only what is new");
-  stop();
-  api.put(mapOf("d"));
-  await clock.advance(0);
-  t.equal(told.length, 6);
-  await informer[Symbol.asyncDispose]();
-  t.equal(clock.pending, 0);
-});
+t.test(
+  "startInformer() caches objects, calls its subscribers once for each change, and logs their errors",
+  async (t) => {
+    const { api, clock, options } = start();
+    api.put(mapOf("a"));
+    const informer = startInformer(options);
+    t.equal(informer.isSynced, false);
+    await clock.advance(0);
+    await informer.synced;
+    const calls: string[] = [];
+    informer.subscribe({
+      put() {
+        throw new Error("handler error");
+      },
+    });
+    const stop = informer.subscribe({
+      put: (object, previous) => calls.push(`${previous === undefined ? "add" : "change"} ${object.metadata?.name}`),
+      delete: (object) => calls.push(`delete ${object.metadata?.name}`),
+    });
+    api.put(mapOf("a"));
+    api.put(mapOf("b"));
+    api.delete("a");
+    await clock.advance(0);
+    t.strictSame(calls, ["add a", "change a", "add b", "delete a"]);
+    t.equal(informer.get("b", "ns")?.metadata?.name, "b");
+    t.equal(informer.get("b"), undefined, "another namespace");
+    t.strictSame([...informer.list()].length, informer.size);
+    api.breakWatches(new StatusError(410, "Expired", ""));
+    api.put(mapOf("c"));
+    api.delete("b");
+    await clock.advance(2000);
+    t.strictSame(calls.slice(4), ["delete b", "add c"], "a new list reports only changes");
+    stop();
+    api.put(mapOf("d"));
+    await clock.advance(0);
+    t.equal(calls.length, 6);
+    await informer[Symbol.asyncDispose]();
+    t.equal(clock.pending, 0);
+  },
+);
 
 t.test("startInformer() rejects synced when it stops first", async (t) => {
   const { api, clock, options } = start();

@@ -29,8 +29,8 @@ const WATCH_SECONDS_MIN = 300;
 const WATCH_SHORT_MS = 1000;
 
 /**
- * Lists a kind and watches it from there, with back-off after failures. A broken watch resumes at its last revision; when
- * the server no longer has that revision (410), everything is listed again. Resolves when `signal` aborts.
+ * Lists a kind and watches it from there, with back-off after failures. A broken watch resumes at its last revision;
+ * when the server no longer has that revision (410), everything is listed again. Resolves when `signal` aborts.
  */
 export async function reflect<T extends ApiObject>(options: ReflectorOptions<T>, signal: AbortSignal): Promise<void> {
   const backoff = new Backoff(BACKOFF, options.random);

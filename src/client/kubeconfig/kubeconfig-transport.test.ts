@@ -18,8 +18,8 @@ import { loadWebhookKubeconfig, type WebhookKubeconfig } from "./webhook-kubecon
 
 const { ca, server } = await makeServerCertificate();
 
-/** What it was shown: `authorization`, and whether a client certificate. */
-const shown: Handler = async ({ headers, peer }) => {
+/** Returns the `authorization` header, and whether there was a client certificate. */
+const echo: Handler = async ({ headers, peer }) => {
   const { authorization = "" } = headers;
   const answer = { authorization, certificate: peer.certificates.length > 0 };
   return authorization === "Bearer bad" ? jsonResponse(401, answer) : jsonResponse(200, answer);
@@ -27,7 +27,7 @@ const shown: Handler = async ({ headers, peer }) => {
 
 async function serve(t: Test): Promise<string> {
   const tls = { cert: server.cert, key: server.key, ca: ca.cert, requestCert: true };
-  const listener = await listen({ handler: shown, log: silentLogger, host: "127.0.0.1", tls });
+  const listener = await listen({ handler: echo, log: silentLogger, host: "127.0.0.1", tls });
   t.teardown(() => listener.close());
   return `https://localhost:${listener.port}`;
 }
@@ -41,20 +41,20 @@ function open(t: Test, file: Partial<WebhookKubeconfig> & Pick<WebhookKubeconfig
   };
 }
 
-t.test("connectionTo() shows the token of a file, and reads it again", async (t) => {
+t.test("kubeconfigTransport() sends the token of a file, and reads it again", async (t) => {
   const url = await serve(t);
   const tokenFile = join(t.testdir({ token: "two\n" }), "token");
   const clock = new FakeClock();
-  const ask = open(t, { server: url, token: "one", tokenFile }, clock);
-  t.match(await ask(), { authorization: "Bearer one" });
+  const send = open(t, { server: url, token: "one", tokenFile }, clock);
+  t.match(await send(), { authorization: "Bearer one" });
   await clock.advance(60_000);
-  t.match(await ask(), { authorization: "Bearer two" });
+  t.match(await send(), { authorization: "Bearer two" });
   await writeFile(tokenFile, "");
   await clock.advance(60_000);
-  t.match(await ask(), { authorization: "Bearer two" }, "an empty file is none");
+  t.match(await send(), { authorization: "Bearer two" }, "an empty file is ignored");
 });
 
-t.test("connectionTo() shows names with passwords, and certificates that are renewed", async (t) => {
+t.test("kubeconfigTransport() sends basic authentication and renewed certificates", async (t) => {
   const url = await serve(t);
   t.match(await open(t, { server: url, basic: { username: "jo", password: "x:y" } })(), {
     authorization: `Basic ${Buffer.from("jo:x:y").toString("base64")}`,
@@ -62,19 +62,19 @@ t.test("connectionTo() shows names with passwords, and certificates that are ren
   const pair = await makeCertificate({ subject: [{ CN: ["jo"] }], issuer: ca, usages: [CLIENT_AUTH] });
   const at = t.testdir({ crt: pair.cert, key: pair.key });
   const clock = new FakeClock();
-  const ask = open(t, { server: url, pairFiles: { cert: join(at, "crt"), key: join(at, "key") } }, clock);
-  t.match(await ask(), { certificate: false });
+  const send = open(t, { server: url, pairFiles: { cert: join(at, "crt"), key: join(at, "key") } }, clock);
+  t.match(await send(), { certificate: false });
   await clock.advance(60_000);
-  t.match(await ask(), { certificate: true });
+  t.match(await send(), { certificate: true });
 });
 
-t.test("connectionTo() believes anybody where the file says so", async (t) => {
+t.test("kubeconfigTransport() skips verification with insecure-skip-tls-verify", async (t) => {
   const url = await serve(t);
   await t.rejects(open(t, { server: url, ca: undefined })());
   t.match(await open(t, { server: url, ca: undefined, insecure: true })(), { status: 200 });
 });
 
-t.test("connectionTo() has a program make credentials, and others where they are not believed", async (t) => {
+t.test("kubeconfigTransport() runs a credential plugin, and again after a 401", async (t) => {
   const url = await serve(t);
   const apiVersion = "client.authentication.k8s.io/v1";
   const pair = await makeCertificate({ subject: [{ CN: ["jo"] }], issuer: ca, usages: [CLIENT_AUTH] });
@@ -85,24 +85,25 @@ t.test("connectionTo() has a program make credentials, and others where they are
   await chmod(join(at, "login"), 0o755);
   const answer = (status: object | undefined, version = apiVersion): Promise<void> =>
     writeFile(join(at, "answer"), JSON.stringify({ kind: "ExecCredential", apiVersion: version, status }));
-  const asked = async (): Promise<readonly string[]> => (await readFile(join(at, "info"), "utf8")).trim().split("\n");
+  const requests = async (): Promise<readonly string[]> =>
+    (await readFile(join(at, "info"), "utf8")).trim().split("\n");
   const user = { command: join(at, "login"), args: [at], env: {}, apiVersion, installHint: "install it" };
   const clock = new FakeClock();
-  const ask = open(t, { server: url, exec: { ...user, cluster: { server: url } } }, clock);
+  const send = open(t, { server: url, exec: { ...user, cluster: { server: url } } }, clock);
   await answer({ token: "bad" });
-  t.match(await ask(), { status: 401 });
+  t.match(await send(), { status: 401 });
   await answer({ token: "good", expirationTimestamp: new Date(clock.now() + 60_000).toISOString() });
-  t.match(await ask(), { status: 200, authorization: "Bearer good" });
-  t.match(await ask(), { status: 200 });
-  t.equal((await asked()).length, 2, "kept until it expires");
-  t.same(JSON.parse((await asked())[0]!), {
+  t.match(await send(), { status: 200, authorization: "Bearer good" });
+  t.match(await send(), { status: 200 });
+  t.equal((await requests()).length, 2, "cached until it expires");
+  t.same(JSON.parse((await requests())[0]!), {
     kind: "ExecCredential",
     apiVersion,
     spec: { interactive: false, cluster: { server: url } },
   });
   await clock.advance(60_000);
   await answer({ clientCertificateData: pair.cert, clientKeyData: pair.key });
-  t.match(await ask(), { authorization: "", certificate: true });
+  t.match(await send(), { authorization: "", certificate: true });
   const bad: readonly (readonly [object | undefined, RegExp])[] = [
     [undefined, /didn't return a status field/],
     [{}, /didn't return a token or cert/],
@@ -121,16 +122,16 @@ t.test("connectionTo() has a program make credentials, and others where they are
   await t.rejects(open(t, { server: url, exec: user })(), {
     message: /exec: .*login: decoding stdout: it is not JSON$/,
   });
-  const nobody = { ...user, command: join(at, "nobody") };
-  await t.rejects(open(t, { server: url, exec: nobody })(), { message: /ENOENT: install it$/ });
+  const missing = { ...user, command: join(at, "missing") };
+  await t.rejects(open(t, { server: url, exec: missing })(), { message: /ENOENT: install it$/ });
 });
 
-t.test("connectionTo() goes through a proxy, over HTTP/2 and HTTP/1.1", async (t) => {
+t.test("kubeconfigTransport() connects through a proxy, with HTTP/2 and HTTP/1.1", async (t) => {
   const url = await serve(t);
-  const wanted: string[] = [];
+  const tunnels: string[] = [];
   const proxy = createServer((_, answer) => answer.writeHead(405).end());
   proxy.on("connect", (request, socket) => {
-    wanted.push(`${request.url} ${request.headers["proxy-authorization"] ?? ""}`);
+    tunnels.push(`${request.url} ${request.headers["proxy-authorization"] ?? ""}`);
     if (request.headers["proxy-authorization"] === undefined) {
       socket.end("HTTP/1.1 407 Proxy Authentication Required\r\n\r\n");
       return;
@@ -147,7 +148,7 @@ t.test("connectionTo() goes through a proxy, over HTTP/2 and HTTP/1.1", async (t
   t.teardown(() => proxy.close());
   const at = (login: string): URL => new URL(`http://${login}127.0.0.1:${(proxy.address() as AddressInfo).port}`);
   t.match(await open(t, { server: url, proxy: at("me:p%20w@"), token: "x" })(), { authorization: "Bearer x" });
-  t.same(wanted, [`${new URL(url).host} Basic ${Buffer.from("me:p w").toString("base64")}`]);
+  t.same(tunnels, [`${new URL(url).host} Basic ${Buffer.from("me:p w").toString("base64")}`]);
   await t.rejects(open(t, { server: url, proxy: at("") })(), { message: /through the proxy 127.*: .*407/ });
   const old = createTlsServer({ cert: server.cert, key: server.key }, (_, outgoing) => outgoing.end('{"old":true}'));
   const plain = createServer((_, outgoing) => outgoing.end('{"plain":true}'));
@@ -166,7 +167,7 @@ t.test("connectionTo() goes through a proxy, over HTTP/2 and HTTP/1.1", async (t
   }
 });
 
-t.test("loadConnection() and connectionTo() reach the server's own path's host", async (t) => {
+t.test("loadWebhookKubeconfig() and kubeconfigTransport() connect to the host of the server URL", async (t) => {
   const url = await serve(t);
   const path = join(t.testdir(), "config");
   const data = Buffer.from(ca.cert).toString("base64");

@@ -28,12 +28,12 @@ users:
 contexts:
 - name: here
   context: {cluster: c, user: u, namespace: ns}
-- name: nobody
+- name: anonymous
   context: {cluster: other}
 `;
 }
 
-t.test("writeKubeconfig() writes what loadKubeconfig() reads, for its owner only", async (t) => {
+t.test("writeKubeconfig() writes a file for loadKubeconfig(), readable only by its owner", async (t) => {
   const path = join(await directory(t), "deep", "admin.svcconfig");
   const content = { server: "https://127.0.0.1:6443", cluster: "svc", user: "admin", ca: PEM, cert: PEM, key: KEY };
   await writeKubeconfig(path, { ...content, namespace: "x", tlsServerName: "kubernetes" });
@@ -56,7 +56,7 @@ t.test("writeKubeconfig() writes what loadKubeconfig() reads, for its owner only
   t.strictSame(await readdir(join(path, "..")), ["admin.svcconfig"], "nothing is left beside it");
 });
 
-t.test("loadKubeconfig() follows relative paths, token files and the context asked for", async (t) => {
+t.test("loadKubeconfig() resolves relative paths, token files and the requested context", async (t) => {
   const at = await directory(t);
   const path = join(at, "config");
   await writeFile(join(at, "ca.crt"), PEM);
@@ -73,10 +73,10 @@ t.test("loadKubeconfig() follows relative paths, token files and the context ask
     tokenFile: join(at, "token"),
     namespace: "ns",
   });
-  t.strictSame(await loadKubeconfig(path, "nobody"), {
+  t.strictSame(await loadKubeconfig(path, "anonymous"), {
     server: "https://other",
     namespace: "",
-    context: "nobody",
+    context: "anonymous",
     user: "",
     cluster: "other",
   });
@@ -117,7 +117,7 @@ const bad: readonly (readonly [string, string, RegExp])[] = [
   ["list for a user", config(good, "").replace("user: {}", "user: []"), /users\[0\].user: expected a mapping/],
 ];
 
-t.test("loadKubeconfig() names file, line and field of what is wrong", async (t) => {
+t.test("loadKubeconfig() reports problems with file, line and field", async (t) => {
   const path = join(await directory(t), "config");
   for (const [what, text, message] of bad) {
     await writeFile(path, text);

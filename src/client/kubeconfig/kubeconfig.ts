@@ -55,14 +55,14 @@ export interface ResolvedContext {
   readonly names: Pick<ClusterAccess, "namespace" | "context" | "user" | "cluster">;
 }
 
-export function resolveContext(reader: KubeconfigReader, wanted?: string): ResolvedContext {
+export function resolveContext(reader: KubeconfigReader, requested?: string): ResolvedContext {
   const { root } = reader;
   const { kind } = root.members;
   if (kind !== undefined && kind !== "Config")
     throw reader.error("kind", `expected Config, found ${JSON.stringify(kind)}`);
-  const name = wanted ?? reader.text(root, "current-context");
+  const name = requested ?? reader.text(root, "current-context");
   if (name === undefined) throw reader.error("current-context", "it is empty: there is no current context");
-  const context = reader.entry("contexts", "context", name, wanted === undefined ? "current-context" : "contexts");
+  const context = reader.entry("contexts", "context", name, requested === undefined ? "current-context" : "contexts");
   const clusterName = reader.required(context, "cluster");
   const userName = reader.text(context, "user") ?? "";
   const namespace = reader.text(context, "namespace") ?? "";

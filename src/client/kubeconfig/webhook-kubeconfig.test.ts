@@ -12,7 +12,7 @@ clusters: [{name: k, cluster: {server: "https://h:1/review?x=1", ${cluster}}}]
 users: [{name: u, user: {${user}}}]
 `;
 
-t.test("loadConnection() reads all that files of webhooks may say", async (t) => {
+t.test("loadWebhookKubeconfig() reads all fields of webhook kubeconfigs", async (t) => {
   const at = t.testdir({ "me.crt": PEM, "me.key": PEM, token: "abc\n" });
   const path = join(at, "config");
   const load = async (cluster: string, user: string) => {
@@ -53,7 +53,7 @@ t.test("loadConnection() reads all that files of webhooks may say", async (t) =>
   t.match(beta.exec, { command: "login", cluster: undefined });
 });
 
-t.test("loadConnection() names file, line and field of what is wrong", async (t) => {
+t.test("loadWebhookKubeconfig() reports problems with file, line and field", async (t) => {
   const path = join(t.testdir(), "config");
   const exec = (members: string): string => `exec: {apiVersion: client.authentication.k8s.io/v1, ${members}}`;
   const bad: readonly (readonly [string, string, RegExp])[] = [
@@ -64,7 +64,7 @@ t.test("loadConnection() names file, line and field of what is wrong", async (t)
     ["", "as: jo", /users\[0\].user.as: it is not supported/],
     ["", exec("interactiveMode: Never"), /exec.command: it is missing/],
     ["", exec("command: x"), /exec.interactiveMode: expected one of Never/],
-    ["", exec("command: x, interactiveMode: Always"), /nobody sits at a terminal/],
+    ["", exec("command: x, interactiveMode: Always"), /the server has no terminal/],
     ["", "exec: {command: x}", /exec.apiVersion: it is missing/],
     ["", "exec: {command: x, apiVersion: v1}", /exec.apiVersion: expected client.authentication/],
     ["", exec("command: x, interactiveMode: Never, args: [1]"), /exec.args\[0\]: expected text/],

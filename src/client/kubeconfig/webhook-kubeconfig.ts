@@ -71,12 +71,12 @@ export async function loadKubeconfigUsers(path: string): Promise<ReadonlyMap<str
 
 async function readUser(reader: KubeconfigReader, user: Entry, cluster?: Entry): Promise<KubeconfigUser> {
   reader.refuse(user, USER_UNSUPPORTED);
-  const known = await readUserAccess(reader, user);
+  const access = await readUserAccess(reader, user);
   const basic = readBasicAuth(reader, user);
-  if (basic !== undefined && known.token !== undefined) {
+  if (basic !== undefined && access.token !== undefined) {
     throw reader.error(user.at, "more than one authentication method found: only one of token and username is allowed");
   }
-  return { ...known, basic, exec: readExec(reader, user, cluster), pairFiles: readKeyPairFiles(reader, user) };
+  return { ...access, basic, exec: readExec(reader, user, cluster), pairFiles: readKeyPairFiles(reader, user) };
 }
 
 function readProxy(reader: KubeconfigReader, cluster: Entry): URL | undefined {
@@ -145,11 +145,11 @@ const CLUSTER_INFO_FIELDS = [
 const EXEC_EXTENSION = "client.authentication.k8s.io/exec";
 
 function clusterInfo({ members }: Entry): Readonly<Record<string, unknown>> {
-  const known = CLUSTER_INFO_FIELDS.filter((name) => members[name] !== undefined).map(
+  const fields = CLUSTER_INFO_FIELDS.filter((name) => members[name] !== undefined).map(
     (name) => [name, members[name]] as const,
   );
   const extensions: readonly unknown[] = Array.isArray(members.extensions) ? members.extensions : [];
   const own = extensions.find((each) => (each as { readonly name?: unknown } | null)?.name === EXEC_EXTENSION);
   const config = (own as { readonly extension?: unknown } | undefined)?.extension;
-  return { ...Object.fromEntries(known), ...(config === undefined ? {} : { config }) };
+  return { ...Object.fromEntries(fields), ...(config === undefined ? {} : { config }) };
 }

@@ -14,7 +14,7 @@ export interface TlsIdentity {
 
 const DIAL_TIMEOUT_MS = 30_000;
 
-/** Options of TLS for one server; its certificate is verified unless the identity says otherwise. */
+/** Options of TLS for one server; its certificate is verified unless the identity is insecure. */
 export function tlsOptions(url: URL, identity: TlsIdentity) {
   const host = hostOf(url);
   const name = identity.tlsServerName ?? host;

@@ -1,6 +1,6 @@
 /**
- * Requests to servers other than the API server: webhooks, OpenID Connect issuers, manifest URLs. undici sends them; it is
- * loaded with the first request, because it costs 20 MB of memory that most processes can do without.
+ * Requests to servers other than the API server: webhooks, OpenID Connect issuers, manifest URLs. undici sends them; it
+ * is loaded with the first request, because it takes 12 MB of memory that most processes do not need.
  */
 import type { Dispatcher } from "undici";
 import type { HttpRequest, HttpResponse } from "../../http/message.ts";

@@ -62,7 +62,7 @@ t.test("networkTransport() sends requests over HTTP/2 with token, agent, prefix 
   t.equal(JSON.parse(await textOf(own)).headers.authorization, "Bearer own");
 });
 
-t.test("networkTransport() refuses servers whose certificate is not good for their name", async (t) => {
+t.test("networkTransport() refuses servers whose certificate has another name", async (t) => {
   const listener = await serve(t, echo);
   const other = await makeServerCertificate();
   const tries: readonly (readonly [Partial<TransportOptions>, RegExp | undefined])[] = [
@@ -83,7 +83,7 @@ t.test("networkTransport() refuses servers whose certificate is not good for the
   }
 });
 
-t.test("networkTransport() streams an answer's body and stops it when the request is aborted", async (t) => {
+t.test("networkTransport() streams the body of a response until the request is aborted", async (t) => {
   const gone = Promise.withResolvers<void>();
   const listener = await serve(t, async (request) => {
     const body = async function* () {
@@ -101,8 +101,8 @@ t.test("networkTransport() streams an answer's body and stops it when the reques
   const seen: string[] = [];
   await t.rejects(
     (async () => {
-      for await (const piece of response.body as AsyncIterable<Uint8Array>) {
-        seen.push(...Buffer.from(piece).toString().trim().split("\n"));
+      for await (const chunk of response.body as AsyncIterable<Uint8Array>) {
+        seen.push(...Buffer.from(chunk).toString().trim().split("\n"));
         if (seen.includes("1")) controller.abort(new Error("enough"));
       }
     })(),
@@ -112,7 +112,7 @@ t.test("networkTransport() streams an answer's body and stops it when the reques
   await gone.promise;
 });
 
-t.test("networkTransport() rejects at once for a signal that is aborted, before or while it waits", async (t) => {
+t.test("networkTransport() rejects immediately when the signal aborts, before or while it waits", async (t) => {
   const listener = await serve(t, async (request) => {
     await new Promise((resolve) => request.signal.addEventListener("abort", resolve));
     return textResponse(200, "");
@@ -127,7 +127,7 @@ t.test("networkTransport() rejects at once for a signal that is aborted, before 
   await t.rejects(waiting, { message: "late" });
 });
 
-t.test("networkTransport() connects anew when the server has gone and come back", async (t) => {
+t.test("networkTransport() reconnects after a restart of the server", async (t) => {
   const first = await serve(t, echo);
   const send = open(t, first.port);
   await textOf(await send(makeRequest({ path: "/" })));
@@ -179,15 +179,15 @@ t.test("networkTransport() uses a new client certificate for new connections", a
   );
 });
 
-t.test("networkTransport() gives a connection up over which no ping is answered", async (t) => {
+t.test("networkTransport() closes a connection whose ping gets no response", async (t) => {
   const listener = await serve(t, echo);
-  // A proxy that forgets: what it is told after the first answer goes nowhere.
-  let forgetting = false;
+  // A proxy that drops all data after the first response.
+  let dropping = false;
   const proxy = createTcpServer((near) => {
     const far = createConnection(listener.port, "127.0.0.1");
     for (const socket of [near, far]) socket.on("error", () => {});
-    near.on("data", (piece) => forgetting || far.write(piece));
-    far.on("data", (piece) => forgetting || near.write(piece));
+    near.on("data", (chunk) => dropping || far.write(chunk));
+    far.on("data", (chunk) => dropping || near.write(chunk));
     near.on("close", () => far.destroy());
   });
   proxy.listen(0, "127.0.0.1");
@@ -196,7 +196,7 @@ t.test("networkTransport() gives a connection up over which no ping is answered"
   const clock = new FakeClock();
   const send = open(t, (proxy.address() as AddressInfo).port, { clock });
   await textOf(await send(makeRequest({ path: "/" })));
-  forgetting = true;
+  dropping = true;
   const stuck = send(makeRequest({ method: "POST", path: "/" }));
   stuck.catch(() => {});
   await clock.advance(30_000);
@@ -204,7 +204,7 @@ t.test("networkTransport() gives a connection up over which no ping is answered"
   await t.rejects(stuck, { message: /dead|closed/ });
 });
 
-t.test("networkTransport() speaks HTTP/1.1 where there is nothing else", async (t) => {
+t.test("networkTransport() uses HTTP/1.1 without HTTP/2", async (t) => {
   const plain = await serve(t, echo, false);
   const send = open(t, 0, { server: `http://127.0.0.1:${plain.port}` });
   t.match(JSON.parse(await textOf(await send(makeRequest({ method: "PUT", path: "/x", body: "abc" })))), {
@@ -221,7 +221,7 @@ t.test("networkTransport() speaks HTTP/1.1 where there is nothing else", async (
   t.equal(await textOf(await open(t, (old.address() as AddressInfo).port)(makeRequest({ path: "/" }))), "old");
 });
 
-t.test("networkTransport() is of no use after it was closed", async (t) => {
+t.test("networkTransport() rejects requests after it was closed", async (t) => {
   const listener = await serve(t, echo);
   const send = networkTransport({ server: `https://localhost:${listener.port}`, ca: ca.cert });
   await textOf(await send(makeRequest({ path: "/" })));

@@ -1,6 +1,6 @@
 /**
- * Calls webhooks that users of the cluster name in objects: posts JSON over HTTPS to a URL or a service, and returns the
- * JSON of the response. Certificates are always verified; redirects are not followed.
+ * Calls webhooks that users of the cluster name in objects: posts JSON over HTTPS to a URL or a service, and returns
+ * the JSON of the response. Certificates are always verified; redirects are not followed.
  */
 import { StatusError } from "../../api/status.ts";
 import { parseJson } from "../../schema/json/parse.ts";
@@ -63,7 +63,7 @@ export class WebhookClient implements Disposable {
   async post(target: WebhookTarget, body: string, timeoutMs: number, signal: AbortSignal): Promise<unknown> {
     const timeout = new AbortController();
     const timer = this.#options.clock.timer(timeoutMs, () => {
-      timeout.abort(new DOMException(`no answer in ${timeoutMs / 1000} s`, "TimeoutError"));
+      timeout.abort(new DOMException(`no response in ${timeoutMs / 1000} s`, "TimeoutError"));
     });
     try {
       return await this.#post(target, body, timeoutMs, AbortSignal.any([signal, timeout.signal]));

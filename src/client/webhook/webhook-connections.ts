@@ -107,7 +107,7 @@ async function post(pool: Pool, request: WebhookRequest): Promise<WebhookRespons
   for await (const chunk of response.body as AsyncIterable<Buffer>) {
     chunks.push(chunk);
     length += chunk.length;
-    if (length > responseBytesMax) throw new Error(`its answer is longer than ${responseBytesMax} bytes`);
+    if (length > responseBytesMax) throw new Error(`its response is longer than ${responseBytesMax} bytes`);
   }
   // undici frees the connection one turn of the event loop later: a caller's next request would open another.
   await nextTurn();

@@ -1,7 +1,4 @@
-/**
- * A small API server of config maps behind the `Client` interface, for tests: what it is asked, tests can see and
- * break.
- */
+/** A small API server of ConfigMaps behind the `Client` interface. Tests see its requests and make them fail. */
 import type { ConfigMap } from "../../api/core/config-map/schema.ts";
 import type { Client, ClientWatchEvent, ListQuery, WatchQuery } from "../../client/client.ts";
 
@@ -16,7 +13,7 @@ interface Watcher {
 export class FakeApi {
   /** `list <resourceVersion>`, `watch <resourceVersion>` */
   readonly requests: string[] = [];
-  /** Thrown by every call while it is set. */
+  /** Every call throws it while it is set. */
   failing: unknown;
   #revision = 0;
   readonly #objects = new Map<string, ConfigMap>();
@@ -37,10 +34,10 @@ export class FakeApi {
 
   put(object: ConfigMap): void {
     const name = object.metadata?.name ?? "";
-    const known = this.#objects.has(name);
+    const exists = this.#objects.has(name);
     const stored = { ...object, metadata: { ...object.metadata, resourceVersion: String(++this.#revision) } };
     this.#objects.set(name, stored);
-    this.#tell({ type: known ? "MODIFIED" : "ADDED", object: stored });
+    this.#publish({ type: exists ? "MODIFIED" : "ADDED", object: stored });
   }
 
   delete(name: string): void {
@@ -48,7 +45,7 @@ export class FakeApi {
     if (object === undefined) return;
     this.#objects.delete(name);
     const metadata = { ...object.metadata, resourceVersion: String(++this.#revision) };
-    this.#tell({ type: "DELETED", object: { ...object, metadata } });
+    this.#publish({ type: "DELETED", object: { ...object, metadata } });
   }
 
   bookmark(resourceVersion: string): void {
@@ -63,7 +60,7 @@ export class FakeApi {
     this.#end("closed");
   }
 
-  #tell(event: Event): void {
+  #publish(event: Event): void {
     this.#history.push({ revision: this.#revision, event });
     this.#send(event);
   }
