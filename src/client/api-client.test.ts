@@ -150,7 +150,7 @@ t.test("createClient() throws StatusErrors for all responses that are not 2xx", 
       { status: { code: 409 }, message: "the server answered with code 409" },
     ],
     [textResponse(302, ""), { status: { code: 302 }, message: "the server answered with code 302" }],
-    [jsonResponse(200, { metadata: 5 }), { message: /^Cannot read a ConfigMap/ }],
+    [jsonResponse(200, { metadata: 5 }), { message: /^Cannot decode a ConfigMap/ }],
     [textResponse(200, "<html>"), { message: /^Cannot read the response of the server/ }],
   ];
   for (const [answer, expected] of odd) {

@@ -125,7 +125,7 @@ const invalidResponses: readonly (readonly [what: string, answer: WebhookRespond
     () => [500, "broken"],
     /failed: an error on the server \("broken"\) has prevented the request from succeeding$/,
   ],
-  ["too much", () => [200, " ".repeat(17 * 2 ** 20)], /failed: Post .*: its answer is longer than 16777216 bytes$/],
+  ["too much", () => [200, " ".repeat(17 * 2 ** 20)], /failed: Post .*: its response is longer than 16777216 bytes$/],
 ];
 
 t.test("invalid responses of conversion webhooks result in Kubernetes' error messages", async (t) => {
