@@ -1,4 +1,4 @@
-/** For benchmarks: a way to prove who one is for each that the server knows, and the settings that let it know them. */
+/** For benchmarks: credentials for each authentication method, and the server's configuration that accepts them. */
 import { mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -9,12 +9,12 @@ import { CLIENT_AUTH, makeCertificate } from "../testing/http/test-certificates.
 
 export interface BenchCredentials extends AsyncDisposable {
   readonly settings: ApiServerConfig["authentication"];
-  /** The chains of `jo`, who is also a proxy's name, and of `system:node:n1`. */
+  /** Certificate chains of `jo`, which is also the name of an authenticating proxy, and of `system:node:n1`. */
   readonly certificates: { readonly jo: readonly Uint8Array[]; readonly node: readonly Uint8Array[] };
-  /** What a proxy says of `jo`. */
+  /** Identity headers of the proxy for `jo`. */
   readonly headers: Readonly<Record<string, string>>;
-  /** Of `jo`, of the token file and of an issuer. */
-  readonly tokens: { readonly file: string; readonly identity: string };
+  /** Tokens of `jo`: of the token file, and an ID token. */
+  readonly tokens: { readonly file: string; readonly idToken: string };
 }
 
 export async function benchCredentials(): Promise<BenchCredentials> {
@@ -59,7 +59,7 @@ export async function benchCredentials(): Promise<BenchCredentials> {
     settings,
     certificates: { jo: [(await client("jo")).der], node: [(await client("system:node:n1", "system:nodes")).der] },
     headers: { "x-remote-user": "jo", "x-remote-group": "a" },
-    tokens: { file: "sesame", identity: issuer.token() },
+    tokens: { file: "sesame", idToken: issuer.token() },
     [Symbol.asyncDispose]: async () => {
       await issuer[Symbol.asyncDispose]();
       await rm(directory, { recursive: true, force: true });
@@ -67,7 +67,7 @@ export async function benchCredentials(): Promise<BenchCredentials> {
   };
 }
 
-/** Node hands out a new text with every request: looking one up for the first time costs more. */
-export function anew(text: string): readonly string[] {
+/** Copies of a string. Each request has a new string object, whose first lookup in a Map has to hash it. */
+export function copiesOf(text: string): readonly string[] {
   return Array.from({ length: 256 }, () => Buffer.from(text).toString("latin1"));
 }

@@ -1,7 +1,7 @@
 /** Run by `make bench`: prints one JSON line for each authenticator with the cost of a cached user. */
 import type { ApiObject } from "../../api/kind.ts";
 import type { Authenticator, Credentials } from "../../auth/user.ts";
-import { anew, benchCredentials } from "../../bench/credentials.ts";
+import { copiesOf, benchCredentials } from "../../bench/credentials.ts";
 import { systemRandom } from "../../std/crypto/random.ts";
 import { silentLogger } from "../../std/log/logger.ts";
 import { systemClock } from "../../std/time/clock.ts";
@@ -31,7 +31,7 @@ const none: Credentials = { certificates: [] };
 const { headers } = known;
 const certificates = known.certificates.jo;
 const bearer = (token: string): readonly Credentials[] =>
-  anew(`Bearer ${token}`).map((authorization) => ({ ...none, authorization }));
+  copiesOf(`Bearer ${token}`).map((authorization) => ({ ...none, authorization }));
 const ways: Readonly<Record<string, readonly Credentials[]>> = {
   "client certificate": [{ certificates, headerValues: () => [], headerNames: () => [] }],
   "request headers": [
@@ -44,7 +44,7 @@ const ways: Readonly<Record<string, readonly Credentials[]>> = {
   "token of a file": bearer(known.tokens.file),
   "token of a component": bearer(identities.loopbackToken({ name: "c", uid: "", groups: [], extra: {} })),
   "token of a pod": bearer(account),
-  "ID token": bearer(known.tokens.identity),
+  "ID token": bearer(known.tokens.idToken),
   anonymous: [none],
 };
 for (const [way, credentials] of Object.entries(ways)) {

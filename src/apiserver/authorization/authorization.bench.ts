@@ -4,7 +4,7 @@
  * roles and bindings. Authenticators alternate, so that other load affects all of them; the best round counts.
  */
 
-import { anew, benchCredentials } from "../../bench/credentials.ts";
+import { copiesOf, benchCredentials } from "../../bench/credentials.ts";
 import type { Peer } from "../../http/message.ts";
 import { makeRequest } from "../../http/request.ts";
 import { silentLogger as log } from "../../std/log/logger.ts";
@@ -40,7 +40,7 @@ const none = { headers: [{}], certificates: [] };
 const certificate = (certificates: readonly Uint8Array[]) => ({ ...none, certificates });
 const bearer = (token: string) => ({
   ...none,
-  headers: anew(`Bearer ${token}`).map((authorization) => ({ authorization })),
+  headers: copiesOf(`Bearer ${token}`).map((authorization) => ({ authorization })),
 });
 const component = closed.loopbackToken({ name: "jo", uid: "", groups: [], extra: {} });
 const ways: Readonly<Record<string, Way>> = {
@@ -51,7 +51,7 @@ const ways: Readonly<Record<string, Way>> = {
   "token of a file": { server: closed, ...bearer(known.tokens.file) },
   "token of a component": { server: closed, ...bearer(component) },
   "token of a pod": { server: closed, ...bearer(await podToken(closed)) },
-  "identity token": { server: closed, ...bearer(known.tokens.identity) },
+  "identity token": { server: closed, ...bearer(known.tokens.idToken) },
   anonymous: { server: closed, ...none },
 };
 
