@@ -1,4 +1,4 @@
-/** The agent by itself, over a containerd of its own: how soon pods run, what they cost, how soon they are adopted. */
+/** The agent with its own containerd: start latency and cost of pods, cost of idle pods, recovery after a kill. */
 import { readFileSync } from "node:fs";
 import { get } from "node:https";
 import { setTimeout as sleep } from "node:timers/promises";
@@ -11,18 +11,18 @@ import { Connection, expectStatus } from "./load.ts";
 import { measureRuntime, measureStarts, PODS, pod } from "./pod-starts.ts";
 import { CpuGroup, cpuMs, memory } from "./process.ts";
 
-const AT_ONCE = [1, 10, 50];
-const PODS_HELD = [0, 30, 110];
+const CONCURRENT_STARTS = [1, 10, 50];
+const IDLE_PODS = [0, 30, 110];
 const SETTLE_MS = 15_000;
 const IDLE_MS = 20_000;
 const SECONDS_PER_DAY = 86_400;
 const WAIT_MS_MAX = 600_000;
 
 export async function measureAgent(figures: Figures, program: readonly string[]): Promise<void> {
-  const lacking = await findMissing();
-  if (lacking.length > 0) return console.error(`No agent is measured: ${lacking.join(", ")} missing.`);
+  const missing = await findMissing();
+  if (missing.length > 0) return console.error(`Skipping section agent: ${missing.join(", ")} missing.`);
   using programs = new CpuGroup(`/svc-bench-${process.pid}`);
-  await using containerd = await startPrivateContainerd(programs.through);
+  await using containerd = await startPrivateContainerd(programs.commandPrefix);
   await using node = await AgentProcess.create({ containerd, name: "bench", program });
   await node.startServer();
   node.start("cluster");
@@ -33,20 +33,21 @@ export async function measureAgent(figures: Figures, program: readonly string[])
     const path = "/api/v1/namespaces/default/serviceaccounts/default";
     return (await connection.request("GET", path)).status === 200 ? true : undefined;
   });
-  const place = { figures, containerd, node, connection, runtime: [programs, new CpuGroup(node.cgroup)] };
-  for (const count of AT_ONCE) {
-    await measureRuntime(place, count);
-    await measureStarts(place, count);
+  const setup = { figures, containerd, node, connection, runtime: [programs, new CpuGroup(node.cgroup)] };
+  for (const count of CONCURRENT_STARTS) {
+    await measureRuntime(setup, count);
+    await measureStarts(setup, count);
   }
-  let held = 0;
-  for (const count of PODS_HELD) {
-    for (; held < count; held++) expectStatus(await connection.request("POST", PODS, pod(`held-${held}`)), 201);
-    await until(`${count} pods`, async () => ((await running(node)) >= count ? true : undefined), {
+  let created = 0;
+  for (const count of IDLE_PODS) {
+    for (; created < count; created++)
+      expectStatus(await connection.request("POST", PODS, pod(`held-${created}`)), 201);
+    await until(`${count} pods`, async () => ((await countRunning(node)) >= count ? true : undefined), {
       timeoutMs: WAIT_MS_MAX,
     });
     await measureIdle(figures, node, count);
   }
-  await measureAdoption(figures, node, held);
+  await measureAdoption(figures, node, created);
 }
 
 async function measureIdle(figures: Figures, node: AgentProcess, count: number): Promise<void> {
@@ -67,28 +68,28 @@ async function measureAdoption(figures: Figures, node: AgentProcess, count: numb
   await node.stop("SIGKILL");
   const began = performance.now();
   node.start("cluster");
-  await until("the pods to be adopted", async () => ((await running(node)) >= count ? true : undefined), {
+  await until("the pods to be adopted", async () => ((await countRunning(node)) >= count ? true : undefined), {
     timeoutMs: WAIT_MS_MAX,
   });
   figures.add(`agent killed: from its start until it has ${count} pods again`, performance.now() - began, "ms");
 }
 
-/** Pods of which the agent knows that a container runs. */
-function running(node: AgentProcess): Promise<number> {
+/** The number of pods with a running container, as the agent reports it. */
+function countRunning(node: AgentProcess): Promise<number> {
   return new Promise((resolve) => {
     const options = { host: "127.0.0.1", port: node.port, path: "/runningpods", rejectUnauthorized: false };
     get({ ...options, agent: false }, (response) => {
-      const pieces: Buffer[] = [];
-      response.on("data", (piece: Buffer) => pieces.push(piece));
+      const chunks: Buffer[] = [];
+      response.on("data", (chunk: Buffer) => chunks.push(chunk));
       response.on("end", () => {
-        const text = Buffer.concat(pieces).toString();
+        const text = Buffer.concat(chunks).toString();
         resolve(response.statusCode === 200 ? JSON.parse(text).items.length : 0);
       });
     }).on("error", () => resolve(0));
   });
 }
 
-/** To disk, as the kernel counts it. */
+/** Bytes written to disk, counted by the kernel. */
 function bytesWritten(pid: number): number {
   return Number(/^write_bytes: (\d+)/m.exec(readFileSync(`/proc/${pid}/io`, "utf8"))?.[1]);
 }

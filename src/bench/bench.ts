@@ -1,10 +1,10 @@
 /**
- * Run by `make bench` (`ARGS="--only requests,lists"`): starts servers with temporary states and measures them from
- * outside.
+ * Run by `make bench` (`ARGS="--only requests,lists"`): starts servers with temporary data directories and measures
+ * them from outside.
  *   node src/bench/bench.ts [--only SECTION,…] [--program sources|bundle|binary] [--json]
  *     [--idle-seconds 30] [--pods 20]
  * Sections: start, requests, controllers, lists, watches, memory, cluster, agent.
- * Figures of one machine, which does other things too: processor time and ratios tell more than rates.
+ * On a shared machine CPU time and ratios are more reliable than rates.
  */
 import { parseArgs } from "node:util";
 import { clusterLack, programs } from "../acceptance/cluster/cluster.ts";
@@ -36,9 +36,9 @@ const sections: Readonly<Record<string, Measure>> = {
   watches: measureWatches,
   memory: measureMemory,
   cluster: async (figures, program) => {
-    const lack = clusterLack();
+    const missing = clusterLack();
     const { pods, "idle-seconds": idleSeconds } = options;
-    if (lack !== undefined) console.error(`No cluster is measured: ${lack}.`);
+    if (missing !== undefined) console.error(`Skipping section cluster: ${missing}.`);
     else await measureCluster(figures, program, { idleSeconds: Number(idleSeconds), pods: Number(pods) });
   },
   agent: measureAgent,

@@ -1,4 +1,4 @@
-/** A cluster of one, from outside: start, idle, pods. */
+/** `svc up` from outside: start, idle cost, start latency of pods. */
 import { setTimeout as sleep } from "node:timers/promises";
 import { TestCluster } from "../acceptance/cluster/cluster.ts";
 import { exampleImage } from "../acceptance/cluster/example-image.ts";
@@ -12,8 +12,8 @@ export interface ClusterBenchOptions {
   readonly pods: number;
 }
 
-/** Bytes of a cluster's log that explain why it could not be measured. */
-const LOG_SHOWN = 4096;
+/** Bytes of the end of the log in the error of a failed measurement. */
+const LOG_BYTES_MAX = 4096;
 
 export async function measureCluster(
   figures: Figures,
@@ -24,7 +24,7 @@ export async function measureCluster(
   try {
     await measure(figures, cluster, options);
   } catch (error) {
-    throw new Error(`Cannot measure the cluster, which said at last:\n${cluster.log().slice(-LOG_SHOWN)}`, {
+    throw new Error(`Failed to measure the cluster; the end of its log:\n${cluster.log().slice(-LOG_BYTES_MAX)}`, {
       cause: error,
     });
   }
@@ -77,7 +77,7 @@ async function measureIdle(figures: Figures, cluster: TestCluster, seconds: numb
 
 const pods = "/api/v1/namespaces/default/pods";
 
-/** One pod after the other, each from the send of its create until a watch shows it running. */
+/** One pod at a time, from the create request until a watch reports phase Running. */
 async function measurePods(figures: Figures, connection: Connection, count: number): Promise<void> {
   const list = JSON.parse((await connection.request("GET", `${pods}?limit=1`)).body);
   const running = new Map<string, () => void>();
@@ -85,8 +85,8 @@ async function measurePods(figures: Figures, connection: Connection, count: numb
   const watch = `${pods}?watch=true&resourceVersion=${list.metadata.resourceVersion}`;
   void connection
     .request("GET", watch, undefined, {
-      onData: (piece) => {
-        const lines = (rest + piece.toString("latin1")).split("\n");
+      onData: (chunk) => {
+        const lines = (rest + chunk.toString("latin1")).split("\n");
         rest = lines.pop() ?? "";
         for (const line of lines) {
           const { object } = JSON.parse(line);

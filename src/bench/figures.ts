@@ -1,7 +1,7 @@
-/** What was measured, in the order in which it was measured. */
+/** The results of the measurements, in order. */
 import { cpus } from "node:os";
 
-/** Figures of one thing, each with its unit; units may say more than the unit. */
+/** Figures of one measurement by unit; the unit may include a description. */
 export type Values = Readonly<Record<string, number>>;
 
 interface Row {
@@ -14,7 +14,7 @@ export class Figures {
   readonly #title: string;
   readonly #json: boolean;
 
-  /** `program`: what was measured. With `json` everything is printed at the end, otherwise row by row. */
+  /** `program`: the measured program. With `json` everything is printed at the end, otherwise row by row. */
   constructor(program: string, json: boolean) {
     this.#title = `${cpus().length} × ${cpus()[0]?.model.trim()}, Node ${process.version}, ${program}`;
     this.#json = json;

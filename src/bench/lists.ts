@@ -1,4 +1,4 @@
-/** Lists of 1,000 and 10,000 objects, whole and in pages; and what a server holds with many objects. */
+/** Lists of 1,000 and 10,000 objects, whole and in pages; and memory of a server with many objects. */
 import { setTimeout as sleep } from "node:timers/promises";
 import type { Figures } from "./figures.ts";
 import { Connection, closedLoop, expectStatus, measureLoop, type RequestOptions } from "./load.ts";
@@ -61,7 +61,7 @@ export async function measureMemory(figures: Figures, program: readonly string[]
   figures.add("  resident then", memory(server.pid).rss, "MiB");
 }
 
-/** Until what is not used any more has been collected. */
+/** Time for garbage collection. */
 const SETTLE_MS = 3000;
 const collection = collectionOf(configMap);
 
@@ -79,8 +79,8 @@ async function listPages(connection: Connection): Promise<void> {
   let next = "";
   do {
     let head = "";
-    const onData = (piece: Buffer): void => {
-      if (head.length < HEAD_BYTES) head += piece.toString("latin1", 0, HEAD_BYTES);
+    const onData = (chunk: Buffer): void => {
+      if (head.length < HEAD_BYTES) head += chunk.toString("latin1", 0, HEAD_BYTES);
     };
     const query = next === "" ? "" : `&continue=${encodeURIComponent(next)}`;
     expectStatus(await connection.request("GET", `${collection}?limit=${PAGE}${query}`, undefined, { onData }), 200);
@@ -88,5 +88,5 @@ async function listPages(connection: Connection): Promise<void> {
   } while (next !== "");
 }
 
-/** The list's own metadata comes first. */
+/** Enough for the list's metadata, which precede the items. */
 const HEAD_BYTES = 1024;

@@ -1,4 +1,4 @@
-/** Requests over HTTP/2 and TLS, so many at a time, and what they cost. */
+/** Requests over HTTP/2 and TLS with a number of concurrent clients: rate, latency, CPU time. */
 import { type ClientHttp2Session, connect } from "node:http2";
 import type { Figures } from "./figures.ts";
 import { cpuMs } from "./process.ts";
@@ -8,14 +8,14 @@ export interface Credentials {
   readonly ca?: string;
   readonly cert?: string;
   readonly key?: string;
-  /** For servers whose certificate nobody signed. */
+  /** For servers with a self-signed certificate. */
   readonly token?: string;
 }
 
 export interface Reply {
   readonly status: number;
   readonly body: string;
-  /** Bytes of the body as it came. */
+  /** Bytes of the body on the wire. */
   readonly length: number;
 }
 
@@ -23,9 +23,9 @@ export interface RequestOptions {
   readonly type?: string;
   readonly accept?: string;
   readonly encoding?: string;
-  /** Hears the body as it comes, which then is not kept. */
-  readonly onData?: (piece: Buffer) => void;
-  /** Counts the body and lets go of it. */
+  /** Receives the chunks of the body; the body of the reply is empty then. */
+  readonly onData?: (chunk: Buffer) => void;
+  /** Only counts the bytes of the body. */
   readonly ignoreBody?: boolean;
 }
 
@@ -37,7 +37,7 @@ export class Connection implements Disposable {
     this.#session = connect(server, { ca, cert, key, rejectUnauthorized: ca !== undefined });
     this.#session.setMaxListeners(0);
     this.#authorization = token === undefined ? {} : { authorization: `Bearer ${token}` };
-    // Each request fails with the session, and says so.
+    // An error of the session fails each of its requests too.
     this.#session.on("error", () => {});
     this.#session.on("connect", () => this.#session.setLocalWindowSize(WINDOW_BYTES));
   }
@@ -59,16 +59,16 @@ export class Connection implements Disposable {
     return new Promise((resolve, reject) => {
       let status = 0;
       let length = 0;
-      const pieces: Buffer[] = [];
+      const chunks: Buffer[] = [];
       stream.on("response", (headers) => {
         status = headers[":status"] ?? 0;
       });
-      stream.on("data", (piece: Buffer) => {
-        length += piece.length;
-        if (onData !== undefined) onData(piece);
-        else if (ignoreBody !== true || status >= 300) pieces.push(piece);
+      stream.on("data", (chunk: Buffer) => {
+        length += chunk.length;
+        if (onData !== undefined) onData(chunk);
+        else if (ignoreBody !== true || status >= 300) chunks.push(chunk);
       });
-      stream.on("end", () => resolve({ status, body: Buffer.concat(pieces).toString(), length }));
+      stream.on("end", () => resolve({ status, body: Buffer.concat(chunks).toString(), length }));
       stream.on("error", reject);
     });
   }
@@ -78,10 +78,10 @@ export class Connection implements Disposable {
   }
 }
 
-/** What a client takes before it has read on: large answers are not to wait for this one. */
+/** Flow-control window of the connection, so that large responses do not wait for WINDOW_UPDATE frames. */
 const WINDOW_BYTES = 16 * 2 ** 20;
 
-/** Throws for another status, with what the server said. */
+/** Throws an error with the body for another status. */
 export function expectStatus({ status, body }: Reply, expected: number): void {
   if (status !== expected) throw new Error(`Expected ${expected}, got ${status}: ${body.slice(0, 500)}`);
 }
@@ -92,7 +92,7 @@ export interface LoadResult {
   readonly p99Ms: number;
 }
 
-/** Runs `job` for 0…count-1, so many at a time. */
+/** Runs `job` for 0…count-1 with a number of concurrent workers. */
 export async function closedLoop(
   count: number,
   concurrency: number,
@@ -114,7 +114,7 @@ export async function closedLoop(
   return { perSecond: count / seconds, p50Ms: quantile(times, 0.5), p99Ms: quantile(times, 0.99) };
 }
 
-/** The same with its figures told: rate, processor time of the process, latencies. */
+/** Runs a closed loop and adds its figures: rate, CPU time of the process, latencies. */
 export async function measureLoop(
   figures: Figures,
   what: string,

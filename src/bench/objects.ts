@@ -1,11 +1,11 @@
-/** Objects of 1 to 3 KB. */
+/** Sample objects of 1 to 3 KB. */
 import { readFileSync } from "node:fs";
 
 export interface Sample {
   readonly title: string;
   readonly plural: string;
   readonly kind: string;
-  /** The part of a collection that a client would send for a new object. */
+  /** The body of a create request. */
   create(name: string): Readonly<Record<string, unknown>>;
 }
 

@@ -1,4 +1,4 @@
-/** How soon pods run, so many at once, and the part of it that is the runtime's; what either costs the processor. */
+/** Start latency of concurrent pods, the runtime's part of it, and the CPU time of both. */
 import { mkdirSync, writeFileSync } from "node:fs";
 import { basename, dirname, join } from "node:path";
 import type { AgentProcess } from "../acceptance/cluster/agent-process.ts";
@@ -16,26 +16,26 @@ import { type CpuGroup, cpuMs } from "./process.ts";
 
 export const PODS = "/api/v1/namespaces/default/pods";
 
-/** Rounds, so that each number at once has at least so many pods. */
+/** Rounds are repeated until there are so many samples. */
 const SAMPLES_MIN = 20;
 const WAIT_MS_MAX = 600_000;
 
-export interface RuntimePlace {
+export interface BenchSetup {
   readonly figures: Figures;
   readonly containerd: PrivateContainerd;
   readonly node: AgentProcess;
   readonly connection: Connection;
-  /** All that the runtime does is done in these. */
+  /** Control groups of all processes of the runtime. */
   readonly runtime: readonly CpuGroup[];
 }
 
-/** Each from the send of its create until a watch shows it running. */
-export async function measureStarts(place: RuntimePlace, count: number): Promise<void> {
-  const { connection } = place;
-  using cri = connect(place);
-  const starts = new Starts(place);
+/** From the create request of each pod until a watch reports phase Running. */
+export async function measureStarts(setup: BenchSetup, count: number): Promise<void> {
+  const { connection } = setup;
+  using cri = connect(setup);
+  const starts = new Starts(setup);
   for (let round = 0; starts.count < Math.max(count, SAMPLES_MIN); round++) {
-    using seen = await phases(connection);
+    using seen = await watchPhases(connection);
     const names = Array.from({ length: count }, (_, index) => `start-${count}-${round}-${index}`);
     await starts.time(names, async (name) => {
       const runs = seen.running(name);
@@ -45,24 +45,24 @@ export async function measureStarts(place: RuntimePlace, count: number): Promise
     const gone = names.map((name) => seen.gone(name));
     for (const name of names) await connection.request("DELETE", `${PODS}/${name}`);
     await Promise.all(gone);
-    // The runtime goes on removing them, which is no part of the next round.
-    await until("their sandboxes to go", async () => {
+    // The runtime removes sandboxes after the pod is deleted; that must not overlap the next round.
+    await until("removed sandboxes", async () => {
       const { items = [] } = await cri.runtime.listPodSandbox({});
       return items.length === 0 ? true : undefined;
     });
   }
-  starts.tell(`pod created to Running, ${count} at once`);
+  starts.report(`pod created to Running, ${count} at once`);
 }
 
-/** The same calls that the agent makes for such a pod, made directly. */
-export async function measureRuntime(place: RuntimePlace, count: number): Promise<void> {
-  using cri = connect(place);
-  const starts = new Starts(place);
+/** The CRI calls that the agent makes for such a pod, without the agent. */
+export async function measureRuntime(setup: BenchSetup, count: number): Promise<void> {
+  using cri = connect(setup);
+  const starts = new Starts(setup);
   for (let round = 0; starts.count < Math.max(count, SAMPLES_MIN); round++) {
     const names = Array.from({ length: count }, (_, index) => `direct-${count}-${round}-${index}`);
     const sandboxes: string[] = [];
     await starts.time(names, async (name) => {
-      sandboxes.push(await startDirectly(cri, place, name));
+      sandboxes.push(await startDirectly(cri, setup, name));
     });
     await Promise.all(
       sandboxes.map(async (podSandboxId) => {
@@ -71,10 +71,10 @@ export async function measureRuntime(place: RuntimePlace, count: number): Promis
       }),
     );
   }
-  starts.tell(`the runtime's share of it, ${count} at once`);
+  starts.report(`the runtime's share of it, ${count} at once`);
 }
 
-function connect({ containerd: { endpoint } }: RuntimePlace): CriClient {
+function connect({ containerd: { endpoint } }: BenchSetup): CriClient {
   return createCriClient({ endpoint, requestTimeoutMs: WAIT_MS_MAX, clock: systemClock });
 }
 
@@ -95,21 +95,21 @@ export function pod(name: string) {
   return { apiVersion: "v1", kind: "Pod", metadata: { name }, spec } as const;
 }
 
-/** Times, and what they cost whom. */
+/** Start latencies, and the CPU time of runtime, agent and server. */
 class Starts {
-  readonly #place: RuntimePlace;
+  readonly #setup: BenchSetup;
   readonly #times: number[] = [];
   readonly #spent = { runtime: 0, agent: 0, server: 0 };
 
-  constructor(place: RuntimePlace) {
-    this.#place = place;
+  constructor(setup: BenchSetup) {
+    this.#setup = setup;
   }
 
   get count(): number {
     return this.#times.length;
   }
 
-  /** Starts all of them at once. */
+  /** Starts all of them concurrently. */
   async time(names: readonly string[], start: (name: string) => Promise<void>): Promise<void> {
     const before = this.#cpu();
     const began = performance.now();
@@ -120,13 +120,14 @@ class Starts {
       }),
     );
     const after = this.#cpu();
-    for (const who of ["runtime", "agent", "server"] as const) this.#spent[who] += after[who] - before[who];
+    for (const component of ["runtime", "agent", "server"] as const)
+      this.#spent[component] += after[component] - before[component];
   }
 
-  tell(what: string): void {
+  report(what: string): void {
     const times = this.#times;
     const { runtime, agent, server } = this.#spent;
-    this.#place.figures.addAll(what, {
+    this.#setup.figures.addAll(what, {
       "ms p50": quantile(times, 0.5),
       "ms p99": quantile(times, 0.99),
       "ms CPU each of the runtime": runtime / times.length,
@@ -136,7 +137,7 @@ class Starts {
   }
 
   #cpu(): { readonly runtime: number; readonly agent: number; readonly server: number } {
-    const { runtime, node } = this.#place;
+    const { runtime, node } = this.#setup;
     return {
       runtime: runtime.reduce((sum, group) => sum + group.cpuMs, 0),
       agent: cpuMs(node.pid),
@@ -145,19 +146,19 @@ class Starts {
   }
 }
 
-interface Phases extends Disposable {
+interface PhaseWatch extends Disposable {
   running(name: string): Promise<void>;
   gone(name: string): Promise<void>;
 }
 
-async function phases(connection: Connection): Promise<Phases> {
+async function watchPhases(connection: Connection): Promise<PhaseWatch> {
   const list = JSON.parse((await connection.request("GET", `${PODS}?limit=1`)).body);
   const waiting = new Map<string, () => void>();
   let rest = "";
   let closed = false;
-  const onData = (piece: Buffer): void => {
+  const onData = (chunk: Buffer): void => {
     if (closed) return;
-    const lines = (rest + piece.toString("utf8")).split("\n");
+    const lines = (rest + chunk.toString("utf8")).split("\n");
     rest = lines.pop() ?? "";
     for (const line of lines) {
       const { type, object } = JSON.parse(line);
@@ -177,8 +178,8 @@ async function phases(connection: Connection): Promise<Phases> {
   };
 }
 
-async function startDirectly({ runtime }: CriClient, place: RuntimePlace, name: string): Promise<string> {
-  const { config, container } = configs(place, name);
+async function startDirectly({ runtime }: CriClient, setup: BenchSetup, name: string): Promise<string> {
+  const { config, container } = makeConfigs(setup, name);
   const { podSandboxId = "" } = await runtime.runPodSandbox({ config });
   const { containerId = "" } = await runtime.createContainer({
     podSandboxId,
@@ -189,9 +190,9 @@ async function startDirectly({ runtime }: CriClient, place: RuntimePlace, name: 
   return podSandboxId;
 }
 
-/** As the agent would have them, but for the labels: pods that it knows nothing of are none of its business. */
-function configs(
-  { containerd, node }: RuntimePlace,
+/** Configurations as the agent makes them, without its labels, so that the agent ignores these containers. */
+function makeConfigs(
+  { containerd, node }: BenchSetup,
   name: string,
 ): { config: PodSandboxConfig; container: ContainerConfig } {
   const directory = join(containerd.directory, "direct", name);
@@ -201,9 +202,9 @@ function configs(
     return { containerPath, hostPath };
   });
   const settings = { cgroupDriver: "cgroupfs", cgroupRoot: node.cgroup, cgroupsPerQos: true } as const;
-  const wanted = { ...pod(name), metadata: { name, namespace: "default", uid: name } };
+  const target = { ...pod(name), metadata: { name, namespace: "default", uid: name } };
   const sandbox = makeSandboxConfig({
-    pod: wanted,
+    pod: target,
     attempt: 0,
     dns: { servers: [], searches: [], options: [] },
     clusterDomain: "cluster.local",
@@ -211,8 +212,8 @@ function configs(
     cgroups: settings,
   });
   const container = makeContainerConfig({
-    pod: wanted,
-    container: wanted.spec.containers[0],
+    pod: target,
+    container: target.spec.containers[0],
     restartCount: 0,
     imageRef: containerd.image,
     image: undefined,

@@ -1,12 +1,12 @@
-/** What processes used so far and hold now, as the kernel tells. */
+/** CPU time and memory of processes, from /proc and control groups. */
 import { existsSync, mkdirSync, readdirSync, readFileSync, rmdirSync } from "node:fs";
 import { join } from "node:path";
 
-/** User and system time of all its threads in milliseconds. */
+/** User and system time of all threads of a process in milliseconds. */
 export function cpuMs(pid: number): number {
   let nanoseconds = 0;
   for (const thread of readdirSync(`/proc/${pid}/task`)) {
-    // The scheduler's own count: that of /proc/PID/stat goes in steps of 10 ms.
+    // The scheduler's counter: that of /proc/PID/stat has a resolution of 10 ms.
     nanoseconds += Number(readFileSync(`/proc/${pid}/task/${thread}/schedstat`, "utf8").split(" ")[0]);
   }
   return nanoseconds / 1e6;
@@ -25,24 +25,24 @@ export function memory(pid: number): Memory {
   return { rss: mebibytes("Rss"), pss: mebibytes("Pss") };
 }
 
-/** A control group whose processes come and go, and of which only the processor time matters. */
+/** A control group that counts the CPU time of short-lived processes. */
 export class CpuGroup implements Disposable {
   readonly path: string;
   readonly #isUnified: boolean;
 
-  /** Makes it, unless it is there; `/svc-bench` as control groups are named. */
+  /** Creates the group unless it exists; `name` is a path such as `/svc-bench`. */
   constructor(name: string) {
     this.#isUnified = existsSync("/sys/fs/cgroup/cgroup.controllers");
     this.path = join(this.#isUnified ? "/sys/fs/cgroup" : "/sys/fs/cgroup/cpuacct", name);
     mkdirSync(this.path, { recursive: true });
   }
 
-  /** Words before a command that is to run in the group, and whatever it starts. */
-  get through(): readonly string[] {
+  /** A command prefix that runs a command and its children in the group. */
+  get commandPrefix(): readonly string[] {
     return ["sh", "-c", 'echo $$ > "$0/cgroup.procs" && exec "$@"', this.path];
   }
 
-  /** User and system time in milliseconds, that of processes that have ended included. */
+  /** User and system time in milliseconds, including processes that have exited. */
   get cpuMs(): number {
     const read = (name: string): string => readFileSync(join(this.path, name), "utf8");
     return this.#isUnified
@@ -50,12 +50,12 @@ export class CpuGroup implements Disposable {
       : +read("cpuacct.usage") / 1e6;
   }
 
-  /** Leaves it where something still runs in it. */
+  /** Removes the group unless it has processes. */
   [Symbol.dispose](): void {
     try {
       rmdirSync(this.path);
     } catch {
-      // Whoever put it there ends it.
+      // The group has processes, or another owner removed it.
     }
   }
 }

@@ -1,11 +1,11 @@
-/** Every verb on one object, for a small and for a middling kind of object. */
+/** Every verb on one object, for a small and a medium-sized object. */
 import type { Figures } from "./figures.ts";
 import { Connection, closedLoop, expectStatus, measureLoop, type RequestOptions } from "./load.ts";
 import { collectionOf, configMap, pod, type Sample } from "./objects.ts";
 import { BenchServer } from "./server.ts";
 
 const CONCURRENCIES = [1, 16, 64] as const;
-/** One at a time each write waits for the disk. */
+/** Fewer without concurrency, when each write waits for the disk. */
 const countOf = (concurrency: number): number => (concurrency === 1 ? 400 : 2000);
 const WARM_UP = 1500;
 
@@ -29,7 +29,7 @@ export async function measureRequests(figures: Figures, program: readonly string
   }
 }
 
-/** CREATE once more, with every controller at work. */
+/** CREATE with all controllers running. */
 export async function measureControllers(figures: Figures, program: readonly string[]): Promise<void> {
   await using server = await BenchServer.create(program);
   await server.start("--embedded-controllers=*");
@@ -39,12 +39,12 @@ export async function measureControllers(figures: Figures, program: readonly str
   for (const [title, verb] of Object.entries(verbs)) {
     if (!["CREATE", "GET", "DELETE"].includes(title)) continue;
     const options = { pid: server.pid, count: 2000, concurrency: 64 };
-    const what = `${title} of a ${configMap.title}, all controllers at work`;
+    const what = `${title} of a ${configMap.title}, all controllers running`;
     await measureLoop(figures, what, options, (i) => verb(`load-${i}`, i));
   }
 }
 
-/** In the order in which an object lives through them. */
+/** The verbs in the order of an object's life: create first, delete last. */
 function verbsOf(connection: Connection, sample: Sample): Readonly<Record<string, Verb>> {
   const collection = collectionOf(sample);
   const patch = async (name: string, body: unknown, options: RequestOptions, query = ""): Promise<void> => {
@@ -84,7 +84,7 @@ function verbsOf(connection: Connection, sample: Sample): Readonly<Record<string
   };
 }
 
-/** Until the code of each verb is compiled. */
+/** Runs each verb until its code is compiled. */
 async function warmUp(verbs: Readonly<Record<string, Verb>>): Promise<void> {
   for (const verb of Object.values(verbs)) await closedLoop(WARM_UP, 32, (i) => verb(`warm-${i}`, i));
 }

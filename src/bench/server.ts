@@ -1,4 +1,4 @@
-/** `svc apiserver` by itself, its store on disk in a directory of its own. */
+/** A process of `svc apiserver` with its store in a temporary directory. */
 import { type ChildProcess, spawn } from "node:child_process";
 import { closeSync, mkdtempSync, openSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -23,7 +23,7 @@ export class BenchServer implements AsyncDisposable {
     this.#port = port;
   }
 
-  /** Not started yet. */
+  /** Creates the server without starting it. */
   static async create(program: readonly string[]): Promise<BenchServer> {
     const dir = mkdtempSync(join(tmpdir(), "svc-bench-"));
     writeFileSync(join(dir, "tokens.csv"), `${TOKEN},admin,admin,system:masters\n`);
@@ -40,7 +40,7 @@ export class BenchServer implements AsyncDisposable {
     return { server: `https://127.0.0.1:${this.#port}`, token: TOKEN };
   }
 
-  /** Resolves with the milliseconds until it served, having asked it whether it is ready. */
+  /** Resolves with the milliseconds until the server listens, after /readyz has responded. */
   async start(...flags: readonly string[]): Promise<number> {
     const before = this.#log().length;
     const began = performance.now();
@@ -48,7 +48,7 @@ export class BenchServer implements AsyncDisposable {
     while (!this.#log().includes("Serving securely", before)) {
       await sleep(2);
       if (performance.now() - began > READY_MS_MAX || this.#child?.pid === undefined || this.#child.exitCode !== null) {
-        throw new Error(`Cannot start svc apiserver; it said:\n${this.#log().slice(before)}`);
+        throw new Error(`Failed to start svc apiserver; its log:\n${this.#log().slice(before)}`);
       }
     }
     const took = performance.now() - began;

@@ -1,4 +1,4 @@
-/** From the start of the process to the first answer. */
+/** From the start of the process to the first response. */
 import type { Figures } from "./figures.ts";
 import { quantile } from "./load.ts";
 import { cpuMs } from "./process.ts";
