@@ -1,4 +1,4 @@
-# The front door. `make` lists what can be done here; everything else lies behind one of these words.
+# `make` lists all targets.
 SHELL := /bin/sh
 export PATH := $(CURDIR)/node_modules/.bin:$(PATH)
 .DEFAULT_GOAL := help
@@ -8,19 +8,19 @@ sources := $(shell find src -name '*.ts' ! -name '*.test.ts' 2>/dev/null) build.
 example := dist/images/hello.tar
 
 .PHONY: help
-help: ## list these words
+help: ## list the targets
 	@sed -n 's/^\([a-z0-9-]*\):.*## \(.*\)/  make \1\t\2/p' $(MAKEFILE_LIST) | expand -t 16
 
 .PHONY: run
-run: setup build $(example) ## set up, build, and run a cluster of one on this machine; Ctrl-C stops it
+run: setup build $(example) ## set up, build, and run a single-node cluster on this machine; Ctrl-C stops it
 	@bin/run $(ARGS)
 
 .PHONY: demo
-demo: setup build $(example) ## the same unattended: run the example with kubectl, show it, clean up
+demo: setup build $(example) ## the same unattended: deploy the example with kubectl, show it, clean up
 	@node src/acceptance/cluster/demo.ts
 
 .PHONY: setup
-setup: packages ## install what is missing: npm packages; as root on Debian also containerd and its kin
+setup: packages ## install what is missing: npm packages; as root on Debian also containerd, runc and CNI plugins
 	@bin/setup host
 
 .PHONY: packages
@@ -28,7 +28,7 @@ packages:
 	@bin/setup packages
 
 .PHONY: build
-build: packages dist/svc ## dist/svc: everything in one file, for hosts with Node
+build: packages dist/svc ## build dist/svc: all programs in one file, for hosts with Node
 
 dist/svc: $(sources)
 	@node build.mjs
@@ -41,41 +41,41 @@ $(example): src/acceptance/cluster/example-image.ts $(wildcard testdata/examples
 	@node src/acceptance/cluster/example-image.ts $@
 
 .PHONY: binary
-binary: packages ## dist/svc-linux-x64 and -arm64: the same with Node inside, for hosts without
+binary: packages ## build dist/svc-linux-x64 and -arm64: the same with Node, for hosts without it
 	@node build.mjs --binary
 
-# The tests want this machine's only.
+# The tests need only the executable of this machine.
 native_binary := dist/svc-linux-$(if $(filter aarch64,$(shell uname -m)),arm64,x64)
 $(native_binary): $(sources)
 	@node build.mjs --binary --arch=$(patsubst dist/svc-linux-%,%,$@)
 
 .PHONY: check
-check: packages ## types, style, floating promises, unused code, shell scripts; a minute at most
+check: packages ## check types, style, floating promises, unused code, shell scripts; a minute at most
 	tsc --noEmit
 	biome check --config-path=.ci --error-on-warnings src build.mjs bin
 	oxlint --type-aware --config .ci/oxlint.json src build.mjs
 	knip --config .ci/knip.json
-	@if command -v shellcheck >/dev/null; then shellcheck bin/run bin/setup .ci/run; else echo "shellcheck is not here: scripts left unchecked"; fi
+	@if command -v shellcheck >/dev/null; then shellcheck bin/run bin/setup .ci/run; else echo "shellcheck is not installed: scripts are not checked"; fi
 
 .PHONY: test
-test: packages build $(native_binary) $(example) ## every test: units, then whole clusters when root and containerd are here
+test: packages build $(native_binary) $(example) ## run all tests: units, then whole clusters if root and containerd are available
 	@SVC_KUBECTL=ends node bin/test.mjs unit e2e
 
 .PHONY: unit
-unit: packages ## the tests beside the sources only; half a minute
+unit: packages ## run the unit tests only; half a minute
 	@node bin/test.mjs unit
 
 .PHONY: e2e
-e2e: packages build $(native_binary) $(example) ## whole clusters only: svc up, containerd, kubectl
+e2e: packages build $(native_binary) $(example) ## run the tests of whole clusters only: svc up, containerd, kubectl
 	@node bin/test.mjs e2e
 
 .PHONY: kubectl
-kubectl: packages ## every kubectl there is types all of its cases; `make test` has the oldest and the newest do so
+kubectl: packages ## run all cases of every kubectl; `make test` runs those of the oldest and the newest
 	@for cases in src/acceptance/kubectl/*.test.ts; do \
 		SVC_KUBECTL=all tap run --reporter=silent --timeout=1800 $$cases || exit 1; done
 
 .PHONY: bench
-bench: packages build $(example) ## figures of this machine: objects, requests, watches, memory, start, pods (ARGS="--only requests")
+bench: packages build $(example) ## measure this machine: objects, requests, watches, memory, start, pods (ARGS="--only requests")
 	@if [ -z "$(ARGS)" ]; then node --expose-gc src/api/core/pod/pod.bench.ts && node src/api/every-kind/schemas.bench.ts && \
 	  node --expose-gc src/cel/cel.bench.ts && node src/registry/apply.bench.ts && \
 	  node src/apiserver/metrics/metrics.bench.ts && node src/apiserver/authentication/authentication.bench.ts && node src/apiserver/authorization/authorization.bench.ts && \
@@ -84,26 +84,26 @@ bench: packages build $(example) ## figures of this machine: objects, requests, 
 	@node src/bench/bench.ts $(ARGS)
 
 .PHONY: recorded-agent
-recorded-agent: setup ## the pods that a Kubernetes 1.33 agent was recorded with, on this one; fails where it got worse; ten minutes (ARGS="probes env")
+recorded-agent: setup ## replay the pods recorded with a Kubernetes 1.33 agent; fails on regressions; ten minutes (ARGS="probes env")
 	@node src/acceptance/cluster/recorded-agent/replay.ts $(ARGS)
 
 .PHONY: faults
-faults: setup ## every mishap at every step of a pod's life, and the whole lifecycle suite on containerd; two minutes
+faults: setup ## inject faults at every step of a pod's lifecycle, and run the lifecycle suite on containerd; two minutes
 	@SVC_FAULTS=all tap run --reporter=silent --timeout=900 src/acceptance/agent/faults.test.ts src/acceptance/cluster/faults.test.ts
 	@SVC_LIFECYCLE=all tap run --reporter=silent --timeout=900 src/acceptance/agent/lifecycle.test.ts
 
 .PHONY: fuzz
-fuzz: packages ## feed the readers nonsense, each for a minute (ARGS="--seconds 600 --seed 1")
+fuzz: packages ## fuzz the parsers, each for a minute (ARGS="--seconds 600 --seed 1")
 	@for reader in schema/json/json schema/json/json-path schema/yaml/yaml schema/protobuf/protobuf schema/cbor/cbor schema/structural/load cel/cel; do node src/$$reader.fuzz.ts $(ARGS) || exit 1; done
 
 .PHONY: docs
-docs: packages ## write the generated pages of docs/ anew
+docs: packages ## generate the pages docs/flags-*.md
 	node src/up/commands/write-reference.ts
 
 .PHONY: format
-format: packages ## put the sources into shape
+format: packages ## format the sources
 	biome check --config-path=.ci --write src build.mjs bin
 
 .PHONY: clean
-clean: ## remove what was built
+clean: ## remove the build output
 	rm -rf dist .tap

@@ -1,23 +1,22 @@
 #!/usr/bin/env node
 /**
- * Makes the product:
+ * Builds the product:
  *   node build.mjs              dist/svc, one file for hosts with Node (and dist/svclet, a link to it)
- *   node build.mjs --binary     dist/svc-linux-x64 and, where its Node can be had, dist/svc-linux-arm64
- *   --arch x64                  of the binaries only this one
+ *   node build.mjs --binary     dist/svc-linux-x64 and, where its Node can be fetched, dist/svc-linux-arm64
+ *   --arch x64                  only the binary of this architecture
  *   --debug                     not minified, with source maps for a debugger (NODE_OPTIONS=--inspect dist/svc …)
- *   --main FILE --out DIR       another entry, another place; for the tests of this file
+ *   --main FILE --out DIR       another entry and output directory; for tests
  *
- * Either form is src/main.ts and, apart from it, what is imported while it runs, in parts: of each part, one import or
- * several need all modules. A part is read and compiled when it is first needed, so that no process holds the text of
- * what it does not do. In dist/svc the parts lie in a comment at the end; in the executables they are assets, with the
- * code that V8 compiled for them beside them.
+ * Each output contains src/main.ts and, separately, the dynamically imported modules in parts: each part has the
+ * modules that the same set of imports needs. A part is read and compiled when it is first needed, so that no process holds the
+ * text of code that it does not run. In dist/svc the parts are in a comment at the end; in the executables they are
+ * assets, together with the code that V8 compiled for them.
  *
- * dist/svc starts as a shell script that looks for a Node new enough and gives it what saves memory and is too late once
- * Node runs: flags, and one heap of the C library for all threads instead of one for each. It has Node compile the part
- * that is needed instead of the file, whose text Node would keep for as long as it runs. Node can also run the file
- * itself.
+ * dist/svc starts as a shell script that finds a recent Node and sets what saves memory and must be set before Node
+ * starts: flags, and one heap of the C library for all threads. Node compiles only the part that is needed, because it
+ * would keep the text of the whole file in memory. Node can also run the file directly.
  *
- * CommonJS, because there only the modules that a run reaches are evaluated, Node's own included.
+ * The format is CommonJS, which evaluates only the modules that a run needs, those of Node included.
  */
 import { execFileSync } from "node:child_process";
 import {
@@ -40,17 +39,18 @@ import * as esbuild from "esbuild";
 
 const root = dirname(fileURLToPath(import.meta.url));
 const manifest = JSON.parse(readFileSync(join(root, "package.json"), "utf8"));
-// Half as much for young objects as by default, and leave to give memory back (src/std/memory/collect-when-idle.ts).
+// Half of the default space for young objects, and access to the garbage collector, which
+// src/std/memory/collect-when-idle.ts uses.
 const nodeFlags = ["--max-semi-space-size=4", "--expose-gc"];
 const oldestNode = { major: 22, minor: 19 };
 
 /**
- * Where the programs begin, and what stands in them for the end of a comment. Behind them are their places, by name, and
- * in the last line where that begins, in so many digits.
+ * The start of the parts in dist/svc, and the escape for the end of a comment in them. The parts are followed by their
+ * offsets, by name, and the last line is the offset of that table, with this number of digits.
  */
 const programsMark = "\n/*PROGRAMS\n";
 const commentEnd = "*\u0001/";
-const placesDigits = 12;
+const offsetDigits = 12;
 
 const { values: options } = parseArgs({
   options: {
@@ -63,7 +63,7 @@ const { values: options } = parseArgs({
 });
 async function buildBundle() {
   const file = join(options.out, "svc");
-  // The directory's own package.json keeps Node from reading the file by the rules of the one above.
+  // Without a package.json in the directory, Node would treat the file as an ES module.
   writeFileSync(join(options.out, "package.json"), '{ "type": "commonjs" }\n');
   const { main, parts } = await bundleApart(["x64", "arm64"], partsFromComment);
   const head = `${header(main.length)}${main}${programsMark}`;
@@ -75,25 +75,25 @@ async function buildBundle() {
   report(file);
 }
 
-/** Parts as they stand in the comment, and where each is: all is ASCII, a letter is a byte. */
+/** The text of the parts in the comment, with their offsets: all text is ASCII, one byte a character. */
 function partsAfter(start, parts) {
-  const places = {};
+  const offsets = {};
   let text = "";
   for (const [name, code] of parts) {
     const part = `//${name}\n${code.replaceAll("*/", commentEnd)}\n`;
-    places[name] = [start + text.length, part.length];
+    offsets[name] = [start + text.length, part.length];
     text += part;
   }
-  const end = String(start + text.length).padStart(placesDigits);
-  return `${text}${JSON.stringify(places)}\n${end}`;
+  const end = String(start + text.length).padStart(offsetDigits);
+  return `${text}${JSON.stringify(offsets)}\n${end}`;
 }
 
 /**
- * JavaScript that reads parts from the file itself, which stays open: another version may take its place meanwhile. One
- * that is written over it is noticed by the parts' names, which tell what they hold.
+ * JavaScript that reads parts from the file itself. The file stays open, because another version may replace it. A file
+ * that was overwritten is detected by the names of its parts, which contain hashes.
  */
 const partsFromComment = `
-let file, places;
+let file, offsets;
 function readPart(name) {
   const fs = require("node:fs");
   const read = (start, length) => {
@@ -104,28 +104,28 @@ function readPart(name) {
   if (file === undefined) {
     file = fs.openSync(__filename);
     const { size } = fs.fstatSync(file);
-    const end = size - 3 - ${placesDigits};
-    const start = Number(read(end, ${placesDigits}));
-    places = JSON.parse(read(start, end - start));
+    const end = size - 3 - ${offsetDigits};
+    const start = Number(read(end, ${offsetDigits}));
+    offsets = JSON.parse(read(start, end - start));
   }
-  const text = read(...places[name]);
-  if (!text.startsWith("//" + name)) throw new Error(__filename + " was written over while it ran: start it again");
+  const text = read(...offsets[name]);
+  if (!text.startsWith("//" + name)) throw new Error(__filename + " was overwritten while it ran: restart it");
   return { code: text.slice(name.length + 3).replaceAll(${JSON.stringify(commentEnd)}, "*" + "/") };
 }
 `;
 
-/** JavaScript that reads parts from the executable's assets: few, because Node looks at each of them when it starts. */
+/** JavaScript that reads parts from the executable's assets: few, because Node processes each of them at the start. */
 const partsFromAssets = `
 let assets;
 function readPart(name) {
   const { getAsset, getRawAsset } = require("node:sea");
-  // Each answer counts as memory of its own.
+  // Each call allocates memory.
   assets ??= {
-    places: JSON.parse(getAsset("places", "latin1")),
+    offsets: JSON.parse(getAsset("offsets", "latin1")),
     parts: getRawAsset("parts"),
     caches: getRawAsset("caches"),
   };
-  const { code, cache } = assets.places[name];
+  const { code, cache } = assets.offsets[name];
   return {
     code: Buffer.from(assets.parts, ...code).latin1Slice(),
     cachedData: cache && Buffer.from(assets.caches, ...cache),
@@ -134,8 +134,8 @@ function readPart(name) {
 `;
 
 /**
- * Where each position of a part came from, for stack traces and log lines: a source map of version 3 with only what
- * changes the file or line, each line of it readable by itself, compressed. `skippedLines` come before those of the map.
+ * The source positions of a part, for stack traces and log lines: a compressed source map of version 3 that contains
+ * only changes of file or line, and whose lines can be decoded one by one. `skippedLines` precede those of the map.
  */
 function packPositions(map, skippedLines) {
   const { sources, mappings } = JSON.parse(map);
@@ -182,14 +182,14 @@ function decodeVlq(text) {
   return numbers;
 }
 
-/** The part that holds the source positions of another. */
+/** The name of the part with the source positions of another. */
 function positionsOf(name) {
   return `${name}.positions`;
 }
 
 /**
- * JavaScript that finds the source of a position, \`src/…/file.ts:12\`, and puts it into stack traces. Positions found
- * are kept: 4096 of them, and the table of the part that was read last until memory is collected.
+ * JavaScript that finds the source of a position, \`src/…/file.ts:12\`, for stack traces. It caches 4096 positions,
+ * and the table of the last part until memory is collected.
  */
 const sourcePositions = `
 const located = new Map();
@@ -241,8 +241,8 @@ Error.prepareStackTrace = (error, sites) => {
 const partLoader = `
 const parts = new Map();
 function loadPart(name) {
-  const known = parts.get(name);
-  if (known !== undefined) return known.exports;
+  const loaded = parts.get(name);
+  if (loaded !== undefined) return loaded.exports;
   const { Script } = require("node:vm");
   const { code, cachedData } = readPart(name);
   const script = new Script(code, { filename: __filename + "#" + name, cachedData });
@@ -257,7 +257,7 @@ function readBytes(name) {
 }
 `;
 
-/** src/main.ts with `reader` in it, and apart from it the parts that it loads, by their names. */
+/** Bundles src/main.ts with `reader`, and separately the parts that it loads, by name. */
 async function bundleApart(architectures, reader) {
   const paths = [];
   const apart = {
@@ -281,12 +281,12 @@ async function bundleApart(architectures, reader) {
   paths.sort();
   const { parts, programs } = await bundleParts(paths, architectures);
   parts.set(positionsOf("main"), packPositions(outputFile(outputFiles, "main.js.map"), 0));
-  const known = `\nconst programs = ${JSON.stringify(programs)};\n`;
-  const code = ascii(withoutMapComment(main)) + known + reader + partLoader + sourcePositions;
+  const programTable = `\nconst programs = ${JSON.stringify(programs)};\n`;
+  const code = ascii(withoutMapComment(main)) + programTable + reader + partLoader + sourcePositions;
   return { main: code + mapComment(outputFile(outputFiles, "main.js.map"), 0), parts };
 }
 
-/** The text of one of esbuild's output files. */
+/** The text of an output file of esbuild. */
 function outputFile(files, name) {
   return files.find(({ path }) => path.endsWith(`/${name}`)).text;
 }
@@ -295,7 +295,7 @@ function withoutMapComment(text) {
   return text.replace(/\n\/\/# sourceMappingURL=.*\n?$/, "\n");
 }
 
-/** What is imported while the program runs, and all that it needs: parts by name, and the part of each path. */
+/** Bundles the dynamically imported modules with their dependencies: parts by name, and the part of each path. */
 async function bundleParts(paths, architectures) {
   const parts = new Map();
   const { outputFiles, metafile } = await bundle({
@@ -313,7 +313,7 @@ async function bundleParts(paths, architectures) {
     const name = relative(root, path);
     const { entryPoint, imports } = metafile.outputs[name];
     const needed = imports.filter(({ kind, external }) => kind === "import-statement" && external !== true);
-    // Of these esbuild exports all as the default only; Node's imports have their names as well.
+    // esbuild exports such a module as the default export only; in Node an import has its named exports too.
     const isCommonJs = metafile.inputs[entryPoint]?.format === "cjs";
     const end = isCommonJs ? "module.exports = module.exports.default;\n" : "";
     const map = outputFile(outputFiles, `${name}.map`);
@@ -325,11 +325,20 @@ async function bundleParts(paths, architectures) {
   return { parts, programs };
 }
 
-const partParameters = ["require", "module", "exports", "__filename", "__dirname", "importMetaUrl", "readBytes", "locate"];
+const partParameters = [
+  "require",
+  "module",
+  "exports",
+  "__filename",
+  "__dirname",
+  "importMetaUrl",
+  "readBytes",
+  "locate",
+];
 
 /**
- * A module of esbuild's as the expression of a function. Its `count` imports of other parts come first, and none of these
- * needs a part that needs it: what they export is there, and is read once rather than whenever it is used.
+ * Converts a module of esbuild to the expression of a function. Its `count` imports of other parts come first. Parts
+ * have no cycles, so imported values exist at that time and are read once.
  */
 async function asFunction(text, map, count, end) {
   const needs = /^import\s*(?:\{([^}]*)\}\s*from\s*)?("\.\/[^"]+");?\s*/;
@@ -337,27 +346,28 @@ async function asFunction(text, map, count, end) {
   let head = "";
   for (let left = count; left > 0; left--) {
     const [statement, names, path] = needs.exec(rest) ?? [];
-    if (statement === undefined) throw new Error(`${left} imports are not where they should be: ${rest.slice(0, 80)}`);
+    if (statement === undefined)
+      throw new Error(`${left} imports are not at the start of the module: ${rest.slice(0, 80)}`);
     const required = `require(${path})`;
     head += names === undefined ? `${required};` : `const {${names.replaceAll(/\sas\s/g, ":")}} = ${required};`;
-    // As many lines as before, so that the map still fits.
+    // Keeps the number of lines, so that the map stays valid.
     head += "\n".repeat(statement.split("\n").length - 1);
     rest = rest.slice(statement.length);
   }
   const inlineMap = `\n//# sourceMappingURL=data:application/json;base64,${Buffer.from(map).toString("base64")}`;
   const result = await esbuild.transform(head + rest + inlineMap, {
-    ...form,
+    ...esbuildOptions,
     format: "cjs",
     supported: { "dynamic-import": false },
     sourcemap: "external",
     sourcesContent: options.debug,
   });
-  // The function's head is a line more than the map has.
+  // The head of the function adds one line to the map.
   const code = `(function (${partParameters.join(", ")}) {\n${ascii(result.code)}${end}})${mapComment(result.map, 1)}`;
   return { code, positions: packPositions(result.map, 1) };
 }
 
-/** With --debug, the comment by which a debugger finds the sources; `skippedLines` come before those of the map. */
+/** With --debug, the comment with the source map for a debugger; `skippedLines` precede those of the map. */
 function mapComment(map, skippedLines) {
   if (!options.debug) return "";
   const { mappings, sources, ...rest } = JSON.parse(map);
@@ -368,13 +378,13 @@ function mapComment(map, skippedLines) {
 
 const banner = { js: 'const importMetaUrl=require("node:url").pathToFileURL(__filename).href;' };
 
-/** How the text looks, whatever it is made of. */
-const form = {
+/** The options of esbuild for all output. */
+const esbuildOptions = {
   platform: "node",
   target: `node${oldestNode.major}.${oldestNode.minor}`,
   minifySyntax: !options.debug,
   minifyWhitespace: !options.debug,
-  // Short lines, so that a stack trace points somewhere.
+  // Short lines, so that positions in stack traces are useful.
   lineLimit: 160,
   legalComments: "inline",
   charset: "ascii",
@@ -383,7 +393,7 @@ const form = {
 
 function bundle(input) {
   return esbuild.build({
-    ...form,
+    ...esbuildOptions,
     absWorkingDir: root,
     bundle: true,
     write: false,
@@ -400,14 +410,14 @@ function bundle(input) {
   });
 }
 
-/** esbuild leaves letters beyond ASCII in regular expressions and comments. An escape means the same wherever they are. */
+/** esbuild leaves non-ASCII characters in regular expressions and comments: escapes are equivalent there. */
 function ascii(text) {
   return text.replaceAll(/[^\0-\x7f]/g, (unit) => `\\u${unit.charCodeAt(0).toString(16).padStart(4, "0")}`);
 }
 
 /**
- * classic-level looks for its addon among the files of its package. Here the addon's bytes are a part, and
- * src/storage/level/native.ts, which knows where they may be written, loads them.
+ * classic-level searches its addon in the files of its package. In the bundle the addon is a part, which
+ * src/storage/level/native.ts loads.
  */
 function addonsApart(architectures, parts) {
   const files = {
@@ -439,8 +449,9 @@ function addonsApart(architectures, parts) {
 }
 
 /**
- * Shell to the first line's reader, a string and a comment to Node's. `size` is that of the JavaScript behind it. Node is
- * told to take that many bytes from where the header ends; numbers have a fixed width, so that the header's own is known.
+ * The start of dist/svc: a script for the shell, and a string and a comment for Node. `size` is that of the JavaScript
+ * behind it, which Node reads from the end of the header; numbers have a fixed width, so that the size of the header
+ * is known.
  */
 function header(size) {
   const text = headerAround(0, size);
@@ -457,7 +468,7 @@ function headerAround(start, size) {
   const compiled = 'require("vm").compileFunction(code.latin1Slice(),parameters,{filename:file})';
   const node = [
     `${loader};fs.readSync(fd,code,0,code.length,${at(start)});fs.closeSync(fd)`,
-    // It was for this process alone.
+    // Not for child processes.
     "delete process.env.MALLOC_ARENA_MAX",
     'process.argv[1]=file;process.title=[path.basename(file),...process.argv.slice(2)].join(" ")',
     `${run};${compiled}(require,module,exports,file,path.dirname(file))`,
@@ -505,7 +516,7 @@ async function buildBinary(architecture, node) {
     const executable = strip(node, join(work, "node"), architecture);
     const { main: code, parts } = await bundleApart([architecture], partsFromAssets);
     writeFileSync(main, code);
-    // Compiled code is for the Node and the processor that made it.
+    // Compiled code is valid only for the Node and the CPU that compiled it.
     const caches = native ? compile(executable, work, parts) : new Map();
     const assets = writeAssets(work, parts, caches);
     const config = join(work, "config.json");
@@ -531,26 +542,26 @@ async function buildBinary(architecture, node) {
   }
 }
 
-/** Parts and what V8 made of them, each one after the other in a file, and where each is. */
+/** Writes the parts and their compiled code, each concatenated in a file, with their offsets. */
 function writeAssets(work, parts, caches) {
   const pieces = { parts: [], caches: [] };
   const ends = { parts: 0, caches: 0 };
-  const place = (asset, bytes) => {
+  const append = (asset, bytes) => {
     const start = ends[asset];
     pieces[asset].push(bytes);
     ends[asset] += bytes.length;
     return [start, bytes.length];
   };
-  const places = {};
+  const offsets = {};
   for (const [name, text] of parts) {
     const cache = caches.get(name);
-    places[name] = {
-      code: place("parts", Buffer.from(text, "latin1")),
-      ...(cache === undefined ? {} : { cache: place("caches", cache) }),
+    offsets[name] = {
+      code: append("parts", Buffer.from(text, "latin1")),
+      ...(cache === undefined ? {} : { cache: append("caches", cache) }),
     };
   }
   const contents = {
-    places: JSON.stringify(places),
+    offsets: JSON.stringify(offsets),
     parts: Buffer.concat(pieces.parts),
     caches: Buffer.concat(pieces.caches),
   };
@@ -562,7 +573,7 @@ function writeAssets(work, parts, caches) {
   return assets;
 }
 
-/** What V8 makes of each script, for the Node that compiles it, by name. */
+/** The code that V8 compiles for each script, by name. */
 function compile(node, work, parts) {
   const compiler = `
     const { readFileSync, writeFileSync } = require("node:fs");
@@ -571,7 +582,7 @@ function compile(node, work, parts) {
       const script = new Script(readFileSync(path, "latin1"));
       writeFileSync(path + ".cache", script.createCachedData());
     }`;
-  // Other parts are bytes.
+  // Other parts are binary data.
   const scripts = [...parts.keys()].filter((name) => name.endsWith(".js"));
   for (const name of scripts) writeFileSync(join(work, name), parts.get(name));
   const paths = scripts.map((name) => join(work, name));
@@ -579,7 +590,7 @@ function compile(node, work, parts) {
   return new Map(scripts.map((name) => [name, readFileSync(join(work, `${name}.cache`))]));
 }
 
-/** The pinned Node of an architecture; the packages of others than this machine's are fetched from npm. */
+/** The pinned Node of an architecture; that of another machine is fetched from npm. */
 function nodeFor(architecture) {
   const name = `node-linux-${architecture}`;
   const installed = join(root, "node_modules", name, "bin", "node");
@@ -602,7 +613,7 @@ function nodeFor(architecture) {
   }
 }
 
-/** A copy without symbols, a quarter smaller. Stripping comes first: the finished file would not survive it. */
+/** Copies Node without symbols, which makes it a quarter smaller. The finished executable cannot be stripped. */
 function strip(node, copy, architecture) {
   copyFileSync(node, copy);
   chmodSync(copy, 0o755);
@@ -615,10 +626,10 @@ function strip(node, copy, architecture) {
       execFileSync(tool, [copy], { stdio: "ignore" });
       return copy;
     } catch {
-      // Not here, or not for this processor: the next one.
+      // Not installed, or not for this CPU: try the next one.
     }
   }
-  console.error(`build: nothing here strips ${architecture}: its binary stays larger`);
+  console.error(`build: no strip program for ${architecture}: its binary stays larger`);
   return copy;
 }
 

@@ -1,9 +1,9 @@
 #!/usr/bin/env node
 /**
- * Runs the suites named (unit, e2e) under tap and ends with one line, "N passed, N failed".
+ * Runs the named suites (unit, e2e) under tap and prints a last line, "N passed, N failed".
  *
- * A process per test file costs half a second of processor time each, so a room's unit tests share one: a file written
- * under dist/tests/ imports them all. Whole clusters share nothing and run alone, one after the other.
+ * A process for a test file takes half a second of CPU time, so the unit tests of a package share one: a file in
+ * dist/tests/ imports them all. Tests of whole clusters run alone, one after the other.
  */
 import { spawn } from "node:child_process";
 import { createReadStream, globSync, mkdirSync, rmSync, writeFileSync } from "node:fs";
@@ -14,7 +14,7 @@ import { Parser } from "tap-parser";
 const root = dirname(dirname(fileURLToPath(import.meta.url)));
 const entries = join(root, "dist", "tests");
 
-/** Files that get a process of their own: they take long, each by itself. */
+/** Long tests, which get a process of their own. */
 const isAlone = (file) => /\/(?:kubectl\/|client-node)/.test(file);
 
 const suites = {
@@ -42,16 +42,16 @@ function tests(pattern) {
   return globSync(pattern, { cwd: root }).sort();
 }
 
-/** One entry file a room; the paths of the entries. */
+/** Writes an entry file for each package; returns the paths. */
 function unitEntries() {
   rmSync(entries, { recursive: true, force: true });
   mkdirSync(entries, { recursive: true });
-  const rooms = Map.groupBy(
+  const groups = Map.groupBy(
     tests("src/**/*.test.ts").filter((file) => !file.startsWith("src/acceptance/cluster/")),
     groupOf,
   );
-  return [...rooms].map(([room, files]) => {
-    const entry = join(entries, `${room}.mjs`);
+  return [...groups].map(([group, files]) => {
+    const entry = join(entries, `${group}.mjs`);
     writeFileSync(
       entry,
       files.map((file) => `import ${JSON.stringify(relative(entries, join(root, file)))};\n`).join(""),
@@ -83,7 +83,7 @@ async function run(suite, files, options) {
     child.on("exit", resolve);
   });
   const result = await count(output);
-  // A runner that fails without a failed test (nothing ran, it crashed) is a failure all the same.
+  // A runner that fails without a failed test (no test ran, it crashed) is a failure too.
   if (code !== 0 && result.failed === 0) result.failed = 1;
   for (const failure of result.failures) console.error(failure);
   const seconds = Math.round((performance.now() - began) / 1000);
@@ -93,7 +93,7 @@ async function run(suite, files, options) {
   return result;
 }
 
-/** Counts leaves only: a test that holds others is as good as they are, and counts when it fails without them. */
+/** Counts leaves only: a test with subtests counts when it fails although they pass. */
 async function count(file) {
   const result = { passed: 0, failed: 0, failures: [] };
   const fail = ({ fullname, name, diag }) => {
