@@ -21,7 +21,7 @@ import { makeRequest } from "../http/request.ts";
 import { bytesResponse, compressResponses, textResponse } from "../http/respond.ts";
 import { Router } from "../http/router.ts";
 import { deleteNamespace } from "../registry/delete-namespace.ts";
-import { EventBudget } from "../registry/event-budget.ts";
+import { EventBudget } from "../registry/events/event-budget.ts";
 import { Registries } from "../registry/registries.ts";
 import type { Registry } from "../registry/registry.ts";
 import type { RandomSource } from "../std/crypto/random.ts";

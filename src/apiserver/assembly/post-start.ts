@@ -2,7 +2,7 @@
 import { eventKind } from "../../api/core/event/kind.ts";
 import { includesController } from "../../controllers/controller-manager.ts";
 import type { Handler } from "../../http/message.ts";
-import { EventBudget } from "../../registry/event-budget.ts";
+import { EventBudget } from "../../registry/events/event-budget.ts";
 import { readHostAddress } from "../../std/net/host-addresses.ts";
 import { withTimeout } from "../../std/time/with-timeout.ts";
 import { feedNodeGraph } from "../authorization/node-graph-feed.ts";

@@ -1,10 +1,10 @@
-import type { Event } from "../api/core/event/schema.ts";
-import type { Logger } from "../std/log/logger.ts";
-import type { Clock } from "../std/time/clock.ts";
-import type { ObjectStore } from "../storage/object-store.ts";
-import { type KeyValue, type Revision, StoreError } from "../storage/store.ts";
-import type { StoreFeed } from "../storage/watch/feed.ts";
-import { follow } from "../storage/watch/follow.ts";
+import type { Event } from "../../api/core/event/schema.ts";
+import type { Logger } from "../../std/log/logger.ts";
+import type { Clock } from "../../std/time/clock.ts";
+import type { ObjectStore } from "../../storage/object-store.ts";
+import { type KeyValue, type Revision, StoreError } from "../../storage/store.ts";
+import type { StoreFeed } from "../../storage/watch/feed.ts";
+import { follow } from "../../storage/watch/follow.ts";
 
 export interface EventLimits {
   /** Events of one involved object. */

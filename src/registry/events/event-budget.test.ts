@@ -1,9 +1,9 @@
 import t from "tap";
-import { eventKind } from "../api/core/event/kind.ts";
-import { silentLogger } from "../std/log/logger.ts";
-import { prefixRange } from "../storage/store.ts";
-import { fixture } from "../testing/registry/registry-fixture.ts";
-import { create } from "./create.ts";
+import { eventKind } from "../../api/core/event/kind.ts";
+import { silentLogger } from "../../std/log/logger.ts";
+import { prefixRange } from "../../storage/store.ts";
+import { fixture } from "../../testing/registry/registry-fixture.ts";
+import { create } from "../create.ts";
 import { EventBudget, type EventLimits } from "./event-budget.ts";
 
 function setUp(limits: EventLimits) {
