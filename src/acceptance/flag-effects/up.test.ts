@@ -1,4 +1,4 @@
-/** Every flag of `svc up` that is marked effective, with what follows from it. */
+/** The effect of each flag of `svc up`. */
 import { execFileSync } from "node:child_process";
 import { mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
@@ -44,7 +44,7 @@ function program(...argv: readonly string[]): string {
   return execFileSync(process.execPath, [join(root, "src/main.ts"), "up", ...argv], { encoding: "utf8" });
 }
 
-function logged(...argv: readonly string[]): string {
+function captureLog(...argv: readonly string[]): string {
   const invocation = invoke(upProgram, argv, { version: "v1.33.0" });
   if (invocation.kind === "exit") throw new Error(invocation.stderr);
   const lines: string[] = [];
@@ -87,7 +87,7 @@ const effects: Partial<Record<Name, (t: Test) => Promise<void>>> = {
       log: silentLogger,
     };
     await using runtime = await openRuntime(options("--container-runtime-endpoint=unix:///run/mine.sock"), deps);
-    t.equal(runtime.endpoint, "unix:///run/mine.sock", "nothing was started");
+    t.equal(runtime.endpoint, "unix:///run/mine.sock", "no containerd is started");
   },
   "agent-port": async (t) => {
     t.equal(agent("--agent-port=20250").server.port, 20_250);
@@ -118,18 +118,22 @@ const effects: Partial<Record<Name, (t: Test) => Promise<void>>> = {
         stopPods,
         startedInMs: 1,
       });
-    t.not(report(true), report(false), "the report says what will become of the pods");
+    t.not(report(true), report(false), "the report states whether pods keep running");
     const whole = readFileSync(join(root, "src/acceptance/cluster/pod.test.ts"), "utf8");
-    t.match(whole, /start\("--stop-pods"\)[\s\S]*remains\(\), \[\]/, "whole clusters are tested to leave nothing");
+    t.match(
+      whole,
+      /start\("--stop-pods"\)[\s\S]*remains\(\), \[\]/,
+      "a test of a whole cluster checks that nothing is left",
+    );
   },
   v: async (t) => {
-    t.match(logged("-v=3"), /three/);
+    t.match(captureLog("-v=3"), /three/);
   },
   vmodule: async (t) => {
-    t.match(logged("--vmodule=store=5"), /five/);
+    t.match(captureLog("--vmodule=store=5"), /five/);
   },
   "logging-format": async (t) => {
-    t.match(JSON.parse(logged("--logging-format=json")), { msg: "hello" });
+    t.match(JSON.parse(captureLog("--logging-format=json")), { msg: "hello" });
   },
   "print-systemd-unit": async (t) => {
     t.match(program("--print-systemd-unit", "--secure-port=7443"), /^ExecStart=.* up --secure-port=7443$/m);
@@ -144,13 +148,13 @@ const effects: Partial<Record<Name, (t: Test) => Promise<void>>> = {
   },
 };
 
-t.test("upFlags: every flag that is marked effective has its test here", async (t) => {
+t.test("every flag without an inert mark has a test", async (t) => {
   const marked = Object.entries(upFlags).filter(([, row]) => row.inert === undefined);
   t.same(Object.keys(effects).sort(), marked.map(([name]) => name).sort());
 });
 
 for (const [name, shows] of Object.entries(effects)) {
-  t.test(`upFlags: --${name} has its effect`, async (t) => {
+  t.test(`--${name} has an effect`, async (t) => {
     await shows(t);
   });
 }

@@ -1,24 +1,24 @@
 /** Effects of the flags for API client, events and logging. */
 import { loadAgentConfig } from "../../../agent/config/load.ts";
 import type { AgentFlagName } from "../../../testing/agent/flag-harness.ts";
-import { alpha, type Effect, eventsLimited, limitedRequests, logged } from "./support.ts";
+import { alphaLogging, captureLog, type Effect, expectEventLimit, expectRequestLimit } from "./support.ts";
 
 export const apiClientEffects: Partial<Record<AgentFlagName, Effect>> = {
   "svc-api-qps": {
     set: { "svc-api-qps": "1", "svc-api-burst": "4" },
-    async shows(t, agent) {
-      await limitedRequests(t, agent, 4);
+    async verify(t, agent) {
+      await expectRequestLimit(t, agent, 4);
     },
   },
   "svc-api-burst": {
     set: { "svc-api-qps": "1", "svc-api-burst": "6" },
-    async shows(t, agent) {
-      await limitedRequests(t, agent, 6);
+    async verify(t, agent) {
+      await expectRequestLimit(t, agent, 6);
     },
   },
   "svc-api-content-type": {
     set: { "svc-api-content-type": "application/vnd.kubernetes.protobuf" },
-    async shows(t, agent) {
+    async verify(t, agent) {
       const types: (string | undefined)[] = [];
       const { transport } = agent.api;
       Object.assign(agent.api, {
@@ -28,47 +28,51 @@ export const apiClientEffects: Partial<Record<AgentFlagName, Effect>> = {
         },
       });
       await agent.start();
-      await agent.until("it has written something", () => types.length > 1);
-      t.strictSame(types.slice(0, 2), ["application/vnd.kubernetes.protobuf", "application/json"], "and what is taken");
+      await agent.until("two writes", () => types.length > 1);
+      t.strictSame(
+        types.slice(0, 2),
+        ["application/vnd.kubernetes.protobuf", "application/json"],
+        "then the type that the server accepts",
+      );
     },
   },
   "event-burst": {
     set: { "event-qps": "1", "event-burst": "2" },
-    async shows(t, agent) {
-      await eventsLimited(t, agent, 2);
+    async verify(t, agent) {
+      await expectEventLimit(t, agent, 2);
     },
   },
   "event-qps": {
     set: { "event-qps": "1", "event-burst": "1" },
-    async shows(t, agent) {
-      await eventsLimited(t, agent, 1);
+    async verify(t, agent) {
+      await expectEventLimit(t, agent, 1);
     },
   },
   "logging-format": {
     set: { "logging-format": "json", "feature-gates": "LoggingBetaOptions=true" },
-    async shows(t, agent) {
-      using log = logged(agent);
+    async verify(t, agent) {
+      using log = captureLog(agent);
       t.match(JSON.parse(log.err.split("\n")[0]!), { msg: "hello" });
     },
   },
   "log-text-split-stream": {
-    set: { "log-text-split-stream": "true", ...alpha },
-    async shows(t, agent) {
-      using log = logged(agent);
+    set: { "log-text-split-stream": "true", ...alphaLogging },
+    async verify(t, agent) {
+      using log = captureLog(agent);
       t.match(log, { out: /hello/, err: /oh/ });
     },
   },
   "log-json-split-stream": {
-    set: { "log-json-split-stream": "true", "logging-format": "json", ...alpha },
-    async shows(t, agent) {
-      using log = logged(agent);
+    set: { "log-json-split-stream": "true", "logging-format": "json", ...alphaLogging },
+    async verify(t, agent) {
+      using log = captureLog(agent);
       t.match(log, { out: /"hello"/, err: /"oh"/ });
     },
   },
   "log-text-info-buffer-size": {
-    set: { "log-text-info-buffer-size": "4Ki", "log-text-split-stream": "true", ...alpha },
-    async shows(t, agent) {
-      using log = logged(agent);
+    set: { "log-text-info-buffer-size": "4Ki", "log-text-split-stream": "true", ...alphaLogging },
+    async verify(t, agent) {
+      using log = captureLog(agent);
       t.equal(log.clock.pending, 1, "a flush is due");
     },
   },
@@ -77,10 +81,10 @@ export const apiClientEffects: Partial<Record<AgentFlagName, Effect>> = {
       "log-json-info-buffer-size": "4Ki",
       "log-json-split-stream": "true",
       "logging-format": "json",
-      ...alpha,
+      ...alphaLogging,
     },
-    async shows(t, agent) {
-      using log = logged(agent);
+    async verify(t, agent) {
+      using log = captureLog(agent);
       t.equal(log.clock.pending, 1, "a flush is due");
     },
   },
@@ -89,10 +93,10 @@ export const apiClientEffects: Partial<Record<AgentFlagName, Effect>> = {
       "log-flush-frequency": "2s",
       "log-text-info-buffer-size": "4Ki",
       "log-text-split-stream": "true",
-      ...alpha,
+      ...alphaLogging,
     },
-    async shows(t, agent) {
-      using log = logged(agent);
+    async verify(t, agent) {
+      using log = captureLog(agent);
       await log.clock.advance(1999);
       t.equal(log.flushes(), 0);
       await log.clock.advance(1);
@@ -101,23 +105,23 @@ export const apiClientEffects: Partial<Record<AgentFlagName, Effect>> = {
   },
   v: {
     set: { v: "3" },
-    async shows(t, agent) {
-      using log = logged(agent);
+    async verify(t, agent) {
+      using log = captureLog(agent);
       t.match(log.err, /three/);
       t.notMatch(log.err, /five/);
     },
   },
   vmodule: {
     set: { vmodule: "store=5" },
-    async shows(t, agent) {
-      using log = logged(agent);
+    async verify(t, agent) {
+      using log = captureLog(agent);
       t.notMatch(log.err, /three/);
       t.match(log.err, /five/);
     },
   },
   "feature-gates": {
     set: { "feature-gates": "LoggingAlphaOptions=true", "log-text-split-stream": "true" },
-    async shows(t, agent) {
+    async verify(t, agent) {
       t.ok(agent.effective.gates.has("LoggingAlphaOptions"));
       t.throws(() => loadAgentConfig(["--log-text-split-stream"], {}), /needs feature gate LoggingAlphaOptions/);
     },

@@ -1,4 +1,4 @@
-/** Every flag of `svc agent` that is marked effective, with what it changes: given as a flag, and in the file. */
+/** The effect of each flag of `svc agent`, set on the command line and in the configuration file. */
 import { readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 import t, { type Test } from "tap";
@@ -10,7 +10,7 @@ import { findMachineProblem } from "../../../agent/node/machine/machine-check.ts
 import { toAgentConfig } from "../../../agent/options.ts";
 import type { Flag } from "../../../flags/flag.ts";
 import { agentGates } from "../../../flags/gate-tables/agent.ts";
-import { type AgentFlagName, type Settings, createTestAgent } from "../../../testing/agent/flag-harness.ts";
+import { type AgentFlagName, createTestAgent, type Settings } from "../../../testing/agent/flag-harness.ts";
 import { apiClientEffects } from "./api-client-effects.ts";
 import { authenticationEffects } from "./authentication-effects.ts";
 import { networkingEffects } from "./networking-effects.ts";
@@ -32,8 +32,8 @@ const effects: Partial<Record<AgentFlagName, Effect>> = {
   ...apiClientEffects,
 };
 
-/** What is tested once, for it is no setting of a running agent or is refused in another value. */
-const apart: readonly AgentFlagName[] = [
+/** Flags with a test of their own: they configure no running agent, or reject other values. */
+const testedSeparately: readonly AgentFlagName[] = [
   "authorization-mode",
   "bootstrap-svcconfig",
   "ca-hash",
@@ -61,7 +61,7 @@ function fileWith(t: Test, text: string): string {
   return join(directory, "agent.yaml");
 }
 
-t.test("agentFlags: --authorization-mode is Webhook where a file does not say otherwise", async (t) => {
+t.test("--authorization-mode defaults to Webhook with a configuration file", async (t) => {
   const mode = (...argv: string[]) => toAgentConfig(loadAgentConfig(argv, {})).server.authorization.mode;
   t.equal(mode(), "AlwaysAllow");
   t.equal(mode("--authorization-mode=Webhook"), "Webhook");
@@ -70,7 +70,7 @@ t.test("agentFlags: --authorization-mode is Webhook where a file does not say ot
   t.equal(mode(`--config=${file}`, "--authorization-mode=AlwaysAllow"), "AlwaysAllow");
 });
 
-t.test("agentFlags: --config and --config-dir are read, the latter over the former", async (t) => {
+t.test("files in --config-dir override the file of --config", async (t) => {
   const file = fileWith(t, "maxPods: 7\npodsPerCore: 3\n");
   const header = "apiVersion: svclet.config.svc.io/v1beta1\nkind: SvcletConfiguration\n";
   writeFileSync(join(dirname(file), "10.conf"), `${header}maxPods: 8\n`);
@@ -78,7 +78,7 @@ t.test("agentFlags: --config and --config-dir are read, the latter over the form
   t.match(flags, { "max-pods": 8, "pods-per-core": 3 });
 });
 
-t.test("agentFlags: --dry-run-config, --version and --help print and do not run", async (t) => {
+t.test("--dry-run-config, --version and --help print and exit", async (t) => {
   const printed = (...argv: string[]) => parseAgentCommandLine(argv, {}, { version: "v1.33.0" });
   t.match(printed("--dry-run-config", "--max-pods=7"), { kind: "exit", code: 0, stdout: /^maxPods: 7 +# flag/m });
   t.match(printed("--version"), { kind: "exit", code: 0, stdout: "agent v1.33.0\n" });
@@ -86,7 +86,7 @@ t.test("agentFlags: --dry-run-config, --version and --help print and do not run"
   t.match(printed("--help"), { kind: "exit", code: 0, stdout: /Usage:/ });
 });
 
-t.test("agentFlags: --protect-kernel-defaults refuses a kernel that is set otherwise", async (t) => {
+t.test("--protect-kernel-defaults rejects other kernel parameters", async (t) => {
   const directory = t.testdir({ vm: { overcommit_memory: "0\n", panic_on_oom: "0\n" } });
   const kernel = await findKernelProblems(directory);
   t.same(kernel, ["invalid kernel flag: vm/overcommit_memory, expected value: 1, actual value: 0"]);
@@ -96,7 +96,7 @@ t.test("agentFlags: --protect-kernel-defaults refuses a kernel that is set other
   t.match(problem("--protect-kernel-defaults"), /^invalid kernel flag: .*--protect-kernel-defaults=false$/);
 });
 
-t.test("agentFlags: --fail-swap-on and --fail-cgroupv1 refuse machines", async (t) => {
+t.test("--fail-swap-on and --fail-cgroupv1 reject machines with swap or cgroup v1", async (t) => {
   const machine = { swap: ["/dev/sdb2"], cgroupV1: true };
   const problem = (settings: Settings, found = machine) =>
     findMachineProblem(
@@ -117,12 +117,12 @@ t.test("agentFlags: --fail-swap-on and --fail-cgroupv1 refuse machines", async (
   t.equal(
     findMachineProblem(inFile("failSwapOn: false\n"), machine),
     undefined,
-    "cgroup v1 is allowed once there is a file",
+    "cgroup v1 is allowed with a configuration file",
   );
   t.match(findMachineProblem(inFile("failSwapOn: false\nfailCgroupV1: true\n"), machine), /uses cgroup v1/);
 });
 
-t.test("agentGates: user namespaces, stop signals and tokens for plugins are had by opening their gates", async (t) => {
+t.test("gates enable user namespaces, stop signals and tokens for credential providers", async (t) => {
   const of = (...gates: readonly string[]) =>
     toAgentConfig(
       loadAgentConfig(
@@ -135,7 +135,7 @@ t.test("agentGates: user namespaces, stop signals and tokens for plugins are had
   t.match(of("UserNamespacesSupport"), { idsPerPod: 65_536 });
 });
 
-t.test("agentGates: image volumes, finer rights at the agent's server and other delays of restarts too", async (t) => {
+t.test("gates enable image volumes, fine-grained authorization and other restart delays", async (t) => {
   const of = (text: string, ...gates: readonly string[]) => {
     const file = fileWith(t, `authorization: {mode: AlwaysAllow}\n${text}`);
     return toAgentConfig(
@@ -157,17 +157,17 @@ t.test("agentGates: image volumes, finer rights at the agent's server and other 
   t.equal(toAgentConfig(loadAgentConfig(closed.slice(1), {})).certificates.rotateServing, false);
 });
 
-t.test("agentGates: every gate that the agent asks for can be set", async (t) => {
+t.test("every gate that the agent reads can be set", async (t) => {
   const directory = new URL("../../../agent", import.meta.url).pathname;
-  const sources = readdirSync(directory, { recursive: true, encoding: "utf8" }).filter((each) => each.endsWith(".ts"));
-  const gateNames = sources.flatMap((each) => [
-    ...readFileSync(join(directory, each), "utf8").matchAll(/gates\.(?:enabled|has)\("(\w+)"\)/g),
+  const sources = readdirSync(directory, { recursive: true, encoding: "utf8" }).filter((file) => file.endsWith(".ts"));
+  const gateNames = sources.flatMap((file) => [
+    ...readFileSync(join(directory, file), "utf8").matchAll(/gates\.(?:enabled|has)\("(\w+)"\)/g),
   ]);
   t.ok(gateNames.length > 4);
   for (const [, name = ""] of gateNames) t.equal(agentGates[name]?.effective, true, name);
 });
 
-t.test("configFields: fields without a flag have their effect too", async (t) => {
+t.test("configuration fields without a flag have an effect", async (t) => {
   const text = [
     "authorization: {mode: AlwaysAllow}",
     "configMapAndSecretChangeDetectionStrategy: Get",
@@ -200,20 +200,20 @@ const effective = Object.entries(agentFlags as Readonly<Record<string, Flag>>).f
   ([, row]) => row.inert === undefined,
 );
 
-t.test("agentFlags: every flag that is marked effective has its test here", async (t) => {
-  const tested = [...Object.keys(effects), ...apart].sort();
+t.test("every flag without an inert mark has a test", async (t) => {
+  const tested = [...Object.keys(effects), ...testedSeparately].sort();
   t.same(tested, effective.map(([name]) => name).sort());
 });
 
-for (const [name, { set, shows }] of Object.entries(effects)) {
+for (const [name, { set, verify }] of Object.entries(effects)) {
   const row: Flag = agentFlags[name as AgentFlagName];
   for (const form of row.config === undefined ? (["flag"] as const) : (["flag", "file"] as const)) {
     t.test(
-      `agentFlags: --${name} has its effect, given ${form === "flag" ? "as a flag" : "in the file"}`,
+      `--${name} has an effect ${form === "flag" ? "on the command line" : "in the configuration file"}`,
       async (t) => {
         const settings = typeof set === "function" ? await set() : set;
         await using agent = await createTestAgent(form, settings);
-        await shows(t, agent);
+        await verify(t, agent);
       },
     );
   }

@@ -3,16 +3,21 @@ import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { readOpenFilesMax } from "../../../agent/node/machine/open-files.ts";
 import { type AgentFlagName, createTestAgent } from "../../../testing/agent/flag-harness.ts";
-import { type Effect, files, onRuntime } from "./support.ts";
+import { type Effect, expectRuntimeCall, files } from "./support.ts";
 
 export const networkingEffects: Partial<Record<AgentFlagName, Effect>> = {
   "cluster-dns": {
     set: { "cluster-dns": "192.0.2.53" },
-    shows: onRuntime("runPodSandbox", { dnsConfig: { servers: ["192.0.2.53"] } }, {}, { dnsPolicy: "ClusterFirst" }),
+    verify: expectRuntimeCall(
+      "runPodSandbox",
+      { dnsConfig: { servers: ["192.0.2.53"] } },
+      {},
+      { dnsPolicy: "ClusterFirst" },
+    ),
   },
   "cluster-domain": {
     set: { "cluster-dns": "192.0.2.53", "cluster-domain": "corp.example" },
-    shows: onRuntime(
+    verify: expectRuntimeCall(
       "runPodSandbox",
       { dnsConfig: { searches: ["default.svc.corp.example", "svc.corp.example", "corp.example"] } },
       {},
@@ -21,11 +26,16 @@ export const networkingEffects: Partial<Record<AgentFlagName, Effect>> = {
   },
   "resolv-conf": {
     set: { "resolv-conf": join(files, "resolv.conf") },
-    shows: onRuntime("runPodSandbox", { dnsConfig: { servers: ["203.0.113.53"] } }, {}, { dnsPolicy: "Default" }),
+    verify: expectRuntimeCall(
+      "runPodSandbox",
+      { dnsConfig: { servers: ["203.0.113.53"] } },
+      {},
+      { dnsPolicy: "Default" },
+    ),
   },
   "allowed-unsafe-sysctls": {
     set: { "allowed-unsafe-sysctls": "kernel.msg*" },
-    shows: onRuntime(
+    verify: expectRuntimeCall(
       "runPodSandbox",
       { linux: { sysctls: { "kernel.msgmax": "1" } } },
       {},
@@ -34,11 +44,13 @@ export const networkingEffects: Partial<Record<AgentFlagName, Effect>> = {
   },
   "seccomp-default": {
     set: { "seccomp-default": "true" },
-    shows: onRuntime("createContainer", { linux: { securityContext: { seccomp: { profileType: "RuntimeDefault" } } } }),
+    verify: expectRuntimeCall("createContainer", {
+      linux: { securityContext: { seccomp: { profileType: "RuntimeDefault" } } },
+    }),
   },
   "pod-cidr": {
     set: { "pod-cidr": "10.9.0.0/24" },
-    async shows(t, agent) {
+    async verify(t, agent) {
       await agent.start();
       const update = agent.fake.calls.find(({ method }) => method === "updateRuntimeConfig")?.request;
       t.match(update, { runtimeConfig: { networkConfig: { podCidr: "10.9.0.0/24" } } });
@@ -46,26 +58,26 @@ export const networkingEffects: Partial<Record<AgentFlagName, Effect>> = {
   },
   "make-iptables-util-chains": {
     set: { "make-iptables-util-chains": "false" },
-    async shows(t, agent) {
+    async verify(t, agent) {
       await agent.start();
       t.equal(agent.iptables.size, 0);
       await using other = await createTestAgent("flag", {});
       await other.start();
-      await other.until("the others' chains are made", () =>
+      await other.until("the chains of the other agent", () =>
         other.iptables.has("ip6tables filter KUBE-KUBELET-CANARY"),
       );
     },
   },
   "max-open-files": {
     set: { "max-open-files": "9999" },
-    async shows(t, agent) {
+    async verify(t, agent) {
       await agent.start();
       t.equal((await readOpenFilesMax()).soft, 9999);
     },
   },
   "oom-score-adj": {
     set: { "oom-score-adj": "17" },
-    async shows(t, agent) {
+    async verify(t, agent) {
       await agent.start();
       t.equal(readFileSync("/proc/self/oom_score_adj", "utf8").trim(), "17");
     },

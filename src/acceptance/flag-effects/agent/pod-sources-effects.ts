@@ -9,7 +9,7 @@ import { type Effect, files, iptables, manifestRequests, manifestUrl, staticPath
 export const podSourcesEffects: Partial<Record<AgentFlagName, Effect>> = {
   "pod-manifest-path": {
     set: { "pod-manifest-path": staticPath },
-    async shows(t, agent) {
+    async verify(t, agent) {
       await agent.start();
       await agent.untilRunning("web-n1");
       const annotations = { "kubernetes.io/config.source": "file" };
@@ -17,9 +17,9 @@ export const podSourcesEffects: Partial<Record<AgentFlagName, Effect>> = {
     },
   },
   "file-check-frequency": {
-    // Nothing tells of a directory whose own directory is made later.
+    // fs.watch() does not report a directory whose parent is created later.
     set: { "pod-manifest-path": join(files, "later/pods"), "file-check-frequency": "3s" },
-    async shows(t, agent) {
+    async verify(t, agent) {
       await agent.start();
       const path = agent.config.sources.manifestPath;
       rmSync(dirname(path), { recursive: true, force: true });
@@ -28,12 +28,12 @@ export const podSourcesEffects: Partial<Record<AgentFlagName, Effect>> = {
       writeFileSync(join(path, "web.json"), staticPodJson);
       const began = agent.clock.monotonic();
       await agent.untilRunning("web-n1");
-      t.ok(agent.clock.monotonic() - began < 10_000, "long before the 20 seconds that are the default");
+      t.ok(agent.clock.monotonic() - began < 10_000, "before the default of 20 seconds");
     },
   },
   "manifest-url": {
     set: { "manifest-url": manifestUrl },
-    async shows(t, agent) {
+    async verify(t, agent) {
       await agent.start();
       await agent.untilRunning("web-n1");
       const annotations = { "kubernetes.io/config.source": "http" };
@@ -42,7 +42,7 @@ export const podSourcesEffects: Partial<Record<AgentFlagName, Effect>> = {
   },
   "manifest-url-header": {
     set: { "manifest-url": manifestUrl, "manifest-url-header": "x-site:edge-7,x-site:backup" },
-    async shows(t, agent) {
+    async verify(t, agent) {
       manifestRequests.length = 0;
       await agent.start();
       await agent.untilRunning("web-n1");
@@ -51,17 +51,17 @@ export const podSourcesEffects: Partial<Record<AgentFlagName, Effect>> = {
   },
   "http-check-frequency": {
     set: { "manifest-url": manifestUrl, "http-check-frequency": "2s" },
-    async shows(t, agent) {
+    async verify(t, agent) {
       manifestRequests.length = 0;
       await agent.start();
       const began = agent.clock.monotonic();
-      await agent.until("it was asked for again", () => manifestRequests.length >= 4);
-      t.ok(agent.clock.monotonic() - began < 15_000, "long before three times the 20 seconds that are the default");
+      await agent.until("further requests", () => manifestRequests.length >= 4);
+      t.ok(agent.clock.monotonic() - began < 15_000, "before three default periods of 20 seconds");
     },
   },
   runonce: {
     set: { runonce: "true", "pod-manifest-path": staticPath },
-    async shows(t, agent) {
+    async verify(t, agent) {
       const { clock, fake } = agent;
       const running = await startAgent(agent.config, { clock, log: silentLogger, iptables, runtime: fake });
       let ended = false;
@@ -77,12 +77,12 @@ export const podSourcesEffects: Partial<Record<AgentFlagName, Effect>> = {
         ended = true;
       });
       await agent.until("the agent has stopped", () => ended);
-      t.equal(fake.calls.filter(({ method }) => method === "stopContainer").length, 0, "the pod goes on");
+      t.equal(fake.calls.filter(({ method }) => method === "stopContainer").length, 0, "the pod keeps running");
     },
   },
   "sync-frequency": {
     set: { "sync-frequency": "7s" },
-    async shows(t, agent) {
+    async verify(t, agent) {
       t.equal(agent.config.pods.syncMs, 7000);
       await agent.start();
       agent.createPod("web");

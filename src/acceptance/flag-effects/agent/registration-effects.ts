@@ -8,30 +8,33 @@ import { writeKubeconfig } from "../../../client/kubeconfig/kubeconfig.ts";
 import { silentLogger } from "../../../std/log/logger.ts";
 import type { AgentFlagName } from "../../../testing/agent/flag-harness.ts";
 import { freePort } from "../../../testing/std/free-port.ts";
-import { ca, type Effect, files, iptables, listening, onNode, port, user } from "./support.ts";
+import { ca, type Effect, expectNode, files, iptables, listenOn, user, withFreePort } from "./support.ts";
 
 export const registrationEffects: Partial<Record<AgentFlagName, Effect>> = {
-  "hostname-override": { set: { "hostname-override": "Other" }, shows: onNode({ metadata: { name: "other" } }) },
-  "provider-id": { set: { "provider-id": "cloud://7" }, shows: onNode({ spec: { providerID: "cloud://7" } }) },
+  "hostname-override": { set: { "hostname-override": "Other" }, verify: expectNode({ metadata: { name: "other" } }) },
+  "provider-id": { set: { "provider-id": "cloud://7" }, verify: expectNode({ spec: { providerID: "cloud://7" } }) },
   "node-ip": {
     set: { "node-ip": "192.0.2.9" },
-    shows: onNode({ status: { addresses: [{ type: "InternalIP", address: "192.0.2.9" }] } }),
+    verify: expectNode({ status: { addresses: [{ type: "InternalIP", address: "192.0.2.9" }] } }),
   },
-  "node-labels": { set: { "node-labels": "disk=fast" }, shows: onNode({ metadata: { labels: { disk: "fast" } } }) },
+  "node-labels": {
+    set: { "node-labels": "disk=fast" },
+    verify: expectNode({ metadata: { labels: { disk: "fast" } } }),
+  },
   "register-schedulable": {
     set: { "register-schedulable": "false" },
-    shows: onNode({ spec: { unschedulable: true } }),
+    verify: expectNode({ spec: { unschedulable: true } }),
   },
   "register-with-taints": {
     set: { "register-with-taints": "a=b:NoSchedule" },
-    shows: onNode({ spec: { taints: [{ key: "a", value: "b", effect: "NoSchedule" }] } }),
+    verify: expectNode({ spec: { taints: [{ key: "a", value: "b", effect: "NoSchedule" }] } }),
   },
   "register-node": {
     set: { "register-node": "false" },
-    async shows(t, agent) {
+    async verify(t, agent) {
       agent.api.put("/api/v1/nodes/n1", { kind: "Node", metadata: { name: "n1", labels: { by: "hand" } } });
       await agent.start();
-      t.same(agent.getNode().metadata.labels, { by: "hand" }, "the node is left as somebody else made it");
+      t.same(agent.getNode().metadata.labels, { by: "hand" }, "the node is unchanged");
       t.match(agent.getNode().status, { nodeInfo: { operatingSystem: "linux" } });
     },
   },
@@ -42,14 +45,14 @@ export const registrationEffects: Partial<Record<AgentFlagName, Effect>> = {
       await writeKubeconfig(file, { server: address, cluster: "c", context: "c", user: "u", ca: ca.cert, ...user });
       return { svcconfig: file };
     },
-    async shows(t, agent) {
+    async verify(t, agent) {
       const { hostname, port } = new URL(/https:\S+/.exec(readFileSync(agent.config.svcconfig ?? "", "utf8"))![0]);
       const requested = Promise.withResolvers<void>();
       const api = createServer((socket) => {
         socket.on("error", () => {}).destroy();
         requested.resolve();
       });
-      await listening(api, Number(port), hostname);
+      await listenOn(api, Number(port), hostname);
       const running = await startAgent(agent.config, {
         clock: agent.clock,
         log: silentLogger,
@@ -58,22 +61,22 @@ export const registrationEffects: Partial<Record<AgentFlagName, Effect>> = {
       });
       running.ready().catch(() => {});
       await requested.promise;
-      t.pass("the server that the file names was asked");
+      t.pass("request to the server in the file");
       await running.close();
       await new Promise((resolve) => api.close(resolve));
     },
   },
   "cert-dir": {
-    set: () => port("port", { "enable-server": "true", address: "127.0.0.1" }),
-    async shows(t, agent) {
+    set: () => withFreePort("port", { "enable-server": "true", address: "127.0.0.1" }),
+    async verify(t, agent) {
       t.notOk(existsSync(join(agent.directory, "pki")));
       await agent.start();
-      t.ok(existsSync(join(agent.directory, "pki", "svclet.crt")), "a pair was made and is kept there");
+      t.ok(existsSync(join(agent.directory, "pki", "svclet.crt")), "a certificate was created there");
     },
   },
   "root-dir": {
     set: {},
-    async shows(t, agent) {
+    async verify(t, agent) {
       t.notOk(existsSync(join(agent.directory, "root", "pods")));
       await agent.start();
       t.ok(existsSync(join(agent.directory, "root", "pods")));
@@ -81,17 +84,17 @@ export const registrationEffects: Partial<Record<AgentFlagName, Effect>> = {
   },
   "node-status-update-frequency": {
     set: { "node-status-update-frequency": "1s" },
-    async shows(t, agent) {
+    async verify(t, agent) {
       await agent.start();
       const statusCalls = () => agent.fake.calls.filter(({ method }) => method === "status").length;
       const [before, began] = [statusCalls(), agent.clock.now()];
-      await agent.until("it has looked at the runtime five times", () => statusCalls() >= before + 5);
-      t.ok(agent.clock.now() - began < 40_000, "not every ten seconds");
+      await agent.until("five status calls", () => statusCalls() >= before + 5);
+      t.ok(agent.clock.now() - began < 40_000, "more often than every ten seconds");
     },
   },
   "node-status-max-images": {
     set: { "node-status-max-images": "1" },
-    async shows(t, agent) {
+    async verify(t, agent) {
       agent.fake.addImage("other:1", { size: 5000n });
       await agent.start();
       t.match(agent.getNode().status, { images: [{ names: ["other:1"] }] });

@@ -1,4 +1,4 @@
-/** What the effect tests of flags share. */
+/** Helpers for the tests of the agent's flags. */
 
 import { mkdirSync, readdirSync, writeFileSync } from "node:fs";
 import { createServer as createHttpServer, get as httpGet, type IncomingHttpHeaders } from "node:http";
@@ -19,7 +19,7 @@ import { freePort } from "../../../testing/std/free-port.ts";
 export interface Effect {
   /** The flags under test, and others that they need. */
   readonly set: Settings | (() => Promise<Settings>);
-  readonly shows: (t: Test, agent: TestAgent) => Promise<void>;
+  readonly verify: (t: Test, agent: TestAgent) => Promise<void>;
 }
 
 export const { ca, server } = await makeServerCertificate();
@@ -35,7 +35,7 @@ export const files = fileDirectory(t, {
 
 export const flexDrivers = join(files, "flex");
 
-export const served: Settings = {
+export const servingFlags: Settings = {
   "enable-server": "true",
   address: "127.0.0.1",
   "tls-cert-file": join(files, "server.crt"),
@@ -43,11 +43,11 @@ export const served: Settings = {
   "anonymous-auth": "true",
 };
 
-/** Who may, the API server says. */
-export const webhookAuthorized: Settings = { ...served, "authorization-mode": "Webhook" };
+/** Authorization by SubjectAccessReviews of the API server. */
+export const webhookAuthorizationFlags: Settings = { ...servingFlags, "authorization-mode": "Webhook" };
 
-/** How many runs the runtime still has of a container that was started four times. */
-export async function runsKept(agent: TestAgent): Promise<number> {
+/** The number of containers that the runtime still has after four runs of one. */
+export async function countKeptContainers(agent: TestAgent): Promise<number> {
   agent.fake.programs.set("c", (attempt) => (attempt < 3 ? { exitAfterMs: 100, exitCode: 1 } : {}));
   await agent.start();
   agent.createPod("p");
@@ -56,14 +56,14 @@ export async function runsKept(agent: TestAgent): Promise<number> {
   return agent.fake.containersNamed("c").length;
 }
 
-export interface Answer {
+export interface TlsResponse {
   readonly status: number;
   readonly protocol: string | null;
   readonly cipher: string;
   readonly fingerprint: string;
 }
 
-export function get(port: number, options: Readonly<Record<string, unknown>> = {}): Promise<Answer> {
+export function get(port: number, options: Readonly<Record<string, unknown>> = {}): Promise<TlsResponse> {
   return new Promise((resolve, reject) => {
     const sent = request(
       { host: "127.0.0.1", port, path: "/pods", rejectUnauthorized: false, agent: false, ...options },
@@ -90,18 +90,18 @@ export function getPlain(host: string, port: number, path: string): Promise<numb
   });
 }
 
-export async function listening(server: Server, ...where: readonly unknown[]): Promise<number> {
+export async function listenOn(server: Server, ...where: readonly unknown[]): Promise<number> {
   await new Promise<void>((resolve) => server.listen(...(where as []), resolve));
   const address = server.address();
   return address === null || typeof address === "string" ? 0 : address.port;
 }
 
-export const port = async (name: AgentFlagName, settings: Settings = {}): Promise<Settings> => ({
+export const withFreePort = async (name: AgentFlagName, settings: Settings = {}): Promise<Settings> => ({
   ...settings,
   [name]: String(await freePort()),
 });
 
-export const onNode =
+export const expectNode =
   (expected: object) =>
   async (t: Test, agent: TestAgent): Promise<void> => {
     await agent.start();
@@ -110,47 +110,47 @@ export const onNode =
 
 export type Call = { readonly config?: Readonly<Record<string, unknown>>; readonly sandboxConfig?: unknown };
 
-/** What the runtime is asked for a pod of one container. */
-export const onRuntime =
+/** Expects a configuration in the CRI request for a pod of one container. */
+export const expectRuntimeCall =
   (method: "createContainer" | "runPodSandbox", expected: object, container: object = {}, spec: object = {}) =>
   async (t: Test, agent: TestAgent): Promise<void> => {
     await agent.start();
-    const own = { name: "c", image: "busybox:1", imagePullPolicy: "IfNotPresent" as const, ...container };
-    agent.createPod("web", { containers: [own], ...spec });
+    const withDefaults = { name: "c", image: "busybox:1", imagePullPolicy: "IfNotPresent" as const, ...container };
+    agent.createPod("web", { containers: [withDefaults], ...spec });
     await agent.untilRunning("web");
     const call = agent.fake.calls.find((each) => each.method === method)?.request as Call;
     t.match(call.config, expected);
   };
 
-export async function turnOf(agent: TestAgent, milliseconds: number): Promise<void> {
+export async function advanceClock(agent: TestAgent, milliseconds: number): Promise<void> {
   await agent.clock.advance(milliseconds);
   await setTimeout(2);
 }
 
-/** The machine's packet filter stays as it is. */
+/** Leaves the iptables rules of the machine unchanged. */
 export const iptables = async (): Promise<void> => {};
 
-/** How many pulls the runtime has been asked for at once by three pods, with all pulls held up. */
-export async function pulls(agent: TestAgent, expected: number): Promise<number> {
+/** The number of concurrent pulls for three pods while the runtime completes none. */
+export async function countConcurrentPulls(agent: TestAgent, expected: number): Promise<number> {
   await agent.start();
   const release = agent.fake.hold("pullImage");
   for (const name of ["a", "b", "c"]) {
     agent.fake.pullable.set(`${name}:1`, { id: name });
     agent.createPod(name, { containers: [{ name, image: `${name}:1`, imagePullPolicy: "Always" }] });
   }
-  const begun = () => agent.fake.calls.filter(({ method }) => method === "pullImage").length;
-  // Files of the node are read in between, which takes real time; the clock that the limits go by hardly moves.
-  const isThere = () => agent.fake.sandboxes.size === 3 && begun() >= expected;
-  for (let turn = 0; !isThere() && turn < 1000; turn++) await turnOf(agent, 1);
-  // For a pull too many.
-  for (let turn = 0; turn < 20; turn++) await turnOf(agent, 0);
-  const count = begun();
+  const started = () => agent.fake.calls.filter(({ method }) => method === "pullImage").length;
+  // The agent reads files meanwhile, which takes real time; the clock of the limits advances only a little.
+  const isReached = () => agent.fake.sandboxes.size === 3 && started() >= expected;
+  for (let attempt = 0; !isReached() && attempt < 1000; attempt++) await advanceClock(agent, 1);
+  // Time for a pull beyond the limit.
+  for (let attempt = 0; attempt < 20; attempt++) await advanceClock(agent, 0);
+  const count = started();
   release();
   return count;
 }
 
-/** Lines that a logger made from the flags writes, by stream, and the timers it leaves. */
-export function logged(agent: TestAgent) {
+/** The output by stream of a logger that the flags configure, and its pending timers. */
+export function captureLog(agent: TestAgent) {
   const clock = new FakeClock();
   const out: string[] = [];
   const err: string[] = [];
@@ -175,10 +175,10 @@ export function logged(agent: TestAgent) {
   };
 }
 
-export const alpha = { "feature-gates": "LoggingAlphaOptions=true" };
+export const alphaLogging = { "feature-gates": "LoggingAlphaOptions=true" };
 
-/** Four pods begin; their events come one a second after the first `burst`. */
-export async function eventsLimited(t: Test, agent: TestAgent, burst: number): Promise<void> {
+/** Starts four pods, and expects one event a second after the first `burst`. */
+export async function expectEventLimit(t: Test, agent: TestAgent, burst: number): Promise<void> {
   const began = agent.clock.monotonic();
   await agent.start();
   for (let pod = 0; pod < 4; pod++) agent.createPod(`web${pod}`);
@@ -188,12 +188,12 @@ export async function eventsLimited(t: Test, agent: TestAgent, burst: number): P
   t.ok(recorded <= burst + seconds + 1, `${recorded} events in ${seconds} s`);
 }
 
-/** Lets a container's log grow over its size so many times, and returns how many files there are. */
-export async function rotated(agent: TestAgent, times: number): Promise<() => number> {
+/** Makes a container's log exceed its size a number of times; returns a function that counts its files. */
+export async function rotateLog(agent: TestAgent, times: number): Promise<() => number> {
   await agent.start();
-  const made = agent.createPod("web");
+  const created = agent.createPod("web");
   await agent.untilRunning("web");
-  const directory = join(agent.config.podLogsDir, `default_web_${made.metadata?.uid}`, "c");
+  const directory = join(agent.config.podLogsDir, `default_web_${created.metadata?.uid}`, "c");
   mkdirSync(directory, { recursive: true });
   const rotations = () => agent.fake.calls.filter(({ method }) => method === "reopenContainerLog").length;
   for (let time = 0; time < times; time++) {
@@ -216,7 +216,7 @@ mkdirSync(staticPath);
 
 writeFileSync(join(staticPath, "web.json"), staticPodJson);
 
-/** Whoever asks for pods is remembered by headers. */
+/** The headers of the requests for the manifest. */
 export const manifestRequests: IncomingHttpHeaders[] = [];
 
 export const manifestServer = createHttpServer((request, response) => {
@@ -224,17 +224,17 @@ export const manifestServer = createHttpServer((request, response) => {
   response.end(staticPodJson);
 });
 
-export const manifestUrl = `http://127.0.0.1:${await listening(manifestServer, 0, "127.0.0.1")}/pods`;
+export const manifestUrl = `http://127.0.0.1:${await listenOn(manifestServer, 0, "127.0.0.1")}/pods`;
 
 t.teardown(() => manifestServer.close());
 
-/** Waits until a file of the control groups says so. */
-export async function says(t: Test, agent: TestAgent, path: string, text: string): Promise<void> {
-  await agent.until(`${path} says ${text}`, () => agent.readCgroup(path) === text);
+/** Waits until a file of a control group has this content. */
+export async function expectCgroupFile(t: Test, agent: TestAgent, path: string, text: string): Promise<void> {
+  await agent.until(`${path} expectCgroupFile ${text}`, () => agent.readCgroup(path) === text);
   t.pass(path);
 }
 
-/** A plugin that answers with what its configuration calls it. */
+/** Credential provider plugins that respond with their own name as username. */
 export const binDir = join(files, "plugins");
 
 mkdirSync(binDir);
@@ -245,8 +245,8 @@ for (const [name, mode] of [
 ] as const) {
   const auth = { "r.test": { username: name, password: "x" } };
   const kind = "CredentialProviderResponse";
-  const answer = { apiVersion: "credentialprovider.svclet.svc.io/v1", kind, cacheKeyType: "Image", auth };
-  writeFileSync(join(binDir, name), `#!/bin/sh\nread -r request; echo '${JSON.stringify(answer)}'\n`, { mode });
+  const response = { apiVersion: "credentialprovider.svclet.svc.io/v1", kind, cacheKeyType: "Image", auth };
+  writeFileSync(join(binDir, name), `#!/bin/sh\nread -r request; echo '${JSON.stringify(response)}'\n`, { mode });
 }
 
 export const providerConfig = (name: string): string => {
@@ -258,20 +258,20 @@ export const providerConfig = (name: string): string => {
   return path;
 };
 
-/** A start that must not wait longer than it takes to connect. */
-export async function connected(t: Test, agent: TestAgent, endpoint: string): Promise<void> {
+/** Starts the agent and expects a connection to the endpoint. */
+export async function expectConnection(t: Test, agent: TestAgent, endpoint: string): Promise<void> {
   const requested = Promise.withResolvers<void>();
   const runtime = createServer((socket) => {
     socket.on("error", () => {}).destroy();
     requested.resolve();
   });
   const other = agent.config.runtime.endpoint;
-  await listening(runtime, endpoint.slice("unix://".length));
+  await listenOn(runtime, endpoint.slice("unix://".length));
   const { transport } = agent.api;
   const running = await startAgent(agent.config, { clock: agent.clock, log: silentLogger, iptables, transport });
   running.ready().catch(() => {});
   await requested.promise;
-  t.pass(`${endpoint} was asked${other === endpoint ? "" : ", though the runtime is elsewhere"}`);
+  t.pass(`connection to ${endpoint}${other === endpoint ? "" : ", which is not the runtime endpoint"}`);
   runtime.close();
   const closing = running.close();
   let closed = false;
@@ -281,8 +281,8 @@ export async function connected(t: Test, agent: TestAgent, endpoint: string): Pr
   await agent.until("the agent has stopped", () => closed);
 }
 
-/** Requests for ConfigMaps of pods: at most `burst` before the clock moves, the others a second each. */
-export async function limitedRequests(t: Test, agent: TestAgent, burst: number): Promise<void> {
+/** Expects at most `burst` requests for ConfigMaps before the clock advances, then one a second. */
+export async function expectRequestLimit(t: Test, agent: TestAgent, burst: number): Promise<void> {
   const seen: string[] = [];
   const { transport } = agent.api;
   Object.assign(agent.api, {
@@ -296,9 +296,9 @@ export async function limitedRequests(t: Test, agent: TestAgent, burst: number):
     agent.createPod(`p${pod}`, { volumes: [{ name: "v", configMap: { name: `m${pod}`, optional: true } }] });
   }
   const began = agent.clock.monotonic();
-  for (let turn = 0; turn < 100; turn++) await agent.clock.advance(0);
+  for (let attempt = 0; attempt < 100; attempt++) await agent.clock.advance(0);
   const atOnce = seen.length;
   t.ok(atOnce <= burst, `${atOnce} requests at once`);
-  await agent.until("the others had their turn", () => seen.length >= 8);
-  t.ok(agent.clock.monotonic() - began >= (8 - burst) * 1000, "seconds later");
+  await agent.until("the other requests", () => seen.length >= 8);
+  t.ok(agent.clock.monotonic() - began >= (8 - burst) * 1000, "a request a second");
 }

@@ -1,4 +1,4 @@
-/** For tests: what the flags about admission plugins change in a server. */
+/** Effects of the flags for admission plugins. */
 import { writeFileSync } from "node:fs";
 import { join } from "node:path";
 import type { Test } from "tap";
@@ -7,11 +7,11 @@ import { systemClock } from "../../../std/time/clock.ts";
 import { caBundle, reviewResponse, startTestWebhook } from "../../../testing/admission/webhook-fixture.ts";
 
 interface Server extends AsyncDisposable {
-  // biome-ignore lint/suspicious/noExplicitAny: answers of every kind are looked into
+  // biome-ignore lint/suspicious/noExplicitAny: tests read responses of all kinds
   send(line: string, body?: unknown): Promise<{ readonly status: number; readonly json: any }>;
 }
 
-type Serve = (settings: Readonly<Record<string, string>>) => Promise<Server>;
+type StartServer = (settings: Readonly<Record<string, string>>) => Promise<Server>;
 type Effect = (t: Test) => Promise<void>;
 
 const service = {
@@ -23,7 +23,7 @@ const event = (name: string): object => ({
   involvedObject: { kind: "Pod", name: "web", namespace: "default" },
 });
 
-/** It is asked about config maps, and given a second. */
+/** A webhook configuration for ConfigMaps with a timeout of a second. */
 const webhookOf = (clientConfig: object): object => ({
   metadata: { name: "w" },
   webhooks: [
@@ -38,7 +38,7 @@ const webhookOf = (clientConfig: object): object => ({
   ],
 });
 
-/** The flags that name it, in a directory that is there. */
+/** Writes a client certificate to the directory and returns the flags for it. */
 async function clientCertificate(directory: string, commonName: string) {
   const now = systemClock.now();
   const issued = { commonName, usages: ["client"], days: 1 } as const;
@@ -49,9 +49,9 @@ async function clientCertificate(directory: string, commonName: string) {
   return { "proxy-client-cert-file": certFile, "proxy-client-key-file": keyFile };
 }
 
-export function admissionEffects(serve: Serve) {
+export function admissionEffects(startServer: StartServer) {
   const create = async (settings: Readonly<Record<string, string>>, path: string, ...bodies: readonly unknown[]) => {
-    await using server = await serve(settings);
+    await using server = await startServer(settings);
     const answers = [];
     for (const body of bodies) answers.push(await server.send(`POST /api/v1/namespaces/${path}`, body));
     return answers;
@@ -63,7 +63,7 @@ export function admissionEffects(serve: Serve) {
       t.match(await create(refusing, "default/services", service), [
         {
           status: 403,
-          json: { message: 'services "s" is forbidden: Use of external IPs is denied by admission control.' },
+          json: { message: 'services "s" is forbidden: Use of externalAddresses IPs is denied by admission control.' },
         },
       ]);
       await t.rejects(create({ "enable-admission-plugins": "MutatingAdmissionPolicy" }, ""), {
@@ -78,7 +78,7 @@ export function admissionEffects(serve: Serve) {
     },
     "enable-aggregator-routing": async (t) => {
       const guarded = async (settings: Readonly<Record<string, string>>) => {
-        await using server = await serve(settings);
+        await using server = await startServer(settings);
         const { spec } = service;
         await server.send("POST /api/v1/namespaces/default/services", {
           metadata: { name: "s" },
@@ -98,7 +98,7 @@ export function admissionEffects(serve: Serve) {
     "proxy-client-cert-file": async (t) => {
       await using hook = await startTestWebhook((review) => reviewResponse(review, {}));
       const callerOf = async (settings: Readonly<Record<string, string>>) => {
-        await using server = await serve(settings);
+        await using server = await startServer(settings);
         const webhooks = "/apis/admissionregistration.k8s.io/v1/validatingwebhookconfigurations";
         await server.send(`POST ${webhooks}`, webhookOf({ url: hook.url, caBundle }));
         await server.send("POST /api/v1/namespaces/default/configmaps", { metadata: { name: "m" } });
@@ -110,7 +110,7 @@ export function admissionEffects(serve: Serve) {
     "proxy-client-key-file": async (t) => {
       const directory = t.testdir();
       const [one, other] = [await clientCertificate(directory, "front"), await clientCertificate(directory, "other")];
-      await t.rejects(serve({ ...one, "proxy-client-key-file": other["proxy-client-key-file"] }), {
+      await t.rejects(startServer({ ...one, "proxy-client-key-file": other["proxy-client-key-file"] }), {
         message: /^Cannot use --proxy-client-cert-file=".*front.crt": .* its key is not the one in .*other.key$/,
       });
     },

@@ -1,4 +1,4 @@
-/** For tests: what the flags about authentication change in a server; issuers, webhooks and proxies over real TLS. */
+/** Effects of the flags for authentication, with OIDC issuers, webhooks and proxies over TLS. */
 import { writeFileSync } from "node:fs";
 import { request } from "node:https";
 import { join } from "node:path";
@@ -12,7 +12,7 @@ import { systemClock } from "../../../std/time/clock.ts";
 import { startTestIssuer } from "../../../testing/auth/test-issuer.ts";
 import { CLIENT_AUTH, makeCertificate, makeServerCertificate } from "../../../testing/http/test-certificates.ts";
 
-// biome-ignore lint/suspicious/noExplicitAny: answers of every kind are looked into
+// biome-ignore lint/suspicious/noExplicitAny: tests read responses of all kinds
 type Json = any;
 
 interface Server extends AsyncDisposable {
@@ -27,28 +27,33 @@ interface Server extends AsyncDisposable {
 }
 
 type Settings = Readonly<Record<string, string>>;
-type Serve = (settings: Settings) => Promise<Server>;
+type StartServer = (settings: Settings) => Promise<Server>;
 type Effect = (t: Test) => Promise<void>;
 
 const WHOAMI = "/apis/authentication.k8s.io/v1/selfsubjectreviews";
 
-/** Who the server says that the bearer is; the status where it lets nobody in. */
+/** The user of a bearer token, or the status of the refusal. */
 async function whoIs(server: Server, token: string): Promise<Json> {
   const { status, json } = await server.send(`POST ${WHOAMI}`, {}, { authorization: `Bearer ${token}` });
   return status === 201 ? json.status.userInfo : status;
 }
 
-export function authenticationEffects(serve: Serve): Readonly<Record<string, Effect>> {
-  return { ...issuerEffects(serve), ...webhookEffects(serve), ...proxyEffects(serve), ...fileEffects(serve) };
+export function authenticationEffects(startServer: StartServer): Readonly<Record<string, Effect>> {
+  return {
+    ...issuerEffects(startServer),
+    ...webhookEffects(startServer),
+    ...proxyEffects(startServer),
+    ...fileEffects(startServer),
+  };
 }
 
-function issuerEffects(serve: Serve) {
-  /** A server that believes an issuer, and who it takes the bearer of a token with `claims` for. */
+function issuerEffects(startServer: StartServer) {
+  /** Starts a server that trusts an issuer; returns the user of a token with `claims`. */
   const authenticate = async (t: Test, settings: Settings, claims: object = {}): Promise<Json> => {
     await using issuer = await startTestIssuer(() => systemClock.now());
     const ca = join(t.testdir({ "ca.crt": issuer.ca }), "ca.crt");
     const basic = { "oidc-issuer-url": issuer.url, "oidc-client-id": "client", "oidc-ca-file": ca };
-    await using server = await serve({ ...basic, ...settings });
+    await using server = await startServer({ ...basic, ...settings });
     const found = await whoIs(server, issuer.token(claims as Readonly<Record<string, unknown>>));
     return typeof found === "number" ? found : { ...found, username: found.username.replace(issuer.url, "URL") };
   };
@@ -64,7 +69,7 @@ function issuerEffects(serve: Serve) {
       });
     },
     "oidc-ca-file": async (t) => {
-      t.equal(await authenticate(t, { "oidc-ca-file": "" }), 401, "the host knows no such authority");
+      t.equal(await authenticate(t, { "oidc-ca-file": "" }), 401, "the host does not trust the CA");
       await t.rejects(
         authenticate(t, { "oidc-ca-file": "/nowhere" }),
         /--oidc-ca-file="\/nowhere": there is no such file/,
@@ -73,10 +78,10 @@ function issuerEffects(serve: Serve) {
       await using otherIssuer = await startTestIssuer(() => systemClock.now());
       const file = join(t.testdir({ "ca.crt": otherIssuer.ca }), "ca.crt");
       const settings = { "oidc-issuer-url": issuer.url, "oidc-client-id": "client", "oidc-ca-file": file };
-      await using server = await serve(settings);
+      await using server = await startServer(settings);
       t.equal(await whoIs(server, issuer.token()), 401);
       writeFileSync(file, issuer.ca);
-      await server.until("the file was read anew", async () => (await whoIs(server, issuer.token())) !== 401);
+      await server.until("the file to be read again", async () => (await whoIs(server, issuer.token())) !== 401);
     },
     "oidc-username-claim": async (t) => {
       const settings = { "oidc-username-claim": "email" };
@@ -127,36 +132,32 @@ function issuerEffects(serve: Serve) {
           }),
         );
       write("'a:' + claims.sub", { enabled: true, conditions: [{ path: "/livez" }] });
-      await using server = await serve({ "authentication-config": file });
+      await using server = await startServer({ "authentication-config": file });
       const { username } = await whoIs(server, issuer.token());
       t.equal(username, "a:jo");
       const open = async (path: string) => (await server.send(`GET ${path}`, undefined, {})).status;
       t.same([await open("/livez"), await open("/version")], [200, 401]);
       write("'b:' + claims.sub", { enabled: false });
       await server.until(
-        "the file was read anew",
+        "the file to be read again",
         async () => (await whoIs(server, issuer.token())).username === "b:jo",
       );
       t.equal(await open("/livez"), 401);
       write("claims.", { enabled: true });
       await server.clock.advance(120_000);
-      t.equal(
-        (await whoIs(server, issuer.token({ jti: "2" }))).username,
-        "b:jo",
-        "what cannot be used changes nothing",
-      );
+      t.equal((await whoIs(server, issuer.token({ jti: "2" }))).username, "b:jo", "an invalid file has no effect");
       await t.rejects(
-        serve({ "authentication-config": file }),
+        startServer({ "authentication-config": file }),
         /jwt\[0\]\.claimMappings\.username\.expression: Invalid/,
       );
       write("claims.sub", { enabled: true });
       const both = { "authentication-config": file, "anonymous-auth": "true" };
-      await t.rejects(serve(both), /--anonymous-auth flag cannot be set when anonymous field is configured/);
+      await t.rejects(startServer(both), /--anonymous-auth flag cannot be set when anonymous field is configured/);
     },
   } satisfies Readonly<Record<string, Effect>>;
 }
 
-function webhookEffects(serve: Serve) {
+function webhookEffects(startServer: StartServer) {
   const withTokenWebhook = async (
     t: Test,
     settings: Settings,
@@ -184,7 +185,7 @@ function webhookEffects(serve: Serve) {
     const server = `https://127.0.0.1:${hook.port}/tokens`;
     const file = join(t.testdir({}), "hook.yaml");
     writeFileSync(file, renderKubeconfig({ server, cluster: "hook", user: "server", ca: ca.cert }));
-    await using running = await serve({ "authentication-token-webhook-config-file": file, ...settings });
+    await using running = await startServer({ "authentication-token-webhook-config-file": file, ...settings });
     await look(running, reviews);
   };
   return {
@@ -195,7 +196,7 @@ function webhookEffects(serve: Serve) {
         t.match(reviews[0], { apiVersion: "authentication.k8s.io/v1beta1", kind: "TokenReview" });
         t.same(reviews[0].spec, { token: "good", audiences: ["https://kubernetes.default.svc"] });
         const missing = { "authentication-token-webhook-config-file": "/nowhere" };
-        await t.rejects(serve(missing), /--authentication-token-webhook-config-file="\/nowhere"/);
+        await t.rejects(startServer(missing), /--authentication-token-webhook-config-file="\/nowhere"/);
       }),
     "authentication-token-webhook-version": (t) =>
       withTokenWebhook(t, { "authentication-token-webhook-version": "v1" }, async (server, reviews) => {
@@ -215,8 +216,8 @@ function webhookEffects(serve: Serve) {
 
 type Headers = Readonly<Record<string, string | readonly string[]>>;
 
-function proxyEffects(serve: Serve) {
-  /** Who a server takes the sender for, that is a proxy with a certificate for `name`. */
+function proxyEffects(startServer: StartServer) {
+  /** The user that a server authenticates for a proxy with a certificate for `name`. */
   const authenticateByHeaders = async (
     t: Test,
     settings: Settings,
@@ -229,7 +230,7 @@ function proxyEffects(serve: Serve) {
     const pair = await makeCertificate({ subject: [{ CN: [name] }], issuer, usages: [CLIENT_AUTH] });
     const file = join(t.testdir({ "ca.crt": ca.cert }), "ca.crt");
     const basic = { "requestheader-client-ca-file": file, "requestheader-username-headers": "X-Remote-User" };
-    await using server = await serve({ ...basic, ...settings });
+    await using server = await startServer({ ...basic, ...settings });
     return await overNetwork(server.port, pair, headers);
   };
   const jo = { "x-remote-user": "jo" };
@@ -256,7 +257,7 @@ function proxyEffects(serve: Serve) {
       const settings = { "requestheader-group-headers": "X-Remote-Group" };
       const headers = { ...jo, "x-remote-group": ["a", "b, system:masters"] };
       const groups = ["a", "b, system:masters", "system:authenticated"];
-      t.same((await authenticateByHeaders(t, settings, headers)).groups, groups, "a comma makes no second group");
+      t.same((await authenticateByHeaders(t, settings, headers)).groups, groups, "a comma does not separate groups");
     },
     "requestheader-uid-headers": async (t) => {
       const settings = { "requestheader-uid-headers": "X-Remote-Uid" };
@@ -291,11 +292,11 @@ function overNetwork(
   });
 }
 
-function fileEffects(serve: Serve) {
+function fileEffects(startServer: StartServer) {
   return {
     "enable-bootstrap-token-auth": async (t) => {
       for (const enabled of ["true", "false"]) {
-        await using server = await serve({ "enable-bootstrap-token-auth": enabled });
+        await using server = await startServer({ "enable-bootstrap-token-auth": enabled });
         for (const [namespace, type, id] of [
           ["svc-system", "bootstrap.svc.io/token", "abcdef"],
           ["kube-system", "bootstrap.kubernetes.io/token", "ghijkl"],

@@ -1,4 +1,4 @@
-/** For tests: what the flags about authorization change in a server, with webhooks over real TLS. */
+/** Effects of the flags for authorization, with webhooks over TLS. */
 import { writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 import type { Test } from "tap";
@@ -19,12 +19,12 @@ interface Server extends AsyncDisposable {
     headers?: Readonly<Record<string, string>>,
   ): Promise<{
     readonly status: number;
-    // biome-ignore lint/suspicious/noExplicitAny: answers of every kind are looked into
+    // biome-ignore lint/suspicious/noExplicitAny: tests read responses of all kinds
     readonly json: any;
   }>;
 }
 
-type Serve = (settings: Readonly<Record<string, string>>) => Promise<Server>;
+type StartServer = (settings: Readonly<Record<string, string>>) => Promise<Server>;
 type Effect = (t: Test) => Promise<void>;
 
 interface Review {
@@ -38,7 +38,7 @@ interface Review {
 }
 
 interface Hook extends AsyncDisposable {
-  /** A connection file. */
+  /** Path of the webhook's kubeconfig. */
   readonly file: string;
   readonly reviews: Review[];
 }
@@ -75,11 +75,11 @@ const PODS = "GET /api/v1/namespaces/default/pods";
 const statusOf = async (server: Server, line: string): Promise<number> =>
   (await server.send(line, undefined, ALI)).status;
 
-/** `tokens` is a file that makes `sesame` the token of `ali`. */
-export function authorizationEffects(serve: Serve, tokens: string) {
+/** `tokens`: a token file with token `sesame` of user `ali`. */
+export function authorizationEffects(startServer: StartServer, tokens: string) {
   const withWebhook = async (t: Test, answer: (review: Review) => Status, settings: Record<string, string> = {}) => {
     const webhook = await hook(t, answer);
-    const server = await serve({
+    const server = await startServer({
       "authorization-mode": "Webhook",
       "authorization-webhook-config-file": webhook.file,
       "token-auth-file": tokens,
@@ -87,7 +87,7 @@ export function authorizationEffects(serve: Serve, tokens: string) {
     });
     return { webhook, server };
   };
-  /** How often a webhook is asked when the same is asked at once, a while later, and later still. */
+  /** The number of calls of a webhook for the same request immediately, a while later, and after the TTL. */
   const reviewCount = async (
     t: Test,
     allowed: boolean,
@@ -110,15 +110,17 @@ export function authorizationEffects(serve: Serve, tokens: string) {
       const file = join(t.testdir(), "policy");
       writeFileSync(file, '# who reads\n{"user":"ali","readonly":true,"namespace":"default"}\n');
       const settings = { "authorization-mode": "ABAC", "token-auth-file": tokens };
-      await using server = await serve({ ...settings, "authorization-policy-file": file });
+      await using server = await startServer({ ...settings, "authorization-policy-file": file });
       t.equal(await statusOf(server, PODS), 200);
       const refused = await server.send("DELETE /api/v1/namespaces/default/pods/x", undefined, ALI);
       t.equal(refused.status, 403);
       t.match(refused.json.message, /: No policy matched\.$/);
-      await t.rejects(serve(settings), { message: /mode ABAC needs --authorization-policy-file/ });
-      await t.rejects(serve({ "authorization-policy-file": file }), { message: /without --authorization-mode=…,ABAC/ });
+      await t.rejects(startServer(settings), { message: /mode ABAC needs --authorization-policy-file/ });
+      await t.rejects(startServer({ "authorization-policy-file": file }), {
+        message: /without --authorization-mode=…,ABAC/,
+      });
       writeFileSync(file, "{}\nnonsense\n");
-      await t.rejects(serve({ ...settings, "authorization-policy-file": file }), {
+      await t.rejects(startServer({ ...settings, "authorization-policy-file": file }), {
         message: /policy, line 2: nonsense/,
       });
     },
@@ -134,13 +136,13 @@ export function authorizationEffects(serve: Serve, tokens: string) {
       t.match(refused.json.message, /pods "x" is forbidden: .*: never$/);
       t.match(webhook.reviews[0], { spec: { user: "ali", resourceAttributes: { namespace: "default" } } });
       await webhook[Symbol.asyncDispose]();
-      t.equal(await statusOf(server, "GET /api/v1/nodes"), 500, "nobody knows");
+      t.equal(await statusOf(server, "GET /api/v1/nodes"), 500, "the webhook fails");
       const endless = await withWebhook(t, () => ({ allowed: true, reason: " ".repeat(5 * 2 ** 20) }));
       await using _endless = endless.server;
       await using _answers = endless.webhook;
-      t.equal(await statusOf(endless.server, PODS), 500, "nobody reads as much");
+      t.equal(await statusOf(endless.server, PODS), 500, "the response is too large");
       const nowhere = { "authorization-mode": "Webhook", "authorization-webhook-config-file": "/no/such" };
-      await t.rejects(serve(nowhere), { message: /Cannot load \/no\/such/ });
+      await t.rejects(startServer(nowhere), { message: /Cannot load \/no\/such/ });
     },
     "authorization-webhook-version": async (t) => {
       for (const [version, group] of [
@@ -184,18 +186,18 @@ authorizers:
 - {type: RBAC, name: rbac}
 `;
       writeFileSync(file, chain("has(request.resourceAttributes)"));
-      await using server = await serve({ "authorization-config": file, "token-auth-file": tokens });
+      await using server = await startServer({ "authorization-config": file, "token-auth-file": tokens });
       t.equal(await statusOf(server, PODS), 200);
       t.equal(await statusOf(server, "GET /version"), 200, "RBAC");
       t.equal(webhook.reviews.length, 1);
       writeFileSync(file, "nonsense: [");
       await server.clock.advance(61_000);
-      t.equal(await statusOf(server, PODS), 200, "what makes no sense changes nothing");
+      t.equal(await statusOf(server, PODS), 200, "an invalid file has no effect");
       writeFileSync(file, chain("request.resourceAttributes.resource == 'nodes'"));
       for (let i = 0; i < 100 && (await statusOf(server, PODS)) === 200; i++) await server.clock.advance(61_000);
       t.equal(await statusOf(server, PODS), 403, "the file is read again");
       t.equal(await statusOf(server, "GET /api/v1/nodes"), 200);
-      await t.rejects(serve({ "authorization-config": "/no/such" }), {
+      await t.rejects(startServer({ "authorization-config": "/no/such" }), {
         message: /--authorization-config="\/no\/such"/,
       });
     },

@@ -1,4 +1,4 @@
-/** For tests: what the flags about signing certificates change in a server. */
+/** Effects of the flags for signing certificates. */
 import { X509Certificate } from "node:crypto";
 import { join } from "node:path";
 import type { Test } from "tap";
@@ -8,23 +8,23 @@ import { writeKeyPair } from "../../../auth/pki/key-pair.ts";
 import { systemClock } from "../../../std/time/clock.ts";
 
 interface Server extends AsyncDisposable {
-  // biome-ignore lint/suspicious/noExplicitAny: answers of every kind are looked into
+  // biome-ignore lint/suspicious/noExplicitAny: tests read responses of all kinds
   send(line: string, body?: unknown): Promise<{ readonly status: number; readonly json: any }>;
   until(what: string, holds: () => boolean | Promise<boolean>): Promise<void>;
 }
 
-type Serve = (settings: Readonly<Record<string, string>>) => Promise<Server>;
+type StartServer = (settings: Readonly<Record<string, string>>) => Promise<Server>;
 
 const REQUESTS = "/apis/certificates.k8s.io/v1/certificatesigningrequests";
 
-export function certificateEffects(serve: Serve) {
-  /** A certificate for a node, and the authority that is to have signed it. */
+export function certificateEffects(startServer: StartServer) {
+  /** Requests a node certificate; returns it with the CA of the flags. */
   const signed = async (t: Test, settings: Readonly<Record<string, string>> = {}) => {
     const directory = t.testdir();
     const files = { certFile: join(directory, "ca.crt"), keyFile: join(directory, "ca.key") };
     const ca = await createCa("ca", 10, systemClock.now());
     await writeKeyPair(files, ca);
-    await using server = await serve({
+    await using server = await startServer({
       "embedded-controllers": "csrapproving,csrsigning",
       "cluster-signing-cert-file": files.certFile,
       "cluster-signing-key-file": files.keyFile,
@@ -41,7 +41,7 @@ export function certificateEffects(serve: Serve) {
     };
     t.equal((await server.send(`POST ${REQUESTS}`, { metadata: { name: "r" }, spec })).status, 201);
     let found = "";
-    await server.until("the certificate is there", async () => {
+    await server.until("the certificate", async () => {
       found = (await server.send(`GET ${REQUESTS}/r`)).json.status?.certificate ?? "";
       return found !== "";
     });

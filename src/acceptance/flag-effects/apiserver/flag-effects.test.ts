@@ -1,4 +1,4 @@
-/** Every flag of `svc apiserver` that is marked effective, with what it changes in a server in this process. */
+/** The effect of each flag of `svc apiserver` on a server in this process. */
 import t from "tap";
 import { apiserverFlags } from "../../../apiserver/flags/flags.ts";
 import { accessEffects } from "./access-effects.ts";
@@ -10,27 +10,27 @@ import { lifecycleEffects } from "./lifecycle-effects.ts";
 import { serviceAccountEffects } from "./service-account-effects.ts";
 import { servingEffects } from "./serving-effects.ts";
 import { storageEffects } from "./storage-effects.ts";
-import { type Effect, file, type Name, serve } from "./support.ts";
+import { type Effect, file, type Name, startServer } from "./support.ts";
 
 const effects: Partial<Record<Name, Effect>> = {
   ...servingEffects,
   ...lifecycleEffects,
   ...accessEffects,
   ...storageEffects,
-  ...authenticationEffects(serve),
-  ...serviceAccountEffects(serve),
-  ...admissionEffects(serve),
-  ...authorizationEffects(serve, file("tokens")),
-  ...certificateEffects(serve),
+  ...authenticationEffects(startServer),
+  ...serviceAccountEffects(startServer),
+  ...admissionEffects(startServer),
+  ...authorizationEffects(startServer, file("tokens")),
+  ...certificateEffects(startServer),
 };
 
-t.test("apiserverFlags: every flag that is marked effective has its test here", async (t) => {
+t.test("every flag without an inert mark has a test", async (t) => {
   const marked = Object.entries(apiserverFlags).filter(([, row]) => row.inert === undefined);
   t.same(Object.keys(effects).sort(), marked.map(([name]) => name).sort());
 });
 
 for (const [name, shows] of Object.entries(effects)) {
-  t.test(`apiserverFlags: --${name} has its effect`, async (t) => {
+  t.test(`--${name} has an effect`, async (t) => {
     await shows(t);
   });
 }

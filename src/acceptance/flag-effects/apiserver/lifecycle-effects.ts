@@ -15,26 +15,26 @@ import { FakeClock } from "../../../testing/std/fake-clock.ts";
 import { freePort } from "../../../testing/std/free-port.ts";
 import {
   advanceUntil,
-  base,
-  crowd,
+  baseSettings,
+  captureLog,
   type Effect,
   fetchStatus,
   file,
-  invoked,
-  logged,
+  metricLines,
   type Name,
   PODS,
+  parseFlags,
   pod,
+  recordWrites,
+  requestWithBlockedStore,
   type Settings,
-  serve,
-  shown,
-  split,
-  watched,
+  splitStreams,
+  startServer,
 } from "./support.ts";
 
 export const lifecycleEffects: Partial<Record<Name, Effect>> = {
   "max-connection-bytes-per-sec": async (t) => {
-    await using server = await serve({ "max-connection-bytes-per-sec": "500" });
+    await using server = await startServer({ "max-connection-bytes-per-sec": "500" });
     for (let index = 0; index < 3; index++) await server.send(`POST ${PODS}`, pod(`p${index}`));
     let got = 0;
     const path = `${PODS}?watch=1&resourceVersion=0`;
@@ -44,44 +44,54 @@ export const lifecycleEffects: Partial<Record<Name, Effect>> = {
       });
     });
     sent.on("error", () => {}).end();
-    await server.until("the first part has come", () => got > 0);
+    await server.until("the first chunk", () => got > 0);
     t.equal(got, 500);
     const began = server.clock.monotonic();
-    await server.until("the rest has come", () => got > 2000);
+    await server.until("the other chunks", () => got > 2000);
     t.ok(server.clock.monotonic() - began >= 2900, "500 a second");
     sent.destroy();
   },
   "enable-priority-and-fairness": async (t) => {
     const crowded = { "max-mutating-requests-inflight": "1" };
-    t.same(await crowd({ ...crowded, "enable-priority-and-fairness": "false" }), { reads: 200, writes: 429 });
+    t.same(await requestWithBlockedStore({ ...crowded, "enable-priority-and-fairness": "false" }), {
+      reads: 200,
+      writes: 429,
+    });
     t.same(
-      await crowd({ ...crowded, "max-requests-inflight": "0" }),
+      await requestWithBlockedStore({ ...crowded, "max-requests-inflight": "0" }),
       { reads: 429, writes: 429 },
       "one limit for both",
     );
     const none = { "max-requests-inflight": "0", "max-mutating-requests-inflight": "0" };
-    t.throws(() => invoked(none), /must be positive/);
+    t.throws(() => parseFlags(none), /must be positive/);
   },
   "max-requests-inflight": async (t) => {
     const store: { list?: Store["list"] } = {};
-    await using server = await serve({ "enable-priority-and-fairness": "false", "max-requests-inflight": "1" }, store);
+    await using server = await startServer(
+      { "enable-priority-and-fairness": "false", "max-requests-inflight": "1" },
+      store,
+    );
     store.list = () => new Promise<never>(() => {});
     void server.send("GET /readyz", undefined, {});
     await setTimeout(5);
     delete store.list;
     t.equal((await server.send(`GET ${PODS}`, undefined, {})).status, 429);
-    t.equal((await server.send(`GET ${PODS}`)).status, 200, "masters get in");
+    t.equal((await server.send(`GET ${PODS}`)).status, 200, "system:masters is not limited");
   },
   "max-mutating-requests-inflight": async (t) => {
     const apart = { "enable-priority-and-fairness": "false" };
     const one = { ...apart, "max-mutating-requests-inflight": "1" };
-    t.same(await crowd(one), { reads: 200, writes: 429 });
+    t.same(await requestWithBlockedStore(one), { reads: 200, writes: 429 });
     const unlimited = { ...apart, "max-mutating-requests-inflight": "0" };
-    t.same(await crowd(unlimited), { reads: 200, writes: 504 }, "both writes wait for the store");
+    t.same(
+      await requestWithBlockedStore(unlimited),
+      { reads: 200, writes: 504 },
+      "both writes are blocked by the store",
+    );
   },
   "request-timeout": async (t) => {
     const store: { create?: Store["create"] } = {};
-    await using server = await serve({ "request-timeout": "3s" }, store);
+    await using server = await startServer({ "request-timeout": "3s" }, store);
     store.create = () => new Promise<never>(() => {});
     let status = 0;
     void server.send(`POST ${PODS}`, pod("web")).then((answer) => {
@@ -89,11 +99,11 @@ export const lifecycleEffects: Partial<Record<Name, Effect>> = {
     });
     await server.clock.advance(2900);
     t.equal(status, 0);
-    await server.until("it gave up", () => status === 504);
+    await server.until("the timeout", () => status === 504);
     t.ok(server.clock.monotonic() < 60_000);
   },
   "min-request-timeout": async (t) => {
-    await using server = await serve({ "min-request-timeout": "5" });
+    await using server = await startServer({ "min-request-timeout": "5" });
     let ended = false;
     void server.send(`GET ${PODS}?watch=1`).then(() => {
       ended = true;
@@ -104,7 +114,7 @@ export const lifecycleEffects: Partial<Record<Name, Effect>> = {
     t.ok(server.clock.monotonic() <= 12_000);
   },
   "shutdown-delay-duration": async (t) => {
-    await using server = await serve({ "shutdown-delay-duration": "3s" });
+    await using server = await startServer({ "shutdown-delay-duration": "3s" });
     let closed = false;
     void server.running.close().then(() => {
       closed = true;
@@ -119,15 +129,19 @@ export const lifecycleEffects: Partial<Record<Name, Effect>> = {
     const whileStarting = async (grace: string): Promise<readonly number[]> => {
       const clock = new FakeClock();
       const port = String(await freePort());
-      const { flags, gates, version } = invoked({ ...base, "secure-port": port, "livez-grace-period": grace });
+      const { flags, gates, version } = parseFlags({
+        ...baseSettings,
+        "secure-port": port,
+        "livez-grace-period": grace,
+      });
       const config = apiServerOptions(flags, gates, version);
       const deps = { clock, log: silentLogger };
-      const store = watched(createMemoryStore({ ...deps, ...config.storage }), [], {
+      const store = recordWrites(createMemoryStore({ ...deps, ...config.storage }), [], {
         create: () => new Promise<never>(() => {}),
       });
       const failed = startApiServer(config, { ...deps, store }).catch(() => {});
       const send = async (path: string) => (await fetchStatus(Number(port), { path }).catch(() => undefined))?.status;
-      await advanceUntil(clock, "it listens", async () => (await send("/livez")) !== undefined);
+      await advanceUntil(clock, "the server to listen", async () => (await send("/livez")) !== undefined);
       const statuses: number[] = [];
       for (const path of ["/livez", "/healthz", "/readyz", "/api/v1/pods"]) statuses.push((await send(path)) ?? 0);
       await clock.advance(20_000);
@@ -145,7 +159,7 @@ export const lifecycleEffects: Partial<Record<Name, Effect>> = {
   },
   "shutdown-send-retry-after": async (t) => {
     const store: { create?: Store["create"] } = {};
-    await using server = await serve({ "shutdown-send-retry-after": "true" }, store);
+    await using server = await startServer({ "shutdown-send-retry-after": "true" }, store);
     const release = Promise.withResolvers<never>();
     let begun = false;
     store.create = () => {
@@ -168,7 +182,7 @@ export const lifecycleEffects: Partial<Record<Name, Effect>> = {
     t.equal(refused.headers["retry-after"], "5");
     t.equal(refused.headers.connection, "close");
     release.reject(new Error("enough"));
-    t.equal(await late, 500, "what had begun is answered");
+    t.equal(await late, 500, "the pending request gets a response");
     let closed = false;
     void closing.then(() => {
       closed = true;
@@ -176,7 +190,7 @@ export const lifecycleEffects: Partial<Record<Name, Effect>> = {
     await server.until("it stops", () => closed);
   },
   "shutdown-watch-termination-grace-period": async (t) => {
-    await using server = await serve({ "shutdown-watch-termination-grace-period": "10s" });
+    await using server = await startServer({ "shutdown-watch-termination-grace-period": "10s" });
     const ended: number[] = [];
     for (let index = 0; index < 20; index++) {
       const path = `${PODS}?watch=1`;
@@ -190,109 +204,109 @@ export const lifecycleEffects: Partial<Record<Name, Effect>> = {
     t.ok(ended.at(-1)! - ended[0]! >= 50, "not all at once");
   },
   "emulated-version": async (t) => {
-    await using server = await serve({ "emulated-version": "1.32" });
+    await using server = await startServer({ "emulated-version": "1.32" });
     t.match((await server.send("GET /version")).json, {
       minor: "33",
       emulationMinor: "32",
       minCompatibilityMinor: "31",
     });
-    t.equal((await server.send("GET /apis/networking.k8s.io/v1/servicecidrs")).status, 404, "came with 1.33");
+    t.equal((await server.send("GET /apis/networking.k8s.io/v1/servicecidrs")).status, 404, "new in 1.33");
     t.equal((await server.send("GET /apis/networking.k8s.io/v1/ingresses")).status, 200);
-    const features = await shown(server, "kubernetes_feature_enabled");
+    const features = await metricLines(server, "kubernetes_feature_enabled");
     t.ok(
       features.some((line) => /name="WatchList",stage="BETA"\} 1$/.test(line)),
-      "as it was in 1.32",
+      "the behaviour of 1.32",
     );
     t.notOk(
       features.some((line) => /ContainerStopSignals/.test(line)),
-      "there was no such feature yet",
+      "not in 1.32",
     );
   },
   "emulation-forward-compatible": async (t) => {
     const old = { "emulated-version": "1.32", "runtime-config": "networking.k8s.io/v1beta1=true" };
     const path = "GET /apis/networking.k8s.io/v1/servicecidrs";
-    await using without = await serve(old);
+    await using without = await startServer(old);
     t.equal((await without.send(path)).status, 404);
-    await using server = await serve({ ...old, "emulation-forward-compatible": "true" });
-    t.equal((await server.send(path)).status, 200, "comes with its beta version");
+    await using server = await startServer({ ...old, "emulation-forward-compatible": "true" });
+    t.equal((await server.send(path)).status, 200, "enabled with the beta version");
   },
   "runtime-config-emulation-forward-compatible": async (t) => {
     const later = { "emulated-version": "1.32", "runtime-config": "networking.k8s.io/v1/servicecidrs=true" };
-    await t.rejects(serve(later), /it was introduced in 1.33/);
-    await using server = await serve({ ...later, "runtime-config-emulation-forward-compatible": "true" });
+    await t.rejects(startServer(later), /it was introduced in 1.33/);
+    await using server = await startServer({ ...later, "runtime-config-emulation-forward-compatible": "true" });
     t.equal((await server.send("GET /apis/networking.k8s.io/v1/servicecidrs")).status, 200);
   },
   "allow-metric-labels": async (t) => {
-    await using server = await serve({ "allow-metric-labels": "apiserver_request_total,code='200,404'" });
+    await using server = await startServer({ "allow-metric-labels": "apiserver_request_total,code='200,404'" });
     await server.send("GET /api/v1/pods");
     await server.send(`POST ${PODS}`, { metadata: { name: "UPPER" } });
-    const codes = (await shown(server, "apiserver_request_total")).map((line) => /code="(\w+)"/.exec(line)?.[1]);
+    const codes = (await metricLines(server, "apiserver_request_total")).map((line) => /code="(\w+)"/.exec(line)?.[1]);
     t.same([...new Set(codes)].sort(), ["200", "unexpected"]);
   },
   "allow-metric-labels-manifest": async (t) => {
     const path = join(t.testdir({ "labels.yaml": "apiserver_request_total,code: '201,404'\n" }), "labels.yaml");
     const codesOf = async (settings: Settings) => {
-      await using server = await serve({ "allow-metric-labels-manifest": path, ...settings });
+      await using server = await startServer({ "allow-metric-labels-manifest": path, ...settings });
       await server.send("GET /api/v1/pods");
-      return (await shown(server, "apiserver_request_total")).map((line) => /code="(\w+)"/.exec(line)?.[1]);
+      return (await metricLines(server, "apiserver_request_total")).map((line) => /code="(\w+)"/.exec(line)?.[1]);
     };
     t.same(await codesOf({}), ["unexpected"]);
     t.same(await codesOf({ "allow-metric-labels": "apiserver_request_total,code=200" }), ["200"]);
-    await t.rejects(serve({ "allow-metric-labels-manifest": file("tokens") }), /--allow-metric-labels-manifest=/);
+    await t.rejects(startServer({ "allow-metric-labels-manifest": file("tokens") }), /--allow-metric-labels-manifest=/);
   },
   "disabled-metrics": async (t) => {
     const some = { "disabled-metrics": "apiserver_request_total", "show-hidden-metrics-for-version": "1.32" };
-    await using server = await serve(some);
-    t.same(await shown(server, "apiserver_request_total"), []);
-    t.match(await shown(server, "disabled_metrics_total"), [/ 1$/]);
+    await using server = await startServer(some);
+    t.same(await metricLines(server, "apiserver_request_total"), []);
+    t.match(await metricLines(server, "disabled_metrics_total"), [/ 1$/]);
   },
   "show-hidden-metrics-for-version": async (t) => {
-    await using server = await serve({ "show-hidden-metrics-for-version": "1.32" });
+    await using server = await startServer({ "show-hidden-metrics-for-version": "1.32" });
     await server.send("GET /api/v1/pods");
-    t.not((await shown(server, "apiserver_request_slo_duration_seconds_count")).length, 0);
-    await using without = await serve();
+    t.not((await metricLines(server, "apiserver_request_slo_duration_seconds_count")).length, 0);
+    await using without = await startServer();
     await without.send("GET /api/v1/pods");
-    t.same(await shown(without, "apiserver_request_slo_duration_seconds_count"), []);
-    t.throws(() => invoked({ "show-hidden-metrics-for-version": "1.31" }), /must be empty or 1.32/);
+    t.same(await metricLines(without, "apiserver_request_slo_duration_seconds_count"), []);
+    t.throws(() => parseFlags({ "show-hidden-metrics-for-version": "1.31" }), /must be empty or 1.32/);
   },
   v: async (t) => {
-    t.match(logged({ v: "3" }).err, /three/);
+    t.match(captureLog({ v: "3" }).err, /three/);
   },
   vmodule: async (t) => {
-    const { err } = logged({ vmodule: "store=5" });
+    const { err } = captureLog({ vmodule: "store=5" });
     t.match(err, /five/);
     t.notMatch(err, /three/);
   },
   "logging-format": async (t) => {
-    t.match(logged({ "logging-format": "text" }).err, /^I\d{4} .*\] "?hello/);
-    t.throws(() => invoked({ "logging-format": "json" }), /--logging-format="json": must be text/);
+    t.match(captureLog({ "logging-format": "text" }).err, /^I\d{4} .*\] "?hello/);
+    t.throws(() => parseFlags({ "logging-format": "json" }), /--logging-format="json": must be text/);
   },
   "log-text-split-stream": async (t) => {
-    t.match(logged(split), { out: /hello/, err: /oh/ });
+    t.match(captureLog(splitStreams), { out: /hello/, err: /oh/ });
   },
   "log-text-info-buffer-size": async (t) => {
-    t.equal(logged({ ...split, "log-text-info-buffer-size": "4Ki" }).clock.pending, 1, "a flush is due");
-    t.equal(logged(split).clock.pending, 0);
+    t.equal(captureLog({ ...splitStreams, "log-text-info-buffer-size": "4Ki" }).clock.pending, 1, "a flush is due");
+    t.equal(captureLog(splitStreams).clock.pending, 0);
   },
   "log-flush-frequency": async (t) => {
-    const log = logged({ ...split, "log-text-info-buffer-size": "4Ki", "log-flush-frequency": "2s" });
+    const log = captureLog({ ...splitStreams, "log-text-info-buffer-size": "4Ki", "log-flush-frequency": "2s" });
     await log.clock.advance(1999);
     t.equal(log.flushes(), 0);
     await log.clock.advance(1);
     t.ok(log.flushes() > 0);
   },
   version: async (t) => {
-    await using server = await serve({ version: "v1.33.4-site.1" });
+    await using server = await startServer({ version: "v1.33.4-site.1" });
     t.equal((await server.send("GET /version")).json.gitVersion, "v1.33.4-site.1");
     t.match(invoke(apiserverProgram, ["--version"], { version: "v1.33.0" }), { stdout: "apiserver v1.33.0\n" });
   },
   "feature-gates": async (t) => {
-    await using server = await serve({ "feature-gates": "WatchList=false" });
+    await using server = await startServer({ "feature-gates": "WatchList=false" });
     const query = "watch=1&sendInitialEvents=true&resourceVersionMatch=NotOlderThan&allowWatchBookmarks=true";
     t.not(
       (await server.send(`GET ${PODS}?${query}&timeoutSeconds=1`)).status,
       200,
-      "watches with initial events are off",
+      "watches with initial events are disabled",
     );
   },
   help: async (t) => {

@@ -1,4 +1,4 @@
-/** For tests: what the flags about service accounts' tokens change in a server. */
+/** Effects of the flags for tokens of service accounts. */
 import { createPrivateKey, generateKeyPairSync } from "node:crypto";
 import { writeFile } from "node:fs/promises";
 import { join } from "node:path";
@@ -15,12 +15,12 @@ interface Server extends AsyncDisposable {
   ): Promise<{
     readonly status: number;
     readonly headers: Readonly<Record<string, string | readonly string[]>>;
-    // biome-ignore lint/suspicious/noExplicitAny: answers of every kind are looked into
+    // biome-ignore lint/suspicious/noExplicitAny: tests read responses of all kinds
     readonly json: any;
   }>;
 }
 
-type Serve = (settings: Readonly<Record<string, string>>) => Promise<Server>;
+type StartServer = (settings: Readonly<Record<string, string>>) => Promise<Server>;
 type Effect = (t: Test) => Promise<void>;
 
 const ACCOUNT = "/api/v1/namespaces/default/serviceaccounts";
@@ -39,25 +39,25 @@ export function makeKeys(type: "rsa" | "ec"): { readonly publicKey: string; read
   };
 }
 
-// biome-ignore lint/suspicious/noExplicitAny: a token may say anything
-export function partsOf(token: string): { readonly header: any; readonly payload: any } {
+// biome-ignore lint/suspicious/noExplicitAny: tokens have any claims
+export function parseToken(token: string): { readonly header: any; readonly payload: any } {
   const [header, payload] = token
     .split(".", 2)
     .map((part) => JSON.parse(Buffer.from(part, "base64url").toString()) as unknown);
   return { header, payload };
 }
 
-/** A token of a new account. */
-async function tokenFrom(server: Server, name: string, spec: object = {}): Promise<string> {
+/** Creates an account and returns a token of it. */
+async function createToken(server: Server, name: string, spec: object = {}): Promise<string> {
   await server.send(`POST ${ACCOUNT}`, { metadata: { name } });
   return (await server.send(`POST ${ACCOUNT}/${name}/token`, { spec })).json.status.token;
 }
 
-async function isKnown(server: Server, token: string): Promise<boolean> {
+async function isAuthenticated(server: Server, token: string): Promise<boolean> {
   return (await server.send("GET /version", undefined, { authorization: `Bearer ${token}` })).status === 200;
 }
 
-export function serviceAccountEffects(serve: Serve) {
+export function serviceAccountEffects(startServer: StartServer) {
   const [current, former] = [makeKeys("ec"), makeKeys("rsa")];
   const filesOf = (t: Test) => {
     const directory = t.testdir({
@@ -75,36 +75,39 @@ export function serviceAccountEffects(serve: Serve) {
   };
   return {
     "service-account-issuer": async (t) => {
-      await using server = await serve({ "service-account-issuer": ISSUER });
-      const token = await tokenFrom(server, "a");
-      t.match(partsOf(token).payload, { iss: ISSUER, aud: [ISSUER] });
-      t.ok(await isKnown(server, token));
+      await using server = await startServer({ "service-account-issuer": ISSUER });
+      const token = await createToken(server, "a");
+      t.match(parseToken(token).payload, { iss: ISSUER, aud: [ISSUER] });
+      t.ok(await isAuthenticated(server, token));
       t.equal((await server.send(DISCOVERY)).json.issuer, ISSUER);
-      await using other = await serve({ "service-account-issuer": "no-address" });
-      t.equal((await other.send(DISCOVERY)).status, 404, "nobody could look there");
-      await t.rejects(serve({ "service-account-issuer": "1:2" }), /--service-account-issuer/);
+      await using other = await startServer({ "service-account-issuer": "no-address" });
+      t.equal((await other.send(DISCOVERY)).status, 404, "no discovery document");
+      await t.rejects(startServer({ "service-account-issuer": "1:2" }), /--service-account-issuer/);
     },
     "api-audiences": async (t) => {
-      await using server = await serve({ "api-audiences": "api,other" });
-      t.same(partsOf(await tokenFrom(server, "a")).payload.aud, ["api", "other"]);
-      t.ok(await isKnown(server, await tokenFrom(server, "b", { audiences: ["other"] })));
-      t.notOk(await isKnown(server, await tokenFrom(server, "c", { audiences: ["vault"] })));
+      await using server = await startServer({ "api-audiences": "api,other" });
+      t.same(parseToken(await createToken(server, "a")).payload.aud, ["api", "other"]);
+      t.ok(await isAuthenticated(server, await createToken(server, "b", { audiences: ["other"] })));
+      t.notOk(await isAuthenticated(server, await createToken(server, "c", { audiences: ["vault"] })));
     },
     "service-account-signing-key-file": async (t) => {
       const { file, signing } = filesOf(t);
-      await using server = await serve(signing);
-      const token = await tokenFrom(server, "a");
-      t.equal(partsOf(token).header.alg, "ES256");
-      t.ok(await isKnown(server, token));
-      // The key of before is in none of the files any more.
+      await using server = await startServer(signing);
+      const token = await createToken(server, "a");
+      t.equal(parseToken(token).header.alg, "ES256");
+      t.ok(await isAuthenticated(server, token));
+      // The previous key is in none of the files now.
       await writeFile(file("sa.pub"), former.publicKey);
       await writeFile(file("sa.key"), former.privateKey);
-      await server.until("the key of before verifies nothing", async () => !(await isKnown(server, token)));
-      const newer = await tokenFrom(server, "b");
-      t.equal(partsOf(newer).header.alg, "RS256", "the files are read again");
-      t.ok(await isKnown(server, newer));
+      await server.until(
+        "tokens of the previous key to be rejected",
+        async () => !(await isAuthenticated(server, token)),
+      );
+      const newer = await createToken(server, "b");
+      t.equal(parseToken(newer).header.alg, "RS256", "the files are read again");
+      t.ok(await isAuthenticated(server, newer));
       const broken = { ...signing, "service-account-signing-key-file": file("sa.pub") };
-      await t.rejects(serve(broken), /sa\.pub: it has no private RSA or ECDSA key/);
+      await t.rejects(startServer(broken), /sa\.pub: it has no private RSA or ECDSA key/);
     },
     "service-account-key-file": async (t) => {
       const { file, signing } = filesOf(t);
@@ -114,53 +117,53 @@ export function serviceAccountEffects(serve: Serve) {
         "service-account-signing-key-file": file("former.key"),
         "service-account-key-file": file("former.pub"),
       };
-      const old = await serve(before);
-      const token = await tokenFrom(old, "a");
+      const old = await startServer(before);
+      const token = await createToken(old, "a");
       await old[Symbol.asyncDispose]();
       const after = { ...signing, "kvstore-servers": `level://${kept}` };
       for (const [keys, known] of [
         [file("sa.pub"), false],
         [`${file("sa.pub")},${file("former.pub")}`, true],
       ] as const) {
-        await using server = await serve({ ...after, "service-account-key-file": keys });
-        t.equal(await isKnown(server, token), known, keys);
+        await using server = await startServer({ ...after, "service-account-key-file": keys });
+        t.equal(await isAuthenticated(server, token), known, keys);
       }
     },
     "service-account-jwks-uri": async (t) => {
-      await using server = await serve({ "service-account-jwks-uri": "https://keys.example.com/jwks" });
+      await using server = await startServer({ "service-account-jwks-uri": "https://keys.example.com/jwks" });
       t.equal((await server.send(DISCOVERY)).json.jwks_uri, "https://keys.example.com/jwks");
     },
     "service-account-signing-endpoint": async (t) => {
       const gate = { "feature-gates": "ExternalServiceAccountTokenSigner=true" };
       const settings = { ...gate, "service-account-signing-endpoint": await startFakeSigner(t, {}) };
-      await using server = await serve(settings);
-      const token = await tokenFrom(server, "a", { expirationSeconds: 86_400 });
-      const { header, payload } = partsOf(token);
+      await using server = await startServer(settings);
+      const token = await createToken(server, "a", { expirationSeconds: 86_400 });
+      const { header, payload } = parseToken(token);
       t.match(header, { alg: "ES256", kid: "k1" });
-      t.equal(payload.exp - payload.iat, 7200, "no longer than the signer lets it");
-      t.ok(await isKnown(server, token));
+      t.equal(payload.exp - payload.iat, 7200, "limited by the signer");
+      t.ok(await isAuthenticated(server, token));
       const [key, ...more] = (await server.send("GET /openid/v1/jwks")).json.keys;
       t.match([key.kid, more], ["k1", []]);
       const tooLong = { ...settings, "service-account-max-token-expiration": "3h" };
-      await t.rejects(serve(tooLong), /--service-account-max-token-expiration of 10800 seconds/);
+      await t.rejects(startServer(tooLong), /--service-account-max-token-expiration of 10800 seconds/);
       await t.rejects(
-        serve({ ...gate, "service-account-signing-endpoint": "/tmp/nobody" }),
+        startServer({ ...gate, "service-account-signing-endpoint": "/tmp/nobody" }),
         /signing-endpoint="\/tmp\/nobody"/,
       );
     },
     "service-account-lookup": async (t) => {
       const { signing } = filesOf(t);
       for (const lookup of ["true", "false"]) {
-        await using server = await serve({ ...signing, "service-account-lookup": lookup });
+        await using server = await startServer({ ...signing, "service-account-lookup": lookup });
         const token = await legacyToken(server, current.privateKey);
-        t.equal(await isKnown(server, token), lookup === "false", `without its secret, lookup=${lookup}`);
+        t.equal(await isAuthenticated(server, token), lookup === "false", `without its secret, lookup=${lookup}`);
         const secret = {
           metadata: { name: "old-token", annotations: { "kubernetes.io/service-account.name": "old" } },
           type: "kubernetes.io/service-account-token",
           stringData: { token },
         };
         t.equal((await server.send("POST /api/v1/namespaces/default/secrets", secret)).status, 201);
-        t.ok(await isKnown(server, token));
+        t.ok(await isAuthenticated(server, token));
         const { labels } = (await server.send("GET /api/v1/namespaces/default/secrets/old-token")).json.metadata;
         const day = "kubernetes.io/legacy-token-last-used";
         t.match(labels?.[day], lookup === "true" ? /^\d{4}-\d\d-\d\d$/ : undefined);
@@ -168,24 +171,24 @@ export function serviceAccountEffects(serve: Serve) {
         const merge = { "content-type": "application/merge-patch+json" };
         const patched = await server.send("PATCH /api/v1/namespaces/default/secrets/old-token", marked, merge);
         t.equal(patched.status, 200);
-        t.equal(await isKnown(server, token), lookup === "false", "marked invalid");
+        t.equal(await isAuthenticated(server, token), lookup === "false", "marked invalid");
       }
     },
     "service-account-max-token-expiration": async (t) => {
-      await using server = await serve({ "service-account-max-token-expiration": "2h" });
+      await using server = await startServer({ "service-account-max-token-expiration": "2h" });
       await server.send(`POST ${ACCOUNT}`, { metadata: { name: "a" } });
       const answer = await server.send(`POST ${ACCOUNT}/a/token`, { spec: { expirationSeconds: 9000 } });
       t.equal(answer.json.spec.expirationSeconds, 7200);
       t.match(String(answer.headers.warning), /requested expiration of 9000 seconds shortened to 7200 seconds/);
-      await t.rejects(serve({ "service-account-max-token-expiration": "5m" }), /between 1h and 2\^32 seconds/);
+      await t.rejects(startServer({ "service-account-max-token-expiration": "5m" }), /between 1h and 2\^32 seconds/);
     },
     "service-account-extend-token-expiration": async (t) => {
       for (const [extend, seconds] of [
         ["true", 31_536_000],
         ["false", 3607],
       ] as const) {
-        await using server = await serve({ "service-account-extend-token-expiration": extend });
-        const { exp, iat, "kubernetes.io": own } = partsOf(await podToken(server)).payload;
+        await using server = await startServer({ "service-account-extend-token-expiration": extend });
+        const { exp, iat, "kubernetes.io": own } = parseToken(await podToken(server)).payload;
         t.equal(exp - iat, seconds);
         t.equal(own.warnafter, extend === "true" ? iat + 3607 : undefined);
       }
@@ -193,7 +196,7 @@ export function serviceAccountEffects(serve: Serve) {
   } satisfies Readonly<Record<string, Effect>>;
 }
 
-/** As a controller made them: signed with the same key, without an end. */
+/** A token as the token controller issues it: signed with the same key, without expiry. */
 async function legacyToken(server: Server, privateKey: string): Promise<string> {
   const { uid } = (await server.send(`POST ${ACCOUNT}`, { metadata: { name: "old" } })).json.metadata;
   const claim = (name: string) => `kubernetes.io/serviceaccount/${name}`;
@@ -213,5 +216,5 @@ async function podToken(server: Server): Promise<string> {
   const spec = { serviceAccountName: "a", containers: [{ name: "c", image: "i" }] };
   await server.send("POST /api/v1/namespaces/default/pods", { metadata: { name: "p" }, spec });
   const boundObjectRef = { kind: "Pod", apiVersion: "v1", name: "p" };
-  return await tokenFrom(server, "a", { boundObjectRef, expirationSeconds: 3607 });
+  return await createToken(server, "a", { boundObjectRef, expirationSeconds: 3607 });
 }

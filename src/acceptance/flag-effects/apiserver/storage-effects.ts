@@ -12,48 +12,48 @@ import { FakeClock } from "../../../testing/std/fake-clock.ts";
 import { freePort } from "../../../testing/std/free-port.ts";
 import {
   advanceUntil,
-  base,
+  baseSettings,
+  countStoreReads,
   type Effect,
-  external,
+  externalAddresses,
   file,
-  invoked,
+  metricLines,
   type Name,
   PODS,
+  parseFlags,
   pod,
-  readsOfStore,
-  serve,
-  shown,
-  silentStore,
+  probeBlockedStore,
+  recordWrites,
+  startServer,
   user,
-  watched,
   withAgent,
 } from "./support.ts";
 
 export const storageEffects: Partial<Record<Name, Effect>> = {
   "storage-media-type": async (t) => {
-    await using server = await serve({ "storage-media-type": "application/json" });
+    await using server = await startServer({ "storage-media-type": "application/json" });
     t.equal(String.fromCharCode(server.writes[0]!.value[0]!), "{");
-    await using yaml = await serve({ "storage-media-type": "application/yaml" });
+    await using yaml = await startServer({ "storage-media-type": "application/yaml" });
     t.match(Buffer.from(yaml.writes[0]!.value).toString(), /^(?!\{)[\s\S]*kind: Namespace/);
-    await using binary = await serve();
+    await using binary = await startServer();
     t.match(Buffer.from(binary.writes[0]!.value).toString("latin1"), /^(k8s|svc)\0/);
   },
   "storage-backend": async (t) => {
-    await using server = await serve({ "storage-backend": "kvstore3" });
+    await using server = await startServer({ "storage-backend": "kvstore3" });
     t.ok(server.writes.length > 0);
-    t.throws(() => invoked({ "storage-backend": "etcd2" }), /--storage-backend="etcd2": must be kvstore3/);
+    t.throws(() => parseFlags({ "storage-backend": "etcd2" }), /--storage-backend="etcd2": must be kvstore3/);
   },
   "storage-initialization-timeout": async (t) => {
     const never = () => new Promise<never>(() => {});
     const clock = new FakeClock();
-    const { flags, gates, version } = invoked({
-      ...base,
+    const { flags, gates, version } = parseFlags({
+      ...baseSettings,
       "storage-initialization-timeout": "3s",
       "secure-port": String(await freePort()),
     });
     const deps = { clock, log: silentLogger };
     const config = apiServerOptions(flags, gates, version);
-    const store = watched(createMemoryStore({ ...deps, ...config.storage }), [], { create: never });
+    const store = recordWrites(createMemoryStore({ ...deps, ...config.storage }), [], { create: never });
     let failure: unknown;
     startApiServer(config, { ...deps, store }).catch((error: unknown) => {
       failure = error;
@@ -64,16 +64,16 @@ export const storageEffects: Partial<Record<Name, Effect>> = {
   "kvstore-servers": async (t) => {
     const path = join(t.testdir(), "kept");
     {
-      await using server = await serve({ "kvstore-servers": `level://${path}` });
+      await using server = await startServer({ "kvstore-servers": `level://${path}` });
       await server.send(`POST ${PODS}`, pod("web"));
     }
     t.ok(existsSync(path));
-    await using again = await serve({ "kvstore-servers": `level://${path}` });
+    await using again = await startServer({ "kvstore-servers": `level://${path}` });
     t.equal((await again.send(`GET ${PODS}/web`)).status, 200);
-    await t.rejects(serve({ "kvstore-servers": "http://127.0.0.1:2379" }), /level:\/\/\/path or memory:\/\//);
+    await t.rejects(startServer({ "kvstore-servers": "http://127.0.0.1:2379" }), /level:\/\/\/path or memory:\/\//);
   },
   "kvstore-prefix": async (t) => {
-    await using server = await serve({ "kvstore-prefix": "/edge" });
+    await using server = await startServer({ "kvstore-prefix": "/edge" });
     t.same(
       server.writes.filter(({ key }) => !key.startsWith("/edge/")).map(({ key }) => key),
       [],
@@ -82,10 +82,10 @@ export const storageEffects: Partial<Record<Name, Effect>> = {
   "kvstore-compaction-interval": async (t) => {
     const stale = async (interval: string, wanted: number): Promise<number> => {
       const path = join(t.testdir(), `history-${interval}`);
-      await using server = await serve({
+      await using server = await startServer({
         "kvstore-compaction-interval": interval,
         "kvstore-servers": `level://${path}`,
-        // Which has a history of its own.
+        // Caches keep a history of their own.
         "watch-cache": "false",
       });
       const { json } = await server.send(`GET ${PODS}`);
@@ -93,36 +93,36 @@ export const storageEffects: Partial<Record<Name, Effect>> = {
       await server.clock.advance(60 * 60_000);
       const query = `resourceVersion=${json.metadata.resourceVersion}&resourceVersionMatch=Exact&limit=1`;
       let status = 0;
-      await server.until("it knows, or does not know, its history", async () => {
+      await server.until("the compaction, or its absence", async () => {
         ({ status } = await server.send(`GET ${PODS}?${query}`));
         return status === wanted;
       });
       return status;
     };
-    t.equal(await stale("0", 200), 200, "history is kept");
-    t.equal(await stale("1m", 410), 410, "history is forgotten");
+    t.equal(await stale("0", 200), 200, "the revision exists");
+    t.equal(await stale("1m", 410), 410, "the revision is compacted");
   },
   "kvstore-healthcheck-timeout": async (t) => {
-    t.same(await silentStore({ "kvstore-healthcheck-timeout": "3s" }, "/livez"), { early: false, status: 500 });
+    t.same(await probeBlockedStore({ "kvstore-healthcheck-timeout": "3s" }, "/livez"), { early: false, status: 500 });
   },
   "kvstore-readycheck-timeout": async (t) => {
-    t.same(await silentStore({ "kvstore-readycheck-timeout": "3s" }, "/readyz"), { early: false, status: 500 });
+    t.same(await probeBlockedStore({ "kvstore-readycheck-timeout": "3s" }, "/readyz"), { early: false, status: 500 });
   },
   "enable-garbage-collector": async (t) => {
     const after = async (setting: string): Promise<number> => {
-      await using server = await serve({ "enable-garbage-collector": setting });
+      await using server = await startServer({ "enable-garbage-collector": setting });
       await server.send("POST /api/v1/namespaces/default/configmaps", { metadata: { name: "m" } });
       await server.send("DELETE /api/v1/namespaces/default/configmaps/m?propagationPolicy=Orphan");
       return (await server.send("GET /api/v1/namespaces/default/configmaps/m")).status;
     };
-    t.equal(await after("true"), 200, "waits for the collector");
-    t.equal(await after("false"), 404, "nobody to wait for");
+    t.equal(await after("true"), 200, "foreground deletion waits for the garbage collector");
+    t.equal(await after("false"), 404, "deleted at once");
   },
   "delete-collection-workers": async (t) => {
     const atOnce = async (workers: string): Promise<number> => {
       const gate = Promise.withResolvers<never>();
       const store: { delete?: Store["delete"] } = {};
-      await using server = await serve({ "delete-collection-workers": workers }, store);
+      await using server = await startServer({ "delete-collection-workers": workers }, store);
       const path = "/api/v1/namespaces/default/configmaps";
       for (const name of ["a", "b", "c", "d", "e"]) await server.send(`POST ${path}`, { metadata: { name } });
       let deletions = 0;
@@ -130,17 +130,17 @@ export const storageEffects: Partial<Record<Name, Effect>> = {
         deletions++;
         return gate.promise;
       };
-      const answer = server.send(`DELETE ${path}`);
-      await server.until("deletions are under way", () => deletions > 0);
+      const response = server.send(`DELETE ${path}`);
+      await server.until("deletions to start", () => deletions > 0);
       gate.reject(new Error("the store does not delete"));
-      t.equal((await answer).status, 500, "the first failure ends it");
+      t.equal((await response).status, 500, "the first failure ends the request");
       return deletions;
     };
     t.equal(await atOnce("1"), 1);
     t.equal(await atOnce("3"), 3);
   },
   "event-ttl": async (t) => {
-    await using server = await serve({ "event-ttl": "90s" });
+    await using server = await startServer({ "event-ttl": "90s" });
     const involvedObject = { kind: "Pod", namespace: "default", name: "web" };
     await server.send("POST /api/v1/namespaces/default/events", {
       metadata: { name: "e" },
@@ -151,7 +151,7 @@ export const storageEffects: Partial<Record<Name, Effect>> = {
   },
   "lease-reuse-duration-seconds": async (t) => {
     const after = async (reuse: string, ...waits: readonly number[]): Promise<number[]> => {
-      await using server = await serve({ "event-ttl": "1h", "lease-reuse-duration-seconds": reuse });
+      await using server = await startServer({ "event-ttl": "1h", "lease-reuse-duration-seconds": reuse });
       const involvedObject = { kind: "Pod", namespace: "default", name: "web" };
       const path = "/api/v1/namespaces/default/events";
       await server.send(`POST ${path}`, { metadata: { name: "e" }, involvedObject, reason: "R" });
@@ -162,24 +162,24 @@ export const storageEffects: Partial<Record<Name, Effect>> = {
       }
       return found;
     };
-    t.same(await after("1", 3600, 3), [200, 404], "an event lives as long as others may share its end");
+    t.same(await after("1", 3600, 3), [200, 404], "an event expires with the lease that it shares");
     t.same(await after("100", 3695, 8), [200, 404]);
   },
   "watch-cache": async (t) => {
-    t.ok((await readsOfStore({ "watch-cache": "true" }, PODS)) === 0, "the cache answers");
-    t.ok((await readsOfStore({ "watch-cache": "false" }, PODS)) >= 3, "the store answers");
+    t.ok((await countStoreReads({ "watch-cache": "true" }, PODS)) === 0, "the cache serves reads");
+    t.ok((await countStoreReads({ "watch-cache": "false" }, PODS)) >= 3, "the store serves reads");
   },
   "watch-cache-sizes": async (t) => {
     const deployments = "/apis/apps/v1/namespaces/default/deployments";
     const sizes = { "watch-cache-sizes": "pods#0,deployments.apps#100,replicasets.apps#0" };
-    t.ok((await readsOfStore(sizes, PODS)) >= 3);
-    t.equal(await readsOfStore(sizes, deployments), 0, "a size other than 0 means nothing");
-    t.ok((await readsOfStore(sizes, "/apis/apps/v1/namespaces/default/replicasets")) >= 3);
-    t.equal(await readsOfStore(sizes, "/api/v1/namespaces/default/podtemplates"), 0);
+    t.ok((await countStoreReads(sizes, PODS)) >= 3);
+    t.equal(await countStoreReads(sizes, deployments), 0, "a size other than 0 has no effect");
+    t.ok((await countStoreReads(sizes, "/apis/apps/v1/namespaces/default/replicasets")) >= 3);
+    t.equal(await countStoreReads(sizes, "/api/v1/namespaces/default/podtemplates"), 0);
   },
   "svclet-client-certificate": async (t) => {
     const own = { "svclet-client-certificate": file("user.crt"), "svclet-client-key": file("user.key") };
-    await withAgent({ ...external, ...own }, async (server, seen) => {
+    await withAgent({ ...externalAddresses, ...own }, async (server, seen) => {
       t.match(await server.send(`GET ${PODS}/web/log`), { status: 200, json: "line\n" });
       t.same(seen[0]?.peer.certificates[0], Buffer.from(user.der));
     });
@@ -187,16 +187,16 @@ export const storageEffects: Partial<Record<Name, Effect>> = {
   "svclet-client-key": async (t) => {
     const own = { "svclet-client-certificate": file("user.crt"), "svclet-client-key": file("server.key") };
     await t.rejects(
-      withAgent({ ...external, ...own }, async () => {}),
+      withAgent({ ...externalAddresses, ...own }, async () => {}),
       { message: /its key is not the one in/ },
     );
   },
   "svclet-certificate-authority": async (t) => {
     const untrusted = await makeCertificate({ subject: [{ CN: ["other"] }], authority: {} });
     const directory = t.testdir({ "other.crt": untrusted.cert });
-    const trusting = { ...external, "svclet-certificate-authority": join(directory, "other.crt") };
+    const trusting = { ...externalAddresses, "svclet-certificate-authority": join(directory, "other.crt") };
     await withAgent(trusting, async (server) => {
-      t.equal((await server.send(`GET ${PODS}/web/log`)).status, 500, "signed by somebody else");
+      t.equal((await server.send(`GET ${PODS}/web/log`)).status, 500, "signed by another CA");
     });
   },
   "svclet-preferred-address-types": async (t) => {
@@ -204,46 +204,51 @@ export const storageEffects: Partial<Record<Name, Effect>> = {
       t.equal((await server.send(`GET ${PODS}/web/log`)).status, 200);
     });
     await withAgent({ "svclet-preferred-address-types": "InternalIP,ExternalIP" }, async (server) => {
-      t.equal((await server.send(`GET ${PODS}/web/log`)).status, 500, "nobody is at the other address");
+      t.equal((await server.send(`GET ${PODS}/web/log`)).status, 500, "no agent at the other address");
     });
   },
   "svclet-timeout": async (t) => {
     const silent = () => new Promise<never>(() => {});
-    const settings = { ...external, "svclet-timeout": "20ms" };
+    const settings = { ...externalAddresses, "svclet-timeout": "20ms" };
     await withAgent(
       settings,
       async (server) => {
-        t.match(await server.send(`GET ${PODS}/web/log`), { status: 500, json: { message: /no answer within 20 ms/ } });
+        t.match(await server.send(`GET ${PODS}/web/log`), {
+          status: 500,
+          json: { message: /no response within 20 ms/ },
+        });
       },
       silent,
     );
   },
   "kvstore-count-metric-poll-period": async (t) => {
-    await using server = await serve({ "kvstore-count-metric-poll-period": "5s" });
+    await using server = await startServer({ "kvstore-count-metric-poll-period": "5s" });
     const namespaces = async () =>
-      (await shown(server, "apiserver_storage_objects")).find((line) => /namespaces/.test(line));
-    await server.until("they are counted", async () => (await namespaces()) !== undefined);
+      (await metricLines(server, "apiserver_storage_objects")).find((line) => /namespaces/.test(line));
+    await server.until("the first count", async () => (await namespaces()) !== undefined);
     const before = Number((await namespaces())?.split(" ")[1]);
     t.ok(before > 0);
     await server.send("POST /api/v1/namespaces", { metadata: { name: "one-more" } });
     const after = async () => Number((await namespaces())?.split(" ")[1]);
-    await server.until("they are counted again", async () => (await after()) === before + 1);
-    await using without = await serve({ "kvstore-count-metric-poll-period": "0s" });
+    await server.until("the second count", async () => (await after()) === before + 1);
+    await using without = await startServer({ "kvstore-count-metric-poll-period": "0s" });
     await without.clock.advance(120_000);
-    t.same(await shown(without, "apiserver_storage_objects"), []);
+    t.same(await metricLines(without, "apiserver_storage_objects"), []);
   },
   "kvstore-db-metric-poll-interval": async (t) => {
     const stored = { "kvstore-servers": `level://${join(t.testdir(), "db")}` };
-    await using server = await serve({ ...stored, "kvstore-db-metric-poll-interval": "7s" });
-    const size = () => shown(server, "apiserver_storage_size_bytes");
-    await server.until("it is measured", async () => (await size()).length > 0);
+    await using server = await startServer({ ...stored, "kvstore-db-metric-poll-interval": "7s" });
+    const size = () => metricLines(server, "apiserver_storage_size_bytes");
+    await server.until("the size metric", async () => (await size()).length > 0);
     t.match(await size(), [/^apiserver_storage_size_bytes\{storage_cluster_id="storage-cluster-0"\} \d/]);
     await server.running.close();
-    await using without = await serve({ ...stored, "kvstore-db-metric-poll-interval": "0s" });
-    t.same(await shown(without, "apiserver_storage_size_bytes"), []);
+    await using without = await startServer({ ...stored, "kvstore-db-metric-poll-interval": "0s" });
+    t.same(await metricLines(without, "apiserver_storage_size_bytes"), []);
   },
   "runtime-config": async (t) => {
-    await using server = await serve({ "runtime-config": "batch/v1=false,api/beta=true,apps/v1/deployments=false" });
+    await using server = await startServer({
+      "runtime-config": "batch/v1=false,api/beta=true,apps/v1/deployments=false",
+    });
     const status = async (path: string) => (await server.send(`GET ${path}`)).status;
     t.equal(await status("/apis/batch/v1/jobs"), 404);
     t.equal(await status("/apis/batch"), 404);
@@ -252,6 +257,6 @@ export const storageEffects: Partial<Record<Name, Effect>> = {
     for (const group of ["networking.svc.io", "networking.k8s.io"]) {
       t.match((await server.send(`GET /apis/${group}/v1beta1/servicecidrs`)).json, { apiVersion: `${group}/v1beta1` });
     }
-    await t.rejects(serve({ "runtime-config": "bakery.svc.io/v1=true" }), /no API group "bakery.svc.io"/);
+    await t.rejects(startServer({ "runtime-config": "bakery.svc.io/v1=true" }), /no API group "bakery.svc.io"/);
   },
 };

@@ -1,4 +1,4 @@
-/** What the effect tests of flags share. */
+/** Helpers for the tests of the API server's flags. */
 
 import type { IncomingHttpHeaders } from "node:http";
 import { request } from "node:https";
@@ -41,43 +41,43 @@ export const files = fileDirectory(t, {
   "user.crt": user.cert,
   "user.key": user.key,
   tokens: 'sesame,ali,1,"thieves"\n',
-  everybody: ["system:authenticated", "system:unauthenticated"].map(everythingFor).join(""),
+  "policy.jsonl": ["system:authenticated", "system:unauthenticated"].map(allowAllPolicy).join(""),
 });
 
 export const file = (name: string): string => join(files, name);
 
-export function everythingFor(group: string): string {
+export function allowAllPolicy(group: string): string {
   const spec = { group, namespace: "*", resource: "*", apiGroup: "*", nonResourcePath: "*" };
   return `${JSON.stringify({ apiVersion: "abac.authorization.kubernetes.io/v1beta1", kind: "Policy", spec })}\n`;
 }
 
-/** With `AlwaysAllow`, nobody in particular could ask anything. Only for tests that say nothing of authorization. */
-export function openToAll(settings: Settings): Settings {
+/** An ABAC policy that allows all users everything, unless the test sets flags for authorization. */
+export function allowAllByDefault(settings: Settings): Settings {
   if (Object.keys(settings).some((name) => name.startsWith("authorization-"))) return {};
-  return { "authorization-mode": "ABAC", "authorization-policy-file": file("everybody") };
+  return { "authorization-mode": "ABAC", "authorization-policy-file": file("policy.jsonl") };
 }
 
-/** What every server of these tests is told, unless the test says otherwise. */
-export const base: Settings = {
+/** Flags of every server; those of the test override them. */
+export const baseSettings: Settings = {
   "bind-address": "127.0.0.1",
   "kvstore-servers": "memory://",
   "tls-cert-file": file("server.crt"),
   "tls-private-key-file": file("server.key"),
-  // Most have no controllers that would make the accounts of pods.
+  // Most servers run without the controllers that create service accounts.
   "disable-admission-plugins": "ServiceAccount",
 };
 
-export function invoked(settings: Settings) {
+export function parseFlags(settings: Settings) {
   const words = Object.entries(settings).map(([name, value]) => `--${name}=${value}`);
   const invocation = invoke(apiserverProgram, words, { version: "v1.33.0" });
   if (invocation.kind === "exit") throw new Error(invocation.stderr);
   return invocation;
 }
 
-export interface Answer {
+export interface TestResponse {
   readonly status: number;
   readonly headers: Readonly<Record<string, string | readonly string[]>>;
-  // biome-ignore lint/suspicious/noExplicitAny: answers of every kind are looked into
+  // biome-ignore lint/suspicious/noExplicitAny: tests read responses of all kinds
   readonly json: any;
 }
 
@@ -85,24 +85,24 @@ export interface TestServer extends AsyncDisposable {
   readonly running: RunningApiServer;
   readonly port: number;
   readonly clock: FakeClock;
-  /** Writes as the store saw them. */
+  /** Create calls that the store received. */
   readonly writes: { readonly key: string; readonly value: Uint8Array; readonly options: WriteOptions | undefined }[];
-  /** As `system:masters`, unless there are other headers: `GET /api/v1/pods`. */
-  send(line: string, body?: unknown, headers?: Readonly<Record<string, string>>): Promise<Answer>;
+  /** Sends a request such as `GET /api/v1/pods`, in group `system:masters` unless headers are given. */
+  send(line: string, body?: unknown, headers?: Readonly<Record<string, string>>): Promise<TestResponse>;
   until(what: string, holds: () => boolean | Promise<boolean>): Promise<void>;
 }
 
-export async function serve(settings: Settings = {}, change: Partial<Store> = {}): Promise<TestServer> {
+export async function startServer(settings: Settings = {}, change: Partial<Store> = {}): Promise<TestServer> {
   const clock = new FakeClock(Date.now());
   const {
     flags,
     gates,
     version,
     given: options,
-  } = invoked({
+  } = parseFlags({
     "secure-port": String(await freePort()),
-    ...base,
-    ...openToAll(settings),
+    ...baseSettings,
+    ...allowAllByDefault(settings),
     ...settings,
   });
   const config = apiServerOptions(flags, gates, version, options);
@@ -110,7 +110,7 @@ export async function serve(settings: Settings = {}, change: Partial<Store> = {}
   const deps = { clock, log: silentLogger };
   const store =
     config.storage.url === "memory://"
-      ? watched(createMemoryStore({ ...deps, ...config.storage }), writes, change)
+      ? recordWrites(createMemoryStore({ ...deps, ...config.storage }), writes, change)
       : undefined;
   const running = await startApiServer(config, { ...deps, store });
   const token = running.loopbackToken({ name: "admin", uid: "", groups: ["system:masters"], extra: {} });
@@ -124,14 +124,14 @@ export async function serve(settings: Settings = {}, change: Partial<Store> = {}
       const [path = "", query = ""] = target.split("?");
       const sent = body === undefined ? {} : { body: Buffer.from(JSON.stringify(body)) };
       const all = { "content-type": "application/json", ...headers };
-      const answer = await running.handler(makeRequest({ method, path, query, headers: all, ...sent }));
+      const response = await running.handler(makeRequest({ method, path, query, headers: all, ...sent }));
       const chunks: Uint8Array[] = [];
-      const pieces = answer.body instanceof Uint8Array ? [answer.body] : answer.body;
-      for await (const piece of pieces) chunks.push(piece);
+      const parts = response.body instanceof Uint8Array ? [response.body] : response.body;
+      for await (const part of parts) chunks.push(part);
       const message = Buffer.concat(chunks).toString();
       return {
-        status: answer.status,
-        headers: answer.headers,
+        status: response.status,
+        headers: response.headers,
         json: message.startsWith("{") ? JSON.parse(message) : message,
       };
     },
@@ -147,7 +147,7 @@ export async function serve(settings: Settings = {}, change: Partial<Store> = {}
   };
 }
 
-export function watched(store: Store, writes: TestServer["writes"], change: Partial<Store>): Store {
+export function recordWrites(store: Store, writes: TestServer["writes"], change: Partial<Store>): Store {
   return new Proxy(store, {
     get(target, name) {
       const replaced = change[name as keyof Store];
@@ -164,8 +164,8 @@ export function watched(store: Store, writes: TestServer["writes"], change: Part
   });
 }
 
-/** How often the store is read or watched for three reads by clients, once the server has warmed up. */
-export async function readsOfStore(settings: Settings, path: string): Promise<number> {
+/** The number of reads and watches of the store for three reads by clients, after a first list. */
+export async function countStoreReads(settings: Settings, path: string): Promise<number> {
   let reads = 0;
   const clock = new FakeClock(Date.now());
   const inner = createMemoryStore({ clock });
@@ -176,7 +176,7 @@ export async function readsOfStore(settings: Settings, path: string): Promise<nu
     };
   };
   const from = (range: unknown): string => (range as Range).from;
-  await using server = await serve(settings, {
+  await using server = await startServer(settings, {
     get: counted(inner.get.bind(inner), String),
     list: counted(inner.list.bind(inner), from),
     watch: counted(inner.watch.bind(inner), from),
@@ -213,7 +213,7 @@ export async function advanceUntil(
   await until(what, holds, { timeoutMs: TIMEOUT_MS, wait });
 }
 
-/** Over the network. */
+/** Requests a list of pods over the network. */
 export function fetchStatus(
   port: number,
   options: Readonly<Record<string, unknown>> = {},
@@ -229,8 +229,8 @@ export function fetchStatus(
   });
 }
 
-/** What a handshake comes to. */
-export function shake(port: number, options: Readonly<Record<string, unknown>> = {}) {
+/** Connects with TLS and returns the negotiated parameters. */
+export function handshake(port: number, options: Readonly<Record<string, unknown>> = {}) {
   return new Promise<{ alpn: string | false | null; protocol: string | null; cipher: string; fingerprint: string }>(
     (resolve, reject) => {
       const socket = connectTls({ host: "127.0.0.1", port, rejectUnauthorized: false, ...options }, () => {
@@ -255,25 +255,25 @@ export const pod = (name: string, spec: object = {}) => ({
 
 export const PODS = "/api/v1/namespaces/default/pods";
 
-/** An agent that answers logs, and a pod of its node. */
+/** Starts an agent that responds to log requests, and a server with a pod on its node. */
 export async function withAgent(
   settings: Settings,
-  look: (server: TestServer, seen: HttpRequest[]) => Promise<void>,
-  answer: () => Promise<ReturnType<typeof textResponse>> = async () => textResponse(200, "line\n"),
+  check: (server: TestServer, seen: HttpRequest[]) => Promise<void>,
+  response: () => Promise<ReturnType<typeof textResponse>> = async () => textResponse(200, "line\n"),
 ): Promise<void> {
   const seen: HttpRequest[] = [];
   const clock = new FakeClock();
   await using agent = await listen({
     handler: (request) => {
       seen.push(request);
-      return answer();
+      return response();
     },
     log: silentLogger,
     clock,
     host: "127.0.0.2",
     tls: { cert: pair.cert, key: pair.key, requestCert: true },
   });
-  await using server = await serve(settings);
+  await using server = await startServer(settings);
   const node = { metadata: { name: "n1" } };
   const addresses = [
     { type: "InternalIP", address: "127.0.0.3" },
@@ -289,15 +289,15 @@ export async function withAgent(
       "content-type": "application/merge-patch+json",
     },
   );
-  const made = pod("web");
-  await server.send(`POST ${PODS}`, { ...made, spec: { ...made.spec, nodeName: "n1" } });
-  await look(server, seen);
+  const created = pod("web");
+  await server.send(`POST ${PODS}`, { ...created, spec: { ...created.spec, nodeName: "n1" } });
+  await check(server, seen);
 }
 
-/** What a read and a write are answered while the store has another write that does not end. */
-export async function crowd(settings: Settings): Promise<{ reads: number; writes: number }> {
+/** The statuses of a read and a write while another write is blocked in the store. */
+export async function requestWithBlockedStore(settings: Settings): Promise<{ reads: number; writes: number }> {
   const store: { create?: Store["create"] } = {};
-  await using server = await serve({ "request-timeout": "3s", ...settings }, store);
+  await using server = await startServer({ "request-timeout": "3s", ...settings }, store);
   store.create = () => new Promise<never>(() => {});
   void server.send(`POST ${PODS}`, pod("a"), {});
   await setTimeout(5);
@@ -306,21 +306,21 @@ export async function crowd(settings: Settings): Promise<{ reads: number; writes
   void server.send(`POST ${PODS}`, pod("b"), {}).then(({ status }) => {
     writes = status;
   });
-  await server.until("the write is answered", () => writes !== 0);
+  await server.until("the response to the write", () => writes !== 0);
   return { reads, writes };
 }
 
-export const external: Settings = { "svclet-preferred-address-types": "ExternalIP" };
+export const externalAddresses: Settings = { "svclet-preferred-address-types": "ExternalIP" };
 
-/** The lines of one metric. */
-export async function shown(server: TestServer, name: string): Promise<readonly string[]> {
+/** The lines of one metric in /metrics. */
+export async function metricLines(server: TestServer, name: string): Promise<readonly string[]> {
   const { json } = await server.send("GET /metrics");
   return (json as string).split("\n").filter((line) => line.startsWith(`${name}{`) || line.startsWith(`${name} `));
 }
 
-export const split: Settings = { "log-text-split-stream": "true", "feature-gates": "LoggingAlphaOptions=true" };
+export const splitStreams: Settings = { "log-text-split-stream": "true", "feature-gates": "LoggingAlphaOptions=true" };
 
-export function logged(settings: Settings) {
+export function captureLog(settings: Settings) {
   const clock = new FakeClock();
   const lines: { readonly out: string[]; readonly err: string[] } = { out: [], err: [] };
   let flushes = 0;
@@ -331,7 +331,7 @@ export function logged(settings: Settings) {
     },
   });
   const sinks = { stdout: sink(lines.out), stderr: sink(lines.err) };
-  const log = createLogger(logOptions(invoked(settings).flags), { clock, ...sinks });
+  const log = createLogger(logOptions(parseFlags(settings).flags), { clock, ...sinks });
   log.info("hello");
   log.v(3)?.info("three");
   log.child("store").v(5)?.info("five");
@@ -339,17 +339,17 @@ export function logged(settings: Settings) {
   return { clock, out: lines.out.join(""), err: lines.err.join(""), flushes: () => flushes };
 }
 
-/** What a health endpoint says, and whether before three seconds, when the store has stopped to answer. */
-export async function silentStore(settings: Settings, path: string): Promise<{ early: boolean; status: number }> {
+/** The status of a health endpoint while the store is blocked, and whether it came within 2.9 s. */
+export async function probeBlockedStore(settings: Settings, path: string): Promise<{ early: boolean; status: number }> {
   const store: { list?: Store["list"] } = {};
-  await using server = await serve(settings, store);
+  await using server = await startServer(settings, store);
   store.list = () => new Promise<never>(() => {});
   let status = 0;
-  void server.send(`GET ${path}`).then((answer) => {
-    status = answer.status;
+  void server.send(`GET ${path}`).then((response) => {
+    status = response.status;
   });
   await server.clock.advance(2900);
   const early = status !== 0;
-  await server.until("it answers", () => status !== 0);
+  await server.until("the response", () => status !== 0);
   return { early, status };
 }
