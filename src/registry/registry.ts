@@ -30,7 +30,10 @@ export interface RegistryDeps {
   readonly eventTtlSeconds?: number | undefined;
   /** Objects that a delete-collection deletes in parallel; 1 when absent. */
   readonly deleteCollectionWorkers?: number | undefined;
-  /** Whether a garbage collector runs, which handles the `orphan` and `foregroundDeletion` finalizers; else they are not set. */
+  /**
+   * Whether a garbage collector runs, which handles the `orphan` and `foregroundDeletion` finalizers; else they are not
+   * set.
+   */
   readonly garbageCollector?: boolean | undefined;
   /** Whether clients' reads of the kind go to the store instead of a watch cache; no kind when absent. */
   readonly isUncached?: ((kind: Kind) => boolean) | undefined;

@@ -22,9 +22,9 @@ export interface ConvertedWrite {
 }
 
 /**
- * Appended to the converted bytes of a value that is not stored in the storage version. It does not change the JSON, but
- * makes the bytes differ from those of every write: the next write stores the object in the storage version, even when
- * it changes nothing.
+ * Appended to the converted bytes of a value that is not stored in the storage version. It does not change the JSON,
+ * but makes the bytes differ from those of every write: the next write stores the object in the storage version, even
+ * when it changes nothing.
  */
 const OUTDATED_MARK = Buffer.from("\n");
 
@@ -106,7 +106,9 @@ export class ConvertedValues<T extends ApiObject> {
 /** Limit of the bytes of recent writes that have not been read. */
 const RECENT_BYTES_MAX = 2 ** 20;
 
-/** Caches converted values of recent writes until the feed reads them: saves a third of the webhook calls for writes. */
+/**
+ * Caches converted values of recent writes until the feed reads them: saves a third of the webhook calls for writes.
+ */
 class RecentWrites {
   /** Converted values by stored value, oldest first. */
   readonly #converted = new Map<string, Uint8Array>();

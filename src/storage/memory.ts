@@ -32,9 +32,9 @@ export interface MemoryStoreOptions {
 /**
  * The reference engine: the semantics of a store in the simplest code. Nothing survives the process.
  *
- * Every key has a list of versions, oldest first; a deletion is a version without item. The log has all changes in order
- * of revision. A read at a revision searches the versions; a watch reads the log from the last revision it delivered.
- * Worked example:
+ * Every key has a list of versions, oldest first; a deletion is a version without item. The log has all changes in
+ * order of revision. A read at a revision searches the versions; a watch reads the log from the last revision it
+ * delivered. Worked example:
  *
  *     create /a → 2, update /a → 3, delete /a → 4
  *     versions of /a: 2 → value, 3 → value, 4 → nothing      log: put 2, put 3, delete 4

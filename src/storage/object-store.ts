@@ -32,7 +32,9 @@ export interface ObjectUpdateOptions<T> extends Omit<ObjectWriteOptions, "ttlSec
   /** The time to live of the object. Each write starts it again; a write without one removes it. */
   readonly ttlSeconds?: ((object: T) => number | undefined) | undefined;
   readonly preconditions?: Preconditions | undefined;
-  /** The cached object, used for the first attempt, which saves a read; a stale one is replaced by the stored object. */
+  /**
+   * The cached object, used for the first attempt, which saves a read; a stale one is replaced by the stored object.
+   */
   readonly cached?:
     | { readonly object: T; readonly revision: Revision; readonly stored?: Uint8Array | undefined }
     | undefined;
@@ -140,7 +142,9 @@ export class ObjectStore<T extends ApiObject> {
     return "store" in outcome ? outcome.store : outcome.delete;
   }
 
-  /** As `guaranteedUpdate`, for updates that may delete the object. Resolves with the stored object or the last state. */
+  /**
+   * As `guaranteedUpdate`, for updates that may delete the object. Resolves with the stored object or the last state.
+   */
   async updateOrDelete(
     key: string,
     mutate: (current: T) => MaybePromise<UpdateOutcome<T>>,

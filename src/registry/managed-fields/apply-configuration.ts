@@ -54,7 +54,9 @@ export function mergeConfiguration<T extends ApiObject>(
   return setNamespace(request, withManagedFields(checkName(annotated, name), entries));
 }
 
-/** Throws a 400 for a configuration of another kind; a 500, as Kubernetes does, for one that does not fit the schema. */
+/**
+ * Throws a 400 for a configuration of another kind; a 500, as Kubernetes does, for one that does not fit the schema.
+ */
 export function checkConfiguration(expected: Kind, group: string, configuration: Configuration): void {
   const { apiVersion = "", kind = "", metadata } = configuration;
   const expectedVersion = versionOf(formatApiVersion(group, expected.version));

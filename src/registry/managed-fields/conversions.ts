@@ -52,7 +52,9 @@ class MissingConversion extends Error {
   }
 }
 
-/** Runs `compute`, again after each missing conversion: it must be free of side effects. Synchronous without a webhook. */
+/**
+ * Runs `compute`, again after each missing conversion: it must be free of side effects. Synchronous without a webhook.
+ */
 export function withConversions<T>(
   { converter }: Pick<Kind, "converter">,
   compute: (conversions: Conversions | undefined) => T,

@@ -50,7 +50,9 @@ function updateErrors<T extends ApiObject>(
   ];
 }
 
-/** Kubernetes validates metadata twice on update, in the generic registry and in each kind: both report their errors. */
+/**
+ * Kubernetes validates metadata twice on update, in the generic registry and in each kind: both report their errors.
+ */
 function metadataErrors(object: ApiObject, previous: ApiObject, kind: Kind): readonly FieldError[] {
   const content = validateObjectMetaContent(metadataOf(object), kind);
   const change = validateObjectMetaUpdate(object, previous);

@@ -1,7 +1,7 @@
 /**
  * Loads the native code of LevelDB. From the sources it comes from the files of the npm package. In the single file the
- * build replaces the loader of the package by `loadAddon` with the addon's bytes. A shared library is loaded from a file
- * only, so the bytes are written to an unnamed one (O_TMPFILE), which is deleted when it is closed.
+ * build replaces the loader of the package by `loadAddon` with the addon's bytes. A shared library is loaded from a
+ * file only, so the bytes are written to an unnamed one (O_TMPFILE), which is deleted when it is closed.
  */
 import { closeSync, constants, mkdtempSync, openSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";

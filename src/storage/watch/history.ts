@@ -44,8 +44,8 @@ export class HistoryPool {
 }
 
 /**
- * The latest changes, from which clients resume watches. When a limit is reached the oldest changes are dropped; a watch
- * from before them gets 410.
+ * The latest changes, from which clients resume watches. When a limit is reached the oldest changes are dropped; a
+ * watch from before them gets 410.
  */
 export class History<E extends HistoryEntry> {
   readonly #budget: HistoryBudget;

@@ -1,7 +1,7 @@
 /**
  * Approximate LRU with a limit in bytes, for entries that can be created again. There are two generations: an entry
- * becomes young when it is used. When the young entries fill half the limit, old entries that are not young are evicted,
- * and the young become old.
+ * becomes young when it is used. When the young entries fill half the limit, old entries that are not young are
+ * evicted, and the young become old.
  */
 export class ApproximateLru<E> {
   readonly #half: number;

@@ -16,8 +16,8 @@ export interface UncachedWatchOptions<T extends ApiObject> extends Omit<WatchOpt
 }
 
 /**
- * Watches the store, for kinds without a watch cache: each change is decoded for each watcher. Reads from the store only
- * when its reader does, so a slow reader uses no memory; when compaction overtakes it, it fails with 410.
+ * Watches the store, for kinds without a watch cache: each change is decoded for each watcher. Reads from the store
+ * only when its reader does, so a slow reader uses no memory; when compaction overtakes it, it fails with 410.
  */
 export async function* watchUncached<T extends ApiObject>(
   options: UncachedWatchOptions<T>,

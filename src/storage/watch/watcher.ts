@@ -13,7 +13,10 @@ export interface IndexValue {
 
 export interface WatchOptions<T> {
   readonly prefix: string;
-  /** Watches changes after this revision; starts with ADDED events for all objects when absent. 410 if it is older than the history. */
+  /**
+   * Watches changes after this revision; starts with ADDED events for all objects when absent. 410 if it is older than
+   * the history.
+   */
   readonly from?: Revision | undefined;
   readonly matches?: Matches<T> | undefined;
   /** Only objects with this value of an index, so that a change is offered to few watchers. */
@@ -24,9 +27,9 @@ export interface WatchOptions<T> {
 }
 
 /**
- * Limits of the queue of a watcher, beyond its initial events. A watcher above them loses its queue and ends; its client
- * resumes from the last event it received. If that was before the end of the initial events it cannot resume: the watch
- * ends with 410 Expired, and the client lists again.
+ * Limits of the queue of a watcher, beyond its initial events. A watcher above them loses its queue and ends; its
+ * client resumes from the last event it received. If that was before the end of the initial events it cannot resume:
+ * the watch ends with 410 Expired, and the client lists again.
  */
 export const WATCHER_QUEUE_MAX = 1024;
 const WATCHER_QUEUE_BYTES = 8 * 2 ** 20;
