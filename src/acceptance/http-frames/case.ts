@@ -1,4 +1,4 @@
-/** For tests: what a client does to a connection, frame by frame, and what a server may do then. */
+/** A test case: the frames that a client sends, and the events that RFC 9113 allows then. */
 import {
   FLAG,
   type Frame,
@@ -21,19 +21,19 @@ export type Fields = readonly (readonly [string, string])[];
  */
 export type Event = string;
 
-/** Bytes to send, events to wait for, as often as they are named, or bytes that depend on the server's settings. */
+/** Bytes to send; events to wait for, each as often as listed; or bytes that depend on the server's settings. */
 export type Step =
   | Uint8Array
   | { readonly until: readonly Event[] }
   | { readonly make: (settings: Settings) => Buffer };
 
-/** What the server lets its clients do, by identifier. */
+/** The server's settings by identifier. */
 export type Settings = ReadonlyMap<number, number>;
 
-/** `asked`: one of these has to come, sooner or later. */
-export type Case = readonly [section: string, name: string, steps: readonly Step[], asked: readonly Event[]];
+/** `expected`: one of these events must arrive. */
+export type Case = readonly [section: string, name: string, steps: readonly Step[], expected: readonly Event[]];
 
-/** Both have said hello and have heard each other. */
+/** Both sides have sent and acknowledged their settings. */
 export const OPEN: readonly Step[] = [PREFACE, settings(), { until: ["settings", "settings ack"] }];
 
 export const GET: Fields = [
@@ -44,17 +44,17 @@ export const GET: Fields = [
 ];
 export const POST: Fields = [[":method", "POST"], ...GET.slice(1)];
 
-/** As long as fields get that fill frames. */
+/** Header fields that fill a frame. */
 export function long(count: number): Fields {
-  return Array.from({ length: count }, (_, place) => [`x-long${place}`, "x".repeat(4000)] as const);
+  return Array.from({ length: count }, (_, index) => [`x-long${index}`, "x".repeat(4000)] as const);
 }
 
 export function request(fields: Fields, stream = 1, flags: number = endStream | endHeaders): Buffer {
   return frame(TYPE.headers, flags, stream, headerBlock(fields));
 }
 
-/** The head of a request whose body is still to come. */
-export function begun(fields: Fields = POST, stream = 1): Buffer {
+/** The HEADERS frame of a request whose body follows. */
+export function requestHead(fields: Fields = POST, stream = 1): Buffer {
   return request(fields, stream, endHeaders);
 }
 
@@ -74,7 +74,7 @@ export function grow(stream: number, bytes: number): Buffer {
   return frame(TYPE.window, 0, stream, uint32(bytes));
 }
 
-/** The payload of a priority: weights are one more than their byte. */
+/** The payload of a PRIORITY frame; the weight is the byte plus one. */
 export function depends({ on = 0, weight = 255, exclusive = false } = {}): Buffer {
   return Buffer.concat([uint32(exclusive ? on + 2 ** 31 : on), Buffer.of(weight)]);
 }
@@ -92,12 +92,12 @@ export const PONG_OR_CLOSED = [...PONG, "closed"];
 export const ENDED: Step = { until: ["end 1"] };
 export const ACKNOWLEDGED: Step = { until: ["settings ack", "settings ack"] };
 
-/** The connection ends, with one of these codes if it says why. */
+/** The connection closes, after a GOAWAY with one of these codes or without one. */
 export function connectionError(...codes: readonly string[]): readonly Event[] {
   return [...codes.map((code) => `goaway ${code}`), "closed"];
 }
 
-/** The stream or its connection ends. */
+/** The stream or the connection closes. */
 export function streamError(...codes: readonly string[]): readonly Event[] {
   return [...codes.map((code) => `reset 1 ${code}`), ...connectionError(...codes)];
 }
@@ -146,7 +146,7 @@ export function eventsOf({ type, flags, stream, payload }: Frame): readonly Even
   }
 }
 
-/** HPACK's static table has 200 at 8 and 400 at 12; servers put the status first. */
+/** HPACK's static table has `:status: 200` at index 8 and 400 at 12; servers send the status first. */
 function statusOf(block: Buffer): string {
   const first = block.find((byte) => byte >= 0x80);
   return first === 0x88 ? "200" : first === 0x8c ? "400" : "other";

@@ -1,10 +1,9 @@
-/** RFC 9113, section 6: each type of frame, where it must not be and what it must not say. */
+/** RFC 9113, section 6: misplaced and malformed frames of each type. */
 import { frame, headerBlock, settings, TYPE, uint32 } from "../../testing/http/test-frames.ts";
 import {
   ACKNOWLEDGED,
   ANSWERED,
   ack,
-  begun,
   type Case,
   connectionError,
   data,
@@ -25,6 +24,7 @@ import {
   ping,
   prefer,
   request,
+  requestHead,
   reset,
   SIZE,
   STREAM_CLOSED,
@@ -45,7 +45,7 @@ const messages: readonly Case[] = [
     "data shorter than its padding",
     [
       ...OPEN,
-      begun([...POST, ["content-length", "4"]]),
+      requestHead([...POST, ["content-length", "4"]]),
       frame(TYPE.data, padded | endStream, 1, Buffer.from("\x06Test", "latin1")),
     ],
     PROTOCOL,
@@ -111,7 +111,7 @@ const control: readonly Case[] = [
   ],
   ["6.5.3", "settings are acknowledged", [...OPEN, settings([2, 0]), ACKNOWLEDGED, ping()], PONG],
   ["6.7", "a ping", [...OPEN, ping()], PONG],
-  ["6.7", "an answer to no ping", [...OPEN, ping(ack, "nonsense"), ping()], PONG],
+  ["6.7", "an acknowledgement without a ping", [...OPEN, ping(ack, "nonsense"), ping()], PONG],
   ["6.7", "a ping of a stream", [...OPEN, frame(TYPE.ping, 0, 1, Buffer.alloc(8))], PROTOCOL],
   ["6.7", "a ping of another size", [...OPEN, frame(TYPE.ping, 0, 0, Buffer.alloc(6))], SIZE],
   ["6.8", "a goaway of a stream", [...OPEN, frame(TYPE.goaway, 0, 1, uint32(0, 0))], PROTOCOL],
@@ -119,14 +119,14 @@ const control: readonly Case[] = [
 
 const windows: readonly Case[] = [
   ["6.9", "a window that grows by nothing", [...OPEN, grow(0, 0)], PROTOCOL],
-  ["6.9", "a stream's window that grows by nothing", [...OPEN, begun(GET), grow(1, 0)], MALFORMED],
+  ["6.9", "a stream's window that grows by nothing", [...OPEN, requestHead(GET), grow(1, 0)], MALFORMED],
   ["6.9", "a window of another size", [...OPEN, frame(TYPE.window, 0, 0, Buffer.of(0, 0, 1))], SIZE],
   ["6.9.1", "a window of one byte", [...OPEN, settings([INITIAL_WINDOW, 1]), ACKNOWLEDGED, request(GET)], ONE_BYTE],
   ["6.9.1", "a window that overflows", [...OPEN, grow(0, LARGEST), grow(0, LARGEST)], ["goaway FLOW_CONTROL_ERROR"]],
   [
     "6.9.1",
     "a stream's window that overflows",
-    [...OPEN, begun(GET), grow(1, LARGEST), grow(1, LARGEST)],
+    [...OPEN, requestHead(GET), grow(1, LARGEST), grow(1, LARGEST)],
     ["reset 1 FLOW_CONTROL_ERROR"],
   ],
   [
@@ -184,7 +184,7 @@ const continuations: readonly Case[] = [
 
 export const frameKindCases: readonly Case[] = [...messages, ...control, ...windows, ...continuations];
 
-/** Beyond what h2spec asks. */
+/** Cases that h2spec does not have. */
 export const otherFrameCases: readonly Case[] = [
   [
     "6.10",

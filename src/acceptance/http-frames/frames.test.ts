@@ -1,7 +1,6 @@
 /**
- * HTTP/2 frame by frame: what RFC 9113 asks of a server, tried with the same bytes against bare node:http2 and against
- * our listener. Where the platform does what is asked, so must we. The first cases are the 146 of h2spec 2.6, which has
- * to be built from Go sources.
+ * HTTP/2 conformance (RFC 9113): each case sends the same bytes to a plain node:http2 server and to listen(), which must
+ * conform wherever node:http2 does. The first cases are the 146 of h2spec 2.6, which itself needs a Go toolchain.
  */
 import { createSecureServer, type ServerHttp2Stream } from "node:http2";
 import type { AddressInfo } from "node:net";
@@ -20,24 +19,25 @@ import { furtherCases, streamCases } from "./streams.ts";
 
 const H2SPEC = [...genericCases, ...streamCases, ...frameKindCases, ...messageCases];
 const OTHERS = [...furtherCases, ...otherFrameCases, ...otherMessageCases];
-/** For what does not come. */
+/** Timeout of an expected event. */
 const WAIT_MS = 2000;
-const AT_ONCE = 12;
+const CONCURRENCY = 12;
 
 interface Outcome {
-  readonly requests: boolean;
+  readonly conforms: boolean;
   readonly events: readonly Event[];
 }
 
-async function outcomeOf(port: number, [, , steps, requests]: Case): Promise<Outcome> {
+async function outcomeOf(port: number, [, , steps, expected]: Case): Promise<Outcome> {
   await using connection = await RawConnection.open(port);
-  for (const step of steps) await take(connection, step);
-  const wanted = (): boolean => eventsSeen(connection).some((event) => requests.some((each) => isSuch(event, each)));
-  await connection.until(wanted, WAIT_MS);
-  return { requests: wanted(), events: eventsSeen(connection) };
+  for (const step of steps) await runStep(connection, step);
+  const conforms = (): boolean =>
+    receivedEvents(connection).some((event) => expected.some((each) => matches(event, each)));
+  await connection.until(conforms, WAIT_MS);
+  return { conforms: conforms(), events: receivedEvents(connection) };
 }
 
-async function take(connection: RawConnection, step: Step): Promise<void> {
+async function runStep(connection: RawConnection, step: Step): Promise<void> {
   if (step instanceof Uint8Array) {
     connection.send(step);
   } else if ("make" in step) {
@@ -45,30 +45,30 @@ async function take(connection: RawConnection, step: Step): Promise<void> {
     connection.send(step.make(answer === undefined ? new Map() : settingsIn(answer)));
   } else {
     const count = (events: readonly Event[], event: Event): number => events.filter((each) => each === event).length;
-    const all = () => step.until.every((event) => count(eventsSeen(connection), event) >= count(step.until, event));
+    const all = () => step.until.every((event) => count(receivedEvents(connection), event) >= count(step.until, event));
     await connection.until(all, WAIT_MS);
   }
 }
 
-function eventsSeen({ frames, closed }: RawConnection): readonly Event[] {
+function receivedEvents({ frames, closed }: RawConnection): readonly Event[] {
   return [...frames.flatMap(eventsOf), ...(closed ? ["closed"] : [])];
 }
 
 /** `*` stands for any stream. */
-function isSuch(event: Event, wanted: Event): boolean {
+function matches(event: Event, wanted: Event): boolean {
   return event === wanted || (wanted.includes("*") && event.replace(/ \d+ /, " * ") === wanted);
 }
 
 const pair = (await makeServerCertificate()).server;
-/** So that frames which come together are seen together. */
-const think = (): Promise<void> => new Promise((resolve) => setTimeout(resolve, 10));
+/** Lets the server read frames that arrive together before it responds. */
+const readPendingFrames = (): Promise<void> => new Promise((resolve) => setTimeout(resolve, 10));
 
 async function barePort(t: Test): Promise<number> {
   const bare = createSecureServer({ cert: pair.cert, key: pair.key });
   bare.on("stream", (stream: ServerHttp2Stream) => {
     stream.on("error", () => {});
     stream.resume().on("end", () => {
-      void think().then(() => {
+      void readPendingFrames().then(() => {
         if (stream.destroyed) return;
         stream.respond({ ":status": 200 });
         stream.end("hello");
@@ -85,7 +85,7 @@ async function ourPort(t: Test): Promise<number> {
   const listener = await listen({
     handler: async (message) => {
       await readBody(message, 100_000);
-      await think();
+      await readPendingFrames();
       return textResponse(200, "hello");
     },
     log: silentLogger,
@@ -96,24 +96,24 @@ async function ourPort(t: Test): Promise<number> {
   return listener.port;
 }
 
-t.test("listen() answers every frame at least as well as node:http2 does", async (t) => {
+t.test("listen() conforms to RFC 9113 in every case in which node:http2 does", async (t) => {
   const [bare, ours] = await Promise.all([barePort(t), ourPort(t)]);
-  for (const [title, cases] of [["those of h2spec", H2SPEC] as const, ["others", OTHERS] as const]) {
-    let good = 0;
+  for (const [title, cases] of [["of h2spec", H2SPEC] as const, ["others", OTHERS] as const]) {
+    let conforming = 0;
     let platform = 0;
-    const left = cases.values();
+    const remaining = cases.values();
     const work = async (): Promise<void> => {
-      for (const each of left) {
+      for (const each of remaining) {
         const [theirs, our] = await Promise.all([outcomeOf(bare, each), outcomeOf(ours, each)]);
-        if (our.requests) good++;
-        if (theirs.requests) platform++;
+        if (our.conforms) conforming++;
+        if (theirs.conforms) platform++;
         const answer = `${each[0]}: ${each[1]}: ${our.events.slice(2).join(", ")}`;
-        t.ok(our.requests || !theirs.requests, answer);
-        if (!our.requests) t.comment(`not as asked, nor is node:http2: ${answer}`);
+        t.ok(our.conforms || !theirs.conforms, answer);
+        if (!our.conforms) t.comment(`neither server conforms: ${answer}`);
       }
     };
-    await Promise.all(Array.from({ length: AT_ONCE }, work));
-    t.comment(`frames, ${title}: ${good} of ${cases.length} as the RFC asks; node:http2 ${platform}`);
+    await Promise.all(Array.from({ length: CONCURRENCY }, work));
+    t.comment(`frames, ${title}: ${conforming} of ${cases.length} conform; node:http2 ${platform}`);
   }
   t.equal(H2SPEC.length, 146);
 });

@@ -1,8 +1,7 @@
-/** What every server has to accept. */
+/** Frames that every server must accept. */
 import { FLAG, frame, headerBlock, PREFACE, settings, TYPE, uint32 } from "../../testing/http/test-frames.ts";
 import {
   ANSWERED,
-  begun,
   type Case,
   data,
   depends,
@@ -21,6 +20,7 @@ import {
   prefer,
   priority,
   request,
+  requestHead,
   reset,
   type Step,
 } from "./case.ts";
@@ -28,17 +28,17 @@ import {
 const whole = endStream | endHeaders;
 const block = headerBlock(GET);
 const NO_WINDOW = settings([4, 0]);
-/** One byte of an answer, whose window is opened only then. */
+/** A window of one byte, opened after the first byte of the response. */
 const ONE_BYTE = ["data 1 1"];
 const padding = (length: number): Buffer => Buffer.alloc(length);
 const inPieces = (...cuts: readonly number[]): readonly Step[] => [
   frame(TYPE.headers, endStream, 1, block.subarray(0, cuts[0])),
-  ...cuts.map((cut, place) =>
+  ...cuts.map((cut, index) =>
     frame(
       TYPE.continuation,
-      place === cuts.length - 1 ? endHeaders : 0,
+      index === cuts.length - 1 ? endHeaders : 0,
       1,
-      block.subarray(cut, cuts[place + 1] ?? block.length),
+      block.subarray(cut, cuts[index + 1] ?? block.length),
     ),
   ),
 ];
@@ -50,14 +50,14 @@ const frames: readonly Case[] = [
   ["2", "a priority after the end of a request", [...OPEN, NO_WINDOW, request(GET), prefer(1), grow(1, 1)], ONE_BYTE],
   ["2", "a reset after the end of a request", [...OPEN, request(GET), reset(), ping()], PONG_OR_CLOSED],
   ["2", "a priority of a closed stream", [...OPEN, request(GET), ENDED, prefer(1), ping()], PONG],
-  ["3.1", "data", [...OPEN, begun(), data("test", endStream)], ANSWERED],
-  ["3.1", "data in pieces", [...OPEN, begun(), data("test"), data("test", endStream)], ANSWERED],
+  ["3.1", "data", [...OPEN, requestHead(), data("test", endStream)], ANSWERED],
+  ["3.1", "data in pieces", [...OPEN, requestHead(), data("test"), data("test", endStream)], ANSWERED],
   [
     "3.1",
     "data with padding",
     [
       ...OPEN,
-      begun(),
+      requestHead(),
       frame(TYPE.data, padded | endStream, 1, Buffer.concat([Buffer.of(5), Buffer.from("test"), padding(5)])),
     ],
     ANSWERED,
@@ -80,7 +80,7 @@ const frames: readonly Case[] = [
   ["3.3", "a dependency", [...OPEN, prefer(3, { on: 1, weight: 0 }), request(GET)], ANSWERED],
   ["3.3", "an exclusive priority", [...OPEN, prefer(1, { exclusive: true, weight: 0 }), request(GET)], ANSWERED],
   ["3.3", "a priority of a later stream", [...OPEN, prefer(3), request(GET)], ANSWERED],
-  ["3.4", "a reset", [...OPEN, begun(GET), reset(), ping()], PONG_OR_CLOSED],
+  ["3.4", "a reset", [...OPEN, requestHead(GET), reset(), ping()], PONG_OR_CLOSED],
   [
     "3.5",
     "settings of every kind",
@@ -105,16 +105,16 @@ const frames: readonly Case[] = [
   ["3.10", "continuations", [...OPEN, ...inPieces(5, 10)], ANSWERED],
   ["4", "a GET", [...OPEN, request(GET)], ANSWERED],
   ["4", "a HEAD", [...OPEN, request([[":method", "HEAD"], ...GET.slice(1)])], ANSWERED],
-  ["4", "a POST", [...OPEN, begun(), data("test", endStream)], ANSWERED],
+  ["4", "a POST", [...OPEN, requestHead(), data("test", endStream)], ANSWERED],
   [
     "4",
     "a POST with trailers",
-    [...OPEN, begun([...POST, ["trailer", "x-test"]]), data("test"), request([["x-test", "ok"]])],
+    [...OPEN, requestHead([...POST, ["trailer", "x-test"]]), data("test"), request([["x-test", "ok"]])],
     ANSWERED,
   ],
 ];
 
-/** A literal of this name and value, each a text with its length before it, or Huffman codes when 128 is added. */
+/** A literal header field: name and value with their lengths, Huffman-coded when 128 is added. */
 const literal = (form: number, name: string, value: string): Buffer =>
   Buffer.from([form, ...latin(name), ...latin(value)]);
 const latin = (text: string): Buffer => Buffer.from(text, "latin1");

@@ -1,7 +1,6 @@
-/** RFC 9113, sections 7 and 8, and RFC 7541: codes, malformed messages, and headers that do not unpack. */
+/** RFC 9113, sections 7 and 8, and RFC 7541: error codes, malformed messages, invalid header blocks. */
 import { frame, headerBlock, TYPE, uint32 } from "../../testing/http/test-frames.ts";
 import {
-  begun,
   type Case,
   COMPRESSION,
   data,
@@ -16,6 +15,7 @@ import {
   PROTOCOL,
   ping,
   request,
+  requestHead,
   reset,
 } from "./case.ts";
 
@@ -40,29 +40,29 @@ const malformed: Readonly<Record<string, readonly [section: string, fields: Fiel
 
 const exchanges: readonly Case[] = [
   ["7", "a goaway of unknown code", [...OPEN, frame(TYPE.goaway, 0, 0, uint32(0, 0xff)), ping()], PONG_OR_CLOSED],
-  ["7", "a reset of unknown code", [...OPEN, begun(), reset(1, 0xff), ping()], PONG_OR_CLOSED],
+  ["7", "a reset of unknown code", [...OPEN, requestHead(), reset(1, 0xff), ping()], PONG_OR_CLOSED],
   [
     "8.1",
-    "trailers that end nothing",
-    [...OPEN, begun(), data("test"), request([["x-test", "ok"]], 1, endHeaders)],
+    "trailers without END_STREAM",
+    [...OPEN, requestHead(), data("test"), request([["x-test", "ok"]], 1, endHeaders)],
     MALFORMED,
   ],
   [
     "8.3",
     "a pseudo-header in trailers",
-    [...OPEN, begun(), data("test"), request([[":method", "POST"]], 1, endHeaders)],
+    [...OPEN, requestHead(), data("test"), request([[":method", "POST"]], 1, endHeaders)],
     MALFORMED,
   ],
   [
     "8.1.1",
     "more than the content-length",
-    [...OPEN, begun([...POST, ["content-length", "1"]]), data("test", endStream)],
+    [...OPEN, requestHead([...POST, ["content-length", "1"]]), data("test", endStream)],
     MALFORMED,
   ],
   [
     "8.1.1",
-    "more than the content-length, in pieces",
-    [...OPEN, begun([...POST, ["content-length", "1"]]), data("test"), data("test", endStream)],
+    "more than the content-length, in several frames",
+    [...OPEN, requestHead([...POST, ["content-length", "1"]]), data("test"), data("test", endStream)],
     MALFORMED,
   ],
   [
@@ -75,7 +75,7 @@ const exchanges: readonly Case[] = [
 
 const X_TEST = [0, 0x85, 0xf2, 0xb2, 0x4a, 0x84, 0xff];
 
-/** Bytes after the headers of a request, or before them. */
+/** Bytes after or before the headers of a request. */
 const unreadable: Readonly<
   Record<string, { readonly after?: readonly number[]; readonly before?: readonly number[] }>
 > = {
@@ -102,7 +102,7 @@ export const messageCases: readonly Case[] = [
   }),
 ];
 
-/** Beyond what h2spec asks. */
+/** Cases that h2spec does not have. */
 export const otherMessageCases: readonly Case[] = [
   ["8.2.2", "te: gzip", [...OPEN, request([...GET, ["te", "gzip"]])], MALFORMED],
   [
@@ -114,13 +114,13 @@ export const otherMessageCases: readonly Case[] = [
   [
     "8.1.1",
     "less than the content-length",
-    [...OPEN, begun([...POST, ["content-length", "5"]]), data("x", endStream)],
+    [...OPEN, requestHead([...POST, ["content-length", "5"]]), data("x", endStream)],
     MALFORMED,
   ],
   [
     "8.4",
     "a push of a client within a request",
-    [...OPEN, begun(), frame(TYPE.push, endHeaders, 1, Buffer.concat([uint32(2), headerBlock(GET)]))],
+    [...OPEN, requestHead(), frame(TYPE.push, endHeaders, 1, Buffer.concat([uint32(2), headerBlock(GET)]))],
     PROTOCOL,
   ],
 ];

@@ -1,8 +1,7 @@
-/** RFC 9113, sections 3 to 5: how connections start, what frames look like, and what streams may do when. */
+/** RFC 9113, sections 3 to 5: connection preface, frame format, stream states. */
 import { frame, headerBlock, PREFACE, settings, TYPE, uint32 } from "../../testing/http/test-frames.ts";
 import {
   ANSWERED,
-  begun,
   type Case,
   COMPRESSION,
   connectionError,
@@ -24,6 +23,7 @@ import {
   prefer,
   priority,
   request,
+  requestHead,
   reset,
   SIZE,
   STREAM_CLOSED,
@@ -34,7 +34,7 @@ const whole = endStream | endHeaders;
 const EIGHT = Buffer.alloc(8);
 const UNKNOWN = frame(0x16, 0, 0, EIGHT);
 const MAX_STREAMS = 3;
-/** Of a server that does not say. */
+/** Default of a server that does not send the setting. */
 const USUAL_STREAMS = 100;
 
 const connections: readonly Case[] = [
@@ -43,11 +43,11 @@ const connections: readonly Case[] = [
   ["4.1", "an unknown type", [...OPEN, UNKNOWN, ping()], PONG],
   ["4.1", "flags that mean nothing", [...OPEN, ping(0x16)], PONG],
   ["4.1", "the reserved bit", [...OPEN, frame(TYPE.ping, 0x16, 2 ** 31, Buffer.from("a ping b"))], PONG],
-  ["4.2", "the largest frame", [...OPEN, begun(), data("x".repeat(2 ** 14), endStream)], ANSWERED],
+  ["4.2", "the largest frame", [...OPEN, requestHead(), data("x".repeat(2 ** 14), endStream)], ANSWERED],
   [
     "4.2",
     "data beyond the largest frame",
-    [...OPEN, begun(), data("x".repeat(2 ** 14 + 1), endStream)],
+    [...OPEN, requestHead(), data("x".repeat(2 ** 14 + 1), endStream)],
     streamError("FRAME_SIZE_ERROR"),
   ],
   ["4.2", "headers beyond the largest frame", [...OPEN, request([...GET, ...long(5)])], SIZE],
@@ -74,12 +74,12 @@ const states: readonly Case[] = [
     [...OPEN, request(GET), more(GET, endHeaders)],
     streamError("STREAM_CLOSED", "PROTOCOL_ERROR"),
   ],
-  ["5.1", "reset: data", [...OPEN, begun(GET), reset(), data("test", endStream)], STREAM_CLOSED],
-  ["5.1", "reset: headers", [...OPEN, begun(GET), reset(), request(GET)], STREAM_CLOSED],
+  ["5.1", "reset: data", [...OPEN, requestHead(GET), reset(), data("test", endStream)], STREAM_CLOSED],
+  ["5.1", "reset: headers", [...OPEN, requestHead(GET), reset(), request(GET)], STREAM_CLOSED],
   [
     "5.1",
     "reset: a continuation",
-    [...OPEN, begun(GET), reset(), more(long(1), endHeaders)],
+    [...OPEN, requestHead(GET), reset(), more(long(1), endHeaders)],
     streamError("STREAM_CLOSED", "PROTOCOL_ERROR"),
   ],
   ["5.1", "closed: data", [...OPEN, request(GET), ENDED, data("test", endStream)], STREAM_CLOSED],
@@ -94,14 +94,14 @@ const states: readonly Case[] = [
   ["5.1.1", "a stream before the last", [...OPEN, request(GET, 5), request(GET, 3)], PROTOCOL],
   [
     "5.1.2",
-    "more streams than the server wants",
+    "more streams than the server's limit",
     [
       ...OPEN,
       settings([4, 0]),
       {
         make: (server) => {
           const count = server.get(MAX_STREAMS) ?? USUAL_STREAMS;
-          return Buffer.concat(Array.from({ length: count + 1 }, (_, place) => request(GET, 2 * place + 1)));
+          return Buffer.concat(Array.from({ length: count + 1 }, (_, index) => request(GET, 2 * index + 1)));
         },
       },
     ],
@@ -119,7 +119,7 @@ const states: readonly Case[] = [
   ["5.5", "an extension between headers", [...OPEN, request(GET, 1, endStream), UNKNOWN], PROTOCOL],
 ];
 
-/** Beyond what h2spec asks. */
+/** Cases that h2spec does not have. */
 const others: readonly Case[] = [
   ["3.4", "half a preface", [Buffer.from("PRI * HTTP/2.0\r\n\r\nXX\r\n\r\n"), settings()], PROTOCOL],
   ["3.4", "a preface without settings", [PREFACE, request(GET)], PROTOCOL],
