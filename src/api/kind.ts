@@ -1,5 +1,6 @@
 /** A kind: its names, schema and columns, and its strategy for writes. */
 import type { ObjectSchema } from "../schema/schema.ts";
+import type { JsonSchemaProps } from "../schema/structural/json-schema-props.ts";
 import type { FieldError } from "../schema/validation/field-error.ts";
 import type { ObjectMeta } from "./meta/object-meta.ts";
 
@@ -53,6 +54,8 @@ export interface Kind<T extends ApiObject = ApiObject> {
   readonly storageVersion?: string;
   /** A CustomResourceDefinition defines the kind. */
   readonly custom?: true;
+  /** The schema of that definition, which OpenAPI publishes. Absent where the definition allows any members. */
+  readonly structuralSchema?: JsonSchemaProps;
   /** Set where the store holds another version of the kind. */
   readonly conversion?: Conversion<T>;
   /** Set instead where a webhook converts between the versions of the resource. */

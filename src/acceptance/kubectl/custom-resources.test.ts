@@ -22,7 +22,30 @@ spec:
 
 const crontabs = definition("crontabs");
 
+/** The definition allows any members, which kubectl must not reject. */
+const loose = `apiVersion: apiextensions.k8s.io/v1
+kind: CustomResourceDefinition
+metadata: {name: notes.stable.example.com}
+spec:
+  group: stable.example.com
+  scope: Namespaced
+  names: {plural: notes, kind: Note}
+  versions:
+  - name: v1
+    served: true
+    storage: true
+    schema: {openAPIV3Schema: {type: object, x-kubernetes-preserve-unknown-fields: true}}
+`;
+const looseList = `apiVersion: v1
+kind: List
+items:
+- {apiVersion: stable.example.com/v1, kind: Note, metadata: {name: first}, text: {any: 1}}
+- {apiVersion: stable.example.com/v1, kind: Note, metadata: {name: second}, lines: [a, 2]}
+`;
+
 const files = {
+  "loose.yaml": loose,
+  "loose-list.yaml": looseList,
   "crontabs.yaml": crontabs,
   "crontabs-named.yaml": crontabs.replace("timeZone: {", "title: {type: string}\n                timeZone: {"),
   "certificates.yaml": definition("certificates"),
@@ -89,6 +112,12 @@ const cases: readonly KubectlOutput[] = [
   ["1.27: explain ct.spec.title", /FIELD: title/],
   ["describe crd crontabs.stable.example.com", /Stored Versions:\n +v1\n/],
   ["get crd crontabs.stable.example.com", /NAME +CREATED AT\ncrontabs\.stable\.example\.com +20/],
+  ["apply -f DIR/loose.yaml", /notes\.stable\.example\.com created/],
+  ["wait --for=condition=established --timeout=10s crd/notes.stable.example.com", /condition met/],
+  [
+    "apply -f DIR/loose-list.yaml",
+    /note\.stable\.example\.com\/first created\nnote\.stable\.example\.com\/second created/,
+  ],
   ["apply -f DIR/certificates.yaml --server-side", /certificates\.pki\.example\.com serverside-applied/],
   ["wait --for=condition=established --timeout=10s crd/certificates.pki.example.com", /condition met/],
   ["apply -f DIR/nameless.yaml", /spec\.privateKey\.size: .*no size/],

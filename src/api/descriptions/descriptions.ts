@@ -6,9 +6,9 @@ export type Describe = (schemaName: string) => Readonly<Record<string, string>> 
 
 /** Descriptions of fields that all objects share; those of the schema take precedence. */
 const common = {
-  apiVersion: "The group and version of the object's schema.",
-  kind: "The kind of the object.",
-  metadata: "The object's names, labels, owners and history.",
+  apiVersion: "APIVersion defines the group and version of the object's schema.",
+  kind: "Kind is a string value that names the kind of the object.",
+  metadata: "Standard object's metadata: names, labels, owners and history.",
   spec: "The desired state.",
   status: "The observed state; set by the system.",
 };

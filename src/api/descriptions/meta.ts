@@ -11,7 +11,7 @@ export const metaTexts: Texts = {
     resourceVersion:
       "The version of the object, changed by each write; in an update, for optimistic concurrency control.",
     generation: "A number that increases with each change of the desired state.",
-    creationTimestamp: "The time of creation; set by the server.",
+    creationTimestamp: "CreationTimestamp is a timestamp of the object's creation; set by the server.",
     deletionTimestamp: "The time when the object is due for deletion; set by the server at a graceful delete.",
     deletionGracePeriodSeconds: "The grace period of the deletion in seconds.",
     labels: "Keys and values to organize and select objects.",
@@ -59,7 +59,7 @@ export const metaTexts: Texts = {
   "meta/v1.List": {
     "": "A list of objects of one kind.",
     items: "The objects.",
-    metadata: "The metadata of the list.",
+    metadata: "Standard list metadata: its version and the token of the next page.",
   },
   "meta/v1.ListMeta": {
     "": "The metadata of a list.",

@@ -1,7 +1,9 @@
 /** The descriptions and group-version-kind extensions of components. */
 import type { Describe } from "../../api/descriptions/descriptions.ts";
 import type { Kind } from "../../api/kind.ts";
+import { objectMeta } from "../../api/meta/object-meta.ts";
 import type { OpenApiContext } from "../../schema/openapi/openapi.ts";
+import type { JsonSchemaProps } from "../../schema/structural/json-schema-props.ts";
 import type { GroupVersionKind } from "./operations.ts";
 
 /** Kinds of subresource bodies, which are not resources. */
@@ -14,6 +16,9 @@ const subresourceBodies: Readonly<Record<string, GroupVersionKind>> = {
 const coreKinds = ["APIGroup", "APIGroupList", "APIResourceList", "APIVersions", "Status"];
 /** Kinds that every group version has. */
 const perGroupVersionKinds = ["DeleteOptions", "WatchEvent"];
+
+/** The schema of a definition that restricts no members. */
+const anyMembers: JsonSchemaProps = { type: "object", "x-kubernetes-preserve-unknown-fields": true };
 
 /** `namesOf` returns the names of a group in the document. */
 export function createOpenApiContext(
@@ -37,8 +42,14 @@ export function createOpenApiContext(
   for (const kind of perGroupVersionKinds) {
     for (const groupVersion of versions.values()) add(`meta/v1.${kind}`, { ...groupVersion, kind });
   }
+  const structuralSchemas = new Map<string, JsonSchemaProps>();
+  for (const { custom, schema, structuralSchema } of kinds) {
+    if (custom === true) structuralSchemas.set(schema.name, structuralSchema ?? anyMembers);
+  }
   return {
     descriptions,
+    objectMeta,
+    structural: ({ name }) => structuralSchemas.get(name),
     markers: ({ name }) => {
       const found = groupVersionKinds.get(name);
       return found === undefined ? undefined : { "x-kubernetes-group-version-kind": found };

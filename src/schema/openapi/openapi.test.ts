@@ -13,7 +13,7 @@ import {
   string,
   time,
 } from "../define.ts";
-import type { ObjectSchema, StringSchema } from "../schema.ts";
+import type { ObjectSchema } from "../schema.ts";
 import { OpenApiComponents, openApiName } from "./openapi.ts";
 
 const port = object("core/v1.Port", {
@@ -81,71 +81,4 @@ t.test("OpenApiComponents handles recursive schemas", async (t) => {
   const components = new OpenApiComponents(3);
   components.add(tree);
   t.same(Object.keys(components.all()), ["io.k8s.api.core.v1.Tree"]);
-});
-
-t.test("OpenApiComponents inlines the schemas of custom resources with their rules", async (t) => {
-  const custom = { unstructured: true } as const;
-  const text: StringSchema = { type: "string", ...custom };
-  const spec: ObjectSchema = {
-    type: "object",
-    name: "example.com/v1.Widget.spec",
-    syntax: "proto2",
-    ...custom,
-    preserveUnknown: true,
-    rules: {
-      types: ["object"],
-      required: ["size"],
-      validations: [{ rule: "self.size > 1" }],
-      not: { required: ["x"] },
-    },
-    fields: {
-      size: {
-        schema: { type: "integer", width: "int64", as: "number", ...custom, nullable: true, rules: { minimum: 1 } },
-        number: 0,
-        presence: "pointer",
-        default: 3,
-        description: "How large.",
-      },
-      port: { schema: { type: "special", format: "intOrString", ...custom }, number: 0, presence: "pointer" },
-      words: {
-        schema: { type: "list", items: text, listType: "set", ...custom, rules: { maxItems: 5 } },
-        number: 0,
-        presence: "pointer",
-      },
-      any: { schema: { type: "raw", format: "json", ...custom }, number: 0, presence: "pointer" },
-    },
-  };
-  const widget: ObjectSchema = {
-    type: "object",
-    name: "example.com/v1.Widget",
-    syntax: "proto2",
-    ...custom,
-    fields: { spec: { schema: spec, number: 0, presence: "pointer" } },
-  };
-  const components = new OpenApiComponents(3);
-  components.add(widget);
-  const all = components.all();
-  t.same(Object.keys(all), ["com.example.v1.Widget"]);
-  const size = { type: "integer", minimum: 1, nullable: true, description: "How large.", default: 3 };
-  const published = {
-    type: "object",
-    required: ["size"],
-    not: { required: ["x"] },
-    "x-kubernetes-validations": [{ rule: "self.size > 1" }],
-    "x-kubernetes-preserve-unknown-fields": true,
-    properties: {
-      size,
-      port: { "x-kubernetes-int-or-string": true },
-      words: { type: "array", items: { type: "string" }, maxItems: 5, "x-kubernetes-list-type": "set" },
-      any: { "x-kubernetes-preserve-unknown-fields": true },
-    },
-  };
-  t.same(all["com.example.v1.Widget"], { type: "object", properties: { spec: published } });
-  const old = new OpenApiComponents(2);
-  old.add(widget);
-  const { not: _, ...without } = published;
-  const { nullable: __, default: ___, ...oldSize } = size;
-  t.same(old.all()["com.example.v1.Widget"]?.properties, {
-    spec: { ...without, properties: { ...without.properties, size: oldSize } },
-  });
 });

@@ -5,7 +5,8 @@
 
 import type { Field, ListSchema, MapSchema, ObjectSchema, Schema, Union } from "../schema.ts";
 import { schemaOf } from "../schema.ts";
-import { ruleKeywords } from "./rule-keywords.ts";
+import type { JsonSchemaProps } from "../structural/json-schema-props.ts";
+import { customResourceSchema, type ResourceMembers } from "./custom-resource.ts";
 import type { OpenApiSchema, OpenApiVersion } from "./schema-object.ts";
 
 const SPECIAL_NAMES = {
@@ -47,6 +48,10 @@ export interface OpenApiContext {
   markers?(schema: ObjectSchema): OpenApiSchema | undefined;
   /** Descriptions by member name; that of the component itself has the empty name. */
   descriptions?(schemaName: string): Readonly<Record<string, string>> | undefined;
+  /** The schema in the definition of a custom resource. */
+  structural?(schema: ObjectSchema): JsonSchemaProps | undefined;
+  /** The schema of `metadata` of custom resources. */
+  readonly objectMeta?: ObjectSchema;
 }
 
 /** Collects the components of the added schemas and of all schemas they refer to. */
@@ -70,10 +75,8 @@ export class OpenApiComponents {
     const name = openApiName(schema.name);
     if (!this.#components.has(name)) {
       this.#components.set(name, {});
-      this.#components.set(
-        name,
-        schema.unstructured === true ? this.#customResourceSchema(schema) : this.#object(schema),
-      );
+      const structural = this.#context.structural?.(schema);
+      this.#components.set(name, structural === undefined ? this.#object(schema) : this.#custom(schema, structural));
     }
     return this.#reference(name);
   }
@@ -82,6 +85,7 @@ export class OpenApiComponents {
   addList(schema: ObjectSchema, list: { readonly name: string; readonly meta: ObjectSchema }): OpenApiSchema {
     const name = openApiName(list.name);
     if (this.#components.has(name)) return this.#reference(name);
+    const custom = schema.unstructured === true;
     const about = this.#context.descriptions?.(list.name) ?? {};
     const common = this.#context.descriptions?.(LIST) ?? {};
     const property = (member: string, content: OpenApiSchema) => ({
@@ -94,9 +98,12 @@ export class OpenApiComponents {
       required: ["items"],
       properties: {
         apiVersion: property("apiVersion", { type: "string" }),
-        items: property("items", { type: "array", items: this.#withDefault(this.add(schema), {}) }),
+        items: property("items", {
+          type: "array",
+          items: custom ? this.add(schema) : this.#withDefault(this.add(schema), {}),
+        }),
         kind: property("kind", { type: "string" }),
-        metadata: property("metadata", this.#withDefault(this.add(list.meta), {})),
+        metadata: property("metadata", this.#withDefault(this.add(list.meta), custom ? undefined : {})),
       },
       ...this.#context.markers?.({ type: "object", name: list.name, fields: {}, syntax: "proto2" }),
     });
@@ -111,6 +118,25 @@ export class OpenApiComponents {
 
   #reference(name: string): OpenApiSchema {
     return { $ref: `#/${this.#version === 2 ? "definitions" : "components/schemas"}/${name}` };
+  }
+
+  /** Custom resources have one component, without those of their parts. */
+  #custom(schema: ObjectSchema, structural: JsonSchemaProps): OpenApiSchema {
+    const published = customResourceSchema(structural, this.#version, this.#resourceMembers());
+    return { ...published, ...this.#context.markers?.(schema) };
+  }
+
+  #resourceMembers(): ResourceMembers {
+    const { objectMeta } = this.#context;
+    const about = this.#context.descriptions?.(LIST) ?? {};
+    return {
+      apiVersion: { ...withDescription(about.apiVersion), type: "string" },
+      kind: { ...withDescription(about.kind), type: "string" },
+      metadata: {
+        ...withDescription(this.#context.descriptions?.("")?.metadata),
+        ...(objectMeta === undefined ? { type: "object" } : this.#withDefault(this.add(objectMeta), undefined)),
+      },
+    };
   }
 
   #object(schema: ObjectSchema): OpenApiSchema {
@@ -161,7 +187,6 @@ export class OpenApiComponents {
   }
 
   #schema(schema: Schema): OpenApiSchema {
-    if (schema.unstructured === true) return this.#customResourceSchema(schema);
     switch (schema.type) {
       case "string":
         return schema.values === undefined ? { type: "string" } : { type: "string", enum: [...schema.values].sort() };
@@ -189,32 +214,6 @@ export class OpenApiComponents {
         return this.#addScalarComponent(schema.name, {});
       default:
         return schema satisfies never;
-    }
-  }
-
-  /** A part of a custom resource: inlined, with the rules of its definition. */
-  #customResourceSchema(schema: Schema): OpenApiSchema {
-    return { ...this.#customResourceType(schema), ...ruleKeywords(schema, this.#version) };
-  }
-
-  #customResourceType(schema: Schema): OpenApiSchema {
-    switch (schema.type) {
-      case "list":
-        return { type: "array", items: this.#schema(schema.items), ...listMarkers(schema) };
-      case "map":
-        return { type: "object", additionalProperties: this.#schema(schema.values), ...mapMarker(schema) };
-      case "object":
-        return {
-          ...this.#object(schema),
-          ...(schema.preserveUnknown === true ? { "x-kubernetes-preserve-unknown-fields": true } : {}),
-          ...(schema.embeddedResource === true ? { "x-kubernetes-embedded-resource": true } : {}),
-        };
-      case "special":
-        return { "x-kubernetes-int-or-string": true };
-      case "raw":
-        return { "x-kubernetes-preserve-unknown-fields": true };
-      default:
-        return { type: schema.type };
     }
   }
 
@@ -249,7 +248,6 @@ function zeroOf(schema: Schema, field: Field): unknown {
 }
 
 function goZero(schema: Schema): unknown {
-  if (schema.unstructured === true) return undefined;
   switch (schema.type) {
     case "string":
     case "enum":

@@ -78,6 +78,7 @@ export function createCustomKind(
     ...deprecationOf(definition, version),
     ...(converter === undefined ? conversionOf(definition, version, rules) : { converter }),
     custom: true,
+    ...structuralSchemaOf(spec, version),
   };
 }
 
@@ -109,6 +110,14 @@ function schemaOf({ spec }: CustomResourceDefinition, version: CustomResourceDef
   const props = version.schema?.openAPIV3Schema ?? { type: "object" };
   const schema = convertResource(props, { name, metadata: objectMeta });
   return spec.preserveUnknownFields === true ? { ...schema, preserveUnknown: true } : schema;
+}
+
+function structuralSchemaOf(
+  { preserveUnknownFields }: CustomResourceDefinition["spec"],
+  { schema }: CustomResourceDefinitionVersion,
+): Pick<Kind, "structuralSchema"> {
+  const props = schema?.openAPIV3Schema;
+  return props === undefined || preserveUnknownFields === true ? {} : { structuralSchema: props };
 }
 
 function deprecationOf(
