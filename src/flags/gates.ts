@@ -9,8 +9,10 @@ export interface Gate {
   readonly default: boolean;
   /** The value cannot be changed. */
   readonly locked?: boolean;
-  /** This build reads the gate. A gate that it does not read accepts its default only. */
+  /** This program reads the gate. Settings of other gates have no effect. */
   readonly effective?: true;
+  /** The state of a gate that this program does not read, if it is not `default`. */
+  readonly actual?: boolean;
 }
 
 export type GateTable = Readonly<Record<string, Gate>>;
@@ -50,12 +52,16 @@ export class FeatureGates {
   }
 }
 
-/** AllAlpha and AllBeta apply to gates that are not set by name; locked gates keep their default. */
+/**
+ * AllAlpha and AllBeta apply to gates that are not set by name. Locked gates keep their default, and gates that this
+ * program does not read their state, so that metrics report what the program does.
+ */
 function isGateEnabled(name: string, gate: Gate, settings: GateSettings): boolean {
   const set = findSetting(settings, name);
   if (gate.locked) return gate.default;
+  if (gate.effective !== true) return gate.actual ?? gate.default;
   if (set !== undefined) return set;
-  if (name === "AllAlpha" || name === "AllBeta") return gate.default;
+  if (isGroupGate(name)) return gate.default;
   if (gate.stage === "ALPHA" && settings.AllAlpha !== undefined) return settings.AllAlpha;
   if (gate.stage === "BETA" && settings.AllBeta !== undefined) return settings.AllBeta;
   return gate.default;
@@ -67,33 +73,56 @@ function findSetting(settings: GateSettings, name: string): boolean | undefined 
   return other === undefined ? undefined : settings[other];
 }
 
-/** The problems of `settings`, one sentence each. */
-export function gateProblems(table: GateTable, settings: GateSettings): string[] {
+/**
+ * The problems of `settings`, one sentence each. `known` contains the gates of all components: one list of gates can
+ * then configure all of them.
+ */
+export function gateProblems(table: GateTable, settings: GateSettings, known: GateTable = table): string[] {
   return Object.entries(settings).flatMap(([given, value]) => {
     const name = normaliseGateName(given);
-    const gate = Object.hasOwn(table, name) ? table[name] : undefined;
-    if (gate === undefined) {
-      const guess = findNearest(name, Object.keys(table));
+    if (!Object.hasOwn(table, name) && !Object.hasOwn(known, name)) {
+      const guess = findNearest(name, Object.keys({ ...known, ...table }));
       return [`unknown feature gate ${given}${guess === undefined ? "" : `: did you mean ${guess}?`}`];
     }
-    if (gate.locked && value !== gate.default) {
+    const gate = table[name];
+    if (gate?.locked && value !== gate.default) {
       return [`feature gate ${given} cannot be set to ${value}: it is ${gate.stage} and locked to ${gate.default}`];
-    }
-    if (gate.effective !== true && value !== gate.default) {
-      return [
-        `feature gate ${given} cannot be set to ${value}: nothing in this build depends on it, ` +
-          `only its default ${gate.default} is accepted`,
-      ];
     }
     return [];
   });
 }
 
-/** Warnings for GA and deprecated gates, which will be removed. */
+/** Warnings for settings without effect, and for GA and deprecated gates, which will be removed. */
 export function gateWarnings(table: GateTable, settings: GateSettings): string[] {
   return Object.entries(settings).flatMap(([given, value]) => {
-    const stage = table[normaliseGateName(given)]?.stage;
-    if (stage !== "GA" && stage !== "DEPRECATED") return [];
-    return [`Setting ${stage} feature gate ${given}=${value}. It will be removed in a future release.`];
+    const name = normaliseGateName(given);
+    const gate = Object.hasOwn(table, name) ? table[name] : undefined;
+    if (gate === undefined) {
+      return [`Feature gate ${given}=${value} has no effect: it belongs to another program or release`];
+    }
+    return [...effectWarnings(table, name, value), ...removalWarnings(gate, given, value)];
   });
+}
+
+function effectWarnings(table: GateTable, name: string, value: boolean): string[] {
+  const gate = table[name]!;
+  if (isGroupGate(name)) {
+    if (value === gate.default) return [];
+    const read = Object.keys(table).filter(
+      (other) => table[other]!.stage === gate.stage && table[other]!.effective === true && !isGroupGate(other),
+    );
+    return [`Feature gate ${name}=${value} has an effect only on the gates that this build reads: ${read.join(", ")}`];
+  }
+  const actual = gate.actual ?? gate.default;
+  if (gate.effective === true || value === actual) return [];
+  return [`Feature gate ${name}=${value} has no effect: nothing in this build depends on it, it stays ${actual}`];
+}
+
+function isGroupGate(name: string): boolean {
+  return name === "AllAlpha" || name === "AllBeta";
+}
+
+function removalWarnings({ stage }: Gate, given: string, value: boolean): string[] {
+  if (stage !== "GA" && stage !== "DEPRECATED") return [];
+  return [`Setting ${stage} feature gate ${given}=${value}. It will be removed in a future release.`];
 }

@@ -1,5 +1,6 @@
 /** Converts a program's command line to its options, or to text to print before it exits. */
 import { FlagError, type FlagTable, type ParsedFlags } from "./flag.ts";
+import { allGates } from "./gate-tables/all.ts";
 import { FeatureGates, type GateTable, gateProblems, gateWarnings } from "./gates.ts";
 import { renderHelp } from "./help.ts";
 import { isChanged, parseCommandLine, requestsHelp } from "./parse.ts";
@@ -127,7 +128,7 @@ function createGates<T extends FlagTable>(
 ): FeatureGates {
   const gates = new FeatureGates(table, settings);
   const problems = [
-    ...gateProblems(table, settings).map((problem) => `--feature-gates: ${problem}`),
+    ...gateProblems(table, settings, allGates).map((problem) => `--feature-gates: ${problem}`),
     ...findGatedFlags(program.flags, values, given, gates),
     ...(program.check?.(values) ?? []),
   ];

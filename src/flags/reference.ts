@@ -52,9 +52,24 @@ function codes(names: readonly string[]): string {
   return names.map((name) => `\`--${name}\``).join(", ");
 }
 
+const gateNotes = [
+  "Only the gates marked *Read* have an effect in this build. All other gates of Kubernetes are accepted, so that one list",
+  "can configure all components, and a warning in the log names each setting without effect.",
+];
+
 function renderGates(gates: GateTable): string[] {
   const rows = Object.entries(gates).map(
-    ([name, { stage, default: value, locked }]) => `| ${name} | ${stage} | ${value}${locked ? ", locked" : ""} |`,
+    ([name, { stage, default: value, locked, effective }]) =>
+      `| ${name} | ${stage} | ${value}${locked ? ", locked" : ""} | ${effective && !locked ? "yes" : ""} |`,
   );
-  return ["", "## Feature gates", "", "| Gate | Stage | Default |", "|---|---|---|", ...rows];
+  return [
+    "",
+    "## Feature gates",
+    "",
+    ...gateNotes,
+    "",
+    "| Gate | Stage | Default | Read |",
+    "|---|---|---|---|",
+    ...rows,
+  ];
 }

@@ -5,6 +5,7 @@
 import { resolve } from "node:path";
 import { FlagError, type ParsedFlags, ValueError } from "../../flags/flag.ts";
 import { agentGates } from "../../flags/gate-tables/agent.ts";
+import { allGates } from "../../flags/gate-tables/all.ts";
 import { FeatureGates, gateProblems, gateWarnings } from "../../flags/gates.ts";
 import { parseCommandLine } from "../../flags/parse.ts";
 import type { GateSettings } from "../../flags/types/gate-settings.ts";
@@ -177,7 +178,9 @@ function resolveFlagValues(
 function validateGateSettings(origins: Branch, settings: GateSettings): string[] {
   return Object.entries(settings).flatMap(([name, value]) => {
     const node = findOrigin(origins, ["featureGates", name]);
-    return gateProblems(agentGates, { [name]: value }).map((problem) => `${describeSource(node)}: ${problem}`);
+    return gateProblems(agentGates, { [name]: value }, allGates).map(
+      (problem) => `${describeSource(node)}: ${problem}`,
+    );
   });
 }
 

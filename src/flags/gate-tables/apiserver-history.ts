@@ -3,7 +3,7 @@ import type { Gate, GateTable } from "../gates.ts";
 import { apiserverGates } from "./apiserver.ts";
 
 /** Undefined: there was no such gate yet. */
-type Differences = Readonly<Record<string, Omit<Gate, "effective"> | undefined>>;
+type Differences = Readonly<Record<string, Omit<Gate, "effective" | "actual"> | undefined>>;
 
 const in132: Differences = {
   AggregatedDiscoveryRemoveBetaType: { stage: "GA", default: false },
@@ -196,14 +196,15 @@ const in131: Differences = {
 
 const differences: Readonly<Record<string, Differences>> = { "1.31": in131, "1.32": in132 };
 
-/** The gates of a server that speaks as `version`: `1.32`. */
+/** The gates of a server that emulates `version`: `1.32`. Gates that the server does not read keep their state. */
 export function apiserverGatesIn(version: string): GateTable {
   const changed = differences[version] ?? {};
   return Object.fromEntries(
     Object.entries(apiserverGates).flatMap(([name, gate]) => {
       if (!Object.hasOwn(changed, name)) return [[name, gate]];
       const then = changed[name];
-      return then === undefined ? [] : [[name, gate.effective ? { ...then, effective: true as const } : then]];
+      if (then === undefined) return [];
+      return [[name, gate.effective ? { ...then, effective: true as const } : { ...then, actual: gate.default }]];
     }),
   );
 }

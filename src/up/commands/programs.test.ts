@@ -200,6 +200,10 @@ t.test("invoke() handles all variants of --version, --help and mistakes without 
   t.match(run("--nonsense", "-h"), { kind: "exit", code: 0, stdout: /Usage:/ });
   t.match(run("--nonsense"), { kind: "exit", code: 1, stderr: /unknown flag --nonsense/ });
   t.match(run("--feature-gates=Nope=true"), { kind: "exit", code: 1, stderr: /unknown feature gate Nope/ });
+  t.match(run("--feature-gates=SvcletSeparateDiskGC=false,VolumeCapacityPriority=true"), {
+    kind: "run",
+    warnings: [/SvcletSeparateDiskGC=false has no effect/, /VolumeCapacityPriority=true has no effect/],
+  });
   t.match(run("--log-text-split-stream"), { kind: "exit", code: 1, stderr: /needs feature gate LoggingAlphaOptions/ });
   t.match(run("--log-text-split-stream", "--feature-gates=svc:LoggingAlphaOptions=true"), { kind: "run" });
   t.match(run("--feature-gates=SidecarContainers=true"), {
