@@ -349,7 +349,8 @@ async function asFunction(text, map, count, end) {
     if (statement === undefined)
       throw new Error(`${left} imports are not at the start of the module: ${rest.slice(0, 80)}`);
     const required = `require(${path})`;
-    head += names === undefined ? `${required};` : `const {${names.replaceAll(/\sas\s/g, ":")}} = ${required};`;
+    const bindings = names?.replaceAll(/\sas\s/g, ":").replaceAll("\n", " ");
+    head += bindings === undefined ? `${required};` : `const {${bindings}} = ${required};`;
     // Keeps the number of lines, so that the map stays valid.
     head += "\n".repeat(statement.split("\n").length - 1);
     rest = rest.slice(statement.length);
