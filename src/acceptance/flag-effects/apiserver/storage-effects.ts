@@ -215,7 +215,7 @@ export const storageEffects: Partial<Record<Name, Effect>> = {
       async (server) => {
         t.match(await server.send(`GET ${PODS}/web/log`), {
           status: 500,
-          json: { message: /no response within 20 ms/ },
+          json: { message: /no answer within 20 ms/ },
         });
       },
       silent,
