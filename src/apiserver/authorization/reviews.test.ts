@@ -1,4 +1,5 @@
 import t from "tap";
+import { builtinScheme } from "../../api/builtin.ts";
 import { startTestServer } from "../../testing/apiserver/server-fixture.ts";
 
 const AUTHORIZATION = "/apis/authorization.k8s.io/v1";
@@ -72,4 +73,25 @@ t.test("reviews are not stored", async (t) => {
   const { resources } = (await server.send(`GET ${AUTHORIZATION}`)).json;
   t.match(resources[0], { name: "localsubjectaccessreviews", verbs: ["create"] });
   t.notOk("storageVersionHash" in resources[0]);
+});
+
+t.test("a review requested as a table uses the next accepted media type, and otherwise gets 406", async (t) => {
+  await using server = await startTestServer({ authorizationModes: ["RBAC"] });
+  const table = "application/json;as=Table;v=v1;g=meta.k8s.io";
+  const unstored = builtinScheme()
+    .kinds()
+    .filter(({ verbs }) => verbs.length === 1 && verbs[0] === "create")
+    .filter(({ kind }) => kind !== "Binding");
+  t.ok(unstored.length >= 6, unstored.map(({ kind }) => kind).join(" "));
+  const paths = unstored.map(({ group, version, plural, namespaced }) => {
+    return `/apis/${group}/${version}/${namespaced ? "namespaces/default/" : ""}${plural}`;
+  });
+  await server.send("POST /api/v1/namespaces/default/serviceaccounts", { body: { metadata: { name: "a" } } });
+  for (const path of [...paths, "/api/v1/namespaces/default/serviceaccounts/a/token"]) {
+    const send = async (accept: string) => await server.send(`POST ${path}`, { body: {}, headers: { accept } });
+    t.match((await send(table)).json, { kind: "Status", code: 406, reason: "NotAcceptable" }, path);
+    const { status, json } = await send(`${table},application/json`);
+    t.not(status, 406, path);
+    t.not(json.kind, "Table", path);
+  }
 });

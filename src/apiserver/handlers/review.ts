@@ -19,7 +19,7 @@ export type ReviewHandler = (context: RequestContext, question: ApiObject) => Pr
 /** POST of a review, which is not stored. */
 export function createReviewHandler(review: ReviewHandler): ResourceHandler {
   return async (target, context, params) => {
-    const responseOptions = responseOptionsOf(target, context, "object");
+    const responseOptions = responseOptionsOf(target, context, "review");
     const {
       object: sent,
       dryRun,

@@ -10,7 +10,7 @@ import type { RandomSource } from "../../std/crypto/random.ts";
 import type { Clock } from "../../std/time/clock.ts";
 import { type RequestContext, userOf } from "../request/request-context.ts";
 import type { ResponseOptions } from "../responses/object-response.ts";
-import { negotiateRepresentation } from "../responses/representation.ts";
+import { negotiateRepresentation, type ResponseShape } from "../responses/representation.ts";
 import { parseIncludeObject } from "../responses/table.ts";
 import { typeMetaOf } from "../responses/type-meta.ts";
 import type { ExpectedBody } from "./body-kind.ts";
@@ -73,7 +73,7 @@ export function expectedBodyOf({ kind, group, settings }: ResourceTarget): Expec
 export function responseOptionsOf(
   target: ResourceTarget,
   context: RequestContext,
-  shape: "object" | "list" | "watch",
+  shape: ResponseShape,
 ): ResponseOptions {
   const { kind, settings } = target;
   const custom = kind.custom === true;

@@ -34,7 +34,7 @@ export function createTokenRequestHandler(
       fieldManager,
     } = await readObjectBody<TokenRequest>(context, expected, "CreateOptions");
     const shown = { ...target, kind, group, registry };
-    const responseOptions = responseOptionsOf(shown, context, "object");
+    const responseOptions = responseOptionsOf(shown, context, "review");
     const scope = scopeOf(shown, context, params);
     const warn = warningAppender(context);
     const admission = createAdmission(target, context, params, { dryRun, objectKind: objectKindOf(shown) });

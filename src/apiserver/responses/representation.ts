@@ -35,8 +35,11 @@ const SVC_OFFER: Offer = { mediaType: "application/vnd.svc.protobuf", format: "p
 const ADVERTISED = [JSON_OFFER, YAML_OFFER, PROTOBUF_OFFER];
 const STREAM_TYPES = ["application/json;stream=watch", "application/vnd.kubernetes.protobuf;stream=watch"];
 
+/** A review is an object that is not stored. It has no table, which would lack the result. */
+export type ResponseShape = "object" | "review" | "list" | "watch";
+
 export interface RepresentationRequest {
-  readonly shape: "object" | "list" | "watch";
+  readonly shape: ResponseShape;
   readonly custom: boolean;
   readonly cbor: boolean;
 }
@@ -59,7 +62,7 @@ export function negotiateRepresentation(
   );
   // The first check compares whole media types; Kubernetes omits it for custom resources.
   if (!custom && !acceptsExactly(accept, offers)) {
-    throw notAcceptable(shape === "object" ? advertised : [...advertised, ...STREAM_TYPES]);
+    throw notAcceptable(shape === "object" || shape === "review" ? advertised : [...advertised, ...STREAM_TYPES]);
   }
   const match = negotiate(accept, offers, (offer, params) => isAcceptable(offer, params, shape, custom));
   if (match === undefined) throw transformNotAcceptable(advertised);
@@ -85,6 +88,6 @@ function isAcceptable(
   if (as === undefined) return !custom || offer.format !== "protobuf";
   if (kubernetesGroup(g) !== "meta.k8s.io" || (v !== "v1" && v !== "v1beta1")) return false;
   // Tables have no protobuf encoding.
-  if (as === "Table") return offer.format !== "protobuf";
+  if (as === "Table") return offer.format !== "protobuf" && shape !== "review";
   return as === "PartialObjectMetadata" || (as === "PartialObjectMetadataList" && shape !== "watch");
 }
