@@ -1,6 +1,6 @@
 /**
- * The commands of a program, through yargs: which one the words name, its arguments, suggestions for a misspelt one, and
- * the list of all. yargs takes 30 ms of CPU to load, so a program whose command needs none of this does not import it.
+ * The commands of a program, through yargs: selects the one that the words name, with its arguments, suggests one for a
+ * misspelt word, and lists all. yargs takes 30 ms of CPU to load: programs import this file only when they need it.
  */
 import yargs, { type Argv } from "yargs";
 import { FlagError, type FlagTable, type ParsedFlags } from "./flag.ts";

@@ -10,7 +10,7 @@ import { freePort } from "../testing/std/free-port.ts";
 const MAIN = fileURLToPath(new URL("../main.ts", import.meta.url));
 const skip = process.platform === "linux" && process.getuid?.() === 0 ? false : "only root runs nodes, on Linux";
 
-t.test("svc up stops at the first signal while it waits for a runtime that does not exist", { skip }, async (t) => {
+t.test("svc up stops at the first signal without a runtime", { skip }, async (t) => {
   const directory = t.testdir();
   const dataDir = join(directory, "data");
   // Where it has its sockets.
