@@ -20,6 +20,8 @@ export interface RunningAgent {
   readonly address: { readonly host: string; readonly port: number } | undefined;
   /** Resolves when the node is registered and reported Ready for the first time; rejects if the agent closes before. */
   ready(): Promise<void>;
+  /** Whether the agent works: the container runtime answers. */
+  isHealthy(): boolean;
   /** With `runOnce`: resolves when the pods of the manifests run or have run; rejects with those that do not. */
   ranOnce(): Promise<void>;
   /** Containers keep running unless `stopPods`. Idempotent. */
@@ -58,6 +60,7 @@ export async function startAgent(config: AgentConfig, deps: AgentDeps): Promise<
   return {
     address: server.address,
     ready: () => components.node.statusManager?.ready ?? Promise.resolve(),
+    isHealthy: () => components.podComponents.relister.healthy,
     ranOnce: () =>
       once.wait({
         clock: foundation.clock,

@@ -49,6 +49,7 @@ export async function run(argv: readonly string[], deps: RunDeps = {}): Promise<
       join === "" ? configured : await joinCluster(configured, { server: join, token, caHash }, stop.signal);
     const agent = await startAgent(options, { clock: systemClock, log, stopping: stop.signal, ...deps });
     await notifier.ready();
+    notifier.watchdog(async () => agent.isHealthy());
     try {
       const ranOnce = options.sources.runOnce ? agent.ranOnce() : new Promise<never>(() => {});
       log.info("Stopping node agent", { reason: await Promise.race([stopReason.promise, ranOnce]) });

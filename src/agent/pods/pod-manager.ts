@@ -55,6 +55,11 @@ export class PodManager {
     return this.#options.services.volumes;
   }
 
+  /** `containerd`, as the runtime reports it. */
+  get runtimeName(): string {
+    return this.#options.services.getRuntimeName();
+  }
+
   isDesired(uid: string): boolean {
     return this.#desired.has(uid);
   }

@@ -1,18 +1,28 @@
-/** The agent's HTTP endpoints. */
+/**
+ * The agent's HTTP endpoints. As in kubelet, some are services, whose routes have methods, and others are plain
+ * handlers of one path and any method; a path that neither has is answered before authentication.
+ */
 import type { Pod } from "../../api/core/pod/schema.ts";
 import { StatusError } from "../../api/status.ts";
 import type { Authenticator } from "../../auth/user.ts";
-import { HttpError } from "../../http/http-error.ts";
 import type { Handler, HttpRequest, HttpResponse } from "../../http/message.ts";
-import { bytesResponse, errorResponse, jsonResponse, textResponse } from "../../http/respond.ts";
+import { errorResponse, jsonResponse, textResponse } from "../../http/respond.ts";
 import { Router } from "../../http/router.ts";
 import type { Clock } from "../../std/time/clock.ts";
-import { allContainers } from "../pods/pod-fields.ts";
+import { podUid } from "../pods/pod-fields.ts";
 import type { PodManager } from "../pods/pod-manager.ts";
-import type { PodWorker } from "../pods/worker/pod-worker.ts";
-import type { ObservedContainer } from "../runtime/observation.ts";
 import type { AgentAuthorization } from "./authorization.ts";
-import { type LogOptions, readLog } from "./log-reader.ts";
+import { serveContainerLogs } from "./container-logs.ts";
+import {
+  accepts,
+  goErrorResponse,
+  methodNotAllowed,
+  movedPermanently,
+  notAcceptable,
+  pageNotFound,
+  routeNotFound,
+} from "./go-responses.ts";
+import { createCheckResponse, createHealthChecks, createHealthResponse, type HealthCheck } from "./health.ts";
 
 export interface AgentHandlerOptions {
   readonly pods: PodManager;
@@ -24,51 +34,119 @@ export interface AgentHandlerOptions {
   /** Empty when the agent is healthy. */
   readonly problems: () => readonly string[];
   readonly configz: unknown;
-  /** Serve container logs. */
+  /** Serve container logs, the pods of the runtime and the configuration. */
   readonly debugging: boolean;
 }
 
 type Route = (request: HttpRequest, params: Readonly<Record<string, string>>) => Promise<HttpResponse>;
 
+/** Paths that kubelet answers with 405 when the debugging handlers are off. */
+const DEBUGGING_ROOTS = [
+  "/run",
+  "/exec",
+  "/attach",
+  "/portForward",
+  "/containerLogs",
+  "/runningpods",
+  "/debug/pprof",
+  "/logs",
+];
+
 export function createAgentHandler(options: AgentHandlerOptions): Handler {
-  const router = new Router<Route>();
-  router.add("GET", "/healthz", async () => createHealthResponse(options));
-  router.add("GET", "/pods", async () => jsonResponse(200, toPodList(options.pods.pods)));
-  router.add("GET", "/runningpods", async () => jsonResponse(200, toPodList(listRunningPods(options.pods))));
-  router.add("GET", "/configz", async () => jsonResponse(200, { kubeletconfig: options.configz }));
+  const endpoints = new Endpoints();
+  addHealthPaths(endpoints, createHealthChecks(options.problems));
+  endpoints.service("/pods", "", async ({ headers }) => jsonList(headers.accept, listPods(options.pods)));
   if (options.debugging) {
-    router.add("GET", "/containerLogs/{namespace}/{pod}/{container}", (request, params) =>
+    endpoints.service("/runningpods", "", async ({ headers }) =>
+      jsonList(headers.accept, listRunningPods(options.pods)),
+    );
+    endpoints.redirect("/runningpods");
+    endpoints.service("/containerLogs", "/{namespace}/{pod}/{container}", (request, params) =>
       serveContainerLogs(options, request, params),
     );
+    endpoints.path("/configz", async () =>
+      jsonResponse(200, { kubeletconfig: options.configz }, { "x-content-type-options": "nosniff" }),
+    );
+  } else {
+    for (const root of DEBUGGING_ROOTS) {
+      endpoints.redirect(root);
+      endpoints.prefix(root, async () => goErrorResponse(405, "Debug endpoints are disabled."));
+    }
   }
   return async (request) => {
     try {
-      const path = request.path.length > 1 ? request.path.replace(/\/$/, "") : request.path;
-      const match = router.match(request.method, path);
-      if (match === undefined) return textResponse(404, "404 page not found\n");
-      const denied = await checkAccess(options, request);
-      if (denied !== undefined) return denied;
-      if (!("value" in match)) return textResponse(405, "Method Not Allowed\n", { allow: match.allowed.join(", ") });
-      return await match.value(request, match.params);
+      const redirect = endpoints.findRedirect(request.path);
+      if (redirect !== undefined) return redirect;
+      const route = endpoints.find(request.path);
+      if (route === undefined) return pageNotFound();
+      return (await checkAccess(options, request)) ?? (await route(request, {}));
     } catch (error) {
       return errorResponse(error);
     }
   };
 }
 
-/** The handler of the health port: only `/healthz`, without authentication. */
+/** The handler of the health port: only `/healthz` and `/healthz/ping`, without authentication. */
 export function createHealthHandler(problems: () => readonly string[]): Handler {
-  return async (request) =>
-    request.path === "/healthz" || request.path === "/healthz/"
-      ? createHealthResponse({ problems })
-      : textResponse(404, "404 page not found\n");
+  const checks = createHealthChecks(problems);
+  const endpoints = new Endpoints();
+  addHealthPaths(endpoints, checks, ["ping"]);
+  return async (request) => (await endpoints.find(request.path)?.(request, {})) ?? pageNotFound();
 }
 
-function createHealthResponse({ problems }: Pick<AgentHandlerOptions, "problems">): HttpResponse {
-  const found = problems();
-  return found.length === 0
-    ? textResponse(200, "ok")
-    : textResponse(500, `${found.map((each) => `[-]${each}`).join("\n")}\n`);
+function addHealthPaths(
+  endpoints: Endpoints,
+  checks: readonly HealthCheck[],
+  names: readonly string[] = checks.map(({ name }) => name),
+): void {
+  endpoints.path("/healthz", async ({ query }) => createHealthResponse(checks, query));
+  for (const check of checks) {
+    if (names.includes(check.name)) endpoints.path(`/healthz/${check.name}`, async () => createCheckResponse(check));
+  }
+}
+
+/** What Go's `http.ServeMux` does, for paths as they are sent: percent-encoded letters match nothing. */
+class Endpoints {
+  readonly #paths = new Map<string, Route>();
+  readonly #prefixes = new Map<string, Route>();
+  readonly #redirects = new Set<string>();
+
+  /** One path, any method. */
+  path(path: string, route: Route): void {
+    this.#paths.set(path, route);
+  }
+
+  /** All paths below the root, any method. */
+  prefix(root: string, route: Route): void {
+    this.#prefixes.set(root, route);
+  }
+
+  /** The root itself redirects to the path with a slash at its end. */
+  redirect(root: string): void {
+    this.#redirects.add(root);
+  }
+
+  /** A service of go-restful with one GET route. */
+  service(root: string, pattern: string, route: Route): void {
+    const router = new Router<Route>();
+    router.add("GET", `${root}${pattern}`, route);
+    this.prefix(root, async (request) => {
+      const match = router.match(request.method, request.path);
+      if (match === undefined) return routeNotFound();
+      return "value" in match ? await match.value(request, match.params) : methodNotAllowed(match.allowed);
+    });
+  }
+
+  find(path: string): Route | undefined {
+    const exact = this.#paths.get(path);
+    if (exact !== undefined) return exact;
+    for (const [root, route] of this.#prefixes) if (path === root || path.startsWith(`${root}/`)) return route;
+    return undefined;
+  }
+
+  findRedirect(path: string): HttpResponse | undefined {
+    return this.#redirects.has(path) ? movedPermanently(`${path}/`) : undefined;
+  }
 }
 
 /** Authenticates and authorizes; undefined when the request is allowed. */
@@ -91,90 +169,26 @@ async function checkAccess(
   }
 }
 
-function toPodList(items: readonly Pod[]): unknown {
-  return { kind: "PodList", apiVersion: "v1", metadata: {}, items };
+function jsonList(accept: string | undefined, items: readonly unknown[]): HttpResponse {
+  if (!accepts(accept, "application/json")) return notAcceptable("application/json");
+  return jsonResponse(200, { kind: "PodList", apiVersion: "v1", metadata: {}, items });
+}
+
+/** The pods of the sources with their current status: static pods get theirs from no source. */
+function listPods(pods: PodManager): readonly Pod[] {
+  return pods.pods.map(({ apiVersion: _, kind: _kind, ...pod }) => ({
+    ...pod,
+    status: pods.worker(podUid(pod))?.status ?? pod.status,
+  }));
 }
 
 /** Pods with running containers, as the runtime reports them. */
-function listRunningPods(pods: PodManager): readonly Pod[] {
+function listRunningPods(pods: PodManager): readonly unknown[] {
   return [...pods.workers].flatMap((worker) => {
     const running = worker.observation.containers.filter((each) => each.state === "running");
     if (running.length === 0) return [];
     const { name, namespace, uid } = worker.pod.metadata ?? {};
-    const containers = running.map((each) => ({ name: each.name, image: each.image }));
-    return [{ metadata: { name, namespace, uid }, spec: { containers } }];
+    const containers = running.map((each) => ({ name: each.name, image: each.image, resources: {} }));
+    return [{ metadata: { name, namespace, uid, creationTimestamp: null }, spec: { containers }, status: {} }];
   });
-}
-
-async function serveContainerLogs(
-  options: AgentHandlerOptions,
-  request: HttpRequest,
-  params: Readonly<Record<string, string>>,
-): Promise<HttpResponse> {
-  const { namespace = "", pod = "", container = "" } = params;
-  const query = new URLSearchParams(request.query);
-  const worker = options.pods.find(namespace, pod);
-  if (worker === undefined) throw new HttpError(404, "NotFound", `pod "${pod}" does not exist`);
-  const previous = parseFlag(query, "previous");
-  const found = findContainer(worker, container, previous);
-  const source = {
-    path: found.logPath,
-    clock: options.clock,
-    signal: request.signal,
-    running: () => worker.observation.containers.some((each) => each.id === found.id && each.state === "running"),
-  };
-  return bytesResponse(200, "text/plain", readLog(source, parseLogOptions(query, options.clock)));
-}
-
-function findContainer(worker: PodWorker, name: string, previous: boolean): ObservedContainer {
-  if (!allContainers(worker.pod).some(({ spec }) => spec.name === name)) {
-    throw new HttpError(404, "NotFound", `container "${name}" not found in pod "${worker.pod.metadata?.name}"`);
-  }
-  const runs = worker.observation.containers.filter((each) => each.name === name && each.state !== "created");
-  const found = previous ? (worker.findPreviousRun(name) ?? runs[1]) : runs[0];
-  if (found !== undefined) return found;
-  const reason = worker.getWaitingReason(name);
-  throw new HttpError(
-    400,
-    "BadRequest",
-    previous
-      ? `previous terminated container "${name}" in pod "${worker.pod.metadata?.name}" not found`
-      : `container "${name}" in pod "${worker.pod.metadata?.name}" is waiting to start: ${pullMessages[reason] ?? reason}`,
-  );
-}
-
-/** kubelet's messages for these reasons. */
-const pullMessages: Readonly<Record<string, string>> = {
-  ErrImagePull: "image can't be pulled",
-  ImagePullBackOff: "trying and failing to pull image",
-};
-
-function parseLogOptions(query: URLSearchParams, clock: Clock): LogOptions {
-  const sinceSeconds = parseCount(query, "sinceSeconds");
-  const sinceTime = query.get("sinceTime");
-  const at = sinceTime === null || sinceTime === "" ? undefined : Date.parse(sinceTime);
-  if (at !== undefined && Number.isNaN(at)) {
-    throw new HttpError(400, "BadRequest", `sinceTime "${sinceTime}" is not an RFC 3339 time`);
-  }
-  const tail =
-    query.get("tailLines") === "-1" ? undefined : (parseCount(query, "tailLines") ?? parseCount(query, "tail"));
-  return {
-    follow: parseFlag(query, "follow"),
-    timestamps: parseFlag(query, "timestamps"),
-    tailLines: tail,
-    since: sinceSeconds === undefined ? at : clock.now() - sinceSeconds * 1000,
-    limitBytes: parseCount(query, "limitBytes"),
-  };
-}
-
-function parseFlag(query: URLSearchParams, name: string): boolean {
-  const value = query.get(name);
-  return value === "" || value === "true" || value === "1";
-}
-
-function parseCount(query: URLSearchParams, name: string): number | undefined {
-  const value = query.get(name);
-  if (value === null || value === "") return undefined;
-  if (!/^\d{1,15}$/.test(value)) throw new HttpError(400, "BadRequest", `${name} "${value}" is not a whole number`);
-  return Number(value);
 }

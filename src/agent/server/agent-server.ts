@@ -1,11 +1,12 @@
 /** The agent's listeners: HTTPS, the read-only port, the health port. */
 import { hostname } from "node:os";
 import { join } from "node:path";
-import { type KeyPair, readKeyPair, writeKeyPair } from "../../auth/pki/key-pair.ts";
+import { type KeyPair, type KeyPairFiles, readKeyPair, writeKeyPair } from "../../auth/pki/key-pair.ts";
 import type { Client } from "../../client/client.ts";
 import { explainAddressInUse } from "../../http/server/address-in-use.ts";
 import type { Listener } from "../../http/server/listener.ts";
 import { listen } from "../../http/server/server.ts";
+import { watchFiles } from "../../std/fs/watch-files.ts";
 import type { Logger } from "../../std/log/logger.ts";
 import type { Clock } from "../../std/time/clock.ts";
 import type { AgentConfig } from "../agent-config.ts";
@@ -44,15 +45,21 @@ export async function startAgentServer(options: AgentServerOptions): Promise<Age
   const listeners: Listener[] = [];
   let main: Listener | undefined;
   let authentication: AgentAuthentication | undefined;
+  let watching: Disposable | undefined;
   const close = async (): Promise<void> => {
+    watching?.[Symbol.dispose]();
     authentication?.[Symbol.dispose]();
     await Promise.all(listeners.map((each) => each.close(DRAIN_MS)));
   };
   const handler = (access: Pick<AgentHandlerOptions, "authenticate" | "authorize">, debugging: boolean) =>
     createAgentHandler({ ...access, pods, clock, problems, configz: config.configz, debugging });
+  const useCertificate = (pair: KeyPair): void => {
+    const ca = authentication?.clientCa();
+    main?.reloadTls(ca === undefined ? pair : { ...pair, ca });
+  };
   try {
     if (server.enabled) {
-      const tls = await loadServingCertificate(options);
+      const { pair, files } = await loadServingCertificate(options);
       authentication = await createAgentAuthentication({ server, client, clock, log });
       const { nodeName } = config;
       const authorize = createAgentAuthorization({ nodeName, settings: server.authorization, client, clock, log });
@@ -64,7 +71,7 @@ export async function startAgentServer(options: AgentServerOptions): Promise<Age
         host: server.address,
         port: server.port,
         tls: {
-          ...tls,
+          ...pair,
           minVersion: server.tlsMinVersion,
           ciphers: server.tlsCiphers,
           requestCert: ca !== undefined,
@@ -73,11 +80,12 @@ export async function startAgentServer(options: AgentServerOptions): Promise<Age
       });
       main = await explainAddressInUse("--port", opened);
       listeners.push(main);
-      if (server.readOnlyPort > 0) {
-        const open = handler({ authenticate: undefined }, false);
-        const readable = listen({ handler: open, log, clock, host: server.address, port: server.readOnlyPort });
-        listeners.push(await explainAddressInUse("--read-only-port", readable));
-      }
+      if (files !== undefined) watching = watchServingCertificate(files, pair, { clock, log, use: useCertificate });
+    }
+    if (server.readOnlyPort > 0) {
+      const open = handler({ authenticate: undefined }, false);
+      const readable = listen({ handler: open, log, clock, host: server.address, port: server.readOnlyPort });
+      listeners.push(await explainAddressInUse("--read-only-port", readable));
     }
     if (server.healthzPort > 0) {
       const host = server.healthzAddress;
@@ -90,32 +98,56 @@ export async function startAgentServer(options: AgentServerOptions): Promise<Age
   }
   return {
     address: main === undefined ? undefined : { host: main.address, port: main.port },
-    useCertificate: (pair) => {
-      const ca = authentication?.clientCa();
-      main?.reloadTls(ca === undefined ? pair : { ...pair, ca });
-    },
+    useCertificate,
     [Symbol.asyncDispose]: close,
   };
+}
+
+interface ServingCertificate {
+  readonly pair: KeyPair;
+  /** Undefined for a certificate that the cluster signed: its rotation replaces it. */
+  readonly files: KeyPairFiles | undefined;
+}
+
+/** Serves with the files' new content when it changes. What cannot be used is logged, and the previous pair stays. */
+function watchServingCertificate(
+  files: KeyPairFiles,
+  first: KeyPair,
+  { clock, log, use }: { readonly clock: Clock; readonly log: Logger; readonly use: (pair: KeyPair) => void },
+): Disposable {
+  let current = first;
+  const reload = async (): Promise<void> => {
+    const next = await readKeyPair(files);
+    if (next === undefined || (next.cert === current.cert && next.key === current.key)) return;
+    use(next);
+    current = next;
+    log.info("Reloaded serving certificate", { file: files.certFile });
+  };
+  return watchFiles([files.certFile, files.keyFile], clock, () => {
+    reload().catch((error: unknown) => log.error("Cannot reload serving certificate", error, { file: files.certFile }));
+  });
 }
 
 /**
  * The files of the flags, else the one signed by the cluster, else that of a previous start, else a new self-signed
  * one.
  */
-async function loadServingCertificate({ config, clock, ips }: AgentServerOptions): Promise<KeyPair> {
+async function loadServingCertificate({ config, clock, ips }: AgentServerOptions): Promise<ServingCertificate> {
   const { tlsCertFile, tlsKeyFile } = config.server;
   if (tlsCertFile !== "" && tlsKeyFile !== "") {
-    const configured = await readKeyPair({ certFile: tlsCertFile, keyFile: tlsKeyFile });
+    const files = { certFile: tlsCertFile, keyFile: tlsKeyFile };
+    const configured = await readKeyPair(files);
     if (configured === undefined) throw new Error(`Cannot serve: ${tlsCertFile} or ${tlsKeyFile} does not exist`);
-    return configured;
+    return { pair: configured, files };
   }
   const signed = config.certificates.rotateServing
     ? await new CertificateFiles(config.certDir, "server").read()
     : undefined;
-  if (signed !== undefined) return signed;
+  if (signed !== undefined) return { pair: signed, files: undefined };
   const files = { certFile: join(config.certDir, "svclet.crt"), keyFile: join(config.certDir, "svclet.key") };
+  const watched = config.certificates.rotateServing ? undefined : files;
   const kept = await readKeyPair(files);
-  if (kept !== undefined) return kept;
+  if (kept !== undefined) return { pair: kept, files: watched };
   const now = clock.now();
   const { issueCertificate, createCa } = await import("../../auth/pki/certificate-authority.ts");
   const ca = await createCa(`${config.nodeName}-ca`, CERTIFICATE_DAYS, now);
@@ -127,5 +159,5 @@ async function loadServingCertificate({ config, clock, ips }: AgentServerOptions
   );
   const chain = { cert: `${pair.cert}${ca.cert}`, key: pair.key };
   await writeKeyPair(files, chain);
-  return chain;
+  return { pair: chain, files: watched };
 }

@@ -97,6 +97,11 @@ export class PodWorker {
     return podStates[this.#transition.to];
   }
 
+  /** The last generated status; undefined until there is one. */
+  get status(): PodStatus | undefined {
+    return this.#memory.status;
+  }
+
   /** Why a container has not run yet. */
   getWaitingReason(name: string): string {
     const fallback = this.#pod.spec?.initContainers === undefined ? "ContainerCreating" : "PodInitializing";

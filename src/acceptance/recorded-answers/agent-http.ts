@@ -1,0 +1,268 @@
+/** Requests to a Kubernetes 1.33 agent with its answers (`shared/oracles/recorded-agent/http.json`), sent to this one. */
+import { existsSync, readFileSync } from "node:fs";
+import { mkdir, writeFile } from "node:fs/promises";
+import { request as plainRequest } from "node:http";
+import { request as secureRequest } from "node:https";
+import { connect, createServer } from "node:net";
+import { dirname, join } from "node:path";
+import { fileURLToPath } from "node:url";
+import { loadAgentConfig } from "../../agent/config/load.ts";
+import { defaultAgentConfig } from "../../agent/options.ts";
+import { startAgentServer } from "../../agent/server/agent-server.ts";
+import type { Pod } from "../../api/core/pod/schema.ts";
+import { createCa, issueCertificate } from "../../auth/pki/certificate-authority.ts";
+import type { Client } from "../../client/client.ts";
+import { silentLogger } from "../../std/log/logger.ts";
+import { systemClock } from "../../std/time/clock.ts";
+import { type Harness, podHarness } from "../../testing/agent/pod-harness.ts";
+
+export interface Exchange {
+  readonly what: string;
+  readonly as?: string;
+  readonly method?: string;
+  readonly path: string;
+  readonly requestHeaders?: Readonly<Record<string, string>>;
+  readonly code?: number;
+  readonly headers?: Readonly<Record<string, string>>;
+  readonly contentType?: string;
+  readonly body?: unknown;
+  readonly shape?: unknown;
+  readonly error?: string;
+}
+
+interface Recording {
+  readonly pod: Pod;
+  readonly exchanges: readonly Exchange[];
+}
+
+interface Answer {
+  readonly code: number;
+  readonly headers: Readonly<Record<string, string | readonly string[] | undefined>>;
+  readonly body: string;
+}
+
+const shared = process.env.SVC_SHARED ?? fileURLToPath(new URL("../../../../shared", import.meta.url));
+
+/** Undefined where the recordings are not present. */
+export function readRecording(): Recording | undefined {
+  const file = `${shared}/oracles/recorded-agent/http.json`;
+  return existsSync(file) ? (JSON.parse(readFileSync(file, "utf8")) as Recording) : undefined;
+}
+
+const ADMIN = "admin";
+const TOKEN = "token-without-rights";
+const ACCOUNT = "system:serviceaccount:default:default";
+
+/** An agent with the recorded pod, and how to send it a request of the recording. */
+export interface RecordedAgent extends AsyncDisposable {
+  /** How the agent's answer differs; undefined when it does not. */
+  compare(exchange: Exchange): Promise<string | undefined>;
+}
+
+export async function startRecordedAgent({ pod }: Recording): Promise<RecordedAgent> {
+  await using stack = new AsyncDisposableStack();
+  const at = stack.use(await podHarness());
+  await runPod(at, pod);
+  const directory = at.rootDir;
+  const now = systemClock.now();
+  const ca = await createCa("ca", 1, now);
+  const caFile = join(directory, "ca.crt");
+  await writeFile(caFile, ca.cert);
+  const admin = await issueCertificate(
+    ca,
+    { commonName: ADMIN, alternativeNames: [], usages: ["client"], days: 1 },
+    now,
+  );
+  const base = defaultAgentConfig("<node>");
+  const [readOnlyPort, healthzPort] = await freePorts();
+  const config = {
+    ...base,
+    rootDir: directory,
+    certDir: directory,
+    configz: loadAgentConfig([], {}).config,
+    server: {
+      ...base.server,
+      address: "127.0.0.1",
+      port: 0,
+      readOnlyPort,
+      healthzPort,
+      clientCaFile: caFile,
+      anonymousAuth: false,
+      tokenCacheMs: 1000,
+      authorization: { mode: "Webhook" as const, allowedMs: 1000, deniedMs: 1000, fineGrained: true },
+    },
+  };
+  const server = stack.use(
+    await startAgentServer({
+      config,
+      pods: at.manager,
+      client: reviewer as unknown as Client,
+      clock: systemClock,
+      log: silentLogger,
+      ips: [],
+      problems: () => [],
+    }),
+  );
+  const port = server.address?.port ?? 0;
+  const owned = stack.move();
+  const send = (exchange: Exchange): Promise<Answer> => {
+    const { what, method = "GET", requestHeaders = {} } = exchange;
+    const path = exchange.path.replace("<namespace>", "default").replace("<uid>", "uid-web").replace("<uuid>", "other");
+    if (what.startsWith("plain http")) return sendBytes(port, path);
+    const credentials = exchange.as === "client certificate" ? admin : {};
+    const token = tokens[exchange.as ?? ""];
+    const headers = { ...requestHeaders, ...(token === undefined ? {} : { authorization: `Bearer ${token}` }) };
+    const options = { host: "127.0.0.1", method, path, headers, agent: false, ...credentials };
+    if (what.startsWith("health port")) return receive(plainRequest({ ...options, port: healthzPort }));
+    if (what.startsWith("read-only port")) return receive(plainRequest({ ...options, port: readOnlyPort }));
+    return receive(secureRequest({ ...options, port, rejectUnauthorized: false }));
+  };
+  return {
+    compare: async (exchange) => compareAnswer(exchange, await send(exchange)),
+    [Symbol.asyncDispose]: () => owned.disposeAsync(),
+  };
+}
+
+const tokens: Readonly<Record<string, string>> = { "token without rights": TOKEN, "unknown token": "unknown" };
+
+/** The API server's reviews: `ADMIN` may do everything, the service account nothing. */
+const reviewer = {
+  create: async (
+    { kind }: { readonly kind: string },
+    { spec }: { readonly spec: { readonly token?: string; readonly user?: string } },
+  ) => {
+    if (kind === "SubjectAccessReview") return { status: { allowed: spec.user === ADMIN } };
+    return { status: spec.token === TOKEN ? { authenticated: true, user: { username: ACCOUNT } } : {} };
+  },
+};
+
+/** Runs the pod on the fake runtime and writes the logs of its containers. */
+async function runPod(at: Harness, pod: Pod): Promise<void> {
+  at.fake.addImage("localhost/bb:1");
+  at.fake.programs.set("i", { exitAfterMs: 100, exitCode: 0 });
+  at.fake.programs.set("crash", { exitAfterMs: 100, exitCode: 1 });
+  at.manager.put({ ...pod, metadata: { ...pod.metadata, name: "web", namespace: "default", uid: "uid-web" } });
+  await at.run(8);
+  const lines = Array.from({ length: 10 }, (_, index) => `stdout F line ${index + 1}`);
+  const logs: Readonly<Record<string, readonly string[]>> = {
+    i: ["stdout F init"],
+    c: [...lines, "stderr F err"],
+    crash: ["stdout F crash"],
+  };
+  const runs = at.manager.worker("uid-web")?.observation.containers ?? [];
+  const latest = new Map(runs.toReversed().map((run) => [run.name, run]));
+  const time = new Date().toISOString().replace("Z", "000000Z");
+  for (const [name, { logPath }] of latest) {
+    await mkdir(dirname(logPath), { recursive: true });
+    await writeFile(logPath, (logs[name] ?? []).map((line) => `${time} ${line}\n`).join(""));
+  }
+}
+
+/** Ports that nothing listens on at the moment. */
+async function freePorts(): Promise<readonly [number, number]> {
+  const servers = [createServer(), createServer()];
+  const ports = await Promise.all(
+    servers.map(
+      (server) =>
+        new Promise<number>((resolve) => {
+          server.listen(0, "127.0.0.1", () => resolve((server.address() as { readonly port: number }).port));
+        }),
+    ),
+  );
+  await Promise.all(servers.map((server) => new Promise((resolve) => server.close(resolve))));
+  return [ports[0] ?? 0, ports[1] ?? 0];
+}
+
+async function receive(request: ReturnType<typeof plainRequest>): Promise<Answer> {
+  const { promise, resolve, reject } = Promise.withResolvers<Answer>();
+  request.on("response", (response) => {
+    const chunks: Uint8Array[] = [];
+    response.on("data", (chunk: Uint8Array) => chunks.push(chunk));
+    response.on("error", reject);
+    response.on("end", () =>
+      resolve({ code: response.statusCode ?? 0, headers: response.headers, body: Buffer.concat(chunks).toString() }),
+    );
+  });
+  request.on("upgrade", ({ statusCode = 0, headers }, socket) => {
+    socket.destroy();
+    resolve({ code: statusCode, headers, body: "" });
+  });
+  request.on("error", reject);
+  request.end();
+  return promise;
+}
+
+/** Plain HTTP to a TLS port. */
+async function sendBytes(port: number, path: string): Promise<Answer> {
+  const { promise, resolve } = Promise.withResolvers<Answer>();
+  const socket = connect(port, "127.0.0.1", () => socket.write(`GET ${path} HTTP/1.1\r\nHost: x\r\n\r\n`));
+  let text = "";
+  socket.on("data", (chunk) => {
+    text += chunk.toString();
+  });
+  socket.on("error", () => undefined);
+  socket.on("close", () => {
+    const [head = "", body = ""] = text.split("\r\n\r\n");
+    resolve({ code: Number(/^HTTP\/1\.\d (\d+)/.exec(head)?.[1] ?? 0), headers: {}, body });
+  });
+  return promise;
+}
+
+const COMPARED_HEADERS = ["content-type", "allow", "location", "x-content-type-options"];
+
+function compareAnswer(exchange: Exchange, answer: Answer): string | undefined {
+  if (exchange.code !== answer.code) return `${answer.code} instead of ${exchange.code}: ${answer.body.slice(0, 200)}`;
+  const expected = { "content-type": exchange.contentType, ...exchange.headers } as Record<string, string | undefined>;
+  for (const name of COMPARED_HEADERS) {
+    const value = expected[name];
+    if (value !== undefined && value !== answer.headers[name]) return `${name}: ${answer.headers[name]}, not ${value}`;
+  }
+  if (exchange.shape !== undefined) return compareShape(exchange.shape, JSON.parse(answer.body), "");
+  if (exchange.body === undefined) return undefined;
+  if (typeof exchange.body !== "string") return compareShape(shapeOf(exchange.body), JSON.parse(answer.body), "");
+  // Bodies of these are recorded to their eightieth character.
+  const isCut = exchange.body.startsWith('{"kind"') || exchange.body.startsWith('{"kubeletconfig"');
+  if (isCut) return answer.body.startsWith(exchange.body) ? undefined : `body ${answer.body.slice(0, 80)}`;
+  const body = answer.body.replace(/^\d{4}-\S+Z /gm, "<time> ");
+  const pattern = exchange.body
+    .split(/(<id-\d+>)/)
+    .map((part, index) => (index % 2 === 1 ? ".*" : escapePattern(part).replace("containerd:", "\\w+:")));
+  return new RegExp(`^${pattern.join("")}$`, "s").test(body) ? undefined : `body ${JSON.stringify(body.slice(0, 200))}`;
+}
+
+function escapePattern(text: string): string {
+  return text.replace(/[.*+?^${}()|[\]\\]/g, "\\$&");
+}
+
+/** Types of the leaves, in the recording's notation. */
+function shapeOf(value: unknown): unknown {
+  if (value === null) return "null";
+  if (Array.isArray(value)) return value.slice(0, 1).map(shapeOf);
+  if (typeof value !== "object") return typeof value;
+  return Object.fromEntries(Object.entries(value as object).map(([key, each]) => [key, shapeOf(each)]));
+}
+
+/** What `value` has and the recorded shape has not, or has of another type. */
+function compareShape(shape: unknown, value: unknown, path: string): string | undefined {
+  if (Array.isArray(shape)) {
+    if (!Array.isArray(value)) return `${path} is no list`;
+    for (const each of value) {
+      const difference = compareShape(shape[0], each, `${path}[]`);
+      if (difference !== undefined) return difference;
+    }
+    return undefined;
+  }
+  if (typeof shape === "object" && shape !== null) {
+    if (typeof value !== "object" || value === null) return `${path} is no object`;
+    for (const [key, each] of Object.entries(value)) {
+      const known = (shape as Readonly<Record<string, unknown>>)[key];
+      if (known === undefined) return `${path}.${key} is not in the recording`;
+      const difference = compareShape(known, each, `${path}.${key}`);
+      if (difference !== undefined) return difference;
+    }
+    return undefined;
+  }
+  const type = value === null ? "null" : typeof value;
+  const expected = shape === "time" ? "string" : shape;
+  return type === expected ? undefined : `${path} is ${type}, not ${expected}`;
+}

@@ -1,0 +1,81 @@
+import { X509Certificate } from "node:crypto";
+import { join } from "node:path";
+import { connect, type TLSSocket } from "node:tls";
+import t from "tap";
+import { createCa, issueCertificate } from "../../auth/pki/certificate-authority.ts";
+import { type KeyPair, writeKeyPair } from "../../auth/pki/key-pair.ts";
+import { silentLogger } from "../../std/log/logger.ts";
+import { systemClock } from "../../std/time/clock.ts";
+import { podHarness } from "../../testing/agent/pod-harness.ts";
+import type { ServerConfig } from "../agent-config.ts";
+import { defaultAgentConfig } from "../options.ts";
+import { type AgentServerOptions, startAgentServer } from "./agent-server.ts";
+
+const now = systemClock.now();
+const ca = await createCa("ca", 1, now);
+const issue = (commonName: string): Promise<KeyPair> =>
+  issueCertificate(ca, { commonName, alternativeNames: ["127.0.0.1"], usages: ["server"], days: 1 }, now);
+
+async function options(server: Partial<ServerConfig>): Promise<Omit<AgentServerOptions, "pods">> {
+  const base = defaultAgentConfig("n1");
+  const authorization = { ...base.server.authorization, mode: "AlwaysAllow" as const };
+  return {
+    config: {
+      ...base,
+      configz: { staticPodURLHeader: { authorization: ["secret"] } },
+      server: { ...base.server, address: "127.0.0.1", port: 0, authorization, anonymousAuth: true, ...server },
+    },
+    client: undefined,
+    clock: systemClock,
+    log: silentLogger,
+    ips: [],
+    problems: () => [],
+  };
+}
+
+async function servedCertificate(port: number): Promise<string> {
+  const { promise, resolve, reject } = Promise.withResolvers<TLSSocket>();
+  const socket = connect({ host: "127.0.0.1", port, rejectUnauthorized: false }, () => resolve(socket));
+  socket.on("error", reject);
+  await promise;
+  const { fingerprint256 } = socket.getPeerCertificate();
+  socket.destroy();
+  return fingerprint256;
+}
+
+t.test("startAgentServer() serves with the new certificate when its files change, not with a broken one", async (t) => {
+  await using at = await podHarness();
+  const directory = t.testdir({});
+  const files = { certFile: join(directory, "tls.crt"), keyFile: join(directory, "tls.key") };
+  const [first, second] = [await issue("first"), await issue("second")];
+  await writeKeyPair(files, first);
+  const tls = { tlsCertFile: files.certFile, tlsKeyFile: files.keyFile };
+  await using server = await startAgentServer({ ...(await options(tls)), pods: at.manager });
+  const port = server.address?.port ?? 0;
+  const fingerprint = ({ cert }: KeyPair): string => new X509Certificate(cert).fingerprint256;
+  t.equal(await servedCertificate(port), fingerprint(first));
+  await writeKeyPair(files, { cert: second.cert, key: first.key });
+  await systemClock.sleep(400);
+  t.equal(await servedCertificate(port), fingerprint(first), "a certificate with another's key is not served");
+  await writeKeyPair(files, second);
+  for (let round = 0; round < 50 && (await servedCertificate(port)) !== fingerprint(second); round++) {
+    await systemClock.sleep(100);
+  }
+  t.equal(await servedCertificate(port), fingerprint(second));
+});
+
+t.test("startAgentServer() opens the read-only port alone, which serves no configuration and no logs", async (t) => {
+  await using at = await podHarness();
+  const readOnlyPort = 20_000 + (process.pid % 10_000);
+  const started = { ...(await options({ enabled: false, readOnlyPort })), pods: at.manager };
+  await using server = await startAgentServer(started);
+  t.equal(server.address, undefined);
+  const statuses: Record<string, number> = {};
+  for (const path of ["/pods", "/healthz", "/configz", "/runningpods/", "/containerLogs/a/b/c"]) {
+    const response = await fetch(`http://127.0.0.1:${readOnlyPort}${path}`);
+    statuses[path] = response.status;
+    t.notMatch(await response.text(), "secret", path);
+  }
+  const expected = { "/pods": 200, "/healthz": 200, "/configz": 404, "/runningpods/": 405 };
+  t.same(statuses, { ...expected, "/containerLogs/a/b/c": 405 });
+});

@@ -1,0 +1,162 @@
+/** `/containerLogs/{namespace}/{pod}/{container}`, with Kubernetes' options and errors. */
+import type { HttpRequest, HttpResponse } from "../../http/message.ts";
+import { bytesResponse, textResponse } from "../../http/respond.ts";
+import type { Clock } from "../../std/time/clock.ts";
+import { allContainers } from "../pods/pod-fields.ts";
+import type { PodManager } from "../pods/pod-manager.ts";
+import type { PodWorker } from "../pods/worker/pod-worker.ts";
+import type { ObservedContainer } from "../runtime/observation.ts";
+import { type LogOptions, type LogSource, readLog } from "./log-reader.ts";
+
+export interface ContainerLogsOptions {
+  readonly pods: PodManager;
+  readonly clock: Clock;
+}
+
+/** An error that the client gets as plain text. */
+class LogError extends Error {
+  override readonly name = "LogError";
+  readonly status: number;
+
+  constructor(status: number, message: string) {
+    super(message);
+    this.status = status;
+  }
+}
+
+export async function serveContainerLogs(
+  { pods, clock }: ContainerLogsOptions,
+  request: HttpRequest,
+  params: Readonly<Record<string, string>>,
+): Promise<HttpResponse> {
+  const { namespace = "", pod = "", container = "" } = params;
+  try {
+    const query = new URLSearchParams(request.query);
+    const options = parseLogOptions(query, clock);
+    const worker = pods.find(namespace, pod);
+    if (worker === undefined) throw new LogError(404, `pod ${JSON.stringify(pod)} does not exist`);
+    const found = findContainer(worker, container, parseFlag(query, "previous"));
+    const source = {
+      path: found.logPath,
+      clock,
+      signal: request.signal,
+      running: () => worker.observation.containers.some((each) => each.id === found.id && each.state === "running"),
+    };
+    return bytesResponse(200, "text/plain", readExistingLog(source, options, `${pods.runtimeName}://${found.id}`));
+  } catch (error) {
+    if (error instanceof LogError) return textResponse(error.status, error.message);
+    throw error;
+  }
+}
+
+/** How long a request may take: kubelet's write timeout. */
+const REQUEST_MS = 4 * 60 * 60 * 1_000;
+
+/** The log, for at most `REQUEST_MS`; Kubernetes' sentence when the runtime has removed it. */
+async function* readExistingLog(
+  source: LogSource,
+  options: LogOptions,
+  containerId: string,
+): AsyncGenerator<Uint8Array> {
+  const expired = new AbortController();
+  const timer = source.clock.timer(REQUEST_MS, () => expired.abort(new Error("the request took too long")));
+  try {
+    yield* readLog({ ...source, signal: AbortSignal.any([source.signal, expired.signal]) }, options);
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code !== "ENOENT") throw error;
+    yield Buffer.from(`unable to retrieve container logs for ${containerId}`);
+  } finally {
+    timer.cancel();
+  }
+}
+
+function findContainer(worker: PodWorker, name: string, previous: boolean): ObservedContainer {
+  const pod = JSON.stringify(worker.pod.metadata?.name);
+  const container = JSON.stringify(name);
+  if (!allContainers(worker.pod).some(({ spec }) => spec.name === name)) {
+    throw new LogError(404, `container ${container} not found in pod ${pod}`);
+  }
+  const runs = worker.observation.containers.filter((each) => each.name === name && each.state !== "created");
+  const found = previous ? (worker.findPreviousRun(name) ?? runs[1]) : runs[0];
+  if (found !== undefined) return found;
+  if (previous) throw new LogError(400, `previous terminated container ${container} in pod ${pod} not found`);
+  const reason = worker.getWaitingReason(name);
+  throw new LogError(
+    400,
+    `container ${container} in pod ${pod} is waiting to start: ${pullMessages[reason] ?? reason}`,
+  );
+}
+
+/** kubelet's messages for these reasons. */
+const pullMessages: Readonly<Record<string, string>> = {
+  ErrImagePull: "image can't be pulled",
+  ImagePullBackOff: "trying and failing to pull image",
+};
+
+const STREAMS: ReadonlySet<string> = new Set(["All", "Stdout", "Stderr"]);
+const RFC_3339 = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:[.,]\d+)?(?:Z|[+-]\d\d:\d\d)$/;
+
+function undecodable(): LogError {
+  return new LogError(400, '{"message": "Unable to decode query."}');
+}
+
+/** Throws Kubernetes' 400 for values that cannot be decoded, and its 422 for those that are out of range. */
+export function parseLogOptions(query: URLSearchParams, clock: Clock): LogOptions {
+  const sinceSeconds = parseInteger(query, "sinceSeconds");
+  const sinceMs = parseTime(query.get("sinceTime"));
+  const limitBytes = parseInteger(query, "limitBytes");
+  const tailLines = parseTailLines(query);
+  const stream = query.get("stream");
+  const invalid =
+    (sinceSeconds !== undefined && sinceMs !== undefined) ||
+    (sinceSeconds ?? 1) < 1 ||
+    (limitBytes ?? 1) < 1 ||
+    (tailLines ?? 0) < 0 ||
+    (stream !== null && !STREAMS.has(stream)) ||
+    (stream !== null && stream !== "All" && tailLines !== undefined);
+  if (invalid) throw new LogError(422, '{"message": "Invalid request."}');
+  if (stream !== null && stream !== "All") {
+    throw new LogError(
+      400,
+      `unable to return the given log stream: ${JSON.stringify(stream)}. ` +
+        "Please enable PodLogsQuerySplitStreams feature gate in kubelet",
+    );
+  }
+  return {
+    follow: parseFlag(query, "follow"),
+    timestamps: parseFlag(query, "timestamps"),
+    tailLines,
+    since: sinceSeconds === undefined ? sinceMs : clock.now() - sinceSeconds * 1000,
+    limitBytes,
+  };
+}
+
+/** `tail` is an older name that wins over `tailLines`; `tail=all` sets no limit. */
+function parseTailLines(query: URLSearchParams): number | undefined {
+  const tail = query.get("tail") ?? "";
+  if (tail === "all") return undefined;
+  return parseInteger(query, tail === "" ? "tailLines" : "tail");
+}
+
+/** Only `false` and `0` are false. */
+function parseFlag(query: URLSearchParams, name: string): boolean {
+  const value = query.get(name)?.toLowerCase();
+  return value !== undefined && value !== "false" && value !== "0";
+}
+
+/** A signed 64-bit integer, as Go's `strconv.ParseInt` reads it. */
+function parseInteger(query: URLSearchParams, name: string): number | undefined {
+  const text = query.get(name);
+  if (text === null) return undefined;
+  if (!/^[-+]?\d{1,30}$/.test(text)) throw undecodable();
+  const value = BigInt(text.replace("+", ""));
+  if (BigInt.asIntN(64, value) !== value) throw undecodable();
+  return Number(value);
+}
+
+function parseTime(text: string | null): number | undefined {
+  if (text === null || text === "" || text === "null") return undefined;
+  const value = RFC_3339.test(text) ? Date.parse(text.replace(",", ".")) : Number.NaN;
+  if (Number.isNaN(value)) throw undecodable();
+  return value;
+}

@@ -1,0 +1,41 @@
+/** Responses that Go's `net/http` and go-restful make by themselves in kubelet, with their texts. */
+import type { HttpResponse } from "../../http/message.ts";
+import { bytesResponse, textResponse } from "../../http/respond.ts";
+
+/** `http.Error` */
+export function goErrorResponse(status: number, message: string): HttpResponse {
+  return textResponse(status, `${message}\n`, { "x-content-type-options": "nosniff" });
+}
+
+/** `http.NotFound`: no handler has the path. */
+export function pageNotFound(): HttpResponse {
+  return goErrorResponse(404, "404 page not found");
+}
+
+/** The redirect of `http.ServeMux` to the path with a slash at its end. */
+export function movedPermanently(location: string): HttpResponse {
+  const body = Buffer.from(`<a href="${location}">Moved Permanently</a>.\n\n`);
+  return bytesResponse(301, "text/html; charset=utf-8", body, { location });
+}
+
+/** go-restful: the service has no such route. */
+export function routeNotFound(): HttpResponse {
+  return textResponse(404, "404: Page Not Found");
+}
+
+/** go-restful: the route has other methods. */
+export function methodNotAllowed(allowed: readonly string[]): HttpResponse {
+  return textResponse(405, "405: Method Not Allowed", { allow: allowed.join(", ") });
+}
+
+/** go-restful: the route has one representation, and the request accepts others only. */
+export function notAcceptable(mediaType: string): HttpResponse {
+  return textResponse(406, `406: Not Acceptable\n\nAvailable representations: ${mediaType}`);
+}
+
+/** go-restful's rule: ranges such as `application/*` do not match. */
+export function accepts(header: string | undefined, mediaType: string): boolean {
+  if (header === undefined || header === "") return true;
+  const ranges = header.split(",").map((range) => (range.split(";")[0] ?? "").trim());
+  return ranges.some((range) => range === mediaType || range === "*/*");
+}
