@@ -1,4 +1,4 @@
-/** A real agent in a process of its own, over a containerd of the test's: told by flags, killed and started again. */
+/** Runs an agent as a process over a private containerd. */
 
 import { type ChildProcess, spawn } from "node:child_process";
 import { closeSync, mkdirSync, openSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
@@ -14,11 +14,11 @@ const TOKEN = "agent-process";
 
 export interface AgentProcessOptions {
   readonly containerd: PrivateContainerd;
-  /** Of this agent alone: its directories lie below, and its pods have cgroups of that name. */
+  /** A unique name for the agent's directory and the cgroup of its pods. */
   readonly name: string;
-  /** What starts svc; its words before `agent`. */
+  /** The command line of svc before `agent`. */
   readonly program?: readonly string[];
-  /** Whether the API server gives pods tokens of their service accounts. */
+  /** Whether the API server mounts tokens of service accounts into pods. */
   readonly tokens?: boolean;
 }
 
@@ -31,7 +31,7 @@ export class AgentProcess implements AsyncDisposable {
   readonly directory: string;
   readonly manifests: string;
   readonly rootDir: string;
-  /** For kubectl: that of the standalone agent, and that of the API server. */
+  /** Kubeconfigs of the standalone agent and of the API server. */
   readonly standaloneConfig: string;
   readonly adminConfig: string;
   readonly #options: AgentProcessOptions;
@@ -57,9 +57,9 @@ export class AgentProcess implements AsyncDisposable {
       cgroupRoot: this.cgroup,
       failCgroupV1: false,
       failSwapOn: false,
-      // The kernel stays as it was.
+      // Leaves the kernel parameters unchanged.
       makeIPTablesUtilChains: false,
-      // Where the API server looks for it: at the node's own address.
+      // The API server connects to the node's address.
       address: "0.0.0.0",
       port: ports[0],
       healthzPort: 0,
@@ -86,7 +86,7 @@ export class AgentProcess implements AsyncDisposable {
     return this.#ports[0];
   }
 
-  /** Under which its pods are, in every hierarchy: `/svc-ctr-1x-n1`. */
+  /** Cgroup of the pods in every hierarchy: `/svc-ctr-1x-n1`. */
   get cgroup(): string {
     return `/${basename(this.#options.containerd.directory)}-${this.#options.name}`;
   }
@@ -95,7 +95,7 @@ export class AgentProcess implements AsyncDisposable {
     return readFileSync(join(this.directory, "agent.log"), "utf8");
   }
 
-  /** `standalone`, or with the API server of this directory, whether that runs or not. */
+  /** Starts the agent, `standalone` or with the API server of this directory, which need not run. */
   start(mode: "standalone" | "cluster", ...flags: readonly string[]): void {
     this.#agent = this.#spawn("agent", [
       "--hostname-override=n1",
@@ -109,17 +109,17 @@ export class AgentProcess implements AsyncDisposable {
 
   /** Resolves with the exit code, or the name of the signal that ended it. */
   async stop(signal: NodeJS.Signals = "SIGTERM"): Promise<number | string> {
-    const code = await stopped(this.#agent, signal);
+    const code = await stopProcess(this.#agent, signal);
     this.#agent = undefined;
     return code;
   }
 
-  /** Resolves with the exit code of an agent that ends by itself. */
+  /** Resolves with the exit code of an agent that exits by itself. */
   async ended(): Promise<number | string> {
     return (await this.#agent?.exited) ?? 0;
   }
 
-  /** An API server with a store on disk; everybody may do everything. */
+  /** Starts an API server with a store on disk, which allows all users everything. */
   async startServer(): Promise<void> {
     const port = this.#ports[1];
     const tokens = join(this.directory, "tokens");
@@ -135,13 +135,13 @@ export class AgentProcess implements AsyncDisposable {
       ...(this.#options.tokens === true ? [] : ["--disable-admission-plugins=ServiceAccount"]),
       "--service-cluster-ip-range=10.96.0.0/16",
       "--embedded-controllers=serviceaccount,root-ca-certificate-publisher,scheduler",
-      // Nobody resolves the node's name.
+      // No DNS server resolves the node's name.
       "--svclet-preferred-address-types=InternalIP",
     ]);
     const log = join(this.directory, "apiserver.log");
     const { child } = this.#server;
     await until(
-      () => `the API server serves; its log:\n${readFileSync(log, "utf8")}`,
+      () => `the API server to listen; its log:\n${readFileSync(log, "utf8")}`,
       () => {
         if (child.exitCode !== null) throw new Error(`Cannot start the API server:\n${readFileSync(log, "utf8")}`);
         return /Serving securely/.test(readFileSync(log, "utf8"));
@@ -153,7 +153,7 @@ export class AgentProcess implements AsyncDisposable {
   }
 
   async stopServer(signal: NodeJS.Signals = "SIGKILL"): Promise<void> {
-    await stopped(this.#server, signal);
+    await stopProcess(this.#server, signal);
     this.#server = undefined;
   }
 
@@ -163,22 +163,31 @@ export class AgentProcess implements AsyncDisposable {
     await this.#endPods();
   }
 
-  /** Agents leave their pods running, and cgroups can only be removed when nothing runs in them. */
+  /** Agents leave their pods running; cgroups can be removed only without processes. */
   async #endPods(): Promise<void> {
-    const words = ["-a", this.#options.containerd.socket, "-n", "k8s.io", "tasks"];
-    const { stdout } = await command("ctr", [...words, "ls", "-q"]);
-    for (const id of stdout.split("\n").filter((each) => each !== "")) await command("ctr", [...words, "rm", "-f", id]);
-    const places = ["/sys/fs/cgroup", ...readdirSync("/sys/fs/cgroup").map((name) => join("/sys/fs/cgroup", name))];
-    await command("find", [...places.map((place) => join(place, this.cgroup)), "-depth", "-type", "d", "-delete"]);
+    const args = ["-a", this.#options.containerd.socket, "-n", "k8s.io", "tasks"];
+    const { stdout } = await command("ctr", [...args, "ls", "-q"]);
+    for (const id of stdout.split("\n").filter((each) => each !== "")) await command("ctr", [...args, "rm", "-f", id]);
+    const hierarchies = [
+      "/sys/fs/cgroup",
+      ...readdirSync("/sys/fs/cgroup").map((name) => join("/sys/fs/cgroup", name)),
+    ];
+    await command("find", [
+      ...hierarchies.map((hierarchy) => join(hierarchy, this.cgroup)),
+      "-depth",
+      "-type",
+      "d",
+      "-delete",
+    ]);
   }
 
   #spawn(command: "agent" | "apiserver", flags: readonly string[]): Running {
     const log = openSync(join(this.directory, `${command}.log`), "a", 0o600);
     const { program = ["node", join(root, "src/main.ts")] } = this.#options;
-    const [file = "", ...words] = [...program, command, ...flags];
-    // The test runner has every Node below it load a tracer.
+    const [file = "", ...args] = [...program, command, ...flags];
+    // The test runner makes every child Node.js process load a tracer.
     const { NODE_OPTIONS: _, ...env } = process.env;
-    const child = spawn(file, words, { stdio: ["ignore", log, log], env });
+    const child = spawn(file, args, { stdio: ["ignore", log, log], env });
     closeSync(log);
     const exited = new Promise<number | string>((resolve) => {
       child.once("error", (error) => resolve(error.message));
@@ -188,7 +197,7 @@ export class AgentProcess implements AsyncDisposable {
   }
 }
 
-async function stopped(running: Running | undefined, signal: NodeJS.Signals): Promise<number | string> {
+async function stopProcess(running: Running | undefined, signal: NodeJS.Signals): Promise<number | string> {
   if (running === undefined) return 0;
   const { child, exited } = running;
   child.kill(signal);

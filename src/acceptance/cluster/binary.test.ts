@@ -1,4 +1,4 @@
-/** Both forms of the one file, where they must work: anywhere on a host, whatever it is mounted like. */
+/** The single-file programs: they run in any directory, on any mount. */
 import { copyFileSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { basename, delimiter, dirname, join } from "node:path";
@@ -11,29 +11,29 @@ const forms = [
   { name: "the self-contained executable", file: programs.binary[0], cpuMsMax: 30 },
 ];
 const product = "svc 0.1.0 (Kubernetes 1.33.0)\n";
-/** What Node alone takes on the machine that the limits are meant for. */
+/** CPU time of Node.js alone on the reference machine of the limits. */
 const BARE_NODE_MS = 22;
 const mayMount = process.platform === "linux" && process.getuid?.() === 0;
-/** dist/svc looks for a Node beside itself and on the PATH: the tests' own is new enough. */
+/** dist/svc finds the Node.js of the tests beside itself or on the PATH. */
 const env = { ...process.env, SVC_NODE: process.execPath };
 
 for (const { name, file, cpuMsMax } of forms) {
   t.test(name, async (t) => {
     if (!isExecutable(file)) {
-      if (process.platform === "linux") t.fail(`${name} is not there: make build binary makes it`);
-      else console.error(`${name} is left out: it is for Linux.`);
+      if (process.platform === "linux") t.fail(`${name} does not exist; make build binary creates it`);
+      else console.error(`Skipped: ${name} requires Linux.`);
       return;
     }
     const directory = mkdtempSync(join(tmpdir(), "svc-binary-"));
     t.teardown(() => rmSync(directory, { recursive: true, force: true }));
 
-    await t.test("tells its version", async (t) => {
+    await t.test("prints its version", async (t) => {
       t.same(await command(file, ["version"]), { code: 0, stdout: product, stderr: "" });
       t.match(await command(file, ["agent", "--version"]), { code: 0, stdout: /^agent v1\.33\./ });
       t.match(await command(file, ["apiserver", "--version"]), { code: 0, stdout: /^apiserver v1\.33\./ });
     });
 
-    await t.test("dispatches on the first word", async (t) => {
+    await t.test("dispatches on the first argument", async (t) => {
       t.match((await command(file, ["agent", "--help"])).stdout, "--container-runtime-endpoint");
       t.match((await command(file, ["apiserver", "--help"])).stdout, "--kvstore-servers");
       t.match((await command(file, ["up", "--help"])).stdout, "--data-dir");
@@ -44,16 +44,16 @@ for (const { name, file, cpuMsMax } of forms) {
       });
     });
 
-    await t.test("dispatches on the name it is called by", async (t) => {
+    await t.test("dispatches on the name of its file", async (t) => {
       const svclet = join(directory, "svclet");
       symlinkSync(file, svclet);
       t.match((await command(svclet, ["--help"], { env })).stdout, "--container-runtime-endpoint");
       const other = join(directory, "other");
       symlinkSync("svclet", other);
-      t.equal((await command(other, ["version"], { env })).stdout, product, "another name is svc");
+      t.equal((await command(other, ["version"], { env })).stdout, product, "another name runs svc");
     });
 
-    await t.test("is found on the PATH", async (t) => {
+    await t.test("runs from the PATH", async (t) => {
       const path = `${dirname(file)}${delimiter}${process.env.PATH}`;
       t.equal(
         (await command("sh", ["-c", `${basename(file)} version`], { env: { ...env, PATH: path } })).stdout,
@@ -61,21 +61,21 @@ for (const { name, file, cpuMsMax } of forms) {
       );
     });
 
-    await t.test("works as a copy elsewhere", async (t) => {
+    await t.test("runs as a copy in another directory", async (t) => {
       const copy = join(directory, "copied svc");
       copyFileSync(file, copy);
       t.equal((await command(copy, ["version"], { env, cwd: "/" })).stdout, product);
     });
 
-    await t.test("works from a read-only file system, with /tmp mounted noexec", async (t) => {
+    await t.test("runs from a read-only file system, with /tmp mounted noexec", async (t) => {
       if (!mayMount) {
-        console.error("Mounts are left out: this user is not root on Linux.");
+        console.error("Skipped: mounts require root on Linux.");
         return;
       }
       copyFileSync(file, join(directory, "svc"));
-      // Beside it, since the tests' own may lie below /tmp.
+      // A copy beside it, since the Node.js of the tests may be below /tmp.
       writeFileSync(join(directory, "node"), "");
-      // The server opens the store, whose native code has to be loaded from some file.
+      // The server opens the store, which loads native code from a file.
       const script = `
         set -e
         # What the test runner would have every Node load may lie below /tmp as well.
@@ -99,11 +99,11 @@ for (const { name, file, cpuMsMax } of forms) {
         cwd: "/",
       });
       t.equal(stdout, product, stderr);
-      t.match(stderr, "Serving securely", "the store opened");
+      t.match(stderr, "Serving securely", "the server opened its store");
     });
 
-    await t.test(`svc version takes less than ${cpuMsMax} ms of processor time`, async (t) => {
-      // On a machine that is slower, or busy with other things, Node alone takes longer as well.
+    await t.test(`svc version takes less than ${cpuMsMax} ms of CPU time`, async (t) => {
+      // On a slower or busy machine Node.js alone takes longer too.
       const bare: number[] = [];
       const times: number[] = [];
       for (let i = 0; i < 3; i++) {
@@ -111,31 +111,31 @@ for (const { name, file, cpuMsMax } of forms) {
         times.push(await cpuMs(file, ["version"]));
       }
       const [least, leastBare] = [Math.min(...times), Math.min(...bare)];
-      t.comment(`processor milliseconds: ${least}; Node alone: ${leastBare}`);
+      t.comment(`CPU milliseconds: ${least}; Node.js alone: ${leastBare}`);
       t.ok(least < cpuMsMax * Math.max(1, leastBare / BARE_NODE_MS), `${least} ms`);
     });
   });
 }
 
 t.test("dist/svc", async (t) => {
-  await t.test("is the same bytes whenever it is built", async (t) => {
+  await t.test("is reproducible", async (t) => {
     const directory = mkdtempSync(join(tmpdir(), "svc-build-"));
     t.teardown(() => rmSync(directory, { recursive: true, force: true }));
     const built = await Promise.all(["a", "b"].map((name) => build(t, join(directory, name))));
     t.ok(built[0]!.equals(built[1]!));
   });
 
-  await t.test("reads none of its programs to tell its version", (t) => {
+  await t.test("prints its version without reading its programs", (t) => {
     const text = readFileSync(programs.bundle[0], "latin1");
     const [first = ""] = text.split("\n/*PROGRAMS\n");
-    t.ok(first.length < 32 * 1024, `${first.length} bytes come before the programs`);
+    t.ok(first.length < 32 * 1024, `${first.length} bytes before the programs`);
     for (const library of ["yargs", "pino", "grpc-js", "zod", "classic-level"]) {
       t.notMatch(first, `node_modules/${library}`);
     }
     t.end();
   });
 
-  await t.test("says what it needs when Node is too old or absent", async (t) => {
+  await t.test("reports the required version when Node.js is too old or absent", async (t) => {
     const directory = mkdtempSync(join(tmpdir(), "svc-node-"));
     t.teardown(() => rmSync(directory, { recursive: true, force: true }));
     const copy = join(directory, "svc");
@@ -147,7 +147,7 @@ t.test("dist/svc", async (t) => {
     const tooOld = await command(copy, ["version"], { env: { PATH: "/nowhere", SVC_NODE: old } });
     t.match(tooOld, { code: 127, stderr: `${old} is v20.1.0` });
     const other = await command(copy, ["version"], { env: { PATH: dirname(process.execPath), SVC_NODE: old } });
-    t.equal(other.stdout, product, "the next one that will do is taken");
+    t.equal(other.stdout, product, "the next suitable Node.js is used");
   });
 });
 
@@ -159,7 +159,7 @@ async function build(t: Test, out: string): Promise<Buffer> {
 
 const RUNS = 8;
 
-/** User and system time of one run and of what it starts, in milliseconds; of several, as the clock ticks in tens. */
+/** User and system time of a run with its children, in milliseconds; the mean of several, for resolution. */
 async function cpuMs(file: string, args: readonly string[]): Promise<number> {
   const runs = '"$@" >/dev/null; '.repeat(RUNS);
   const { stdout } = await command("sh", ["-c", `${runs} times`, "sh", file, ...args]);

@@ -1,4 +1,4 @@
-/** A real `svc up` with a state of its own, and the real kubectl to talk to it: for the tests, the demo, the bench. */
+/** Runs `svc up` with a temporary data directory, and kubectl: for tests, demo and benchmarks. */
 import { type ChildProcess, execFile, spawn } from "node:child_process";
 import {
   accessSync,
@@ -22,14 +22,14 @@ const START_MS_MAX = 60_000;
 const STOP_MS_MAX = 60_000;
 const OUTPUT_BYTES_MAX = 64 * 2 ** 20;
 
-/** The ways to start svc, by what they are called; the executable is there after `make binary`. */
+/** Command lines that start svc; the executable requires `make binary`. */
 export const programs = {
   sources: ["node", "--max-semi-space-size=4", "--expose-gc", join(root, "src/main.ts")],
   bundle: [join(root, "dist/svc")],
   binary: [join(root, `dist/svc-linux-${process.arch}`)],
 } as const satisfies Record<string, readonly string[]>;
 
-/** Why whole clusters cannot run on this machine, in words; undefined when they can. */
+/** The reason why clusters cannot run on this machine; undefined when they can. */
 export function clusterLack(): string | undefined {
   if (process.platform !== "linux") return `this system is ${process.platform}, not Linux`;
   if (process.getuid?.() !== 0) return "this user is not root";
@@ -39,7 +39,7 @@ export function clusterLack(): string | undefined {
   return undefined;
 }
 
-/** Every kubectl there is: those that SVC_KUBECTLS names, the PATH's, and other versions that lie beside that. */
+/** Paths of kubectl: of SVC_KUBECTLS, of the PATH, and other versions in the same directory. */
 export function kubectls(): readonly string[] {
   const named = (process.env.SVC_KUBECTLS ?? "").split(delimiter).filter((path) => path !== "");
   const found = findPrograms("kubectl").slice(0, 1);
@@ -65,7 +65,7 @@ export function isExecutable(path: string): boolean {
   }
 }
 
-/** The test runner has every Node below it load a tracer; the product is to run as it does for its users. */
+/** The environment without the test runner's options, which make every child Node.js process load a tracer. */
 const untraced = ["/usr/bin/env", "-u", "NODE_OPTIONS"] as const;
 
 export interface CommandResult {
@@ -81,7 +81,7 @@ export interface CommandOptions {
   readonly timeoutMs?: number;
 }
 
-/** Runs a program to its end. Never rejects: a failure is a code and what was said. */
+/** Runs a program to its end. Never rejects: a failure is an exit code and stderr. */
 export function command(file: string, args: readonly string[], options: CommandOptions = {}): Promise<CommandResult> {
   const { input, env = process.env, cwd = root, timeoutMs = 120_000 } = options;
   return new Promise((resolve) => {
@@ -100,14 +100,14 @@ export function command(file: string, args: readonly string[], options: CommandO
 }
 
 export interface ClusterOptions {
-  /** What starts svc; its words before `up`. */
+  /** The command line of svc before `up`. */
   readonly program: readonly string[];
-  /** Further flags of `svc up`. */
+  /** More flags of `svc up`. */
   readonly flags?: readonly string[];
   readonly imageDir?: string;
 }
 
-/** One data directory, and the `svc up` that runs on it now, if any. */
+/** A data directory, and the process of `svc up` on it, if it runs. */
 export class TestCluster implements AsyncDisposable {
   readonly dataDir: string;
   readonly kubeconfig: string;
@@ -125,11 +125,11 @@ export class TestCluster implements AsyncDisposable {
     this.kubeconfig = join(dataDir, "admin.svcconfig");
     this.logFile = join(dataDir, "svc.log");
     [this.port, this.#agentPort] = ports;
-    // A range that follows from the port: clusters side by side must not share one.
+    // A range by port, since concurrent clusters must not share one.
     this.#podCidr = `10.${200 + (this.port % 50)}.${Math.floor(this.port / 50) % 250}.0/24`;
   }
 
-  /** A cluster that is not started yet, in a new temporary directory. */
+  /** Creates a cluster in a new temporary directory without starting it. */
   static async create(options: ClusterOptions): Promise<TestCluster> {
     const dataDir = mkdtempSync(join(tmpdir(), "svc-e2e-"));
     return new TestCluster(options, dataDir, [await freePort(), await freePort()]);
@@ -139,16 +139,16 @@ export class TestCluster implements AsyncDisposable {
     return this.#child?.pid;
   }
 
-  /** Resolves with the milliseconds until the report was printed. */
+  /** Resolves with the milliseconds until svc printed its report. */
   async start(...flags: readonly string[]): Promise<number> {
     const began = performance.now();
     const printedBefore = this.log().length;
     this.#spawn(flags);
     while (!this.log().slice(printedBefore).includes("svc is up after")) {
       const ended = await Promise.race([this.#exited.then((code) => ({ code })), sleep(10)]);
-      const why = ended !== undefined ? `it ended with ${ended.code}` : "no report in time";
+      const why = ended !== undefined ? `it exited with ${ended.code}` : "no report in time";
       if (ended !== undefined || performance.now() - began > START_MS_MAX) {
-        throw new Error(`Cannot start svc up: ${why}; it said:\n${this.log().slice(printedBefore)}`);
+        throw new Error(`Failed to start svc up: ${why}; its log:\n${this.log().slice(printedBefore)}`);
       }
     }
     return performance.now() - began;
@@ -182,7 +182,7 @@ export class TestCluster implements AsyncDisposable {
     });
   }
 
-  /** Sends a signal and waits; resolves with the exit code, or the name of the signal that ended it. */
+  /** Sends a signal and waits; resolves with the exit code, or the name of the signal that ended the process. */
   async stop(signal: NodeJS.Signals = "SIGTERM"): Promise<number | string> {
     const child = this.#child;
     if (child === undefined) return 0;
@@ -203,7 +203,7 @@ export class TestCluster implements AsyncDisposable {
   }
 
   get env(): NodeJS.ProcessEnv {
-    // kubectl's caches go with the cluster: another cluster may be at this port tomorrow.
+    // Removes kubectl's cache with the cluster, since another cluster may use the port later.
     return { ...process.env, KUBECONFIG: this.kubeconfig, HOME: this.dataDir };
   }
 
@@ -215,17 +215,17 @@ export class TestCluster implements AsyncDisposable {
     return command(binary, args, { env: this.env, ...rest });
   }
 
-  /** The directory of its sockets, as the report tells it; empty before the first start. */
+  /** The directory of the sockets from the report; empty before the first start. */
   get runDir(): string {
     return / at (\S+)\/containerd\.sock/.exec(this.log())?.[1] ?? "";
   }
 
-  /** The process number of the containerd that svc started. */
+  /** The process ID of the containerd that svc started. */
   containerdPid(): number {
     return Number(readFileSync(join(this.runDir, "containerd.pid"), "utf8"));
   }
 
-  /** What is left of the cluster on this machine: processes, mounts and the bridge, a line each. */
+  /** Remains of the cluster on this machine, a line each: processes, mounts, the bridge. */
   async remains(): Promise<readonly string[]> {
     const runDir = this.runDir;
     const places = [this.dataDir, ...(runDir === "" ? [] : [runDir])];
@@ -242,7 +242,7 @@ export class TestCluster implements AsyncDisposable {
     ];
   }
 
-  /** Stops svc and its pods, and removes the state. What a broken run left behind is removed as well. */
+  /** Stops svc and its pods and removes the data directory, also after a failed run. */
   async [Symbol.asyncDispose](): Promise<void> {
     try {
       const wasUp = this.runDir !== "";

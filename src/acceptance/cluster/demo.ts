@@ -1,6 +1,6 @@
 /**
- * Run by `make demo`: a cluster with a temporary state, the examples applied with kubectl, everything shown, everything
- * removed. Status 0 when all of it went as it should. `SVC_PROGRAM` may be sources, bundle (default) or binary.
+ * Run by `make demo`: starts a temporary cluster, applies the examples with kubectl, shows them and removes everything.
+ * Exits with 0 when all steps succeeded. `SVC_PROGRAM` may be sources, bundle (default) or binary.
  */
 
 import { until } from "../../testing/std/until.ts";
@@ -9,7 +9,7 @@ import { clusterLack, command, kubectls, programs, TestCluster } from "./cluster
 const lack = clusterLack();
 if (lack === undefined) process.exitCode = await demo();
 else {
-  console.error(`The demo cannot run here: ${lack}.`);
+  console.error(`Cannot run the demo: ${lack}.`);
   process.exitCode = 1;
 }
 
@@ -36,7 +36,7 @@ async function demo(): Promise<number> {
   } finally {
     await cluster[Symbol.asyncDispose]();
   }
-  console.log(failures.length === 0 ? "\nThe demo went well; nothing is left of it." : "\nThe demo failed:");
+  console.log(failures.length === 0 ? "\nThe demo succeeded; nothing is left of it." : "\nThe demo failed:");
   for (const failure of failures) console.log(`  ${failure}`);
   return failures.length === 0 ? 0 : 1;
 }
@@ -65,7 +65,7 @@ async function show(cluster: TestCluster, failures: string[]): Promise<void> {
     const { stdout: text } = await cluster.kubectl(["logs", "hello"]);
     return text === "" ? undefined : text;
   });
-  if (!log.includes("hello 1 from")) failures.push("the log of pod hello does not greet");
+  if (!log.includes("hello 1 from")) failures.push("the log of pod hello has no greeting");
   await run("logs", "hello");
   await run("logs", "settings");
   for (const file of files) await run("delete", "-f", file);

@@ -1,5 +1,5 @@
 /**
- * Makes the image of the examples, `svc.local/examples/hello:1`, of this machine's static busybox:
+ * Builds the image of the examples, `svc.local/examples/hello:1`, from this machine's static busybox:
  *   node src/acceptance/cluster/example-image.ts dist/images/hello.tar
  */
 import { mkdirSync, readFileSync, writeFileSync } from "node:fs";
@@ -9,7 +9,7 @@ import { type Architecture, ociArchive } from "../../up/images/oci-archive.ts";
 
 export const exampleImage = "svc.local/examples/hello:1";
 
-/** What the examples and the tests call; busybox is each of them by name. */
+/** The commands of the examples and tests, links to busybox. */
 const applets = [
   "cat",
   "date",
@@ -31,10 +31,11 @@ const busyboxPaths = ["/bin/busybox", "/usr/bin/busybox", "/usr/local/bin/busybo
 const architectures: Readonly<Partial<Record<string, Architecture>>> = { x64: "amd64", arm64: "arm64" };
 const PT_INTERP = 3;
 
-/** The archive, for `ctr images import`. Throws when this machine has no statically linked busybox. */
+/** Returns an archive for `ctr images import`. Throws without a statically linked busybox. */
 export function makeExampleImage(): Buffer {
   const architecture = architectures[process.arch];
-  if (architecture === undefined) throw new Error(`Cannot make an image for ${process.arch}: x64 and arm64 are known`);
+  if (architecture === undefined)
+    throw new Error(`Cannot make an image for ${process.arch}: only x64 and arm64 are supported`);
   return ociArchive({
     name: exampleImage,
     architecture,
@@ -54,7 +55,7 @@ export function makeExampleImage(): Buffer {
   });
 }
 
-/** Throws where there is none. */
+/** Throws when there is none. */
 export function readBusybox(): Buffer {
   for (const path of busyboxPaths) {
     try {

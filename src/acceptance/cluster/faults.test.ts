@@ -1,4 +1,4 @@
-/** A real agent, killed at steps of a pod's start and end, and a real containerd that is killed under it. */
+/** Kills the agent or containerd at steps of a pod's start and end. */
 import { join } from "node:path";
 import t from "tap";
 import { findPodCgroups } from "../../agent/pods/resources/pod-cgroups.ts";
@@ -66,9 +66,9 @@ async function podNow(machine: Machine, name: string): Promise<PodJson | undefin
   return code === 200 ? (body as PodJson) : undefined;
 }
 
-if (lack !== undefined) console.error(`Whole machines are left out: ${lack}.`);
+if (lack !== undefined) console.error(`Skipped: ${lack}.`);
 else {
-  t.test("a pod starts once and ends whole, whatever is killed on the way", async (t) => {
+  t.test("a pod starts once and ends completely when the agent or containerd is killed at any step", async (t) => {
     await using stack = new AsyncDisposableStack();
     let cri: ScriptedCri | undefined;
     const machine = stack.use(
@@ -109,7 +109,7 @@ else {
       t.equal(pod?.status.containerStatuses?.[0]?.restartCount, 0, title);
       await machine.api.expect("DELETE", `${path}/${name}`);
       await until(`${name} to be gone (${title})`, async () => ((await podNow(machine, name)) ? undefined : true));
-      await until(`nothing to remain (${title})`, async () => {
+      await until(`no remains (${title})`, async () => {
         if (recovery === undefined) return undefined;
         await recovery;
         const { items = [] } = await client.runtime.listPodSandbox({});

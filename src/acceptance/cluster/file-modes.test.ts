@@ -1,4 +1,4 @@
-/** What a cluster leaves on the disk is for root alone, as docs/security.md says. */
+/** Modes of the files of a cluster, as docs/security.md lists them. */
 import { existsSync, globSync, readFileSync, statSync } from "node:fs";
 import { dirname, join } from "node:path";
 import t from "tap";
@@ -7,7 +7,7 @@ import { clusterLack, programs, root, TestCluster } from "./cluster.ts";
 const lack = clusterLack();
 const page = readFileSync(join(root, "docs/security.md"), "utf8");
 
-/** Path below the data directory, and the mode that the page gives it. */
+/** Paths below the data directory with their modes on the page. */
 const promised = page.split("\n").flatMap((line) => {
   const [, paths = "", modes = ""] = line.split("|");
   const mode = /^ (0\d{3})\b/.exec(modes)?.[1];
@@ -18,7 +18,7 @@ const promised = page.split("\n").flatMap((line) => {
 const SECRET = /-----BEGIN [A-Z ]*PRIVATE KEY-----|client-key-data:|^\s*token: \S/m;
 const LARGE_BYTES = 2 ** 20;
 
-/** Whether others than its owner can come to the file. */
+/** Whether other users than the owner can access the file. */
 function isOpen(file: string, top: string): boolean {
   if ((statSync(file).mode & 0o077) === 0) return false;
   for (let at = dirname(file); at.length > top.length; at = dirname(at)) {
@@ -27,9 +27,9 @@ function isOpen(file: string, top: string): boolean {
   return true;
 }
 
-if (lack !== undefined) console.error(`Whole clusters are left out: ${lack}.`);
+if (lack !== undefined) console.error(`Skipped: ${lack}.`);
 else {
-  t.test("svc up keeps keys, tokens and its store to their owner", async (t) => {
+  t.test("svc up gives only the owner access to keys, tokens and the store", async (t) => {
     await using cluster = await TestCluster.create({ program: programs.sources });
     await cluster.start("--stop-pods");
     let there = 0;
@@ -37,9 +37,9 @@ else {
       const file = join(cluster.dataDir, path);
       if (!existsSync(file)) continue;
       there++;
-      t.equal(statSync(file).mode & 0o777 & ~mode, 0, `${path} is no more open than ${mode.toString(8)}`);
+      t.equal(statSync(file).mode & 0o777 & ~mode, 0, `${path} has at most mode ${mode.toString(8)}`);
     }
-    t.ok(there >= 10, `${there} of the files are there`);
+    t.ok(there >= 10, `${there} of the files exist`);
     for (const name of globSync("**", { cwd: cluster.dataDir, exclude: ["containerd/**", "svc.log"] })) {
       const file = join(cluster.dataDir, name);
       const found = statSync(file, { throwIfNoEntry: false });

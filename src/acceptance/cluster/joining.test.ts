@@ -13,7 +13,7 @@ import { Machine, Network } from "./machine.ts";
 const DAY_MS = 86_400_000;
 const lack = clusterLack() ?? ((await findMissing()).length > 0 ? `${await findMissing()} missing` : undefined);
 
-if (lack !== undefined) console.error(`Machines that join are left out: ${lack}.`);
+if (lack !== undefined) console.error(`Skipped: ${lack}.`);
 else {
   t.test("svc agent --join makes nodes of two machines, whose certificates are renewed while they run", async (t) => {
     await using network = await Network.create();
@@ -21,44 +21,48 @@ else {
     await cluster.start();
     await using one = await Machine.create(network, "j1", 11);
     await using two = await Machine.create(network, "j2", 12);
-    for (const machine of [one, two]) machine.startAgent(await invitation(cluster, network));
+    for (const machine of [one, two]) machine.startAgent(await createJoinCommand(cluster, network));
     for (const machine of [one, two]) {
       const { code, stderr } = await cluster.kubectl(["wait", "--for=create", `node/${machine.name}`, "--timeout=60s"]);
       t.equal(code, 0, `${stderr}${code === 0 ? "" : machine.log()}`);
       await cluster.kubectl(["wait", "--for=condition=Ready", `node/${machine.name}`, "--timeout=60s"]);
-      await runs(cluster, machine, `on-${machine.name}`);
+      await runPod(cluster, machine, `on-${machine.name}`);
     }
     t.same(await addresses(cluster, "j1"), `${network.address(11)} j1`);
 
     const [before, pid] = [new X509Certificate(one.certificate("server")), one.pid];
     t.ok(before.checkIP(network.address(11)));
     await one.plug(21);
-    await until("the node to tell its new address", async () =>
+    await until("the new address of the node", async () =>
       (await addresses(cluster, "j1")) === `${network.address(21)} j1` ? true : undefined,
     );
     await until("a serving certificate for it", async () =>
       new X509Certificate(one.certificate("server")).checkIP(network.address(21)),
     );
-    t.equal((await cluster.kubectl(["logs", "on-j1"])).stdout, "hello from on-j1\n", "the server trusts it");
-    t.equal(one.pid, pid, "in the running process");
+    t.equal(
+      (await cluster.kubectl(["logs", "on-j1"])).stdout,
+      "hello from on-j1\n",
+      "the server trusts the new certificate",
+    );
+    t.equal(one.pid, pid, "the agent was not restarted");
 
     await two.stopAgent();
-    const old = await nearlyOver(cluster, two);
-    two.startAgent(await invitation(cluster, network));
+    const old = await replaceCertificate(cluster, two);
+    two.startAgent(await createJoinCommand(cluster, network));
     const renewed = await until("another client certificate", async () => {
       const found = new X509Certificate(two.certificate("client"));
       return found.serialNumber === old.serialNumber ? undefined : found;
     });
     t.equal(renewed.subject, old.subject);
-    await runs(cluster, two, "after");
+    await runPod(cluster, two, "after");
     for (const name of ["on-j1", "on-j2", "after"]) {
       t.equal((await cluster.kubectl(["delete", "pod", name, "--timeout=60s"])).code, 0, name);
     }
   });
 }
 
-/** The one command to run on a machine. */
-async function invitation(cluster: TestCluster, network: Network): Promise<string> {
+/** The command to run on a machine. */
+async function createJoinCommand(cluster: TestCluster, network: Network): Promise<string> {
   const server = `--server=https://${network.gateway}:${cluster.port}`;
   const words = ["token", "create", `--svcconfig=${cluster.kubeconfig}`, server, "--ttl=10m"];
   const { code, stdout, stderr } = await command("node", [join(root, "src/main.ts"), ...words]);
@@ -71,8 +75,8 @@ async function addresses(cluster: TestCluster, node: string): Promise<string> {
   return (await cluster.kubectl(["get", "node", node, "-o", path])).stdout;
 }
 
-/** Runs a pod there, and reads its log through the server. */
-async function runs(cluster: TestCluster, machine: Machine, name: string): Promise<void> {
+/** Runs a pod on the machine, and reads its log through the server. */
+async function runPod(cluster: TestCluster, machine: Machine, name: string): Promise<void> {
   const container = {
     name: "c",
     image: machine.image,
@@ -91,8 +95,8 @@ async function runs(cluster: TestCluster, machine: Machine, name: string): Promi
   });
 }
 
-/** Gives a machine a certificate that is to be renewed as soon as its agent sees it. */
-async function nearlyOver(cluster: TestCluster, machine: Machine): Promise<X509Certificate> {
+/** Gives the agent of a machine a certificate that is due for renewal. */
+async function replaceCertificate(cluster: TestCluster, machine: Machine): Promise<X509Certificate> {
   const authority = (suffix: string): string => readFileSync(join(cluster.dataDir, `pki/ca.${suffix}`), "utf8");
   const request = {
     commonName: `system:node:${machine.name}`,

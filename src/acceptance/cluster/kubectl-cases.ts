@@ -1,25 +1,25 @@
 /**
- * What people type into kubectl, and what it must answer. Every case runs in order, in a namespace of its own that is
- * called `$NS` here; kubectl 1.20 to 1.33 word some answers differently, and some words came with a later release.
+ * Command lines of kubectl with their expected output. The cases run in order, in a new namespace, `$NS`. Releases 1.20
+ * to 1.33 differ in some texts and commands.
  */
 import { exampleImage } from "./example-image.ts";
 
 export interface KubectlCase {
-  /** Words after `kubectl`, split at blanks; an array where a word holds blanks. */
+  /** Arguments of kubectl, split at blanks; an array when one contains blanks. */
   readonly run: string | readonly string[];
   readonly input?: string;
-  /** A sed expression that serves as the editor. */
+  /** A sed expression that replaces the editor. */
   readonly editor?: string;
   /** 0 when absent. */
   readonly code?: number;
-  /** What standard output must hold; the empty text means nothing at all. */
+  /** Expected standard output; "" means empty. */
   readonly out?: RegExp | "";
   readonly err?: RegExp;
-  /** What either of the two must hold, where releases differ in which. */
+  /** Expected on stdout or stderr, where releases differ. */
   readonly output?: RegExp;
-  /** Minor releases that have it: from this one on. */
+  /** The first minor release that has it. */
   readonly since?: number;
-  /** Asked again until it answers so: it takes a moment to come true. */
+  /** Repeat the command until the output is as expected. */
   readonly retry?: true;
 }
 
@@ -210,7 +210,7 @@ metadata: { name: shared, namespace: $NS }
 data: { a: ${word} }
 `;
 
-/** Controllers that would act on these run elsewhere: the API alone is asked here. */
+/** Workloads, whose controllers are not part of svc: only the API is tested. */
 const workloads: readonly KubectlCase[] = [
   { run: "create deployment web --image=web:1 --port=80", since: 20, out: /deployment\.apps\/web created/ },
   { run: "get deployment web", out: /NAME +READY +UP-TO-DATE +AVAILABLE +AGE\nweb +0\/1 +0 +0 / },
@@ -302,7 +302,7 @@ const sharing: readonly KubectlCase[] = [
   { run: "get cm shared -o yaml --show-managed-fields", since: 21, out: /manager: two\n +operation: Apply\n/ },
 ];
 
-/** What is not served is refused at once, and in words that say so. */
+/** Requests that are not served are rejected with a message. */
 const refused: readonly KubectlCase[] = [
   { run: "top node", code: 1, err: /Metrics API not available/ },
   { run: "top pod", code: 1, err: /Metrics API not available/ },

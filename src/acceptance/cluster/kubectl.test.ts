@@ -1,4 +1,4 @@
-/** Every kubectl at hand against real clusters: a table of commands with what they must answer, and watches. */
+/** Runs the kubectl cases and watches with every installed kubectl. */
 import { type ChildProcess, spawn } from "node:child_process";
 import t, { type Test } from "tap";
 import { until } from "../../testing/std/until.ts";
@@ -6,22 +6,22 @@ import { type CommandResult, clusterLack, command, kubectls, programs, TestClust
 import { type KubectlCase, kubectlCases } from "./kubectl-cases.ts";
 
 const RETRY_MS_MAX = 30_000;
-/** Clusters side by side; each works through its share of the kubectls. */
+/** Concurrent clusters; each runs its share of the kubectls. */
 const LANES = 2;
-/** Enough for ten kubectls on a busy machine. */
+/** For ten kubectls on a busy machine. */
 const ALL_MS_MAX = 600_000;
 
 t.setTimeout(ALL_MS_MAX);
 const lack = clusterLack();
-if (lack !== undefined) console.error(`Whole clusters are left out: ${lack}.`);
+if (lack !== undefined) console.error(`Skipped: ${lack}.`);
 else {
   t.jobs = LANES;
-  const releases = await releasesAtHand();
+  const releases = await findReleases();
   for (let lane = 0; lane < Math.min(LANES, releases.length); lane++) {
     const share = releases.filter((_, i) => i % LANES === lane);
     const names = share.map(({ version }) => version).join(", ");
     const options = { buffered: true, timeout: ALL_MS_MAX };
-    t.test(`svc up answers kubectl ${names} as Kubernetes does`, options, (t) => oneLane(t, share));
+    t.test(`kubectl ${names} prints the expected output with svc up`, options, (t) => testOnCluster(t, share));
   }
 }
 
@@ -31,8 +31,8 @@ interface Release {
   readonly version: string;
 }
 
-/** Each release once: the PATH's kubectl is often one of those named as well. */
-async function releasesAtHand(): Promise<readonly Release[]> {
+/** Each release once: the kubectl of the PATH may be among those of SVC_KUBECTLS. */
+async function findReleases(): Promise<readonly Release[]> {
   const found = new Map<string, Release>();
   for (const binary of kubectls()) {
     const { stdout } = await command(binary, ["version", "--client", "-o", "json"]);
@@ -43,16 +43,16 @@ async function releasesAtHand(): Promise<readonly Release[]> {
   return [...found.values()];
 }
 
-async function oneLane(t: Test, releases: readonly Release[]): Promise<void> {
+async function testOnCluster(t: Test, releases: readonly Release[]): Promise<void> {
   await using cluster = await TestCluster.create({ program: programs.bundle });
   await cluster.start("--stop-pods");
   for (const { binary, version } of releases) {
     const minor = Number(/^v1\.(\d+)/.exec(version)?.[1]);
     const session = { cluster, binary, minor, namespace: `kubectl-${minor}` };
-    await t.test(`kubectl ${version} (${binary})`, { timeout: ALL_MS_MAX }, (t) => allCases(t, session));
+    await t.test(`kubectl ${version} (${binary})`, { timeout: ALL_MS_MAX }, (t) => testCases(t, session));
   }
   t.equal(await cluster.stop(), 0, "a clean stop");
-  t.same(await cluster.remains(), [], "nothing is left of it");
+  t.same(await cluster.remains(), [], "no remains");
 }
 
 interface Session {
@@ -62,15 +62,15 @@ interface Session {
   readonly namespace: string;
 }
 
-async function allCases(t: Test, session: Session): Promise<void> {
+async function testCases(t: Test, session: Session): Promise<void> {
   for (const [theme, cases] of Object.entries(kubectlCases)) {
-    for (const one of cases) if ((one.since ?? 0) <= session.minor) await answers(t, session, one);
-    if (theme === "reading") await watches(t, session);
+    for (const one of cases) if ((one.since ?? 0) <= session.minor) await testCase(t, session, one);
+    if (theme === "reading") await testWatches(t, session);
   }
 }
 
-async function answers(t: Test, session: Session, one: KubectlCase): Promise<void> {
-  const attempt = async (): Promise<string | undefined> => wrong(await runCase(session, one), session, one);
+async function testCase(t: Test, session: Session, one: KubectlCase): Promise<void> {
+  const attempt = async (): Promise<string | undefined> => findProblem(await runCase(session, one), session, one);
   let problem = await attempt();
   const deadline = performance.now() + RETRY_MS_MAX;
   while (problem !== undefined && one.retry === true && performance.now() < deadline) problem = await attempt();
@@ -86,8 +86,12 @@ function runCase({ cluster, binary, namespace }: Session, { run, input, editor }
   return cluster.kubectl(args, { binary, env, timeoutMs: 90_000, ...(text === undefined ? {} : { input: text }) });
 }
 
-/** What differs from the expectation, with what was said; undefined when nothing does. */
-function wrong({ code, stdout, stderr }: CommandResult, { namespace }: Session, one: KubectlCase): string | undefined {
+/** The difference from the expected output, with the output; undefined without one. */
+function findProblem(
+  { code, stdout, stderr }: CommandResult,
+  { namespace }: Session,
+  one: KubectlCase,
+): string | undefined {
   const matches = (text: string, wanted: RegExp | "" | undefined): boolean => {
     if (wanted === undefined) return true;
     return wanted === "" ? text === "" : wanted.test(text.replaceAll(namespace, "$NS"));
@@ -96,14 +100,14 @@ function wrong({ code, stdout, stderr }: CommandResult, { namespace }: Session, 
   if (code === (one.code ?? 0) && output) return undefined;
   const texts = [one.out, one.err, one.output].filter((text) => text !== undefined).map((text) => text || "no output");
   const wanted = [`code ${one.code ?? 0}`, ...texts].join(", ");
-  return `: wanted ${wanted}; code ${code}, it said:\n${stdout}${stderr}`;
+  return `: wanted ${wanted}; code ${code}, output:\n${stdout}${stderr}`;
 }
 
-/** What happens after a watch began arrives in it, in order; and a followed log goes on. */
-async function watches(t: Test, session: Session): Promise<void> {
+/** Tests that a watch prints changes in order, and that a followed log prints new lines. */
+async function testWatches(t: Test, session: Session): Promise<void> {
   const { cluster, binary, namespace } = session;
-  using events = new Following(session, ["get", "configmaps", "--watch", "--output-watch-events"]);
-  using log = new Following(session, ["logs", "--follow", "--tail=1", "hello"]);
+  using events = new KubectlProcess(session, ["get", "configmaps", "--watch", "--output-watch-events"]);
+  using log = new KubectlProcess(session, ["logs", "--follow", "--tail=1", "hello"]);
   await events.prints(/ADDED +settings /);
   for (const words of ["create cm seen", "label cm seen a=b", "delete cm seen"]) {
     const args = ["--namespace", namespace, ...words.split(" ")];
@@ -113,8 +117,8 @@ async function watches(t: Test, session: Session): Promise<void> {
   t.match(await log.prints(/(.*\n){3}/), /hello \d+ from hello\nhello \d+ from/, "kubectl logs --follow");
 }
 
-/** A kubectl that does not end by itself. */
-class Following implements Disposable {
+/** A kubectl that runs until it is killed. */
+class KubectlProcess implements Disposable {
   readonly #child: ChildProcess;
   #text = "";
 
@@ -125,7 +129,7 @@ class Following implements Disposable {
     });
   }
 
-  /** Resolves with all it printed once that matches. */
+  /** Resolves with the output once it matches. */
   prints(wanted: RegExp): Promise<string> {
     const look = async (): Promise<string | undefined> => (wanted.test(this.#text) ? this.#text : undefined);
     return until(`${wanted} from ${this.#child.spawnargs.join(" ")}`, look, { timeoutMs: RETRY_MS_MAX });

@@ -1,4 +1,4 @@
-/** Machines beside this one: a network namespace each, on one bridge, with a containerd and an agent of its own. */
+/** Simulated machines: a network namespace each, on one bridge, with its own containerd and agent. */
 import { type ChildProcess, spawn } from "node:child_process";
 import { randomBytes } from "node:crypto";
 import { closeSync, openSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
@@ -9,13 +9,13 @@ import { command, root } from "./cluster.ts";
 
 const STOP_MS_MAX = 20_000;
 
-/** Runs `ip`; throws with what it said. */
+/** Runs `ip`; throws an error with its stderr. */
 async function ip(...words: readonly string[]): Promise<void> {
   const { code, stderr } = await command("ip", words);
   if (code !== 0) throw new Error(`ip ${words.join(" ")}: ${stderr.trim()}`);
 }
 
-/** A bridge of this host, which is its machines' gateway. */
+/** A bridge of this host, the gateway of the machines. */
 export class Network implements AsyncDisposable {
   readonly name = `svcj${randomBytes(3).toString("hex")}`;
   readonly #prefix = `10.${60 + (randomBytes(1)[0]! % 30)}.${randomBytes(1)[0]!}`;
@@ -70,7 +70,7 @@ export class Machine implements AsyncDisposable {
     }
   }
 
-  /** One more cable to the bridge, which from now on is the way to everywhere. What there was stays. */
+  /** Adds an interface with another address and makes it the default route. */
   async plug(host: number): Promise<void> {
     const [near, far] = [`${this.#network.name}${this.name}${this.#links}`, `eth${this.#links}`];
     this.#links++;
@@ -93,7 +93,7 @@ export class Machine implements AsyncDisposable {
     return this.#containerd?.directory ?? "";
   }
 
-  /** The agent's certificate of a use, and its key, in PEM; empty when it has none yet. */
+  /** The agent's certificate and key for a use in PEM; empty before it has one. */
   certificate(use: "client" | "server"): string {
     try {
       return readFileSync(join(this.directory, `pki/svclet-${use}-current.pem`), "utf8");
@@ -106,7 +106,7 @@ export class Machine implements AsyncDisposable {
     return readFileSync(join(this.directory, "agent.log"), "utf8");
   }
 
-  /** Runs a command line that begins with `svc agent`, and adds where on this host the machine's things lie. */
+  /** Runs a command line that begins with `svc agent`, with flags for the machine's directories. */
   startAgent(line: string): void {
     const { directory } = this;
     const configuration = {
@@ -129,7 +129,7 @@ export class Machine implements AsyncDisposable {
       `--root-dir=${directory}/agent`,
       `--cert-dir=${directory}/pki`,
     ];
-    // The test runner has every Node below it load a tracer.
+    // The test runner makes every child Node.js process load a tracer.
     const { NODE_OPTIONS: _, ...env } = process.env;
     const log = openSync(join(directory, "agent.log"), "a", 0o600);
     const child = spawn(file, words, { stdio: ["ignore", log, log], env });
@@ -157,11 +157,20 @@ export class Machine implements AsyncDisposable {
     await this.#containerd?.[Symbol.asyncDispose]();
     await command("ip", ["netns", "delete", this.#namespace]);
     if (cgroup === "") return;
-    const places = ["/sys/fs/cgroup", ...readdirSync("/sys/fs/cgroup").map((name) => join("/sys/fs/cgroup", name))];
-    await command("find", [...places.map((place) => join(place, cgroup)), "-depth", "-type", "d", "-delete"]);
+    const hierarchies = [
+      "/sys/fs/cgroup",
+      ...readdirSync("/sys/fs/cgroup").map((name) => join("/sys/fs/cgroup", name)),
+    ];
+    await command("find", [
+      ...hierarchies.map((hierarchy) => join(hierarchy, cgroup)),
+      "-depth",
+      "-type",
+      "d",
+      "-delete",
+    ]);
   }
 
-  /** Nothing but the network is another: cgroups and files are this host's. */
+  /** Only the network is separate: cgroups and files are those of this host. */
   get #enter(): readonly string[] {
     return ["nsenter", `--net=/run/netns/${this.#namespace}`];
   }

@@ -1,4 +1,4 @@
-/** The first minute of a user, with the real containerd and every kubectl at hand. */
+/** First steps of a user: a pod, with every installed kubectl. */
 import { spawn } from "node:child_process";
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
@@ -10,7 +10,7 @@ const lack = clusterLack();
 const hello = readFileSync(join(root, "testdata/examples/hello.yaml"), "utf8");
 const settings = join(root, "testdata/examples/settings.yaml");
 
-if (lack !== undefined) console.error(`Whole clusters are left out: ${lack}.`);
+if (lack !== undefined) console.error(`Skipped: ${lack}.`);
 else {
   t.test("svc up runs pods for every kubectl", async (t) => {
     await using cluster = await TestCluster.create({ program: programs.bundle });
@@ -18,13 +18,13 @@ else {
     for (const [i, binary] of kubectls().entries()) {
       const version = await cluster.kubectl(["version", "--client", "-o", "json"], { binary });
       const name = `kubectl ${JSON.parse(version.stdout).clientVersion.gitVersion}`;
-      await t.test(name, (t) => firstMinute(t, cluster, binary, `hello-${i}`));
+      await t.test(name, (t) => testFirstSteps(t, cluster, binary, `hello-${i}`));
     }
     t.equal(await cluster.stop(), 0, "a clean stop");
   });
-  t.test("svc up run from the sources runs pods", (t) => oneMinute(t, programs.sources));
-  t.test("svc up run from the self-contained executable runs pods", (t) => oneMinute(t, programs.binary));
-  t.test("svc up gives pods their settings", async (t) => {
+  t.test("svc up from the sources runs pods", (t) => testProgram(t, programs.sources));
+  t.test("svc up from the self-contained executable runs pods", (t) => testProgram(t, programs.binary));
+  t.test("svc up mounts ConfigMaps and Secrets into pods", async (t) => {
     await using cluster = await TestCluster.create({ program: programs.bundle });
     await cluster.start("--stop-pods");
     t.equal((await cluster.kubectl(["apply", "-f", settings])).code, 0);
@@ -34,22 +34,22 @@ else {
     });
     t.match(log, /^greeting=good morning\nnode=e2e\nred\ngreen\n-r-------- .* \/secret\/password\nscratch\n$/);
     t.equal(await cluster.stop(), 0);
-    t.same(await cluster.remains(), [], "not even the memory that secrets were in");
+    t.same(await cluster.remains(), [], "no tmpfs mounts of Secrets either");
   });
 }
 
-async function oneMinute(t: Test, program: readonly string[]): Promise<void> {
+async function testProgram(t: Test, program: readonly string[]): Promise<void> {
   await using cluster = await TestCluster.create({ program });
   await cluster.start("--stop-pods");
-  await firstMinute(t, cluster, kubectls()[0]!, "hello");
+  await testFirstSteps(t, cluster, kubectls()[0]!, "hello");
   t.equal((await cluster.kubectl(["apply", "-f", "-"], { input: hello })).code, 0);
   await cluster.kubectl(["wait", "--for=condition=Ready", "pod/hello", "--timeout=60s"]);
-  t.equal(await cluster.stop("SIGINT"), 0, "Ctrl-C ends it cleanly");
-  t.same(await cluster.remains(), [], "with --stop-pods nothing of it is left");
+  t.equal(await cluster.stop("SIGINT"), 0, "SIGINT ends it cleanly");
+  t.same(await cluster.remains(), [], "no remains with --stop-pods");
 }
 
-/** Everything a newcomer tries, with one kubectl and one pod. */
-async function firstMinute(t: Test, cluster: TestCluster, binary: string, pod: string): Promise<void> {
+/** The first commands of a new user, with one kubectl and one pod. */
+async function testFirstSteps(t: Test, cluster: TestCluster, binary: string, pod: string): Promise<void> {
   const run = async (args: string, input?: string): Promise<string> => {
     const { code, stdout, stderr } = await cluster.kubectl(args.split(" "), { binary, ...(input && { input }) });
     t.equal(code, 0, `kubectl ${args}: ${stderr}`);
@@ -69,14 +69,14 @@ async function firstMinute(t: Test, cluster: TestCluster, binary: string, pod: s
   t.match(await run(`describe pod ${pod}`), /Successfully assigned/, "describe shows events");
   t.match(await run("describe node e2e"), /Ready +True/);
   await until("a greeting", async () => ((await run(`logs ${pod}`)).includes("hello 1 from") ? true : undefined));
-  t.match(await followed(cluster, binary, pod), /hello \d+ from .*\n.*hello \d+ from/, "logs -f goes on");
+  t.match(await followLog(cluster, binary, pod), /hello \d+ from .*\n.*hello \d+ from/, "logs -f prints new lines");
   t.match(await run(`get pod ${pod} -o yaml`), /phase: Running/);
   t.match(await run(`delete pod ${pod}`), `pod "${pod}" deleted`);
   t.notMatch(await run("get pods"), pod);
 }
 
-/** What `kubectl logs -f` prints until two more lines came. */
-function followed(cluster: TestCluster, binary: string, pod: string): Promise<string> {
+/** The output of `kubectl logs -f` until two more lines arrived. */
+function followLog(cluster: TestCluster, binary: string, pod: string): Promise<string> {
   const child = spawn(binary, ["logs", "-f", "--tail=1", pod], { env: cluster.env, timeout: 30_000 });
   let text = "";
   child.stdout.on("data", (chunk: Buffer) => {

@@ -1,7 +1,6 @@
 /**
- * Runs every command of README.md, in the order in which a reader would. What is different from a reader's machine is
- * said here: the state is in a temporary directory, `sudo` and `systemctl` are as good as the machine allows, and
- * `make test` is left out because this is it.
+ * Runs every command of README.md in order. Differences from a reader's machine: the data directory is temporary, `sudo`
+ * and `systemctl` are replaced, and `make test`, which runs this file, is skipped.
  */
 import { type ChildProcess, spawn } from "node:child_process";
 import { chmodSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
@@ -54,7 +53,7 @@ class Reader {
       "--pod-cidr=10.251.0.0/24",
       "--stop-pods",
     ];
-    // A group of its own, so that Ctrl-C reaches make and svc as a terminal's would.
+    // A new process group, so that SIGINT reaches make and svc as from a terminal.
     const child = spawn("sh", ["-c", `exec make run ARGS='${flags.join(" ")}' >'${cluster.logFile}' 2>&1`], {
       cwd: root,
       env: this.env,
@@ -82,9 +81,9 @@ t.test("README.md has commands to run", (t) => {
   t.end();
 });
 
-if (lack !== undefined) console.error(`The commands of README.md are left out: ${lack}.`);
+if (lack !== undefined) console.error(`Skipped: ${lack}.`);
 else {
-  t.test("README.md's commands work", async (t) => {
+  t.test("the commands of README.md succeed", async (t) => {
     const scratch = mkdtempSync(join(tmpdir(), "svc-readme-"));
     t.teardown(() => rmSync(scratch, { recursive: true, force: true }));
     const reader = new Reader(scratch);
@@ -103,7 +102,7 @@ else {
         t.equal(code, 0, code === 0 ? "status 0" : `${stdout}\n${stderr}`);
       });
     }
-    t.match(await reader.endRun(), /^(?:0|2|SIGINT)$/, "Ctrl-C ends make run, which says so in its own way");
-    t.same(await cluster.remains(), [], "with --stop-pods nothing of it is left");
+    t.match(await reader.endRun(), /^(?:0|2|SIGINT)$/, "SIGINT ends make run");
+    t.same(await cluster.remains(), [], "no remains with --stop-pods");
   });
 }

@@ -1,4 +1,4 @@
-/** What becomes of pods when the node reboots, or its agent dies: real containerd, real API server, real kubectl. */
+/** Pods after a reboot of the node, and after the agent was killed, with containerd, API server and kubectl. */
 import { mkdirSync, readdirSync, readFileSync, rmSync } from "node:fs";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
@@ -26,7 +26,7 @@ function pod(name: string, script: string, spec: object = {}, container: object 
   };
 }
 
-/** What a reboot leaves of containerd: its root. Processes, mounts and the state below /run are gone. */
+/** Simulates a reboot for containerd: kills processes, unmounts, and removes the state below /run, but not the root. */
 async function reboot(containerd: PrivateContainerd): Promise<void> {
   const { directory } = containerd;
   await containerd.kill();
@@ -56,7 +56,7 @@ function shimsOf(directory: string): readonly number[] {
   });
 }
 
-interface Shown {
+interface PodJson {
   readonly metadata: { readonly uid: string };
   readonly status: {
     readonly phase: string;
@@ -69,7 +69,7 @@ interface Shown {
   };
 }
 
-if (lack !== undefined) console.error(`Whole nodes are left out: ${lack}.`);
+if (lack !== undefined) console.error(`Skipped: ${lack}.`);
 else {
   await using containerd: PrivateContainerd = await startPrivateContainerd();
   const home = join(containerd.directory, "home");
@@ -81,11 +81,11 @@ else {
     const { code, stderr } = await kubectl(node, ["apply", "-f", "-"], input);
     if (code !== 0) throw new Error(`Cannot apply: ${stderr}`);
   };
-  const show = async (node: AgentProcess, name: string): Promise<Shown | undefined> => {
+  const show = async (node: AgentProcess, name: string): Promise<PodJson | undefined> => {
     const { code, stdout } = await kubectl(node, ["get", "pod", name, "-o", "json"]);
     return code === 0 ? JSON.parse(stdout) : undefined;
   };
-  const ready = (node: AgentProcess, name: string): Promise<Shown> =>
+  const ready = (node: AgentProcess, name: string): Promise<PodJson> =>
     until(`${name} to be ready`, async () => {
       const shown = await show(node, name);
       return shown?.status.containerStatuses?.[0]?.ready === true ? shown : undefined;
@@ -94,8 +94,8 @@ else {
     const { stdout } = await command("ctr", ["-a", containerd.socket, "-n", "k8s.io", "tasks", "ls"]);
     return stdout.split("\n").filter((line) => line.includes("RUNNING")).length;
   };
-  /** What a run of a container has written. */
-  const written = (node: AgentProcess, { metadata }: Shown, name: string, run: number): string =>
+  /** The log of one run of a container. */
+  const written = (node: AgentProcess, { metadata }: PodJson, name: string, run: number): string =>
     readFileSync(join(node.directory, `logs/default_${name}_${metadata.uid}/c/${run}.log`), "utf8");
   const cluster = async (name: string): Promise<AgentProcess> => {
     const node = await AgentProcess.create({ containerd, name, tokens: true });
@@ -107,65 +107,72 @@ else {
     return node;
   };
 
-  await t.test("svc agent starts its pods again after a reboot without API server, and keeps them", async (t) => {
-    await using node = await cluster("reboot");
-    const settings = { apiVersion: "v1", kind: "ConfigMap", metadata: { name: "words" }, data: { word: "open" } };
-    const keys = { apiVersion: "v1", kind: "Secret", metadata: { name: "keys" }, stringData: { password: "sesame" } };
-    const web = pod(
-      "web",
-      `echo "$WORD $(cat /keys/password) $(cat /scratch/was 2>/dev/null)"; echo here > /scratch/was;
+  await t.test(
+    "svc agent restarts its pods after a reboot without API server, and adopts them afterwards",
+    async (t) => {
+      await using node = await cluster("reboot");
+      const settings = { apiVersion: "v1", kind: "ConfigMap", metadata: { name: "words" }, data: { word: "open" } };
+      const keys = { apiVersion: "v1", kind: "Secret", metadata: { name: "keys" }, stringData: { password: "sesame" } };
+      const web = pod(
+        "web",
+        `echo "$WORD $(cat /keys/password) $(cat /scratch/was 2>/dev/null)"; echo here > /scratch/was;
        cut -d. -f1 ${TOKEN}; ${forever}`,
-      {
-        volumes: [
-          { name: "keys", secret: { secretName: "keys" } },
-          { name: "scratch", emptyDir: { medium: "Memory" } },
-        ],
-      },
-      {
-        env: [{ name: "WORD", valueFrom: { configMapKeyRef: { name: "words", key: "word" } } }],
-        volumeMounts: [
-          { name: "keys", mountPath: "/keys" },
-          { name: "scratch", mountPath: "/scratch" },
-        ],
-      },
-    );
-    await apply(node, settings, keys, web, pod("plain", forever));
-    const before = { web: await ready(node, "web"), plain: await ready(node, "plain") };
-    await sleep(CHECKPOINT_MS);
-    await node.stopServer();
-    await node.stop("SIGKILL");
-    await reboot(containerd);
-    t.equal(await running(), 0, "nothing runs after the reboot");
-
-    node.start("cluster");
-    await until("two sandboxes and two containers to run without the server", async () =>
-      (await running()) === 4 ? true : undefined,
-    );
-    t.match(node.log, "running pods from the checkpoint");
-    await node.startServer();
-    for (const name of ["web", "plain"] as const) {
-      await until(`the server to hear of ${name}`, async () =>
-        (await show(node, name))?.status.containerStatuses[0]?.restartCount === 1 ? true : undefined,
+        {
+          volumes: [
+            { name: "keys", secret: { secretName: "keys" } },
+            { name: "scratch", emptyDir: { medium: "Memory" } },
+          ],
+        },
+        {
+          env: [{ name: "WORD", valueFrom: { configMapKeyRef: { name: "words", key: "word" } } }],
+          volumeMounts: [
+            { name: "keys", mountPath: "/keys" },
+            { name: "scratch", mountPath: "/scratch" },
+          ],
+        },
       );
-      const after = await ready(node, name);
-      t.equal(after.metadata.uid, before[name].metadata.uid, `${name} is the same pod`);
-      const [container] = after.status.containerStatuses;
-      t.equal(container?.restartCount, 1, `${name} was started once again`);
-      t.not(container?.containerID, before[name].status.containerStatuses[0]?.containerID);
-    }
-    const output = written(node, before.web, "web", 1);
-    t.match(output, / F open sesame \n.* F eyJ[\w-]+\n$/, "with its ConfigMap, Secret and token, and its memory gone");
-    const logs = await kubectl(node, ["logs", "web"]);
-    t.match(logs.stdout, /^open sesame \neyJ[\w-]+\n$/, `kubectl logs shows the same: ${logs.stderr}`);
-    const settled = (await show(node, "web"))?.status.containerStatuses[0]?.containerID;
-    await sleep(3_000);
-    t.equal((await show(node, "web"))?.status.containerStatuses[0]?.containerID, settled, "and it is left alone");
-    await kubectl(node, ["delete", "pod", "web", "plain"]);
-    await until("all to end", async () => ((await running()) === 0 ? true : undefined));
-  });
+      await apply(node, settings, keys, web, pod("plain", forever));
+      const before = { web: await ready(node, "web"), plain: await ready(node, "plain") };
+      await sleep(CHECKPOINT_MS);
+      await node.stopServer();
+      await node.stop("SIGKILL");
+      await reboot(containerd);
+      t.equal(await running(), 0, "nothing runs after the reboot");
+
+      node.start("cluster");
+      await until("two sandboxes and two containers to run without the server", async () =>
+        (await running()) === 4 ? true : undefined,
+      );
+      t.match(node.log, "running pods from the checkpoint");
+      await node.startServer();
+      for (const name of ["web", "plain"] as const) {
+        await until(`the status of ${name} at the server`, async () =>
+          (await show(node, name))?.status.containerStatuses[0]?.restartCount === 1 ? true : undefined,
+        );
+        const after = await ready(node, name);
+        t.equal(after.metadata.uid, before[name].metadata.uid, `${name} is the same pod`);
+        const [container] = after.status.containerStatuses;
+        t.equal(container?.restartCount, 1, `${name} was started once again`);
+        t.not(container?.containerID, before[name].status.containerStatuses[0]?.containerID);
+      }
+      const output = written(node, before.web, "web", 1);
+      t.match(output, / F open sesame \n.* F eyJ[\w-]+\n$/, "with ConfigMap, Secret and token, and an empty tmpfs");
+      const logs = await kubectl(node, ["logs", "web"]);
+      t.match(logs.stdout, /^open sesame \neyJ[\w-]+\n$/, `kubectl logs shows the same: ${logs.stderr}`);
+      const settled = (await show(node, "web"))?.status.containerStatuses[0]?.containerID;
+      await sleep(3_000);
+      t.equal(
+        (await show(node, "web"))?.status.containerStatuses[0]?.containerID,
+        settled,
+        "it is not restarted again",
+      );
+      await kubectl(node, ["delete", "pod", "web", "plain"]);
+      await until("all to end", async () => ((await running()) === 0 ? true : undefined));
+    },
+  );
 
   await t.test(
-    "svc agent that is killed leaves its pods alone, and the next goes on with counts, delays and probes",
+    "pods survive a killed svc agent, and the next continues their counts, back-off and probes",
     async (t) => {
       await using node = await cluster("killed");
       const probe = { exec: { command: ["true"] }, periodSeconds: 1 };

@@ -1,11 +1,11 @@
-/** A few of the recorded pods, some of each area; `make recorded-agent` plays all of them. */
+/** Replays a few recorded pods of each area; `make recorded-agent` replays all. */
 import t from "tap";
 import { clusterLack } from "./cluster.ts";
 import { agreed } from "./recorded-agent/agreed.ts";
 import { areas, recordedCases } from "./recorded-agent/cases.ts";
 import { type Outcome, playCases } from "./recorded-agent/run.ts";
 
-/** Those that are over soon and have to do with much. */
+/** Short cases that cover many features. */
 const selected: readonly string[] = [
   "complete-never",
   "image-never-missing",
@@ -26,10 +26,10 @@ const selected: readonly string[] = [
 
 t.setTimeout(300_000);
 
-t.test("the recorded agents' list names cases that there are", async (t) => {
+t.test("every listed case exists in the recordings", async (t) => {
   for (const area of areas) {
     const ids = recordedCases(area)?.map(({ id }) => id);
-    if (ids === undefined) return t.comment("shared/ is not present: there is nothing to compare with");
+    if (ids === undefined) return t.comment("Skipped: shared/ is not present");
     t.same(
       agreed(area).filter((id) => !ids.includes(id)),
       [],
@@ -39,15 +39,15 @@ t.test("the recorded agents' list names cases that there are", async (t) => {
 });
 
 const lack = clusterLack();
-if (lack !== undefined) console.error(`Whole machines are left out: ${lack}.`);
+if (lack !== undefined) console.error(`Skipped: ${lack}.`);
 else {
-  t.test("startAgent() does with pods what Kubernetes' agent was seen to do", async (t) => {
+  t.test("startAgent() produces the recorded events, statuses and logs of kubelet", async (t) => {
     const cases = areas.flatMap((area) => recordedCases(area) ?? []).filter(({ id }) => selected.includes(id));
-    if (cases.length === 0) return t.comment("shared/ is not present: there is nothing to compare with");
+    if (cases.length === 0) return t.comment("Skipped: shared/ is not present");
     const outcomes = new Map<string, Outcome>();
     const report = (outcome: Outcome): void => void outcomes.set(outcome.one.id, outcome);
     await playCases(cases, { atOnce: 8, report });
-    // Times are compared: what a busy machine delayed gets a second chance.
+    // Times are compared: cases that a busy machine may have delayed run twice.
     const again = cases.filter(({ id }) => outcomes.get(id)?.differences.length !== 0);
     await playCases(again, { atOnce: 2, report });
     for (const { id } of cases) t.same(outcomes.get(id)?.differences, [], id);

@@ -1,4 +1,4 @@
-/** What goes wrong while svc runs, and what stays when it ends: seen with real containerd and kubectl. */
+/** Failures while svc runs, and remains after its end, with containerd and kubectl. */
 import { existsSync, readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import t from "tap";
@@ -35,7 +35,7 @@ async function ready(cluster: TestCluster, ...names: readonly string[]): Promise
   if (code !== 0) throw new Error(`Not ready: ${stderr}`);
 }
 
-/** Cgroups of a pod, in whatever hierarchy. */
+/** Cgroups of a pod in any hierarchy. */
 function cgroupsOf(uid: string): readonly string[] {
   return readdirSync("/sys/fs/cgroup")
     .map((name) => join("/sys/fs/cgroup", name, "kubepods/besteffort", `pod${uid}`))
@@ -43,9 +43,9 @@ function cgroupsOf(uid: string): readonly string[] {
     .filter((path) => existsSync(path));
 }
 
-if (lack !== undefined) console.error(`Whole clusters are left out: ${lack}.`);
+if (lack !== undefined) console.error(`Skipped: ${lack}.`);
 else {
-  t.test("svc up starts a containerd again that was killed; its pods go on", async (t) => {
+  t.test("svc up restarts a killed containerd while pods keep running", async (t) => {
     await using cluster = await TestCluster.create({ program: programs.bundle, flags: ["--stop-pods"] });
     await cluster.start();
     await apply(cluster, pod("kept"));
@@ -58,24 +58,27 @@ else {
     t.equal(await get(cluster, "kept", ".status.containerStatuses[0].restartCount"), "0");
   });
 
-  t.test("svc up --stop-pods leaves no process, mount, link or cgroup, and starts the pods again", async (t) => {
-    await using cluster = await TestCluster.create({ program: programs.bundle, flags: ["--stop-pods"] });
-    await cluster.start();
-    await apply(cluster, pod("a"));
-    await ready(cluster, "a");
-    const uid = await get(cluster, "a", ".metadata.uid");
-    t.not(cgroupsOf(uid).length, 0);
-    t.equal(await cluster.stop("SIGINT"), 0);
-    t.same(await cluster.remains(), []);
-    t.same(cgroupsOf(uid), []);
-    await cluster.start();
-    await until("a second run", async () =>
-      (await get(cluster, "a", ".status.containerStatuses[0].restartCount")) === "1" ? true : undefined,
-    );
-    await ready(cluster, "a");
-  });
+  t.test(
+    "svc up --stop-pods leaves no process, mount, link or cgroup, and the next start runs the pods again",
+    async (t) => {
+      await using cluster = await TestCluster.create({ program: programs.bundle, flags: ["--stop-pods"] });
+      await cluster.start();
+      await apply(cluster, pod("a"));
+      await ready(cluster, "a");
+      const uid = await get(cluster, "a", ".metadata.uid");
+      t.not(cgroupsOf(uid).length, 0);
+      t.equal(await cluster.stop("SIGINT"), 0);
+      t.same(await cluster.remains(), []);
+      t.same(cgroupsOf(uid), []);
+      await cluster.start();
+      await until("a second run", async () =>
+        (await get(cluster, "a", ".status.containerStatuses[0].restartCount")) === "1" ? true : undefined,
+      );
+      await ready(cluster, "a");
+    },
+  );
 
-  t.test("A pod that waits for a host port runs when the port's pod is gone", async (t) => {
+  t.test("a pod that waits for a host port starts when the port is free", async (t) => {
     await using cluster = await TestCluster.create({ program: programs.bundle, flags: ["--stop-pods"] });
     await cluster.start();
     const port = { ports: [{ containerPort: 80, hostPort: 31_080 }] };
@@ -89,7 +92,7 @@ else {
     await ready(cluster, "second");
   });
 
-  t.test("svc up refuses a directory in use, and a port in use, in one line", async (t) => {
+  t.test("svc up reports a directory or a port in use in one line", async (t) => {
     await using cluster = await TestCluster.create({ program: programs.bundle, flags: ["--stop-pods"] });
     await cluster.start();
     const [svc] = programs.bundle;

@@ -1,4 +1,4 @@
-/** A registry on loopback with one image, given only to who shows the right name and password. */
+/** A registry on loopback with one image, which requires basic authentication. */
 import { createHash } from "node:crypto";
 import { createServer, type Server } from "node:http";
 import type { AddressInfo } from "node:net";
@@ -8,7 +8,7 @@ const MANIFEST = "application/vnd.oci.image.manifest.v1+json";
 export interface ImageRegistry extends AsyncDisposable {
   /** `127.0.0.1:40123` */
   readonly host: string;
-  /** Who was let in, by name. */
+  /** Usernames of the authenticated requests. */
   readonly served: ReadonlySet<string>;
 }
 

@@ -1,4 +1,4 @@
-/** What survives when svc stops, is killed, and comes back. */
+/** Pods across a stop, a kill and a restart of svc. */
 import { join } from "node:path";
 import t, { type Test } from "tap";
 import { until } from "../../testing/std/until.ts";
@@ -6,10 +6,10 @@ import { clusterLack, programs, root, TestCluster } from "./cluster.ts";
 
 const lack = clusterLack();
 
-if (lack !== undefined) console.error(`Whole clusters are left out: ${lack}.`);
+if (lack !== undefined) console.error(`Skipped: ${lack}.`);
 else {
-  t.test("svc up takes over the pods that a stopped one left", (t) => comeBack(t, "SIGTERM"));
-  t.test("svc up loses nothing when it is killed", (t) => comeBack(t, "SIGKILL"));
+  t.test("svc up adopts the pods of a stopped svc up", (t) => testRestart(t, "SIGTERM"));
+  t.test("svc up adopts the pods of a killed svc up", (t) => testRestart(t, "SIGKILL"));
 }
 
 interface PodState {
@@ -18,7 +18,7 @@ interface PodState {
   readonly restarts: number;
 }
 
-async function comeBack(t: Test, signal: NodeJS.Signals): Promise<void> {
+async function testRestart(t: Test, signal: NodeJS.Signals): Promise<void> {
   await using cluster = await TestCluster.create({ program: programs.bundle });
   await cluster.start();
   const example = join(root, "testdata/examples/hello.yaml");
@@ -31,7 +31,7 @@ async function comeBack(t: Test, signal: NodeJS.Signals): Promise<void> {
   const code = await cluster.stop(signal);
   t.equal(code, signal === "SIGKILL" ? signal : 0);
   const pid = containerProcess(await cluster.remains());
-  t.ok(pid, "the pod goes on without svc");
+  t.ok(pid, "the pod keeps running without svc");
 
   await cluster.start();
   await until("the node to be ready", async () => {
@@ -59,7 +59,7 @@ async function logLines(cluster: TestCluster): Promise<number> {
   return (await cluster.kubectl(["logs", "hello"])).stdout.split("\n").length;
 }
 
-/** The number of the shim's process: there is one a pod, and it lives as long as the pod does. */
+/** The process ID of the shim, which lives as long as its pod. */
 function containerProcess(remains: readonly string[]): string | undefined {
   return remains.map((line) => /^process (\d+): .*containerd-shim/.exec(line)?.[1]).find((pid) => pid !== undefined);
 }

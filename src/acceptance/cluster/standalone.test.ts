@@ -1,4 +1,4 @@
-/** A node without API server: the agent alone, real containerd, and real kubectl reading what it runs. */
+/** The standalone agent with containerd, and kubectl that reads its pods. */
 import { mkdirSync, renameSync, rmSync, statSync, writeFileSync } from "node:fs";
 import { createServer } from "node:http";
 import { join } from "node:path";
@@ -40,7 +40,7 @@ function put(node: AgentProcess, name: string, ...objects: readonly (object | st
   renameSync(join(node.manifests, `.${name}`), join(node.manifests, name));
 }
 
-if (lack !== undefined) console.error(`Whole nodes are left out: ${lack}.`);
+if (lack !== undefined) console.error(`Skipped: ${lack}.`);
 else {
   await using containerd: PrivateContainerd = await startPrivateContainerd();
   const home = join(containerd.directory, "home");
@@ -49,26 +49,28 @@ else {
   const [oldest = "", newest = oldest] = [found[0], found.at(-1)];
   const kubectl = (node: AgentProcess, args: readonly string[], binary = oldest): Promise<CommandResult> =>
     command(binary, args, { env: { ...process.env, KUBECONFIG: node.standaloneConfig, HOME: home } });
-  const say = async (node: AgentProcess, ...args: readonly string[]): Promise<string> =>
+  const runKubectl = async (node: AgentProcess, ...args: readonly string[]): Promise<string> =>
     (await kubectl(node, args)).stdout;
   const runs = (node: AgentProcess, name: string): Promise<true> =>
-    until(`${name} to run`, async () => (/ Running /.test(await say(node, "get", "pod", name)) ? true : undefined));
+    until(`${name} to run`, async () =>
+      / Running /.test(await runKubectl(node, "get", "pod", name)) ? true : undefined,
+    );
 
-  await t.test("svc agent alone runs what lies in its directory, and kubectl sees it", async (t) => {
+  await t.test("the standalone agent runs the manifests of its directory, and kubectl reads them", async (t) => {
     await using node = await AgentProcess.create({ containerd, name: "alone" });
     put(node, "web.yaml", web, words, keys);
     put(node, "bad.yaml", bad);
     node.start("standalone");
-    await until("the connection file", async () =>
+    await until("the kubeconfig", async () =>
       statSync(node.standaloneConfig, { throwIfNoEntry: false }) ? true : undefined,
     );
     t.equal(statSync(node.standaloneConfig).mode & 0o777, 0o600);
-    t.match(node.log, node.standaloneConfig, "its path is told");
+    t.match(node.log, node.standaloneConfig, "the log has its path");
     await runs(node, "web-n1");
-    // The node's conditions are looked at every ten seconds.
+    // The agent updates the node's conditions every ten seconds.
     const complaint = "jsonpath={.status.conditions[?(@.type=='ManifestProblem')].message}";
-    await until("the node to complain", async () =>
-      /bad\.yaml:6: /.test(await say(node, "get", "node", "n1", "-o", complaint)) ? true : undefined,
+    await until("the condition of the node", async () =>
+      /bad\.yaml:6: /.test(await runKubectl(node, "get", "node", "n1", "-o", complaint)) ? true : undefined,
     );
 
     for (const binary of new Set([oldest, newest])) {
@@ -102,37 +104,61 @@ else {
         t.match(stderr, `serves read requests only: change the manifests at ${node.manifests} instead`, line);
       }
     }
-    t.notMatch(await say(node, "get", "secret", "keys", "-o", "yaml"), /sesame|c2VzYW1l/, "nobody gets its value");
-    t.match(await say(node, "logs", "web-n1", "-c", "none"), "");
+    t.notMatch(
+      await runKubectl(node, "get", "secret", "keys", "-o", "yaml"),
+      /sesame|c2VzYW1l/,
+      "the value is not served",
+    );
+    t.match(await runKubectl(node, "logs", "web-n1", "-c", "none"), "");
     const unauthenticated = await kubectl(node, ["get", "pods", "--token=guessed"]);
-    t.match(unauthenticated.stderr, /Unauthorized|must be logged in/);
+    t.match(unauthenticated.stderr, /Unauthorized|must be lines in/);
 
     const watched = kubectl(node, ["get", "pods", "--watch", "--request-timeout=10s"]);
     put(node, "late.yaml", pod("late", "echo done", { restartPolicy: "Never" }));
     t.match((await watched).stdout, /late-n1 [\s\S]*late-n1 .* Completed/);
-    const logged = node.log.split("\n").filter((line) => line.includes("bad.yaml:6"));
-    t.equal(new Set(logged).size, logged.length, "each problem is told once");
-    const told2 = (await say(node, "get", "events", "--field-selector=reason=FailedValidation")).trim().split("\n");
-    t.equal(told2.length - 1, logged.length, "an event for each");
-    t.match(logged.join("\n"), /spec\.containers\[0\]\.imag: unknown field/);
+    const lines = node.log.split("\n").filter((line) => line.includes("bad.yaml:6"));
+    t.equal(new Set(lines).size, lines.length, "each problem is logged once");
+    const events = (await runKubectl(node, "get", "events", "--field-selector=reason=FailedValidation"))
+      .trim()
+      .split("\n");
+    t.equal(events.length - 1, lines.length, "an event for each problem");
+    t.match(lines.join("\n"), /spec\.containers\[0\]\.imag: unknown field/);
 
     rmSync(join(node.manifests, "bad.yaml"));
     rmSync(join(node.manifests, "late.yaml"));
-    await until("the late pod to go", async () => (/late/.test(await say(node, "get", "pods")) ? undefined : true));
-    await until("the node to be content", async () =>
-      /ManifestProblem +False/.test(await say(node, "describe", "node", "n1")) ? true : undefined,
+    await until("removal of the late pod", async () =>
+      /late/.test(await runKubectl(node, "get", "pods")) ? undefined : true,
     );
-    const before = await say(node, "get", "pod", "web-n1", "-o", "jsonpath={.status.containerStatuses[0].containerID}");
+    await until("the condition to be cleared", async () =>
+      /ManifestProblem +False/.test(await runKubectl(node, "describe", "node", "n1")) ? true : undefined,
+    );
+    const before = await runKubectl(
+      node,
+      "get",
+      "pod",
+      "web-n1",
+      "-o",
+      "jsonpath={.status.containerStatuses[0].containerID}",
+    );
     t.equal(await node.stop(), 0);
     node.start("standalone");
     await runs(node, "web-n1");
-    const after = await say(node, "get", "pod", "web-n1", "-o", "jsonpath={.status.containerStatuses[0].containerID}");
-    t.equal(after, before, "the next agent goes on with it, and the connection file still fits");
+    const after = await runKubectl(
+      node,
+      "get",
+      "pod",
+      "web-n1",
+      "-o",
+      "jsonpath={.status.containerStatuses[0].containerID}",
+    );
+    t.equal(after, before, "the next agent adopts the pod, and the kubeconfig stays valid");
     rmSync(join(node.manifests, "web.yaml"));
-    await until("the pod to go", async () => (/web/.test(await say(node, "get", "pods")) ? undefined : true));
+    await until("removal of the pod", async () =>
+      /web/.test(await runKubectl(node, "get", "pods")) ? undefined : true,
+    );
   });
 
-  await t.test("svc agent alone takes pods from a URL, and nobody reads where --enable-server is off", async (t) => {
+  await t.test("the standalone agent runs pods of a URL, and serves no reads with --enable-server=false", async (t) => {
     await using node = await AgentProcess.create({ containerd, name: "url" });
     let text = JSON.stringify(pod("far", forever));
     const server = createServer((_request, response) => void response.end(text)).listen(0, "127.0.0.1");
@@ -140,7 +166,7 @@ else {
       await new Promise((resolve) => server.once("listening", resolve));
       const url = `http://user:pass@127.0.0.1:${(server.address() as { readonly port: number }).port}/pods`;
       node.start("standalone", `--manifest-url=${url}`, "--http-check-frequency=1s");
-      await until("the connection file", async () =>
+      await until("the kubeconfig", async () =>
         statSync(node.standaloneConfig, { throwIfNoEntry: false }) ? true : undefined,
       );
       await runs(node, "far-n1");
@@ -148,7 +174,9 @@ else {
       t.match(stderr, "change the manifests at");
       t.notMatch(stderr, "pass@");
       text = JSON.stringify({ apiVersion: "v1", kind: "PodList", items: [] });
-      await until("the pod to go", async () => (/far/.test(await say(node, "get", "pods")) ? undefined : true));
+      await until("removal of the pod", async () =>
+        /far/.test(await runKubectl(node, "get", "pods")) ? undefined : true,
+      );
       await node.stop();
       rmSync(node.standaloneConfig);
       node.start("standalone", "--enable-server=false");
@@ -162,7 +190,7 @@ else {
     }
   });
 
-  await t.test("svc agent --runonce runs the pods of its manifests, and names those that do not run", async (t) => {
+  await t.test("svc agent --runonce runs the pods of its manifests, and reports those that fail", async (t) => {
     await using node = await AgentProcess.create({ containerd, name: "once" });
     put(
       node,

@@ -1,4 +1,4 @@
-/** What kubectl asks of server-side apply, and of the book of who manages what. */
+/** kubectl: server-side apply and managed fields. */
 import { type KubectlOutput, testWithKubectls } from "../../testing/apiserver/kubectl-harness.ts";
 
 const settings = (value: string) => `apiVersion: v1
@@ -50,14 +50,14 @@ const cases: readonly KubectlOutput[] = [
   ["1.27: get configmap settings -o yaml --show-managed-fields", /managedFields:\n.*f:a: \{\}\n.*manager: other\n/s],
   ["1.27: apply --server-side -f DIR/typo.yaml", /\.dat: field not declared in schema/],
   ["delete configmap settings", /deleted/],
-  // From apply by the client to apply by the server.
+  // Migration from client-side to server-side apply.
   ["apply -f DIR/web.yaml", /deployment\.apps\/web created/],
   ["apply view-last-applied deployment web", /replicas: 1/],
   ["get deployment web -o jsonpath={.metadata.managedFields[*].manager}", /^kubectl-client-side-apply$/],
   ["apply --server-side -f DIR/web-scaled.yaml", /deployment\.apps\/web serverside-applied/],
   [
     "1.27: get deployment web -o jsonpath={.spec.replicas}:{.metadata.managedFields[*].manager}:{.metadata.managedFields[*].operation}",
-    // The annotation has an applier of its own from then on.
+    // The annotation has its own field manager from then on.
     /^3:(?:kubectl kubectl-last-applied|kubectl-last-applied kubectl):Apply Apply$/,
   ],
   ["apply view-last-applied deployment web", /replicas: 3/],
@@ -72,7 +72,7 @@ const cases: readonly KubectlOutput[] = [
   ],
   ["1.27: apply --server-side -f DIR/web-free.yaml", /serverside-applied/],
   ["1.27: get deployment web -o jsonpath={.spec.replicas}:{.spec.revisionHistoryLimit}", /^5:3$/],
-  // One object, two spellings of its group.
+  // One object through a group and its alias.
   ["apply --server-side -f DIR/ours.yaml", /lease\.coordination\.svc\.io\/mine serverside-applied/],
   ["apply --server-side --field-manager=other -f DIR/theirs.yaml", /conflict with "kubectl": \.spec\.holderIdentity/],
   ["apply --server-side -f DIR/theirs.yaml", /lease\.coordination\.k8s\.io\/mine serverside-applied/],

@@ -1,4 +1,4 @@
-/** Real kubectls and the garbage collector: what becomes of dependents when their owner is deleted. */
+/** kubectl: cascading deletion of dependents. */
 import { type KubectlOutput, testWithKubectls } from "../../testing/apiserver/kubectl-harness.ts";
 
 const family = `apiVersion: apps/v1
@@ -41,7 +41,7 @@ testWithKubectls(
     ...made,
     ["delete replicaset owner --cascade=orphan", /replicaset\.apps "owner" deleted/],
     ["get configmap child -o jsonpath=<{.metadata.ownerReferences}>", /^<>$/],
-    // Nobody owns it any more.
+    // An orphan has no owner.
     ...made,
     ["delete replicaset owner --cascade=background --wait=false", /replicaset\.apps "owner" deleted/],
     ["1.27: wait --for=delete configmap/child --timeout=20s", /condition met|not found|^$/],

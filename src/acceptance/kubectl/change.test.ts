@@ -1,4 +1,4 @@
-/** Real kubectls changing things: patches, edits, labels, pruning, waiting, watching, and all ways to delete. */
+/** kubectl: patch, edit, label, annotate, prune, wait, watch and delete. */
 import type { Test } from "tap";
 import { type KubectlOutput, type KubectlSession, testWithKubectls } from "../../testing/apiserver/kubectl-harness.ts";
 
@@ -163,11 +163,11 @@ const ready = {
   status: { phase: "Running", conditions: [{ type: "Ready", status: "True" }] },
 };
 
-async function watched(t: Test, session: KubectlSession): Promise<void> {
+async function testWatches(t: Test, session: KubectlSession): Promise<void> {
   using all = session.follow("get configmaps --watch --output-watch-events");
   using only = session.follow("get configmaps --watch-only -o name");
   using selected = session.follow("get configmaps --watch --output-watch-events -l tier=front");
-  // Each has to have begun.
+  // Wait until each watch is served.
   for (const [at, watch] of [all, only, selected].entries()) {
     for (let again = 0; watch.text === "" && again < 20; again++) {
       await session.run(`create configmap begun-${at}-${again}`);
@@ -180,11 +180,14 @@ async function watched(t: Test, session: KubectlSession): Promise<void> {
   await session.run("delete configmap first");
   t.match(await all.waitForOutput(/DELETED +first/), /ADDED +first .*\n(MODIFIED +first .*\n){2}DELETED +first /);
   t.match(await only.waitForOutput(/(configmap\/first\n){4}/), /(configmap\/first\n){4}$/);
-  t.match(await selected.waitForOutput(/DELETED +first/), /^EVENT.*\n(.*begun.*\n)+ADDED +first .*\nDELETED +first .*\n$/);
+  t.match(
+    await selected.waitForOutput(/DELETED +first/),
+    /^EVENT.*\n(.*begun.*\n)+ADDED +first .*\nDELETED +first .*\n$/,
+  );
   using proxy = session.follow("proxy --port=0 --api-prefix=/");
   const port = /Starting to serve on 127\.0\.0\.1:(\d+)/.exec(await proxy.waitForOutput(/Starting to serve/))?.[1];
-  const answer = await fetch(`http://127.0.0.1:${port}/api/v1/namespaces/default`);
-  t.match([answer.status, await answer.json()], [200, { kind: "Namespace", metadata: { name: "default" } }]);
+  const response = await fetch(`http://127.0.0.1:${port}/api/v1/namespaces/default`);
+  t.match([response.status, await response.json()], [200, { kind: "Namespace", metadata: { name: "default" } }]);
 }
 
 testWithKubectls([...patches, ...applied, ...applySet, ...waited, ...deleted], {
@@ -196,5 +199,5 @@ testWithKubectls([...patches, ...applied, ...applySet, ...waited, ...deleted], {
     "base.yaml": map("base", "1", "layer: base"),
   },
   serverConfig: { embeddedControllers: ["namespace", "garbage-collector"] },
-  afterCases: watched,
+  afterCases: testWatches,
 });

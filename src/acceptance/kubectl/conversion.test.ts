@@ -1,10 +1,10 @@
-/** What people type whose resources a webhook converts. */
+/** kubectl: custom resources with a conversion webhook. */
 import t from "tap";
-import { startConversionWebhook, convertRoutes, route, routes } from "../../testing/apiserver/conversion-fixture.ts";
+import { convertRoutes, route, routes, startConversionWebhook } from "../../testing/apiserver/conversion-fixture.ts";
 import { type KubectlOutput, testWithKubectls } from "../../testing/apiserver/kubectl-harness.ts";
 
 const server = await startConversionWebhook();
-/** Down for those whose objects say so: several kubectls may be at it. */
+/** Fails for objects with the annotation, since several kubectls share the webhook. */
 server.respond = (requests) => {
   const { objects } = requests.review.request;
   const isDown = (one: { readonly metadata: { readonly annotations?: Readonly<Record<string, string>> } }): boolean =>
@@ -68,6 +68,9 @@ const afterwards: readonly KubectlOutput[] = [
   ["get routes", /doesn't have a resource type "routes"|could not find the requested resource/],
 ];
 
-testWithKubectls([...cases, ["annotate routes.v2.stable.example.com web health=down", /annotate/], ...down, ...afterwards], {
-  files,
-});
+testWithKubectls(
+  [...cases, ["annotate routes.v2.stable.example.com web health=down", /annotate/], ...down, ...afterwards],
+  {
+    files,
+  },
+);

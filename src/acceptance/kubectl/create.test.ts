@@ -1,4 +1,4 @@
-/** Real kubectls and everything that `kubectl create`, `run` and `expose` make from words alone. */
+/** kubectl: `create`, `run` and `expose` with arguments instead of manifests. */
 import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
 import t from "tap";

@@ -1,4 +1,4 @@
-/** What people type who define resources of their own and use them. */
+/** kubectl: definitions of custom resources, and their objects. */
 import { readFileSync } from "node:fs";
 import { type KubectlOutput, testWithKubectls } from "../../testing/apiserver/kubectl-harness.ts";
 

@@ -1,4 +1,4 @@
-/** Real kubectls and objects that nothing but the server looks at. */
+/** kubectl: objects that no controller or agent uses. */
 import { type KubectlOutput, testWithKubectls } from "../../testing/apiserver/kubectl-harness.ts";
 
 const manifest = `apiVersion: v1

@@ -1,4 +1,4 @@
-/** Real kubectls, and how pods are reached: services, endpoints, ingresses, policies, certificates. */
+/** kubectl: services, endpoints, ingresses, network policies, certificates. */
 import "reflect-metadata";
 import { webcrypto } from "node:crypto";
 import { Pkcs10CertificateRequestGenerator } from "@peculiar/x509";
@@ -36,7 +36,7 @@ spec:
   request: ${await certificateRequest()}
 `;
 
-/** PEM in base64, as the API has it. */
+/** A request in PEM, base64-encoded as in the API. */
 async function certificateRequest(): Promise<string> {
   const keys = await webcrypto.subtle.generateKey({ name: "ECDSA", namedCurve: "P-256" }, true, ["sign", "verify"]);
   const signingAlgorithm = { name: "ECDSA", hash: "SHA-256" };

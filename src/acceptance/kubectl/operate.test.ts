@@ -1,4 +1,4 @@
-/** Real kubectls and what operators do: roll out, set, drain, taint, grant. Sets, pods and nodes are made by hand. */
+/** kubectl: rollout, set, drain, taint, RBAC. The test itself creates ReplicaSets, pods and nodes. */
 import { type KubectlOutput, testWithKubectls } from "../../testing/apiserver/kubectl-harness.ts";
 
 const node = (name: string): string => `apiVersion: v1
@@ -174,7 +174,7 @@ const nodes: readonly KubectlOutput[] = [
   ["delete node here there", /node "here" deleted/],
 ];
 
-/** Budgets protect those that are ready. */
+/** Disruption budgets count ready pods. */
 const ready = JSON.stringify({
   apiVersion: "v1",
   kind: "Pod",

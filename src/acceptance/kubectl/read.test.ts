@@ -1,4 +1,4 @@
-/** Real kubectls reading: every format, selector and page; describing, explaining and listing every kind. */
+/** kubectl: get with every output format, selectors and chunks; describe, explain, api-resources. */
 import { builtinScheme } from "../../api/builtin.ts";
 import { type KubectlOutput, testWithKubectls } from "../../testing/apiserver/kubectl-harness.ts";
 

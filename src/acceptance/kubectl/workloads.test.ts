@@ -1,4 +1,4 @@
-/** Real kubectls and workloads. Nothing runs: no controller makes a pod, and no revision is kept. */
+/** kubectl: workloads without controllers, so that no pods and no revisions are created. */
 import { type KubectlOutput, testWithKubectls } from "../../testing/apiserver/kubectl-harness.ts";
 
 const workloads = `apiVersion: apps/v1

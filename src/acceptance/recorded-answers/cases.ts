@@ -1,11 +1,11 @@
 /**
- * For tests: what a Kubernetes 1.33 server answered to requests (`shared/oracles/recorded-validation`), sent again to a
- * server in memory, and compared.
+ * Replays requests to a server in memory and compares the responses with those recorded of a Kubernetes 1.33 server
+ * (`shared/oracles/recorded-validation`).
  */
 import { existsSync, readFileSync } from "node:fs";
 import { fileURLToPath } from "node:url";
 import { deepEqual } from "../../schema/value/equal.ts";
-import { type TestResponse, type TestServer, startTestServer } from "../../testing/apiserver/server-fixture.ts";
+import { startTestServer, type TestResponse, type TestServer } from "../../testing/apiserver/server-fixture.ts";
 
 interface Cause {
   readonly reason: string;
@@ -43,11 +43,11 @@ export interface RecordedCase extends RecordedRequest {
 interface Setup {
   readonly alone?: boolean;
   readonly requests: readonly RecordedRequest[];
-  /** The object that its cases are about. */
+  /** Path of the object that the cases change. */
   readonly target: string;
 }
 
-/** What differs between an answer and the recorded one; empty when nothing does. */
+/** The differences between a response and the recorded one. */
 export interface Outcome {
   readonly case: RecordedCase;
   readonly differences: readonly string[];
@@ -57,27 +57,27 @@ const shared = process.env.SVC_SHARED ?? fileURLToPath(new URL("../../../../shar
 const folder = `${shared}/oracles/recorded-validation/`;
 const FILES = ["defaulting.jsonl", "create-1.jsonl", "create-2.jsonl", "update-1.jsonl", "update-2.jsonl"];
 
-/** Undefined where the recordings are not present. */
+/** Undefined when the recordings are not present. */
 export function recordedCases(): readonly RecordedCase[] | undefined {
   if (!existsSync(folder)) return undefined;
   const lines = FILES.flatMap((file) => readFileSync(`${folder}${file}`, "utf8").split("\n"));
   return lines.filter((line) => line !== "").map((line) => JSON.parse(line) as RecordedCase);
 }
 
-/** Setups that influence others' objects get a server of their own. */
+/** Setups that affect other cases (`alone`) get their own server. */
 export async function replay(cases: readonly RecordedCase[]): Promise<readonly Outcome[]> {
   const setups = JSON.parse(readFileSync(`${folder}setups.json`, "utf8")) as Readonly<Record<string, Setup>>;
   const together: RecordedCase[] = [];
   const alone = new Map<string, RecordedCase[]>();
-  for (const one of cases) {
-    if (one.setup === undefined || setups[one.setup]?.alone !== true) together.push(one);
-    else alone.set(one.setup, [...(alone.get(one.setup) ?? []), one]);
+  for (const recorded of cases) {
+    if (recorded.setup === undefined || setups[recorded.setup]?.alone !== true) together.push(recorded);
+    else alone.set(recorded.setup, [...(alone.get(recorded.setup) ?? []), recorded]);
   }
   const outcomes: Outcome[] = [];
   for (const group of [together, ...alone.values()]) {
     await using server = await startTestServer({ authorizationModes: ["Node", "RBAC"] });
     const player = new Player(server, setups);
-    for (const one of group) outcomes.push(await player.play(one));
+    for (const recorded of group) outcomes.push(await player.play(recorded));
   }
   return outcomes;
 }
@@ -87,7 +87,7 @@ type Json = Readonly<Record<string, unknown>>;
 class Player {
   readonly #server: TestServer;
   readonly #setups: Readonly<Record<string, Setup>>;
-  /** The object of each setup that has been made, as it was then; a text says why it could not be. */
+  /** The object of each setup as it was created, or the error message of its creation. */
   readonly #targets = new Map<string, Json | string>();
 
   constructor(server: TestServer, setups: Readonly<Record<string, Setup>>) {
@@ -95,10 +95,10 @@ class Player {
     this.#setups = setups;
   }
 
-  async play(one: RecordedCase): Promise<Outcome> {
-    const before = one.setup === undefined ? undefined : await this.#target(one.setup);
-    if (typeof before === "string") return { case: one, differences: [before] };
-    return { case: one, differences: differences(one, await this.#send(one, before), before) };
+  async play(recorded: RecordedCase): Promise<Outcome> {
+    const before = recorded.setup === undefined ? undefined : await this.#target(recorded.setup);
+    if (typeof before === "string") return { case: recorded, differences: [before] };
+    return { case: recorded, differences: differences(recorded, await this.#send(recorded, before), before) };
   }
 
   async #target(name: string): Promise<Json | string> {
@@ -113,12 +113,12 @@ class Player {
   async #setUp({ requests, target }: Setup): Promise<Json | string> {
     for (const request of requests) {
       const live = await this.#server.send(`GET ${target}`);
-      const answer = await this.#send(request, live.status === 200 ? live.json : undefined);
-      if (answer.status >= 300)
-        return `setup: ${request.method} ${request.path}: ${answer.status} ${answer.text.trim()}`;
+      const response = await this.#send(request, live.status === 200 ? live.json : undefined);
+      if (response.status >= 300)
+        return `setup: ${request.method} ${request.path}: ${response.status} ${response.text.trim()}`;
     }
-    const made = await this.#server.send(`GET ${target}`);
-    return made.status === 200 ? (made.json as Json) : `setup: GET ${target}: ${made.status}`;
+    const actual = await this.#server.send(`GET ${target}`);
+    return actual.status === 200 ? (actual.json as Json) : `setup: GET ${target}: ${actual.status}`;
   }
 
   async #send(
@@ -137,8 +137,8 @@ class Player {
   }
 }
 
-/** Something else wrote their status while these kinds were recorded: the recording leaves it out. */
-const STATUS_LEFT_OUT: ReadonlySet<string> = new Set([
+/** Kinds whose status controllers wrote during the recording, which therefore omits it. */
+const STATUS_OMITTED: ReadonlySet<string> = new Set([
   "APIService",
   "CustomResourceDefinition",
   "FlowSchema",
@@ -148,44 +148,48 @@ const STATUS_LEFT_OUT: ReadonlySet<string> = new Set([
   "ValidatingAdmissionPolicy",
 ]);
 
-function differences({ kind, expect }: RecordedCase, answer: TestResponse, before: Json | undefined): readonly string[] {
-  if (answer.status !== expect.code) {
+function differences(
+  { kind, expect }: RecordedCase,
+  response: TestResponse,
+  before: Json | undefined,
+): readonly string[] {
+  if (response.status !== expect.code) {
     const wanted = (expect.causes ?? []).map(({ reason, field }) => `${reason} ${field}`).join(", ");
-    const found = answer.status >= 400 ? `: ${answer.text.slice(0, 400)}` : "";
-    return [`code ${answer.status}, not ${expect.code}${wanted === "" ? "" : ` (${wanted})`}${found}`];
+    const found = response.status >= 400 ? `: ${response.text.slice(0, 400)}` : "";
+    return [`code ${response.status}, not ${expect.code}${wanted === "" ? "" : ` (${wanted})`}${found}`];
   }
   const found: string[] = [];
-  const sent = jsonOf(answer);
+  const sent = jsonOf(response);
   if (expect.reason !== undefined && sent?.reason !== expect.reason) {
     found.push(`reason ${String(sent?.reason)}, not ${expect.reason}`);
   }
   if (expect.causes !== undefined) found.push(...causeDifferences(expect.causes, sent));
-  const warnings = warningsOf(answer);
+  const warnings = warningsOf(response);
   if (expect.code < 300 && !deepEqual(warnings, expect.warnings ?? [])) {
     found.push(`warnings ${JSON.stringify(warnings)}, not ${JSON.stringify(expect.warnings ?? [])}`);
   }
   if (expect.object !== undefined) {
     found.push(...changes(withoutVolatile(expect.object), withoutVolatile(sent ?? {})));
-    // Most recorded objects are without the book.
-    const book = bookOf(expect.object);
-    if (book.managedFields !== undefined) found.push(...changes(book, bookOf(sent)));
+    // Most recorded objects have no managedFields.
+    const managedFields = managedFieldsOf(expect.object);
+    if (managedFields.managedFields !== undefined) found.push(...changes(managedFields, managedFieldsOf(sent)));
   }
   if (expect.diff !== undefined && before !== undefined && sent !== undefined) {
     const all = changesBetween(withoutVolatile(before), withoutVolatile(sent), "");
-    const made = STATUS_LEFT_OUT.has(kind) ? all.filter(({ path }) => !/^\/status(?:\/|$)/.test(path)) : all;
-    const wanted = expect.diff.map((change) => masked(change) as Change);
-    const left = wanted.filter((change) => !made.some((one) => sameChange(one, change)));
-    const surplus = made.filter((change) => !wanted.some((one) => sameChange(change, one)));
-    found.push(...left.map((change) => `lacks ${JSON.stringify(change)}`));
-    found.push(...surplus.map((change) => `has also ${JSON.stringify(change)}`));
+    const actual = STATUS_OMITTED.has(kind) ? all.filter(({ path }) => !/^\/status(?:\/|$)/.test(path)) : all;
+    const wanted = expect.diff.map((change) => mask(change) as Change);
+    const missing = wanted.filter((change) => !actual.some((recorded) => sameChange(recorded, change)));
+    const unexpected = actual.filter((change) => !wanted.some((recorded) => sameChange(change, recorded)));
+    found.push(...missing.map((change) => `lacks ${JSON.stringify(change)}`));
+    found.push(...unexpected.map((change) => `has also ${JSON.stringify(change)}`));
   }
   return found;
 }
 
-/** Undefined for answers that are no JSON objects. */
-function jsonOf(answer: TestResponse): Json | undefined {
+/** Undefined for responses that are no JSON objects. */
+function jsonOf(response: TestResponse): Json | undefined {
   try {
-    return answer.json as Json;
+    return response.json as Json;
   } catch {
     return undefined;
   }
@@ -202,24 +206,24 @@ function causeDifferences(expected: readonly Cause[], sent: Json | undefined): r
   ];
 }
 
-function warningsOf(answer: TestResponse): readonly string[] {
-  const header = answer.headers.warning;
+function warningsOf(response: TestResponse): readonly string[] {
+  const header = response.headers.warning;
   const lines = header === undefined ? [] : [header].flat();
   return lines.flatMap((line) =>
     [...String(line).matchAll(/299 - ("(?:[^"\\]|\\.)*")/g)].map(([, text]) => JSON.parse(text!)),
   );
 }
 
-/** Who manages what, times masked. */
-function bookOf(object: Json | undefined): Json {
+/** managedFields with masked times. */
+function managedFieldsOf(object: Json | undefined): Json {
   const { managedFields } = (object?.metadata ?? {}) as Json;
-  return { managedFields: masked(managedFields) };
+  return { managedFields: mask(managedFields) };
 }
 
-/** Members that no two servers share are masked on both sides. */
+/** Masks members whose values differ between any two servers. */
 function withoutVolatile(object: Json): Json {
   const { resourceVersion: _, managedFields: __, ...metadata } = (object.metadata ?? {}) as Json;
-  return masked({ ...object, metadata }) as Json;
+  return mask({ ...object, metadata }) as Json;
 }
 
 const VOLATILE: readonly (readonly [RegExp, string])[] = [
@@ -227,14 +231,14 @@ const VOLATILE: readonly (readonly [RegExp, string])[] = [
   [/^20(?!21)\d\d-\d\d-\d\dT[\d:.]+Z$/, "<time>"],
 ];
 
-function masked(value: unknown): unknown {
+function mask(value: unknown): unknown {
   if (typeof value === "string") return VOLATILE.find(([form]) => form.test(value))?.[1] ?? value;
-  if (Array.isArray(value)) return value.map(masked);
+  if (Array.isArray(value)) return value.map(mask);
   if (typeof value !== "object" || value === null) return value;
-  return Object.fromEntries(Object.entries(value).map(([name, member]) => [name, masked(member)]));
+  return Object.fromEntries(Object.entries(value).map(([name, member]) => [name, mask(member)]));
 }
 
-/** A wildcard of the recording stands for any value. */
+/** A placeholder of the recording matches any value. */
 const WILDCARD = /^<(?:clusterIP|nodePort|value|token|rv)>$/;
 
 function same(wanted: unknown, found: unknown): boolean {
@@ -258,7 +262,7 @@ function changes(wanted: Json, found: Json): readonly string[] {
     .map(({ path, from, to }) => `${path} ${JSON.stringify(to)}, not ${JSON.stringify(from)}`);
 }
 
-/** As the recording lists them: members one by one; lists of one length item by item, others whole. */
+/** As in the recording: member by member; lists of the same length item by item, others as a whole. */
 function changesBetween(from: unknown, to: unknown, path: string): readonly Change[] {
   if (deepEqual(from, to)) return [];
   if (Array.isArray(from) && Array.isArray(to) && from.length === to.length) {

@@ -1,10 +1,10 @@
 /**
- * Requests in a row, answered as a Kubernetes 1.33 server answered them: whole answers, watches, managed fields.
- * Scenarios that differ stand in `testdata/recorded-differences/scenarios.json` under the reason why; the list only
- * shrinks.
+ * Compares the responses to sequences of requests with those recorded of a Kubernetes 1.33 server: whole responses,
+ * watches, managed fields. `testdata/recorded-differences/scenarios.json` lists the scenarios that differ by reason; no
+ * scenario may be added.
  *
- *     SVC_SCENARIO=apply/ node src/apiserver/recorded-http.test.ts     shows what differs in these
- *     SVC_RECORD=1 node src/apiserver/recorded-http.test.ts            strikes what no longer does
+ *     SVC_SCENARIO=apply/ node src/acceptance/recorded-answers/http.test.ts   prints the differences of these
+ *     SVC_RECORD=1 node src/acceptance/recorded-answers/http.test.ts          removes scenarios that agree now
  */
 import { existsSync, readFileSync, writeFileSync } from "node:fs";
 import { fileURLToPath } from "node:url";
@@ -33,7 +33,7 @@ const wanted = process.env.SVC_SCENARIO;
 
 type Differences = Readonly<Record<string, readonly string[]>>;
 
-function listed(): Differences {
+function readDifferences(): Differences {
   return existsSync(list) ? (JSON.parse(readFileSync(list, "utf8")) as Differences) : {};
 }
 
@@ -49,10 +49,10 @@ function record(known: Differences, differing: readonly string[]): void {
 const differing: string[] = [];
 
 for (const area of AREAS) {
-  t.test(`scenarios of ${area} end as on a Kubernetes 1.33 server`, async (t) => {
+  t.test(`scenarios of ${area} get the responses of a Kubernetes 1.33 server`, async (t) => {
     const scenarios = recordedScenarios(area);
     if (scenarios === undefined) {
-      t.comment("shared/ is not present: recorded scenarios left out");
+      t.comment("Skipped: shared/ is not present");
       return;
     }
     const selected = scenarios.filter(({ id }) => wanted === undefined || id.includes(wanted));
@@ -64,19 +64,19 @@ for (const area of AREAS) {
       return;
     }
     differing.push(...different.map(({ scenario }) => scenario.id));
-    const expected = process.env.SVC_RECORD === "1" ? differing : Object.values(listed()).flat();
+    const expected = process.env.SVC_RECORD === "1" ? differing : Object.values(readDifferences()).flat();
     const others = different.filter(({ scenario }) => !expected.includes(scenario.id));
     t.same(
       others.map(({ scenario, difference }) => `${scenario.id}: ${difference}`),
       [],
-      "nothing else differs",
+      "no other scenario differs",
     );
     const agreeing = expected.filter((id) => id.startsWith(`${area}/`) && !differing.includes(id));
     if (agreeing.length > 0)
-      t.comment(`listed and agreeing by now (SVC_RECORD=1 strikes them): ${agreeing.join(", ")}`);
+      t.comment(`readDifferences, but without a difference now (SVC_RECORD=1 removes them): ${agreeing.join(", ")}`);
   });
 }
 
 t.teardown(() => {
-  if (process.env.SVC_RECORD === "1" && wanted === undefined) record(listed(), differing);
+  if (process.env.SVC_RECORD === "1" && wanted === undefined) record(readDifferences(), differing);
 });

@@ -1,6 +1,6 @@
 /**
- * For tests: what a Kubernetes 1.33 server answered to requests in a row (`shared/oracles/recorded-http`), sent again
- * to a server in memory, and compared.
+ * Replays sequences of requests to a server in memory and compares the responses with those recorded of a Kubernetes
+ * 1.33 server (`shared/oracles/recorded-http`).
  */
 import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -10,7 +10,12 @@ import { defaultConfig } from "../../apiserver/config/default-config.ts";
 import type { HttpResponse } from "../../http/message.ts";
 import { isPlainObject } from "../../schema/value/plain-object.ts";
 import { systemClock } from "../../std/time/clock.ts";
-import { type TestResponse, readResponse, type TestServer, startTestServer } from "../../testing/apiserver/server-fixture.ts";
+import {
+  readResponse,
+  startTestServer,
+  type TestResponse,
+  type TestServer,
+} from "../../testing/apiserver/server-fixture.ts";
 
 interface SentRequest {
   readonly method: string;
@@ -40,11 +45,11 @@ interface Step {
   readonly action?: "sleep" | "compact" | "start" | "finish";
   /** For `sleep`. */
   readonly ms?: number;
-  /** What was captured of the revision to compact at. */
+  /** Name of the captured revision to compact at. */
   readonly revision?: string;
   /** The watch that is started or finished. */
   readonly stream?: string;
-  /** As many events end it. */
+  /** The number of events after which the watch is stopped. */
   readonly events?: number;
   readonly eventsAs?: "set";
   readonly skipBookmarks?: boolean;
@@ -69,7 +74,7 @@ export interface ScenarioOutcome {
   readonly difference: string | undefined;
 }
 
-/** Who sent what was recorded. */
+/** The users of the recorded requests. */
 const TOKENS = `admin-token,admin,uid-admin,"system:masters"
 alice-token,alice,uid-alice,"team-a,team-b"
 bob-token,bob,uid-bob,"team-b"
@@ -81,7 +86,7 @@ node-n2-token,system:node:n2,uid-n2,"system:nodes"
 const shared = process.env.SVC_SHARED ?? fileURLToPath(new URL("../../../../shared", import.meta.url));
 const folder = `${shared}/oracles/recorded-http/`;
 
-/** Undefined where the recordings are not present. */
+/** Undefined when the recordings are not present. */
 export function recordedScenarios(...areas: readonly string[]): readonly Scenario[] | undefined {
   if (!existsSync(folder)) return undefined;
   return areas.flatMap((area) =>
@@ -92,7 +97,7 @@ export function recordedScenarios(...areas: readonly string[]): readonly Scenari
   );
 }
 
-/** All in one server, as they were recorded: each has names of its own. */
+/** Runs all on one server, as they were recorded: each uses its own names. */
 export async function playTogether(scenarios: readonly Scenario[]): Promise<readonly ScenarioOutcome[]> {
   const watchList = scenarios.some(({ serverFlags = [] }) => serverFlags.some((flag) => flag.includes("WatchList")));
   const folder = mkdtempSync(join(tmpdir(), "recorded-"));
@@ -116,7 +121,7 @@ export async function playTogether(scenarios: readonly Scenario[]): Promise<read
 
 class Player {
   readonly #server: TestServer;
-  readonly #streams = new Map<string, Watched>();
+  readonly #streams = new Map<string, WatchCollector>();
   readonly #captured = new Map<string, string>();
   readonly #placeholders = new Map<string, unknown>();
 
@@ -126,8 +131,8 @@ class Player {
 
   async play({ setup = [], steps }: Scenario): Promise<string | undefined> {
     for (const request of setup) {
-      const answer = await this.#send(request, request.capture);
-      if (answer.status >= 300) return `setup ${lineOf(request)}: ${answer.status} ${answer.text.slice(0, 300)}`;
+      const response = await this.#send(request, request.capture);
+      if (response.status >= 300) return `setup ${lineOf(request)}: ${response.status} ${response.text.slice(0, 300)}`;
     }
     try {
       for (const [place, step] of steps.entries()) {
@@ -154,7 +159,7 @@ class Player {
     if (expect === undefined) return `${action} is not played`;
     const stream = this.#streams.get(step.stream ?? "");
     if (action === "finish" && stream !== undefined) {
-      await stream.have(step.events ?? 0);
+      await stream.untilCount(step.events ?? 0);
       stream.end();
       return this.#unlikeEvents(step, expect, stream.events());
     }
@@ -162,49 +167,52 @@ class Player {
     if (mode !== "events") {
       return this.#difference(expect, await this.#send(request, { ...request.capture, ...capture }), mode);
     }
-    const watched = await this.#watch(request);
+    const watch = await this.#watch(request);
     await this.#server.clock.advance(1000 * Number(/timeoutSeconds=(\d+)/.exec(request.query ?? "")?.[1] ?? 1));
-    const answer = await watched.answer();
-    if (answer.status !== 200) return this.#difference(expect, answer, "body");
-    return this.#unlikeEvents(step, expect, watched.events()) ?? this.#unlikeHeaders(expect, answer);
+    const response = await watch.response();
+    if (response.status !== 200) return this.#difference(expect, response, "body");
+    return this.#unlikeEvents(step, expect, watch.events()) ?? this.#unlikeHeaders(expect, response);
   }
 
-  async #watch(request: SentRequest): Promise<Watched> {
+  async #watch(request: SentRequest): Promise<WatchCollector> {
     const stop = new AbortController();
-    const watched = new Watched(await this.#open(request, stop.signal), stop);
-    await watched.settled();
-    return watched;
+    const watch = new WatchCollector(await this.#open(request, stop.signal), stop);
+    await watch.untilSettled();
+    return watch;
   }
 
   #unlikeEvents({ eventsAs, skipBookmarks }: Step, { events }: Expected, found: readonly unknown[]) {
     const shown = skipBookmarks === true ? found.filter((event) => !isBookmark(event)) : found;
-    return this.#unlike(ordered(events), ordered(eventsAs === "set" ? sortedBy(shown, eventText) : shown), "events");
+    return this.#unlike(normalize(events), normalize(eventsAs === "set" ? sortBy(shown, eventText) : shown), "events");
   }
 
   async #send(request: SentRequest, capture: Readonly<Record<string, string>> = {}): Promise<TestResponse> {
-    const whole = await this.#patiently(this.#open(request).then(readResponse));
-    // The connection leaves out the body where only the head was asked for.
-    const answer = request.method === "HEAD" ? await readResponse(headOf(whole)) : whole;
+    const whole = await this.#advanceUntil(this.#open(request).then(readResponse));
+    // The connection omits the body of a response to HEAD.
+    const response = request.method === "HEAD" ? await readResponse(headOf(whole)) : whole;
     for (const [name, pointer] of Object.entries(capture)) {
-      this.#captured.set(name, pointer.startsWith("@") ? headerOf(answer, pointer.slice(1)) : pointed(answer, pointer));
+      this.#captured.set(
+        name,
+        pointer.startsWith("@") ? headerOf(response, pointer.slice(1)) : valueAt(response, pointer),
+      );
     }
-    return answer;
+    return response;
   }
 
-  /** Some answers take their time: the server's, not ours. */
-  async #patiently<R>(answer: Promise<R>): Promise<R> {
+  /** Advances the fake clock until a delayed response arrives. */
+  async #advanceUntil<R>(response: Promise<R>): Promise<R> {
     let left = PATIENCE_S;
     const stop = (): void => {
       left = 0;
     };
-    answer.then(stop, stop);
+    response.then(stop, stop);
     for (; left > 0; left--) {
-      await turns(50);
-      // Keys are made elsewhere, in time that is nobody's.
+      await runEventLoop(50);
+      // Keys are generated by a thread pool, in real time.
       if (left > 0) await systemClock.sleep(100);
       if (left > 0) await this.#server.clock.advance(1000);
     }
-    return await answer;
+    return await response;
   }
 
   async #open(request: SentRequest, signal?: AbortSignal): Promise<HttpResponse> {
@@ -241,36 +249,36 @@ class Player {
     return time.replace(/\.\d+Z$/, form === "ago" ? "Z" : ".000000Z");
   }
 
-  #difference(expect: Expected, answer: TestResponse, mode = "body"): string | undefined {
-    if (answer.status !== expect.code) {
+  #difference(expect: Expected, response: TestResponse, mode = "body"): string | undefined {
+    if (response.status !== expect.code) {
       const wanted = JSON.stringify(expect.body)?.slice(0, 300);
-      return `code ${answer.status}, not ${expect.code}: ${answer.text.slice(0, 400)}; wanted ${wanted}`;
+      return `code ${response.status}, not ${expect.code}: ${response.text.slice(0, 400)}; wanted ${wanted}`;
     }
-    return this.#unlikeHeaders(expect, answer) ?? this.#unlikeBody(expect, answer, mode);
+    return this.#unlikeHeaders(expect, response) ?? this.#unlikeBody(expect, response, mode);
   }
 
-  #unlikeHeaders({ headers = {} }: Expected, answer: TestResponse): string | undefined {
+  #unlikeHeaders({ headers = {} }: Expected, response: TestResponse): string | undefined {
     for (const name of HEADERS) {
       const wanted = [headers[name] ?? []].flat().join(", ");
-      const difference = this.#unlike(wanted, headerOf(answer, name), name);
+      const difference = this.#unlike(wanted, headerOf(response, name), name);
       if (difference !== undefined) return difference;
     }
     return undefined;
   }
 
-  #unlikeBody(expect: Expected, answer: TestResponse, mode: string): string | undefined {
+  #unlikeBody(expect: Expected, response: TestResponse, mode: string): string | undefined {
     if (mode === "headers") return undefined;
-    if (expect.empty === true) return this.#unlike("", answer.text, "text");
+    if (expect.empty === true) return this.#unlike("", response.text, "text");
     if (expect.prefixHex !== undefined) {
-      return this.#unlike(expect.prefixHex, answer.bytes.subarray(0, 4).toString("hex"), "prefix");
+      return this.#unlike(expect.prefixHex, response.bytes.subarray(0, 4).toString("hex"), "prefix");
     }
-    if (expect.text !== undefined) return this.#unlike(expect.text, answer.text, "text");
-    const found = jsonOf(answer);
+    if (expect.text !== undefined) return this.#unlike(expect.text, response.text, "text");
+    const found = jsonOf(response);
     if (expect.keys !== undefined) return this.#unlike(expect.keys, Object.keys(found as object).sort(), "keys");
-    return this.#unlike(ordered(expect.body), ordered(found), "");
+    return this.#unlike(normalize(expect.body), normalize(found), "");
   }
 
-  /** The first difference. Equal placeholders stand for equal values. */
+  /** The first difference. Equal placeholders must match equal values. */
   #unlike(wanted: unknown, found: unknown, path: string): string | undefined {
     if (typeof wanted === "string" && wanted.includes("<")) return this.#unlikePlaceholder(wanted, found, path);
     if (Array.isArray(wanted) && Array.isArray(found) && wanted.length === found.length) {
@@ -333,14 +341,14 @@ function headerOf({ headers }: TestResponse, name: string): string {
   return value === undefined ? "" : [value].flat().join(", ");
 }
 
-/** Of the headers that were recorded those that every answer has, whatever carries it. */
+/** The recorded headers that do not depend on the connection. */
 const HEADERS = ["content-type", "warning", "retry-after", "allow", "www-authenticate", "location", "etag"];
 
-/** As long as the longest request takes, and somewhat more. */
+/** Longer than the longest request. */
 const PATIENCE_S = 70;
 
-/** A watch whose events are gathered as they come. */
-class Watched {
+/** A watch that collects its events. */
+class WatchCollector {
   readonly #response: HttpResponse;
   readonly #stop: AbortController;
   readonly #pieces: Uint8Array[] = [];
@@ -349,17 +357,17 @@ class Watched {
   constructor(response: HttpResponse, stop: AbortController) {
     this.#response = response;
     this.#stop = stop;
-    this.#read = this.#gather();
+    this.#read = this.#collect();
     this.#read.catch(() => {});
   }
 
-  /** When what is there by now has come. */
-  async settled(): Promise<void> {
-    await turns(10);
+  /** Resolves when the pending events have arrived. */
+  async untilSettled(): Promise<void> {
+    await runEventLoop(10);
   }
 
-  async have(count: number): Promise<void> {
-    for (let turn = 0; turn < 1000 && this.events().length < count; turn++) await this.settled();
+  async untilCount(count: number): Promise<void> {
+    for (let turn = 0; turn < 1000 && this.events().length < count; turn++) await this.untilSettled();
   }
 
   end(): void {
@@ -371,20 +379,20 @@ class Watched {
     return lines.filter((line) => line !== "").map((line) => JSON.parse(line) as unknown);
   }
 
-  /** The whole answer, once it has ended. */
-  async answer(): Promise<TestResponse> {
+  /** The whole response, after its end. */
+  async response(): Promise<TestResponse> {
     await this.#read;
     return await readResponse({ ...this.#response, body: Buffer.concat(this.#pieces) });
   }
 
-  async #gather(): Promise<void> {
+  async #collect(): Promise<void> {
     const { body } = this.#response;
     if (body instanceof Uint8Array) this.#pieces.push(body);
     else for await (const piece of body) this.#pieces.push(piece);
   }
 }
 
-async function turns(count: number): Promise<void> {
+async function runEventLoop(count: number): Promise<void> {
   for (let turn = 0; turn < count; turn++) await new Promise((resolve) => setImmediate(resolve));
 }
 
@@ -401,46 +409,46 @@ interface Metadata {
   readonly name?: string;
 }
 
-/** Undefined for answers that are no JSON. */
-function jsonOf(answer: TestResponse): unknown {
+/** Undefined for responses that are not JSON. */
+function jsonOf(response: TestResponse): unknown {
   try {
-    return answer.json;
+    return response.json;
   } catch {
     return undefined;
   }
 }
 
-function pointed(answer: TestResponse, pointer: string): string {
-  let value: unknown = answer.json;
+function valueAt(response: TestResponse, pointer: string): string {
+  let value: unknown = response.json;
   for (const step of pointer.split("/").slice(1)) value = (value as Record<string, unknown> | undefined)?.[step];
   return String(value);
 }
 
-/** Lists whose order no two servers share are sorted; blanks in messages squeezed. */
-function ordered(value: unknown): unknown {
-  if (Array.isArray(value)) return value.map(ordered);
+/** Sorts lists without a defined order, and collapses blanks in messages. */
+function normalize(value: unknown): unknown {
+  if (Array.isArray(value)) return value.map(normalize);
   if (!isPlainObject(value)) return value;
   const members = Object.entries(value).map(([name, member]) => {
-    if (name === "managedFields" && Array.isArray(member)) return [name, sortedBy(member, managerText)] as const;
-    // What columns are, tables say in our own words.
+    if (name === "managedFields" && Array.isArray(member)) return [name, sortBy(member, managerText)] as const;
+    // Descriptions of table columns are our own texts.
     if (name === "columnDefinitions" && Array.isArray(member)) {
-      return [name, member.map((column) => ordered({ ...(column as object), description: "" }))] as const;
+      return [name, member.map((column) => normalize({ ...(column as object), description: "" }))] as const;
     }
     if ((name === "resourceRules" || name === "nonResourceRules") && Array.isArray(member)) {
-      return [name, sortedBy(member, JSON.stringify)] as const;
+      return [name, sortBy(member, JSON.stringify)] as const;
     }
     if (name === "details" && value.code === 409 && isPlainObject(member) && Array.isArray(member.causes)) {
-      return [name, { ...member, causes: sortedBy(member.causes, JSON.stringify) }] as const;
+      return [name, { ...member, causes: sortBy(member.causes, JSON.stringify) }] as const;
     }
     if (name === "message" && typeof member === "string" && member.includes("\n")) {
       return [name, member.replace(/ +/g, " ")] as const;
     }
-    return [name, ordered(member)] as const;
+    return [name, normalize(member)] as const;
   });
   return Object.fromEntries(members);
 }
 
-function sortedBy(list: readonly unknown[], textOf: (item: unknown) => string): readonly unknown[] {
+function sortBy(list: readonly unknown[], textOf: (item: unknown) => string): readonly unknown[] {
   return [...list].sort((a, b) => (textOf(a) < textOf(b) ? -1 : 1));
 }
 

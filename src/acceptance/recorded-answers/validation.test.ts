@@ -1,9 +1,10 @@
 /**
- * Creates, updates, patches and subresource writes of every kind, answered as a Kubernetes 1.33 server answered them.
- * What differs stands in `testdata/recorded-differences/KIND.json`, ids under the reason why; the lists only shrink.
+ * Compares the responses to creates, updates, patches and subresource writes of every kind with those recorded of a
+ * Kubernetes 1.33 server. `testdata/recorded-differences/KIND.json` lists the ids that differ by reason; none may be
+ * added. With SVC_KIND=Deployment the test prints the differences of that kind, with SVC_RECORD=1 also it removes ids
+ * that agree now:
  *
- *     SVC_KIND=Deployment node src/apiserver/recorded-validation.test.ts           shows what differs
- *     SVC_KIND=Deployment SVC_RECORD=1 node src/apiserver/recorded-validation.test.ts   strikes what no longer does
+ *     SVC_KIND=Deployment SVC_RECORD=1 node src/acceptance/recorded-answers/validation.test.ts
  */
 import { existsSync, mkdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { fileURLToPath } from "node:url";
@@ -17,12 +18,12 @@ const record = process.env.SVC_RECORD === "1";
 
 type Differences = Readonly<Record<string, readonly string[]>>;
 
-function listed(kind: string): Differences {
+function readDifferences(kind: string): Differences {
   const path = `${folder}${kind}.json`;
   return existsSync(path) ? (JSON.parse(readFileSync(path, "utf8")) as Differences) : {};
 }
 
-/** Known reasons keep their ids, as far as these still differ. */
+/** Listed ids keep their reason as long as they differ. */
 function write(kind: string, known: Differences, differing: ReadonlySet<string>): void {
   const kept = Object.entries(known).map(([reason, ids]) => [reason, ids.filter((id) => differing.has(id))] as const);
   const explained = new Set(kept.filter(([reason]) => reason !== UNEXPLAINED).flatMap(([, ids]) => ids));
@@ -35,10 +36,10 @@ function write(kind: string, known: Differences, differing: ReadonlySet<string>)
   else writeFileSync(path, `${JSON.stringify(Object.fromEntries(reasons), undefined, 1)}\n`);
 }
 
-t.test("answers are those of a Kubernetes 1.33 server", async (t) => {
+t.test("responses are those of a Kubernetes 1.33 server", async (t) => {
   const cases = recordedCases();
   if (cases === undefined) {
-    t.comment("shared/ is not present: 10,000 recorded cases left out");
+    t.comment("Skipped: shared/ is not present");
     return;
   }
   const outcomes = await replay(cases.filter(({ kind }) => wanted === undefined || wanted === kind));
@@ -49,10 +50,10 @@ t.test("answers are those of a Kubernetes 1.33 server", async (t) => {
     agreed += found.length - differing.length;
     t.comment(`${kind}: ${found.length - differing.length}/${found.length}`);
     if (wanted !== undefined) for (const outcome of differing) show(outcome);
-    const known = listed(kind);
+    const known = readDifferences(kind);
     const ids = new Set(differing.map((outcome) => outcome.case.id));
     if (record) write(kind, known, ids);
-    const expected = new Set(Object.values(record ? listed(kind) : known).flat());
+    const expected = new Set(Object.values(record ? readDifferences(kind) : known).flat());
     const surprises = differing.filter((outcome) => !expected.has(outcome.case.id));
     t.same(
       surprises.map(({ case: { id }, differences }) => `${id}: ${differences[0]}`),
@@ -62,7 +63,7 @@ t.test("answers are those of a Kubernetes 1.33 server", async (t) => {
     t.same(
       [...expected].filter((id) => !ids.has(id)),
       [],
-      `${kind}: nothing is listed that agrees (SVC_RECORD=1 strikes it)`,
+      `${kind}: nothing is readDifferences that agrees (SVC_RECORD=1 strikes it)`,
     );
   }
   t.comment(`all kinds: ${agreed}/${outcomes.length}`);

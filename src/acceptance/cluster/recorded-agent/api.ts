@@ -43,7 +43,8 @@ export class Api implements AsyncDisposable {
   async *watch(path: string, query: string, signal: AbortSignal): AsyncGenerator<ApiEvent> {
     const response = await this.#request("GET", `${path}?watch=true${query}`, undefined, "", signal);
     try {
-      for await (const line of readLines(response.body as AsyncIterable<Uint8Array>)) yield JSON.parse(line) as ApiEvent;
+      for await (const line of readLines(response.body as AsyncIterable<Uint8Array>))
+        yield JSON.parse(line) as ApiEvent;
     } catch (error) {
       if (!signal.aborted) throw error;
     }
