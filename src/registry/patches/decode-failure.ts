@@ -1,6 +1,6 @@
 /** The errors for a patched object that does not decode, as Kubernetes' decoders report them. */
 
-import { formatGoValue } from "../../schema/patch/strategic-merge.ts";
+import { formatGoValue } from "../../schema/value/format-go-value.ts";
 import { isPlainObject } from "../../schema/value/plain-object.ts";
 import type { Patch } from "./apply-patch.ts";
 
@@ -17,12 +17,10 @@ export interface DecodeFailure {
 export function describeDecodeFailure(patch: Patch, before: unknown, after: unknown, message: string): DecodeFailure {
   switch (patch.type) {
     case "json": {
-      const steps = patch.operations.flatMap((operation) =>
-        [operation.path, "from" in operation ? operation.from : undefined]
-          .filter((path) => typeof path === "string")
-          .map(parentSegments),
+      const paths = patch.operations.flatMap((operation) =>
+        [operation.path, "from" in operation ? operation.from : undefined].filter((path) => typeof path === "string"),
       );
-      return { text: JSON.stringify(sortAlongPaths(after, steps)), detail: message };
+      return { text: JSON.stringify(sortAlongPaths(after, parentTree(paths))), detail: message };
     }
     case "merge":
       return { text: JSON.stringify(sortMergedObjects(after, patch.value, before)), detail: message };
@@ -33,20 +31,30 @@ export function describeDecodeFailure(patch: Patch, before: unknown, after: unkn
   }
 }
 
-type PathSegments = readonly string[];
-
-/** The segments of a JSON pointer without the last one. */
-function parentSegments(path: string): PathSegments {
-  const steps = path.split("/").slice(1, -1);
-  return steps.map((step) => step.replaceAll("~1", "/").replaceAll("~0", "~"));
+/** The objects on the paths of a patch, by their member or index. */
+interface PathTree {
+  [step: string]: PathTree;
 }
 
-function sortAlongPaths(value: unknown, paths: readonly PathSegments[]): unknown {
-  const into = (name: string): readonly PathSegments[] =>
-    paths.filter(([step]) => step === name).map((steps) => steps.slice(1));
+/** Builds the tree of the paths' parents. */
+function parentTree(paths: readonly string[]): PathTree {
+  const root: PathTree = Object.create(null);
+  for (const path of paths) {
+    let node = root;
+    for (const step of path.split("/").slice(1, -1)) {
+      const name = step.replaceAll("~1", "/").replaceAll("~0", "~");
+      const below = node[name] ?? Object.create(null);
+      node[name] = below;
+      node = below;
+    }
+  }
+  return root;
+}
+
+function sortAlongPaths(value: unknown, paths: PathTree): unknown {
   const member = (name: string, child: unknown): unknown => {
-    const on = into(name);
-    return on.length === 0 ? child : sortAlongPaths(child, on);
+    const below = paths[name];
+    return below === undefined ? child : sortAlongPaths(child, below);
   };
   if (Array.isArray(value)) return value.map((item, i) => member(String(i), item));
   return isPlainObject(value) ? sortMembers(value, member) : value;

@@ -1,3 +1,4 @@
+import { formatGoValue, GO_VALUE_MAX } from "../value/format-go-value.ts";
 import { isPlainObject } from "../value/plain-object.ts";
 import { fieldElement, formatElement } from "./fieldpath/path-element.ts";
 import { IdentityError, type ItemsShape, type MembersShape, resolveShape, type Shape } from "./shape.ts";
@@ -18,12 +19,20 @@ export function validateTyped(shape: Shape, value: unknown): void {
   if (context.errors.length > 0) throw new ShapeError(context.errors);
 }
 
+/** The maximum number of errors: validation stops there. */
+const ERRORS_MAX = 100;
+
 class ValidationContext {
   readonly errors: string[] = [];
   /** The path to the value: elements, or indexes of items without identity. */
   readonly steps: (string | number)[] = [];
 
+  get isFull(): boolean {
+    return this.errors.length >= ERRORS_MAX;
+  }
+
   report(error: string): void {
+    if (this.isFull) return;
     const path = this.steps.map((step) => (typeof step === "number" ? `[${step}]` : formatElement(step))).join("");
     this.errors.push(path === "" ? error : `${path}: ${error}`);
   }
@@ -47,9 +56,9 @@ function checkValue(shape: Shape, value: unknown, context: ValidationContext): v
 function checkContainer(shape: MembersShape | ItemsShape, value: unknown, context: ValidationContext): void {
   if (shape.kind === "members") {
     if (isPlainObject(value)) checkMembers(shape, value, context);
-    else context.report(`expected map, got ${formatGoValue(value)}`);
+    else context.report(`expected map, got ${formatPointer(value)}`);
   } else if (Array.isArray(value)) checkItems(shape, value, context);
-  else context.report(`expected list, got ${formatGoValue(value)}`);
+  else context.report(`expected list, got ${formatPointer(value)}`);
 }
 
 /** Stops at the first unknown member. */
@@ -67,13 +76,14 @@ function checkMembers(
     if (shape === undefined) context.report("field not declared in schema");
     else checkValue(shape, member, context);
     context.steps.pop();
-    if (shape === undefined) return;
+    if (shape === undefined || context.isFull) return;
   }
 }
 
 function checkItems({ items, elementOf }: ItemsShape, value: readonly unknown[], context: ValidationContext): void {
   const seen = new Set<string>();
   for (const [index, item] of value.entries()) {
+    if (context.isFull) return;
     let step: string | number = index;
     if (elementOf !== undefined) {
       const element = identifyItem(elementOf, item, index, context);
@@ -112,14 +122,16 @@ function checkScalar(type: string, value: unknown, context: ValidationContext): 
       break;
     case "string":
       if (typeof value !== "string") {
-        context.report(`expected string, got &value.valueUnstructured{Value:${formatGoSyntax(value)}}`);
+        context.report(
+          `expected string, got &value.valueUnstructured{Value:${formatGoSyntax(value).slice(0, GO_VALUE_MAX)}}`,
+        );
       }
       break;
     case "boolean":
-      if (typeof value !== "boolean") context.report(`expected boolean, got ${formatGoValue(value)}`);
+      if (typeof value !== "boolean") context.report(`expected boolean, got ${formatPointer(value)}`);
       break;
     case "untyped":
-      if (typeof value === "object") context.report(`expected any scalar, got ${formatGoValue(value)}`);
+      if (typeof value === "object") context.report(`expected any scalar, got ${formatPointer(value)}`);
   }
 }
 
@@ -131,18 +143,9 @@ function goType(value: unknown): string {
   return typeof value === "boolean" ? "bool" : "string";
 }
 
-/** `%v` */
-function formatGoValue(value: unknown): string {
-  return `&{${formatGoPlain(value)}}`;
-}
-
-function formatGoPlain(value: unknown): string {
-  if (Array.isArray(value)) return `[${value.map(formatGoPlain).join(" ")}]`;
-  if (isPlainObject(value)) {
-    const members = Object.keys(value).sort();
-    return `map[${members.map((name) => `${name}:${formatGoPlain(value[name])}`).join(" ")}]`;
-  }
-  return value === null ? "<nil>" : String(value);
+/** `%v` of a pointer to a struct with the value. */
+function formatPointer(value: unknown): string {
+  return `&{${formatGoValue(value)}}`;
 }
 
 /** `%#v` */

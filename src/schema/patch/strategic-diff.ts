@@ -8,10 +8,10 @@
 import type { ObjectSchema, Schema } from "../schema.ts";
 import { deepEqual } from "../value/equal.ts";
 import { isPlainObject, setMember } from "../value/plain-object.ts";
-import { isSameItem, orderItems } from "./element-order.ts";
+import { orderItems } from "./element-order.ts";
+import { ItemIndex, type Items, isSameItem, itemIdentity, uniqueItems, valueIdentity } from "./item-identity.ts";
 import {
   deletePrefix,
-  type Items,
   type Members,
   type MergeStrategy,
   mergeStrategyOf,
@@ -137,38 +137,73 @@ function pickMergeKey(item: unknown, key: string): Members {
  * correspond in order.
  */
 function diffItems(from: Items, to: Items, key: string, strategy: MergeStrategy, options: DiffOptions): Items {
-  const left = [...from];
+  const left = new ItemQueues(from, (item) => itemIdentity(item, key));
   const items: Members[] = [];
   for (const item of to) {
     const named = pickMergeKey(item, key);
-    const index = left.findIndex((candidate) => isSameItem(candidate, item, key));
-    const [old] = index < 0 ? [] : left.splice(index, 1);
+    const old = left.shift(item);
     if (isPlainObject(old)) {
       const nested = diffObjects(old, item as Members, strategy.schema, options, strategy.retainKeys);
       if (Object.keys(nested).length > 0) items.push({ ...nested, ...named });
     } else if (options.changes) items.push(item as Members);
   }
-  if (options.deletions)
-    items.push(...left.map((item) => ({ [patchDirective]: "delete", ...pickMergeKey(item, key) })));
+  if (options.deletions) {
+    for (const item of left.rest()) items.push({ [patchDirective]: "delete", ...pickMergeKey(item, key) });
+  }
   return items;
 }
 
 /** Compares lists of scalars as multisets, since they can contain duplicates. */
 function diffScalars(from: Items, to: Items, options: DiffOptions): { readonly items: Items; readonly deleted: Items } {
   const surplus = (list: Items, other: Items): Items => {
-    const left = [...other];
-    return list.filter((item) => {
-      const index = left.findIndex((candidate) => deepEqual(candidate, item));
-      if (index >= 0) left.splice(index, 1);
-      return index < 0;
-    });
+    const left = new ItemQueues(other, valueIdentity);
+    return list.filter((item) => !left.remove(item));
   };
   const deleted = options.deletions ? surplus(from, to) : [];
-  return { items: options.changes ? surplus(to, from) : [], deleted: deduplicate(deleted) };
+  return { items: options.changes ? surplus(to, from) : [], deleted: uniqueItems(deleted) };
 }
 
-function deduplicate(items: Items): Items {
-  return items.filter((item, index) => items.findIndex((other) => deepEqual(other, item)) === index);
+/** The items of a list by identity; equal ones are removed in the order of the list. */
+class ItemQueues {
+  readonly #items: Items;
+  readonly #identityOf: (item: unknown) => string | undefined;
+  /** Indexes in descending order. */
+  readonly #queues = new Map<string, number[]>();
+  readonly #removed = new Set<number>();
+
+  constructor(items: Items, identityOf: (item: unknown) => string | undefined) {
+    this.#items = items;
+    this.#identityOf = identityOf;
+    for (let index = items.length - 1; index >= 0; index--) {
+      const identity = identityOf(items[index]);
+      if (identity === undefined) continue;
+      const queue = this.#queues.get(identity);
+      if (queue === undefined) this.#queues.set(identity, [index]);
+      else queue.push(index);
+    }
+  }
+
+  /** Removes the first item that equals this one; false when there is none. */
+  remove(item: unknown): boolean {
+    return this.#removeIndex(item) !== undefined;
+  }
+
+  /** Removes and returns the first item that equals this one. */
+  shift(item: unknown): unknown {
+    const index = this.#removeIndex(item);
+    return index === undefined ? undefined : this.#items[index];
+  }
+
+  rest(): Items {
+    return this.#items.filter((_, index) => !this.#removed.has(index));
+  }
+
+  #removeIndex(item: unknown): number | undefined {
+    const identity = this.#identityOf(item);
+    const index = identity === undefined ? undefined : this.#queues.get(identity)?.pop();
+    if (index !== undefined) this.#removed.add(index);
+    return index;
+  }
 }
 
 /** Merges the patches of deletions and of changes; where both have a value, that of the changes wins. */
@@ -189,11 +224,13 @@ function mergePatches(deletions: Members, changes: Members, schema: Schema | und
 }
 
 function mergeListPatches(deletions: Items, changes: Items, order: Items, { schema, mergeKey }: MergeStrategy): Items {
+  const deletionIndex = new ItemIndex(deletions, mergeKey);
+  const changeIndex = new ItemIndex(changes, mergeKey);
   const joined = changes.map((item) => {
-    const other = deletions.find((candidate) => mergeKey !== "" && isSameItem(candidate, item, mergeKey));
+    const other = mergeKey === "" ? undefined : deletions[deletionIndex.indexOf(item)];
     return isPlainObject(other) && isPlainObject(item) ? mergePatches(other, item, schema) : item;
   });
-  const others = deletions.filter((item) => !changes.some((other) => isSameItem(other, item, mergeKey)));
+  const others = deletions.filter((item) => !changeIndex.has(item));
   return orderItems([...joined, ...others], order, deletions, mergeKey);
 }
 

@@ -65,6 +65,50 @@ t.test("strategicMergePatch() throws for invalid patches", async (t) => {
   for (const patch of bad) t.throws(() => strategicMergePatch(item, current, patch), PatchError, JSON.stringify(patch));
 });
 
+t.test("strategicMergePatch() takes time linear in the number of items", async (t) => {
+  const count = 50_000;
+  const names = Array.from({ length: count }, (_, i) => ({ name: `n${i}` }));
+  const numbers = names.map((_, i) => i);
+  const reversed = { mergingList: [...names].reverse(), mergingIntList: [...numbers].reverse() };
+  const current = { mergingList: names, mergingIntList: numbers };
+  const order = { "$setElementOrder/mergingList": reversed.mergingList, "$setElementOrder/mergingIntList": numbers };
+  const deleted = names.map((item) => ({ ...item, $patch: "delete" }));
+  const kept = Object.fromEntries(numbers.map((number) => [`k${number}`, "v"]));
+  const cases: readonly (readonly [string, object, object, object])[] = [
+    ["reversed", current, reversed, reversed],
+    ["new", {}, reversed, reversed],
+    ["ordered", current, order, { mergingList: reversed.mergingList, mergingIntList: numbers }],
+    ["equal", current, { mergingIntList: numbers.map(() => 1) }, current],
+    ["delete items", current, { mergingList: deleted }, { mergingList: [], mergingIntList: numbers }],
+    [
+      "delete primitives",
+      current,
+      { "$deleteFromPrimitiveList/mergingIntList": numbers },
+      { mergingList: names, mergingIntList: [] },
+    ],
+    ["retain keys", {}, { simpleMap: { $retainKeys: Object.keys(kept), ...kept } }, { simpleMap: kept }],
+  ];
+  for (const [title, live, patch, wanted] of cases) {
+    const began = process.cpuUsage();
+    const result = strategicMergePatch(item, live, patch) as { readonly mergingIntList?: readonly number[] };
+    const { user } = process.cpuUsage(began);
+    // A quadratic algorithm takes minutes.
+    t.ok(user < 3_000_000, `${title}: ${user} us`);
+    if (title === "equal") t.equal(result.mergingIntList?.length, count, title);
+    else t.ok(deepEqual(result, wanted), title);
+  }
+});
+
+t.test("strategicMergePatch() shortens the values in its errors", async (t) => {
+  const long = { mergingList: Array.from({ length: 50_000 }, () => ({ value: "no key", $patch: "explode" })) };
+  t.throws(() => strategicMergePatch(item, {}, { ...long, $patch: "explode" }), { name: "PatchError" });
+  try {
+    strategicMergePatch(item, {}, { ...long, $patch: "explode" });
+  } catch (error) {
+    t.ok((error as Error).message.length < 20_000, "bounded");
+  }
+});
+
 t.test("strategicMergePatch() cannot change a prototype", async (t) => {
   const merged = strategicMergePatch(
     item,

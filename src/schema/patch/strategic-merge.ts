@@ -5,9 +5,10 @@
 
 import { memberOf } from "../members.ts";
 import type { ObjectSchema, Schema } from "../schema.ts";
-import { deepEqual } from "../value/equal.ts";
+import { formatGoValue } from "../value/format-go-value.ts";
 import { isPlainObject, setMember } from "../value/plain-object.ts";
-import { isSameItem, orderItems } from "./element-order.ts";
+import { orderItems } from "./element-order.ts";
+import { ItemIndex, type Items, isSameItem, uniqueItems } from "./item-identity.ts";
 
 /** The patch contradicts itself or its schema (`content`), or a directive is malformed (`format`). */
 export class PatchError extends Error {
@@ -25,7 +26,6 @@ export const orderPrefix = "$setElementOrder/";
 export const deletePrefix = "$deleteFromPrimitiveList/";
 
 export type Members = Readonly<Record<string, unknown>>;
-export type Items = readonly unknown[];
 
 /** Returns the merged object and does not change its inputs. Throws a `PatchError` when the patch is invalid. */
 export function strategicMergePatch(schema: ObjectSchema, current: unknown, patch: unknown): unknown {
@@ -85,12 +85,13 @@ function retainMembers(current: Members, patch: Members): Record<string, unknown
   const keep = patch[retainKeys];
   if (keep === undefined) return copyMembers(current);
   if (!Array.isArray(keep)) throw new PatchError("invalid patch format of retainKeys", "format");
+  const kept = new Set<unknown>(keep);
   for (const name of Object.keys(patch)) {
-    if (!name.startsWith("$") && patch[name] !== null && !keep.includes(name)) {
+    if (!name.startsWith("$") && patch[name] !== null && !kept.has(name)) {
       throw new PatchError("patch content doesn't match retainKeys list");
     }
   }
-  return copyMembers(current, (name) => keep.includes(name));
+  return copyMembers(current, (name) => kept.has(name));
 }
 
 function copyMembers(members: Members, keep: (name: string) => boolean = () => true): Record<string, unknown> {
@@ -105,10 +106,11 @@ function applyMember(result: Record<string, unknown>, name: string, value: unkno
     const list = result[field];
     // A value that is not a list has no effect, as in Kubernetes.
     if (Array.isArray(list) && Array.isArray(value)) {
+      const deleted = new ItemIndex(value, "");
       setMember(
         result,
         field,
-        list.filter((item) => !value.some((deleted) => deepEqual(deleted, item))),
+        list.filter((item) => !deleted.has(item)),
       );
     }
     return;
@@ -144,19 +146,20 @@ interface MergedList {
 function mergeLists(current: Items, patch: Items, strategy: MergeStrategy): MergedList {
   if (current.length === 0 && patch.length === 0) return { items: current, liveOrder: current };
   if (!isPlainObject(current[0] ?? patch[0])) {
-    const merged = [...current, ...patch].filter(
-      (item, index, all) => all.findIndex((other) => deepEqual(other, item)) === index,
-    );
-    return { items: orderItems(merged, patch, current, ""), liveOrder: current };
+    return { items: orderItems(uniqueItems([...current, ...patch]), patch, current, ""), liveOrder: current };
   }
   const { mergeKey } = strategy;
   if (mergeKey === "") throw new PatchError("cannot merge lists of objects without a merge key");
   const { live, items } = applyItemDirectives(current, patch, mergeKey);
   const merged: unknown[] = [...live];
+  const mergedIndex = new ItemIndex(live, mergeKey);
   for (const item of items) {
-    const index = merged.findIndex((candidate) => isSameItem(candidate, item, mergeKey));
-    if (index < 0) merged.push(removeDirectives(item));
-    else merged[index] = mergeObjects(merged[index] as Members, item, strategy.schema);
+    const index = mergedIndex.indexOf(item);
+    if (index >= 0) merged[index] = mergeObjects(merged[index] as Members, item, strategy.schema);
+    else {
+      const fresh = removeDirectives(item);
+      mergedIndex.add(fresh, merged.push(fresh) - 1);
+    }
   }
   return { items: orderItems(merged, items, live, mergeKey), liveOrder: merged.slice(0, current.length) };
 }
@@ -167,9 +170,9 @@ function applyItemDirectives(
   patch: Items,
   mergeKey: string,
 ): { live: Items; items: readonly Members[] } {
-  let live = current;
   let replaced = false;
   const items: Members[] = [];
+  const deleted: Members[] = [];
   for (const item of patch) {
     if (!isPlainObject(item)) throw new PatchError("the items of a list must all be objects or none");
     const directive = item[patchDirective];
@@ -177,9 +180,11 @@ function applyItemDirectives(
     else if (directive !== undefined && directive !== "delete") throw unknownDirective(directive, item);
     else if (item[mergeKey] === undefined) {
       throw new PatchError(`map: ${formatGoValue(item)} does not contain declared merge key: ${mergeKey}`);
-    } else if (directive === "delete") live = live.filter((candidate) => !isSameItem(candidate, item, mergeKey));
+    } else if (directive === "delete") deleted.push(item);
     else items.push(item);
   }
+  const deletedIndex = new ItemIndex(deleted, mergeKey);
+  const live = deleted.length === 0 ? current : current.filter((item) => !deletedIndex.has(item));
   return replaced ? { live: items.map((item) => removeDirectives(item)), items: [] } : { live, items };
 }
 
@@ -234,12 +239,4 @@ function removeDirectives(value: unknown): unknown {
 
 function unknownDirective(directive: unknown, where: unknown): PatchError {
   return new PatchError(`unknown patch type: ${String(directive)} in map: ${formatGoValue(where)}`);
-}
-
-/** Formats as Go's `%v`: `map[$patch:frob a:[1 2]]`. */
-export function formatGoValue(value: unknown): string {
-  if (Array.isArray(value)) return `[${value.map(formatGoValue).join(" ")}]`;
-  if (!isPlainObject(value)) return value === null ? "<nil>" : String(value);
-  const names = Object.keys(value).sort();
-  return `map[${names.map((name) => `${name}:${formatGoValue(value[name])}`).join(" ")}]`;
 }
