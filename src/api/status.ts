@@ -1,5 +1,5 @@
 /** The `Status` object of an API error, thrown as a `StatusError`. */
-import type { FieldError } from "../schema/validation/field-error.ts";
+import { errorsMax, type FieldError } from "../schema/validation/field-error.ts";
 
 export interface Status {
   readonly kind: "Status";
@@ -121,19 +121,33 @@ export function expired(message: string, metadata: Status["metadata"] = {}): Sta
   return new StatusError(410, "Expired", message, { metadata });
 }
 
-/** `subject.resource` is the kind here, as in Kubernetes. The caller bounds the number of causes. */
+/** The maximum length of the texts of all errors together, in characters. A single error can be longer. */
+const CAUSES_LENGTH_MAX = 2 ** 16;
+
+/** `subject.resource` is the kind here, as in Kubernetes. Shows the first errors, up to `errorsMax`. */
 export function invalid(
   subject: ErrorSubject,
   errors: readonly FieldError[],
   render: (e: FieldError) => string,
 ): StatusError {
+  const causes = renderCauses(errors, render);
   // A repeated error is a cause each time, but appears once in the message.
-  const texts = [...new Set(errors.map((error) => `${error.field}: ${render(error)}`))];
+  const texts = [...new Set(causes.map(({ field, message }) => `${field}: ${message}`))];
+  if (causes.length < errors.length) texts.push(`and ${errors.length - causes.length} more errors`);
   const all = texts.length === 1 ? texts[0] : `[${texts.join(", ")}]`;
   return new StatusError(422, "Invalid", `${qualifiedResource(subject)} "${subject.name}" is invalid: ${all}`, {
-    details: {
-      ...detailsOf(subject),
-      causes: errors.map((error) => ({ reason: error.type, message: render(error), field: error.field })),
-    },
+    details: { ...detailsOf(subject), causes },
   });
+}
+
+function renderCauses(errors: readonly FieldError[], render: (e: FieldError) => string): readonly StatusCause[] {
+  const causes: StatusCause[] = [];
+  let length = 0;
+  for (const error of errors) {
+    if (causes.length === errorsMax || length > CAUSES_LENGTH_MAX) break;
+    const message = render(error);
+    length += message.length + error.field.length;
+    causes.push({ reason: error.type, message, field: error.field });
+  }
+  return causes;
 }

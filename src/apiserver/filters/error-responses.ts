@@ -15,11 +15,18 @@ export function withErrorResponses(log: Logger): RequestFilter {
       const { request } = context;
       const status = toStatus(error);
       if (status.code >= 500 && !request.signal.aborted) {
-        log.error("Failed to handle a request", error, { method: request.method, path: request.path });
+        const where = { method: request.method, path: request.path };
+        if (!isClientError(error)) log.error("Failed to handle a request", error, where);
+        else log.v(2)?.info("Rejected a request with a server error", { ...where, message: status.message });
       }
       return withRetryAfter(statusResponse(status, context), status);
     }
   };
+}
+
+/** Whether the status is 5xx only because Kubernetes uses it for some invalid patches and bodies, without a reason. */
+function isClientError(error: unknown): boolean {
+  return error instanceof StatusError && error.status.code === 500 && error.status.reason === undefined;
 }
 
 /** The Status of an error. Messages of unexpected errors are not sent, because they may contain secrets. */

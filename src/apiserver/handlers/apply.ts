@@ -51,7 +51,7 @@ export async function readApplyBody(context: RequestContext): Promise<ApplyBody>
   const isCbor = context.request.headers["content-type"]?.startsWith(APPLY_CBOR_TYPE) === true;
   const { value, duplicates } = isCbor ? parseCborConfiguration(bytes) : parseConfiguration(bytes);
   const warn = (texts: readonly string[]): void => {
-    context.warnings.push(...texts);
+    for (const text of texts) context.warnings.push(text);
   };
   const onMerged = (): void => reportDuplicates(duplicates, fieldValidation, context);
   const options = { dryRun, force, warn, ...fieldManagerOptions(context, fieldManager), fieldManager, onMerged };

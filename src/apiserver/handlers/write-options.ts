@@ -20,6 +20,6 @@ export function writeChecks(
 /** Appends warnings to those of the response, which sends each text once. */
 export function warningAppender({ warnings }: RequestContext): (texts: readonly string[]) => void {
   return (texts) => {
-    warnings.push(...texts);
+    for (const text of texts) warnings.push(text);
   };
 }

@@ -4,8 +4,11 @@ import { formatPath } from "../../schema/apply/fieldpath/path-element.ts";
 import type { Conflict, ManagedFields } from "../../schema/apply/managers.ts";
 import type { Manager } from "./entries.ts";
 
+/** The maximum number of conflicts in a status. */
+const CONFLICTS_MAX = 100;
+
 export function applyConflict(conflicts: readonly Conflict[], managers: ManagedFields<Manager>): StatusError {
-  const causes = conflicts.map(({ manager, path }) => ({
+  const causes = conflicts.slice(0, CONFLICTS_MAX).map(({ manager, path }) => ({
     reason: "FieldManagerConflict",
     message: `conflict with ${formatManager(managers.get(manager))}`,
     field: formatPath(path),
@@ -19,11 +22,13 @@ function conflictMessage(conflicts: readonly Conflict[], managers: ManagedFields
     const who = formatManager(managers.get(first.manager));
     return `Apply failed with 1 conflict: conflict with ${who}: ${formatPath(first.path)}`;
   }
-  const byManager = Map.groupBy(conflicts, ({ manager }) => manager);
+  const omitted = conflicts.length - CONFLICTS_MAX;
+  const byManager = Map.groupBy(conflicts.slice(0, CONFLICTS_MAX), ({ manager }) => manager);
   const texts = [...byManager.keys()].sort().map((manager) => {
     const paths = byManager.get(manager)!.map(({ path }) => `- ${formatPath(path)}`);
     return [`conflicts with ${formatManager(managers.get(manager))}:`, ...paths].join("\n");
   });
+  if (omitted > 0) texts.push(`and ${omitted} more`);
   return `Apply failed with ${conflicts.length} conflicts: ${texts.join("\n")}`;
 }
 

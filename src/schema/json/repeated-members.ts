@@ -44,7 +44,7 @@ function mergeValues(schema: ObjectSchema | MapSchema, values: readonly unknown[
     for (const name of Object.keys(value)) {
       const values = members.get(name);
       if (values === undefined) members.set(name, [...valuesOf(value[name])]);
-      else values.push(...valuesOf(value[name]));
+      else for (const repeated of valuesOf(value[name])) values.push(repeated);
     }
   }
   if (other !== undefined) return other;

@@ -1,6 +1,6 @@
 import t from "tap";
-import { compileRuleCheck, errorsMax, ValidationReport } from "./check-rules.ts";
-import { renderFieldError } from "./field-error.ts";
+import { compileRuleCheck, ValidationReport } from "./check-rules.ts";
+import { errorsMax, renderFieldError } from "./field-error.ts";
 import type { Rules } from "./rules.ts";
 
 function findings(rules: Rules, value: unknown, nullable = false): readonly string[] {

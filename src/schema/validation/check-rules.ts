@@ -4,13 +4,18 @@
  */
 import { canonicalJson } from "../json/canonical-json.ts";
 import { isPlainObject } from "../value/plain-object.ts";
-import { type FieldError, invalidField, notSupported, requiredField, tooLong, tooMany } from "./field-error.ts";
+import {
+  errorsMax,
+  type FieldError,
+  invalidField,
+  notSupported,
+  requiredField,
+  tooLong,
+  tooMany,
+} from "./field-error.ts";
 import { formatOf } from "./formats.ts";
 import { compilePattern } from "./pattern.ts";
 import type { JsonType, Rules } from "./rules.ts";
-
-/** The limit of errors per object. */
-export const errorsMax = 1000;
 
 /** The errors found so far. */
 export class ValidationReport {
@@ -32,7 +37,12 @@ export class ValidationReport {
   }
 
   add(...errors: readonly FieldError[]): void {
-    for (const error of errors) if (this.errors.length < errorsMax) this.errors.push(error);
+    for (const error of errors) if (!this.isFull) this.errors.push(error);
+  }
+
+  /** No further errors are kept, so checks of further values have no effect. */
+  get isFull(): boolean {
+    return this.errors.length >= errorsMax;
   }
 }
 
@@ -230,7 +240,12 @@ function arrayCheck({ minItems, maxItems, uniqueItems, items }: Rules): Check | 
   if (minItems === undefined && maxItems === undefined && uniqueItems !== true && each === undefined) return undefined;
   return (value, path, report) => {
     if (!Array.isArray(value)) return;
-    if (each !== undefined) for (const [position, item] of value.entries()) each(item, `${path}[${position}]`, report);
+    if (each !== undefined) {
+      for (const [position, item] of value.entries()) {
+        each(item, `${path}[${position}]`, report);
+        if (report.isFull) break;
+      }
+    }
     const field = report.field(path);
     if (minItems !== undefined && value.length < minItems) {
       report.add(invalidField(field, value.length, inBody(path, `should have at least ${minItems} items`)));
@@ -264,7 +279,7 @@ function objectCheck(rules: Rules): Check | undefined {
       report.add(invalidField(field, size, inBody(path, `should have at least ${minProperties} properties`)));
     } else if (maxProperties !== undefined && size > maxProperties) report.add(tooMany(field, size, maxProperties));
     if (closed !== true) return;
-    for (const name of Object.keys(value)) {
+    for (const name of Object.keys(value).slice(0, errorsMax)) {
       report.add(invalidField(field, name, `${path}.${name} in body is a forbidden property`));
     }
   };

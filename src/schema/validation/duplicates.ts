@@ -4,42 +4,52 @@ import { membersOf } from "../members.ts";
 import type { ListSchema, Schema } from "../schema.ts";
 import { child, index, key } from "../value/field-path.ts";
 import { isPlainObject, setMember } from "../value/plain-object.ts";
-import { duplicateField, type FieldError } from "./field-error.ts";
+import { duplicateField, errorsMax, type FieldError } from "./field-error.ts";
 
-/** One error for each item that equals an earlier one. */
+/** One error for each item that equals an earlier one, up to `errorsMax`. */
 export function findDuplicates(schema: Schema, value: unknown, field: string): readonly FieldError[] {
-  if (!canRepeat(schema)) return [];
+  const errors: FieldError[] = [];
+  collectDuplicates(schema, value, field, errors);
+  return errors;
+}
+
+function collectDuplicates(schema: Schema, value: unknown, field: string, errors: FieldError[]): void {
+  if (!canRepeat(schema) || errors.length >= errorsMax) return;
   switch (schema.type) {
     case "object":
-      if (!isPlainObject(value)) return [];
-      return membersOf(schema).flatMap(({ name, schema: target }) =>
-        Object.hasOwn(value, name) ? findDuplicates(target, value[name], child(field, name)) : [],
-      );
+      if (!isPlainObject(value)) return;
+      for (const { name, schema: target } of membersOf(schema)) {
+        if (Object.hasOwn(value, name)) collectDuplicates(target, value[name], child(field, name), errors);
+      }
+      return;
     case "map":
-      if (!isPlainObject(value)) return [];
-      return Object.keys(value).flatMap((name) => findDuplicates(schema.values, value[name], key(field, name)));
+      if (!isPlainObject(value)) return;
+      for (const name of Object.keys(value)) collectDuplicates(schema.values, value[name], key(field, name), errors);
+      return;
     case "list":
-      if (!Array.isArray(value)) return [];
-      return [
-        ...findRepeatedItems(schema, value, field),
-        ...value.flatMap((item, position) => findDuplicates(schema.items, item, index(field, position))),
-      ];
-    default:
-      return [];
+      if (!Array.isArray(value)) return;
+      collectRepeatedItems(schema, value, field, errors);
+      for (const [position, item] of value.entries()) {
+        collectDuplicates(schema.items, item, index(field, position), errors);
+      }
   }
 }
 
-function findRepeatedItems(schema: ListSchema, items: readonly unknown[], field: string): readonly FieldError[] {
-  if (schema.listType === "atomic") return [];
+function collectRepeatedItems(
+  schema: ListSchema,
+  items: readonly unknown[],
+  field: string,
+  errors: FieldError[],
+): void {
+  if (schema.listType === "atomic") return;
   const seen = new Set<string>();
-  const errors: FieldError[] = [];
   for (const [position, item] of items.entries()) {
     const identity = schema.listType === "set" ? item : keysOf(schema, item);
     const text = canonicalJson(identity);
     if (seen.has(text)) errors.push(duplicateField(index(field, position), identity));
+    if (errors.length >= errorsMax) return;
     seen.add(text);
   }
-  return errors;
 }
 
 function keysOf({ mapKeys = [] }: ListSchema, item: unknown): Readonly<Record<string, unknown>> {

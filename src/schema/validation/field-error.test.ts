@@ -12,6 +12,7 @@ import {
   requiredField,
   tooLong,
   tooMany,
+  unquoted,
 } from "./field-error.ts";
 
 t.test("renderFieldError() formats Kubernetes' messages", async (t) => {
@@ -36,4 +37,21 @@ t.test("renderFieldError() formats Kubernetes' messages", async (t) => {
     [tooMany("a", -1, 1), "Too many: must have at most 1 item"],
   ];
   for (const [error, text] of cases) t.equal(renderFieldError(error), text);
+});
+
+t.test("renderFieldError() shortens long values", async (t) => {
+  const long = "x".repeat(1_000_000);
+  const values: readonly unknown[] = [
+    long,
+    [long],
+    Array(100_000).fill("a"),
+    { a: long },
+    unquoted(long),
+    new Uint8Array(100_000),
+  ];
+  for (const value of values) t.ok(renderFieldError(invalidField("a", value, "no")).length < 32_000);
+  t.equal(
+    renderFieldError(invalidField("a", "x".repeat(16_384), "no")).length,
+    16_384 + 'Invalid value: "": no'.length,
+  );
 });

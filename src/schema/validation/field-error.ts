@@ -9,6 +9,9 @@ export interface FieldError {
   readonly detail: string;
 }
 
+/** The maximum number of errors of one object: validation stops there. */
+export const errorsMax = 100;
+
 export type FieldErrorType =
   | "FieldValueRequired"
   | "FieldValueInvalid"
@@ -151,7 +154,7 @@ function formatBadValue(error: FieldError): string | undefined {
 function formatValue(value: unknown): string {
   switch (typeof value) {
     case "string":
-      return goQuote(value);
+      return goQuote(shorten(value));
     case "number":
     case "bigint":
     case "boolean":
@@ -160,11 +163,22 @@ function formatValue(value: unknown): string {
       return '"null"';
     default:
       if (value === null) return '"null"';
-      if (value instanceof UnquotedText) return value.toString();
+      if (value instanceof UnquotedText) return shorten(value.toString());
       if (value instanceof Uint8Array)
         return `[]byte{${[...value.subarray(0, BYTES_SHOWN_MAX)].map(formatByte).join(", ")}}`;
-      return isStringList(value) ? `[]string{${value.map(formatValue).join(", ")}}` : JSON.stringify(value);
+      if (isStringList(value))
+        return shorten(`[]string{${value.slice(0, ITEMS_SHOWN_MAX).map(formatValue).join(", ")}}`);
+      return shorten(JSON.stringify(value));
   }
+}
+
+/** The maximum length of a value in a message, in characters: errors must not multiply the size of a request. */
+const VALUE_SHOWN_MAX = 16_384;
+
+const ITEMS_SHOWN_MAX = 1000;
+
+function shorten(text: string): string {
+  return text.length > VALUE_SHOWN_MAX ? `${text.slice(0, VALUE_SHOWN_MAX)}...` : text;
 }
 
 /** Each byte takes six characters of the message. */

@@ -22,7 +22,8 @@ export function validateWithRatcheting(
   if (errors.length === 0 || old === undefined || schema.unstructured !== true) return errors;
   const report = new ValidationReport(field);
   checkChanged(schema, value, old, "", report);
-  if (findDuplicates(schema, old, field).length === 0) report.add(...findDuplicates(schema, value, field));
+  const duplicates = findDuplicates(schema, value, field);
+  if (duplicates.length > 0 && findDuplicates(schema, old, field).length === 0) report.add(...duplicates);
   return report.errors;
 }
 

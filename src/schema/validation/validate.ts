@@ -120,7 +120,9 @@ function listCheck(schema: ListSchema): Check {
     if (!Array.isArray(value)) return;
     const items = checkOf(schema.items);
     if (items === null) return;
-    for (let position = 0; position < value.length; position++) items(value[position], index(path, position), report);
+    for (let position = 0; position < value.length && !report.isFull; position++) {
+      items(value[position], index(path, position), report);
+    }
   };
 }
 
@@ -130,6 +132,9 @@ function mapCheck(schema: MapSchema): Check {
     if (!isPlainObject(value)) return;
     const values = checkOf(schema.values);
     if (values === null) return;
-    for (const name of Object.keys(value)) values(value[name], pathOf(path, name), report);
+    for (const name of Object.keys(value)) {
+      if (report.isFull) return;
+      values(value[name], pathOf(path, name), report);
+    }
   };
 }

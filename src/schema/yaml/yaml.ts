@@ -166,7 +166,7 @@ class YamlBuilder {
       const name = this.#name(event);
       if (plain && name === "<<") {
         const source = this.#value();
-        merged.push(...(Array.isArray(source.value) ? source.value : [source.value]));
+        for (const from of Array.isArray(source.value) ? source.value : [source.value]) merged.push(from);
         size += source.size;
         continue;
       }
