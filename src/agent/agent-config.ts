@@ -151,6 +151,10 @@ export interface PodsConfig {
   readonly shutdownGraceSeconds: number;
   /** Whether containers may set their stop signal. */
   readonly stopSignals: boolean;
+  /** Whether changed resources of a container are applied while it runs. */
+  readonly inPlaceResize: boolean;
+  /** Whether pods may exclude the groups that their images define. */
+  readonly supplementalGroupsPolicy: boolean;
   /** Number of IDs of a pod with its own user namespace; undefined: no pod may have one. */
   readonly idsPerPod: number | undefined;
 }

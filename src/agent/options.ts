@@ -163,6 +163,8 @@ function toPodsConfig(effective: EffectiveConfig): PodsConfig {
     eventBurst: flags["event-burst"] || agentFlags["event-burst"].default,
     shutdownGraceSeconds: SHUTDOWN_GRACE_SECONDS,
     stopSignals: gates.enabled("ContainerStopSignals"),
+    inPlaceResize: gates.enabled("InPlacePodVerticalScaling"),
+    supplementalGroupsPolicy: gates.enabled("SupplementalGroupsPolicy"),
     idsPerPod: gates.enabled("UserNamespacesSupport") ? idsPerPod(effective) : undefined,
   };
 }

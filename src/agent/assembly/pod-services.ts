@@ -167,6 +167,8 @@ function createPodSettings({ config, machine, oomGroup }: PodServicesOptions): P
     cgroups: config.runtime,
     seccompDefault: config.runtime.seccompDefault,
     stopSignals: config.pods.stopSignals,
+    inPlaceResize: config.pods.inPlaceResize,
+    supplementalGroupsPolicy: config.pods.supplementalGroupsPolicy,
     imageVolumes: config.volumes.images,
     clusterDns: config.pods.clusterDns,
     clusterDomain: config.pods.clusterDomain,

@@ -30,6 +30,10 @@ export interface PodSettings {
   readonly seccompDefault: boolean;
   /** Whether containers may set `lifecycle.stopSignal`. */
   readonly stopSignals?: boolean;
+  /** Whether changed resources of a container are applied while it runs; true when absent. */
+  readonly inPlaceResize?: boolean;
+  /** Whether pods may exclude the groups that their images define; true when absent. */
+  readonly supplementalGroupsPolicy?: boolean;
   /** Whether pods may mount images. */
   readonly imageVolumes?: boolean;
   readonly clusterDns: readonly string[];

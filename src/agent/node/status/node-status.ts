@@ -79,19 +79,22 @@ export async function collectNodeStatus(
       architecture: machine.architecture,
     },
     images,
-    ...runtimeFeatures(runtime),
+    ...runtimeFeatures(runtime, config.pods.supplementalGroupsPolicy),
     ...reportVolumesInUse(options, previous),
   };
 }
 
 /** Features that newer runtimes report. */
-function runtimeFeatures(runtime: StatusResponse | undefined): Pick<NodeStatus, "runtimeHandlers" | "features"> {
+function runtimeFeatures(
+  runtime: StatusResponse | undefined,
+  groupsPolicy: boolean,
+): Pick<NodeStatus, "runtimeHandlers" | "features"> {
   const { runtimeHandlers = [], features } = runtime ?? {};
   const handlers = runtimeHandlers.map(({ name = "", features: own = {} }) => ({ name, features: own }));
   const { supplementalGroupsPolicy } = features ?? {};
   return {
     ...(handlers.length === 0 ? {} : { runtimeHandlers: handlers }),
-    ...(supplementalGroupsPolicy === undefined ? {} : { features: { supplementalGroupsPolicy } }),
+    ...(supplementalGroupsPolicy === undefined || !groupsPolicy ? {} : { features: { supplementalGroupsPolicy } }),
   };
 }
 

@@ -10,6 +10,7 @@ import { makeContainerResources } from "./container-resources.ts";
 
 /** Allocates the resources of the newest version, if the node has them, and applies them to running containers. */
 export async function resizePod(pod: PodContext): Promise<void> {
+  if (pod.services.settings.inPlaceResize === false) return;
   const { resources } = pod.memory;
   const { pending, problem } = resources;
   if (!resources.needsResize(pod.desired)) {

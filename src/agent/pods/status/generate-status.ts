@@ -1,12 +1,13 @@
+import type { ContainerStatus } from "../../../api/core/container/status.ts";
 import type { PodStatus } from "../../../api/core/pod/schema.ts";
-import type { PodContext } from "../pod-context.ts";
+import type { PodContext, PodSettings } from "../pod-context.ts";
 import { isResizeInProgress } from "../resources/resize.ts";
 import { computePodStatus, hasInitialized } from "./pod-status.ts";
 
 /** The status of a pod from its worker's context. */
 export function generateStatus(pod: PodContext, isTerminated: boolean): PodStatus {
   const { services, memory } = pod;
-  return computePodStatus({
+  const status = computePodStatus({
     pod: pod.pod,
     observation: pod.observation,
     now: services.clock.now(),
@@ -30,4 +31,26 @@ export function generateStatus(pod: PodContext, isTerminated: boolean): PodStatu
       isInProgress: isResizeInProgress(pod),
     },
   });
+  return withoutGatedFields(status, services.settings);
+}
+
+/** Without the fields of features whose gate is off. */
+function withoutGatedFields(
+  status: PodStatus,
+  { inPlaceResize = true, supplementalGroupsPolicy = true }: PodSettings,
+): PodStatus {
+  if (inPlaceResize && supplementalGroupsPolicy) return status;
+  const strip = ({ resources, allocatedResources, user, ...rest }: ContainerStatus): ContainerStatus => ({
+    ...rest,
+    ...(inPlaceResize && resources !== undefined ? { resources } : {}),
+    ...(inPlaceResize && allocatedResources !== undefined ? { allocatedResources } : {}),
+    ...(supplementalGroupsPolicy && user !== undefined ? { user } : {}),
+  });
+  const { initContainerStatuses, containerStatuses, ephemeralContainerStatuses } = status;
+  return {
+    ...status,
+    ...(initContainerStatuses && { initContainerStatuses: initContainerStatuses.map(strip) }),
+    ...(containerStatuses && { containerStatuses: containerStatuses.map(strip) }),
+    ...(ephemeralContainerStatuses && { ephemeralContainerStatuses: ephemeralContainerStatuses.map(strip) }),
+  };
 }

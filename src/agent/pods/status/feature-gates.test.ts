@@ -1,0 +1,49 @@
+import t from "tap";
+import type { Container } from "../../../api/core/container/schema.ts";
+import { podHarness, testPod } from "../../../testing/agent/pod-harness.ts";
+import type { PodSettings } from "../pod-context.ts";
+
+const withCpu = (cpu: string): { readonly containers: readonly Container[] } => ({
+  containers: [
+    {
+      name: "c",
+      image: "busybox:1",
+      imagePullPolicy: "IfNotPresent",
+      resources: { limits: { cpu }, requests: { cpu } },
+    },
+  ],
+});
+
+for (const inPlaceResize of [true, false]) {
+  t.test(`InPlacePodVerticalScaling=${inPlaceResize} decides whether running containers are resized`, async (t) => {
+    await using at = await podHarness();
+    Object.assign(at.services.settings as { -readonly [K in keyof PodSettings]: PodSettings[K] }, { inPlaceResize });
+    at.manager.put(testPod("web", withCpu("100m")));
+    await at.run(3);
+    at.manager.put(testPod("web", withCpu("200m")));
+    await at.run(3);
+    const updates = at.fake.calls.filter(({ method }) => method === "updateContainerResources");
+    t.equal(updates.length > 0, inPlaceResize);
+    const [status] = at.status("web")?.containerStatuses ?? [];
+    t.equal(status?.state?.running !== undefined, true);
+    t.equal(status?.resources !== undefined, inPlaceResize);
+    t.equal(status?.allocatedResources !== undefined, inPlaceResize);
+  });
+}
+
+t.test("SupplementalGroupsPolicy=false refuses a strict policy that the runtime supports", async (t) => {
+  for (const supplementalGroupsPolicy of [true, false]) {
+    await using at = await podHarness();
+    Object.assign(at.services.settings as object, { supplementalGroupsPolicy });
+    const { status } = at.fake.runtime;
+    Object.assign(at.fake.runtime, {
+      status: async (...args: Parameters<typeof status>) => ({
+        ...(await status(...args)),
+        features: { supplementalGroupsPolicy: true },
+      }),
+    });
+    at.manager.put(testPod("web", { securityContext: { supplementalGroupsPolicy: "Strict" } }));
+    await at.run(3);
+    t.equal(at.status("web")?.reason, supplementalGroupsPolicy ? undefined : "SupplementalGroupsPolicyNotSupported");
+  }
+});
