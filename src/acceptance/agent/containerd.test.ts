@@ -31,10 +31,10 @@ import {
 import { runtimeConformance } from "../../testing/agent/runtime-conformance.ts";
 import { until } from "../../testing/std/until.ts";
 
-const lacking = await findMissing();
+const missing = await findMissing();
 
-/** Pods over a real runtime, in real time. */
-interface Live extends AsyncDisposable {
+/** A pod manager over containerd, in real time. */
+interface ContainerdHarness extends AsyncDisposable {
   readonly pods: PodManager;
   readonly statuses: Map<string, PodStatus>;
   readonly events: Harness["events"];
@@ -42,7 +42,7 @@ interface Live extends AsyncDisposable {
   until(what: string, holds: () => boolean): Promise<void>;
 }
 
-async function live(at: Harness, containerd: PrivateContainerd, cri: CriClient): Promise<Live> {
+async function startHarness(at: Harness, containerd: PrivateContainerd, cri: CriClient): Promise<ContainerdHarness> {
   const stop = new AbortController();
   const statuses = new Map<string, PodStatus>();
   const finished: string[] = [];
@@ -139,8 +139,8 @@ function pod(name: string, spec: PodSpec): Pod {
 
 const forever = "trap 'exit 0' TERM; while :; do sleep 0.1; done";
 
-if (lacking.length > 0) {
-  console.log(`# a real containerd cannot run here (missing: ${lacking.join(", ")}): its checks are left out`);
+if (missing.length > 0) {
+  console.log(`# a real containerd cannot run here (missing: ${missing.join(", ")}): skipped`);
 } else {
   await using containerd = await startPrivateContainerd();
   using cri = createCriClient({ endpoint: containerd.endpoint, requestTimeoutMs: 60_000, clock: systemClock });
@@ -153,7 +153,7 @@ if (lacking.length > 0) {
       .map((line) => line.split(" ").slice(3).join(" "));
   };
 
-  await t.test("createCriClient() keeps the promises of the runtime seam over containerd", async (t) => {
+  await t.test("createCriClient() conforms to Runtime over containerd", async (t) => {
     await runtimeConformance(t, {
       runtime: cri.runtime,
       images: cri.images,
@@ -165,9 +165,9 @@ if (lacking.length > 0) {
     });
   });
 
-  await t.test("PodWorker runs a whole pod in containerd: volumes, environment, init, logs, deletion", async (t) => {
+  await t.test("PodWorker runs a pod in containerd: volumes, environment, init, logs, deletion", async (t) => {
     await using at = await podHarness();
-    await using node = await live(at, containerd, cri);
+    await using node = await startHarness(at, containerd, cri);
     at.objects.set("configMap/default/settings", { greeting: "hello\n", other: "x" });
     at.objects.set("secret/default/keys", { token: "s3cret" });
     const script = [
@@ -237,16 +237,16 @@ if (lacking.length > 0) {
     node.pods.delete("uid-whole");
     await node.until("the worker has ended", () => node.pods.worker("uid-whole") === undefined);
     t.same(await readdir(logs), []);
-    t.same(await findPodCgroups("uid-whole", ""), [], "its cgroups are gone");
+    t.same(await findPodCgroups("uid-whole", ""), [], "its cgroups are removed");
   });
 
-  await t.test("PodWorker gives a pod a user namespace, or says that the runtime has none", async (t) => {
+  await t.test("PodWorker runs a pod in a user namespace, or reports that the runtime lacks them", async (t) => {
     await using at = await podHarness();
     const { directories } = at.services.settings;
     const range = async () => ({ first: 65_536, length: 65_536 });
     const userNamespaces = new UserNamespaces({ directories, idsPerPod: 65_536, readRange: range });
     Object.assign(at.services, { userNamespaces });
-    await using node = await live(at, containerd, cri);
+    await using node = await startHarness(at, containerd, cri);
     const { runtimeHandlers = [] } = await cri.runtime.status({});
     const script = `cat /proc/self/uid_map; ${forever}`;
     node.pods.put(pod("mapped", { hostUsers: false, containers: [shell("c", script)] }));
@@ -256,13 +256,13 @@ if (lacking.length > 0) {
     } else {
       const text =
         "Failed to create pod sandbox: can't set `spec.hostUsers: false`, runtime does not support user namespaces";
-      await node.until("it is refused", () => node.events.some(({ message }) => message.startsWith(text)));
+      await node.until("the event", () => node.events.some(({ message }) => message.startsWith(text)));
       t.equal(node.statuses.get("mapped")?.phase, "Pending");
     }
     await node.pods.close({ stopPods: true, graceSeconds: 0 });
   });
 
-  await t.test("PodWorker restarts what fails, and a new agent adopts it with its count", async (t) => {
+  await t.test("PodWorker restarts a failed container, and a new agent adopts it with its restart count", async (t) => {
     await using at = await podHarness();
     const script = `[ -e /d/ran ] || { touch /d/ran 2>/dev/null || echo > /d/ran; exit 7; }; ${forever}`;
     const wanted = pod("again", {
@@ -270,16 +270,16 @@ if (lacking.length > 0) {
       volumes: [{ name: "d", emptyDir: {} }],
       containers: [shell("c", script, { volumeMounts: [{ name: "d", mountPath: "/d" }] })],
     });
-    const count = (node: Live) => node.statuses.get("again")?.containerStatuses?.[0]?.restartCount;
-    const isReady = (node: Live) => node.statuses.get("again")?.containerStatuses?.[0]?.ready === true;
+    const count = (node: ContainerdHarness) => node.statuses.get("again")?.containerStatuses?.[0]?.restartCount;
+    const isReady = (node: ContainerdHarness) => node.statuses.get("again")?.containerStatuses?.[0]?.ready === true;
     let before: string | undefined;
     {
-      await using node = await live(at, containerd, cri);
+      await using node = await startHarness(at, containerd, cri);
       node.pods.put(wanted);
       await node.until("the second run is up", () => count(node) === 1 && isReady(node));
       before = node.statuses.get("again")?.containerStatuses?.[0]?.containerID;
     }
-    await using node = await live(at, containerd, cri);
+    await using node = await startHarness(at, containerd, cri);
     node.pods.put(wanted);
     await node.until("the pod is adopted", () => isReady(node));
     t.equal(node.statuses.get("again")?.containerStatuses?.[0]?.containerID, before, "the same container");
@@ -289,9 +289,9 @@ if (lacking.length > 0) {
     await node.until("the worker has ended", () => node.pods.worker("uid-again") === undefined);
   });
 
-  await t.test("PodWorker shows what the runtime says of a command that does not exist", async (t) => {
+  await t.test("PodWorker reports the runtime's message for a command that does not exist", async (t) => {
     await using at = await podHarness();
-    await using node = await live(at, containerd, cri);
+    await using node = await startHarness(at, containerd, cri);
     const container = { ...shell("c", ""), command: ["/no/such"] };
     node.pods.put(pod("nocmd", { restartPolicy: "Never", containers: [container] }));
     await node.until("the pod has failed", () => node.statuses.get("nocmd")?.phase === "Failed");
@@ -313,7 +313,7 @@ if (lacking.length > 0) {
       nodeInfo: { kubeletVersion: /^v1\.33\./, containerRuntimeVersion: /^containerd:/ },
       daemonEndpoints: { kubeletEndpoint: { Port: agent.address?.port } },
     });
-    await until("the lease is there", () => api.listBelow("/apis/coordination.svc.io/v1").length === 1);
+    await until("the lease", () => api.listBelow("/apis/coordination.svc.io/v1").length === 1);
 
     const path = "/api/v1/namespaces/default/pods/web";
     const spec = {
@@ -321,7 +321,7 @@ if (lacking.length > 0) {
       terminationGracePeriodSeconds: 1,
       containers: [shell("c", `echo hello; ${forever}`)],
     };
-    const made = api.put(path, { kind: "Pod", metadata: { name: "web", namespace: "default" }, spec });
+    const created = api.put(path, { kind: "Pod", metadata: { name: "web", namespace: "default" }, spec });
     const phase = (): unknown => api.objects.get(path)?.status?.phase;
     await until("the pod runs", () => phase() === "Running");
     const options = { hostname: "127.0.0.1", port: agent.address?.port, rejectUnauthorized: false };
@@ -336,8 +336,8 @@ if (lacking.length > 0) {
     t.equal(answer, "200 hello\n");
 
     const deletion = { deletionTimestamp: new Date().toISOString(), deletionGracePeriodSeconds: 1 };
-    api.put(path, { ...(api.objects.get(path) ?? made), metadata: { ...made.metadata, ...deletion } });
-    await until("the object is gone", () => !api.objects.has(path));
+    api.put(path, { ...(api.objects.get(path) ?? created), metadata: { ...created.metadata, ...deletion } });
+    await until("the object is deleted", () => !api.objects.has(path));
     const reasons = () =>
       api.listBelow("/api/v1/namespaces/default/events").map((each) => (each as { reason?: string }).reason);
     await until("all events are recorded", () =>

@@ -6,16 +6,16 @@ import { findMissing, startPrivateContainerd } from "../../testing/agent/private
 
 t.setTimeout(300_000);
 
-t.test("startAgent() leads pods from start to end on a scripted runtime", (t) =>
+t.test("startAgent() runs the pod lifecycle suite on the fake runtime", (t) =>
   lifecycleSuite(t, fakeNodeRuntime, { jobs: 4, short: false }),
 );
 
-/** `SVC_LIFECYCLE=all node src/acceptance/agent/lifecycle.test.ts` runs all on a real containerd, in half a minute. */
+/** `SVC_LIFECYCLE=all node src/acceptance/agent/lifecycle.test.ts` runs all on containerd, in half a minute. */
 const short = process.env.SVC_LIFECYCLE !== "all";
-const lacking = await findMissing();
-if (lacking.length > 0) t.comment(`real containerd is left out: ${lacking.join(", ")} missing`);
+const missing = await findMissing();
+if (missing.length > 0) t.comment(`Skipped: containerd needs ${missing.join(", ")}`);
 else {
-  t.test("startAgent() leads pods from start to end on containerd", async (t) => {
+  t.test("startAgent() runs the pod lifecycle suite on containerd", async (t) => {
     await using containerd = await startPrivateContainerd();
     await lifecycleSuite(t, () => containerdNodeRuntime(containerd), { jobs: 4, short });
   });

@@ -1,4 +1,4 @@
-/** The lifecycle of pods with a whole agent, for every runtime. */
+/** Tests of the pod lifecycle with a whole agent, for any runtime. */
 import type { Test } from "tap";
 import type { ContainerStatus } from "../../api/core/container/status.ts";
 import { FakeNode, type NodeRuntime } from "./fake-node.ts";
@@ -29,10 +29,10 @@ const scenarios: Readonly<Record<string, Scenario>> = {
 
   async "init containers run one after the other, sidecars start before the containers and end after them"(t, node) {
     const order: string[] = [];
-    const note = ({ request }: { readonly request: unknown }): void => {
+    const recordStart = ({ request }: { readonly request: unknown }): void => {
       order.push(String((request as { config?: { metadata?: { name?: string } } }).config?.metadata?.name));
     };
-    node.addFault({ method: "CreateContainer", when: "before", action: note });
+    node.addFault({ method: "CreateContainer", when: "before", action: recordStart });
     node.createPod("ordered", {
       restartPolicy: "Never",
       initContainers: [
@@ -191,27 +191,27 @@ const scenarios: Readonly<Record<string, Scenario>> = {
   },
 };
 
-/** Those that wait for back-off. */
+/** Scenarios that wait for back-off. */
 const long = ["a container in a crash loop is in back-off, which a new agent continues"];
-const STORY_MS_MAX = 60_000;
+const SCENARIO_MS_MAX = 60_000;
 
 export interface LifecycleOptions {
   /** How many scenarios run at a time. */
   readonly jobs: number;
-  /** Leaves those out that take long in real time. */
+  /** Skips scenarios that take long in real time. */
   readonly short: boolean;
 }
 
-/** Each story has a node of its own; nothing may ever have run twice at a time. */
+/** Runs each scenario on its own node; no container may run twice at the same time. */
 export async function lifecycleSuite(t: Test, runtimeOf: () => NodeRuntime, options: LifecycleOptions): Promise<void> {
   t.jobs = options.jobs;
   const selected = Object.entries(scenarios).filter(([title]) => !options.short || !long.includes(title));
-  const recorded = selected.map(async ([title, story]) => {
-    await t.test(title, { buffered: options.jobs > 1, timeout: STORY_MS_MAX }, async (t) => {
+  const recorded = selected.map(async ([title, scenario]) => {
+    await t.test(title, { buffered: options.jobs > 1, timeout: SCENARIO_MS_MAX }, async (t) => {
       await using runtime = runtimeOf();
       await using node = await FakeNode.create(runtime);
       await node.startAgent();
-      await story(t, node);
+      await scenario(t, node);
       t.same(node.violations, []);
     });
   });

@@ -208,7 +208,7 @@ async function waitUntilIdle(clock: FakeClock, fake: FakeRuntime, manager: PodMa
   }
 }
 
-/** A pod of one container named `c` unless the spec says otherwise. */
+/** A pod of one container named `c` unless the spec has containers. */
 export function testPod(name: string, spec: Partial<PodSpec> = {}): Pod {
   return {
     metadata: { name, namespace: "default", uid: `uid-${name}` },

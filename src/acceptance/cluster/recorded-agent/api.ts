@@ -1,4 +1,4 @@
-/** The API server as the player sees it: JSON as it comes, unread by any schema. */
+/** A client of the API server for JSON without schemas. */
 
 import { readLines } from "../../../client/lines.ts";
 import { readAll } from "../../../client/response.ts";
@@ -6,7 +6,7 @@ import { type NetworkTransport, networkTransport } from "../../../client/transpo
 import type { HttpResponse } from "../../../http/message.ts";
 import type { ApiJson } from "./cases.ts";
 
-export interface ApiAnswer {
+export interface ApiResponse {
   readonly code: number;
   readonly body: unknown;
 }
@@ -26,20 +26,20 @@ export class Api implements AsyncDisposable {
     this.#transport = networkTransport({ server, ca, token });
   }
 
-  async send(method: string, path: string, body?: unknown, type = "application/json"): Promise<ApiAnswer> {
+  async send(method: string, path: string, body?: unknown, type = "application/json"): Promise<ApiResponse> {
     const { status, body: answer } = await this.#request(method, path, body, type, new AbortController().signal);
     const text = (await readAll(answer)).toString("utf8");
     return { code: status, body: text === "" ? undefined : JSON.parse(text) };
   }
 
-  /** Throws for an answer that is no success. */
+  /** Throws when the status is not 2xx. */
   async expect(method: string, path: string, body?: unknown, type?: string): Promise<unknown> {
     const { code, body: answer } = await this.send(method, path, body, type);
     if (code > 299) throw new Error(`${method} ${path}: ${code} ${JSON.stringify(answer)}`);
     return answer;
   }
 
-  /** Ends with the signal. */
+  /** Watches until the signal aborts. */
   async *watch(path: string, query: string, signal: AbortSignal): AsyncGenerator<ApiEvent> {
     const response = await this.#request("GET", `${path}?watch=true${query}`, undefined, "", signal);
     try {

@@ -1,4 +1,4 @@
-/** What a real Kubernetes 1.33 node agent did with pods (`shared/oracles/recorded-agent`), as data. */
+/** The recordings of pods run by kubelet 1.33 (`shared/oracles/recorded-agent`). */
 import { existsSync, readFileSync } from "node:fs";
 import { fileURLToPath } from "node:url";
 
@@ -20,7 +20,7 @@ export interface Condition {
   readonly log?: readonly [container: string, text: string];
   readonly present?: boolean;
   readonly gone?: boolean;
-  /** Seconds since the case began. */
+  /** Seconds since the start of the case. */
   readonly s?: number;
 }
 
@@ -40,12 +40,12 @@ export interface Step {
   readonly do?: string;
   readonly file?: string;
   readonly manifest?: unknown;
-  /** In place of a manifest: what is no JSON. */
+  /** Instead of a manifest: text that is not JSON. */
   readonly text?: string;
   readonly container?: string;
   readonly signal?: NodeJS.Signals;
   readonly downSeconds?: number;
-  /** An act on the machine that so many cases waited for together. */
+  /** The number of cases that wait together for the action on the machine. */
   readonly of?: number;
   readonly result?: unknown;
 }
@@ -115,7 +115,7 @@ export interface RunLog {
   readonly lines: readonly (readonly [number, string, string])[];
 }
 
-/** The three streams that a pod leaves behind. */
+/** The recorded streams of a pod: statuses, events, logs. */
 export interface PodRecord {
   readonly snapshots: readonly Snapshot[];
   readonly events: readonly EventJson[];
@@ -127,10 +127,10 @@ export interface Case extends PodRecord {
   readonly area: string;
   readonly about: string;
   readonly objects?: readonly ApiJson[];
-  /** Absent where the pod is static: then a step writes its manifest. */
+  /** Absent for a static pod, whose manifest a step writes. */
   readonly pod?: ApiJson;
   readonly steps?: readonly Step[];
-  /** What the API server answered to the pod that it did not take. */
+  /** The API server's response when it rejected the pod. */
   readonly rejected?: { readonly code: number; readonly message: string };
   readonly until: Conditions;
 }
@@ -151,7 +151,7 @@ export const areas = [
 const shared = process.env.SVC_SHARED ?? fileURLToPath(new URL("../../../../../shared", import.meta.url));
 const folder = `${shared}/oracles/recorded-agent`;
 
-/** Undefined where the recordings are not present. */
+/** Undefined when the recordings are not present. */
 export function recordedCases(area: string): readonly Case[] | undefined {
   if (!existsSync(folder)) return undefined;
   return readFileSync(`${folder}/${area}.jsonl`, "utf8")

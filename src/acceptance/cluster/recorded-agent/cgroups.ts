@@ -1,4 +1,4 @@
-/** What the kernel says of a pod's cgroups, in the recordings' form: cgroup v1, a directory for each controller. */
+/** Reads a pod's cgroups in the format of the recordings: cgroup v1, a directory for each controller. */
 import { existsSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import type { Json } from "./cases.ts";
@@ -7,7 +7,7 @@ const hierarchy = "/sys/fs/cgroup";
 const tiers = ["", "besteffort", "burstable"];
 
 /** `{pod: {path, "cpu.shares": …}, <container>: {…}}`; of running containers, given by name with their ids. */
-export function cgroupsNow(uid: string, containers: ReadonlyMap<string, string>, recorded: Json): Json {
+export function readCgroups(uid: string, containers: ReadonlyMap<string, string>, recorded: Json): Json {
   const paths = tiers.map((tier) => join("/kubepods", tier, `pod${uid}`));
   const path = paths.find((each) => existsSync(join(hierarchy, "cpu", each)));
   if (path === undefined) return {};
@@ -26,7 +26,7 @@ function content(path: string, name: string): string {
   return existsSync(file) ? readFileSync(file, "utf8").trim() : "absent";
 }
 
-/** One line for each value that is another than recorded. */
+/** A line for each value that differs from the recorded one. */
 export function cgroupDifferences(recorded: Json, found: Json): readonly string[] {
   return Object.entries(recorded as Readonly<Record<string, Json>>).flatMap(([of, files]) =>
     Object.entries(files).flatMap(([name, value]) => {

@@ -1,24 +1,24 @@
-/** Cases that were recorded while another one's pod was running: what they show follows from it. */
+/** Cases that were recorded while the pod of another case was running and depend on it. */
 import type { Case } from "./cases.ts";
 
-/** By the case that came first: the one that followed. */
+/** First case → the case that follows it. */
 const followers: Readonly<Record<string, string>> = {
   "cfg-a-preempt-victim": "cfg-a-preempt-critical",
   "cfg-m-holder": "cfg-m-out-of-pods",
   "host-port-first": "host-port-conflict",
 };
 
-/** The case that begins once this one's pod is running. */
+/** The case that starts when this one's pod is running. */
 export function followerOf(one: Case, cases: readonly Case[]): Case | undefined {
   return cases.find(({ id }) => id === followers[one.id]);
 }
 
-/** Whether another case has to begin first. */
+/** Whether the case starts after another one. */
 export function isFollower({ id }: Case): boolean {
   return Object.values(followers).includes(id);
 }
 
-/** The ids, and those of the cases that they need beside them. */
+/** The ids with those of the cases that they depend on. */
 export function withCompanions(ids: readonly string[]): readonly string[] {
   return [...ids, ...Object.entries(followers).flatMap((pair) => (pair.some((id) => ids.includes(id)) ? pair : []))];
 }

@@ -1,4 +1,4 @@
-/** Where two records of the same pod differ, in lines for people. Times, and what is another each time, is left out. */
+/** Compares two records of a pod and reports differences as lines. Ignores times and other volatile values. */
 import type { ContainerJson, EventJson, PodRecord, PodStatusJson, RunLog, StateJson } from "./cases.ts";
 import { containersOf } from "./conditions.ts";
 
@@ -9,7 +9,7 @@ export function differences(recorded: PodRecord, played: PodRecord): readonly st
     ...phases(wanted!, got!),
     ...states(wanted!, got!),
     ...ends(wanted!.at(-1) ?? {}, got!.at(-1) ?? {}, looping(wanted!, got!)),
-    ...events(recorded.events, played.events, standsIn(recorded.logs)),
+    ...events(recorded.events, played.events, isSlowServer(recorded.logs)),
     ...logs(recorded.logs, played.logs, wanted!.at(-1) ?? {}),
   ];
 }
@@ -19,15 +19,15 @@ type Statuses = readonly PodStatusJson[];
 function phases(wanted: Statuses, got: Statuses): readonly string[] {
   const of = (all: Statuses): readonly string[] => steps(all.map(({ phase }) => phase ?? "none"));
   const seen = of(got);
-  // Kubernetes' agent takes a second from the last exit to the phase that follows; the recording may not have waited.
+  // kubelet reports the last phase a second after the last exit; the recording may have ended before.
   const ended = containersOf(wanted.at(-1) ?? {}).every(({ state }) => state.terminated !== undefined);
   const isLast = (phase: string | undefined): boolean => /^(Succeeded|Failed)$/.test(phase ?? "");
   const early = ended && isLast(seen.at(-1)) && !isLast(of(wanted).at(-1));
   return orders("phases", of(wanted), early ? seen.slice(0, -1) : seen, (phase) => phase === "Running");
 }
 
-/** What may pass too quickly for everybody to see: also an end that a new run follows. */
-function mayPass(state: string, all: readonly string[]): boolean {
+/** States that a recording may miss because they are short, such as an exit before a restart. */
+function isTransient(state: string, all: readonly string[]): boolean {
   if (/^(running|waiting (ContainerCreating|PodInitializing|CrashLoopBackOff)) /.test(state)) return true;
   const run = Number(/#(\d+)$/.exec(state)?.[1]);
   return state.startsWith("terminated ") && all.some((other) => other === `running #${run + 1}`);
@@ -39,7 +39,7 @@ function states(wanted: Statuses, got: Statuses): readonly string[] {
     const [before, after] = [statesOf(wanted, name), statesOf(got, name)];
     const last = loops.has(name) ? Math.min(lastRun(before), lastRun(after)) : Number.POSITIVE_INFINITY;
     const [a, b] = [before, after].map((all) => all.filter((state) => runOf(state) <= last));
-    return orders(`states of ${name}`, a!, b!, mayPass);
+    return orders(`states of ${name}`, a!, b!, isTransient);
   });
 }
 
@@ -65,7 +65,7 @@ function lastRun(all: readonly string[]): number {
   return Math.max(...all.map(runOf));
 }
 
-/** Containers in a crash loop: at which turn of it the recording stopped is chance, by one. */
+/** Containers in a crash loop, whose number of restarts at the end of the recording may differ by one. */
 function looping(wanted: Statuses, got: Statuses): ReadonlySet<string> {
   const loops = (all: readonly string[]): boolean => all.some((state) => state.startsWith("waiting CrashLoopBackOff"));
   const pairs = namesIn(wanted).map((name) => [name, statesOf(wanted, name), statesOf(got, name)] as const);
@@ -87,7 +87,7 @@ function stateText({ waiting, running, terminated }: StateJson, whole: boolean):
   return `terminated ${reason ?? ""} ${exitCode}${by}${message(terminated.message)}`;
 }
 
-/** The last state that anybody saw, in full. */
+/** The last status in full. */
 function ends(wanted: PodStatusJson, got: PodStatusJson, loops: ReadonlySet<string>): readonly string[] {
   const of = (status: PodStatusJson): Readonly<Record<string, string>> => ({
     reason: status.reason ?? "",
@@ -107,22 +107,22 @@ function ends(wanted: PodStatusJson, got: PodStatusJson, loops: ReadonlySet<stri
   return members("", of(wanted), of(got));
 }
 
-/** The run before is not compared: Kubernetes forgets it once it has cleaned up, we do not. */
+/** lastState is not compared: kubelet drops it after garbage collection, svc does not. */
 function containerText({ state, ready, started }: ContainerJson): string {
   return `${stateText(state, true)}; ready ${ready}; started ${started}`;
 }
 
-/** Whose events are not the agent's. */
+/** Components whose events are ignored. */
 const others = /^(Scheduled|NodeNotReady|FailedScheduling|TaintManagerEviction)$/;
 
-/** The program that stands in for the recorder's server, which prints requests, takes a second to open its port. */
-function standsIn(logs: PodRecord["logs"]): boolean {
+/** Whether the pod runs the test server, which takes a second to listen, unlike the recorder's server. */
+function isSlowServer(logs: PodRecord["logs"]): boolean {
   return Object.values(logs).some((runs) =>
     runs.some(({ lines }) => lines.some(([, , text]) => /^HTTP\/\d/.test(text))),
   );
 }
 
-/** A probe that met the end of its container: the one that hears of ends at once has few. */
+/** Failures of a probe at the end of its container; an agent that is notified of exits has few. */
 const ended =
   /unknown state: .*(no running task found|CONTAINER_EXITED|in a (stopped|deleted) state|process does not exist)/;
 const notListening = /probe failed: .*(connection refused|failed to connect service)/;
@@ -141,7 +141,7 @@ function events(wanted: readonly EventJson[], got: readonly EventJson[], slow: b
   return sets("event", of(wanted), of(got));
 }
 
-/** A run that the recording's last status does not tell of yet had hardly begun when it stopped. */
+/** Ignores a run that started after the last status of the recording. */
 function logs(wanted: PodRecord["logs"], got: PodRecord["logs"], last: PodStatusJson): readonly string[] {
   const names = [...new Set([...Object.keys(wanted), ...Object.keys(got)])];
   const known = new Map(containersOf(last).map(({ name, restartCount }) => [name, restartCount]));
@@ -154,7 +154,7 @@ function logs(wanted: PodRecord["logs"], got: PodRecord["logs"], last: PodStatus
   );
 }
 
-/** Pods of one name that followed each other count their runs anew. */
+/** Later pods of the same name count restarts from 0. */
 function linesOf(runs: readonly RunLog[] | undefined, restart: number): RunLog["lines"] {
   return (runs ?? []).filter((run) => run.restart === restart).flatMap(({ lines }) => lines);
 }
@@ -163,7 +163,7 @@ function texts(lines: RunLog["lines"]): readonly string[] {
   return [...new Set(lines.map(([, stream, text]) => `${stream} ${plain(text)}`))];
 }
 
-/** Without what is another each time, and without the words of the runtime. */
+/** Removes volatile values and texts of the runtime. */
 function plain(text: string): string {
   return (
     text
@@ -173,7 +173,7 @@ function plain(text: string): string {
       .replace(/<hash-\d+>|\b[0-9a-f]{32}\b/g, "<hash>")
       .replace(/\b[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}\b/g, "<uuid>")
       .replace(/[A-Z][a-z]{2} [ \d]\d \d\d:\d\d/g, "<date>")
-      // As `ps` and `ls -l` print them: ids, and sizes that follow from the lengths of names and addresses.
+      // Output of `ps` and `ls -l`: ids, and sizes that depend on names and addresses.
       .replace(/^ +\d+ (?=[{/\w])/, "<pid> ")
       .replace(/^(-[rwx-]{9} +\d+ \d+ +\d+ +)\d+ (.* \/etc\/)/, "$1<size> $2")
       .replace(/(type tmpfs \(.*size=)\d+k/, "$1<size>")
@@ -182,19 +182,19 @@ function plain(text: string): string {
       .replace(/\bsvclet does not/g, "kubelet does not")
       .replace(/Grpc-Timeout=\["\d+u"\]/g, "Grpc-Timeout")
       .replace(/^1\d{9}$/, "<epoch>")
-      // What else the node runs at the time, and how large it is.
+      // Other pods and the capacity of the node.
       .replace(/(requested: \d+, used: )\d+/g, "$1<n>")
       .replace(/(, capacity: )\d{7,}/g, "$1<n>")
       .replace(/<node>/g, "recorded")
   );
 }
 
-/** Without repetitions. */
+/** Removes repetitions. */
 function steps(all: readonly string[]): readonly string[] {
   return all.filter((each, place) => each !== all[place - 1]);
 }
 
-/** Both in the same order; what passes quickly may be missing in either. */
+/** Compares sequences; either may lack transient states. */
 function orders(
   what: string,
   wanted: readonly string[],

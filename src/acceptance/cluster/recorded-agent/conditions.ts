@@ -1,19 +1,19 @@
-/** Whether what a recorded case waits for has come true. */
+/** Evaluates the conditions that a recorded case waits for. */
 import type { Condition, Conditions, ContainerJson, EventJson, PodStatusJson } from "./cases.ts";
 
-/** What is known of a pod now. */
-export interface Seen {
+/** The observed state of a pod. */
+export interface Observation {
   readonly exists: boolean;
-  /** Whether it was there once and is not any more. */
+  /** Whether the pod existed and is deleted. */
   readonly gone: boolean;
   readonly status: PodStatusJson;
   readonly events: readonly EventJson[];
-  /** All that a container wrote, restarts one after the other. */
+  /** The output of a container, all runs in order. */
   logOf(container: string): string;
   readonly seconds: number;
 }
 
-export function holds(conditions: Conditions | undefined, seen: Seen): boolean {
+export function holds(conditions: Conditions | undefined, seen: Observation): boolean {
   if (conditions === undefined) return true;
   const all: readonly Condition[] = Array.isArray(conditions) ? conditions : [conditions];
   return all.every((condition) =>
@@ -23,7 +23,7 @@ export function holds(conditions: Conditions | undefined, seen: Seen): boolean {
   );
 }
 
-type Checks = { readonly [K in keyof Condition]-?: (seen: Seen, value: NonNullable<Condition[K]>) => boolean };
+type Checks = { readonly [K in keyof Condition]-?: (seen: Observation, value: NonNullable<Condition[K]>) => boolean };
 
 const checks: Checks = {
   phase: ({ status }, phase) => status.phase === phase,
@@ -55,6 +55,6 @@ export function containersOf(status: PodStatusJson): readonly ContainerJson[] {
   return [...initContainerStatuses, ...containerStatuses, ...ephemeralContainerStatuses];
 }
 
-function containerOf({ status }: Seen, name: string): ContainerJson | undefined {
+function containerOf({ status }: Observation, name: string): ContainerJson | undefined {
   return containersOf(status).find((container) => container.name === name);
 }

@@ -1,14 +1,14 @@
-/** Where our agent is meant to do otherwise than the recorded one. */
+/** Differences from the recorded kubelet by design. */
 
-export interface Deliberate {
+export interface DesignDifference {
   readonly why: string;
-  /** The differences that are meant, as they are told; any other is one. */
+  /** The expected lines of the comparison. */
   readonly differences: readonly string[];
 }
 
-export const deliberate: Readonly<Record<string, Deliberate>> = {
+export const designDifferences: Readonly<Record<string, DesignDifference>> = {
   "cfg-a-preempt-victim": {
-    why: "a pod that had to make room has failed, however its containers left; Kubernetes' documentation says so",
+    why: "a preempted pod fails whatever the exit codes of its containers, as Kubernetes documents",
     differences: [
       "phases: Pending, Running, Succeeded",
       "  not Pending, Running, Failed",
@@ -20,7 +20,7 @@ export const deliberate: Readonly<Record<string, Deliberate>> = {
     ],
   },
   "emptydir-sizelimit": {
-    why: "a pod that was evicted has failed, however its containers left; Kubernetes' documentation says so",
+    why: "an evicted pod fails whatever the exit codes of its containers, as Kubernetes documents",
     differences: [
       "phases: Pending, Running, Succeeded",
       "  not Pending, Running, Failed",
@@ -32,7 +32,7 @@ export const deliberate: Readonly<Record<string, Deliberate>> = {
     ],
   },
   "emptydir-sizelimit-exit1": {
-    why: "how the container ended is known, since its record is kept until that has been told",
+    why: "the exit code is reported, since the container's record is kept until then",
     differences: [
       "states of c: waiting ContainerCreating #0, running #0, waiting ContainerCreating #1, " +
         "terminated ContainerStatusUnknown 137 #1",
@@ -42,7 +42,7 @@ export const deliberate: Readonly<Record<string, Deliberate>> = {
     ],
   },
   "subpath-escape": {
-    why: "why a container cannot start is told when it is known, not a sync later",
+    why: "the reason of a failed start is reported at once, not a sync later",
     differences: [
       "states of c: waiting PodInitializing #0",
       "       not waiting PodInitializing #0, waiting CreateContainerConfigError #0",
@@ -51,7 +51,7 @@ export const deliberate: Readonly<Record<string, Deliberate>> = {
     ],
   },
   "static-mirror-force-deleted": {
-    why: "a mirror pod that was deleted comes back at once, however it was deleted; Kubernetes' agent took a minute",
+    why: "a deleted mirror pod is created again at once; kubelet took a minute",
     differences: [
       "phases: Pending, Running",
       "  not Pending, Running, Pending, Running",

@@ -11,7 +11,7 @@ const statuses = new Map(services.map((each) => each.split("=") as [string, stri
 const SERVING = 1;
 const NOT_FOUND = 5;
 
-/** The headers that a request line names by itself, or that say nothing. */
+/** Headers that are part of the request line or irrelevant. */
 const unnamed = new Set(["host", "content-length", "transfer-encoding"]);
 
 function print(protocol: string, method: string, path: string, host: string, body: Buffer, headers: string[][]): void {
@@ -67,5 +67,5 @@ createServer((socket) => {
     (start.subarray(0, 3).toString() === "PRI" ? http2 : http1).emit("connection", socket);
   });
 }).listen(Number(port));
-// As a program in Go leaves that does not handle the signal, which does not end the first process of a namespace.
+// Exits as a Go program does; process 1 of a PID namespace ignores unhandled signals.
 process.on("SIGTERM", () => process.exit(process.pid === 1 ? 2 : 143));

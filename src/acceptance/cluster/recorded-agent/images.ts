@@ -1,4 +1,4 @@
-/** The images that the recorded pods run, made of this machine's static busybox and of Node. */
+/** Images of the recorded pods, built from this machine's static busybox and Node.js. */
 import { execFileSync } from "node:child_process";
 import { readFileSync, realpathSync } from "node:fs";
 import { dirname } from "node:path";
@@ -58,14 +58,14 @@ function passwd(more = ""): TarEntry {
   return { path: "etc/passwd", data: Buffer.from(`root:x:0:0:root:/:/bin/sh\n${more}`) };
 }
 
-/** A server for probes: the program in `health-server.ts`, with the Node that runs this. */
+/** A server for probes: `health-server.ts` with this Node.js. */
 function health(): readonly TarEntry[] {
   const libraries = execFileSync("ldd", [process.execPath], { encoding: "utf8" })
     .split("\n")
     .flatMap((line) => /(\/\S+) \(0x/.exec(line)?.[1] ?? []);
   const folders = [...new Set(libraries.flatMap((path) => ancestors(dirname(path))))].sort();
   const script = '#!/bin/sh\nexec /bin/node /bin/health-server.mjs "$@"\n';
-  // Without its types it starts sooner.
+  // Plain JavaScript starts faster.
   const program = transformSync(readFileSync(new URL("./health-server.ts", import.meta.url), "utf8"), {
     loader: "ts",
     format: "esm",

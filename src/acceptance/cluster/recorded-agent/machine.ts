@@ -1,4 +1,4 @@
-/** One node for recorded pods: a containerd, an API server, and an agent that can be killed and started again. */
+/** A node for recorded pods: containerd, an API server, and an agent that can be killed and restarted. */
 import { type ChildProcess, execFile, spawn } from "node:child_process";
 import { closeSync, mkdirSync, openSync, readFileSync, writeFileSync } from "node:fs";
 import { connect } from "node:net";
@@ -17,14 +17,14 @@ const run = promisify(execFile);
 const TOKEN = "recorded-agent";
 export const NODE = "recorded";
 
-/** What the recorded agents were told, by how their cases are named. */
+/** Configurations of the recorded kubelets by prefix of the case id. */
 const settings: Readonly<Record<string, object>> = {
   "": {},
   "cfg-a-": { clusterDNS: [], allowedUnsafeSysctls: ["net.core.somaxconn"] },
   "cfg-m-": { clusterDNS: [], maxPods: 1 },
 };
 
-/** The settings that a case was recorded with. */
+/** The configuration of a recorded case. */
 export function settingsOf(id: string): string {
   return /^cfg-[a-z]-/.exec(id)?.[0] ?? "";
 }
@@ -56,7 +56,7 @@ export class Machine implements AsyncDisposable {
     this.api = api;
   }
 
-  /** `front`: what the agent talks to in the place of containerd, by its endpoint. */
+  /** `front` returns the endpoint that the agent uses instead of containerd's. */
   static async create(
     kind: string,
     front: (containerd: PrivateContainerd) => Promise<string> = async ({ endpoint }) => endpoint,
@@ -113,7 +113,7 @@ export class Machine implements AsyncDisposable {
       containerRuntimeEndpoint,
       failCgroupV1: false,
       failSwapOn: false,
-      // The kernel stays as it was.
+      // Leaves the kernel parameters unchanged.
       makeIPTablesUtilChains: false,
       enableServer: false,
       healthzPort: 0,
@@ -144,7 +144,7 @@ export class Machine implements AsyncDisposable {
     this.#agent = undefined;
   }
 
-  /** Kills all of a container, as the kernel would. */
+  /** Kills all processes of a container. */
   async killContainer(id: string): Promise<void> {
     const { socket } = this.containerd;
     await run("ctr", ["--address", socket, "-n", "k8s.io", "tasks", "kill", "--signal", "SIGKILL", id]);
@@ -163,7 +163,7 @@ async function importImages({ directory, socket }: PrivateContainerd): Promise<v
   }
 }
 
-/** The end of what a program said. */
+/** The end of a program's log. */
 function logOf(directory: string, program: "agent" | "apiserver"): string {
   return readFileSync(join(directory, `${program}.log`), "utf8").slice(-4096);
 }
@@ -198,7 +198,7 @@ function isReady(node: unknown): boolean {
   return status?.conditions?.some((each) => each.type === "Ready" && each.status === "True") ?? false;
 }
 
-/** Pods cannot live on a node whose address is a loopback one. */
+/** An address of this host other than loopback, which pods can reach. */
 function ownAddress(): string {
   const all = Object.values(networkInterfaces()).flatMap((each) => each ?? []);
   return all.find(({ family, internal }) => family === "IPv4" && !internal)?.address ?? "192.0.2.1";

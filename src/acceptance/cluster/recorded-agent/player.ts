@@ -1,44 +1,44 @@
-/** Plays a recorded case on a machine, and records the same three streams. */
+/** Replays a recorded case on a machine and records the same streams. */
 import { readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { until } from "../../../testing/std/until.ts";
-import { type ApiAnswer, collectionPath } from "./api.ts";
+import { type ApiResponse, collectionPath } from "./api.ts";
 import type { ApiJson, Case, EventJson, Json, PodRecord, PodStatusJson, RunLog, Snapshot, Step } from "./cases.ts";
-import { cgroupDifferences, cgroupsNow } from "./cgroups.ts";
-import { containersOf, holds, type Seen } from "./conditions.ts";
+import { cgroupDifferences, readCgroups } from "./cgroups.ts";
+import { containersOf, holds, type Observation } from "./conditions.ts";
 import { type Machine, NODE } from "./machine.ts";
 import { heldMs, lastChangeMs } from "./recording-times.ts";
 
 const POLL_MS = 100;
-/** Between a pod that runs and the one of the case that followed it. */
+/** Delay between a running pod and the start of the following case. */
 const FOLLOWER_MS = 2000;
-/** After the last condition, for what follows from it. */
+/** Delay after the last condition, for its consequences. */
 const AFTERWARDS_MS = 1500;
 const AFTERWARDS_MAX_MS = 5000;
 const SLACK_MS = 700;
 
-/** Acts on the machine that several cases wait for together. */
-export interface HostActs {
-  act(step: Step, seen: Seen): Promise<void>;
+/** Actions on the machine that several cases wait for together. */
+export interface HostActions {
+  act(step: Step, seen: Observation): Promise<void>;
 }
 
-export interface Played extends PodRecord {
-  /** What did not go as the recording says: the step and the answer. */
+export interface PlayedCase extends PodRecord {
+  /** Steps whose responses differ from the recording. */
   readonly problems: readonly string[];
 }
 
-/** `follower` begins a little after the pod runs. */
+/** Calls `follower` shortly after the pod runs. */
 export async function play(
   machine: Machine,
   one: Case,
-  acts: HostActs,
+  actions: HostActions,
   follower: () => Promise<void> = () => Promise.resolve(),
-): Promise<Played> {
+): Promise<PlayedCase> {
   await using player = new Player(machine, one);
   await player.start();
   const following = player.running().then(follower);
-  for (const step of one.steps ?? []) await player.step(step, acts);
+  for (const step of one.steps ?? []) await player.step(step, actions);
   await player.wait(one.until);
   await player.rest();
   await following;
@@ -103,7 +103,7 @@ class Player implements AsyncDisposable {
     return collectionPath(apiVersion, kind, this.#namespace);
   }
 
-  /** With the values of this machine in place of the recorder's placeholders. */
+  /** Replaces the recorder's placeholders with the values of this machine. */
   #filled<T>(value: T): T {
     const values: Json = {
       node: NODE,
@@ -116,7 +116,7 @@ class Player implements AsyncDisposable {
     return JSON.parse(
       JSON.stringify(value)
         .replace(/<([a-z-]+)>/g, (whole, name: string) => (values[name] as string) ?? whole)
-        // Interfaces that only the recorder's machine had.
+        // Network interfaces of the recorder's machine only.
         .replace(/\/sys\/class\/net\/(eth|peer)0/g, "/sys/class/net/lo"),
     ) as T;
   }
@@ -147,7 +147,7 @@ class Player implements AsyncDisposable {
     }
   }
 
-  /** Looks at the files again and again, since they go when the pod goes. */
+  /** Polls the log files, since they are removed with the pod. */
   async #followLogs(): Promise<void> {
     while (!this.#stopping.signal.aborted) {
       this.#readLogs();
@@ -165,14 +165,14 @@ class Player implements AsyncDisposable {
           const runs = this.#logs.get(container) ?? new Map<string, RunLog>();
           this.#logs.set(container, runs);
           const path = join(this.#machine.podLogs, folder, container, file);
-          // Static pods of one name may have several folders.
+          // Static pods of one name may have several directories.
           runs.set(`${folder}/${restart}`, { restart: Number(restart), lines: linesOf(path) });
         }
       }
     }
   }
 
-  #seen(): Seen {
+  #seen(): Observation {
     const last = this.#snapshots.at(-1);
     const gone = last?.gone === true;
     return {
@@ -191,20 +191,20 @@ class Player implements AsyncDisposable {
   async wait(conditions: Case["until"] | undefined): Promise<void> {
     while (!holds(conditions, this.#seen())) {
       if (performance.now() - this.#began > this.#limitMs) {
-        this.#problems.push(`never came: ${JSON.stringify(conditions)}`);
+        this.#problems.push(`timeout: ${JSON.stringify(conditions)}`);
         return;
       }
       await sleep(POLL_MS / 2);
     }
   }
 
-  /** As long as the recording went on, within bounds. */
+  /** Waits as long as the recording lasted, within bounds. */
   async rest(): Promise<void> {
     const went = lastChangeMs(this.#case) - heldMs(this.#case) + SLACK_MS;
     await sleep(Math.min(Math.max(went, AFTERWARDS_MS), AFTERWARDS_MAX_MS));
   }
 
-  /** Resolves when the pod has been running for a while. */
+  /** Resolves a while after the pod runs. */
   async running(): Promise<void> {
     while (!holds({ phase: "Running" }, this.#seen()) && !this.#stopping.signal.aborted && !this.#isLate()) {
       await sleep(POLL_MS);
@@ -216,17 +216,17 @@ class Player implements AsyncDisposable {
     return performance.now() - this.#began > this.#limitMs;
   }
 
-  async step(step: Step, acts: HostActs): Promise<void> {
+  async step(step: Step, actions: HostActions): Promise<void> {
     await this.wait(step.after);
     await sleep((step.waitSeconds ?? 0) * 1000);
-    if (step.op === "host") return await this.#onHost(step, acts);
+    if (step.op === "host") return await this.#onHost(step, actions);
     const { code, body } = await this.#request(this.#filled(step));
     if (typeof step.result === "number" && code !== step.result) {
       this.#problems.push(`${step.op}: ${code} ${messageOf(body)}, not ${step.result}`);
     }
   }
 
-  async #request(step: Step): Promise<ApiAnswer> {
+  async #request(step: Step): Promise<ApiResponse> {
     const { api } = this.#machine;
     const name = step.name ?? this.#case.pod?.metadata.name ?? `${this.#case.id}-${NODE}`;
     const kind = step.kind ?? "Pod";
@@ -246,7 +246,7 @@ class Player implements AsyncDisposable {
     }
   }
 
-  async #onHost(step: Step, acts: HostActs): Promise<void> {
+  async #onHost(step: Step, actions: HostActions): Promise<void> {
     const file = join(this.#machine.manifests, step.file ?? "");
     switch (step.do) {
       case "writeStatic": {
@@ -260,16 +260,16 @@ class Player implements AsyncDisposable {
         const running = containersOf(this.#seen().status).map(
           ({ name, containerID = "" }) => [name, containerID.replace(/^.*:\/\//, "")] as const,
         );
-        const found = cgroupsNow(this.#pod?.metadata.uid as string, new Map(running), recorded);
+        const found = readCgroups(this.#pod?.metadata.uid as string, new Map(running), recorded);
         this.#problems.push(...cgroupDifferences(recorded, this.#named(found)));
         return;
       }
       default:
-        return await acts.act(step, this.#seen());
+        return await actions.act(step, this.#seen());
     }
   }
 
-  played(): Played {
+  played(): PlayedCase {
     this.#readLogs();
     const logs = [...this.#logs].map(([name, runs]) => [name, [...runs.values()]] as const);
     return {
@@ -280,7 +280,7 @@ class Player implements AsyncDisposable {
     };
   }
 
-  /** With the recorder's placeholders for the values of this machine. */
+  /** Replaces the values of this machine with the recorder's placeholders. */
   #named<T>(value: T): T {
     const { podIP, hostIP } = (this.#pod?.status ?? {}) as { readonly podIP?: string; readonly hostIP?: string };
     const known: readonly (readonly [string | undefined, string])[] = [
@@ -320,7 +320,7 @@ function entries(path: string): readonly string[] {
   }
 }
 
-/** A line in the runtime's form: time, stream, F or P, text. */
+/** A line in the CRI log format: time, stream, F or P, text. */
 const LOG_LINE = /^\S+ (stdout|stderr) ([FP]) (.*)$/;
 
 function linesOf(path: string): RunLog["lines"] {

@@ -1,15 +1,15 @@
-/** When things happened while a case was recorded; milliseconds since the pod was made. */
+/** Times of a recording, in milliseconds since the creation of the pod. */
 import type { Case, EventJson, Snapshot } from "./cases.ts";
-import { holds, type Seen } from "./conditions.ts";
+import { holds, type Observation } from "./conditions.ts";
 
-/** The last change that was seen, or line that was written. */
+/** The last change of the status, event or log line. */
 export function lastChangeMs(one: Case): number {
   const all = [...one.snapshots, ...one.events] as unknown as { atMs: number; seenMs?: readonly number[] }[];
   const lines = Object.values(one.logs).flatMap((runs) => runs.flatMap((run) => run.lines.map(([at]) => at)));
   return Math.max(0, ...all.flatMap(({ atMs, seenMs = [] }) => [atMs, ...seenMs]), ...lines);
 }
 
-/** When the condition held that the recording ended with. */
+/** When the final condition of the recording became true. */
 export function heldMs(one: Case): number {
   const snapshots = one.snapshots as unknown as (Snapshot & { readonly atMs: number })[];
   const events = one.events as unknown as (EventJson & {
@@ -19,7 +19,7 @@ export function heldMs(one: Case): number {
   const lines = Object.entries(one.logs).flatMap(([container, runs]) =>
     runs.flatMap((run) => run.lines.map(([at, , text]) => ({ container, at, text }))),
   );
-  const seenAt = (now: number): Seen => {
+  const seenAt = (now: number): Observation => {
     const last = snapshots.findLast(({ atMs }) => atMs <= now);
     const gone = last?.gone === true;
     return {

@@ -1,100 +1,100 @@
-/** Plays recorded cases on machines of their own, each with the settings that its cases were recorded with. */
+/** Replays recorded cases, on one machine for each configuration. */
 import { setTimeout as sleep } from "node:timers/promises";
 import type { Case, Step } from "./cases.ts";
 import { followerOf, isFollower } from "./companions.ts";
 import { differences } from "./compare.ts";
 import { containersOf } from "./conditions.ts";
-import { deliberate } from "./deliberate.ts";
+import { designDifferences } from "./deliberate.ts";
 import { isPlayable, Machine, settingsOf } from "./machine.ts";
-import { type HostActs, play } from "./player.ts";
+import { type HostActions, play } from "./player.ts";
 
-/** What is told of a case. */
+/** The result of a case. */
 export interface Outcome {
   readonly one: Case;
   readonly differences: readonly string[];
-  /** Of differences that are meant; empty when there are none. */
+  /** The reason of differences by design; empty without such. */
   readonly why: string;
 }
 
 export interface RunOptions {
   readonly atOnce: number;
-  /** Called as cases end. */
+  /** Called at the end of each case. */
   readonly report: (outcome: Outcome) => void;
 }
 
-/** Cases whose settings this machine cannot have are left out. */
+/** Skips cases whose configuration this machine does not support. */
 export async function playCases(selected: readonly Case[], { atOnce, report }: RunOptions): Promise<void> {
   for (const [kind, cases] of Map.groupBy(selected, ({ id }) => settingsOf(id))) {
     if (!isPlayable(kind)) continue;
     await using machine = await Machine.create(kind);
-    const batches = Map.groupBy(cases, sharedAct);
+    const batches = Map.groupBy(cases, sharedHostAction);
     const alone = batches.get(undefined) ?? [];
     batches.delete(undefined);
     await playAll(machine, alone, { atOnce, report });
-    // Those that wait for the same act have to be there together.
+    // Cases that wait for the same action run together.
     for (const [, together] of batches) await playAll(machine, together, { atOnce: together.length, report });
   }
 }
 
 async function playAll(machine: Machine, cases: readonly Case[], { atOnce, report }: RunOptions): Promise<void> {
-  const acts = actsOf(machine, cases.length);
+  const actions = createHostActions(machine, cases.length);
   const queue = cases.filter((one) => !isFollower(one));
   const workers = Array.from({ length: Math.min(atOnce, cases.length) }, async () => {
     for (let one = queue.shift(); one !== undefined; one = queue.shift()) {
-      report(await tried(machine, one, acts, report, followerOf(one, cases)));
+      report(await playCase(machine, one, actions, report, followerOf(one, cases)));
     }
   });
   await Promise.all(workers);
 }
 
-/** What is done to the machine once for all cases that wait for it: `killAgent`, `killRuntime`. */
-function sharedAct({ steps = [] }: Case): string | undefined {
+/** The action on the machine that cases share: `killAgent`, `killRuntime`. */
+function sharedHostAction({ steps = [] }: Case): string | undefined {
   return steps.find((step) => step.op === "host" && step.of !== undefined)?.do;
 }
 
-async function tried(
+async function playCase(
   machine: Machine,
   one: Case,
-  acts: HostActs,
+  actions: HostActions,
   report: RunOptions["report"],
   follower?: Case,
 ): Promise<Outcome> {
   try {
-    const played = await play(machine, one, acts, async () => {
-      if (follower !== undefined) report(await tried(machine, follower, acts, report));
+    const played = await play(machine, one, actions, async () => {
+      if (follower !== undefined) report(await playCase(machine, follower, actions, report));
     });
     const found = [...played.problems, ...differences(one, played)];
-    const meant = deliberate[one.id];
-    const others = found.filter((line) => meant?.differences.includes(line) !== true);
-    return { one, differences: others, why: others.length < found.length ? (meant?.why ?? "") : "" };
+    const byDesign = designDifferences[one.id];
+    const others = found.filter((line) => byDesign?.differences.includes(line) !== true);
+    return { one, differences: others, why: others.length < found.length ? (byDesign?.why ?? "") : "" };
   } catch (error) {
-    const problem = `cannot be played: ${error instanceof Error ? error.stack : String(error)}`;
+    const problem = `cannot be replayed: ${error instanceof Error ? error.stack : String(error)}`;
     return { one, differences: [problem], why: "" };
   }
 }
 
-/** Acts with a number of cases (`of`) are done once all that are played together have come to them. */
-function actsOf(machine: Machine, players: number): HostActs {
+/** Actions with a number of cases (`of`) run once all of these cases have reached them. */
+function createHostActions(machine: Machine, players: number): HostActions {
   const arrived = new Map<string, { count: number; readonly done: PromiseWithResolvers<void> }>();
   const once = async (step: Step): Promise<void> => {
     const name = step.do ?? "";
     const entry = arrived.get(name) ?? { count: 0, done: Promise.withResolvers<void>() };
     arrived.set(name, entry);
     entry.count += 1;
-    if (entry.count === players) actOn(machine, step).then(entry.done.resolve, entry.done.reject);
+    if (entry.count === players) runHostAction(machine, step).then(entry.done.resolve, entry.done.reject);
     await entry.done.promise;
   };
   return {
     async act(step: Step, seen) {
       if (step.of !== undefined) return await once(step);
-      if (step.do !== "killContainer") return await actOn(machine, step);
+      if (step.do !== "killContainer") return await runHostAction(machine, step);
       const found = containersOf(seen.status).find(({ name }) => name === step.container);
       await machine.killContainer(found?.containerID?.replace(/^.*:\/\//, "") ?? "");
     },
   };
 }
 
-async function actOn(machine: Machine, step: Step): Promise<void> {
+async function runHostAction(machine: Machine, step: Step): Promise<void> {
   switch (step.do) {
     case "killAgent":
       return await machine.killAgent(step.signal ?? "SIGKILL");
@@ -107,6 +107,6 @@ async function actOn(machine: Machine, step: Step): Promise<void> {
       await sleep((step.downSeconds ?? 0) * 1000);
       return await machine.containerd.start();
     default:
-      throw new Error(`${step.do} is not known`);
+      throw new Error(`unknown action ${step.do}`);
   }
 }
