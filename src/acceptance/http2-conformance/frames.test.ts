@@ -12,7 +12,7 @@ import { silentLogger } from "../../std/log/logger.ts";
 import { makeServerCertificate } from "../../testing/http/test-certificates.ts";
 import { RawConnection, TYPE } from "../../testing/http/test-frames.ts";
 import { type Case, type Event, eventsOf, type Step, settingsIn } from "./case.ts";
-import { frameKindCases, otherFrameCases } from "./frame-kinds.ts";
+import { frameKindCases, otherFrameCases } from "./frame-types.ts";
 import { genericCases } from "./generic.ts";
 import { messageCases, otherMessageCases } from "./messages.ts";
 import { furtherCases, streamCases } from "./streams.ts";

@@ -4,7 +4,7 @@ import type { Case, Step } from "./cases.ts";
 import { followerOf, isFollower } from "./companions.ts";
 import { differences } from "./compare.ts";
 import { containersOf } from "./conditions.ts";
-import { designDifferences } from "./deliberate.ts";
+import { designDifferences } from "./design-differences.ts";
 import { isPlayable, Machine, settingsOf } from "./machine.ts";
 import { type HostActions, play } from "./player.ts";
 
