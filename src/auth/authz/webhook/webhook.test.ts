@@ -150,9 +150,9 @@ t.test("webhookAuthorizer() skips requests that do not match its conditions", as
   t.equal(both.requested.length, 1);
   const failing = "request.extra['missing'][0] == 'x'";
   const open = createWebhook([{ allowed: true }], { matchConditions: [failing] });
-  t.match(await open.authorizer.authorize(attributesOf()), { decision: "no-opinion", error: /cel evaluation error: / });
+  t.same(await open.authorizer.authorize(attributesOf()), { decision: "no-opinion", reason: "" }, "not a 500");
   const closed = createWebhook([{ allowed: true }], { matchConditions: [failing], failurePolicy: "Deny" });
-  t.match(await closed.authorizer.authorize(attributesOf()), { decision: "deny" });
+  t.same(await closed.authorizer.authorize(attributesOf()), { decision: "deny", reason: "" });
   const skipped = createWebhook([{ allowed: true }], { matchConditions: [failing, "false"], failurePolicy: "Deny" });
   t.match(await skipped.authorizer.authorize(attributesOf()), { decision: "no-opinion", reason: "" });
   t.same([...open.events, ...skipped.events], ["evaluated", "condition", "evaluated", "excluded"]);

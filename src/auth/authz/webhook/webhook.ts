@@ -71,12 +71,14 @@ class Webhook {
   }
 
   async authorize(attributes: Attributes): Promise<Authorization> {
-    const { name, observe } = this.#options;
+    const { name, observe, log } = this.#options;
     const spec = toAccessReviewSpec(attributes) as AccessRequest;
     const { matches, error } = this.#match(spec);
     if (error !== undefined) {
       observe?.conditionsFailed?.(name);
-      return this.#applyFailurePolicy(error);
+      // The error contains the expression, which is for operators only: the client gets the decision without it.
+      log.error("Failed to evaluate match conditions of the authorization webhook", error, { webhook: name });
+      return { decision: this.#failureDecision, reason: "" };
     }
     if (!matches) {
       observe?.excluded?.(name);
@@ -87,8 +89,9 @@ class Webhook {
     } catch (cause) {
       const result = isTimeout(cause) ? "timeout" : "error";
       if (this.#options.failurePolicy === "NoOpinion") observe?.failedOpen?.(name, result);
-      this.#options.log.error("Failed to call the authorization webhook", cause, { webhook: name });
-      return this.#applyFailurePolicy(cause instanceof Error ? cause.message : String(cause));
+      log.error("Failed to call the authorization webhook", cause, { webhook: name });
+      const error = cause instanceof Error ? cause.message : String(cause);
+      return { decision: this.#failureDecision, reason: "", error };
     }
   }
 
@@ -101,9 +104,8 @@ class Webhook {
     return result;
   }
 
-  #applyFailurePolicy(error: string): Authorization {
-    const decision = this.#options.failurePolicy === "Deny" ? "deny" : "no-opinion";
-    return { decision, reason: "", error };
+  get #failureDecision(): Authorization["decision"] {
+    return this.#options.failurePolicy === "Deny" ? "deny" : "no-opinion";
   }
 
   async #review(spec: AccessRequest, isCacheable: boolean): Promise<SubjectAccessReviewStatus> {
