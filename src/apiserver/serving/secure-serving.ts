@@ -47,7 +47,7 @@ export async function startSecureServing(
   const { clock, log, random } = deps;
   const { bindAddress, serving, limits } = config;
   const { readiness } = parts;
-  const certificates = await servingCertificates(serving, bindAddress, clock, log);
+  const certificates = await servingCertificates(config, clock, log);
   const watchTermination = new WatchTermination(clock);
   const retryAfter = new RetryAfterOnShutdown();
   const externalFilters: readonly Filter[] = [

@@ -5,33 +5,24 @@ import { isReusable, type KeyPair, type KeyPairFiles, readKeyPair, writeKeyPair 
 import type { NamedTlsPair, TlsCertificates } from "../../http/tls/options.ts";
 import { watchFiles } from "../../std/fs/watch-files.ts";
 import type { Logger } from "../../std/log/logger.ts";
+import { readHostAddresses } from "../../std/net/host-addresses.ts";
 import type { Clock } from "../../std/time/clock.ts";
-import type { ServingConfig } from "../config/config.ts";
+import type { ApiServerConfig, ServingConfig } from "../config/config.ts";
+import { servingNames } from "./serving-names.ts";
 
 const DAYS = 365;
 /** A generated certificate is replaced at a start when it expires within this time. */
 const REMAINING_DAYS_MIN = 30;
-/** The DNS names of the API's services inside a cluster. */
-const SERVICE_NAMES = [
-  "kubernetes",
-  "kubernetes.default",
-  "kubernetes.default.svc",
-  "kubernetes.default.svc.cluster.local",
-  "svc",
-  "svc.default",
-  "svc.default.svc",
-  "svc.default.svc.cluster.local",
-];
 
 /** Reads all key pairs; rejects with one sentence when one cannot be used. */
 export async function servingCertificates(
-  config: ServingConfig,
-  bindAddress: string,
+  config: Pick<ApiServerConfig, "bindAddress" | "serving" | "services">,
   clock: Clock,
   log: Logger,
 ): Promise<ServingCertificates> {
-  const files = config.certificate ?? (await selfSignedFiles(config.certDir, bindAddress, clock, log));
-  const certificates = new ServingCertificates(files, config.sniCertificates, clock, log);
+  const { certificate, sniCertificates } = config.serving;
+  const files = certificate ?? (await selfSignedFiles(config, clock, log));
+  const certificates = new ServingCertificates(files, sniCertificates, clock, log);
   await certificates.load();
   return certificates;
 }
@@ -110,24 +101,25 @@ async function readPair(files: KeyPairFiles): Promise<KeyPair> {
 
 /** The files of a self-signed key pair for this host; generated when there is no valid one in the directory. */
 async function selfSignedFiles(
-  directory: string,
-  bindAddress: string,
+  config: Parameters<typeof servingCertificates>[0],
   clock: Clock,
   log: Logger,
 ): Promise<KeyPairFiles> {
+  const { certDir: directory } = config.serving;
   const files = { certFile: join(directory, "apiserver.crt"), keyFile: join(directory, "apiserver.key") };
-  const local = ["localhost", "127.0.0.1", "::1", hostname().toLowerCase()];
-  const names = [...new Set([...local, ...SERVICE_NAMES, ...specificAddress(bindAddress)])];
+  const host = { hostname: hostname(), addresses: await readHostAddresses() };
+  const { required, addresses } = servingNames(config, host);
   const existing = await readKeyPair(files);
   // The file contains the leaf certificate followed by its CA.
   const authority = existing?.cert.split(/(?<=-----END CERTIFICATE-----\n)/)[1];
   if (existing !== undefined && authority !== undefined) {
-    if (isReusable(existing, authority, names, clock.now(), REMAINING_DAYS_MIN)) return files;
+    if (isReusable(existing, authority, required, clock.now(), REMAINING_DAYS_MIN)) return files;
   }
   // Loaded only by a start that generates a certificate.
   const { issueCertificate, createCa } = await import("../../auth/pki/certificate-authority.ts");
   const ca = await createCa(`${hostname()}-ca@${Math.floor(clock.now() / 1000)}`, DAYS, clock.now());
-  const request = { commonName: hostname(), alternativeNames: names, usages: ["server" as const], days: DAYS };
+  const alternativeNames = [...new Set([...required, ...addresses])];
+  const request = { commonName: hostname(), alternativeNames, usages: ["server" as const], days: DAYS };
   const leaf = await issueCertificate(ca, request, clock.now());
   try {
     await writeKeyPair(files, { cert: leaf.cert + ca.cert, key: leaf.key });
@@ -136,8 +128,4 @@ async function selfSignedFiles(
   }
   log.info("Generated self-signed cert", { file: files.certFile });
   return files;
-}
-
-function specificAddress(bindAddress: string): readonly string[] {
-  return bindAddress === "" || bindAddress === "0.0.0.0" || bindAddress === "::" ? [] : [bindAddress];
 }

@@ -21,8 +21,13 @@ export function hostAddresses(interfaces: Interfaces, routes: string | undefined
 
 /** The address at which other hosts reach this one; loopback when it has no other. */
 export async function readHostAddress(): Promise<string> {
+  return (await readHostAddresses())[0] ?? "127.0.0.1";
+}
+
+/** All addresses at which other hosts can reach this one; see `hostAddresses`. */
+export async function readHostAddresses(): Promise<readonly string[]> {
   const routes = await readFile("/proc/net/route", "utf8").catch(() => undefined);
-  return hostAddresses(networkInterfaces(), routes)[0] ?? "127.0.0.1";
+  return hostAddresses(networkInterfaces(), routes);
 }
 
 /** The interface of the default route in `/proc/net/route`. */
