@@ -64,6 +64,7 @@ function describe(row: Flag, columns: number): string[] {
     row.config === undefined ? "" : `In the file: ${row.config}.`,
     row.deprecated === undefined ? "" : `DEPRECATED: ${row.deprecated}`,
     row.inert === undefined ? "" : `No effect: ${row.inert}; only the default is accepted.`,
+    row.redundant === undefined ? "" : `Changes nothing: ${row.redundant}.`,
     value === "" || (row.type.name === "bool" && value === "false") ? "" : `(default ${value})`,
   ];
   return wrap([row.meaning, ...notes].filter((note) => note !== "").join(" "), columns, indent);

@@ -47,7 +47,7 @@ export function parseCommandLine<const T extends FlagTable>(
   const given = new Set(texts.keys());
   if (problems.length === 0) problems.push(...findConflicts(table, values, given));
   if (problems.length > 0) throw new FlagError(problems);
-  return { values: values as ParsedFlags<T>, given, positionals, warnings: deprecationWarnings(table, given) };
+  return { values: values as ParsedFlags<T>, given, positionals, warnings: flagWarnings(table, values, given) };
 }
 
 /** Whether the words contain `--help`, even if other words are invalid. */
@@ -182,10 +182,18 @@ function matches(pattern: string, name: string): boolean {
   return pattern.endsWith("*") ? name.startsWith(pattern.slice(0, -1)) : pattern === name;
 }
 
-function deprecationWarnings(table: FlagTable, given: ReadonlySet<string>): string[] {
+function flagWarnings(
+  table: FlagTable,
+  values: Readonly<Record<string, unknown>>,
+  given: ReadonlySet<string>,
+): string[] {
   return [...given].flatMap((name) => {
-    const advice = table[name]?.deprecated;
-    return advice === undefined ? [] : [`Flag --${name} has been deprecated, ${advice}`];
+    const row = table[name]!;
+    const isRedundant = row.redundant !== undefined && isChanged(row, values[name]);
+    return [
+      ...(row.deprecated === undefined ? [] : [`Flag --${name} has been deprecated, ${row.deprecated}`]),
+      ...(isRedundant ? [`Flag --${name} changes nothing: ${row.redundant}`] : []),
+    ];
   });
 }
 

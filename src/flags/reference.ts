@@ -42,6 +42,7 @@ function renderRow(name: string, row: Flag): string {
     row.fileDefault === undefined ? "" : `With a file, the default is \`${printValue(row, row.fileDefault)}\`.`,
     row.deprecated === undefined ? "" : `Deprecated: ${row.deprecated}`,
     row.inert === undefined ? "" : `*Default only*: ${row.inert}.`,
+    row.redundant === undefined ? "" : `Changes nothing: ${row.redundant}.`,
   ].filter((note) => note !== "");
   const value = row.defaultNote ?? (printValue(row, row.default) === "" ? "" : `\`${printValue(row, row.default)}\``);
   const cells = [`${short}\`--${name}\``, row.type.name, value, [row.meaning, ...notes].join(" ")];

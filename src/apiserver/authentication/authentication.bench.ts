@@ -1,7 +1,7 @@
 /** Run by `make bench`: prints one JSON line for each authenticator with the cost of a cached user. */
 import type { ApiObject } from "../../api/kind.ts";
 import type { Authenticator, Credentials } from "../../auth/user.ts";
-import { copiesOf, benchCredentials } from "../../bench/credentials.ts";
+import { benchCredentials, copiesOf } from "../../bench/credentials.ts";
 import { systemRandom } from "../../std/crypto/random.ts";
 import { silentLogger } from "../../std/log/logger.ts";
 import { systemClock } from "../../std/time/clock.ts";

@@ -62,7 +62,7 @@ export async function openTokenAuthenticators(
     else await deps.loadFile({ flag: "--oidc-ca-file", path: oidc.caFile, apply });
   }
   if (structured !== undefined) {
-    const { file: path, anonymousForbidden } = structured;
+    const { file: path, anonymousForbidden, anonymousRefused } = structured;
     const ownIssuers = config.serviceAccounts.issuers;
     let isReload = false;
     const apply = (text: string): void => {
@@ -73,7 +73,7 @@ export async function openTokenAuthenticators(
         });
         useIssuers(found.issuers);
         const { enabled, paths } = found.anonymous ?? { enabled: config.anonymous, paths: undefined };
-        anonymous = enabled ? anonymousAuthenticator({ paths }) : undefined;
+        anonymous = enabled && !anonymousRefused ? anonymousAuthenticator({ paths }) : undefined;
         deps.observe?.configurationLoaded(true, text, isReload);
       } catch (error) {
         deps.observe?.configurationLoaded(false, text, isReload);

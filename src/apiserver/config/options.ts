@@ -202,14 +202,16 @@ function structuredAuthenticationConfig(
   const file = nonEmpty(flags["authentication-config"]);
   if (file === undefined) return undefined;
   const gate = "AnonymousAuthConfigurableEndpoints";
+  const anonymousRefused = allowsEverything(flags);
   if (!gates.has(gate)) {
-    return { file, anonymousForbidden: `anonymous is not supported when ${gate} feature gate is disabled` };
+    const anonymousForbidden = `anonymous is not supported when ${gate} feature gate is disabled`;
+    return { file, anonymousRefused, anonymousForbidden };
   }
   const isSet = given.has("anonymous-auth");
   const anonymousForbidden = isSet
     ? "--anonymous-auth flag cannot be set when anonymous field is configured"
     : undefined;
-  return { file, anonymousForbidden };
+  return { file, anonymousRefused, anonymousForbidden };
 }
 
 function oidcConfig(flags: Flags): OidcConfig | undefined {

@@ -40,6 +40,9 @@ t.test("selectServedApis() lets specific entries take precedence over general on
   const some = served({ "apps/v1/deployments": "false", "apps/v1": "true", "api/ga": "true" });
   t.notOk(some.includes("apps/v1/deployments"));
   t.ok(some.includes("apps/v1/daemonsets"));
+  t.same(served({ "api/v1": "true" }), served({}), "the core group as in its paths");
+  for (const prefix of ["v1", "api/v1"]) t.notOk(served({ [`${prefix}/pods`]: "false" }).includes("/v1/pods"), prefix);
+  t.ok(served({}).includes("/v1/pods"));
   t.ok(served({ "batch/v1": "false", "batch/v1/jobs": "true" }).includes("batch/v1/jobs"), "without its version");
   for (const group of ["networking.k8s.io", "networking.svc.io"]) {
     t.notOk(served({ [`${group}/v1/ingresses`]: "false" }).includes("networking.svc.io/v1/ingresses"), group);

@@ -86,9 +86,9 @@ function parseEntries(runtimeConfig: ApisConfig["runtimeConfig"], all: readonly 
 function parseEntry(key: string, on: boolean, all: readonly Kind[]): RuntimeConfigEntry {
   const text = `${key}=${on}`;
   const parts = key.split("/");
-  // The core group has an empty name: `v1`, `v1/pods`.
-  const core = /^v\d/.test(parts[0] ?? "");
-  const [group = "", version = "", resource] = core ? ["", ...parts] : parts;
+  // The core group has an empty name: `v1`, `v1/pods`, or, as in its paths, `api/v1`, `api/v1/pods`.
+  const isCore = /^v\d/.test(parts[0] ?? "") || parts[0] === "api";
+  const [group = "", version = "", resource] = isCore ? ["", ...parts.slice(parts[0] === "api" ? 1 : 0)] : parts;
   const entry: RuntimeConfigEntry = { text, group: svcGroup(group), version, resource, on };
   const error = (why: string) => new Error(`Cannot use --runtime-config=${text}: ${why}`);
   if (!isKubernetesApi(group) && !all.some((kind) => kind.group === entry.group)) {

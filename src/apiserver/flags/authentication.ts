@@ -6,6 +6,9 @@ import { pairs } from "../../flags/types/map.ts";
 import { httpsUrl } from "../../flags/types/network.ts";
 import { bool, file, oneOf, text } from "../../flags/types/text.ts";
 
+const withRequestHeaderCa = { requires: ["requestheader-client-ca-file"] };
+const withIssuer = { requires: ["oidc-issuer-url"] };
+
 export const authenticationFlags = section("Authentication", {
   "anonymous-auth": flag(
     bool,
@@ -31,11 +34,13 @@ export const authenticationFlags = section("Authentication", {
     oneOf("v1beta1", "v1"),
     "v1beta1",
     "TokenReview version for the webhook.",
+    { requires: ["authentication-token-webhook-config-file"] },
   ),
   "authentication-token-webhook-cache-ttl": flag(
     duration({ min: 0 }),
     120_000,
     "Cache duration of responses of the token webhook.",
+    { requires: ["authentication-token-webhook-config-file"] },
   ),
   "client-ca-file": flag(file, "", "Client certificates signed by these authorities authenticate as their CommonName."),
   "token-auth-file": flag(file, "", "Token file securing the secure port."),
@@ -53,19 +58,31 @@ export const authenticationFlags = section("Authentication", {
     strings(),
     [],
     "Allowed certificate common names; empty allows any certificate valid under the CA file.",
+    withRequestHeaderCa,
   ),
-  "requestheader-username-headers": flag(strings(), [], "Headers inspected for usernames (X-Remote-User is common)."),
-  "requestheader-group-headers": flag(strings(), [], "Headers for groups (X-Remote-Group suggested)."),
+  "requestheader-username-headers": flag(
+    strings(),
+    [],
+    "Headers inspected for usernames (X-Remote-User is common).",
+    withRequestHeaderCa,
+  ),
+  "requestheader-group-headers": flag(
+    strings(),
+    [],
+    "Headers for groups (X-Remote-Group suggested).",
+    withRequestHeaderCa,
+  ),
   "requestheader-uid-headers": flag(
     strings(),
     [],
     "Headers for UIDs (X-Remote-Uid suggested); needs the RemoteRequestHeaderUID gate.",
-    { gate: "RemoteRequestHeaderUID" },
+    { gate: "RemoteRequestHeaderUID", ...withRequestHeaderCa },
   ),
   "requestheader-extra-headers-prefix": flag(
     strings(),
     [],
     "Header prefixes for extra attributes (X-Remote-Extra- suggested).",
+    withRequestHeaderCa,
   ),
   "proxy-client-cert-file": flag(
     file,
@@ -75,29 +92,33 @@ export const authenticationFlags = section("Authentication", {
   ),
   "proxy-client-key-file": flag(file, "", "Key of that client certificate.", { requires: ["proxy-client-cert-file"] }),
   "oidc-issuer-url": flag(httpsUrl, "", "Issuer URL, HTTPS only; verifies JWTs.", { requires: ["oidc-client-id"] }),
-  "oidc-client-id": flag(text, "", "Required when the issuer URL is set."),
-  "oidc-ca-file": flag(file, "", "CA file for the issuer's certificate; else host roots."),
+  "oidc-client-id": flag(text, "", "Required when the issuer URL is set.", withIssuer),
+  "oidc-ca-file": flag(file, "", "CA file for the issuer's certificate; else host roots.", withIssuer),
   "oidc-username-claim": flag(
     text,
     "sub",
     "Claim used as username; other claims are not guaranteed unique and immutable (experimental).",
+    withIssuer,
   ),
   "oidc-username-prefix": flag(
     text,
     "",
     "Prefix for usernames; if unset, claims other than email get the issuer URL as prefix; - means no prefix.",
+    withIssuer,
   ),
-  "oidc-groups-claim": flag(text, "", "Claim naming groups (string or string array; experimental)."),
-  "oidc-groups-prefix": flag(text, "", "Prefix for all groups."),
+  "oidc-groups-claim": flag(text, "", "Claim naming groups (string or string array; experimental).", withIssuer),
+  "oidc-groups-prefix": flag(text, "", "Prefix for all groups.", withIssuer),
   "oidc-required-claim": flag(
     pairs({ name: "key=value", sample: "hd=example.com" }),
     {},
     "Required ID-token claim; repeatable.",
+    withIssuer,
   ),
   "oidc-signing-algs": flag(
     strings({ choices: JWT_ALGORITHMS }),
     ["RS256"],
     "Allowed JOSE algorithms: RS256, RS384, RS512, ES256, ES384, ES512, PS256, PS384, PS512.",
+    withIssuer,
   ),
   "api-audiences": flag(
     strings(),

@@ -5,6 +5,8 @@ import { int } from "../../flags/types/number.ts";
 import { bool, file, oneOf } from "../../flags/types/text.ts";
 import { admissionPlugins, defaultAdmissionPlugins } from "./values.ts";
 
+const withWebhook = { requires: ["authorization-webhook-config-file"] };
+
 export const authorizationFlags = section("Authorization and admission", {
   "authorization-mode": flag(
     strings({ choices: ["AlwaysAllow", "AlwaysDeny", "ABAC", "Webhook", "RBAC", "Node"], sample: "Node,RBAC" }),
@@ -21,16 +23,18 @@ export const authorizationFlags = section("Authorization and admission", {
   ),
   "authorization-policy-file": flag(file, "", "ABAC policy, JSON per line."),
   "authorization-webhook-config-file": flag(file, "", "Connection-config file for the webhook authorizer."),
-  "authorization-webhook-version": flag(oneOf("v1beta1", "v1"), "v1beta1", "SubjectAccessReview version."),
+  "authorization-webhook-version": flag(oneOf("v1beta1", "v1"), "v1beta1", "SubjectAccessReview version.", withWebhook),
   "authorization-webhook-cache-authorized-ttl": flag(
     duration({ min: 0 }),
     300_000,
     "Cache duration of authorized responses of the webhook authorizer.",
+    withWebhook,
   ),
   "authorization-webhook-cache-unauthorized-ttl": flag(
     duration({ min: 0 }),
     30_000,
     "Cache duration of unauthorized responses of the webhook authorizer.",
+    withWebhook,
   ),
   "admission-control-config-file": flag(file, "", "Admission control configuration file."),
   "enable-admission-plugins": flag(

@@ -1,9 +1,9 @@
 import t from "tap";
-import type { ParsedFlags } from "../../flags/flag.ts";
-import { parseFlags } from "../../flags/parse.ts";
+import type { Flag, ParsedFlags } from "../../flags/flag.ts";
+import { isChanged, parseFlags } from "../../flags/parse.ts";
 import { invoke } from "../../flags/program.ts";
 import { apiserverFlags, apiserverProgram } from "./flags.ts";
-import { admissionPlugins, defaultAdmissionPlugins } from "./values.ts";
+import { admissionPlugins, defaultAdmissionPlugins, isOriginPattern } from "./values.ts";
 
 const defaults = parseFlags(apiserverFlags, []);
 const broken = (changed: Partial<ParsedFlags<typeof apiserverFlags>>) =>
@@ -43,6 +43,7 @@ t.test("apiserverFlags rejects the combinations that the specification calls inv
     [["--service-account-signing-key-file=k"], /needs --service-account-key-file/],
     [["--oidc-issuer-url=https://i"], /needs --oidc-client-id/],
     [["--tls-cert-file=c"], /needs --tls-private-key-file/],
+    [["--cluster-signing-cert-file=c"], /needs --cluster-signing-key-file/],
   ];
   for (const [argv, message] of cases) {
     t.match(
@@ -51,6 +52,65 @@ t.test("apiserverFlags rejects the combinations that the specification calls inv
       argv.join(" "),
     );
   }
+});
+
+t.test("flags of a feature need the flag that enables the feature", async (t) => {
+  const features: readonly [RegExp, string][] = [
+    [/^oidc-(?!issuer-url)/, "oidc-issuer-url"],
+    [/^requestheader-(?!client-ca-file)/, "requestheader-client-ca-file"],
+    [/^authentication-token-webhook-(?!config-file)/, "authentication-token-webhook-config-file"],
+    [/^authorization-webhook-(?!config-file)/, "authorization-webhook-config-file"],
+  ];
+  for (const [pattern, feature] of features) {
+    const rows = Object.entries<Flag>(apiserverFlags).filter(([name]) => pattern.test(name));
+    t.ok(rows.length > 1, feature);
+    for (const [name, { type }] of rows) {
+      const others = (type.choices ?? []).map((choice) => type.parse(choice));
+      const sample = [type.parse(type.sample), ...others].find((value) =>
+        isChanged(apiserverFlags[name as never], value),
+      );
+      const stderr = new RegExp(`--${name} needs --${feature} as well`);
+      const argv = [`--${name}=${type.print(sample)}`];
+      t.match(invoke(apiserverProgram, argv, { version: "v1.33.0" }), { kind: "exit", code: 1, stderr }, name);
+    }
+  }
+});
+
+t.test("isOriginPattern() accepts only patterns that match whole hosts", async (t) => {
+  const accepted = [
+    "^https://example\\.com$",
+    "//example\\.com$",
+    "//example\\.com(:|$)",
+    "^https?://[^|]+\\.example\\.com(?::\\d+|$)",
+    "^https://(a|b)\\.example\\.com$",
+    "^https://a$|^https://b$",
+  ];
+  for (const pattern of accepted) {
+    t.ok(isOriginPattern(pattern), pattern);
+  }
+  const refused = [
+    "example.com",
+    "example\\.com$",
+    "^https://example\\.com",
+    "^https://example.com\\$",
+    "^https://a|b$",
+    "^https://a$|evil",
+    "(",
+    ".*",
+  ];
+  for (const pattern of refused) t.notOk(isOriginPattern(pattern), pattern);
+  const { origins, attackers } = { origins: ["https://example.com"], attackers: ["https://example.com.evil.net"] };
+  for (const pattern of accepted.slice(0, 3)) {
+    for (const origin of origins) t.match(origin, new RegExp(pattern, "u"), pattern);
+    for (const origin of attackers) t.notMatch(origin, new RegExp(pattern, "u"), pattern);
+  }
+});
+
+t.test("a redundant flag is accepted with a warning", async (t) => {
+  t.match(invoke(apiserverProgram, ["--permit-address-sharing"], { version: "v1.33.0" }), {
+    kind: "run",
+    warnings: [/--permit-address-sharing changes nothing: Node.js always binds/],
+  });
 });
 
 t.test("defaultAdmissionPlugins are valid values of the admission flags", async (t) => {

@@ -24,12 +24,16 @@ const ownFlags = section("Single-process clusters", {
     file,
     "",
     "CA that signs approved certificate signing requests, for the embedded controller csrsigning.",
+    { requires: ["cluster-signing-key-file"] },
   ),
-  "cluster-signing-key-file": flag(file, "", "Private key of that CA."),
+  "cluster-signing-key-file": flag(file, "", "Private key of that CA.", {
+    requires: ["cluster-signing-cert-file"],
+  }),
   "cluster-signing-duration": flag(
     duration({ min: 0 }),
     31_536_000_000,
     "Maximum validity of signed certificates; requests may specify less.",
+    { requires: ["cluster-signing-cert-file"] },
   ),
   "api-group-aliases": flag(
     oneOfOrNone("k8s.io"),

@@ -33,7 +33,8 @@ export const lifecycleFlags = section("Lifecycle, limits and logging", {
   "enable-priority-and-fairness": flag(
     bool,
     true,
-    "Use the queueing, priority-and-fairness handler in place of max-in-flight.",
+    "One limit for all requests, the sum of the next two flags, in place of two limits. This build has no queues and " +
+      "does not apply FlowSchemas and PriorityLevelConfigurations: it answers requests above the limit with 429.",
   ),
   "max-requests-inflight": flag(
     int({ min: 0 }),

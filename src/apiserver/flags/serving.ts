@@ -4,7 +4,7 @@ import { cidrs, ipOrNone, portRange } from "../../flags/types/network.ts";
 import { float, int, port } from "../../flags/types/number.ts";
 import { bool, file, oneOf, requiredDirectory, text } from "../../flags/types/text.ts";
 import { sniCertificates, suites, tlsVersion } from "../../flags/types/tls.ts";
-import { isHstsDirective, isRegularExpression, portText } from "./values.ts";
+import { isHstsDirective, isOriginPattern, portText } from "./values.ts";
 
 /** Why these flags have no effect. */
 const noPeers = "this build proxies no requests to other API servers";
@@ -60,10 +60,10 @@ export const servingFlags = section("Serving, network and TLS", {
   ),
   "cors-allowed-origins": flag(
     strings({
-      element: "a regular expression",
-      accepts: isRegularExpression,
+      element: "a regular expression that starts with ^ or // and ends with $ or (:|$), so that it matches whole hosts",
+      accepts: isOriginPattern,
       sample: "^https://example\\.com$",
-      wrong: "(",
+      wrong: "example.com",
     }),
     [],
     "Allowed CORS origins, may be regular expressions anchored at both ends; empty disables CORS.",
@@ -80,7 +80,9 @@ export const servingFlags = section("Serving, network and TLS", {
     "Fraction of requests sent an HTTP/2 GOAWAY; range 0 (off) to 0.02; 0.001 suggested start; do not enable " +
       "for a single server or without a load balancer.",
   ),
-  "permit-address-sharing": flag(bool, false, "Bind with SO_REUSEADDR. On Linux that is always done."),
+  "permit-address-sharing": flag(bool, false, "Bind with SO_REUSEADDR.", {
+    redundant: "Node.js always binds with SO_REUSEADDR on Linux",
+  }),
   "permit-port-sharing": flag(bool, false, "Bind with SO_REUSEPORT."),
   "debug-socket-path": flag(file, "", "Unix socket path for unauthenticated profiling."),
   profiling: flag(bool, true, "Profiling via host:port/debug/pprof/."),

@@ -75,13 +75,37 @@ export function isHstsDirective(value: string): boolean {
   return /^(max-age=\d+|includeSubDomains|preload)$/.test(value);
 }
 
-export function isRegularExpression(value: string): boolean {
+/**
+ * Whether the text is a regular expression whose alternatives all match whole hosts of origins. Without anchors
+ * `example.com` would match `https://example.com.evil.net`.
+ */
+export function isOriginPattern(value: string): boolean {
   try {
     new RegExp(value, "u");
-    return true;
   } catch {
     return false;
   }
+  return topLevelAlternatives(value).every((text) => /^(?:\^|:?\/\/)/.test(text) && endsAtHostEnd(text));
+}
+
+function endsAtHostEnd(pattern: string): boolean {
+  return /(?:^|[^\\])(?:\\\\)*\$$/.test(pattern) || /\((?:\?:)?:(?:\\d\+)?\|\$\)$/.test(pattern);
+}
+
+/** The alternatives outside of groups and character classes. */
+function topLevelAlternatives(pattern: string): readonly string[] {
+  const alternatives = [""];
+  let depth = 0;
+  let inClass = false;
+  for (const [token] of pattern.matchAll(/\\[\s\S]|[\s\S]/g)) {
+    if (inClass) inClass = token !== "]";
+    else if (token === "[") inClass = true;
+    else if (token === "(") depth++;
+    else if (token === ")") depth--;
+    if (token === "|" && depth === 0 && !inClass) alternatives.push("");
+    else alternatives[alternatives.length - 1] += token;
+  }
+  return alternatives;
 }
 
 /** `group/resource#server;server`; the core group is empty: `/events#…`. */

@@ -153,6 +153,10 @@ function issuerEffects(startServer: StartServer) {
       write("claims.sub", { enabled: true });
       const both = { "authentication-config": file, "anonymous-auth": "true" };
       await t.rejects(startServer(both), /--anonymous-auth flag cannot be set when anonymous field is configured/);
+      const everything = { "authentication-config": file, "authorization-mode": "AlwaysAllow" };
+      await using refusing = await startServer(everything);
+      const refused = await refusing.send("GET /livez", undefined, {});
+      t.equal(refused.status, 401, "AlwaysAllow refuses anonymous requests that the file enables");
     },
   } satisfies Readonly<Record<string, Effect>>;
 }
