@@ -24,7 +24,7 @@ t.test("compactBefore() keeps exactly the versions and log entries that are stil
   const a3 = await store.update("/a", bytes, a2);
   await store.compact(b2);
   await store[Symbol.asyncDispose]();
-  const database = await Database.open(path);
+  const database = await Database.open(path, silentLogger);
   const versions: string[] = [];
   for await (const chunk of database.entries({ gte: Buffer.from("v"), lt: Buffer.from("w") })) {
     for (const [key] of chunk) versions.push(`${keyOf(key)}@${revisionOf(key)}`);

@@ -18,18 +18,18 @@ const CHUNK_OPERATIONS = 2000;
  * The new oldest revision is on disk before versions are deleted; the next compaction deletes what a crash leaves.
  */
 export async function compactBefore(database: Database, before: Revision): Promise<void> {
-  await database.write([{ type: "put", key: COMPACTED_KEY, value: encodeNumber(COMPACTED_KEY, before) }], true);
+  await database.write([{ type: "put", key: COMPACTED_KEY, value: encodeNumber(COMPACTED_KEY, before) }]);
   let operations: Operation[] = [];
   const bounds = { gte: LOG_RANGE.gte, lt: logKey((before + 1) as Revision) };
   for await (const chunk of database.entries(bounds)) {
     for (const [bytes, record] of chunk) {
       operations.push(...deletionsOf(database, bytes, record));
       if (operations.length < CHUNK_OPERATIONS) continue;
-      await database.write(operations, false);
+      await database.write(operations);
       operations = [];
     }
   }
-  await database.write(operations, false);
+  await database.write(operations);
 }
 
 function deletionsOf(database: Database, bytes: Buffer, record: Buffer): Operation[] {

@@ -3,8 +3,11 @@ import { open, statfs } from "node:fs/promises";
 import { dirname } from "node:path";
 import type { Level } from "level";
 import { makeDirectory } from "../../std/fs/make-directory.ts";
+import type { Logger } from "../../std/log/logger.ts";
 import { StoreError, type StoreErrorCode } from "../store.ts";
 import { addAddonDirectory } from "./native.ts";
+import { keepCopy } from "./verify/keep-copy.ts";
+import { type VerifyOptions, verifyDatabase } from "./verify/verify.ts";
 
 export type Operation =
   | { readonly type: "put"; readonly key: Buffer; readonly value: Buffer }
@@ -37,7 +40,8 @@ export class Database {
     this.#level = level;
   }
 
-  static async open(path: string): Promise<Database> {
+  /** Verifies the files before LevelDB may change them. */
+  static async open(path: string, log: Logger, verify: VerifyOptions = { tables: true }): Promise<Database> {
     try {
       await makeDurableDirectory(path);
     } catch (cause) {
@@ -46,6 +50,7 @@ export class Database {
     addAddonDirectory(path);
     // Loaded here, so that programs without an embedded store do not load native code.
     const { Level } = await import("level");
+    await verifyFiles(path, log, verify, () => checkUnlocked(new Level(path)));
     const level = new Level<Buffer, Buffer>(path, {
       keyEncoding: "buffer",
       valueEncoding: "buffer",
@@ -53,6 +58,8 @@ export class Database {
     });
     try {
       await level.open();
+      // LevelDB does not sync the directory after it renamed CURRENT.
+      await syncDirectory(path);
     } catch (cause) {
       throw toStoreError(`Cannot open the embedded store in "${path}"`, cause);
     }
@@ -89,13 +96,14 @@ export class Database {
   }
 
   /**
-   * Atomic. With `sync`, resolves when the batch is on disk. After a failure all writes fail: the log may end in a
-   * partial record, and when LevelDB replays the log it drops what follows one.
+   * Atomic. Resolves when the batch is on disk. After a failure all writes fail: the log may end in a partial record,
+   * and when LevelDB replays the log it drops what follows one. Every batch is synced, so that a power cut can only
+   * damage the last record: damage of others is found when the database is opened.
    */
-  async write(operations: Operation[], sync: boolean): Promise<void> {
+  async write(operations: Operation[]): Promise<void> {
     if (this.#failure !== undefined) throw this.#failure;
     try {
-      await this.#level.batch(operations, { sync });
+      await this.#level.batch(operations, { sync: true });
     } catch (cause) {
       this.#failure ??= toStoreError(`Cannot write the embedded store in "${this.#path}"`, cause);
       throw this.#failure;
@@ -117,13 +125,47 @@ async function makeDurableDirectory(path: string): Promise<void> {
   const created = await makeDirectory(path, 0o700);
   if (created === undefined) return;
   for (let directory = dirname(path); ; directory = dirname(directory)) {
-    const handle = await open(directory, "r");
-    try {
-      await handle.sync();
-    } finally {
-      await handle.close();
-    }
+    await syncDirectory(directory);
     if (directory === dirname(created) || directory === dirname(directory)) return;
+  }
+}
+
+async function syncDirectory(path: string): Promise<void> {
+  const handle = await open(path, "r");
+  try {
+    await handle.sync();
+  } finally {
+    await handle.close();
+  }
+}
+
+/** Damage is real only while no other process has the database open: another one changes the files meanwhile. */
+async function verifyFiles(
+  path: string,
+  log: Logger,
+  options: VerifyOptions,
+  checkLock: () => Promise<void>,
+): Promise<void> {
+  const doing = `Cannot open the embedded store in "${path}"`;
+  try {
+    const incomplete = await verifyDatabase(path, options);
+    if (incomplete === undefined) return;
+    await checkLock();
+    await keepCopy(path, incomplete, log);
+  } catch (cause) {
+    await checkLock();
+    throw toStoreError(doing, cause);
+  }
+}
+
+/** Rejects with `locked` when a process has the database open. LevelDB checks the lock and changes nothing. */
+async function checkUnlocked(level: Level): Promise<void> {
+  try {
+    await level.open({ createIfMissing: false, errorIfExists: true });
+    await level.close();
+  } catch (cause) {
+    const error = toStoreError(`Cannot open the embedded store in "${level.location}"`, cause);
+    if (error instanceof StoreError && error.code === "locked") throw error;
   }
 }
 

@@ -49,7 +49,7 @@ async function initialize(database: Database, path: string): Promise<Layout> {
   for await (const _ of database.entries({ gte: Buffer.of(0), lt: Buffer.of(0xff) }, { limit: 1 })) {
     throw new StoreError("corrupt", `Cannot open the embedded store in "${path}": it holds data of another program`);
   }
-  await database.write([{ type: "put", key: FORMAT_KEY, value: encodeNumber(FORMAT_KEY, FORMAT) }], true);
+  await database.write([{ type: "put", key: FORMAT_KEY, value: encodeNumber(FORMAT_KEY, FORMAT) }]);
   return { revision: FIRST_REVISION, oldest: FIRST_REVISION };
 }
 

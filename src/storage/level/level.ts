@@ -25,6 +25,8 @@ import { ttlKey } from "./keys.ts";
 import { type Layout, readLayout, readTtls, type Ttl } from "./layout.ts";
 import { listAt, readAt, readEvents } from "./mvcc.ts";
 import { restrictPermissions } from "./permissions.ts";
+import { RevisionFile, readRevisionFile } from "./verify/revision-file.ts";
+import { lostRevisions } from "./verify/verify.ts";
 import { type CommittedWrite, Writer } from "./writer.ts";
 
 export interface LevelStoreOptions {
@@ -42,14 +44,24 @@ export interface LevelStoreOptions {
 
 /** Rejects with a `StoreError`, among others of code `locked`, `corrupt` or `newer-format`. */
 export async function openLevelStore(options: LevelStoreOptions): Promise<Store> {
-  const database = await Database.open(options.path);
+  const database = await Database.open(options.path, options.log);
   try {
     await restrictPermissions(options.path, options.log);
     const layout = await readLayout(database, options.path);
-    return new LevelStore(options, database, layout, await readTtls(database));
+    await checkRevisionFile(options.path, layout.revision);
+    const revisionFile = await RevisionFile.open(options.path, options.clock, layout.revision);
+    return new LevelStore(options, database, layout, await readTtls(database), revisionFile);
   } catch (error) {
     await database.close();
     throw error;
+  }
+}
+
+/** LevelDB ends at an older revision than the store had when tables or an empty log replaced newer ones. */
+async function checkRevisionFile(path: string, revision: Revision): Promise<void> {
+  const reached = await readRevisionFile(path);
+  if (reached !== undefined && revision < reached.revision) {
+    throw lostRevisions(path, "the store", revision, reached.revision);
   }
 }
 
@@ -78,6 +90,7 @@ class LevelStore implements Store {
   readonly #expiry: Expiry;
   readonly #leases: Leases;
   readonly #compactor: Compactor | undefined;
+  readonly #revisionFile: RevisionFile;
   #database: Database;
   /** The revision of the latest write on disk. */
   #revision: Revision;
@@ -88,7 +101,13 @@ class LevelStore implements Store {
   #reopening: Promise<void> | undefined;
   #failedAt: number | undefined;
 
-  constructor(options: LevelStoreOptions, database: Database, layout: Layout, ttls: Iterable<Ttl>) {
+  constructor(
+    options: LevelStoreOptions,
+    database: Database,
+    layout: Layout,
+    ttls: Iterable<Ttl>,
+    revisionFile: RevisionFile,
+  ) {
     this.#options = options;
     this.#database = database;
     this.#revision = layout.revision;
@@ -99,6 +118,7 @@ class LevelStore implements Store {
       layout.revision,
       (writes) => this.#committed(writes),
     );
+    this.#revisionFile = revisionFile;
     this.#leases = new Leases(options.leaseReuseSeconds ?? 0);
     this.#expiry = new Expiry(options.clock, (due) => {
       this.#expiring = this.#expiring.then(() => this.#expire(due));
@@ -170,6 +190,7 @@ class LevelStore implements Store {
     await this.#writer.idle();
     await Promise.allSettled([this.#compacting, this.#reopening, this.#expiring]);
     await this.#database.close();
+    await this.#revisionFile.close();
   }
 
   #check(revision: Revision = this.#revision): void {
@@ -198,6 +219,7 @@ class LevelStore implements Store {
       this.#revision = revision;
       if (expiresAt !== undefined) this.#expiry.schedule(key, revision, expiresAt);
     }
+    this.#revisionFile.update(this.#revision);
     this.#changed.notify();
   }
 
@@ -222,7 +244,7 @@ class LevelStore implements Store {
       if (this.#closed || done.length === 0) continue;
       const operations = done.map(({ revision }) => ({ type: "del" as const, key: ttlKey(revision) }));
       // Entries that stay are processed again after the next start.
-      await this.#database.write(operations, false).catch(() => {});
+      await this.#database.write(operations).catch(() => {});
     }
   }
 
@@ -272,7 +294,7 @@ class LevelStore implements Store {
     if (!(await this.#database.hasSpaceToOpen())) throw failure;
     await this.#compacting.catch(() => {});
     await this.#database.close();
-    this.#database = await Database.open(path);
+    this.#database = await Database.open(path, log, { tables: false });
     const layout = await readLayout(this.#database, path);
     // The failed writes may be on disk: watches read them from there.
     this.#recent.restart(layout.revision);

@@ -120,7 +120,7 @@ export class Writer {
     while (this.#queue.length > 0) {
       const batch = this.#takeBatch();
       try {
-        await this.#database().write(operationsOf(batch), true);
+        await this.#database().write(operationsOf(batch));
       } catch (error) {
         this.#fail(batch, error);
         break;

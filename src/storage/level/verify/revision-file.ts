@@ -1,0 +1,100 @@
+/**
+ * The file REVISION beside LevelDB's files: a revision that the store has reached. A store of a lower revision has lost
+ * acknowledged writes, which the end of its log alone cannot show: a log that lost its end looks like one that was
+ * shorter. Written in place about once a second while there are writes, without a sync, and at the end.
+ */
+import { constants, type FileHandle, open, readdir, readFile } from "node:fs/promises";
+import { join } from "node:path";
+import { crc32 } from "node:zlib";
+import type { Clock, Timer } from "../../../std/time/clock.ts";
+import type { Revision } from "../../store.ts";
+
+export const REVISION_FILE = "REVISION";
+
+const INTERVAL_MS = 1000;
+const DIGITS = 16;
+
+export interface ReachedRevision {
+  readonly revision: number;
+  /** The number of a write-ahead log that has some of the latest revisions; 0 when that is not certain. */
+  readonly log: number;
+}
+
+/** Undefined when the file does not exist or is damaged: then nothing can be checked with it. */
+export async function readRevisionFile(path: string): Promise<ReachedRevision | undefined> {
+  let text: string;
+  try {
+    text = await readFile(join(path, REVISION_FILE), "latin1");
+  } catch {
+    return undefined;
+  }
+  const [revision, log] = text.split(" ").map(Number);
+  const reached = { revision: revision ?? Number.NaN, log: log ?? Number.NaN };
+  return text === format(reached) ? reached : undefined;
+}
+
+export class RevisionFile {
+  readonly #path: string;
+  readonly #clock: Clock;
+  #revision: number;
+  #written = 0;
+  /** The newest log, and the revision when it was first seen: later revisions are in it or in newer logs. */
+  #log: { readonly number: number; readonly since: number };
+  #timer: Timer | undefined;
+  #file: FileHandle | undefined;
+  #writing: Promise<void> = Promise.resolve();
+
+  private constructor(path: string, clock: Clock, log: { readonly number: number; readonly since: number }) {
+    this.#path = path;
+    this.#clock = clock;
+    this.#revision = log.since;
+    this.#log = log;
+  }
+
+  /** For the database in `path`, which LevelDB has just opened at this revision. */
+  static async open(path: string, clock: Clock, revision: Revision): Promise<RevisionFile> {
+    return new RevisionFile(path, clock, { number: await newestLog(path), since: revision });
+  }
+
+  /** Call when all writes up to this revision are on disk. */
+  update(revision: Revision): void {
+    this.#revision = revision;
+    this.#timer ??= this.#clock.timer(INTERVAL_MS, () => {
+      this.#timer = undefined;
+      this.#writing = this.#writing.then(() => this.#write());
+    });
+  }
+
+  async close(): Promise<void> {
+    this.#timer?.cancel();
+    await this.#writing;
+    await this.#write();
+    await this.#file?.sync().catch(() => {});
+    await this.#file?.close();
+    this.#file = undefined;
+  }
+
+  /** A failure, as of a full disk, leaves an older revision, which is a weaker check and no damage. */
+  async #write(): Promise<void> {
+    const revision = this.#revision;
+    if (revision <= this.#written) return;
+    try {
+      const number = await newestLog(this.#path);
+      if (number !== this.#log.number) this.#log = { number, since: this.#revision };
+      this.#file ??= await open(join(this.#path, REVISION_FILE), constants.O_WRONLY | constants.O_CREAT, 0o600);
+      await this.#file.write(format({ revision, log: revision > this.#log.since ? number : 0 }), 0);
+      this.#written = revision;
+    } catch {}
+  }
+}
+
+async function newestLog(path: string): Promise<number> {
+  const names = await readdir(path);
+  return Math.max(0, ...names.filter((name) => /^\d+\.log$/.test(name)).map((name) => Number.parseInt(name, 10)));
+}
+
+/** All of one length, so that a text replaces another one completely. */
+function format({ revision, log }: ReachedRevision): string {
+  const digits = [revision, log].map((number) => String(number).padStart(DIGITS, "0")).join(" ");
+  return `${digits} ${crc32(digits).toString(16).padStart(8, "0")}\n`;
+}

@@ -1,0 +1,52 @@
+import { mkdtempSync, readdirSync, readFileSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { Level } from "level";
+import t from "tap";
+import { crc32c } from "./crc32c.ts";
+import { decompressSnappy } from "./snappy.ts";
+import { findTableDamage } from "./table-file.ts";
+
+const directory = mkdtempSync(join(tmpdir(), "svc-table-"));
+t.teardown(() => rmSync(directory, { recursive: true }));
+
+t.test("findTableDamage() accepts LevelDB's tables, compressed or not, with values of all sizes", async (t) => {
+  for (const compression of [true, false]) {
+    const path = join(directory, `${compression}`);
+    const level = new Level<string, string>(path, { compression, maxFileSize: 2 ** 20 });
+    for (let chunk = 0; chunk < 20; chunk++) {
+      const keys = Array.from({ length: 400 }, (_, i) => `/registry/things/namespace-${chunk}/${"x".repeat(80)}${i}`);
+      await level.batch(keys.map((key, i) => ({ type: "put", key, value: `${key}${"y".repeat((i * i) % 9000)}` })));
+    }
+    await level.compactRange("", "~");
+    await level.close();
+    const tables = readdirSync(path).filter((name) => name.endsWith(".ldb"));
+    t.ok(tables.length > 0);
+    for (const name of tables) t.equal(findTableDamage(readFileSync(join(path, name))), undefined, name);
+  }
+});
+
+t.test("crc32c() is CRC-32C at every length", (t) => {
+  t.equal(crc32c(Buffer.from("123456789")), 0xe3069283);
+  t.equal(crc32c(Buffer.alloc(32)), 0x8a9136aa);
+  t.equal(crc32c(Buffer.alloc(32, 0xff)), 0x62a8ab43);
+  t.equal(crc32c(Buffer.alloc(0)), 0);
+  t.end();
+});
+
+t.test("decompressSnappy() reads literals and copies, and refuses other data", (t) => {
+  const compressed = Buffer.concat([
+    Buffer.of(26, 2 << 2),
+    Buffer.from("abc"),
+    Buffer.of(1 | (3 << 2), 3), // 7 bytes from 3 back: overlaps.
+    Buffer.of(2 | (4 << 2), 10, 0), // 5 bytes from 10 back.
+    Buffer.of(60 << 2, 2),
+    Buffer.from("xyz"),
+    Buffer.of(3 | (7 << 2), 3, 0, 0, 0), // 8 bytes from 3 back.
+  ]);
+  t.equal(decompressSnappy(compressed).toString(), "abcabcabcaabcabxyzxyzxyzxy");
+  t.throws(() => decompressSnappy(compressed.subarray(0, -5)), { message: "compressed data end early" });
+  t.throws(() => decompressSnappy(Buffer.of(5, 1, 9)), { message: "compressed data are wrong" });
+  t.throws(() => decompressSnappy(Buffer.of(0xff, 0xff, 0xff, 0x7f, 0)), { message: /length/ });
+  t.end();
+});

@@ -1,0 +1,79 @@
+/**
+ * Verifies a table of LevelDB: data blocks, filter and metaindex block, index block, footer. Each block has a type (1
+ * byte) and a checksum (4) after it. See doc/table_format.md of LevelDB.
+ */
+import { maskedCrc32c } from "./crc32c.ts";
+import { Decoder } from "./encoding.ts";
+import { decompressSnappy } from "./snappy.ts";
+
+const FOOTER_BYTES = 48;
+const TRAILER_BYTES = 5;
+const MAGIC = 0xdb4775248b80fb57n;
+
+interface BlockHandle {
+  readonly offset: number;
+  readonly size: number;
+}
+
+/** Returns why the table cannot be trusted; undefined when all of its blocks are as they were written. */
+export function findTableDamage(bytes: Buffer): string | undefined {
+  try {
+    verifyTable(bytes);
+    return undefined;
+  } catch (error) {
+    return error instanceof Error ? error.message : String(error);
+  }
+}
+
+function verifyTable(bytes: Buffer): void {
+  const footer = bytes.length - FOOTER_BYTES;
+  if (footer < 0 || bytes.readBigUInt64LE(bytes.length - 8) !== MAGIC) throw new RangeError("its footer is missing");
+  const decoder = new Decoder(bytes, footer);
+  const [metaindex, index] = [readHandle(decoder), readHandle(decoder)];
+  // The unused bytes of the footer are zero.
+  if (bytes.subarray(decoder.offset, bytes.length - 8).some((byte) => byte !== 0)) {
+    throw new RangeError("its footer is damaged");
+  }
+  const data = blockHandles(readBlock(bytes, index));
+  const meta = blockHandles(readBlock(bytes, metaindex));
+  let end = 0;
+  for (const handle of [...data, ...meta, metaindex, index]) {
+    if (handle.offset !== end) throw new RangeError(`no block is at offset ${end}`);
+    verifyBlock(bytes, handle);
+    end = handle.offset + handle.size + TRAILER_BYTES;
+  }
+  if (end !== footer) throw new RangeError(`no block is at offset ${end}`);
+}
+
+function readHandle(decoder: Decoder): BlockHandle {
+  return { offset: decoder.varint(), size: decoder.varint() };
+}
+
+function verifyBlock(bytes: Buffer, { offset, size }: BlockHandle): void {
+  const end = offset + size;
+  if (end + TRAILER_BYTES > bytes.length) throw new RangeError(`the block at offset ${offset} is missing`);
+  if (maskedCrc32c(bytes.subarray(offset, end + 1)) !== bytes.readUInt32LE(end + 1)) {
+    throw new RangeError(`the checksum of the block at offset ${offset} is wrong`);
+  }
+}
+
+function readBlock(bytes: Buffer, handle: BlockHandle): Buffer {
+  verifyBlock(bytes, handle);
+  const content = bytes.subarray(handle.offset, handle.offset + handle.size);
+  return bytes[handle.offset + handle.size] === 1 ? decompressSnappy(content) : content;
+}
+
+/** The values of an index block. After its entries are the offsets of restarts, and their number. */
+function blockHandles(block: Buffer): BlockHandle[] {
+  const restarts = block.readUInt32LE(block.length - 4);
+  const entries = block.subarray(0, block.length - 4 * (restarts + 1));
+  const handles: BlockHandle[] = [];
+  for (const decoder = new Decoder(entries); !decoder.done; ) {
+    // Each key shares the first bytes with the previous one.
+    decoder.varint();
+    const [rest, length] = [decoder.varint(), decoder.varint()];
+    decoder.bytes(rest);
+    handles.push(readHandle(new Decoder(decoder.bytes(length))));
+  }
+  return handles;
+}

@@ -1,0 +1,212 @@
+/**
+ * Verifies the files of a database before LevelDB opens it: LevelDB replaces its log when it opens, drops damaged
+ * records without a message, deletes tables that its MANIFEST does not name, and does not verify the checksums of
+ * blocks.
+ */
+import { readdir, readFile, stat } from "node:fs/promises";
+import { join } from "node:path";
+import { StoreError } from "../../store.ts";
+import { type LogContent, type LogDamage, readLogFile } from "./log-file.ts";
+import { type Manifest, readManifest, type TableFile } from "./manifest.ts";
+import { readRevisionFile } from "./revision-file.ts";
+import { findTableDamage } from "./table-file.ts";
+import { readWriteBatch } from "./write-batch.ts";
+
+export interface VerifyOptions {
+  /** Whether to read all tables; else only their existence and size are checked. */
+  readonly tables: boolean;
+}
+
+/** A log whose last record is incomplete, as after a power cut. LevelDB drops that record. */
+export interface IncompleteLog {
+  readonly name: string;
+  readonly offset: number;
+  /** The revision before the incomplete record; undefined when that is in the tables. */
+  readonly revision: number | undefined;
+}
+
+/** Resolves with the log to keep a copy of, if any. Rejects with a `StoreError` of code `corrupt` for other damage. */
+export async function verifyDatabase(path: string, { tables }: VerifyOptions): Promise<IncompleteLog | undefined> {
+  const names = await readdir(path);
+  const manifestName = await readCurrent(path, names);
+  if (manifestName === undefined) return undefined;
+  const manifest = await verifyManifest(path, names, manifestName);
+  for (const table of manifest.tables) await verifyTable(path, names, table, tables);
+  return await verifyLogs(path, names, manifest);
+}
+
+/** The name of the MANIFEST; undefined for a new database. */
+async function readCurrent(path: string, names: readonly string[]): Promise<string | undefined> {
+  const manifests = names.filter((name) => name.startsWith("MANIFEST-")).sort(byNumber);
+  const newest = manifests.at(-1);
+  const advice =
+    newest === undefined
+      ? "The MANIFEST is missing too, so that it is unknown which tables are valid: all data may be lost"
+      : `If ${newest} is whole, nothing is lost: write the line "${newest}" to the file CURRENT`;
+  if (!names.includes("CURRENT")) {
+    // LevelDB creates the first MANIFEST before CURRENT, and tables and logs after it.
+    const isNew = !names.some(isDataFile) && manifests.every((name) => fileNumber(name) === 1);
+    if (isNew) return undefined;
+    throw damaged(path, "the file CURRENT is missing", advice);
+  }
+  const current = await readFile(join(path, "CURRENT"), "latin1");
+  if (!/^MANIFEST-\d{1,15}\n$/.test(current)) {
+    throw damaged(path, "the file CURRENT does not contain the name of a MANIFEST", advice);
+  }
+  return current.trimEnd();
+}
+
+async function verifyManifest(path: string, names: readonly string[], name: string): Promise<Manifest> {
+  const lost = "It lists the tables, so that it is unknown which of them are valid: all data may be lost";
+  if (!names.includes(name)) throw damaged(path, `the file ${name}, which CURRENT names, is missing`, lost);
+  const { records, damage } = readLogFile(await readFile(join(path, name)));
+  // LevelDB opens a MANIFEST whose last record is incomplete: the files of the version before that still exist.
+  if (damage !== undefined && !(damage.atEnd && damage.why === "incomplete")) {
+    throw damaged(path, describe(name, damage), lost);
+  }
+  if (records.length === 0) throw damaged(path, `the file ${name} has no records`, lost);
+  try {
+    return readManifest(records);
+  } catch (error) {
+    throw damaged(path, `the file ${name} cannot be read: ${messageOf(error)}`, lost);
+  }
+}
+
+async function verifyTable(path: string, names: readonly string[], table: TableFile, read: boolean): Promise<void> {
+  const lost = "Lost at most are the objects and the history in this file";
+  const [ldb, sst] = [tableName(table.number, "ldb"), tableName(table.number, "sst")];
+  const name = names.includes(sst) && !names.includes(ldb) ? sst : ldb;
+  if (!names.includes(name)) throw damaged(path, `the table ${name} is missing`, lost);
+  const { size } = await stat(join(path, name));
+  if (size !== table.size) throw damaged(path, `the table ${name} has ${size} bytes instead of ${table.size}`, lost);
+  if (!read) return;
+  const why = findTableDamage(await readFile(join(path, name)));
+  if (why !== undefined) throw damaged(path, `the table ${name} is damaged: ${why}`, lost);
+}
+
+async function verifyLogs(
+  path: string,
+  names: readonly string[],
+  manifest: Manifest,
+): Promise<IncompleteLog | undefined> {
+  const { logNumber, previousLogNumber } = manifest;
+  const isLive = (name: string): boolean => {
+    const number = fileNumber(name);
+    return name.endsWith(".log") && (number >= logNumber || (number === previousLogNumber && number > 0));
+  };
+  const logs = names.filter(isLive).sort(byNumber);
+  if (logNumber > 0 && !logs.some((name) => fileNumber(name) === logNumber)) {
+    const name = `${String(logNumber).padStart(6, "0")}.log`;
+    throw damaged(
+      path,
+      `the write-ahead log ${name} is missing`,
+      "Lost are the latest writes, those not in tables yet",
+    );
+  }
+  const state: Progress = { next: undefined, revision: undefined };
+  let incomplete: IncompleteLog | undefined;
+  for (const name of logs) {
+    const content = readLogFile(await readFile(join(path, name)));
+    readBatches(path, name, content, manifest, state);
+    const { damage } = content;
+    if (damage === undefined) continue;
+    if (!damage.atEnd || name !== logs.at(-1)) throw damaged(path, describe(name, damage), lostAfter(state.revision));
+    incomplete = { name, offset: damage.offset, revision: state.revision };
+  }
+  await checkEnd(path, logs, manifest, state);
+  return incomplete;
+}
+
+interface Progress {
+  /** The sequence number of the next batch; undefined before the first one. */
+  next: number | undefined;
+  /** The revision after the last batch; undefined when the tables have it. */
+  revision: number | undefined;
+}
+
+function readBatches(path: string, name: string, { records }: LogContent, manifest: Manifest, state: Progress): void {
+  for (const record of records) {
+    let batch: ReturnType<typeof readWriteBatch>;
+    try {
+      batch = readWriteBatch(record);
+    } catch (error) {
+      throw damaged(path, `the file ${name} cannot be read: ${messageOf(error)}`, lostAfter(state.revision));
+    }
+    const { sequence, operations, revision } = batch;
+    const missing = state.next === undefined ? sequence > manifest.lastSequence + 1 : sequence !== state.next;
+    if (missing) {
+      throw damaged(path, `writes before operation ${sequence} are missing in ${name}`, lostAfter(state.revision));
+    }
+    state.next = sequence + operations;
+    state.revision = revision ?? state.revision;
+  }
+}
+
+/** Whether the logs reach what the MANIFEST and the file REVISION say was written. */
+async function checkEnd(
+  path: string,
+  logs: readonly string[],
+  { lastSequence }: Manifest,
+  { next, revision }: Progress,
+): Promise<void> {
+  const last = logs.at(-1) ?? "the write-ahead log";
+  if (next !== undefined && next <= lastSequence) {
+    throw damaged(path, `the end of ${last} is missing`, lostAfter(revision));
+  }
+  const reached = await readRevisionFile(path);
+  if (reached === undefined) return;
+  if (revision === undefined) {
+    if (reached.log === 0 || !logs.some((name) => fileNumber(name) === reached.log)) return;
+    const lost = `Lost are the latest writes, those not in tables yet, up to revision ${reached.revision}`;
+    throw damaged(path, `${last} has lost its writes`, lost, ACCEPT);
+  }
+  if (revision < reached.revision) throw lostRevisions(path, last, revision, reached.revision);
+}
+
+const ACCEPT = "; to start without them, remove the file REVISION";
+
+/** The error for a store that is older than its file REVISION. */
+export function lostRevisions(path: string, name: string, revision: number, reached: number): StoreError {
+  const lost = `Lost are the writes of revisions ${revision + 1} to ${reached} and the few after them`;
+  return damaged(path, `the end of ${name} is missing: it ends at revision ${revision} of ${reached}`, lost, ACCEPT);
+}
+
+/** `lost` is a sentence. */
+function damaged(path: string, what: string, lost: string, accept = ""): StoreError {
+  return new StoreError(
+    "corrupt",
+    `Cannot open the embedded store in "${path}": it is damaged: ${what}. ${lost}. No file was changed. ` +
+      `Keep a copy of the directory, then restore a backup, or remove the directory for an empty store${accept}`,
+  );
+}
+
+function describe(name: string, { offset, why }: LogDamage): string {
+  const what = why === "checksum" ? "has a wrong checksum" : "is incomplete";
+  return `the record at offset ${offset} of ${name} ${what}`;
+}
+
+function lostAfter(revision: number | undefined): string {
+  if (revision === undefined) return "Lost at most are the latest writes, those not in tables yet";
+  return `Lost at most are the writes after revision ${revision}`;
+}
+
+function isDataFile(name: string): boolean {
+  return /^\d+\.(?:ldb|sst|log)$/.test(name);
+}
+
+function tableName(number: number, extension: string): string {
+  return `${String(number).padStart(6, "0")}.${extension}`;
+}
+
+/** Of `000012.log` and `MANIFEST-000012`. */
+function fileNumber(name: string): number {
+  return Number(/\d+/.exec(name)?.[0]);
+}
+
+function byNumber(a: string, b: string): number {
+  return fileNumber(a) - fileNumber(b);
+}
+
+function messageOf(error: unknown): string {
+  return error instanceof Error ? error.message : String(error);
+}
