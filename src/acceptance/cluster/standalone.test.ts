@@ -111,7 +111,7 @@ else {
     );
     t.match(await runKubectl(node, "logs", "web-n1", "-c", "none"), "");
     const unauthenticated = await kubectl(node, ["get", "pods", "--token=guessed"]);
-    t.match(unauthenticated.stderr, /Unauthorized|must be lines in/);
+    t.match(unauthenticated.stderr, /Unauthorized|must be logged in/);
 
     const watched = kubectl(node, ["get", "pods", "--watch", "--request-timeout=10s"]);
     put(node, "late.yaml", pod("late", "echo done", { restartPolicy: "Never" }));

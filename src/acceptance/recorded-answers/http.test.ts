@@ -73,7 +73,7 @@ for (const area of AREAS) {
     );
     const agreeing = expected.filter((id) => id.startsWith(`${area}/`) && !differing.includes(id));
     if (agreeing.length > 0)
-      t.comment(`readDifferences, but without a difference now (SVC_RECORD=1 removes them): ${agreeing.join(", ")}`);
+      t.comment(`listed, but without a difference now (SVC_RECORD=1 removes them): ${agreeing.join(", ")}`);
   });
 }
 

@@ -58,12 +58,12 @@ t.test("responses are those of a Kubernetes 1.33 server", async (t) => {
     t.same(
       surprises.map(({ case: { id }, differences }) => `${id}: ${differences[0]}`),
       [],
-      `${kind}: nothing else differs`,
+      `${kind}: no other case differs`,
     );
     t.same(
       [...expected].filter((id) => !ids.has(id)),
       [],
-      `${kind}: nothing is readDifferences that agrees (SVC_RECORD=1 strikes it)`,
+      `${kind}: every listed case differs (SVC_RECORD=1 removes the others)`,
     );
   }
   t.comment(`all kinds: ${agreed}/${outcomes.length}`);

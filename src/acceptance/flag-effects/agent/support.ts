@@ -230,7 +230,7 @@ t.teardown(() => manifestServer.close());
 
 /** Waits until a file of a control group has this content. */
 export async function expectCgroupFile(t: Test, agent: TestAgent, path: string, text: string): Promise<void> {
-  await agent.until(`${path} expectCgroupFile ${text}`, () => agent.readCgroup(path) === text);
+  await agent.until(`${path} to be ${text}`, () => agent.readCgroup(path) === text);
   t.pass(path);
 }
 
