@@ -303,6 +303,33 @@ t.test("links in the documents lead to files", (t) => {
   t.end();
 });
 
+t.test("paths below src in the documents exist", (t) => {
+  const root = dirname(src);
+  for (const page of globSync(["README.md", "docs/*.md"], { cwd: root })) {
+    const text = readFileSync(join(root, page), "utf8");
+    for (const [, path = ""] of text.matchAll(/`(src\/[^`\s]*)`/g)) {
+      // GROUP, KIND, NAME and … stand for any name: what precedes them is checked.
+      const [fixed = ""] = path.split(/\/[^/]*(?:[A-Z]{4,}|…)/);
+      t.ok(globSync(fixed, { cwd: root }).length > 0, `${page} names ${path}`);
+    }
+  }
+  t.end();
+});
+
+t.test("the readers and writers of bytes in schema import no schema", (t) => {
+  const codecs =
+    /^schema\/(?:json\/(?:parse|scanner)|cbor\/(?:decode|writer)|protobuf\/(?:wire|envelope)|yaml\/[\w-]+)\.ts$/;
+  const checked = sources.filter(({ path }) => codecs.test(path));
+  t.ok(checked.length >= 7);
+  for (const { path, imports } of checked) {
+    t.notOk(
+      imports.some(({ target }) => target === "schema/schema.ts"),
+      path,
+    );
+  }
+  t.end();
+});
+
 /** Tests, benchmarks and fuzz targets lie beside their subject, and are no part of the product. */
 function isTest(path: string): boolean {
   return /\.(?:test|bench|fuzz)\.ts$/.test(path);
