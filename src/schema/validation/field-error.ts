@@ -12,6 +12,21 @@ export interface FieldError {
 /** The maximum number of errors of one object: validation stops there. */
 export const errorsMax = 100;
 
+/** The errors of the items, in order. Stops at `errorsMax`, so that lists of invalid items cost little. */
+export function validateEach<T>(
+  items: Iterable<T>,
+  validate: (item: T, index: number) => readonly FieldError[],
+): readonly FieldError[] {
+  const errors: FieldError[] = [];
+  let index = 0;
+  for (const item of items) {
+    for (const error of validate(item, index)) errors.push(error);
+    if (errors.length >= errorsMax) break;
+    index++;
+  }
+  return errors;
+}
+
 export type FieldErrorType =
   | "FieldValueRequired"
   | "FieldValueInvalid"

@@ -8,6 +8,7 @@ import {
 } from "../../../schema/validation/field-error.ts";
 import { child, index } from "../../../schema/value/field-path.ts";
 import { dns1035Label } from "../../meta/validation/names.ts";
+import { repeatedIndexes } from "../../meta/validation/repeated.ts";
 import { validateCaBundle, validateWebhookService, validateWebhookUrl } from "../../meta/validation/webhook-client.ts";
 import type { CustomResourceConversion, WebhookClientConfig } from "./schema.ts";
 
@@ -79,8 +80,9 @@ function checkVersions(
   { requireReviewVersion = true }: ConversionValidationOptions,
 ): readonly FieldError[] {
   if (versions.length === 0) return [requiredField(field)];
+  const repeated = repeatedIndexes(versions);
   const errors = versions.flatMap((version, i) =>
-    versions.indexOf(version) < i
+    repeated.has(i)
       ? [invalidField(index(field, i), version, "duplicate version")]
       : dns1035Label(version).map((problem) => invalidField(index(field, i), version, problem)),
   );

@@ -174,7 +174,8 @@ function isUnchanged(
   spec: CustomResourceDefinitionSpec,
   previous: CustomResourceDefinitionSpec | undefined,
 ): boolean {
-  const stored = previous?.versions.find((version) => version.name === name);
+  if (previous === undefined) return false;
+  const stored = previous.versions.find((version) => version.name === name);
   const next = spec.versions.find((version) => version.name === name);
   return stored !== undefined && deepEqual(stored.schema, next?.schema);
 }
@@ -274,7 +275,8 @@ function validateStoredVersions({ spec, status }: CustomResourceDefinition): rea
   const path = "status.storedVersions";
   const stored = status?.storedVersions ?? [];
   if (stored.length === 0) return [invalidField(path, stored, "must have at least one stored version")];
-  const missing = spec.versions.filter(({ name, storage }) => storage && !stored.includes(name));
+  const storedNames = new Set<string>(stored);
+  const missing = spec.versions.filter(({ name, storage }) => storage && !storedNames.has(name));
   const names = new Set(spec.versions.map(({ name }) => name));
   return [
     ...missing.map(({ name }) => invalidField(path, stored, `must have the storage version ${name}`)),

@@ -28,11 +28,13 @@ export function countIndexes(intervals: readonly Interval[]): number {
   return intervals.reduce((sum, { first, last }) => sum + last - first + 1, 0);
 }
 
-/** Undefined where the sets have no index in common. */
+/** Undefined where the sets have no index in common. The intervals are in ascending order. */
 export function firstShared(a: readonly Interval[], b: readonly Interval[]): number | undefined {
+  let next = 0;
   for (const one of a) {
-    const other = b.find(({ first, last }) => first <= one.last && one.first <= last);
-    if (other !== undefined) return Math.max(one.first, other.first);
+    while (next < b.length && b[next]!.last < one.first) next++;
+    const other = b[next];
+    if (other !== undefined && other.first <= one.last) return Math.max(one.first, other.first);
   }
   return undefined;
 }

@@ -13,6 +13,7 @@ import {
 import { child, index } from "../../../schema/value/field-path.ts";
 import { validateNonNegative } from "../../meta/validation/bounds.ts";
 import { qualifiedName } from "../../meta/validation/names.ts";
+import { repeatedIndexes } from "../../meta/validation/repeated.ts";
 import { countIndexes, IndexesError, parseIndexes } from "./indexes.ts";
 import type {
   JobSpec,
@@ -86,11 +87,12 @@ function validateExitCodes(
   const at = child(path, "values");
   if (values.length === 0) errors.push(invalidUnquoted(at, "[]int32(nil)", "at least one value is required"));
   if (values.length > EXIT_CODES_MAX) errors.push(tooMany(at, values.length, EXIT_CODES_MAX));
+  const repeated = repeatedIndexes(values);
   for (const [i, code] of values.entries()) {
     if (operator === "In" && code === 0) {
       errors.push(invalidField(index(at, i), code, "must not be 0 for the In operator"));
     }
-    if (values.indexOf(code) < i) errors.push(duplicateField(index(at, i), code));
+    if (repeated.has(i)) errors.push(duplicateField(index(at, i), code));
   }
   const ordered = values.every((code, i) => i === 0 || values[i - 1]! <= code);
   if (!ordered) errors.push(invalidUnquoted(at, `[]int32{${values.join(", ")}}`, "must be ordered"));

@@ -37,9 +37,12 @@ function setConditions(object: CertificateSigningRequest, conditions: Conditions
 
 /** Sets the times of conditions; unchanged conditions keep theirs. */
 function setConditionTimes(conditions: Conditions, before: Conditions, now: string): Conditions {
+  const keyOf = ({ type, status }: CertificateSigningRequestCondition): string => JSON.stringify([type, status]);
+  // Of equal conditions the first counts.
+  const olds = new Map([...before].reverse().map((old) => [keyOf(old), old]));
   return conditions.map((condition) => {
-    const { type, status, lastUpdateTime = now } = condition;
-    const same = before.find((old) => old.type === type && old.status === status);
+    const { lastUpdateTime = now } = condition;
+    const same = olds.get(keyOf(condition));
     const lastTransitionTime = condition.lastTransitionTime ?? same?.lastTransitionTime ?? now;
     return { ...condition, lastUpdateTime, lastTransitionTime };
   });
@@ -64,14 +67,16 @@ export const approval: Subresource<CertificateSigningRequest> = {
 export const statusSubresourceOfRequest = statusSubresource<CertificateSigningRequest>("CertificateSigningRequest", {
   prepareForUpdate: (next, previous, now) => {
     const before = previous.status?.conditions ?? [];
-    const ofType = (list: Conditions, conditionType: string): Conditions =>
-      list.filter(({ type }) => type === conditionType);
     const sent = next.status?.conditions ?? [];
+    const [sentByType, oldByType] = [sent, before].map((list) => Map.groupBy(list, ({ type }) => type));
+    const positions = new Map<string, number>();
     const kept = sent.map((condition) => {
       const { type } = condition;
-      const [now, old] = [ofType(sent, type), ofType(before, type)];
-      const decision = (type === "Approved" || type === "Denied") && now.length === old.length;
-      return decision ? (old[now.indexOf(condition)] ?? condition) : condition;
+      const position = positions.get(type) ?? 0;
+      positions.set(type, position + 1);
+      const old = oldByType?.get(type) ?? [];
+      const decision = (type === "Approved" || type === "Denied") && sentByType?.get(type)?.length === old.length;
+      return decision ? (old[position] ?? condition) : condition;
     });
     return setConditions({ ...next, spec: previous.spec }, setConditionTimes(kept, before, now));
   },

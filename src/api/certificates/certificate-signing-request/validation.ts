@@ -8,6 +8,7 @@ import {
   requiredField,
 } from "../../../schema/validation/field-error.ts";
 import { child, index } from "../../../schema/value/field-path.ts";
+import { repeatedIndexes } from "../../meta/validation/repeated.ts";
 import { pemBlocks } from "../pem.ts";
 import { requestProblem } from "./pkcs10.ts";
 import { type CertificateSigningRequest, type CertificateSigningRequestCondition, keyUsages } from "./schema.ts";
@@ -24,10 +25,11 @@ export function validateRequest({ spec }: CertificateSigningRequest): readonly F
   const problem = requestProblem(bytes.toString("latin1"));
   const errors: FieldError[] = problem === undefined ? [] : [invalidField("spec.request", bytes, problem)];
   if (usages.length === 0) errors.push(requiredField("spec.usages"));
+  const repeated = repeatedIndexes(usages);
   for (const [i, usage] of usages.entries()) {
     const at = index("spec.usages", i);
     if (!USAGES.includes(usage)) errors.push(notSupported(at, usage, USAGES));
-    if (usages.indexOf(usage) < i) errors.push(duplicateField(at, usage));
+    if (repeated.has(i)) errors.push(duplicateField(at, usage));
   }
   if (signerName === LEGACY_SIGNER) {
     const detail = "the legacy signerName is not allowed via this API version";
@@ -70,20 +72,21 @@ function validateConditions(now: Conditions, before: Conditions): readonly Field
   const types = (list: Conditions): readonly string[] => list.map(({ type }) => type);
   const bothBefore = types(before).includes("Approved") && types(before).includes("Denied");
   const repeatedBefore = new Set(types(before)).size < before.length;
+  const earlier = new Set<string>();
   return now.flatMap(({ type, status }, i) => {
     const at = index(CONDITIONS, i);
-    const earlier = types(now.slice(0, i));
     const other = type === "Approved" ? "Denied" : type === "Denied" ? "Approved" : undefined;
     const final = other !== undefined || type === "Failed";
     const allowed = final ? ["True"] : ["False", "True", "Unknown"];
     const errors: FieldError[] = type === "" ? [requiredField(child(at, "type"))] : [];
     if (status === "") errors.push(requiredField(child(at, "status")));
     else if (!allowed.includes(status)) errors.push(notSupported(child(at, "status"), status, allowed));
-    if (!bothBefore && other !== undefined && earlier.includes(other)) {
+    if (!bothBefore && other !== undefined && earlier.has(other)) {
       const detail = "Approved and Denied conditions are mutually exclusive";
       errors.push(invalidField(child(at, "type"), type, detail));
     }
-    if (!repeatedBefore && earlier.includes(type)) errors.push(duplicateField(child(at, "type"), type));
+    if (!repeatedBefore && earlier.has(type)) errors.push(duplicateField(child(at, "type"), type));
+    earlier.add(type);
     return errors;
   });
 }

@@ -18,6 +18,8 @@ export function validateMounts(container: Container, path: string, volumes: Volu
   const errors: FieldError[] = [];
   const mountPaths = new Set<string>();
   const devices = container.volumeDevices ?? [];
+  const deviceNames = new Set(devices.map(({ name }) => name));
+  const devicePaths = new Set(devices.map(({ devicePath }) => devicePath));
   const list = child(path, "volumeMounts");
   for (const [i, mount] of (container.volumeMounts ?? []).entries()) {
     const [name, mountPath] = [child(index(list, i), "name"), child(index(list, i), "mountPath")];
@@ -26,10 +28,10 @@ export function validateMounts(container: Container, path: string, volumes: Volu
     if (mount.mountPath === "") errors.push(requiredField(mountPath));
     if (mountPaths.has(mount.mountPath)) errors.push(invalidField(mountPath, mount.mountPath, "must be unique"));
     mountPaths.add(mount.mountPath);
-    if (devices.some((device) => device.name === mount.name)) {
+    if (deviceNames.has(mount.name)) {
       errors.push(invalidField(name, mount.name, "must not already exist in volumeDevices"));
     }
-    if (devices.some((device) => device.devicePath === mount.mountPath)) {
+    if (devicePaths.has(mount.mountPath)) {
       errors.push(invalidField(mountPath, mount.mountPath, "must not already exist as a path in volumeDevices"));
     }
     errors.push(...validateMountMembers(mount, container, list, index(list, i)));
@@ -75,6 +77,8 @@ export function validateDevices(container: Container, path: string, volumes: Vol
   const errors: FieldError[] = [];
   const [names, paths] = [new Set<string>(), new Set<string>()];
   const mounts = container.volumeMounts ?? [];
+  const mountNames = new Set(mounts.map((mount) => mount.name));
+  const mountPaths = new Set(mounts.map(({ mountPath }) => mountPath));
   const list = child(path, "volumeDevices");
   for (const [i, { name, devicePath }] of (container.volumeDevices ?? []).entries()) {
     const [nameAt, pathAt] = [child(index(list, i), "name"), child(index(list, i), "devicePath")];
@@ -91,10 +95,10 @@ export function validateDevices(container: Container, path: string, volumes: Vol
     if (devicePath.split("/").includes("..")) {
       errors.push(invalidField(pathAt, devicePath, "can not contain backsteps ('..')"));
     } else paths.add(devicePath);
-    if (mounts.some((mount) => mount.name === name)) {
+    if (mountNames.has(name)) {
       errors.push(invalidField(nameAt, name, "must not already exist in volumeMounts"));
     }
-    if (mounts.some(({ mountPath }) => mountPath === devicePath)) {
+    if (mountPaths.has(devicePath)) {
       errors.push(invalidField(pathAt, devicePath, "must not already exist as a path in volumeMounts"));
     }
     if (name !== "") names.add(name);

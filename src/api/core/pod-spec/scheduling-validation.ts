@@ -178,6 +178,7 @@ function validatePodAffinity(affinity: PodAffinity | undefined, path: string): r
 function validatePodTerm(term: PodAffinityTerm, path: string): readonly FieldError[] {
   const { labelSelector, namespaceSelector, namespaces = [], topologyKey } = term;
   const { matchLabelKeys = [], mismatchLabelKeys = [] } = term;
+  const mismatching = new Set(mismatchLabelKeys);
   const key = child(path, "topologyKey");
   const [match, mismatch] = [child(path, "matchLabelKeys"), child(path, "mismatchLabelKeys")];
   return [
@@ -187,7 +188,7 @@ function validatePodTerm(term: PodAffinityTerm, path: string): readonly FieldErr
     ...validateLabelKeys(matchLabelKeys, labelSelector, match),
     ...validateLabelKeys(mismatchLabelKeys, labelSelector, mismatch),
     ...matchLabelKeys.flatMap((name, i) =>
-      mismatchLabelKeys.includes(name)
+      mismatching.has(name)
         ? [invalidField(index(match, i), name, "exists in both matchLabelKeys and mismatchLabelKeys")]
         : [],
     ),

@@ -35,8 +35,10 @@ function validateExistingContainers(next: Pod, previous: Pod): readonly FieldErr
     return [forbiddenField("", "static pods do not support ephemeral containers")];
   }
   const path = "spec.ephemeralContainers";
+  // Of containers with the same name the first counts.
+  const byName = new Map((next.spec?.ephemeralContainers ?? []).toReversed().map((one) => [one.name, one]));
   return (previous.spec?.ephemeralContainers ?? []).flatMap((old) => {
-    const now = next.spec?.ephemeralContainers?.find(({ name }) => name === old.name);
+    const now = byName.get(old.name);
     const which = `existing ephemeral containers ${JSON.stringify(old.name)} may not be`;
     if (now === undefined) return [forbiddenField(path, `${which} removed\n`)];
     return semanticEqual(ephemeralContainer, now, old) ? [] : [forbiddenField(path, `${which} changed`)];

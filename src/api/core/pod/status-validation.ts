@@ -97,9 +97,10 @@ function validateStaysTerminated(
   path: string,
   mayRestart: (status: ContainerStatus) => boolean,
 ): readonly FieldError[] {
+  const running = new Set(next.filter(({ state }) => state?.terminated === undefined).map(({ name }) => name));
   return previous.flatMap((old, i) => {
     if (old.state?.terminated === undefined || mayRestart(old)) return [];
-    const restarted = next.some(({ name, state }) => name === old.name && state?.terminated === undefined);
+    const restarted = running.has(old.name);
     const at = child(index(path, i), "state");
     return restarted ? [forbiddenField(at, "may not be transitioned to non-terminated state")] : [];
   });

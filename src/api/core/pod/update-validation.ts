@@ -1,9 +1,9 @@
 /** Rules for updates of pods: few fields are mutable, a few more while the pod has scheduling gates. */
 import { semanticEqual } from "../../../schema/semantic-equal.ts";
 import { type FieldError, forbiddenField, invalidField } from "../../../schema/validation/field-error.ts";
-import { deepEqual } from "../../../schema/value/equal.ts";
 import { child, index, key } from "../../../schema/value/field-path.ts";
 import type { ObjectMeta } from "../../meta/object-meta.ts";
+import { containsAll } from "../../meta/validation/repeated.ts";
 import type { Container } from "../container/schema.ts";
 import type { NodeSelectorTerm } from "../node/selector.ts";
 import { type NodeAffinity, nodeAffinity, type Toleration } from "../pod-spec/affinity.ts";
@@ -92,8 +92,7 @@ function validateDeadline(
 
 function validateAddedTolerations(next: readonly Toleration[], previous: readonly Toleration[]): readonly FieldError[] {
   const bare = ({ tolerationSeconds: _, ...rest }: Toleration) => rest;
-  const unchanged = previous.every((old) => next.some((toleration) => deepEqual(bare(old), bare(toleration))));
-  if (unchanged) return validateTolerations(next, "spec.tolerations");
+  if (containsAll(next.map(bare), previous.map(bare))) return validateTolerations(next, "spec.tolerations");
   return [forbiddenField("spec.tolerations", "existing toleration can not be modified except its tolerationSeconds")];
 }
 
@@ -167,9 +166,7 @@ function addsOnly(next: NodeSelectorTerm, previous: NodeSelectorTerm): boolean {
   const lists = ["matchExpressions", "matchFields"] as const;
   const sizeOf = (term: NodeSelectorTerm): number => lists.reduce((sum, list) => sum + (term[list] ?? []).length, 0);
   if (sizeOf(previous) === 0 && sizeOf(next) > 0) return false;
-  return lists.every((list) =>
-    (previous[list] ?? []).every((old) => (next[list] ?? []).some((one) => deepEqual(one, old))),
-  );
+  return lists.every((list) => containsAll(next[list] ?? [], previous[list] ?? []));
 }
 
 function maskNodeSelection(next: PodSpec, previous: PodSpec): PodSpec {

@@ -1,9 +1,11 @@
 /** Rules for quotas: countable resources, and the scopes that apply to them. */
 import {
+  errorsMax,
   type FieldError,
   invalidField,
   invalidUnquoted,
   requiredField,
+  validateEach,
 } from "../../../schema/validation/field-error.ts";
 import { child, key } from "../../../schema/value/field-path.ts";
 import { isStandardResource, validateResourceName } from "../resources/names.ts";
@@ -70,27 +72,37 @@ const WITHOUT_VALUES = ["BestEffort", "NotBestEffort", "Terminating", "NotTermin
 
 function validateScopes(spec: ResourceQuotaSpec, path: string): readonly FieldError[] {
   const names: readonly string[] = spec.scopes ?? [];
+  const misplaced = new MisplacedResources(spec);
   return [
-    ...names.flatMap((scope) => [
+    ...validateEach(names, (scope) => [
       ...(scope in scopes ? [] : [invalidField(path, names, "unsupported scope")]),
-      ...validateScopeResources(scope, spec, path, names),
+      ...misplaced.get(scope).map(() => invalidField(path, names, MISPLACED)),
     ]),
     ...validateOpposites(names, path, names),
   ];
 }
 
+const MISPLACED = "unsupported scope applied to resource";
+
 /** A quota must not limit a standard resource that its scope does not apply to. */
-function validateScopeResources(
-  scope: string,
-  spec: ResourceQuotaSpec,
-  path: string,
-  value: unknown,
-): readonly FieldError[] {
-  const reach = scopes[scope];
-  if (reach === undefined) return [];
-  return Object.keys(spec.hard ?? {})
-    .filter((name) => isForQuotas(name) && !reach.includes(name))
-    .map(() => invalidField(path, value, "unsupported scope applied to resource"));
+class MisplacedResources {
+  readonly #names: readonly string[];
+  readonly #byScope = new Map<string, readonly string[]>();
+
+  constructor({ hard = {} }: ResourceQuotaSpec) {
+    this.#names = Object.keys(hard).filter(isForQuotas);
+  }
+
+  /** The first resources that the scope does not apply to. */
+  get(scope: string): readonly string[] {
+    let found = this.#byScope.get(scope);
+    if (found === undefined) {
+      const reach = Object.hasOwn(scopes, scope) ? scopes[scope] : undefined;
+      found = reach === undefined ? [] : this.#names.filter((name) => !reach.includes(name)).slice(0, errorsMax);
+      this.#byScope.set(scope, found);
+    }
+    return found;
+  }
 }
 
 function validateOpposites(names: readonly string[], path: string, value: unknown): readonly FieldError[] {
@@ -103,12 +115,13 @@ function validateSelector(spec: ResourceQuotaSpec, path: string): readonly Field
   const { scopeSelector } = spec;
   const requirements = scopeSelector?.matchExpressions ?? [];
   const names = requirements.map(({ scopeName }): string => scopeName);
+  const misplaced = new MisplacedResources(spec);
   return [
-    ...requirements.flatMap((requirement) => {
+    ...validateEach(requirements, (requirement) => {
       const scope: string = requirement.scopeName;
       return [
         ...(scope in scopes ? [] : [invalidField(child(path, "scopeName"), scope, "unsupported scope")]),
-        ...validateScopeResources(scope, spec, path, scopeSelector),
+        ...misplaced.get(scope).map(() => invalidField(path, scopeSelector, MISPLACED)),
         ...validateOperator(requirement, path),
       ];
     }),

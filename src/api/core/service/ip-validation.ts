@@ -9,6 +9,7 @@ import {
 import { index } from "../../../schema/value/field-path.ts";
 import { parseIp } from "../../../std/net/ip.ts";
 import { validateLegacyIp } from "../../meta/validation/ip.ts";
+import { repeatedIndexes } from "../../meta/validation/repeated.ts";
 import type { Service, ServiceSpec } from "./schema.ts";
 import { HEADLESS, isHeadless, specOf } from "./types.ts";
 
@@ -45,9 +46,10 @@ function validatePrimary({ clusterIP = "", clusterIPs = [] }: ServiceSpec): read
 }
 
 function validateFamilies({ ipFamilies = [] }: ServiceSpec): readonly FieldError[] {
+  const repeated = repeatedIndexes(ipFamilies);
   return ipFamilies.flatMap((family, i) => [
     ...(KNOWN_FAMILIES.includes(family) ? [] : [notSupported(index(FAMILIES, i), family, KNOWN_FAMILIES)]),
-    ...(ipFamilies.indexOf(family) < i ? [duplicateField(index(FAMILIES, i), family)] : []),
+    ...(repeated.has(i) ? [duplicateField(index(FAMILIES, i), family)] : []),
   ]);
 }
 
@@ -58,11 +60,12 @@ function validatePolicy({ ipFamilyPolicy }: ServiceSpec): readonly FieldError[] 
 
 /** Accepts addresses of the stored service. */
 function validateAddresses(clusterIPs: readonly string[], before: readonly string[]): readonly FieldError[] {
+  const accepted = new Set(before);
   return clusterIPs.flatMap((ip, i) => {
     if (i === 0 && ip === HEADLESS) {
       return clusterIPs.length === 1 ? [] : [invalidField(IPS, clusterIPs, "'None' must be the first and only value")];
     }
-    return before.includes(ip) ? [] : validateLegacyIp(ip, index(IPS, i));
+    return accepted.has(ip) ? [] : validateLegacyIp(ip, index(IPS, i));
   });
 }
 

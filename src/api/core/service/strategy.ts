@@ -107,9 +107,9 @@ export function dropTypeDependentFields(next: Service, previous: Service): Servi
 
 /** Drops node ports, unless the client sets one that the service did not have. */
 function dropNodePorts(spec: ServiceSpec, old: ServiceSpec): ServiceSpec {
-  const before = nodePortsOf(old);
+  const before = new Set(nodePortsOf(old));
   if (!mayHaveNodePorts(old) || mayHaveNodePorts(spec) || spec.ports === undefined) return spec;
-  if (nodePortsOf(spec).some((port) => !before.includes(port))) return spec;
+  if (nodePortsOf(spec).some((port) => !before.has(port))) return spec;
   return { ...spec, ports: spec.ports.map(({ nodePort: _, ...port }) => port) };
 }
 

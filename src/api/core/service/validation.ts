@@ -117,9 +117,10 @@ function validateAffinity({ sessionAffinity, sessionAffinityConfig }: ServiceSpe
 
 /** Accepts addresses of the stored object. */
 function validateExternalIPs({ externalIPs = [] }: ServiceSpec, old: ServiceSpec): readonly FieldError[] {
+  const before = new Set(old.externalIPs);
   return externalIPs.flatMap((ip, i) => {
     const at = index("spec.externalIPs", i);
-    const errors = (old.externalIPs ?? []).includes(ip) ? [] : validateLegacyIp(ip, at);
+    const errors = before.has(ip) ? [] : validateLegacyIp(ip, at);
     return errors.length > 0 ? errors : validateNonSpecialIp(ip, at);
   });
 }
@@ -130,9 +131,9 @@ function validateSourceRanges({ metadata, spec }: Service, old: ServiceSpec): re
   if (loadBalancerSourceRanges !== undefined && loadBalancerSourceRanges.length > 0) {
     // The field name as in Kubernetes' messages.
     const path = "spec.LoadBalancerSourceRanges";
-    const before = old.loadBalancerSourceRanges ?? [];
+    const before = new Set(old.loadBalancerSourceRanges);
     const errors = loadBalancerSourceRanges.flatMap((range, i) =>
-      before.includes(range) ? [] : validateLegacyCidr(range.trim(), index(path, i)),
+      before.has(range) ? [] : validateLegacyCidr(range.trim(), index(path, i)),
     );
     return [...forbidden(path), ...errors];
   }

@@ -13,6 +13,7 @@ import { PROTOCOLS } from "../../core/protocols.ts";
 import { ipWarnings, validateLegacyIp, validateNonSpecialIp } from "../../meta/validation/ip.ts";
 import { dns1123Label, dns1123Subdomain, labelValue, qualifiedName } from "../../meta/validation/names.ts";
 import { validateLabels } from "../../meta/validation/object-meta.ts";
+import { repeatedIndexes } from "../../meta/validation/repeated.ts";
 import type { Endpoint, EndpointHints, EndpointPort, EndpointSlice } from "./schema.ts";
 
 const ENDPOINTS_MAX = 1000;
@@ -123,11 +124,11 @@ function validateEndpoint(endpoint: Endpoint, path: string): readonly FieldError
 function validateHints({ forZones = [] }: EndpointHints, path: string): readonly FieldError[] {
   const at = child(path, "forZones");
   if (forZones.length > HINTS_MAX) return [tooMany(at, forZones.length, HINTS_MAX)];
+  const repeatedZones = repeatedIndexes(forZones.map(({ name }) => name));
   return forZones.flatMap(({ name }, i) => {
     const field = child(index(at, i), "name");
-    const repeated = forZones.slice(0, i).some((other) => other.name === name);
     return [
-      ...(repeated ? [duplicateField(field, name)] : []),
+      ...(repeatedZones.has(i) ? [duplicateField(field, name)] : []),
       ...labelValue(name).map((problem) => invalidField(field, name, problem)),
     ];
   });

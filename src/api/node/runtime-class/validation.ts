@@ -1,11 +1,11 @@
 import { duplicateField, type FieldError } from "../../../schema/validation/field-error.ts";
-import { deepEqual } from "../../../schema/value/equal.ts";
 import { index } from "../../../schema/value/field-path.ts";
 import type { Toleration } from "../../core/pod-spec/affinity.ts";
 import { validateTolerations } from "../../core/pod-spec/toleration-validation.ts";
 import { validateContainerResources } from "../../core/resources/validation.ts";
 import { dns1123Label, validateName } from "../../meta/validation/names.ts";
 import { validateLabels } from "../../meta/validation/object-meta.ts";
+import { repeatedIndexes } from "../../meta/validation/repeated.ts";
 import type { RuntimeClass } from "./schema.ts";
 
 export function validateRuntimeClass({ handler, overhead, scheduling }: RuntimeClass): readonly FieldError[] {
@@ -22,8 +22,6 @@ export function validateRuntimeClass({ handler, overhead, scheduling }: RuntimeC
 
 /** Compares tolerations without tolerationSeconds. */
 function validateUniqueTolerations(tolerations: readonly Toleration[], path: string): readonly FieldError[] {
-  const bare = tolerations.map(({ tolerationSeconds: _, ...rest }) => rest);
-  return bare.flatMap((one, i) =>
-    bare.slice(0, i).some((other) => deepEqual(other, one)) ? [duplicateField(index(path, i), tolerations[i])] : [],
-  );
+  const repeated = repeatedIndexes(tolerations.map(({ tolerationSeconds: _, ...rest }) => rest));
+  return [...repeated].map((i) => duplicateField(index(path, i), tolerations[i]));
 }

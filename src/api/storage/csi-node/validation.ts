@@ -8,6 +8,7 @@ import { deepEqual } from "../../../schema/value/equal.ts";
 import { child, index } from "../../../schema/value/field-path.ts";
 import { validateDriverName } from "../../core/volume/source-validation.ts";
 import { qualifiedName, validateName } from "../../meta/validation/names.ts";
+import { repeatedIndexes } from "../../meta/validation/repeated.ts";
 import type { CSINode, CSINodeDriver } from "./schema.ts";
 
 const NODE_ID_MAX = 256;
@@ -41,18 +42,20 @@ function validateDriver({ name, nodeID, allocatable }: CSINodeDriver, path: stri
 
 /** Kubernetes reports errors of topology keys at the driver. */
 function validateTopologyKeys(keys: readonly string[], path: string): readonly FieldError[] {
+  const repeated = repeatedIndexes(keys);
   return keys.flatMap((key, i) => [
     ...(key === "" ? [requiredField(path)] : []),
-    ...(keys.indexOf(key) < i ? [duplicateField(path, key)] : []),
+    ...(repeated.has(i) ? [duplicateField(path, key)] : []),
     ...validateName(path, key, qualifiedName),
   ]);
 }
 
 /** Drivers may be added and removed, but not changed. */
 export function validateCSINodeUpdate(next: CSINode, previous: CSINode): readonly FieldError[] {
+  const byName = Map.groupBy(next.spec.drivers, ({ name }) => name);
   return previous.spec.drivers.flatMap((before) =>
-    next.spec.drivers
-      .filter((driver) => driver.name === before.name && !deepEqual(driver, before))
+    (byName.get(before.name) ?? [])
+      .filter((driver) => !deepEqual(driver, before))
       .map((driver) => invalidField("spec.drivers", driver, "field is immutable")),
   );
 }

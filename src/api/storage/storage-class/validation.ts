@@ -12,6 +12,7 @@ import { deepEqual } from "../../../schema/value/equal.ts";
 import { child, index } from "../../../schema/value/field-path.ts";
 import type { TopologySelectorTerm } from "../../core/node/topology-selector.ts";
 import { qualifiedName, validateName } from "../../meta/validation/names.ts";
+import { repeatedIndexes } from "../../meta/validation/repeated.ts";
 import type { StorageClass } from "./schema.ts";
 
 const PARAMETERS_MAX = 512;
@@ -55,18 +56,15 @@ function validatePolicies({ reclaimPolicy, volumeBindingMode }: StorageClass): r
 
 /** Topology terms must be unique and not empty. */
 function validateTopologies(terms: readonly TopologySelectorTerm[], path: string): readonly FieldError[] {
-  const seen: unknown[] = [{}];
-  return terms.flatMap((term, i) => {
-    const errors = [...validateTerm(term, index(path, i))];
-    const meaning = Object.fromEntries(
-      (term.matchLabelExpressions ?? []).map((e) => [e.key, [...new Set(e.values)].sort()]),
-    );
-    if (seen.some((other) => deepEqual(other, meaning))) {
-      errors.push(duplicateField(child(index(path, i), "matchLabelExpressions"), ""));
-    }
-    seen.push(meaning);
-    return errors;
-  });
+  const meanings = terms.map(({ matchLabelExpressions = [] }) =>
+    Object.fromEntries(matchLabelExpressions.map((e) => [e.key, [...new Set(e.values)].sort()])),
+  );
+  // An empty term repeats an empty first one.
+  const repeated = repeatedIndexes([{}, ...meanings]);
+  return terms.flatMap((term, i) => [
+    ...validateTerm(term, index(path, i)),
+    ...(repeated.has(i + 1) ? [duplicateField(child(index(path, i), "matchLabelExpressions"), "")] : []),
+  ]);
 }
 
 function validateTerm(term: TopologySelectorTerm, path: string): readonly FieldError[] {
@@ -75,9 +73,7 @@ function validateTerm(term: TopologySelectorTerm, path: string): readonly FieldE
     const at = index(child(path, "matchLabelExpressions"), i);
     const list = child(at, "values");
     const errors: FieldError[] = values.length === 0 ? [requiredField(list)] : [];
-    for (const [j, value] of values.entries()) {
-      if (values.indexOf(value) < j) errors.push(duplicateField(index(list, j), value));
-    }
+    for (const j of repeatedIndexes(values)) errors.push(duplicateField(index(list, j), values[j]));
     errors.push(...validateName(child(at, "key"), key, qualifiedName));
     if (keys.has(key)) errors.push(duplicateField(child(at, "key"), key));
     keys.add(key);
