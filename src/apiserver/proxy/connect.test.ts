@@ -79,6 +79,7 @@ t.test(
         seen.push({ method, url, headers, body });
         response.writeHead(418, {
           "x-own": "1",
+          location: "/login",
           connection: "x-hop",
           "x-hop": "1",
           "access-control-allow-origin": "*",
@@ -102,6 +103,13 @@ t.test(
     t.same([found?.headers.authorization, found?.headers["x-gone"]], [undefined, undefined]);
     const bare = await server.send(`GET ${PODS}/web/proxy`);
     t.same([bare.status, bare.headers.location], [301, `${PODS}/web/proxy/`]);
+    const head = await server.send(`HEAD ${PODS}/web/proxy?a=b`);
+    t.same([head.status, head.headers.location], [301, `${PODS}/web/proxy/?a=b`]);
+    for (const method of ["DELETE", "POST", "PUT", "PATCH", "OPTIONS"]) {
+      const response = await server.send(`${method} ${PODS}/web/proxy`, { body: "x" });
+      t.same([response.status, seen.at(-1)?.method, seen.at(-1)?.url], [418, method, "/"], method);
+    }
+    t.equal(answer.headers.location, `${PODS}/web/proxy/login`);
     const closed = await server.send(`GET ${PODS}/web:1/proxy/`);
     t.match(closed.json, { code: 503, reason: "ServiceUnavailable", message: /^error trying to reach service: / });
   },

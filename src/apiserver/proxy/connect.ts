@@ -1,5 +1,6 @@
 /** The streaming subresources of pods, and the proxies to pods, services and nodes. */
 
+import { isIPv6 } from "node:net";
 import { endpointsKind } from "../../api/core/endpoints/kind.ts";
 import type { Endpoints } from "../../api/core/endpoints/schema.ts";
 import { nodeKind } from "../../api/core/node/kind.ts";
@@ -20,6 +21,7 @@ import type { RequestContext } from "../request/request-context.ts";
 import type { AgentConnections } from "./agent-connections.ts";
 import { isReachable, type NamedPort, splitNamedPort } from "./destination.ts";
 import type { Destination, RequestForwarder } from "./forward.ts";
+import { type LinkContext, rewriteLinks } from "./rewrite-links.ts";
 
 export interface ConnectDeps {
   readonly registries: Registries;
@@ -79,11 +81,17 @@ function proxyHandler(deps: ConnectDeps, find: FindDestination): ResourceHandler
     if (named === undefined) throw badRequest(`invalid ${target.kind.singular} request ${goQuote(text)}`);
     const destination = await find(deps, scopeOf(target, context, params), named, text);
     const path = proxiedPath(context);
-    if (path === "") return redirectToDirectory(context);
-    if (context.request.headers.upgrade !== undefined) {
+    const { method, headers } = context.request;
+    if (headers.upgrade !== undefined) {
       throw new StatusError(501, "NotImplemented", "this server proxies plain HTTP alone");
     }
-    return await deps.forwarder.forward(context.request, { ...destination, path }, context.signal);
+    if (path === "" && (method === "GET" || method === "HEAD")) return redirectToDirectory(context);
+    const response = await deps.forwarder.forward(
+      context.request,
+      { ...destination, path: path || "/" },
+      context.signal,
+    );
+    return rewriteLinks(response, linkContext(context, destination, path));
   };
 }
 
@@ -95,6 +103,12 @@ function proxiedPath({ request, info }: RequestContext): string {
   const segments = request.path.split("/");
   const proxySegment = info.namespace === "" ? PROXY_SEGMENT : PROXY_SEGMENT + 2;
   return segments.length === proxySegment + 1 ? "" : `/${segments.slice(proxySegment + 1).join("/")}`;
+}
+
+function linkContext({ request }: RequestContext, { host, port }: Destination, path: string): LinkContext {
+  const prefix = request.path.slice(0, request.path.length - path.length);
+  const backend = `${isIPv6(host) ? `[${host}]` : host}:${port}`;
+  return { prefix, hosts: [backend, request.headers.host ?? backend] };
 }
 
 /** Adds a trailing slash, so that relative links in the response work. */
