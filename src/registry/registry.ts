@@ -41,6 +41,8 @@ export interface RegistryDeps {
   readonly bindingLabels?: boolean | undefined;
   /** Validates objects of all kinds, after the strategy of the kind. */
   readonly validatePolicy?: ClusterPolicy | undefined;
+  /** Returns a warning for an object that has no effect in this server. */
+  readonly unenforcedWarning?: ((kind: Kind, object: ApiObject) => string | undefined) | undefined;
 }
 
 export type ClusterPolicy = (kind: Kind, next: ApiObject, previous: ApiObject | undefined) => readonly FieldError[];

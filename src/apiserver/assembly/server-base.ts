@@ -16,6 +16,7 @@ import { CustomResources } from "../custom-resources/custom-resources.ts";
 import { type ServedApis, selectServedApis } from "../discovery/api-enablement.ts";
 import { Readiness } from "../health/readiness.ts";
 import { ServerMetrics } from "../metrics/server-metrics.ts";
+import { unenforcedWarnings } from "./unenforced-kinds.ts";
 
 export interface ApiServerDeps {
   readonly clock: Clock;
@@ -117,5 +118,6 @@ function createRegistries(config: ApiServerConfig, { apis, store, clock, log, ra
     garbageCollector: config.garbageCollector || includesController(config.embeddedControllers, "garbage-collector"),
     bindingLabels: observe.features.some(({ name, enabled }) => enabled && name === "PodTopologyLabelsAdmission"),
     validatePolicy: config.admission.allowPrivileged ? undefined : forbidPrivileged,
+    unenforcedWarning: unenforcedWarnings(config),
   });
 }

@@ -20,8 +20,15 @@ export function validate<T extends ApiObject>(request: WriteRequest<T>, object: 
   }
   const { warn } = options;
   if (warn === undefined) return;
+  const unenforced = unenforcedWarning(request, object);
+  if (unenforced !== undefined) warn([unenforced]);
   if (previous === undefined) warn(registry.kind.strategy.warnings?.(object, undefined) ?? []);
   else warn((options.subresourceStrategy ?? registry.kind.strategy).warnings?.(object, previous) ?? []);
+}
+
+function unenforcedWarning<T extends ApiObject>({ registry, options }: WriteRequest<T>, object: T): string | undefined {
+  if (options.subresourceStrategy !== undefined) return undefined;
+  return registry.deps.unenforcedWarning?.(registry.kind, object);
 }
 
 function createErrors<T extends ApiObject>({ registry }: WriteRequest<T>, object: T): readonly FieldError[] {

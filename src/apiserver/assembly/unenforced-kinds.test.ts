@@ -1,0 +1,94 @@
+import t from "tap";
+import { startTestServer, type TestServer } from "../../testing/apiserver/server-fixture.ts";
+import type { ApiServerConfig } from "../config/config.ts";
+import { defaultConfig } from "../config/default-config.ts";
+
+const ADMISSION = "/apis/admissionregistration.k8s.io/v1";
+const FLOW_CONTROL = "/apis/flowcontrol.apiserver.k8s.io/v1";
+
+const resourceRules = [{ apiGroups: [""], apiVersions: ["v1"], operations: ["CREATE"], resources: ["pods"] }];
+
+const level = { type: "Limited", limited: { limitResponse: { type: "Reject" } } };
+
+interface Case {
+  readonly path: string;
+  readonly body: object;
+  readonly warning: RegExp | undefined;
+  readonly admission?: Partial<ApiServerConfig["admission"]>;
+}
+
+const policy = { validations: [{ expression: "false" }], matchConstraints: { resourceRules } };
+const service = { namespace: "default", name: "s" };
+const apiService = { group: "x.io", version: "v1", groupPriorityMinimum: 1, versionPriority: 1 };
+
+const cases: readonly Case[] = [
+  {
+    path: `${ADMISSION}/validatingadmissionpolicies`,
+    body: { metadata: { name: "x" }, spec: policy },
+    warning: /ValidatingAdmissionPolicy is not enforced: this build does not have/,
+  },
+  {
+    path: `${ADMISSION}/validatingadmissionpolicybindings`,
+    body: { metadata: { name: "x" }, spec: { policyName: "x", validationActions: ["Deny"] } },
+    warning: /ValidatingAdmissionPolicyBinding is not enforced: this build does not have/,
+  },
+  {
+    path: `${FLOW_CONTROL}/prioritylevelconfigurations`,
+    body: { metadata: { name: "x" }, spec: level },
+    warning: /PriorityLevelConfiguration is not enforced: this build has no queues/,
+  },
+  {
+    path: `${FLOW_CONTROL}/flowschemas`,
+    body: { metadata: { name: "x" }, spec: { priorityLevelConfiguration: { name: "exempt" }, matchingPrecedence: 9 } },
+    warning: /FlowSchema is not enforced: this build has no queues/,
+  },
+  {
+    path: "/apis/apiregistration.k8s.io/v1/apiservices",
+    body: { metadata: { name: "v1.x.io" }, spec: { ...apiService, service, insecureSkipTLSVerify: true } },
+    warning: /APIService is not enforced: this build forwards no requests/,
+  },
+  {
+    path: `${ADMISSION}/validatingwebhookconfigurations`,
+    body: { metadata: { name: "x" } },
+    warning: undefined,
+  },
+  {
+    path: `${ADMISSION}/validatingwebhookconfigurations`,
+    body: { metadata: { name: "x" } },
+    admission: { disabled: ["ValidatingAdmissionWebhook"] },
+    warning:
+      /ValidatingWebhookConfiguration is not enforced: the admission plugin ValidatingAdmissionWebhook is disabled/,
+  },
+  { path: "/api/v1/namespaces/default/resourcequotas", body: { metadata: { name: "x" } }, warning: undefined },
+  {
+    path: "/api/v1/namespaces/default/resourcequotas",
+    body: { metadata: { name: "x" } },
+    admission: { disabled: ["ResourceQuota"] },
+    warning: /ResourceQuota is not enforced: the admission plugin ResourceQuota is disabled/,
+  },
+];
+
+async function warningsOf(server: TestServer, line: string, body: object): Promise<string> {
+  const { status, headers, text } = await server.send(line, { body });
+  t.ok(status < 300, text);
+  return [headers.warning ?? []].flat().join("\n");
+}
+
+t.test("a write of an object without effect gets a warning", async (t) => {
+  for (const { path, body, warning, admission } of cases) {
+    const config = { admission: { ...defaultConfig.admission, ...admission } };
+    await using server = await startTestServer(config);
+    const { name } = (body as { metadata: { name: string } }).metadata;
+    const created = await warningsOf(server, `POST ${path}`, body);
+    const current = (await server.send(`GET ${path}/${name}`)).json;
+    const updated = await warningsOf(server, `PUT ${path}/${name}`, {
+      ...current,
+      metadata: { ...current.metadata, labels: { a: "b" } },
+    });
+    for (const text of [created, updated]) {
+      if (warning === undefined) t.equal(text, "", path);
+      else t.match(text, warning, path);
+    }
+    t.equal((await server.send(`GET ${path}/${name}`)).headers.warning, undefined, "reads have no warning");
+  }
+});

@@ -1,0 +1,58 @@
+/** Kinds whose objects are stored although no part of this server acts on them: writes get a warning. */
+import { plugins } from "../../admission/plugins/built-in-plugins.ts";
+import type { APIService } from "../../api/apiregistration/api-service/schema.ts";
+import type { ApiObject, Kind } from "../../api/kind.ts";
+import type { ApiServerConfig } from "../config/config.ts";
+
+type Config = Pick<ApiServerConfig, "admission">;
+
+interface UnenforcedKind {
+  readonly group: string;
+  readonly kind: string;
+  /** Why the object has no effect; undefined if it has its effect. */
+  explain(object: ApiObject, config: Config): string | undefined;
+}
+
+const ADMISSION = "admissionregistration.svc.io";
+const FLOW_CONTROL = "flowcontrol.apiserver.svc.io";
+const noFairness = "this build has no queues and applies its limits to all requests alike";
+
+const unenforcedKinds: readonly UnenforcedKind[] = [
+  ofPlugin("ValidatingAdmissionPolicy", ADMISSION, "ValidatingAdmissionPolicy"),
+  ofPlugin("ValidatingAdmissionPolicy", ADMISSION, "ValidatingAdmissionPolicyBinding"),
+  ofPlugin("ValidatingAdmissionWebhook", ADMISSION, "ValidatingWebhookConfiguration"),
+  ofPlugin("MutatingAdmissionWebhook", ADMISSION, "MutatingWebhookConfiguration"),
+  ofPlugin("LimitRanger", "", "LimitRange"),
+  ofPlugin("ResourceQuota", "", "ResourceQuota"),
+  { group: FLOW_CONTROL, kind: "FlowSchema", explain: () => noFairness },
+  { group: FLOW_CONTROL, kind: "PriorityLevelConfiguration", explain: () => noFairness },
+  {
+    group: "apiregistration.svc.io",
+    kind: "APIService",
+    explain: ({ spec }: APIService) =>
+      spec?.service ? "this build forwards no requests to aggregated API servers" : undefined,
+  },
+];
+
+/** A kind on which only an admission plugin acts, which this build may lack or a flag may disable. */
+function ofPlugin(plugin: string, group: string, kind: string): UnenforcedKind {
+  const isMissing = plugins.find(({ name }) => name === plugin)?.create === undefined;
+  return {
+    group,
+    kind,
+    explain(_object, { admission }) {
+      if (isMissing) return `this build does not have the admission plugin ${plugin}`;
+      const isDisabled = admission.disabled.includes(plugin) && !admission.enabled.includes(plugin);
+      return isDisabled ? `the admission plugin ${plugin} is disabled` : undefined;
+    },
+  };
+}
+
+/** Returns the warning for a written object: `ValidatingAdmissionPolicy is not enforced: …`. */
+export function unenforcedWarnings(config: Config): (kind: Kind, object: ApiObject) => string | undefined {
+  const rows = new Map(unenforcedKinds.map((row) => [`${row.group}/${row.kind}`, row]));
+  return ({ group, kind }, object) => {
+    const reason = rows.get(`${group}/${kind}`)?.explain(object, config);
+    return reason === undefined ? undefined : `${kind} is not enforced: ${reason}`;
+  };
+}
