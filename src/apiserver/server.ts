@@ -20,6 +20,7 @@ import { withImpersonation } from "./filters/impersonation.ts";
 import { withMaxInFlightLimit } from "./filters/max-in-flight.ts";
 import { withRequestDeadline } from "./filters/request-deadline.ts";
 import { withRequestInfo } from "./filters/request-info.ts";
+import { withRequestLog } from "./filters/request-log.ts";
 import type { Readiness } from "./health/readiness.ts";
 import { withClientMetrics } from "./metrics/client-metrics.ts";
 import { withRequestMetrics } from "./metrics/request-metrics.ts";
@@ -142,6 +143,7 @@ function buildHandlerChain(
     withCors(config.serving.corsOrigins),
   ];
   const requestFilters: readonly RequestFilter[] = [
+    withRequestLog(log.child("httplog"), clock),
     withRequestMetrics(metrics.requests, clock),
     withErrorResponses(log.child("http")),
     withRequestDeadline(clock, config.limits.requestTimeoutMs, metrics.requests.onTermination),

@@ -1,0 +1,48 @@
+import type { HttpResponse } from "../../http/message.ts";
+import { isStreamed } from "../../http/server/write-body.ts";
+import { wrapStream } from "../../http/value-stream.ts";
+import type { Logger } from "../../std/log/logger.ts";
+import type { Clock } from "../../std/time/clock.ts";
+import { MeasuredStream } from "../metrics/measured-stream.ts";
+import type { RequestContext, RequestFilter } from "../request/request-context.ts";
+
+/** The verbosity of kube-apiserver's request log. */
+const REQUEST_LEVEL = 3;
+
+/** Logs each request with its response at -v=3, as kube-apiserver does: streams when they end. */
+export function withRequestLog(log: Logger, clock: Clock): RequestFilter {
+  return (next) => async (context) => {
+    const lines = log.v(REQUEST_LEVEL);
+    if (lines === undefined) return await next(context);
+    const start = clock.monotonic();
+    const write = (resp: number | string): void => {
+      const latency = `${(clock.monotonic() - start).toFixed(3)}ms`;
+      lines.info("HTTP", { ...describeRequest(context), latency, resp });
+    };
+    let response: HttpResponse;
+    try {
+      response = await next(context);
+    } catch (error) {
+      write("aborted");
+      throw error;
+    }
+    const { status, body } = response;
+    if (!isStreamed(body)) {
+      write(status);
+      return response;
+    }
+    const ended = (): void => write(status);
+    return { ...response, body: wrapStream(body, (stream) => new MeasuredStream(stream, ended, undefined)) };
+  };
+}
+
+function describeRequest({ request, info }: RequestContext): Readonly<Record<string, string>> {
+  const { method, path, query, headers, peer } = request;
+  return {
+    method,
+    verb: info.verb,
+    URI: query === "" ? path : `${path}?${query}`,
+    userAgent: headers["user-agent"] ?? "",
+    srcIP: peer.protocol === "local" ? "local" : `${peer.address}:${peer.port}`,
+  };
+}
