@@ -1,15 +1,15 @@
 /** Runs an agent as a process over a private containerd. */
 
-import { type ChildProcess, spawn } from "node:child_process";
-import { closeSync, mkdirSync, openSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
+import { mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { basename, join } from "node:path";
 import { writeKubeconfig } from "../../client/kubeconfig/kubeconfig.ts";
 import type { PrivateContainerd } from "../../testing/agent/private-containerd.ts";
+import { removeCgroups } from "../../testing/agent/remove-cgroups.ts";
 import { freePort } from "../../testing/std/free-port.ts";
+import { LoggedProcess } from "../../testing/std/logged-process.ts";
 import { until } from "../../testing/std/until.ts";
 import { command, root } from "./cluster.ts";
 
-const STOP_MS_MAX = 20_000;
 const TOKEN = "agent-process";
 
 export interface AgentProcessOptions {
@@ -22,11 +22,6 @@ export interface AgentProcessOptions {
   readonly tokens?: boolean;
 }
 
-interface Running {
-  readonly child: ChildProcess;
-  readonly exited: Promise<number | string>;
-}
-
 export class AgentProcess implements AsyncDisposable {
   readonly directory: string;
   readonly manifests: string;
@@ -36,8 +31,8 @@ export class AgentProcess implements AsyncDisposable {
   readonly adminConfig: string;
   readonly #options: AgentProcessOptions;
   readonly #ports: readonly [agent: number, server: number];
-  #agent: Running | undefined;
-  #server: Running | undefined;
+  #agent: LoggedProcess | undefined;
+  #server: LoggedProcess | undefined;
 
   private constructor(options: AgentProcessOptions, ports: readonly [number, number]) {
     this.#options = options;
@@ -75,11 +70,11 @@ export class AgentProcess implements AsyncDisposable {
   }
 
   get pid(): number {
-    return this.#agent?.child.pid ?? 0;
+    return this.#agent?.pid ?? 0;
   }
 
   get serverPid(): number {
-    return this.#server?.child.pid ?? 0;
+    return this.#server?.pid ?? 0;
   }
 
   get port(): number {
@@ -109,7 +104,7 @@ export class AgentProcess implements AsyncDisposable {
 
   /** Resolves with the exit code, or the name of the signal that ended it. */
   async stop(signal: NodeJS.Signals = "SIGTERM"): Promise<number | string> {
-    const code = await stopProcess(this.#agent, signal);
+    const code = (await this.#agent?.stop(signal)) ?? 0;
     this.#agent = undefined;
     return code;
   }
@@ -138,13 +133,12 @@ export class AgentProcess implements AsyncDisposable {
       // No DNS server resolves the node's name.
       "--svclet-preferred-address-types=InternalIP",
     ]);
-    const log = join(this.directory, "apiserver.log");
-    const { child } = this.#server;
+    const server = this.#server;
     await until(
-      () => `the API server to listen; its log:\n${readFileSync(log, "utf8")}`,
+      () => `the API server to listen; its log:\n${server.log}`,
       () => {
-        if (child.exitCode !== null) throw new Error(`Cannot start the API server:\n${readFileSync(log, "utf8")}`);
-        return /Serving securely/.test(readFileSync(log, "utf8"));
+        if (!server.isRunning) throw new Error(`Cannot start the API server:\n${server.log}`);
+        return server.log.includes("Serving securely");
       },
     );
     const ca = readFileSync(join(this.directory, "server-pki/apiserver.crt"), "utf8");
@@ -153,7 +147,7 @@ export class AgentProcess implements AsyncDisposable {
   }
 
   async stopServer(signal: NodeJS.Signals = "SIGKILL"): Promise<void> {
-    await stopProcess(this.#server, signal);
+    await this.#server?.stop(signal);
     this.#server = undefined;
   }
 
@@ -168,41 +162,11 @@ export class AgentProcess implements AsyncDisposable {
     const args = ["-a", this.#options.containerd.socket, "-n", "k8s.io", "tasks"];
     const { stdout } = await command("ctr", [...args, "ls", "-q"]);
     for (const id of stdout.split("\n").filter((each) => each !== "")) await command("ctr", [...args, "rm", "-f", id]);
-    const hierarchies = [
-      "/sys/fs/cgroup",
-      ...readdirSync("/sys/fs/cgroup").map((name) => join("/sys/fs/cgroup", name)),
-    ];
-    await command("find", [
-      ...hierarchies.map((hierarchy) => join(hierarchy, this.cgroup)),
-      "-depth",
-      "-type",
-      "d",
-      "-delete",
-    ]);
+    await removeCgroups(this.cgroup);
   }
 
-  #spawn(command: "agent" | "apiserver", flags: readonly string[]): Running {
-    const log = openSync(join(this.directory, `${command}.log`), "a", 0o600);
+  #spawn(command: "agent" | "apiserver", flags: readonly string[]): LoggedProcess {
     const { program = ["node", join(root, "src/main.ts")] } = this.#options;
-    const [file = "", ...args] = [...program, command, ...flags];
-    // The test runner makes every child Node.js process load a tracer.
-    const { NODE_OPTIONS: _, ...env } = process.env;
-    const child = spawn(file, args, { stdio: ["ignore", log, log], env });
-    closeSync(log);
-    const exited = new Promise<number | string>((resolve) => {
-      child.once("error", (error) => resolve(error.message));
-      child.once("exit", (code, signal) => resolve(code ?? signal ?? ""));
-    });
-    return { child, exited };
+    return new LoggedProcess([...program, command, ...flags], { logFile: join(this.directory, `${command}.log`) });
   }
-}
-
-async function stopProcess(running: Running | undefined, signal: NodeJS.Signals): Promise<number | string> {
-  if (running === undefined) return 0;
-  const { child, exited } = running;
-  child.kill(signal);
-  const hard = setTimeout(() => child.kill("SIGKILL"), STOP_MS_MAX);
-  const code = await exited;
-  clearTimeout(hard);
-  return code;
 }

@@ -3,8 +3,9 @@ import { copyFileSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFile
 import { tmpdir } from "node:os";
 import { basename, delimiter, dirname, join } from "node:path";
 import t, { type Test } from "tap";
+import { isExecutable } from "../../testing/apiserver/kubectl-paths.ts";
 import { freePort } from "../../testing/std/free-port.ts";
-import { command, isExecutable, programs, root } from "./cluster.ts";
+import { command, programs, root } from "./cluster.ts";
 
 const forms = [
   { name: "dist/svc", file: programs.bundle[0], cpuMsMax: 60 },

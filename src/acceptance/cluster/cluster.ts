@@ -1,20 +1,11 @@
 /** Runs `svc up` with a temporary data directory, and kubectl: for tests, demo and benchmarks. */
 import { type ChildProcess, execFile, spawn } from "node:child_process";
-import {
-  accessSync,
-  closeSync,
-  constants,
-  mkdtempSync,
-  openSync,
-  readdirSync,
-  readFileSync,
-  realpathSync,
-  rmSync,
-} from "node:fs";
+import { closeSync, mkdtempSync, openSync, readdirSync, readFileSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
-import { delimiter, dirname, join } from "node:path";
+import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { fileURLToPath } from "node:url";
+import { findPrograms, kubectlPaths } from "../../testing/apiserver/kubectl-paths.ts";
 import { freePort } from "../../testing/std/free-port.ts";
 
 export const root = fileURLToPath(new URL("../../../", import.meta.url));
@@ -35,34 +26,8 @@ export function clusterLack(): string | undefined {
   if (process.getuid?.() !== 0) return "this user is not root";
   const missing = ["containerd", "ctr", "runc"].filter((name) => findPrograms(name).length === 0);
   if (missing.length > 0) return `${missing.join(", ")} not installed (make setup installs it)`;
-  if (kubectls().length === 0) return "no kubectl on the PATH (SVC_KUBECTLS may name some)";
+  if (kubectlPaths().length === 0) return "no kubectl on the PATH (SVC_KUBECTLS may name some)";
   return undefined;
-}
-
-/** Paths of kubectl: of SVC_KUBECTLS, of the PATH, and other versions in the same directory. */
-export function kubectls(): readonly string[] {
-  const named = (process.env.SVC_KUBECTLS ?? "").split(delimiter).filter((path) => path !== "");
-  const found = findPrograms("kubectl").slice(0, 1);
-  const beside = found.flatMap((path) => {
-    const directory = dirname(realpathSync(path));
-    const names = readdirSync(directory).filter((name) => /^kubectl[.-]v?\d+\.\d+/.test(name));
-    return names.sort().map((name) => join(directory, name));
-  });
-  return [...new Set([...found, ...named, ...beside])].filter(isExecutable);
-}
-
-function findPrograms(name: string): string[] {
-  const directories = [...(process.env.PATH ?? "").split(delimiter), "/usr/sbin", "/sbin"];
-  return directories.map((directory) => join(directory, name)).filter(isExecutable);
-}
-
-export function isExecutable(path: string): boolean {
-  try {
-    accessSync(path, constants.X_OK);
-    return true;
-  } catch {
-    return false;
-  }
 }
 
 /** The environment without the test runner's options, which make every child Node.js process load a tracer. */
@@ -211,7 +176,7 @@ export class TestCluster implements AsyncDisposable {
     args: readonly string[],
     options: CommandOptions & { readonly binary?: string } = {},
   ): Promise<CommandResult> {
-    const { binary = kubectls()[0] ?? "kubectl", ...rest } = options;
+    const { binary = kubectlPaths()[0] ?? "kubectl", ...rest } = options;
     return command(binary, args, { env: this.env, ...rest });
   }
 

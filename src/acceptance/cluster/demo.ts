@@ -3,8 +3,9 @@
  * Exits with 0 when all steps succeeded. `SVC_PROGRAM` may be sources, bundle (default) or binary.
  */
 
+import { kubectlPaths } from "../../testing/apiserver/kubectl-paths.ts";
 import { until } from "../../testing/std/until.ts";
-import { clusterLack, command, kubectls, programs, TestCluster } from "./cluster.ts";
+import { clusterLack, command, programs, TestCluster } from "./cluster.ts";
 
 const lack = clusterLack();
 if (lack === undefined) process.exitCode = await demo();
@@ -23,7 +24,7 @@ async function demo(): Promise<number> {
   const cluster = await TestCluster.create({ program: programs[selected as keyof typeof programs] });
   try {
     const readyMs = await cluster.start("--stop-pods");
-    console.log(`svc up was ready after ${Math.round(readyMs)} ms (${selected}); kubectl is ${kubectls()[0]}\n`);
+    console.log(`svc up was ready after ${Math.round(readyMs)} ms (${selected}); kubectl is ${kubectlPaths()[0]}\n`);
     await show(cluster, failures);
     console.log("\nStopping svc up and its pods");
     const code = await cluster.stop("SIGINT");

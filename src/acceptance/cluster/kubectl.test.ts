@@ -1,8 +1,9 @@
 /** Runs the kubectl cases and watches with every installed kubectl. */
 import { type ChildProcess, spawn } from "node:child_process";
 import t, { type Test } from "tap";
+import { kubectlPaths } from "../../testing/apiserver/kubectl-paths.ts";
 import { until } from "../../testing/std/until.ts";
-import { type CommandResult, clusterLack, command, kubectls, programs, TestCluster } from "./cluster.ts";
+import { type CommandResult, clusterLack, command, programs, TestCluster } from "./cluster.ts";
 import { type KubectlCase, kubectlCases } from "./kubectl-cases.ts";
 
 const RETRY_MS_MAX = 30_000;
@@ -34,7 +35,7 @@ interface Release {
 /** Each release once: the kubectl of the PATH may be among those of SVC_KUBECTLS. */
 async function findReleases(): Promise<readonly Release[]> {
   const found = new Map<string, Release>();
-  for (const binary of kubectls()) {
+  for (const binary of kubectlPaths()) {
     const { stdout } = await command(binary, ["version", "--client", "-o", "json"]);
     const { clientVersion } = JSON.parse(stdout) as { readonly clientVersion: { readonly gitVersion: string } };
     const version = clientVersion.gitVersion;

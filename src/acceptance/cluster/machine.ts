@@ -1,13 +1,11 @@
 /** Simulated machines: a network namespace each, on one bridge, with its own containerd and agent. */
-import { type ChildProcess, spawn } from "node:child_process";
 import { randomBytes } from "node:crypto";
-import { closeSync, openSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
+import { readFileSync, writeFileSync } from "node:fs";
 import { basename, join } from "node:path";
-import { setTimeout as sleep } from "node:timers/promises";
 import { type PrivateContainerd, startPrivateContainerd } from "../../testing/agent/private-containerd.ts";
+import { removeCgroups } from "../../testing/agent/remove-cgroups.ts";
+import { LoggedProcess } from "../../testing/std/logged-process.ts";
 import { command, root } from "./cluster.ts";
-
-const STOP_MS_MAX = 20_000;
 
 /** Runs `ip`; throws an error with its stderr. */
 async function ip(...words: readonly string[]): Promise<void> {
@@ -46,8 +44,7 @@ export class Machine implements AsyncDisposable {
   readonly #network: Network;
   readonly #namespace: string;
   #containerd: PrivateContainerd | undefined;
-  #agent: ChildProcess | undefined;
-  #exited: Promise<unknown> = Promise.resolve();
+  #agent: LoggedProcess | undefined;
   #links = 0;
 
   private constructor(network: Network, name: string) {
@@ -119,7 +116,7 @@ export class Machine implements AsyncDisposable {
       failSwapOn: false,
     };
     writeFileSync(join(directory, "agent.json"), JSON.stringify(configuration));
-    const [file = "", ...words] = [
+    const words = [
       ...this.#enter,
       "node",
       join(root, "src/main.ts"),
@@ -129,25 +126,11 @@ export class Machine implements AsyncDisposable {
       `--root-dir=${directory}/agent`,
       `--cert-dir=${directory}/pki`,
     ];
-    // The test runner makes every child Node.js process load a tracer.
-    const { NODE_OPTIONS: _, ...env } = process.env;
-    const log = openSync(join(directory, "agent.log"), "a", 0o600);
-    const child = spawn(file, words, { stdio: ["ignore", log, log], env });
-    closeSync(log);
-    this.#agent = child;
-    this.#exited = new Promise((resolve) => child.once("error", resolve).once("exit", resolve));
+    this.#agent = new LoggedProcess(words, { logFile: join(directory, "agent.log") });
   }
 
   async stopAgent(): Promise<void> {
-    this.#agent?.kill("SIGTERM");
-    const late = new AbortController();
-    const hard = sleep(STOP_MS_MAX, undefined, late).then(
-      () => this.#agent?.kill("SIGKILL"),
-      () => undefined,
-    );
-    await this.#exited;
-    late.abort();
-    await hard;
+    await this.#agent?.stop("SIGTERM");
     this.#agent = undefined;
   }
 
@@ -156,18 +139,7 @@ export class Machine implements AsyncDisposable {
     const cgroup = basename(this.directory);
     await this.#containerd?.[Symbol.asyncDispose]();
     await command("ip", ["netns", "delete", this.#namespace]);
-    if (cgroup === "") return;
-    const hierarchies = [
-      "/sys/fs/cgroup",
-      ...readdirSync("/sys/fs/cgroup").map((name) => join("/sys/fs/cgroup", name)),
-    ];
-    await command("find", [
-      ...hierarchies.map((hierarchy) => join(hierarchy, cgroup)),
-      "-depth",
-      "-type",
-      "d",
-      "-delete",
-    ]);
+    if (cgroup !== "") await removeCgroups(cgroup);
   }
 
   /** Only the network is separate: cgroups and files are those of this host. */

@@ -3,8 +3,9 @@ import { spawn } from "node:child_process";
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import t, { type Test } from "tap";
+import { kubectlPaths } from "../../testing/apiserver/kubectl-paths.ts";
 import { until } from "../../testing/std/until.ts";
-import { clusterLack, kubectls, programs, root, TestCluster } from "./cluster.ts";
+import { clusterLack, programs, root, TestCluster } from "./cluster.ts";
 
 const lack = clusterLack();
 const hello = readFileSync(join(root, "testdata/examples/hello.yaml"), "utf8");
@@ -15,7 +16,7 @@ else {
   t.test("svc up runs pods for every kubectl", async (t) => {
     await using cluster = await TestCluster.create({ program: programs.bundle });
     await cluster.start();
-    for (const [i, binary] of kubectls().entries()) {
+    for (const [i, binary] of kubectlPaths().entries()) {
       const version = await cluster.kubectl(["version", "--client", "-o", "json"], { binary });
       const name = `kubectl ${JSON.parse(version.stdout).clientVersion.gitVersion}`;
       await t.test(name, (t) => testFirstSteps(t, cluster, binary, `hello-${i}`));
@@ -41,7 +42,7 @@ else {
 async function testProgram(t: Test, program: readonly string[]): Promise<void> {
   await using cluster = await TestCluster.create({ program });
   await cluster.start("--stop-pods");
-  await testFirstSteps(t, cluster, kubectls()[0]!, "hello");
+  await testFirstSteps(t, cluster, kubectlPaths()[0]!, "hello");
   t.equal((await cluster.kubectl(["apply", "-f", "-"], { input: hello })).code, 0);
   await cluster.kubectl(["wait", "--for=condition=Ready", "pod/hello", "--timeout=60s"]);
   t.equal(await cluster.stop("SIGINT"), 0, "SIGINT ends it cleanly");

@@ -1,8 +1,8 @@
 /** Replays a few recorded pods of each area; `make recorded-agent` replays all. */
 import t from "tap";
 import { clusterLack } from "./cluster.ts";
-import { listedCases } from "./recorded-agent/listed-cases.ts";
 import { areas, recordedCases } from "./recorded-agent/cases.ts";
+import { listedCases } from "./recorded-agent/listed-cases.ts";
 import { type Outcome, playCases } from "./recorded-agent/run.ts";
 
 /** Short cases that cover many features. */

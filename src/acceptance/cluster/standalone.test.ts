@@ -4,9 +4,10 @@ import { createServer } from "node:http";
 import { join } from "node:path";
 import t from "tap";
 import { type PrivateContainerd, startPrivateContainerd } from "../../testing/agent/private-containerd.ts";
+import { kubectlPaths } from "../../testing/apiserver/kubectl-paths.ts";
 import { until } from "../../testing/std/until.ts";
 import { AgentProcess } from "./agent-process.ts";
-import { type CommandResult, clusterLack, command, kubectls } from "./cluster.ts";
+import { type CommandResult, clusterLack, command } from "./cluster.ts";
 
 const lack = clusterLack();
 const forever = "trap 'exit 0' TERM; while :; do sleep 0.1; done";
@@ -45,7 +46,7 @@ else {
   await using containerd: PrivateContainerd = await startPrivateContainerd();
   const home = join(containerd.directory, "home");
   mkdirSync(home);
-  const found = kubectls();
+  const found = kubectlPaths();
   const [oldest = "", newest = oldest] = [found[0], found.at(-1)];
   const kubectl = (node: AgentProcess, args: readonly string[], binary = oldest): Promise<CommandResult> =>
     command(binary, args, { env: { ...process.env, KUBECONFIG: node.standaloneConfig, HOME: home } });

@@ -1,6 +1,5 @@
 /** Runs real kubectls against in-memory servers, one for each kubectl. */
 import { type ChildProcess, spawn } from "node:child_process";
-import { existsSync, readdirSync, realpathSync } from "node:fs";
 import { mkdir, mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { delimiter, dirname, join } from "node:path";
@@ -11,6 +10,7 @@ import { startApiServer } from "../../apiserver/server.ts";
 import { writeKubeconfig } from "../../client/kubeconfig/kubeconfig.ts";
 import { silentLogger } from "../../std/log/logger.ts";
 import { systemClock } from "../../std/time/clock.ts";
+import { kubectlPaths } from "./kubectl-paths.ts";
 
 /** Includes a start from a cold disk. */
 const KUBECTL_TIMEOUT_MS = 30_000;
@@ -205,19 +205,10 @@ function splitWords(text: string): readonly string[] {
   return [...text.matchAll(/(?:'[^']*'|[^\s'])+/g)].map(([word]) => word.replaceAll("'", ""));
 }
 
-/** The kubectls of SVC_KUBECTLS (paths with colons), of the PATH, and others in its directory, oldest first. */
+/** The kubectls that SVC_KUBECTL selects, oldest first. */
 async function findKubectls(): Promise<readonly Kubectl[]> {
-  const configured = (process.env.SVC_KUBECTLS ?? "").split(delimiter).filter((path) => path !== "");
-  const onPath = (process.env.PATH ?? "").split(delimiter).map((dir) => join(dir, "kubectl"));
-  const first = onPath.filter(existsSync).slice(0, 1);
-  const siblings = first
-    .map((path) => dirname(realpathSync(path)))
-    .flatMap((directory) => {
-      const names = readdirSync(directory).filter((name) => /^kubectl[.-]v?\d+\.\d+$/.test(name));
-      return names.map((name) => join(directory, name));
-    });
   const byMinor = new Map<number, Kubectl>();
-  for (const path of [...first, ...configured, ...siblings]) {
+  for (const path of kubectlPaths()) {
     const minor = await readMinorVersion(path);
     byMinor.set(minor, { path, minor });
   }

@@ -1,6 +1,6 @@
 /** A node for recorded pods: containerd, an API server, and an agent that can be killed and restarted. */
-import { type ChildProcess, execFile, spawn } from "node:child_process";
-import { closeSync, mkdirSync, openSync, readFileSync, writeFileSync } from "node:fs";
+import { execFile } from "node:child_process";
+import { mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { connect } from "node:net";
 import { networkInterfaces } from "node:os";
 import { join } from "node:path";
@@ -8,6 +8,7 @@ import { promisify } from "node:util";
 import { writeKubeconfig } from "../../../client/kubeconfig/kubeconfig.ts";
 import { type PrivateContainerd, startPrivateContainerd } from "../../../testing/agent/private-containerd.ts";
 import { freePort } from "../../../testing/std/free-port.ts";
+import { LoggedProcess } from "../../../testing/std/logged-process.ts";
 import { until } from "../../../testing/std/until.ts";
 import { programs } from "../cluster.ts";
 import { Api } from "./api.ts";
@@ -15,6 +16,7 @@ import { recordedImages } from "./images.ts";
 
 const run = promisify(execFile);
 const TOKEN = "recorded-agent";
+const LOG_CHARACTERS_MAX = 4096;
 export const NODE = "recorded";
 
 /** Configurations of the recorded kubelets by prefix of the case id. */
@@ -43,7 +45,7 @@ export class Machine implements AsyncDisposable {
   readonly ip = ownAddress();
   readonly api: Api;
   readonly containerd: PrivateContainerd;
-  #agent: ChildProcess | undefined;
+  #agent: LoggedProcess | undefined;
   #owned = new AsyncDisposableStack();
 
   private constructor(containerd: PrivateContainerd, api: Api) {
@@ -79,9 +81,9 @@ export class Machine implements AsyncDisposable {
       "--service-cluster-ip-range=10.96.0.0/16",
       "--embedded-controllers=*",
     ]);
-    stack.defer(() => end(server, "SIGTERM"));
+    stack.defer(async () => void (await server.stop("SIGTERM")));
     await until("the API server", async () => {
-      if (server.exitCode !== null) throw new Error(`The API server ended:\n${logOf(directory, "apiserver")}`);
+      if (!server.isRunning) throw new Error(`The API server ended:\n${server.log.slice(-LOG_CHARACTERS_MAX)}`);
       return (await listens(port)) ? true : undefined;
     });
     const address = `https://127.0.0.1:${port}`;
@@ -124,7 +126,7 @@ export class Machine implements AsyncDisposable {
   }
 
   async startAgent(): Promise<void> {
-    this.#agent = start(this.directory, "agent", [
+    const agent = start(this.directory, "agent", [
       `--svcconfig=${join(this.directory, "svcconfig")}`,
       `--config=${join(this.directory, "agent.json")}`,
       `--root-dir=${this.rootDir}`,
@@ -132,15 +134,16 @@ export class Machine implements AsyncDisposable {
       `--hostname-override=${NODE}`,
       `--node-ip=${this.ip}`,
     ]);
+    this.#agent = agent;
     await until("the node", async () => {
-      if (this.#agent?.exitCode !== null) throw new Error(`The agent ended:\n${logOf(this.directory, "agent")}`);
+      if (!agent.isRunning) throw new Error(`The agent ended:\n${agent.log.slice(-LOG_CHARACTERS_MAX)}`);
       const { body } = await this.api.send("GET", `/api/v1/nodes/${NODE}`);
       return isReady(body) ? true : undefined;
     });
   }
 
   async killAgent(signal: NodeJS.Signals): Promise<void> {
-    await end(this.#agent, signal);
+    await this.#agent?.stop(signal);
     this.#agent = undefined;
   }
 
@@ -163,24 +166,9 @@ async function importImages({ directory, socket }: PrivateContainerd): Promise<v
   }
 }
 
-/** The end of a program's log. */
-function logOf(directory: string, program: "agent" | "apiserver"): string {
-  return readFileSync(join(directory, `${program}.log`), "utf8").slice(-4096);
-}
-
-function start(directory: string, program: "apiserver" | "agent", flags: readonly string[]): ChildProcess {
-  const [node, ...before] = programs.sources;
-  const log = openSync(join(directory, `${program}.log`), "a", 0o600);
-  const child = spawn(node, [...before, program, ...flags], { stdio: ["ignore", log, log], cwd: directory });
-  closeSync(log);
-  return child;
-}
-
-async function end(child: ChildProcess | undefined, signal: NodeJS.Signals): Promise<void> {
-  if (child === undefined || child.exitCode !== null || child.signalCode !== null) return;
-  const ended = new Promise((resolve) => child.once("exit", resolve));
-  child.kill(signal);
-  await ended;
+function start(directory: string, program: "apiserver" | "agent", flags: readonly string[]): LoggedProcess {
+  const logFile = join(directory, `${program}.log`);
+  return new LoggedProcess([...programs.sources, program, ...flags], { logFile, cwd: directory });
 }
 
 function listens(port: number): Promise<boolean> {

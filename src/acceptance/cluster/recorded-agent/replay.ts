@@ -4,9 +4,9 @@
  *   node src/acceptance/cluster/recorded-agent/replay.ts [AREA…] [--case ID]… [--at-once 8] [--show 40] [--accept]
  */
 import { parseArgs } from "node:util";
-import { listedCases, listFile, writeListedCases } from "./listed-cases.ts";
 import { areas, recordedCases } from "./cases.ts";
 import { withCompanions } from "./companions.ts";
+import { listedCases, listFile, writeListedCases } from "./listed-cases.ts";
 import { isPlayable, settingsOf } from "./machine.ts";
 import { type Outcome, playCases } from "./run.ts";
 
