@@ -1,12 +1,13 @@
 import type { ContentType } from "../client/api-client.ts";
 import type { TlsOptions } from "../http/tls/options.ts";
-import { KUBERNETES_VERSION } from "../std/version.ts";
 import type { NodeCgroupSettings } from "./cgroups/node-cgroups.ts";
 import type { RestartDelays } from "./pods/worker/restart-backoff.ts";
 
 /** The agent's configuration, validated and with defaults; made from flags and file by `options.ts`. */
 export interface AgentConfig {
   readonly nodeName: string;
+  /** Reported as `kubeletVersion`: `v1.33.0`, or that of `--version=v…`. */
+  readonly version: string;
   /** Directory for volumes, pod directories and the agent's own records. */
   readonly rootDir: string;
   readonly podLogsDir: string;
@@ -202,6 +203,3 @@ export interface AuthorizationConfig {
   /** Whether read-only endpoints check finer subresources than `nodes/proxy`. */
   readonly fineGrained: boolean;
 }
-
-/** The version the agent reports as `kubeletVersion`. */
-export const agentVersion = KUBERNETES_VERSION;

@@ -7,6 +7,7 @@ import { systemClock } from "../std/time/clock.ts";
 import { KUBERNETES_VERSION } from "../std/version.ts";
 import { joinCluster } from "./api-server/join.ts";
 import { type AgentInvocation, parseAgentCommandLine } from "./config/command-line.ts";
+import { checkNodeIps } from "./node/network/node-ips.ts";
 import { toAgentConfig } from "./options.ts";
 import type { MakeNodeApi } from "./standalone/standalone.ts";
 
@@ -43,6 +44,7 @@ export async function run(argv: readonly string[], deps: RunDeps = {}): Promise<
     const { startAgent } = await import("./agent.ts");
     const { join, token, "ca-hash": caHash } = effective.flags;
     const configured = toAgentConfig(effective);
+    checkNodeIps(configured.node.ips);
     await using lock = await acquireLockFile(effective.flags, stopReason, stop.signal, log);
     if (lock === undefined) return 0;
     const options =

@@ -1,8 +1,10 @@
 /** Converts flags and configuration files to the agent's configuration. */
 import { hostname } from "node:os";
 import { addQuantities, formatQuantity, parseQuantity } from "../api/meta/quantity.ts";
+import { reportedVersion } from "../flags/program.ts";
 import { parseDuration } from "../flags/types/duration.ts";
 import { parseTlsVersion, toOpenSslCiphers } from "../http/tls/cipher-suites.ts";
+import { KUBERNETES_VERSION } from "../std/version.ts";
 import type {
   AgentConfig,
   ApiConfig,
@@ -42,6 +44,7 @@ export function toAgentConfig(effective: EffectiveConfig): AgentConfig {
   const nodeName = name.trim().toLowerCase();
   return {
     nodeName,
+    version: reportedVersion(flags.version, KUBERNETES_VERSION),
     rootDir: flags["root-dir"],
     podLogsDir: config.podLogsDir,
     certDir: flags["cert-dir"],

@@ -16,6 +16,7 @@ import { makeRequest } from "../http/request.ts";
 import { explainAddressInUse } from "../http/server/address-in-use.ts";
 import { waitForAbort } from "../std/async/wait-for-abort.ts";
 import { makeDirectory } from "../std/fs/make-directory.ts";
+import { GIT_VERSION } from "../std/version.ts";
 import { openRuntime, type PodRuntime, type RuntimeDeps } from "./containerd/runtime.ts";
 import { lockDataDir } from "./host/data-dir-lock.ts";
 import { bootstrapUser, prepareNodeIdentity } from "./node/node-identity.ts";
@@ -67,7 +68,7 @@ export async function startCluster(
   await prepareNode(options, server!, deps);
   const agent = await explainAddressInUse(
     "--agent-port",
-    startAgent(agentConfig(options, server!.pki, runtime!.endpoint), deps),
+    startAgent(withReportedVersion(agentConfig(options, server!.pki, runtime!.endpoint), deps.version), deps),
   );
   stack.defer(() => agent.close());
   await waitUnlessAborted(agent.ready(), signal);
@@ -194,6 +195,11 @@ export function serverConfig(options: UpOptions, pki: Pki, version: string): Api
     },
     clusterCa: pki.ca,
   };
+}
+
+/** The version that `--version=v…` sets is the agent's as well as the API server's. */
+function withReportedVersion(config: AgentConfig, version: string): AgentConfig {
+  return version === GIT_VERSION ? config : { ...config, version };
 }
 
 /** The configuration of the cluster's node agent; `endpoint` is the socket of the container runtime. */

@@ -1,5 +1,6 @@
 /** `svc up`: runs a cluster until SIGINT or SIGTERM. */
 import { hostname, networkInterfaces } from "node:os";
+import { checkNodeIps } from "../agent/node/network/node-ips.ts";
 import { expandControllerNames } from "../controllers/controller-manager.ts";
 import { logOptions } from "../flags/log-options.ts";
 import { invoke } from "../flags/program.ts";
@@ -39,6 +40,7 @@ export async function run(argv: readonly string[]): Promise<number> {
     checkPlatform(machine);
     const routes = machine.readText("/proc/net/route");
     const options = upOptions(flags, { hostname: hostname(), interfaces: networkInterfaces(), routes });
+    checkNodeIps(options.nodeIps);
     return await runCluster(options, { machine, clock: systemClock, random: systemRandom, log, version });
   } catch (error) {
     // Its message is complete; other errors are logged with their causes.

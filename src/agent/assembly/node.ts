@@ -36,11 +36,17 @@ export function openNode(
 ): NodeComponents {
   const { config, client, clock, log, machine, signal, stack } = foundation;
   const random = systemRandom;
+  if (client !== undefined && config.node.podCidr !== "") {
+    log.warn("Ignoring the pod CIDR of the configuration: the API server has the node's", {
+      podCidr: config.node.podCidr,
+    });
+  }
   const schedulableEvents = new SchedulableEvents(recordNodeEvent);
   const servingNames = new ServingNames();
   const network = new PodCidrUpdater({
     runtime: foundation.cri.runtime,
-    podCidr: config.node.podCidr,
+    // The Node object's, where there is an API server.
+    podCidr: client === undefined ? config.node.podCidr : "",
     clock,
     log: log.child("network"),
   });

@@ -7,7 +7,7 @@ import type { ObjectReference } from "../../api/core/references/object-reference
 import type { EventRecorder } from "../../client/events/event-recorder.ts";
 import type { Logger } from "../../std/log/logger.ts";
 import type { Clock } from "../../std/time/clock.ts";
-import { type AgentConfig, agentVersion } from "../agent-config.ts";
+import type { AgentConfig } from "../agent-config.ts";
 import type { CgroupTree } from "../cgroups/cgroup-tree.ts";
 import type { SystemdSlices } from "../cgroups/systemd-slices.ts";
 import type { NodeObjects } from "../checkpoint/node-objects.ts";
@@ -39,8 +39,10 @@ import { VolumeManager } from "../volumes/volume-manager.ts";
 const HOOK_TIMEOUT_MS = 120_000;
 /** Least number of pods that start at the same time on a busy machine. */
 const STARTS_MIN = 2;
-/** `1.33` */
-const RELEASE = agentVersion.replace(/^v(\d+)\.(\d+).*$/, "$1.$2");
+/** `v1.33.4` → `1.33` */
+function toRelease(version: string): string {
+  return version.replace(/^v(\d+)\.(\d+).*$/, "$1.$2");
+}
 
 /** The node and its connections. */
 export interface PodServicesOptions {
@@ -84,7 +86,7 @@ export function createPodServices(options: PodServicesOptions, links: PodService
   const nodeInfo = createNodeInfo(options);
   const node = () => nodeInfo;
   const hugePageSizes = Object.keys(options.machine.hugePages);
-  const userAgent = `kube-probe/${RELEASE}`;
+  const userAgent = `kube-probe/${toRelease(config.version)}`;
   const runtime = options.cri.runtime;
   return {
     settings: createPodSettings(options),
@@ -178,7 +180,7 @@ function createPodSettings({ config, machine, oomGroup }: PodServicesOptions): P
     deadRunMinAgeMs: config.pods.deadRunMinAgeMs,
     hookTimeoutMs: HOOK_TIMEOUT_MS,
     memoryCapacityBytes: machine.memoryBytes,
-    hookUserAgent: `kube-lifecycle/${RELEASE}`,
+    hookUserAgent: `kube-lifecycle/${toRelease(config.version)}`,
   };
 }
 

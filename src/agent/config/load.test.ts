@@ -3,6 +3,7 @@ import { dirname, join } from "node:path";
 import t, { type Test } from "tap";
 import { FlagError } from "../../flags/flag.ts";
 import { decode } from "../../schema/decode/decode.ts";
+import { duration } from "../../schema/define.ts";
 import { encodeYaml, parseYaml } from "../../schema/yaml/yaml.ts";
 import { parseAgentCommandLine } from "./command-line.ts";
 import { configFields, fromJson, getDefault, isEffective, toJson } from "./fields.ts";
@@ -314,3 +315,47 @@ function isNothing(value: unknown): boolean {
   if (value === false || value === 0 || value === "0" || value === "" || value === "0s") return true;
   return typeof value === "object" && value !== null && Object.keys(value).length === 0;
 }
+
+/** Durations for which a negative value means that there is none. */
+const mayBeNegative: ReadonlySet<string> = new Set(["volumeStatsAggPeriod"]);
+
+t.test("loadAgentConfig() refuses negative durations in every field and flag, and periods of zero", async (t) => {
+  const isDuration = ({ schema, flag }: (typeof configFields)[number]): boolean =>
+    (flag === undefined ? schema === duration : flag.row.type.name === "duration") as boolean;
+  const all = configFields.filter((field) => isDuration(field) && !mayBeNegative.has(field.steps.join(".")));
+  t.ok(all.length > 15, `${all.length} durations`);
+  for (const { steps, flag } of all) {
+    const value = steps.reduceRight<unknown>((inner, step) => ({ [step]: inner }), "-1s");
+    const directory = files(t, { "agent.yaml": `${header}${encodeYaml(value)}` });
+    t.not(problemsOf([`--config=${directory}/agent.yaml`]).length, 0, steps.join("."));
+    if (flag !== undefined) t.not(problemsOf([`--${flag.name}=-1s`]).length, 0, flag.name);
+  }
+  for (const line of ["containerLogMonitorInterval: 1s", "nodeLeaseDurationSeconds: -5"]) {
+    const directory = files(t, { "agent.yaml": `${header}${line}\n` });
+    t.not(problemsOf([`--config=${directory}/agent.yaml`]).length, 0, line);
+  }
+});
+
+t.test("parseAgentCommandLine() with --dry-run-config refuses what the start refuses", async (t) => {
+  for (const flags of [
+    ["--tls-cipher-suites=TLS_RSA_WITH_RC4_128_SHA"],
+    ["--tls-cipher-suites=TLS_RSA_WITH_3DES_EDE_CBC_SHA"],
+    ["--allowed-unsafe-sysctls=net.*.*"],
+    ["--vmodule=pod*=4", "--logging-format=json"],
+  ]) {
+    const dry = parseAgentCommandLine([...flags, "--dry-run-config"], {}, { version: "v1.33.0" });
+    t.match(dry, { kind: "exit", code: 1 }, flags.join(" "));
+    t.match(parseAgentCommandLine(flags, {}, { version: "v1.33.0" }), { kind: "exit", code: 1 }, flags.join(" "));
+  }
+});
+
+t.test("fields of the file without effect and without a flag are listed with the flags without effect", async (t) => {
+  const listed = JSON.parse(
+    readFileSync(new URL("../../../testdata/flags-without-effect.json", import.meta.url), "utf8"),
+  ) as Readonly<Record<string, readonly string[]>>;
+  const idle = configFields.filter((field) => field.flag === undefined && !isEffective(field));
+  t.same(
+    idle.map(({ steps }) => steps.join(".")),
+    listed["agent configuration file"],
+  );
+});

@@ -8,7 +8,9 @@ import { agentGates } from "../../flags/gate-tables/agent.ts";
 import { allGates } from "../../flags/gate-tables/all.ts";
 import { FeatureGates, gateProblems, gateWarnings } from "../../flags/gates.ts";
 import { parseCommandLine } from "../../flags/parse.ts";
+import { parseDuration } from "../../flags/types/duration.ts";
 import type { GateSettings } from "../../flags/types/gate-settings.ts";
+import { duration } from "../../schema/define.ts";
 import { agentFlags } from "../flags.ts";
 import { listDropIns } from "./drop-ins.ts";
 import { type ConfigField, configFields, fromJson, getDefault, isEffective, toJson } from "./fields.ts";
@@ -206,8 +208,15 @@ function validateFields(
       const only = isEmpty(normal) ? "leave it out" : `only its default ${JSON.stringify(normal)} is accepted`;
       return [`${at}: this build does not support this field, ${only}`];
     }
+    if (isNegativeDuration(target, node)) return [`${at}: must not be negative`];
     return gate === undefined || gates.has(gate) ? [] : [`${at}: needs feature gate ${gate}`];
   });
+}
+
+/** Durations with a flag have the flag's bounds. */
+function isNegativeDuration({ schema, flag }: ConfigField, node: ReturnType<typeof findOrigin>): boolean {
+  if (flag !== undefined || schema !== duration || node === undefined) return false;
+  return (parseDuration(String(toPlainValue(node))) ?? 0) < 0;
 }
 
 function firstLeaf(node: ReturnType<typeof findOrigin> & object) {

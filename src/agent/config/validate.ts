@@ -26,6 +26,21 @@ const rules: readonly Rule[] = [
     message: "containerLogMaxWorkers must be a positive number",
   },
   {
+    steps: ["containerLogMonitorInterval"],
+    isBroken: (_flags, field) => (parseDuration(String(field("containerLogMonitorInterval") ?? "10s")) ?? 0) < 3_000,
+    message: "containerLogMonitorInterval must be a positive time duration greater than or equal to 3s",
+  },
+  {
+    steps: ["nodeLeaseDurationSeconds"],
+    isBroken: (_flags, field) => Number(field("nodeLeaseDurationSeconds") ?? 40) < 1,
+    message: "nodeLeaseDurationSeconds must be greater than 0",
+  },
+  {
+    steps: ["logging", "vmodule"],
+    isBroken: (flags) => flags.vmodule.length > 0 && flags["logging-format"] !== "text",
+    message: "logging.vmodule (--vmodule) is only supported for the text log format",
+  },
+  {
     steps: ["crashLoopBackOff"],
     isBroken: (_flags, field) => {
       const { maxContainerRestartPeriod: period = "1s" } = (field("crashLoopBackOff") ?? {}) as RestartSettings;

@@ -1,5 +1,6 @@
 /** The addresses of this host. */
 import { readFile } from "node:fs/promises";
+import { BlockList, isIPv6 } from "node:net";
 import { networkInterfaces } from "node:os";
 
 type Interfaces = ReturnType<typeof networkInterfaces>;
@@ -28,6 +29,18 @@ export async function readHostAddress(): Promise<string> {
 export async function readHostAddresses(): Promise<readonly string[]> {
   const routes = await readFile("/proc/net/route", "utf8").catch(() => undefined);
   return hostAddresses(networkInterfaces(), routes);
+}
+
+/** Those of `addresses` that no interface of this host has, loopback included. */
+export function findForeignAddresses(
+  addresses: readonly string[],
+  interfaces: Interfaces = networkInterfaces(),
+): readonly string[] {
+  const own = new BlockList();
+  for (const { address, family } of Object.values(interfaces).flatMap((all) => all ?? [])) {
+    own.addAddress(address, family === "IPv6" ? "ipv6" : "ipv4");
+  }
+  return addresses.filter((address) => !own.check(address, isIPv6(address) ? "ipv6" : "ipv4"));
 }
 
 /** The interface of the default route in `/proc/net/route`. */

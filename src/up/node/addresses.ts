@@ -1,9 +1,10 @@
 /** Chooses the addresses that the node reports. */
 import { isIPv4, isIPv6 } from "node:net";
+import { resolveNodeIps } from "../../agent/node/network/node-ips.ts";
 
 /** `requested` is `--node-ip`. Throws with advice when the host has no address. */
 export function chooseNodeAddresses(requested: readonly string[], addresses: readonly string[]): readonly string[] {
-  if (requested.length > 0) return requested;
+  if (requested.length > 0) return resolveNodeIps(requested, addresses);
   const first = addresses[0];
   if (first === undefined) {
     throw new Error(

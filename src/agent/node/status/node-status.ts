@@ -4,7 +4,6 @@ import { hostname } from "node:os";
 import type { NodeStatus } from "../../../api/core/node/schema.ts";
 import { formatTime } from "../../../schema/value/time.ts";
 import type { AgentConfig } from "../../agent-config.ts";
-import { agentVersion } from "../../agent-config.ts";
 import type { StatusResponse } from "../../runtime/cri/runtime-status.ts";
 import type { ImageService, Runtime } from "../../runtime/runtime.ts";
 import { type MachineInfo, readUsage } from "../machine/machine.ts";
@@ -73,7 +72,7 @@ export async function collectNodeStatus(
       kernelVersion: machine.kernelVersion,
       osImage: machine.osImage,
       containerRuntimeVersion: runtimeVersion,
-      kubeletVersion: agentVersion,
+      kubeletVersion: config.version,
       kubeProxyVersion: "",
       operatingSystem: "linux",
       architecture: machine.architecture,
