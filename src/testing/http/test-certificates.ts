@@ -1,6 +1,6 @@
 /** Valid and invalid certificates for tests. */
 import "reflect-metadata";
-import { webcrypto } from "node:crypto";
+import { createPrivateKey, sign, webcrypto } from "node:crypto";
 import {
   BasicConstraintsExtension,
   cryptoProvider,
@@ -74,6 +74,55 @@ export async function makeCertificate(options: TestCertificateOptions): Promise<
     der: new Uint8Array(certificate.rawData),
     keys,
   };
+}
+
+/** The same certificate without extensions, in version 1 or 3, as `openssl x509 -req` makes it. */
+export function withoutExtensions(
+  certificate: TestCertificate,
+  { version, issuer = certificate }: { readonly version: 1 | 3; readonly issuer?: TestCertificate },
+): TestCertificate {
+  const [signed, algorithmOfSignature] = elementsOf(contentOf(Buffer.from(certificate.der)));
+  const members = elementsOf(contentOf(signed!)).filter((member) => {
+    return member[0] !== EXTENSIONS_TAG && (version === 3 || member[0] !== VERSION_TAG);
+  });
+  const body = element(SEQUENCE_TAG, members);
+  const signature = sign("sha256", body, createPrivateKey(issuer.key));
+  const bits = element(BIT_STRING_TAG, [Buffer.from([0]), signature]);
+  const der = element(SEQUENCE_TAG, [body, algorithmOfSignature!, bits]);
+  const cert = `-----BEGIN CERTIFICATE-----\n${der.toString("base64")}\n-----END CERTIFICATE-----\n`;
+  return { ...certificate, cert, der: new Uint8Array(der) };
+}
+
+const SEQUENCE_TAG = 0x30;
+const BIT_STRING_TAG = 0x03;
+const VERSION_TAG = 0xa0;
+const EXTENSIONS_TAG = 0xa3;
+
+/** The length of a DER element's tag and length. */
+function headLength(der: Buffer): number {
+  return der[1]! < 0x80 ? 2 : 2 + (der[1]! & 0x7f);
+}
+
+function contentOf(der: Buffer): Buffer {
+  return der.subarray(headLength(der));
+}
+
+function elementsOf(content: Buffer): Buffer[] {
+  const elements: Buffer[] = [];
+  for (let at = 0; at < content.length; ) {
+    const rest = content.subarray(at);
+    const head = headLength(rest);
+    const length = head === 2 ? rest[1]! : rest.readUIntBE(2, head - 2);
+    elements.push(rest.subarray(0, head + length));
+    at += head + length;
+  }
+  return elements;
+}
+
+function element(tag: number, parts: readonly Buffer[]): Buffer {
+  const content = Buffer.concat(parts);
+  const length = content.length < 0x80 ? [content.length] : [0x82, content.length >> 8, content.length & 0xff];
+  return Buffer.concat([Buffer.from([tag, ...length]), content]);
 }
 
 /** An authority, and a certificate of it for `localhost` and `127.0.0.1`. */

@@ -8,6 +8,7 @@ export interface Certificate {
   readonly notAfter: number;
   /** Extended key usages by OID; undefined allows any. */
   readonly usages: readonly string[] | undefined;
+  readonly version: number;
   readonly pathLength: number | undefined;
   /** It has a critical extension that this verifier does not enforce, so it is never trusted. */
   readonly hasUnenforcedExtension: boolean;
@@ -21,12 +22,13 @@ const DEPTH_MAX = 8;
 /** Throws for an invalid certificate. */
 export function readCertificate(source: Uint8Array | string): Certificate {
   const x509 = new X509Certificate(source);
-  const { pathLength, unenforced } = parseCertificateLimits(x509.raw);
+  const { version, pathLength, unenforced } = parseCertificateLimits(x509.raw);
   return {
     x509,
     notBefore: x509.validFromDate.getTime(),
     notAfter: x509.validToDate.getTime(),
     usages: x509.keyUsage as readonly string[] | undefined,
+    version,
     pathLength,
     hasUnenforcedExtension: unenforced.length > 0,
   };
@@ -61,7 +63,7 @@ function hasPathToRoot(
   now: number,
 ): boolean {
   for (const root of roots) {
-    const trusted = root.x509.fingerprint256 === subject.x509.fingerprint256 || isIssuer(root, subject, depth);
+    const trusted = root.x509.fingerprint256 === subject.x509.fingerprint256 || isAnchor(root, subject, depth);
     if (trusted && isUsable(root, now)) return true;
   }
   if (depth >= DEPTH_MAX) return false;
@@ -74,9 +76,17 @@ function hasPathToRoot(
   return false;
 }
 
+/** A trusted certificate of version 1 or 2, which cannot have basic constraints, is an authority as well. */
+function isAnchor(root: Certificate, subject: Certificate, depth: number): boolean {
+  return root.version < 3 ? hasSigned(root, subject) : isIssuer(root, subject, depth);
+}
+
 /** `depth` intermediates are between the issuer and the client certificate. */
 function isIssuer(issuer: Certificate, subject: Certificate, depth: number): boolean {
-  if (!issuer.x509.ca || (issuer.pathLength ?? DEPTH_MAX) < depth) return false;
+  return issuer.x509.ca && (issuer.pathLength ?? DEPTH_MAX) >= depth && hasSigned(issuer, subject);
+}
+
+function hasSigned(issuer: Certificate, subject: Certificate): boolean {
   return subject.x509.checkIssued(issuer.x509) && subject.x509.verify(issuer.x509.publicKey);
 }
 

@@ -1,6 +1,8 @@
 /** Parses the extensions that limit the use of a certificate and that Node's `X509Certificate` does not provide. */
 
 export interface CertificateLimits {
+  /** 1 to 3. Only version 3 has extensions. */
+  readonly version: number;
   /** The allowed number of intermediates below this authority; undefined for no limit. */
   readonly pathLength: number | undefined;
   /** Critical extensions (OID content in hex) that this verifier does not enforce. */
@@ -17,6 +19,8 @@ interface Element {
 const TAG_BOOLEAN = 0x01;
 const TAG_INTEGER = 0x02;
 const TAG_SEQUENCE = 0x30;
+/** `[0] EXPLICIT Version` in a TBSCertificate; absent in version 1. */
+const TAG_VERSION = 0xa0;
 /** `[3] EXPLICIT Extensions` in a TBSCertificate. */
 const TAG_EXTENSIONS = 0xa3;
 
@@ -33,7 +37,8 @@ const ENFORCED: ReadonlySet<string> = new Set([
 export function parseCertificateLimits(der: Uint8Array): CertificateLimits {
   const [body] = parseChildren(parseElement(der, 0).content);
   if (body === undefined) throw new Error("Cannot parse certificate: it is empty");
-  const wrapper = parseChildren(body.content).find(({ tag }) => tag === TAG_EXTENSIONS);
+  const members = parseChildren(body.content);
+  const wrapper = members.find(({ tag }) => tag === TAG_EXTENSIONS);
   const extensions = wrapper === undefined ? [] : parseChildren(parseElement(wrapper.content, 0).content);
   let pathLength: number | undefined;
   const unenforced: string[] = [];
@@ -46,7 +51,15 @@ export function parseCertificateLimits(der: Uint8Array): CertificateLimits {
     if (name === BASIC_CONSTRAINTS) pathLength = parsePathLength(value.content);
     if (critical && !ENFORCED.has(name)) unenforced.push(name);
   }
-  return { pathLength, unenforced };
+  return { version: parseVersion(members), pathLength, unenforced };
+}
+
+function parseVersion([first]: readonly Element[]): number {
+  if (first?.tag !== TAG_VERSION) return 1;
+  const integer = parseElement(first.content, 0);
+  if (integer.tag !== TAG_INTEGER || integer.content.length !== 1)
+    throw new Error("Cannot parse certificate: its version");
+  return integer.content[0]! + 1;
 }
 
 function parsePathLength(basicConstraints: Uint8Array): number | undefined {

@@ -5,6 +5,7 @@ import {
   SERVER_AUTH,
   type TestCertificate,
   type TestCertificateOptions,
+  withoutExtensions,
 } from "../../../testing/http/test-certificates.ts";
 import { FakeClock } from "../../../testing/std/fake-clock.ts";
 import { x509Authenticator } from "./x509.ts";
@@ -173,3 +174,27 @@ t.test(
     await t.rejects(async () => authenticator.authenticate({ certificates: fresh }), UNAUTHORIZED);
   },
 );
+
+t.test("x509Authenticator() accepts a trusted authority of version 1, which cannot have extensions", async (t) => {
+  const client = await leaf();
+  const authenticateWith = (root: TestCertificate, ...chain: readonly TestCertificate[]) => {
+    const { authenticate } = x509Authenticator({ caPem: root.cert, clock: new FakeClock(NOW) });
+    return authenticate({ certificates: chain.map(({ der }) => der) });
+  };
+  t.equal((await authenticateWith(withoutExtensions(ca, { version: 1 }), client))?.name, "me");
+  await t.rejects(
+    async () => await authenticateWith(withoutExtensions(otherCa, { version: 1 }), client),
+    UNAUTHORIZED,
+    "with another key",
+  );
+  await t.rejects(
+    async () => await authenticateWith(withoutExtensions(ca, { version: 3 }), client),
+    UNAUTHORIZED,
+    "of version 3 without basic constraints",
+  );
+  const middle = await makeCertificate({ subject: [{ CN: ["middle"] }], issuer: ca, authority: {} });
+  const below = await leaf({ issuer: middle });
+  t.equal((await authenticateWith(withoutExtensions(ca, { version: 1 }), below, middle))?.name, "me");
+  const old = withoutExtensions(middle, { version: 1, issuer: ca });
+  await t.rejects(async () => await authenticateWith(ca, below, old), UNAUTHORIZED, "as an intermediate");
+});
