@@ -102,7 +102,8 @@ export class Readiness {
 
   /** Reads are served from caches, which depend on the store. */
   async #checkInformers(): Promise<void> {
-    await this.#registries.ready();
+    const { clock, readyTimeoutMs } = this.#limits;
+    await withTimeout(clock, readyTimeoutMs, this.#registries.ready(), "the caches do not have their objects");
     await this.#probeStore(this.#limits.readyTimeoutMs);
   }
 

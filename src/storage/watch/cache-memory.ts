@@ -7,7 +7,7 @@ import { QueuePool } from "./queue-pool.ts";
 export interface MemoryLimits {
   /** Decoded objects, estimated. */
   readonly objects: number;
-  /** Objects as JSON. A list that takes half of it is still there at the next read. */
+  /** Objects as JSON, and their watch events with a frame each. A list that takes half of it is still there at the next read. */
   readonly encodings: number;
   /** Changes kept for clients that resume a watch. */
   readonly history: number;
@@ -26,7 +26,7 @@ export const MEMORY_LIMITS: MemoryLimits = {
 export interface EvictableObject {
   /** Bytes of the stored value. */
   readonly size: number;
-  /** Bytes of its encodings; constant while these are kept. */
+  /** Bytes of its encodings, those for watchers included. */
   readonly encodedSize: number;
   dropObject(): void;
   dropEncodings(): void;

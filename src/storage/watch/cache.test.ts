@@ -341,6 +341,44 @@ t.test("a cache lists again and sends the differences after the watch of the sto
   t.same(await take(watching, 1), [`ADDED live @${before + 4}`]);
 });
 
+t.test("reads and watches of a cache over a damaged store fail until a list succeeds", async (t) => {
+  const clock = new FakeClock();
+  const store = breakable(createMemoryStore({ clock }));
+  const damage = new StoreError("corrupt", "Cannot read record 7");
+  let failing = true;
+  const { list } = store;
+  store.list = async (range, options) => {
+    if (failing) throw damage;
+    return await list(range, options);
+  };
+  const objects = new ObjectStore({ store, kind: widgetKind, prefix: "/registry" });
+  await using feed = new StoreFeed({ store, range: prefixRange("/registry/"), clock, log: silentLogger });
+  await using cache = new WatchCache({ feed, objects, clock, log: silentLogger, indexes });
+  const { signal } = new AbortController();
+  const all = { prefix: objects.prefix(), signal };
+  const checkDamaged = async (waits: readonly Promise<unknown>[]): Promise<void> => {
+    const outcomes = await Promise.allSettled([...waits, cache.ready(), cache.waitFor(store.current())]);
+    outcomes.push(...(await Promise.allSettled([cache.waitFor(0 as Revision), cache.watch(all).next()])));
+    for (const outcome of outcomes) t.same(outcome, { status: "rejected", reason: damage });
+    t.notOk(cache.hasReached(0 as Revision));
+  };
+  // Two reads that wait for the first list.
+  await checkDamaged([cache.ready(), cache.waitFor(store.current())]);
+  failing = false;
+  await clock.advance(60_000);
+  await cache.ready();
+  t.ok(cache.hasReached(store.current()));
+  const watching = cache.watch(all).next();
+  watching.catch(() => {});
+  failing = true;
+  store.breakWatches();
+  await clock.advance(100);
+  await checkDamaged([watching]);
+  failing = false;
+  await clock.advance(60_000);
+  await cache.waitFor(store.current());
+});
+
 t.test("an object that cannot be decoded is skipped until it is valid again", async (t) => {
   const { cache, create, store, settled, key, watch, objects } = await setUp(t);
   await create("a", { size: 1 });

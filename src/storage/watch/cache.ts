@@ -73,7 +73,7 @@ export class WatchCache<T extends ApiObject> implements AsyncDisposable {
   readonly #history: History<Change<T>>;
   readonly #watchers: Watchers<T>;
   readonly #closing = new AbortController();
-  readonly #ready = Promise.withResolvers<void>();
+  #ready = Promise.withResolvers<void>();
   readonly #running: Promise<void>;
   /** For metrics; nothing depends on them. */
   readonly counts = { received: 0, initializations: 0, lists: new Map<string, ListCounts>() };
@@ -84,6 +84,8 @@ export class WatchCache<T extends ApiObject> implements AsyncDisposable {
   #listed = false;
   /** Whether a fallible feed has failed, and no list succeeded since. */
   #stalled = false;
+  /** Set while the store cannot be read because it is damaged. */
+  #damage: StoreError | undefined;
   #changes = 0;
   readonly #decode = (item: KeyValue): T => this.#options.objects.decode(item);
 
@@ -98,9 +100,9 @@ export class WatchCache<T extends ApiObject> implements AsyncDisposable {
     this.#running = this.#run();
   }
 
-  /** Resolves with the first list; rejects when the cache is closed before. */
+  /** Resolves with the first list; rejects when the cache is closed before, or while the store is damaged. */
   ready(): Promise<void> {
-    return this.#ready.promise;
+    return this.#damage === undefined ? this.#ready.promise : Promise.reject(this.#damage);
   }
 
   /** The revision of the cache. */
@@ -121,7 +123,7 @@ export class WatchCache<T extends ApiObject> implements AsyncDisposable {
 
   /** Whether the cache has all changes up to `revision`. */
   hasReached(revision: Revision): boolean {
-    return this.#listed && this.revision() >= revision;
+    return this.#listed && this.#damage === undefined && this.revision() >= revision;
   }
 
   /** Whether the fallible feed has failed: the cache may be outdated, and receives no changes. */
@@ -170,9 +172,10 @@ export class WatchCache<T extends ApiObject> implements AsyncDisposable {
 
   /**
    * Resolves when the cache has all changes up to `revision`, or is stalled; rejects with the signal's reason if that
-   * aborts first.
+   * aborts first, and with a `StoreError` while the store is damaged.
    */
   waitFor(revision: Revision, signal?: AbortSignal): Promise<void> {
+    if (this.#damage !== undefined) return Promise.reject(this.#damage);
     if (this.#stalled || this.hasReached(revision)) return Promise.resolve();
     return this.#wait(revision, signal);
   }
@@ -184,8 +187,8 @@ export class WatchCache<T extends ApiObject> implements AsyncDisposable {
   watch(options: WatchOptions<T>): AsyncIterableIterator<CacheEvent<T>> {
     const matches = this.#selector(options);
     const { from } = options;
-    const closed = this.#closing.signal.aborted;
-    const initial = from === undefined && !closed ? this.#present(options, matches) : [];
+    const failure = this.#closing.signal.aborted ? this.#closing.signal.reason : this.#damage;
+    const initial = from === undefined && failure === undefined ? this.#present(options, matches) : [];
     const ahead = from !== undefined && from > this.revision() ? from : (0 as Revision);
     const watcher = new Watcher<T>(
       options,
@@ -195,7 +198,7 @@ export class WatchCache<T extends ApiObject> implements AsyncDisposable {
       (ended) => this.#watchers.remove(ended),
       this.#memory.queues,
     );
-    if (closed) watcher.fail(this.#closing.signal.reason);
+    if (failure !== undefined) watcher.fail(failure);
     else if (from !== undefined && from < this.#history.start) {
       watcher.fail(expired(`too old resource version: ${from} (${this.#history.start})`));
     } else if (!options.signal.aborted) {
@@ -211,7 +214,7 @@ export class WatchCache<T extends ApiObject> implements AsyncDisposable {
     this.#ready.reject(error);
     this.#watchers.failAll(error);
     await this.#running;
-    for (const item of this.#objects.all()) item.release();
+    for (const item of this.#objects.all()) item.retire();
     this.#history.restart(this.revision());
   }
 
@@ -238,6 +241,7 @@ export class WatchCache<T extends ApiObject> implements AsyncDisposable {
     do {
       stop.throwIfAborted();
       await this.#options.feed.progress.wait(stop);
+      if (this.#damage !== undefined) throw this.#damage;
     } while (!this.#stalled && !this.hasReached(revision));
   }
 
@@ -247,14 +251,27 @@ export class WatchCache<T extends ApiObject> implements AsyncDisposable {
     const follower: Follower = {
       onList: (page) => this.#replace(page),
       onChange: (event) => this.#apply(event),
-      onInterrupt: () => {
+      onInterrupt: (error) => {
         this.#base = this.revision();
         this.#following = false;
-        if (this.#options.fallible === true) this.#stall();
+        if (error instanceof StoreError && error.code === "corrupt") this.#fail(error);
+        else if (this.#options.fallible === true) this.#stall();
       },
     };
     const prefix = objects.prefix();
     return follow({ feed, prefix, follower, clock, log, random, retryMaxMs, signal: this.#closing.signal });
+  }
+
+  /** Reads, watches and `ready` fail with the error until a list succeeds: none of them waits for ever. */
+  #fail(error: StoreError): void {
+    this.#damage = error;
+    this.#watchers.failAll(error);
+    if (!this.#listed) {
+      this.#ready.reject(error);
+      this.#ready = Promise.withResolvers();
+      this.#ready.promise.catch(() => {});
+    }
+    this.#options.feed.progress.notify();
   }
 
   /** Waiting reads continue with the store; watches end, and their clients retry. */
@@ -268,11 +285,15 @@ export class WatchCache<T extends ApiObject> implements AsyncDisposable {
   #replace(page: Page): void {
     // The changes before the list are unknown: no client may resume from there.
     this.#history.restart(page.revision);
-    for (const change of this.#differences(page)) this.#applyChange(change);
+    for (const change of this.#differences(page)) {
+      this.#applyChange(change);
+      change.release();
+    }
     this.#base = page.revision;
     this.#following = true;
     this.#listed = true;
     this.#stalled = false;
+    this.#damage = undefined;
     this.counts.initializations++;
     this.#options.feed.progress.notify();
     this.#ready.resolve();

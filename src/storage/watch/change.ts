@@ -11,8 +11,8 @@ export class Change<T extends ApiObject> {
   readonly previous: EncodedObject<T> | undefined;
   /** Bytes of the change, which count against the limit of the history. */
   readonly size: number;
-  #modified: ObjectEvent<T> | undefined;
-  #deleted: ObjectEvent<T> | undefined;
+  /** The last state with the revision of the change, for DELETED. */
+  #deleted: EncodedObject<T> | undefined;
 
   constructor(
     revision: Revision,
@@ -35,22 +35,15 @@ export class Change<T extends ApiObject> {
     const before = previous !== undefined && (matches === undefined || matches(previous));
     const after = current !== undefined && (matches === undefined || matches(current));
     if (after && !before) return current.added;
-    if (after) return this.#modifiedEvent(current);
-    return before ? this.#deletedEvent(previous) : undefined;
+    if (after) return current.modified;
+    if (!before) return undefined;
+    this.#deleted ??= previous.withRevision(this.revision);
+    return this.#deleted.deleted;
   }
 
-  #modifiedEvent(item: EncodedObject<T>): ObjectEvent<T> {
-    this.#modified ??= { type: "MODIFIED", item, revision: this.revision, size: item.size };
-    return this.#modified;
-  }
-
-  #deletedEvent(item: EncodedObject<T>): ObjectEvent<T> {
-    this.#deleted ??= {
-      type: "DELETED",
-      item: item.withRevision(this.revision),
-      revision: this.revision,
-      size: item.size,
-    };
-    return this.#deleted;
+  /** Called when the history drops the change: no watch starts with it any more. */
+  release(): void {
+    this.previous?.retire();
+    this.#deleted?.retire();
   }
 }

@@ -7,6 +7,8 @@ import type { KeyValue, Revision } from "../store.ts";
 import type { CacheMemory, EvictableObject } from "./cache-memory.ts";
 import type { CachedObject, ObjectEvent } from "./watch-event.ts";
 
+type EventType = ObjectEvent<ApiObject>["type"];
+
 export interface StoredValue<T extends ApiObject> {
   readonly memory: CacheMemory;
   readonly item: KeyValue;
@@ -26,8 +28,9 @@ export class EncodedObject<T extends ApiObject> implements CachedObject<T>, Evic
   readonly #stored: StoredValue<T> | undefined;
   #object: T | undefined;
   #bytes: Buffer | undefined;
-  #added: ObjectEvent<T> | undefined;
-  #encodedSize: number | undefined;
+  /** The watch events of the object by type. Frames of watchers are kept with their event. */
+  #events: Partial<Record<EventType, ObjectEvent<T>>> | undefined;
+  #retired = false;
 
   constructor(kind: Kind<T>, key: string, object: T, revision: Revision, stored?: StoredValue<T>) {
     this.#kind = kind;
@@ -46,10 +49,13 @@ export class EncodedObject<T extends ApiObject> implements CachedObject<T>, Evic
     return this.#stored?.item.value.length ?? 0;
   }
 
-  /** Before the JSON exists, an estimate: JSON mostly has twice the bytes of the stored value. */
+  /**
+   * The JSON, and a frame of the same size for each event. Before the JSON exists, an estimate: JSON mostly has twice
+   * the bytes of the stored value.
+   */
   get encodedSize(): number {
-    this.#encodedSize ??= this.#bytes?.length ?? 2 * this.size;
-    return this.#encodedSize;
+    const frames = this.#events === undefined ? 0 : Object.keys(this.#events).length;
+    return (this.#bytes?.length ?? 2 * this.size) * (1 + frames);
   }
 
   get object(): T {
@@ -57,7 +63,7 @@ export class EncodedObject<T extends ApiObject> implements CachedObject<T>, Evic
     if (stored === undefined) return this.#object!;
     const object = this.#object ?? stored.decode(stored.item);
     this.#object = object;
-    stored.memory.objects.touch(this);
+    this.#memory?.objects.touch(this);
     return object;
   }
 
@@ -67,15 +73,23 @@ export class EncodedObject<T extends ApiObject> implements CachedObject<T>, Evic
       const object = this.#object ?? this.#stored?.decode(this.#stored.item) ?? this.object;
       this.#bytes = toUnpooledBuffer(encodeJson(this.#kind.schema, object, { omitTypeMeta: true }));
     }
-    this.#stored?.memory.encodings.touch(this);
+    this.#memory?.encodings.touch(this);
     return this.#bytes;
   }
 
   /** The event of a watcher that receives the object for the first time. */
   get added(): ObjectEvent<T> {
-    this.#added ??= { type: "ADDED", item: this, revision: this.revision, size: this.size };
-    this.#stored?.memory.encodings.touch(this);
-    return this.#added;
+    return this.#event("ADDED");
+  }
+
+  /** The event of a watcher that received an earlier state of the object. */
+  get modified(): ObjectEvent<T> {
+    return this.#event("MODIFIED");
+  }
+
+  /** The event of a watcher that received the object before; for the result of `withRevision`. */
+  get deleted(): ObjectEvent<T> {
+    return this.#event("DELETED");
   }
 
   /** The same state with the revision of its deletion. */
@@ -85,16 +99,25 @@ export class EncodedObject<T extends ApiObject> implements CachedObject<T>, Evic
     if (item === undefined || decode === undefined || memory === undefined) {
       return new EncodedObject(this.#kind, this.key, object, revision);
     }
-    return new EncodedObject(this.#kind, this.key, object, revision, {
+    const copy = new EncodedObject(this.#kind, this.key, object, revision, {
       memory,
       item,
       decode: (stored) => withResourceVersion(decode(stored), revision),
     });
+    if (this.#retired) copy.retire();
+    copy.retain();
+    return copy;
   }
 
   /** Keeps the decoded object in memory: an object that has just changed is likely to be read. */
   retain(): void {
-    this.#stored?.memory.objects.touch(this);
+    this.#memory?.objects.touch(this);
+  }
+
+  /** Called when neither the cache nor its history has the object: encodings live as long as the queues with it. */
+  retire(): void {
+    this.release();
+    this.#retired = true;
   }
 
   /** Called when the key holds another object or none. */
@@ -109,7 +132,19 @@ export class EncodedObject<T extends ApiObject> implements CachedObject<T>, Evic
 
   dropEncodings(): void {
     this.#bytes = undefined;
-    this.#added = undefined;
-    this.#encodedSize = undefined;
+    this.#events = undefined;
+  }
+
+  /** The limits that count the object; none when only queues of watchers have it. */
+  get #memory(): CacheMemory | undefined {
+    return this.#retired ? undefined : this.#stored?.memory;
+  }
+
+  #event(type: EventType): ObjectEvent<T> {
+    const event = this.#events?.[type] ?? { type, item: this, revision: this.revision, size: this.size };
+    if (this.#events === undefined) this.#events = { [type]: event };
+    else this.#events[type] = event;
+    this.#memory?.encodings.touch(this);
+    return event;
   }
 }

@@ -12,7 +12,7 @@ export interface Follower {
   /** Receives a change after the list. */
   onChange(event: WatchEvent): void;
   /** Called when the feed or a list fails: no changes follow until the next list. */
-  onInterrupt?(): void;
+  onInterrupt?(error: unknown): void;
 }
 
 export interface FollowOptions {
@@ -43,7 +43,7 @@ export async function follow(options: FollowOptions): Promise<void> {
       await followOnce(options, () => backoff.reset());
     } catch (error) {
       if (signal.aborted) return;
-      options.follower.onInterrupt?.();
+      options.follower.onInterrupt?.(error);
       const [message, at] = [String(error), clock.monotonic()];
       if (message !== logged.message || at - logged.at >= LOG_AGAIN_MS) {
         log.error("Failed to follow the store; retrying", error, { prefix });
@@ -71,24 +71,28 @@ async function followOnce({ feed, prefix, follower, signal }: FollowOptions, onL
   };
   const subscriber: Subscriber = {
     onChange: (event) => (early === undefined ? change(event) : void early.push(event)),
-    onBroken: () => {
-      follower.onInterrupt?.();
+    onBroken: (error) => {
+      follower.onInterrupt?.(error);
       stop();
     },
   };
-  signal.addEventListener("abort", stop);
-  try {
-    const since = await feed.subscribe(prefix, subscriber);
-    const page = await feed.store.list(prefixRange(prefix));
+  const onPage = (page: Page, since: Revision): void => {
     if (page.revision < since)
       throw new StoreError("unavailable", "Cannot use the list of the store: it is older than the subscription");
     if (over) return;
     listed = page.revision;
     follower.onList(page);
-    const queued = early;
+    const queued = early ?? [];
     early = undefined;
     for (const event of queued) change(event);
     onListed();
+  };
+  signal.addEventListener("abort", stop);
+  try {
+    const since = await feed.subscribe(prefix, subscriber);
+    // Neither the page nor the early changes may be variables of this function, which keeps them until the feed breaks.
+    await feed.store.list(prefixRange(prefix)).then((page) => onPage(page, since));
+    if (over) return;
     await end.promise;
   } finally {
     signal.removeEventListener("abort", stop);

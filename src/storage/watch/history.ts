@@ -10,6 +10,8 @@ export interface HistoryBudget {
 export interface HistoryEntry {
   readonly revision: Revision;
   readonly size: number;
+  /** Called when the history drops the change. */
+  release?(): void;
 }
 
 /**
@@ -105,6 +107,7 @@ export class History<E extends HistoryEntry> {
 
   /** Drops all changes; the history starts at `revision`. */
   restart(revision: Revision): void {
+    for (const change of this.#changes) change?.release?.();
     this.#changes = [];
     this.#head = 0;
     this.#count(-this.#bytes);
@@ -127,6 +130,7 @@ export class History<E extends HistoryEntry> {
     this.#changes[this.#head++] = undefined;
     this.#start = oldest.revision;
     this.#count(-oldest.size);
+    oldest.release?.();
   }
 
   /** Removes dropped entries from the array when they are half of it. */

@@ -1,39 +1,48 @@
 /**
  * Approximate LRU with a limit in bytes, for entries that can be created again. There are two generations: an entry
  * becomes young when it is used. When the young entries fill half the limit, old entries that are not young are
- * evicted, and the young become old.
+ * evicted, and the young become old. The cost of an entry is counted again at each use, since it may have grown.
  */
 export class ApproximateLru<E> {
   readonly #half: number;
   readonly #costOf: (entry: E) => number;
   readonly #evict: (entry: E) => void;
-  #young = new Set<E>();
-  #old = new Set<E>();
+  /** With the cost of each as counted in `#bytes`. */
+  #young = new Map<E, number>();
+  #old = new Map<E, number>();
   #bytes = 0;
 
-  /** `costOf` is called again by `delete`, and must return the same value. */
   constructor(bytes: number, costOf: (entry: E) => number, evict: (entry: E) => void) {
     this.#half = bytes / 2;
     this.#costOf = costOf;
     this.#evict = evict;
   }
 
+  get size(): number {
+    return new Set([...this.#young.keys(), ...this.#old.keys()]).size;
+  }
+
   /** Called when the entry is created or used. */
   touch(entry: E): void {
-    if (this.#young.has(entry)) return;
-    this.#young.add(entry);
-    this.#bytes += this.#costOf(entry);
+    const cost = this.#costOf(entry);
+    const counted = this.#young.get(entry);
+    if (counted === cost) return;
+    this.#young.set(entry, cost);
+    this.#bytes += cost - (counted ?? 0);
     if (this.#bytes <= this.#half) return;
-    for (const old of this.#old) if (!this.#young.has(old)) this.#evict(old);
+    for (const old of this.#old.keys()) if (!this.#young.has(old)) this.#evict(old);
     this.#old = this.#young;
-    this.#young = new Set();
+    this.#young = new Map();
     this.#bytes = 0;
   }
 
   /** Evicts the entry. */
   delete(entry: E): void {
-    const young = this.#young.delete(entry);
-    if (young) this.#bytes -= this.#costOf(entry);
-    if (this.#old.delete(entry) || young) this.#evict(entry);
+    const counted = this.#young.get(entry);
+    if (counted !== undefined) {
+      this.#young.delete(entry);
+      this.#bytes -= counted;
+    }
+    if (this.#old.delete(entry) || counted !== undefined) this.#evict(entry);
   }
 }
