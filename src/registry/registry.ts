@@ -73,7 +73,8 @@ export class Registry<T extends ApiObject = ApiObject> implements AsyncDisposabl
     this.versions = versions ?? (() => [kind]);
     this.deps = deps;
     this.isUncached = deps.isUncached?.(kind) ?? false;
-    this.objects = new ObjectStore({ store: deps.store, kind, prefix: deps.prefix, mediaType: deps.mediaType });
+    const { store, prefix, mediaType, clock } = deps;
+    this.objects = new ObjectStore({ store, kind, prefix, mediaType, clock });
   }
 
   /**

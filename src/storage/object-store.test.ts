@@ -157,6 +157,25 @@ t.test(
   },
 );
 
+t.test("parallel updates of one object make at most two attempts each, and all take effect", async (t) => {
+  const { objects } = setUp();
+  const key = objects.key("default", "a");
+  await objects.create(key, makeWidget("a", { size: 0 }));
+  let attempts = 0;
+  const writers = 200;
+  const increment = async (): Promise<unknown> => {
+    return await objects.guaranteedUpdate(key, async (current) => {
+      attempts++;
+      // As admission does.
+      for (let i = 0; i < 5; i++) await null;
+      return { ...current, size: (current.size ?? 0) + 1 };
+    });
+  };
+  await Promise.all(Array.from({ length: writers }, increment));
+  t.equal((await objects.get(key))?.size, writers);
+  t.ok(attempts <= 2 * writers, `${attempts} attempts`);
+});
+
 t.test("ObjectStore.guaranteedUpdate() retries with the stored object when the cached one is stale", async (t) => {
   const { objects, store } = setUp();
   const key = objects.key("default", "a");

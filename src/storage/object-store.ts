@@ -3,8 +3,10 @@ import { alreadyExists, conflict, type ErrorSubject, notFound } from "../api/sta
 import { deepFreeze } from "../schema/value/freeze.ts";
 import { andThen, type MaybePromise } from "../std/async/maybe-promise.ts";
 import { toUnpooledBuffer } from "../std/memory/unpooled-buffer.ts";
+import { type Clock, systemClock } from "../std/time/clock.ts";
 import { type Codec, codecOf, type StorageMediaType } from "./codec.ts";
 import { ConvertedValues } from "./converted-values.ts";
+import { KeyQueues } from "./key-queues.ts";
 import { KeySpace } from "./keys.ts";
 import { type KeyValue, prefixRange, type Revision, type Store, StoreError } from "./store.ts";
 
@@ -15,6 +17,8 @@ export interface ObjectStoreOptions<T extends ApiObject> {
   readonly prefix: string;
   /** The format of new values; all formats are read. `application/vnd.svc.protobuf` when absent. */
   readonly mediaType?: StorageMediaType | undefined;
+  /** For the turns of writers of one object; the host's clock when absent. */
+  readonly clock?: Clock | undefined;
 }
 
 export interface Preconditions {
@@ -79,11 +83,14 @@ export class ObjectStore<T extends ApiObject> {
   readonly #store: Store;
   readonly #keys: KeySpace;
   readonly #codec: Codec<T>;
+  readonly #queues: KeyQueues;
   /** Set for custom resources with a conversion webhook. */
   readonly #converted: ConvertedValues<T> | undefined;
 
-  constructor({ store, kind, prefix, mediaType = "application/vnd.svc.protobuf" }: ObjectStoreOptions<T>) {
+  constructor(options: ObjectStoreOptions<T>) {
+    const { store, kind, prefix, mediaType = "application/vnd.svc.protobuf", clock = systemClock } = options;
     this.kind = kind;
+    this.#queues = new KeyQueues(clock);
     this.#store = store;
     this.#keys = new KeySpace(prefix, kind);
     this.#codec = codecOf(kind, mediaType);
@@ -201,25 +208,40 @@ export class ObjectStore<T extends ApiObject> {
     return withResourceVersion(object, item.modified);
   }
 
-  /** Calls `write` with the cached state, then with the stored state until no other write comes between. */
+  /**
+   * Calls `write` with the cached or stored state. When another write comes between, or the state may have been stale,
+   * repeats that with the stored state, one writer of the object after another.
+   */
   async #retry<R>(key: string, options: ObjectUpdateOptions<T>, write: (state: State<T>) => Promise<R>): Promise<R> {
-    let state = options.cached && cachedState(options.cached);
-    for (;;) {
-      if (state === undefined) {
-        const item = await this.#store.get(key);
-        if (item === undefined) throw notFound(this.#subject(key, options));
-        state = await this.#state(item);
-      }
+    if (!this.#queues.has(key)) {
+      const state = options.cached ? cachedState(options.cached) : await this.#stored(key, options);
       try {
         this.checkPreconditions(key, state.object, options);
         return await write(state);
       } catch (error) {
-        // An error for a state that may be stale is retried with the stored state.
-        if (state.bytes === undefined) state = undefined;
-        else if (isCode(error, "conflict")) state = error.current && (await this.#state(error.current));
-        else throw error;
+        if (state.bytes !== undefined && !isCode(error, "conflict")) throw error;
       }
     }
+    return await this.#queues.run(key, () => this.#repeat(key, options, write));
+  }
+
+  /** Until no other write comes between: one of a writer that is not in the queue, or in another version of the kind. */
+  async #repeat<R>(key: string, options: ObjectUpdateOptions<T>, write: (state: State<T>) => Promise<R>): Promise<R> {
+    for (;;) {
+      const state = await this.#stored(key, options);
+      try {
+        this.checkPreconditions(key, state.object, options);
+        return await write(state);
+      } catch (error) {
+        if (!isCode(error, "conflict")) throw error;
+      }
+    }
+  }
+
+  async #stored(key: string, options: ObjectUpdateOptions<T>): Promise<State<T>> {
+    const item = await this.#store.get(key);
+    if (item === undefined) throw notFound(this.#subject(key, options));
+    return await this.#state(item);
   }
 
   #state(item: KeyValue): MaybePromise<State<T>> {
