@@ -1,6 +1,6 @@
 /**
- * Runs every command of README.md in order. Differences from a reader's machine: the data directory is temporary, `sudo`
- * and `systemctl` are replaced, and `make test`, which runs this file, is skipped.
+ * Runs every command of README.md in order. Differences from a reader's machine: the data directory is temporary,
+ * `sudo` and `systemctl` are replaced, and `make test`, which runs this file, is skipped.
  */
 import { type ChildProcess, spawn } from "node:child_process";
 import { chmodSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";

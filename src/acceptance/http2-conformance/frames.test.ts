@@ -1,6 +1,6 @@
 /**
- * HTTP/2 conformance (RFC 9113): each case sends the same bytes to a plain node:http2 server and to listen(), which must
- * conform wherever node:http2 does. The first cases are the 146 of h2spec 2.6, which itself needs a Go toolchain.
+ * HTTP/2 conformance (RFC 9113): each case sends the same bytes to a plain node:http2 server and to listen(), which
+ * must conform wherever node:http2 does. The first cases are the 146 of h2spec 2.6, which itself needs a Go toolchain.
  */
 import { createSecureServer, type ServerHttp2Stream } from "node:http2";
 import type { AddressInfo } from "node:net";

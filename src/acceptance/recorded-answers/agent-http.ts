@@ -1,9 +1,9 @@
-/** Requests to a Kubernetes 1.33 agent with its answers (`shared/oracles/recorded-agent/http.json`), sent to this one. */
+/** Replays requests to the agent and compares them with kubelet 1.33 (`shared/oracles/recorded-agent/http.json`). */
 import { existsSync, readFileSync } from "node:fs";
 import { mkdir, writeFile } from "node:fs/promises";
 import { request as plainRequest } from "node:http";
 import { request as secureRequest } from "node:https";
-import { connect, createServer } from "node:net";
+import { connect } from "node:net";
 import { dirname, join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { loadAgentConfig } from "../../agent/config/load.ts";
@@ -15,6 +15,7 @@ import type { Client } from "../../client/client.ts";
 import { silentLogger } from "../../std/log/logger.ts";
 import { systemClock } from "../../std/time/clock.ts";
 import { type Harness, podHarness } from "../../testing/agent/pod-harness.ts";
+import { freePort } from "../../testing/std/free-port.ts";
 
 export interface Exchange {
   readonly what: string;
@@ -35,7 +36,7 @@ interface Recording {
   readonly exchanges: readonly Exchange[];
 }
 
-interface Answer {
+interface AgentResponse {
   readonly code: number;
   readonly headers: Readonly<Record<string, string | readonly string[] | undefined>>;
   readonly body: string;
@@ -43,7 +44,7 @@ interface Answer {
 
 const shared = process.env.SVC_SHARED ?? fileURLToPath(new URL("../../../../shared", import.meta.url));
 
-/** Undefined where the recordings are not present. */
+/** Undefined when the recordings are not present. */
 export function readRecording(): Recording | undefined {
   const file = `${shared}/oracles/recorded-agent/http.json`;
   return existsSync(file) ? (JSON.parse(readFileSync(file, "utf8")) as Recording) : undefined;
@@ -53,17 +54,17 @@ const ADMIN = "admin";
 const TOKEN = "token-without-rights";
 const ACCOUNT = "system:serviceaccount:default:default";
 
-/** An agent with the recorded pod, and how to send it a request of the recording. */
+/** An agent that runs the recorded pod. */
 export interface RecordedAgent extends AsyncDisposable {
-  /** How the agent's answer differs; undefined when it does not. */
+  /** Sends the request; returns the difference from the recorded response, or undefined. */
   compare(exchange: Exchange): Promise<string | undefined>;
 }
 
 export async function startRecordedAgent({ pod }: Recording): Promise<RecordedAgent> {
   await using stack = new AsyncDisposableStack();
-  const at = stack.use(await podHarness());
-  await runPod(at, pod);
-  const directory = at.rootDir;
+  const harness = stack.use(await podHarness());
+  await runPod(harness, pod);
+  const directory = harness.rootDir;
   const now = systemClock.now();
   const ca = await createCa("ca", 1, now);
   const caFile = join(directory, "ca.crt");
@@ -74,7 +75,7 @@ export async function startRecordedAgent({ pod }: Recording): Promise<RecordedAg
     now,
   );
   const base = defaultAgentConfig("<node>");
-  const [readOnlyPort, healthzPort] = await freePorts();
+  const [readOnlyPort, healthzPort] = await Promise.all([freePort(), freePort()]);
   const config = {
     ...base,
     rootDir: directory,
@@ -95,7 +96,7 @@ export async function startRecordedAgent({ pod }: Recording): Promise<RecordedAg
   const server = stack.use(
     await startAgentServer({
       config,
-      pods: at.manager,
+      pods: harness.manager,
       client: reviewer as unknown as Client,
       clock: systemClock,
       log: silentLogger,
@@ -105,7 +106,7 @@ export async function startRecordedAgent({ pod }: Recording): Promise<RecordedAg
   );
   const port = server.address?.port ?? 0;
   const owned = stack.move();
-  const send = (exchange: Exchange): Promise<Answer> => {
+  const send = (exchange: Exchange): Promise<AgentResponse> => {
     const { what, method = "GET", requestHeaders = {} } = exchange;
     const path = exchange.path.replace("<namespace>", "default").replace("<uid>", "uid-web").replace("<uuid>", "other");
     if (what.startsWith("plain http")) return sendBytes(port, path);
@@ -118,14 +119,14 @@ export async function startRecordedAgent({ pod }: Recording): Promise<RecordedAg
     return receive(secureRequest({ ...options, port, rejectUnauthorized: false }));
   };
   return {
-    compare: async (exchange) => compareAnswer(exchange, await send(exchange)),
+    compare: async (exchange) => compareResponse(exchange, await send(exchange)),
     [Symbol.asyncDispose]: () => owned.disposeAsync(),
   };
 }
 
 const tokens: Readonly<Record<string, string>> = { "token without rights": TOKEN, "unknown token": "unknown" };
 
-/** The API server's reviews: `ADMIN` may do everything, the service account nothing. */
+/** Responds to reviews: user `ADMIN` is allowed everything, the service account nothing. */
 const reviewer = {
   create: async (
     { kind }: { readonly kind: string },
@@ -137,19 +138,19 @@ const reviewer = {
 };
 
 /** Runs the pod on the fake runtime and writes the logs of its containers. */
-async function runPod(at: Harness, pod: Pod): Promise<void> {
-  at.fake.addImage("localhost/bb:1");
-  at.fake.programs.set("i", { exitAfterMs: 100, exitCode: 0 });
-  at.fake.programs.set("crash", { exitAfterMs: 100, exitCode: 1 });
-  at.manager.put({ ...pod, metadata: { ...pod.metadata, name: "web", namespace: "default", uid: "uid-web" } });
-  await at.run(8);
+async function runPod(harness: Harness, pod: Pod): Promise<void> {
+  harness.fake.addImage("localhost/bb:1");
+  harness.fake.programs.set("i", { exitAfterMs: 100, exitCode: 0 });
+  harness.fake.programs.set("crash", { exitAfterMs: 100, exitCode: 1 });
+  harness.manager.put({ ...pod, metadata: { ...pod.metadata, name: "web", namespace: "default", uid: "uid-web" } });
+  await harness.run(8);
   const lines = Array.from({ length: 10 }, (_, index) => `stdout F line ${index + 1}`);
   const logs: Readonly<Record<string, readonly string[]>> = {
     i: ["stdout F init"],
     c: [...lines, "stderr F err"],
     crash: ["stdout F crash"],
   };
-  const runs = at.manager.worker("uid-web")?.observation.containers ?? [];
+  const runs = harness.manager.worker("uid-web")?.observation.containers ?? [];
   const latest = new Map(runs.toReversed().map((run) => [run.name, run]));
   const time = new Date().toISOString().replace("Z", "000000Z");
   for (const [name, { logPath }] of latest) {
@@ -158,23 +159,8 @@ async function runPod(at: Harness, pod: Pod): Promise<void> {
   }
 }
 
-/** Ports that nothing listens on at the moment. */
-async function freePorts(): Promise<readonly [number, number]> {
-  const servers = [createServer(), createServer()];
-  const ports = await Promise.all(
-    servers.map(
-      (server) =>
-        new Promise<number>((resolve) => {
-          server.listen(0, "127.0.0.1", () => resolve((server.address() as { readonly port: number }).port));
-        }),
-    ),
-  );
-  await Promise.all(servers.map((server) => new Promise((resolve) => server.close(resolve))));
-  return [ports[0] ?? 0, ports[1] ?? 0];
-}
-
-async function receive(request: ReturnType<typeof plainRequest>): Promise<Answer> {
-  const { promise, resolve, reject } = Promise.withResolvers<Answer>();
+async function receive(request: ReturnType<typeof plainRequest>): Promise<AgentResponse> {
+  const { promise, resolve, reject } = Promise.withResolvers<AgentResponse>();
   request.on("response", (response) => {
     const chunks: Uint8Array[] = [];
     response.on("data", (chunk: Uint8Array) => chunks.push(chunk));
@@ -193,8 +179,8 @@ async function receive(request: ReturnType<typeof plainRequest>): Promise<Answer
 }
 
 /** Plain HTTP to a TLS port. */
-async function sendBytes(port: number, path: string): Promise<Answer> {
-  const { promise, resolve } = Promise.withResolvers<Answer>();
+async function sendBytes(port: number, path: string): Promise<AgentResponse> {
+  const { promise, resolve } = Promise.withResolvers<AgentResponse>();
   const socket = connect(port, "127.0.0.1", () => socket.write(`GET ${path} HTTP/1.1\r\nHost: x\r\n\r\n`));
   let text = "";
   socket.on("data", (chunk) => {
@@ -210,20 +196,22 @@ async function sendBytes(port: number, path: string): Promise<Answer> {
 
 const COMPARED_HEADERS = ["content-type", "allow", "location", "x-content-type-options"];
 
-function compareAnswer(exchange: Exchange, answer: Answer): string | undefined {
-  if (exchange.code !== answer.code) return `${answer.code} instead of ${exchange.code}: ${answer.body.slice(0, 200)}`;
+function compareResponse(exchange: Exchange, response: AgentResponse): string | undefined {
+  if (exchange.code !== response.code)
+    return `${response.code} instead of ${exchange.code}: ${response.body.slice(0, 200)}`;
   const expected = { "content-type": exchange.contentType, ...exchange.headers } as Record<string, string | undefined>;
   for (const name of COMPARED_HEADERS) {
     const value = expected[name];
-    if (value !== undefined && value !== answer.headers[name]) return `${name}: ${answer.headers[name]}, not ${value}`;
+    if (value !== undefined && value !== response.headers[name])
+      return `${name}: ${response.headers[name]}, not ${value}`;
   }
-  if (exchange.shape !== undefined) return compareShape(exchange.shape, JSON.parse(answer.body), "");
+  if (exchange.shape !== undefined) return compareShape(exchange.shape, JSON.parse(response.body), "");
   if (exchange.body === undefined) return undefined;
-  if (typeof exchange.body !== "string") return compareShape(shapeOf(exchange.body), JSON.parse(answer.body), "");
-  // Bodies of these are recorded to their eightieth character.
+  if (typeof exchange.body !== "string") return compareShape(shapeOf(exchange.body), JSON.parse(response.body), "");
+  // The recording has only the first 80 characters of these bodies.
   const isCut = exchange.body.startsWith('{"kind"') || exchange.body.startsWith('{"kubeletconfig"');
-  if (isCut) return answer.body.startsWith(exchange.body) ? undefined : `body ${answer.body.slice(0, 80)}`;
-  const body = answer.body.replace(/^\d{4}-\S+Z /gm, "<time> ");
+  if (isCut) return response.body.startsWith(exchange.body) ? undefined : `body ${response.body.slice(0, 80)}`;
+  const body = response.body.replace(/^\d{4}-\S+Z /gm, "<time> ");
   const pattern = exchange.body
     .split(/(<id-\d+>)/)
     .map((part, index) => (index % 2 === 1 ? ".*" : escapePattern(part).replace("containerd:", "\\w+:")));
@@ -239,25 +227,25 @@ function shapeOf(value: unknown): unknown {
   if (value === null) return "null";
   if (Array.isArray(value)) return value.slice(0, 1).map(shapeOf);
   if (typeof value !== "object") return typeof value;
-  return Object.fromEntries(Object.entries(value as object).map(([key, each]) => [key, shapeOf(each)]));
+  return Object.fromEntries(Object.entries(value as object).map(([key, item]) => [key, shapeOf(item)]));
 }
 
-/** What `value` has and the recorded shape has not, or has of another type. */
+/** The first member of `value` that the recorded shape lacks or has with another type. */
 function compareShape(shape: unknown, value: unknown, path: string): string | undefined {
   if (Array.isArray(shape)) {
-    if (!Array.isArray(value)) return `${path} is no list`;
-    for (const each of value) {
-      const difference = compareShape(shape[0], each, `${path}[]`);
+    if (!Array.isArray(value)) return `${path} is not a list`;
+    for (const item of value) {
+      const difference = compareShape(shape[0], item, `${path}[]`);
       if (difference !== undefined) return difference;
     }
     return undefined;
   }
   if (typeof shape === "object" && shape !== null) {
-    if (typeof value !== "object" || value === null) return `${path} is no object`;
-    for (const [key, each] of Object.entries(value)) {
-      const known = (shape as Readonly<Record<string, unknown>>)[key];
-      if (known === undefined) return `${path}.${key} is not in the recording`;
-      const difference = compareShape(known, each, `${path}.${key}`);
+    if (typeof value !== "object" || value === null) return `${path} is not an object`;
+    for (const [key, item] of Object.entries(value)) {
+      const recorded = (shape as Readonly<Record<string, unknown>>)[key];
+      if (recorded === undefined) return `${path}.${key} is not in the recording`;
+      const difference = compareShape(recorded, item, `${path}.${key}`);
       if (difference !== undefined) return difference;
     }
     return undefined;

@@ -1,6 +1,6 @@
 /**
- * Runs the recorded pods of kubelet 1.33 with svc agent on containerd and prints the differences. Fails when a case that
- * is listed as matching differs:
+ * Runs the recorded pods of kubelet 1.33 with svc agent on containerd and prints the differences. Fails when a case
+ * differs that is listed as matching:
  *   node src/acceptance/cluster/recorded-agent/replay.ts [AREA…] [--case ID]… [--at-once 8] [--show 40] [--accept]
  */
 import { parseArgs } from "node:util";
