@@ -1,8 +1,8 @@
 /** For tests of server-side apply: schemas in structured-merge-diff's format, and sequences of applies and updates. */
 
 import { canonicalize, type FieldSet, noFields } from "../../schema/apply/fieldpath/field-set.ts";
-import { apply, ConflictError, updateManagers, type VersionedSet, type Versions } from "../../schema/apply/managers.ts";
 import { formatPath } from "../../schema/apply/fieldpath/path-element.ts";
+import { apply, ConflictError, updateManagers, type VersionedSet, type Versions } from "../../schema/apply/managers.ts";
 import { shapeOf } from "../../schema/apply/shape.ts";
 import { int32, list, listMap, listSet, map, object, pointer, rawExtension, string } from "../../schema/define.ts";
 import type { Field, ListSchema, Schema } from "../../schema/schema.ts";
