@@ -9,7 +9,7 @@ import { type CriMethod, ScriptedCri } from "../../testing/agent/scripted-cri.ts
 import { until } from "../../testing/std/until.ts";
 import { clusterLack } from "./cluster.ts";
 import type { ApiJson } from "./recorded-agent/cases.ts";
-import { Machine, NODE } from "./recorded-agent/machine.ts";
+import { ReplayNode, NODE } from "./recorded-agent/machine.ts";
 
 const lack = clusterLack();
 t.setTimeout(300_000);
@@ -61,7 +61,7 @@ function podOf(name: string): ApiJson {
   };
 }
 
-async function podNow(machine: Machine, name: string): Promise<PodJson | undefined> {
+async function podNow(machine: ReplayNode, name: string): Promise<PodJson | undefined> {
   const { code, body } = await machine.api.send("GET", `${path}/${name}`);
   return code === 200 ? (body as PodJson) : undefined;
 }
@@ -72,7 +72,7 @@ else {
     await using stack = new AsyncDisposableStack();
     let cri: ScriptedCri | undefined;
     const machine = stack.use(
-      await Machine.create("", async ({ directory, endpoint }) => {
+      await ReplayNode.create("", async ({ directory, endpoint }) => {
         const client = stack.use(createCriClient({ endpoint, requestTimeoutMs: 60_000, clock: systemClock }));
         cri = stack.use(new ScriptedCri(join(directory, "front.sock"), client));
         await cri.start();
@@ -122,12 +122,12 @@ else {
   });
 }
 
-async function killAgent(machine: Machine): Promise<void> {
+async function killAgent(machine: ReplayNode): Promise<void> {
   await machine.killAgent("SIGKILL");
   await machine.startAgent();
 }
 
-async function killRuntime({ containerd }: Machine): Promise<void> {
+async function killRuntime({ containerd }: ReplayNode): Promise<void> {
   await containerd.kill();
   await containerd.start();
 }

@@ -19,7 +19,7 @@ export interface ApiEvent {
 const plurals: Readonly<Record<string, string>> = { RuntimeClass: "runtimeclasses", Endpoints: "endpoints" };
 const clusterScoped = new Set(["RuntimeClass", "PersistentVolume", "PriorityClass", "StorageClass", "Namespace"]);
 
-export class Api implements AsyncDisposable {
+export class RawApiClient implements AsyncDisposable {
   readonly #transport: NetworkTransport;
 
   constructor(server: string, ca: string, token: string) {

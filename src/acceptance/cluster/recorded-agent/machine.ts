@@ -11,7 +11,7 @@ import { freePort } from "../../../testing/std/free-port.ts";
 import { LoggedProcess } from "../../../testing/std/logged-process.ts";
 import { until } from "../../../testing/std/until.ts";
 import { programs } from "../cluster.ts";
-import { Api } from "./api.ts";
+import { RawApiClient } from "./api.ts";
 import { recordedImages } from "./images.ts";
 
 const run = promisify(execFile);
@@ -35,7 +35,7 @@ export function isPlayable(kind: string): boolean {
   return kind in settings;
 }
 
-export class Machine implements AsyncDisposable {
+export class ReplayNode implements AsyncDisposable {
   readonly directory: string;
   readonly podLogs: string;
   readonly rootDir: string;
@@ -43,12 +43,12 @@ export class Machine implements AsyncDisposable {
   /** A scratch directory of cases: with a directory `dir` and a file `file`. */
   readonly scratch: string;
   readonly ip = ownAddress();
-  readonly api: Api;
+  readonly api: RawApiClient;
   readonly containerd: PrivateContainerd;
   #agent: LoggedProcess | undefined;
   #owned = new AsyncDisposableStack();
 
-  private constructor(containerd: PrivateContainerd, api: Api) {
+  private constructor(containerd: PrivateContainerd, api: RawApiClient) {
     this.containerd = containerd;
     this.directory = containerd.directory;
     this.rootDir = join(this.directory, "agent");
@@ -62,7 +62,7 @@ export class Machine implements AsyncDisposable {
   static async create(
     kind: string,
     front: (containerd: PrivateContainerd) => Promise<string> = async ({ endpoint }) => endpoint,
-  ): Promise<Machine> {
+  ): Promise<ReplayNode> {
     await using stack = new AsyncDisposableStack();
     const containerd = stack.use(await startPrivateContainerd());
     const endpoint = await front(containerd);
@@ -89,8 +89,8 @@ export class Machine implements AsyncDisposable {
     const address = `https://127.0.0.1:${port}`;
     const ca = readFileSync(join(directory, "pki/apiserver.crt"), "utf8");
     await writeKubeconfig(join(directory, "svcconfig"), { server: address, cluster: "c", user: "u", ca, token: TOKEN });
-    const api = stack.use(new Api(address, ca, TOKEN));
-    const machine = new Machine(containerd, api);
+    const api = stack.use(new RawApiClient(address, ca, TOKEN));
+    const machine = new ReplayNode(containerd, api);
     stack.defer(() => machine.killAgent("SIGTERM"));
     machine.#prepare(kind, endpoint);
     await machine.startAgent();

@@ -7,7 +7,7 @@ import { type ApiResponse, collectionPath } from "./api.ts";
 import type { ApiJson, Case, EventJson, Json, PodRecord, PodStatusJson, RunLog, Snapshot, Step } from "./cases.ts";
 import { cgroupDifferences, readCgroups } from "./cgroups.ts";
 import { containersOf, holds, type Observation } from "./conditions.ts";
-import { type Machine, NODE } from "./machine.ts";
+import { type ReplayNode, NODE } from "./machine.ts";
 import { heldMs, lastChangeMs } from "./recording-times.ts";
 
 const POLL_MS = 100;
@@ -30,7 +30,7 @@ export interface PlayedCase extends PodRecord {
 
 /** Calls `follower` shortly after the pod runs. */
 export async function play(
-  machine: Machine,
+  machine: ReplayNode,
   one: Case,
   actions: HostActions,
   follower: () => Promise<void> = () => Promise.resolve(),
@@ -46,7 +46,7 @@ export async function play(
 }
 
 class Player implements AsyncDisposable {
-  readonly #machine: Machine;
+  readonly #machine: ReplayNode;
   readonly #case: Case;
   readonly #namespace: string;
   readonly #limitMs: number;
@@ -59,7 +59,7 @@ class Player implements AsyncDisposable {
   #began = 0;
   #pod: ApiJson | undefined;
 
-  constructor(machine: Machine, one: Case) {
+  constructor(machine: ReplayNode, one: Case) {
     this.#machine = machine;
     this.#case = one;
     this.#namespace = `rec-${one.id}`.slice(0, 63);

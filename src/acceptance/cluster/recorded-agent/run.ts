@@ -5,7 +5,7 @@ import { followerOf, isFollower } from "./companions.ts";
 import { differences } from "./compare.ts";
 import { containersOf } from "./conditions.ts";
 import { designDifferences } from "./design-differences.ts";
-import { isPlayable, Machine, settingsOf } from "./machine.ts";
+import { isPlayable, ReplayNode, settingsOf } from "./machine.ts";
 import { type HostActions, play } from "./player.ts";
 
 /** The result of a case. */
@@ -26,7 +26,7 @@ export interface RunOptions {
 export async function playCases(selected: readonly Case[], { atOnce, report }: RunOptions): Promise<void> {
   for (const [kind, cases] of Map.groupBy(selected, ({ id }) => settingsOf(id))) {
     if (!isPlayable(kind)) continue;
-    await using machine = await Machine.create(kind);
+    await using machine = await ReplayNode.create(kind);
     const batches = Map.groupBy(cases, sharedHostAction);
     const alone = batches.get(undefined) ?? [];
     batches.delete(undefined);
@@ -36,7 +36,7 @@ export async function playCases(selected: readonly Case[], { atOnce, report }: R
   }
 }
 
-async function playAll(machine: Machine, cases: readonly Case[], { atOnce, report }: RunOptions): Promise<void> {
+async function playAll(machine: ReplayNode, cases: readonly Case[], { atOnce, report }: RunOptions): Promise<void> {
   const actions = createHostActions(machine, cases.length);
   const queue = cases.filter((one) => !isFollower(one));
   const workers = Array.from({ length: Math.min(atOnce, cases.length) }, async () => {
@@ -53,7 +53,7 @@ function sharedHostAction({ steps = [] }: Case): string | undefined {
 }
 
 async function playCase(
-  machine: Machine,
+  machine: ReplayNode,
   one: Case,
   actions: HostActions,
   report: RunOptions["report"],
@@ -74,7 +74,7 @@ async function playCase(
 }
 
 /** Actions with a number of cases (`of`) run once all of these cases have reached them. */
-function createHostActions(machine: Machine, players: number): HostActions {
+function createHostActions(machine: ReplayNode, players: number): HostActions {
   const arrived = new Map<string, { count: number; readonly done: PromiseWithResolvers<void> }>();
   const once = async (step: Step): Promise<void> => {
     const name = step.do ?? "";
@@ -94,7 +94,7 @@ function createHostActions(machine: Machine, players: number): HostActions {
   };
 }
 
-async function runHostAction(machine: Machine, step: Step): Promise<void> {
+async function runHostAction(machine: ReplayNode, step: Step): Promise<void> {
   switch (step.do) {
     case "killAgent":
       return await machine.killAgent(step.signal ?? "SIGKILL");
