@@ -3,11 +3,11 @@ import { readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { until } from "../../../testing/std/until.ts";
-import { type ApiResponse, collectionPath } from "./api.ts";
+import { type ApiResponse, collectionPath } from "./raw-api-client.ts";
 import type { ApiJson, Case, EventJson, Json, PodRecord, PodStatusJson, RunLog, Snapshot, Step } from "./cases.ts";
 import { cgroupDifferences, readCgroups } from "./cgroups.ts";
 import { containersOf, holds, type Observation } from "./conditions.ts";
-import { type ReplayNode, NODE } from "./machine.ts";
+import { type ReplayNode, NODE } from "./replay-node.ts";
 import { heldMs, lastChangeMs } from "./recording-times.ts";
 
 const POLL_MS = 100;

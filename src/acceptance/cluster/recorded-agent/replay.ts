@@ -7,7 +7,7 @@ import { parseArgs } from "node:util";
 import { areas, recordedCases } from "./cases.ts";
 import { withCompanions } from "./companions.ts";
 import { listedCases, listFile, writeListedCases } from "./listed-cases.ts";
-import { isPlayable, settingsOf } from "./machine.ts";
+import { isPlayable, settingsOf } from "./replay-node.ts";
 import { type Outcome, playCases } from "./run.ts";
 
 const { values: options, positionals } = parseArgs({

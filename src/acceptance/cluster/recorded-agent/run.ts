@@ -5,7 +5,7 @@ import { followerOf, isFollower } from "./companions.ts";
 import { differences } from "./compare.ts";
 import { containersOf } from "./conditions.ts";
 import { designDifferences } from "./design-differences.ts";
-import { isPlayable, ReplayNode, settingsOf } from "./machine.ts";
+import { isPlayable, ReplayNode, settingsOf } from "./replay-node.ts";
 import { type HostActions, play } from "./player.ts";
 
 /** The result of a case. */

@@ -11,7 +11,7 @@ import { freePort } from "../../../testing/std/free-port.ts";
 import { LoggedProcess } from "../../../testing/std/logged-process.ts";
 import { until } from "../../../testing/std/until.ts";
 import { programs } from "../cluster.ts";
-import { RawApiClient } from "./api.ts";
+import { RawApiClient } from "./raw-api-client.ts";
 import { recordedImages } from "./images.ts";
 
 const run = promisify(execFile);
