@@ -33,6 +33,20 @@ t.test("applyJsonPatch() rejects invalid operations", async (t) => {
   t.throws(() => patched({}, ...Array(10_001).fill({ op: "test", path: "" })), { message: /10000, got 10001/ });
 });
 
+t.test("applyJsonPatch() compares and moves long lists in bounded time", async (t) => {
+  const list = Array.from({ length: 100_000 }, (_, i) => `i${i}`);
+  const began = process.cpuUsage();
+  t.same(patched({ list }, { op: "test", path: "/list", value: list }), { list });
+  const reversed = [...list].reverse();
+  t.throws(() => patched({ list }, { op: "test", path: "/list", value: reversed }), {
+    message: /rejected our request/,
+  });
+  const inserts = Array(10_000).fill({ op: "add", path: "/list/0", value: "x" });
+  t.throws(() => patched({ list }, ...inserts), { message: /too often/ });
+  t.equal((patched({ list: list.slice(0, 1000) }, ...inserts.slice(0, 1000)) as { list: [] }).list.length, 2000);
+  t.ok(process.cpuUsage(began).user < 3_000_000, "in time");
+});
+
 interface StandardCase {
   readonly comment?: string;
   readonly doc: unknown;

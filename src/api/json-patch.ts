@@ -4,6 +4,7 @@
  * of a list.
  */
 import { applyPatch, type Operation, Pointer } from "rfc6902";
+import { deepEqual } from "../schema/value/equal.ts";
 import { StatusError } from "./status.ts";
 
 /** The maximum number of operations in a patch, as in Kubernetes. */
@@ -15,20 +16,25 @@ const OPERATIONS_MAX = 10_000;
  */
 const COPIED_MAX = 3 * 2 ** 20;
 
+/** The maximum number of list items that all operations together move, since each can move a whole list. */
+const MOVED_MAX = 2 ** 25;
+
 /** Modifies `document` in place and returns the result. Throws a `StatusError` 413 or 422. */
 export function applyJsonPatch(document: unknown, operations: readonly Operation[]): unknown {
   if (operations.length > OPERATIONS_MAX) {
-    const message = `The allowed maximum operations in a JSON patch is ${OPERATIONS_MAX}, got ${operations.length}`;
-    throw new StatusError(413, "RequestEntityTooLarge", `Request entity too large: ${message}`);
+    throw tooLarge(`The allowed maximum operations in a JSON patch is ${OPERATIONS_MAX}, got ${operations.length}`);
   }
   // A parent object, so that an operation can replace the root.
   const holder = { root: document };
   let copied = 0;
+  let moved = 0;
   for (const operation of operations) {
     const strict = normalizeOperation(holder, operation);
     if (strict?.op === "copy") copied += jsonLength(parsePointer(strict.from)?.get(holder), COPIED_MAX - copied);
     if (copied > COPIED_MAX) throw invalidPatch();
-    if (strict !== undefined && applyPatch(holder, [strict])[0] !== null) throw invalidPatch();
+    moved += itemsAfter(holder, strict?.path) + itemsAfter(holder, strict?.op === "move" ? strict.from : undefined);
+    if (moved > MOVED_MAX) throw tooLarge("The patch changes long lists too often");
+    if (strict !== undefined && !applyOperation(holder, strict)) throw invalidPatch();
   }
   return holder.root;
 }
@@ -43,6 +49,25 @@ function jsonLength(value: unknown, most: number): number {
     if (length > most) break;
   }
   return length;
+}
+
+/** The number of items that follow in the list that contains the value at this path. */
+function itemsAfter(holder: object, path = ""): number {
+  const { parent, key } = parsePointer(path)?.evaluate(holder) ?? {};
+  return Array.isArray(parent) && key !== "-" ? Math.max(0, parent.length - Number(key)) || 0 : 0;
+}
+
+/** Whether the operation succeeds. */
+function applyOperation(holder: object, operation: Operation): boolean {
+  // The library computes the difference of the two values, which takes quadratic time for lists.
+  if (operation.op === "test") {
+    return deepEqual(parsePointer(operation.path)?.evaluate(holder).value, operation.value);
+  }
+  return applyPatch(holder, [operation])[0] === null;
+}
+
+function tooLarge(message: string): StatusError {
+  return new StatusError(413, "RequestEntityTooLarge", `Request entity too large: ${message}`);
 }
 
 function invalidPatch(): StatusError {
