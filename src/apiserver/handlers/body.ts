@@ -13,6 +13,7 @@ import { decodeProtobuf } from "../../schema/protobuf/decode.ts";
 import { decodeEnvelope } from "../../schema/protobuf/envelope.ts";
 import { goQuote } from "../../schema/value/go-quote.ts";
 import { describeDuplicateKeys, parseYaml } from "../../schema/yaml/yaml.ts";
+import { TimeSlice } from "../../std/async/time-slice.ts";
 import type { RequestContext } from "../request/request-context.ts";
 import {
   cannotHandle,
@@ -66,7 +67,9 @@ export async function readObjectBody<T extends ApiObject>(
   if (options === "CreateOptions") bodyTypeOf();
   const bytes = await readBody(request, BODY_BYTES_MAX);
   const query = parseWriteQuery(options, info.query);
+  const slice = new TimeSlice();
   const object = decodeBody<T>({ type: bodyTypeOf(), bytes }, expected, query.fieldValidation, warnings);
+  await slice.yield();
   return { ...query, object };
 }
 

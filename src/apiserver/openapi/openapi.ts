@@ -6,6 +6,7 @@ import type { Scheme } from "../../api/scheme.ts";
 import type { HttpRequest, HttpResponse } from "../../http/message.ts";
 import { negotiate } from "../../http/negotiate.ts";
 import { bytesResponse } from "../../http/respond.ts";
+import { TimeSlice } from "../../std/async/time-slice.ts";
 import type { Clock } from "../../std/time/clock.ts";
 import { groupNames } from "../handlers/routes.ts";
 import { OpenApiDocument } from "./document.ts";
@@ -65,11 +66,14 @@ export class OpenApi {
   /** `/openapi/v3`: the URLs of the documents of all group versions. */
   async root(ifNoneMatch: string | undefined): Promise<HttpResponse> {
     const describe = await this.#descriptions();
-    const paths = [...this.#parts()].map(([path, part]) => {
+    const paths: Record<string, { readonly serverRelativeURL: string }> = {};
+    const slice = new TimeSlice();
+    for (const [path, part] of this.#parts()) {
       const hash = encodeURIComponent(this.#v3(path, part, describe).etag.slice(1, -1));
-      return [path, { serverRelativeURL: `/openapi/v3/${path}?hash=${hash}` }] as const;
-    });
-    const body = Buffer.from(JSON.stringify({ paths: Object.fromEntries(paths) }));
+      paths[path] = { serverRelativeURL: `/openapi/v3/${path}?hash=${hash}` };
+      await slice.yield();
+    }
+    const body = Buffer.from(JSON.stringify({ paths }));
     return documentResponse(JSON_TYPE, body, etagOf(body), ifNoneMatch);
   }
 

@@ -1,5 +1,5 @@
 import type { ApiObject } from "../../api/kind.ts";
-import { canonicalJson } from "../../schema/json/canonical-json.ts";
+import type { OwnerReference } from "../../api/meta/object-meta.ts";
 import { metadataOf, withMetadata } from "./object-metadata.ts";
 import type { WriteRequest } from "./request.ts";
 
@@ -15,7 +15,7 @@ export function dedupOwnerReferences<T extends ApiObject>(
   const owners = metadataOf(object).ownerReferences ?? [];
   if (owners.length < 2) return object;
   const seen = new Set<string>();
-  const isDuplicate = owners.map((owner) => seen.size === seen.add(canonicalJson(owner)).size);
+  const isDuplicate = owners.map((owner) => seen.size === seen.add(identityOf(owner)).size);
   if (!isDuplicate.includes(true)) return object;
   const ownerReferences = owners.filter((_, i) => !isDuplicate[i]);
   const uids = new Set(owners.filter((_, i) => isDuplicate[i]).map(({ uid }) => uid));
@@ -23,4 +23,8 @@ export function dedupOwnerReferences<T extends ApiObject>(
     `.metadata.ownerReferences contains duplicate entries${when}; API server dedups owner references in 1.20+, and may reject such requests as early as 1.24; please fix your requests; duplicate UID(s) observed: ${[...uids].join(", ")}`,
   ]);
   return withMetadata(object, { ...metadataOf(object), ownerReferences });
+}
+
+function identityOf({ apiVersion, kind, name, uid, controller, blockOwnerDeletion }: OwnerReference): string {
+  return JSON.stringify([uid, name, kind, apiVersion, controller, blockOwnerDeletion]);
 }

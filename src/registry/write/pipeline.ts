@@ -1,4 +1,5 @@
 import type { ApiObject } from "../../api/kind.ts";
+import { TimeSlice } from "../../std/async/time-slice.ts";
 import { trackManagedFields } from "../managed-fields/track-managed-fields.ts";
 import { runMutatingAdmission, runValidatingAdmission } from "./admission.ts";
 import { applyDefaults } from "./apply-defaults.ts";
@@ -22,7 +23,9 @@ export function pipeline<T extends ApiObject>(request: WriteRequest<T>, sent: T)
   const desired = dedupOwnerReferences(request, applyDefaults(request, sent));
   return async (previous, store) => {
     const { scope, options } = request;
+    const slice = new TimeSlice();
     const tracked = await trackManagedFields(request, desired, previous);
+    await slice.yield();
     const mutated = await runMutatingAdmission(request, tracked, previous);
     const admitted = dedupOwnerReferences(request, mutated, AFTER_ADMISSION);
     await options.checkEscalation?.(scope, admitted, previous);
@@ -32,7 +35,9 @@ export function pipeline<T extends ApiObject>(request: WriteRequest<T>, sent: T)
       const allocated = await allocate(identified, previous);
       const prepared =
         previous === undefined ? prepareForCreate(request, allocated) : prepareForUpdate(request, allocated, previous);
+      await slice.yield();
       validate(request, prepared, previous);
+      await slice.yield();
       if (previous === undefined) await options.authorizeCreate?.();
       await runValidatingAdmission(request, prepared, previous);
       return previous === undefined ? prepared : keepUnchangedTimes(prepared, previous);

@@ -61,26 +61,17 @@ function compareContainer(
 ): void {
   switch (shape.kind) {
     case "members":
-      if (isFilledMap(before) || isFilledMap(after)) {
-        compareMembers(sets, shape, before, after);
-        break;
-      }
-      compareLeaf(sets, before, after);
+      if (isFilledMap(before) || isFilledMap(after)) compareMembers(sets, shape, before, after);
+      else compareLeaf(sets, before, after);
       return;
     case "items":
       if (shape.elementOf !== undefined && (isFilledList(before) || isFilledList(after))) {
         compareItems(sets, shape, shape.elementOf, before, after);
-        break;
-      }
-      compareLeaf(sets, before, after);
+      } else compareLeaf(sets, before, after);
       return;
     default:
       compareLeaf(sets, before, after);
-      return;
   }
-  // A container that is added or removed is a field as well.
-  if (before === undefined) sets.added = withSelf(sets.added);
-  else if (after === undefined) sets.removed = withSelf(sets.removed);
 }
 
 function compareLeaf(sets: Sets, before: unknown, after: unknown): void {
@@ -108,7 +99,7 @@ const NOTHING: Members = {};
 function compareMembers(sets: Sets, shape: MembersShape, before: unknown, after: unknown): void {
   const old = isPlainObject(before) ? before : NOTHING;
   const now = isPlainObject(after) ? after : NOTHING;
-  const builder = new ComparisonBuilder();
+  const builder = new ComparisonBuilder(before, after);
   if (shape.rest === undefined) compareDeclaredMembers(builder, shape, old, now);
   else compareAnyMembers(builder, shape, old, now);
   builder.addTo(sets);
@@ -163,7 +154,7 @@ function compareItems(
 ): void {
   const old = groupByElement(elementOf, before);
   const now = groupByElement(elementOf, after);
-  const builder = new ComparisonBuilder();
+  const builder = new ComparisonBuilder(before, after);
   for (const [element, were] of old) builder.items(element, shape.items, were, now.get(element) ?? []);
   for (const [element, are] of now) if (!old.has(element)) builder.items(element, shape.items, [], are);
   builder.addTo(sets);
@@ -186,6 +177,12 @@ class ComparisonBuilder {
   #removed: MutableFieldSet | undefined;
   #modified: MutableFieldSet | undefined;
   #added: MutableFieldSet | undefined;
+
+  /** A container that is added or removed is a field as well. */
+  constructor(before: unknown, after: unknown) {
+    if (before === undefined) this.#added = { [SELF]: LEAF };
+    else if (after === undefined) this.#removed = { [SELF]: LEAF };
+  }
 
   member(element: string, shape: Shape, before: unknown, after: unknown): void {
     const sets: Sets = { removed: undefined, modified: undefined, added: undefined };
@@ -231,6 +228,11 @@ function putElement(set: MutableFieldSet = {}, element: string, below: FieldSet)
 
 function joinSets(below: FieldSet | undefined, added: FieldSet | undefined): FieldSet | undefined {
   if (added === undefined) return below;
-  if (below === undefined) return added;
+  if (below === undefined) return isOnlySelf(added) ? LEAF : added;
   return isEmptySet(below) ? { [SELF]: LEAF, ...added } : union(below, added);
+}
+
+function isOnlySelf(set: FieldSet): boolean {
+  for (const element in set) if (element !== SELF) return false;
+  return true;
 }
