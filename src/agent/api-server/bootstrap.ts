@@ -49,6 +49,12 @@ export async function openConnection(
     await bootstrap(config, bootstrapSvcconfig, files, clock, log, signal);
   }
   const access = await loadKubeconfig(svcconfig);
+  if (access.insecure === true) {
+    log.warn("Not verifying the API server's certificate: anyone on the network path can act as the API server", {
+      file: svcconfig,
+      field: "insecure-skip-tls-verify",
+    });
+  }
   const transport = networkTransport({ ...access, token: toTokenSource(access), clock });
   const unauthorized = new UnauthorizedResponses(clock);
   const stop = new AbortController();
@@ -175,11 +181,12 @@ async function requestClientCertificate({ nodeName }: Config, client: Client, si
 /** Writes a connection file with the server of the bootstrap file and the link to the node's certificate. */
 async function writeConnection(
   { svcconfig = "" }: Config,
-  { server, ca, tlsServerName }: ClusterAccess,
+  { server, ca, tlsServerName, insecure }: ClusterAccess,
   { current }: CertificateFiles,
 ): Promise<void> {
   const names = { cluster: "default-cluster", user: "default-auth", context: "default-context" };
-  await writeKubeconfig(svcconfig, { server, ca, tlsServerName, ...names, certFile: current, keyFile: current });
+  const cluster = { server, ca, tlsServerName, insecure };
+  await writeKubeconfig(svcconfig, { ...cluster, ...names, certFile: current, keyFile: current });
 }
 
 function toTokenSource({ token, tokenFile }: ClusterAccess) {

@@ -17,6 +17,8 @@ export interface ClusterAccess {
   /** The file of `token`, which long-lived connections read again, since such tokens are rotated. */
   readonly tokenFile?: string | undefined;
   readonly tlsServerName?: string | undefined;
+  /** The server's certificate is not verified. */
+  readonly insecure?: boolean | undefined;
   /** The namespace of the context; empty if it has none. */
   readonly namespace: string;
   readonly context: string;
@@ -29,15 +31,16 @@ export async function loadKubeconfig(path: string, context?: string): Promise<Cl
   const reader = await readKubeconfig(path);
   const { cluster, user, names } = resolveContext(reader, context);
   reader.refuse(cluster, CLUSTER_UNSUPPORTED);
-  if (cluster.members["insecure-skip-tls-verify"] === true) {
-    throw reader.error(
-      `${cluster.at}.insecure-skip-tls-verify`,
-      "servers are always verified; set certificate-authority-data, and tls-server-name if the name differs",
-    );
-  }
+  const insecure = cluster.members["insecure-skip-tls-verify"] === true;
   if (user !== undefined) reader.refuse(user, [...USER_UNSUPPORTED, "exec", ...BASIC]);
+  const access = await readClusterAccess(reader, cluster);
+  if (insecure && access.ca !== undefined) {
+    const why = "specifying a root certificates file with the insecure flag is not allowed";
+    throw reader.error(`${cluster.at}.insecure-skip-tls-verify`, why);
+  }
   return {
-    ...(await readClusterAccess(reader, cluster)),
+    ...access,
+    ...(insecure ? { insecure } : {}),
     ...(user === undefined ? {} : await readUserAccess(reader, user)),
     ...names,
   };
@@ -128,6 +131,8 @@ export interface KubeconfigContent {
   readonly keyFile?: string | undefined;
   readonly token?: string | undefined;
   readonly tlsServerName?: string | undefined;
+  /** Clients do not verify the server's certificate. */
+  readonly insecure?: boolean | undefined;
 }
 
 /** Replaces the file atomically, with mode 0600; creates its directory. */
@@ -149,7 +154,8 @@ export async function writeKubeconfig(path: string, content: KubeconfigContent):
 }
 
 export function renderKubeconfig(content: KubeconfigContent): string {
-  const { server, cluster, user, namespace, ca, cert, key, certFile, keyFile, token, tlsServerName } = content;
+  const { server, cluster, user, namespace, ca, cert, key, certFile, keyFile, token, tlsServerName, insecure } =
+    content;
   const context = content.context ?? `${user}@${cluster}`;
   return encodeYaml({
     apiVersion: "v1",
@@ -159,7 +165,12 @@ export function renderKubeconfig(content: KubeconfigContent): string {
     clusters: [
       {
         name: cluster,
-        cluster: { server, ...data("certificate-authority", ca), ...plain("tls-server-name", tlsServerName) },
+        cluster: {
+          server,
+          ...(insecure === true ? { "insecure-skip-tls-verify": true } : {}),
+          ...data("certificate-authority", ca),
+          ...plain("tls-server-name", tlsServerName),
+        },
       },
     ],
     users: [
