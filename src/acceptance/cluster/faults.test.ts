@@ -9,7 +9,7 @@ import { type CriMethod, ScriptedCri } from "../../testing/agent/scripted-cri.ts
 import { until } from "../../testing/std/until.ts";
 import { clusterLack } from "./cluster.ts";
 import type { ApiJson } from "./recorded-agent/cases.ts";
-import { ReplayNode, NODE } from "./recorded-agent/replay-node.ts";
+import { NODE, ReplayNode } from "./recorded-agent/replay-node.ts";
 
 const lack = clusterLack();
 t.setTimeout(300_000);

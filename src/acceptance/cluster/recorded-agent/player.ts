@@ -1,14 +1,14 @@
-/** Replays a recorded case on a machine and records the same streams. */
+/** Replays a recorded case on a node and records the same streams. */
 import { readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { until } from "../../../testing/std/until.ts";
-import { type ApiResponse, collectionPath } from "./raw-api-client.ts";
 import type { ApiJson, Case, EventJson, Json, PodRecord, PodStatusJson, RunLog, Snapshot, Step } from "./cases.ts";
 import { cgroupDifferences, readCgroups } from "./cgroups.ts";
 import { containersOf, holds, type Observation } from "./conditions.ts";
-import { type ReplayNode, NODE } from "./replay-node.ts";
+import { type ApiResponse, collectionPath } from "./raw-api-client.ts";
 import { heldMs, lastChangeMs } from "./recording-times.ts";
+import { NODE, type ReplayNode } from "./replay-node.ts";
 
 const POLL_MS = 100;
 /** Delay between a running pod and the start of the following case. */
@@ -18,7 +18,7 @@ const AFTERWARDS_MS = 1500;
 const AFTERWARDS_MAX_MS = 5000;
 const SLACK_MS = 700;
 
-/** Actions on the machine that several cases wait for together. */
+/** Actions on the node that several cases wait for together. */
 export interface HostActions {
   act(step: Step, seen: Observation): Promise<void>;
 }
@@ -30,12 +30,12 @@ export interface PlayedCase extends PodRecord {
 
 /** Calls `follower` shortly after the pod runs. */
 export async function play(
-  machine: ReplayNode,
+  node: ReplayNode,
   one: Case,
   actions: HostActions,
   follower: () => Promise<void> = () => Promise.resolve(),
 ): Promise<PlayedCase> {
-  await using player = new Player(machine, one);
+  await using player = new Player(node, one);
   await player.start();
   const following = player.running().then(follower);
   for (const step of one.steps ?? []) await player.step(step, actions);
@@ -46,7 +46,7 @@ export async function play(
 }
 
 class Player implements AsyncDisposable {
-  readonly #machine: ReplayNode;
+  readonly #node: ReplayNode;
   readonly #case: Case;
   readonly #namespace: string;
   readonly #limitMs: number;
@@ -59,8 +59,8 @@ class Player implements AsyncDisposable {
   #began = 0;
   #pod: ApiJson | undefined;
 
-  constructor(machine: ReplayNode, one: Case) {
-    this.#machine = machine;
+  constructor(node: ReplayNode, one: Case) {
+    this.#node = node;
     this.#case = one;
     this.#namespace = `rec-${one.id}`.slice(0, 63);
     const recordedTimes = [one.until].flat().map(({ s = 0 }) => s * 1000);
@@ -68,7 +68,7 @@ class Player implements AsyncDisposable {
   }
 
   async start(): Promise<void> {
-    const { api } = this.#machine;
+    const { api } = this.#node;
     const { objects = [], pod } = this.#case;
     const metadata = { name: this.#namespace };
     await api.expect("POST", "/api/v1/namespaces", { apiVersion: "v1", kind: "Namespace", metadata });
@@ -86,7 +86,7 @@ class Player implements AsyncDisposable {
   async #createPod(pod: ApiJson): Promise<void> {
     const { rejected } = this.#case;
     if (rejected === undefined) return await this.#create(pod);
-    const { code, body } = await this.#machine.api.send("POST", this.#collection(pod), pod);
+    const { code, body } = await this.#node.api.send("POST", this.#collection(pod), pod);
     const message = messageOf(body);
     if (code !== rejected.code || message !== rejected.message) {
       this.#problems.push(`creating the pod: ${code} ${message}; not ${rejected.code} ${rejected.message}`);
@@ -94,7 +94,7 @@ class Player implements AsyncDisposable {
   }
 
   async #create(object: ApiJson): Promise<void> {
-    const { code, body } = await this.#machine.api.send("POST", this.#collection(object), object);
+    const { code, body } = await this.#node.api.send("POST", this.#collection(object), object);
     if (code !== 201)
       this.#problems.push(`creating ${object.kind} ${object.metadata.name}: ${code} ${messageOf(body)}`);
   }
@@ -108,8 +108,8 @@ class Player implements AsyncDisposable {
     const values: Json = {
       node: NODE,
       namespace: this.#namespace,
-      "node-ip": this.#machine.ip,
-      dir: this.#machine.scratch,
+      "node-ip": this.#node.ip,
+      dir: this.#node.scratch,
       uid: this.#pod?.metadata.uid ?? "",
       "pod-ip": (this.#pod?.status as { podIP?: string } | undefined)?.podIP ?? "",
     };
@@ -124,7 +124,7 @@ class Player implements AsyncDisposable {
   async #watchPods(): Promise<void> {
     const path = `/api/v1/namespaces/${this.#namespace}/pods`;
     let last = "";
-    for await (const { type, object } of this.#machine.api.watch(path, "", this.#stopping.signal)) {
+    for await (const { type, object } of this.#node.api.watch(path, "", this.#stopping.signal)) {
       this.#pod = object;
       const { deletionTimestamp } = object.metadata as { readonly deletionTimestamp?: string };
       const snapshot: Snapshot = {
@@ -140,7 +140,7 @@ class Player implements AsyncDisposable {
 
   async #watchEvents(): Promise<void> {
     const path = `/api/v1/namespaces/${this.#namespace}/events`;
-    for await (const { type, object } of this.#machine.api.watch(path, "", this.#stopping.signal)) {
+    for await (const { type, object } of this.#node.api.watch(path, "", this.#stopping.signal)) {
       if (type === "DELETED") continue;
       const event = object as unknown as EventJson & { readonly involvedObject: { readonly fieldPath?: string } };
       this.#events.set(object.metadata.name, { ...event, fieldPath: event.involvedObject.fieldPath ?? "" });
@@ -157,14 +157,14 @@ class Player implements AsyncDisposable {
 
   #readLogs(): void {
     const start = `${this.#namespace}_`;
-    for (const folder of entries(this.#machine.podLogs).filter((name) => name.startsWith(start))) {
-      for (const container of entries(join(this.#machine.podLogs, folder))) {
-        for (const file of entries(join(this.#machine.podLogs, folder, container))) {
+    for (const folder of entries(this.#node.podLogs).filter((name) => name.startsWith(start))) {
+      for (const container of entries(join(this.#node.podLogs, folder))) {
+        for (const file of entries(join(this.#node.podLogs, folder, container))) {
           const restart = /^(\d+)\.log$/.exec(file)?.[1];
           if (restart === undefined) continue;
           const runs = this.#logs.get(container) ?? new Map<string, RunLog>();
           this.#logs.set(container, runs);
-          const path = join(this.#machine.podLogs, folder, container, file);
+          const path = join(this.#node.podLogs, folder, container, file);
           // Static pods of one name may have several directories.
           runs.set(`${folder}/${restart}`, { restart: Number(restart), lines: linesOf(path) });
         }
@@ -227,7 +227,7 @@ class Player implements AsyncDisposable {
   }
 
   async #request(step: Step): Promise<ApiResponse> {
-    const { api } = this.#machine;
+    const { api } = this.#node;
     const name = step.name ?? this.#case.pod?.metadata.name ?? `${this.#case.id}-${NODE}`;
     const kind = step.kind ?? "Pod";
     const apiVersion = kind === "RuntimeClass" ? "node.k8s.io/v1" : "v1";
@@ -247,7 +247,7 @@ class Player implements AsyncDisposable {
   }
 
   async #onHost(step: Step, actions: HostActions): Promise<void> {
-    const file = join(this.#machine.manifests, step.file ?? "");
+    const file = join(this.#node.manifests, step.file ?? "");
     switch (step.do) {
       case "writeStatic": {
         const { manifest, text } = step;
@@ -287,9 +287,9 @@ class Player implements AsyncDisposable {
       [this.#pod?.metadata.uid as string | undefined, "<uid>"],
       [this.#namespace, "<namespace>"],
       [podIP === hostIP ? undefined : podIP, "<pod-ip>"],
-      [this.#machine.ip, "<node-ip>"],
-      [this.#machine.scratch, "<dir>"],
-      [this.#machine.rootDir, "<kubelet-root>"],
+      [this.#node.ip, "<node-ip>"],
+      [this.#node.scratch, "<dir>"],
+      [this.#node.rootDir, "<kubelet-root>"],
       // Static pods are named after their node.
       [`${this.#case.id}-${NODE}`, `${this.#case.id}-localhost`],
     ];
@@ -300,8 +300,8 @@ class Player implements AsyncDisposable {
 
   async [Symbol.asyncDispose](): Promise<void> {
     const path = `/api/v1/namespaces/${this.#namespace}`;
-    await this.#machine.api.send("DELETE", `${path}/pods`, { gracePeriodSeconds: 0 });
-    await this.#machine.api.send("DELETE", path);
+    await this.#node.api.send("DELETE", `${path}/pods`, { gracePeriodSeconds: 0 });
+    await this.#node.api.send("DELETE", path);
     this.#stopping.abort();
     await Promise.allSettled(this.#background);
   }

@@ -11,8 +11,8 @@ import { freePort } from "../../../testing/std/free-port.ts";
 import { LoggedProcess } from "../../../testing/std/logged-process.ts";
 import { until } from "../../../testing/std/until.ts";
 import { programs } from "../cluster.ts";
-import { RawApiClient } from "./raw-api-client.ts";
 import { recordedImages } from "./images.ts";
+import { RawApiClient } from "./raw-api-client.ts";
 
 const run = promisify(execFile);
 const TOKEN = "recorded-agent";
@@ -90,12 +90,12 @@ export class ReplayNode implements AsyncDisposable {
     const ca = readFileSync(join(directory, "pki/apiserver.crt"), "utf8");
     await writeKubeconfig(join(directory, "svcconfig"), { server: address, cluster: "c", user: "u", ca, token: TOKEN });
     const api = stack.use(new RawApiClient(address, ca, TOKEN));
-    const machine = new ReplayNode(containerd, api);
-    stack.defer(() => machine.killAgent("SIGTERM"));
-    machine.#prepare(kind, endpoint);
-    await machine.startAgent();
-    machine.#owned = stack.move();
-    return machine;
+    const replayNode = new ReplayNode(containerd, api);
+    stack.defer(() => replayNode.killAgent("SIGTERM"));
+    replayNode.#prepare(kind, endpoint);
+    await replayNode.startAgent();
+    replayNode.#owned = stack.move();
+    return replayNode;
   }
 
   #prepare(kind: string, containerRuntimeEndpoint: string): void {

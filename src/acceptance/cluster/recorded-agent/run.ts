@@ -1,12 +1,12 @@
-/** Replays recorded cases, on one machine for each configuration. */
+/** Replays recorded cases, on one node for each configuration. */
 import { setTimeout as sleep } from "node:timers/promises";
 import type { Case, Step } from "./cases.ts";
 import { followerOf, isFollower } from "./companions.ts";
 import { differences } from "./compare.ts";
 import { containersOf } from "./conditions.ts";
 import { designDifferences } from "./design-differences.ts";
-import { isPlayable, ReplayNode, settingsOf } from "./replay-node.ts";
 import { type HostActions, play } from "./player.ts";
+import { isPlayable, ReplayNode, settingsOf } from "./replay-node.ts";
 
 /** The result of a case. */
 export interface Outcome {
@@ -26,42 +26,42 @@ export interface RunOptions {
 export async function playCases(selected: readonly Case[], { atOnce, report }: RunOptions): Promise<void> {
   for (const [kind, cases] of Map.groupBy(selected, ({ id }) => settingsOf(id))) {
     if (!isPlayable(kind)) continue;
-    await using machine = await ReplayNode.create(kind);
+    await using node = await ReplayNode.create(kind);
     const batches = Map.groupBy(cases, sharedHostAction);
     const alone = batches.get(undefined) ?? [];
     batches.delete(undefined);
-    await playAll(machine, alone, { atOnce, report });
+    await playAll(node, alone, { atOnce, report });
     // Cases that wait for the same action run together.
-    for (const [, together] of batches) await playAll(machine, together, { atOnce: together.length, report });
+    for (const [, together] of batches) await playAll(node, together, { atOnce: together.length, report });
   }
 }
 
-async function playAll(machine: ReplayNode, cases: readonly Case[], { atOnce, report }: RunOptions): Promise<void> {
-  const actions = createHostActions(machine, cases.length);
+async function playAll(node: ReplayNode, cases: readonly Case[], { atOnce, report }: RunOptions): Promise<void> {
+  const actions = createHostActions(node, cases.length);
   const queue = cases.filter((one) => !isFollower(one));
   const workers = Array.from({ length: Math.min(atOnce, cases.length) }, async () => {
     for (let one = queue.shift(); one !== undefined; one = queue.shift()) {
-      report(await playCase(machine, one, actions, report, followerOf(one, cases)));
+      report(await playCase(node, one, actions, report, followerOf(one, cases)));
     }
   });
   await Promise.all(workers);
 }
 
-/** The action on the machine that cases share: `killAgent`, `killRuntime`. */
+/** The action on the node that cases share: `killAgent`, `killRuntime`. */
 function sharedHostAction({ steps = [] }: Case): string | undefined {
   return steps.find((step) => step.op === "host" && step.of !== undefined)?.do;
 }
 
 async function playCase(
-  machine: ReplayNode,
+  node: ReplayNode,
   one: Case,
   actions: HostActions,
   report: RunOptions["report"],
   follower?: Case,
 ): Promise<Outcome> {
   try {
-    const played = await play(machine, one, actions, async () => {
-      if (follower !== undefined) report(await playCase(machine, follower, actions, report));
+    const played = await play(node, one, actions, async () => {
+      if (follower !== undefined) report(await playCase(node, follower, actions, report));
     });
     const found = [...played.problems, ...differences(one, played)];
     const byDesign = designDifferences[one.id];
@@ -74,38 +74,38 @@ async function playCase(
 }
 
 /** Actions with a number of cases (`of`) run once all of these cases have reached them. */
-function createHostActions(machine: ReplayNode, players: number): HostActions {
+function createHostActions(node: ReplayNode, players: number): HostActions {
   const arrived = new Map<string, { count: number; readonly done: PromiseWithResolvers<void> }>();
   const once = async (step: Step): Promise<void> => {
     const name = step.do ?? "";
     const entry = arrived.get(name) ?? { count: 0, done: Promise.withResolvers<void>() };
     arrived.set(name, entry);
     entry.count += 1;
-    if (entry.count === players) runHostAction(machine, step).then(entry.done.resolve, entry.done.reject);
+    if (entry.count === players) runHostAction(node, step).then(entry.done.resolve, entry.done.reject);
     await entry.done.promise;
   };
   return {
     async act(step: Step, seen) {
       if (step.of !== undefined) return await once(step);
-      if (step.do !== "killContainer") return await runHostAction(machine, step);
+      if (step.do !== "killContainer") return await runHostAction(node, step);
       const found = containersOf(seen.status).find(({ name }) => name === step.container);
-      await machine.killContainer(found?.containerID?.replace(/^.*:\/\//, "") ?? "");
+      await node.killContainer(found?.containerID?.replace(/^.*:\/\//, "") ?? "");
     },
   };
 }
 
-async function runHostAction(machine: ReplayNode, step: Step): Promise<void> {
+async function runHostAction(node: ReplayNode, step: Step): Promise<void> {
   switch (step.do) {
     case "killAgent":
-      return await machine.killAgent(step.signal ?? "SIGKILL");
+      return await node.killAgent(step.signal ?? "SIGKILL");
     case "startAgent":
       await sleep((step.downSeconds ?? 0) * 1000);
-      return await machine.startAgent();
+      return await node.startAgent();
     case "killRuntime":
-      return await machine.containerd.kill();
+      return await node.containerd.kill();
     case "startRuntime":
       await sleep((step.downSeconds ?? 0) * 1000);
-      return await machine.containerd.start();
+      return await node.containerd.start();
     default:
       throw new Error(`unknown action ${step.do}`);
   }
