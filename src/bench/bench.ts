@@ -7,7 +7,7 @@
  * On a shared machine CPU time and ratios are more reliable than rates.
  */
 import { parseArgs } from "node:util";
-import { clusterLack, programs } from "../acceptance/cluster/cluster.ts";
+import { findMissingRequirement, programs } from "../acceptance/cluster/cluster.ts";
 import { measureAgent } from "./agent.ts";
 import { measureCluster } from "./cluster.ts";
 import { Figures } from "./figures.ts";
@@ -36,7 +36,7 @@ const sections: Readonly<Record<string, Measure>> = {
   watches: measureWatches,
   memory: measureMemory,
   cluster: async (figures, program) => {
-    const missing = clusterLack();
+    const missing = findMissingRequirement();
     const { pods, "idle-seconds": idleSeconds } = options;
     if (missing !== undefined) console.error(`Skipping section cluster: ${missing}.`);
     else await measureCluster(figures, program, { idleSeconds: Number(idleSeconds), pods: Number(pods) });

@@ -5,9 +5,9 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import t from "tap";
 import { until } from "../../testing/std/until.ts";
-import { clusterLack, programs, TestCluster } from "./cluster.ts";
+import { findMissingRequirement, programs, TestCluster } from "./cluster.ts";
 
-const lack = clusterLack();
+const lack = findMissingRequirement();
 const YEAR_MS = 366 * 86_400_000;
 
 /** A module loaded before svc; the file has the offset of the clock in milliseconds. */

@@ -21,7 +21,7 @@ export const programs = {
 } as const satisfies Record<string, readonly string[]>;
 
 /** The reason why clusters cannot run on this machine; undefined when they can. */
-export function clusterLack(): string | undefined {
+export function findMissingRequirement(): string | undefined {
   if (process.platform !== "linux") return `this system is ${process.platform}, not Linux`;
   if (process.getuid?.() !== 0) return "this user is not root";
   const missing = ["containerd", "ctr", "runc"].filter((name) => findPrograms(name).length === 0);

@@ -5,9 +5,9 @@
 
 import { kubectlPaths } from "../../testing/apiserver/kubectl-paths.ts";
 import { until } from "../../testing/std/until.ts";
-import { clusterLack, command, programs, TestCluster } from "./cluster.ts";
+import { findMissingRequirement, command, programs, TestCluster } from "./cluster.ts";
 
-const lack = clusterLack();
+const lack = findMissingRequirement();
 if (lack === undefined) process.exitCode = await demo();
 else {
   console.error(`Cannot run the demo: ${lack}.`);

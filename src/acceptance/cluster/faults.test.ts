@@ -7,11 +7,11 @@ import { systemMounter } from "../../agent/volumes/mount/mounter.ts";
 import { systemClock } from "../../std/time/clock.ts";
 import { type CriMethod, ScriptedCri } from "../../testing/agent/scripted-cri.ts";
 import { until } from "../../testing/std/until.ts";
-import { clusterLack } from "./cluster.ts";
+import { findMissingRequirement } from "./cluster.ts";
 import type { ApiJson } from "./recorded-agent/cases.ts";
 import { NODE, ReplayNode } from "./recorded-agent/replay-node.ts";
 
-const lack = clusterLack();
+const lack = findMissingRequirement();
 t.setTimeout(300_000);
 const path = "/api/v1/namespaces/default/pods";
 

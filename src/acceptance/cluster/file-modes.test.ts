@@ -2,9 +2,9 @@
 import { existsSync, globSync, readFileSync, statSync } from "node:fs";
 import { dirname, join } from "node:path";
 import t from "tap";
-import { clusterLack, programs, root, TestCluster } from "./cluster.ts";
+import { findMissingRequirement, programs, root, TestCluster } from "./cluster.ts";
 
-const lack = clusterLack();
+const lack = findMissingRequirement();
 const page = readFileSync(join(root, "docs/security.md"), "utf8");
 
 /** Paths below the data directory with their modes on the page. */

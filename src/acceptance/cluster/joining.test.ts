@@ -7,11 +7,11 @@ import { CertificateFiles } from "../../agent/certificates/certificate-files.ts"
 import { issueCertificate } from "../../auth/pki/certificate-authority.ts";
 import { findMissing } from "../../testing/agent/private-containerd.ts";
 import { until } from "../../testing/std/until.ts";
-import { clusterLack, command, programs, root, TestCluster } from "./cluster.ts";
+import { findMissingRequirement, command, programs, root, TestCluster } from "./cluster.ts";
 import { Machine, Network } from "./machine.ts";
 
 const DAY_MS = 86_400_000;
-const lack = clusterLack() ?? ((await findMissing()).length > 0 ? `${await findMissing()} missing` : undefined);
+const lack = findMissingRequirement() ?? ((await findMissing()).length > 0 ? `${await findMissing()} missing` : undefined);
 
 if (lack !== undefined) console.error(`Skipped: ${lack}.`);
 else {

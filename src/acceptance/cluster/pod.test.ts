@@ -5,9 +5,9 @@ import { join } from "node:path";
 import t, { type Test } from "tap";
 import { kubectlPaths } from "../../testing/apiserver/kubectl-paths.ts";
 import { until } from "../../testing/std/until.ts";
-import { clusterLack, programs, root, TestCluster } from "./cluster.ts";
+import { findMissingRequirement, programs, root, TestCluster } from "./cluster.ts";
 
-const lack = clusterLack();
+const lack = findMissingRequirement();
 const hello = readFileSync(join(root, "testdata/examples/hello.yaml"), "utf8");
 const settings = join(root, "testdata/examples/settings.yaml");
 

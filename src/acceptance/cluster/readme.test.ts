@@ -9,9 +9,9 @@ import { delimiter, join } from "node:path";
 import t from "tap";
 import { freePort } from "../../testing/std/free-port.ts";
 import { until } from "../../testing/std/until.ts";
-import { clusterLack, command, programs, root, TestCluster } from "./cluster.ts";
+import { findMissingRequirement, command, programs, root, TestCluster } from "./cluster.ts";
 
-const lack = clusterLack();
+const lack = findMissingRequirement();
 const blocks = [...readFileSync(join(root, "README.md"), "utf8").matchAll(/^```sh\n([\s\S]*?)^```/gm)].map(
   ([, text = ""]) => text,
 );

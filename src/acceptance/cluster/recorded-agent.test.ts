@@ -1,6 +1,6 @@
 /** Replays a few recorded pods of each area; `make recorded-agent` replays all. */
 import t from "tap";
-import { clusterLack } from "./cluster.ts";
+import { findMissingRequirement } from "./cluster.ts";
 import { areas, recordedCases } from "./recorded-agent/cases.ts";
 import { listedCases } from "./recorded-agent/listed-cases.ts";
 import { type Outcome, playCases } from "./recorded-agent/run.ts";
@@ -38,7 +38,7 @@ t.test("every listed case exists in the recordings", async (t) => {
   }
 });
 
-const lack = clusterLack();
+const lack = findMissingRequirement();
 if (lack !== undefined) console.error(`Skipped: ${lack}.`);
 else {
   t.test("startAgent() produces the recorded events, statuses and logs of kubelet", async (t) => {

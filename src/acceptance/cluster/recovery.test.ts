@@ -3,10 +3,10 @@ import { existsSync, readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import t from "tap";
 import { until } from "../../testing/std/until.ts";
-import { clusterLack, command, programs, TestCluster } from "./cluster.ts";
+import { findMissingRequirement, command, programs, TestCluster } from "./cluster.ts";
 import { exampleImage } from "./example-image.ts";
 
-const lack = clusterLack();
+const lack = findMissingRequirement();
 
 function pod(name: string, more: object = {}): string {
   const container = { name: "c", image: exampleImage, command: ["sleep", "3600"], ...more };

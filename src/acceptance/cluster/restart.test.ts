@@ -2,9 +2,9 @@
 import { join } from "node:path";
 import t, { type Test } from "tap";
 import { until } from "../../testing/std/until.ts";
-import { clusterLack, programs, root, TestCluster } from "./cluster.ts";
+import { findMissingRequirement, programs, root, TestCluster } from "./cluster.ts";
 
-const lack = clusterLack();
+const lack = findMissingRequirement();
 
 if (lack !== undefined) console.error(`Skipped: ${lack}.`);
 else {

@@ -7,9 +7,9 @@ import { type PrivateContainerd, startPrivateContainerd } from "../../testing/ag
 import { kubectlPaths } from "../../testing/apiserver/kubectl-paths.ts";
 import { until } from "../../testing/std/until.ts";
 import { AgentProcess } from "./agent-process.ts";
-import { type CommandResult, clusterLack, command } from "./cluster.ts";
+import { type CommandResult, findMissingRequirement, command } from "./cluster.ts";
 
-const lack = clusterLack();
+const lack = findMissingRequirement();
 const forever = "trap 'exit 0' TERM; while :; do sleep 0.1; done";
 
 function pod(name: string, script: string, spec: object = {}, container: object = {}): object {
