@@ -36,6 +36,7 @@ import { fileURLToPath } from "node:url";
 import { parseArgs } from "node:util";
 import { gzipSync } from "node:zlib";
 import * as esbuild from "esbuild";
+import { bundledPackages, renderNotices } from "./bin/notices.mjs";
 
 const root = dirname(fileURLToPath(import.meta.url));
 const manifest = JSON.parse(readFileSync(join(root, "package.json"), "utf8"));
@@ -65,7 +66,8 @@ async function buildBundle() {
   const file = join(options.out, "svc");
   // Without a package.json in the directory, Node would treat the file as an ES module.
   writeFileSync(join(options.out, "package.json"), '{ "type": "commonjs" }\n');
-  const { main, parts } = await bundleApart(["x64", "arm64"], partsFromComment);
+  const { main, parts, notices } = await bundleApart(["x64", "arm64"], partsFromComment);
+  writeFileSync(join(options.out, "THIRD-PARTY-NOTICES.txt"), notices);
   const head = `${header(main.length)}${main}${programsMark}`;
   const temporary = `${file}.new`;
   writeFileSync(temporary, `${head}${partsAfter(head.length, parts)}*/\n`, { mode: 0o755 });
@@ -257,8 +259,11 @@ function readBytes(name) {
 }
 `;
 
-/** Bundles src/main.ts with `reader`, and separately the parts that it loads, by name. */
-async function bundleApart(architectures, reader) {
+/**
+ * Bundles src/main.ts with `reader`, and separately the parts that it loads, by name. `nodeLicense` is the path of the
+ * licenses of the Node.js that the output contains.
+ */
+async function bundleApart(architectures, reader, nodeLicense) {
   const paths = [];
   const apart = {
     name: "programs-apart",
@@ -275,15 +280,18 @@ async function bundleApart(architectures, reader) {
       }));
     },
   };
-  const { outputFiles } = await bundle({ entryPoints: [options.main], plugins: [apart], banner, outfile: "main.js" });
+  const entry = { entryPoints: [options.main], plugins: [apart], banner, outfile: "main.js", metafile: true };
+  const { outputFiles, metafile } = await bundle(entry);
   const main = outputFile(outputFiles, "main.js");
   // esbuild does not always resolve imports in the same order.
   paths.sort();
-  const { parts, programs } = await bundleParts(paths, architectures);
+  const { parts, programs, metafile: metafileOfParts } = await bundleParts(paths, architectures);
+  const notices = renderNotices(root, bundledPackages([metafile, metafileOfParts]), nodeLicense);
+  parts.set("notices", gzipSync(notices, { level: 9 }).toString("base64"));
   parts.set(positionsOf("main"), packPositions(outputFile(outputFiles, "main.js.map"), 0));
   const programTable = `\nconst programs = ${JSON.stringify(programs)};\n`;
   const code = ascii(withoutMapComment(main)) + programTable + reader + partLoader + sourcePositions;
-  return { main: code + mapComment(outputFile(outputFiles, "main.js.map"), 0), parts };
+  return { main: code + mapComment(outputFile(outputFiles, "main.js.map"), 0), parts, notices };
 }
 
 /** The text of an output file of esbuild. */
@@ -322,7 +330,7 @@ async function bundleParts(paths, architectures) {
     parts.set(positionsOf(name), positions);
     if (entryPoint !== undefined && paths.includes(entryPoint)) programs[entryPoint] = name;
   }
-  return { parts, programs };
+  return { parts, programs, metafile };
 }
 
 const partParameters = [
@@ -377,7 +385,36 @@ function mapComment(map, skippedLines) {
   return `\n//# sourceMappingURL=data:application/json;base64,${Buffer.from(shifted).toString("base64")}`;
 }
 
-const banner = { js: 'const importMetaUrl=require("node:url").pathToFileURL(__filename).href;' };
+/** For `node dist/svc` with an old Node; as a program, dist/svc finds a recent one. The syntax is that of old Nodes. */
+const nodeCheck = [
+  'var version=process.versions.node.split(".")',
+  `if(version[0]<${oldestNode.major}||(version[0]==${oldestNode.major}&&version[1]<${oldestNode.minor})){`,
+].join(";");
+const oldNodeMessage = `svc: needs Node.js ${oldestNode.major}.${oldestNode.minor} or newer: `;
+const banner = {
+  js: [
+    `(function(){${nodeCheck}process.stderr.write(${JSON.stringify(oldNodeMessage)}+process.execPath+" is "`,
+    '+process.version+"; run "+__filename+" itself, which looks for a newer one: SVC_NODE may name it\\n")',
+    ";process.exit(127)}})();",
+    'const importMetaUrl=require("node:url").pathToFileURL(__filename).href;',
+  ].join(""),
+};
+
+/** The commit of the checkout and its date, so that equal sources give equal output; undefined outside a checkout. */
+function commitOfCheckout() {
+  const git = (...words) =>
+    execFileSync("git", ["-C", root, ...words], { encoding: "utf8", stdio: ["ignore", "pipe", "ignore"] }).trim();
+  try {
+    if (git("rev-parse", "--show-toplevel") !== root) return undefined;
+    const [gitCommit, seconds] = git("show", "-s", "--format=%H %ct", "HEAD").split(" ");
+    const gitTreeState = git("status", "--porcelain", "--untracked-files=no") === "" ? "clean" : "dirty";
+    const buildDate = new Date(Number(seconds) * 1000).toISOString().replace(".000Z", "Z");
+    return { gitCommit, gitTreeState, buildDate };
+  } catch {
+    return undefined;
+  }
+}
+const commit = commitOfCheckout();
 
 /** The options of esbuild for all output. */
 const esbuildOptions = {
@@ -403,6 +440,8 @@ function bundle(input) {
     sourcesContent: options.debug,
     define: {
       SVC_LOCATE: "locate",
+      SVC_READ_BYTES: "readBytes",
+      SVC_COMMIT: commit === undefined ? "undefined" : JSON.stringify(commit),
       "import.meta.url": "importMetaUrl",
       "import.meta.dirname": "__dirname",
       SVC_VERSION: JSON.stringify(manifest.version),
@@ -515,7 +554,8 @@ async function buildBinary(architecture, node) {
     const output = join(options.out, `svc-linux-${architecture}`);
     const made = join(work, "svc");
     const executable = strip(node, join(work, "node"), architecture);
-    const { main: code, parts } = await bundleApart([architecture], partsFromAssets);
+    const nodeLicense = join(dirname(dirname(node)), "LICENSE");
+    const { main: code, parts } = await bundleApart([architecture], partsFromAssets, nodeLicense);
     writeFileSync(main, code);
     // Compiled code is valid only for the Node and the CPU that compiled it.
     const caches = native ? compile(executable, work, parts) : new Map();

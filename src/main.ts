@@ -42,17 +42,24 @@ const commands: Readonly<Record<string, Command>> = {
     summary: "print a completion script for bash, zsh or fish",
     load: async () => (await import("./up/commands/completion.ts")).run,
   },
+  licenses: {
+    summary: "print the licenses of the software that this file contains",
+    load: async () => (await import("./up/commands/licenses.ts")).run,
+  },
   version: { summary: "print the version", load: async () => version },
 };
 
 const EXIT_FATAL = 255;
 
+/** In the bundle (build.mjs): the commit that it was built from, and the date of that commit. */
+declare const SVC_COMMIT: Readonly<Record<"gitCommit" | "gitTreeState" | "buildDate", string>> | undefined;
+
 async function version(argv: readonly string[]): Promise<number> {
   const output = argv.join(" ").replace(/^(?:-o|--output)[= ]/, "");
   if (output === "json") {
-    process.stdout.write(
-      `${JSON.stringify({ svc: PRODUCT_VERSION, kubernetes: KUBERNETES_VERSION, gitVersion: GIT_VERSION })}\n`,
-    );
+    const commit = typeof SVC_COMMIT === "undefined" ? {} : SVC_COMMIT;
+    const versions = { svc: PRODUCT_VERSION, kubernetes: KUBERNETES_VERSION, gitVersion: GIT_VERSION, ...commit };
+    process.stdout.write(`${JSON.stringify(versions)}\n`);
     return 0;
   }
   if (output === "--help" || output === "-h") {
@@ -97,6 +104,12 @@ function fatal(error: unknown): never {
   process.exit(EXIT_FATAL);
 }
 
+/** Exits after the output is written: writes to a pipe of more than its capacity are asynchronous. */
+function exit(code: number): void {
+  if (process.stdout.writableLength === 0) process.exit(code);
+  process.stdout.write("", () => process.exit(code));
+}
+
 process.on("uncaughtException", fatal);
 process.on("unhandledRejection", fatal);
-dispatch(basename(process.argv[1] ?? "svc"), process.argv.slice(2)).then((code) => process.exit(code), fatal);
+dispatch(basename(process.argv[1] ?? "svc"), process.argv.slice(2)).then(exit, fatal);

@@ -16,6 +16,7 @@ export const shells: readonly Shell[] = ["bash", "zsh", "fish"];
 
 /** Commands without flags. */
 const plainWords: readonly (readonly [string, string])[] = [
+  ["licenses", "Print the licenses of the software in this file"],
   ["version", "Print the version"],
   ["completion", "Print a shell completion script"],
 ];
