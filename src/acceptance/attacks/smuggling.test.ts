@@ -46,8 +46,8 @@ async function send({ port }: Listener, bytes: string): Promise<string> {
   const socket = connect({ host: "127.0.0.1", port, rejectUnauthorized: false, ALPNProtocols: ["http/1.1"] });
   let response = "";
   socket.setEncoding("latin1");
-  socket.on("data", (piece: string) => {
-    response += piece;
+  socket.on("data", (chunk: string) => {
+    response += chunk;
   });
   socket.on("error", () => {});
   const closed = new Promise((resolve) => socket.once("close", resolve));

@@ -7,7 +7,7 @@ import t from "tap";
 import { until } from "../../testing/std/until.ts";
 import { findMissingRequirement, programs, TestCluster } from "./cluster.ts";
 
-const lack = findMissingRequirement();
+const missing = findMissingRequirement();
 const YEAR_MS = 366 * 86_400_000;
 
 /** A module loaded before svc; the file has the offset of the clock in milliseconds. */
@@ -31,7 +31,7 @@ globalThis.Date = class extends Date {
 
 t.setTimeout(300_000);
 
-if (lack !== undefined) console.error(`Skipped: ${lack}.`);
+if (missing !== undefined) console.error(`Skipped: ${missing}.`);
 else {
   t.test(
     "svc up starts with a clock in 1970 or a year ahead, and its node stays ready when the clock is set",

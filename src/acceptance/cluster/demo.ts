@@ -5,12 +5,12 @@
 
 import { kubectlPaths } from "../../testing/apiserver/kubectl-paths.ts";
 import { until } from "../../testing/std/until.ts";
-import { findMissingRequirement, command, programs, TestCluster } from "./cluster.ts";
+import { command, findMissingRequirement, programs, TestCluster } from "./cluster.ts";
 
-const lack = findMissingRequirement();
-if (lack === undefined) process.exitCode = await demo();
+const missing = findMissingRequirement();
+if (missing === undefined) process.exitCode = await demo();
 else {
-  console.error(`Cannot run the demo: ${lack}.`);
+  console.error(`Cannot run the demo: ${missing}.`);
   process.exitCode = 1;
 }
 

@@ -11,7 +11,7 @@ import { findMissingRequirement } from "./cluster.ts";
 import type { ApiJson } from "./recorded-agent/cases.ts";
 import { NODE, ReplayNode } from "./recorded-agent/replay-node.ts";
 
-const lack = findMissingRequirement();
+const missing = findMissingRequirement();
 t.setTimeout(300_000);
 const path = "/api/v1/namespaces/default/pods";
 
@@ -66,7 +66,7 @@ async function podNow(machine: ReplayNode, name: string): Promise<PodJson | unde
   return code === 200 ? (body as PodJson) : undefined;
 }
 
-if (lack !== undefined) console.error(`Skipped: ${lack}.`);
+if (missing !== undefined) console.error(`Skipped: ${missing}.`);
 else {
   t.test("a pod starts once and ends completely when the agent or containerd is killed at any step", async (t) => {
     await using stack = new AsyncDisposableStack();

@@ -4,7 +4,7 @@ import { dirname, join } from "node:path";
 import t from "tap";
 import { findMissingRequirement, programs, root, TestCluster } from "./cluster.ts";
 
-const lack = findMissingRequirement();
+const missing = findMissingRequirement();
 const page = readFileSync(join(root, "docs/security.md"), "utf8");
 
 /** Paths below the data directory with their modes on the page. */
@@ -27,7 +27,7 @@ function isOpen(file: string, top: string): boolean {
   return true;
 }
 
-if (lack !== undefined) console.error(`Skipped: ${lack}.`);
+if (missing !== undefined) console.error(`Skipped: ${missing}.`);
 else {
   t.test("svc up gives only the owner access to keys, tokens and the store", async (t) => {
     await using cluster = await TestCluster.create({ program: programs.sources });

@@ -7,11 +7,12 @@ import { CertificateFiles } from "../../agent/certificates/certificate-files.ts"
 import { issueCertificate } from "../../auth/pki/certificate-authority.ts";
 import { findMissing } from "../../testing/agent/private-containerd.ts";
 import { until } from "../../testing/std/until.ts";
-import { findMissingRequirement, command, programs, root, TestCluster } from "./cluster.ts";
+import { command, findMissingRequirement, programs, root, TestCluster } from "./cluster.ts";
 import { Machine, Network } from "./machine.ts";
 
 const DAY_MS = 86_400_000;
-const lack = findMissingRequirement() ?? ((await findMissing()).length > 0 ? `${await findMissing()} missing` : undefined);
+const lack =
+  findMissingRequirement() ?? ((await findMissing()).length > 0 ? `${await findMissing()} missing` : undefined);
 
 if (lack !== undefined) console.error(`Skipped: ${lack}.`);
 else {
@@ -85,8 +86,8 @@ async function runPod(cluster: TestCluster, machine: Machine, name: string): Pro
   };
   const spec = { nodeName: machine.name, terminationGracePeriodSeconds: 0, containers: [container] };
   const pod = { apiVersion: "v1", kind: "Pod", metadata: { name }, spec };
-  const made = await cluster.kubectl(["create", "-f", "-"], { input: JSON.stringify(pod) });
-  if (made.code !== 0) throw new Error(made.stderr);
+  const created = await cluster.kubectl(["create", "-f", "-"], { input: JSON.stringify(pod) });
+  if (created.code !== 0) throw new Error(created.stderr);
   await until(`the log of ${name}`, async () => {
     const { stdout } = await cluster.kubectl(["logs", name]);
     return stdout === `hello from ${name}\n` ? true : undefined;

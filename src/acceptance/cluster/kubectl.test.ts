@@ -3,7 +3,7 @@ import { type ChildProcess, spawn } from "node:child_process";
 import t, { type Test } from "tap";
 import { kubectlPaths } from "../../testing/apiserver/kubectl-paths.ts";
 import { until } from "../../testing/std/until.ts";
-import { type CommandResult, findMissingRequirement, command, programs, TestCluster } from "./cluster.ts";
+import { type CommandResult, command, findMissingRequirement, programs, TestCluster } from "./cluster.ts";
 import { type KubectlCase, kubectlCases } from "./kubectl-cases.ts";
 
 const RETRY_MS_MAX = 30_000;
@@ -13,8 +13,8 @@ const LANES = 2;
 const ALL_MS_MAX = 600_000;
 
 t.setTimeout(ALL_MS_MAX);
-const lack = findMissingRequirement();
-if (lack !== undefined) console.error(`Skipped: ${lack}.`);
+const missing = findMissingRequirement();
+if (missing !== undefined) console.error(`Skipped: ${missing}.`);
 else {
   t.jobs = LANES;
   const releases = await findReleases();

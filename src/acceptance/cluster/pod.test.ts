@@ -7,11 +7,11 @@ import { kubectlPaths } from "../../testing/apiserver/kubectl-paths.ts";
 import { until } from "../../testing/std/until.ts";
 import { findMissingRequirement, programs, root, TestCluster } from "./cluster.ts";
 
-const lack = findMissingRequirement();
+const missing = findMissingRequirement();
 const hello = readFileSync(join(root, "testdata/examples/hello.yaml"), "utf8");
 const settings = join(root, "testdata/examples/settings.yaml");
 
-if (lack !== undefined) console.error(`Skipped: ${lack}.`);
+if (missing !== undefined) console.error(`Skipped: ${missing}.`);
 else {
   t.test("svc up runs pods for every kubectl", async (t) => {
     await using cluster = await TestCluster.create({ program: programs.bundle });

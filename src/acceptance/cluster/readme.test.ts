@@ -9,9 +9,9 @@ import { delimiter, join } from "node:path";
 import t from "tap";
 import { freePort } from "../../testing/std/free-port.ts";
 import { until } from "../../testing/std/until.ts";
-import { findMissingRequirement, command, programs, root, TestCluster } from "./cluster.ts";
+import { command, findMissingRequirement, programs, root, TestCluster } from "./cluster.ts";
 
-const lack = findMissingRequirement();
+const missing = findMissingRequirement();
 const blocks = [...readFileSync(join(root, "README.md"), "utf8").matchAll(/^```sh\n([\s\S]*?)^```/gm)].map(
   ([, text = ""]) => text,
 );
@@ -81,7 +81,7 @@ t.test("README.md has commands to run", (t) => {
   t.end();
 });
 
-if (lack !== undefined) console.error(`Skipped: ${lack}.`);
+if (missing !== undefined) console.error(`Skipped: ${missing}.`);
 else {
   t.test("the commands of README.md succeed", async (t) => {
     const scratch = mkdtempSync(join(tmpdir(), "svc-readme-"));

@@ -6,11 +6,11 @@ import t from "tap";
 import { type PrivateContainerd, startPrivateContainerd } from "../../testing/agent/private-containerd.ts";
 import { until } from "../../testing/std/until.ts";
 import { AgentProcess } from "./agent-process.ts";
-import { type CommandResult, findMissingRequirement, command } from "./cluster.ts";
+import { type CommandResult, command, findMissingRequirement } from "./cluster.ts";
 
 t.setTimeout(300_000);
 
-const lack = findMissingRequirement();
+const missing = findMissingRequirement();
 const forever = "trap 'exit 0' TERM; while :; do sleep 0.1; done";
 const TOKEN = "/var/run/secrets/kubernetes.io/serviceaccount/token";
 /** Checkpoints are written a second after a change. */
@@ -69,7 +69,7 @@ interface PodJson {
   };
 }
 
-if (lack !== undefined) console.error(`Skipped: ${lack}.`);
+if (missing !== undefined) console.error(`Skipped: ${missing}.`);
 else {
   await using containerd: PrivateContainerd = await startPrivateContainerd();
   const home = join(containerd.directory, "home");

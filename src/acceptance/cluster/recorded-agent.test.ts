@@ -38,8 +38,8 @@ t.test("every listed case exists in the recordings", async (t) => {
   }
 });
 
-const lack = findMissingRequirement();
-if (lack !== undefined) console.error(`Skipped: ${lack}.`);
+const missing = findMissingRequirement();
+if (missing !== undefined) console.error(`Skipped: ${missing}.`);
 else {
   t.test("startAgent() produces the recorded events, statuses and logs of kubelet", async (t) => {
     const cases = areas.flatMap((area) => recordedCases(area) ?? []).filter(({ id }) => selected.includes(id));

@@ -3,10 +3,10 @@ import { existsSync, readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import t from "tap";
 import { until } from "../../testing/std/until.ts";
-import { findMissingRequirement, command, programs, TestCluster } from "./cluster.ts";
+import { command, findMissingRequirement, programs, TestCluster } from "./cluster.ts";
 import { exampleImage } from "./example-image.ts";
 
-const lack = findMissingRequirement();
+const missing = findMissingRequirement();
 
 function pod(name: string, more: object = {}): string {
   const container = { name: "c", image: exampleImage, command: ["sleep", "3600"], ...more };
@@ -43,7 +43,7 @@ function cgroupsOf(uid: string): readonly string[] {
     .filter((path) => existsSync(path));
 }
 
-if (lack !== undefined) console.error(`Skipped: ${lack}.`);
+if (missing !== undefined) console.error(`Skipped: ${missing}.`);
 else {
   t.test("svc up restarts a killed containerd while pods keep running", async (t) => {
     await using cluster = await TestCluster.create({ program: programs.bundle, flags: ["--stop-pods"] });

@@ -52,8 +52,8 @@ if (lacking.length > 0) {
     const binDir = join(containerd.directory, "plugins");
     mkdirSync(binDir);
     const kind = "CredentialProviderResponse";
-    const answer = { apiVersion: V1, kind, cacheKeyType: "Registry", auth: { [registry.host]: auth } };
-    const script = `#!/bin/sh\nread -r request\ncat <<'END'\n${JSON.stringify(answer)}\nEND\n`;
+    const response = { apiVersion: V1, kind, cacheKeyType: "Registry", auth: { [registry.host]: auth } };
+    const script = `#!/bin/sh\nread -r request\ncat <<'END'\n${JSON.stringify(response)}\nEND\n`;
     writeFileSync(join(binDir, "plug"), script, { mode: 0o755 });
     const config = join(containerd.directory, "providers.yaml");
     const provider = `{name: plug, matchImages: ["${registry.host}/team"], defaultCacheDuration: 1m`;

@@ -4,9 +4,9 @@ import t, { type Test } from "tap";
 import { until } from "../../testing/std/until.ts";
 import { findMissingRequirement, programs, root, TestCluster } from "./cluster.ts";
 
-const lack = findMissingRequirement();
+const missing = findMissingRequirement();
 
-if (lack !== undefined) console.error(`Skipped: ${lack}.`);
+if (missing !== undefined) console.error(`Skipped: ${missing}.`);
 else {
   t.test("svc up adopts the pods of a stopped svc up", (t) => testRestart(t, "SIGTERM"));
   t.test("svc up adopts the pods of a killed svc up", (t) => testRestart(t, "SIGKILL"));

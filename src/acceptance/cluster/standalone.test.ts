@@ -7,9 +7,9 @@ import { type PrivateContainerd, startPrivateContainerd } from "../../testing/ag
 import { kubectlPaths } from "../../testing/apiserver/kubectl-paths.ts";
 import { until } from "../../testing/std/until.ts";
 import { AgentProcess } from "./agent-process.ts";
-import { type CommandResult, findMissingRequirement, command } from "./cluster.ts";
+import { type CommandResult, command, findMissingRequirement } from "./cluster.ts";
 
-const lack = findMissingRequirement();
+const missing = findMissingRequirement();
 const forever = "trap 'exit 0' TERM; while :; do sleep 0.1; done";
 
 function pod(name: string, script: string, spec: object = {}, container: object = {}): object {
@@ -41,7 +41,7 @@ function put(node: AgentProcess, name: string, ...objects: readonly (object | st
   renameSync(join(node.manifests, `.${name}`), join(node.manifests, name));
 }
 
-if (lack !== undefined) console.error(`Skipped: ${lack}.`);
+if (missing !== undefined) console.error(`Skipped: ${missing}.`);
 else {
   await using containerd: PrivateContainerd = await startPrivateContainerd();
   const home = join(containerd.directory, "home");

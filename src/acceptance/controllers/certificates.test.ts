@@ -57,8 +57,8 @@ async function requestCertificate(
 ) {
   const { request } = await createCertificateRequest(subject);
   const spec = { request: Buffer.from(request).toString("base64"), signerName, usages } as const;
-  const made = await as(user).create(kind, { metadata: { generateName: "r-" }, spec } as CertificateSigningRequest);
-  return made.metadata?.name ?? "";
+  const created = await as(user).create(kind, { metadata: { generateName: "r-" }, spec } as CertificateSigningRequest);
+  return created.metadata?.name ?? "";
 }
 
 const subjectOf = (name: string, more: Partial<RequestSubject> = {}): RequestSubject => ({
@@ -89,13 +89,13 @@ t.test("embedded controllers sign serving certificates for addresses of the node
   await admin.create(nodeKind, { metadata: { name: "n2" } });
   const wanted = subjectOf("n2", { dnsNames: ["n2.example"], ips: ["192.0.2.7", "2001:db8::7"] });
   const name = await requestCertificate(node("n2"), NODE_SERVING, wanted, SERVING);
-  const made = await admin.get(nodeKind, { name: "n2" });
+  const created = await admin.get(nodeKind, { name: "n2" });
   const addresses = [
     { type: "Hostname", address: "N2.example" },
     { type: "InternalIP", address: "192.0.2.7" },
     { type: "InternalIP", address: "2001:db8:0::7" },
   ];
-  await admin.updateStatus(nodeKind, { ...made, status: { ...made.status, addresses } });
+  await admin.updateStatus(nodeKind, { ...created, status: { ...created.status, addresses } });
   const certificate = await certificateOf(name);
   t.match(certificate.subjectAltName, /DNS:n2\.example/);
   t.equal(certificate.checkIP("192.0.2.7"), "192.0.2.7");

@@ -31,7 +31,7 @@ interface Observed {
   readonly requests: string[];
   readonly errors: string[];
   /** Ends all watches; until `heal`, every request gets this response. */
-  break(answer: HttpResponse): void;
+  break(response: HttpResponse): void;
   heal(): void;
 }
 
@@ -68,8 +68,8 @@ async function observed(t: Test, instances: number, clock: Clock = systemClock):
   });
   const token = server.loopbackToken({ name: "admin", uid: "", groups: ["system:masters"], extra: {} });
   const client = createClient({ transport: server.handler, headers: { authorization: `Bearer ${token}` } });
-  const brk = (answer: HttpResponse): void => {
-    broken = answer;
+  const brk = (response: HttpResponse): void => {
+    broken = response;
     cut.abort(new DOMException("cut", "AbortError"));
     cut = new AbortController();
   };

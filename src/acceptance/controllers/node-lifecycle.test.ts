@@ -91,7 +91,7 @@ t.test("a renewed lease keeps a node Ready", async (t) => {
   const clock = new FakeClock();
   const client = await startInMemoryCluster(t, lifecycle, clock);
   await beat(client, clock, "a");
-  for (let turn = 0; turn < 12; turn++) {
+  for (let attempt = 0; attempt < 12; attempt++) {
     await renew(client, clock, "a");
     await clock.advance(10_000);
   }

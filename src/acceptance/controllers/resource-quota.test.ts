@@ -132,8 +132,8 @@ t.test("two servers over one store do not exceed a quota", async (t) => {
   const status = { hard, used: { configmaps: "0" } };
   await server!.send(`PUT ${path}/resourcequotas/quota/status`, { body: { ...json, status } });
   const creations = Array.from({ length: 200 }, async (_, i) => {
-    const answer = await servers[i % 2]!.send(`POST ${path}/configmaps`, { body: { metadata: { name: `m${i}` } } });
-    return answer.status;
+    const response = await servers[i % 2]!.send(`POST ${path}/configmaps`, { body: { metadata: { name: `m${i}` } } });
+    return response.status;
   });
   const answers = await Promise.all(creations);
   t.equal(answers.filter((code) => code === 201).length, 20);

@@ -23,7 +23,7 @@ const owned = (uid: string): string =>
     },
   });
 
-const made: readonly KubectlOutput[] = [
+const created: readonly KubectlOutput[] = [
   ["apply -f DIR/family.yaml", /replicaset\.apps\/owner created/],
   ["get replicaset owner -o jsonpath={.metadata.uid}", /^(?<OWNER>\S+)$/],
   [`patch configmap child --type=merge -p ${owned("OWNER")}`, /configmap\/child patched/],
@@ -31,18 +31,18 @@ const made: readonly KubectlOutput[] = [
 
 testWithKubectls(
   [
-    ...made,
+    ...created,
     ["delete replicaset owner", /replicaset\.apps "owner" deleted/],
     ["1.27: wait --for=delete configmap/child --timeout=20s", /condition met|not found|^$/],
     ["get configmap child", /configmaps "child" not found/],
-    ...made,
+    ...created,
     ["delete replicaset owner --cascade=foreground", /replicaset\.apps "owner" deleted/],
     ["get configmap child", /configmaps "child" not found/],
-    ...made,
+    ...created,
     ["delete replicaset owner --cascade=orphan", /replicaset\.apps "owner" deleted/],
     ["get configmap child -o jsonpath=<{.metadata.ownerReferences}>", /^<>$/],
     // An orphan has no owner.
-    ...made,
+    ...created,
     ["delete replicaset owner --cascade=background --wait=false", /replicaset\.apps "owner" deleted/],
     ["1.27: wait --for=delete configmap/child --timeout=20s", /condition met|not found|^$/],
     ["get serviceaccount default -o name", /^serviceaccount\/default$/m],

@@ -367,7 +367,7 @@ class WatchCollector {
   }
 
   async untilCount(count: number): Promise<void> {
-    for (let turn = 0; turn < 1000 && this.events().length < count; turn++) await this.untilSettled();
+    for (let attempt = 0; attempt < 1000 && this.events().length < count; attempt++) await this.untilSettled();
   }
 
   end(): void {
@@ -388,12 +388,12 @@ class WatchCollector {
   async #collect(): Promise<void> {
     const { body } = this.#response;
     if (body instanceof Uint8Array) this.#pieces.push(body);
-    else for await (const piece of body) this.#pieces.push(piece);
+    else for await (const chunk of body) this.#pieces.push(chunk);
   }
 }
 
 async function runEventLoop(count: number): Promise<void> {
-  for (let turn = 0; turn < count; turn++) await new Promise((resolve) => setImmediate(resolve));
+  for (let attempt = 0; attempt < count; attempt++) await new Promise((resolve) => setImmediate(resolve));
 }
 
 function isBookmark(event: unknown): boolean {

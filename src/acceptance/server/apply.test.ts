@@ -17,8 +17,8 @@ const settings = { apiVersion: "v1", kind: "ConfigMap", metadata: { name: "a" } 
 t.test("an apply creates and updates, with JSON and YAML", async (t) => {
   await using server = await startTestServer();
   const apply = applier(server);
-  const made = await apply("fieldManager=m", { ...settings, data: { k: "1" } });
-  t.match(made, { status: 201, json: { data: { k: "1" }, metadata: { managedFields: [{ manager: "m" }] } } });
+  const created = await apply("fieldManager=m", { ...settings, data: { k: "1" } });
+  t.match(created, { status: 201, json: { data: { k: "1" }, metadata: { managedFields: [{ manager: "m" }] } } });
   const text = "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: a}\ndata:\n  k: |\n    two\n---\nnot: looked at\n";
   t.match(await apply("fieldManager=m", text), { status: 200, json: { data: { k: "two\n" } } });
   const refused = await apply("fieldManager=n", { ...settings, data: { k: "3" } });
@@ -82,8 +82,11 @@ t.test("field managers are those of the query, or the client's program", async (
   await using server = await startTestServer();
   const managerOf = async (name: string, agent: string, query = "") => {
     const headers = agent === "" ? {} : { "user-agent": agent };
-    const made = await server.send(`POST ${MAPS}${query}`, { body: { metadata: { name }, data: { k: "1" } }, headers });
-    return made.json.metadata.managedFields[0].manager;
+    const created = await server.send(`POST ${MAPS}${query}`, {
+      body: { metadata: { name }, data: { k: "1" } },
+      headers,
+    });
+    return created.json.metadata.managedFields[0].manager;
   };
   t.equal(await managerOf("a", "kubectl/v1.33.1 (linux/amd64)"), "kubectl");
   t.equal(await managerOf("b", "kubectl/v1.33.1", "?fieldManager=me"), "me");

@@ -11,9 +11,9 @@ t.test(
   async (t) => {
     await using server = await startTestServer({ cbor: true });
     const body = encodeCborValue({ metadata: { name: "a" }, data: { k: "dmFsdWU=" } });
-    const made = await server.send(`POST ${SECRETS}`, { body, headers: CBOR });
-    t.same([made.status, made.headers["content-type"]], [201, "application/cbor"]);
-    t.match(decodeCbor(made.bytes), { kind: "Secret", apiVersion: "v1", data: { k: "dmFsdWU=" } });
+    const created = await server.send(`POST ${SECRETS}`, { body, headers: CBOR });
+    t.same([created.status, created.headers["content-type"]], [201, "application/cbor"]);
+    t.match(decodeCbor(created.bytes), { kind: "Secret", apiVersion: "v1", data: { k: "dmFsdWU=" } });
     const list = await server.send(`GET ${SECRETS}`, { headers: CBOR });
     t.match(decodeCbor(list.bytes), {
       kind: "SecretList",
@@ -27,8 +27,8 @@ t.test(
     t.match(decodeCbor(applied.bytes), { metadata: { labels: { x: "y" } } });
     const watch = await server.open(`GET ${SECRETS}?watch=1`, { headers: CBOR });
     t.equal(watch.headers["content-type"], "application/cbor-seq");
-    for await (const piece of watch.body as AsyncIterable<Uint8Array>) {
-      t.match(decodeCbor(piece), { type: "ADDED", object: { kind: "Secret", data: { k: "dmFsdWU=" } } });
+    for await (const chunk of watch.body as AsyncIterable<Uint8Array>) {
+      t.match(decodeCbor(chunk), { type: "ADDED", object: { kind: "Secret", data: { k: "dmFsdWU=" } } });
       break;
     }
     const wrong = await server.send(`POST ${SECRETS}`, { body: "x", headers: { "content-type": "application/cbor" } });

@@ -51,11 +51,11 @@ async function start(t: Test, home: string, store: string): Promise<Server> {
     new Promise((resolve, reject) => {
       const headers = { authorization: "Bearer secret", "content-type": "application/json" };
       const sent = request({ host: "127.0.0.1", port, path, method, headers, agent }, (response) => {
-        const pieces: Buffer[] = [];
-        response.on("data", (piece: Buffer) => pieces.push(piece));
+        const chunks: Buffer[] = [];
+        response.on("data", (chunk: Buffer) => chunks.push(chunk));
         response.on("error", reject);
         response.on("end", () => {
-          const text = Buffer.concat(pieces).toString();
+          const text = Buffer.concat(chunks).toString();
           resolve({ status: response.statusCode ?? 0, json: text.startsWith("{") ? JSON.parse(text) : text });
         });
       });

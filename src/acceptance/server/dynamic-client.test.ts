@@ -124,8 +124,8 @@ t.test("responses have the shape of the recorded ones", async (t) => {
   await using server = await startTestServer();
   const accounts = "/api/v1/namespaces/default/serviceaccounts";
   const answer = (name: string) => JSON.parse(readFileSync(`${folder}/TestGoldenResponse/${name}`, "utf8"));
-  const made = await server.send(`POST ${accounts}`, { body: { metadata: { name: "foobar" } } });
-  t.same(shapeOf(made.json), shapeOf(answer("create")));
+  const created = await server.send(`POST ${accounts}`, { body: { metadata: { name: "foobar" } } });
+  t.same(shapeOf(created.json), shapeOf(answer("create")));
   t.same(shapeOf((await server.send(`GET ${accounts}/foobar`)).json), shapeOf(answer("get")));
   const listed = (await server.send(`GET ${accounts}`)).json;
   const { items: theirs, ...list } = answer("list");

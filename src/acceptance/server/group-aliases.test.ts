@@ -58,11 +58,11 @@ t.test("objects and managedFields have the alias of the request", async (t) => {
   ] as const) {
     const name = `of-${mine.replace(".", "-")}`;
     const body = { apiVersion: `coordination.${mine}/v1`, kind: "Lease", metadata: { name }, spec: {} };
-    const made = (await server.send(`POST /apis/coordination.${mine}/v1/${base}`, { body })).json;
-    t.equal(made.apiVersion, `coordination.${mine}/v1`);
+    const created = (await server.send(`POST /apis/coordination.${mine}/v1/${base}`, { body })).json;
+    t.equal(created.apiVersion, `coordination.${mine}/v1`);
     const seen = (await server.send(`GET /apis/coordination.${other}/v1/${base}/${name}`)).json;
     t.equal(seen.apiVersion, `coordination.${other}/v1`);
-    t.equal(seen.metadata.uid, made.metadata.uid, "one object");
+    t.equal(seen.metadata.uid, created.metadata.uid, "one object");
     const missing = (await server.send(`GET /apis/coordination.${mine}/v1/${base}/none`)).json;
     t.match(missing, {
       message: `leases.coordination.${mine} "none" not found`,

@@ -15,7 +15,7 @@ const PROTOBUF = "application/vnd.kubernetes.protobuf";
 const whole = '{"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"x"},"data":{"k":"v"}}';
 const large = Buffer.alloc(10 * 1024 * 1024, 0x20);
 const bomb = `a: &a [${"x,".repeat(9)}x]\n${["b", "c", "d", "e", "f", "g", "h"]
-  .map((name, place) => `${name}: &${name} [${`*${"abcdefgh"[place]},`.repeat(9)}x]`)
+  .map((name, index) => `${name}: &${name} [${`*${"abcdefgh"[index]},`.repeat(9)}x]`)
   .join("\n")}`;
 
 interface Case {
@@ -87,12 +87,15 @@ function overHttp1(port: number): Send {
     const { promise, resolve, reject } = Promise.withResolvers<Answered>();
     const [method, path] = line.split(" ");
     const headers = { authorization: `Bearer ${token}`, "content-type": type, connection: "close" };
-    const sending = request({ host: "127.0.0.1", port, method, path, headers, rejectUnauthorized: false }, (answer) => {
-      let text = "";
-      answer.setEncoding("utf8");
-      answer.on("data", (piece: string) => (text += piece));
-      answer.on("end", () => resolve({ code: answer.statusCode ?? 0, text }));
-    });
+    const sending = request(
+      { host: "127.0.0.1", port, method, path, headers, rejectUnauthorized: false },
+      (response) => {
+        let text = "";
+        response.setEncoding("utf8");
+        response.on("data", (chunk: string) => (text += chunk));
+        response.on("end", () => resolve({ code: response.statusCode ?? 0, text }));
+      },
+    );
     sending.on("error", reject);
     sending.end(method === "GET" ? undefined : body);
     return await promise;
@@ -110,10 +113,10 @@ function overHttp2(port: number): Send {
     let code = 0;
     let text = "";
     sending.setEncoding("utf8");
-    sending.on("response", (answer) => {
-      code = Number(answer[":status"]);
+    sending.on("response", (response) => {
+      code = Number(response[":status"]);
     });
-    sending.on("data", (piece: string) => (text += piece));
+    sending.on("data", (chunk: string) => (text += chunk));
     sending.on("close", () => {
       session.close();
       resolve({ code, text });

@@ -140,13 +140,13 @@ class Client {
     const { server } = this.#world;
     const { signal } = this.#stream;
     const target = `${pathOf(this.selection)}watch=true&allowWatchBookmarks=true&resourceVersion=${this.#seen}`;
-    const answer = await server.open(`GET ${target}`, { signal }).catch(ended);
-    if (answer === undefined || answer.status !== 200) return answer?.status !== 410;
+    const response = await server.open(`GET ${target}`, { signal }).catch(ended);
+    if (response === undefined || response.status !== 200) return response?.status !== 410;
     let rest = "";
     try {
-      for await (const piece of answer.body as AsyncIterable<Uint8Array>) {
+      for await (const chunk of response.body as AsyncIterable<Uint8Array>) {
         if (signal.aborted) return true;
-        const lines = (rest + Buffer.from(piece).toString()).split("\n");
+        const lines = (rest + Buffer.from(chunk).toString()).split("\n");
         rest = lines.pop() ?? "";
         for (const line of lines) if (!this.#handleEvent(JSON.parse(line))) return false;
       }

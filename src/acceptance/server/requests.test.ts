@@ -12,14 +12,14 @@ const pod = { metadata: { name: "web" }, spec: { containers: [{ name: "c", image
 
 t.test("objects are returned with the group alias of the request, from the cached bytes", async (t) => {
   await using server = await startTestServer();
-  const made = await server.send(`POST ${MAPS}`, {
+  const created = await server.send(`POST ${MAPS}`, {
     body: { kind: "ConfigMap", apiVersion: "v1", metadata: { name: "a" } },
   });
-  t.equal(made.status, 201);
-  t.match(made.text, /^\{"kind":"ConfigMap","apiVersion":"v1","metadata":\{"name":"a"/);
-  t.match(made.headers, { "content-type": "application/json", "cache-control": "no-cache, private" });
-  t.match(made.headers["audit-id"], /^[0-9a-f-]{36}$/);
-  t.equal((await server.send(`GET ${MAPS}/a`)).text, made.text);
+  t.equal(created.status, 201);
+  t.match(created.text, /^\{"kind":"ConfigMap","apiVersion":"v1","metadata":\{"name":"a"/);
+  t.match(created.headers, { "content-type": "application/json", "cache-control": "no-cache, private" });
+  t.match(created.headers["audit-id"], /^[0-9a-f-]{36}$/);
+  t.equal((await server.send(`GET ${MAPS}/a`)).text, created.text);
   const list = await server.send(`GET ${MAPS}`);
   t.match(
     list.text,
@@ -59,9 +59,9 @@ t.test("unknown paths and methods get Kubernetes' errors", async (t) => {
     ["GET /api/v1/namespaces/default/pods/a%25b", 400, /may not contain '%'/],
     ["GET /api/v1/namespaces/default/pods/%2e%2e", 404, /could not find/],
   ] as const) {
-    const answer = await server.send(line);
-    t.equal(answer.status, status, line);
-    t.match(answer.text, text, line);
+    const response = await server.send(line);
+    t.equal(response.status, status, line);
+    t.match(response.text, text, line);
   }
 });
 
@@ -106,9 +106,9 @@ t.test("the server reads and writes YAML", async (t) => {
   await using server = await startTestServer();
   const yaml = { "content-type": "application/yaml", accept: "application/yaml" };
   const body = "apiVersion: v1\nkind: ConfigMap\nmetadata:\n  name: a\ndata:\n  k: v\n";
-  const made = await server.send(`POST ${MAPS}`, { body, headers: yaml });
-  t.equal(made.status, 201);
-  t.match(made.text, /^apiVersion: v1\ndata:\n {2}k: v\nkind: ConfigMap\n/);
+  const created = await server.send(`POST ${MAPS}`, { body, headers: yaml });
+  t.equal(created.status, 201);
+  t.match(created.text, /^apiVersion: v1\ndata:\n {2}k: v\nkind: ConfigMap\n/);
   t.match((await server.send(`GET ${MAPS}/none`, { headers: yaml })).text, /^apiVersion: v1\ncode: 404\n/);
   t.equal((await server.send(`GET ${MAPS}?watch=1`, { headers: yaml })).status, 406);
   const wrong = await server.send(`POST ${MAPS}`, { body: "a: b: c", headers: yaml });
@@ -123,11 +123,11 @@ t.test("the server reads and writes protobuf, with both magic prefixes", async (
   ] as const) {
     const headers = { "content-type": type, accept: type };
     const raw = encodeProtobuf(podKind.schema, { ...pod, metadata: { name: magic } });
-    const made = await server.send(`POST ${PODS}`, {
+    const created = await server.send(`POST ${PODS}`, {
       body: encodeEnvelope(magic, { apiVersion: "v1", kind: "Pod" }, raw),
       headers,
     });
-    t.equal(made.status, 201, made.text);
+    t.equal(created.status, 201, created.text);
     const found = await server.send(`GET ${PODS}/${magic}`, { headers });
     t.equal(found.headers["content-type"], type);
     const envelope = decodeEnvelope(found.bytes);

@@ -58,8 +58,8 @@ t.test("an update of scale changes only the replicas of the controller", async (
     ["PATCH", [{ op: "replace", path: "/spec/replicas", value: 6 }], "application/json-patch+json", 6],
   ] as const;
   for (const [method, body, type, replicas] of steps) {
-    const answer = await send(server, method, `${WEB}/scale`, body, type);
-    t.match(answer.json, { kind: "Scale", spec: { replicas } }, type);
+    const response = await send(server, method, `${WEB}/scale`, body, type);
+    t.match(response.json, { kind: "Scale", spec: { replicas } }, type);
   }
   const { json } = await server.send(`GET ${WEB}`);
   t.match(json, { metadata: { generation: 5, labels: { team: "a" } }, spec: { replicas: 6 } });
@@ -76,9 +76,9 @@ t.test("an invalid or conflicting update of scale is rejected", async (t) => {
     [deployment, 400, "Deployment in version"],
   ] as const;
   for (const [body, status, message] of cases) {
-    const answer = await send(server, "PUT", `${WEB}/scale`, body);
-    t.equal(answer.status, status, message);
-    t.ok(answer.text.includes(JSON.stringify(message).slice(1, -1)), answer.text);
+    const response = await send(server, "PUT", `${WEB}/scale`, body);
+    t.equal(response.status, status, message);
+    t.ok(response.text.includes(JSON.stringify(message).slice(1, -1)), response.text);
   }
 });
 

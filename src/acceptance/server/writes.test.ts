@@ -38,8 +38,8 @@ interface Step {
 
 async function walk(t: Test, server: TestServer, steps: readonly Step[]): Promise<void> {
   for (const { line, status, kind, ...requests } of steps) {
-    const answer = await server.send(line, requests);
-    t.same([answer.status, answer.json.kind], [status, kind], `${line}: ${answer.text.slice(0, 200)}`);
+    const response = await server.send(line, requests);
+    t.same([response.status, response.json.kind], [status, kind], `${line}: ${response.text.slice(0, 200)}`);
   }
 }
 
@@ -161,9 +161,9 @@ t.test("deletes respect preconditions and propagation policies", async (t) => {
     ["", { preconditions: { uid, resourceVersion } }, 200, /^$/],
   ];
   for (const [query, body, status, message] of cases) {
-    const answer = await server.send(`DELETE ${MAPS}/a${query}`, body === undefined ? {} : { body });
-    t.equal(answer.status, status, `${query} ${JSON.stringify(body)}: ${answer.text}`);
-    t.match(answer.json.message ?? "", message);
+    const response = await server.send(`DELETE ${MAPS}/a${query}`, body === undefined ? {} : { body });
+    t.equal(response.status, status, `${query} ${JSON.stringify(body)}: ${response.text}`);
+    t.match(response.json.message ?? "", message);
   }
   const policies = [
     ["Foreground", 200, ["foregroundDeletion"]],
@@ -171,8 +171,8 @@ t.test("deletes respect preconditions and propagation policies", async (t) => {
   ] as const;
   for (const [propagationPolicy, status, finalizers] of policies) {
     await make();
-    const answer = await server.send(`DELETE ${MAPS}/a`, { body: { propagationPolicy } });
-    t.same([answer.status, answer.json.metadata.finalizers], [status, finalizers], propagationPolicy);
+    const response = await server.send(`DELETE ${MAPS}/a`, { body: { propagationPolicy } });
+    t.same([response.status, response.json.metadata.finalizers], [status, finalizers], propagationPolicy);
     await server.send(`PATCH ${MAPS}/a`, { body: { metadata: { finalizers: null } }, headers: MERGE });
     t.equal((await server.send(`GET ${MAPS}/a`)).status, 404, "gone with its finalizers");
   }
@@ -192,8 +192,8 @@ t.test("pods on nodes are deleted after the grace period, which the client may s
   ];
   for (const [i, [query, body, grace]] of cases.entries()) {
     await server.send(`POST ${PODS}`, { body: bound(`p${i}`) });
-    const answer = await server.send(`DELETE ${PODS}/p${i}${query}`, body === undefined ? {} : { body });
-    t.match(answer, { status: 200, json: { metadata: { deletionGracePeriodSeconds: grace } } }, `${query}`);
+    const response = await server.send(`DELETE ${PODS}/p${i}${query}`, body === undefined ? {} : { body });
+    t.match(response, { status: 200, json: { metadata: { deletionGracePeriodSeconds: grace } } }, `${query}`);
   }
   t.equal((await server.send(`DELETE ${PODS}/p0?gracePeriodSeconds=0`)).status, 200);
   t.equal((await server.send(`GET ${PODS}/p0`)).status, 404);
@@ -225,7 +225,11 @@ t.test("writes check accept headers, media types, bodies and options in Kubernet
     [`DELETE ${MAPS}?resourceVersionMatch=Exact`, { body: "{", headers: xml }, 422],
   ];
   for (const [line, requests, status] of cases) {
-    const answer: TestResponse = await server.send(line, requests);
-    t.equal(answer.status, status, `${line} ${JSON.stringify(requests?.headers ?? {})}: ${answer.text.slice(0, 150)}`);
+    const response: TestResponse = await server.send(line, requests);
+    t.equal(
+      response.status,
+      status,
+      `${line} ${JSON.stringify(requests?.headers ?? {})}: ${response.text.slice(0, 150)}`,
+    );
   }
 });

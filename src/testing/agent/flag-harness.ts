@@ -93,12 +93,12 @@ export async function createTestAgent(source: "flag" | "file", settings: Setting
   const iptables = new Set<string>();
   await using stack = new AsyncDisposableStack();
   stack.defer(() => rm(directory, { recursive: true, force: true }));
-  let turn = 0;
+  let attempt = 0;
   const wait = async (): Promise<void> => {
-    turn++;
+    attempt++;
     // Files and sockets take real time, which does not depend on the clock of the test.
-    if (turn % 8 === 0) await setTimeout(1);
-    await clock.advance(turn % 16 === 0 ? 100 : 0);
+    if (attempt % 8 === 0) await setTimeout(1);
+    await clock.advance(attempt % 16 === 0 ? 100 : 0);
   };
   const untilHolds = async (what: string, holds: () => boolean): Promise<void> => {
     await until(what, holds, { timeoutMs: TIMEOUT_MS, wait });

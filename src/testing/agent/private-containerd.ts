@@ -42,14 +42,14 @@ export function createAgentConfig({ endpoint }: PrivateContainerd, directory: st
 
 /** What is missing to run a containerd; empty when nothing is. */
 export async function findMissing(): Promise<readonly string[]> {
-  const lacking: string[] = process.getuid?.() === 0 ? [] : ["root"];
+  const missing: string[] = process.getuid?.() === 0 ? [] : ["root"];
   for (const tool of ["containerd", "runc", "ctr"]) {
-    await run("which", [tool]).catch(() => lacking.push(tool));
+    await run("which", [tool]).catch(() => missing.push(tool));
   }
   for (const path of ["/bin/busybox", "/usr/lib/cni/bridge"]) {
-    await stat(path).catch(() => lacking.push(path));
+    await stat(path).catch(() => missing.push(path));
   }
-  return lacking;
+  return missing;
 }
 
 const START_TIMEOUT_MS = 30_000;

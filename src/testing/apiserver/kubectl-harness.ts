@@ -129,14 +129,15 @@ export class KubectlSession implements AsyncDisposable {
     const isExpected = ({ code, text }: KubectlResult): boolean =>
       expected.test(text) && (more.code === undefined || more.code === code);
     const deadline = performance.now() + RETRY_TIMEOUT_MS;
-    let answer = await this.run(words, more);
-    while (more.until === true && !isExpected(answer) && performance.now() < deadline) {
+    let response = await this.run(words, more);
+    while (more.until === true && !isExpected(response) && performance.now() < deadline) {
       await systemClock.sleep(RETRY_INTERVAL_MS);
-      answer = await this.run(words, more);
+      response = await this.run(words, more);
     }
-    t.match(answer.text, expected, words);
-    if (more.code !== undefined) t.equal(answer.code, more.code, `code of ${words}`);
-    for (const [name, value] of Object.entries(expected.exec(answer.text)?.groups ?? {})) this.#names.set(name, value);
+    t.match(response.text, expected, words);
+    if (more.code !== undefined) t.equal(response.code, more.code, `code of ${words}`);
+    for (const [name, value] of Object.entries(expected.exec(response.text)?.groups ?? {}))
+      this.#names.set(name, value);
   }
 
   /** Runs kubectl; returns the output of both streams. */

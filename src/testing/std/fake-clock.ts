@@ -81,5 +81,5 @@ export class FakeClock implements Clock {
 
 /** Lets promise chains settle. A turn of the event loop runs every microtask; two turns cover one I/O operation. */
 async function settle(): Promise<void> {
-  for (let turn = 0; turn < 2; turn++) await new Promise<void>((resolve) => setImmediate(resolve));
+  for (let attempt = 0; attempt < 2; attempt++) await new Promise<void>((resolve) => setImmediate(resolve));
 }

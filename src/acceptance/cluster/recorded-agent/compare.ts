@@ -191,7 +191,7 @@ function plain(text: string): string {
 
 /** Removes repetitions. */
 function steps(all: readonly string[]): readonly string[] {
-  return all.filter((each, place) => each !== all[place - 1]);
+  return all.filter((each, index) => each !== all[index - 1]);
 }
 
 /** Compares sequences; either may lack transient states. */
@@ -214,10 +214,10 @@ function longestCommon(a: readonly string[], b: readonly string[]): readonly str
   let row: (readonly string[])[] = b.map(() => []);
   for (const each of a) {
     const next: (readonly string[])[] = [];
-    for (const [place, other] of b.entries()) {
-      const left = next[place - 1] ?? [];
-      const above = row[place] ?? [];
-      const diagonal = each === other ? [...(row[place - 1] ?? []), each] : [];
+    for (const [index, other] of b.entries()) {
+      const left = next[index - 1] ?? [];
+      const above = row[index] ?? [];
+      const diagonal = each === other ? [...(row[index - 1] ?? []), each] : [];
       next.push([left, above, diagonal].reduce((best, one) => (one.length > best.length ? one : best)));
     }
     row = next;

@@ -24,9 +24,9 @@ function print(protocol: string, method: string, path: string, host: string, bod
 }
 
 async function read(stream: AsyncIterable<Uint8Array>): Promise<Buffer> {
-  const pieces: Uint8Array[] = [];
-  for await (const piece of stream) pieces.push(piece);
-  return Buffer.concat(pieces);
+  const chunks: Uint8Array[] = [];
+  for await (const chunk of stream) chunks.push(chunk);
+  return Buffer.concat(chunks);
 }
 
 async function onRequest(request: IncomingMessage, response: ServerResponse): Promise<void> {

@@ -171,9 +171,9 @@ function webhookEffects(startServer: StartServer) {
     const reviews: Json[] = [];
     await using hook = await listen({
       handler: async (sent) => {
-        const pieces: Uint8Array[] = [];
-        for await (const piece of sent.body) pieces.push(piece);
-        const review = JSON.parse(Buffer.concat(pieces).toString()) as Json;
+        const chunks: Uint8Array[] = [];
+        for await (const chunk of sent.body) chunks.push(chunk);
+        const review = JSON.parse(Buffer.concat(chunks).toString()) as Json;
         reviews.push(review);
         const authenticated = review.spec.token === "good";
         return jsonResponse(200, {
@@ -285,9 +285,9 @@ function overNetwork(
   const target = { host: "127.0.0.1", port, method: "POST", path: WHOAMI, cert, key };
   return new Promise((resolve, reject) => {
     const all = { "content-type": "application/json", ...headers } as Record<string, string | string[]>;
-    const sent = request({ ...target, headers: all, rejectUnauthorized: false, agent: false }, (answer) => {
-      const read = text(answer).then((output) =>
-        answer.statusCode === 201 ? (JSON.parse(output) as Json).status.userInfo : answer.statusCode,
+    const sent = request({ ...target, headers: all, rejectUnauthorized: false, agent: false }, (response) => {
+      const read = text(response).then((output) =>
+        response.statusCode === 201 ? (JSON.parse(output) as Json).status.userInfo : response.statusCode,
       );
       resolve(read);
     });

@@ -45,17 +45,17 @@ interface Hook extends AsyncDisposable {
 
 type Status = Readonly<Record<string, unknown>>;
 
-async function hook(t: Test, answer: (review: Review) => Status): Promise<Hook> {
+async function hook(t: Test, response: (review: Review) => Status): Promise<Hook> {
   const { ca, server } = await makeServerCertificate();
   const reviews: Review[] = [];
   const listener: Listener = await listen({
     handler: async (request): Promise<HttpResponse> => {
       if (request.method !== "POST" || request.path !== "/authorize") return jsonResponse(404, {});
-      const pieces: Uint8Array[] = [];
-      for await (const piece of request.body) pieces.push(piece);
-      const review = JSON.parse(Buffer.concat(pieces).toString()) as Review;
+      const chunks: Uint8Array[] = [];
+      for await (const chunk of request.body) chunks.push(chunk);
+      const review = JSON.parse(Buffer.concat(chunks).toString()) as Review;
       reviews.push(review);
-      return jsonResponse(200, { ...review, status: answer(review) });
+      return jsonResponse(200, { ...review, status: response(review) });
     },
     log: silentLogger,
     clock: systemClock,
@@ -77,8 +77,8 @@ const statusOf = async (server: Server, line: string): Promise<number> =>
 
 /** `tokens`: a token file with token `sesame` of user `ali`. */
 export function authorizationEffects(startServer: StartServer, tokens: string) {
-  const withWebhook = async (t: Test, answer: (review: Review) => Status, settings: Record<string, string> = {}) => {
-    const webhook = await hook(t, answer);
+  const withWebhook = async (t: Test, response: (review: Review) => Status, settings: Record<string, string> = {}) => {
+    const webhook = await hook(t, response);
     const server = await startServer({
       "authorization-mode": "Webhook",
       "authorization-webhook-config-file": webhook.file,

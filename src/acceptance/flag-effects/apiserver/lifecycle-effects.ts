@@ -39,8 +39,8 @@ export const lifecycleEffects: Partial<Record<Name, Effect>> = {
     let got = 0;
     const path = `${PODS}?watch=1&resourceVersion=0`;
     const sent = request({ host: "127.0.0.1", port: server.port, path, rejectUnauthorized: false }, (response) => {
-      response.on("data", (piece: Buffer) => {
-        got += piece.length;
+      response.on("data", (chunk: Buffer) => {
+        got += chunk.length;
       });
     });
     sent.on("error", () => {}).end();

@@ -177,9 +177,9 @@ export function serviceAccountEffects(startServer: StartServer) {
     "service-account-max-token-expiration": async (t) => {
       await using server = await startServer({ "service-account-max-token-expiration": "2h" });
       await server.send(`POST ${ACCOUNT}`, { metadata: { name: "a" } });
-      const answer = await server.send(`POST ${ACCOUNT}/a/token`, { spec: { expirationSeconds: 9000 } });
-      t.equal(answer.json.spec.expirationSeconds, 7200);
-      t.match(String(answer.headers.warning), /requested expiration of 9000 seconds shortened to 7200 seconds/);
+      const response = await server.send(`POST ${ACCOUNT}/a/token`, { spec: { expirationSeconds: 9000 } });
+      t.equal(response.json.spec.expirationSeconds, 7200);
+      t.match(String(response.headers.warning), /requested expiration of 9000 seconds shortened to 7200 seconds/);
       await t.rejects(startServer({ "service-account-max-token-expiration": "5m" }), /between 1h and 2\^32 seconds/);
     },
     "service-account-extend-token-expiration": async (t) => {
