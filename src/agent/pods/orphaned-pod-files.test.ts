@@ -2,6 +2,8 @@ import { mkdir, mkdtemp, readdir, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import t from "tap";
+import { silentLogger } from "../../std/log/logger.ts";
+import { podHarness } from "../../testing/agent/pod-harness.ts";
 import { removeOrphanedPodFiles } from "./orphaned-pod-files.ts";
 
 t.test("removeOrphanedPodFiles() removes the files of pods without a worker, and no others", async (t) => {
@@ -27,4 +29,32 @@ t.test("removeOrphanedPodFiles() removes the files of pods without a worker, and
     cgroups: { remove: async () => void t.fail("there is nothing") },
     hasWorker: () => false,
   });
+});
+
+t.test("PodManager.removeOrphanedPodFiles() removes the rest when one fails, and logs a failure once", async (t) => {
+  await using at = await podHarness();
+  for (const path of ["pods/stuck", "pods/other", "logs/default_web_gone"]) {
+    await mkdir(join(at.rootDir, path), { recursive: true });
+  }
+  const lines: string[] = [];
+  const removed: string[] = [];
+  let isStuck = true;
+  Object.assign(at.services, {
+    cgroups: {
+      remove: async (uid: string) => {
+        if (uid === "stuck" && isStuck) throw new Error("busy");
+        removed.push(uid);
+      },
+    },
+    log: { ...silentLogger, warn: (message: string) => void lines.push(message) },
+  });
+  for (let round = 0; round < 3; round++) await at.manager.removeOrphanedPodFiles();
+  t.equal(lines.length, 1);
+  t.same(removed, ["other"]);
+  t.same(await readdir(join(at.rootDir, "logs")), []);
+  await mkdir(join(at.rootDir, "pods/stuck"), { recursive: true });
+  isStuck = false;
+  await at.manager.removeOrphanedPodFiles();
+  t.ok(removed.includes("stuck"));
+  t.equal(lines.length, 1);
 });

@@ -13,24 +13,32 @@ export interface OrphanedPodFiles {
   readonly hasWorker: (uid: string) => boolean;
 }
 
-/** Rejects with the first failure; the next call tries again. */
+/**
+ * Resolves with the messages of what could not be removed, which keeps nothing else from being removed; the next call
+ * tries again.
+ */
 export async function removeOrphanedPodFiles({
   directories,
   volumes,
   cgroups,
   hasWorker: isKnown,
-}: OrphanedPodFiles): Promise<void> {
+}: OrphanedPodFiles): Promise<readonly string[]> {
+  const problems: string[] = [];
+  const attempt = async (remove: () => Promise<void>): Promise<void> => {
+    await remove().catch((error: unknown) => problems.push(error instanceof Error ? error.message : String(error)));
+  };
   for (const uid of await listDirectory(podsDir(directories))) {
     if (isKnown(uid)) continue;
-    await cgroups.remove(uid);
-    await volumes.tearDown(uid);
+    await attempt(() => cgroups.remove(uid));
+    await attempt(() => volumes.tearDown(uid));
   }
   for (const name of await listDirectory(directories.podLogsDir)) {
     const uid = podUidOf(name);
     if (uid !== undefined && !isKnown(uid)) {
-      await rm(join(directories.podLogsDir, name), { recursive: true, force: true });
+      await attempt(() => rm(join(directories.podLogsDir, name), { recursive: true, force: true }));
     }
   }
+  return problems;
 }
 
 /** Of a directory `<namespace>_<name>_<uid>`; namespace and name contain no underscore. */

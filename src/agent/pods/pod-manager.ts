@@ -24,6 +24,8 @@ export class PodManager {
   readonly #desired = new Set<string>();
   /** Static pods that replace one that still terminates, by namespace and name; bounded by the workers. */
   readonly #successors = new Map<string, Pod>();
+  /** Of orphaned pods' files, as of the last attempt to remove them. */
+  #loggedProblems: ReadonlySet<string> = new Set();
   #closed = false;
 
   constructor(options: PodManagerOptions) {
@@ -114,11 +116,19 @@ export class PodManager {
     }
   }
 
-  /** Removes files of pods without a worker. Call it only when every source is ready. */
+  /**
+   * Removes files of pods without a worker. Logs each failure once, until it does not occur any more. Call it only
+   * when every source is ready.
+   */
   async removeOrphanedPodFiles(): Promise<void> {
-    const { settings, volumes, cgroups } = this.#options.services;
+    const { settings, volumes, cgroups, log } = this.#options.services;
     const isKnown = (uid: string): boolean => this.#workers.has(uid);
-    await removeOrphanedPodFiles({ directories: settings.directories, volumes, cgroups, hasWorker: isKnown });
+    const { directories } = settings;
+    const problems = await removeOrphanedPodFiles({ directories, volumes, cgroups, hasWorker: isKnown });
+    for (const problem of problems) {
+      if (!this.#loggedProblems.has(problem)) log.warn("Failed to remove files of an orphaned pod", { error: problem });
+    }
+    this.#loggedProblems = new Set(problems);
   }
 
   /** Ends all workers; containers continue to run unless `stopPods`. */
@@ -128,7 +138,7 @@ export class PodManager {
     if (!options.stopPods) return;
     const { runtime, volumes, cgroups, log } = this.#options.services;
     const uids = await stopAllPods(runtime, options.graceSeconds, log);
-    await cgroups.removeAll(uids);
+    await cgroups.removeAll(uids).catch((error: unknown) => log.error("Failed to remove cgroups of pods", error));
     await volumes.unmountAll().catch((error: unknown) => log.error("Failed to unmount all volumes", error));
   }
 

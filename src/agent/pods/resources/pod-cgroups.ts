@@ -64,9 +64,18 @@ export class PodCgroups {
     }
   }
 
-  /** Removes the cgroups of the pods and then of the QoS classes, unless these contain other pods. */
+  /**
+   * Removes the cgroups of the pods and then of the QoS classes, unless these contain other pods. Rejects at its end
+   * with what could not be removed.
+   */
   async removeAll(uids: Iterable<string>): Promise<void> {
-    for (const uid of uids) await this.remove(uid);
+    const removed = await Promise.allSettled([...uids].map((uid) => this.remove(uid)));
+    const errors = removed.flatMap((each) => (each.status === "rejected" ? [each.reason as unknown] : []));
+    await this.#removeQosCgroups();
+    if (errors.length > 0) throw new AggregateError(errors, errors.map(String).join("; "));
+  }
+
+  async #removeQosCgroups(): Promise<void> {
     const { settings } = this.#options;
     if (settings.cgroupDriver === "systemd") return;
     for (const directory of QOS_DIRECTORIES.toReversed()) {
