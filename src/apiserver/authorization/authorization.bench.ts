@@ -4,7 +4,7 @@
  * roles and bindings. Authenticators alternate, so that other load affects all of them; the best round counts.
  */
 
-import { copiesOf, benchCredentials } from "../../bench/credentials.ts";
+import { benchCredentials, copiesOf } from "../../bench/credentials.ts";
 import type { Peer } from "../../http/message.ts";
 import { makeRequest } from "../../http/request.ts";
 import { silentLogger as log } from "../../std/log/logger.ts";
