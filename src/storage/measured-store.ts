@@ -1,6 +1,6 @@
 /** A store that records metrics of the durations and failures of its operations. */
 
-import type { Counter, Histogram, MetricRegistry } from "../std/metrics/metrics.ts";
+import type { MetricRegistry } from "../std/metrics/metrics.ts";
 import type { Clock } from "../std/time/clock.ts";
 import {
   type KeyValue,
@@ -19,12 +19,6 @@ const SECONDS = [0.005, 0.025, 0.05, 0.1, 0.2, 0.4, 0.6, 0.8, 1, 1.25, 1.5, 2, 3
 const LABELS = ["operation", "type"];
 
 type Operation = "get" | "list" | "create" | "update" | "delete";
-
-interface OperationSeries {
-  readonly requests: Counter;
-  readonly errors: Counter;
-  readonly seconds: Histogram;
-}
 
 /** The metric families of store operations. */
 export function createStoreMetrics(registry: MetricRegistry) {
@@ -66,7 +60,6 @@ export class MeasuredStore implements Store {
   readonly #clock: Clock;
   readonly #families: ReturnType<typeof createStoreMetrics>;
   readonly #resourceOf: (key: string) => string;
-  readonly #series = new Map<Operation, Map<string, OperationSeries>>();
 
   constructor(store: Store, registry: MetricRegistry, clock: Clock, resourceOf: (key: string) => string) {
     this.#store = store;
@@ -125,35 +118,19 @@ export class MeasuredStore implements Store {
 
   /** Returns the store's own promise, so that the caller does not wait for the metrics. */
   #measure<T>(operation: Operation, key: string, began: number, work: Promise<T>): Promise<T> {
-    const series = this.#seriesOf(operation, this.#resourceOf(key));
-    const done = (): void => {
-      series.requests.inc();
-      series.seconds.observe((this.#clock.monotonic() - began) / 1000);
+    const resource = this.#resourceOf(key);
+    // The series are not kept: those of a resource are removed when it is not served any more.
+    const { requests, errors, seconds } = this.#families;
+    const record = (failures: number): void => {
+      requests.with(operation, resource).inc();
+      errors.with(operation, resource).inc(failures);
+      seconds.with(operation, resource).observe((this.#clock.monotonic() - began) / 1000);
     };
-    work.then(done, (error: unknown) => {
-      done();
-      if (!isExpected(error)) series.errors.inc();
-    });
+    work.then(
+      () => record(0),
+      (error: unknown) => record(isExpected(error) ? 0 : 1),
+    );
     return work;
-  }
-
-  #seriesOf(operation: Operation, resource: string): OperationSeries {
-    let byResource = this.#series.get(operation);
-    if (byResource === undefined) {
-      byResource = new Map();
-      this.#series.set(operation, byResource);
-    }
-    let series = byResource.get(resource);
-    if (series === undefined) {
-      const { requests, errors, seconds } = this.#families;
-      series = {
-        requests: requests.with(operation, resource),
-        errors: errors.with(operation, resource),
-        seconds: seconds.with(operation, resource),
-      };
-      byResource.set(resource, series);
-    }
-    return series;
   }
 }
 

@@ -18,6 +18,7 @@ import type { RequestContext, RequestFilter } from "../request/request-context.t
 import { isLongRunning, type RequestInfo } from "../request/request-info.ts";
 import { InFlightGauge } from "./in-flight-gauge.ts";
 import { MeasuredStream, type WatchSeries } from "./measured-stream.ts";
+import { removeRetiredSeries } from "./retired-series.ts";
 
 const DURATION_SECONDS = [
   0.005, 0.025, 0.05, 0.1, 0.2, 0.4, 0.6, 0.8, 1, 1.25, 1.5, 2, 3, 4, 5, 6, 8, 10, 15, 20, 30, 45, 60,
@@ -153,6 +154,7 @@ type SeriesTree = Map<string, Map<string, Map<string, Map<string, Map<string, Ma
 
 export class RequestMetrics {
   readonly inFlight: InFlightGauge;
+  readonly #registry: MetricRegistry;
   readonly #families: RequestFamilies;
   readonly #scheme: () => Scheme | undefined;
   readonly #tree: SeriesTree = new Map();
@@ -160,6 +162,9 @@ export class RequestMetrics {
 
   /** `scheme` has the served kinds. Other requests get no series, so that clients cannot fill the memory. */
   constructor(registry: MetricRegistry, scheme: () => Scheme | undefined) {
+    this.#registry = registry;
+    // Before other collectors, which create the series of the served resources again.
+    registry.onCollect(() => this.#removeRetired());
     this.#families = requestFamilies(registry);
     this.inFlight = new InFlightGauge(registry);
     this.#scheme = scheme;
@@ -204,11 +209,7 @@ export class RequestMetrics {
       verb === ""
     )
       return undefined;
-    if (scheme.changeCount !== this.#changes) {
-      // Drops the series of removed kinds; series of the others are created again.
-      this.#tree.clear();
-      this.#changes = scheme.changeCount;
-    }
+    this.#removeRetired();
     const [scope = "", dryRun = ""] = scopeKey.split(" ");
     const target = [verb, group, version, resource, subresource, scope, COMPONENT];
     if (kind.deprecation !== undefined) {
@@ -221,6 +222,15 @@ export class RequestMetrics {
         : undefined;
     const series = new RequestSeries(this.#families, target, dryRun, watched);
     return this.#insert([group, version, resource, subresource, verb, scopeKey], series);
+  }
+
+  /** Drops the series of removed kinds; the tree is filled again with those of the others. */
+  #removeRetired(): void {
+    const scheme = this.#scheme();
+    if (scheme === undefined || scheme.changeCount === this.#changes) return;
+    this.#changes = scheme.changeCount;
+    this.#tree.clear();
+    removeRetiredSeries(this.#registry, scheme);
   }
 
   #insert(path: readonly string[], series: RequestSeries): RequestSeries {

@@ -98,6 +98,16 @@ t.test("a family keeps a bounded number of series", async (t) => {
   t.equal(names.series().length, 10_000);
 });
 
+t.test("Family.removeWhere() removes the series with matching label values", async (t) => {
+  const family = registryWith().counter({ name: "a", help: "", labels: ["verb", "group"] });
+  for (const group of ["x", "y"]) family.with("GET", group).inc();
+  family.removeWhere(([, group]) => group === "x");
+  t.same(
+    family.series().map(({ values }) => values),
+    [["GET", "y"]],
+  );
+});
+
 t.test("MetricRegistry.reset() sets all values to zero", async (t) => {
   const registry = registryWith();
   const kept = registry.histogram({ name: "h", help: "" }, [1]).with();

@@ -70,6 +70,11 @@ export abstract class Family<S extends Series> {
     this.#series.clear();
   }
 
+  /** Removes the series whose label values match. A series that a caller kept is not shown any more. */
+  removeWhere(matches: (values: readonly string[]) => boolean): void {
+    for (const [key, { values }] of this.#series) if (matches(values)) this.#series.delete(key);
+  }
+
   /** Sets all series to zero. */
   reset(): void {
     for (const series of this.#series.values()) series.reset();
