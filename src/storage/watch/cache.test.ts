@@ -170,7 +170,7 @@ t.test(
     for (let size = 0; size < 60; size++) await change("w0", { size });
     await settled();
     t.ok(memory.queues.bytes <= 1000);
-    t.same(await lazy.next(), { done: true, value: undefined }, "the watcher with the largest queue is closed");
+    await t.rejects(lazy.next(), refusal({ code: 410 }), "the watcher with the largest queue is closed");
   },
 );
 
@@ -279,7 +279,7 @@ t.test("watch() from before the history fails with 410", async (t) => {
   t.same(await take(watch({ from: 4 as Revision }), 3), ["MODIFIED a 3@5", "MODIFIED a 4@6", "MODIFIED a 5@7"]);
 });
 
-t.test("a slow watcher ends and can resume, and does not delay others", async (t) => {
+t.test("a slow watcher ends with 410, and does not delay others", async (t) => {
   const { create, change, watch, settled } = await setUp(t);
   const slow = watch();
   const quick = watch();
@@ -290,10 +290,33 @@ t.test("a slow watcher ends and can resume, and does not delay others", async (t
     if (size % 100 === 0) await take(quick, 100);
   }
   await settled();
-  t.same(await slow.next(), { done: true, value: undefined });
+  await t.rejects(slow.next(), refusal({ code: 410 }, /1024 changes/));
   t.same(await take(watch({ from: 2 as Revision }), 1), ["MODIFIED a 1@3"]);
   await take(quick, 29);
   t.same(await take(quick, 1), [`MODIFIED a ${WATCHER_QUEUE_MAX + 5}@${WATCHER_QUEUE_MAX + 7}`]);
+});
+
+t.test("a queue of current objects is not limited in bytes, and one of superseded objects is", async (t) => {
+  const bytesMax = 100_000;
+  const memory = new CacheMemory({ objects: 20_000, encodings: 20_000, history: 20_000, queues: bytesMax });
+  const { create, change, watch, settled } = await setUp(t, { memory });
+  const color = "x".repeat(10_000);
+  const watches = [watch(), watch()];
+  // Ten times the bytes.
+  for (let i = 0; i < 100; i++) await create(`w${i}`, { color });
+  await settled();
+  t.equal(memory.queues.bytes, 0);
+  for (const watcher of watches) t.equal((await take(watcher, 100)).length, 100);
+  // Superseded objects count once for both.
+  for (let i = 0; i < 9; i++) await change("w0", { color: `${color}${i}` });
+  await settled();
+  t.ok(memory.queues.bytes > 0.7 * bytesMax && memory.queues.bytes <= bytesMax, `${memory.queues.bytes}`);
+  for (const watcher of watches) t.equal((await take(watcher, 9)).length, 9);
+  t.equal(memory.queues.bytes, 0);
+  for (let i = 0; i < 20; i++) await change("w0", { color: `${color}${i}` });
+  await settled();
+  for (const watcher of watches) await t.rejects(watcher.next(), refusal({ code: 410 }, /changes of \d{5,} bytes/));
+  t.equal(memory.queues.bytes, 0);
 });
 
 t.test("watch() ends when its signal aborts, and fails when the cache is closed", async (t) => {

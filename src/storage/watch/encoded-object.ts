@@ -31,6 +31,7 @@ export class EncodedObject<T extends ApiObject> implements CachedObject<T>, Evic
   /** The watch events of the object by type. Frames of watchers are kept with their event. */
   #events: Partial<Record<EventType, ObjectEvent<T>>> | undefined;
   #retired = false;
+  #current = true;
 
   constructor(kind: Kind<T>, key: string, object: T, revision: Revision, stored?: StoredValue<T>) {
     this.#kind = kind;
@@ -47,6 +48,11 @@ export class EncodedObject<T extends ApiObject> implements CachedObject<T>, Evic
 
   get size(): number {
     return this.#stored?.item.value.length ?? 0;
+  }
+
+  /** Whether the cache holds this state of the object. */
+  get isCurrent(): boolean {
+    return this.#current;
   }
 
   /**
@@ -104,6 +110,7 @@ export class EncodedObject<T extends ApiObject> implements CachedObject<T>, Evic
       item,
       decode: (stored) => withResourceVersion(decode(stored), revision),
     });
+    copy.#current = false;
     if (this.#retired) copy.retire();
     copy.retain();
     return copy;
@@ -124,6 +131,9 @@ export class EncodedObject<T extends ApiObject> implements CachedObject<T>, Evic
   release(): void {
     this.#stored?.memory.objects.delete(this);
     this.#stored?.memory.encodings.delete(this);
+    if (!this.#current) return;
+    this.#current = false;
+    this.#stored?.memory.queues.supersede(this);
   }
 
   dropObject(): void {

@@ -20,6 +20,13 @@ export interface CachedObject<T> extends Selectable<T> {
   readonly stored?: Uint8Array | undefined;
 }
 
+export interface WatchedObject<T> extends CachedObject<T> {
+  /** Bytes of the stored value. */
+  readonly size: number;
+  /** Whether it is the latest state of a cached object. */
+  readonly isCurrent: boolean;
+}
+
 export type CacheEvent<T> = ObjectEvent<T> | BookmarkEvent;
 
 /** All watchers share one object per change and type: it may be the key of a WeakMap of encoded frames. */
@@ -27,7 +34,7 @@ export interface ObjectEvent<T> {
   /** With a selector, an object that starts to match is ADDED, and one that stops to match is DELETED. */
   readonly type: "ADDED" | "MODIFIED" | "DELETED";
   /** For DELETED: the last state that matched, with the revision of the change. */
-  readonly item: CachedObject<T>;
+  readonly item: WatchedObject<T>;
   readonly revision: Revision;
   /** Bytes of the stored value. */
   readonly size: number;

@@ -47,7 +47,7 @@ t.test("Watcher delivers replayed changes before queued ones", async (t) => {
   t.same(revisions, [2, 3, 4]);
 });
 
-t.test("Watcher with a full queue ends, so that its client can resume", async (t) => {
+t.test("Watcher with a full queue ends with a 410 that says why", async (t) => {
   const { watcher, closed } = setUp();
   watcher.offer(change(1));
   t.equal((await watcher.next()).value.revision, 1);
@@ -58,7 +58,9 @@ t.test("Watcher with a full queue ends, so that its client can resume", async (t
   watcher.offer(change(WATCHER_QUEUE_MAX + 2));
   watcher.offer(change(WATCHER_QUEUE_MAX + 3));
   t.equal(closed.length, 1);
-  t.same(await watcher.next(), { done: true, value: undefined }, "its queue is dropped at once");
+  const message = /^The watch fell too far behind: 1024 changes of 0 bytes waited for its client; list again$/;
+  await t.rejects(watcher.next(), { name: "StatusError", message }, "its queue is dropped at once");
+  t.same(await watcher.next(), { done: true, value: undefined });
 });
 
 t.test("Watcher with a full queue ends with 410 before all initial events are read", async (t) => {

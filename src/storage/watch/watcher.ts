@@ -27,12 +27,10 @@ export interface WatchOptions<T> {
 }
 
 /**
- * Limits of the queue of a watcher, beyond its initial events. A watcher above them loses its queue and ends; its
- * client resumes from the last event it received. If that was before the end of the initial events it cannot resume:
- * the watch ends with 410 Expired, and the client lists again.
+ * The largest queue of a watcher, beyond its initial events; `QueuePool` bounds the bytes of all queues. A watcher above
+ * them loses its queue and ends with 410 Expired, which says why; its client lists again.
  */
 export const WATCHER_QUEUE_MAX = 1024;
-const WATCHER_QUEUE_BYTES = 8 * 2 ** 20;
 
 type PendingRead<T> = {
   readonly resolve: (result: IteratorResult<CacheEvent<T>>) => void;
@@ -118,10 +116,10 @@ export class Watcher<T extends ApiObject> implements AsyncIterableIterator<Cache
   }
 
   overflow(): void {
-    const resumable = this.#initial.length === 0;
+    const waiting = `${this.#queue.length} changes of ${this.#queuedBytes} bytes waited for its client`;
     this.#initial = [];
     this.#discard();
-    this.#end(resumable ? undefined : expired("The watch fell too far behind: list again"));
+    this.#end(expired(`The watch fell too far behind: ${waiting}; list again`));
   }
 
   return(): Promise<IteratorResult<CacheEvent<T>>> {
@@ -162,19 +160,19 @@ export class Watcher<T extends ApiObject> implements AsyncIterableIterator<Cache
       waiting.resolve({ done: false, value: event });
       return;
     }
-    if (this.#queue.length >= WATCHER_QUEUE_MAX || this.#queuedBytes > WATCHER_QUEUE_BYTES) {
+    if (this.#queue.length >= WATCHER_QUEUE_MAX) {
       this.overflow();
       return;
     }
     this.#queue.push(event);
     if (event.type === "BOOKMARK") return;
     this.#queuedBytes += event.size;
-    this.#pool?.add(this, event);
+    this.#pool?.add(this, event.item);
   }
 
   #dequeued(event: ObjectEvent<T>): void {
     this.#queuedBytes -= event.size;
-    this.#pool?.remove(this, event);
+    this.#pool?.remove(this, event.item);
   }
 
   #discard(): void {
