@@ -11,10 +11,10 @@ import { command, findMissingRequirement, programs, root, TestCluster } from "./
 import { Machine, Network } from "./machine.ts";
 
 const DAY_MS = 86_400_000;
-const lack =
+const problem =
   findMissingRequirement() ?? ((await findMissing()).length > 0 ? `${await findMissing()} missing` : undefined);
 
-if (lack !== undefined) console.error(`Skipped: ${lack}.`);
+if (problem !== undefined) console.error(`Skipped: ${problem}.`);
 else {
   t.test("svc agent --join makes nodes of two machines, whose certificates are renewed while they run", async (t) => {
     await using network = await Network.create();
