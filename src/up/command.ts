@@ -1,4 +1,5 @@
 /** `svc up`: runs a cluster until SIGINT or SIGTERM. */
+import { stat } from "node:fs/promises";
 import { hostname, networkInterfaces } from "node:os";
 import { checkNodeIps } from "../agent/node/network/node-ips.ts";
 import { expandControllerNames } from "../controllers/controller-manager.ts";
@@ -41,6 +42,7 @@ export async function run(argv: readonly string[]): Promise<number> {
     const routes = machine.readText("/proc/net/route");
     const options = upOptions(flags, { hostname: hostname(), interfaces: networkInterfaces(), routes });
     checkNodeIps(options.nodeIps);
+    if (flags["image-dir"] !== "") await checkImageDirectory(options.imageDir);
     return await runCluster(options, { machine, clock: systemClock, random: systemRandom, log, version });
   } catch (error) {
     // Its message is complete; other errors are logged with their causes.
@@ -48,6 +50,12 @@ export async function run(argv: readonly string[]): Promise<number> {
     else log.error("Cannot run svc up", error);
     return 1;
   }
+}
+
+/** A directory that a flag sets must exist: its images would be missing without a word. */
+async function checkImageDirectory(path: string): Promise<void> {
+  const found = await stat(path).catch(() => undefined);
+  if (found?.isDirectory() !== true) throw new Error(`Cannot use --image-dir: ${path} is not a directory`);
 }
 
 async function runCluster(options: UpOptions, deps: ClusterDeps): Promise<number> {

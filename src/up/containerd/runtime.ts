@@ -1,6 +1,7 @@
 /** The container runtime of `svc up`: a managed containerd, ready to run pods, or an existing runtime. */
 import { mkdir, readFile, rename, writeFile } from "node:fs/promises";
 import { join } from "node:path";
+import { createCriClient } from "../../agent/runtime/cri-client.ts";
 import type { RandomSource } from "../../std/crypto/random.ts";
 import type { Logger } from "../../std/log/logger.ts";
 import type { Clock } from "../../std/time/clock.ts";
@@ -37,12 +38,43 @@ export async function openRuntime(options: UpOptions, deps: RuntimeDeps): Promis
   const { runtimeEndpoint: endpoint } = options;
   if (endpoint === undefined) return startManagedRuntime(options, deps);
   checkPlatform(deps.machine);
+  await waitForRuntime(endpoint, deps);
   return {
     endpoint,
     description: `external, at ${endpoint}`,
     removeNetwork: async () => {},
     [Symbol.asyncDispose]: async () => {},
   };
+}
+
+/** How long an existing runtime may take to accept a connection: it may start at the same time. */
+const RUNTIME_START_MS = 30_000;
+const RUNTIME_RETRY_MS = 500;
+
+/** Rejects with a sentence when nothing answers at the endpoint. */
+export async function waitForRuntime(
+  endpoint: string,
+  { clock, log }: Pick<RuntimeDeps, "clock" | "log">,
+): Promise<void> {
+  using cri = createCriClient({ endpoint, requestTimeoutMs: RUNTIME_START_MS, clock });
+  const deadline = clock.monotonic() + RUNTIME_START_MS;
+  for (let attempt = 1; ; attempt++) {
+    try {
+      await cri.runtime.version({});
+      return;
+    } catch (error) {
+      const reason = error instanceof Error ? error.message : String(error);
+      if (clock.monotonic() >= deadline) {
+        throw new Error(
+          `Cannot use --container-runtime-endpoint: no container runtime answers at ${endpoint} (${reason}); start ` +
+            "it, or leave the flag out to let svc up start containerd",
+          { cause: error },
+        );
+      }
+      if (attempt === 1) log.info("Waiting for the container runtime", { endpoint, error: reason });
+      await clock.sleep(RUNTIME_RETRY_MS);
+    }
+  }
 }
 
 async function startManagedRuntime(options: UpOptions, deps: RuntimeDeps): Promise<PodRuntime> {

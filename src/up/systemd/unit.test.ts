@@ -12,3 +12,16 @@ t.test("systemdUnit() keeps pods when the service stops, and has readiness notif
     t.ok(unit.split("\n").includes(line), line);
   }
 });
+
+t.test("systemdUnit() describes what a stop does to the pods, as the flags have it", async (t) => {
+  const survive = /\n# Pods .* survive a restart of the service\.\nKillMode=process\n/;
+  const stop = /\n# --stop-pods: pods stop with the service/;
+  for (const flags of [[], ["--stop-pods=false"]]) {
+    t.match(systemdUnit({ command: ["/usr/bin/svc", "up", ...flags] }), survive);
+    t.notMatch(systemdUnit({ command: ["/usr/bin/svc", "up", ...flags] }), stop);
+  }
+  for (const flag of ["--stop-pods", "--stop-pods=true"]) {
+    t.match(systemdUnit({ command: ["/usr/bin/svc", "up", flag] }), stop);
+    t.notMatch(systemdUnit({ command: ["/usr/bin/svc", "up", flag] }), survive);
+  }
+});

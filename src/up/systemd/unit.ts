@@ -19,7 +19,7 @@ RestartSec=2
 TimeoutStartSec=120
 TimeoutStopSec=90
 WatchdogSec=30
-# Pods are children of their shims and survive a restart of the service.
+# ${podsComment(command)}
 KillMode=process
 Delegate=yes
 OOMScoreAdjust=-999
@@ -31,6 +31,13 @@ TasksMax=infinity
 [Install]
 WantedBy=multi-user.target
 `;
+}
+
+/** What a stop of the service does to the pods: they are children of their shims, not of the service. */
+function podsComment(command: readonly string[]): string {
+  return command.some((word) => /^--?stop[-_]pods(?:=(?:true|t|1))?$/i.test(word))
+    ? "--stop-pods: pods stop with the service, and start with it again."
+    : "Pods are children of their shims and survive a restart of the service.";
 }
 
 /** Quotes a word for systemd: escapes percent and dollar signs, and adds double quotes where they are needed. */
