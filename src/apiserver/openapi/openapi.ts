@@ -42,6 +42,8 @@ export class OpenApi {
   readonly #gitVersion: string;
   readonly #clock: Clock;
   readonly #documents = new Map<string, EncodedDocument>();
+  /** The state of the scheme for which `#documents` was last pruned. */
+  #changeCount = 0;
   #descriptionsPromise: Promise<Describe> | undefined;
 
   constructor(scheme: Scheme, aliases: boolean, gitVersion: string, clock: Clock) {
@@ -161,6 +163,7 @@ export class OpenApi {
   }
 
   #cached(key: string, kinds: readonly Kind[], make: (kinds: readonly Kind[]) => Uint8Array): EncodedDocument {
+    this.#prune();
     let encoded = this.#documents.get(key);
     if (encoded === undefined || !isSameKinds(encoded.kinds, kinds)) {
       const body = Buffer.from(make(kinds));
@@ -174,6 +177,19 @@ export class OpenApi {
       this.#documents.set(key, encoded);
     }
     return encoded;
+  }
+
+  /** Drops the documents of kinds and groups that are not served any more. */
+  #prune(): void {
+    const { changeCount } = this.#scheme;
+    if (changeCount === this.#changeCount) return;
+    this.#changeCount = changeCount;
+    const kinds = new Set(this.#scheme.kinds());
+    const keys = new Set([...this.#parts().keys()].map((path) => `v3 ${path}`));
+    for (const [key, document] of this.#documents) {
+      const isServed = (key.startsWith("v2 ") || keys.has(key)) && document.kinds.every((kind) => kinds.has(kind));
+      if (!isServed) this.#documents.delete(key);
+    }
   }
 }
 

@@ -6,6 +6,7 @@ import { binary, message, optional, string } from "../../schema/define.ts";
 import { encodeProtobuf } from "../../schema/protobuf/encode.ts";
 import { encodeEnvelope, type Magic } from "../../schema/protobuf/envelope.ts";
 import { ReverseWriter, wireBytes } from "../../schema/protobuf/wire.ts";
+import { toUnpooledBuffer } from "../../std/memory/unpooled-buffer.ts";
 import { partialObjectMetadata } from "./partial-metadata.ts";
 import type { TypeMeta } from "./type-meta.ts";
 
@@ -14,7 +15,7 @@ const encodedObjects = new WeakMap<object, Uint8Array>();
 function encodeOnce<T extends ApiObject>(kind: Kind<T>, object: T): Uint8Array {
   let bytes = encodedObjects.get(object);
   if (bytes === undefined) {
-    bytes = encodeProtobuf(kind.schema, object);
+    bytes = toUnpooledBuffer(encodeProtobuf(kind.schema, object));
     encodedObjects.set(object, bytes);
   }
   return bytes;

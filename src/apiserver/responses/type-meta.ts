@@ -2,6 +2,7 @@
 import type { ApiObject, Kind } from "../../api/kind.ts";
 import { formatApiVersion } from "../../api/scheme.ts";
 import { encodeJson } from "../../schema/json/encode.ts";
+import { toUnpooledBuffer } from "../../std/memory/unpooled-buffer.ts";
 
 export interface TypeMeta {
   readonly kind: string;
@@ -12,6 +13,9 @@ export function typeMetaOf(kind: Kind, group: string): TypeMeta {
   return { kind: kind.kind, apiVersion: formatApiVersion(group, kind.version) };
 }
 
+/** Above it all are dropped: definitions that come and go must not leave theirs. */
+const PREFIXES_MAX = 1024;
+
 const prefixes = new Map<string, Buffer>();
 
 /** `{"kind":"Pod","apiVersion":"v1",`: one buffer for all responses of a kind. */
@@ -19,7 +23,8 @@ export function typeMetaPrefix({ kind, apiVersion }: TypeMeta): Buffer {
   const key = `${apiVersion}/${kind}`;
   let head = prefixes.get(key);
   if (head === undefined) {
-    head = Buffer.from(`${JSON.stringify({ kind, apiVersion }).slice(0, -1)},`);
+    head = toUnpooledBuffer(Buffer.from(`${JSON.stringify({ kind, apiVersion }).slice(0, -1)},`));
+    if (prefixes.size >= PREFIXES_MAX) prefixes.clear();
     prefixes.set(key, head);
   }
   return head;

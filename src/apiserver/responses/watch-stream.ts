@@ -1,5 +1,6 @@
 /** Encodes watch events as a stream of frames. Streams with the same encoding and group alias share frames. */
 import type { ApiObject, Kind } from "../../api/kind.ts";
+import { toUnpooledBuffer } from "../../std/memory/unpooled-buffer.ts";
 import type { Clock } from "../../std/time/clock.ts";
 import type { CacheEvent } from "../../storage/watch/watch-event.ts";
 import { toStatus } from "../filters/error-responses.ts";
@@ -102,7 +103,7 @@ class FrameEncoder<T extends ApiObject> {
     }
     let frame = byKey.get(this.#frameKey);
     if (frame === undefined) {
-      frame = this.#encodeObject(event);
+      frame = toUnpooledBuffer(this.#encodeObject(event));
       byKey.set(this.#frameKey, frame);
     }
     return frame;
