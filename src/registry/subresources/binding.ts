@@ -20,7 +20,7 @@ export async function bind(
   const errors = validateBinding(binding);
   if (errors.length > 0) {
     // Kubernetes answers 500 for an invalid binding.
-    const texts = errors.map((error) => `${error.field}: ${renderFieldError(error)}`);
+    const texts = errors.slice(0, errorsMax).map((error) => `${error.field}: ${renderFieldError(error)}`);
     throw new StatusError(500, "", texts.length === 1 ? `${texts[0]}` : `[${texts.join(", ")}]`);
   }
   await runValidatingAdmission({ options }, binding, undefined);
