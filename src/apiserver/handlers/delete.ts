@@ -3,7 +3,7 @@ import { deleteOptions as deleteOptionsSchema, type DeleteOptions as SentOptions
 import { type DeleteOptions, type DeleteResult, remove } from "../../registry/delete.ts";
 import { deleteCollection } from "../../registry/delete-collection.ts";
 import type { Scope } from "../../registry/scope.ts";
-import type { RequestContext } from "../request/request-context.ts";
+import { type RequestContext, withoutEnd } from "../request/request-context.ts";
 import { listResponse, writtenResponse } from "../responses/object-response.ts";
 import { deletedResponse } from "../responses/status-response.ts";
 import { createAdmission } from "./admission.ts";
@@ -45,8 +45,10 @@ export const deleteObjects: ResourceHandler = async (target, context, params) =>
   query.delete("resourceVersion");
   const responseOptions = responseOptionsOf(target, context, "list");
   const listed = parseListQuery(context.info.query);
-  const options = await readDeleteOptions(target, context, params, query);
-  const page = await deleteCollection(target.registry, scopeOf(target, context, params), listed, options);
+  // Goes on when the client disconnects or the deadline passes, rather than end half-way.
+  const lasting = withoutEnd(context);
+  const options = await readDeleteOptions(target, lasting, params, query);
+  const page = await deleteCollection(target.registry, scopeOf(target, lasting, params), listed, options);
   return listResponse(target.kind, page, responseOptions);
 };
 

@@ -44,3 +44,9 @@ export function withUser(context: RequestContext, user: RequestContext["user"]):
     },
   };
 }
+
+/** Returns the same request with a signal that never aborts: for work that does not end half-way. */
+export function withoutEnd(context: RequestContext): RequestContext {
+  const { request, info, user, warnings, annotations } = context;
+  return { request, info, user, warnings, annotations, signal: new AbortController().signal };
+}
