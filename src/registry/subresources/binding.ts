@@ -1,7 +1,13 @@
 import type { Binding } from "../../api/core/binding/schema.ts";
 import type { Pod } from "../../api/core/pod/schema.ts";
 import { conflict, StatusError } from "../../api/status.ts";
-import { type FieldError, notSupported, renderFieldError, requiredField } from "../../schema/validation/field-error.ts";
+import {
+  errorsMax,
+  type FieldError,
+  notSupported,
+  renderFieldError,
+  requiredField,
+} from "../../schema/validation/field-error.ts";
 import type { Registry } from "../registry.ts";
 import type { Scope } from "../scope.ts";
 import { runValidatingAdmission } from "../write/admission.ts";
