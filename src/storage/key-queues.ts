@@ -9,8 +9,8 @@ interface Turn {
 }
 
 /**
- * Writers of one key that met a conflict run one after another, each with the value that the one before it left. Without
- * that, n writers make n²/2 attempts, since each write is a conflict for all others.
+ * Writers of one key that met a conflict run one after another, each with the value that the one before it left.
+ * Without that, n writers make n²/2 attempts, since each write is a conflict for all others.
  */
 export class KeyQueues {
   readonly #clock: Clock;

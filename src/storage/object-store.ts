@@ -225,7 +225,7 @@ export class ObjectStore<T extends ApiObject> {
     return await this.#queues.run(key, () => this.#repeat(key, options, write));
   }
 
-  /** Until no other write comes between: one of a writer that is not in the queue, or in another version of the kind. */
+  /** Until no other write comes between: one outside the queue, or in another version of the kind. */
   async #repeat<R>(key: string, options: ObjectUpdateOptions<T>, write: (state: State<T>) => Promise<R>): Promise<R> {
     for (;;) {
       const state = await this.#stored(key, options);

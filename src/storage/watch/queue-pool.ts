@@ -14,8 +14,8 @@ export interface SlowReader {
 }
 
 /**
- * Bounds the bytes that the queues of all watchers keep in memory together. An object in several queues counts once, and
- * not while it is the current one of its key. Above the limit the watcher with the largest queue is closed.
+ * Bounds the bytes that the queues of all watchers keep in memory together. An object in several queues counts once,
+ * and not while it is the current one of its key. Above the limit the watcher with the largest queue is closed.
  */
 export class QueuePool {
   readonly #bytesMax: number;

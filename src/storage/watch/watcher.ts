@@ -27,8 +27,8 @@ export interface WatchOptions<T> {
 }
 
 /**
- * The largest queue of a watcher, beyond its initial events; `QueuePool` bounds the bytes of all queues. A watcher above
- * them loses its queue and ends with 410 Expired, which says why; its client lists again.
+ * The largest queue of a watcher, beyond its initial events; `QueuePool` bounds the bytes of all queues. A watcher
+ * above them loses its queue and ends with 410 Expired, which says why; its client lists again.
  */
 export const WATCHER_QUEUE_MAX = 1024;
 
