@@ -26,6 +26,37 @@ t.test("collectGarbageWhenIdle() collects twice each time a busy process becomes
   t.equal(collections, 4);
 });
 
+t.test("collectGarbageWhenIdle() collects in a process in use that holds more memory than it needs", async (t) => {
+  const clock = new FakeClock();
+  let cpu = 0;
+  let collections = 0;
+  let committed = 200;
+  let afterwards = 120;
+  const collect = (): void => {
+    collections++;
+    committed = afterwards;
+  };
+  const memory = () => ({ committed, used: 100 });
+  using _collecting = collectGarbageWhenIdle({ clock, collect, cpuMs: () => cpu, memory });
+  const use = async (share: number, minutes = 1): Promise<number> => {
+    collections = 0;
+    for (let check = 0; check < minutes * 6; check++) {
+      cpu += share * 10_000;
+      await clock.advance(10_000);
+    }
+    return collections;
+  };
+  t.equal(await use(0.1, 5), 1, "five requests a second");
+  committed = 140;
+  t.equal(await use(0.1, 5), 0, "less than 1.5 times what is live");
+  committed = 160;
+  t.equal(await use(0.8, 5), 0, "a busy process collects by itself");
+  t.equal(await use(0.1), 1);
+  committed = afterwards = 200;
+  t.equal(await use(0.1, 15), 4, "ever more rarely when it does not help: after 1, 2, 4 and 8 minutes");
+  t.equal(await use(0), 2, "an idle process collects twice");
+});
+
 t.test("collectGarbageWhenIdle() cancels its timer when disposed, and starts none without --expose-gc", (t) => {
   const clock = new FakeClock();
   collectGarbageWhenIdle({ clock, collect: () => undefined, cpuMs: () => 0 })[Symbol.dispose]();

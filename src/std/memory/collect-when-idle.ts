@@ -1,4 +1,5 @@
 /** Returns memory to the system after busy times: V8 collects only when the program allocates. */
+import { getHeapStatistics } from "node:v8";
 import type { Clock, Timer } from "../time/clock.ts";
 
 export interface IdleCollectionOptions {
@@ -7,26 +8,55 @@ export interface IdleCollectionOptions {
   readonly collect?: (() => void) | undefined;
   /** CPU time of this process so far, in milliseconds. */
   readonly cpuMs?: () => number;
+  readonly memory?: () => MemoryUse;
+}
+
+/** Bytes of the JavaScript heap and of buffers. */
+export interface MemoryUse {
+  /** What the system has given. */
+  readonly committed: number;
+  /** What objects take, garbage included: right after a collection, what is live. */
+  readonly used: number;
 }
 
 const CHECK_INTERVAL_MS = 10_000;
-/** CPU use below which the process is idle; a busy one collects while it works. */
+/** CPU use below which the process is idle. */
 const IDLE_CPU_SHARE = 0.02;
+/** CPU use above which the process collects by itself, and must not be held up. */
+const BUSY_CPU_SHARE = 0.5;
+/** Committed memory, as a multiple of what was live after the last collection, above which a process in use collects. */
+const COMMITTED_MAX = 1.5;
+/** The least time between two collections of a process in use; twice as long after each that did not help. */
+const IN_USE_INTERVAL_MS = 60_000;
+const IN_USE_INTERVAL_MAX_MS = 16 * IN_USE_INTERVAL_MS;
 /** The second one frees what was only reachable through finalizers of the first. */
 const COLLECTIONS = 2;
 
-/** Collects garbage twice, one check after the other, each time the process has become idle; until disposed. */
+/**
+ * Collects garbage twice, one check after the other, each time the process has become idle, and once a minute at most
+ * while it is in use without being busy and holds more memory than it needs; until disposed.
+ */
 export function collectGarbageWhenIdle(options: IdleCollectionOptions): Disposable {
-  const { clock, collect = globalThis.gc, cpuMs = processCpuMs } = options;
+  const { clock, collect = globalThis.gc, cpuMs = processCpuMs, memory = memoryUse } = options;
   let before = cpuMs();
   let left = COLLECTIONS;
   let timer: Timer | undefined;
+  /** Bytes that were live after the last collection; unknown before the first. */
+  let live = 0;
+  let collectedAt = clock.monotonic();
+  let intervalMs = IN_USE_INTERVAL_MS;
+  const isOverCommitted = (): boolean => memory().committed > live * COMMITTED_MAX;
   const check = (): void => {
-    const isIdle = cpuMs() - before < CHECK_INTERVAL_MS * IDLE_CPU_SHARE;
+    const share = (cpuMs() - before) / CHECK_INTERVAL_MS;
+    const isIdle = share < IDLE_CPU_SHARE;
     if (!isIdle) left = COLLECTIONS;
-    else if (left > 0) {
-      left -= 1;
+    const isDue = share < BUSY_CPU_SHARE && clock.monotonic() - collectedAt >= intervalMs && isOverCommitted();
+    if (isIdle ? left > 0 : isDue) {
+      if (isIdle) left -= 1;
       collect?.();
+      live = memory().used;
+      collectedAt = clock.monotonic();
+      intervalMs = isOverCommitted() ? Math.min(2 * intervalMs, IN_USE_INTERVAL_MAX_MS) : IN_USE_INTERVAL_MS;
     }
     // CPU time of the collection itself does not count.
     before = cpuMs();
@@ -39,4 +69,9 @@ export function collectGarbageWhenIdle(options: IdleCollectionOptions): Disposab
 function processCpuMs(): number {
   const { user, system } = process.cpuUsage();
   return (user + system) / 1000;
+}
+
+function memoryUse(): MemoryUse {
+  const { total_heap_size, used_heap_size, external_memory } = getHeapStatistics();
+  return { committed: total_heap_size + external_memory, used: used_heap_size + external_memory };
 }
