@@ -92,6 +92,10 @@ faults: setup ## inject faults at every step of a pod's lifecycle, and run the l
 	@SVC_FAULTS=all tap run --reporter=silent --timeout=900 src/acceptance/agent/faults.test.ts src/acceptance/cluster/faults.test.ts
 	@SVC_LIFECYCLE=all tap run --reporter=silent --timeout=900 src/acceptance/agent/lifecycle.test.ts
 
+.PHONY: leaks
+leaks: packages ## repeat what must leave nothing in memory 1,000 times; `make test` does it 200 times
+	@for file in $$(find src -name 'retention.test.ts'); do SVC_LEAK_ROUNDS=1000 tap run --reporter=terse --timeout=900 $$file || exit 1; done
+
 .PHONY: fuzz
 fuzz: packages ## fuzz the parsers, each for a minute (ARGS="--seconds 600 --seed 1")
 	@for reader in schema/json/json schema/json/json-path schema/yaml/yaml schema/protobuf/protobuf schema/cbor/cbor schema/structural/load cel/cel; do node src/$$reader.fuzz.ts $(ARGS) || exit 1; done
