@@ -54,7 +54,7 @@ export interface Flag<T = unknown> {
   readonly requires?: readonly string[];
   /** Why the flag has no effect in this build: only its default is accepted. Absent for a flag that has its effect. */
   readonly inert?: string;
-  /** Why the flag changes nothing: its effect is there with every value. A value other than the default gets a warning. */
+  /** Why the flag changes nothing: every value has its effect. A value other than the default gets a warning. */
   readonly redundant?: string;
 }
 

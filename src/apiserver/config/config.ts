@@ -115,7 +115,7 @@ export interface RequestHeaderConfig extends RequestHeaderNames {
 
 export interface StructuredAuthentication {
   readonly file: string;
-  /** Whether anonymous requests are refused although the file enables them, because every user is allowed everything. */
+  /** Whether anonymous requests are refused although the file enables them: every user is allowed everything. */
   readonly anonymousRefused: boolean;
   /** Why the file may not configure anonymous requests; undefined when it may. */
   readonly anonymousForbidden: string | undefined;
