@@ -108,7 +108,7 @@ function editsOf(size: number): [string, Edit][] {
 
 const IRRELEVANT = /^(?:LOCK|LOG|LOG\.old|REVISION)$/;
 const SENTENCE =
-  /^Cannot open the embedded store in ".*": it is damaged: .*[A-Z0-9].*\. .*\b[Ll]ost\b.*\. No file was changed\. Keep a/;
+  /^Cannot open the embedded store in ".*": it is damaged: .*\. .*\b[Ll]ost\b.*\. No file was changed\. Keep a copy/;
 
 /** Names and contents of the files of LevelDB that hold data. */
 function contentsOf(path: string): Record<string, string> {
