@@ -1,7 +1,9 @@
 /** Creates the services that all pods share. */
+
 import { readFileSync } from "node:fs";
 import { readFile } from "node:fs/promises";
 import { hostname } from "node:os";
+import { dirname, join } from "node:path";
 import type { Pod } from "../../api/core/pod/schema.ts";
 import type { ObjectReference } from "../../api/core/references/object-reference.ts";
 import type { EventRecorder } from "../../client/events/event-recorder.ts";
@@ -146,7 +148,8 @@ export function createPodServices(options: PodServicesOptions, links: PodService
 }
 
 function toDirectories({ rootDir, podLogsDir }: AgentConfig): Directories {
-  return { rootDir, podLogsDir };
+  // `/var/log/containers` beside `/var/log/pods`
+  return { rootDir, podLogsDir, containerLogsDir: join(dirname(podLogsDir), "containers") };
 }
 
 /** The node as volumes and environments of pods refer to it; its addresses may change. */

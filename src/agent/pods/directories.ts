@@ -6,6 +6,8 @@ import { podName, podNamespace, podUid } from "./pod-fields.ts";
 export interface Directories {
   readonly rootDir: string;
   readonly podLogsDir: string;
+  /** Of links to the logs of containers; undefined: there are none. */
+  readonly containerLogsDir?: string;
 }
 
 export function podsDir(at: Directories): string {

@@ -2,6 +2,7 @@
 import { readdir, rm } from "node:fs/promises";
 import { join } from "node:path";
 import type { VolumeManager } from "../volumes/volume-manager.ts";
+import { removeDanglingLinks } from "./containers/log-links.ts";
 import { type Directories, podsDir } from "./directories.ts";
 import type { PodCgroups } from "./resources/pod-cgroups.ts";
 
@@ -38,6 +39,8 @@ export async function removeOrphanedPodFiles({
       await attempt(() => rm(join(directories.podLogsDir, name), { recursive: true, force: true }));
     }
   }
+  const { containerLogsDir, podLogsDir } = directories;
+  if (containerLogsDir !== undefined) await attempt(() => removeDanglingLinks(containerLogsDir, podLogsDir));
   return problems;
 }
 

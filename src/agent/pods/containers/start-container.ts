@@ -17,6 +17,7 @@ import { makeContainerConfig } from "./container-config.ts";
 import { makeDevices, makeMounts } from "./container-mounts.ts";
 import { runHook } from "./hooks.ts";
 import { killContainer } from "./kill-container.ts";
+import { linkLog, logLinkName } from "./log-links.ts";
 import { removeLogs } from "./log-rotation.ts";
 
 /** `reason` is `CreateContainerConfigError`, `CreateContainerError`, `RunContainerError` or `PostStartHookError`. */
@@ -59,9 +60,19 @@ export async function startContainer(
     await withReason("RunContainerError", signal, () => services.runtime.startContainer({ containerId }, signal));
     return hasPruned ? undefined : { sandboxId: sandbox.id, containerId };
   });
+  await linkContainerLog(pod, start, containerId);
   services.expectChange();
   record("Started", `Started container ${spec.name}`);
   if (spec.lifecycle?.postStart !== undefined) await runPostStart(pod, start, sandbox, containerId);
+}
+
+async function linkContainerLog(pod: PodContext, { spec, restartCount }: PlannedStart, id: string): Promise<void> {
+  const { directories } = pod.services.settings;
+  if (directories.containerLogsDir === undefined) return;
+  const target = join(podLogDir(directories, pod.pod), logPath(spec.name, restartCount));
+  await linkLog(directories.containerLogsDir, logLinkName(pod.pod, spec.name, id), target).catch((error: unknown) =>
+    pod.log.warn("Cannot link the log of a container", { container: spec.name, error: String(error) }),
+  );
 }
 
 async function withReason<T>(reason: string, signal: AbortSignal, work: () => Promise<T>): Promise<T> {
