@@ -17,7 +17,8 @@ export function withErrorResponses(log: Logger): RequestFilter {
       if (status.code >= 500 && !request.signal.aborted) {
         const where = { method: request.method, path: request.path };
         if (!isClientError(error)) log.error("Failed to handle a request", error, where);
-        else log.v(2)?.info("Rejected a request with a server error", { ...where, message: status.message });
+        // Without the message, which quotes the patch: it can contain secrets.
+        else log.v(2)?.info("Rejected a request with a server error", where);
       }
       return withRetryAfter(statusResponse(status, context), status);
     }
