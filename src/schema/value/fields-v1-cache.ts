@@ -6,6 +6,8 @@ import { deepFreeze } from "./freeze.ts";
 
 const sets = new Map<string, object>();
 const texts = new WeakMap<object, string>();
+/** Frozen sets that are too long for the cache. */
+const longSets = new WeakSet<object>();
 /** The oldest are evicted first. */
 const SETS_MAX = 1000;
 /** In characters. Longer sets are not cached. */
@@ -25,14 +27,17 @@ export function stringifyFieldsV1(set: unknown): string {
 
 /** Returns the shared value for all sets with the same text. Members in another order make another set. */
 export function internFieldsV1<S extends object>(set: S): S {
-  if (texts.has(set)) return set;
+  if (texts.has(set) || longSets.has(set)) return set;
   const text = JSON.stringify(set);
   return (sets.get(text) as S | undefined) ?? cacheSet(text, set);
 }
 
 function cacheSet<S extends object>(text: string, set: S): S {
   deepFreeze(set);
-  if (text.length > LENGTH_MAX) return set;
+  if (text.length > LENGTH_MAX) {
+    longSets.add(set);
+    return set;
+  }
   if (sets.size >= SETS_MAX) sets.delete(sets.keys().next().value!);
   sets.set(text, set);
   texts.set(set, text);
