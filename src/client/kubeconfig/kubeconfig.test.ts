@@ -2,13 +2,6 @@ import { mkdtemp, readdir, rm, stat, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import t, { type Test } from "tap";
-import { createCa, issueCertificate } from "../../auth/pki/certificate-authority.ts";
-import { makeRequest } from "../../http/request.ts";
-import { textResponse } from "../../http/respond.ts";
-import { listen } from "../../http/server/server.ts";
-import { silentLogger } from "../../std/log/logger.ts";
-import { systemClock } from "../../std/time/clock.ts";
-import { networkTransport } from "../transport/transport.ts";
 import { loadKubeconfig, writeKubeconfig } from "./kubeconfig.ts";
 
 const PEM = "-----BEGIN CERTIFICATE-----\nAAAA\n-----END CERTIFICATE-----\n";
@@ -62,30 +55,6 @@ t.test("writeKubeconfig() writes a file for loadKubeconfig(), readable only by i
   });
   t.strictSame(await readdir(join(path, "..")), ["admin.svcconfig"], "nothing is left beside it");
 });
-
-t.test(
-  "a connection from a file with insecure-skip-tls-verify accepts any certificate, and only from such",
-  async (t) => {
-    const now = systemClock.now();
-    const ca = await createCa("ca", 1, now);
-    const names = { commonName: "other", alternativeNames: ["other.example"], usages: ["server"] as const, days: 1 };
-    const handler = async () => textResponse(200, "ok");
-    const tls = await issueCertificate(ca, names, now);
-    const listener = await listen({ handler, log: silentLogger, host: "127.0.0.1", port: 0, tls });
-    t.teardown(() => listener.close(0));
-    const path = join(await directory(t), "config");
-    for (const insecure of [true, false]) {
-      const server = `https://127.0.0.1:${listener.port}`;
-      await writeKubeconfig(path, { server, cluster: "c", user: "u", token: "t", insecure });
-      const access = await loadKubeconfig(path);
-      t.equal(access.insecure ?? false, insecure);
-      await using transport = networkTransport(access);
-      const sending = transport(makeRequest({ path: "/" }));
-      if (insecure) t.equal((await sending).status, 200);
-      else await t.rejects(sending);
-    }
-  },
-);
 
 t.test("loadKubeconfig() resolves relative paths, token files and the requested context", async (t) => {
   const at = await directory(t);
