@@ -13,8 +13,9 @@
  * assets, together with the code that V8 compiled for them.
  *
  * dist/svc starts as a shell script that finds a recent Node and sets what saves memory and must be set before Node
- * starts: flags, and one heap of the C library for all threads. Node compiles only the part that is needed, because it
- * would keep the text of the whole file in memory. Node can also run the file directly.
+ * starts: flags, one heap of the C library for all threads, and a fixed bound of the free memory that it keeps. Node
+ * compiles only the part that is needed, because it would keep the text of the whole file in memory. Node can also run
+ * the file directly.
  *
  * The format is CommonJS, which evaluates only the modules that a run needs, those of Node included.
  */
@@ -510,6 +511,7 @@ function headerAround(start, size) {
     `${loader};fs.readSync(fd,code,0,code.length,${at(start)});fs.closeSync(fd)`,
     // Not for child processes.
     "delete process.env.MALLOC_ARENA_MAX",
+    "delete process.env.MALLOC_TRIM_THRESHOLD_",
     'process.argv[1]=file;process.title=[path.basename(file),...process.argv.slice(2)].join(" ")',
     `${run};${compiled}(require,module,exports,file,path.dirname(file))`,
   ].join(";");
@@ -525,7 +527,8 @@ for node in "$SVC_NODE" "$here/node" "$here/../node_modules/.bin/node" "$(comman
   major=\${version#v}; minor=\${major#*.}; major=\${major%%.*}; minor=\${minor%%.*}
   case $major$minor in *[!0-9]*|"") continue;; esac
   if [ "$major" -gt ${oldestNode.major} ] || { [ "$major" -eq ${oldestNode.major} ] && [ "$minor" -ge ${oldestNode.minor} ]; }; then
-    MALLOC_ARENA_MAX=\${MALLOC_ARENA_MAX:-1} exec "$node" ${nodeFlags.join(" ")} -e '${node}' -- "$0" "$@"
+    export MALLOC_ARENA_MAX=\${MALLOC_ARENA_MAX:-1} MALLOC_TRIM_THRESHOLD_=\${MALLOC_TRIM_THRESHOLD_:-131072}
+    exec "$node" ${nodeFlags.join(" ")} -e '${node}' -- "$0" "$@"
   fi
   found="$found $node is $version;"
 done
