@@ -24,7 +24,7 @@ const CHECK_INTERVAL_MS = 10_000;
 const IDLE_CPU_SHARE = 0.02;
 /** CPU use above which the process collects by itself, and must not be held up. */
 const BUSY_CPU_SHARE = 0.5;
-/** Committed memory, as a multiple of what was live after the last collection, above which a process in use collects. */
+/** Committed memory above which a process in use collects, as a multiple of what was live after the last collection. */
 const COMMITTED_MAX = 1.5;
 /** The least time between two collections of a process in use; twice as long after each that did not help. */
 const IN_USE_INTERVAL_MS = 60_000;

@@ -7,7 +7,7 @@ import { QueuePool } from "./queue-pool.ts";
 export interface MemoryLimits {
   /** Decoded objects, estimated. */
   readonly objects: number;
-  /** Objects as JSON, and their watch events with a frame each. A list that takes half of it is still there at the next read. */
+  /** Objects as JSON, and a frame of each watch event. A list that takes half of it is still there at the next read. */
   readonly encodings: number;
   /** Changes kept for clients that resume a watch. */
   readonly history: number;

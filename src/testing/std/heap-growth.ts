@@ -17,7 +17,7 @@ export async function collectGarbage(): Promise<void> {
 }
 
 /**
- * Bytes of live memory, buffers included, that each call leaves. The first calls, a fifth of all, are not measured: they
+ * Bytes of live memory, buffers included, that each call leaves. The first fifth of the calls is not measured: they
  * compile code and fill what is bounded.
  */
 export async function bytesLeftPerCall(work: (call: number) => unknown, { calls = LEAK_ROUNDS } = {}): Promise<number> {
