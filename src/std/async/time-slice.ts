@@ -1,19 +1,20 @@
 import { setImmediate as nextTurn } from "node:timers/promises";
+import { systemClock } from "../time/clock.ts";
 
 /** The time of computing after which other requests proceed, in milliseconds. */
 const SLICE_MS = 20;
 
 /** Divides a long computation of one request into slices, between which the event loop handles others. */
 export class TimeSlice {
-  #began = performance.now();
+  #began = systemClock.monotonic();
 
   /** Waits for the next turn of the event loop when the slice is over; otherwise returns undefined. */
   yield(): Promise<void> | undefined {
-    return performance.now() - this.#began < SLICE_MS ? undefined : this.#nextTurn();
+    return systemClock.monotonic() - this.#began < SLICE_MS ? undefined : this.#nextTurn();
   }
 
   async #nextTurn(): Promise<void> {
     await nextTurn();
-    this.#began = performance.now();
+    this.#began = systemClock.monotonic();
   }
 }
