@@ -9,6 +9,16 @@ import type { RequestContext, RequestFilter } from "../request/request-context.t
 /** The verbosity of kube-apiserver's request log. */
 const REQUEST_LEVEL = 3;
 
+/** Query parameters whose values are logged. Others may hold secrets: tokens, commands. */
+const LOGGED_PARAMETERS = new Set(
+  (
+    "allowWatchBookmarks container continue dryRun fieldManager fieldSelector fieldValidation follow force " +
+    "gracePeriodSeconds labelSelector limit limitBytes orphanDependents pretty previous propagationPolicy " +
+    "resourceVersion resourceVersionMatch sendInitialEvents sinceSeconds sinceTime stream tailLines timeout " +
+    "timeoutSeconds timestamps watch"
+  ).split(" "),
+);
+
 /** Logs each request with its response at -v=3, as kube-apiserver does: streams when they end. */
 export function withRequestLog(log: Logger, clock: Clock): RequestFilter {
   return (next) => async (context) => {
@@ -41,8 +51,12 @@ function describeRequest({ request, info }: RequestContext): Readonly<Record<str
   return {
     method,
     verb: info.verb,
-    URI: query === "" ? path : `${path}?${query}`,
+    URI: query === "" ? path : `${path}?${redactQuery(query)}`,
     userAgent: headers["user-agent"] ?? "",
     srcIP: peer.protocol === "local" ? "local" : `${peer.address}:${peer.port}`,
   };
+}
+
+function redactQuery(query: string): string {
+  return query.replace(/([^&=]*)=[^&]*/g, (pair, name: string) => (LOGGED_PARAMETERS.has(name) ? pair : `${name}=…`));
 }
