@@ -20,6 +20,8 @@ export interface HttpRequest {
   /** Names and values by turns, as received over a connection: repeated headers are repeated. */
   readonly rawHeaders?: readonly string[] | undefined;
   readonly body: AsyncIterable<Uint8Array>;
+  /** The connection can switch to the protocol of the `upgrade` header: see `HttpResponse`. */
+  readonly upgradable?: boolean | undefined;
   readonly peer: Peer;
   /** Aborts when the client disconnects or the server gives the request up. */
   readonly signal: AbortSignal;
@@ -51,6 +53,10 @@ export interface Peer {
 }
 
 export interface HttpResponse {
+  /**
+   * 101 switches the protocol of an upgradable request to that of the `upgrade` header: `body` is what the connection
+   * sends from then on, the request's body what it receives.
+   */
   readonly status: number;
   /**
    * `connection: close` closes the connection after its pending responses, over HTTP/2 as well (GOAWAY); other

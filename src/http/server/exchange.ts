@@ -14,6 +14,8 @@ export interface ServerContext {
   readonly clock: Clock;
   readonly inFlight: RequestsInFlight;
   readonly limits: ListenLimits;
+  /** Requests may switch protocols over HTTP/1.1. */
+  readonly upgrades: boolean;
 }
 
 export interface ListenLimits {
@@ -39,6 +41,7 @@ export class IncomingRequest implements HttpRequest {
   readonly headers: Headers;
   readonly rawHeaders: readonly string[];
   readonly peer: Peer;
+  readonly upgradable: boolean;
   readonly #source: Readable | undefined;
   #controller: AbortController | undefined;
   #aborted = false;
@@ -50,6 +53,7 @@ export class IncomingRequest implements HttpRequest {
     headers: { readonly plain: Headers; readonly raw: readonly string[] },
     peer: Peer,
     source: Readable | undefined,
+    upgradable = false,
   ) {
     this.method = method;
     this.path = target.path;
@@ -57,6 +61,7 @@ export class IncomingRequest implements HttpRequest {
     this.headers = headers.plain;
     this.rawHeaders = headers.raw;
     this.peer = peer;
+    this.upgradable = upgradable;
     this.#source = source;
   }
 

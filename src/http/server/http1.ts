@@ -15,6 +15,7 @@ import {
 } from "./exchange.ts";
 import { Pipeline } from "./pipeline.ts";
 import { parseTarget } from "./request-target.ts";
+import { createLastResponse, mayUpgrade, switchProtocols } from "./upgrade.ts";
 import { discardBody, isStreamed, writeBody } from "./write-body.ts";
 
 /** Has the bytes that could not be parsed as a request. */
@@ -37,6 +38,7 @@ export function createHttp1Server(context: ServerContext, peerOf: (socket: Duple
     insecureHTTPParser: false,
     // Checked by `findViolation`, so that the response is like the others.
     requireHostHeader: false,
+    ...(context.upgrades ? { shouldUpgradeCallback: mayUpgrade } : {}),
   });
   const pipeline = new Pipeline();
   const rejected = new WeakSet<Duplex>();
@@ -62,6 +64,25 @@ export function createHttp1Server(context: ServerContext, peerOf: (socket: Duple
       }
     });
   });
+  if (context.upgrades) {
+    server.on("upgrade", (incoming, socket, head) => {
+      socket.on("error", () => {});
+      if (rejected.has(socket)) return;
+      if (head.length > 0) socket.unshift(head);
+      const violation = findViolation(incoming);
+      pipeline.add(socket, async () => {
+        context.inFlight.enter();
+        try {
+          if (violation === undefined) await handleUpgrade(context, peerOf(socket), incoming, socket);
+          else await sendLast(context, incoming, socket, malformedResponse(violation));
+        } catch {
+          socket.destroy();
+        } finally {
+          context.inFlight.leave();
+        }
+      });
+    });
+  }
   server.on("clientError", (error: ClientError, socket) => {
     const response = responses.get(socket);
     // No second response can start in the middle of one.
@@ -106,6 +127,26 @@ async function handleExchange(
   }
   await waitForEnd(outgoing);
   outgoing.off("close", onClose);
+}
+
+/** The handler switches the protocol, or responds for the last time on the connection. */
+async function handleUpgrade(context: ServerContext, peer: Peer, incoming: IncomingMessage, socket: Duplex) {
+  const headers = { plain: plainHeaders(incoming), raw: incoming.rawHeaders };
+  const target = parseTarget(incoming.url)!;
+  const request = new IncomingRequest(incoming.method ?? "GET", target, headers, peer, socket, true);
+  socket.once("close", () => request.abort());
+  const response = await callHandler(context, request);
+  if (response.status === 101) await switchProtocols(context, request, socket, response);
+  else await sendLast(context, incoming, socket, response);
+}
+
+async function sendLast(context: ServerContext, incoming: IncomingMessage, socket: Duplex, response: HttpResponse) {
+  const outgoing = createLastResponse(incoming, socket);
+  await sendResponse(context, incoming, outgoing, {
+    ...response,
+    headers: { ...response.headers, connection: "close" },
+  });
+  await waitForEnd(outgoing);
 }
 
 async function respondWithError(

@@ -15,6 +15,8 @@ export interface ListenOptions extends BindOptions {
   readonly tls?: TlsOptions | undefined;
   /** Offer HTTP/2 where there is TLS; true when absent. */
   readonly http2?: boolean | undefined;
+  /** Let handlers switch the protocol of HTTP/1.1 connections. */
+  readonly upgrades?: boolean | undefined;
   readonly limits?: Partial<ListenLimits> | undefined;
 }
 
@@ -38,6 +40,7 @@ export async function listen(options: ListenOptions): Promise<Listener> {
     clock,
     limits,
     inFlight: new RequestsInFlight(),
+    upgrades: options.upgrades ?? false,
   };
   const listener =
     options.tls === undefined
