@@ -1,10 +1,12 @@
 import { createValueStream } from "../../http/value-stream.ts";
+import { isWebSocketRequest } from "../../http/websocket.ts";
 import type { Scope } from "../../registry/scope.ts";
 import { watch } from "../../registry/watch.ts";
 import type { RequestContext } from "../request/request-context.ts";
 import { advertisedTypes, type Format } from "../responses/representation.ts";
 import { transformNotAcceptable } from "../responses/status-response.ts";
 import { streamWatchFrames, streamWatchValues } from "../responses/watch-stream.ts";
+import { watchWebSocket } from "../responses/websocket-stream.ts";
 import { parseWatchQuery, type WatchOptions } from "./query.ts";
 import { type ResourceHandler, type ResourceSettings, responseOptionsOf, scopeOf } from "./target.ts";
 
@@ -29,6 +31,7 @@ export const watchObjects: ResourceHandler = async (target, context, params) => 
     const events = await watch(registry, scope, options);
     const { mediaType, format } = responseOptions.representation;
     const frames = () => timeout.wrap(streamWatchFrames(kind, events, responseOptions, settings.clock));
+    if (isWebSocketRequest(context.request)) return watchWebSocket(context.request, frames(), format);
     return {
       status: 200,
       headers: { "content-type": STREAM_MEDIA_TYPES[format]?.(mediaType) ?? mediaType },

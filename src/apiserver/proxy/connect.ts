@@ -81,9 +81,9 @@ function proxyHandler(deps: ConnectDeps, find: FindDestination): ResourceHandler
     if (named === undefined) throw badRequest(`invalid ${target.kind.singular} request ${goQuote(text)}`);
     const destination = await find(deps, scopeOf(target, context, params), named, text);
     const path = proxiedPath(context);
-    const { method, headers } = context.request;
-    if (headers.upgrade !== undefined) {
-      throw new StatusError(501, "NotImplemented", "this server proxies plain HTTP alone");
+    const { method, upgradable } = context.request;
+    if (upgradable === true) {
+      return await deps.forwarder.upgrade(context.request, { ...destination, path: path || "/" }, context.signal);
     }
     if (path === "" && (method === "GET" || method === "HEAD")) return redirectToDirectory(context);
     const response = await deps.forwarder.forward(

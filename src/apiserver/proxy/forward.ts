@@ -1,9 +1,17 @@
 /** Forwards a request to another server over HTTP, and returns its response. */
-import { Agent as HttpAgent, request as httpRequest, type IncomingHttpHeaders, type IncomingMessage } from "node:http";
+import {
+  type ClientRequest,
+  Agent as HttpAgent,
+  request as httpRequest,
+  type IncomingHttpHeaders,
+  type IncomingMessage,
+} from "node:http";
 import { Agent as HttpsAgent, request as httpsRequest } from "node:https";
 import { Readable } from "node:stream";
 import { StatusError } from "../../api/status.ts";
+import { isTokenProtocol } from "../../auth/authn/token/bearer-token.ts";
 import type { HttpRequest, HttpResponse, ResponseHeaders } from "../../http/message.ts";
+import { offeredProtocols } from "../../http/websocket.ts";
 
 /** Connections to one server; further requests wait. */
 const CONNECTIONS_MAX = 256;
@@ -29,19 +37,39 @@ export class RequestForwarder implements AsyncDisposable {
   readonly #http = new HttpAgent({ keepAlive: true, maxSockets: CONNECTIONS_MAX });
   readonly #https = new HttpsAgent({ keepAlive: true, maxSockets: CONNECTIONS_MAX, rejectUnauthorized: false });
 
+  /**
+   * Forwards a request that switches protocols. The server's refusal is returned as it is. Throws a `StatusError` 503
+   * when the server cannot be reached.
+   */
+  async upgrade(request: HttpRequest, to: Destination, signal: AbortSignal): Promise<HttpResponse> {
+    const { promise, resolve, reject } = Promise.withResolvers<HttpResponse>();
+    const outgoing = this.#open(request, to, signal, upgradeHeaders(request));
+    outgoing.on("error", reject);
+    outgoing.on("response", (response) => resolve(plainResponse(response)));
+    outgoing.on("upgrade", ({ headers }, socket, head) => {
+      if (head.length > 0) socket.unshift(head);
+      const close = (): void => void socket.destroy();
+      socket.on("error", close);
+      signal.addEventListener("abort", close, { once: true });
+      const received = Readable.from(request.body);
+      received.on("error", close);
+      socket.on("close", () => received.destroy());
+      received.pipe(socket);
+      const protocol = headers.upgrade ?? request.headers.upgrade ?? "";
+      resolve({ status: 101, headers: { ...responseHeaders(headers), upgrade: protocol }, body: socket });
+    });
+    outgoing.end();
+    return await reached(promise, signal);
+  }
+
   /** Resolves with the response headers. Throws a `StatusError` 503 when the server cannot be reached. */
   async forward(request: HttpRequest, to: Destination, signal: AbortSignal): Promise<HttpResponse> {
     const { promise, resolve, reject } = Promise.withResolvers<IncomingMessage>();
-    const { method } = request;
-    const path = request.query === "" ? to.path : `${to.path}?${request.query}`;
     const hasNoBody = !hasBody(request);
     const headers = forwardedHeaders(request);
     // Node.js frames bodies for some methods only; an unframed body would be read as another request.
     if (!hasNoBody && headers["content-length"] === undefined) headers["transfer-encoding"] = "chunked";
-    const options = { method, host: to.host, port: to.port, path, headers, signal };
-    const outgoing = to.secure
-      ? httpsRequest({ ...options, agent: to.agent ?? this.#https })
-      : httpRequest({ ...options, agent: this.#http });
+    const outgoing = this.#open(request, to, signal, headers);
     outgoing.on("error", reject);
     outgoing.on("response", resolve);
     if (hasNoBody) outgoing.end();
@@ -52,21 +80,46 @@ export class RequestForwarder implements AsyncDisposable {
       outgoing.on("close", () => body.destroy());
       body.pipe(outgoing);
     }
-    let response: IncomingMessage;
-    try {
-      response = await promise;
-    } catch (error) {
-      signal.throwIfAborted();
-      const reason = error instanceof Error ? error.message : String(error);
-      throw new StatusError(503, "ServiceUnavailable", `error trying to reach service: ${reason}`, { cause: error });
-    }
-    return { status: response.statusCode ?? 502, headers: responseHeaders(response.headers), body: response };
+    return plainResponse(await reached(promise, signal));
+  }
+
+  #open(request: HttpRequest, to: Destination, signal: AbortSignal, headers: Record<string, string>): ClientRequest {
+    const path = request.query === "" ? to.path : `${to.path}?${request.query}`;
+    const options = { method: request.method, host: to.host, port: to.port, path, headers, signal };
+    return to.secure
+      ? httpsRequest({ ...options, agent: to.agent ?? this.#https })
+      : httpRequest({ ...options, agent: this.#http });
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
     this.#http.destroy();
     this.#https.destroy();
   }
+}
+
+async function reached<T>(response: Promise<T>, signal: AbortSignal): Promise<T> {
+  try {
+    return await response;
+  } catch (error) {
+    signal.throwIfAborted();
+    const reason = error instanceof Error ? error.message : String(error);
+    throw new StatusError(503, "ServiceUnavailable", `error trying to reach service: ${reason}`, { cause: error });
+  }
+}
+
+function plainResponse(response: IncomingMessage): HttpResponse {
+  return { status: response.statusCode ?? 502, headers: responseHeaders(response.headers), body: response };
+}
+
+function upgradeHeaders(request: HttpRequest): Record<string, string> {
+  const { "sec-websocket-protocol": _, ...headers } = forwardedHeaders(request);
+  const protocols = offeredProtocols(request).filter((name) => !isTokenProtocol(name));
+  return {
+    ...headers,
+    ...(protocols.length === 0 ? {} : { "sec-websocket-protocol": protocols.join(", ") }),
+    connection: "Upgrade",
+    upgrade: request.headers.upgrade ?? "",
+  };
 }
 
 /** Independent of the method: with a content-length, a missing body would consume the next request. */

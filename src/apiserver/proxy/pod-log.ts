@@ -1,8 +1,10 @@
 /** `pods/log`: forwards the request to the agent of the pod's node. */
+import { Readable } from "node:stream";
 import type { Node } from "../../api/core/node/schema.ts";
 import type { Pod } from "../../api/core/pod/schema.ts";
 import { badRequest, invalid, notFound, StatusError } from "../../api/status.ts";
-import type { HttpResponse } from "../../http/message.ts";
+import type { HttpRequest, HttpResponse } from "../../http/message.ts";
+import { isWebSocketRequest } from "../../http/websocket.ts";
 import { get } from "../../registry/get.ts";
 import type { Registry } from "../../registry/registry.ts";
 import {
@@ -12,6 +14,7 @@ import {
   renderFieldError,
 } from "../../schema/validation/field-error.ts";
 import { type ResourceHandler, scopeOf } from "../handlers/target.ts";
+import { type LogProtocol, logWebSocket, negotiateLogProtocol } from "../responses/websocket-stream.ts";
 import type { AgentConnections, AgentResponse } from "./agent-connections.ts";
 
 /** The options that are forwarded. */
@@ -32,14 +35,24 @@ export function createPodLogHandler(
     const query = agentLogQuery(context.info.query, name);
     const container = resolveContainer(pod, context.info.query.get("container") ?? "");
     const nodeName = pod.spec?.nodeName ?? "";
-    if (nodeName === "") return { status: 200, headers: { "content-type": "text/plain" }, body: new Uint8Array() };
+    const webSocket = isWebSocketRequest(context.request) ? negotiateLogProtocol(context.request) : undefined;
+    if (nodeName === "") return logResponse(context.request, Readable.from([]), webSocket);
     const node = await findNode(nodes, nodeName, context.signal);
     const segments = [params.namespace ?? "", name, container].map(encodeURIComponent).join("/");
     const path = `/containerLogs/${segments}${query === "" ? "" : `?${query}`}`;
     const response = await agents.get(node, path, context.signal);
     if (response.status !== 200) throw await toStatusError(response);
-    return { status: 200, headers: { "content-type": "text/plain" }, body: response.body } satisfies HttpResponse;
+    return logResponse(context.request, response.body, webSocket);
   };
+}
+
+function logResponse(
+  request: HttpRequest,
+  body: AsyncIterable<Uint8Array>,
+  webSocket: LogProtocol | undefined,
+): HttpResponse {
+  if (webSocket !== undefined) return logWebSocket(request, body, webSocket);
+  return { status: 200, headers: { "content-type": "text/plain" }, body };
 }
 
 async function findNode(nodes: Registry<Node>, name: string, signal: AbortSignal): Promise<Node> {

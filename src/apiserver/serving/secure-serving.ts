@@ -68,6 +68,7 @@ export async function startSecureServing(
     ciphers: serving.ciphers,
   });
   const starting = listen({
+    upgrades: true,
     handler: applyFilters(externalFilters, parts.handler),
     log: log.child("http"),
     clock,

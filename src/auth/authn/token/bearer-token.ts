@@ -54,6 +54,11 @@ const TOKEN_MAX = 65_536;
 /** The WebSocket subprotocol by which browsers, which cannot set headers, send a token. */
 const PROTOCOL_PREFIX = "base64url.bearer.authorization.k8s.io.";
 
+/** Whether a WebSocket subprotocol carries a token, which must not leave this server. */
+export function isTokenProtocol(protocol: string): boolean {
+  return protocol.startsWith(PROTOCOL_PREFIX);
+}
+
 /** Calls the authenticators in order and returns the first user; without one, fails with all errors there were. */
 export function unionTokens(authenticators: readonly TokenAuthenticator[]): TokenAuthenticator {
   return (token, audiences) => firstResult(authenticators, (authenticate) => authenticate(token, audiences));
