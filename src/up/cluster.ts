@@ -54,7 +54,7 @@ export async function startCluster(
   stack.use(await lockDataDir(dataDir));
   await warnAboutSwap(deps);
   const [runtimeStart, serverStart] = await Promise.allSettled([
-    openRuntime(options, deps),
+    openRuntime(options, deps, signal),
     startServer(options, deps),
   ]);
   const runtime = runtimeStart.status === "fulfilled" ? stack.use(runtimeStart.value) : undefined;

@@ -28,17 +28,17 @@ t.test("svc up stops at the first signal without a runtime", { skip }, async (t)
   const program = spawn(process.execPath, [MAIN, "up", ...args], { stdio: ["ignore", "pipe", "pipe"] });
   t.teardown(() => program.kill("SIGKILL"));
   let output = "";
-  const registered = new Promise<void>((resolve) => {
+  const waiting = new Promise<void>((resolve) => {
     for (const stream of [program.stdout, program.stderr]) {
       stream.on("data", (piece: Buffer) => {
         output += piece.toString();
-        if (output.includes("Registered node")) resolve();
+        if (output.includes("Waiting for the container runtime")) resolve();
       });
     }
   });
   const ended = once(program, "exit") as Promise<[number | null, NodeJS.Signals | null]>;
-  await Promise.race([registered, ended]);
-  t.match(output, /Registered node/);
+  await Promise.race([waiting, ended]);
+  t.match(output, /Waiting for the container runtime/);
   program.kill("SIGTERM");
   t.same(await ended, [0, null], output);
 });

@@ -2,6 +2,7 @@
 import { execFileSync } from "node:child_process";
 import { mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
+import { setTimeout } from "node:timers/promises";
 import { fileURLToPath } from "node:url";
 import t, { type Test } from "tap";
 import { logOptions } from "../../flags/log-options.ts";
@@ -80,14 +81,19 @@ const effects: Partial<Record<Name, (t: Test) => Promise<void>>> = {
     t.same(agent("--node-ip=192.0.2.9").node.ips, ["192.0.2.9"]);
   },
   "container-runtime-endpoint": async (t) => {
-    const deps = {
-      machine: { ...inspectMachine({}), uid: 0 },
-      clock: new FakeClock(),
-      random: systemRandom,
-      log: silentLogger,
-    };
-    await using runtime = await openRuntime(options("--container-runtime-endpoint=unix:///run/mine.sock"), deps);
-    t.equal(runtime.endpoint, "unix:///run/mine.sock", "no containerd is started");
+    const clock = new FakeClock();
+    const deps = { machine: { ...inspectMachine({}), uid: 0 }, clock, random: systemRandom, log: silentLogger };
+    const endpoint = `unix://${join(t.testdir(), "mine.sock")}`;
+    let problem: unknown;
+    const opening = openRuntime(options(`--container-runtime-endpoint=${endpoint}`), deps).catch((error: unknown) => {
+      problem = error;
+    });
+    for (let step = 0; step < 500 && problem === undefined; step++) {
+      await clock.advance(1000);
+      await setTimeout(5);
+    }
+    await opening;
+    t.match(problem, { message: /no container runtime answers at unix:.*mine\.sock/ }, "no containerd is started");
   },
   "agent-port": async (t) => {
     t.equal(agent("--agent-port=20250").server.port, 20_250);

@@ -68,7 +68,7 @@ const patches: readonly KubectlOutput[] = [
   ["edit pod web", /Edit cancelled, no changes made/, { editor: "s/absent/present/" }],
   ["edit pod web -o json", /"by": "json"/, { editor: "s/edit/json/" }],
   ["edit pod web", /pods "web" is invalid/, { editor: "s/value:.a$/value:\\ b/" }],
-  ["1.24: edit pod web --subresource=status", /pod\/web edited/, { editor: "s/told/edited/" }],
+  ["1.24: edit pod web --subresource=status", /pod\/web edited/, { editor: "s/patched/edited/" }],
   ["1.24: get pod web -o jsonpath={.status.message}", /^edited$/],
 ];
 

@@ -34,11 +34,11 @@ export interface PodRuntime extends AsyncDisposable {
 const COMMAND_MS_MAX = 10_000;
 
 /** Rejects with everything that the machine lacks, before anything is started. */
-export async function openRuntime(options: UpOptions, deps: RuntimeDeps): Promise<PodRuntime> {
+export async function openRuntime(options: UpOptions, deps: RuntimeDeps, signal?: AbortSignal): Promise<PodRuntime> {
   const { runtimeEndpoint: endpoint } = options;
   if (endpoint === undefined) return startManagedRuntime(options, deps);
   checkPlatform(deps.machine);
-  await waitForRuntime(endpoint, deps);
+  await waitForRuntime(endpoint, deps, signal);
   return {
     endpoint,
     description: `external, at ${endpoint}`,
@@ -51,10 +51,11 @@ export async function openRuntime(options: UpOptions, deps: RuntimeDeps): Promis
 const RUNTIME_START_MS = 30_000;
 const RUNTIME_RETRY_MS = 500;
 
-/** Rejects with a sentence when nothing answers at the endpoint. */
+/** Rejects with a sentence when nothing answers at the endpoint, or with the signal's reason when it aborts. */
 export async function waitForRuntime(
   endpoint: string,
   { clock, log }: Pick<RuntimeDeps, "clock" | "log">,
+  signal?: AbortSignal,
 ): Promise<void> {
   using cri = createCriClient({ endpoint, requestTimeoutMs: RUNTIME_START_MS, clock });
   const deadline = clock.monotonic() + RUNTIME_START_MS;
@@ -72,7 +73,7 @@ export async function waitForRuntime(
         );
       }
       if (attempt === 1) log.info("Waiting for the container runtime", { endpoint, error: reason });
-      await clock.sleep(RUNTIME_RETRY_MS);
+      await clock.sleep(RUNTIME_RETRY_MS, signal);
     }
   }
 }
