@@ -254,3 +254,26 @@ function strike(listed: Differences, locations: readonly string[]): void {
   const left = Object.fromEntries(all.filter(([, known]) => known.length > 0));
   writeFileSync(listPath, `${JSON.stringify(left, undefined, 1)}\n`);
 }
+
+t.test("OpenApi describes every operation, parameter and response in v2", async (t) => {
+  const openApi = new OpenApi(builtinScheme(), false, "v1.33.0", new FakeClock());
+  const { paths } = bodyOf(await openApi.v2("application/json", undefined)) as {
+    readonly paths: Record<string, Record<string, Json | readonly Json[]>>;
+  };
+  const undescribed: string[] = [];
+  const check = (name: string, subject: Json): void => {
+    if (typeof subject.description !== "string" || subject.description === "") undescribed.push(name);
+  };
+  for (const [path, item] of Object.entries(paths)) {
+    for (const [method, operation] of Object.entries(item)) {
+      const parameters = (Array.isArray(operation) ? operation : (operation as Json).parameters) as Json[] | undefined;
+      // Kubernetes does not describe bodies either: their schema is described.
+      for (const each of parameters ?? []) if (each.in !== "body") check(`${path} ${method} ${each.name}`, each);
+      if (Array.isArray(operation)) continue;
+      check(`${path} ${method}`, operation as Json);
+      const responses = Object.entries((operation as Json).responses as Record<string, Json>);
+      for (const [code, response] of responses) check(`${path} ${method} ${code}`, response);
+    }
+  }
+  t.same(undescribed, []);
+});
