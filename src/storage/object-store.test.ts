@@ -167,7 +167,7 @@ t.test("parallel updates of one object make at most two attempts each, and all t
     return await objects.guaranteedUpdate(key, async (current) => {
       attempts++;
       // As admission does.
-      for (let i = 0; i < 5; i++) await null;
+      for (let i = 0; i < 5; i++) await Promise.resolve();
       return { ...current, size: (current.size ?? 0) + 1 };
     });
   };

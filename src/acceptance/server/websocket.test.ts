@@ -69,7 +69,7 @@ t.test("a watch over WebSocket sends one message for each event, as text or in p
   t.equal(await watch.closed, 1000);
   const ending = webSocket(`${NAMESPACE}/configmaps?watch=1&timeoutSeconds=1`, "binary.k8s.io");
   await once(ending.client, "open");
-  server.clock.advance(1000);
+  await server.clock.advance(1000);
   t.equal(await ending.closed, 1000, "after its timeout");
 });
 

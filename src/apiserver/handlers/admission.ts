@@ -1,6 +1,6 @@
 /** The admission chain and attributes of a request. */
-import type { AdmissionContext } from "../../admission/chain/chain.ts";
 import type { ObjectKind, Operation } from "../../admission/chain/attributes.ts";
+import type { AdmissionContext } from "../../admission/chain/chain.ts";
 import type { ApiObject, Kind } from "../../api/kind.ts";
 import type { UserInfo } from "../../auth/user.ts";
 import type { Admission } from "../../registry/write/request.ts";

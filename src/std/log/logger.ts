@@ -3,7 +3,7 @@ import { pino } from "pino";
 import { matchesGlob } from "../glob.ts";
 import { type Clock, systemClock, type Timer } from "../time/clock.ts";
 import { callerLocation } from "./caller.ts";
-import { truncate, formatText, jsonFields, type LogLine } from "./format.ts";
+import { formatText, jsonFields, type LogLine, truncate } from "./format.ts";
 
 export interface Logger {
   info(message: string, fields?: LogFields): void;
