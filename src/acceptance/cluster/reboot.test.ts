@@ -216,7 +216,7 @@ else {
     },
   );
 
-  await t.test("svc agent with --exit-on-lock-contention makes room for whoever waits for its lock", async (t) => {
+  await t.test("svc agent with --exit-on-lock-contention releases its lock to a waiting agent", async (t) => {
     await using node = await AgentProcess.create({ containerd, name: "locked" });
     const lock = join(node.directory, "lock");
     node.start("standalone", `--lock-file=${lock}`, "--exit-on-lock-contention");
