@@ -154,8 +154,10 @@ else {
     );
     t.equal(after, before, "the next agent adopts the pod, and the kubeconfig stays valid");
     rmSync(join(node.manifests, "web.yaml"));
-    await until("removal of the pod", async () =>
-      /web/.test(await runKubectl(node, "get", "pods")) ? undefined : true,
+    await until(
+      () => `removal of the pod; the agent's log ends with\n${node.log.split("\n").slice(-30).join("\n")}`,
+      async () => (/web/.test(await runKubectl(node, "get", "pods")) ? undefined : true),
+      { timeoutMs: 150_000 },
     );
   });
 
