@@ -43,7 +43,7 @@ const root = dirname(fileURLToPath(import.meta.url));
 const manifest = JSON.parse(readFileSync(join(root, "package.json"), "utf8"));
 // Half of the default space for young objects, and access to the garbage collector, which
 // src/std/memory/collect-when-idle.ts uses.
-const nodeFlags = ["--max-semi-space-size=4", "--expose-gc"];
+const nodeFlags = ["--min-semi-space-size=4", "--max-semi-space-size=4", "--expose-gc"];
 const oldestNode = { major: 22, minor: 19 };
 
 /**
@@ -53,6 +53,9 @@ const oldestNode = { major: 22, minor: 19 };
 const programsMark = "\n/*PROGRAMS\n";
 const commentEnd = "*\u0001/";
 const offsetDigits = 12;
+
+/** Lines of a part whose source positions are compressed together: a log line needs the position of one call. */
+const positionsBlockLines = 128;
 
 const { values: options } = parseArgs({
   options: {
@@ -138,7 +141,8 @@ function readPart(name) {
 
 /**
  * The source positions of a part, for stack traces and log lines: a compressed source map of version 3 that contains
- * only changes of file or line, and whose lines can be decoded one by one. `skippedLines` precede those of the map.
+ * only changes of file or line, in blocks that can be decompressed one by one: first the names of the sources, then
+ * lines, which can be decoded one by one. `skippedLines` precede those of the map.
  */
 function packPositions(map, skippedLines) {
   const { sources, mappings } = JSON.parse(map);
@@ -163,8 +167,11 @@ function packPositions(map, skippedLines) {
     lines.push(kept.join(" "));
   }
   const names = sources.map((path) => path.replace(/^(?:\.\.\/)+/, ""));
-  const text = `${JSON.stringify(names)}\n${"\n".repeat(skippedLines)}${lines.join("\n")}`;
-  return gzipSync(text, { level: 9 }).toString("base64");
+  const table = [JSON.stringify(names)];
+  const all = [...Array(skippedLines).fill(""), ...lines];
+  for (let i = 0; i < all.length; i += positionsBlockLines)
+    table.push(all.slice(i, i + positionsBlockLines).join("\n"));
+  return table.map((text) => gzipSync(text, { level: 9 }).toString("base64")).join("\n");
 }
 
 /** The numbers of one segment of a source map (ECMA-426, "Base64 VLQ"). */
@@ -192,7 +199,7 @@ function positionsOf(name) {
 
 /**
  * JavaScript that finds the source of a position, \`src/…/file.ts:12\`, for stack traces. It caches 4096 positions,
- * and the table of the last part until memory is collected.
+ * and the last block of the last part until memory is collected.
  */
 const sourcePositions = `
 const located = new Map();
@@ -211,14 +218,18 @@ function locate(script, line, column) {
 function findPosition(name, line, column) {
   let table = lastTable?.deref();
   if (table?.name !== name) {
-    let bytes;
-    try { bytes = readBytes(name + ".positions"); } catch { return undefined; }
-    const [sources, ...lines] = require("node:zlib").gunzipSync(bytes).toString("latin1").split("\\n");
-    table = { name, sources: JSON.parse(sources), lines };
+    let blocks;
+    try { blocks = readPart(name + ".positions").code.split("\\n"); } catch { return undefined; }
+    table = { name, blocks, sources: JSON.parse(inflate(blocks[0])) };
     lastTable = new WeakRef(table);
   }
+  const block = Math.floor((line - 1) / ${positionsBlockLines}) + 1;
+  if (table.block !== block) {
+    table.block = block;
+    table.lines = inflate(table.blocks[block] || "").split("\\n");
+  }
   let at = 0, source = 0, sourceLine = 0, found;
-  for (const segment of (table.lines[line - 1] || "").split(" ")) {
+  for (const segment of (table.lines[(line - 1) % ${positionsBlockLines}] || "").split(" ")) {
     const [columns, sources, lines] = segment.split(",").map(Number);
     at += columns;
     if (segment === "" || at > column - 1) break;
@@ -227,6 +238,9 @@ function findPosition(name, line, column) {
     found = table.sources[source] + ":" + (sourceLine + 1);
   }
   return found;
+}
+function inflate(block) {
+  return block === "" ? "" : require("node:zlib").gunzipSync(Buffer.from(block, "base64")).toString("latin1");
 }
 Error.prepareStackTrace = (error, sites) => {
   let head;
@@ -442,7 +456,7 @@ function bundle(input) {
     define: {
       SVC_LOCATE: "locate",
       SVC_READ_BYTES: "readBytes",
-      SVC_COMMIT: commit === undefined ? "undefined" : JSON.stringify(commit),
+      SVC_COMMIT: commit === undefined ? "undefined" : JSON.stringify(JSON.stringify(commit)),
       "import.meta.url": "importMetaUrl",
       "import.meta.dirname": "__dirname",
       SVC_VERSION: JSON.stringify(manifest.version),

@@ -3,7 +3,7 @@
  * when it runs, so that `svc version` stays cheap.
  */
 import { basename } from "node:path";
-import { GIT_VERSION, KUBERNETES_VERSION, PRODUCT_VERSION } from "./std/version.ts";
+import { BUILD, GIT_VERSION, KUBERNETES_VERSION, PRODUCT_VERSION } from "./std/version.ts";
 
 type Run = (argv: readonly string[]) => Promise<number>;
 
@@ -51,14 +51,10 @@ const commands: Readonly<Record<string, Command>> = {
 
 const EXIT_FATAL = 255;
 
-/** In the bundle (build.mjs): the commit that it was built from, and the date of that commit. */
-declare const SVC_COMMIT: Readonly<Record<"gitCommit" | "gitTreeState" | "buildDate", string>> | undefined;
-
 async function version(argv: readonly string[]): Promise<number> {
   const output = argv.join(" ").replace(/^(?:-o|--output)[= ]/, "");
   if (output === "json") {
-    const commit = typeof SVC_COMMIT === "undefined" ? {} : SVC_COMMIT;
-    const versions = { svc: PRODUCT_VERSION, kubernetes: KUBERNETES_VERSION, gitVersion: GIT_VERSION, ...commit };
+    const versions = { svc: PRODUCT_VERSION, kubernetes: KUBERNETES_VERSION, gitVersion: GIT_VERSION, ...BUILD };
     process.stdout.write(`${JSON.stringify(versions)}\n`);
     return 0;
   }

@@ -1,3 +1,5 @@
+import { BUILD } from "../../std/version.ts";
+
 /** The response of `/version`. */
 export interface VersionInfo {
   readonly major: string;
@@ -31,9 +33,7 @@ export function versionInfo(gitVersion: string, emulatedVersion = "1.33"): Versi
     minCompatibilityMajor: major,
     minCompatibilityMinor: String(Number(minor) - 1),
     gitVersion,
-    gitCommit: "",
-    gitTreeState: "",
-    buildDate: "1970-01-01T00:00:00Z",
+    ...BUILD,
     goVersion: `node${process.version}`,
     compiler: "v8",
     platform: `${process.platform}/${ARCHITECTURES[process.arch] ?? process.arch}`,
