@@ -13,7 +13,7 @@ export interface PodManagerOptions {
   /** Whether the last listing of the runtime had nothing of the pod. */
   readonly isAbsentFromRuntime?: (uid: string) => boolean;
   readonly onStatus: (pod: Pod, status: PodStatus) => void;
-  /** The pod and all of its files and cgroups are removed from the node. */
+  /** The pod and all of its files and cgroups are removed from the node, and no source has it again. */
   readonly onRemoved: (pod: Pod) => void;
 }
 
@@ -22,7 +22,7 @@ export class PodManager {
   /** By uid; bounded by what the sources assign to the node. */
   readonly #workers = new Map<string, PodWorker>();
   readonly #desired = new Set<string>();
-  /** Static pods that replace one that still terminates, by namespace and name; bounded by the workers. */
+  /** Pods that start when one of the same name or uid has terminated, by namespace and name; bounded by the workers. */
   readonly #successors = new Map<string, Pod>();
   /** Of orphaned pods' files, as of the last attempt to remove them. */
   #loggedProblems: ReadonlySet<string> = new Set();
@@ -84,8 +84,9 @@ export class PodManager {
     if (this.#closed || uid === "") return;
     this.#desired.add(uid);
     const worker = this.#workers.get(uid);
-    if (worker !== undefined) worker.update(pod);
-    else if (isStatic(pod) && this.#predecessor(pod) !== undefined) this.#successors.set(fullName(pod), pod);
+    // A manifest that returns makes the same pod again, whose first run may still terminate.
+    if (worker?.isRemoved === false) worker.update(pod);
+    else if (this.#predecessor(pod) !== undefined) this.#successors.set(fullName(pod), pod);
     else this.#start(pod, false);
   }
 
@@ -157,7 +158,7 @@ export class PodManager {
     void worker.done.then(() => {
       if (this.#closed || this.#workers.get(uid) !== worker) return;
       this.#workers.delete(uid);
-      onRemoved(worker.pod);
+      if (!this.#desired.has(uid)) onRemoved(worker.pod);
       for (const other of this.#workers.values()) if (other.hasPendingResize) other.onRuntimeChange();
       const name = fullName(worker.pod);
       const next = this.#successors.get(name);
@@ -169,6 +170,8 @@ export class PodManager {
 
   /** An edited static pod is another pod of the same name, and the two must not run at the same time. */
   #predecessor(pod: Pod): PodWorker | undefined {
+    const same = this.#workers.get(podUid(pod));
+    if (same !== undefined || !isStatic(pod)) return same;
     const name = fullName(pod);
     return [...this.#workers.values()].find((worker) => isStatic(worker.pod) && fullName(worker.pod) === name);
   }

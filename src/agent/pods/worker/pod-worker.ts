@@ -80,6 +80,11 @@ export class PodWorker {
     return this.#memory.resources.applyTo(this.#pod);
   }
 
+  /** The sources no longer have the pod: the worker ends with it. */
+  get isRemoved(): boolean {
+    return this.#removed;
+  }
+
   /** A resize waits until the node has capacity. */
   get hasPendingResize(): boolean {
     return this.#memory.resources.pending !== undefined;
@@ -122,9 +127,8 @@ export class PodWorker {
   update(pod: Pod): void {
     const before = this.#pod;
     if (this.stateName !== "admitting") this.#memory.resources.keepAllocation(before);
-    const isUnchanged = !this.#removed && deepEqual(relevantFields(pod), relevantFields(before));
+    const isUnchanged = deepEqual(relevantFields(pod), relevantFields(before));
     this.#pod = pod;
-    this.#removed = false;
     if (!deepEqual(pod.spec, before.spec)) this.#resetRetries();
     if (this.#hasObserved && pod.spec?.activeDeadlineSeconds !== before.spec?.activeDeadlineSeconds)
       this.#watchDeadline();
@@ -223,6 +227,8 @@ export class PodWorker {
         retryMs = Math.min(retryMs * 2, RETRY_MAX_MS);
       }
     }
+    // An observation that has not completed must not publish the status of a pod that is removed.
+    this.#stop.abort(new Error("the worker has ended"));
     this.#ended.resolve();
     this.#sleep.releaseStartSlot();
     this.#deadline?.cancel();
