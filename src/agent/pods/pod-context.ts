@@ -96,6 +96,8 @@ export interface PodMemory {
   readonly retryAt: Map<string, number>;
   /** Ids of containers that were killed to be restarted at once. */
   readonly toRestart: Set<string>;
+  /** Ids of containers that are being started; the status shows them when their postStart hooks have completed. */
+  readonly unfinishedStarts: Set<string>;
   readonly resources: ResourceAllocation;
   startTime: number;
   status: PodStatus | undefined;

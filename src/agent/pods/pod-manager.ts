@@ -1,6 +1,7 @@
 /** The desired pods, with a worker for each. Terminates pods of the runtime that no source has. */
 import type { Pod, PodStatus } from "../../api/core/pod/schema.ts";
 import type { RuntimePod } from "../runtime/relister.ts";
+import type { Runtime } from "../runtime/runtime.ts";
 import { removeOrphanedPodFiles } from "./orphaned-pod-files.ts";
 import type { PodServices } from "./pod-context.ts";
 import { isStatic, podName, podNamespace, podUid } from "./pod-fields.ts";
@@ -55,6 +56,10 @@ export class PodManager {
 
   get volumes(): PodServices["volumes"] {
     return this.#options.services.volumes;
+  }
+
+  get runtime(): Runtime {
+    return this.#options.services.runtime;
   }
 
   /** `containerd`, as the runtime reports it. */

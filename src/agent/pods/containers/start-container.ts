@@ -24,12 +24,15 @@ import { removeLogs } from "./log-rotation.ts";
 export class StartError extends Error {
   override readonly name = "StartError";
   readonly reason: string;
+  /** Id of the run that failed; undefined when none was created. */
+  readonly containerId: string | undefined;
 
-  constructor(reason: string, cause: unknown) {
+  constructor(reason: string, cause: unknown, containerId?: string) {
     super(cause instanceof RuntimeError ? cause.detail : cause instanceof Error ? cause.message : String(cause), {
       cause,
     });
     this.reason = reason;
+    this.containerId = containerId;
   }
 }
 
@@ -50,20 +53,26 @@ export async function startContainer(
   const { config: sandboxConfig } = await resolveSandboxConfig(pod, sandbox.attempt);
   services.expectChange();
   let containerId = "";
-  await pod.create(async () => {
-    const created = await withReason("CreateContainerError", signal, () =>
-      services.runtime.createContainer({ podSandboxId: sandbox.id, config, sandboxConfig }, signal),
-    );
-    pod.memory.resources.setActual(spec);
-    record("Created", `Created container: ${spec.name}`);
-    containerId = created.containerId ?? "";
-    await withReason("RunContainerError", signal, () => services.runtime.startContainer({ containerId }, signal));
-    return hasPruned ? undefined : { sandboxId: sandbox.id, containerId };
-  });
-  await linkContainerLog(pod, start, containerId);
-  services.expectChange();
-  record("Started", `Started container ${spec.name}`);
-  if (spec.lifecycle?.postStart !== undefined) await runPostStart(pod, start, sandbox, containerId);
+  try {
+    await pod.create(async () => {
+      const created = await withReason("CreateContainerError", signal, () =>
+        services.runtime.createContainer({ podSandboxId: sandbox.id, config, sandboxConfig }, signal),
+      );
+      pod.memory.resources.setActual(spec);
+      record("Created", `Created container: ${spec.name}`);
+      containerId = created.containerId ?? "";
+      pod.memory.unfinishedStarts.add(containerId);
+      const run = () => services.runtime.startContainer({ containerId }, signal);
+      await withReason("RunContainerError", signal, run, containerId);
+      return hasPruned ? undefined : { sandboxId: sandbox.id, containerId };
+    });
+    await linkContainerLog(pod, start, containerId);
+    services.expectChange();
+    record("Started", `Started container ${spec.name}`);
+    if (spec.lifecycle?.postStart !== undefined) await runPostStart(pod, start, sandbox, containerId);
+  } finally {
+    pod.memory.unfinishedStarts.delete(containerId);
+  }
 }
 
 async function linkContainerLog(pod: PodContext, { spec, restartCount }: PlannedStart, id: string): Promise<void> {
@@ -75,12 +84,17 @@ async function linkContainerLog(pod: PodContext, { spec, restartCount }: Planned
   );
 }
 
-async function withReason<T>(reason: string, signal: AbortSignal, work: () => Promise<T>): Promise<T> {
+async function withReason<T>(
+  reason: string,
+  signal: AbortSignal,
+  work: () => Promise<T>,
+  containerId?: string,
+): Promise<T> {
   try {
     return await work();
   } catch (error) {
     signal.throwIfAborted();
-    throw new StartError(reason, error);
+    throw new StartError(reason, error, containerId);
   }
 }
 
@@ -206,6 +220,6 @@ async function runPostStart(
       const grace = graceSeconds(pod.pod);
       await killContainer(pod, { container, spec, role, message: "FailedPostStartHook", graceSeconds: grace });
     }
-    throw new StartError("PostStartHookError", error);
+    throw new StartError("PostStartHookError", error, containerId);
   }
 }

@@ -1,4 +1,5 @@
 import { StartError, startContainer } from "../containers/start-container.ts";
+import { currentRunId } from "../status/container-status.ts";
 import { setWaitingReason } from "../status/waiting-reasons.ts";
 import { backoffKey } from "../worker/plan.ts";
 import { podState } from "./pod-state.ts";
@@ -20,12 +21,18 @@ export const starting = podState({
     } catch (error) {
       pod.signal.throwIfAborted();
       if (!(error instanceof StartError)) throw error;
-      // The status shows how the container ended before the reason why it waits. A runtime that cannot be reached is
-      // the reason itself.
+      const { reason, message, containerId } = error;
+      // Before the observation, so that no status shows how a container ended that restarts without the reason.
+      setWaitingReason(pod, spec.name, { reason, message }, containerId);
+      // A runtime that cannot be reached is the reason itself.
       await pod.refresh().catch(() => pod.signal.throwIfAborted());
-      const { reason, message } = error;
-      setWaitingReason(pod, spec.name, { reason, message });
-      memory.retryAt.set(spec.name, services.clock.monotonic() + RETRY_MS);
+      if (containerId !== undefined && currentRunId(pod.observation, spec.name) === containerId) {
+        // A run that failed restarts with the delay of a crashed container.
+        memory.retryAt.delete(spec.name);
+      } else {
+        setWaitingReason(pod, spec.name, { reason, message });
+        memory.retryAt.set(spec.name, services.clock.monotonic() + RETRY_MS);
+      }
       if (reason !== "PostStartHookError") {
         const container = { role, name: spec.name };
         services.events.recordContainerEvent(pod.pod, container, "Warning", "Failed", `Error: ${message}`);

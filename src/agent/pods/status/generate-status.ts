@@ -2,6 +2,7 @@ import type { ContainerStatus } from "../../../api/core/container/status.ts";
 import type { PodStatus } from "../../../api/core/pod/schema.ts";
 import type { PodContext, PodSettings } from "../pod-context.ts";
 import { isResizeInProgress } from "../resources/resize.ts";
+import { withoutUnfinishedStarts } from "../worker/pod-memory.ts";
 import { computePodStatus, hasInitialized } from "./pod-status.ts";
 
 /** The status of a pod from its worker's context. */
@@ -9,7 +10,7 @@ export function generateStatus(pod: PodContext, isTerminated: boolean): PodStatu
   const { services, memory } = pod;
   const status = computePodStatus({
     pod: pod.pod,
-    observation: pod.observation,
+    observation: withoutUnfinishedStarts(memory, pod.observation),
     now: services.clock.now(),
     startTime: memory.startTime,
     hostIps: services.node().ips,

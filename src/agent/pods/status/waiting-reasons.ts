@@ -9,10 +9,18 @@ import { currentRunId, type WaitingReason } from "./container-status.ts";
 /** Time to the next sync if nothing else causes one. */
 const NEXT_SYNC_MS = 10_000;
 
-/** The status shows the reason from now on, until a newer run of the container starts. */
-export function setWaitingReason({ memory, observation }: PodContext, name: string, reason: WaitingReason): void {
+/**
+ * The status shows the reason until a run of the container starts that is newer than `after`: from now on, or, if that
+ * run is not observed yet, from its observation on.
+ */
+export function setWaitingReason(
+  { memory, observation }: PodContext,
+  name: string,
+  reason: WaitingReason,
+  after = currentRunId(observation, name),
+): void {
   memory.pendingReasons.delete(name);
-  memory.waitingReasons.set(name, { ...reason, after: currentRunId(observation, name) });
+  memory.waitingReasons.set(name, { ...reason, after });
 }
 
 /**

@@ -14,6 +14,7 @@ export function createPodMemory(pod: Pod, clock: Clock, delays: RestartDelays | 
     pendingReasons: new Map(),
     retryAt: new Map(),
     toRestart: new Set(),
+    unfinishedStarts: new Set(),
     resources: new ResourceAllocation(pod),
     startTime: started === undefined ? clock.now() : Date.parse(started),
     status: pod.status?.conditions === undefined ? undefined : pod.status,
@@ -21,6 +22,12 @@ export function createPodMemory(pod: Pod, clock: Clock, delays: RestartDelays | 
     rejection: undefined,
     imageRefs: new Map(),
   };
+}
+
+/** Without the containers that are being started. */
+export function withoutUnfinishedStarts({ unfinishedStarts }: PodMemory, seen: Observation): Observation {
+  if (unfinishedStarts.size === 0) return seen;
+  return { ...seen, containers: seen.containers.filter(({ id }) => !unfinishedStarts.has(id)) };
 }
 
 /** Reads the restart delays from the annotations of an earlier agent's containers. */

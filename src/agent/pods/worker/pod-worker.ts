@@ -14,7 +14,7 @@ import { podStates } from "../states/states.ts";
 import { findPreviousRun } from "../status/container-status.ts";
 import { applyPendingReason } from "../status/waiting-reasons.ts";
 import { deadlineExceeded, startDeadlineTimer } from "./deadline.ts";
-import { adoptRestartDelays, createPodMemory } from "./pod-memory.ts";
+import { adoptRestartDelays, createPodMemory, withoutUnfinishedStarts } from "./pod-memory.ts";
 import { PodObserver } from "./pod-observer.ts";
 import { PodTermination, type Termination } from "./pod-termination.ts";
 import { WorkerSleep } from "./worker-sleep.ts";
@@ -282,7 +282,8 @@ export class PodWorker {
   }
 
   #onObservation(observation: Observation): void {
-    if (!isEnding(this.stateName)) this.#options.services.probes.sync(this.#pod, observation);
+    const { probes } = this.#options.services;
+    if (!isEnding(this.stateName)) probes.sync(this.#pod, withoutUnfinishedStarts(this.#memory, observation));
     this.#publish();
   }
 
