@@ -2,10 +2,10 @@
 import type { Clock } from "../../std/time/clock.ts";
 import type { ApiServerConfig } from "../config/config.ts";
 import type { Route } from "../handlers/routes.ts";
-import { metricsResponse, resetMetrics } from "../metrics/metrics-page.ts";
+import { metricsResponse, resetMetrics } from "../../http/metrics-page.ts";
 import type { ServerMetrics } from "../metrics/server-metrics.ts";
 import type { DebugEndpoints } from "./debug-endpoints.ts";
-import { flagz, statusz } from "./zpages.ts";
+import { flagz, statusz } from "../../http/zpages.ts";
 
 export interface OperatorPage {
   /** A pattern of the router. */

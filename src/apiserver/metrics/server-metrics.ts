@@ -12,7 +12,7 @@ import { versionInfo } from "../discovery/version.ts";
 import { registerBuildMetrics, registerRegistryMetrics } from "./build-metrics.ts";
 import { registerHealthMetrics } from "./health-metrics.ts";
 import { loadMetricPolicy } from "./metric-policy.ts";
-import { registerProcessMetrics } from "./process-metrics.ts";
+import { registerProcessMetrics } from "../../std/metrics/process-metrics.ts";
 import { RequestMetrics } from "./request-metrics.ts";
 import { createKeyToResource, startStorageMetrics } from "./storage-metrics.ts";
 

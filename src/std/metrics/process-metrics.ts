@@ -2,7 +2,7 @@
 import { readdirSync, readFileSync } from "node:fs";
 import { monitorEventLoopDelay, performance } from "node:perf_hooks";
 import { getHeapSpaceStatistics, getHeapStatistics } from "node:v8";
-import type { GaugeFamily, MetricRegistry } from "../../std/metrics/metrics.ts";
+import type { GaugeFamily, MetricRegistry } from "./metrics.ts";
 
 /** The resolution of the event loop delay, which determines the number of wake-ups. */
 const RESOLUTION_MS = 20;

@@ -1,7 +1,7 @@
 /** `/flagz` and `/statusz`: the flags and the status of this server as plain text. */
-import type { HttpRequest, HttpResponse } from "../../http/message.ts";
-import { negotiate } from "../../http/negotiate.ts";
-import { textResponse } from "../../http/respond.ts";
+import type { HttpRequest, HttpResponse } from "./message.ts";
+import { negotiate } from "./negotiate.ts";
+import { textResponse } from "./respond.ts";
 
 /** Kubernetes' header of both pages. */
 const WARNING =
