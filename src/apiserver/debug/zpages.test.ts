@@ -1,9 +1,9 @@
 import t from "tap";
-import { invoke } from "../flags/program.ts";
-import { startTestServer } from "../testing/apiserver/server-fixture.ts";
-import { defaultConfig } from "../apiserver/config/default-config.ts";
-import { apiServerOptions } from "../apiserver/config/options.ts";
-import { apiserverProgram } from "../apiserver/flags/flags.ts";
+import { invoke } from "../../flags/program.ts";
+import { startTestServer } from "../../testing/apiserver/server-fixture.ts";
+import { defaultConfig } from "../config/default-config.ts";
+import { apiServerOptions } from "../config/options.ts";
+import { apiserverProgram } from "../flags/flags.ts";
 
 function observed(...words: readonly string[]) {
   const invocation = invoke(apiserverProgram, words, { version: "v1.33.0" });
