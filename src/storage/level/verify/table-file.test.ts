@@ -34,6 +34,12 @@ t.test("crc32c() is CRC-32C at every length", (t) => {
   t.equal(crc32c(Buffer.alloc(32)), 0x8a9136aa);
   t.equal(crc32c(Buffer.alloc(32, 0xff)), 0x62a8ab43);
   t.equal(crc32c(Buffer.alloc(0)), 0);
+  t.equal(crc32c(Buffer.alloc(1_000_003, 0x5a)), slowCrc32c(Buffer.alloc(1_000_003, 0x5a)), "in chunks");
+  const bytes = Buffer.from(Array.from({ length: 100 }, (_, i) => (i * i * 31) & 0xff));
+  for (let size = 0; size < 70; size++) {
+    const part = bytes.subarray(size % 7, (size % 7) + size);
+    t.equal(crc32c(part), slowCrc32c(part), `${size} bytes`);
+  }
   t.end();
 });
 
@@ -53,3 +59,13 @@ t.test("decompressSnappy() reads literals and copies, and refuses other data", (
   t.throws(() => decompressSnappy(Buffer.of(0xff, 0xff, 0xff, 0x7f, 0)), { message: /length/ });
   t.end();
 });
+
+/** Bit by bit, as the checksum is defined. */
+function slowCrc32c(bytes: Uint8Array): number {
+  let crc = -1;
+  for (const byte of bytes) {
+    crc ^= byte;
+    for (let bit = 0; bit < 8; bit++) crc = crc & 1 ? (crc >>> 1) ^ 0x82f63b78 : crc >>> 1;
+  }
+  return ~crc >>> 0;
+}

@@ -8,6 +8,7 @@ import { join } from "node:path";
 import { StoreError } from "../../store.ts";
 import { type LogContent, type LogDamage, readLogFile } from "./log-file.ts";
 import { type Manifest, readManifest, type TableFile } from "./manifest.ts";
+import { readTables, type TableToRead } from "./read-tables.ts";
 import { readRevisionFile } from "./revision-file.ts";
 import { findTableDamage } from "./table-file.ts";
 import { readWriteBatch } from "./write-batch.ts";
@@ -31,7 +32,9 @@ export async function verifyDatabase(path: string, { tables }: VerifyOptions): P
   const manifestName = await readCurrent(path, names);
   if (manifestName === undefined) return undefined;
   const manifest = await verifyManifest(path, names, manifestName);
-  for (const table of manifest.tables) await verifyTable(path, names, table, tables);
+  const files = manifest.tables.map((table) => ({ name: findTable(path, names, table), size: table.size }));
+  await Promise.all(files.map((file) => verifySize(path, file)));
+  if (tables) await verifyTables(path, files);
   return await verifyLogs(path, names, manifest);
 }
 
@@ -72,16 +75,28 @@ async function verifyManifest(path: string, names: readonly string[], name: stri
   }
 }
 
-async function verifyTable(path: string, names: readonly string[], table: TableFile, read: boolean): Promise<void> {
-  const lost = "Lost at most are the objects and the history in this file";
-  const [ldb, sst] = [tableName(table.number, "ldb"), tableName(table.number, "sst")];
+const LOST_WITH_TABLE = "Lost at most are the objects and the history in this file";
+
+/** The name of a table. Throws when it does not exist. */
+function findTable(path: string, names: readonly string[], { number }: TableFile): string {
+  const [ldb, sst] = [tableName(number, "ldb"), tableName(number, "sst")];
   const name = names.includes(sst) && !names.includes(ldb) ? sst : ldb;
-  if (!names.includes(name)) throw damaged(path, `the table ${name} is missing`, lost);
+  if (!names.includes(name)) throw damaged(path, `the table ${name} is missing`, LOST_WITH_TABLE);
+  return name;
+}
+
+async function verifySize(path: string, { name, size: expected }: TableToRead): Promise<void> {
   const { size } = await stat(join(path, name));
-  if (size !== table.size) throw damaged(path, `the table ${name} has ${size} bytes instead of ${table.size}`, lost);
-  if (!read) return;
-  const why = findTableDamage(await readFile(join(path, name)));
-  if (why !== undefined) throw damaged(path, `the table ${name} is damaged: ${why}`, lost);
+  if (size !== expected) {
+    throw damaged(path, `the table ${name} has ${size} bytes instead of ${expected}`, LOST_WITH_TABLE);
+  }
+}
+
+async function verifyTables(path: string, tables: readonly TableToRead[]): Promise<void> {
+  for await (const { table, bytes } of readTables(path, tables)) {
+    const why = findTableDamage(bytes);
+    if (why !== undefined) throw damaged(path, `the table ${table.name} is damaged: ${why}`, LOST_WITH_TABLE);
+  }
 }
 
 async function verifyLogs(
