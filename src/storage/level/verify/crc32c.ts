@@ -16,6 +16,13 @@ const DATA_OFFSET = TABLES * TABLE_BYTES;
 const PAGES = 2;
 const DATA_BYTES = PAGES * 65_536 - DATA_OFFSET;
 
+/** The part in use: the types of Node have no WebAssembly. */
+declare const WebAssembly: {
+  readonly Memory: new (limits: { readonly initial: number }) => { readonly buffer: ArrayBuffer };
+  readonly Module: new (bytes: Uint8Array<ArrayBuffer>) => object;
+  readonly Instance: new (module: object, imports: object) => { readonly exports: Pick<Crc, "update"> };
+};
+
 interface Crc {
   readonly data: Uint8Array;
   /** Continues `crc` with `length` bytes of `data`. */
@@ -47,7 +54,7 @@ function instantiate(): Crc {
   fillTables(new Int32Array(memory.buffer, 0, TABLES * 256));
   const module = new WebAssembly.Module(encodeModule(updateFunction()));
   const { update } = new WebAssembly.Instance(module, { env: { memory } }).exports;
-  return { data: new Uint8Array(memory.buffer, DATA_OFFSET), update: update as Crc["update"] };
+  return { data: new Uint8Array(memory.buffer, DATA_OFFSET), update };
 }
 
 function fillTables(tables: Int32Array): void {
