@@ -191,6 +191,8 @@ export interface ServerConfig {
   readonly tokenCacheMs: number | undefined;
   readonly authorization: AuthorizationConfig;
   readonly debuggingHandlers: boolean;
+  /** A stream without data in either direction ends after this; 0: never. */
+  readonly streamIdleMs: number;
 }
 
 /** Authorization of requests to the agent's server. */

@@ -202,6 +202,7 @@ function toServerConfig({ flags, gates }: EffectiveConfig): ServerConfig {
       fineGrained: gates.enabled("SvcletFineGrainedAuthz"),
     },
     debuggingHandlers: flags["enable-debugging-handlers"],
+    streamIdleMs: flags["streaming-connection-idle-timeout"],
   };
 }
 

@@ -68,10 +68,6 @@ export const servingFlags = section("Serving, TLS and access", {
     14_400_000,
     "Idle time before a streaming connection is closed; 0 means no timeout. Every connection to the server " +
       "has a maximum lifetime of 4 hours regardless.",
-    {
-      config: "streamingConnectionIdleTimeout",
-      deprecated: inFile,
-      inert: "this build does not limit idle streaming connections",
-    },
+    { config: "streamingConnectionIdleTimeout", deprecated: inFile },
   ),
 });

@@ -153,11 +153,12 @@ function createRuntime(call: UnaryCall): Runtime {
         signal: undefined,
       });
     };
+  /** `zeroMs`: the meaning of the timeout 0. */
   const withTimeout =
-    (name: "StopContainer" | "ExecSync") =>
+    (name: "StopContainer" | "ExecSync", zeroMs: number) =>
     (request: { readonly timeout?: bigint | undefined }, signal?: AbortSignal): Promise<never> =>
       call(`/runtime.v1.RuntimeService/${name}`, runtimeService[name], request, {
-        extraMs: Number(request.timeout ?? 0n) * 1000,
+        extraMs: Number(request.timeout ?? 0n) * 1000 || zeroMs,
         signal,
       });
   return {
@@ -171,14 +172,17 @@ function createRuntime(call: UnaryCall): Runtime {
     listPodSandbox: unary("ListPodSandbox"),
     createContainer: unary("CreateContainer"),
     startContainer: unary("StartContainer"),
-    stopContainer: withTimeout("StopContainer"),
+    stopContainer: withTimeout("StopContainer", 0),
     removeContainer: unary("RemoveContainer"),
     listContainers: unary("ListContainers"),
     containerStatus: unary("ContainerStatus"),
     updateContainerResources: unary("UpdateContainerResources"),
     listContainerStats: unary("ListContainerStats"),
     reopenContainerLog: unary("ReopenContainerLog"),
-    execSync: withTimeout("ExecSync"),
+    execSync: withTimeout("ExecSync", Number.POSITIVE_INFINITY),
+    exec: unary("Exec"),
+    attach: unary("Attach"),
+    portForward: unary("PortForward"),
   };
 }
 

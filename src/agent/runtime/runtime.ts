@@ -38,6 +38,10 @@ export interface Runtime {
   readonly reopenContainerLog: Call<Service["ReopenContainerLog"]>;
   /** `timeout` of the request, in seconds, extends the timeout of the call. */
   readonly execSync: Call<Service["ExecSync"]>;
+  /** The response's URL serves one connection, and expires after a minute. */
+  readonly exec: Call<Service["Exec"]>;
+  readonly attach: Call<Service["Attach"]>;
+  readonly portForward: Call<Service["PortForward"]>;
 }
 
 export interface ImageService {

@@ -13,6 +13,7 @@ import { podUid } from "../pods/pod-fields.ts";
 import type { PodManager } from "../pods/pod-manager.ts";
 import type { AgentAuthorization } from "./authorization.ts";
 import { serveContainerLogs } from "./container-logs.ts";
+import { serveAttach, serveExec, servePortForward, serveRun } from "./container-streams.ts";
 import {
   accepts,
   goErrorResponse,
@@ -34,8 +35,10 @@ export interface AgentHandlerOptions {
   /** Empty when the agent is healthy. */
   readonly problems: () => readonly string[];
   readonly configz: unknown;
-  /** Serve container logs, the pods of the runtime and the configuration. */
+  /** Serve container logs, streams into containers, the pods of the runtime and the configuration. */
   readonly debugging: boolean;
+  /** A stream without data in either direction ends after this; 0 or absent: never. */
+  readonly streamIdleMs?: number | undefined;
 }
 
 type Route = (request: HttpRequest, params: Readonly<Record<string, string>>) => Promise<HttpResponse>;
@@ -64,6 +67,7 @@ export function createAgentHandler(options: AgentHandlerOptions): Handler {
     endpoints.service("/containerLogs", "/{namespace}/{pod}/{container}", (request, params) =>
       serveContainerLogs(options, request, params),
     );
+    addStreams(endpoints, options);
     endpoints.path("/configz", async () =>
       jsonResponse(200, { kubeletconfig: options.configz }, { "x-content-type-options": "nosniff" }),
     );
@@ -84,6 +88,19 @@ export function createAgentHandler(options: AgentHandlerOptions): Handler {
       return errorResponse(error);
     }
   };
+}
+
+const STREAM_METHODS = ["GET", "POST"];
+
+function addStreams(endpoints: Endpoints, options: AgentHandlerOptions): void {
+  const container = ["/{namespace}/{pod}/{container}", "/{namespace}/{pod}/{uid}/{container}"];
+  const pod = ["/{namespace}/{pod}", "/{namespace}/{pod}/{uid}"];
+  const add = (root: string, patterns: readonly string[], methods: readonly string[], serve: typeof serveExec): void =>
+    endpoints.services(root, patterns, methods, (request, params) => serve(options, request, params));
+  add("/exec", container, STREAM_METHODS, serveExec);
+  add("/attach", container, STREAM_METHODS, serveAttach);
+  add("/portForward", pod, STREAM_METHODS, servePortForward);
+  add("/run", container, ["POST"], serveRun);
 }
 
 /** The handler of the health port: only `/healthz` and `/healthz/ping`, without authentication. */
@@ -128,8 +145,13 @@ class Endpoints {
 
   /** A service of go-restful with one GET route. */
   service(root: string, pattern: string, route: Route): void {
+    this.services(root, [pattern], ["GET"], route);
+  }
+
+  /** A service of go-restful with the same route for several paths and methods. */
+  services(root: string, patterns: readonly string[], methods: readonly string[], route: Route): void {
     const router = new Router<Route>();
-    router.add("GET", `${root}${pattern}`, route);
+    for (const pattern of patterns) for (const method of methods) router.add(method, `${root}${pattern}`, route);
     this.prefix(root, async (request) => {
       const match = router.match(request.method, request.path);
       if (match === undefined) return routeNotFound();

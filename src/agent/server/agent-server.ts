@@ -52,7 +52,15 @@ export async function startAgentServer(options: AgentServerOptions): Promise<Age
     await Promise.all(listeners.map((each) => each.close(DRAIN_MS)));
   };
   const handler = (access: Pick<AgentHandlerOptions, "authenticate" | "authorize">, debugging: boolean) =>
-    createAgentHandler({ ...access, pods, clock, problems, configz: config.configz, debugging });
+    createAgentHandler({
+      ...access,
+      pods,
+      clock,
+      problems,
+      configz: config.configz,
+      debugging,
+      streamIdleMs: server.streamIdleMs,
+    });
   const useCertificate = (pair: KeyPair): void => {
     const ca = authentication?.clientCa();
     main?.reloadTls(ca === undefined ? pair : { ...pair, ca });
@@ -70,6 +78,7 @@ export async function startAgentServer(options: AgentServerOptions): Promise<Age
         clock,
         host: server.address,
         port: server.port,
+        upgrades: true,
         tls: {
           ...pair,
           minVersion: server.tlsMinVersion,

@@ -8,17 +8,22 @@ import type { RequestContext } from "../request/request-context.ts";
 import { createAdmission } from "./admission.ts";
 import type { ResourceHandler } from "./target.ts";
 
+/** `options` is the object of the query's options, as admission left it. */
+export type ConnectHandler = (
+  ...request: [...Parameters<ResourceHandler>, options: object]
+) => ReturnType<ResourceHandler>;
+
 /** Wraps the handler in admission for CONNECT. */
-export function createConnectHandler(subresource: Subresource, handler: ResourceHandler): ResourceHandler {
+export function createConnectHandler(subresource: Subresource, handler: ConnectHandler): ResourceHandler {
   const { kind } = subresource;
   const schema = connectOptions(subresource);
   if (schema === undefined) throw new Error(`Cannot connect to ${kind}: it has no options schema`);
   const objectKind = { group: "", version: "v1", kind, schema };
   return async (target, context, params) => {
     const { chain, context: about } = createAdmission(target, context, params, { dryRun: false, objectKind });
-    const options = parseConnectOptions(schema, context, params.path);
-    await chain.validate(about, "CONNECT", await chain.mutate(about, "CONNECT", options));
-    return await handler(target, context, params);
+    const options = await chain.mutate(about, "CONNECT", parseConnectOptions(schema, context, params.path));
+    await chain.validate(about, "CONNECT", options);
+    return await handler(target, context, params, options);
   };
 }
 
@@ -40,10 +45,17 @@ function parseOption(schema: Schema, values: readonly string[]): unknown {
     case "integer":
       return parseInteger(first);
     case "list":
-      return schema.items.type === "integer" ? values.flatMap((value) => value.split(",")).map(parseInteger) : values;
+      return schema.items.type === "integer" ? values.flatMap((value) => value.split(",")).map(parsePort) : values;
     default:
       return first;
   }
+}
+
+/** The only list of numbers in connect options is that of ports. */
+function parsePort(text: string): number {
+  const problem = !/^\d+$/.test(text) ? "invalid syntax" : Number(text) > 65_535 ? "value out of range" : undefined;
+  if (problem === undefined) return Number(text);
+  throw badRequest(`cannot convert to []int32: strconv.ParseUint: parsing ${JSON.stringify(text)}: ${problem}`);
 }
 
 function parseInteger(text: string): number {

@@ -1,12 +1,13 @@
 /** The routes of a kind: the paths and methods of its verbs and subresources. */
+import { type GroupAliases, groupNames } from "../../api/group-aliases.ts";
 import type { ApiObject, Kind, Subresource, Verb } from "../../api/kind.ts";
 import { isPersisted } from "../../api/review-kind.ts";
-import { kubernetesGroup, type Scheme } from "../../api/scheme.ts";
+import type { Scheme } from "../../api/scheme.ts";
 import type { HttpResponse } from "../../http/message.ts";
 import type { Router } from "../../http/router.ts";
 import type { Registries } from "../../registry/registries.ts";
 import type { RequestContext } from "../request/request-context.ts";
-import { createConnectHandler } from "./connect.ts";
+import { type ConnectHandler, createConnectHandler } from "./connect.ts";
 import { createObject } from "./create.ts";
 import { createDeleteHandler, type DeleteFunction, deleteObjects } from "./delete.ts";
 import { getObject, listObjects } from "./get.ts";
@@ -22,17 +23,11 @@ export interface ExtraHandlers {
   /** By verb, resource and subresource: `create pods/eviction`. */
   readonly subresources: Readonly<Record<string, ResourceHandler>>;
   /** Streams and proxies of the core group, by resource and subresource: `pods/exec`. */
-  readonly connect: Readonly<Record<string, ResourceHandler>>;
+  readonly connect: Readonly<Record<string, ConnectHandler>>;
   /** Of kinds that are not stored, by verb and kind: `create TokenReview`. */
   readonly notStored: Readonly<Record<string, ResourceHandler>>;
   /** Deletions of single objects of the core group, by resource: `namespaces`. */
   readonly deletions: Readonly<Record<string, DeleteFunction>>;
-}
-
-/** The names under which a group is served: the project's own, then Kubernetes'. */
-export function groupNames(group: string, aliases: boolean): readonly string[] {
-  const kubernetesName = kubernetesGroup(group);
-  return aliases && kubernetesName !== group ? [group, kubernetesName] : [group];
 }
 
 export function addResourceRoutes(
@@ -40,7 +35,7 @@ export function addResourceRoutes(
   scheme: Scheme,
   registries: Registries,
   settings: ResourceSettings,
-  options: { readonly aliases: boolean; readonly extra: ExtraHandlers },
+  options: { readonly aliases: GroupAliases; readonly extra: ExtraHandlers },
 ): void {
   for (const kind of scheme.kinds()) {
     for (const group of groupNames(kind.group, options.aliases)) {

@@ -6,7 +6,6 @@ import type { Endpoints } from "../../api/core/endpoints/schema.ts";
 import { nodeKind } from "../../api/core/node/kind.ts";
 import type { Node } from "../../api/core/node/schema.ts";
 import { podKind } from "../../api/core/pod/kind.ts";
-import type { Pod } from "../../api/core/pod/schema.ts";
 import { serviceKind } from "../../api/core/service/kind.ts";
 import type { Service } from "../../api/core/service/schema.ts";
 import { badRequest, StatusError } from "../../api/status.ts";
@@ -16,11 +15,13 @@ import type { Registries } from "../../registry/registries.ts";
 import type { Scope } from "../../registry/scope.ts";
 import { goQuote } from "../../schema/value/go-quote.ts";
 import type { RandomSource } from "../../std/crypto/random.ts";
-import { type ResourceHandler, scopeOf } from "../handlers/target.ts";
+import type { ConnectHandler } from "../handlers/connect.ts";
+import { scopeOf } from "../handlers/target.ts";
 import type { RequestContext } from "../request/request-context.ts";
 import type { AgentConnections } from "./agent-connections.ts";
 import { isReachable, type NamedPort, splitNamedPort } from "./destination.ts";
 import type { Destination, RequestForwarder } from "./forward.ts";
+import { createAttachHandler, createExecHandler, createPortForwardHandler } from "./pod-streams.ts";
 import { type LinkContext, rewriteLinks } from "./rewrite-links.ts";
 
 export interface ConnectDeps {
@@ -30,51 +31,23 @@ export interface ConnectDeps {
   readonly random: RandomSource;
 }
 
-export type ConnectHandlers = Readonly<Record<string, ResourceHandler>>;
+type ConnectHandlers = Readonly<Record<string, ConnectHandler>>;
 
 /** By plural and subresource: `pods/exec`. */
 export function createConnectHandlers(deps: ConnectDeps): ConnectHandlers {
   return {
-    "pods/exec": streamHandler(deps, true),
-    "pods/attach": streamHandler(deps, true),
-    "pods/portforward": streamHandler(deps, false),
+    "pods/exec": createExecHandler(deps),
+    "pods/attach": createAttachHandler(deps),
+    "pods/portforward": createPortForwardHandler(deps),
     "pods/proxy": proxyHandler(deps, podDestination),
     "services/proxy": proxyHandler(deps, serviceDestination),
     "nodes/proxy": proxyHandler(deps, nodeDestination),
   };
 }
 
-/** Throws Kubernetes' errors for invalid requests, and a 501 for valid ones: streams are not implemented. */
-function streamHandler({ registries }: ConnectDeps, toContainer: boolean): ResourceHandler {
-  return async (target, context, params) => {
-    const { object: pod } = await get(registries.of(podKind), scopeOf(target, context, params), params.name ?? "");
-    if (toContainer) checkContainer(pod, context.info.query.get("container") ?? "");
-    const name = pod.metadata?.name ?? "";
-    if (!pod.spec?.nodeName) throw badRequest(`pod ${name} does not have a host assigned`);
-    const { headers } = context.request;
-    if (!/\bupgrade\b/i.test(headers.connection ?? "") || !headers.upgrade)
-      throw badRequest("Upgrade request required");
-    const message = `pods/${context.info.subresource}: this server does not open streams to containers`;
-    throw new StatusError(501, "NotImplemented", message);
-  };
-}
-
-function checkContainer({ metadata, spec }: Pod, requested: string): void {
-  const name = metadata?.name ?? "";
-  const containers = spec?.containers ?? [];
-  if (requested === "") {
-    if (containers.length === 1) return;
-    const choice = containers.length === 0 ? "" : `, choose one of: [${containers.map((one) => one.name).join(" ")}]`;
-    throw badRequest(`a container name must be specified for pod ${name}${choice}`);
-  }
-  const all = [...containers, ...(spec?.initContainers ?? []), ...(spec?.ephemeralContainers ?? [])];
-  if (!all.some((one) => one.name === requested))
-    throw badRequest(`container ${requested} is not valid for pod ${name}`);
-}
-
 type FindDestination = (deps: ConnectDeps, scope: Scope, named: NamedPort, text: string) => Promise<Destination>;
 
-function proxyHandler(deps: ConnectDeps, find: FindDestination): ResourceHandler {
+function proxyHandler(deps: ConnectDeps, find: FindDestination): ConnectHandler {
   return async (target, context, params) => {
     const text = params.name ?? "";
     const named = splitNamedPort(text);

@@ -9,9 +9,8 @@ import {
 import { Agent as HttpsAgent, request as httpsRequest } from "node:https";
 import { Readable } from "node:stream";
 import { StatusError } from "../../api/status.ts";
-import { isTokenProtocol } from "../../auth/authn/token/bearer-token.ts";
 import type { HttpRequest, HttpResponse, ResponseHeaders } from "../../http/message.ts";
-import { offeredProtocols } from "../../http/websocket.ts";
+import { upgradeConnection } from "./upgrade-connection.ts";
 
 /** Connections to one server; further requests wait. */
 const CONNECTIONS_MAX = 256;
@@ -38,28 +37,15 @@ export class RequestForwarder implements AsyncDisposable {
   readonly #https = new HttpsAgent({ keepAlive: true, maxSockets: CONNECTIONS_MAX, rejectUnauthorized: false });
 
   /**
-   * Forwards a request that switches protocols. The server's refusal is returned as it is. Throws a `StatusError` 503
-   * when the server cannot be reached.
+   * Forwards a request that switches protocols, without its query, as kube-apiserver. The server's refusal is returned as
+   * it is. Throws a `StatusError` 500 when the server cannot be reached or neither switches nor fails.
    */
   async upgrade(request: HttpRequest, to: Destination, signal: AbortSignal): Promise<HttpResponse> {
-    const { promise, resolve, reject } = Promise.withResolvers<HttpResponse>();
-    const outgoing = this.#open(request, to, signal, upgradeHeaders(request));
-    outgoing.on("error", reject);
-    outgoing.on("response", (response) => resolve(plainResponse(response)));
-    outgoing.on("upgrade", ({ headers }, socket, head) => {
-      if (head.length > 0) socket.unshift(head);
-      const close = (): void => void socket.destroy();
-      socket.on("error", close);
-      signal.addEventListener("abort", close, { once: true });
-      const received = Readable.from(request.body);
-      received.on("error", close);
-      socket.on("close", () => received.destroy());
-      received.pipe(socket);
-      const protocol = headers.upgrade ?? request.headers.upgrade ?? "";
-      resolve({ status: 101, headers: { ...responseHeaders(headers), upgrade: protocol }, body: socket });
-    });
-    outgoing.end();
-    return await reached(promise, signal);
+    return await upgradeConnection(
+      request,
+      { ...to, agent: to.agent ?? (to.secure ? this.#https : this.#http) },
+      signal,
+    );
   }
 
   /** Resolves with the response headers. Throws a `StatusError` 503 when the server cannot be reached. */
@@ -109,17 +95,6 @@ async function reached<T>(response: Promise<T>, signal: AbortSignal): Promise<T>
 
 function plainResponse(response: IncomingMessage): HttpResponse {
   return { status: response.statusCode ?? 502, headers: responseHeaders(response.headers), body: response };
-}
-
-function upgradeHeaders(request: HttpRequest): Record<string, string> {
-  const { "sec-websocket-protocol": _, ...headers } = forwardedHeaders(request);
-  const protocols = offeredProtocols(request).filter((name) => !isTokenProtocol(name));
-  return {
-    ...headers,
-    ...(protocols.length === 0 ? {} : { "sec-websocket-protocol": protocols.join(", ") }),
-    connection: "Upgrade",
-    upgrade: request.headers.upgrade ?? "",
-  };
 }
 
 /** Independent of the method: with a content-length, a missing body would consume the next request. */

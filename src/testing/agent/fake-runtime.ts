@@ -53,6 +53,8 @@ export class FakeRuntime {
   readonly pullable = new Map<string, Image>();
   /** Programs by container name. */
   readonly programs = new Map<string, Program | ((attempt: number) => Program)>();
+  /** Where the streams of `exec`, `attach` and `portForward` are served; nowhere by default. */
+  streamingUrl = "http://127.0.0.1:1";
   /** Results of `execSync`, by the command joined with spaces. */
   readonly execs = new Map<string, { exitCode: number; stdout?: string; stderr?: string }>();
   readonly sandboxes = new Map<string, FakeSandbox>();
@@ -356,6 +358,20 @@ export class FakeRuntime {
           stdout: Buffer.from(result.stdout ?? ""),
           stderr: Buffer.from(result.stderr ?? ""),
         };
+      },
+      exec: async (request, signal) => {
+        await this.#enter("exec", request, signal);
+        this.#container(request.containerId);
+        return { url: `${this.streamingUrl}/exec/token` };
+      },
+      attach: async (request, signal) => {
+        await this.#enter("attach", request, signal);
+        this.#container(request.containerId);
+        return { url: `${this.streamingUrl}/attach/token` };
+      },
+      portForward: async (request, signal) => {
+        await this.#enter("portForward", request, signal);
+        return { url: `${this.streamingUrl}/portforward/token` };
       },
     };
   }

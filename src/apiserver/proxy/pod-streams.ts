@@ -1,0 +1,106 @@
+/** `pods/exec`, `pods/attach` and `pods/portforward`: forwarded to the agent of the pod's node. */
+import { nodeKind } from "../../api/core/node/kind.ts";
+import type { PodAttachOptions, PodExecOptions, PodPortForwardOptions } from "../../api/core/pod/connect-options.ts";
+import { podKind } from "../../api/core/pod/kind.ts";
+import type { Pod } from "../../api/core/pod/schema.ts";
+import { badRequest } from "../../api/status.ts";
+import type { HttpResponse } from "../../http/message.ts";
+import { isUpgradeRequest } from "../../http/upgrade/forward-upgrade.ts";
+import { get } from "../../registry/get.ts";
+import type { Registries } from "../../registry/registries.ts";
+import type { ConnectHandler } from "../handlers/connect.ts";
+import { type ResourceTarget, scopeOf } from "../handlers/target.ts";
+import type { RequestContext } from "../request/request-context.ts";
+import type { AgentConnections } from "./agent-connections.ts";
+import { type UpgradeDestination, upgradeConnection } from "./upgrade-connection.ts";
+
+export interface PodStreamDeps {
+  readonly registries: Registries;
+  readonly agents: Pick<AgentConnections, "reach">;
+}
+
+export function createExecHandler(deps: PodStreamDeps): ConnectHandler {
+  return async (target, context, params, options) => {
+    const { command = [], container = "", ...streams } = options as PodExecOptions;
+    const pod = await findPod(deps, target, context, params);
+    const query = [...streamQuery(streams), ...command.map((word) => ["command", word] as const)];
+    const location = await locate(deps, context, pod, ["exec", resolveContainer(pod, container)], query);
+    return await forward(context, location);
+  };
+}
+
+export function createAttachHandler(deps: PodStreamDeps): ConnectHandler {
+  return async (target, context, params, options) => {
+    const { container = "", ...streams } = options as PodAttachOptions;
+    const pod = await findPod(deps, target, context, params);
+    const path = ["attach", resolveContainer(pod, container)] as const;
+    return await forward(context, await locate(deps, context, pod, path, streamQuery(streams)));
+  };
+}
+
+export function createPortForwardHandler(deps: PodStreamDeps): ConnectHandler {
+  return async (target, context, params, options) => {
+    const { ports = [] } = options as PodPortForwardOptions;
+    const pod = await findPod(deps, target, context, params);
+    const query = ports.length === 0 ? [] : [["port", ports.join(",")] as const];
+    return await forward(context, await locate(deps, context, pod, ["portForward"], query));
+  };
+}
+
+async function findPod(
+  { registries }: PodStreamDeps,
+  target: ResourceTarget,
+  context: RequestContext,
+  params: Readonly<Record<string, string>>,
+): Promise<Pod> {
+  const { object } = await get(registries.of(podKind), scopeOf(target, context, params), params.name ?? "");
+  return object;
+}
+
+type Query = readonly (readonly [string, string])[];
+
+/** The agent's names of the streams. */
+function streamQuery({ stdin, stdout, stderr, tty }: Omit<PodAttachOptions, "container">): Query {
+  const flags = { input: stdin, output: stdout, error: stderr, tty };
+  return Object.entries(flags).flatMap(([name, flag]) => (flag === true ? [[name, "1"] as const] : []));
+}
+
+/** Throws Kubernetes' 400 for a pod without a node. */
+async function locate(
+  { registries, agents }: PodStreamDeps,
+  { user, signal }: RequestContext,
+  { metadata, spec }: Pod,
+  [root, ...rest]: readonly [root: string, ...rest: readonly string[]],
+  query: Query,
+): Promise<Omit<UpgradeDestination, "headers">> {
+  const { name = "", namespace = "" } = metadata ?? {};
+  const nodeName = spec?.nodeName ?? "";
+  if (nodeName === "") throw badRequest(`pod ${name} does not have a host assigned`);
+  const { object: node } = await get(registries.of(nodeKind), { namespace: "", group: "", user, signal }, nodeName);
+  const path = [root, namespace, name, ...rest].map(encodeURIComponent).join("/");
+  // Sorted by name as Go's `url.Values`; the order of the words of a command stays.
+  const sorted = new URLSearchParams(query.map(([key, value]) => [key, value]));
+  sorted.sort();
+  const search = sorted.toString();
+  return { secure: true, ...agents.reach(node), path: search === "" ? `/${path}` : `/${path}?${search}` };
+}
+
+async function forward(context: RequestContext, location: UpgradeDestination): Promise<HttpResponse> {
+  if (!isUpgradeRequest(context.request)) throw badRequest("Upgrade request required");
+  return await upgradeConnection(context.request, location, context.signal);
+}
+
+/** Throws Kubernetes' 400 when the pod has no such container, or several and none is named. */
+function resolveContainer({ metadata, spec }: Pod, requested: string): string {
+  const name = metadata?.name ?? "";
+  const { containers = [], initContainers = [], ephemeralContainers = [] } = spec ?? {};
+  const names = [...initContainers, ...containers, ...ephemeralContainers].map((container) => container.name);
+  if (requested !== "") {
+    if (!names.includes(requested)) throw badRequest(`container ${requested} is not valid for pod ${name}`);
+    return requested;
+  }
+  const [only] = containers;
+  if (containers.length === 1 && only !== undefined) return only.name;
+  const choice = containers.length === 0 ? "" : `, choose one of: [${names.join(" ")}]`;
+  throw badRequest(`a container name must be specified for pod ${name}${choice}`);
+}

@@ -1,0 +1,88 @@
+/** Forwards a request that switches protocols to another server. After that, bytes pass unchanged in both directions. */
+import { once } from "node:events";
+import type { Duplex, Writable } from "node:stream";
+import { type HttpRequest, type HttpResponse, headerValues, type ResponseHeaders } from "../message.ts";
+import { connectUpgrade, UpgradeError, type UpgradeRequest } from "./connect-upgrade.ts";
+
+/** Headers of the connection, and the client's credentials for this server. */
+const NOT_FORWARDED: ReadonlySet<string> = new Set([
+  ...["connection", "keep-alive", "proxy-authenticate", "proxy-authorization", "proxy-connection", "te", "trailer"],
+  ...["transfer-encoding", "http2-settings", "authorization", "expect"],
+]);
+
+/**
+ * Returns the server's refusal as it is. Throws an `UpgradeError` when the server cannot be reached, or responds neither
+ * with a new protocol nor with an error.
+ */
+export async function forwardUpgrade(request: HttpRequest, to: UpgradeRequest): Promise<HttpResponse> {
+  const result = await connectUpgrade(to);
+  if (!("socket" in result)) {
+    if (result.status < 400) {
+      throw new UpgradeError(`invalid upgrade response: status code ${result.status}`, { isResponse: true });
+    }
+    return { status: result.status, headers: forwardedResponseHeaders(result.headers), body: result.body };
+  }
+  const { headers, socket } = result;
+  if (request.upgradable !== true) {
+    socket.destroy();
+    throw new UpgradeError("unable to upgrade: the connection cannot switch protocols", { isResponse: true });
+  }
+  void sendReceived(request, socket, to.signal);
+  const protocol = headers.upgrade ?? request.headers.upgrade ?? "";
+  return { status: 101, headers: { ...forwardedResponseHeaders(headers), upgrade: protocol }, body: socket };
+}
+
+/** Sends what the client sends. Closes the connection when the client ends its side, as kube-apiserver and kubelet. */
+async function sendReceived(request: HttpRequest, socket: Duplex, signal: AbortSignal): Promise<void> {
+  const close = (): void => void socket.destroy();
+  signal.addEventListener("abort", close, { once: true });
+  socket.once("close", () => signal.removeEventListener("abort", close));
+  try {
+    await copyStream(request.body, socket);
+  } catch {
+    socket.destroy();
+    return;
+  }
+  socket.end(close);
+}
+
+/** Writes all chunks with back-pressure. Resolves early when the sink closes. */
+export async function copyStream(source: AsyncIterable<Uint8Array>, sink: Writable): Promise<void> {
+  for await (const chunk of source) {
+    if (sink.destroyed || sink.writableEnded) return;
+    if (!sink.write(chunk)) await waitForDrain(sink);
+  }
+}
+
+export async function waitForDrain(sink: Writable): Promise<void> {
+  if (sink.destroyed || !sink.writableNeedDrain) return;
+  const stop = new AbortController();
+  const { signal } = stop;
+  await Promise.race([once(sink, "drain", { signal }), once(sink, "close", { signal })]).finally(() => stop.abort());
+}
+
+/** The headers of a request for the next server: `upgrade` stays, and the client's address is added. */
+export function upgradeRequestHeaders(request: HttpRequest): Record<string, string | readonly string[]> {
+  const headers: Record<string, string | readonly string[]> = {};
+  for (const name of Object.keys(request.headers)) {
+    if (NOT_FORWARDED.has(name) || name.startsWith(":")) continue;
+    const values = headerValues(request, name);
+    headers[name] = values.length === 1 ? values[0]! : values;
+  }
+  const { "x-forwarded-for": previous } = request.headers;
+  headers["x-forwarded-for"] = previous === undefined ? request.peer.address : `${previous}, ${request.peer.address}`;
+  return headers;
+}
+
+/** Whether the client requests another protocol: Kubernetes checks `connection` only. */
+export function isUpgradeRequest({ headers }: HttpRequest): boolean {
+  return /\bupgrade\b/i.test(headers.connection ?? "");
+}
+
+function forwardedResponseHeaders(headers: ResponseHeaders): ResponseHeaders {
+  return Object.fromEntries(
+    Object.entries(headers).filter(
+      ([name]) => !NOT_FORWARDED.has(name) && name !== "upgrade" && !name.startsWith("access-control-"),
+    ),
+  );
+}
