@@ -1,12 +1,9 @@
 /** Applies the JSON patch of a webhook. */
-import type { Operation } from "rfc6902";
-import { applyJsonPatch } from "../../api/json-patch.ts";
+import { applyJsonPatch, JsonPatchError, type JsonPatchOperation } from "../../api/json-patch.ts";
 import { StatusError } from "../../api/status.ts";
 import { goQuote } from "../../schema/value/go-quote.ts";
 import { isPlainObject } from "../../schema/value/plain-object.ts";
 import { internalError } from "./failure-policy.ts";
-
-const OPERATIONS: ReadonlySet<unknown> = new Set(["add", "remove", "replace", "move", "copy", "test"]);
 
 /** Returns undefined for an empty patch. Throws a 500 if the patch is invalid or does not apply. */
 export function applyWebhookPatch(bytes: Buffer, object: unknown, webhook: string): unknown {
@@ -16,15 +13,12 @@ export function applyWebhookPatch(bytes: Buffer, object: unknown, webhook: strin
     const reason = "attempted to modify the object, which is not supported for this operation";
     throw internalError(`admission webhook ${goQuote(webhook)} ${reason}`);
   }
-  let document: unknown = structuredClone(object);
-  for (const operation of operations) {
-    try {
-      document = applyJsonPatch(document, [operation]);
-    } catch (error) {
-      if (!(error instanceof StatusError)) throw error;
-      const { op, path } = operation;
-      throw internalError(`jsonpatch ${op} operation does not apply: doc is missing path: ${goQuote(path)}`, error);
-    }
+  let document: unknown;
+  try {
+    document = applyJsonPatch(structuredClone(object), operations);
+  } catch (error) {
+    if (!(error instanceof JsonPatchError) && !(error instanceof StatusError)) throw error;
+    throw internalError(error.message, error);
   }
   const original = object as Readonly<Record<string, unknown>>;
   if (!isPlainObject(document) || document.kind !== original.kind || document.apiVersion !== original.apiVersion) {
@@ -33,7 +27,7 @@ export function applyWebhookPatch(bytes: Buffer, object: unknown, webhook: strin
   return document;
 }
 
-function parsePatch(bytes: Buffer): readonly Operation[] {
+function parsePatch(bytes: Buffer): readonly JsonPatchOperation[] {
   let value: unknown;
   try {
     value = JSON.parse(bytes.toString());
@@ -43,10 +37,8 @@ function parsePatch(bytes: Buffer): readonly Operation[] {
   if (value === null) return [];
   if (!Array.isArray(value)) throw internalError("json: cannot unmarshal the patch: expected a list of operations");
   for (const operation of value) {
-    const { op, path } = isPlainObject(operation) ? operation : {};
-    if (!OPERATIONS.has(op) || typeof path !== "string") {
-      throw internalError(`Unexpected kind: ${typeof op === "string" ? op : "unknown"}`);
-    }
+    if (operation === null || isPlainObject(operation)) continue;
+    throw internalError("json: cannot unmarshal the patch: expected a list of operations");
   }
-  return value as readonly Operation[];
+  return value.map((operation) => operation ?? {});
 }

@@ -1,18 +1,21 @@
 /** Reads patches, and decodes the patched objects. */
-import type { Operation } from "rfc6902";
+import type { JsonPatchOperation } from "../../api/json-patch.ts";
 import type { ApiObject } from "../../api/kind.ts";
 import { badRequest, StatusError } from "../../api/status.ts";
-import { readBody } from "../../http/body.ts";
 import type { Patch } from "../../registry/patches/apply-patch.ts";
 import type { DecodeFailure } from "../../registry/patches/decode-failure.ts";
 import { canonicalJson } from "../../schema/json/canonical-json.ts";
 import { parseJson } from "../../schema/json/parse.ts";
 import { invalidField, renderFieldError } from "../../schema/validation/field-error.ts";
+import { goQuote } from "../../schema/value/go-quote.ts";
+import { valuesMax } from "../../schema/value/limits.ts";
+import { isPlainObject } from "../../schema/value/plain-object.ts";
 import type { RequestContext } from "../request/request-context.ts";
 import { APPLY_CBOR_TYPE, APPLY_TYPE } from "./apply.ts";
-import { BODY_BYTES_MAX, checkPatchedType, decodeObject, withoutPosition } from "./body.ts";
+import { checkPatchedType, decodeObject, withoutPosition } from "./body.ts";
 import type { ExpectedBody } from "./body-kind.ts";
 import { type FieldValidation, parseWriteQuery, type WriteQuery } from "./query.ts";
+import { readLimitedBody } from "./read-body.ts";
 
 const PATCH_TYPES = {
   "application/json-patch+json": "json",
@@ -20,37 +23,66 @@ const PATCH_TYPES = {
   "application/strategic-merge-patch+json": "strategic",
 } as const;
 
+type PatchType = Exclude<Patch["type"], "malformed">;
+
 export interface PatchBody extends WriteQuery {
   readonly patch: Patch;
-  /** Paths that the patch names more than once. */
-  readonly duplicates: readonly string[];
+  /** What field validation finds in the patch itself. */
+  readonly findings: readonly string[];
 }
+
+type ParsedPatch = Pick<PatchBody, "patch" | "findings">;
 
 /** Reads the patch and its options. Throws 400, 413 or 422. */
-export async function readPatchBody(context: RequestContext, type: Patch["type"]): Promise<PatchBody> {
-  const bytes = await readBody(context.request, BODY_BYTES_MAX);
-  return { ...parseWriteQuery("PatchOptions", context.info.query), ...parsePatch(bytes, type) };
+export async function readPatchBody(context: RequestContext, type: PatchType): Promise<PatchBody> {
+  const bytes = await readLimitedBody(context);
+  const query = parseWriteQuery("PatchOptions", context.info.query);
+  try {
+    return { ...query, ...parsePatch(bytes, type, query.fieldValidation !== "Ignore") };
+  } catch (error) {
+    if (!(error instanceof StatusError)) throw error;
+    return { ...query, patch: { type: "malformed", error }, findings: [] };
+  }
 }
 
-function parsePatch(bytes: Buffer, type: Patch["type"]): Pick<PatchBody, "patch" | "duplicates"> {
+/** As in Kubernetes, which decodes the patch twice, at first in `strict` mode, and reports the errors of each. */
+function parsePatch(bytes: Buffer, type: PatchType, strict: boolean): ParsedPatch {
   let parsed: ReturnType<typeof parseJson>;
   try {
-    parsed = parseJson(bytes);
+    parsed = parseJson(bytes, valuesMax);
   } catch (error) {
     if (!(error instanceof SyntaxError)) throw error;
-    throw badRequest(type === "strategic" ? withoutPosition(error) : `error decoding patch: ${withoutPosition(error)}`);
+    if (type === "merge" && !strict) throw badRequest("Invalid JSON Patch");
+    throw decodeError(withoutPosition(error), strict && type !== "strategic");
   }
-  const { value, duplicates } = parsed;
-  if (type === "json") return { patch: { type, operations: jsonPatchOperations(value) }, duplicates: [] };
-  if (value === null) throw badRequest("Invalid JSON Patch");
+  const { value } = parsed;
+  const duplicates = parsed.duplicates.map((path) => `duplicate field ${goQuote(path)}`);
+  if (type === "json") {
+    const operations = jsonPatchOperations(value, strict);
+    const findings = [...duplicates, ...unknownOperationFields(operations)];
+    return { patch: { type, operations }, findings: findings.map((text) => `json patch ${text}`) };
+  }
+  if (value === null) {
+    if (type === "merge") throw badRequest("Invalid JSON Patch");
+    return { patch: { type, value: {} }, findings: [] };
+  }
   if (typeof value !== "object" || Array.isArray(value)) {
-    const where = type === "strategic" ? "" : "error decoding patch: ";
-    throw badRequest(`${where}json: cannot unmarshal ${goType(value)} into Go value of type map[string]interface {}`);
+    if (type === "merge" && !strict) {
+      // A list replaces the whole object.
+      if (Array.isArray(value)) return { patch: { type, value }, findings: [] };
+      throw badRequest("Invalid JSON Patch");
+    }
+    const why = `json: cannot unmarshal ${goType(value)} into Go value of type map[string]interface {}`;
+    throw decodeError(why, type !== "strategic");
   }
-  return { patch: { type, value }, duplicates };
+  return { patch: { type, value }, findings: duplicates };
 }
 
-export function patchTypeOf(header = "", cbor = false): Patch["type"] | "apply" {
+function decodeError(why: string, prefixed: boolean): StatusError {
+  return badRequest(prefixed ? `error decoding patch: ${why}` : why);
+}
+
+export function patchTypeOf(header = "", cbor = false): PatchType | "apply" {
   // As in Kubernetes: parameters are ignored, and the comparison is case-sensitive.
   const type = header.split(";", 1)[0]?.trim() ?? "";
   if (Object.hasOwn(PATCH_TYPES, type)) return PATCH_TYPES[type as keyof typeof PATCH_TYPES];
@@ -58,21 +90,35 @@ export function patchTypeOf(header = "", cbor = false): Patch["type"] | "apply" 
   throw new StatusError(415, "UnsupportedMediaType", "415: Unsupported Media Type", { details: {} });
 }
 
-function jsonPatchOperations(value: unknown): readonly Operation[] {
-  const unexpectedType = (found: unknown, wanted: string): never => {
-    throw badRequest(`error decoding patch: json: cannot unmarshal ${goType(found)} into Go value of type ${wanted}`);
+const OPERATION_FIELDS: ReadonlySet<string> = new Set(["op", "path", "from", "value"]);
+
+function jsonPatchOperations(value: unknown, strict: boolean): readonly JsonPatchOperation[] {
+  const [list, item] = strict
+    ? ["[]handlers.jsonPatchOp", "handlers.jsonPatchOp"]
+    : ["jsonpatch.Patch", "jsonpatch.Operation"];
+  const check = (matches: boolean, found: unknown, wanted: string): void => {
+    if (!matches) throw decodeError(`json: cannot unmarshal ${goType(found)} into Go ${wanted}`, strict);
   };
-  if (value === null) return [];
-  if (!Array.isArray(value)) return unexpectedType(value, "[]handlers.jsonPatchOp");
-  for (const item of value) {
-    if (typeof item !== "object" || item === null || Array.isArray(item)) unexpectedType(item, "handlers.jsonPatchOp");
-    const { op, path, from = "" } = item as { readonly [name: string]: unknown };
-    if (typeof op !== "string" || typeof path !== "string" || typeof from !== "string") {
-      const message = "the server rejected our request due to an error in our request";
-      throw new StatusError(422, "Invalid", message, { details: {} });
+  check(value === null || Array.isArray(value), value, `value of type ${list}`);
+  const operations = (value ?? []) as readonly unknown[];
+  for (const each of operations) {
+    if (each === null) continue;
+    check(isPlainObject(each), each, `value of type ${item}`);
+    for (const [name, member] of Object.entries(each as object)) {
+      if (!strict || name === "value" || !OPERATION_FIELDS.has(name)) continue;
+      const matches = member === null || typeof member === "string";
+      check(matches, member, `struct field jsonPatchOp.${name} of type string`);
     }
   }
-  return value as readonly Operation[];
+  return operations.map((each) => each ?? {});
+}
+
+function unknownOperationFields(operations: readonly JsonPatchOperation[]): readonly string[] {
+  return operations.flatMap((operation, index) =>
+    Object.keys(operation)
+      .filter((name) => !OPERATION_FIELDS.has(name))
+      .map((name) => `unknown field ${goQuote(`[${index}].${name}`)}`),
+  );
 }
 
 function goType(value: unknown): string {
@@ -82,7 +128,7 @@ function goType(value: unknown): string {
 
 /** Decodes a patched JSON value. Throws a 422 with the value that `show` returns. */
 export function decodePatched<T extends ApiObject>(
-  { patch, duplicates }: PatchBody,
+  { patch, findings }: PatchBody,
   value: unknown,
   show: (why: string) => DecodeFailure,
   expected: ExpectedBody,
@@ -92,13 +138,18 @@ export function decodePatched<T extends ApiObject>(
   try {
     // A strategic merge patch may contain any kind.
     if (patch.type !== "strategic") checkPatchedType(value, expected);
-    const findings: string[] = [];
-    const lenient = validation === "Strict" ? "Warn" : validation;
-    const object = decodeObject<T>({ value, duplicates }, expected, lenient, findings);
-    if (findings.length === 0) return object;
+    const lenient = validation === "Ignore" ? "Ignore" : "Warn";
+    const unordered: string[] = [];
+    const object = decodeObject<T>({ value, duplicates: [] }, expected, lenient, unordered);
+    if (validation === "Ignore" || findings.length + unordered.length === 0) return object;
     // Unknown fields are reported in the order of Kubernetes' encoding of the patched object.
     const written = patch.type === "strategic" ? canonicalJson(value) : show("").text;
-    return decodeObject<T>({ value: JSON.parse(written), duplicates }, expected, validation, warnings);
+    const unknown: string[] = [];
+    decodeObject<T>({ value: JSON.parse(written), duplicates: [] }, expected, lenient, unknown);
+    const all = [...new Set([...findings, ...unknown])];
+    if (validation === "Strict") throw badRequest(`strict decoding error: ${all.join(", ")}`);
+    warnings.push(...all);
+    return object;
   } catch (error) {
     if (!(error instanceof StatusError)) throw error;
     const { text, detail } = show(error.message.replace(/^.* cannot be handled as a \w+: /, ""));

@@ -1,6 +1,5 @@
 /** JSON patches, merge patches and strategic merge patches of an object's JSON. */
-import type { Operation } from "rfc6902";
-import { applyJsonPatch } from "../../api/json-patch.ts";
+import { applyJsonPatch, JsonPatchError, type JsonPatchOperation } from "../../api/json-patch.ts";
 import type { ApiObject, Kind } from "../../api/kind.ts";
 import { formatApiVersion } from "../../api/scheme.ts";
 import { badRequest, StatusError } from "../../api/status.ts";
@@ -10,9 +9,11 @@ import { jsonMergePatch } from "../../schema/patch/merge-patch.ts";
 import { PatchError, strategicMergePatch } from "../../schema/patch/strategic-merge.ts";
 
 export type Patch =
-  | { readonly type: "json"; readonly operations: readonly Operation[] }
+  | { readonly type: "json"; readonly operations: readonly JsonPatchOperation[] }
   | { readonly type: "merge"; readonly value: unknown }
-  | { readonly type: "strategic"; readonly value: unknown };
+  | { readonly type: "strategic"; readonly value: unknown }
+  /** Reported when it is applied, since a missing object is reported first. */
+  | { readonly type: "malformed"; readonly error: StatusError };
 
 /** The object as JSON, with the apiVersion that `group` and the kind's version make. */
 export function objectToJson<T extends ApiObject>(kind: Kind<T>, group: string, object: T): unknown {
@@ -24,13 +25,26 @@ export function objectToJson<T extends ApiObject>(kind: Kind<T>, group: string, 
 export function applyPatch(kind: Kind, current: unknown, patch: Patch): unknown {
   switch (patch.type) {
     case "json":
-      return applyJsonPatch(current, patch.operations);
+      return applyOperations(current, patch.operations);
     case "merge":
       return jsonMergePatch(current, patch.value);
     case "strategic":
       return applyStrategicPatch(kind, current, patch.value);
+    case "malformed":
+      throw patch.error;
     default:
       return patch satisfies never;
+  }
+}
+
+function applyOperations(current: unknown, operations: readonly JsonPatchOperation[]): unknown {
+  try {
+    return applyJsonPatch(current, operations);
+  } catch (error) {
+    if (!(error instanceof JsonPatchError)) throw error;
+    // Kubernetes does not report why.
+    const message = "the server rejected our request due to an error in our request";
+    throw new StatusError(422, "Invalid", message, { details: {}, cause: error });
   }
 }
 

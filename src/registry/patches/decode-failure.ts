@@ -17,8 +17,8 @@ export interface DecodeFailure {
 export function describeDecodeFailure(patch: Patch, before: unknown, after: unknown, message: string): DecodeFailure {
   switch (patch.type) {
     case "json": {
-      const paths = patch.operations.flatMap((operation) =>
-        [operation.path, "from" in operation ? operation.from : undefined].filter((path) => typeof path === "string"),
+      const paths = patch.operations.flatMap(({ path, from }) =>
+        [path, from].filter((text): text is string => typeof text === "string"),
       );
       return { text: JSON.stringify(sortAlongPaths(after, parentTree(paths))), detail: message };
     }
@@ -26,6 +26,8 @@ export function describeDecodeFailure(patch: Patch, before: unknown, after: unkn
       return { text: JSON.stringify(sortMergedObjects(after, patch.value, before)), detail: message };
     case "strategic":
       return { text: formatGoValue(dropNewNulls(patch.value, before)), detail: toConverterError(message) };
+    case "malformed":
+      return { text: "", detail: message };
     default:
       return patch satisfies never;
   }

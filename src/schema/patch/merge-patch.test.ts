@@ -22,6 +22,10 @@ t.test("jsonMergePatch() passes the cases of RFC 7396, appendix A", async (t) =>
     [{ e: null }, { a: 1 }, { e: null, a: 1 }],
     [[1, 2], { a: "b", c: null }, { a: "b" }],
     [{}, { a: { bb: { ccc: null } } }, { a: { bb: {} } }],
+    [{}, { a: [{ b: null, c: [{ d: null }] }, null] }, { a: [{ c: [{}] }, null] }],
+    [{ a: [{ b: 1 }] }, { a: [{ b: null }] }, { a: [{}] }],
+    [{ a: null }, { a: [{ b: null }] }, { a: [{}] }],
+    [{ a: { b: 1 } }, { a: [{ b: null }] }, { a: [{ b: null }] }],
   ];
   for (const [current, patch, result] of cases) {
     const before = JSON.stringify(current);
