@@ -9,6 +9,7 @@ import {
   type Range,
   type ReadOptions,
   type Revision,
+  type ScanPart,
   type Store,
   StoreError,
   type WatchBatch,
@@ -78,18 +79,32 @@ export class MeasuredStore implements Store {
 
   list(range: Range, options?: ListOptions): Promise<Page> {
     const page = this.#measure("list", range.from, this.#clock.monotonic(), this.#store.list(range, options));
-    const resource = this.#resourceOf(range.from);
-    const { lists, fetched, evaluated, returned } = this.#families;
-    lists.with(resource).inc();
     page.then(
-      ({ items }) => {
-        fetched.with(resource).inc(items.length);
-        evaluated.with(resource).inc(items.length);
-        returned.with(resource).inc(items.length);
-      },
+      ({ items }) => this.#recordList(this.#resourceOf(range.from), items.length),
       () => {},
     );
     return page;
+  }
+
+  async *scan(range: Range): AsyncIterable<ScanPart> {
+    const began = this.#clock.monotonic();
+    let items = 0;
+    try {
+      for await (const part of this.#store.scan(range)) {
+        items += part.items.length;
+        yield part;
+      }
+    } catch (error) {
+      this.#record("list", this.#resourceOf(range.from), began, 1);
+      throw error;
+    }
+    const resource = this.#resourceOf(range.from);
+    this.#record("list", resource, began, 0);
+    this.#recordList(resource, items);
+  }
+
+  readVersion(key: string, modified: Revision): Uint8Array | undefined {
+    return this.#store.readVersion(key, modified);
   }
 
   create(key: string, value: Uint8Array, options?: WriteOptions): Promise<Revision> {
@@ -119,18 +134,27 @@ export class MeasuredStore implements Store {
   /** Returns the store's own promise, so that the caller does not wait for the metrics. */
   #measure<T>(operation: Operation, key: string, began: number, work: Promise<T>): Promise<T> {
     const resource = this.#resourceOf(key);
-    // The series are not kept: those of a resource are removed when it is not served any more.
-    const { requests, errors, seconds } = this.#families;
-    const record = (failures: number): void => {
-      requests.with(operation, resource).inc();
-      errors.with(operation, resource).inc(failures);
-      seconds.with(operation, resource).observe((this.#clock.monotonic() - began) / 1000);
-    };
     work.then(
-      () => record(0),
-      (error: unknown) => record(isExpected(error) ? 0 : 1),
+      () => this.#record(operation, resource, began, 0),
+      (error: unknown) => this.#record(operation, resource, began, isExpected(error) ? 0 : 1),
     );
     return work;
+  }
+
+  /** The series are not kept: those of a resource are removed when it is not served any more. */
+  #record(operation: Operation, resource: string, began: number, failures: number): void {
+    const { requests, errors, seconds } = this.#families;
+    requests.with(operation, resource).inc();
+    errors.with(operation, resource).inc(failures);
+    seconds.with(operation, resource).observe((this.#clock.monotonic() - began) / 1000);
+  }
+
+  #recordList(resource: string, items: number): void {
+    const { lists, fetched, evaluated, returned } = this.#families;
+    lists.with(resource).inc();
+    fetched.with(resource).inc(items);
+    evaluated.with(resource).inc(items);
+    returned.with(resource).inc(items);
   }
 }
 

@@ -11,6 +11,7 @@ import type {
   Range,
   ReadOptions,
   Revision,
+  ScanPart,
   Store,
   WatchBatch,
   WatchEvent,
@@ -118,6 +119,15 @@ class MemoryStore implements Store {
       else remaining++;
     }
     return { items, revision, remaining };
+  }
+
+  async *scan(range: Range): AsyncIterable<ScanPart> {
+    yield await this.list(range);
+  }
+
+  readVersion(key: string, modified: Revision): Uint8Array | undefined {
+    const versions = this.#keys.get(key)?.versions;
+    return versions?.findLast(({ revision }) => revision === modified)?.item?.value;
   }
 
   async create(key: string, value: Uint8Array, options?: WriteOptions): Promise<Revision> {

@@ -208,6 +208,11 @@ export class ObjectStore<T extends ApiObject> {
     return withResourceVersion(object, item.modified);
   }
 
+  /** The stored value that was written at `modified`; undefined when it has been compacted. */
+  readVersion(key: string, modified: Revision): Uint8Array | undefined {
+    return this.#store.readVersion(key, modified);
+  }
+
   /**
    * Calls `write` with the cached or stored state. When another write comes between, or the state may have been stale,
    * repeats that with the stored state, one writer of the object after another.

@@ -46,6 +46,12 @@ export interface Page {
   readonly remaining: number;
 }
 
+/** A part of a scan, in key order. All parts are of one snapshot. */
+export interface ScanPart {
+  readonly items: readonly KeyValue[];
+  readonly revision: Revision;
+}
+
 export interface WriteOptions {
   /** The value is deleted this many seconds after the write, by a write with its own revision. */
   readonly ttlSeconds?: number | undefined;
@@ -66,6 +72,10 @@ export interface Store extends AsyncDisposable {
   current(): Revision;
   get(key: string, options?: ReadOptions): Promise<KeyValue | undefined>;
   list(range: Range, options?: ListOptions): Promise<Page>;
+  /** The latest state of the range, in parts of about a MiB; at least one. */
+  scan(range: Range): AsyncIterable<ScanPart>;
+  /** The value that was written at `modified`; undefined when it has been compacted. */
+  readVersion(key: string, modified: Revision): Uint8Array | undefined;
   /** Fails with `exists` when the key has a value. */
   create(key: string, value: Uint8Array, options?: WriteOptions): Promise<Revision>;
   /** Fails with `conflict`, with the current value, unless the key's value is of revision `expected`. */

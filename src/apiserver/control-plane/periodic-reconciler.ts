@@ -105,7 +105,7 @@ class PendingChange {
       prefix,
       follower: {
         // The initial list is no change. Deletions during a gap of the feed are repaired at the next interval.
-        onList: () => {},
+        startList: () => ({ add: () => {}, complete: () => {} }),
         onChange: (event) => {
           const isOther = key !== prefix && (event.type === "put" ? event.item.key : event.key) !== key;
           if (isOther || (which === "deletions" && event.type !== "delete")) return;

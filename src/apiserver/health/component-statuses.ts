@@ -3,6 +3,7 @@ import { componentStatusKind } from "../../api/core/component-status/kind.ts";
 import type { ComponentCondition, ComponentStatus } from "../../api/core/component-status/schema.ts";
 import { notFound } from "../../api/status.ts";
 import type { Revision } from "../../storage/store.ts";
+import { EncodedObject } from "../../storage/watch/encoded-object.ts";
 import { type ResourceHandler, responseOptionsOf } from "../handlers/target.ts";
 import { listResponse, objectResponse } from "../responses/object-response.ts";
 import { encodeObject } from "../responses/type-meta.ts";
@@ -29,7 +30,7 @@ export function componentStatuses(checks: ComponentChecks): ComponentStatuses {
       const responseOptions = responseOptionsOf(target, context, "list");
       const objects = await Promise.all(names.map((name) => componentStatus(name, checks[name]!)));
       const revision = 0 as Revision;
-      const items = objects.map((object) => ({ key: "", revision, labels: undefined, ...encodedRow(object) }));
+      const items = objects.map((object) => new EncodedObject(componentStatusKind, "", object, revision));
       return listResponse(componentStatusKind, { items, revision }, responseOptions);
     },
   };

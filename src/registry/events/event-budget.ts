@@ -73,9 +73,15 @@ export class EventBudget implements AsyncDisposable {
       log,
       signal: this.#closing.signal,
       follower: {
-        onList: (page) => {
-          for (const map of [this.#events, this.#groups, this.#totals]) map.clear();
-          for (const item of page.items.toSorted((a, b) => a.modified - b.modified)) this.#put(item);
+        startList: () => {
+          const items: KeyValue[] = [];
+          return {
+            add: (part) => void items.push(...part),
+            complete: () => {
+              for (const map of [this.#events, this.#groups, this.#totals]) map.clear();
+              for (const item of items.sort((a, b) => a.modified - b.modified)) this.#put(item);
+            },
+          };
         },
         onChange: (event) => (event.type === "put" ? this.#put(event.item) : this.#remove(event.key)),
       },

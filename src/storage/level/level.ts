@@ -11,6 +11,7 @@ import {
   type Range,
   type ReadOptions,
   type Revision,
+  type ScanPart,
   type Store,
   StoreError,
   type WatchBatch,
@@ -23,7 +24,7 @@ import { compactBefore } from "./compaction.ts";
 import { Database } from "./database.ts";
 import { ttlKey } from "./keys.ts";
 import { type Layout, readLayout, readTtls, type Ttl } from "./layout.ts";
-import { listAt, readAt, readEvents } from "./mvcc.ts";
+import { listAt, readAt, readEvents, readValue, scanAt } from "./mvcc.ts";
 import { restrictPermissions } from "./permissions.ts";
 import { RevisionFile, readRevisionFile } from "./verify/revision-file.ts";
 import { lostRevisions } from "./verify/verify.ts";
@@ -140,6 +141,16 @@ class LevelStore implements Store {
   async list(range: Range, options: ListOptions = {}): Promise<Page> {
     this.#check(options.revision);
     return await listAt(this.#database, range, options.revision ?? this.#revision, options);
+  }
+
+  async *scan(range: Range): AsyncIterable<ScanPart> {
+    this.#check();
+    yield* scanAt(this.#database, range, this.#revision);
+  }
+
+  readVersion(key: string, modified: Revision): Uint8Array | undefined {
+    this.#check();
+    return readValue(this.#database, key, modified);
   }
 
   create(key: string, value: Uint8Array, options?: WriteOptions): Promise<Revision> {

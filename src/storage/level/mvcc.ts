@@ -1,9 +1,9 @@
 /** Reads at the latest and at older revisions: heads, versions and the log in the format of `keys.ts`. */
 
-import type { KeyValue, ListOptions, Page, Range, Revision, WatchEvent } from "../store.ts";
+import type { KeyValue, ListOptions, Page, Range, Revision, ScanPart, WatchEvent } from "../store.ts";
 import { StoreError } from "../store.ts";
 import { inRange } from "../store-errors.ts";
-import type { Database } from "./database.ts";
+import type { Database, Entry } from "./database.ts";
 import { headKey, keyOf, logKey, revisionOf, sameKey, versionBound, versionKey } from "./keys.ts";
 import { decodeHead, decodeLogEntry, decodeVersion, type Head } from "./record.ts";
 
@@ -61,6 +61,27 @@ export async function listAt(
   return { items, revision, remaining };
 }
 
+/** The latest state of the range up to `revision`, a chunk of entries at a time. */
+export async function* scanAt(database: Database, range: Range, revision: Revision): AsyncIterable<ScanPart> {
+  let shown: Entry | undefined;
+  if (range.from < range.to) {
+    for await (const chunk of database.entries({ gte: versionBound(range.from), lt: versionBound(range.to) })) {
+      const items: KeyValue[] = [];
+      for (const entry of chunk) {
+        if (shown !== undefined && !sameKey(shown[0], entry[0])) {
+          const item = toItem(...shown);
+          if (item !== undefined) items.push(item);
+          shown = undefined;
+        }
+        if (revisionOf(entry[0]) <= revision) shown = entry;
+      }
+      if (items.length > 0) yield { items, revision };
+    }
+  }
+  const last = shown && toItem(...shown);
+  yield { items: last === undefined ? [] : [last], revision };
+}
+
 function toItem(bytes: Buffer, record: Buffer): KeyValue | undefined {
   const { created, value } = decodeVersion(bytes, record);
   return value && { key: keyOf(bytes), value, modified: revisionOf(bytes), created };
@@ -98,6 +119,13 @@ function readEvent(database: Database, key: string, revision: Revision, before: 
   if (item !== undefined) return { type: "put", item, previous };
   if (previous === undefined) throw missing(key, before);
   return { type: "delete", key, revision, previous };
+}
+
+/** The value that was written at `modified`; undefined when it has been compacted. */
+export function readValue(database: Database, key: string, modified: Revision): Buffer | undefined {
+  const bytes = versionKey(key, modified);
+  const record = database.get(bytes);
+  return record && decodeVersion(bytes, record).value;
 }
 
 /** Undefined when the key was deleted at `revision`. */

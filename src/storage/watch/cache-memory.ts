@@ -1,57 +1,47 @@
-/** Limits of what all watch caches of a server keep in memory together, beside the stored bytes of each object. */
+/** What all watch caches of a server keep in memory together, beside small stored values. */
 import { HistoryPool } from "./history.ts";
 import { ApproximateLru } from "./lru.ts";
 import { QueuePool } from "./queue-pool.ts";
 
-/** In bytes. */
-export interface MemoryLimits {
-  /** Decoded objects, estimated. */
-  readonly objects: number;
-  /** Objects as JSON, and a frame of each watch event. A list that takes half of it is still there at the next read. */
-  readonly encodings: number;
-  /** Changes kept for clients that resume a watch. */
-  readonly history: number;
-  /** Events in the queues of watchers. */
-  readonly queues: number;
-}
+/** The budget of `svc apiserver` on a machine with much memory, and of tests. */
+const DEFAULT_BYTES = 192 * 2 ** 20;
 
-export const MEMORY_LIMITS: MemoryLimits = {
-  objects: 48 * 2 ** 20,
-  encodings: 96 * 2 ** 20,
-  history: 32 * 2 ** 20,
-  queues: 32 * 2 ** 20,
-};
+/**
+ * Bytes from which a value is read from the store again instead of being kept. For smaller ones the key, the labels and
+ * the reference are a large part of what they cost.
+ */
+export const REREAD_BYTES_MIN = 4096;
 
-/** A cached object whose decoded value and encodings can be created again from its stored bytes. */
+/** What may be dropped of a cached object, because it can be created or read again. */
 export interface EvictableObject {
-  /** Bytes of the stored value. */
-  readonly size: number;
-  /** Bytes of its encodings, those for watchers included. */
-  readonly encodedSize: number;
-  dropObject(): void;
-  dropEncodings(): void;
+  /** Bytes of what it keeps in memory: decoded object, encodings with those for watchers, and a large value. */
+  readonly evictableBytes: number;
+  evict(): void;
 }
 
-/** Shared by all caches of a server: a kind takes what its use needs, not a fixed share. */
+/**
+ * One budget, shared by all caches of a server: a kind takes what its use needs, not a fixed share. Histories and
+ * queues of watchers have a sixth each; decoded objects, encodings and large values have what these leave.
+ */
 export class CacheMemory {
   readonly objects: ApproximateLru<EvictableObject>;
-  readonly encodings: ApproximateLru<EvictableObject>;
   readonly history: HistoryPool;
   readonly queues: QueuePool;
+  readonly #budgetBytes: number;
 
-  constructor(limits: MemoryLimits = MEMORY_LIMITS) {
-    this.objects = new ApproximateLru(limits.objects, objectBytes, (object) => object.dropObject());
-    this.encodings = new ApproximateLru(limits.encodings, encodingBytes, (object) => object.dropEncodings());
-    this.history = new HistoryPool(limits.history);
-    this.queues = new QueuePool(limits.queues);
+  constructor(budgetBytes: number = DEFAULT_BYTES) {
+    this.#budgetBytes = budgetBytes;
+    this.history = new HistoryPool(budgetBytes / 6);
+    this.queues = new QueuePool(budgetBytes / 6);
+    this.objects = new ApproximateLru(
+      () => budgetBytes - this.history.bytes - this.queues.bytes,
+      (object) => object.evictableBytes,
+      (object) => object.evict(),
+    );
   }
-}
 
-/** As measured: 4 KB for pods of 0.8 KB, 2 KB for config maps of 1.3 KB. */
-function objectBytes({ size }: EvictableObject): number {
-  return 1024 + 3 * size;
-}
-
-function encodingBytes({ encodedSize }: EvictableObject): number {
-  return 200 + encodedSize;
+  /** Whether a list of so many bytes would evict most of what is in use: its encodings are not kept then. */
+  isTooLarge(listBytes: number): boolean {
+    return listBytes > this.#budgetBytes / 4;
+  }
 }

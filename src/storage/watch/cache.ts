@@ -4,12 +4,12 @@ import type { RandomSource } from "../../std/crypto/random.ts";
 import type { Logger } from "../../std/log/logger.ts";
 import type { Clock } from "../../std/time/clock.ts";
 import type { ObjectStore } from "../object-store.ts";
-import { type KeyValue, type Page, type Revision, StoreError, type WatchEvent } from "../store.ts";
+import { type KeyValue, type Revision, StoreError, type WatchEvent } from "../store.ts";
 import { CacheMemory } from "./cache-memory.ts";
 import { Change } from "./change.ts";
-import { EncodedObject } from "./encoded-object.ts";
+import { EncodedObject, type ObjectSource } from "./encoded-object.ts";
 import type { Feed } from "./feed.ts";
-import { type Follower, follow } from "./follow.ts";
+import { type Follower, follow, type ListReceiver } from "./follow.ts";
 import { History, type HistoryBudget } from "./history.ts";
 import { Indexes, type IndexFunctions } from "./indexes.ts";
 import { SortedObjects } from "./sorted.ts";
@@ -47,7 +47,7 @@ export interface WatchCacheOptions<T extends ApiObject> {
   readonly random?: RandomSource | undefined;
 }
 
-/** Bytes of a change in addition to those of its object. */
+/** Bytes of a change in addition to those of the value that it keeps in memory. */
 const CHANGE_BYTES = 200;
 
 /** Retry interval of a stalled cache; watches get 429 until it succeeds. */
@@ -87,12 +87,19 @@ export class WatchCache<T extends ApiObject> implements AsyncDisposable {
   /** Set while the store cannot be read because it is damaged. */
   #damage: StoreError | undefined;
   #changes = 0;
-  readonly #decode = (item: KeyValue): T => this.#options.objects.decode(item);
+  readonly #source: ObjectSource<T>;
 
   constructor(options: WatchCacheOptions<T>) {
     this.#options = options;
     this.kind = options.objects.kind;
     this.#memory = options.memory ?? new CacheMemory();
+    const { objects } = options;
+    this.#source = {
+      memory: this.#memory,
+      decode: (item) => objects.decode(item),
+      // A converter's values are not those of the store.
+      reread: objects.kind.converter === undefined ? (key, modified) => objects.readVersion(key, modified) : undefined,
+    };
     this.#indexes = new Indexes(options.indexes ?? {});
     this.#history = new History(options.history ?? HISTORY, this.#base, this.#memory.history);
     this.#watchers = new Watchers(options.clock, this.#indexes, () => this.revision());
@@ -118,7 +125,7 @@ export class WatchCache<T extends ApiObject> implements AsyncDisposable {
 
   /** Number of objects; 0 before the first list. */
   get size(): number {
-    return this.#objects.size;
+    return this.#listed ? this.#objects.size : 0;
   }
 
   /** Whether the cache has all changes up to `revision`. */
@@ -203,7 +210,7 @@ export class WatchCache<T extends ApiObject> implements AsyncDisposable {
       watcher.fail(expired(`too old resource version: ${from} (${this.#history.start})`));
     } else if (!options.signal.aborted) {
       this.#watchers.add(watcher);
-      if (from !== undefined) watcher.replay(this.#history.since(from));
+      if (from !== undefined) this.#replay(watcher, from);
     }
     return watcher;
   }
@@ -236,6 +243,15 @@ export class WatchCache<T extends ApiObject> implements AsyncDisposable {
     return events;
   }
 
+  /** A change of a large object is read from the store, unless that has compacted it. */
+  #replay(watcher: Watcher<T>, from: Revision): void {
+    try {
+      watcher.replay(this.#history.since(from));
+    } catch (error) {
+      watcher.fail(error instanceof StoreError && error.code === "compacted" ? tooOld(from) : error);
+    }
+  }
+
   async #wait(revision: Revision, signal: AbortSignal | undefined): Promise<void> {
     const stop = signal === undefined ? this.#closing.signal : AbortSignal.any([signal, this.#closing.signal]);
     do {
@@ -249,7 +265,7 @@ export class WatchCache<T extends ApiObject> implements AsyncDisposable {
     const { feed, objects, clock, log, random, fallible } = this.#options;
     const retryMaxMs = fallible === true ? STALLED_RETRY_MS : undefined;
     const follower: Follower = {
-      onList: (page) => this.#replace(page),
+      startList: () => this.#startList(),
       onChange: (event) => this.#apply(event),
       onInterrupt: (error) => {
         this.#base = this.revision();
@@ -282,62 +298,87 @@ export class WatchCache<T extends ApiObject> implements AsyncDisposable {
   }
 
   /** Replaces all objects by a list; after the first list, watchers receive the differences. */
-  #replace(page: Page): void {
-    // The changes before the list are unknown: no client may resume from there.
-    this.#history.restart(page.revision);
-    for (const change of this.#differences(page)) {
-      this.#applyChange(change);
-      change.release();
-    }
-    this.#base = page.revision;
-    this.#following = true;
-    this.#listed = true;
-    this.#stalled = false;
-    this.#damage = undefined;
-    this.counts.initializations++;
-    this.#options.feed.progress.notify();
-    this.#ready.resolve();
+  #startList(): ListReceiver {
+    const present = new Set<string>();
+    const changed: ListedItem<T>[] = [];
+    return {
+      add: (items) => {
+        for (const item of items) {
+          present.add(item.key);
+          if (this.#objects.get(item.key)?.revision === item.modified) continue;
+          const { key, modified } = item;
+          const current = this.#decode(item);
+          // The first list has no watchers: key order is faster.
+          if (!this.#listed) this.#applyListed({ key, modified, current });
+          else {
+            current?.evict();
+            changed.push({ key, modified, current });
+          }
+        }
+      },
+      complete: (revision) => {
+        // The changes before the list are unknown: no client may resume from there.
+        this.#history.restart(revision);
+        this.#applyDifferences(present, changed);
+        this.#base = revision;
+        this.#following = true;
+        this.#listed = true;
+        this.#stalled = false;
+        this.#damage = undefined;
+        this.counts.initializations++;
+        this.#options.feed.progress.notify();
+        this.#ready.resolve();
+      },
+    };
   }
 
   /** Deletions first, with the old revision, from which no client can resume; then changes in order of revision. */
-  *#differences(page: Page): Iterable<Change<T>> {
-    const present = new Set(page.items.map((item) => item.key));
-    for (const item of this.#objects.all().filter(({ key }) => !present.has(key))) {
-      yield new Change<T>(this.#base, item, undefined, 0);
+  #applyDifferences(present: ReadonlySet<string>, changed: ListedItem<T>[]): void {
+    const removed = this.#objects.all().filter(({ key }) => !present.has(key));
+    const superseded = changed.map(({ key }) => this.#objects.get(key)).filter((object) => object !== undefined);
+    if ([...removed, ...superseded].some((object) => !object.isReadable)) this.#startOver();
+    for (const { key } of removed) this.#applyListed({ key, modified: this.#base, current: undefined });
+    for (const item of changed.sort((a, b) => a.modified - b.modified)) this.#applyListed(item);
+  }
+
+  /** The store has compacted what watchers would receive last of an object: they end, and no index may need it. */
+  #startOver(): void {
+    this.#watchers.failAll(tooOld(this.#base));
+    this.#indexes.rebuild(this.#objects.all().filter((object) => object.isReadable));
+    for (const object of this.#objects.all().filter(({ isReadable }) => !isReadable)) {
+      object.retire();
+      this.#objects.delete(object.key);
     }
-    const items = page.items.filter((item) => this.#objects.get(item.key)?.revision !== item.modified);
-    // The first list has no watchers: key order is faster.
-    for (const item of this.#listed ? items.sort((a, b) => a.modified - b.modified) : items) {
-      const change = this.#put(item);
-      if (change !== undefined) yield change;
-    }
+  }
+
+  #applyListed({ key, modified, current }: ListedItem<T>): void {
+    const previous = this.#objects.get(key);
+    if (previous === undefined && current === undefined) return;
+    const change = new Change<T>(modified, previous, current, 0);
+    this.#applyChange(change);
+    change.release();
   }
 
   #apply(event: WatchEvent): void {
     this.counts.received++;
-    let change: Change<T> | undefined;
-    if (event.type === "put") change = this.#put(event.item);
-    else {
-      const previous = this.#objects.get(event.key);
-      change =
-        previous && new Change<T>(event.revision, previous, undefined, event.previous.value.length + CHANGE_BYTES);
-    }
-    if (change === undefined) return;
+    const { key, modified } = event.type === "put" ? event.item : { key: event.key, modified: event.revision };
+    const previous = this.#objects.get(key);
+    previous?.restore(event.previous);
+    const current = event.type === "put" ? this.#decode(event.item) : undefined;
+    if (previous === undefined && current === undefined) return;
+    const change = new Change<T>(modified, previous, current, CHANGE_BYTES + (previous?.keptBytes ?? 0));
     this.#history.push(change);
     this.#applyChange(change);
   }
 
   /** Skips an object that cannot be decoded, as if it did not exist: one bad value must not hide all others. */
-  #put(item: KeyValue): Change<T> | undefined {
-    const previous = this.#objects.get(item.key);
+  #decode(item: KeyValue): EncodedObject<T> | undefined {
     try {
-      const memory = this.#memory;
-      const stored = { memory, item, decode: this.#decode };
-      const current = new EncodedObject(this.kind, item.key, this.#decode(item), item.modified, stored);
-      return new Change(item.modified, previous, current, item.value.length + CHANGE_BYTES);
+      const source = this.#source;
+      return new EncodedObject(this.kind, item.key, source.decode(item), item.modified, { source, item });
     } catch (error) {
       this.#options.log.error("Failed to decode an object; skipping it", error, { key: item.key });
-      return previous && new Change(item.modified, previous, undefined, item.value.length + CHANGE_BYTES);
+      return undefined;
     }
   }
 
@@ -350,6 +391,17 @@ export class WatchCache<T extends ApiObject> implements AsyncDisposable {
     change.previous?.release();
     // The objects of the first list have not been read yet.
     if (this.#listed) change.current?.retain();
-    else change.current?.dropObject();
+    else change.current?.evict();
   }
+}
+
+/** An item of a list, with `current` undefined for one that cannot be decoded or is gone. */
+interface ListedItem<T extends ApiObject> {
+  readonly key: string;
+  readonly modified: Revision;
+  readonly current: EncodedObject<T> | undefined;
+}
+
+function tooOld(from: Revision) {
+  return expired(`too old resource version: ${from}: history before it is compacted`);
 }

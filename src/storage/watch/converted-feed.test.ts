@@ -32,10 +32,19 @@ function setUp(t: Test) {
     onBroken: (error: unknown) => void failures.push((error as Error).message),
   };
   const list = async () => {
-    const page = feed.store.list(prefixRange(PREFIX));
+    const scan = async () => {
+      const items: KeyValue[] = [];
+      let revision = 0;
+      for await (const part of feed.store.scan(prefixRange(PREFIX))) {
+        items.push(...part.items);
+        ({ revision } = part);
+      }
+      return { items, revision };
+    };
+    const scanning = scan();
     await settled();
     conversions.shift()?.resolve();
-    return await page;
+    return await scanning;
   };
   return { store, base, feed, subscriber, seen, failures, conversions, list };
 }

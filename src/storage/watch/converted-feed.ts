@@ -6,7 +6,15 @@
  * When the webhook fails or is slower than the writes, the subscription breaks and the cache lists again.
  */
 import type { Wakeup } from "../../std/async/wakeup.ts";
-import { type KeyValue, type Range, type Revision, type Store, StoreError, type WatchEvent } from "../store.ts";
+import {
+  type KeyValue,
+  type Range,
+  type Revision,
+  type ScanPart,
+  type Store,
+  StoreError,
+  type WatchEvent,
+} from "../store.ts";
 import type { Feed, Subscriber } from "./feed.ts";
 
 /** Limits of the queue: changes, and bytes of their stored values. */
@@ -17,7 +25,7 @@ export type Convert = (items: readonly KeyValue[]) => Promise<readonly KeyValue[
 
 /** Serves one cache. */
 export class ConvertedFeed implements Feed {
-  readonly store: Pick<Store, "list">;
+  readonly store: Pick<Store, "scan">;
   readonly progress: Wakeup;
   readonly #feed: Feed;
   readonly #convert: Convert;
@@ -28,7 +36,7 @@ export class ConvertedFeed implements Feed {
     this.#feed = feed;
     this.#convert = convert;
     this.progress = feed.progress;
-    this.store = { list: (range) => this.#list(range) };
+    this.store = { scan: (range) => this.#scan(range) };
   }
 
   get revision(): Revision {
@@ -57,11 +65,13 @@ export class ConvertedFeed implements Feed {
   }
 
   /** Converts a list; changes during the conversion stay queued until its revision is known. */
-  async #list(range: Range) {
-    const page = await this.#feed.store.list(range);
-    const items = await this.#convert(page.items);
-    for (const queue of this.#queues.values()) queue.begin(page.revision);
-    return { ...page, items };
+  async *#scan(range: Range): AsyncIterable<ScanPart> {
+    let revision: Revision | undefined;
+    for await (const part of this.#feed.store.scan(range)) {
+      revision = part.revision;
+      yield { items: await this.#convert(part.items), revision };
+    }
+    if (revision !== undefined) for (const queue of this.#queues.values()) queue.begin(revision);
   }
 }
 

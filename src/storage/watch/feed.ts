@@ -24,7 +24,7 @@ export interface Subscriber {
 
 /** The source of changes of a watch cache. */
 export interface Feed {
-  readonly store: Pick<Store, "list">;
+  readonly store: Pick<Store, "scan">;
   /** Notified whenever `revision` has grown, or a subscriber's own state has. */
   readonly progress: Wakeup;
   /** All changes up to this revision have been delivered to the subscribers. */

@@ -2,13 +2,20 @@ import { type RandomSource, systemRandom } from "../../std/crypto/random.ts";
 import type { Logger } from "../../std/log/logger.ts";
 import { Backoff } from "../../std/time/backoff.ts";
 import type { Clock } from "../../std/time/clock.ts";
-import { type Page, prefixRange, type Revision, StoreError, type WatchEvent } from "../store.ts";
+import { type KeyValue, prefixRange, type Revision, type ScanPart, StoreError, type WatchEvent } from "../store.ts";
 import type { Feed, Subscriber } from "./feed.ts";
+
+/** Receives one list, in parts. It is abandoned when the feed or the list fails. */
+export interface ListReceiver {
+  add(items: readonly KeyValue[]): void;
+  /** Called after the last part. */
+  complete(revision: Revision): void;
+}
 
 /** Keeps a copy of the keys below a prefix up to date. */
 export interface Follower {
-  /** Receives all items: at the start, and after each failure of the feed. */
-  onList(page: Page): void;
+  /** Called at the start, and after each failure of the feed: all items follow. */
+  startList(): ListReceiver;
   /** Receives a change after the list. */
   onChange(event: WatchEvent): void;
   /** Called when the feed or a list fails: no changes follow until the next list. */
@@ -76,12 +83,22 @@ async function followOnce({ feed, prefix, follower, signal }: FollowOptions, onL
       stop();
     },
   };
-  const onPage = (page: Page, since: Revision): void => {
-    if (page.revision < since)
-      throw new StoreError("unavailable", "Cannot use the list of the store: it is older than the subscription");
+  const list = async (since: Revision): Promise<void> => {
+    const receiver = follower.startList();
+    let revision = 0 as Revision;
+    const onPart = (part: ScanPart): void => {
+      if (part.revision < since)
+        throw new StoreError("unavailable", "Cannot use the list of the store: it is older than the subscription");
+      revision = part.revision;
+      receiver.add(part.items);
+    };
+    for await (const part of feed.store.scan(prefixRange(prefix))) {
+      if (over) return;
+      onPart(part);
+    }
     if (over) return;
-    listed = page.revision;
-    follower.onList(page);
+    listed = revision;
+    receiver.complete(revision);
     const queued = early ?? [];
     early = undefined;
     for (const event of queued) change(event);
@@ -90,8 +107,8 @@ async function followOnce({ feed, prefix, follower, signal }: FollowOptions, onL
   signal.addEventListener("abort", stop);
   try {
     const since = await feed.subscribe(prefix, subscriber);
-    // Neither the page nor the early changes may be variables of this function, which keeps them until the feed breaks.
-    await feed.store.list(prefixRange(prefix)).then((page) => onPage(page, since));
+    // Neither the list nor the early changes may be variables of this function, which keeps them until the feed breaks.
+    await list(since);
     if (over) return;
     await end.promise;
   } finally {

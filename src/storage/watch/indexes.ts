@@ -44,6 +44,12 @@ export class Indexes<T extends ApiObject> {
     }
   }
 
+  /** Only these objects are in the indexes then. */
+  rebuild(objects: readonly EncodedObject<T>[]): void {
+    for (const values of this.#values.values()) values.clear();
+    for (const object of objects) this.replace(undefined, object);
+  }
+
   #function(index: string): (object: T) => string | undefined {
     const found = this.#functions[index];
     if (found === undefined) throw new RangeError(`Cannot use index "${index}": the cache has none of that name`);

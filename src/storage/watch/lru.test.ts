@@ -4,7 +4,7 @@ import { ApproximateLru } from "./lru.ts";
 function setUp(bytes: number) {
   const forgotten: string[] = [];
   const residency = new ApproximateLru<string>(
-    bytes,
+    () => bytes,
     (entry) => Number(entry.slice(1)),
     (entry) => forgotten.push(entry),
   );

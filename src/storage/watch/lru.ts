@@ -1,10 +1,11 @@
 /**
  * Approximate LRU with a limit in bytes, for entries that can be created again. There are two generations: an entry
  * becomes young when it is used. When the young entries fill half the limit, old entries that are not young are
- * evicted, and the young become old. The cost of an entry is counted again at each use, since it may have grown.
+ * evicted, and the young become old. The cost of an entry is counted again at each use, since it may have grown. The
+ * limit may change at any time.
  */
 export class ApproximateLru<E> {
-  readonly #half: number;
+  readonly #limit: () => number;
   readonly #costOf: (entry: E) => number;
   readonly #evict: (entry: E) => void;
   /** With the cost of each as counted in `#bytes`. */
@@ -12,8 +13,8 @@ export class ApproximateLru<E> {
   #old = new Map<E, number>();
   #bytes = 0;
 
-  constructor(bytes: number, costOf: (entry: E) => number, evict: (entry: E) => void) {
-    this.#half = bytes / 2;
+  constructor(limit: () => number, costOf: (entry: E) => number, evict: (entry: E) => void) {
+    this.#limit = limit;
     this.#costOf = costOf;
     this.#evict = evict;
   }
@@ -29,7 +30,7 @@ export class ApproximateLru<E> {
     if (counted === cost) return;
     this.#young.set(entry, cost);
     this.#bytes += cost - (counted ?? 0);
-    if (this.#bytes <= this.#half) return;
+    if (this.#bytes <= this.#limit() / 2) return;
     for (const old of this.#old.keys()) if (!this.#young.has(old)) this.#evict(old);
     this.#old = this.#young;
     this.#young = new Map();

@@ -6,9 +6,9 @@ import { bytesLeftPerCall, collectGarbage, LEAK_ROUNDS } from "../../testing/std
 import { makeWidget, type Widget, widgetKind } from "../../testing/storage/widget.ts";
 import { createMemoryStore } from "../memory.ts";
 import { ObjectStore } from "../object-store.ts";
-import { type Page, prefixRange } from "../store.ts";
+import { prefixRange, type ScanPart } from "../store.ts";
 import { WatchCache } from "./cache.ts";
-import { CacheMemory, MEMORY_LIMITS } from "./cache-memory.ts";
+import { CacheMemory } from "./cache-memory.ts";
 import { StoreFeed } from "./feed.ts";
 import type { CacheEvent } from "./watch-event.ts";
 
@@ -22,7 +22,7 @@ function setUp(t: Test) {
   const store = createMemoryStore({ clock });
   const feed = new StoreFeed({ store, range: prefixRange("/registry/"), clock, log: silentLogger });
   // The least that the pool keeps is more than the test reads: what is kept is kept by references.
-  const memory = new CacheMemory({ ...MEMORY_LIMITS, objects: 2 ** 30, encodings: 2 ** 30 });
+  const memory = new CacheMemory(2 ** 31);
   const open = (kind = widgetKind) => {
     const objects = new ObjectStore<Widget>({ store, kind, prefix: "/registry" });
     const history = { items: HISTORY_ITEMS, bytes: 2 ** 30 };
@@ -71,7 +71,6 @@ t.test("a watched object that is updated and deleted leaves nothing in a cache b
   });
   t.ok(left < LEFT_MAX, `${left} bytes for each object`);
   // A change has at most a previous, a current and a deleted state.
-  t.ok(memory.encodings.size <= 3 * HISTORY_ITEMS, `${memory.encodings.size} encodings`);
   t.ok(memory.objects.size <= 3 * HISTORY_ITEMS, `${memory.objects.size} objects`);
   controller.abort();
   t.ok((await Promise.all(reading)).every((bytes) => bytes > LEAK_ROUNDS * OBJECT_BYTES));
@@ -101,19 +100,20 @@ t.test("a closed cache leaves neither its objects nor its kind in memory", async
   });
   t.ok(left < LEFT_MAX, `${left} bytes for each cache`);
   t.ok(read > LEAK_ROUNDS * OBJECT_BYTES);
-  t.same([memory.encodings.size, memory.objects.size, memory.history.bytes], [0, 0, 0]);
+  t.same([memory.objects.size, memory.history.bytes], [0, 0]);
   await collectGarbage();
   t.ok(kinds.filter((kind) => kind.deref() !== undefined).length <= 1);
 });
 
 t.test("a cache does not keep the list that it started with", async (t) => {
   const { store, open } = setUp(t);
-  const { list } = store;
-  let first: WeakRef<Page> | undefined;
-  store.list = async (range, options) => {
-    const page = await list.call(store, range, options);
-    first ??= new WeakRef(page);
-    return page;
+  const { scan } = store;
+  let first: WeakRef<ScanPart> | undefined;
+  store.scan = async function* (range) {
+    for await (const part of scan.call(store, range)) {
+      first ??= new WeakRef(part);
+      yield part;
+    }
   };
   const { cache, objects } = open();
   await objects.create(objects.key("default", "w"), makeWidget("w"));

@@ -16,13 +16,15 @@ export interface CachedObject<T> extends Selectable<T> {
   /** JSON without kind and apiVersion; starts with `{"metadata":`. Encoded at the first read, then kept. */
   readonly bytes: Buffer;
   readonly revision: Revision;
-  /** The value in the store; undefined where it is not kept. */
+  /** The value in the store; undefined where it is not in memory. */
   readonly stored?: Uint8Array | undefined;
+  /** Bytes of the stored value; 0 for an object that was not read through a cache. */
+  readonly size: number;
+  /** The same as `bytes`, which is not kept for later reads: for lists that are too large for the memory of caches. */
+  encode(): Buffer;
 }
 
 export interface WatchedObject<T> extends CachedObject<T> {
-  /** Bytes of the stored value. */
-  readonly size: number;
   /** Whether it is the latest state of a cached object. */
   readonly isCurrent: boolean;
 }

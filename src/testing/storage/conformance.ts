@@ -43,6 +43,8 @@ export async function testStore(t: Test, factory: StoreFactory, supports: StoreS
   await suite("values are returned byte for byte, also empty and large ones", testValues);
   await suite("revisions increase by one with every write, and not with a failed one", testRevisions);
   await suite("list() returns a range in key order, with limit and remaining count", testList);
+  await suite("scan() returns the latest state of a range in parts of one snapshot", testScan);
+  await suite("readVersion() returns the value of a revision until it is compacted", testReadVersion);
   await suite("get() and list() read at older revisions", testHistory);
   await suite("watch() delivers each change after its revision once, in order", testWatch);
   await suite("watch() reports puts and deletes with the previous value", testWatchEvents);
@@ -135,6 +137,53 @@ async function testRevisions(t: Test, store: Store): Promise<void> {
   t.equal(await store.create("/b", bytes("2")), start + 2);
   t.equal(await store.delete("/a", first), start + 3);
   t.equal(store.current(), start + 3);
+}
+
+async function testScan(t: Test, store: Store): Promise<void> {
+  const read = async (range: Range): Promise<unknown> => {
+    const items: KeyValue[] = [];
+    const revisions = new Set<number>();
+    for await (const part of store.scan(range)) {
+      items.push(...part.items);
+      revisions.add(part.revision);
+    }
+    return { items, revisions: [...revisions] };
+  };
+  const all = prefixRange("/a/");
+  t.same(await read(all), { items: [], revisions: [store.current()] });
+  const large = Buffer.alloc(100_000, "x");
+  for (let i = 0; i < 40; i++) await store.create(`/a/${i % 7}/${i}`, large);
+  await store.create("/b/1", large);
+  const first = (await store.get("/a/0/0"))!;
+  await store.update(first.key, bytes("new"), first.modified);
+  await store.delete("/a/1/1", (await store.get("/a/1/1"))!.modified);
+  const expected = { items: (await store.list(all)).items, revisions: [store.current()] };
+  t.equal(expected.items.length, 39);
+  t.same(await read(all), expected);
+  t.same(await read({ from: "/c", to: "/a" }), { items: [], revisions: [store.current()] });
+  let parts = 0;
+  for await (const part of store.scan(all)) {
+    // Writes during the scan belong to no part.
+    if (parts++ === 0) await store.create("/a/9", large);
+    t.notOk(part.items.some(({ key }) => key === "/a/9"));
+  }
+}
+
+async function testReadVersion(t: Test, store: Store): Promise<void> {
+  const text = (key: string, modified: Revision): string | undefined => {
+    const value = store.readVersion(key, modified);
+    return value && Buffer.from(value).toString();
+  };
+  const first = await store.create("/a", bytes("1"));
+  const second = await store.update("/a", bytes("2"), first);
+  const third = await store.delete("/a", second);
+  const again = await store.create("/a", bytes("4"));
+  await store.create("/b", bytes("5"));
+  const read = (): unknown => [first, second, third, again].map((revision) => text("/a", revision));
+  t.same(read(), ["1", "2", undefined, "4"]);
+  t.same([text("/b", first), text("/c", first)], [undefined, undefined]);
+  await store.compact(third);
+  t.same(read(), [undefined, undefined, undefined, "4"]);
 }
 
 async function testList(t: Test, store: Store): Promise<void> {
