@@ -38,7 +38,6 @@ import { systemMounter } from "../volumes/mount/mounter.ts";
 import { TokenManager } from "../volumes/projected/token-manager.ts";
 import { VolumeManager } from "../volumes/volume-manager.ts";
 
-const HOOK_TIMEOUT_MS = 120_000;
 /** Least number of pods that start at the same time on a busy machine. */
 const STARTS_MIN = 2;
 /** `v1.33.4` → `1.33` */
@@ -181,7 +180,6 @@ function createPodSettings({ config, machine, oomGroup }: PodServicesOptions): P
     restartDelays: config.pods.restartDelays,
     deadRunsMax: config.pods.deadRunsMax,
     deadRunMinAgeMs: config.pods.deadRunMinAgeMs,
-    hookTimeoutMs: HOOK_TIMEOUT_MS,
     memoryCapacityBytes: machine.memoryBytes,
     hookUserAgent: `kube-lifecycle/${toRelease(config.version)}`,
   };

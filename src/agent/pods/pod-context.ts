@@ -46,8 +46,6 @@ export interface PodSettings {
   readonly restartDelays?: RestartDelays;
   /** Interval between two syncs of a pod without changes. */
   readonly syncMs: number;
-  /** Timeout of a hook that has none of its own. */
-  readonly hookTimeoutMs: number;
   readonly memoryCapacityBytes: number;
   /** User-Agent header of lifecycle hooks over HTTP. */
   readonly hookUserAgent: string;

@@ -17,6 +17,7 @@ export interface ExecOptions {
   readonly runtime: Runtime;
   readonly containerId: string;
   readonly command: readonly string[];
+  /** 0: no limit. */
   readonly timeoutSeconds: number;
   readonly signal: AbortSignal;
 }
@@ -50,15 +51,16 @@ export function resolvePort(port: number | string, container: Container): number
   if (typeof port === "number") return port;
   const namedPort = (container.ports ?? []).find((each) => each.name === port);
   if (namedPort !== undefined) return namedPort.containerPort;
+  if (!/^[+-]?\d+$/.test(port)) throw new Error(`strconv.Atoi: parsing "${port}": invalid syntax`);
   const parsed = Number.parseInt(port, 10);
-  if (!/^\d+$/.test(port) || parsed < 1 || parsed > 65_535)
-    throw new Error(`strconv.Atoi: parsing "${port}": invalid syntax`);
+  if (parsed < 1 || parsed > 65_535) throw new Error(`invalid port number: ${parsed}`);
   return parsed;
 }
 
 export interface NetworkProbeOptions {
   readonly container: Container;
   readonly podIp: string;
+  /** `Infinity`: no limit. */
   readonly timeoutMs: number;
   readonly clock: Clock;
   readonly signal: AbortSignal;

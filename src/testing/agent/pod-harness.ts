@@ -90,7 +90,6 @@ export async function podHarness(): Promise<Harness> {
       syncMs: 60_000,
       deadRunsMax: 1,
       deadRunMinAgeMs: 0,
-      hookTimeoutMs: 120_000,
       memoryCapacityBytes: 2 ** 30,
       hookUserAgent: "test",
     },

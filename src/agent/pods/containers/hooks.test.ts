@@ -33,7 +33,6 @@ async function runHttpHook(t: Test, action: Omit<HTTPGetAction, "port">, status 
       container: { name: "c" },
       containerId: "1",
       podIp: "127.0.0.1",
-      timeoutMs: 1000,
       signal: new AbortController().signal,
       userAgent: "kube-lifecycle/1.33",
     },

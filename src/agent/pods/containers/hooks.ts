@@ -17,16 +17,18 @@ export interface HookOptions {
   readonly container: Container;
   readonly containerId: string;
   readonly podIp: string;
-  readonly timeoutMs: number;
   readonly signal: AbortSignal;
   readonly userAgent: string;
 }
 
-/** Rejects when the hook fails. The error's text is for logs; events only name the hook. */
+/**
+ * Rejects when the hook fails. The error's text is for logs; events only name the hook. A hook has no timeout but the
+ * signal.
+ */
 export async function runHook(hook: LifecycleHandler, options: HookOptions): Promise<void> {
-  const { clock, signal, timeoutMs } = options;
+  const { clock, signal } = options;
   if (hook.sleep !== undefined) {
-    await clock.sleep(Math.min(hook.sleep.seconds * 1000, timeoutMs), signal);
+    await clock.sleep(hook.sleep.seconds * 1000, signal);
     return;
   }
   const outcome = await runHandler(hook, options);
@@ -36,10 +38,10 @@ export async function runHook(hook: LifecycleHandler, options: HookOptions): Pro
 }
 
 async function runHandler(hook: LifecycleHandler, options: HookOptions): Promise<ProbeResult> {
-  const { runtime, containerId, timeoutMs, signal } = options;
+  const { runtime, containerId, signal } = options;
   if (hook.exec !== undefined) {
     const command = hook.exec.command ?? [];
-    return runExec({ runtime, containerId, command, timeoutSeconds: timeoutMs / 1000, signal });
+    return runExec({ runtime, containerId, command, timeoutSeconds: 0, signal });
   }
   if (hook.httpGet !== undefined) return sendHttpGet(hook.httpGet, options);
   // The API has tcpSocket for old objects only; it fails at run time, as in Kubernetes.
@@ -48,7 +50,11 @@ async function runHandler(hook: LifecycleHandler, options: HookOptions): Promise
 
 /** Hooks ignored `scheme: HTTPS` before Kubernetes 1.26. Falls back to HTTP for servers from then. */
 async function sendHttpGet(action: HTTPGetAction, options: HookOptions): Promise<ProbeResult> {
-  const network: NetworkProbeOptions = { ...options, headers: { "accept-encoding": "gzip" } };
+  const network: NetworkProbeOptions = {
+    ...options,
+    timeoutMs: Number.POSITIVE_INFINITY,
+    headers: { "Accept-Encoding": "gzip" },
+  };
   const outcome = await sendHttpHook(action, network);
   if (outcome.outcome === "success" || !outcome.output.endsWith(NO_TLS)) return outcome;
   // Secrets must not be sent in plain text.

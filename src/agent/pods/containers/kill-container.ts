@@ -12,9 +12,11 @@ export interface KillOptions {
   readonly role: ContainerRole;
   readonly message: string;
   readonly graceSeconds: number;
+  /** Settles when the containers have stopped that must stop before this one, whose preStop hook does not wait. */
+  readonly turn?: Promise<unknown>;
 }
 
-/** Remaining grace period after a preStop hook that used all of it. */
+/** The least time between the stop signal and the kill, whatever the grace period and the preStop hook have left. */
 const GRACE_SECONDS_MIN = 2;
 
 export async function killContainer(pod: PodContext, options: KillOptions): Promise<void> {
@@ -26,11 +28,19 @@ export async function killContainer(pod: PodContext, options: KillOptions): Prom
   if (spec?.lifecycle?.preStop !== undefined && options.graceSeconds > 0) {
     await runPreStop(pod, options, spec);
   }
-  const spentSeconds = (services.clock.monotonic() - began) / 1000;
-  const minimum = options.graceSeconds > 0 ? Math.min(options.graceSeconds, GRACE_SECONDS_MIN) : 0;
-  const left = Math.max(minimum, Math.round(options.graceSeconds - spentSeconds));
+  const leftMs = (): number => Math.max(0, began + options.graceSeconds * 1000 - services.clock.monotonic());
+  if (options.turn !== undefined) await waitForTurn(pod, options.turn, leftMs());
+  const left = Math.max(GRACE_SECONDS_MIN, Math.round(leftMs() / 1000));
   await services.runtime.stopContainer({ containerId: container.id, timeout: BigInt(left) }, signal);
   services.expectChange();
+}
+
+async function waitForTurn({ services, signal }: PodContext, turn: Promise<unknown>, timeoutMs: number): Promise<void> {
+  const over = new AbortController();
+  const timeout = services.clock.sleep(timeoutMs, AbortSignal.any([signal, over.signal])).catch(() => undefined);
+  await Promise.race([turn.catch(() => undefined), timeout]);
+  over.abort();
+  signal.throwIfAborted();
 }
 
 async function runPreStop(pod: PodContext, options: KillOptions, spec: Container): Promise<void> {
@@ -50,13 +60,14 @@ async function runPreStop(pod: PodContext, options: KillOptions, spec: Container
       container: spec,
       containerId: options.container.id,
       podIp: pod.observation.sandboxes[0]?.ips[0] ?? "127.0.0.1",
-      timeoutMs: options.graceSeconds * 1000,
       signal: AbortSignal.any([pod.signal, limit.signal]),
       userAgent: services.settings.hookUserAgent,
     });
   } catch (error) {
     pod.signal.throwIfAborted();
     pod.log.info("preStop hook failed", { container: spec.name, error: String(error) });
+    // Kubernetes leaves a sleep that is too long without result.
+    if (hook.sleep !== undefined) return;
     const ref = { role: options.role, name: spec.name };
     services.events.recordContainerEvent(pod.pod, ref, "Warning", "FailedPreStopHook", "PreStopHook failed");
   } finally {

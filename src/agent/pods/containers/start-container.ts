@@ -206,7 +206,6 @@ async function runPostStart(
       container: spec,
       containerId,
       podIp: sandbox.ips[0] ?? "127.0.0.1",
-      timeoutMs: services.settings.hookTimeoutMs,
       signal,
       userAgent: services.settings.hookUserAgent,
     });

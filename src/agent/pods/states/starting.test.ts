@@ -94,7 +94,7 @@ for (const { failure, policy, role, states: expected } of cases) {
     t.same(states(harness), expected);
     await harness.run(15);
     const isRestarted = expected.length > 2;
-    t.equal(states(harness).includes("CrashLoopBackOff 1 after " + expected.at(-1)?.split(" ").at(-1)), isRestarted);
+    t.equal(states(harness).includes(`CrashLoopBackOff 1 after ${expected.at(-1)?.split(" ").at(-1)}`), isRestarted);
   });
 }
 

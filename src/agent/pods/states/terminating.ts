@@ -7,8 +7,13 @@ import { hasInitialized } from "../status/pod-status.ts";
 import { podState } from "./pod-state.ts";
 
 const RETRY_MS = 2_000;
+/** Kubernetes' least, also of a forced deletion: a container may handle its stop signal. */
+const GRACE_SECONDS_MIN = 1;
 
-/** Stops the containers together, then the sidecars in reverse order, then the sandbox. */
+/**
+ * Stops the containers together, then the sidecars in reverse order, then the sandbox. The preStop hooks of all begin
+ * at once, as in Kubernetes.
+ */
 export const terminating = podState({
   name: "terminating",
   successors: ["terminating", "terminated"],
@@ -43,23 +48,24 @@ async function stopPod(pod: PodContext): Promise<void> {
       failures.push(`failed to "${action}" for "${name}" with ${action}Error: ${text}`);
     }
   };
-  const began = services.clock.monotonic();
-  const grace = chooseGraceSeconds(pod);
+  const grace = Math.max(GRACE_SECONDS_MIN, chooseGraceSeconds(pod));
   // If the runtime cannot be reached, the calls below fail as well.
   await pod.refresh().catch(() => pod.signal.throwIfAborted());
-  const kill = ({ container, member }: RunningContainer): Promise<void> => {
+  const kill = ({ container, member }: RunningContainer, turn?: Promise<unknown>): Promise<void> => {
     const options = {
       container,
       spec: member?.spec,
       role: member?.role ?? ("containers" as const),
       message: `Stopping container ${container.name}`,
-      graceSeconds: Math.round(Math.max(0, grace - (services.clock.monotonic() - began) / 1000)),
+      graceSeconds: grace,
+      ...(turn && { turn }),
     };
     return attempt("KillContainer", container.name, () => killContainer(pod, options));
   };
   const { sidecars, others } = findRunning(pod);
-  await Promise.all(others.map(kill));
-  for (const sidecar of sidecars) await kill(sidecar);
+  const kills = others.map((each) => kill(each));
+  for (const sidecar of sidecars) kills.push(kill(sidecar, Promise.all(kills)));
+  await Promise.all(kills);
   for (const sandbox of pod.observation.sandboxes) {
     if (!sandbox.ready) continue;
     await attempt("KillPodSandbox", podUid(pod.pod), () =>
