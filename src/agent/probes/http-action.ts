@@ -1,5 +1,5 @@
 /** HTTP GET of probes and hooks. As in Kubernetes, does not verify certificates, and follows redirects on one host. */
-import { request as httpRequest } from "node:http";
+import { request as httpRequest, type OutgoingHttpHeaders } from "node:http";
 import { request as httpsRequest } from "node:https";
 import { isIP } from "node:net";
 import type { HTTPGetAction } from "../../api/core/container/probe.ts";
@@ -17,7 +17,9 @@ import {
 const REQUESTS_MAX = 10;
 /** The error for a server that does not support TLS. */
 export const NO_TLS = "http: server gave HTTP response to HTTPS client";
-const PROBE_HEADERS = { connection: "close" };
+const PROBE_HEADERS = { Connection: "close" };
+/** Fields that Go's client writes itself. */
+const UNWRITTEN_HEADERS: ReadonlySet<string> = new Set(["Host", "Content-Length", "Transfer-Encoding", "Trailer"]);
 const REDIRECT_STATUSES: ReadonlySet<number> = new Set([301, 302, 303, 307, 308]);
 
 export async function probeHttp(action: HTTPGetAction, options: NetworkProbeOptions): Promise<ProbeResult> {
@@ -49,7 +51,8 @@ async function followRedirects(
   const headers = makeHeaders(action, options);
   let url = start;
   for (let requests = 1; ; requests++) {
-    const response = await get(url, headers, options);
+    const host = url.host + defaultPort(url, start);
+    const response = await get(url, orderHeaders(headers, host, options), options);
     const fail = (text: string): ProbeResult => ({
       outcome: "failure",
       output: `Get "${formatUrl(url, start)}": ${text}`,
@@ -58,7 +61,7 @@ async function followRedirects(
     const next = resolveRedirect(response, url);
     if (next === undefined || next.hostname !== start.hostname) return response;
     if (requests === REQUESTS_MAX) return fail(`stopped after ${REQUESTS_MAX} redirects`);
-    if (url.protocol !== "https:" || next.protocol === "https:") headers.referer = [formatUrl(url, start)];
+    if (url.protocol !== "https:" || next.protocol === "https:") headers.set("Referer", [formatUrl(url, start)]);
     url = next;
   }
 }
@@ -78,20 +81,55 @@ function toResult({ status, body }: HttpResponse): ProbeResult {
 
 /** The first URL always with its port, as in Go, even the default port of its scheme. */
 function formatUrl(url: URL, start: URL): string {
-  const port = url.port === "" && url.origin === start.origin ? (url.protocol === "https:" ? ":443" : ":80") : "";
+  const port = defaultPort(url, start);
   return port === "" ? url.href : url.href.replace(url.host, `${url.host}${port}`);
 }
 
-/** Sends all values of a repeated header, and no header whose values are empty. */
-function makeHeaders(action: HTTPGetAction, options: NetworkProbeOptions): Record<string, string[]> {
-  const headers: Record<string, string[]> = {};
+function defaultPort(url: URL, start: URL): string {
+  if (url.port !== "" || url.origin !== start.origin) return "";
+  return url.protocol === "https:" ? ":443" : ":80";
+}
+
+/** Go's canonical form of a field name; a name with other characters stays as it is. */
+function canonicalFieldName(name: string): string {
+  if (!/^[!#$%&'*+.^_`|~0-9A-Za-z-]+$/.test(name)) return name;
+  return name.toLowerCase().replace(/(^|-)[a-z]/g, (start) => start.toUpperCase());
+}
+
+/** The fields of the action by canonical name, with all values, and the defaults of probes and hooks. */
+function makeHeaders(action: HTTPGetAction, options: NetworkProbeOptions): Map<string, string[]> {
+  const headers = new Map<string, string[]>();
   for (const { name, value } of action.httpHeaders ?? []) {
-    const key = name.toLowerCase();
-    headers[key] = [...(headers[key] ?? []), value];
+    const key = canonicalFieldName(name);
+    headers.set(key, [...(headers.get(key) ?? []), value]);
   }
-  const defaults = { "user-agent": options.userAgent, accept: "*/*", ...(options.headers ?? PROBE_HEADERS) };
-  for (const [name, value] of Object.entries(defaults)) headers[name] ??= [value];
-  return Object.fromEntries(Object.entries(headers).filter(([, values]) => values.some((value) => value !== "")));
+  for (const [name, value] of [
+    ["User-Agent", options.userAgent],
+    ["Accept", "*/*"],
+  ] as const) {
+    if (!headers.has(name)) headers.set(name, [value]);
+    else if (headers.get(name)?.[0] === "") headers.delete(name);
+  }
+  return headers;
+}
+
+/**
+ * The fields in the order of Go's client, which programs that read requests line by line see: Host, User-Agent, the
+ * others sorted by name, and last those that the client adds.
+ */
+function orderHeaders(
+  headers: ReadonlyMap<string, string[]>,
+  host: string,
+  options: NetworkProbeOptions,
+): OutgoingHttpHeaders {
+  const ordered: OutgoingHttpHeaders = { Host: headers.get("Host")?.[0] || host };
+  const agent = headers.get("User-Agent")?.[0];
+  if (agent !== undefined) ordered["User-Agent"] = agent;
+  for (const [name, values] of [...headers].sort(([a], [b]) => (a < b ? -1 : 1))) {
+    if (name !== "User-Agent" && !UNWRITTEN_HEADERS.has(name)) ordered[name] = values;
+  }
+  for (const [name, value] of Object.entries(options.headers ?? PROBE_HEADERS)) ordered[name] ??= value;
+  return ordered;
 }
 
 interface HttpResponse {
@@ -101,11 +139,7 @@ interface HttpResponse {
   readonly error: string | undefined;
 }
 
-function get(
-  url: URL,
-  headers: Readonly<Record<string, string[]>>,
-  options: NetworkProbeOptions,
-): Promise<HttpResponse> {
+function get(url: URL, headers: Readonly<OutgoingHttpHeaders>, options: NetworkProbeOptions): Promise<HttpResponse> {
   const limit = new AbortController();
   const timer = options.clock.timer(options.timeoutMs, () =>
     limit.abort(new Error("context deadline exceeded (Client.Timeout exceeded while awaiting headers)")),
@@ -118,11 +152,10 @@ function get(
   };
   // A probe tests whether the server responds, not its identity: certificates are not verified, as in Kubernetes.
   const createRequest = url.protocol === "https:" ? httpsRequest : httpRequest;
-  const { host, ...others } = headers;
   const request = createRequest(
     url,
     {
-      headers: { ...others, ...(host?.[0] === undefined ? {} : { host: host[0] }) },
+      headers,
       signal,
       agent: false,
       rejectUnauthorized: false,
@@ -150,7 +183,7 @@ function get(
     },
   );
   // Node adds `Connection: close` by default.
-  if (headers.connection === undefined) request.removeHeader("connection");
+  if (headers.Connection === undefined) request.removeHeader("connection");
   request.on("error", fail);
   request.end();
   return promise.finally(() => timer.cancel());

@@ -5,7 +5,7 @@ import t from "tap";
 import { systemClock } from "../../std/time/clock.ts";
 import { connectTcp, type NetworkProbeOptions, type ProbeResult } from "./actions.ts";
 import { checkGrpcHealth } from "./grpc-action.ts";
-import { probeHttp } from "./http-action.ts";
+import { probeHttp, sendHttpHook } from "./http-action.ts";
 
 const options: NetworkProbeOptions = {
   container: { name: "c" },
@@ -142,24 +142,74 @@ t.test("probeHttp() fails after 10 redirects", async (t) => {
   t.equal(count, 10);
 });
 
-t.test("probeHttp() sends the configured headers, including Host", async (t) => {
-  let headers: Readonly<Record<string, string[] | undefined>> = {};
-  await using endpoint = await listen(
-    createHttp1((request, response) => {
-      headers = { ...request.headersDistinct };
-      response.end();
-    }),
-  );
-  const httpHeaders = [
-    { name: "Host", value: "example.test" },
-    { name: "X-A", value: "1" },
-    { name: "X-A", value: "2" },
-    { name: "Accept", value: "" },
-  ];
-  t.match(await probeHttp({ port: endpoint.port, path: "/a b", httpHeaders }, options), { outcome: "success" });
-  const defaults = { "user-agent": ["kube-probe/1.33"], connection: ["close"] };
-  t.strictSame(headers, { host: ["example.test"], "x-a": ["1", "2"], ...defaults });
-});
+/** The lines of the request that `send` makes, with `HOST` for the address of the server. */
+async function readRequest(send: (port: number) => Promise<ProbeResult>): Promise<readonly string[]> {
+  let text = "";
+  const server = createTcp((socket) => {
+    socket.on("error", () => undefined);
+    socket.on("data", (chunk: Buffer) => {
+      text += chunk.toString("latin1");
+      if (text.endsWith("\r\n\r\n")) socket.end("HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n");
+    });
+  });
+  await using endpoint = await listen(server);
+  t.match(await send(endpoint.port), { outcome: "success" });
+  return text.replaceAll(`127.0.0.1:${endpoint.port}`, "HOST").trimEnd().split("\r\n");
+}
+
+const userAgent = "User-Agent: kube-probe/1.33";
+
+for (const { name, headers, lines } of [
+  { name: "nothing", headers: [], lines: ["Host: HOST", userAgent, "Accept: */*", "Connection: close"] },
+  {
+    name: "repeated names in another case",
+    headers: [
+      ["x-b", "1"],
+      ["X-a", "2"],
+      ["X-B", "3"],
+      ["x-EMPTY", ""],
+    ],
+    lines: ["Host: HOST", userAgent, "Accept: */*", "X-A: 2", "X-B: 1", "X-B: 3", "X-Empty: ", "Connection: close"],
+  },
+  {
+    name: "names that are not in canonical form",
+    headers: [
+      ["hOST", "example.test"],
+      ["user-agent", "me"],
+      ["ACCEPT", "text/x"],
+      ["x_y-z", "1"],
+    ],
+    lines: ["Host: example.test", "User-Agent: me", "Accept: text/x", "X_y-Z: 1", "Connection: close"],
+  },
+  {
+    name: "empty defaults",
+    headers: [
+      ["Host", ""],
+      ["User-Agent", ""],
+      ["Accept", ""],
+    ],
+    lines: ["Host: HOST", "Connection: close"],
+  },
+  {
+    name: "fields of the connection",
+    headers: [
+      ["Content-Length", "5"],
+      ["transfer-encoding", "chunked"],
+      ["connection", "close"],
+    ],
+    lines: ["Host: HOST", userAgent, "Accept: */*", "Connection: close"],
+  },
+] as const) {
+  t.test(`probeHttp() and sendHttpHook() write fields as Go's client does: ${name}`, async (t) => {
+    const httpHeaders = headers.map(([name, value]) => ({ name, value }));
+    const found = await readRequest((port) => probeHttp({ port, path: "/a b", httpHeaders }, options));
+    t.strictSame(found, ["GET /a%20b HTTP/1.1", ...lines]);
+    const hook = { ...options, headers: { "Accept-Encoding": "gzip" } };
+    const sent = await readRequest((port) => sendHttpHook({ port, path: "/", httpHeaders }, hook));
+    const expected = [...lines.filter((line) => line !== "Connection: close"), "Accept-Encoding: gzip"];
+    t.same(sent.filter((line) => line !== "Connection: close").slice(1), expected);
+  });
+}
 
 t.test("probeHttp() and connectTcp() report connection errors in Go's texts", async (t) => {
   const closed = await listen(createTcp());
