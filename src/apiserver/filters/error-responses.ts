@@ -1,6 +1,7 @@
 import { type Status, StatusError } from "../../api/status.ts";
 import { HttpError } from "../../http/http-error.ts";
 import type { HttpResponse } from "../../http/message.ts";
+import { TooManyValuesError } from "../../schema/value/limits.ts";
 import type { Logger } from "../../std/log/logger.ts";
 import { StoreError } from "../../storage/store.ts";
 import type { RequestFilter } from "../request/request-context.ts";
@@ -35,6 +36,9 @@ export function toStatus(error: unknown): Status {
   if (error instanceof StatusError) return error.status;
   if (error instanceof HttpError) return new StatusError(error.code, error.reason, error.message).status;
   if (error instanceof StoreError) return storeStatus(error);
+  if (error instanceof TooManyValuesError) {
+    return new StatusError(413, "RequestEntityTooLarge", `Request entity too large: ${error.message}`).status;
+  }
   return new StatusError(500, "InternalError", "Internal error occurred: the server could not handle this request")
     .status;
 }

@@ -1,20 +1,21 @@
 /** Server-side apply: PATCH with `application/apply-patch+yaml`, a configuration in YAML or JSON. */
 import type { SubresourceStrategy } from "../../api/kind.ts";
 import { badRequest } from "../../api/status.ts";
-import { readBody } from "../../http/body.ts";
 import { apply } from "../../registry/apply.ts";
 import type { ApplyOptions, Configuration } from "../../registry/managed-fields/apply-configuration.ts";
 import { decodeCbor } from "../../schema/cbor/decode.ts";
 import { CborError } from "../../schema/cbor/error.ts";
 import { parseJson } from "../../schema/json/parse.ts";
+import { valuesMax } from "../../schema/value/limits.ts";
 import { isPlainObject } from "../../schema/value/plain-object.ts";
-import { describeDuplicateKeys, parseYaml } from "../../schema/yaml/yaml.ts";
+import { describeDuplicateKeys, parseYamlBody } from "../../schema/yaml/yaml.ts";
+import { TimeSlice } from "../../std/async/time-slice.ts";
 import type { RequestContext } from "../request/request-context.ts";
 import { writtenResponse } from "../responses/object-response.ts";
 import { createAdmission } from "./admission.ts";
-import { BODY_BYTES_MAX } from "./body.ts";
 import { fieldManagerOptions } from "./field-manager.ts";
 import { type FieldValidation, parseApplyQuery } from "./query.ts";
+import { readLimitedBody } from "./read-body.ts";
 import { type ResourceHandler, responseOptionsOf, scopeOf } from "./target.ts";
 
 export const APPLY_TYPE = "application/apply-patch+yaml";
@@ -46,10 +47,12 @@ interface ApplyBody {
 
 /** Reads the configuration and the options of an apply. */
 export async function readApplyBody(context: RequestContext): Promise<ApplyBody> {
-  const bytes = await readBody(context.request, BODY_BYTES_MAX);
+  const bytes = await readLimitedBody(context);
   const { dryRun, force, fieldManager, fieldValidation } = parseApplyQuery(context.info.query);
   const isCbor = context.request.headers["content-type"]?.startsWith(APPLY_CBOR_TYPE) === true;
-  const { value, duplicates } = isCbor ? parseCborConfiguration(bytes) : parseConfiguration(bytes);
+  const slice = new TimeSlice();
+  const { value, duplicates } = isCbor ? parseCborConfiguration(bytes) : await parseConfiguration(bytes, slice);
+  await slice.yield();
   const warn = (texts: readonly string[]): void => {
     for (const text of texts) context.warnings.push(text);
   };
@@ -69,7 +72,7 @@ const OPENING_BRACE = 0x7b;
 function parseCborConfiguration(bytes: Buffer): ParsedConfiguration {
   let value: unknown;
   try {
-    value = decodeCbor(bytes);
+    value = decodeCbor(bytes, valuesMax);
   } catch (error) {
     if (!(error instanceof CborError)) throw error;
     throw badRequest(`error decoding CBOR: ${error.message}`);
@@ -78,10 +81,10 @@ function parseCborConfiguration(bytes: Buffer): ParsedConfiguration {
   return { value, duplicates: [] };
 }
 
-function parseConfiguration(bytes: Buffer): ParsedConfiguration {
+async function parseConfiguration(bytes: Buffer, slice: TimeSlice): Promise<ParsedConfiguration> {
   if (bytes[0] === OPENING_BRACE) {
     try {
-      const { value, duplicates } = parseJson(bytes);
+      const { value, duplicates } = parseJson(bytes, valuesMax);
       if (duplicates.length === 0) return { value: toConfiguration(value), duplicates };
     } catch (error) {
       // Invalid JSON may still be valid YAML.
@@ -90,7 +93,7 @@ function parseConfiguration(bytes: Buffer): ParsedConfiguration {
   }
   try {
     // Further documents are ignored, as in Kubernetes.
-    const [document] = parseYaml(bytes.toString("utf8"));
+    const [document] = await parseYamlBody(bytes.toString("utf8"), valuesMax, slice);
     return { value: toConfiguration(document?.value), duplicates: describeDuplicateKeys(document) };
   } catch (error) {
     if (!(error instanceof SyntaxError)) throw error;

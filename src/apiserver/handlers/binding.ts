@@ -7,10 +7,17 @@ import { runMutatingAdmission } from "../../registry/write/admission.ts";
 import { statusResponse, successStatus } from "../responses/status-response.ts";
 import { createAdmission } from "./admission.ts";
 import { readObjectBody } from "./body.ts";
+import { UNSTORED_BYTES_MAX } from "./read-body.ts";
 import { type ResourceHandler, scopeOf } from "./target.ts";
 import { warningAppender } from "./write-options.ts";
 
-const bindingBody = { group: "", version: "v1", kind: "Binding", schema: bindingSchema };
+const bindingBody = {
+  group: "",
+  version: "v1",
+  kind: "Binding",
+  schema: bindingSchema,
+  bytesMax: UNSTORED_BYTES_MAX,
+};
 
 /** POST to `pods/NAME/binding`, and to `bindings`, with the name in the body. */
 export function createBindingHandler(pods: Registry<Pod>): ResourceHandler {

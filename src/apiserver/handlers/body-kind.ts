@@ -24,6 +24,8 @@ export interface ExpectedBody {
   readonly onGroup?: ((group: string) => void) | undefined;
   /** Whether CBOR bodies are accepted. */
   readonly cbor?: boolean | undefined;
+  /** Bytes of the longest body; `BODY_BYTES_MAX` when absent. */
+  readonly bytesMax?: number | undefined;
 }
 
 export interface GroupVersionKind {

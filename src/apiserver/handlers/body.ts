@@ -2,7 +2,6 @@
 import { isUtf8 } from "node:buffer";
 import type { ApiObject } from "../../api/kind.ts";
 import { badRequest, StatusError } from "../../api/status.ts";
-import { readBody } from "../../http/body.ts";
 import { parseMediaType } from "../../http/negotiate.ts";
 import { decodeCbor } from "../../schema/cbor/decode.ts";
 import { CborError } from "../../schema/cbor/error.ts";
@@ -12,7 +11,9 @@ import { mergeRepeatedMembers } from "../../schema/json/repeated-members.ts";
 import { decodeProtobuf } from "../../schema/protobuf/decode.ts";
 import { decodeEnvelope } from "../../schema/protobuf/envelope.ts";
 import { goQuote } from "../../schema/value/go-quote.ts";
-import { describeDuplicateKeys, parseYaml } from "../../schema/yaml/yaml.ts";
+import { valuesMax } from "../../schema/value/limits.ts";
+import { describeDuplicateKeys, parseYamlBody } from "../../schema/yaml/yaml.ts";
+import type { MaybePromise } from "../../std/async/maybe-promise.ts";
 import { TimeSlice } from "../../std/async/time-slice.ts";
 import type { RequestContext } from "../request/request-context.ts";
 import {
@@ -24,9 +25,8 @@ import {
   notRegistered,
 } from "./body-kind.ts";
 import { type FieldValidation, parseWriteQuery, type WriteQuery } from "./query.ts";
+import { readLimitedBody } from "./read-body.ts";
 
-/** Kubernetes' limit. */
-export const BODY_BYTES_MAX = 3 * 2 ** 20;
 const OPENING_BRACE = 0x7b;
 /** Bytes of a body that an error message quotes. */
 const EXCERPT_BYTES = 30;
@@ -65,46 +65,50 @@ export async function readObjectBody<T extends ApiObject>(
   const { request, info, warnings } = context;
   const bodyTypeOf = (): BodyType => bodyType(request.headers["content-type"], expected.cbor === true);
   if (options === "CreateOptions") bodyTypeOf();
-  const bytes = await readBody(request, BODY_BYTES_MAX);
+  const bytes = await readLimitedBody(context, expected.bytesMax);
   const query = parseWriteQuery(options, info.query);
-  const slice = new TimeSlice();
-  const object = decodeBody<T>({ type: bodyTypeOf(), bytes }, expected, query.fieldValidation, warnings);
-  await slice.yield();
+  const object = await decodeBody<T>({ type: bodyTypeOf(), bytes }, expected, query.fieldValidation, warnings);
   return { ...query, object };
 }
 
-/** Throws a 400. */
-function decodeBody<T extends ApiObject>(
+/** Throws a 400, or a 413 for too many values. */
+async function decodeBody<T extends ApiObject>(
   { type, bytes }: RawBody,
   expected: ExpectedBody,
   validation: FieldValidation,
   warnings: string[],
-): T {
+): Promise<T> {
+  const slice = new TimeSlice();
   const throwUnrecognized = (error: unknown): never => {
     const why = decodeErrorMessage(error);
     throw badRequest(
       `the object provided is unrecognized (must be of type ${expected.kind}): ${why} (${excerpt(bytes)})`,
     );
   };
-  const tryParse = <R>(parseStep: () => R): R => {
+  const tryParse = async <R>(parseStep: () => MaybePromise<R>): Promise<R> => {
     try {
-      return parseStep();
+      return await parseStep();
     } catch (error) {
       return throwUnrecognized(error);
     }
   };
   if (type === "protobuf") {
-    const envelope = tryParse(() => decodeBodyEnvelope(bytes));
-    const identity = tryParse(() =>
+    const envelope = await tryParse(() => decodeBodyEnvelope(bytes));
+    const identity = await tryParse(() =>
       groupVersionKindOf({ kind: envelope.kind, apiVersion: envelope.apiVersion }, expected),
     );
     checkGroupVersionKind(identity, expected);
-    return decodeProtobufBody(envelope.raw, identity, expected);
+    const object = decodeProtobufBody<T>(envelope.raw, identity, expected);
+    await slice.yield();
+    return object;
   }
-  const parsed = tryParse(() => parseBody(bytes, type));
-  const identity = tryParse(() => groupVersionKindOf(parsed.value, expected));
+  const parsed = await tryParse(() => parseBody(bytes, type, slice));
+  await slice.yield();
+  const identity = await tryParse(() => groupVersionKindOf(parsed.value, expected));
   checkGroupVersionKind(identity, expected, parsed.value);
-  return decodeObject<T>(parsed, expected, validation, warnings, identity);
+  const object = decodeObject<T>(parsed, expected, validation, warnings, identity);
+  await slice.yield();
+  return object;
 }
 
 /**
@@ -116,12 +120,12 @@ export async function readOptionalBody<T extends ApiObject>(
   expected: ExpectedBody,
 ): Promise<T | undefined> {
   // An empty body needs no media type.
-  const bytes = await readBody(context.request, BODY_BYTES_MAX);
+  const bytes = await readLimitedBody(context, expected.bytesMax);
   if (bytes.length === 0) return undefined;
   const type = bodyType(context.request.headers["content-type"], expected.cbor === true);
   try {
     const envelope = type === "protobuf" ? decodeBodyEnvelope(bytes) : undefined;
-    const parsed = type === "protobuf" ? undefined : parseBody(bytes, type);
+    const parsed = type === "protobuf" ? undefined : await parseBody(bytes, type, new TimeSlice());
     const identity = groupVersionKindOf(envelope ?? parsed?.value, expected);
     if (identity.kind !== expected.kind) throw new SyntaxError(notRegistered(identity, OPTIONS_SCHEME));
     if (envelope !== undefined) return decodeProtobufBody(envelope.raw, identity, expected);
@@ -176,19 +180,19 @@ export function unsupportedBody(accepted: readonly string[]): StatusError {
   return new StatusError(415, "UnsupportedMediaType", message);
 }
 
-function parseBody(bytes: Buffer, type: Exclude<BodyType, "protobuf">): ParsedBody {
+async function parseBody(bytes: Buffer, type: Exclude<BodyType, "protobuf">, slice: TimeSlice): Promise<ParsedBody> {
   switch (type) {
     case "cbor":
-      return { value: decodeCbor(bytes), duplicates: [] };
+      return { value: decodeCbor(bytes, valuesMax), duplicates: [] };
     case "yaml": {
       if (!isUtf8(bytes)) throw new SyntaxError("yaml: invalid leading UTF-8 octet");
       // Further documents are ignored, as in Kubernetes.
-      const [document] = parseYaml(bytes.toString("utf8"));
+      const [document] = await parseYamlBody(bytes.toString("utf8"), valuesMax, slice);
       return { value: document?.value, duplicates: [], yamlDuplicates: describeDuplicateKeys(document) };
     }
     case "json":
       try {
-        return parseJson(bytes);
+        return parseJson(bytes, valuesMax);
       } catch (error) {
         if (!(error instanceof SyntaxError)) throw error;
         throw new SyntaxError(`couldn't get version/kind; json parse error: ${withoutPosition(error)}`, {
@@ -284,7 +288,7 @@ function decodeBodyEnvelope(bytes: Buffer): ReturnType<typeof decodeEnvelope> {
 
 function decodeProtobufBody<T>(raw: Uint8Array, identity: GroupVersionKind, expected: ExpectedBody): T {
   try {
-    return withoutTypeMeta(decodeProtobuf(expected.schema, raw) as ApiObject) as T;
+    return withoutTypeMeta(decodeProtobuf(expected.schema, raw, valuesMax) as ApiObject) as T;
   } catch (error) {
     throw cannotHandle(identity, expected, decodeErrorMessage(error));
   }

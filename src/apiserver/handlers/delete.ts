@@ -9,6 +9,7 @@ import { deletedResponse } from "../responses/status-response.ts";
 import { createAdmission } from "./admission.ts";
 import { readOptionalBody } from "./body.ts";
 import { parseDeleteOptions, parseListQuery } from "./query.ts";
+import { UNSTORED_BYTES_MAX } from "./read-body.ts";
 import { type ResourceHandler, type ResourceTarget, responseOptionsOf, scopeOf } from "./target.ts";
 
 /** Deletes one object of the target: `remove` of the registry for most kinds. */
@@ -58,7 +59,8 @@ async function readDeleteOptions(
   params: Readonly<Record<string, string>>,
   query = context.info.query,
 ): Promise<DeleteOptions> {
-  const expected = { group: "", version: "v1", kind: "DeleteOptions", schema: deleteOptionsSchema };
+  const bytesMax = UNSTORED_BYTES_MAX;
+  const expected = { group: "", version: "v1", kind: "DeleteOptions", schema: deleteOptionsSchema, bytesMax };
   const sent = await readOptionalBody<SentOptions>(context, expected);
   const options = parseDeleteOptions(query, sent);
   const { deletionWarning } = target.kind.strategy;

@@ -8,12 +8,14 @@ import { statusResponse, successStatus } from "../responses/status-response.ts";
 import { createAdmission } from "./admission.ts";
 import { readObjectBody } from "./body.ts";
 import { parseDeleteOptions } from "./query.ts";
+import { UNSTORED_BYTES_MAX } from "./read-body.ts";
 import { type ResourceHandler, scopeOf } from "./target.ts";
 import { warningAppender } from "./write-options.ts";
 
 /** POST to `pods/NAME/eviction`. The body may be of policy/v1beta1, which has the same fields. */
 export function createEvictionHandler(pods: Registry<Pod>, budgets: Registry<PodDisruptionBudget>): ResourceHandler {
-  const body = { group: "policy", version: "v1", olderVersion: "v1beta1", kind: "Eviction", schema: evictionSchema };
+  const kind = { group: "policy", version: "v1", olderVersion: "v1beta1", kind: "Eviction", schema: evictionSchema };
+  const body = { ...kind, bytesMax: UNSTORED_BYTES_MAX };
   return async (target, context, params) => {
     const { object, dryRun } = await readObjectBody<Eviction>(context, body, "CreateOptions");
     const admission = createAdmission(target, context, params, { dryRun, objectKind: body });

@@ -10,6 +10,7 @@ import { writtenResponse } from "../responses/object-response.ts";
 import { createAdmission } from "./admission.ts";
 import { readObjectBody } from "./body.ts";
 import { fieldManagerOptions } from "./field-manager.ts";
+import { UNSTORED_BYTES_MAX } from "./read-body.ts";
 import { expectedBodyOf, type ResourceHandler, responseOptionsOf, scopeOf } from "./target.ts";
 import { warningAppender } from "./write-options.ts";
 
@@ -24,7 +25,7 @@ export function createReviewHandler(review: ReviewHandler): ResourceHandler {
       object: sent,
       dryRun,
       fieldManager,
-    } = await readObjectBody(context, expectedBodyOf(target), "CreateOptions");
+    } = await readObjectBody(context, { ...expectedBodyOf(target), bytesMax: UNSTORED_BYTES_MAX }, "CreateOptions");
     const scope = scopeOf(target, context, params);
     const admission = createAdmission(target, context, params, { dryRun });
     const options = { admission, warn: warningAppender(context), ...fieldManagerOptions(context, fieldManager) };

@@ -10,6 +10,7 @@ import { writtenResponse } from "../responses/object-response.ts";
 import { createAdmission, objectKindOf } from "./admission.ts";
 import { readObjectBody } from "./body.ts";
 import { fieldManagerOptions } from "./field-manager.ts";
+import { UNSTORED_BYTES_MAX } from "./read-body.ts";
 import { expectedBodyOf, type ResourceHandler, type ResourceTarget, responseOptionsOf, scopeOf } from "./target.ts";
 import { warningAppender } from "./write-options.ts";
 
@@ -27,7 +28,7 @@ export function createTokenRequestHandler(
     const onGroup = (named: string): void => {
       group = named;
     };
-    const expected = { ...expectedBodyOf({ ...target, kind, group }), onGroup };
+    const expected = { ...expectedBodyOf({ ...target, kind, group }), bytesMax: UNSTORED_BYTES_MAX, onGroup };
     const {
       object: sent,
       dryRun,

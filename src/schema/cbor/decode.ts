@@ -3,6 +3,7 @@
  * represent.
  */
 import { Buffer } from "node:buffer";
+import { TooManyValuesError } from "../value/limits.ts";
 import { setMember } from "../value/plain-object.ts";
 import { formatInstant, parseInstant } from "../value/time.ts";
 import { CborError } from "./error.ts";
@@ -13,10 +14,10 @@ export const cborDepthMax = 64;
 /**
  * Decodes one JSON value. The self-described tag is optional. Throws a `CborError` when the bytes are not well-formed,
  * contain duplicate members, invalid UTF-8 or a value that JSON cannot represent, nest too deeply, or continue after
- * the value.
+ * the value. Throws a `TooManyValuesError` for more than `max` values.
  */
-export function decodeCbor(bytes: Uint8Array): unknown {
-  const reader = new CborReader(bytes);
+export function decodeCbor(bytes: Uint8Array, max = Number.POSITIVE_INFINITY): unknown {
+  const reader = new CborReader(bytes, max);
   const value = reader.value(0);
   reader.end();
   return value;
@@ -34,11 +35,14 @@ const laterEncodings: ReadonlyMap<number, BufferEncoding> = new Map([
 
 class CborReader {
   readonly #bytes: Buffer;
+  readonly #max: number;
   #at = 0;
+  #values = 0;
   /** The encoding that the tags around the current value set for byte strings in it. */
   #encoding: BufferEncoding | undefined;
 
-  constructor(bytes: Uint8Array) {
+  constructor(bytes: Uint8Array, max: number) {
+    this.#max = max;
     this.#bytes = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength);
   }
 
@@ -48,6 +52,7 @@ class CborReader {
 
   value(depth: number): unknown {
     if (depth > cborDepthMax) throw new CborError(`nested deeper than ${cborDepthMax} levels`);
+    this.#countValue();
     const start = this.#at;
     const head = this.#byte();
     const information = head & 0x1f;
@@ -69,6 +74,10 @@ class CborReader {
       default:
         return this.#simple(information, start);
     }
+  }
+
+  #countValue(): void {
+    if (++this.#values > this.#max) throw new TooManyValuesError(this.#max);
   }
 
   #byte(): number {
@@ -121,6 +130,7 @@ class CborReader {
     if (information !== INDEFINITE) return this.#take(this.#count(information));
     const chunks: Buffer[] = [];
     for (let head = this.#byte(); head !== BREAK; head = this.#byte()) {
+      this.#countValue();
       if (head >> 5 !== type) throw new CborError("a chunk of a string has another type");
       const chunk = this.#take(this.#count(head & 0x1f));
       // A character must not span two chunks.
@@ -151,6 +161,7 @@ class CborReader {
     const encoding = this.#encoding;
     this.#encoding = undefined;
     const name = this.value(depth + 1);
+    this.#values--;
     this.#encoding = encoding;
     if (typeof name !== "string") throw new CborError("the name of a member is not a string");
     return name;

@@ -1,6 +1,6 @@
 /** Strict parsing of JSON text, with Go's handling of invalid Unicode, overlarge numbers and repeated members. */
 import { Buffer } from "node:buffer";
-import { depthMax } from "../value/limits.ts";
+import { depthMax, TooManyValuesError } from "../value/limits.ts";
 import { type JsonScan, scanJson, tooDeepError } from "./scanner.ts";
 
 export interface ParsedJson {
@@ -13,11 +13,11 @@ export interface ParsedJson {
 
 /**
  * Throws a `SyntaxError` with line and column when the bytes are not JSON or nest too deeply. Invalid UTF-8 becomes
- * U+FFFD, as in Go.
+ * U+FFFD, as in Go. Throws a `TooManyValuesError` for more than `max` values.
  */
-export function parseJson(bytes: Uint8Array): ParsedJson {
+export function parseJson(bytes: Uint8Array, max = Number.POSITIVE_INFINITY): ParsedJson {
   const buffer = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength);
-  const membersInText = countTextMembers(buffer);
+  const membersInText = countTextMembers(buffer, max);
   const text = buffer.toString("utf8");
   let value: unknown;
   try {
@@ -44,20 +44,28 @@ function toWellFormed(value: unknown): unknown {
   return Object.fromEntries(Object.entries(value).map(([name, each]) => [name.toWellFormed(), toWellFormed(each)]));
 }
 
-/** Counts the colons outside of strings. Throws when brackets nest deeper than `depthMax`. */
-function countTextMembers(bytes: Buffer): number {
+/**
+ * Counts the colons outside of strings. Throws when brackets nest deeper than `depthMax`, and when commas and brackets
+ * show that there are more than `max` values.
+ */
+function countTextMembers(bytes: Buffer, max: number): number {
   let members = 0;
+  let values = 1;
   let depth = 0;
   for (let at = 0; at < bytes.length; at++) {
     switch (bytes[at]) {
       case 0x22:
         at = stringEnd(bytes, at);
         break;
+      case 0x2c:
+        if (++values > max) throw new TooManyValuesError(max);
+        break;
       case 0x3a:
         members++;
         break;
       case 0x5b:
       case 0x7b:
+        if (++values > max) throw new TooManyValuesError(max);
         if (++depth > depthMax) throw tooDeepError(depthMax);
         break;
       case 0x5d:

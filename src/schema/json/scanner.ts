@@ -11,7 +11,7 @@ export interface JsonScan {
   readonly value: unknown;
   /** `spec.containers[0].name`, once per repetition, at most `duplicatesMax`, with its index among all members. */
   readonly duplicates: readonly { readonly path: string; readonly index: number }[];
-  /** The index among all members of the first occurrence of each path. */
+  /** The index among all members of the first occurrence of each path, for the first paths up to `INDEXED_MAX`. */
   readonly memberIndexes: ReadonlyMap<string, number>;
 }
 
@@ -25,6 +25,8 @@ export class RepeatedMember {
 }
 
 export const duplicatesMax = 100;
+/** Characters of all indexed paths; paths of members that are nested deep are long. */
+const INDEXED_MAX = 2 ** 20;
 
 /** Throws a `SyntaxError` with line and column, from one and in bytes. Invalid UTF-8 becomes U+FFFD. */
 export function scanJson(bytes: Buffer, depthMax: number): JsonScan {
@@ -44,6 +46,7 @@ class Scanner {
   readonly #depthMax: number;
   readonly #steps: (string | number)[] = [];
   #members = 0;
+  #indexed = 0;
   position = 0;
 
   constructor(text: string, depthMax: number) {
@@ -98,11 +101,15 @@ class Scanner {
 
   /** Returns whether the member is a duplicate. */
   #recordMember(members: Readonly<Record<string, unknown>>, name: string): boolean {
-    const path = joinPath(this.#steps);
     const index = this.#members++;
     const isRepeated = Object.hasOwn(members, name);
-    if (!isRepeated) this.memberIndexes.set(path, index);
-    else if (this.duplicates.length < duplicatesMax) this.duplicates.push({ path, index });
+    if (isRepeated) {
+      if (this.duplicates.length < duplicatesMax) this.duplicates.push({ path: joinPath(this.#steps), index });
+    } else if (this.#indexed < INDEXED_MAX) {
+      const path = joinPath(this.#steps);
+      this.#indexed += path.length;
+      this.memberIndexes.set(path, index);
+    }
     return isRepeated;
   }
 

@@ -11,9 +11,16 @@ import { listMessage, wireTypeOf } from "./field-layout.ts";
 import { specialDecoder } from "./special-types.ts";
 import { ProtobufError, Reader, wireBytes } from "./wire.ts";
 
-/** Throws a `ProtobufError` when the bytes are not a message of the schema. Skips unknown fields. */
-export function decodeProtobuf<S extends ObjectSchema>(schema: S, bytes: Uint8Array): Infer<S> {
-  const reader = new Reader(bytes);
+/**
+ * Throws a `ProtobufError` when the bytes are not a message of the schema. Skips unknown fields. Throws a
+ * `TooManyValuesError` for more than `max` fields, items and map entries.
+ */
+export function decodeProtobuf<S extends ObjectSchema>(
+  schema: S,
+  bytes: Uint8Array,
+  max = Number.POSITIVE_INFINITY,
+): Infer<S> {
+  const reader = new Reader(bytes, max);
   const target: Record<string, unknown> = {};
   messageDecoderOf(schema)(reader, reader.end, target, 0);
   return target as Infer<S>;
@@ -47,6 +54,7 @@ function compileDecoder(schema: ObjectSchema): MessageDecoder {
     zeros ??= zerosOf(schema);
     while (reader.position < end) {
       const tag = reader.tag();
+      reader.countValue();
       const number = tag >>> 3;
       const decode = fields.get(number);
       if (decode === undefined) reader.skip(tag & 7, end);
@@ -121,7 +129,7 @@ function listDecoder(name: string, items: Schema): FieldDecoder {
     const list = target[name] as unknown[];
     if (type === wireBytes && wireType !== wireBytes) {
       const stop = reader.delimited(end);
-      while (reader.position < stop) list.push(decode(reader, stop, depth));
+      for (; reader.position < stop; reader.countValue()) list.push(decode(reader, stop, depth));
       return;
     }
     checkWireType(type, wireType, name);
@@ -139,8 +147,10 @@ function mapDecoder(name: string, values: Schema): FieldDecoder {
     const map = target[name] as Record<string, unknown>;
     let member = "";
     let value: unknown;
-    while (reader.position < stop) {
+    for (let tags = 1; reader.position < stop; tags++) {
       const tag = reader.uint32();
+      // Key and value are one entry.
+      if (tags > 2) reader.countValue();
       if (tag === ((1 << 3) | wireBytes)) member = reader.string(stop);
       else if (tag === ((2 << 3) | wireType)) value = decode(reader, stop, depth);
       else reader.skip(tag & 7, stop);

@@ -1,5 +1,6 @@
 /** Protobuf's wire format: tags, varints, length-delimited values. */
 import { Buffer } from "node:buffer";
+import { TooManyValuesError } from "../value/limits.ts";
 
 export const wireVarint = 0;
 export const wireFixed64 = 1;
@@ -175,13 +176,22 @@ export class ReverseWriter {
 
 export class Reader {
   readonly #bytes: Buffer;
+  readonly #valuesMax: number;
+  #values: number;
   position: number;
   readonly end: number;
 
-  constructor(bytes: Uint8Array) {
+  constructor(bytes: Uint8Array, valuesMax = Number.POSITIVE_INFINITY) {
     this.#bytes = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength);
+    this.#valuesMax = valuesMax;
+    this.#values = 0;
     this.position = 0;
     this.end = bytes.length;
+  }
+
+  /** Throws a `TooManyValuesError` when there are more values than the reader accepts. */
+  countValue(): void {
+    if (++this.#values > this.#valuesMax) throw new TooManyValuesError(this.#valuesMax);
   }
 
   /** The tag of a field. Throws when the field number is 0. */

@@ -3,16 +3,22 @@
  * member, for errors in configuration files.
  */
 import { dump, EVENT_ID, type Event, getScalarValue, parseEvents, SCALAR_STYLE_PLAIN, YAMLException } from "js-yaml";
+import type { TimeSlice } from "../../std/async/time-slice.ts";
 import { joinPath } from "../value/field-path.ts";
 import { goQuote } from "../value/go-quote.ts";
+import { TooManyValuesError } from "../value/limits.ts";
 import { isPlainObject, setMember } from "../value/plain-object.ts";
+import { countYamlValues } from "./count-values.ts";
 import { toGoErrorMessage } from "./error-messages.ts";
 import { resolvePlain, resolveTagged } from "./scalar.ts";
 
 export interface YamlDocument {
   /** Null for an empty document. */
   readonly value: unknown;
-  /** The line, counted from one, of a field such as `spec.ports[0].name`; undefined when the document has none. */
+  /**
+   * The line, counted from one, of a field such as `spec.ports[0].name`; undefined when the document has none. Without
+   * `fieldLines` only of duplicate members.
+   */
   line(path: string): number | undefined;
   /** Paths of members that occur more than once in a mapping; the last value counts. */
   readonly duplicates: readonly string[];
@@ -25,14 +31,27 @@ const duplicatesMax = 100;
 
 /** Throws a `SyntaxError` with the line when the text is not YAML, nests too deeply or has excessive aliases. */
 export function parseYaml(text: string): readonly YamlDocument[] {
-  let events: readonly Event[];
+  return new YamlBuilder(text, eventsOf(text), true).documents();
+}
+
+/** As `parseYaml`, without lines of fields. Throws a `TooManyValuesError` when the text may have more than `max`. */
+export async function parseYamlBody(text: string, max: number, slice: TimeSlice): Promise<readonly YamlDocument[]> {
+  if (countYamlValues(text, max) > max) throw new TooManyValuesError(max);
+  await slice.yield();
+  const events = eventsOf(text);
+  await slice.yield();
+  const documents = new YamlBuilder(text, events, false).documents();
+  await slice.yield();
+  return documents;
+}
+
+function eventsOf(text: string): readonly Event[] {
   try {
-    events = parseEvents(text, { maxDepth: depthMax });
+    return parseEvents(text, { maxDepth: depthMax });
   } catch (error) {
     if (!(error instanceof YAMLException)) throw error;
     throw new SyntaxError(toGoErrorMessage(error.reason, error.mark?.line ?? 0, text), { cause: error });
   }
-  return new YamlBuilder(text, events).documents();
 }
 
 /** The errors of a strict parser for duplicate members: `line 3: key "a" already set in map`. */
@@ -65,9 +84,12 @@ class YamlBuilder {
   #duplicates: string[] = [];
   #steps: (string | number)[] = [];
 
-  constructor(text: string, events: readonly Event[]) {
+  readonly #fieldLines: boolean;
+
+  constructor(text: string, events: readonly Event[], fieldLines: boolean) {
     this.#text = text;
     this.#events = events;
+    this.#fieldLines = fieldLines;
     const starts = [0];
     for (let at = text.indexOf("\n"); at !== -1; at = text.indexOf("\n", at + 1)) starts.push(at + 1);
     this.#lineStarts = starts;
@@ -147,7 +169,7 @@ class YamlBuilder {
     let size = 1;
     for (let event = this.#peek(); event?.type !== EVENT_ID.POP; event = this.#peek()) {
       this.#steps.push(items.length);
-      this.#recordOffset(event);
+      if (this.#fieldLines) this.#recordOffset(event);
       const item = this.#value();
       this.#steps.pop();
       items.push(item.value);
@@ -171,11 +193,10 @@ class YamlBuilder {
         continue;
       }
       this.#steps.push(name);
-      if (Object.hasOwn(members, name) && this.#duplicates.length < duplicatesMax) {
-        this.#duplicates.push(joinPath(this.#steps));
-      }
+      const isDuplicate = Object.hasOwn(members, name) && this.#duplicates.length < duplicatesMax;
+      if (isDuplicate) this.#duplicates.push(joinPath(this.#steps));
       // The line of the name, even if the value begins on a later line.
-      this.#recordOffset(event);
+      if (isDuplicate || this.#fieldLines) this.#recordOffset(event);
       const member = this.#value();
       this.#steps.pop();
       setMember(members, name, member.value);

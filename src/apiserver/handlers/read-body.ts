@@ -1,0 +1,17 @@
+/** Reads bodies of requests within the limits of their senders. */
+import { UNAUTHENTICATED } from "../../auth/user.ts";
+import { readBody } from "../../http/body.ts";
+import type { RequestContext } from "../request/request-context.ts";
+
+/** Kubernetes' limit. */
+export const BODY_BYTES_MAX = 3 * 2 ** 20;
+/** Bodies that are not stored: reviews, which every authenticated user may send, and options. */
+export const UNSTORED_BYTES_MAX = 256 * 1024;
+/** Bodies of users that are not authenticated. */
+const ANONYMOUS_BYTES_MAX = 64 * 1024;
+
+/** Throws a 413 for a body that is longer than `max`, or than the user may send. */
+export function readLimitedBody({ request, user }: RequestContext, max = BODY_BYTES_MAX): Promise<Buffer> {
+  const isAnonymous = user === undefined || user.groups.includes(UNAUTHENTICATED);
+  return readBody(request, isAnonymous ? Math.min(max, ANONYMOUS_BYTES_MAX) : max);
+}
