@@ -12,6 +12,7 @@ import type { Node } from "../api/core/node/schema.ts";
 import { podKind } from "../api/core/pod/kind.ts";
 import { secretKind } from "../api/core/secret/kind.ts";
 import { eventsV1EventKind } from "../api/events/event/kind.ts";
+import type { GroupAliases } from "../api/group-aliases.ts";
 import type { ApiObject, Kind, Verb } from "../api/kind.ts";
 import { Scheme } from "../api/scheme.ts";
 import { StatusError, unauthorized } from "../api/status.ts";
@@ -68,6 +69,7 @@ export interface NodeApi extends AsyncDisposable {
   readonly clientHandler: Handler;
 }
 
+const GROUP_ALIASES: GroupAliases = { served: true, listed: false };
 const EVENT_TTL_SECONDS = 3600;
 const MIN_WATCH_MS = 1_800_000;
 const READ_VERBS: ReadonlySet<Verb> = new Set(["get", "list", "watch"]);
@@ -120,7 +122,7 @@ export function createNodeApi(options: NodeApiOptions): NodeApi {
   };
   const router = new Router<Route>();
   addResourceRoutes(router, scheme, registries, settings, {
-    aliases: true,
+    aliases: GROUP_ALIASES,
     extra: {
       subresources: { "get pods/log": createPodLogHandler(registryOf(podKind), registryOf(nodeKind), agent) },
       connect: {},
@@ -204,7 +206,7 @@ function addNonResourceRoutes(router: Router<Route>, { clock, address }: NodeApi
       })),
     })),
   );
-  const openApi = new OpenApi(clientScheme, true, GIT_VERSION, clock);
+  const openApi = new OpenApi(clientScheme, GROUP_ALIASES, GIT_VERSION, clock);
   const get = (path: string, route: Route): void => router.add("GET", path, route);
   get("/openapi/v2", ({ request: { headers } }) => openApi.v2(headers.accept, headers["if-none-match"]));
   get("/openapi/v3", ({ request: { headers } }) => openApi.root(headers["if-none-match"]));
@@ -214,7 +216,7 @@ function addNonResourceRoutes(router: Router<Route>, { clock, address }: NodeApi
   const version = Buffer.from(JSON.stringify(versionInfo(GIT_VERSION), undefined, 2));
   get("/version", async () => bytesResponse(200, "application/json", version));
   for (const path of HEALTH_PATHS) get(path, async () => textResponse(200, "ok"));
-  return new Discovery(clientScheme, true, address);
+  return new Discovery(clientScheme, GROUP_ALIASES, address);
 }
 
 async function fetchLogs(logs: Handler, target: string, signal: AbortSignal): ReturnType<AgentConnections["get"]> {

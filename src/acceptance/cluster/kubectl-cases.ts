@@ -94,8 +94,8 @@ const reading: readonly KubectlCase[] = [
   { run: "get cm,secret,sa -o name", out: /configmap\/settings\nsecret\/settings/ },
   { run: "get leases -A", out: /kube-node-lease +e2e +e2e / },
   {
-    run: "get leases.coordination.svc.io -n kube-node-lease e2e -o jsonpath={.apiVersion}",
-    out: /^coordination\.svc\.io\/v1$/,
+    run: "get --raw /apis/coordination.svc.io/v1/namespaces/kube-node-lease/leases/e2e",
+    out: /"apiVersion":"coordination\.svc\.io\/v1"/,
   },
   { run: "describe pod hello", out: /Status: +Running\n(.*\n)*Events:\n(.*\n)* +Normal +Started / },
   { run: "describe node e2e", out: /Ready +True(.*\n)*Non-terminated Pods:(.*\n)* +\$NS +hello +10m / },
@@ -184,14 +184,14 @@ const changing: readonly KubectlCase[] = [
 const looking: readonly KubectlCase[] = [
   {
     run: "api-resources",
-    out: /\nleases +coordination\.k8s\.io\/v1 +true +Lease\n(.*\n)*leases +coordination\.svc\.io\/v1 /,
+    out: /^(?!(.*\n)*.*svc\.io)(.*\n)*leases +coordination\.k8s\.io\/v1 +true +Lease\n/,
   },
   {
     run: "api-resources --namespaced=false -o name",
     out: /(^|\n)nodes\n(.*\n)*clusterroles\.rbac\.authorization\.k8s\.io\n/,
   },
   { run: "api-resources --verbs=deletecollection -o wide", out: /\npods +po +v1 +true +Pod +\[?create/ },
-  { run: "api-versions", out: /\napps\/v1\n(.*\n)*events\.k8s\.io\/v1\nevents\.svc\.io\/v1\n(.*\n)*v1\n$/ },
+  { run: "api-versions", out: /\napps\/v1\n(.*\n)*events\.k8s\.io\/v1\n(.*\n)*v1\n$/ },
   { run: "explain pod.spec.containers", out: /KIND: +Pod\n(.*\n)*.*imagePullPolicy\s+<string>/ },
   { run: "explain pod.spec.absent", code: 1, err: /field "absent" does not exist/ },
   { run: "explain leases --api-version=coordination.k8s.io/v1 --recursive", out: /holderIdentity\s+<string>/ },

@@ -79,4 +79,4 @@ const cases: readonly KubectlOutput[] = [
   ["get lease mine -o jsonpath={.metadata.managedFields[*].apiVersion}", /^coordination\.k8s\.io\/v1$/],
 ];
 
-testWithKubectls(cases, { files });
+testWithKubectls(cases, { files, serverConfig: { groupAliases: { served: true, listed: true } } });

@@ -22,8 +22,8 @@ const typo = manifest.replace("image: busybox", "image: busybox, imagePullPolcy:
 
 const cases: readonly KubectlOutput[] = [
   ["version", /v?1\.33/],
-  ["api-versions", /coordination\.k8s\.io\/v1\ncoordination\.svc\.io\/v1\n/],
-  ["api-resources", /pods +po +v1 +true +Pod/],
+  ["api-versions", /^(?!(.*\n)*.*svc\.io)(.*\n)*coordination\.k8s\.io\/v1\n/],
+  ["api-resources", /^(?!(.*\n)*.*svc\.io)(.*\n)*pods +po +v1 +true +Pod/],
   ["explain pod.spec.containers", /terminationMessagePath/],
   [
     "apply -f DIR/all.yaml",
@@ -42,7 +42,7 @@ const cases: readonly KubectlOutput[] = [
   ["get pod web -o jsonpath={.spec.containers[0].imagePullPolicy}", /^Always$/],
   ["get pod,configmap -o name", /pod\/web\n.*configmap\/settings\n/s],
   ["get pods -l app=none", /No resources found/],
-  ["get leases.coordination.svc.io mine -o jsonpath={.apiVersion}", /^coordination\.svc\.io\/v1$/],
+  ["get --raw /apis/coordination.svc.io/v1/namespaces/default/leases/mine", /"apiVersion":"coordination\.svc\.io\/v1"/],
   ["describe pod web", /Name: +web\nNamespace: +default\n/],
   ["label pod web tier=front", /pod\/web labeled/],
   ["annotate pod web note=x", /pod\/web annotate/],

@@ -1,5 +1,6 @@
 /** kubectl: get with every output format, selectors and chunks; describe, explain, api-resources. */
 import { builtinScheme } from "../../api/builtin.ts";
+import { formatApiVersion, kubernetesGroup } from "../../api/scheme.ts";
 import { type KubectlOutput, testWithKubectls } from "../../testing/apiserver/kubectl-harness.ts";
 
 const pods = [1, 2, 3]
@@ -85,7 +86,7 @@ const formats: readonly KubectlOutput[] = [
 ];
 
 const discovery: readonly KubectlOutput[] = [
-  ["api-versions", /^(.*\n)*apps\/v1\n(.*\n)*coordination\.k8s\.io\/v1\ncoordination\.svc\.io\/v1\n(.*\n)*v1\n$/],
+  ["api-versions", /^(.*\n)*apps\/v1\n(.*\n)*coordination\.k8s\.io\/v1\n(.*\n)*v1\n$/],
   ["api-resources", /^NAME +SHORTNAMES +API(VERSION|GROUP) +NAMESPACED +KIND\n(.*\n)*pods +po +(v1)? +true +Pod\n/],
   [
     "api-resources --no-headers --api-group=batch",
@@ -105,7 +106,6 @@ const discovery: readonly KubectlOutput[] = [
   ["explain pod.spec.containers.livenessProbe.httpGet", /scheme\s+<string>/],
   ["explain pod.spec.containers.resources.limits", /limits <map\[string\](string|Quantity)>|limits\s+<map/],
   ["explain deployments --api-version=apps/v1", /KIND: +Deployment/],
-  ["1.27: explain leases.coordination.svc.io", /KIND: +Lease/],
   ["explain pod.spec.absent", /field "absent" does not exist/, { code: 1 }],
   ["1.27: explain pods --output=plaintext-openapiv2", /KIND: +Pod\nVERSION: +v1/],
   ["explain unicorns", /doesn't have a resource type "unicorns"|couldn't find resource/, { code: 1 }],
@@ -133,11 +133,11 @@ const kinds = builtinScheme()
   .kinds()
   .filter(({ verbs }) => verbs.includes("list"));
 const everyKind: readonly KubectlOutput[] = kinds.flatMap(({ plural, version, group }): KubectlOutput[] => {
-  const name = `${plural}.${version}.${group}`;
+  const name = `${plural}.${version}.${kubernetesGroup(group)}`;
   return [[`get ${name} -A`, /NAME|No resources found/, { code: 0 }]];
 });
 const explained: readonly KubectlOutput[] = kinds.map(({ plural, version, group }) => [
-  `explain ${plural} --recursive --api-version=${group === "" ? version : `${group}/${version}`}`,
+  `explain ${plural} --recursive --api-version=${formatApiVersion(kubernetesGroup(group), version)}`,
   /KIND: +\w+\n(.*\n)*.*metadata\s+<Object(Meta)?>.*\n(.*\n)*.*managedFields/,
   { code: 0 },
 ]);

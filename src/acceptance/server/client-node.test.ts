@@ -182,6 +182,7 @@ t.test(
     await using server = await startApiServer(
       {
         ...defaultConfig,
+        groupAliases: { served: true, listed: true },
         serving: { ...defaultConfig.serving, certDir: dir },
         authentication: { ...defaultConfig.authentication, tokenFile: join(dir, "tokens") },
       },

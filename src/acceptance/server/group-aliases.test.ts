@@ -12,7 +12,10 @@ interface Resource {
 }
 
 t.test("responses have the group alias of the request", async (t) => {
-  await using server = await startTestServer({ authorizationModes: ["Node", "RBAC"] });
+  await using server = await startTestServer({
+    authorizationModes: ["Node", "RBAC"],
+    groupAliases: { served: true, listed: true },
+  });
   const { groups } = (await server.send("GET /apis")).json as { groups: { name: string; versions: Version[] }[] };
   const names = groups.map(({ name }) => name);
   for (const name of names.filter((one) => one.endsWith(".k8s.io"))) {

@@ -96,7 +96,7 @@ async function createExtraHandlers(
       "create pods/binding": bindingHandler,
       "create pods/eviction": createEvictionHandler(pods, registries.of(podDisruptionBudgetKind)),
       "get pods/log": createPodLogHandler(pods, registries.of(nodeKind), agents),
-      "create serviceaccounts/token": createTokenRequestHandler(registries, tokenSettings, config.groupAliases),
+      "create serviceaccounts/token": createTokenRequestHandler(registries, tokenSettings, config.groupAliases.served),
     },
     connect: createConnectHandlers({ registries, agents, forwarder, random }),
     notStored: {

@@ -11,7 +11,7 @@ import { readFlagFile } from "../config/flag-file.ts";
 import { bootstrapCluster } from "../control-plane/bootstrap-objects.ts";
 import { startControlPlaneControllers } from "../control-plane/control-plane-controllers.ts";
 import type { EndpointReconcilerOptions } from "../control-plane/endpoint-reconciler.ts";
-import { SECURE_PORT, startServiceAllocation } from "../control-plane/kubernetes-service.ts";
+import { apiServiceNames, SECURE_PORT, startServiceAllocation } from "../control-plane/kubernetes-service.ts";
 import { ensureNodeBootstrap } from "../control-plane/node-bootstrap.ts";
 import { startDefinitionController } from "../custom-resources/definition-controller.ts";
 import { registerLocalApiServices } from "../discovery/local-api-services.ts";
@@ -74,7 +74,8 @@ async function startRequiredControllers(
   stopped.push(definitions.ended);
   await definitions.ready();
   readiness.markDone("definitions");
-  const settings = { ...config.services, securePort: config.securePort };
+  const serviceNames = apiServiceNames(config.groupAliases);
+  const settings = { ...config.services, securePort: config.securePort, serviceNames };
   const service = await startServiceAllocation(settings, { registries, log: log.child("services"), signal: stopping });
   stopped.push(service.repaired);
   const own = await startControlPlaneControllers({
@@ -127,11 +128,14 @@ async function endpointReconcilerOptions({
   bindAddress,
   securePort,
   services,
+  groupAliases,
 }: ApiServerConfig): Promise<EndpointReconcilerOptions | undefined> {
   const { endpointReconciler: type, advertiseAddress } = services;
   const isSpecific = !isUnspecifiedAddress(bindAddress) && !isLoopback(bindAddress);
   const address = advertiseAddress ?? (isSpecific ? bindAddress : await readHostAddress());
-  return isLoopback(address) ? undefined : { type, address, port: securePort === 0 ? SECURE_PORT : securePort };
+  if (isLoopback(address)) return undefined;
+  const port = securePort === 0 ? SECURE_PORT : securePort;
+  return { type, address, port, serviceNames: apiServiceNames(groupAliases) };
 }
 
 function isLoopback(address: string): boolean {

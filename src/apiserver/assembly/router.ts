@@ -1,4 +1,5 @@
 /** Routes requests by path: resources, discovery, OpenAPI, health, metrics and other pages. */
+import type { GroupAliases } from "../../api/group-aliases.ts";
 import type { Scheme } from "../../api/scheme.ts";
 import type { HttpResponse } from "../../http/message.ts";
 import { acceptsExactly } from "../../http/negotiate.ts";
@@ -27,7 +28,7 @@ export interface RouterOptions {
   readonly readiness: Readiness;
   /** Metrics, profiles and status pages. */
   readonly operatorPages: readonly OperatorPage[];
-  readonly groupAliases: boolean;
+  readonly groupAliases: GroupAliases;
   readonly gitVersion: string;
   /** `1.33` */
   readonly emulatedVersion: string;

@@ -1,6 +1,7 @@
 /** The configuration of the API server; `options.ts` creates it from flags. */
 
 import type { AdmissionSettings } from "../../admission/chain/create-plugins.ts";
+import type { GroupAliases } from "../../api/group-aliases.ts";
 import type { RequestHeaderNames } from "../../auth/authn/request-header.ts";
 import type { KeyPairFiles } from "../../auth/pki/key-pair.ts";
 import type { SigningAuthorities } from "../../controllers/signing-authorities.ts";
@@ -36,8 +37,7 @@ export interface ApiServerConfig {
   readonly apis: ApisConfig;
   /** The `gitVersion` of `/version`: `v1.33.0`. */
   readonly gitVersion: string;
-  /** Whether to serve the `svc.io` groups also under Kubernetes' names. */
-  readonly groupAliases: boolean;
+  readonly groupAliases: GroupAliases;
   /** Whether to set the finalizers `orphan` and `foregroundDeletion`, which need a garbage collector. */
   readonly garbageCollector: boolean;
   readonly deleteCollectionWorkers: number;
@@ -226,6 +226,8 @@ export interface StorageConfig {
   /** 0: history is never compacted. */
   readonly compactionIntervalMs: number;
   readonly eventTtlMs: number;
+  /** In bytes, of a store on disk; undefined for none. */
+  readonly quotaBytes: number | undefined;
   /** The period within which values with a time to live share a lease. */
   readonly leaseReuseSeconds: number;
   /** Resources that clients read from the store instead of a watch cache: `events`, `deployments.apps`; or all. */

@@ -17,7 +17,7 @@ t.test("apiServerOptions() without flags returns the defaults of the specificati
     authorizationModes: ["AlwaysAllow"],
     storage: { url: "level:///var/lib/svc/kvstore", prefix: "/registry", eventTtlMs: 3_600_000 },
     limits: { requestTimeoutMs: 60_000, minRequestTimeoutMs: 1_800_000 },
-    groupAliases: true,
+    groupAliases: { served: true, listed: false },
     garbageCollector: true,
     embeddedControllers: [],
   });

@@ -84,6 +84,7 @@ export function apiServerOptions(
       prefix: flags["kvstore-prefix"],
       mediaType: flags["storage-media-type"],
       compactionIntervalMs: flags["kvstore-compaction-interval"],
+      quotaBytes: quotaBytes(flags["kvstore-quota-bytes"]),
       eventTtlMs: flags["event-ttl"],
       leaseReuseSeconds: flags["lease-reuse-duration-seconds"],
       uncached: flags["watch-cache"] ? uncachedResources(flags["watch-cache-sizes"]) : "all",
@@ -135,7 +136,7 @@ export function apiServerOptions(
       flags: printedFlags(flags),
     },
     gitVersion,
-    groupAliases: flags["api-group-aliases"] !== "",
+    groupAliases: { served: flags["api-group-aliases"] !== "", listed: flags["list-api-group-aliases"] },
     garbageCollector: flags["enable-garbage-collector"],
     deleteCollectionWorkers: flags["delete-collection-workers"],
     watchList: gates.has("WatchList"),
@@ -147,6 +148,14 @@ export function apiServerOptions(
 
 /** Kubernetes' timeout of the webhook authorizer of the flags. */
 const WEBHOOK_TIMEOUT_MS = 30_000;
+
+/** As etcd's --quota-backend-bytes. */
+const DEFAULT_QUOTA_BYTES = 2 * 2 ** 30;
+
+function quotaBytes(flag: number): number | undefined {
+  if (flag === 0) return DEFAULT_QUOTA_BYTES;
+  return flag < 0 ? undefined : flag;
+}
 
 function authorizationConfig(flags: Flags, gates: FeatureGates): AuthorizationConfig {
   return {

@@ -15,17 +15,18 @@ import { parseIp } from "../../std/net/ip.ts";
 import { ObjectStore } from "../../storage/object-store.ts";
 import type { EndpointReconcilerType } from "../config/config.ts";
 import { ensure, ignoreConflict, systemScope } from "./ensure.ts";
-import { API_SERVICES, isApiService } from "./kubernetes-service.ts";
+import { isApiService, KUBERNETES_SERVICE } from "./kubernetes-service.ts";
 
 export interface EndpointReconcilerOptions {
   readonly type: EndpointReconcilerType;
   /** The address at which other hosts reach this server. */
   readonly address: string;
   readonly port: number;
+  /** The services of the API: `kubernetes`. */
+  readonly serviceNames: readonly string[];
 }
 
 const NAMESPACE = "default";
-const [NAME = ""] = API_SERVICES;
 const PORT_NAME = "https";
 const LEASE_SECONDS = 15;
 /** Keeps the EndpointSlice mirroring controller from copying the Endpoints: this server writes the slice itself. */
@@ -49,7 +50,9 @@ export class EndpointReconciler {
   get keys(): readonly string[] {
     const kinds = this.#options.type === "none" ? [] : [endpointsKind, endpointSliceKind];
     return kinds.flatMap((kind) => {
-      return API_SERVICES.map((name) => this.#registries.of<ApiObject>(kind).objects.key(NAMESPACE, name));
+      return this.#options.serviceNames.map((name) =>
+        this.#registries.of<ApiObject>(kind).objects.key(NAMESPACE, name),
+      );
     });
   }
 
@@ -94,13 +97,13 @@ export class EndpointReconciler {
 
   async #publishedAddresses(): Promise<readonly string[]> {
     const registry = this.#registries.of(endpointsKind);
-    const found = await registry.objects.get(registry.key(systemScope(NAMESPACE, this.#signal), NAME));
+    const found = await registry.objects.get(registry.key(systemScope(NAMESPACE, this.#signal), KUBERNETES_SERVICE));
     return (found?.subsets ?? []).flatMap(({ addresses = [] }) => addresses.map(({ ip }) => ip));
   }
 
   async #publish(addresses: readonly string[]): Promise<void> {
     const services = this.#registries.of(serviceKind).objects;
-    for (const name of API_SERVICES) {
+    for (const name of this.#options.serviceNames) {
       const service = await services.get(services.key(NAMESPACE, name));
       // The service reconciler recreates a missing service.
       if (service === undefined || isApiService(service)) await this.#publishFor(name, addresses);

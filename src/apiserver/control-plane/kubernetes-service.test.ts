@@ -1,4 +1,5 @@
 import t from "tap";
+import { endpointsKind } from "../../api/core/endpoints/kind.ts";
 import { serviceKind } from "../../api/core/service/kind.ts";
 import { ipAddressKind } from "../../api/networking/ip-address/kind.ts";
 import { serviceCIDRKind } from "../../api/networking/service-cidr/kind.ts";
@@ -14,6 +15,7 @@ const config = {
   nodePorts: { first: 30_000, last: 30_100 },
   kubernetesServiceNodePort: 0,
   securePort: 6443,
+  serviceNames: ["kubernetes"],
 };
 const signal = new AbortController().signal;
 
@@ -52,6 +54,20 @@ t.test("startServiceAllocation() applies changed flags at the next start", async
   const { object: back } = await get(f.registries.of(serviceKind), f.scope(), "kubernetes");
   t.equal(back.spec?.type, "ClusterIP");
   t.equal(back.spec?.ports?.[0]?.nodePort, undefined);
+});
+
+t.test("startServiceAllocation() deletes default/svc of an earlier start, unless a user created it", async (t) => {
+  for (const isOurs of [true, false]) {
+    await using f = fixture();
+    const [services, endpoints] = [f.registries.of(serviceKind), f.registries.of(endpointsKind)];
+    await start(f, isOurs ? { serviceNames: ["kubernetes", "svc"] } : {});
+    if (!isOurs) await create(services, f.scope(), { metadata: { name: "svc" }, spec: { ports: [{ port: 80 }] } });
+    await create(endpoints, f.scope(), { metadata: { name: "svc" } });
+    await start(f);
+    for (const { objects } of [services, endpoints])
+      t.equal((await objects.get(objects.key("default", "svc"))) === undefined, isOurs, objects.kind.kind);
+    t.ok(await services.objects.get(services.objects.key("default", "kubernetes")));
+  }
 });
 
 t.test(

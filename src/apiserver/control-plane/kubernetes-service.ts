@@ -1,16 +1,19 @@
 /**
- * The services of the API server itself, `default/kubernetes` and `default/svc`, and the allocation of addresses and
- * node ports of all services.
+ * The service of the API server itself, `default/kubernetes`, with its other name `default/svc` where Kubernetes' names
+ * are off, and the allocation of addresses and node ports of all services.
  */
 import { endpointsKind } from "../../api/core/endpoints/kind.ts";
 import { serviceKind } from "../../api/core/service/kind.ts";
 import type { Service } from "../../api/core/service/schema.ts";
-import type { ApiObject } from "../../api/kind.ts";
+import { endpointSliceKind } from "../../api/discovery/endpoint-slice/kind.ts";
+import type { GroupAliases } from "../../api/group-aliases.ts";
+import type { ApiObject, Kind } from "../../api/kind.ts";
 import { ipAddressKind } from "../../api/networking/ip-address/kind.ts";
 import { serviceCIDRKind } from "../../api/networking/service-cidr/kind.ts";
 import type { ServiceCIDR } from "../../api/networking/service-cidr/schema.ts";
 import { StatusError } from "../../api/status.ts";
 import { create } from "../../registry/create.ts";
+import { remove } from "../../registry/delete.ts";
 import type { Registries } from "../../registry/registries.ts";
 import type { Registry } from "../../registry/registry.ts";
 import type { Scope } from "../../registry/scope.ts";
@@ -29,12 +32,15 @@ import type { ServicesConfig } from "../config/config.ts";
 import { systemScope } from "./ensure.ts";
 
 /** The name of the API's service, and of the ServiceCIDR that holds --service-cluster-ip-range. */
-const KUBERNETES_SERVICE = "kubernetes";
+export const KUBERNETES_SERVICE = "kubernetes";
 const API_SERVICE_NAMESPACE = "default";
 /** The project's own name of the API's service, with the same endpoints. */
 const SVC_SERVICE = "svc";
 
-export const API_SERVICES: readonly string[] = [KUBERNETES_SERVICE, SVC_SERVICE];
+/** The names of the API's services: one, unless Kubernetes' names of API groups are off. */
+export function apiServiceNames(groupAliases: GroupAliases): readonly string[] {
+  return groupAliases.served ? [KUBERNETES_SERVICE] : [KUBERNETES_SERVICE, SVC_SERVICE];
+}
 
 /** Whether the server owns the service. A service `svc` that a user created does not have the labels. */
 export function isApiService({ metadata }: Service): boolean {
@@ -49,6 +55,7 @@ export interface ApiServicesConfig
   extends Pick<ServicesConfig, "clusterIpRanges" | "nodePorts" | "kubernetesServiceNodePort"> {
   /** 0: chosen by the operating system. */
   readonly securePort: number;
+  readonly serviceNames: readonly string[];
 }
 
 export interface ServiceAllocation {
@@ -98,7 +105,8 @@ export async function startServiceAllocation(
   const reconcileApiServices = async (): Promise<void> => {
     await ensureServiceCidr(cidrs, ranges.map(formatCidr), scope, log);
     await ensureApiService(services, KUBERNETES_SERVICE, config, firstAddress(ranges[0]), signal);
-    await ensureApiService(services, SVC_SERVICE, { ...config, kubernetesServiceNodePort: 0 }, undefined, signal);
+    for (const name of config.serviceNames.filter((each) => each !== KUBERNETES_SERVICE))
+      await ensureApiService(services, name, { ...config, kubernetesServiceNodePort: 0 }, undefined, signal);
   };
   const repair = async (revision: Revision): Promise<void> => {
     const { released, allocated } = await repairAddresses(services, objects, addresses, scope, revision);
@@ -106,6 +114,7 @@ export async function startServiceAllocation(
   };
   try {
     await reconcileApiServices();
+    if (!config.serviceNames.includes(SVC_SERVICE)) await removeSvcService(registries, signal);
   } catch (error) {
     // The server works without this service, and an operator can repair it only through a running server.
     if (!(error instanceof StatusError)) throw error;
@@ -114,13 +123,32 @@ export async function startServiceAllocation(
   const repaired = repair(startRevision).catch((error: unknown) => {
     if (!signal.aborted) log.error("Cannot repair service IP addresses", error);
   });
-  const keys = API_SERVICES.map((name) => services.objects.key(API_SERVICE_NAMESPACE, name));
+  const keys = config.serviceNames.map((name) => services.objects.key(API_SERVICE_NAMESPACE, name));
   return {
     repaired,
     keys: [...keys, cidrs.objects.key(undefined, KUBERNETES_SERVICE)],
     reconcile: reconcileApiServices,
     repair: () => repair(store.current()),
   };
+}
+
+/** Deletes the service `svc` of an earlier start with its endpoints, unless a user created it. */
+async function removeSvcService(registries: Registries, signal: AbortSignal): Promise<void> {
+  const scope = systemScope(API_SERVICE_NAMESPACE, signal);
+  const services = registries.of(serviceKind);
+  const found = await services.objects.get(services.objects.key(API_SERVICE_NAMESPACE, SVC_SERVICE));
+  if (found === undefined || !isApiService(found)) return;
+  // The service is last, so that the next start continues after a crash.
+  for (const kind of [endpointSliceKind, endpointsKind, serviceKind] as readonly Kind[])
+    await deleteExisting(registries.of(kind), scope, SVC_SERVICE);
+}
+
+async function deleteExisting<T extends ApiObject>(registry: Registry<T>, scope: Scope, name: string): Promise<void> {
+  try {
+    await remove(registry, scope, name);
+  } catch (error) {
+    if (!(error instanceof StatusError) || error.status.reason !== "NotFound") throw error;
+  }
 }
 
 function parseServiceRanges(ranges: readonly string[]): readonly Cidr[] {

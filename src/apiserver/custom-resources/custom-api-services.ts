@@ -2,6 +2,7 @@
 
 import { apiServiceKind } from "../../api/apiregistration/api-service/kind.ts";
 import type { APIService } from "../../api/apiregistration/api-service/schema.ts";
+import { type GroupAliases, listedGroupNames } from "../../api/group-aliases.ts";
 import { kubernetesGroup } from "../../api/scheme.ts";
 import { create } from "../../registry/create.ts";
 import { remove } from "../../registry/delete.ts";
@@ -9,7 +10,6 @@ import type { Registries } from "../../registry/registries.ts";
 import type { Scope } from "../../registry/scope.ts";
 import { ignoreConflict } from "../control-plane/ensure.ts";
 import { AUTOMANAGED_LABEL } from "../discovery/local-api-services.ts";
-import { groupNames } from "../handlers/routes.ts";
 
 const AUTOMANAGED = "true";
 /** Lower priorities than those of built-in groups. */
@@ -18,7 +18,7 @@ const PRIORITIES = { groupPriorityMinimum: 1000, versionPriority: 100 };
 /** Creates missing API services and deletes those of group versions that are not served any more. */
 export async function syncCustomApiServices(
   registries: Registries,
-  aliases: boolean,
+  aliases: GroupAliases,
   user: Scope,
   fieldManager: string,
 ): Promise<void> {
@@ -38,13 +38,13 @@ export async function syncCustomApiServices(
   }
 }
 
-function customApiServices({ scheme }: Registries, aliases: boolean): ReadonlyMap<string, APIService> {
+function customApiServices({ scheme }: Registries, aliases: GroupAliases): ReadonlyMap<string, APIService> {
   const apis = new Map<string, APIService>();
-  for (const { custom, group: own, version } of scheme.kinds()) {
-    if (custom !== true) continue;
-    for (const group of groupNames(own, aliases)) {
-      const name = `${version}.${group}`;
-      const spec = { group, version, ...PRIORITIES };
+  for (const kind of scheme.kinds()) {
+    if (kind.custom !== true) continue;
+    for (const group of listedGroupNames(kind, aliases)) {
+      const name = `${kind.version}.${group}`;
+      const spec = { group, version: kind.version, ...PRIORITIES };
       apis.set(name, { metadata: { name, labels: { [AUTOMANAGED_LABEL]: AUTOMANAGED } }, spec });
     }
   }

@@ -1,12 +1,13 @@
 /** Handles requests for custom resources: each kind has its own router, created on first request. */
 import type { AdmissionPlugin } from "../../admission/chain/plugin.ts";
+import { type GroupAliases, groupNames } from "../../api/group-aliases.ts";
 import { notFound, StatusError } from "../../api/status.ts";
 import type { HttpResponse } from "../../http/message.ts";
 import { parseMediaType } from "../../http/negotiate.ts";
 import { Router } from "../../http/router.ts";
 import type { Revision } from "../../storage/store.ts";
 import { unsupportedBody } from "../handlers/body.ts";
-import { addKindRoutes, type ExtraHandlers, groupNames, type Route } from "../handlers/routes.ts";
+import { addKindRoutes, type ExtraHandlers, type Route } from "../handlers/routes.ts";
 import type { ResourceSettings } from "../handlers/target.ts";
 import type { RequestContext } from "../request/request-context.ts";
 import type { CustomResources } from "./custom-resources.ts";
@@ -15,7 +16,7 @@ import type { ServedKind } from "./served-kind.ts";
 export interface CustomResourceHandlerOptions {
   readonly customResources: CustomResources;
   readonly settings: ResourceSettings;
-  readonly groupAliases: boolean;
+  readonly groupAliases: GroupAliases;
   readonly extraHandlers: ExtraHandlers;
 }
 

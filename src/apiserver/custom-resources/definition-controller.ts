@@ -12,6 +12,7 @@ import {
   isConditionTrue,
   markEstablished,
 } from "../../api/apiextensions/custom-resource-definition/status.ts";
+import type { GroupAliases } from "../../api/group-aliases.ts";
 import { kubernetesGroup, svcGroup } from "../../api/scheme.ts";
 import { StatusError } from "../../api/status.ts";
 import { MASTERS } from "../../auth/user.ts";
@@ -30,8 +31,7 @@ import { finalizeDefinition, needsFinalizer } from "./definition-finalizer.ts";
 export interface DefinitionControllerDeps {
   readonly registries: Registries;
   readonly customResources: CustomResources;
-  /** Whether groups are also served under Kubernetes' names. */
-  readonly groupAliases: boolean;
+  readonly groupAliases: GroupAliases;
   readonly clock: Clock;
   readonly log: Logger;
   /** Aborts when the server stops. */

@@ -1,12 +1,12 @@
 /** Discovery: the groups, versions and resources that the server serves. */
 import { createHash } from "node:crypto";
+import { type GroupAliases, groupNames, listedGroupNames } from "../../api/group-aliases.ts";
 import { type Kind, storageKindOf } from "../../api/kind.ts";
 import { isPersisted } from "../../api/review-kind.ts";
 import { formatApiVersion, kubernetesGroup, type Scheme } from "../../api/scheme.ts";
 import type { HttpResponse } from "../../http/message.ts";
 import { negotiate } from "../../http/negotiate.ts";
 import { bytesResponse } from "../../http/respond.ts";
-import { groupNames } from "../handlers/routes.ts";
 import type { RequestContext } from "../request/request-context.ts";
 import { isPretty, notAcceptable, transformNotAcceptable } from "../responses/status-response.ts";
 import { createDocument, type DiscoveryDocument, type DiscoveryObject } from "./discovery-documents.ts";
@@ -15,8 +15,7 @@ interface ServedVersion {
   readonly group: string;
   readonly version: string;
   readonly kinds: readonly Kind[];
-  /** Whether groups are also served under Kubernetes' names. */
-  readonly aliases: boolean;
+  readonly aliases: GroupAliases;
 }
 
 interface AggregatedDocument {
@@ -40,12 +39,12 @@ const AGGREGATED = "g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList";
 /** Discovery documents, created on first use and again after the kinds have changed. */
 export class Discovery {
   readonly #scheme: Scheme;
-  readonly #aliases: boolean;
+  readonly #aliases: GroupAliases;
   readonly #address: () => string;
   #cached: { readonly changes: number; readonly pages: DiscoveryDocuments } | undefined;
 
   /** `address` returns the host and port that clients connect to: `10.0.0.1:6443`. */
-  constructor(scheme: Scheme, aliases: boolean, address: () => string) {
+  constructor(scheme: Scheme, aliases: GroupAliases, address: () => string) {
     this.#scheme = scheme;
     this.#aliases = aliases;
     this.#address = address;
@@ -80,15 +79,17 @@ class DiscoveryDocuments {
   readonly #aggregated = new Map<string, AggregatedDocument>();
   readonly #address: () => string;
 
-  constructor(scheme: Scheme, aliases: boolean, address: () => string) {
+  constructor(scheme: Scheme, aliases: GroupAliases, address: () => string) {
     this.#versions = servedVersions(scheme, aliases);
     const groups = this.#groups();
-    this.addDocument("/apis", { kind: "APIGroupList", apiVersion: "v1", groups });
+    const listed = new Set(scheme.kinds().flatMap((kind) => listedGroupNames(kind, aliases)));
+    const listedGroups = groups.filter(({ name }) => listed.has(name));
+    this.addDocument("/apis", { kind: "APIGroupList", apiVersion: "v1", groups: listedGroups });
     for (const group of groups)
       this.addDocument(`/apis/${group.name}`, { kind: "APIGroup", apiVersion: "v1", ...group });
     for (const served of this.#versions) this.addDocument(versionPath(served), resourceList(served));
     this.#aggregate("/api", (group) => group === "");
-    this.#aggregate("/apis", (group) => group !== "");
+    this.#aggregate("/apis", (group) => group !== "" && listed.has(group));
     this.#address = address;
   }
 
@@ -186,7 +187,7 @@ function encodeDocument(document: DiscoveryDocument, { mediaType, magic }: Offer
   return mediaType === YAML ? document.yaml() : document.protobuf(magic);
 }
 
-function servedVersions(scheme: Scheme, aliases: boolean): readonly ServedVersion[] {
+function servedVersions(scheme: Scheme, aliases: GroupAliases): readonly ServedVersion[] {
   const versions = new Map<string, ServedVersion & { kinds: Kind[] }>();
   for (const kind of scheme.kinds()) {
     // Kubernetes' group name first: clients have special support for its groups.
@@ -237,7 +238,7 @@ function discoveryVerbs({ custom, verbs }: Kind): string[] {
   return ["delete", "deletecollection", "get", "list", "patch", "create", "update", "watch"];
 }
 
-function apiSubresources(kind: Kind, aliases: boolean) {
+function apiSubresources(kind: Kind, aliases: GroupAliases) {
   return kind.subresources.map((subresource) => ({
     name: `${kind.plural}/${subresource.name}`,
     singularName: "",
@@ -251,8 +252,8 @@ function apiSubresources(kind: Kind, aliases: boolean) {
 }
 
 /** Kubernetes' name of a group that is not part of the path. */
-function clientGroup(group: string, aliases: boolean): string {
-  return aliases ? kubernetesGroup(group) : group;
+function clientGroup(group: string, aliases: GroupAliases): string {
+  return aliases.served ? kubernetesGroup(group) : group;
 }
 
 /** The first eight bytes of the SHA-256 of `group/version/kind` of the storage version. */

@@ -18,7 +18,7 @@ function api(name: string, changes: Partial<APIService["spec"]> = {}, labels: Re
 t.test("registerLocalApiServices() creates an API service for each version and each name of a group", async (t) => {
   await using f = fixture();
   const registry = f.registries.of(apiServiceKind);
-  await registerLocalApiServices(f.registries, true, signal);
+  await registerLocalApiServices(f.registries, { served: true, listed: true }, signal);
   const core = (await get(registry, f.scope(""), "v1.")).object;
   t.match(core, {
     metadata: { labels: { [MANAGED]: "onstart" } },
@@ -39,7 +39,7 @@ t.test("registerLocalApiServices() updates and deletes managed API services only
   await create(registry, f.scope(""), api("v9.apps", {}, own));
   await create(registry, f.scope(""), api("v1.policy", { service }));
   await create(registry, f.scope(""), api("v1.metrics.example", { service }));
-  await registerLocalApiServices(f.registries, false, signal);
+  await registerLocalApiServices(f.registries, { served: false, listed: false }, signal);
   t.equal((await get(registry, f.scope(""), "v1.apps")).object.spec?.groupPriorityMinimum, 17_800);
   t.equal((await rejectionStatus(get(registry, f.scope(""), "v9.apps"))).code, 404);
   t.equal((await rejectionStatus(get(registry, f.scope(""), "v1.networking.k8s.io"))).code, 404);
@@ -50,9 +50,9 @@ t.test("registerLocalApiServices() updates and deletes managed API services only
 
 t.test("registerLocalApiServices() writes nothing when all API services are up to date", async (t) => {
   await using f = fixture();
-  await registerLocalApiServices(f.registries, true, signal);
+  await registerLocalApiServices(f.registries, { served: true, listed: true }, signal);
   const { store } = f.registries.deps;
   const before = store.current();
-  await registerLocalApiServices(f.registries, true, signal);
+  await registerLocalApiServices(f.registries, { served: true, listed: true }, signal);
   t.equal(store.current(), before);
 });

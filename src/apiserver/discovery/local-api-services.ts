@@ -2,6 +2,7 @@
 
 import { apiServiceKind } from "../../api/apiregistration/api-service/kind.ts";
 import type { APIService } from "../../api/apiregistration/api-service/schema.ts";
+import { type GroupAliases, listedGroupNames } from "../../api/group-aliases.ts";
 import { kubernetesGroup, type Scheme } from "../../api/scheme.ts";
 import { MASTERS } from "../../auth/user.ts";
 import { create } from "../../registry/create.ts";
@@ -10,7 +11,6 @@ import type { Registries } from "../../registry/registries.ts";
 import type { Scope } from "../../registry/scope.ts";
 import { update } from "../../registry/update.ts";
 import { ignoreConflict } from "../control-plane/ensure.ts";
-import { groupNames } from "../handlers/routes.ts";
 
 /** Kubernetes' label of API services that the server manages; others are not changed. */
 export const AUTOMANAGED_LABEL = "kube-aggregator.kubernetes.io/automanaged";
@@ -53,7 +53,7 @@ export function isKubernetesApi(group: string, version?: string): boolean {
 /** Throws when the store does not answer. */
 export async function registerLocalApiServices(
   registries: Registries,
-  aliases: boolean,
+  aliases: GroupAliases,
   signal: AbortSignal,
 ): Promise<void> {
   const registry = registries.of(apiServiceKind);
@@ -81,13 +81,13 @@ function isManaged({ metadata }: APIService): boolean {
   return metadata?.labels?.[AUTOMANAGED_LABEL] === ON_START;
 }
 
-function localApiServices(scheme: Scheme, aliases: boolean): ReadonlyMap<string, APIService> {
+function localApiServices(scheme: Scheme, aliases: GroupAliases): ReadonlyMap<string, APIService> {
   const apis = new Map<string, APIService>();
   for (const kind of scheme.kinds()) {
     const rank = priorities[kubernetesGroup(kind.group)];
     const versionPriority = rank?.versions[kind.version];
     if (rank === undefined || versionPriority === undefined) continue;
-    for (const group of groupNames(kind.group, aliases)) {
+    for (const group of listedGroupNames(kind, aliases)) {
       const name = `${kind.version}.${group}`;
       const spec = { group, version: kind.version, groupPriorityMinimum: rank.group, versionPriority };
       apis.set(name, { metadata: { name, labels: { [AUTOMANAGED_LABEL]: ON_START } }, spec });

@@ -28,8 +28,11 @@ interface AggregatedGroup {
   readonly versions: readonly { readonly version: string; readonly resources: readonly unknown[] }[];
 }
 
-/** All built-in versions, as on the recorded server. */
-const EVERYTHING = { apis: { ...defaultConfig.apis, runtimeConfig: { "api/all": "true" } } };
+/** All built-in versions, as on the recorded server, and both names of each group in the lists. */
+const EVERYTHING = {
+  apis: { ...defaultConfig.apis, runtimeConfig: { "api/all": "true" } },
+  groupAliases: { served: true, listed: true },
+};
 
 /** Streams and proxies, which may be absent. */
 const STREAMED: ReadonlySet<string> = new Set([
@@ -143,6 +146,37 @@ t.test(
     }
   },
 );
+
+t.test("lists of discovery and APIServices have each group once, under Kubernetes' name", async (t) => {
+  const namesOf = async (config: Partial<typeof EVERYTHING>) => {
+    await using server = await startTestServer(config);
+    const { groups } = (await server.send("GET /apis")).json as { readonly groups: readonly Group[] };
+    const aggregated = await server.send("GET /apis", { headers: { accept: AGGREGATED } });
+    const { items } = aggregated.json as { readonly items: readonly AggregatedGroup[] };
+    const { items: services } = (await server.send("GET /apis/apiregistration.k8s.io/v1/apiservices")).json as {
+      readonly items: readonly { readonly spec: { readonly group?: string } }[];
+    };
+    t.match((await server.send("GET /apis/events.svc.io")).json, { kind: "APIGroup", name: "events.svc.io" });
+    t.match((await server.send("GET /apis/events.svc.io/v1")).json, { groupVersion: "events.svc.io/v1" });
+    t.equal((await server.send("GET /apis/events.svc.io/v1/events")).json.apiVersion, "events.svc.io/v1");
+    return {
+      groups: groups.map(({ name }) => name),
+      aggregated: items.map(({ metadata }) => metadata.name ?? ""),
+      services: [...new Set(services.map(({ spec }) => spec.group ?? ""))],
+    };
+  };
+  const isSvc = (name: string) => name.endsWith(".svc.io");
+  const all = await namesOf(EVERYTHING);
+  const once = await namesOf({ apis: EVERYTHING.apis });
+  for (const list of ["groups", "aggregated", "services"] as const) {
+    t.ok(all[list].some(isSvc), list);
+    t.same(
+      once[list],
+      all[list].filter((name) => !isSvc(name)),
+      list,
+    );
+  }
+});
 
 t.test("discovery in protobuf has the content of JSON", async (t) => {
   await using server = await startTestServer();

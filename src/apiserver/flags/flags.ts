@@ -5,7 +5,8 @@ import { apiserverGatesIn } from "../../flags/gate-tables/apiserver-history.ts";
 import type { Program } from "../../flags/program.ts";
 import { duration } from "../../flags/types/duration.ts";
 import { strings } from "../../flags/types/list.ts";
-import { file, oneOfOrNone } from "../../flags/types/text.ts";
+import { int } from "../../flags/types/number.ts";
+import { bool, file, oneOfOrNone } from "../../flags/types/text.ts";
 import { auditFlags } from "./audit.ts";
 import { authenticationFlags } from "./authentication.ts";
 import { authorizationFlags } from "./authorization.ts";
@@ -39,6 +40,17 @@ const ownFlags = section("Single-process clusters", {
     oneOfOrNone("k8s.io"),
     "k8s.io",
     "Alias under which the svc.io API groups are also served, for Kubernetes clients; empty for none.",
+  ),
+  "kvstore-quota-bytes": flag(
+    int(),
+    0,
+    "Size in bytes at which a store on disk accepts only deletions and small updates; 0 means 2147483648, a " +
+      "negative value no quota.",
+  ),
+  "list-api-group-aliases": flag(
+    bool,
+    false,
+    "List both names of each API group in discovery, OpenAPI and APIServices; otherwise only Kubernetes' name.",
   ),
 });
 
@@ -92,6 +104,8 @@ function validateFlags(flags: ParsedFlags<ApiserverFlags>): readonly string[] {
       problems.push(`--${name}=true is allowed only when --emulated-version is lower than 1.33`);
     }
   }
+  if (flags["list-api-group-aliases"] && flags["api-group-aliases"] === "")
+    problems.push("--list-api-group-aliases cannot be combined with an empty --api-group-aliases");
   const requestedVersion = flags["show-hidden-metrics-for-version"];
   if (requestedVersion !== "" && requestedVersion !== "1.32") {
     problems.push(

@@ -12,6 +12,8 @@ const subresourceBodies: Readonly<Record<string, GroupVersionKind>> = {
   "authentication/v1.TokenRequest": { group: "authentication.svc.io", version: "v1", kind: "TokenRequest" },
   "policy/v1.Eviction": { group: "policy", version: "v1", kind: "Eviction" },
 };
+type NamedKind = GroupVersionKind & Pick<Kind, "custom">;
+
 /** Kinds of the core group only. */
 const coreKinds = ["APIGroup", "APIGroupList", "APIResourceList", "APIVersions", "Status"];
 /** Kinds that every group version has. */
@@ -20,27 +22,28 @@ const perGroupVersionKinds = ["DeleteOptions", "WatchEvent"];
 /** The schema of a definition that restricts no members. */
 const anyMembers: JsonSchemaProps = { type: "object", "x-kubernetes-preserve-unknown-fields": true };
 
-/** `namesOf` returns the names of a group in the document. */
+/** `namesOf` returns the names of a kind's group in the document. */
 export function createOpenApiContext(
   kinds: readonly Kind[],
-  namesOf: (group: string) => readonly string[],
+  namesOf: (kind: Pick<Kind, "group" | "custom">) => readonly string[],
   descriptions: Describe,
 ): OpenApiContext {
   const groupVersionKinds = new Map<string, readonly GroupVersionKind[]>();
-  const add = (name: string, { group, version, kind }: GroupVersionKind): void => {
-    const withNames = namesOf(group).map((each) => ({ group: each, kind, version }));
+  const add = (name: string, named: NamedKind): void => {
+    const withNames = namesOf(named).map((group) => ({ group, kind: named.kind, version: named.version }));
     groupVersionKinds.set(name, [...(groupVersionKinds.get(name) ?? []), ...withNames]);
   };
   for (const [name, body] of Object.entries(subresourceBodies)) add(name, body);
   for (const kind of coreKinds) add(`meta/v1.${kind}`, { group: "", version: "v1", kind });
-  for (const { group, version, kind, listKind, schema } of kinds) {
+  for (const kind of kinds) {
+    const { schema, listKind } = kind;
     if (subresourceBodies[schema.name] !== undefined) continue;
-    add(schema.name, { group, version, kind });
-    add(`${schema.name.slice(0, schema.name.lastIndexOf(".") + 1)}${listKind}`, { group, version, kind: listKind });
+    add(schema.name, kind);
+    add(`${schema.name.slice(0, schema.name.lastIndexOf(".") + 1)}${listKind}`, { ...kind, kind: listKind });
   }
-  const versions = new Map(kinds.map(({ group, version }) => [`${group}/${version}`, { group, version }]));
+  const groupVersions = new Map(kinds.map((kind) => [`${kind.group}/${kind.version}`, kind]));
   for (const kind of perGroupVersionKinds) {
-    for (const groupVersion of versions.values()) add(`meta/v1.${kind}`, { ...groupVersion, kind });
+    for (const groupVersion of groupVersions.values()) add(`meta/v1.${kind}`, { ...groupVersion, kind });
   }
   const structuralSchemas = new Map<string, JsonSchemaProps>();
   for (const { custom, schema, structuralSchema } of kinds) {

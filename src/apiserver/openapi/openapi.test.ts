@@ -90,12 +90,16 @@ function patternsOf(locations: readonly string[]): readonly RegExp[] {
   return locations.map((location) => new RegExp(`^${escaped(location)}`));
 }
 
+const BOTH_LISTED = { served: true, listed: true };
+const ONE_LISTED = { served: true, listed: false };
+const ONE_SERVED = { served: false, listed: false };
+
 t.test("OpenApi publishes what Kubernetes 1.33 publishes", async (t) => {
   if (!existsSync(oracles)) {
     t.comment("shared/ is not present: the comparison of OpenAPI documents is left out");
     return;
   }
-  const openApi = new OpenApi(builtinScheme(), true, "v1.33.0", new FakeClock());
+  const openApi = new OpenApi(builtinScheme(), BOTH_LISTED, "v1.33.0", new FakeClock());
   const locations: string[] = [];
   let compared = 0;
   for (const path of await pathsOf(openApi)) {
@@ -127,7 +131,7 @@ t.test("OpenApi publishes what Kubernetes 1.33 publishes", async (t) => {
 });
 
 t.test("OpenApi publishes the same documents for both names of a group", async (t) => {
-  const openApi = new OpenApi(builtinScheme(), true, "v1.33.0", new FakeClock());
+  const openApi = new OpenApi(builtinScheme(), BOTH_LISTED, "v1.33.0", new FakeClock());
   const respelt = async (path: string) => {
     const text = JSON.stringify(await documentOf(openApi, path)).replaceAll(".svc.io", ".k8s.io");
     return comparable(JSON.parse(text));
@@ -135,12 +139,22 @@ t.test("OpenApi publishes the same documents for both names of a group", async (
   const own = (await pathsOf(openApi)).filter((path) => path.includes(".svc.io"));
   t.ok(own.length > 20);
   for (const path of own) t.same(await respelt(path), await respelt(path.replace(".svc.io", ".k8s.io")), path);
-  const alone = await pathsOf(new OpenApi(builtinScheme(), false, "v1.33.0", new FakeClock()));
+  const alone = await pathsOf(new OpenApi(builtinScheme(), ONE_SERVED, "v1.33.0", new FakeClock()));
   t.same(
     alone.filter((path) => path.includes("k8s.io")),
     [],
     "one group name without aliases",
   );
+  const listed = new OpenApi(builtinScheme(), ONE_LISTED, "v1.33.0", new FakeClock());
+  t.same(
+    (await pathsOf(listed)).filter((path) => path.includes("svc.io")),
+    [],
+    "the index lists each group once",
+  );
+  const event = "apis/events.svc.io/v1";
+  t.same(await documentOf(listed, event), await documentOf(openApi, event), "the other document is served");
+  const v2 = JSON.stringify(bodyOf(await listed.v2(undefined, undefined)));
+  t.notMatch(v2, /svc\.io/, "and /openapi/v2 has each operation once");
 });
 
 interface OperationFact {
@@ -163,7 +177,7 @@ t.test("OpenApi has Kubernetes' operation ids in v2", async (t) => {
     readonly querySets: Readonly<Record<string, readonly string[]>>;
   };
   const facts = new Map(operations.map((fact) => [`${fact.method} ${fact.path}`, fact]));
-  const openApi = new OpenApi(builtinScheme(), true, "v1.33.0", new FakeClock());
+  const openApi = new OpenApi(builtinScheme(), BOTH_LISTED, "v1.33.0", new FakeClock());
   const { paths } = bodyOf(await openApi.v2("application/json", undefined)) as {
     readonly paths: Record<string, V2Path>;
   };
@@ -214,7 +228,7 @@ function schemaName(schema: Json | undefined): string {
 }
 
 t.test("OpenApi redirects requests with an outdated hash, and serves protobuf", async (t) => {
-  const openApi = new OpenApi(builtinScheme(), true, "v1.33.0", new FakeClock());
+  const openApi = new OpenApi(builtinScheme(), BOTH_LISTED, "v1.33.0", new FakeClock());
   const path = "apis/scheduling.k8s.io/v1";
   const plain = await openApi.v3(path, null, {});
   const etag = String(plain.headers.etag);
@@ -256,7 +270,7 @@ function strike(listed: Differences, locations: readonly string[]): void {
 }
 
 t.test("OpenApi describes every operation, parameter and response in v2", async (t) => {
-  const openApi = new OpenApi(builtinScheme(), false, "v1.33.0", new FakeClock());
+  const openApi = new OpenApi(builtinScheme(), ONE_SERVED, "v1.33.0", new FakeClock());
   const { paths } = bodyOf(await openApi.v2("application/json", undefined)) as {
     readonly paths: Record<string, Record<string, Json | readonly Json[]>>;
   };

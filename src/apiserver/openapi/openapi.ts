@@ -1,6 +1,7 @@
 /** The OpenAPI documents of the served kinds, created on first request and again after the kinds have changed. */
 import { createHash } from "node:crypto";
 import { type Describe, loadDescriptions } from "../../api/descriptions/descriptions.ts";
+import { type GroupAliases, groupNames, listedGroupNames } from "../../api/group-aliases.ts";
 import type { Kind } from "../../api/kind.ts";
 import type { Scheme } from "../../api/scheme.ts";
 import type { HttpRequest, HttpResponse } from "../../http/message.ts";
@@ -8,7 +9,6 @@ import { negotiate } from "../../http/negotiate.ts";
 import { bytesResponse } from "../../http/respond.ts";
 import { TimeSlice } from "../../std/async/time-slice.ts";
 import type { Clock } from "../../std/time/clock.ts";
-import { groupNames } from "../handlers/routes.ts";
 import { OpenApiDocument } from "./document.ts";
 import { encodeGnostic } from "./gnostic-v2.ts";
 import { encodeGnosticV3 } from "./gnostic-v3.ts";
@@ -38,7 +38,7 @@ type DocumentPart =
 
 export class OpenApi {
   readonly #scheme: Scheme;
-  readonly #aliases: boolean;
+  readonly #aliases: GroupAliases;
   readonly #gitVersion: string;
   readonly #clock: Clock;
   readonly #documents = new Map<string, EncodedDocument>();
@@ -46,7 +46,7 @@ export class OpenApi {
   #changeCount = 0;
   #descriptionsPromise: Promise<Describe> | undefined;
 
-  constructor(scheme: Scheme, aliases: boolean, gitVersion: string, clock: Clock) {
+  constructor(scheme: Scheme, aliases: GroupAliases, gitVersion: string, clock: Clock) {
     this.#clock = clock;
     this.#scheme = scheme;
     this.#aliases = aliases;
@@ -70,7 +70,7 @@ export class OpenApi {
     const describe = await this.#descriptions();
     const paths: Record<string, { readonly serverRelativeURL: string }> = {};
     const slice = new TimeSlice();
-    for (const [path, part] of this.#parts()) {
+    for (const [path, part] of this.#parts(true)) {
       const hash = encodeURIComponent(this.#v3(path, part, describe).etag.slice(1, -1));
       paths[path] = { serverRelativeURL: `/openapi/v3/${path}?hash=${hash}` };
       await slice.yield();
@@ -108,12 +108,12 @@ export class OpenApi {
   }
 
   #v2(kinds: readonly Kind[], describe: Describe) {
-    const allNames = (group: string): readonly string[] => groupNames(group, this.#aliases);
-    const document = new OpenApiDocument(2, createOpenApiContext(kinds, allNames, describe));
+    const context = createOpenApiContext(kinds, (kind) => listedGroupNames(kind, this.#aliases), describe);
+    const document = new OpenApiDocument(2, context);
     document.addGroup("");
     document.addGroups();
     document.addProduct();
-    for (const part of this.#parts().values()) {
+    for (const part of this.#parts(true).values()) {
       if (part.type === "version") document.addKinds(this.#kindsOf(part), part.group, part.version);
       else if (part.type === "group" && part.group !== "") document.addGroup(part.group);
     }
@@ -123,8 +123,8 @@ export class OpenApi {
   #v3(path: string, part: DocumentPart, describe: Describe): EncodedDocument {
     const kinds = part.type === "version" ? this.#kindsOf(part) : [];
     return this.#cached(`v3 ${path}`, kinds, () => {
-      const groupNames = (group: string): readonly string[] => this.#groupNames(group, part);
-      const document = new OpenApiDocument(3, createOpenApiContext(this.#scheme.kinds(), groupNames, describe));
+      const namesOf = (kind: Pick<Kind, "group" | "custom">): readonly string[] => this.#groupNames(kind, part);
+      const document = new OpenApiDocument(3, createOpenApiContext(this.#scheme.kinds(), namesOf, describe));
       if (part.type === "version") document.addKinds(kinds, part.group, part.version);
       else if (part.type === "group") document.addGroup(part.group);
       else if (part.type === "groups") document.addGroups();
@@ -133,11 +133,15 @@ export class OpenApi {
     });
   }
 
-  /** The names of a group in the document: of the document's domain, or all when the document's group has no alias. */
-  #groupNames(group: string, part: DocumentPart): readonly string[] {
-    const names = groupNames(group, this.#aliases);
+  /**
+   * The names of a group in the document: of the document's domain, or the listed names when the document's group has
+   * no alias.
+   */
+  #groupNames(kind: Pick<Kind, "group" | "custom">, part: DocumentPart): readonly string[] {
+    const names = groupNames(kind.group, this.#aliases);
     const own = "group" in part ? groupDomain(part.group) : undefined;
-    return own === undefined || names.length === 1 ? names : names.filter((name) => groupDomain(name) === own);
+    if (own === undefined) return listedGroupNames(kind, this.#aliases);
+    return names.length === 1 ? names : names.filter((name) => groupDomain(name) === own);
   }
 
   #kindsOf({ group, version }: { readonly group: string; readonly version: string }): readonly Kind[] {
@@ -146,15 +150,16 @@ export class OpenApi {
       .filter((kind) => kind.version === version && groupNames(kind.group, this.#aliases).includes(group));
   }
 
-  /** By path under `/openapi/v3/`. */
-  #parts(): ReadonlyMap<string, DocumentPart> {
+  /** By path under `/openapi/v3/`. `listed`: without those that only the other name of their group has. */
+  #parts(listed = false): ReadonlyMap<string, DocumentPart> {
     const parts = new Map<string, DocumentPart>([
       ["api", { type: "group", group: "" }],
       ["apis", { type: "groups" }],
       ["version", { type: "product" }],
     ]);
-    for (const { group: own, version } of this.#scheme.kinds()) {
-      for (const group of groupNames(own, this.#aliases)) {
+    for (const kind of this.#scheme.kinds()) {
+      const { version } = kind;
+      for (const group of listed ? listedGroupNames(kind, this.#aliases) : groupNames(kind.group, this.#aliases)) {
         if (group !== "") parts.set(`apis/${group}`, { type: "group", group });
         parts.set(group === "" ? `api/${version}` : `apis/${group}/${version}`, { type: "version", group, version });
       }

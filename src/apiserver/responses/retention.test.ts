@@ -30,7 +30,7 @@ t.test("frames that watchers share are no slices of a pool", async (t) => {
 
 t.test("documents of definitions that come and go leave nothing", async (t) => {
   const scheme = new Scheme();
-  const openApi = new OpenApi(scheme, false, "v1.33.0", new FakeClock());
+  const openApi = new OpenApi(scheme, { served: false, listed: false }, "v1.33.0", new FakeClock());
   const left = await bytesLeftPerCall(async (call) => {
     const kind = { ...widgetKind, group: `g${call}.example.com` } as Kind;
     scheme.setCustomVersions("widgets", [kind]);

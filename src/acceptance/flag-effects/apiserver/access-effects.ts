@@ -1,5 +1,5 @@
 /** Effects of the flags for access, and for clusters in one process. */
-import { type Effect, fetchStatus, file, type Name, PODS, pod, startServer, user } from "./support.ts";
+import { type Effect, fetchStatus, file, type Name, PODS, parseFlags, pod, startServer, user } from "./support.ts";
 
 export const accessEffects: Partial<Record<Name, Effect>> = {
   "anonymous-auth": async (t) => {
@@ -67,5 +67,23 @@ export const accessEffects: Partial<Record<Name, Effect>> = {
     await using server = await startServer({ "api-group-aliases": "" });
     t.equal((await server.send("GET /apis/coordination.svc.io/v1/leases")).status, 200);
     t.equal((await server.send("GET /apis/coordination.k8s.io/v1/leases")).status, 404);
+    const { json } = await server.send("GET /api/v1/namespaces/default/services");
+    t.same(json.items.map(({ metadata }: { metadata: { name: string } }) => metadata.name).sort(), [
+      "kubernetes",
+      "svc",
+    ]);
+    await using other = await startServer();
+    const { json: alone } = await other.send("GET /api/v1/namespaces/default/services");
+    t.same(
+      alone.items.map(({ metadata }: { metadata: { name: string } }) => metadata.name),
+      ["kubernetes"],
+    );
+  },
+  "list-api-group-aliases": async (t) => {
+    await using server = await startServer({ "list-api-group-aliases": "true" });
+    const { json } = await server.send("GET /apis");
+    const names = json.groups.map(({ name }: { name: string }) => name);
+    for (const domain of ["svc.io", "k8s.io"]) t.ok(names.includes(`coordination.${domain}`), domain);
+    t.throws(() => parseFlags({ "list-api-group-aliases": "true", "api-group-aliases": "" }), /--api-group-aliases/);
   },
 };
