@@ -1,6 +1,7 @@
 /** Pulls images: pull policies, credentials, back-off per pod and image. */
 import type { Container } from "../../api/core/container/schema.ts";
 import type { Pod } from "../../api/core/pod/schema.ts";
+import { goQuote } from "../../schema/value/go-quote.ts";
 import type { Clock } from "../../std/time/clock.ts";
 import type { PodEventRecorder } from "../pods/pod-events.ts";
 import { type ContainerRole, podNamespace, podUid } from "../pods/pod-fields.ts";
@@ -93,8 +94,9 @@ export class ImageManager {
     const record: RecordEvent = (type, reason, message) =>
       events.recordContainerEvent(pod, { role, name: container.name }, type, reason, message);
     const reference = parseImageReference(name);
-    if (reference === undefined) {
-      const text = `Failed to apply default image tag "${name}": couldn't parse image name "${name}": invalid reference format`;
+    if ("error" in reference) {
+      const quoted = goQuote(name);
+      const text = `Failed to apply default image tag ${quoted}: couldn't parse image name ${quoted}: ${reference.error}`;
       record("Warning", "InspectFailed", text);
       throw new ImageError("InvalidImageName", text, RETRY_MS);
     }

@@ -18,10 +18,29 @@ t.test("parseImageReference() returns the registry, and adds the default tag", a
   }
 });
 
-t.test("parseImageReference() returns undefined for an invalid reference", async (t) => {
-  for (const text of ["", "UPPER", "a b", "x@sha256:123", "x:", "/x", "x/", "a".repeat(3000)]) {
-    t.equal(parseImageReference(text), undefined, text);
-  }
+t.test("parseImageReference() returns Kubernetes' error for an invalid reference", async (t) => {
+  const format = "invalid reference format";
+  const lower = (name: string) => `${format}: repository name (${name}) must be lowercase`;
+  const cases: readonly (readonly [string, string])[] = [
+    ["a b", format],
+    ["x@sha256:123", format],
+    ["x:", format],
+    ["/x", format],
+    ["x/", format],
+    ["x:tag:tag", format],
+    ["r.io/x:-1", format],
+    [`x:${"t".repeat(129)}`, format],
+    ["UPPER", lower("library/UPPER")],
+    ["me/UPPER:1", lower("me/UPPER")],
+    ["127.0.0.1:1/UPPER:1", lower("UPPER")],
+    ["r.io/x/Y@sha256:123", lower("x/Y@sha256")],
+    ["a".repeat(64), `invalid repository name (${"a".repeat(64)}), cannot specify 64-byte hexadecimal strings`],
+    [`r.io/${"x".repeat(256)}`, "repository name must not be more than 255 characters"],
+    [`x@sha256:${"a".repeat(63)}`, "invalid checksum digest length"],
+    [`x@sha256:${"A".repeat(64)}`, "invalid checksum digest format"],
+    [`x@md5:${"a".repeat(32)}`, "unsupported digest algorithm"],
+  ];
+  for (const [text, error] of cases) t.same(parseImageReference(text), { error }, text);
 });
 
 t.test("matchesImage() compares the labels of the host, the port, and the prefix of the path", async (t) => {

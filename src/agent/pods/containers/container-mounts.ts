@@ -97,19 +97,27 @@ async function resolveHostPath(
   }
 }
 
-function resolveSubPath(
-  { subPath = "", subPathExpr = "" }: VolumeMount,
+/** Throws with Kubernetes' texts. */
+export function resolveSubPath(
+  { subPath = "", subPathExpr = "" }: Pick<VolumeMount, "subPath" | "subPathExpr">,
   environment: ReadonlyMap<string, string>,
 ): string {
-  return subPathExpr === "" ? subPath : expandStrictly(subPathExpr, environment);
+  const path = subPathExpr === "" ? subPath : expandStrictly(subPathExpr, environment);
+  if (path.startsWith("/")) throw new Error(`error SubPath \`${path}\` must not be an absolute path`);
+  if (path.split("/").includes("..")) throw new Error(`unable to provision SubPath \`${path}\`: must not contain '..'`);
+  return path;
 }
 
+/** An empty value counts as missing. */
 function expandStrictly(text: string, environment: ReadonlyMap<string, string>): string {
-  return expand(text, (name) => {
-    const value = environment.get(name);
-    if (value === undefined) throw new Error(`missing value for "${name}" in subPathExpr "${text}"`);
+  const missing = new Set<string>();
+  const expanded = expand(text, (name) => {
+    const value = environment.get(name) ?? "";
+    if (value === "") missing.add(name);
     return value;
   });
+  if (missing.size > 0) throw new Error(`missing value for ${[...missing].sort().join(", ")}`);
+  return expanded;
 }
 
 /**
