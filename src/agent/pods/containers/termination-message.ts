@@ -8,6 +8,8 @@ import { openLog, openRegularFile } from "./regular-file.ts";
 const FILE_BYTES_MAX = 4096;
 const FALLBACK_BYTES_MAX = 2048;
 const FALLBACK_LINES_MAX = 80;
+/** More than 80 lines with their prefixes, or 2 KiB of content that begin within a part of 16 KiB. */
+const LOG_BYTES_READ = 32 * 1024;
 /** All containers of a pod together. */
 const POD_BYTES_MAX = 12 * 1024;
 
@@ -25,11 +27,18 @@ export async function addTerminationMessage(
   if (text !== "") return { ...container, message: text };
   const policy = container.annotations[annotations.terminationMessagePolicy];
   if (policy !== "FallbackToLogsOnError" || container.exitCode === 0) return container;
-  const log = await readTail(() => openLog(container.logPath), FALLBACK_BYTES_MAX * 4);
-  const lines = log.split("\n").flatMap((line) => parseLogLine(line)?.content ?? []);
-  const last = lines.slice(-FALLBACK_LINES_MAX).map((line) => `${line}\n`);
-  const joined = Buffer.from(last.join("")).subarray(-FALLBACK_BYTES_MAX).toString("utf8");
+  const joined = joinLog(await readTail(() => openLog(container.logPath), LOG_BYTES_READ));
   return joined === "" ? container : { ...container, message: joined };
+}
+
+/** The end of a log: at most 80 lines of the file, then at most 2 KiB of their content. Parts of a line are joined. */
+function joinLog(text: string): string {
+  const lines = text.split("\n").filter((line) => line !== "");
+  const parts = lines.slice(-FALLBACK_LINES_MAX).map((line) => {
+    const { content, partial } = parseLogLine(line) ?? {};
+    return content === undefined ? "" : partial === true ? content : `${content}\n`;
+  });
+  return Buffer.from(parts.join("")).subarray(-FALLBACK_BYTES_MAX).toString("utf8");
 }
 
 /** The last bytes of a file; empty when it cannot be read. */
