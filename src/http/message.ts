@@ -65,6 +65,8 @@ export interface HttpResponse {
   readonly headers: ResponseHeaders;
   /** Chunks are written in order with backpressure; an async iterable that throws resets the stream. */
   readonly body: Uint8Array | readonly Uint8Array[] | AsyncIterable<Uint8Array>;
+  /** Set for a stream that ends by itself: a shutdown waits for it instead of ending it, and it may be compressed. */
+  readonly finite?: true | undefined;
 }
 
 export type Handler = (request: HttpRequest) => Promise<HttpResponse>;

@@ -1,3 +1,4 @@
+import { buffer } from "node:stream/consumers";
 import { gunzipSync } from "node:zlib";
 import t from "tap";
 import { HttpError } from "./http-error.ts";
@@ -27,6 +28,13 @@ t.test("compressResponses() compresses large bodies for clients that accept gzip
   t.equal(small.headers["content-encoding"], undefined);
   const stream = (async function* () {})();
   t.equal((await compressResponses(0)(async () => bytesResponse(200, "x/y", stream))(request("gzip"))).body, stream);
+  const pieces = async function* () {
+    for (const piece of ["a ", "list"]) yield Buffer.from(piece);
+  };
+  const finite = compressResponses()(async () => ({ ...bytesResponse(200, "x/y", pieces()), finite: true as const }));
+  const compressed = await finite(request("gzip"));
+  t.equal(compressed.headers["content-encoding"], "gzip");
+  t.equal(gunzipSync(await buffer(compressed.body as AsyncIterable<Uint8Array>)).toString(), "a list");
 });
 
 t.test("errorResponse() shows the message of an HttpError, and of nothing else", async (t) => {

@@ -1,5 +1,6 @@
+import { compose } from "node:stream";
 import { promisify } from "node:util";
-import { gzip } from "node:zlib";
+import { createGzip, gzip } from "node:zlib";
 import { HttpError } from "./http-error.ts";
 import type { Filter, HttpResponse, ResponseHeaders } from "./message.ts";
 import { bodyLength, isStreamed } from "./server/write-body.ts";
@@ -9,6 +10,7 @@ const gzipAsync = promisify(gzip);
 /** Kubernetes' level and threshold. */
 const GZIP_LEVEL = 1;
 const GZIP_THRESHOLD_BYTES = 128 * 1024;
+const COMPRESSED = { "content-encoding": "gzip", vary: "Accept-Encoding" };
 
 export function jsonResponse(status: number, value: unknown, headers?: ResponseHeaders): HttpResponse {
   return bytesResponse(status, "application/json", Buffer.from(JSON.stringify(value)), headers);
@@ -47,8 +49,8 @@ export function errorResponse(error: unknown): HttpResponse {
 }
 
 /**
- * Compresses bodies of at least `thresholdBytes` (128 KiB when absent) for clients that accept gzip. Streams stay
- * uncompressed.
+ * Compresses bodies of at least `thresholdBytes` (128 KiB when absent), and finite streams, for clients that accept
+ * gzip. Other streams stay uncompressed.
  */
 export function compressResponses(thresholdBytes: number = GZIP_THRESHOLD_BYTES): Filter {
   return (next) => (request) => {
@@ -56,7 +58,8 @@ export function compressResponses(thresholdBytes: number = GZIP_THRESHOLD_BYTES)
     if (request.method === "HEAD" || !acceptsGzip(request.headers["accept-encoding"])) return responding;
     return responding.then((response) => {
       const { body, headers } = response;
-      if (isStreamed(body) || headers["content-encoding"] !== undefined) return response;
+      if (headers["content-encoding"] !== undefined) return response;
+      if (isStreamed(body)) return response.finite === true ? compressStream(response, body) : response;
       const length = bodyLength(body) ?? 0;
       return length < thresholdBytes ? response : compressResponse(response, body, length);
     });
@@ -72,9 +75,14 @@ async function compressResponse(
   const { "content-length": _, ...rest } = headers;
   return {
     status,
-    headers: { ...rest, "content-encoding": "gzip", vary: "Accept-Encoding" },
+    headers: { ...rest, ...COMPRESSED },
     body: await gzipAsync(whole, { level: GZIP_LEVEL }),
   };
+}
+
+function compressStream(response: HttpResponse, body: AsyncIterable<Uint8Array>): HttpResponse {
+  const compressed = compose(body, createGzip({ level: GZIP_LEVEL }));
+  return { ...response, headers: { ...response.headers, ...COMPRESSED }, body: compressed };
 }
 
 /** As in Kubernetes: only the plain name `gzip` counts, weights are ignored. */

@@ -8,7 +8,7 @@ export function withThrottle(bytesPerSecond: number, clock: Clock): Filter {
   const connections = new WeakMap<Peer, ByteRateLimiter>();
   return (next) => async (request) => {
     const response = await next(request);
-    if (!isStreamed(response.body)) return response;
+    if (!isStreamed(response.body) || response.finite === true) return response;
     let limiter = connections.get(request.peer);
     if (limiter === undefined) {
       limiter = new ByteRateLimiter(bytesPerSecond, clock);

@@ -18,7 +18,7 @@ export class WatchTermination {
   readonly filter: Filter = (next) => (request) => next(request).then(this.#track);
 
   readonly #track = (response: HttpResponse): HttpResponse => {
-    if (!isStreamed(response.body)) return response;
+    if (!isStreamed(response.body) || response.finite === true) return response;
     const body = new TerminableBody(response.body, () => this.#open.delete(body));
     this.#open.add(body);
     return { ...response, body };

@@ -1,20 +1,34 @@
+import { TimeSlice } from "../../std/async/time-slice.ts";
+
 const CHUNK_BYTES = 64 * 1024;
 
 /**
  * Joins small buffers to chunks of about 64 KiB: writing a chunk costs more than copying it, and a single buffer would
  * need contiguous memory.
  */
-export function joinChunks(chunks: readonly Uint8Array[]): readonly Uint8Array[] {
-  const result: Uint8Array[] = [];
-  let start = 0;
+export function joinChunks(chunks: Iterable<Uint8Array>): readonly Uint8Array[] {
+  return [...joined(chunks)];
+}
+
+/** The same while the chunks are created, which other requests interrupt. */
+export async function* joinEachChunk(chunks: Iterable<Uint8Array>): AsyncGenerator<Uint8Array> {
+  const slice = new TimeSlice();
+  for (const chunk of joined(chunks)) {
+    yield chunk;
+    await slice.yield();
+  }
+}
+
+function* joined(chunks: Iterable<Uint8Array>): Generator<Uint8Array> {
+  let pending: Uint8Array[] = [];
   let length = 0;
-  for (const [index, chunk] of chunks.entries()) {
+  for (const chunk of chunks) {
+    pending.push(chunk);
     length += chunk.length;
     if (length < CHUNK_BYTES) continue;
-    result.push(Buffer.concat(chunks.slice(start, index + 1), length));
-    start = index + 1;
+    yield pending.length === 1 ? chunk : Buffer.concat(pending, length);
+    pending = [];
     length = 0;
   }
-  if (length > 0) result.push(Buffer.concat(chunks.slice(start), length));
-  return result;
+  if (length > 0) yield Buffer.concat(pending, length);
 }

@@ -1,5 +1,6 @@
 /** Responses in the negotiated representation. JSON responses join the cached bytes of objects. */
 import type { ApiObject, Kind } from "../../api/kind.ts";
+import { HttpError } from "../../http/http-error.ts";
 import type { HttpResponse } from "../../http/message.ts";
 import { bytesResponse } from "../../http/respond.ts";
 import type { ListPage } from "../../registry/list.ts";
@@ -8,13 +9,14 @@ import { parseJson } from "../../schema/json/parse.ts";
 import { encodeYaml } from "../../schema/yaml/yaml.ts";
 import { internalType } from "../handlers/body-kind.ts";
 import { encodeCborList, encodeCborObject, jsonToCbor } from "./cbor.ts";
-import { joinChunks } from "./join-chunks.ts";
+import { joinChunks, joinEachChunk } from "./join-chunks.ts";
 import {
   encodeProtobufList,
   encodeProtobufMetadata,
   encodeProtobufMetadataList,
   encodeProtobufObject,
   type ListMetadata,
+  streamProtobufList,
 } from "./protobuf.ts";
 import type { Representation } from "./representation.ts";
 import { wrongMetadataKind } from "./status-response.ts";
@@ -100,6 +102,7 @@ export function listResponse<T extends ApiObject>(
     ...(page.remaining === undefined ? {} : { remainingItemCount: page.remaining }),
   };
   const listTypeMeta = { kind: kind.listKind, apiVersion: responseOptions.typeMeta.apiVersion };
+  const listBytes = page.items.reduce((bytes, { size }) => bytes + size, 0);
   if (representation.as === "table") {
     return encodeJson(200, representation, [
       encodeTable(kind, responseOptions.typeMeta, metadata, page.items, tableOptions(responseOptions)),
@@ -108,8 +111,7 @@ export function listResponse<T extends ApiObject>(
   }
   if (representation.as === "metadata" && representation.format === "protobuf") {
     const { mediaType, magic, metaVersion } = representation;
-    const objects = page.items.map(({ object }) => object);
-    return bytesResponse(200, mediaType, encodeProtobufMetadataList(magic, metaVersion, metadata, objects));
+    return bytesResponse(200, mediaType, encodeProtobufMetadataList(magic, metaVersion, metadata, page.items));
   }
   if (representation.as === "metadata") {
     const head = { kind: "PartialObjectMetadataList", apiVersion: representation.metaVersion, metadata };
@@ -120,10 +122,16 @@ export function listResponse<T extends ApiObject>(
     return encodeJson(200, representation, [Buffer.from(text)]);
   }
   if (representation.format === "protobuf") {
+    const { magic, mediaType } = representation;
+    if (listBytes >= STREAMED_BYTES_MIN) {
+      const body = streamProtobufList(magic, listTypeMeta, kind, metadata, page.items);
+      return { ...bytesResponse(200, mediaType, body), finite: true };
+    }
     const objects = page.items.map(({ object }) => object);
-    const body = encodeProtobufList(representation.magic, listTypeMeta, kind, metadata, objects);
-    return bytesResponse(200, representation.mediaType, body);
+    return bytesResponse(200, mediaType, encodeProtobufList(magic, listTypeMeta, kind, metadata, objects));
   }
+  const isJson = representation.format === "json" && !representation.pretty;
+  if (!isJson && listBytes > CONVERTED_BYTES_MAX) throw tooLargeToConvert(listBytes);
   if (representation.format === "cbor") {
     const objects = page.items.map(({ object }) => object);
     const body = encodeCborList(kind, listTypeMeta, responseOptions.typeMeta, metadata, objects);
@@ -131,17 +139,44 @@ export function listResponse<T extends ApiObject>(
   }
   // Lists of custom resources have an empty `continue`, and items with apiVersion and kind.
   const listMetadata = kind.custom === true ? { continue: "", ...metadata } : metadata;
-  const chunks: Uint8Array[] = [
-    typeMetaPrefix(listTypeMeta),
-    Buffer.from(`"metadata":${JSON.stringify(listMetadata)},"items":[`),
-  ];
-  for (const [index, item] of page.items.entries()) {
-    if (index > 0) chunks.push(COMMA);
-    if (kind.custom === true) chunks.push(typeMetaPrefix(responseOptions.typeMeta), item.bytes.subarray(1));
-    else chunks.push(item.bytes);
+  const itemTypeMeta = kind.custom === true ? responseOptions.typeMeta : undefined;
+  const head = Buffer.from(`"metadata":${JSON.stringify(listMetadata)},"items":[`);
+  const chunks = jsonListChunks([typeMetaPrefix(listTypeMeta), head], page.items, itemTypeMeta, listBytes);
+  if (isJson && listBytes >= STREAMED_BYTES_MIN) {
+    return { ...bytesResponse(200, representation.mediaType, joinEachChunk(chunks)), finite: true };
   }
-  chunks.push(LIST_END);
-  return encodeJson(200, representation, chunks);
+  return encodeJson(200, representation, [...chunks]);
+}
+
+/** Stored bytes from which a list is encoded while it is sent, so that it is never in memory as a whole. */
+const STREAMED_BYTES_MIN = 4 * 2 ** 20;
+/** The largest list in a format that needs all of it in memory: YAML, CBOR and indented JSON. */
+const CONVERTED_BYTES_MAX = 32 * 2 ** 20;
+
+/** `itemTypeMeta` is set for custom resources, whose items have apiVersion and kind. */
+function* jsonListChunks<T extends ApiObject>(
+  head: readonly Uint8Array[],
+  items: ListPage<T>["items"],
+  itemTypeMeta: TypeMeta | undefined,
+  listBytes: number,
+): Generator<Uint8Array> {
+  yield* head;
+  for (const [index, item] of items.entries()) {
+    if (index > 0) yield COMMA;
+    const bytes = item.encodeForList(listBytes);
+    if (itemTypeMeta === undefined) yield bytes;
+    else {
+      yield typeMetaPrefix(itemTypeMeta);
+      yield bytes.subarray(1);
+    }
+  }
+  yield LIST_END;
+}
+
+function tooLargeToConvert(listBytes: number): HttpError {
+  const what = `the list has ${listBytes} bytes as stored`;
+  const how = "request pages with limit, or JSON or protobuf";
+  return new HttpError(413, "RequestEntityTooLarge", `${what}, which is too large for this representation: ${how}`);
 }
 
 function tableOptions(responseOptions: ResponseOptions): TableOptions {

@@ -4,9 +4,11 @@ import { listMeta } from "../../api/meta/list-meta.ts";
 import { statusResponse } from "../../api/meta/response-types.ts";
 import { binary, message, optional, string } from "../../schema/define.ts";
 import { encodeProtobuf } from "../../schema/protobuf/encode.ts";
-import { encodeEnvelope, type Magic } from "../../schema/protobuf/envelope.ts";
+import { encodeEnvelope, type Magic, splitEnvelope } from "../../schema/protobuf/envelope.ts";
 import { ReverseWriter, wireBytes } from "../../schema/protobuf/wire.ts";
+import { TimeSlice } from "../../std/async/time-slice.ts";
 import { toUnpooledBuffer } from "../../std/memory/unpooled-buffer.ts";
+import { joinEachChunk } from "./join-chunks.ts";
 import { partialObjectMetadata } from "./partial-metadata.ts";
 import type { TypeMeta } from "./type-meta.ts";
 
@@ -31,9 +33,9 @@ export function encodeProtobufMetadataList(
   magic: Magic,
   metaVersion: string,
   metadata: ListMetadata,
-  objects: readonly ApiObject[],
+  rows: readonly { readonly object: ApiObject }[],
 ): Uint8Array {
-  const items = objects.map((object) => encodeProtobuf(partialObjectMetadata, { metadata: object.metadata }));
+  const items = rows.map(({ object }) => encodeProtobuf(partialObjectMetadata, { metadata: object.metadata }));
   const typeMeta = { apiVersion: metaVersion, kind: "PartialObjectMetadataList" };
   return encodeEnvelope(magic, typeMeta, encodeList(metadata, items));
 }
@@ -62,6 +64,46 @@ export function encodeProtobufList<T extends ApiObject>(
 ): Uint8Array {
   const items = objects.map((object) => encodeOnce(kind, object));
   return encodeEnvelope(magic, typeMeta, encodeList(metadata, items));
+}
+
+/**
+ * The same as `encodeProtobufList` without all of it in memory. The length of the list comes first: the objects are
+ * encoded twice.
+ */
+export async function* streamProtobufList<T extends ApiObject>(
+  magic: Magic,
+  typeMeta: TypeMeta,
+  kind: Kind<T>,
+  metadata: ListMetadata,
+  rows: readonly { readonly object: T }[],
+): AsyncGenerator<Uint8Array> {
+  const slice = new TimeSlice();
+  const head = encodeList(metadata, []);
+  let length = head.length;
+  for (const row of rows) {
+    const { length: size } = encodeOnce(kind, row.object);
+    length += itemHead(size).length + size;
+    await slice.yield();
+  }
+  const { start, end } = splitEnvelope(magic, typeMeta, length);
+  function* chunks(): Generator<Uint8Array> {
+    yield start;
+    yield head;
+    for (const row of rows) {
+      const item = encodeOnce(kind, row.object);
+      yield itemHead(item.length);
+      yield item;
+    }
+    yield end;
+  }
+  yield* joinEachChunk(chunks());
+}
+
+function itemHead(length: number): Uint8Array {
+  const writer = new ReverseWriter();
+  writer.uint32(length);
+  writer.tag(2, wireBytes);
+  return writer.take();
 }
 
 function encodeList(metadata: ListMetadata, items: readonly Uint8Array[]): Uint8Array {

@@ -38,6 +38,23 @@ export function encodeEnvelope(
   return writer.take();
 }
 
+/** What precedes and follows an object of `length` bytes in its envelope. */
+export function splitEnvelope(
+  magic: Magic,
+  type: { readonly apiVersion: string; readonly kind: string },
+  length: number,
+): { readonly start: Uint8Array; readonly end: Uint8Array } {
+  const empty = encodeEnvelope(magic, type, EMPTY);
+  // The last bytes are the length 0 of the object, and two empty strings with their tags.
+  const end = empty.subarray(empty.length - 4);
+  const writer = new ReverseWriter();
+  writer.uint32(length);
+  writer.raw(empty.subarray(0, empty.length - 5));
+  return { start: writer.take(), end };
+}
+
+const EMPTY = new Uint8Array();
+
 /** Throws a `ProtobufError` when the magic bytes are unknown or the envelope is malformed. */
 export function decodeEnvelope(bytes: Uint8Array): Envelope {
   const magic = magicOf(bytes);

@@ -97,15 +97,14 @@ export class EncodedObject<T extends ApiObject> implements CachedObject<T>, Evic
   }
 
   get bytes(): Buffer {
-    this.#bytes ??= this.encode();
+    this.#bytes ??= this.#encode();
     this.#memory?.objects.touch(this);
     return this.#bytes;
   }
 
-  encode(): Buffer {
-    // An object that is decoded for its JSON only is not kept: a list of all objects would evict those in use.
-    if (this.#bytes !== undefined) return this.#bytes;
-    return toUnpooledBuffer(encodeJson(this.#kind.schema, this.#object ?? this.#decode(), { omitTypeMeta: true }));
+  encodeForList(listBytes: number): Buffer {
+    if (this.#source?.memory.isTooLarge(listBytes) === true) return this.#bytes ?? this.#encode();
+    return this.bytes;
   }
 
   /** The event of a watcher that receives the object for the first time. */
@@ -186,6 +185,11 @@ export class EncodedObject<T extends ApiObject> implements CachedObject<T>, Evic
   /** The memory that counts the object; none when only queues of watchers have it. */
   get #memory(): CacheMemory | undefined {
     return this.#retired ? undefined : this.#source?.memory;
+  }
+
+  /** An object that is decoded for its JSON only is not kept: a list of all objects would evict those in use. */
+  #encode(): Buffer {
+    return toUnpooledBuffer(encodeJson(this.#kind.schema, this.#object ?? this.#decode(), { omitTypeMeta: true }));
   }
 
   /** The object has a source: it is never evicted otherwise. */

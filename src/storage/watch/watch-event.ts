@@ -20,8 +20,8 @@ export interface CachedObject<T> extends Selectable<T> {
   readonly stored?: Uint8Array | undefined;
   /** Bytes of the stored value; 0 for an object that was not read through a cache. */
   readonly size: number;
-  /** The same as `bytes`, which is not kept for later reads: for lists that are too large for the memory of caches. */
-  encode(): Buffer;
+  /** The same as `bytes`, for a list of objects of `listBytes`: not kept if the list would evict what is in use. */
+  encodeForList(listBytes: number): Buffer;
 }
 
 export interface WatchedObject<T> extends CachedObject<T> {

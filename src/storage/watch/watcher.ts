@@ -44,7 +44,7 @@ export class Watcher<T extends ApiObject> implements AsyncIterableIterator<Cache
   readonly #onClose: (watcher: Watcher<T>) => void;
   readonly #onAbort = (): void => this.#end(undefined);
   /** The initial events; not counted in the limits of the queue, as they are references into the cache. */
-  #initial: readonly CacheEvent<T>[];
+  #initial: (CacheEvent<T> | undefined)[];
   #initialNext = 0;
   readonly #queue = new Fifo<CacheEvent<T>>();
   readonly #pool: QueuePool | undefined;
@@ -59,7 +59,7 @@ export class Watcher<T extends ApiObject> implements AsyncIterableIterator<Cache
     options: WatchOptions<T>,
     matches: Matches<T> | undefined,
     ahead: Revision,
-    initial: readonly CacheEvent<T>[],
+    initial: CacheEvent<T>[],
     onClose: (watcher: Watcher<T>) => void,
     pool?: QueuePool,
   ) {
@@ -146,6 +146,8 @@ export class Watcher<T extends ApiObject> implements AsyncIterableIterator<Cache
       if (event !== undefined && event.type !== "BOOKMARK") this.#dequeued(event);
       return event;
     }
+    // What has been sent must not stay in memory until the last one is.
+    this.#initial[this.#initialNext] = undefined;
     if (++this.#initialNext === this.#initial.length) {
       this.#initial = [];
       this.#initialNext = 0;
