@@ -31,7 +31,7 @@ import type { Clock } from "../std/time/clock.ts";
 import { GIT_VERSION } from "../std/version.ts";
 import type { Store } from "../storage/store.ts";
 import { Discovery } from "./discovery/discovery.ts";
-import { versionInfo } from "./discovery/version.ts";
+import { versionInfo } from "../std/version-info.ts";
 import { withErrorResponses } from "./filters/error-responses.ts";
 import { withRequestInfo } from "./filters/request-info.ts";
 import { addResourceRoutes, type Route } from "./handlers/routes.ts";

@@ -22,7 +22,7 @@ import { withRequestDeadline } from "./filters/request-deadline.ts";
 import { withRequestInfo } from "./filters/request-info.ts";
 import { withRequestLog } from "./filters/request-log.ts";
 import type { Readiness } from "./health/readiness.ts";
-import { withClientMetrics } from "./metrics/client-metrics.ts";
+import { withClientMetrics } from "../http/client-metrics.ts";
 import { withRequestMetrics } from "./metrics/request-metrics.ts";
 import type { ServerMetrics } from "./metrics/server-metrics.ts";
 import { applyFilters, type RequestFilter, type RequestHandler } from "./request/request-context.ts";

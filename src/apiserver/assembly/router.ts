@@ -11,7 +11,7 @@ import type { CustomResources } from "../custom-resources/custom-resources.ts";
 import { createCustomResourceHandler } from "../custom-resources/custom-routes.ts";
 import type { OperatorPage } from "../debug/operator-pages.ts";
 import { Discovery } from "../discovery/discovery.ts";
-import { versionInfo } from "../discovery/version.ts";
+import { versionInfo } from "../../std/version-info.ts";
 import { addResourceRoutes, type ExtraHandlers, type Route } from "../handlers/routes.ts";
 import type { ResourceSettings } from "../handlers/target.ts";
 import { pageNotFound, respondHealth } from "../health/health.ts";

@@ -9,7 +9,7 @@ import type { TlsOptions } from "../../http/tls/options.ts";
 import type { StorageMediaType } from "../../storage/codec.ts";
 import type { ApisConfig } from "../discovery/api-enablement.ts";
 import type { InFlightLimits } from "../filters/max-in-flight.ts";
-import type { FeatureState } from "../metrics/build-metrics.ts";
+import type { FeatureState } from "../../flags/build-metrics.ts";
 import type { MetricsConfig } from "../metrics/metric-policy.ts";
 import type { ShutdownConfig } from "../serving/graceful-shutdown.ts";
 

@@ -1,4 +1,4 @@
-import { BUILD } from "../../std/version.ts";
+import { BUILD } from "./version.ts";
 
 /** The response of `/version`. */
 export interface VersionInfo {

@@ -1,7 +1,7 @@
 /** Metrics of the build, of feature gates and of the metrics registry itself. */
-import type { GateStage } from "../../flags/gates.ts";
-import type { MetricRegistry } from "../../std/metrics/metrics.ts";
-import type { VersionInfo } from "../discovery/version.ts";
+import type { GateStage } from "./gates.ts";
+import type { MetricRegistry } from "../std/metrics/metrics.ts";
+import type { VersionInfo } from "../std/version-info.ts";
 
 export interface FeatureState {
   readonly name: string;
