@@ -3,7 +3,7 @@
 import { StatusError } from "../../api/status.ts";
 import { isTokenProtocol } from "../../auth/authn/token/bearer-token.ts";
 import type { HttpRequest, HttpResponse } from "../../http/message.ts";
-import { offeredProtocols, webSocketResponse } from "../../http/websocket.ts";
+import { offeredProtocols, webSocketResponse } from "../../http/websocket/event-socket.ts";
 import type { Format } from "./representation.ts";
 
 /** Messages of bytes, or of text in base64. */

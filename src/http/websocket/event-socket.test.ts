@@ -3,12 +3,12 @@ import { once } from "node:events";
 import { connect, type Socket } from "node:net";
 import fc from "fast-check";
 import t, { type Test } from "tap";
-import { silentLogger } from "../std/log/logger.ts";
-import { readBody } from "./body.ts";
-import type { Handler } from "./message.ts";
-import { bytesResponse, textResponse } from "./respond.ts";
-import { listen } from "./server/server.ts";
-import { isWebSocketRequest, offeredProtocols, webSocketResponse } from "./websocket.ts";
+import { silentLogger } from "../../std/log/logger.ts";
+import { readBody } from "../body.ts";
+import type { Handler } from "../message.ts";
+import { bytesResponse, textResponse } from "../respond.ts";
+import { listen } from "../server/server.ts";
+import { isWebSocketRequest, offeredProtocols, webSocketResponse } from "./event-socket.ts";
 
 const sizes = [0, 1, 125, 126, 65_535, 65_536, 1_000_000];
 

@@ -5,8 +5,8 @@
 import { createHash } from "node:crypto";
 import { once } from "node:events";
 import { PassThrough } from "node:stream";
-import { HttpError } from "./http-error.ts";
-import type { HttpRequest, HttpResponse } from "./message.ts";
+import { HttpError } from "../http-error.ts";
+import type { HttpRequest, HttpResponse } from "../message.ts";
 
 export interface WebSocketOptions {
   /** The subprotocol in the response; the client has offered it. */
