@@ -7,6 +7,7 @@ import { systemRandom } from "../../std/crypto/random.ts";
 import { silentLogger } from "../../std/log/logger.ts";
 import { FakeApi } from "../../testing/agent/fake-api.ts";
 import { FakeClock } from "../../testing/std/fake-clock.ts";
+import { until } from "../../testing/std/until.ts";
 import { podUid } from "../pods/pod-fields.ts";
 import { startApiSource } from "./api-source.ts";
 import { readManifestFiles } from "./file-source.ts";
@@ -78,7 +79,15 @@ t.test("startApiSource() does not let a pod of the API server pass as a static p
     signal: stop.signal,
   });
   await informer.synced;
-  t.match(put, [{ metadata: { name: "forged", annotations: { "kubernetes.io/config.source": "api" } } }]);
+  const seen = new Date(clock.now()).toISOString();
+  const set = { "kubernetes.io/config.source": "api", "kubernetes.io/config.seen": seen };
+  t.match(put, [{ metadata: { name: "forged", annotations: set } }]);
+  await clock.advance(5_000);
+  api.put("/api/v1/namespaces/default/pods/forged", {
+    metadata: { name: "forged", namespace: "default", annotations: { a: "b" } },
+  });
+  await until("the change", () => put.length > 1);
+  t.strictSame(put[1]?.metadata?.annotations, { a: "b", ...set }, "first seen");
   stop.abort();
 });
 

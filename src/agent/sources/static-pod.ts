@@ -18,7 +18,7 @@ export interface StaticSource {
 }
 
 const hashAnnotation = "kubernetes.io/config.hash";
-const seenAnnotation = "kubernetes.io/config.seen";
+export const seenAnnotation = "kubernetes.io/config.seen";
 export const sourceAnnotation = "kubernetes.io/config.source";
 
 /**
