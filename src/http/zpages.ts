@@ -10,12 +10,12 @@ const WARNING =
 
 const NOT_ACCEPTABLE = "media type not acceptable, must be: text/plain\n";
 
-/** Flags by name. Flags contain paths of secret files, not secrets. */
-export function flagz(component: string, flags: Readonly<Record<string, string>>, request: HttpRequest): HttpResponse {
+/** `title`: `kube-apiserver flagz`. Flags by name; flags contain paths of secret files, not secrets. */
+export function flagz(title: string, flags: Readonly<Record<string, string>>, request: HttpRequest): HttpResponse {
   const lines = Object.entries(flags)
     .sort(([a], [b]) => (a < b ? -1 : 1))
     .map(([name, value]) => `${name}=${value}\n`);
-  return page(`\n${component} flagz\n${WARNING}\n\n${lines.join("")}`, request);
+  return page(`\n${title}\n${WARNING}\n\n${lines.join("")}`, request);
 }
 
 export interface ServerStatus {

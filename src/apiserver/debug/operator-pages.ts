@@ -1,11 +1,12 @@
 /** The pages for operators: metrics, profiles, flags and status. */
+
+import { metricsResponse, resetMetrics } from "../../http/metrics-page.ts";
+import { flagz, statusz } from "../../http/zpages.ts";
 import type { Clock } from "../../std/time/clock.ts";
 import type { ApiServerConfig } from "../config/config.ts";
 import type { Route } from "../handlers/routes.ts";
-import { metricsResponse, resetMetrics } from "../../http/metrics-page.ts";
 import type { ServerMetrics } from "../metrics/server-metrics.ts";
 import type { DebugEndpoints } from "./debug-endpoints.ts";
-import { flagz, statusz } from "../../http/zpages.ts";
 
 export interface OperatorPage {
   /** A pattern of the router. */
@@ -64,7 +65,9 @@ function createZPages(config: ApiServerConfig, { clock }: OperatorPageDeps): rea
     paths: STATUS_PATHS.filter((path) => path !== "/flagz" || isOn("ComponentFlagz")),
   });
   return [
-    ...(isOn("ComponentFlagz") ? [page("/flagz", async ({ request }) => flagz(COMPONENT, flags, request))] : []),
+    ...(isOn("ComponentFlagz")
+      ? [page("/flagz", async ({ request }) => flagz(`${COMPONENT} flagz`, flags, request))]
+      : []),
     ...(isOn("ComponentStatusz")
       ? [page("/statusz", async ({ request }) => statusz(COMPONENT, status(), request))]
       : []),

@@ -59,7 +59,7 @@ function escapeHelp(text: string, open: boolean): string {
   return open ? escaped.replaceAll('"', '\\"') : escaped;
 }
 
-function escapeLabel(text: string): string {
+export function escapeLabel(text: string): string {
   return /[\\"\n]/.test(text) ? text.replaceAll("\\", "\\\\").replaceAll('"', '\\"').replaceAll("\n", "\\n") : text;
 }
 
