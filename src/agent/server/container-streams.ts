@@ -8,7 +8,7 @@ import type { HttpRequest, HttpResponse } from "../../http/message.ts";
 import { bytesResponse, textResponse } from "../../http/respond.ts";
 import { UpgradeError } from "../../http/upgrade/connect-upgrade.ts";
 import { forwardUpgrade, isUpgradeRequest, upgradeRequestHeaders } from "../../http/upgrade/forward-upgrade.ts";
-import { isWebSocketRequest } from "../../http/websocket/event-socket.ts";
+import { isWebSocketRequest } from "../../http/websocket/handshake.ts";
 import type { Clock } from "../../std/time/clock.ts";
 import { allContainers } from "../pods/pod-fields.ts";
 import type { PodManager } from "../pods/pod-manager.ts";

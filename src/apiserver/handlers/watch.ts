@@ -1,5 +1,5 @@
 import { createValueStream } from "../../http/value-stream.ts";
-import { isWebSocketRequest } from "../../http/websocket/event-socket.ts";
+import { isWebSocketRequest } from "../../http/websocket/handshake.ts";
 import type { Scope } from "../../registry/scope.ts";
 import { watch } from "../../registry/watch.ts";
 import type { RequestContext } from "../request/request-context.ts";

@@ -40,7 +40,11 @@ t.test("streams and proxies respond with Kubernetes' errors to invalid requests"
     [`GET ${PODS}/web/exec`, 400, /^pod web does not have a host assigned$/],
     [`GET ${PODS}/two/exec`, 400, /^a container name must be specified for pod two, choose one of: \[a b\]$/],
     [`GET ${PODS}/two/exec?container=x`, 400, /^container x is not valid for pod two$/],
-    [`GET ${PODS}/bound/portforward?ports=http`, 400, /^cannot convert to \[\]int32: strconv.ParseUint: parsing "http"/],
+    [
+      `GET ${PODS}/bound/portforward?ports=http`,
+      400,
+      /^cannot convert to \[\]int32: strconv.ParseUint: parsing "http"/,
+    ],
     [`GET ${PODS}/bound/portforward?ports=1,70000`, 400, /parsing "70000": value out of range$/],
     [`POST ${PODS}/bound/exec`, 404, /^nodes "n1" not found$/, upgrade],
     [`PUT ${PODS}/bound/exec`, 405, /does not allow this method/],

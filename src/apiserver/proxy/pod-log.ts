@@ -4,7 +4,7 @@ import type { Node } from "../../api/core/node/schema.ts";
 import type { Pod } from "../../api/core/pod/schema.ts";
 import { badRequest, invalid, notFound, StatusError } from "../../api/status.ts";
 import type { HttpRequest, HttpResponse } from "../../http/message.ts";
-import { isWebSocketRequest } from "../../http/websocket/event-socket.ts";
+import { isWebSocketRequest } from "../../http/websocket/handshake.ts";
 import { get } from "../../registry/get.ts";
 import type { Registry } from "../../registry/registry.ts";
 import {

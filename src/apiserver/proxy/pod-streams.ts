@@ -8,8 +8,9 @@ import type { HttpResponse } from "../../http/message.ts";
 import { isUpgradeRequest } from "../../http/upgrade/forward-upgrade.ts";
 import { get } from "../../registry/get.ts";
 import type { Registries } from "../../registry/registries.ts";
+import type { Scope } from "../../registry/scope.ts";
 import type { ConnectHandler } from "../handlers/connect.ts";
-import { type ResourceTarget, scopeOf } from "../handlers/target.ts";
+import { scopeOf } from "../handlers/target.ts";
 import type { RequestContext } from "../request/request-context.ts";
 import type { AgentConnections } from "./agent-connections.ts";
 import { type UpgradeDestination, upgradeConnection } from "./upgrade-connection.ts";
@@ -22,9 +23,10 @@ export interface PodStreamDeps {
 export function createExecHandler(deps: PodStreamDeps): ConnectHandler {
   return async (target, context, params, options) => {
     const { command = [], container = "", ...streams } = options as PodExecOptions;
-    const pod = await findPod(deps, target, context, params);
+    const scope = scopeOf(target, context, params);
+    const pod = await findPod(deps, scope, params);
     const query = [...streamQuery(streams), ...command.map((word) => ["command", word] as const)];
-    const location = await locate(deps, context, pod, ["exec", resolveContainer(pod, container)], query);
+    const location = await locate(deps, scope, pod, ["exec", resolveContainer(pod, container)], query);
     return await forward(context, location);
   };
 }
@@ -32,28 +34,29 @@ export function createExecHandler(deps: PodStreamDeps): ConnectHandler {
 export function createAttachHandler(deps: PodStreamDeps): ConnectHandler {
   return async (target, context, params, options) => {
     const { container = "", ...streams } = options as PodAttachOptions;
-    const pod = await findPod(deps, target, context, params);
+    const scope = scopeOf(target, context, params);
+    const pod = await findPod(deps, scope, params);
     const path = ["attach", resolveContainer(pod, container)] as const;
-    return await forward(context, await locate(deps, context, pod, path, streamQuery(streams)));
+    return await forward(context, await locate(deps, scope, pod, path, streamQuery(streams)));
   };
 }
 
 export function createPortForwardHandler(deps: PodStreamDeps): ConnectHandler {
   return async (target, context, params, options) => {
     const { ports = [] } = options as PodPortForwardOptions;
-    const pod = await findPod(deps, target, context, params);
+    const scope = scopeOf(target, context, params);
+    const pod = await findPod(deps, scope, params);
     const query = ports.length === 0 ? [] : [["port", ports.join(",")] as const];
-    return await forward(context, await locate(deps, context, pod, ["portForward"], query));
+    return await forward(context, await locate(deps, scope, pod, ["portForward"], query));
   };
 }
 
 async function findPod(
   { registries }: PodStreamDeps,
-  target: ResourceTarget,
-  context: RequestContext,
+  scope: Scope,
   params: Readonly<Record<string, string>>,
 ): Promise<Pod> {
-  const { object } = await get(registries.of(podKind), scopeOf(target, context, params), params.name ?? "");
+  const { object } = await get(registries.of(podKind), scope, params.name ?? "");
   return object;
 }
 
@@ -68,7 +71,7 @@ function streamQuery({ stdin, stdout, stderr, tty }: Omit<PodAttachOptions, "con
 /** Throws Kubernetes' 400 for a pod without a node. */
 async function locate(
   { registries, agents }: PodStreamDeps,
-  { user, signal }: RequestContext,
+  scope: Scope,
   { metadata, spec }: Pod,
   [root, ...rest]: readonly [root: string, ...rest: readonly string[]],
   query: Query,
@@ -76,7 +79,7 @@ async function locate(
   const { name = "", namespace = "" } = metadata ?? {};
   const nodeName = spec?.nodeName ?? "";
   if (nodeName === "") throw badRequest(`pod ${name} does not have a host assigned`);
-  const { object: node } = await get(registries.of(nodeKind), { namespace: "", group: "", user, signal }, nodeName);
+  const { object: node } = await get(registries.of(nodeKind), { ...scope, namespace: "" }, nodeName);
   const path = [root, namespace, name, ...rest].map(encodeURIComponent).join("/");
   // Sorted by name as Go's `url.Values`; the order of the words of a command stays.
   const sorted = new URLSearchParams(query.map(([key, value]) => [key, value]));

@@ -6,7 +6,7 @@ import { isTokenProtocol } from "../../auth/authn/token/bearer-token.ts";
 import type { HttpRequest, HttpResponse } from "../../http/message.ts";
 import { UpgradeError } from "../../http/upgrade/connect-upgrade.ts";
 import { forwardUpgrade, upgradeRequestHeaders } from "../../http/upgrade/forward-upgrade.ts";
-import { offeredProtocols } from "../../http/websocket/event-socket.ts";
+import { offeredProtocols } from "../../http/websocket/handshake.ts";
 
 export interface UpgradeDestination {
   readonly secure: boolean;

@@ -3,7 +3,8 @@
 import { StatusError } from "../../api/status.ts";
 import { isTokenProtocol } from "../../auth/authn/token/bearer-token.ts";
 import type { HttpRequest, HttpResponse } from "../../http/message.ts";
-import { offeredProtocols, webSocketResponse } from "../../http/websocket/event-socket.ts";
+import { webSocketResponse } from "../../http/websocket/event-socket.ts";
+import { offeredProtocols } from "../../http/websocket/handshake.ts";
 import type { Format } from "./representation.ts";
 
 /** Messages of bytes, or of text in base64. */

@@ -8,7 +8,8 @@ import { readBody } from "../body.ts";
 import type { Handler } from "../message.ts";
 import { bytesResponse, textResponse } from "../respond.ts";
 import { listen } from "../server/server.ts";
-import { isWebSocketRequest, offeredProtocols, webSocketResponse } from "./event-socket.ts";
+import { webSocketResponse } from "./event-socket.ts";
+import { isWebSocketRequest, offeredProtocols } from "./handshake.ts";
 
 const sizes = [0, 1, 125, 126, 65_535, 65_536, 1_000_000];
 
