@@ -1,7 +1,6 @@
 import type { ApiObject } from "../api/kind.ts";
 import { badRequest, expired, StatusError } from "../api/status.ts";
-import { type Revision, StoreError } from "../storage/store.ts";
-import { EncodedObject } from "../storage/watch/encoded-object.ts";
+import { type KeyValue, prefixRange, type Revision, StoreError } from "../storage/store.ts";
 import type { CachedObject } from "../storage/watch/watch-event.ts";
 import { type ContinueToken, decodeContinue, encodeContinue } from "./read/continue.ts";
 import { parseResourceVersion, tooLargeResourceVersion } from "./read/freshness.ts";
@@ -145,7 +144,7 @@ function toPage<T extends ApiObject>(
   return { items: page, revision, continue: encodeContinue({ revision, after }), remaining };
 }
 
-/** Lists at a revision from the store. */
+/** Lists at a revision from the store, a part at a time. */
 async function listFromStore<T extends ApiObject>(
   registry: Registry<T>,
   selection: Selection<T>,
@@ -154,43 +153,46 @@ async function listFromStore<T extends ApiObject>(
 ): Promise<ListPage<T>> {
   const { prefix, matches } = selection;
   const items: CachedObject<T>[] = [];
-  let after = from.after === "" ? undefined : prefix + from.after;
+  const after = from.after === "" ? undefined : prefix + from.after;
+  let last: string | undefined;
   let remaining = 0;
-  do {
-    const page = await readPage(registry, prefix, limit, after, from.revision);
-    remaining = page.remaining;
-    for (const [i, object] of page.items.entries()) {
-      const { namespace, name = "", resourceVersion } = object.metadata ?? {};
-      const key = registry.objects.key(namespace, name);
-      after = key;
-      const item = new EncodedObject(registry.kind, key, object, Number(resourceVersion) as Revision);
-      if (matches?.(item) === false) continue;
-      items.push(item);
-      if (items.length === limit) {
-        remaining += page.items.length - i - 1;
-        break;
-      }
+  for await (const part of scan(registry, prefix, after, from.revision)) {
+    if (items.length === limit) {
+      remaining += part.length;
+      continue;
     }
-    if (page.items.length === 0) break;
-  } while (limit !== undefined && items.length < limit && remaining > 0);
-  const more = remaining > 0 && after !== undefined;
+    for (const [i, stored] of (await registry.objects.toKindVersion(part)).entries()) {
+      last = stored.key;
+      const item = registry.listed(stored);
+      const isSelected = matches?.(item) !== false;
+      if (item.keptBytes === 0) item.evict();
+      if (isSelected) items.push(item);
+      if (items.length !== limit) continue;
+      remaining += part.length - i - 1;
+      break;
+    }
+  }
+  const more = remaining > 0 && last !== undefined;
   return {
     items,
     revision: from.revision,
-    ...(more ? { continue: encodeContinue({ revision: from.revision, after: after!.slice(prefix.length) }) } : {}),
+    ...(more ? { continue: encodeContinue({ revision: from.revision, after: last!.slice(prefix.length) }) } : {}),
     ...(more && matches === undefined ? { remaining } : {}),
   };
 }
 
-async function readPage<T extends ApiObject>(
+async function* scan<T extends ApiObject>(
   registry: Registry<T>,
   prefix: string,
-  limit: number | undefined,
   after: string | undefined,
   revision: Revision,
-) {
+): AsyncGenerator<readonly KeyValue[]> {
+  const range = prefixRange(prefix);
   try {
-    return await registry.objects.list(prefix, { limit, after, revision });
+    const parts = registry.deps.store.scan(after === undefined ? range : { ...range, from: `${after}\0` }, {
+      revision,
+    });
+    for await (const { items } of parts) yield items;
   } catch (error) {
     if (!(error instanceof StoreError)) throw error;
     if (error.code === "compacted") {

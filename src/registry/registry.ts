@@ -9,10 +9,11 @@ import type { Logger } from "../std/log/logger.ts";
 import type { Clock } from "../std/time/clock.ts";
 import type { StorageMediaType } from "../storage/codec.ts";
 import { ObjectStore } from "../storage/object-store.ts";
-import type { Revision, Store } from "../storage/store.ts";
+import type { KeyValue, Revision, Store } from "../storage/store.ts";
 import { WatchCache } from "../storage/watch/cache.ts";
 import type { CacheMemory } from "../storage/watch/cache-memory.ts";
 import { ConvertedFeed } from "../storage/watch/converted-feed.ts";
+import { EncodedObject } from "../storage/watch/encoded-object.ts";
 import type { Feed, StoreFeed } from "../storage/watch/feed.ts";
 import type { IndexFunctions } from "../storage/watch/indexes.ts";
 import type { Allocator } from "./allocator.ts";
@@ -121,6 +122,18 @@ export class Registry<T extends ApiObject = ApiObject> implements AsyncDisposabl
   /** The cache if it exists; does not create it. */
   get cacheInUse(): WatchCache<T> | undefined {
     return this.#cache;
+  }
+
+  /** An object of a list that is read from the store: a large one is read again when it is encoded. */
+  listed(item: KeyValue): EncodedObject<T> {
+    const { memory } = this.#shared;
+    const decode = (stored: KeyValue): T => this.objects.decode(stored);
+    const reread =
+      this.kind.converter === undefined
+        ? (key: string, modified: Revision) => this.objects.readVersion(key, modified)
+        : undefined;
+    const source = { memory, decode, reread };
+    return new EncodedObject(this.kind, item.key, decode(item), item.modified, { source, item });
   }
 
   /** Resolves when the cache, if it exists, has its first list. */

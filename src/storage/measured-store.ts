@@ -12,6 +12,7 @@ import {
   type ScanPart,
   type Store,
   StoreError,
+  type StoreStatus,
   type WatchBatch,
   type WriteOptions,
 } from "./store.ts";
@@ -66,6 +67,7 @@ export class MeasuredStore implements Store {
     this.#store = store;
     this.#clock = clock;
     this.#families = createStoreMetrics(registry);
+    if (store.status?.() !== undefined) registerStatusMetrics(store, registry);
     this.#resourceOf = resourceOf;
   }
 
@@ -86,11 +88,11 @@ export class MeasuredStore implements Store {
     return page;
   }
 
-  async *scan(range: Range): AsyncIterable<ScanPart> {
+  async *scan(range: Range, options?: ReadOptions): AsyncIterable<ScanPart> {
     const began = this.#clock.monotonic();
     let items = 0;
     try {
-      for await (const part of this.#store.scan(range)) {
+      for await (const part of this.#store.scan(range, options)) {
         items += part.items.length;
         yield part;
       }
@@ -127,6 +129,10 @@ export class MeasuredStore implements Store {
     return this.#store.compact(before);
   }
 
+  status(): StoreStatus | undefined {
+    return this.#store.status?.();
+  }
+
   [Symbol.asyncDispose](): Promise<void> {
     return Promise.resolve(this.#store[Symbol.asyncDispose]());
   }
@@ -156,6 +162,25 @@ export class MeasuredStore implements Store {
     evaluated.with(resource).inc(items);
     returned.with(resource).inc(items);
   }
+}
+
+/** The names of etcd's own metrics. */
+function registerStatusMetrics(store: Store, registry: MetricRegistry): void {
+  const stability = "ALPHA" as const;
+  const gauge = (name: string, help: string, labels: readonly string[] = []) =>
+    registry.gauge({ name, help, stability, labels });
+  const size = gauge("etcd_mvcc_db_total_size_in_bytes", "Size of the store's files in bytes.");
+  const quota = gauge("etcd_server_quota_backend_bytes", "Quota of the store in bytes; 0 for none.");
+  const alarms = gauge("etcd_server_alarms", "1 for each active alarm of the store, by type.", ["alarm_type"]);
+  registry.onCollect(() => {
+    const status = store.status?.();
+    if (status === undefined) return;
+    size.with().set(status.sizeBytes);
+    quota.with().set(status.quotaBytes ?? 0);
+    for (const type of ["NOSPACE", "CORRUPT"]) {
+      alarms.with(type).set(status.alarms.some((alarm) => alarm.type === type) ? 1 : 0);
+    }
+  });
 }
 
 /** Whether another write came first, which is not a failure of the store. */

@@ -121,8 +121,8 @@ class MemoryStore implements Store {
     return { items, revision, remaining };
   }
 
-  async *scan(range: Range): AsyncIterable<ScanPart> {
-    yield await this.list(range);
+  async *scan(range: Range, options?: ReadOptions): AsyncIterable<ScanPart> {
+    yield await this.list(range, options);
   }
 
   readVersion(key: string, modified: Revision): Uint8Array | undefined {

@@ -72,8 +72,8 @@ export interface Store extends AsyncDisposable {
   current(): Revision;
   get(key: string, options?: ReadOptions): Promise<KeyValue | undefined>;
   list(range: Range, options?: ListOptions): Promise<Page>;
-  /** The latest state of the range, in parts of about a MiB; at least one. */
-  scan(range: Range): AsyncIterable<ScanPart>;
+  /** The state of the range, in parts of about a MiB; at least one. */
+  scan(range: Range, options?: ReadOptions): AsyncIterable<ScanPart>;
   /** The value that was written at `modified`; undefined when it has been compacted. */
   readVersion(key: string, modified: Revision): Uint8Array | undefined;
   /** Fails with `exists` when the key has a value. */
@@ -86,6 +86,22 @@ export interface Store extends AsyncDisposable {
   watch(range: Range, from: Revision, signal: AbortSignal): AsyncIterable<WatchBatch>;
   /** Deletes history before `before`; current values stay. */
   compact(before: Revision): Promise<void>;
+  /** Undefined for an engine that keeps nothing on disk. */
+  status?(): StoreStatus | undefined;
+}
+
+export interface StoreStatus {
+  readonly sizeBytes: number;
+  /** Undefined for none. */
+  readonly quotaBytes: number | undefined;
+  readonly alarms: readonly StoreAlarm[];
+}
+
+/** Named as in etcd: NOSPACE while only deletions and small updates are accepted, CORRUPT after damage was found. */
+export interface StoreAlarm {
+  readonly type: "NOSPACE" | "CORRUPT";
+  /** A sentence for an operator. */
+  readonly message: string;
 }
 
 export type StoreErrorCode =

@@ -14,6 +14,7 @@ import {
   type ScanPart,
   type Store,
   StoreError,
+  type StoreStatus,
   type WatchBatch,
   type WatchEvent,
   type WriteOptions,
@@ -22,10 +23,11 @@ import { checkRevision, inRange, storeClosed } from "../store-errors.ts";
 import { History } from "../watch/history.ts";
 import { compactBefore } from "./compaction.ts";
 import { Database } from "./database.ts";
-import { ttlKey } from "./keys.ts";
+import { ALL_KEYS, ttlKey } from "./keys.ts";
 import { type Layout, readLayout, readTtls, type Ttl } from "./layout.ts";
 import { listAt, readAt, readEvents, readValue, scanAt } from "./mvcc.ts";
 import { restrictPermissions } from "./permissions.ts";
+import { ensureSpaceToOpen, hasSpaceToOpen, Space } from "./space.ts";
 import { RevisionFile, readRevisionFile } from "./verify/revision-file.ts";
 import { lostRevisions } from "./verify/verify.ts";
 import { type CommittedWrite, Writer } from "./writer.ts";
@@ -41,17 +43,29 @@ export interface LevelStoreOptions {
   readonly historyRetentionMs?: number | undefined;
   /** See `Leases`. */
   readonly leaseReuseSeconds?: number | undefined;
+  /** The size in bytes at which writes that add are refused; unlimited when absent. */
+  readonly quotaBytes?: number | undefined;
 }
 
 /** Rejects with a `StoreError`, among others of code `locked`, `corrupt` or `newer-format`. */
 export async function openLevelStore(options: LevelStoreOptions): Promise<Store> {
+  await ensureSpaceToOpen(options.path);
   const database = await Database.open(options.path, options.log);
   try {
     await restrictPermissions(options.path, options.log);
     const layout = await readLayout(database, options.path);
     await checkRevisionFile(options.path, layout.revision);
     const revisionFile = await RevisionFile.open(options.path, options.clock, layout.revision);
-    return new LevelStore(options, database, layout, await readTtls(database), revisionFile);
+    const ttls = await readTtls(database);
+    const store: { opened?: LevelStore } = {};
+    const space = await Space.open({
+      ...options,
+      quotaBytes: options.quotaBytes,
+      onQuotaAlarm: () => store.opened?.reclaim(),
+    });
+    store.opened = new LevelStore(options, { database, layout, ttls, revisionFile, space });
+    if (space.hasQuotaAlarm) store.opened.reclaim();
+    return store.opened;
   } catch (error) {
     await database.close();
     throw error;
@@ -72,6 +86,8 @@ const RECENT = { items: 2048, bytes: 4 * 2 ** 20 };
 const PAST_REVISIONS = 500;
 /** Expired values deleted at a time. */
 const EXPIRING_WRITES = 500;
+/** The keys and the other entries of a write in the log, at least. */
+const ENTRY_BYTES = 200;
 /** Minimum time after a failed write before the database is opened again. */
 const REOPEN_PAUSE_MS = 5000;
 
@@ -80,6 +96,14 @@ interface Recent {
   readonly size: number;
   readonly key: string;
   readonly event: WatchEvent;
+}
+
+interface LevelStoreParts {
+  readonly database: Database;
+  readonly layout: Layout;
+  readonly ttls: Iterable<Ttl>;
+  readonly revisionFile: RevisionFile;
+  readonly space: Space;
 }
 
 /** The embedded engine: LevelDB has every version until compaction; an acknowledged write is on disk. */
@@ -92,6 +116,7 @@ class LevelStore implements Store {
   readonly #leases: Leases;
   readonly #compactor: Compactor | undefined;
   readonly #revisionFile: RevisionFile;
+  readonly #space: Space;
   #database: Database;
   /** The revision of the latest write on disk. */
   #revision: Revision;
@@ -102,22 +127,20 @@ class LevelStore implements Store {
   #reopening: Promise<void> | undefined;
   #failedAt: number | undefined;
 
-  constructor(
-    options: LevelStoreOptions,
-    database: Database,
-    layout: Layout,
-    ttls: Iterable<Ttl>,
-    revisionFile: RevisionFile,
-  ) {
+  constructor(options: LevelStoreOptions, { database, layout, ttls, revisionFile, space }: LevelStoreParts) {
     this.#options = options;
     this.#database = database;
+    this.#space = space;
     this.#revision = layout.revision;
     this.#oldest = layout.oldest;
     this.#recent = new History(RECENT, layout.revision);
     this.#writer = new Writer(
-      () => this.#database,
+      {
+        database: () => this.#database,
+        admit: (key, previous, next) => this.#space.admit(key, previous, next),
+        onCommit: (writes) => this.#committed(writes),
+      },
       layout.revision,
-      (writes) => this.#committed(writes),
     );
     this.#revisionFile = revisionFile;
     this.#leases = new Leases(options.leaseReuseSeconds ?? 0);
@@ -143,9 +166,9 @@ class LevelStore implements Store {
     return await listAt(this.#database, range, options.revision ?? this.#revision, options);
   }
 
-  async *scan(range: Range): AsyncIterable<ScanPart> {
-    this.#check();
-    yield* scanAt(this.#database, range, this.#revision);
+  async *scan(range: Range, options?: ReadOptions): AsyncIterable<ScanPart> {
+    this.#check(options?.revision);
+    yield* scanAt(this.#database, range, options?.revision ?? this.#revision);
   }
 
   readVersion(key: string, modified: Revision): Uint8Array | undefined {
@@ -187,9 +210,26 @@ class LevelStore implements Store {
       if (before <= this.#oldest || this.#closed) return;
       this.#oldest = before;
       await compactBefore(this.#database, before);
+      if (this.#space.hasQuotaAlarm) this.reclaim();
     };
     this.#compacting = this.#compacting.then(run, run);
     await this.#compacting;
+  }
+
+  status(): StoreStatus {
+    const alarms = this.#space.alarms().map((message) => ({ type: "NOSPACE" as const, message }));
+    return { sizeBytes: this.#space.sizeBytes, quotaBytes: this.#options.quotaBytes, alarms };
+  }
+
+  /** Deleted values take space until LevelDB merges their tables. */
+  reclaim(): void {
+    const run = async (): Promise<void> => {
+      if (!this.#closed) await this.#database.compactRange(ALL_KEYS);
+      await this.#space.measure();
+    };
+    this.#compacting = this.#compacting.then(run, run).catch((error: unknown) => {
+      if (!this.#closed) this.#options.log.error("Cannot reclaim the space of deleted values", error);
+    });
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
@@ -200,6 +240,7 @@ class LevelStore implements Store {
     this.#changed.notify();
     await this.#writer.idle();
     await Promise.allSettled([this.#compacting, this.#reopening, this.#expiring]);
+    await this.#space.close();
     await this.#database.close();
     await this.#revisionFile.close();
   }
@@ -220,10 +261,20 @@ class LevelStore implements Store {
     if (this.#writer.failure !== undefined) await this.#recover(this.#writer.failure);
     const ttl = options?.ttlSeconds;
     const expiresAt = ttl === undefined ? undefined : this.#leases.expiresAt(ttl, this.#options.clock.now());
-    return await this.#writer.write({ key, value, expected, expiresAt });
+    const request = { key, value, expected, expiresAt };
+    try {
+      return await this.#writer.write(request);
+    } catch (error) {
+      const { failure } = this.#writer;
+      if (value !== undefined || !this.#space.hasReserve || failure === undefined || error !== failure) throw error;
+      // The disk is full: the reserve has space for deletions.
+      await this.#recover(failure);
+      return await this.#writer.write(request);
+    }
   }
 
   #committed(writes: readonly CommittedWrite[]): void {
+    this.#space.written(writes.reduce((sum, { bytes }) => sum + bytes + ENTRY_BYTES, 0));
     for (const { event, revision, bytes, expiresAt } of writes) {
       const key = event.type === "put" ? event.item.key : event.key;
       this.#recent.push({ revision, size: bytes, key, event });
@@ -292,7 +343,9 @@ class LevelStore implements Store {
   async #recover(failure: StoreError): Promise<void> {
     const { clock } = this.#options;
     this.#failedAt ??= clock.monotonic();
-    if (this.#reopening === undefined && clock.monotonic() - this.#failedAt < REOPEN_PAUSE_MS) throw failure;
+    const hasReserve = failure.code === "no-space" && this.#space.hasReserve;
+    const isDue = hasReserve || clock.monotonic() - this.#failedAt >= REOPEN_PAUSE_MS;
+    if (this.#reopening === undefined && !isDue) throw failure;
     this.#reopening ??= this.#reopen(failure).finally(() => {
       this.#reopening = undefined;
     });
@@ -302,7 +355,8 @@ class LevelStore implements Store {
   async #reopen(failure: StoreError): Promise<void> {
     const { clock, log, path } = this.#options;
     this.#failedAt = clock.monotonic();
-    if (!(await this.#database.hasSpaceToOpen())) throw failure;
+    if (failure.code === "no-space" && this.#space.hasReserve) await this.#space.release();
+    if (!(await hasSpaceToOpen(path))) throw failure;
     await this.#compacting.catch(() => {});
     await this.#database.close();
     this.#database = await Database.open(path, log, { tables: false });

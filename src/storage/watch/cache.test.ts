@@ -28,7 +28,7 @@ function breakable(store: Store): Store & { breakWatches(): void } {
     current: () => store.current(),
     get: (key, options) => store.get(key, options),
     list: (range, options) => store.list(range, options),
-    scan: (range) => store.scan(range),
+    scan: (range, options) => store.scan(range, options),
     readVersion: (key, modified) => store.readVersion(key, modified),
     create: (key, value, options) => store.create(key, value, options),
     update: (key, value, expected, options) => store.update(key, value, expected, options),

@@ -140,20 +140,22 @@ async function testRevisions(t: Test, store: Store): Promise<void> {
 }
 
 async function testScan(t: Test, store: Store): Promise<void> {
-  const read = async (range: Range): Promise<unknown> => {
+  const read = async (range: Range, revision?: Revision): Promise<unknown> => {
     const items: KeyValue[] = [];
     const revisions = new Set<number>();
-    for await (const part of store.scan(range)) {
+    for await (const part of store.scan(range, { revision })) {
       items.push(...part.items);
       revisions.add(part.revision);
     }
     return { items, revisions: [...revisions] };
   };
   const all = prefixRange("/a/");
-  t.same(await read(all), { items: [], revisions: [store.current()] });
+  const empty = store.current();
+  t.same(await read(all), { items: [], revisions: [empty] });
   const large = Buffer.alloc(100_000, "x");
   for (let i = 0; i < 40; i++) await store.create(`/a/${i % 7}/${i}`, large);
   await store.create("/b/1", large);
+  const before = { items: (await store.list(all)).items, revisions: [store.current()] };
   const first = (await store.get("/a/0/0"))!;
   await store.update(first.key, bytes("new"), first.modified);
   await store.delete("/a/1/1", (await store.get("/a/1/1"))!.modified);
@@ -161,6 +163,9 @@ async function testScan(t: Test, store: Store): Promise<void> {
   t.equal(expected.items.length, 39);
   t.same(await read(all), expected);
   t.same(await read({ from: "/c", to: "/a" }), { items: [], revisions: [store.current()] });
+  t.same(await read(all, before.revisions[0]), before);
+  await store.compact(store.current());
+  await t.rejects(read(all, empty), { code: "compacted" });
   let parts = 0;
   for await (const part of store.scan(all)) {
     // Writes during the scan belong to no part.
