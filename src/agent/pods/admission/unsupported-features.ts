@@ -4,20 +4,17 @@ import { findUnsupportedSource } from "../../volumes/volume-manager.ts";
 import type { PodServices } from "../pod-context.ts";
 import { allContainers } from "../pod-fields.ts";
 
-type AgentFeatures = Pick<PodServices, "userNamespaces"> & {
+interface AgentFeatures {
   readonly settings: Pick<PodServices["settings"], "imageVolumes" | "stopSignals">;
-};
+}
 
 /** A phrase for "the pod needs …"; undefined when the agent supports all features of the pod. */
-export function findUnsupportedFeature(pod: Pod, { settings, userNamespaces }: AgentFeatures): string | undefined {
+export function findUnsupportedFeature(pod: Pod, { settings }: AgentFeatures): string | undefined {
   const { spec } = pod;
   const { imageVolumes, stopSignals } = settings;
   for (const volume of spec?.volumes ?? []) {
     const source = findUnsupportedSource(volume, imageVolumes);
     if (source !== undefined) return `volume "${volume.name}" of type ${source}`;
-  }
-  if (spec?.hostUsers === false && userNamespaces === undefined) {
-    return "a user namespace of its own (hostUsers: false; feature gate UserNamespacesSupport)";
   }
   if ((spec?.resourceClaims ?? []).length > 0) return "resource claims";
   if (spec?.resources !== undefined) return "resources of the pod as a whole";

@@ -4,6 +4,8 @@ import t from "tap";
 import { podHarness, testPod } from "../../../testing/agent/pod-harness.ts";
 import { readHostIdRange, UserNamespaces } from "./user-namespaces.ts";
 
+const start = "can't set `spec.hostUsers: false`";
+
 t.test("UserNamespaces.allocate() gives each pod its own range, which survives a restart of the agent", async (t) => {
   const directories = { rootDir: t.testdir(), podLogsDir: "/none" };
   const make = () =>
@@ -51,7 +53,7 @@ t.test("PodWorker runs a pod with hostUsers: false if the runtime supports user 
   Object.assign(harness.services, { userNamespaces });
   harness.manager.put(testPod("web", { hostUsers: false }));
   await harness.run(2);
-  const why = "can't set `spec.hostUsers: false`, runtime does not support user namespaces";
+  const why = `${start}, runtime does not support user namespaces`;
   t.ok(harness.events.some(({ message }) => message.startsWith(`Failed to create pod sandbox: ${why}`)));
   const { status } = harness.fake.runtime;
   const runtimeHandlers = [{ name: "", features: { userNamespaces: true } }];
@@ -93,9 +95,23 @@ t.test(
   },
 );
 
-t.test("PodWorker refuses hostUsers: false if the feature gate is disabled", async (t) => {
-  await using harness = await podHarness();
-  harness.manager.put(testPod("web", { hostUsers: false }));
-  await harness.run(2);
-  t.match(harness.status("web")?.containerStatuses?.[0]?.state?.waiting?.message, /UserNamespacesSupport/);
-});
+for (const { support, message } of [
+  { support: undefined, message: 'runtime does not support user namespaces: the handler "" is not known' },
+  { support: false, message: "runtime does not support user namespaces" },
+  { support: true, message: "the feature gate UserNamespacesSupport is off" },
+]) {
+  t.test(`PodWorker fails the sandbox of a pod with hostUsers: false: ${message}`, async (t) => {
+    await using harness = await podHarness();
+    const { status } = harness.fake.runtime;
+    const runtimeHandlers = support === undefined ? [] : [{ name: "", features: { userNamespaces: support } }];
+    Object.assign(harness.fake.runtime, { status: async () => ({ ...(await status({})), runtimeHandlers }) });
+    harness.manager.put(testPod("web", { hostUsers: false }));
+    await harness.run(2);
+    t.match(harness.events, [
+      { reason: "FailedCreatePodSandBox", message: `Failed to create pod sandbox: ${start}, ${message}` },
+    ]);
+    const waiting = { reason: "ContainerCreating", message: undefined };
+    t.match(harness.status("web")?.containerStatuses?.[0]?.state, { waiting });
+    t.equal(harness.fake.sandboxes.size, 0);
+  });
+}
