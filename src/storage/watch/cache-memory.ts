@@ -1,10 +1,16 @@
 /** What all watch caches of a server keep in memory together, beside small stored values. */
+import { type MemoryLimits, memoryLimits } from "../../std/memory/memory-limits.ts";
 import { HistoryPool } from "./history.ts";
 import { ApproximateLru } from "./lru.ts";
 import { QueuePool } from "./queue-pool.ts";
 
-/** The budget of `svc apiserver` on a machine with much memory, and of tests. */
-const DEFAULT_BYTES = 192 * 2 ** 20;
+const BUDGET_MIN = 16 * 2 ** 20;
+const BUDGET_MAX = 192 * 2 ** 20;
+
+/** An eighth of the memory and a quarter of V8's heap at most: other parts of the server need memory as well. */
+export function cacheBudget({ bytes, heapBytes }: MemoryLimits): number {
+  return Math.max(BUDGET_MIN, Math.min(BUDGET_MAX, Math.floor(bytes / 8), Math.floor(heapBytes / 4)));
+}
 
 /**
  * Bytes from which a value is read from the store again instead of being kept. For smaller ones the key, the labels and
@@ -29,7 +35,7 @@ export class CacheMemory {
   readonly queues: QueuePool;
   readonly #budgetBytes: number;
 
-  constructor(budgetBytes: number = DEFAULT_BYTES) {
+  constructor(budgetBytes: number = cacheBudget(memoryLimits())) {
     this.#budgetBytes = budgetBytes;
     this.history = new HistoryPool(budgetBytes / 6);
     this.queues = new QueuePool(budgetBytes / 6);
