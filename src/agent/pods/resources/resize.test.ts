@@ -3,6 +3,7 @@ import type { Pod } from "../../../api/core/pod/schema.ts";
 import type { ResourceRequirements } from "../../../api/core/resources/schema.ts";
 import { podHarness, testPod } from "../../../testing/agent/pod-harness.ts";
 import type { PodServices } from "../pod-context.ts";
+import { makePodCgroupLimits, maxLimits } from "./pod-cgroup-limits.ts";
 
 type Policy = { readonly resourceName: string; readonly restartPolicy: string };
 
@@ -64,4 +65,58 @@ t.test("resizePod() restarts containers whose resizePolicy requires it", async (
   t.ok(harness.events.some(({ message }) => message === "Container c resize requires restart"));
   t.match(harness.status("p")?.containerStatuses, [{ restartCount: 1, resources: more, state: { running: {} } }]);
   t.notOk(harness.fake.calls.some(({ method }) => method === "updateContainerResources"));
+});
+
+const inPlace: readonly Policy[] = [];
+const restart: readonly Policy[] = [{ resourceName: "memory", restartPolicy: "RestartContainer" }];
+const settings = { cpuCfsQuota: true, cpuCfsQuotaPeriodMs: 100, podMaxPids: 0 };
+
+/** Records the memory limit of the pod's cgroup. */
+function recordPodLimit(services: PodServices): { bytes: number | null | undefined } {
+  const limit: { bytes: number | null | undefined } = { bytes: undefined };
+  Object.assign(services, {
+    cgroups: {
+      ...services.cgroups,
+      async apply(pod: Pod, before?: Pod) {
+        const limits = makePodCgroupLimits(pod, settings);
+        limit.bytes = (
+          before === undefined ? limits : maxLimits(makePodCgroupLimits(before, settings), limits)
+        ).memoryBytes;
+      },
+    },
+  });
+  return limit;
+}
+
+for (const [name, policy] of [
+  ["in place", inPlace],
+  ["with restarts", restart],
+] as const) {
+  for (const versions of [[more], [less, more], [more, less], [more, less, more], [more, less, more, less]]) {
+    const limits = versions.map((version) => version.limits?.memory).join(", ");
+    t.test(`resizePod() leaves pod and container at the newest limit: ${name}, 64Mi, ${limits}`, async (t) => {
+      await using harness = await podHarness();
+      const limit = recordPodLimit(harness.services);
+      harness.manager.put(podWith(less, policy));
+      await harness.run(2);
+      for (const version of versions) {
+        harness.manager.put(podWith(version, policy));
+        await harness.run(25);
+      }
+      const newest = versions.at(-1)?.limits?.memory;
+      t.match(harness.status("p")?.containerStatuses, [{ resources: { limits: { memory: newest } } }]);
+      t.equal(limit.bytes, Number.parseInt(newest ?? "", 10) * 2 ** 20);
+    });
+  }
+}
+
+t.test("resizePod() sets the pod's limit also while its containers wait for a restart", async (t) => {
+  await using harness = await podHarness();
+  const limit = recordPodLimit(harness.services);
+  harness.fake.programs.set("c", { exitAfterMs: 100, exitCode: 1 });
+  harness.manager.put(podWith(more));
+  await harness.run(8);
+  harness.manager.put(podWith(less));
+  await harness.run(2);
+  t.equal(limit.bytes, 64 * 2 ** 20);
 });

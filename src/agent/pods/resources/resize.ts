@@ -22,7 +22,7 @@ export async function resizePod(pod: PodContext): Promise<void> {
     if (resources.pending === undefined) resources.allocate(pod.desired);
   }
   const due = findContainerResizes(pod);
-  if (due.length > 0) await tryActuate(pod, due);
+  if (due.length > 0 || resources.isPodLimitOutdated) await tryActuate(pod, due);
   else resources.problem = undefined;
   const isChanged = resources.problem !== problem || !deepEqual(resources.pending, pending);
   // The observation publishes the status.
@@ -32,7 +32,7 @@ export async function resizePod(pod: PodContext): Promise<void> {
 async function tryActuate(pod: PodContext, due: readonly ContainerResize[]): Promise<void> {
   const { resources } = pod.memory;
   // Publishes the status with the resize in progress before its end.
-  await pod.refresh();
+  if (due.length > 0) await pod.refresh();
   try {
     await actuate(pod, due);
     resources.problem = undefined;
@@ -66,7 +66,8 @@ function findContainerResizes({ pod, observation, memory }: PodContext): readonl
 async function actuate(pod: PodContext, changes: readonly ContainerResize[]): Promise<void> {
   const { services, memory, signal } = pod;
   const { cpu, memoryCapacityBytes } = services.settings;
-  await services.cgroups.apply(pod.pod, withActualResources(pod));
+  memory.resources.isPodLimitOutdated = true;
+  if (changes.length > 0) await services.cgroups.apply(pod.pod, withActualResources(pod));
   for (const { spec, container, how } of changes) {
     // A container that restarts gets its resources then.
     if (how === "restart") continue;
@@ -75,14 +76,18 @@ async function actuate(pod: PodContext, changes: readonly ContainerResize[]): Pr
     memory.resources.setActual(spec);
   }
   await services.cgroups.apply(pod.pod, withActualResources(pod));
+  memory.resources.isPodLimitOutdated = changes.some(({ how }) => how === "restart");
 }
 
-/** The pod with the resources that its containers have now. */
-function withActualResources({ pod, memory }: PodContext): Pod {
+/** The pod with the resources that its running containers have now. */
+function withActualResources({ pod, memory, observation }: PodContext): Pod {
   if (pod.spec === undefined) return pod;
-  const containers = pod.spec.containers.map((container) => {
+  const withActual = (container: Container): Container => {
     const resources = memory.resources.getActual(container.name);
-    return resources === undefined ? container : { ...container, resources };
-  });
-  return { ...pod, spec: { ...pod.spec, containers } };
+    const isRunning = latestRun(observation, container.name)?.state === "running";
+    return resources === undefined || !isRunning ? container : { ...container, resources };
+  };
+  const { containers, initContainers } = pod.spec;
+  const inits = initContainers === undefined ? {} : { initContainers: initContainers.map(withActual) };
+  return { ...pod, spec: { ...pod.spec, containers: containers.map(withActual), ...inits } };
 }

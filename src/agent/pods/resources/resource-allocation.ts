@@ -17,6 +17,8 @@ export class ResourceAllocation {
   pending: WaitingReason | undefined;
   /** The error of the last attempt to apply the allocated resources. */
   problem: string | undefined;
+  /** The pod's cgroup does not have the limits of the allocated resources yet. */
+  isPodLimitOutdated = false;
   /** By container. */
   readonly #allocated = new Map<string, ResourceRequirements>();
   readonly #actual = new Map<string, ResourceRequirements>();
@@ -52,6 +54,7 @@ export class ResourceAllocation {
 
   /** Allocates all resources that the pod requests. */
   allocate(pod: Pod): void {
+    this.isPodLimitOutdated = true;
     for (const { spec } of allContainers(pod)) this.#allocated.set(spec.name, spec.resources ?? {});
     this.#cached = undefined;
   }
