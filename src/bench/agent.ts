@@ -77,7 +77,7 @@ async function measureAdoption(figures: Figures, node: AgentProcess, count: numb
 /** The number of pods with a running container, as the agent reports it. */
 function countRunning(node: AgentProcess): Promise<number> {
   return new Promise((resolve) => {
-    const options = { host: "127.0.0.1", port: node.port, path: "/runningpods", rejectUnauthorized: false };
+    const options = { host: "127.0.0.1", port: node.port, path: "/runningpods/", rejectUnauthorized: false };
     get({ ...options, agent: false }, (response) => {
       const chunks: Buffer[] = [];
       response.on("data", (chunk: Buffer) => chunks.push(chunk));
