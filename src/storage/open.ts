@@ -12,6 +12,8 @@ export interface OpenStoreOptions {
   readonly compactionIntervalMs: number;
   /** See `Leases`. */
   readonly leaseReuseSeconds?: number | undefined;
+  /** Of a store on disk; unlimited when absent. */
+  readonly quotaBytes?: number | undefined;
 }
 
 /** Throws a RangeError for a URL of an unknown engine; else fails as the engine does. */

@@ -53,7 +53,12 @@ function storeStatus(error: StoreError): Status {
         details: { retryAfterSeconds: 1 },
       }).status;
     case "no-space":
-      return new StatusError(507, "InsufficientStorage", "the store is full: free some space on its disk").status;
+      // As Kubernetes passes on etcd's error. Without a Retry-After clients do not retry at once.
+      return new StatusError(
+        500,
+        "",
+        "etcdserver: mvcc: database space exceeded: the store is full; delete objects, or give it more space",
+      ).status;
     default:
       return new StatusError(500, "InternalError", `Internal error occurred: ${error.message}`).status;
   }

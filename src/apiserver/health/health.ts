@@ -7,6 +7,8 @@ export interface HealthCheck {
   readonly name: string;
   /** An alternative name in paths and in `exclude`. */
   readonly alias?: string;
+  /** Whether clients receive the reason of a failure. */
+  readonly showReason?: boolean;
   /** Throws or rejects when the check fails. */
   check(): void | Promise<void>;
 }
@@ -21,7 +23,7 @@ export interface HealthEndpoint {
 
 const NOSNIFF = { "x-content-type-options": "nosniff" };
 
-/** `check` is empty for all checks. The reason of a failure is logged and not sent to the client. */
+/** `check` is empty for all checks. The reason of a failure is logged; most checks do not send it to the client. */
 export async function respondHealth(
   endpoint: HealthEndpoint,
   check: string,
@@ -40,7 +42,7 @@ export async function respondHealth(
       continue;
     }
     const error = await runCheck(endpoint, check);
-    lines.push(error === undefined ? `[+]${name} ok` : `[-]${name} failed: reason withheld`);
+    lines.push(error === undefined ? `[+]${name} ok` : `[-]${name} failed: ${publicReason(check, error)}`);
     if (error === undefined) continue;
     failed.push(name);
     log.warn("Health check failed", { endpoint: endpoint.name, check: name, reason: error.message });
@@ -64,7 +66,11 @@ async function respondSingleCheck(endpoint: HealthEndpoint, name: string, log: L
   const error = await runCheck(endpoint, found);
   if (error === undefined) return textResponse(200, "ok", NOSNIFF);
   log.warn("Health check failed", { endpoint: endpoint.name, check: name, reason: error.message });
-  return textResponse(500, "internal server error: reason withheld\n", NOSNIFF);
+  return textResponse(500, `internal server error: ${publicReason(found, error)}\n`, NOSNIFF);
+}
+
+function publicReason(check: HealthCheck, error: Error): string {
+  return check.showReason === true ? error.message : "reason withheld";
 }
 
 async function runCheck(endpoint: HealthEndpoint, check: HealthCheck): Promise<Error | undefined> {

@@ -69,6 +69,7 @@ export class Readiness {
     const ready: readonly HealthCheck[] = [
       ...base,
       { name: "informer-sync", check: () => this.#checkInformers() },
+      { name: "kvstore-alarms", showReason: true, check: () => this.#checkAlarms() },
       ...hooks,
       { name: "shutdown", check: () => this.#checkNotStopping() },
     ];
@@ -105,6 +106,11 @@ export class Readiness {
     const { clock, readyTimeoutMs } = this.#limits;
     await withTimeout(clock, readyTimeoutMs, this.#registries.ready(), "the caches do not have their objects");
     await this.#probeStore(this.#limits.readyTimeoutMs);
+  }
+
+  #checkAlarms(): void {
+    const alarms = this.#store.status?.()?.alarms ?? [];
+    if (alarms.length > 0) throw new Error(alarms.map(({ type, message }) => `${type}: ${message}`).join("; "));
   }
 
   #checkStep(step: StartupStep): void {

@@ -1,5 +1,5 @@
 /** LevelDB with the interface of this engine: synchronous reads, durable batches, errors as `StoreError`s. */
-import { open, statfs } from "node:fs/promises";
+import { open } from "node:fs/promises";
 import { dirname } from "node:path";
 import type { Level } from "level";
 import { makeDirectory } from "../../std/fs/make-directory.ts";
@@ -27,15 +27,15 @@ const CHUNK_BYTES = 2 ** 20;
 /** LevelDB has up to two of these buffers in memory, and replays one when it opens. */
 const WRITE_BUFFER_BYTES = 4 * 2 ** 20;
 
-/** Free disk space that opening needs: LevelDB writes new files, and a failed open leaves the database unreadable. */
-const OPEN_SPACE_BYTES = 4 * WRITE_BUFFER_BYTES;
+/** Level's type has only what browsers have too. */
+type Engine = Level<Buffer, Buffer> & { compactRange(start: Buffer, end: Buffer): Promise<void> };
 
 export class Database {
   readonly #path: string;
-  readonly #level: Level<Buffer, Buffer>;
+  readonly #level: Engine;
   #failure: unknown;
 
-  private constructor(path: string, level: Level<Buffer, Buffer>) {
+  private constructor(path: string, level: Engine) {
     this.#path = path;
     this.#level = level;
   }
@@ -55,7 +55,7 @@ export class Database {
       keyEncoding: "buffer",
       valueEncoding: "buffer",
       writeBufferSize: WRITE_BUFFER_BYTES,
-    });
+    }) as Engine;
     try {
       await level.open();
       // LevelDB does not sync the directory after it renamed CURRENT.
@@ -110,9 +110,13 @@ export class Database {
     }
   }
 
-  async hasSpaceToOpen(): Promise<boolean> {
-    const { bavail, bsize } = await statfs(this.#path);
-    return bavail * bsize >= OPEN_SPACE_BYTES;
+  /** Removes deleted entries from the tables of the range. */
+  async compactRange({ gte, lt }: Bounds): Promise<void> {
+    try {
+      await this.#level.compactRange(gte, lt);
+    } catch (cause) {
+      throw toStoreError(`Cannot compact the embedded store in "${this.#path}"`, cause);
+    }
   }
 
   close(): Promise<void> {

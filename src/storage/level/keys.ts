@@ -49,6 +49,8 @@ export function ttlKey(revision: Revision): Buffer {
 export const TTL_RANGE = { gte: Buffer.of(LETTER.ttl), lt: Buffer.of(LETTER.ttl + 1) };
 export const LOG_RANGE = { gte: Buffer.of(LETTER.log), lt: Buffer.of(LETTER.log + 1) };
 
+export const ALL_KEYS = { gte: Buffer.of(0), lt: Buffer.of(0xff) };
+
 /** The revision at the end of a version, log or time-to-live key. */
 export function revisionOf(bytes: Buffer): Revision {
   return readRevision(bytes, bytes.length - REVISION_BYTES);

@@ -1,7 +1,7 @@
 /** Checks the format of a database when it is opened. */
 import { type Revision, StoreError } from "../store.ts";
 import type { Database } from "./database.ts";
-import { COMPACTED_KEY, FORMAT_KEY, LOG_RANGE, logKey, REVISION_KEY, revisionOf, TTL_RANGE } from "./keys.ts";
+import { ALL_KEYS, COMPACTED_KEY, FORMAT_KEY, LOG_RANGE, logKey, REVISION_KEY, revisionOf, TTL_RANGE } from "./keys.ts";
 import { decodeNumber, decodeTtlEntry, encodeNumber } from "./record.ts";
 
 /** Incremented when the format in `keys.ts` or `record.ts` changes; older formats are then converted here. */
@@ -46,7 +46,7 @@ export async function readTtls(database: Database): Promise<Ttl[]> {
 }
 
 async function initialize(database: Database, path: string): Promise<Layout> {
-  for await (const _ of database.entries({ gte: Buffer.of(0), lt: Buffer.of(0xff) }, { limit: 1 })) {
+  for await (const _ of database.entries(ALL_KEYS, { limit: 1 })) {
     throw new StoreError("corrupt", `Cannot open the embedded store in "${path}": it holds data of another program`);
   }
   await database.write([{ type: "put", key: FORMAT_KEY, value: encodeNumber(FORMAT_KEY, FORMAT) }]);

@@ -266,8 +266,8 @@ class LevelStore implements Store {
       return await this.#writer.write(request);
     } catch (error) {
       const { failure } = this.#writer;
-      if (value !== undefined || !this.#space.hasReserve || failure === undefined || error !== failure) throw error;
-      // The disk is full: the reserve has space for deletions.
+      if (!this.#space.hasReserve || failure?.code !== "no-space" || error !== failure) throw error;
+      // With the reserve, deletions and small updates succeed.
       await this.#recover(failure);
       return await this.#writer.write(request);
     }

@@ -3,7 +3,7 @@ import { chmod, readdir, stat } from "node:fs/promises";
 import type { Logger } from "../../std/log/logger.ts";
 
 /** Names of the files that LevelDB and this engine create. */
-const LEVELDB_FILES = /^(?:CURRENT|LOCK|LOG|LOG\.old|MANIFEST-\d+|\d+\.(?:log|ldb|sst|dbtmp)|REVISION|lost)$/;
+const LEVELDB_FILES = /^(?:CURRENT|LOCK|LOG|LOG\.old|MANIFEST-\d+|\d+\.(?:log|ldb|sst|dbtmp)|REVISION|RESERVE|lost)$/;
 
 /**
  * Removes other users' access to the directory of a store, and logs that. A directory with other files may be shared on

@@ -32,6 +32,13 @@ export interface CommittedWrite {
   readonly expiresAt: number | undefined;
 }
 
+export interface WriterOptions {
+  readonly database: () => Database;
+  /** Throws when the store refuses the write; lengths in bytes, 0 for no value. */
+  readonly admit: (key: string, previous: number, next: number) => void;
+  readonly onCommit: (writes: readonly CommittedWrite[]) => void;
+}
+
 /** Maximum number of queued writes. Further ones fail with `unavailable`: the disk is too slow. */
 const QUEUED_MAX = 16_384;
 /** Limits of a batch: a larger one saves nothing and delays its writes. */
@@ -44,8 +51,7 @@ const BATCH_BYTES = 4 * 2 ** 20;
  * write before it is on disk.
  */
 export class Writer {
-  readonly #database: () => Database;
-  readonly #onCommit: (writes: readonly CommittedWrite[]) => void;
+  readonly #options: WriterOptions;
   #next: Revision;
   #queue: PendingWrite[] = [];
   /** The latest queued or unsynced write of each key that has one. */
@@ -54,10 +60,9 @@ export class Writer {
   #draining: Promise<void> | undefined;
   #failure: StoreError | undefined;
 
-  constructor(database: () => Database, revision: Revision, onCommit: (writes: readonly CommittedWrite[]) => void) {
-    this.#database = database;
+  constructor(options: WriterOptions, revision: Revision) {
+    this.#options = options;
     this.#next = revision;
-    this.#onCommit = onCommit;
   }
 
   /** Set after a failed write; all writes fail with it until `reset`. */
@@ -93,7 +98,7 @@ export class Writer {
   stored(key: string): KeyValue | undefined {
     const cached = this.#items.get(key);
     if (cached !== undefined) return cached;
-    const database = this.#database();
+    const database = this.#options.database();
     const head = readHead(database, key);
     const item = head && readItem(database, key, head);
     if (item !== undefined) this.#items.set(item);
@@ -104,6 +109,7 @@ export class Writer {
     if (this.#queue.length >= QUEUED_MAX) {
       throw new StoreError("unavailable", `Cannot write "${request.key}": ${QUEUED_MAX} writes wait for the disk`);
     }
+    this.#options.admit(request.key, previous?.value.length ?? 0, request.value?.length ?? 0);
     const revision = (this.#next + 1) as Revision;
     const pending = prepare(request, previous, revision);
     this.#next = revision;
@@ -120,7 +126,7 @@ export class Writer {
     while (this.#queue.length > 0) {
       const batch = this.#takeBatch();
       try {
-        await this.#database().write(operationsOf(batch));
+        await this.#options.database().write(operationsOf(batch));
       } catch (error) {
         this.#fail(batch, error);
         break;
@@ -141,7 +147,7 @@ export class Writer {
 
   #settle(batch: readonly PendingWrite[]): void {
     for (const pending of batch) this.#written(pending);
-    this.#onCommit(batch);
+    this.#options.onCommit(batch);
     for (const pending of batch) pending.commit.resolve();
   }
 

@@ -72,6 +72,27 @@ export const storageEffects: Partial<Record<Name, Effect>> = {
     t.equal((await again.send(`GET ${PODS}/web`)).status, 200);
     await t.rejects(startServer({ "kvstore-servers": "http://127.0.0.1:2379" }), /level:\/\/\/path or memory:\/\//);
   },
+  "kvstore-quota-bytes": async (t) => {
+    const path = join(t.testdir(), "kept");
+    const post = async (quota: string): Promise<readonly [number, string, number, readonly string[]]> => {
+      await using server = await startServer({
+        "kvstore-servers": `level://${path}`,
+        "kvstore-quota-bytes": quota,
+      });
+      const data = { text: "x".repeat(100_000) };
+      const answers = [];
+      for (const i of [1, 2, 3, 4]) {
+        const metadata = { generateName: `m${i}-` };
+        answers.push(await server.send("POST /api/v1/namespaces/default/configmaps", { metadata, data }));
+      }
+      const { status, json } = answers.at(-1)!;
+      const metrics = await metricLines(server, "etcd_server_quota_backend_bytes");
+      return [status, json.message, (await server.send("GET /readyz")).status, metrics];
+    };
+    t.match(await post("400000"), [500, /^etcdserver: mvcc: database space exceeded: /, 500, [/ 400000$/]]);
+    t.match(await post("0"), [201, undefined, 200, [/ 2\.147483648e\+09$/]], "etcd's default");
+    t.match(await post("-1"), [201, undefined, 200, [/ 0$/]], "no quota");
+  },
   "kvstore-prefix": async (t) => {
     await using server = await startServer({ "kvstore-prefix": "/edge" });
     t.same(

@@ -1,0 +1,256 @@
+/**
+ * The space of the store: a quota for its files, as etcd's --quota-backend-bytes, and what the disk has left. While one
+ * of them is exhausted an alarm is on: deletions and updates that add little are accepted, other writes are refused.
+ */
+import { randomBytes } from "node:crypto";
+import { open, readdir, rm, stat, statfs } from "node:fs/promises";
+import { join } from "node:path";
+import type { Logger } from "../../std/log/logger.ts";
+import type { Clock, Timer } from "../../std/time/clock.ts";
+import { StoreError } from "../store.ts";
+
+const MIB = 2 ** 20;
+
+/** Occupies disk space that is given to deletions when the disk is full. */
+export const RESERVE_FILE = "RESERVE";
+const RESERVE_BYTES = 32 * MIB;
+/** Without that much free space there is no reserve. */
+const RESERVE_FREE_BYTES = 4 * RESERVE_BYTES;
+
+/** Free disk space that opening needs: LevelDB writes new files, and a failed open leaves the database unreadable. */
+const OPEN_FREE_BYTES = 16 * MIB;
+/** The alarm starts below the first and ends above the second. */
+const LOW_FREE_BYTES = OPEN_FREE_BYTES;
+const ENOUGH_FREE_BYTES = 2 * LOW_FREE_BYTES;
+/** Below this, with the reserve in use, only deletions are accepted. */
+const LAST_FREE_BYTES = 8 * MIB;
+
+/** An update may add this much during an alarm: finalizers, a deletion timestamp, conditions of a node. */
+const GROWTH_BYTES = 4096;
+/** Updates add history. Beyond this part of the quota only deletions are accepted until the history is compacted. */
+const UPDATES_QUOTA = 1.1;
+/** The alarm ends below this part of the quota. */
+const ALARM_ENDS = 63 / 64;
+
+/** Writes between two measurements, and the time between them. */
+const MEASURE_BYTES = 16 * MIB;
+const INTERVAL_MS = 30_000;
+const ALARM_INTERVAL_MS = 5000;
+
+export interface SpaceOptions {
+  readonly path: string;
+  readonly clock: Clock;
+  readonly log: Logger;
+  /** In bytes; undefined for none. */
+  readonly quotaBytes: number | undefined;
+  /** Called when the quota is exhausted. */
+  readonly onQuotaAlarm: () => void;
+}
+
+export class Space {
+  readonly #options: SpaceOptions;
+  /** The part of the disk that writes since the measurements have used, at least. */
+  #written = 0;
+  #size = 0;
+  #free = Number.POSITIVE_INFINITY;
+  #hasReserve = false;
+  #quotaAlarm = false;
+  #diskAlarm = false;
+  #timer: Timer | undefined;
+  #measuring: Promise<void> | undefined;
+  #closed = false;
+
+  private constructor(options: SpaceOptions) {
+    this.#options = options;
+  }
+
+  static async open(options: SpaceOptions): Promise<Space> {
+    const space = new Space(options);
+    space.#hasReserve = await hasWholeReserve(options.path);
+    await space.#measure();
+    space.#arm();
+    return space;
+  }
+
+  /** Bytes of all files but the reserve. */
+  get sizeBytes(): number {
+    return this.#size + this.#written;
+  }
+
+  get hasQuotaAlarm(): boolean {
+    return this.#quotaAlarm;
+  }
+
+  /** Whether `release` gives disk space back. */
+  get hasReserve(): boolean {
+    return this.#hasReserve;
+  }
+
+  /** A sentence for each alarm. */
+  alarms(): readonly string[] {
+    const { quotaBytes } = this.#options;
+    const sentences: string[] = [];
+    if (this.#quotaAlarm) {
+      sentences.push(
+        `the store has ${this.sizeBytes} bytes, its quota is ${quotaBytes} (--kvstore-quota-bytes): only deletions ` +
+          "and small updates are accepted. Delete objects and wait for the compaction, or raise the quota",
+      );
+    }
+    if (this.#diskAlarm) {
+      sentences.push(
+        `the disk of the store has ${Math.max(0, this.#free)} bytes left: only deletions and small updates are ` +
+          "accepted. Free space on it",
+      );
+    }
+    return sentences;
+  }
+
+  /** Throws `no-space` for a write that adds to a store with an alarm. Lengths in bytes; 0 for no value. */
+  admit(key: string, previous: number, next: number): void {
+    this.#update();
+    if (next === 0 || !(this.#quotaAlarm || this.#diskAlarm)) return;
+    if (previous > 0 && next - previous <= GROWTH_BYTES && this.#acceptsUpdates()) return;
+    throw new StoreError("no-space", `Cannot write "${key}": ${this.alarms().join("; ")}`);
+  }
+
+  /** Call with the size of each batch on disk. */
+  written(bytes: number): void {
+    this.#written += bytes;
+    const { quotaBytes = Number.POSITIVE_INFINITY } = this.#options;
+    if (this.#written >= Math.min(MEASURE_BYTES, quotaBytes / 16)) void this.measure();
+  }
+
+  async measure(): Promise<void> {
+    this.#measuring ??= this.#measure().finally(() => {
+      this.#measuring = undefined;
+    });
+    await this.#measuring;
+  }
+
+  /** Gives the reserve to the writes that free space. */
+  async release(): Promise<void> {
+    const { path, log } = this.#options;
+    await this.#measuring;
+    this.#hasReserve = false;
+    await rm(join(path, RESERVE_FILE), { force: true });
+    await this.measure();
+    log.warn("The disk of the store is full; the reserve is released for deletions", { path, freeBytes: this.#free });
+  }
+
+  async close(): Promise<void> {
+    this.#closed = true;
+    this.#timer?.cancel();
+    await this.#measuring;
+  }
+
+  #acceptsUpdates(): boolean {
+    const { quotaBytes = Number.POSITIVE_INFINITY } = this.#options;
+    const free = this.#hasReserve ? this.#free + RESERVE_BYTES : this.#free;
+    return this.sizeBytes < quotaBytes * UPDATES_QUOTA && free - this.#written >= LAST_FREE_BYTES;
+  }
+
+  #arm(): void {
+    if (this.#closed) return;
+    const interval = this.#quotaAlarm || this.#diskAlarm ? ALARM_INTERVAL_MS : INTERVAL_MS;
+    this.#timer = this.#options.clock.timer(interval, () => {
+      this.measure()
+        .then(() => this.#fillReserve())
+        .finally(() => this.#arm());
+    });
+  }
+
+  async #measure(): Promise<void> {
+    const { path, log } = this.#options;
+    const before = this.#written;
+    try {
+      const [size, { bavail, bsize }] = await Promise.all([directorySize(path), statfs(path)]);
+      this.#size = size;
+      this.#free = bavail * bsize;
+      this.#written -= before;
+    } catch (error) {
+      // The directory may be removed while the store is in use, as by a test.
+      log.v(2)?.error("Cannot measure the store", error, { path });
+    }
+    this.#update();
+  }
+
+  #update(): void {
+    const { path, log, quotaBytes = Number.POSITIVE_INFINITY, onQuotaAlarm } = this.#options;
+    const quotaAlarm = this.sizeBytes >= (this.#quotaAlarm ? quotaBytes * ALARM_ENDS : quotaBytes);
+    const free = this.#free - this.#written;
+    const enough = ENOUGH_FREE_BYTES + (this.#hasReserve ? 0 : RESERVE_BYTES);
+    const diskAlarm = free < (this.#diskAlarm ? enough : LOW_FREE_BYTES);
+    if (quotaAlarm === this.#quotaAlarm && diskAlarm === this.#diskAlarm) return;
+    const hasQuotaAlarmStarted = quotaAlarm && !this.#quotaAlarm;
+    this.#quotaAlarm = quotaAlarm;
+    this.#diskAlarm = diskAlarm;
+    const reason = this.alarms().join("; ");
+    if (reason === "") log.info("The store has space again; all writes are accepted", { path });
+    else log.error("The store is out of space", new Error(reason), { path });
+    if (hasQuotaAlarmStarted) onQuotaAlarm();
+  }
+
+  /** Not at the start, which it would delay. */
+  async #fillReserve(): Promise<void> {
+    if (this.#hasReserve || this.#closed || this.#diskAlarm || this.#free < RESERVE_FREE_BYTES) return;
+    const { path, log } = this.#options;
+    try {
+      await writeReserve(path);
+      this.#hasReserve = true;
+    } catch (error) {
+      log.warn("Cannot reserve disk space for deletions", { path, error: String(error) });
+      await rm(join(path, RESERVE_FILE), { force: true }).catch(() => {});
+    }
+  }
+}
+
+/**
+ * Rejects with `no-space` when an existing database in `path` cannot be opened safely. Releases the reserve for that.
+ */
+export async function ensureSpaceToOpen(path: string): Promise<void> {
+  const names = await readdir(path).catch((): string[] => []);
+  if (!names.includes("CURRENT") || (await hasSpaceToOpen(path))) return;
+  await rm(join(path, RESERVE_FILE), { force: true });
+  if (await hasSpaceToOpen(path)) return;
+  throw new StoreError(
+    "no-space",
+    `Cannot open the embedded store in "${path}": its disk has less than ${OPEN_FREE_BYTES} bytes left. ` +
+      "Nothing was changed; free space on it",
+  );
+}
+
+export async function hasSpaceToOpen(path: string): Promise<boolean> {
+  const { bavail, bsize } = await statfs(path);
+  return bavail * bsize >= OPEN_FREE_BYTES;
+}
+
+async function directorySize(path: string): Promise<number> {
+  const names = (await readdir(path)).filter((name) => name !== RESERVE_FILE);
+  // Compaction may delete files at any time.
+  const sizes = names.map((name) =>
+    stat(join(path, name)).then(
+      ({ size }) => size,
+      () => 0,
+    ),
+  );
+  return (await Promise.all(sizes)).reduce((sum, size) => sum + size, 0);
+}
+
+async function hasWholeReserve(path: string): Promise<boolean> {
+  return await stat(join(path, RESERVE_FILE)).then(
+    ({ size }) => size === RESERVE_BYTES,
+    () => false,
+  );
+}
+
+/** Random bytes, which no file system compresses. */
+async function writeReserve(path: string): Promise<void> {
+  const chunk = randomBytes(MIB);
+  const file = await open(join(path, RESERVE_FILE), "w", 0o600);
+  try {
+    for (let written = 0; written < RESERVE_BYTES; written += MIB) await file.write(chunk);
+    await file.sync();
+  } finally {
+    await file.close();
+  }
+}
