@@ -1,5 +1,20 @@
 import t from "tap";
-import { boolean, int32, list, map, object, optional, pointer, quantity, required, string } from "./define.ts";
+import {
+  boolean,
+  duration,
+  int32,
+  intOrString,
+  list,
+  map,
+  microTime,
+  object,
+  optional,
+  pointer,
+  quantity,
+  required,
+  string,
+  time,
+} from "./define.ts";
 import { semanticEqual } from "./semantic-equal.ts";
 
 const part = object("t/v1.Part", { name: optional(1, string) });
@@ -29,3 +44,25 @@ t.test("semanticEqual() compares quantities by amount", async (t) => {
   t.notOk(semanticEqual(thing, { amounts: { cpu: "1" } }, { amounts: { cpu: "1001m" } }));
   t.notOk(semanticEqual(thing, { amounts: { cpu: "1" } }, { amounts: { memory: "1" } }));
 });
+
+for (const [name, schema, zero] of [
+  ["string", string, ""],
+  ["int32", int32, 0],
+  ["boolean", boolean, false],
+  ["quantity", quantity, "0"],
+  ["a quantity with a unit", quantity, "0Mi"],
+  ["intOrString", intOrString, 0],
+  ["duration", duration, "0s"],
+  ["time", time, null],
+  ["microTime", microTime, null],
+] as const) {
+  t.test(`semanticEqual() treats an omitted ${name} as its zero value, but not an omitted pointer`, async (t) => {
+    const plain = object("t/v1.Plain", { a: optional(1, schema) });
+    for (const absent of [{}, { a: undefined }]) {
+      t.ok(semanticEqual(plain, absent, { a: zero }));
+      t.ok(semanticEqual(plain, { a: zero }, absent));
+    }
+    const pointed = object("t/v1.Pointed", { a: pointer(1, schema) });
+    if (zero !== null) t.notOk(semanticEqual(pointed, {}, { a: zero }));
+  });
+}

@@ -4,9 +4,10 @@
  */
 
 import { membersOf } from "./members.ts";
-import type { Field, ObjectSchema, Schema } from "./schema.ts";
+import type { Field, ObjectSchema, Schema, SpecialSchema } from "./schema.ts";
 import { deepEqual } from "./value/equal.ts";
 import { parseQuantity } from "./value/quantity.ts";
+import { zeroOf } from "./zero-value.ts";
 
 export function semanticEqual(schema: Schema, a: unknown, b: unknown): boolean {
   if (Object.is(a, b)) return true;
@@ -18,13 +19,17 @@ export function semanticEqual(schema: Schema, a: unknown, b: unknown): boolean {
     case "map":
       return semanticEqualMaps(schema.values, mapOf(a), mapOf(b));
     case "special":
-      if (schema.format !== "quantity" || typeof a !== "string" || typeof b !== "string") return deepEqual(a, b);
-      return parseQuantity(a)?.nanos === parseQuantity(b)?.nanos;
+      return semanticEqualSpecials(schema, a ?? zeroOf(schema), b ?? zeroOf(schema));
     case "raw":
       return deepEqual(a, b);
     default:
       return (a || undefined) === (b || undefined);
   }
+}
+
+function semanticEqualSpecials({ format }: SpecialSchema, a: unknown, b: unknown): boolean {
+  if (format !== "quantity" || typeof a !== "string" || typeof b !== "string") return deepEqual(a, b);
+  return parseQuantity(a)?.nanos === parseQuantity(b)?.nanos;
 }
 
 function semanticEqualObjects(schema: ObjectSchema, a: unknown, b: unknown): boolean {

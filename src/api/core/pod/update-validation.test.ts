@@ -65,3 +65,16 @@ t.test("validatePodUpdate() accepts invalid values that the stored pod has alrea
   const next = pod({ hostNetwork: true, securityContext: { sysctls }, activeDeadlineSeconds: 5 });
   t.same(errorsOf(old, next), []);
 });
+
+t.test("validatePodUpdate() accepts a resourceFieldRef with or without the zero divisor", async (t) => {
+  const withRef = (divisor: object): Pod => {
+    const resourceFieldRef = { resource: "limits.cpu", containerName: "a", ...divisor };
+    const env = [{ name: "A", valueFrom: { resourceFieldRef } }];
+    const volumes = [{ name: "v", downwardAPI: { items: [{ path: "x", resourceFieldRef }] } }];
+    return pod({ containers: [{ ...container, env }], volumes });
+  };
+  const [absent, zero, one] = [withRef({}), withRef({ divisor: "0" }), withRef({ divisor: "1" })];
+  t.same(errorsOf(absent, zero), []);
+  t.same(errorsOf(zero, absent), []);
+  t.same(errorsOf(zero, one), ["FieldValueForbidden spec"]);
+});
