@@ -1,4 +1,5 @@
 import type { ContentType } from "../client/api-client.ts";
+import type { FeatureState } from "../flags/build-metrics.ts";
 import type { TlsOptions } from "../http/tls/options.ts";
 import type { NodeCgroupSettings } from "./cgroups/node-cgroups.ts";
 import type { RestartDelays } from "./pods/worker/restart-backoff.ts";
@@ -23,8 +24,16 @@ export interface AgentConfig {
   readonly pods: PodsConfig;
   readonly volumes: VolumesConfig;
   readonly server: ServerConfig;
+  readonly observability: ObservabilityConfig;
   /** Pairs that the effective configuration prints at `/configz`; never secrets. */
   readonly configz: unknown;
+}
+
+/** What the agent shows of itself. */
+export interface ObservabilityConfig {
+  readonly features: readonly FeatureState[];
+  /** Every flag's value as on the command line; files of secrets, not their content. */
+  readonly flags: Readonly<Record<string, string>>;
 }
 
 /** Where the agent's certificates come from. */

@@ -12,6 +12,8 @@ import { setOpenFilesMax } from "./node/machine/open-files.ts";
 import { podsDir } from "./pods/directories.ts";
 import { createAgentHandler } from "./server/agent-handler.ts";
 import { type AgentServer, startAgentServer } from "./server/agent-server.ts";
+import { createCgroupReader } from "./stats/cgroup-reader.ts";
+import { createFigures } from "./stats/figures.ts";
 
 export type { AgentConfig } from "./agent-config.ts";
 
@@ -120,7 +122,20 @@ async function openServer(
   { node, podComponents: ofPods }: AgentComponents,
 ): Promise<AgentServer> {
   const { config, client, clock, log, signal, stack } = foundation;
-  const { pods, relister } = ofPods;
+  const { pods, relister, metrics, services } = ofPods;
+  const { machine, tree, cri, images } = foundation;
+  const figures = createFigures(metrics, {
+    nodeName: config.nodeName,
+    pods: () => pods.workers,
+    settings: config.runtime,
+    cgroups: createCgroupReader(tree.hierarchy, foundation.isUnified, clock),
+    machine,
+    runtime: cri.runtime,
+    images: images.images,
+    volumes: services.volumes,
+    rootDir: config.rootDir,
+    clock,
+  });
   const server = stack.use(
     await startAgentServer({
       config,
@@ -130,6 +145,7 @@ async function openServer(
       log: log.child("server"),
       ips: foundation.ips.current,
       problems: () => (relister.healthy ? [] : ["pleg: container runtime does not answer"]),
+      figures,
     }),
   );
   if (config.certificates.rotateServing && client !== undefined) {

@@ -1,8 +1,10 @@
 /** Converts flags and configuration files to the agent's configuration. */
 import { hostname } from "node:os";
 import { addQuantities, formatQuantity, parseQuantity } from "../api/meta/quantity.ts";
+import { type Flag, printValue } from "../flags/flag.ts";
 import { reportedVersion } from "../flags/program.ts";
 import { parseDuration } from "../flags/types/duration.ts";
+import type { GateSettings } from "../flags/types/gate-settings.ts";
 import { parseTlsVersion, toOpenSslCiphers } from "../http/tls/cipher-suites.ts";
 import { KUBERNETES_VERSION } from "../std/version.ts";
 import type {
@@ -25,8 +27,9 @@ import { defaultRestartDelays, type RestartDelays } from "./pods/worker/restart-
 const SHUTDOWN_GRACE_SECONDS = 30;
 
 /** The configuration of an agent that starts without flags, for `svc up` and tests to override. */
-export function defaultAgentConfig(nodeName: string): AgentConfig {
-  const options = toAgentConfig(loadAgentConfig([`--hostname-override=${nodeName}`], {}));
+export function defaultAgentConfig(nodeName: string, featureGates: GateSettings = {}): AgentConfig {
+  const gates = Object.entries(featureGates).map(([name, value]) => `--feature-gates=${name}=${value}`);
+  const options = toAgentConfig(loadAgentConfig([`--hostname-override=${nodeName}`, ...gates], {}));
   return {
     ...options,
     // Limits of the process and the host's iptables are left as they are.
@@ -57,8 +60,19 @@ export function toAgentConfig(effective: EffectiveConfig): AgentConfig {
     pods: toPodsConfig(effective),
     volumes: toVolumesConfig(effective),
     server: toServerConfig(effective),
+    observability: { features: effective.gates.list(), flags: printFlags(effective) },
     configz: config,
   };
+}
+
+function printFlags({ flags }: EffectiveConfig): Readonly<Record<string, string>> {
+  const values: Readonly<Record<string, unknown>> = flags;
+  return Object.fromEntries(
+    Object.entries(agentFlags as Readonly<Record<string, Flag>>).map(([name, flag]) => [
+      name,
+      printValue(flag, values[name]),
+    ]),
+  );
 }
 
 function toCertificatesConfig({ flags }: EffectiveConfig): CertificatesConfig {

@@ -27,6 +27,8 @@ type Config = Pick<AgentConfig, "nodeName" | "certDir" | "svcconfig" | "certific
 
 export interface Connection extends AsyncDisposable {
   readonly transport: Transport;
+  /** `10.0.0.1:6443` */
+  readonly host: string;
 }
 
 const CLIENT_SIGNER = "kubernetes.io/kube-apiserver-client-kubelet";
@@ -82,6 +84,7 @@ export async function openConnection(
     : undefined;
   return {
     transport: unauthorized.wrap(transport),
+    host: new URL(access.server).host,
     async [Symbol.asyncDispose]() {
       stop.abort(new Error("the agent stops"));
       await rotating;

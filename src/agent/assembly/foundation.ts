@@ -2,8 +2,10 @@
 import { join } from "node:path";
 import { createClient } from "../../client/api-client.ts";
 import type { Client, Transport } from "../../client/client.ts";
+import { withClientMetrics } from "../../http/client-metrics.ts";
 import { systemRandom } from "../../std/crypto/random.ts";
 import type { Logger } from "../../std/log/logger.ts";
+import { MetricRegistry } from "../../std/metrics/metrics.ts";
 import type { Clock } from "../../std/time/clock.ts";
 import type { AgentConfig } from "../agent-config.ts";
 import { openConnection } from "../api-server/bootstrap.ts";
@@ -18,6 +20,7 @@ import { NodeIps } from "../node/network/node-ips.ts";
 import { computeNodeCapacity, type NodeCapacity } from "../node/status/capacity.ts";
 import { type CriClient, createCriClient } from "../runtime/cri-client.ts";
 import { type MakeNodeApi, Standalone } from "../standalone/standalone.ts";
+import { RuntimeMetrics } from "../stats/runtime-metrics.ts";
 
 export interface AgentDeps {
   readonly clock: Clock;
@@ -54,6 +57,10 @@ export interface Foundation extends Lifetime {
   readonly cri: Pick<CriClient, "runtime"> & Partial<Pick<CriClient, "events">>;
   readonly images: Pick<CriClient, "images">;
   readonly tree: CgroupTree;
+  /** Served at `/metrics`. */
+  readonly metrics: MetricRegistry;
+  /** Whether the machine uses cgroup v2. */
+  readonly isUnified: boolean;
   /** See `ResourceSettings`. */
   readonly oomGroup: boolean;
   readonly iptables: Iptables;
@@ -76,19 +83,23 @@ export async function openFoundation(config: AgentConfig, deps: AgentDeps, lifet
   const machine = await readMachine();
   const ips = await NodeIps.open(config.node.ips);
   const capacity = computeNodeCapacity(machine, await readUsage(config.rootDir), config.node);
-  const runtimes = deps.runtime === undefined ? connectRuntime(config, clock, stack) : toRuntimes(deps.runtime);
+  const metrics = new MetricRegistry();
+  const runtimes = measureRuntimes(
+    deps.runtime === undefined ? connectRuntime(config, clock, stack) : toRuntimes(deps.runtime),
+    new RuntimeMetrics(metrics, clock),
+  );
   const tree = new CgroupTree(deps.cgroupHierarchy ?? "/sys/fs/cgroup");
   const isSystemd = config.runtime.cgroupDriver === "systemd";
   const isUnified = await tree.isUnified();
   const slices = isSystemd ? new SystemdSlices(isUnified, deps.callSystemd) : undefined;
   const oomGroup = isUnified && config.runtime.singleProcessOomKill !== true;
   const plugins = await loadPlugins(config.runtime.credentialProviders);
-  const client = await connectApiServer(config, deps, lifetime);
+  const client = await connectApiServer(config, deps, lifetime, metrics);
   const directory = join(config.rootDir, "checkpoint");
   const checkpoint = client && stack.use(await Checkpoint.open({ directory, clock, log: log.child("checkpoint") }));
   const standalone = client === undefined ? await openStandalone(config, deps, stack) : undefined;
   const { iptables = systemIptables } = deps;
-  const host = { machine, ips, capacity, tree, oomGroup, slices, iptables, plugins };
+  const host = { machine, ips, capacity, tree, metrics, isUnified, oomGroup, slices, iptables, plugins };
   return { ...lifetime, ...host, ...runtimes, config, clock, log, client, checkpoint, standalone };
 }
 
@@ -96,6 +107,13 @@ type Runtimes = Pick<Foundation, "cri" | "images">;
 
 function toRuntimes(runtime: NonNullable<AgentDeps["runtime"]>): Runtimes {
   return { cri: runtime, images: runtime };
+}
+
+function measureRuntimes({ cri, images }: Runtimes, metrics: RuntimeMetrics): Runtimes {
+  return {
+    cri: { ...cri, runtime: metrics.measureRuntime(cri.runtime) },
+    images: { images: metrics.measureImages(images.images) },
+  };
 }
 
 function connectRuntime(config: AgentConfig, clock: Clock, stack: AsyncDisposableStack): Runtimes {
@@ -109,19 +127,25 @@ async function connectApiServer(
   config: AgentConfig,
   deps: AgentDeps,
   { signal, stack }: Lifetime,
+  metrics: MetricRegistry,
 ): Promise<Client | undefined> {
   const { clock, log } = deps;
   const { contentType, ...limits } = config.api;
-  const createLimitedClient = (transport: Transport): Client =>
-    createClient({ transport: createRateLimitedTransport({ transport, clock, ...limits, signal }), contentType });
+  const createLimitedClient = (connected: Transport, host: string): Client => {
+    const transport = withClientMetrics(connected, metrics, () => host);
+    return createClient({
+      transport: createRateLimitedTransport({ transport, clock, ...limits, signal }),
+      contentType,
+    });
+  };
   if (config.sources.runOnce) return undefined;
-  if (deps.transport !== undefined) return createLimitedClient(deps.transport);
+  if (deps.transport !== undefined) return createLimitedClient(deps.transport, "");
   if (config.svcconfig === undefined) return undefined;
   const { svcconfig } = config;
-  const { transport } = stack.use(
+  const { transport, host } = stack.use(
     await openConnection({ ...config, svcconfig }, clock, log.child("certificates"), signal),
   );
-  return createLimitedClient(transport);
+  return createLimitedClient(transport, host);
 }
 
 /** Undefined unless there is no API server and the agent's server is enabled. */

@@ -31,6 +31,7 @@ import { PodCgroups } from "../pods/resources/pod-cgroups.ts";
 import { readHostIdRange, UserNamespaces } from "../pods/sandbox/user-namespaces.ts";
 import { isCpuBusy, StartLimiter } from "../pods/worker/start-limiter.ts";
 import { ProbeManager } from "../probes/probe-manager.ts";
+import type { ProberOptions } from "../probes/prober.ts";
 import type { CriClient } from "../runtime/cri-client.ts";
 import type { ClaimSource } from "../volumes/claims.ts";
 import type { DriverVolumes } from "../volumes/drivers/driver-volumes.ts";
@@ -78,6 +79,7 @@ export interface PodServiceLinks extends Pick<PodAdmitterOptions, "node" | "pres
   readonly expectChange: () => void;
   readonly finished: (pod: Pod) => void;
   readonly active: () => readonly Pod[];
+  readonly onProbe: ProberOptions["onResult"];
 }
 
 export function createPodServices(options: PodServicesOptions, links: PodServiceLinks): PodServices {
@@ -108,7 +110,14 @@ export function createPodServices(options: PodServicesOptions, links: PodService
       events,
     }),
     mounter: systemMounter,
-    probes: new ProbeManager({ runtime, clock, events, userAgent, onChange: links.changed }),
+    probes: new ProbeManager({
+      runtime,
+      clock,
+      events,
+      userAgent,
+      onChange: links.changed,
+      onResult: links.onProbe,
+    }),
     events,
     environment: objects.text,
     manifestEnvironment: objects.forStaticPods.text,

@@ -10,6 +10,7 @@ import { Relister } from "../runtime/relister.ts";
 import { PodSources } from "../sources/pod-sources.ts";
 import { StaticPods } from "../sources/static-pods.ts";
 import { RunOnce } from "../standalone/run-once.ts";
+import { AgentMetrics } from "../stats/agent-metrics.ts";
 import { VolumePlugins } from "../volumes/drivers/volume-plugins.ts";
 import { systemMounter } from "../volumes/mount/mounter.ts";
 import type { Foundation } from "./foundation.ts";
@@ -25,6 +26,7 @@ export interface PodComponents {
   readonly statics: StaticPods;
   readonly sources: PodSources;
   readonly runOnce: RunOnce;
+  readonly metrics: AgentMetrics;
   /** Reads the runtime's name, which is part of every container's ID. */
   readRuntimeName(): Promise<void>;
 }
@@ -33,6 +35,7 @@ export function openPods(foundation: Foundation, reporting: Reporting, node: Nod
   const { config, clock, log, client, checkpoint, signal } = foundation;
   const { status, mirrors } = reporting;
   const random = systemRandom;
+  const metrics = openMetrics(foundation);
   const changed = (uid: string): void => pods.onRuntimeChange(uid);
   const reader = foundation.stack.use(
     new ObjectReader({
@@ -62,6 +65,7 @@ export function openPods(foundation: Foundation, reporting: Reporting, node: Nod
       finished: (pod) => status?.onPodFinished(pod),
       active: () => pods.active,
       terminate: (uid, termination) => pods.terminate(uid, termination),
+      onProbe: metrics.onProbe,
       node: () => node.nodeObject.read(),
       pressures: () => node.pressures(),
     },
@@ -73,14 +77,20 @@ export function openPods(foundation: Foundation, reporting: Reporting, node: Nod
     onStatus(pod, state) {
       if (config.sources.runOnce) runOnce.setPhase(pod, state);
       const uid = podUid(pod);
+      metrics.onStatus(pod, state);
       reporting.setPodStatus(pod, state, !pods.isDesired(uid) && pods.worker(uid)?.stateName === "terminated");
     },
-    onRemoved: (pod) => reporting.removePod(pod),
+    onRemoved(pod) {
+      metrics.onRemoved(pod);
+      reporting.removePod(pod);
+    },
   });
   const { runtime } = foundation.cri;
   const onChange = (uid: string, ...listing: [digest: string, listedAt: number]): boolean =>
     pods.compareListing(uid, ...listing);
-  const relister = new Relister({ runtime, clock, log: log.child("relist"), onChange, signal });
+  const relisterOptions = { runtime, clock, log: log.child("relist"), onChange, metrics: metrics.relist, signal };
+  const relister = new Relister(relisterOptions);
+  metrics.observe(pods, relister);
   const api = client && status && mirrors && checkpoint && { client, status, mirrors, checkpoint };
   const sources = new PodSources({
     config,
@@ -97,7 +107,13 @@ export function openPods(foundation: Foundation, reporting: Reporting, node: Nod
   const readRuntimeName = async (): Promise<void> => {
     runtimeName = (await runtime.version({}, signal)).runtimeName ?? runtimeName;
   };
-  return { pods, services, volumes, relister, statics, sources, runOnce, readRuntimeName };
+  return { pods, services, volumes, relister, statics, sources, runOnce, metrics, readRuntimeName };
+}
+
+function openMetrics({ config, clock, metrics, isUnified, stack }: Foundation): AgentMetrics {
+  const { nodeName, version, observability } = config;
+  const { features } = observability;
+  return stack.use(new AgentMetrics({ registry: metrics, nodeName, version, isUnified, features, clock }));
 }
 
 /** Annotation that limits the age of cached ConfigMaps and Secrets in large clusters. */

@@ -8,7 +8,7 @@ import type { PodEventRecorder } from "../pods/pod-events.ts";
 import { allContainers, isSidecar, podUid } from "../pods/pod-fields.ts";
 import type { Observation } from "../runtime/observation.ts";
 import type { Runtime } from "../runtime/runtime.ts";
-import { type ProbeKind, Prober, type ProbeTarget } from "./prober.ts";
+import { type ProbeKind, Prober, type ProberOptions, type ProbeTarget } from "./prober.ts";
 
 export interface ProbeManagerOptions {
   readonly runtime: Runtime;
@@ -17,6 +17,7 @@ export interface ProbeManagerOptions {
   readonly userAgent: string;
   /** Called when a result changed. */
   readonly onChange: (uid: string) => void;
+  readonly onResult?: ProberOptions["onResult"];
 }
 
 const PROBE_KINDS = ["startup", "liveness", "readiness"] as const;
@@ -87,13 +88,14 @@ export class ProbeManager {
   }
 
   #start(key: string, target: ProbeTarget): void {
-    const { runtime, clock, events, userAgent, onChange } = this.#options;
+    const { runtime, clock, events, userAgent, onChange, onResult } = this.#options;
     const { spec, container, kind } = target;
     const prober = new Prober(target, {
       runtime,
       clock,
       events,
       userAgent,
+      onResult,
       mayProbe: () => kind === "startup" || this.hasStarted(spec, container.id),
       onChange: () => {
         // The readiness probe waits for the startup probe.

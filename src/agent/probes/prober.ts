@@ -35,6 +35,8 @@ export interface ProberOptions {
   readonly mayProbe: () => boolean;
   /** Called when the result changed. */
   readonly onChange: () => void;
+  /** Called after each probe. */
+  readonly onResult?: ((target: ProbeTarget, outcome: ProbeResult["outcome"], seconds: number) => void) | undefined;
 }
 
 /** Minimum time between the start of a container and its first probe; Kubernetes' kubelet has a similar delay. */
@@ -155,11 +157,14 @@ export class Prober {
 
   async #probe(signal: AbortSignal): Promise<ProbeResult> {
     const { pod, spec, role, kind } = this.#target;
+    const { clock } = this.#options;
+    const began = clock.monotonic();
     let result = await this.#runHandler(signal);
     for (let tries = 1; tries < ATTEMPTS_MAX && result.outcome === "unknown" && !signal.aborted; tries++) {
       result = await this.#runHandler(signal);
     }
     signal.throwIfAborted();
+    this.#options.onResult?.(this.#target, result.outcome, (clock.monotonic() - began) / 1000);
     const label = kind.slice(0, 1).toUpperCase() + kind.slice(1);
     const record = (reason: string, text: string): void =>
       this.#options.events.recordContainerEvent(

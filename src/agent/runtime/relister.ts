@@ -4,6 +4,7 @@
  */
 
 import type { Logger } from "../../std/log/logger.ts";
+import type { Histogram } from "../../std/metrics/metrics.ts";
 import type { Clock } from "../../std/time/clock.ts";
 import { containerDigest, containerStates, labels, sandboxDigest } from "./observation.ts";
 import type { Runtime } from "./runtime.ts";
@@ -17,6 +18,8 @@ export interface RelisterOptions {
    * monotonic clock. False: call again after the next listing.
    */
   readonly onChange: (uid: string, digest: string, requestedAt: number) => boolean;
+  /** In seconds: of a listing, and between the ends of two. */
+  readonly metrics?: { readonly duration: Histogram; readonly interval: Histogram } | undefined;
   readonly signal: AbortSignal;
 }
 
@@ -66,6 +69,11 @@ export class Relister {
     return this.#hasListed && !this.#pods.has(uid);
   }
 
+  /** The end of the last listing that succeeded, or the agent's start; on the monotonic clock. */
+  get lastSuccess(): number {
+    return this.#lastSuccess;
+  }
+
   /** True while listings succeed often enough. */
   get healthy(): boolean {
     return this.#options.clock.monotonic() - this.#lastSuccess < relistThresholdMs;
@@ -79,9 +87,11 @@ export class Relister {
 
   /** Lists once; rejects when the call fails. */
   async list(): Promise<ReadonlyMap<string, RuntimePod>> {
-    const { runtime, signal, clock } = this.#options;
+    const { runtime, signal, clock, metrics } = this.#options;
     const began = clock.monotonic();
     const pods = await listPods(runtime, signal);
+    metrics?.duration.observe((clock.monotonic() - began) / 1000);
+    if (this.#hasListed) metrics?.interval.observe((clock.monotonic() - this.#lastSuccess) / 1000);
     this.#lastSuccess = clock.monotonic();
     this.#minPeriodMs = Math.max(
       FAST_PERIOD_MS,

@@ -7,22 +7,16 @@ import { StatusError } from "../../api/status.ts";
 import type { Authenticator } from "../../auth/user.ts";
 import type { Handler, HttpRequest, HttpResponse } from "../../http/message.ts";
 import { errorResponse, jsonResponse, textResponse } from "../../http/respond.ts";
-import { Router } from "../../http/router.ts";
 import type { Clock } from "../../std/time/clock.ts";
 import { podUid } from "../pods/pod-fields.ts";
 import type { PodManager } from "../pods/pod-manager.ts";
+import type { Figures } from "../stats/figures.ts";
 import type { AgentAuthorization } from "./authorization.ts";
 import { serveContainerLogs } from "./container-logs.ts";
 import { serveAttach, serveExec, servePortForward, serveRun } from "./container-streams.ts";
-import {
-  accepts,
-  goErrorResponse,
-  methodNotAllowed,
-  movedPermanently,
-  notAcceptable,
-  pageNotFound,
-  routeNotFound,
-} from "./go-responses.ts";
+import { Endpoints } from "./endpoints.ts";
+import { addFigurePages } from "./figure-pages.ts";
+import { accepts, goErrorResponse, notAcceptable, pageNotFound } from "./go-responses.ts";
 import { createCheckResponse, createHealthChecks, createHealthResponse, type HealthCheck } from "./health.ts";
 
 export interface AgentHandlerOptions {
@@ -39,9 +33,9 @@ export interface AgentHandlerOptions {
   readonly debugging: boolean;
   /** A stream without data in either direction ends after this; 0 or absent: never. */
   readonly streamIdleMs?: number | undefined;
+  /** Metrics and statistics; undefined: they are not served. */
+  readonly figures?: Figures | undefined;
 }
-
-type Route = (request: HttpRequest, params: Readonly<Record<string, string>>) => Promise<HttpResponse>;
 
 /** Paths that kubelet answers with 405 when the debugging handlers are off. */
 const DEBUGGING_ROOTS = [
@@ -59,6 +53,7 @@ export function createAgentHandler(options: AgentHandlerOptions): Handler {
   const endpoints = new Endpoints();
   addHealthPaths(endpoints, createHealthChecks(options.problems));
   endpoints.service("/pods", "", async ({ headers }) => jsonList(headers.accept, listPods(options.pods)));
+  if (options.figures !== undefined) addFigurePages(endpoints, options.figures);
   if (options.debugging) {
     endpoints.service("/runningpods", "", async ({ headers }) =>
       jsonList(headers.accept, listRunningPods(options.pods)),
@@ -119,55 +114,6 @@ function addHealthPaths(
   endpoints.path("/healthz", async ({ query }) => createHealthResponse(checks, query));
   for (const check of checks) {
     if (names.includes(check.name)) endpoints.path(`/healthz/${check.name}`, async () => createCheckResponse(check));
-  }
-}
-
-/** What Go's `http.ServeMux` does, for paths as they are sent: percent-encoded letters match nothing. */
-class Endpoints {
-  readonly #paths = new Map<string, Route>();
-  readonly #prefixes = new Map<string, Route>();
-  readonly #redirects = new Set<string>();
-
-  /** One path, any method. */
-  path(path: string, route: Route): void {
-    this.#paths.set(path, route);
-  }
-
-  /** All paths below the root, any method. */
-  prefix(root: string, route: Route): void {
-    this.#prefixes.set(root, route);
-  }
-
-  /** The root itself redirects to the path with a slash at its end. */
-  redirect(root: string): void {
-    this.#redirects.add(root);
-  }
-
-  /** A service of go-restful with one GET route. */
-  service(root: string, pattern: string, route: Route): void {
-    this.services(root, [pattern], ["GET"], route);
-  }
-
-  /** A service of go-restful with the same route for several paths and methods. */
-  services(root: string, patterns: readonly string[], methods: readonly string[], route: Route): void {
-    const router = new Router<Route>();
-    for (const pattern of patterns) for (const method of methods) router.add(method, `${root}${pattern}`, route);
-    this.prefix(root, async (request) => {
-      const match = router.match(request.method, request.path);
-      if (match === undefined) return routeNotFound();
-      return "value" in match ? await match.value(request, match.params) : methodNotAllowed(match.allowed);
-    });
-  }
-
-  find(path: string): Route | undefined {
-    const exact = this.#paths.get(path);
-    if (exact !== undefined) return exact;
-    for (const [root, route] of this.#prefixes) if (path === root || path.startsWith(`${root}/`)) return route;
-    return undefined;
-  }
-
-  findRedirect(path: string): HttpResponse | undefined {
-    return this.#redirects.has(path) ? movedPermanently(`${path}/`) : undefined;
   }
 }
 

@@ -12,6 +12,7 @@ import type { Clock } from "../../std/time/clock.ts";
 import type { AgentConfig } from "../agent-config.ts";
 import { CertificateFiles } from "../certificates/certificate-files.ts";
 import type { PodManager } from "../pods/pod-manager.ts";
+import type { Figures } from "../stats/figures.ts";
 import { type AgentHandlerOptions, createAgentHandler, createHealthHandler } from "./agent-handler.ts";
 import { type AgentAuthentication, createAgentAuthentication } from "./authentication.ts";
 import { createAgentAuthorization } from "./authorization.ts";
@@ -25,6 +26,7 @@ export interface AgentServerOptions {
   readonly log: Logger;
   readonly ips: readonly string[];
   readonly problems: () => readonly string[];
+  readonly figures?: Figures | undefined;
 }
 
 export interface AgentServer extends AsyncDisposable {
@@ -40,7 +42,7 @@ const DRAIN_MS = 1_000;
 
 /** Rejects when a port is in use or a certificate cannot be read; closes all listeners then. */
 export async function startAgentServer(options: AgentServerOptions): Promise<AgentServer> {
-  const { config, client, clock, log, pods, problems } = options;
+  const { config, client, clock, log, pods, problems, figures } = options;
   const { server } = config;
   const listeners: Listener[] = [];
   let main: Listener | undefined;
@@ -60,6 +62,7 @@ export async function startAgentServer(options: AgentServerOptions): Promise<Age
       configz: config.configz,
       debugging,
       streamIdleMs: server.streamIdleMs,
+      figures,
     });
   const useCertificate = (pair: KeyPair): void => {
     const ca = authentication?.clientCa();

@@ -1,0 +1,96 @@
+/** The metrics of the agent at `/metrics` and `/metrics/probes`, with the names of kubelet's. */
+import type { Pod, PodStatus } from "../../api/core/pod/schema.ts";
+import { type FeatureState, registerBuildMetrics, registerRegistryMetrics } from "../../flags/build-metrics.ts";
+import { type Histogram, MetricRegistry } from "../../std/metrics/metrics.ts";
+import { registerProcessMetrics } from "../../std/metrics/process-metrics.ts";
+import type { Clock } from "../../std/time/clock.ts";
+import { versionInfo } from "../../std/version-info.ts";
+import { podName, podNamespace, podUid } from "../pods/pod-fields.ts";
+import type { ProberOptions } from "../probes/prober.ts";
+import type { Relister, RelisterOptions } from "../runtime/relister.ts";
+import { secondsBuckets } from "./buckets.ts";
+import { type MeasuredPods, PodStartMetrics, registerPodGauges } from "./pod-metrics.ts";
+import { ProbeMetrics } from "./probe-metrics.ts";
+
+export interface AgentMetricsOptions {
+  /** Has the metrics of the runtime's calls already. */
+  readonly registry: MetricRegistry;
+  readonly nodeName: string;
+  /** `v1.33.0` */
+  readonly version: string;
+  readonly isUnified: boolean;
+  readonly features: readonly FeatureState[];
+  readonly clock: Clock;
+}
+
+const stability = "ALPHA";
+
+export class AgentMetrics implements Disposable {
+  readonly registry: MetricRegistry;
+  readonly probes = new MetricRegistry();
+  readonly relist: NonNullable<RelisterOptions["metrics"]>;
+  readonly #probeMetrics = new ProbeMetrics(this.probes);
+  readonly #starts: PodStartMetrics;
+  readonly #clock: Clock;
+  readonly #process: Disposable;
+
+  constructor({ registry, nodeName, version, isUnified, features, clock }: AgentMetricsOptions) {
+    this.registry = registry;
+    this.#clock = clock;
+    this.relist = {
+      duration: this.#relistHistogram("duration", "Duration in seconds for relisting pods in PLEG."),
+      interval: this.#relistHistogram("interval", "Interval in seconds between relisting in PLEG."),
+    };
+    this.#starts = new PodStartMetrics(registry, clock);
+    const help = "The node's name. The count is always 1.";
+    registry
+      .gauge({ name: "kubelet_node_name", help, stability, labels: ["node"] })
+      .with(nodeName)
+      .set(1);
+    registry
+      .gauge({ name: "kubelet_cgroup_version", help: "cgroup version on the hosts.", stability })
+      .with()
+      .set(isUnified ? 2 : 1);
+    registerBuildMetrics(registry, versionInfo(version), features);
+    this.#process = registerProcessMetrics(registry);
+  }
+
+  /** Registers what is read from components that exist only now. */
+  observe(pods: MeasuredPods, relister: Pick<Relister, "lastSuccess">): void {
+    registerPodGauges(this.registry, pods);
+    const help = "Timestamp in seconds when PLEG was last seen active.";
+    const seen = this.registry.gauge({ name: "kubelet_pleg_last_seen_seconds", help, stability });
+    this.registry.onCollect(() => {
+      const ageMs = this.#clock.monotonic() - relister.lastSuccess;
+      seen.with().set((this.#clock.now() - ageMs) / 1000);
+    });
+    registerRegistryMetrics(this.registry);
+  }
+
+  readonly onProbe: NonNullable<ProberOptions["onResult"]> = ({ pod, spec, kind }, outcome, seconds) => {
+    const probeType = kind.slice(0, 1).toUpperCase() + kind.slice(1);
+    const probed = { container: spec.name, pod: podName(pod), namespace: podNamespace(pod), podUid: podUid(pod) };
+    this.#probeMetrics.observe({ ...probed, probeType }, PROBE_RESULTS[outcome], seconds);
+  };
+
+  onStatus(pod: Pod, status: PodStatus): void {
+    this.#starts.onStatus(pod, status);
+  }
+
+  onRemoved(pod: Pod): void {
+    this.#starts.onRemoved(pod);
+    this.#probeMetrics.removePod(podUid(pod), podNamespace(pod), podName(pod));
+  }
+
+  [Symbol.dispose](): void {
+    this.#process[Symbol.dispose]();
+  }
+
+  #relistHistogram(name: string, help: string): Histogram {
+    return this.registry
+      .histogram({ name: `kubelet_pleg_relist_${name}_seconds`, help, stability }, secondsBuckets)
+      .with();
+  }
+}
+
+const PROBE_RESULTS = { success: "successful", warning: "successful", failure: "failed", unknown: "unknown" } as const;

@@ -1,0 +1,35 @@
+/** What the agent serves of its metrics: the pages' figures, and the metrics of the agent itself. */
+import type { MetricRegistry } from "../../std/metrics/metrics.ts";
+import { ContainerPage, type ContainerPageOptions } from "./container-page.ts";
+import { readMeminfo } from "./proc-file.ts";
+import { renderResourcePage } from "./resource-page.ts";
+import { type SummaryOptions, SummaryProvider } from "./summary.ts";
+
+export interface Figures {
+  /** Of `/metrics`. */
+  readonly registry: MetricRegistry;
+  /** Of `/metrics/probes`. */
+  readonly probes: MetricRegistry;
+  /** The text of `/metrics/cadvisor`. */
+  renderContainers(): Promise<string>;
+  /** The text of `/metrics/resource`. */
+  renderResources(): string;
+  /** The object of `/stats/summary`. */
+  readSummary(onlyCpuAndMemory: boolean): Promise<unknown>;
+}
+
+export function createFigures(
+  { registry, probes }: { readonly registry: MetricRegistry; readonly probes: MetricRegistry },
+  options: SummaryOptions & ContainerPageOptions,
+): Figures {
+  const containers = new ContainerPage(options);
+  const summary = new SummaryProvider(options);
+  const hasSwap = (): boolean => readMeminfo()("SwapTotal") > 0;
+  return {
+    registry,
+    probes,
+    renderContainers: () => containers.render(),
+    renderResources: () => renderResourcePage({ ...options, hasSwap }),
+    readSummary: (onlyCpuAndMemory) => summary.read(onlyCpuAndMemory),
+  };
+}

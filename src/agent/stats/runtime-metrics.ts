@@ -1,0 +1,128 @@
+/** Measures the calls of the container runtime, with the names and labels of kubelet's metrics. */
+import type { CounterFamily, HistogramFamily, MetricRegistry } from "../../std/metrics/metrics.ts";
+import type { Clock } from "../../std/time/clock.ts";
+import { type ImageService, type Runtime, RuntimeError } from "../runtime/runtime.ts";
+import { secondsBuckets } from "./buckets.ts";
+
+/** Kubernetes' exponential buckets: 5 ms, each 2.5 times the one before. */
+const OPERATION_BUCKETS = Array.from({ length: 14 }, (_, index) => 0.005 * 2.5 ** index);
+
+export class RuntimeMetrics {
+  readonly #clock: Clock;
+  readonly #calls: CounterFamily;
+  readonly #errors: CounterFamily;
+  readonly #durations: HistogramFamily;
+  readonly #sandboxDurations: HistogramFamily;
+  readonly #sandboxErrors: CounterFamily;
+  readonly #startedPods: CounterFamily;
+  readonly #podErrors: CounterFamily;
+
+  constructor(registry: MetricRegistry, clock: Clock) {
+    this.#clock = clock;
+    const stability = "ALPHA";
+    this.#calls = registry.counter({
+      name: "kubelet_runtime_operations_total",
+      help: "Cumulative number of runtime operations by operation type.",
+      stability,
+      labels: ["operation_type"],
+    });
+    this.#errors = registry.counter({
+      name: "kubelet_runtime_operations_errors_total",
+      help: "Cumulative number of runtime operation errors by operation type.",
+      stability,
+      labels: ["operation_type"],
+    });
+    this.#durations = registry.histogram(
+      {
+        name: "kubelet_runtime_operations_duration_seconds",
+        help: "Duration in seconds of runtime operations. Broken down by operation type.",
+        stability,
+        labels: ["operation_type"],
+      },
+      OPERATION_BUCKETS,
+    );
+    this.#sandboxDurations = registry.histogram(
+      {
+        name: "kubelet_run_podsandbox_duration_seconds",
+        help: "Duration in seconds of the run_podsandbox operations. Broken down by RuntimeClass.Handler.",
+        stability,
+        labels: ["runtime_handler"],
+      },
+      secondsBuckets,
+    );
+    this.#sandboxErrors = registry.counter({
+      name: "kubelet_run_podsandbox_errors_total",
+      help: "Cumulative number of the run_podsandbox operation errors by RuntimeClass.Handler.",
+      stability,
+      labels: ["runtime_handler"],
+    });
+    this.#startedPods = registry.counter({
+      name: "kubelet_started_pods_total",
+      help: "Cumulative number of pods started",
+      stability,
+    });
+    this.#podErrors = registry.counter({
+      name: "kubelet_started_pods_errors_total",
+      help: "Cumulative number of errors when starting pods",
+      stability,
+    });
+    this.#startedPods.with();
+    this.#podErrors.with();
+  }
+
+  measureRuntime(runtime: Runtime): Runtime {
+    const measured = this.#measureAll(runtime);
+    return { ...measured, runPodSandbox: (request, signal) => this.#measureSandbox(measured, request, signal) };
+  }
+
+  measureImages(images: ImageService): ImageService {
+    return this.#measureAll(images);
+  }
+
+  #measureAll<Service extends Runtime | ImageService>(service: Service): Service {
+    const calls = Object.entries(service).map(([name, call]) => {
+      const operation = toOperationType(name);
+      const measured = (...parameters: readonly unknown[]): Promise<unknown> =>
+        this.#measure(operation, () => (call as (...all: readonly unknown[]) => Promise<unknown>)(...parameters));
+      return [name, measured] as const;
+    });
+    return { ...service, ...Object.fromEntries(calls) };
+  }
+
+  async #measure(operation: string, call: () => Promise<unknown>): Promise<unknown> {
+    const began = this.#clock.monotonic();
+    this.#calls.with(operation).inc();
+    try {
+      return await call();
+    } catch (error) {
+      // An aborted call is no failure of the runtime.
+      if (error instanceof RuntimeError && error.code !== "CANCELLED") this.#errors.with(operation).inc();
+      throw error;
+    } finally {
+      this.#durations.with(operation).observe((this.#clock.monotonic() - began) / 1000);
+    }
+  }
+
+  async #measureSandbox(runtime: Runtime, ...[request, signal]: Parameters<Runtime["runPodSandbox"]>) {
+    const began = this.#clock.monotonic();
+    const handler = request.runtimeHandler ?? "";
+    this.#startedPods.with().inc();
+    try {
+      return await runtime.runPodSandbox(request, signal);
+    } catch (error) {
+      this.#sandboxErrors.with(handler).inc();
+      this.#podErrors.with().inc();
+      throw error;
+    } finally {
+      this.#sandboxDurations.with(handler).observe((this.#clock.monotonic() - began) / 1000);
+    }
+  }
+}
+
+/** `runPodSandbox` → `run_podsandbox` */
+function toOperationType(name: string): string {
+  return name
+    .replace("PodSandbox", "Podsandbox")
+    .replace("updateContainerResources", "updateContainer")
+    .replace(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`);
+}
