@@ -202,7 +202,7 @@ async function* scan<T extends ApiObject>(
       });
     }
     if (error.code === "future-revision") {
-      throw tooLargeResourceVersion(String(revision));
+      throw tooLargeResourceVersion(String(revision), registry.deps.store.current(), true);
     }
     throw error;
   }

@@ -26,7 +26,7 @@ export async function watch<T extends ApiObject>(
 ): Promise<AsyncIterable<CacheEvent<T>>> {
   const { matches, index, prefix } = select(registry, scope, query);
   const version = query.resourceVersion ?? "";
-  if (version !== "") checkResourceVersion(version);
+  if (version !== "") parseResourceVersion(version);
   const fromNow = version === "" || version === "0" || query.sendInitialEvents === true;
   const from = fromNow ? undefined : parseResourceVersion(version);
   if (registry.isUncached) {
@@ -48,15 +48,6 @@ export async function watch<T extends ApiObject>(
 function storageInitializing(): StatusError {
   const details = { retryAfterSeconds: 1 };
   return new StatusError(429, "TooManyRequests", "storage is (re)initializing", { details });
-}
-
-/** Throws a 500, as Kubernetes does for a watch, when the resourceVersion is not a number. */
-function checkResourceVersion(version: string): void {
-  try {
-    parseResourceVersion(version);
-  } catch (error) {
-    throw error instanceof StatusError ? new StatusError(500, "", error.message) : error;
-  }
 }
 
 /** Drops the bookmark that ends the initial events: only `sendInitialEvents` requests it. */

@@ -1,6 +1,7 @@
 /** Parses and validates the query parameters of the verbs, as Kubernetes does. */
 
 import type { DeleteOptions as SentDeleteOptions } from "../../api/meta/options.ts";
+import { parseLabelSelector, splitFieldSelector } from "../../api/meta/selectors/selector.ts";
 import { validateFieldManager } from "../../api/meta/validation/field-manager.ts";
 import { badRequest, invalid } from "../../api/status.ts";
 import type { DeleteOptions, PropagationPolicy } from "../../registry/delete.ts";
@@ -73,17 +74,16 @@ function checkedWrite(kind: string, query: URLSearchParams, found: readonly Fiel
 export function parseListQuery(query: URLSearchParams): ListQuery {
   const resourceVersion = query.get("resourceVersion") ?? undefined;
   const resourceVersionMatch = query.get("resourceVersionMatch") ?? undefined;
-  const errors: FieldError[] = [];
+  const decoded = decodeListOptions(query);
+  const errors = validateResourceVersionMatch(resourceVersionMatch, resourceVersion, query.get("continue") ?? "");
   if (query.has("sendInitialEvents")) {
     errors.push(forbiddenField("sendInitialEvents", "sendInitialEvents is forbidden for list"));
   }
-  errors.push(...validateResourceVersionMatch(resourceVersionMatch, resourceVersion, query.get("continue") ?? ""));
   throwIfInvalid("ListOptions", errors);
-  parseInteger(query, "timeoutSeconds");
   return {
     labelSelector: query.get("labelSelector") ?? undefined,
     fieldSelector: query.get("fieldSelector") ?? undefined,
-    limit: parseInteger(query, "limit"),
+    limit: decoded.limit,
     continue: query.get("continue") ?? undefined,
     resourceVersion,
     resourceVersionMatch,
@@ -103,14 +103,8 @@ export interface WatchOptions {
 export function parseWatchQuery(query: URLSearchParams, watchList: boolean): WatchOptions {
   const match = query.get("resourceVersionMatch") ?? "";
   const initial = query.get("sendInitialEvents");
+  const { timeoutSeconds } = decodeListOptions(query);
   const errors: FieldError[] = [];
-  if (match !== "" && (query.get("continue") ?? "") !== "") {
-    errors.push(forbiddenField("resourceVersionMatch", "resourceVersionMatch is forbidden when continue is provided"));
-  }
-  if (initial === null && match !== "") {
-    const why = "resourceVersionMatch is forbidden for watch unless sendInitialEvents is provided";
-    errors.push(forbiddenField("resourceVersionMatch", why));
-  }
   if (initial !== null && match !== "NotOlderThan") {
     const why = "sendInitialEvents requires setting resourceVersionMatch to NotOlderThan";
     errors.push(forbiddenField("resourceVersionMatch", why));
@@ -119,8 +113,15 @@ export function parseWatchQuery(query: URLSearchParams, watchList: boolean): Wat
     const why = "sendInitialEvents is forbidden for watch unless the WatchList feature gate is enabled";
     errors.push(forbiddenField("sendInitialEvents", why));
   }
+  if (initial === null && match !== "") {
+    const why = "resourceVersionMatch is forbidden for watch unless sendInitialEvents is provided";
+    errors.push(forbiddenField("resourceVersionMatch", why));
+  }
   if (match !== "" && match !== "NotOlderThan") {
     errors.push(notSupported("resourceVersionMatch", match, ["NotOlderThan"]));
+  }
+  if (match !== "" && (query.get("continue") ?? "") !== "") {
+    errors.push(forbiddenField("resourceVersionMatch", "resourceVersionMatch is forbidden when continue is provided"));
   }
   throwIfInvalid("ListOptions", errors);
   return {
@@ -129,7 +130,7 @@ export function parseWatchQuery(query: URLSearchParams, watchList: boolean): Wat
     resourceVersion: query.get("resourceVersion") ?? undefined,
     allowBookmarks: isTrue(query.get("allowWatchBookmarks")),
     sendInitialEvents: isTrue(initial),
-    timeoutSeconds: parseInteger(query, "timeoutSeconds"),
+    timeoutSeconds,
   };
 }
 
@@ -183,12 +184,13 @@ function validateResourceVersionMatch(
 ): FieldError[] {
   if (match === undefined || match === "") return [];
   const errors: FieldError[] = [];
-  if (token !== "")
-    errors.push(forbiddenField("resourceVersionMatch", "resourceVersionMatch is forbidden when continue is provided"));
   if (version === undefined || version === "") {
     errors.push(
       forbiddenField("resourceVersionMatch", "resourceVersionMatch is forbidden unless resourceVersion is provided"),
     );
+  }
+  if (token !== "") {
+    errors.push(forbiddenField("resourceVersionMatch", "resourceVersionMatch is forbidden when continue is provided"));
   }
   if (match !== "Exact" && match !== "NotOlderThan") {
     errors.push(unsupportedValue("resourceVersionMatch", match, ["Exact", "NotOlderThan", ""]));
@@ -200,14 +202,29 @@ function validateResourceVersionMatch(
   return errors;
 }
 
+interface ListNumbers {
+  readonly timeoutSeconds: number | undefined;
+  readonly limit: number | undefined;
+}
+
+/** Throws a 400 for what does not decode: numbers first, then selectors, before the options are validated. */
+function decodeListOptions(query: URLSearchParams): ListNumbers {
+  const timeoutSeconds = parseInteger(query, "timeoutSeconds");
+  const limit = parseInteger(query, "limit");
+  parseLabelSelector(query.get("labelSelector") ?? "");
+  splitFieldSelector(query.get("fieldSelector") ?? "");
+  return { timeoutSeconds, limit };
+}
+
 /** Throws a 400 with Go's message. */
 function parseInteger(query: URLSearchParams, name: string): number | undefined {
   const text = query.get(name);
   if (text === null) return undefined;
-  if (!/^[-+]?\d{1,19}$/.test(text)) {
-    throw badRequest(`strconv.ParseInt: parsing ${goQuote(text)}: invalid syntax`);
-  }
-  return Number(text);
+  const isInteger = /^[-+]?\d+$/.test(text);
+  if (isInteger && BigInt.asIntN(64, BigInt(text)) === BigInt(text)) return Number(text);
+  throw badRequest(
+    `strconv.ParseInt: parsing ${goQuote(text)}: ${isInteger ? "value out of range" : "invalid syntax"}`,
+  );
 }
 
 /** An error with the supported values in Kubernetes' order. */

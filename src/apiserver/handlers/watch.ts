@@ -55,8 +55,10 @@ class WatchTimeout {
     { timeoutSeconds }: WatchOptions,
   ) {
     this.signal = AbortSignal.any([context.signal, stopping, this.#controller.signal]);
-    const requestedMs = timeoutSeconds === undefined || timeoutSeconds <= 0 ? undefined : timeoutSeconds * 1000;
-    this.#timer = clock.timer(requestedMs ?? minWatchMs * (1 + random.fraction()), () => this.#controller.abort());
+    // A negative timeout has passed.
+    const requestedMs = timeoutSeconds === undefined || timeoutSeconds === 0 ? undefined : timeoutSeconds * 1000;
+    const ms = Math.max(0, requestedMs ?? minWatchMs * (1 + random.fraction()));
+    this.#timer = clock.timer(ms, () => this.#controller.abort());
     // A disconnected client does not finish the stream.
     this.signal.addEventListener("abort", () => this.#timer.cancel(), { once: true });
   }

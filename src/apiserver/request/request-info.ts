@@ -29,7 +29,7 @@ const VERBS: Readonly<Record<string, string>> = {
 const NAMESPACE_SUBRESOURCES: ReadonlySet<string> = new Set(["status", "finalize"]);
 
 export function parseRequestInfo(request: Pick<HttpRequest, "method" | "path" | "query">): RequestInfo {
-  const query = new URLSearchParams(request.query);
+  const query = parseQuery(request.query);
   const other = {
     isResourceRequest: false,
     path: request.path,
@@ -99,9 +99,16 @@ function selectedName(selector: string): string {
   return "";
 }
 
-/** Parses a boolean query parameter as Kubernetes does: every value except `false` and `0` is true. */
+/** Drops parameters with a semicolon or an invalid percent escape, as Go's `url.ParseQuery` does. */
+function parseQuery(text: string): URLSearchParams {
+  if (!/[;%]/.test(text)) return new URLSearchParams(text);
+  const valid = text.split("&").filter((part) => !/;|%(?![0-9a-f]{2})/i.test(part));
+  return new URLSearchParams(valid.join("&"));
+}
+
+/** Parses a boolean query parameter as Kubernetes does: every value except `false`, in any case, and `0` is true. */
 export function isTrue(value: string | null): boolean {
-  return value !== null && value !== "false" && value !== "0";
+  return value !== null && value.toLowerCase() !== "false" && value !== "0";
 }
 
 const STREAMING_SUBRESOURCES: ReadonlySet<string> = new Set(["attach", "exec", "portforward", "proxy"]);

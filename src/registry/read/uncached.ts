@@ -55,5 +55,5 @@ export function currentRevision<T extends ApiObject>(
   const current = registry.deps.store.current();
   const requested = resourceVersion ? parseResourceVersion(resourceVersion) : 0;
   if (requested <= current) return current;
-  throw tooLargeResourceVersion(`${requested}, current: ${current}`);
+  throw tooLargeResourceVersion(String(requested), current);
 }

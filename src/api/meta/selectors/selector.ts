@@ -1,4 +1,6 @@
 /** Label and field selectors: `app=web,tier in (a,b),!old` and `spec.nodeName=n1`. */
+
+import { goQuote } from "../../../schema/value/go-quote.ts";
 import type { ApiObject, Kind } from "../../kind.ts";
 import { badRequest } from "../../status.ts";
 import type { LabelSelector } from "../label-selector.ts";
@@ -14,7 +16,7 @@ export interface Requirement {
 
 /** The maximum length of a selector: each requirement is evaluated for every object of a list. */
 const SELECTOR_MAX_CHARS = 8192;
-const TOKEN = /\s*(?:(==|!=|=|!|,|\(|\)|>|<)|([^\s=!,()<>]+))/y;
+const TOKEN = /[ \t\r\n]*(?:(==|!=|=|!|,|\(|\)|>|<)|([^ \t\r\n=!,()<>]+))/y;
 
 /** Throws a `StatusError` 400 for an invalid selector. An empty text selects everything. */
 export function parseLabelSelector(text: string): readonly Requirement[] {
@@ -25,7 +27,7 @@ export function parseLabelSelector(text: string): readonly Requirement[] {
 function tokenize(text: string): readonly string[] {
   const found: string[] = [];
   TOKEN.lastIndex = 0;
-  const end = text.trimEnd().length;
+  const end = text.replace(/[ \t\r\n]+$/, "").length;
   while (TOKEN.lastIndex < end) {
     const match = TOKEN.exec(text);
     if (match === null) throw badRequest(`unable to parse requirement: cannot read ${JSON.stringify(text)}`);
@@ -65,9 +67,9 @@ class SelectorParser {
   #requirement(): Requirement {
     if (this.#peek() === "!") {
       this.#at += 1;
-      return validateRequirement({ key: this.#word("identifier"), operator: "DoesNotExist", values: [] });
+      return validateRequirement({ key: this.#key(), operator: "DoesNotExist", values: [] });
     }
-    const key = this.#word("identifier");
+    const key = this.#key();
     const operator = this.#peek();
     if (operator === undefined || operator === ",") return validateRequirement({ key, operator: "Exists", values: [] });
     this.#at += 1;
@@ -99,18 +101,46 @@ class SelectorParser {
   #set(): readonly string[] {
     const open = this.#next();
     if (open !== "(") throw requirementError(`found '${open ?? ""}' expected: '('`);
-    // `(,a)` and `(a,)` include the empty value.
-    const values: string[] = this.#peek() === "," ? [""] : [];
+    const first = this.#peek();
+    if (first === ")") {
+      this.#at += 1;
+      return [""];
+    }
+    if (first === undefined || (first !== "," && isSymbol(first))) {
+      throw requirementError(unexpectedToken(first, "',', ')' or identifier"));
+    }
+    const values = this.#identifiers();
+    this.#at += 1;
+    return [...values].sort();
+  }
+
+  /** Reads up to the closing parenthesis. `(,a)`, `(a,)` and `(a,,b)` include the empty value. */
+  #identifiers(): ReadonlySet<string> {
+    const values = new Set<string>();
     for (;;) {
       const token = this.#next();
-      if (token === ")") return values.length === 0 ? [""] : values;
+      const following = this.#peek();
       if (token === ",") {
-        if (this.#peek() === "," || this.#peek() === ")") values.push("");
+        if (values.size === 0) values.add("");
+        if (following === ")") return values.add("");
+        if (following !== ",") continue;
+        this.#at += 1;
+        values.add("");
         continue;
       }
-      if (token === undefined || isSymbol(token)) throw requirementError(unexpectedToken(token, "',', or ')'"));
-      values.push(token);
+      if (token === undefined || isSymbol(token)) throw requirementError(unexpectedToken(token, "',', or identifier"));
+      values.add(token);
+      if (following === ")") return values;
+      if (following !== ",") throw requirementError(unexpectedToken(following, "',' or ')'"));
     }
+  }
+
+  /** A key is validated before the parser looks at what follows. */
+  #key(): string {
+    const key = this.#word("identifier");
+    const problem = keyProblem(key);
+    if (problem !== undefined) throw requirementError(problem);
+    return key;
   }
 
   #word(what: string): string {
@@ -142,24 +172,29 @@ function requirementError(why: string) {
 
 function validateRequirement(requirement: Requirement): Requirement {
   const { key, operator, values } = requirement;
-  const problem = keyProblem(key) ?? values.map((value, i) => valueProblem(key, operator, value, i)).find(Boolean);
-  if (problem !== undefined) throw requirementError(problem);
+  const comparesNumbers = operator === "Gt" || operator === "Lt";
+  const notNumbers = values.flatMap((value, i) => (comparesNumbers ? numberProblem(value, i) : []));
+  const problems = [...notNumbers, ...values.flatMap((value, i) => valueProblem(key, value, i))];
+  if (problems.length === 1) throw requirementError(problems.join());
+  if (problems.length > 1) throw requirementError(`[${problems.join(", ")}]`);
   return requirement;
 }
 
 function keyProblem(key: string): string | undefined {
-  const [problem] = qualifiedName(key);
+  const problems = qualifiedName(key);
   // Kubernetes prints `<nil>` for a missing path.
-  return problem === undefined ? undefined : `<nil>: Invalid value: ${JSON.stringify(key)}: ${problem}`;
+  return problems.length === 0 ? undefined : `<nil>: Invalid value: ${goQuote(key)}: ${problems.join("; ")}`;
 }
 
-function valueProblem(key: string, operator: Requirement["operator"], value: string, i: number): string | undefined {
-  const shown = JSON.stringify(value);
-  if ((operator === "Gt" || operator === "Lt") && !isInteger(value)) {
-    return `values[${i}]: Invalid value: ${shown}: for 'Gt', 'Lt' operators, the value must be an integer`;
-  }
-  const [problem] = labelValue(value);
-  return problem === undefined ? undefined : `values[${i}][${key}]: Invalid value: ${shown}: ${problem}`;
+function numberProblem(value: string, i: number): readonly string[] {
+  if (isInteger(value)) return [];
+  return [`values[${i}]: Invalid value: ${goQuote(value)}: for 'Gt', 'Lt' operators, the value must be an integer`];
+}
+
+function valueProblem(key: string, value: string, i: number): readonly string[] {
+  const problems = labelValue(value);
+  if (problems.length === 0) return [];
+  return [`values[${i}][${key}]: Invalid value: ${goQuote(value)}: ${problems.join("; ")}`];
 }
 
 export function matchesLabels(requirements: readonly Requirement[], labels: Labels | undefined): boolean {
@@ -192,7 +227,7 @@ export function matchesValue({ operator, values }: Omit<Requirement, "key">, val
 }
 
 function isInteger(text: string | undefined): text is string {
-  return text !== undefined && /^-?\d{1,19}$/.test(text);
+  return text !== undefined && /^[-+]?\d+$/.test(text) && BigInt.asIntN(64, BigInt(text)) === BigInt(text);
 }
 
 /**
@@ -222,21 +257,31 @@ export interface FieldTerm {
 
 /** Throws a `StatusError` 400 for an invalid selector or a field that the kind does not support. */
 export function parseFieldSelector<T extends ApiObject>(text: string, kind: Kind<T>): readonly FieldTerm[] {
+  const terms = splitFieldSelector(text);
+  const unsupported = terms.find(({ field }) => !isSelectable(field, kind));
+  if (unsupported !== undefined) throw unsupportedFieldError(unsupported.field, kind);
+  return terms;
+}
+
+/** Throws a `StatusError` 400 for an invalid selector. As in Kubernetes the terms are sorted. */
+export function splitFieldSelector(text: string): readonly FieldTerm[] {
   if (text.length > SELECTOR_MAX_CHARS) throw badRequest("invalid selector: it is too long");
-  return splitTerms(text).map((term) => {
+  const terms = (text.match(/(?:\\.?|[^,\\])+/gs) ?? []).sort();
+  return terms.map((term) => {
     const match = /^(.*?)(==|!=|=)(.*)$/s.exec(term);
-    if (match === null) {
-      throw badRequest(`invalid selector: '${text}'; can't understand '${term}'`);
-    }
+    if (match === null) throw badRequest(`invalid selector: '${text}'; can't understand '${term}'`);
     const [, field = "", operator, value = ""] = match;
-    if (!isSelectable(field, kind)) throw unsupportedFieldError(field, kind);
-    return { field, equal: operator !== "!=", value: value.replace(/\\([\\,=])/g, "$1") };
+    return { field, equal: operator !== "!=", value: unescapeValue(value) };
   });
 }
 
-/** Splits at commas without a backslash before them. */
-function splitTerms(text: string): readonly string[] {
-  return (text.match(/(?:\\.|[^,\\])+/gs) ?? []).filter((term) => term !== "");
+function unescapeValue(value: string): string {
+  return value.replace(/\\([\\,=])|(\\.?)|[,=]/gsu, (found, escaped?: string, invalid?: string) => {
+    if (escaped !== undefined) return escaped;
+    if (invalid !== undefined) throw badRequest(`invalid field selector: invalid escape sequence: ${invalid}`);
+    // Kubernetes prints the number of the character.
+    throw badRequest(`invalid field selector: unescaped character in value: ${found.codePointAt(0)}`);
+  });
 }
 
 function isSelectable(field: string, kind: Kind): boolean {
