@@ -6,13 +6,18 @@ import { request as secureRequest } from "node:https";
 import { connect } from "node:net";
 import { dirname, join } from "node:path";
 import { fileURLToPath } from "node:url";
+import { CgroupTree } from "../../agent/cgroups/cgroup-tree.ts";
 import { loadAgentConfig } from "../../agent/config/load.ts";
+import { readMachine } from "../../agent/node/machine/machine.ts";
 import { defaultAgentConfig } from "../../agent/options.ts";
 import { startAgentServer } from "../../agent/server/agent-server.ts";
+import { createCgroupReader } from "../../agent/stats/cgroup-reader.ts";
+import { createFigures, type Figures } from "../../agent/stats/figures.ts";
 import type { Pod } from "../../api/core/pod/schema.ts";
 import { createCa, issueCertificate } from "../../auth/pki/certificate-authority.ts";
 import type { Client } from "../../client/client.ts";
 import { silentLogger } from "../../std/log/logger.ts";
+import { MetricRegistry } from "../../std/metrics/metrics.ts";
 import { systemClock } from "../../std/time/clock.ts";
 import { type Harness, podHarness } from "../../testing/agent/pod-harness.ts";
 import { freePort } from "../../testing/std/free-port.ts";
@@ -102,6 +107,7 @@ export async function startRecordedAgent({ pod }: Recording): Promise<RecordedAg
       log: silentLogger,
       ips: [],
       problems: () => [],
+      figures: await openFigures(harness),
     }),
   );
   const port = server.address?.port ?? 0;
@@ -122,6 +128,27 @@ export async function startRecordedAgent({ pod }: Recording): Promise<RecordedAg
     compare: async (exchange) => compareResponse(exchange, await send(exchange)),
     [Symbol.asyncDispose]: () => owned.disposeAsync(),
   };
+}
+
+/** Of the agent's own machine, where the recorded pod has no cgroup. */
+async function openFigures({ manager, services, fake, rootDir }: Harness): Promise<Figures> {
+  const registry = new MetricRegistry();
+  const { clock, volumes } = services;
+  return createFigures(
+    { registry, probes: new MetricRegistry() },
+    {
+      nodeName: "<node>",
+      pods: () => manager.workers,
+      settings: services.settings.cgroups,
+      cgroups: createCgroupReader("/sys/fs/cgroup", await new CgroupTree("/sys/fs/cgroup").isUnified(), clock),
+      machine: await readMachine(),
+      runtime: fake.runtime,
+      images: fake.images,
+      volumes,
+      rootDir,
+      clock,
+    },
+  );
 }
 
 const tokens: Readonly<Record<string, string>> = { "token without rights": TOKEN, "unknown token": "unknown" };
