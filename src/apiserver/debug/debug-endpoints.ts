@@ -8,9 +8,9 @@ import { listen } from "../../http/server/server.ts";
 import type { Logger } from "../../std/log/logger.ts";
 import type { Clock } from "../../std/time/clock.ts";
 import type { ObservabilityConfig } from "../config/config.ts";
-import { EventLoopContention } from "./profiling/contention.ts";
-import { createDebugPages, type DebugPage } from "./profiling/debug-pages.ts";
-import { Profiler } from "./profiling/profiler.ts";
+import { EventLoopContention } from "../../profiling/contention.ts";
+import { createDebugPages, type DebugPage } from "../../profiling/debug-pages.ts";
+import { Profiler } from "../../profiling/profiler.ts";
 
 export interface DebugEndpointsDeps {
   readonly clock: Clock;

@@ -1,5 +1,5 @@
 import { monitorEventLoopDelay } from "node:perf_hooks";
-import type { Clock } from "../../../std/time/clock.ts";
+import type { Clock } from "../std/time/clock.ts";
 import type { StackProfile } from "./pprof.ts";
 
 const RESOLUTION_MS = 10;

@@ -1,5 +1,5 @@
 import t from "tap";
-import { Reader, wireBytes, wireVarint } from "../../../schema/protobuf/wire.ts";
+import { Reader, wireBytes, wireVarint } from "../schema/protobuf/wire.ts";
 import { encodePprof } from "./pprof.ts";
 import { toCpuStacks, toHeapStacks } from "./v8-profiles.ts";
 

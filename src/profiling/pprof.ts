@@ -1,5 +1,5 @@
 /** Encodes profiles for `go tool pprof`: github.com/google/pprof, `profile.proto`. */
-import { ReverseWriter, wireBytes, wireVarint } from "../../../schema/protobuf/wire.ts";
+import { ReverseWriter, wireBytes, wireVarint } from "../schema/protobuf/wire.ts";
 
 export interface StackFrame {
   readonly functionName: string;

@@ -1,7 +1,7 @@
 /** One profile of this process at a time. */
 import type { Profiler as V8 } from "node:inspector";
 import { type Session as InspectorSession, Session } from "node:inspector/promises";
-import type { Clock } from "../../../std/time/clock.ts";
+import type { Clock } from "../std/time/clock.ts";
 import { type SampledHeap, toCpuStacks, toHeapStacks } from "./v8-profiles.ts";
 
 /** 1000 samples a second; Go takes 100. */

@@ -1,7 +1,7 @@
 import { gunzipSync } from "node:zlib";
 import t from "tap";
-import { startTestServer, type TestResponse, type TestServer } from "../../../testing/apiserver/server-fixture.ts";
-import { defaultConfig } from "../../config/default-config.ts";
+import { startTestServer, type TestResponse, type TestServer } from "../../testing/apiserver/server-fixture.ts";
+import { defaultConfig } from "../config/default-config.ts";
 
 /** Requests a profile and advances the clock until the response. */
 async function profiled(server: TestServer, line: string, seconds: number): Promise<TestResponse> {

@@ -1,10 +1,10 @@
 /** `/debug/pprof` and `/debug/flags/v`: profiles and the log verbosity of this process. */
 import { promisify } from "node:util";
 import { gzip } from "node:zlib";
-import { readBody } from "../../../http/body.ts";
-import type { HttpRequest, HttpResponse } from "../../../http/message.ts";
-import { bytesResponse, textResponse } from "../../../http/respond.ts";
-import type { Clock } from "../../../std/time/clock.ts";
+import { readBody } from "../http/body.ts";
+import type { HttpRequest, HttpResponse } from "../http/message.ts";
+import { bytesResponse, textResponse } from "../http/respond.ts";
+import type { Clock } from "../std/time/clock.ts";
 import type { EventLoopContention } from "./contention.ts";
 import { encodePprof, type StackProfile } from "./pprof.ts";
 import { type Profiler, ProfilerBusyError } from "./profiler.ts";
