@@ -85,7 +85,7 @@ const order = [
   ["cel"],
   ["api"],
   ["client"],
-  ["storage", "auth"],
+  ["storage", "auth", "profiling"],
   ["admission"],
   ["registry"],
   ["controllers"],

@@ -5,12 +5,12 @@ import { textResponse } from "../../http/respond.ts";
 import { Router } from "../../http/router.ts";
 import type { Listener } from "../../http/server/listener.ts";
 import { listen } from "../../http/server/server.ts";
-import type { Logger } from "../../std/log/logger.ts";
-import type { Clock } from "../../std/time/clock.ts";
-import type { ObservabilityConfig } from "../config/config.ts";
 import { EventLoopContention } from "../../profiling/contention.ts";
 import { createDebugPages, type DebugPage } from "../../profiling/debug-pages.ts";
 import { Profiler } from "../../profiling/profiler.ts";
+import type { Logger } from "../../std/log/logger.ts";
+import type { Clock } from "../../std/time/clock.ts";
+import type { ObservabilityConfig } from "../config/config.ts";
 
 export interface DebugEndpointsDeps {
   readonly clock: Clock;
