@@ -1,7 +1,8 @@
 /** Metrics of the build, of feature gates and of the metrics registry itself. */
-import type { GateStage } from "./gates.ts";
+
 import type { MetricRegistry } from "../std/metrics/metrics.ts";
 import type { VersionInfo } from "../std/version-info.ts";
+import type { GateStage } from "./gates.ts";
 
 export interface FeatureState {
   readonly name: string;

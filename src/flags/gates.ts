@@ -53,13 +53,13 @@ export class FeatureGates {
 }
 
 /**
- * AllAlpha and AllBeta apply to gates that are not set by name. Locked gates keep their default, and gates that this
- * program does not read their state, so that metrics report what the program does.
+ * AllAlpha and AllBeta apply to gates that are not set by name. Gates that this program does not read keep their state,
+ * so that metrics report what the program does, and locked gates their default.
  */
 function isGateEnabled(name: string, gate: Gate, settings: GateSettings): boolean {
   const set = findSetting(settings, name);
-  if (gate.locked) return gate.default;
   if (gate.effective !== true) return gate.actual ?? gate.default;
+  if (gate.locked) return gate.default;
   if (set !== undefined) return set;
   if (isGroupGate(name)) return gate.default;
   if (gate.stage === "ALPHA" && settings.AllAlpha !== undefined) return settings.AllAlpha;

@@ -14,6 +14,12 @@ export interface LoggingFlags {
   readonly "log-json-info-buffer-size"?: number;
 }
 
+/** The sentence for a combination that Kubernetes refuses too. */
+export function validateLogging(flags: Pick<LoggingFlags, "vmodule" | "logging-format">): readonly string[] {
+  if (flags.vmodule.length === 0 || flags["logging-format"] === "text") return [];
+  return ["--vmodule is only supported for the text log format: remove it or --logging-format=json"];
+}
+
 export function logOptions(flags: LoggingFlags): LogOptions {
   const format = flags["logging-format"];
   return {

@@ -9,7 +9,7 @@ import type { AgentConfig } from "../agent/agent-config.ts";
 import { agentFlags } from "../agent/flags.ts";
 import { defaultAgentConfig } from "../agent/options.ts";
 import type { ApiServerConfig } from "../apiserver/config/config.ts";
-import { defaultConfig } from "../apiserver/config/default-config.ts";
+import { createDefaultConfig } from "../apiserver/config/default-config.ts";
 import { apiserverFlags } from "../apiserver/flags/flags.ts";
 import { type RunningApiServer, startApiServer } from "../apiserver/server.ts";
 import { makeRequest } from "../http/request.ts";
@@ -162,30 +162,31 @@ function agentCertDir({ dataDir }: UpOptions): string {
 
 /** The configuration of the cluster's API server. */
 export function serverConfig(options: UpOptions, pki: Pki, version: string): ApiServerConfig {
+  const base = createDefaultConfig(options.featureGates);
   return {
-    ...defaultConfig,
+    ...base,
     bindAddress: options.bindAddress,
     securePort: options.securePort,
-    serving: { ...defaultConfig.serving, certificate: pki.apiServer, certDir: join(options.dataDir, "apiserver") },
+    serving: { ...base.serving, certificate: pki.apiServer, certDir: join(options.dataDir, "apiserver") },
     authentication: {
-      ...defaultConfig.authentication,
+      ...base.authentication,
       clientCaFile: pki.caFile,
       bootstrapTokens: true,
       serviceAccounts: {
-        ...defaultConfig.authentication.serviceAccounts,
+        ...base.authentication.serviceAccounts,
         generatedKeyFile: join(options.dataDir, "pki", "service-account.key"),
       },
     },
     authorizationModes: ["Node", "RBAC"],
-    storage: { ...defaultConfig.storage, url: `level://${join(options.dataDir, "kvstore")}` },
+    storage: { ...base.storage, url: `level://${join(options.dataDir, "kvstore")}` },
     agents: {
-      ...defaultConfig.agents,
+      ...base.agents,
       clientCertificate: pki.agentClient,
       certificateAuthorityFile: pki.agentCaFile,
       preferredAddressTypes: ["InternalIP", "Hostname"],
     },
     // Webhooks are called at their endpoints, because this host may run no service proxy.
-    admission: { ...defaultConfig.admission, enabled: ["NodeRestriction"], disabled: [], serviceEndpoints: true },
+    admission: { ...base.admission, enabled: ["NodeRestriction"], disabled: [], serviceEndpoints: true },
     gitVersion: version,
     embeddedControllers: options.controllers,
     signing: {
@@ -204,7 +205,7 @@ function withReportedVersion(config: AgentConfig, version: string): AgentConfig 
 
 /** The configuration of the cluster's node agent; `endpoint` is the socket of the container runtime. */
 export function agentConfig(options: UpOptions, pki: Pki, endpoint: string): AgentConfig {
-  const base = defaultAgentConfig(options.nodeName);
+  const base = defaultAgentConfig(options.nodeName, options.featureGates);
   const rootDir = join(options.dataDir, "agent");
   return {
     ...base,

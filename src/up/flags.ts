@@ -1,5 +1,9 @@
 /** Every flag of `svc up`, in the order of its help. */
 import { flag, section } from "../flags/flag.ts";
+import { agentGates } from "../flags/gate-tables/agent.ts";
+import { apiserverGates } from "../flags/gate-tables/apiserver.ts";
+import type { GateTable } from "../flags/gates.ts";
+import { validateLogging } from "../flags/log-options.ts";
 import type { Program } from "../flags/program.ts";
 import { duration } from "../flags/types/duration.ts";
 import { gateSettings } from "../flags/types/gate-settings.ts";
@@ -30,7 +34,6 @@ export const upFlags = {
       gateSettings("Gate=true,..."),
       {},
       "Enables and disables feature gates of the API server and the agent.",
-      { inert: "svc up runs its programs with their default feature gates" },
     ),
   }),
   ...section("Node", {
@@ -70,8 +73,19 @@ export const upFlags = {
   }),
 };
 
+/** The gates of the API server and the agent; a gate that only one of them reads is as in its table. */
+const upGates: GateTable = {
+  ...agentGates,
+  ...Object.fromEntries(
+    Object.entries(apiserverGates).filter(([name, gate]) => gate.effective === true || !agentGates[name]?.effective),
+  ),
+};
+
 export const upProgram: Program<typeof upFlags> = {
   name: "svc up",
   summary: "Runs a cluster of one node on this machine: API server, controllers, node agent and container runtime.",
   flags: upFlags,
+  // Not in the help, which would list the gates of both programs.
+  gatesFor: () => upGates,
+  check: validateLogging,
 };

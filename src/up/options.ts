@@ -2,6 +2,7 @@
 import { createHash } from "node:crypto";
 import { join, resolve } from "node:path";
 import type { ParsedFlags } from "../flags/flag.ts";
+import type { GateSettings } from "../flags/types/gate-settings.ts";
 import { hostAddresses } from "../std/net/host-addresses.ts";
 import { gatewayOf } from "./cni/conflist.ts";
 import { upFlags } from "./flags.ts";
@@ -26,6 +27,8 @@ export interface UpOptions {
   /** Undefined: svc up starts containerd. */
   readonly runtimeEndpoint: string | undefined;
   readonly stopPods: boolean;
+  /** `--feature-gates`, for the API server and the agent. */
+  readonly featureGates: GateSettings;
 }
 
 export interface HostEnvironment {
@@ -60,6 +63,7 @@ export function upOptions(flags: ParsedFlags<typeof upFlags>, surroundings: Host
     bridge: isDefault ? "svc0" : `svc-${suffix}`,
     runtimeEndpoint: flags["container-runtime-endpoint"] === "" ? undefined : flags["container-runtime-endpoint"],
     stopPods: flags["stop-pods"],
+    featureGates: flags["feature-gates"],
   };
 }
 

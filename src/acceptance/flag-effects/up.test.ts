@@ -42,7 +42,10 @@ const server = (...argv: readonly string[]) => serverConfig(options(...argv), pk
 const agent = (...argv: readonly string[]) => agentConfig(options(...argv), pki, "unix:///run/r.sock");
 
 function program(...argv: readonly string[]): string {
-  return execFileSync(process.execPath, [join(root, "src/main.ts"), "up", ...argv], { encoding: "utf8" });
+  return execFileSync(process.execPath, [join(root, "src/main.ts"), "up", ...argv], {
+    encoding: "utf8",
+    stdio: ["ignore", "pipe", "pipe"],
+  });
 }
 
 function captureLog(...argv: readonly string[]): string {
@@ -72,6 +75,18 @@ const effects: Partial<Record<Name, (t: Test) => Promise<void>>> = {
   "embedded-controllers": async (t) => {
     t.same(server("--embedded-controllers=scheduler").embeddedControllers, ["scheduler"]);
     t.same(server("--embedded-controllers=").embeddedControllers, []);
+  },
+  "feature-gates": async (t) => {
+    const gates = "--feature-gates=WatchList=true,ImageVolume=true,ComponentFlagz=true";
+    t.match([server().watchList, agent().volumes.images], [false, false]);
+    t.match([server(gates).watchList, agent(gates).volumes.images], [true, true]);
+    const features = server(gates)
+      .observability.features.filter(({ enabled }) => enabled)
+      .map(({ name }) => name);
+    t.ok(features.includes("ComponentFlagz"), "the server reports the state");
+    t.throws(() => options("--feature-gates=Nope=true"), /unknown feature gate Nope/);
+    const warned = invoke(upProgram, ["--feature-gates=StorageVersionAPI=true,WatchList=true"], { version: "v1" });
+    t.match(warned, { warnings: [/StorageVersionAPI=true has no effect/] });
   },
   "node-name": async (t) => {
     t.equal(agent("--node-name=edge-7").nodeName, "edge-7");
@@ -109,6 +124,12 @@ const effects: Partial<Record<Name, (t: Test) => Promise<void>>> = {
     mkdirSync(directory, { recursive: true });
     writeFileSync(join(directory, "app.tar"), "");
     t.same(await listArchives(options(`--image-dir=${directory}`).imageDir), [join(directory, "app.tar")]);
+    if (process.getuid?.() !== 0) return;
+    const missing = join(directory, "missing");
+    t.throws(
+      () => program(`--image-dir=${missing}`, `--data-dir=${t.testdirName}/data`),
+      new RegExp(`Cannot use --image-dir: ${missing} is not a directory`),
+    );
   },
   "stop-pods": async (t) => {
     t.equal(options("--stop-pods").stopPods, true);
@@ -137,6 +158,7 @@ const effects: Partial<Record<Name, (t: Test) => Promise<void>>> = {
   },
   vmodule: async (t) => {
     t.match(captureLog("--vmodule=store=5"), /five/);
+    t.throws(() => options("--vmodule=store=5", "--logging-format=json"), /only supported for the text log format/);
   },
   "logging-format": async (t) => {
     t.match(JSON.parse(captureLog("--logging-format=json")), { msg: "hello" });

@@ -5,11 +5,11 @@ import type { GroupAliases } from "../../api/group-aliases.ts";
 import type { RequestHeaderNames } from "../../auth/authn/request-header.ts";
 import type { KeyPairFiles } from "../../auth/pki/key-pair.ts";
 import type { SigningAuthorities } from "../../controllers/signing-authorities.ts";
+import type { FeatureState } from "../../flags/build-metrics.ts";
 import type { TlsOptions } from "../../http/tls/options.ts";
 import type { StorageMediaType } from "../../storage/codec.ts";
 import type { ApisConfig } from "../discovery/api-enablement.ts";
 import type { InFlightLimits } from "../filters/max-in-flight.ts";
-import type { FeatureState } from "../../flags/build-metrics.ts";
 import type { MetricsConfig } from "../metrics/metric-policy.ts";
 import type { ShutdownConfig } from "../serving/graceful-shutdown.ts";
 

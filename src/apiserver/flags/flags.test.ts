@@ -44,6 +44,12 @@ t.test("apiserverFlags rejects the combinations that the specification calls inv
     [["--oidc-issuer-url=https://i"], /needs --oidc-client-id/],
     [["--tls-cert-file=c"], /needs --tls-private-key-file/],
     [["--cluster-signing-cert-file=c"], /needs --cluster-signing-key-file/],
+    [["--cluster-signing-cert-file=c", "--cluster-signing-key-file=k"], /add --embedded-controllers=csrsigning/],
+    [
+      ["--tls-cipher-suites=TLS_AES_128_GCM_SHA256,TLS_RSA_WITH_RC4_128_SHA"],
+      /--tls-cipher-suites: TLS_RSA_WITH_RC4_128_SHA is not supported/,
+    ],
+    [["--tls-cipher-suites=TLS_RSA_WITH_3DES_EDE_CBC_SHA"], /TLS_RSA_WITH_3DES_EDE_CBC_SHA is not supported/],
   ];
   for (const [argv, message] of cases) {
     t.match(

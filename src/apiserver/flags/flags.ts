@@ -7,6 +7,7 @@ import { duration } from "../../flags/types/duration.ts";
 import { strings } from "../../flags/types/list.ts";
 import { int } from "../../flags/types/number.ts";
 import { bool, file, oneOfOrNone } from "../../flags/types/text.ts";
+import { findUnsupportedSuite } from "../../http/tls/cipher-suites.ts";
 import { auditFlags } from "./audit.ts";
 import { authenticationFlags } from "./authentication.ts";
 import { authorizationFlags } from "./authorization.ts";
@@ -93,6 +94,15 @@ function validateFlags(flags: ParsedFlags<ApiserverFlags>): readonly string[] {
     problems.push("--max-requests-inflight and --max-mutating-requests-inflight: their sum must be positive");
   }
   problems.push(...validateTokenFlags(flags));
+  const suite = findUnsupportedSuite(flags["tls-cipher-suites"]);
+  if (suite !== undefined) problems.push(`--tls-cipher-suites: ${suite}`);
+  const controllers = flags["embedded-controllers"];
+  if (flags["cluster-signing-cert-file"] !== "" && !controllers.some((name) => name === "*" || name === "csrsigning")) {
+    problems.push(
+      "--cluster-signing-cert-file has no effect without the controller that signs: " +
+        "add --embedded-controllers=csrsigning",
+    );
+  }
   const { first, last } = flags["service-node-port-range"];
   const servicePort = flags["svc-service-node-port"];
   if (servicePort !== 0 && (servicePort < first || servicePort > last)) {

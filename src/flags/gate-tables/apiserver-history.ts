@@ -204,7 +204,12 @@ export function apiserverGatesIn(version: string): GateTable {
       if (!Object.hasOwn(changed, name)) return [[name, gate]];
       const then = changed[name];
       if (then === undefined) return [];
-      return [[name, gate.effective ? { ...then, effective: true as const } : { ...then, actual: gate.default }]];
+      return [
+        [
+          name,
+          gate.effective ? { ...then, effective: true as const } : { ...then, actual: gate.actual ?? gate.default },
+        ],
+      ];
     }),
   );
 }

@@ -1,7 +1,8 @@
 /** Feature gates of the API server: stage and default as specified, GA and locked ones as in Kubernetes 1.33. */
 import type { GateTable } from "../gates.ts";
+import { markMissing } from "./missing-features.ts";
 
-export const apiserverGates: GateTable = {
+export const apiserverGates: GateTable = markMissing({
   APIResponseCompression: { stage: "BETA", default: true },
   APIServerIdentity: { stage: "BETA", default: true },
   APIServerTracing: { stage: "BETA", default: true },
@@ -115,7 +116,7 @@ export const apiserverGates: GateTable = {
   PodReadyToStartContainersCondition: { stage: "BETA", default: true },
   PodSchedulingReadiness: { stage: "GA", default: true, locked: true },
   PodTopologyLabelsAdmission: { stage: "ALPHA", default: false, effective: true },
-  PortForwardWebsockets: { stage: "BETA", default: true },
+  PortForwardWebsockets: { stage: "BETA", default: true, effective: true },
   PreferSameTrafficDistribution: { stage: "ALPHA", default: false },
   ProcMountType: { stage: "BETA", default: true },
   QOSReserved: { stage: "ALPHA", default: false },
@@ -180,7 +181,7 @@ export const apiserverGates: GateTable = {
   TopologyManagerPolicyAlphaOptions: { stage: "ALPHA", default: false },
   TopologyManagerPolicyBetaOptions: { stage: "BETA", default: true },
   TopologyManagerPolicyOptions: { stage: "GA", default: true },
-  TranslateStreamCloseWebsocketRequests: { stage: "BETA", default: true },
+  TranslateStreamCloseWebsocketRequests: { stage: "BETA", default: true, effective: true },
   UnauthenticatedHTTP2DOSMitigation: { stage: "BETA", default: true },
   UnknownVersionInteroperabilityProxy: { stage: "ALPHA", default: false },
   UserNamespacesPodSecurityStandards: { stage: "ALPHA", default: false, effective: true },
@@ -195,4 +196,4 @@ export const apiserverGates: GateTable = {
   WindowsCPUAndMemoryAffinity: { stage: "ALPHA", default: false },
   WindowsGracefulNodeShutdown: { stage: "ALPHA", default: false },
   WindowsHostNetwork: { stage: "DEPRECATED", default: false },
-};
+});

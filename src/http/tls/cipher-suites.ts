@@ -18,14 +18,18 @@ const TLS13 = ["TLS_AES_128_GCM_SHA256", "TLS_AES_256_GCM_SHA384", "TLS_CHACHA20
 /** Suites that current OpenSSL does not support. */
 const UNSUPPORTED = /RC4|3DES/;
 
+/** The sentence for the first suite that the TLS library lacks. */
+export function findUnsupportedSuite(suites: readonly string[]): string | undefined {
+  const unsupported = suites.find((suite) => UNSUPPORTED.test(suite));
+  if (unsupported === undefined) return undefined;
+  return `${unsupported} is not supported; use a suite such as TLS_ECDHE_RSA_WITH_AES_128_GCM_SHA256`;
+}
+
 /** The `ciphers` option for suites by their IANA names; undefined when there are none. */
 export function toOpenSslCiphers(suites: readonly string[]): string | undefined {
   if (suites.length === 0) return undefined;
-  const unsupported = suites.find((suite) => UNSUPPORTED.test(suite));
-  if (unsupported !== undefined)
-    throw new Error(
-      `Cannot use --tls-cipher-suites: ${unsupported} is not supported; use a suite such as TLS_ECDHE_RSA_WITH_AES_128_GCM_SHA256`,
-    );
+  const problem = findUnsupportedSuite(suites);
+  if (problem !== undefined) throw new Error(`Cannot use --tls-cipher-suites: ${problem}`);
   return [...TLS13, ...suites.filter((suite) => !TLS13.includes(suite)).map(toOpenSslName)].join(":");
 }
 

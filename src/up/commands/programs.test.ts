@@ -200,9 +200,9 @@ t.test("invoke() handles all variants of --version, --help and mistakes without 
   t.match(run("--nonsense", "-h"), { kind: "exit", code: 0, stdout: /Usage:/ });
   t.match(run("--nonsense"), { kind: "exit", code: 1, stderr: /unknown flag --nonsense/ });
   t.match(run("--feature-gates=Nope=true"), { kind: "exit", code: 1, stderr: /unknown feature gate Nope/ });
-  t.match(run("--feature-gates=SvcletSeparateDiskGC=false,VolumeCapacityPriority=true"), {
+  t.match(run("--feature-gates=SvcletSeparateDiskGC=true,VolumeCapacityPriority=true"), {
     kind: "run",
-    warnings: [/SvcletSeparateDiskGC=false has no effect/, /VolumeCapacityPriority=true has no effect/],
+    warnings: [/SvcletSeparateDiskGC=true has no effect/, /VolumeCapacityPriority=true has no effect/],
   });
   t.match(run("--log-text-split-stream"), { kind: "exit", code: 1, stderr: /needs feature gate LoggingAlphaOptions/ });
   t.match(run("--log-text-split-stream", "--feature-gates=svc:LoggingAlphaOptions=true"), { kind: "run" });

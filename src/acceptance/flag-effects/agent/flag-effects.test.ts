@@ -86,6 +86,15 @@ t.test("--dry-run-config, --version and --help print and exit", async (t) => {
   t.match(printed("--help"), { kind: "exit", code: 0, stdout: /Usage:/ });
 });
 
+t.test("--version=v… is the version that the node reports", async (t) => {
+  for (const version of ["false", "v1.33.9-site"]) {
+    await using agent = await createTestAgent("flag", { version });
+    await agent.start();
+    const { nodeInfo } = agent.getNode().status as { nodeInfo: { kubeletVersion: string } };
+    t.match(nodeInfo.kubeletVersion, version === "false" ? /^v1\.33\.\d+/ : /^v1\.33\.9-site$/);
+  }
+});
+
 t.test("--protect-kernel-defaults rejects other kernel parameters", async (t) => {
   const directory = t.testdir({ vm: { overcommit_memory: "0\n", panic_on_oom: "0\n" } });
   const kernel = await findKernelProblems(directory);
