@@ -1,12 +1,14 @@
 /** Assembles the API server. `buildHandlerChain` lists the filters of a request in their order. */
 import { isIPv6 } from "node:net";
 import type { UserInfo } from "../auth/user.ts";
+import { withClientMetrics } from "../http/client-metrics.ts";
 import type { Filter, Handler } from "../http/message.ts";
 import { compressResponses } from "../http/respond.ts";
 import { systemRandom } from "../std/crypto/random.ts";
 import { readHostAddress } from "../std/net/host-addresses.ts";
 import { type AccessControl, createAccessControl } from "./assembly/access-control.ts";
 import { createApiHandler } from "./assembly/api-handler.ts";
+import { MemoryProtection } from "./assembly/memory-protection.ts";
 import { runPostStartHooks } from "./assembly/post-start.ts";
 import { type ApiServerDeps, createServerBase, type ServerBase } from "./assembly/server-base.ts";
 import type { ApiServerConfig } from "./config/config.ts";
@@ -22,7 +24,6 @@ import { withRequestDeadline } from "./filters/request-deadline.ts";
 import { withRequestInfo } from "./filters/request-info.ts";
 import { withRequestLog } from "./filters/request-log.ts";
 import type { Readiness } from "./health/readiness.ts";
-import { withClientMetrics } from "../http/client-metrics.ts";
 import { withRequestMetrics } from "./metrics/request-metrics.ts";
 import type { ServerMetrics } from "./metrics/server-metrics.ts";
 import { applyFilters, type RequestFilter, type RequestHandler } from "./request/request-context.ts";
@@ -61,7 +62,7 @@ export async function startApiServer(config: ApiServerConfig, deps: ApiServerDep
     secureServing = await startSecureServing(config, { clock, log, random }, parts);
     Object.assign(address, secureServing.address);
   };
-  const { server, readiness } = await createApiServer(config, deps, externalHostPort, open).catch(
+  const { server, readiness, memory } = await createApiServer(config, deps, externalHostPort, open).catch(
     async (error: unknown) => {
       await secureServing?.[Symbol.asyncDispose]();
       throw error;
@@ -72,6 +73,7 @@ export async function startApiServer(config: ApiServerConfig, deps: ApiServerDep
   let closing: Promise<void> | undefined;
   const close = (): Promise<void> => {
     closing ??= (async () => {
+      memory.beginStop();
       await secureServing?.close();
       await server[Symbol.asyncDispose]();
     })();
@@ -90,6 +92,7 @@ export interface ApiServerParts {
   readonly server: ApiServer;
   readonly readiness: Readiness;
   readonly metrics: ServerMetrics;
+  readonly memory: MemoryProtection;
   /** Ends watches and other long-running requests. */
   endWatches(): void;
 }
@@ -115,7 +118,8 @@ export async function createApiServer(
   const debugDeps = { clock, log: log.child("debug"), setVerbosity: deps.setVerbosity ?? (() => {}) };
   const debugEndpoints = resources.use(new DebugEndpoints(config.observability, debugDeps));
   const apiHandler = await createApiHandler(base, accessControl, { address, debugEndpoints });
-  const handler = buildHandlerChain(base, accessControl, apiHandler);
+  const memory = resources.use(new MemoryProtection(clock, log.child("memory"), metrics.requests.onTermination));
+  const handler = buildHandlerChain(base, accessControl, memory, apiHandler);
   // The debug socket opens before the slow part of the start, so that the start can be profiled.
   const { debugSocket } = config.observability;
   if (debugSocket !== undefined) await debugEndpoints.openSocket(debugSocket, debugDeps);
@@ -125,7 +129,7 @@ export async function createApiServer(
   await runPostStartHooks(base, accessControl, { address, handler: clientHandler, stop });
   const parts = resources.move();
   const server = { handler, loopbackToken, [Symbol.asyncDispose]: () => parts.disposeAsync() };
-  return { server, readiness, metrics, endWatches: stop };
+  return { server, readiness, metrics, memory, endWatches: stop };
 }
 
 /**
@@ -135,6 +139,7 @@ export async function createApiServer(
 function buildHandlerChain(
   { config, clock, log, random, metrics }: ServerBase,
   { authenticators, authorizer }: AccessControl,
+  memory: MemoryProtection,
   apiHandler: RequestHandler,
 ): Handler {
   const httpFilters: readonly Filter[] = [
@@ -151,6 +156,7 @@ function buildHandlerChain(
     withImpersonation(authorizer),
     withMaxInFlightLimit(config.limits.inFlight, metrics.requests.onTermination),
     withAuthorization(authorizer, config.authorization.selectors),
+    memory.filter,
   ];
   return applyFilters(httpFilters, withRequestInfo(applyFilters(requestFilters, apiHandler), random));
 }

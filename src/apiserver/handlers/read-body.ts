@@ -2,6 +2,7 @@
 import { UNAUTHENTICATED } from "../../auth/user.ts";
 import { readBody } from "../../http/body.ts";
 import type { RequestContext } from "../request/request-context.ts";
+import { reserveMemory } from "../request/request-memory.ts";
 
 /** Kubernetes' limit. */
 export const BODY_BYTES_MAX = 3 * 2 ** 20;
@@ -10,8 +11,13 @@ export const UNSTORED_BYTES_MAX = 256 * 1024;
 /** Bodies of users that are not authenticated. */
 const ANONYMOUS_BYTES_MAX = 64 * 1024;
 
-/** Throws a 413 for a body that is longer than `max`, or than the user may send. */
-export function readLimitedBody({ request, user }: RequestContext, max = BODY_BYTES_MAX): Promise<Buffer> {
+/**
+ * Throws a 413 for a body that is longer than `max`, or than the user may send, and a 429 while too many large bodies
+ * are handled.
+ */
+export async function readLimitedBody({ request, user }: RequestContext, max = BODY_BYTES_MAX): Promise<Buffer> {
   const isAnonymous = user === undefined || user.groups.includes(UNAUTHENTICATED);
-  return readBody(request, isAnonymous ? Math.min(max, ANONYMOUS_BYTES_MAX) : max);
+  const body = await readBody(request, isAnonymous ? Math.min(max, ANONYMOUS_BYTES_MAX) : max);
+  await reserveMemory(request, body.length);
+  return body;
 }
