@@ -1,10 +1,12 @@
 /** Applies every kind with every field set (`shared/oracles/api-roundtrip`). */
+
 import { existsSync, readFileSync } from "node:fs";
 import { fileURLToPath } from "node:url";
 import t from "tap";
 import type { ApiObject } from "../api/kind.ts";
 import { kubernetesGroup } from "../api/scheme.ts";
 import { deepFreeze } from "../schema/value/freeze.ts";
+import { runSteps } from "../std/async/steps.ts";
 import { fixture } from "../testing/registry/registry-fixture.ts";
 import { type Configuration, mergeConfiguration } from "./managed-fields/apply-configuration.ts";
 import { updateManagedFields } from "./managed-fields/track-managed-fields.ts";
@@ -42,7 +44,7 @@ t.test(
         : { ...configuration, metadata: { ...configuration.metadata, namespace: "" } };
       const request = { registry, scope, name, options };
       const applied = (configuration: Configuration, previous?: ApiObject): ApiObject =>
-        applyDefaults(request, mergeConfiguration(request, configuration, previous));
+        applyDefaults(request, runSteps(mergeConfiguration(request, configuration, previous)));
       const made = applied(sent);
       const live = deepFreeze({ ...made, metadata: { ...made.metadata, uid: "u" } });
       t.equal(live.metadata?.managedFields?.length, 1, kind.kind);

@@ -2,6 +2,7 @@
  * Run by `make bench`: one JSON line per operation, with the microseconds that server-side apply and field management
  * take for a pod of about 3 KB.
  */
+
 import { readFileSync } from "node:fs";
 import { podKind } from "../api/core/pod/kind.ts";
 import { type Pod, pod } from "../api/core/pod/schema.ts";
@@ -17,6 +18,7 @@ import { decode } from "../schema/decode/decode.ts";
 import { applyDefaults as applySchemaDefaults } from "../schema/defaults.ts";
 import { parseJson } from "../schema/json/parse.ts";
 import { deepFreeze } from "../schema/value/freeze.ts";
+import { runSteps } from "../std/async/steps.ts";
 import { fixture } from "../testing/registry/registry-fixture.ts";
 import { cpuMicroseconds } from "../testing/std/measure.ts";
 import { type ApplyOptions, type Configuration, mergeConfiguration } from "./managed-fields/apply-configuration.ts";
@@ -39,7 +41,7 @@ function stored(object: Pod): Pod {
 /** The part of an apply before admission. */
 function apply(applied: Configuration, previous: Pod | undefined, options: ApplyOptions<Pod>): Pod {
   const request = { registry, scope, name, options };
-  return applyDefaults(request, mergeConfiguration(request, applied, previous));
+  return applyDefaults(request, runSteps(mergeConfiguration(request, applied, previous)));
 }
 
 const options = { fieldManager: "kubectl", force: false };

@@ -1,4 +1,7 @@
 import type { ApiObject } from "../api/kind.ts";
+import { checkValues } from "../schema/value/check-values.ts";
+import { storedValuesMax } from "../schema/value/limits.ts";
+import { TimeSlice } from "../std/async/time-slice.ts";
 import { applyPatch, objectToJson, type Patch } from "./patches/apply-patch.ts";
 import { type DecodeFailure, describeDecodeFailure } from "./patches/decode-failure.ts";
 import type { Registry } from "./registry.ts";
@@ -24,15 +27,21 @@ export async function patch<T extends ApiObject>(
 ): Promise<T> {
   const { kind } = registry;
   const request = { registry, scope, name, options };
-  const update: UpdateFunction<T> = (previous, store) => {
+  const update: UpdateFunction<T> = async (previous, store) => {
+    const slice = new TimeSlice();
     const current = (): unknown => objectToJson(kind, scope.group, previous);
-    const value = applyPatch(kind, current(), patch);
+    const json = current();
+    await slice.yield();
+    const value = applyPatch(kind, json, patch);
+    checkValues(value, storedValuesMax);
+    await slice.yield();
     const decoded = options.decode(value, (message) => describeDecodeFailure(patch, current(), value, message));
     const object = setNamespace(request, checkName(decoded, name));
     if (requestedResourceVersion(object) === undefined && kind.strategy.allowUnconditionalUpdate === false) {
       throw resourceVersionRequired(request);
     }
-    return pipeline(request, object)(previous, store);
+    await slice.yield();
+    return await pipeline(request, object)(previous, store);
   };
   return await guaranteedUpdate(request, update);
 }

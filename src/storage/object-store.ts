@@ -1,7 +1,8 @@
 import type { ApiObject, Kind } from "../api/kind.ts";
-import { alreadyExists, conflict, type ErrorSubject, notFound } from "../api/status.ts";
+import { alreadyExists, conflict, type ErrorSubject, notFound, StatusError } from "../api/status.ts";
 import { deepFreeze } from "../schema/value/freeze.ts";
 import { andThen, type MaybePromise } from "../std/async/maybe-promise.ts";
+import { TimeSlice } from "../std/async/time-slice.ts";
 import { toUnpooledBuffer } from "../std/memory/unpooled-buffer.ts";
 import { type Clock, systemClock } from "../std/time/clock.ts";
 import { type Codec, codecOf, type StorageMediaType } from "./codec.ts";
@@ -74,6 +75,11 @@ interface State<T> {
   readonly seen: Uint8Array | undefined;
 }
 
+/** Of one encoded object, as etcd's limit of a request. */
+const STORED_BYTES_MAX = 1.5 * 2 ** 20;
+/** The cache decodes a larger object in a turn of the event loop of its own, as soon as it is written. */
+const LARGE_BYTES = 128 * 1024;
+
 /**
  * Objects of one kind in a `Store`. Returned objects are frozen, with metadata.resourceVersion and without kind and
  * apiVersion. Errors of the client are `StatusError`s, those of the store `StoreError`s.
@@ -111,13 +117,24 @@ export class ObjectStore<T extends ApiObject> {
   /** Resolves with the object as stored. Throws 409 AlreadyExists. */
   async create(key: string, object: T, options: ObjectWriteOptions = {}): Promise<T> {
     try {
-      const bytes = this.#codec.encode(object);
+      const slice = new TimeSlice();
+      const bytes = this.#encode(object);
+      await slice.yield();
       const { stored, shown } = this.#converted ? await this.#written(bytes) : { stored: bytes, shown: object };
-      return withResourceVersion(shown, await this.#store.create(key, toUnpooledBuffer(stored), options));
+      const revision = await this.#store.create(key, toUnpooledBuffer(stored), options);
+      if (stored.length > LARGE_BYTES) await slice.end();
+      return withResourceVersion(shown, revision);
     } catch (error) {
       if (isCode(error, "exists")) throw alreadyExists(this.#subject(key, options));
       throw error;
     }
+  }
+
+  #encode(object: T): Uint8Array {
+    const bytes = this.#codec.encode(object);
+    if (bytes.length <= STORED_BYTES_MAX) return bytes;
+    const why = `the object to store has ${bytes.length} bytes, limit is ${STORED_BYTES_MAX}`;
+    throw new StatusError(413, "RequestEntityTooLarge", `Request entity too large: ${why}`);
   }
 
   async get(key: string): Promise<T | undefined> {
@@ -165,7 +182,9 @@ export class ObjectStore<T extends ApiObject> {
         return outcome;
       }
       const next = outcome.store;
-      const bytes = this.#codec.encode(next);
+      const slice = new TimeSlice();
+      const bytes = this.#encode(next);
+      await slice.yield();
       if (sameBytes(bytes, state.seen ?? this.#codec.encode(state.object))) {
         // Only the store can confirm that nothing changes.
         if (state.bytes === undefined) throw staleCache(key);
@@ -174,6 +193,7 @@ export class ObjectStore<T extends ApiObject> {
       const ttlSeconds = options.ttlSeconds?.(next);
       const { stored, shown } = this.#converted ? await this.#written(bytes) : { stored: bytes, shown: next };
       const revision = await this.#store.update(key, toUnpooledBuffer(stored), state.revision, { ttlSeconds });
+      if (stored.length > LARGE_BYTES) await slice.end();
       return { store: withResourceVersion(shown, revision) };
     });
   }

@@ -10,6 +10,7 @@ import { invalidField, renderFieldError } from "../../schema/validation/field-er
 import { goQuote } from "../../schema/value/go-quote.ts";
 import { valuesMax } from "../../schema/value/limits.ts";
 import { isPlainObject } from "../../schema/value/plain-object.ts";
+import { TimeSlice } from "../../std/async/time-slice.ts";
 import type { RequestContext } from "../request/request-context.ts";
 import { APPLY_CBOR_TYPE, APPLY_TYPE } from "./apply.ts";
 import { checkPatchedType, decodeObject, withoutPosition } from "./body.ts";
@@ -37,8 +38,11 @@ type ParsedPatch = Pick<PatchBody, "patch" | "findings">;
 export async function readPatchBody(context: RequestContext, type: PatchType): Promise<PatchBody> {
   const bytes = await readLimitedBody(context);
   const query = parseWriteQuery("PatchOptions", context.info.query);
+  const slice = new TimeSlice();
   try {
-    return { ...query, ...parsePatch(bytes, type, query.fieldValidation !== "Ignore") };
+    const parsed = parsePatch(bytes, type, query.fieldValidation !== "Ignore");
+    await slice.yield();
+    return { ...query, ...parsed };
   } catch (error) {
     if (!(error instanceof StatusError)) throw error;
     return { ...query, patch: { type: "malformed", error }, findings: [] };

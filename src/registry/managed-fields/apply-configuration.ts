@@ -8,6 +8,7 @@ import { IdentityError, shapeOf } from "../../schema/apply/shape.ts";
 import { ShapeError, validateTyped } from "../../schema/apply/typed-validation.ts";
 import { decode } from "../../schema/decode/decode.ts";
 import { isPlainObject } from "../../schema/value/plain-object.ts";
+import type { Steps } from "../../std/async/steps.ts";
 import { checkName, setNamespace } from "../write/name-and-namespace.ts";
 import { metadataOf } from "../write/object-metadata.ts";
 import type { WriteOptions, WriteRequest } from "../write/request.ts";
@@ -36,20 +37,22 @@ export type Configuration = Readonly<Record<string, unknown>>;
 const BEFORE_FIRST = "before-first-apply";
 
 /** `previous` is undefined when there is no stored object. Throws a 400, 409 or 500. */
-export function mergeConfiguration<T extends ApiObject>(
+export function* mergeConfiguration<T extends ApiObject>(
   request: ApplyRequest<T>,
   configuration: Configuration,
   previous: T | undefined,
   conversions?: Conversions,
-): T {
+): Steps<T> {
   const { registry, scope, name, options } = request;
   checkConfiguration(registry.kind, scope.group, configuration);
+  yield;
   const live = previous ?? ({} as T);
-  const managers = liveManagers(request, live, conversions);
-  const { value, managers: after } = mergeFields(request, configuration, live, managers, conversions);
+  const managers = yield* liveManagers(request, live, conversions);
+  const { value, managers: after } = yield* mergeFields(request, configuration, live, managers, conversions);
   options.onMerged?.();
   const object = value === undefined ? live : objectFromJson(registry.kind, value);
-  const entries = writeManagers(setApplyTime(request, after, value === undefined ? managers : undefined));
+  yield;
+  const entries = yield* writeManagers(setApplyTime(request, after, value === undefined ? managers : undefined));
   const annotated = options.fieldManager === KUBECTL ? withLastApplied(object, configuration) : object;
   return setNamespace(request, withManagedFields(checkName(annotated, name), entries));
 }
@@ -79,33 +82,35 @@ export function checkConfiguration(expected: Kind, group: string, configuration:
 }
 
 /** The managers of the stored object; `before-first-apply` owns all fields of an object without managedFields. */
-function liveManagers<T extends ApiObject>(
+function* liveManagers<T extends ApiObject>(
   request: ApplyRequest<T>,
   live: T,
   conversions: Conversions | undefined,
-): ManagedFields<Manager> {
-  const managers = readManagers(metadataOf(live).managedFields);
+): Steps<ManagedFields<Manager>> {
+  const managers = yield* readManagers(metadataOf(live).managedFields);
+  yield;
   if (managers === undefined) throw new StatusError(500, "", "failed to decode managed fields");
   if (managers.size > 0) return managers;
   const first = { fieldManager: BEFORE_FIRST, omitTime: false, conversions };
-  return managersAfterUpdate(request, managers, {} as T, live, first);
+  return yield* managersAfterUpdate(request, managers, {} as T, live, first);
 }
 
 /** `value` is undefined when the object does not change. */
-function mergeFields<T extends ApiObject>(
+function* mergeFields<T extends ApiObject>(
   request: ApplyRequest<T>,
   configuration: Configuration,
   live: T,
   managers: ManagedFields<Manager>,
   conversions: Conversions | undefined,
-): { readonly value: unknown; readonly managers: ManagedFields<Manager> } {
+): Steps<{ readonly value: unknown; readonly managers: ManagedFields<Manager> }> {
   const { fieldManager, force } = request.options;
   const manager = newManager(request, "Apply", fieldManager);
   const context = managerContext(request, managers, live, manager, conversions);
+  yield;
   // Objects in memory have no kind and apiVersion.
   const { apiVersion: _, kind: __, ...fields } = configuration;
   try {
-    return applyFields(context, fields, force);
+    return yield* applyFields(context, fields, force);
   } catch (error) {
     if (error instanceof IdentityError) throw new StatusError(500, "", error.message);
     if (!(error instanceof ConflictError)) throw error;
@@ -113,7 +118,7 @@ function mergeFields<T extends ApiObject>(
     const { kind } = request.registry;
     const left = fieldManager === KUBECTL ? withoutLastApplied(kind, live, manager, error.conflicts) : error.conflicts;
     if (left.length > 0) throw applyConflict(left, managers);
-    return applyFields(context, fields, true);
+    return yield* applyFields(context, fields, true);
   }
 }
 

@@ -6,6 +6,7 @@
 import type { Converter, JsonObject, Kind } from "../../api/kind.ts";
 import { decode } from "../../schema/decode/decode.ts";
 import type { MaybePromise } from "../../std/async/maybe-promise.ts";
+import { runInSlices, type Steps } from "../../std/async/steps.ts";
 
 /** The conversions that one computation has so far. */
 export class Conversions {
@@ -53,19 +54,25 @@ class MissingConversion extends Error {
 }
 
 /**
- * Runs `compute`, again after each missing conversion: it must be free of side effects. Synchronous without a webhook.
+ * Runs `compute`, again after each missing conversion: it must be free of side effects. Synchronous for small objects
+ * without a webhook.
  */
 export function withConversions<T>(
   { converter }: Pick<Kind, "converter">,
-  compute: (conversions: Conversions | undefined) => T,
+  compute: (conversions: Conversions | undefined) => Steps<T>,
 ): MaybePromise<T> {
-  return converter === undefined ? compute(undefined) : retryWithConversions(new Conversions(converter), compute);
+  return converter === undefined
+    ? runInSlices(compute(undefined))
+    : retryWithConversions(new Conversions(converter), compute);
 }
 
-async function retryWithConversions<T>(conversions: Conversions, compute: (conversions: Conversions) => T): Promise<T> {
+async function retryWithConversions<T>(
+  conversions: Conversions,
+  compute: (conversions: Conversions) => Steps<T>,
+): Promise<T> {
   for (;;) {
     try {
-      return compute(conversions);
+      return await runInSlices(compute(conversions));
     } catch (error) {
       if (!(error instanceof MissingConversion)) throw error;
       await conversions.add(error.input);

@@ -6,6 +6,7 @@ import { canonicalize, type FieldSet } from "../../schema/apply/fieldpath/field-
 import { parseFields } from "../../schema/apply/fieldpath/parse-fields.ts";
 import type { ManagedFields, VersionedSet } from "../../schema/apply/managers.ts";
 import { internFieldsV1 } from "../../schema/value/fields-v1-cache.ts";
+import type { Steps } from "../../std/async/steps.ts";
 
 export type Operation = "Apply" | "Update";
 
@@ -47,12 +48,13 @@ export function withFields(manager: Manager, fields: FieldSet): Manager {
 }
 
 /** Undefined when an entry is invalid. */
-export function readManagers(entries: readonly ManagedFieldsEntry[] = []): ManagedFields<Manager> | undefined {
+export function* readManagers(entries: readonly ManagedFieldsEntry[] = []): Steps<ManagedFields<Manager> | undefined> {
   const managers = new Map<string, Manager>();
   for (const entry of entries) {
     const manager = readManager(entry);
     if (manager === undefined) return undefined;
     managers.set(identityOf(manager), manager);
+    yield;
   }
   return managers;
 }
@@ -82,12 +84,18 @@ function readManager(entry: ManagedFieldsEntry): Manager | undefined {
 }
 
 /** Applies before updates, then oldest first. Unchanged managers keep their entry object. */
-export function writeManagers(managers: ManagedFields<Manager>): readonly ManagedFieldsEntry[] | undefined {
+export function* writeManagers(managers: ManagedFields<Manager>): Steps<readonly ManagedFieldsEntry[] | undefined> {
   if (managers.size === 0) return undefined;
-  return [...managers.values()].sort(compareManagers).map(writeManager);
+  const entries: ManagedFieldsEntry[] = [];
+  for (const manager of [...managers.values()].sort(compareManagers)) {
+    entries.push(writeManager(manager));
+    yield;
+  }
+  return entries;
 }
 
-function writeManager({ manager, operation, apiVersion, time, fields, subresource, entry }: Manager) {
+function writeManager(from: Manager): ManagedFieldsEntry {
+  const { manager, operation, apiVersion, time, fields, subresource, entry } = from;
   if (entry !== undefined && entry.time === time && entry.apiVersion === apiVersion) return entry;
   return {
     ...(manager === "" ? {} : { manager }),

@@ -8,6 +8,7 @@ import { type ManagedFields, type ManagerContext, updateManagers } from "../../s
 import { IdentityError } from "../../schema/apply/shape.ts";
 import { deepEqual } from "../../schema/value/equal.ts";
 import type { MaybePromise } from "../../std/async/maybe-promise.ts";
+import { runSteps, type Steps } from "../../std/async/steps.ts";
 import type { WriteRequest } from "../write/request.ts";
 import { type Conversions, withConversions } from "./conversions.ts";
 import {
@@ -41,31 +42,40 @@ export function trackManagedFields<T extends ApiObject>(
 ): MaybePromise<T> {
   if (request.hasManagedFields === true) return next;
   const { kind, deps } = request.registry;
-  if (kind.converter === undefined) return updateManagedFields(request, next, previous);
-  const object = withConversions(kind, (conversions) => updateManagedFields(request, next, previous, conversions));
-  if (!(object instanceof Promise)) return object;
+  const object = withConversions(kind, (conversions) => updateSteps(request, next, previous, conversions));
+  if (kind.converter === undefined || !(object instanceof Promise)) return object;
   return object.catch((error: unknown) => {
     deps.log.error("Failed to compute managed fields", error, { kind: kind.kind });
     return withManagedFields(next, undefined);
   });
 }
 
-/** As `trackManagedFields`, for a kind whose versions no webhook converts. */
+/** As `trackManagedFields`, at once, for a small object of a kind whose versions no webhook converts. */
 export function updateManagedFields<T extends ApiObject>(
   request: WriteRequest<T>,
   next: T,
   previous: T | undefined,
-  conversions?: Conversions,
 ): T {
+  return runSteps(updateSteps(request, next, previous, undefined));
+}
+
+function* updateSteps<T extends ApiObject>(
+  request: WriteRequest<T>,
+  next: T,
+  previous: T | undefined,
+  conversions: Conversions | undefined,
+): Steps<T> {
   const { fieldManager, subresource = "", view } = request.options;
   if (fieldManager === undefined) return keepManagedFields(next, previous);
-  const managers = readLiveManagers(next, previous, subresource);
+  const managers = yield* readLiveManagers(next, previous, subresource);
+  yield;
   if (managers.size === 0 && previous !== undefined) return withManagedFields(next, undefined);
   try {
     const live = previous ?? ({} as T);
     // Kubernetes records no time for updates through Scale.
     const writer = { fieldManager, omitTime: view !== undefined, conversions };
-    return withManagedFields(next, writeManagers(managersAfterUpdate(request, managers, live, next, writer)));
+    const after = yield* managersAfterUpdate(request, managers, live, next, writer);
+    return withManagedFields(next, yield* writeManagers(after));
   } catch (error) {
     // Items of a list that are not unique have no path; validation reports them.
     if (error instanceof IdentityError) return withManagedFields(next, undefined);
@@ -83,19 +93,21 @@ function keepManagedFields<T extends ApiObject>(next: T, previous: T | undefined
  * A client may send changed managedFields, or reset them with an empty list or one empty entry. Absent or unreadable
  * ones change nothing.
  */
-function readLiveManagers(
+function* readLiveManagers(
   next: ApiObject,
   previous: ApiObject | undefined,
   subresource: string,
-): ManagedFields<Manager> {
+): Steps<ManagedFields<Manager>> {
   const sent = next.metadata?.managedFields;
   const live = previous?.metadata?.managedFields;
   if (subresource === "" && sent !== undefined) {
     if (sent.length === 0 || (sent.length === 1 && isEmptyEntry(sent[0]!))) return new Map();
-    const managers = readManagers(reuseEntries(sent, live));
+    const entries = reuseEntries(sent, live);
+    yield;
+    const managers = yield* readManagers(entries);
     if (managers !== undefined && managers.size > 0) return managers;
   }
-  return readManagers(live) ?? new Map();
+  return (yield* readManagers(live)) ?? new Map();
 }
 
 function isEmptyEntry(entry: ManagedFieldsEntry): boolean {
@@ -120,23 +132,27 @@ interface UpdateManager {
 }
 
 /** The managers of `live` once `next` has replaced it. */
-export function managersAfterUpdate<T extends ApiObject>(
+export function* managersAfterUpdate<T extends ApiObject>(
   request: WriteRequest<T>,
   managers: ManagedFields<Manager>,
   live: T,
   next: T,
   { fieldManager, omitTime, conversions }: UpdateManager,
-): ManagedFields<Manager> {
+): Steps<ManagedFields<Manager>> {
   const { registry } = request;
   const manager = newManager(request, "Update", fieldManager);
   const context = { ...managerContext(request, managers, live, manager, conversions), name: CURRENT };
-  const after = new Map(updateManagers(context, toFieldsValue(registry.kind, next)));
+  yield;
+  const value = toFieldsValue(registry.kind, next);
+  yield;
+  const after = new Map(yield* updateManagers(context, value));
   const fields = after.get(CURRENT)?.fields ?? noFields;
   after.delete(CURRENT);
   if (!isEmptySet(fields)) {
     const identity = identityOf(manager);
     const before = after.get(identity);
     const merged = union(fields, before?.fields ?? noFields);
+    yield;
     after.set(identity, { ...manager, fields: merged, time: omitTime ? before?.time : registry.timestamp() });
   }
   return mergeOldestUpdaters(after);

@@ -2,6 +2,7 @@
 import type { ApiObject } from "../../api/kind.ts";
 import type { MaybePromise } from "../../std/async/maybe-promise.ts";
 import { andThen } from "../../std/async/maybe-promise.ts";
+import { runSteps } from "../../std/async/steps.ts";
 import { readManagers } from "../managed-fields/entries.ts";
 import { metadataOf, withMetadata } from "./object-metadata.ts";
 import type { WriteOptions, WriteRequest } from "./request.ts";
@@ -55,7 +56,7 @@ function keepReadableManagedFields<T extends ApiObject>(next: T, before: T, warn
   if (next === before) return next;
   const { managedFields: entries } = metadataOf(next);
   const { managedFields: kept } = metadataOf(before);
-  if (entries === kept || readManagers(entries) !== undefined) return next;
+  if (entries === kept || runSteps(readManagers(entries)) !== undefined) return next;
   const why = "this could be caused by an outdated mutating admission controller; please fix your requests";
   warn?.([`.metadata.managedFields was in an invalid state after admission; ${why}: its entries cannot be read`]);
   const { managedFields: _, ...metadata } = metadataOf(next);

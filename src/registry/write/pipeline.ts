@@ -1,4 +1,6 @@
 import type { ApiObject } from "../../api/kind.ts";
+import { checkValues } from "../../schema/value/check-values.ts";
+import { storedValuesMax } from "../../schema/value/limits.ts";
 import { TimeSlice } from "../../std/async/time-slice.ts";
 import { trackManagedFields } from "../managed-fields/track-managed-fields.ts";
 import { runMutatingAdmission, runValidatingAdmission } from "./admission.ts";
@@ -24,10 +26,12 @@ export function pipeline<T extends ApiObject>(request: WriteRequest<T>, sent: T)
   return async (previous, store) => {
     const { scope, options } = request;
     const slice = new TimeSlice();
+    await slice.yield();
     const tracked = await trackManagedFields(request, desired, previous);
     await slice.yield();
     const mutated = await runMutatingAdmission(request, tracked, previous);
     const admitted = dedupOwnerReferences(request, mutated, AFTER_ADMISSION);
+    await slice.yield();
     await options.checkEscalation?.(scope, admitted, previous);
     return await store(admitted, async (allocate) => {
       const identified = setSystemMetadata(request, admitted, previous);
@@ -36,11 +40,15 @@ export function pipeline<T extends ApiObject>(request: WriteRequest<T>, sent: T)
       const prepared =
         previous === undefined ? prepareForCreate(request, allocated) : prepareForUpdate(request, allocated, previous);
       await slice.yield();
-      validate(request, prepared, previous);
+      await validate(request, prepared, previous);
       await slice.yield();
       if (previous === undefined) await options.authorizeCreate?.();
       await runValidatingAdmission(request, prepared, previous);
-      return previous === undefined ? prepared : keepUnchangedTimes(prepared, previous);
+      checkValues(prepared, storedValuesMax);
+      await slice.yield();
+      const stored = previous === undefined ? prepared : keepUnchangedTimes(prepared, previous);
+      await slice.yield();
+      return stored;
     });
   };
 }

@@ -8,13 +8,19 @@ import { invalid } from "../../api/status.ts";
 import { type FieldError, renderFieldError } from "../../schema/validation/field-error.ts";
 import { validateWithRatcheting } from "../../schema/validation/ratcheting.ts";
 import { validate as validateSchema } from "../../schema/validation/validate.ts";
+import { runInSlices, type Steps } from "../../std/async/steps.ts";
 import { metadataOf } from "./object-metadata.ts";
 import type { WriteRequest } from "./request.ts";
 
 /** Validates by metadata, schema, strategy and cluster policy, in this order; then warns. Throws a 422. */
-export function validate<T extends ApiObject>(request: WriteRequest<T>, object: T, previous: T | undefined): void {
+export async function validate<T extends ApiObject>(
+  request: WriteRequest<T>,
+  object: T,
+  previous: T | undefined,
+): Promise<void> {
   const { registry, scope, options } = request;
-  const errors = previous === undefined ? createErrors(request, object) : updateErrors(request, object, previous);
+  const steps = previous === undefined ? createErrors(request, object) : updateErrors(request, object, previous);
+  const errors = await runInSlices(steps);
   if (errors.length > 0) {
     throw invalid(registry.kindSubject(scope, metadataOf(object).name ?? ""), errors, renderFieldError);
   }
@@ -31,30 +37,35 @@ function unenforcedWarning<T extends ApiObject>({ registry, options }: WriteRequ
   return registry.deps.unenforcedWarning?.(registry.kind, object);
 }
 
-function createErrors<T extends ApiObject>({ registry }: WriteRequest<T>, object: T): readonly FieldError[] {
+function* createErrors<T extends ApiObject>({ registry }: WriteRequest<T>, object: T): Steps<readonly FieldError[]> {
   const { kind, deps } = registry;
-  return [
-    ...validateObjectMeta(metadataOf(object), kind),
-    ...validateSchema(kind.schema, object),
-    ...(kind.strategy.validate?.(object) ?? []),
-    ...(deps.validatePolicy?.(kind, object, undefined) ?? []),
-  ];
+  const errors = [...validateObjectMeta(metadataOf(object), kind)];
+  yield;
+  errors.push(...validateSchema(kind.schema, object));
+  yield;
+  errors.push(...(kind.strategy.validate?.(object) ?? []));
+  yield;
+  errors.push(...(deps.validatePolicy?.(kind, object, undefined) ?? []));
+  return errors;
 }
 
-function updateErrors<T extends ApiObject>(
+function* updateErrors<T extends ApiObject>(
   { registry, options }: WriteRequest<T>,
   object: T,
   previous: T,
-): readonly FieldError[] {
+): Steps<readonly FieldError[]> {
   const { kind, deps } = registry;
   const { subresourceStrategy } = options;
-  return [
-    ...metadataErrors(object, previous, kind),
-    ...validateWithRatcheting(kind.schema, object, previous),
-    ...(subresourceStrategy === undefined ? (kind.strategy.validate?.(object, previous) ?? []) : []),
-    ...((subresourceStrategy ?? kind.strategy).validateUpdate?.(object, previous) ?? []),
-    ...(deps.validatePolicy?.(kind, object, previous) ?? []),
-  ];
+  const errors = [...metadataErrors(object, previous, kind)];
+  yield;
+  errors.push(...validateWithRatcheting(kind.schema, object, previous));
+  yield;
+  if (subresourceStrategy === undefined) errors.push(...(kind.strategy.validate?.(object, previous) ?? []));
+  yield;
+  errors.push(...((subresourceStrategy ?? kind.strategy).validateUpdate?.(object, previous) ?? []));
+  yield;
+  errors.push(...(deps.validatePolicy?.(kind, object, previous) ?? []));
+  return errors;
 }
 
 /**

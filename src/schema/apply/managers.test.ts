@@ -1,5 +1,6 @@
 import fc from "fast-check";
 import t from "tap";
+import { runSteps } from "../../std/async/steps.ts";
 import { anything, example, ManagedObject } from "../../testing/schema/apply-fixture.ts";
 import { isPlainObject } from "../value/plain-object.ts";
 import {
@@ -38,12 +39,12 @@ t.test("apply() throws a ConflictError with manager and path of each conflicting
     manager,
     withFields: (managed: VersionedSet, fields: FieldSet): VersionedSet => ({ ...managed, fields }),
   };
-  t.throws(() => apply(context, { text: "b" }, false), {
+  t.throws(() => runSteps(apply(context, { text: "b" }, false)), {
     name: "ConflictError",
     message: "1 fields have other managers",
     conflicts: [{ manager: "other", path: ["f:text"] }],
   });
-  const { value, managers } = apply(context, { text: "b" }, true);
+  const { value, managers } = runSteps(apply(context, { text: "b" }, true));
   t.same([value, [...managers.keys()]], [{ text: "b" }, ["me"]]);
   t.end();
 });

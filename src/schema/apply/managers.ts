@@ -3,6 +3,7 @@
  * apply the fields in its configuration. An apply that would change a field of another manager is a conflict unless it
  * is forced.
  */
+import type { Steps } from "../../std/async/steps.ts";
 import { deepEqual } from "../value/equal.ts";
 import { internFieldsV1 } from "../value/fields-v1-cache.ts";
 import { type Comparison, compare } from "./compare.ts";
@@ -73,15 +74,23 @@ export interface ManagerContext<M extends VersionedSet> {
 }
 
 /** Returns the managed fields after an update from `live` to `next`. */
-export function updateManagers<M extends VersionedSet>(change: ManagerContext<M>, next: unknown): ManagedFields<M> {
+export function* updateManagers<M extends VersionedSet>(
+  change: ManagerContext<M>,
+  next: unknown,
+): Steps<ManagedFields<M>> {
   const { versions, live, manager, name, withFields } = change;
   const { version } = manager;
   const reconciled = reconcileManagers(change);
-  const { managers, comparison } = resolveConflicts(change, reconciled, live, next, true);
+  yield;
+  const { managers, comparison } = yield* resolveConflicts(change, reconciled, live, next, true);
   const own = managers.get(name)?.fields ?? noFields;
   const { removed, modified, added } = comparison;
-  const changed = union(union(difference(own, removed), modified), added);
+  const kept = union(difference(own, removed), modified);
+  yield;
+  const changed = union(kept, added);
+  yield;
   const fields = versions.stripMeta(versions.filter(version, changed));
+  yield;
   const result = new Map(managers);
   if (isEmptySet(fields)) result.delete(name);
   else result.set(name, withFields(manager, fields));
@@ -98,24 +107,28 @@ export interface ApplyResult<M extends VersionedSet> {
  * Applies `configuration` and returns the object with its managed fields. Removes the fields that the manager applied
  * the last time, does not apply now and no other manager owns. Throws a `ConflictError` unless `force` is true.
  */
-export function apply<M extends VersionedSet>(
+export function* apply<M extends VersionedSet>(
   change: ManagerContext<M>,
   configuration: unknown,
   force: boolean,
-): ApplyResult<M> {
+): Steps<ApplyResult<M>> {
   const { versions, live, manager, name, withFields } = change;
   const { version } = manager;
   const shape = requireShape(versions, version);
   const managers = new Map(reconcileManagers(change));
+  yield;
   const last = managers.get(name);
   const named = versions.filter(version, toFieldSet(shape, configuration));
+  yield;
   const fields = internFieldsV1(versions.stripMeta(named));
+  yield;
   managers.set(name, withFields(manager, named));
   const merged = merge(shape, live, configuration);
+  yield;
   // Nothing is removed when the same fields are applied again.
   const again = last?.version === version && last.fields === fields;
-  const value = again ? merged : prune(versions, merged, managers, name, last);
-  const after = new Map(resolveConflicts(change, managers, live, value, force).managers);
+  const value = again ? merged : yield* prune(versions, merged, managers, name, last);
+  const after = new Map((yield* resolveConflicts(change, managers, live, value, force)).managers);
   if (isEmptySet(fields)) after.delete(name);
   else after.set(name, withFields(manager, fields));
   return { value: deepEqual(live, value) ? undefined : value, managers: after };
@@ -143,24 +156,24 @@ function reconcileManagers<M extends VersionedSet>({
 }
 
 /** Removes from the other managers the fields that change from `live` to `next`. Throws a `ConflictError`. */
-function resolveConflicts<M extends VersionedSet>(
+function* resolveConflicts<M extends VersionedSet>(
   { versions, name: own, manager, withFields }: ManagerContext<M>,
   managers: ManagedFields<M>,
   live: unknown,
   next: unknown,
   force: boolean,
-): { readonly managers: ManagedFields<M>; readonly comparison: Comparison } {
+): Steps<{ readonly managers: ManagedFields<M>; readonly comparison: Comparison }> {
   const { version } = manager;
   const comparisons = new Map<string, Comparison>();
-  const comparisonIn = (wanted: string): Comparison => {
+  const comparisonIn = function* (wanted: string): Steps<Comparison> {
     let comparison = comparisons.get(wanted);
     if (comparison === undefined) {
-      comparison = compareInVersion(versions, wanted, version, live, next);
+      comparison = yield* compareInVersion(versions, wanted, version, live, next);
       comparisons.set(wanted, comparison);
     }
     return comparison;
   };
-  const comparison = comparisonIn(version);
+  const comparison = yield* comparisonIn(version);
   const result = new Map<string, M>();
   const conflicts: Conflict[] = [];
   for (const [name, managed] of managers) {
@@ -168,10 +181,12 @@ function resolveConflicts<M extends VersionedSet>(
       if (!isEmptySet(managed.fields)) result.set(name, managed);
       continue;
     }
-    const { removed, modified, added } = comparisonIn(managed.version);
+    const { removed, modified, added } = yield* comparisonIn(managed.version);
     const lost = union(intersection(managed.fields, modified), intersection(managed.fields, added));
+    yield;
     if (!force) for (const path of pathsOf(lost)) conflicts.push({ manager: name, path });
     const fields = difference(difference(managed.fields, lost), removed);
+    yield;
     if (isEmptySet(fields)) continue;
     result.set(name, fields === managed.fields ? managed : withFields(managed, fields));
   }
@@ -179,10 +194,20 @@ function resolveConflicts<M extends VersionedSet>(
   return { managers: result, comparison };
 }
 
-function compareInVersion(versions: Versions, version: string, from: string, live: unknown, next: unknown): Comparison {
+function* compareInVersion(
+  versions: Versions,
+  version: string,
+  from: string,
+  live: unknown,
+  next: unknown,
+): Steps<Comparison> {
   const shape = requireShape(versions, version);
   const old = versions.convert(live, from, version);
-  const { removed, modified, added } = compare(shape, old, versions.convert(next, from, version));
+  yield;
+  const converted = versions.convert(next, from, version);
+  yield;
+  const { removed, modified, added } = compare(shape, old, converted);
+  yield;
   return {
     removed: versions.filter(version, removed),
     modified: versions.filter(version, modified),
@@ -191,13 +216,13 @@ function compareInVersion(versions: Versions, version: string, from: string, liv
 }
 
 /** Removes the fields that `name` applied the last time and no manager owns now. */
-function prune<M extends VersionedSet>(
+function* prune<M extends VersionedSet>(
   versions: Versions,
   merged: unknown,
   managers: ManagedFields<M>,
   name: string,
   last: M | undefined,
-): unknown {
+): Steps<unknown> {
   if (last === undefined || isEmptySet(last.fields)) return merged;
   const { fields, version } = managers.get(name)!;
   // All fields are applied again.
@@ -205,23 +230,26 @@ function prune<M extends VersionedSet>(
   const shape = versions.shapeOf(last.version);
   if (shape === undefined) return merged;
   const converted = versions.convert(merged, version, last.version);
+  yield;
   const bare = removeItems(shape, converted, ensureNamedFieldsAreMembers(shape, last.fields));
-  const owned = addBackOwnedItems(versions, converted, bare, last.version, managers);
-  const complete = addBackDanglingItems(shape, converted, owned, last.fields);
+  yield;
+  const owned = yield* addBackOwnedItems(versions, converted, bare, last.version, managers);
+  const complete = yield* addBackDanglingItems(shape, converted, owned, last.fields);
   return versions.convert(complete, last.version, version);
 }
 
 /** Adds back removed fields that have a manager, in the version of the removal first. */
-function addBackOwnedItems<M extends VersionedSet>(
+function* addBackOwnedItems<M extends VersionedSet>(
   versions: Versions,
   merged: unknown,
   bare: unknown,
   version: string,
   managers: ManagedFields<M>,
-): unknown {
+): Steps<unknown> {
   const byVersion = new Map<string, FieldSet>([[version, noFields]]);
   for (const managed of managers.values()) {
     byVersion.set(managed.version, union(byVersion.get(managed.version) ?? noFields, managed.fields));
+    yield;
   }
   let result = bare;
   for (const [other, fields] of byVersion) {
@@ -229,8 +257,15 @@ function addBackOwnedItems<M extends VersionedSet>(
     if (shape === undefined) continue;
     const whole = versions.convert(merged, version, other);
     const left = versions.convert(result, version, other);
-    const wanted = union(namedFields(shape, left), ensureNamedFieldsAreMembers(shape, fields));
-    result = versions.convert(removeItems(shape, whole, difference(namedFields(shape, whole), wanted)), other, version);
+    yield;
+    const present = namedFields(shape, left);
+    yield;
+    const wanted = union(present, ensureNamedFieldsAreMembers(shape, fields));
+    yield;
+    const unwanted = difference(namedFields(shape, whole), wanted);
+    yield;
+    result = versions.convert(removeItems(shape, whole, unwanted), other, version);
+    yield;
   }
   return result;
 }
@@ -240,7 +275,10 @@ function namedFields(shape: Shape, value: unknown): FieldSet {
 }
 
 /** Adds back removed fields that the manager did not apply the last time: other writes have set them. */
-function addBackDanglingItems(shape: Shape, merged: unknown, left: unknown, last: FieldSet): unknown {
-  const removed = difference(namedFields(shape, merged), namedFields(shape, left));
+function* addBackDanglingItems(shape: Shape, merged: unknown, left: unknown, last: FieldSet): Steps<unknown> {
+  const before = namedFields(shape, merged);
+  yield;
+  const removed = difference(before, namedFields(shape, left));
+  yield;
   return removeItems(shape, merged, intersection(removed, ensureNamedFieldsAreMembers(shape, last)));
 }

@@ -13,12 +13,27 @@ const SETS_MAX = 1000;
 /** In characters. Longer sets are not cached. */
 const LENGTH_MAX = 8192;
 
+/** The value of a member that has no others below it, shared by all sets. */
+export const emptyFields: Readonly<Record<string, never>> = Object.freeze({});
+
 /** Throws a `SyntaxError` when the text is not JSON. */
 export function parseFieldsV1(text: string): unknown {
   const cached = sets.get(text);
   if (cached !== undefined) return cached;
   const set: unknown = JSON.parse(text);
-  return typeof set === "object" && set !== null ? cacheSet(text, set) : set;
+  return typeof set === "object" && set !== null ? cacheSet(text, shareEmptyFields(set)) : set;
+}
+
+/** Replaces the empty members of a set that was just parsed: most members are empty. */
+function shareEmptyFields(set: object): object {
+  let isEmpty = true;
+  const members = set as Record<string, unknown>;
+  for (const name in members) {
+    isEmpty = false;
+    const below = members[name];
+    if (typeof below === "object" && below !== null) members[name] = shareEmptyFields(below);
+  }
+  return isEmpty && !Array.isArray(set) ? emptyFields : set;
 }
 
 export function stringifyFieldsV1(set: unknown): string {

@@ -2,7 +2,7 @@ import { setImmediate as nextTurn } from "node:timers/promises";
 import { systemClock } from "../time/clock.ts";
 
 /** The time of computing after which other requests proceed, in milliseconds. */
-const SLICE_MS = 20;
+const SLICE_MS = 10;
 
 /** Divides a long computation of one request into slices, between which the event loop handles others. */
 export class TimeSlice {
@@ -10,10 +10,11 @@ export class TimeSlice {
 
   /** Waits for the next turn of the event loop when the slice is over; otherwise returns undefined. */
   yield(): Promise<void> | undefined {
-    return systemClock.monotonic() - this.#began < SLICE_MS ? undefined : this.#nextTurn();
+    return systemClock.monotonic() - this.#began < SLICE_MS ? undefined : this.end();
   }
 
-  async #nextTurn(): Promise<void> {
+  /** Waits for the next turn of the event loop, before a step that is known to be long. */
+  async end(): Promise<void> {
     await nextTurn();
     this.#began = systemClock.monotonic();
   }

@@ -1,3 +1,4 @@
+import { TimeSlice } from "../../std/async/time-slice.ts";
 import { Wakeup } from "../../std/async/wakeup.ts";
 import { type RandomSource, systemRandom } from "../../std/crypto/random.ts";
 import type { Logger } from "../../std/log/logger.ts";
@@ -102,7 +103,12 @@ export class StoreFeed implements Feed, AsyncDisposable {
       try {
         for await (const batch of this.store.watch(range, this.#revision, signal)) {
           backoff.reset();
-          for (const event of batch.events) this.#dispatch(event);
+          const slice = new TimeSlice();
+          for (const event of batch.events) {
+            this.#dispatch(event);
+            const turn = slice.yield();
+            if (turn !== undefined) await turn;
+          }
           this.#revision = batch.revision;
           this.progress.notify();
         }

@@ -7,6 +7,7 @@ import { shapeOf } from "../../schema/apply/shape.ts";
 import { int32, list, listMap, listSet, map, object, pointer, rawExtension, string } from "../../schema/define.ts";
 import type { Field, ListSchema, Schema } from "../../schema/schema.ts";
 import { parseYaml } from "../../schema/yaml/yaml.ts";
+import { runSteps } from "../../std/async/steps.ts";
 
 interface TypeDef {
   readonly name?: string;
@@ -147,7 +148,7 @@ export class ManagedObject {
   apply(name: string, configuration: unknown, { force = false, version = "v1" } = {}): readonly string[] {
     const change = this.#context(name, version, true);
     try {
-      const { value, managers } = apply(change, configuration, force);
+      const { value, managers } = runSteps(apply(change, configuration, force));
       if (value !== undefined) this.value = value;
       this.managers = managers;
       return [];
@@ -158,7 +159,7 @@ export class ManagedObject {
   }
 
   update(name: string, value: unknown, { version = "v1" } = {}): void {
-    this.managers = updateManagers(this.#context(name, version, false), value);
+    this.managers = runSteps(updateManagers(this.#context(name, version, false), value));
     this.value = value;
   }
 

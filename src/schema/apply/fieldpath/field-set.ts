@@ -7,6 +7,7 @@
  *
  * Sets are immutable, so they share common subtrees.
  */
+import { emptyFields } from "../../value/fields-v1-cache.ts";
 import { compareElements, sortElements } from "./path-element.ts";
 
 export interface FieldSet {
@@ -16,13 +17,14 @@ export interface FieldSet {
 /** Marks an element that has others below it as a member of the set. */
 export const SELF = ".";
 /** The subtree of an element that has no others below it. */
-export const LEAF: FieldSet = Object.freeze({});
+export const LEAF: FieldSet = emptyFields;
 /** The empty set. */
 export const noFields: FieldSet = Object.freeze({});
 
 export type MutableFieldSet = Record<string, FieldSet>;
 
 export function isEmptySet(set: FieldSet): boolean {
+  if (set === LEAF) return true;
   for (const _ in set) return false;
   return true;
 }

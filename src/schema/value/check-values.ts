@@ -1,0 +1,21 @@
+import { TooManyValuesError } from "./limits.ts";
+
+/** Throws a `TooManyValuesError` when a JSON-like value contains more than `max` values, itself included. */
+export function checkValues(value: unknown, max: number): void {
+  if (countValues(value, max) > max) throw new TooManyValuesError(max);
+}
+
+/** Counts to `max` and a little more. */
+function countValues(value: unknown, max: number): number {
+  if (typeof value !== "object" || value === null || ArrayBuffer.isView(value)) return 1;
+  let count = 1;
+  if (Array.isArray(value)) {
+    for (let index = 0; index < value.length && count <= max; index++) count += countValues(value[index], max - count);
+    return count;
+  }
+  for (const name in value) {
+    count += countValues((value as Readonly<Record<string, unknown>>)[name], max - count);
+    if (count > max) break;
+  }
+  return count;
+}
