@@ -65,7 +65,7 @@ function countTextMembers(bytes: Buffer, max: number): number {
         break;
       case 0x5b:
       case 0x7b:
-        if (++values > max) throw new TooManyValuesError(max);
+        if (!isClosing(bytes, at + 1) && ++values > max) throw new TooManyValuesError(max);
         if (++depth > depthMax) throw tooDeepError(depthMax);
         break;
       case 0x5d:
@@ -75,6 +75,13 @@ function countTextMembers(bytes: Buffer, max: number): number {
     }
   }
   return members;
+}
+
+/** Whether only spaces precede a closing bracket. */
+function isClosing(bytes: Buffer, start: number): boolean {
+  let at = start;
+  while (bytes[at] === 0x20 || (bytes[at]! >= 0x09 && bytes[at]! <= 0x0d)) at++;
+  return bytes[at] === 0x5d || bytes[at] === 0x7d;
 }
 
 /** The offset of the quote that ends the string beginning at `start`; the end of the bytes when there is none. */
