@@ -20,9 +20,9 @@ export function groupNames(group: string, { served }: GroupAliases): readonly st
  * groups have Kubernetes' name, groups of custom resources that of the definition.
  */
 export function listedGroupNames(
-  { group, custom }: Pick<Kind, "group" | "custom">,
+  { group, definedGroup }: Pick<Kind, "group" | "definedGroup">,
   aliases: GroupAliases,
 ): readonly string[] {
   if (!aliases.served || aliases.listed) return groupNames(group, aliases);
-  return [custom === true ? group : kubernetesGroup(group)];
+  return [definedGroup ?? kubernetesGroup(group)];
 }

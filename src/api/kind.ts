@@ -54,6 +54,8 @@ export interface Kind<T extends ApiObject = ApiObject> {
   readonly storageVersion?: string;
   /** A CustomResourceDefinition defines the kind. */
   readonly custom?: true;
+  /** The group as the definition of a custom resource has it, which may be Kubernetes' alias of `group`. */
+  readonly definedGroup?: string;
   /** The schema of that definition, which OpenAPI publishes. Absent where the definition allows any members. */
   readonly structuralSchema?: JsonSchemaProps;
   /** Set where the store holds another version of the kind. */

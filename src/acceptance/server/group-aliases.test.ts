@@ -1,5 +1,6 @@
 /** Every group under both aliases: discovery, OpenAPI documents, lists, tables, objects, watches. */
 import t from "tap";
+import { createDefinition, crontabs, v1 } from "../../testing/apiserver/extensions-fixture.ts";
 import { readLines, startTestServer } from "../../testing/apiserver/server-fixture.ts";
 
 interface Version {
@@ -75,5 +76,40 @@ t.test("objects and managedFields have the alias of the request", async (t) => {
     const spec = { resourceAttributes: { group: `coordination.${mine}`, resource: "leases", verb: "get" } };
     const path = `/apis/authorization.${mine}/v1/selfsubjectaccessreviews`;
     t.match((await server.send(`POST ${path}`, { body: { ...review, spec } })).json, { ...review, spec });
+  }
+});
+
+t.test("custom resources are listed under the group of their definition", async (t) => {
+  for (const group of ["stable.example.com", "stable.x-k8s.io", "stable.example.k8s.io", "stable.example.svc.io"]) {
+    await using server = await startTestServer();
+    const definition = crontabs(v1);
+    const spec = { ...definition.spec, group };
+    const metadata: Record<string, unknown> = { name: `crontabs.${group}` };
+    // Groups of Kubernetes' domains need it.
+    metadata.annotations = { "api-approved.kubernetes.io": "unapproved, a test" };
+    await createDefinition(server, { ...definition, metadata, spec });
+    const aggregated = { accept: "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList" };
+    const { groups } = (await server.send("GET /apis")).json as { groups: readonly { name: string }[] };
+    const { items } = (await server.send("GET /apis", { headers: aggregated })).json as {
+      items: readonly { metadata: { name: string } }[];
+    };
+    const services = (await server.send("GET /apis/apiregistration.k8s.io/v1/apiservices")).json.items as {
+      spec: { group?: string };
+    }[];
+    const { paths } = (await server.send("GET /openapi/v3")).json as { paths: Record<string, unknown> };
+    const { definitions } = (await server.send("GET /openapi/v2")).json;
+    const document = (await server.send(`GET /openapi/v3/apis/${group}/v1`)).json.components.schemas;
+    const isStable = (name: string): boolean => name.includes("stable.");
+    t.same(groups.map(({ name }) => name).filter(isStable), [group]);
+    t.same(items.map(({ metadata: { name } }) => name).filter(isStable), [group]);
+    t.same(services.map(({ spec: { group = "" } }) => group).filter(isStable), [group]);
+    t.same(Object.keys(paths).filter(isStable), [`apis/${group}`, `apis/${group}/v1`]);
+    for (const schemas of [definitions, document]) {
+      const [, crontab] = Object.entries(schemas).find(([name]) => name.endsWith(".CronTab")) ?? [];
+      t.match(crontab, {
+        "x-kubernetes-group-version-kind": [{ group, kind: "CronTab", version: "v1" }],
+        "x-kubernetes-selectable-fields": [{ fieldPath: "spec.image" }],
+      });
+    }
   }
 });

@@ -51,6 +51,25 @@ export const coreTexts: Texts = {
     runtimeHandlers: "The handlers of the container runtime.",
     features: "The supported features.",
   },
+  "core/v1.NodeConfigSource": {
+    "": "Deprecated; not used.",
+    configMap: "A config map with the agent's configuration.",
+  },
+  "core/v1.ConfigMapNodeConfigSource": {
+    "": "Deprecated; not used.",
+    namespace: "The namespace of the config map.",
+    name: "The name of the config map.",
+    uid: "The UID of the config map; only in the status.",
+    resourceVersion: "The version of the config map; only in the status.",
+    kubeletConfigKey: "The key whose value is the agent's configuration.",
+  },
+  "core/v1.NodeConfigStatus": {
+    "": "Deprecated; not used.",
+    assigned: "The configuration that the node will use.",
+    active: "The configuration that the node uses.",
+    lastKnownGood: "The configuration to which the node returns when the assigned one fails.",
+    error: "The error of the assigned configuration.",
+  },
   "core/v1.NodeCondition": { "": "A condition of a node.", lastHeartbeatTime: "The time of the last update." },
   "core/v1.NodeAddress": {
     "": "An address of a node.",

@@ -8,6 +8,7 @@ import { coordinationTexts } from "./coordination.ts";
 import { coreTexts } from "./core.ts";
 import { loadDescriptions } from "./descriptions.ts";
 import { extensionTexts } from "./extensions.ts";
+import { legacyVolumeTexts } from "./legacy-volumes.ts";
 import { metaTexts } from "./meta.ts";
 import { networkingTexts } from "./networking.ts";
 import { podStatusTexts } from "./pod-status.ts";
@@ -19,13 +20,16 @@ import { workloadTexts } from "./workloads.ts";
 
 /** Types that are scalars here, and the description of lists. */
 const noSchemas = ["List", "Time", "MicroTime", "Duration", "FieldsV1"].map((name) => `meta/v1.${name}`);
-const others = [...noSchemas, "resource.Quantity", "intstr.IntOrString", "runtime.RawExtension"];
+const jsonSchemas = ["JSON", ...["Array", "Bool", "StringArray"].map((name) => `JSONSchemaPropsOr${name}`)];
+const extensions = jsonSchemas.map((name) => `apiextensions/v1.${name}`);
+const others = [...noSchemas, ...extensions, "resource.Quantity", "intstr.IntOrString", "runtime.RawExtension"];
 
 const files: Readonly<Record<string, Texts>> = {
   "access.ts": accessTexts,
   "coordination.ts": coordinationTexts,
   "core.ts": coreTexts,
   "extensions.ts": extensionTexts,
+  "legacy-volumes.ts": legacyVolumeTexts,
   "meta.ts": metaTexts,
   "networking.ts": networkingTexts,
   "pod-status.ts": podStatusTexts,

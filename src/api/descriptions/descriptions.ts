@@ -30,6 +30,7 @@ export async function loadDescriptions(): Promise<Describe> {
     import("./coordination.ts").then(({ coordinationTexts }) => coordinationTexts),
     import("./core.ts").then(({ coreTexts }) => coreTexts),
     import("./extensions.ts").then(({ extensionTexts }) => extensionTexts),
+    import("./legacy-volumes.ts").then(({ legacyVolumeTexts }) => legacyVolumeTexts),
     import("./meta.ts").then(({ metaTexts }) => metaTexts),
     import("./networking.ts").then(({ networkingTexts }) => networkingTexts),
     import("./pods.ts").then(({ podTexts }) => podTexts),

@@ -1,6 +1,11 @@
 import type { Texts } from "./texts.ts";
 
 export const podStatusTexts: Texts = {
+  "core/v1.PodResourceClaimStatus": {
+    "": "The resource claim that was created from a template for the pod.",
+    name: "The name of the claim in the pod.",
+    resourceClaimName: "The claim; unset if none is needed.",
+  },
   "core/v1.PodStatus": {
     "": "The observed state of a pod; may trail the actual state.",
     observedGeneration: "The generation of the pod that the status reflects.",

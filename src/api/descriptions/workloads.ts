@@ -375,6 +375,33 @@ export const workloadTexts: Texts = {
     object: "A metric of another object.",
     external: "A metric from outside the cluster.",
   },
+  "autoscaling/v2.ResourceMetricStatus": {
+    "": "CPU or memory of the pods.",
+    name: "cpu or memory.",
+    current: "The current value.",
+  },
+  "autoscaling/v2.ContainerResourceMetricStatus": {
+    "": "CPU or memory of one container of the pods.",
+    name: "cpu or memory.",
+    container: "The name of the container.",
+    current: "The current value.",
+  },
+  "autoscaling/v2.PodsMetricStatus": {
+    "": "A metric of each pod.",
+    metric: "The metric.",
+    current: "The current value.",
+  },
+  "autoscaling/v2.ObjectMetricStatus": {
+    "": "A metric of another object.",
+    metric: "The metric.",
+    current: "The current value.",
+    describedObject: "The object.",
+  },
+  "autoscaling/v2.ExternalMetricStatus": {
+    "": "A metric from outside the cluster.",
+    metric: "The metric.",
+    current: "The current value.",
+  },
   "autoscaling/v2.MetricValueStatus": {
     "": "The value of a metric.",
     value: "The value.",

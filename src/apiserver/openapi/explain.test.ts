@@ -21,4 +21,4 @@ const cases: readonly KubectlOutput[] = [
   ["explain pod.spec.nothing", /field "nothing" does not exist/],
 ];
 
-testWithKubectls(cases, {});
+testWithKubectls(cases, { serverConfig: { groupAliases: { served: true, listed: true } } });

@@ -12,7 +12,7 @@ const subresourceBodies: Readonly<Record<string, GroupVersionKind>> = {
   "authentication/v1.TokenRequest": { group: "authentication.svc.io", version: "v1", kind: "TokenRequest" },
   "policy/v1.Eviction": { group: "policy", version: "v1", kind: "Eviction" },
 };
-type NamedKind = GroupVersionKind & Pick<Kind, "custom">;
+type NamedKind = GroupVersionKind & Pick<Kind, "definedGroup">;
 
 /** Kinds of the core group only. */
 const coreKinds = ["APIGroup", "APIGroupList", "APIResourceList", "APIVersions", "Status"];
@@ -25,7 +25,7 @@ const anyMembers: JsonSchemaProps = { type: "object", "x-kubernetes-preserve-unk
 /** `namesOf` returns the names of a kind's group in the document. */
 export function createOpenApiContext(
   kinds: readonly Kind[],
-  namesOf: (kind: Pick<Kind, "group" | "custom">) => readonly string[],
+  namesOf: (kind: Pick<Kind, "group" | "definedGroup">) => readonly string[],
   descriptions: Describe,
 ): OpenApiContext {
   const groupVersionKinds = new Map<string, readonly GroupVersionKind[]>();
@@ -46,8 +46,12 @@ export function createOpenApiContext(
     for (const groupVersion of groupVersions.values()) add(`meta/v1.${kind}`, { ...groupVersion, kind });
   }
   const structuralSchemas = new Map<string, JsonSchemaProps>();
-  for (const { custom, schema, structuralSchema } of kinds) {
-    if (custom === true) structuralSchemas.set(schema.name, structuralSchema ?? anyMembers);
+  const selectableFields = new Map<string, readonly { readonly fieldPath: string }[]>();
+  for (const { custom, schema, structuralSchema, selectableFields: fields } of kinds) {
+    if (custom !== true) continue;
+    const paths = Object.keys(fields).map((fieldPath) => ({ fieldPath }));
+    if (paths.length > 0) selectableFields.set(schema.name, paths);
+    structuralSchemas.set(schema.name, structuralSchema ?? anyMembers);
   }
   return {
     descriptions,
@@ -55,7 +59,10 @@ export function createOpenApiContext(
     structural: ({ name }) => structuralSchemas.get(name),
     markers: ({ name }) => {
       const found = groupVersionKinds.get(name);
-      return found === undefined ? undefined : { "x-kubernetes-group-version-kind": found };
+      if (found === undefined) return undefined;
+      const fields = selectableFields.get(name);
+      const selectable = fields === undefined ? {} : { "x-kubernetes-selectable-fields": fields };
+      return { "x-kubernetes-group-version-kind": found, ...selectable };
     },
   };
 }

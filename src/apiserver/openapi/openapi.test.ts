@@ -291,3 +291,18 @@ t.test("OpenApi describes every operation, parameter and response in v2", async 
   }
   t.same(undescribed, []);
 });
+
+t.test("OpenApi describes every definition and every field in v2", async (t) => {
+  const openApi = new OpenApi(builtinScheme(), ONE_SERVED, "v1.33.0", new FakeClock());
+  const { definitions } = bodyOf(await openApi.v2("application/json", undefined)) as {
+    readonly definitions: Record<string, Json>;
+  };
+  const undescribed: string[] = [];
+  for (const [name, definition] of Object.entries(definitions)) {
+    if (typeof definition.description !== "string") undescribed.push(name);
+    for (const [field, { description }] of Object.entries((definition.properties ?? {}) as Record<string, Json>))
+      if (typeof description !== "string") undescribed.push(`${name}.${field}`);
+  }
+  t.ok(Object.keys(definitions).length > 500);
+  t.same(undescribed, []);
+});

@@ -123,7 +123,7 @@ export class OpenApi {
   #v3(path: string, part: DocumentPart, describe: Describe): EncodedDocument {
     const kinds = part.type === "version" ? this.#kindsOf(part) : [];
     return this.#cached(`v3 ${path}`, kinds, () => {
-      const namesOf = (kind: Pick<Kind, "group" | "custom">): readonly string[] => this.#groupNames(kind, part);
+      const namesOf = (kind: Pick<Kind, "group" | "definedGroup">): readonly string[] => this.#groupNames(kind, part);
       const document = new OpenApiDocument(3, createOpenApiContext(this.#scheme.kinds(), namesOf, describe));
       if (part.type === "version") document.addKinds(kinds, part.group, part.version);
       else if (part.type === "group") document.addGroup(part.group);
@@ -137,7 +137,7 @@ export class OpenApi {
    * The names of a group in the document: of the document's domain, or the listed names when the document's group has
    * no alias.
    */
-  #groupNames(kind: Pick<Kind, "group" | "custom">, part: DocumentPart): readonly string[] {
+  #groupNames(kind: Pick<Kind, "group" | "definedGroup">, part: DocumentPart): readonly string[] {
     const names = groupNames(kind.group, this.#aliases);
     const own = "group" in part ? groupDomain(part.group) : undefined;
     if (own === undefined) return listedGroupNames(kind, this.#aliases);

@@ -78,6 +78,7 @@ export function createCustomKind(
     ...deprecationOf(definition, version),
     ...(converter === undefined ? conversionOf(definition, version, rules) : { converter }),
     custom: true,
+    definedGroup: spec.group,
     ...structuralSchemaOf(spec, version),
   };
 }
