@@ -136,3 +136,86 @@ t.test("no mutation of a patch gets a 500", async (t) => {
   }
   t.ok([...counts.keys()].length > 2, "the mutations have different answers");
 });
+
+const DEPLOYMENT = {
+  apiVersion: "apps/v1",
+  kind: "Deployment",
+  metadata: { name: "d", finalizers: ["a.b/c", "a.b/d"] },
+  spec: {
+    selector: { matchLabels: { app: "d" } },
+    template: {
+      metadata: { labels: { app: "d" } },
+      spec: { containers: [{ name: "c1", image: "i" }], volumes: [{ name: "v", emptyDir: {} }] },
+    },
+  },
+};
+
+t.test("directives of strategic merge patches have Kubernetes' errors", async (t) => {
+  await using server = await startTableServer();
+  const deployments = "/apis/apps/v1/namespaces/default/deployments";
+  await server.send(`POST ${deployments}`, { body: DEPLOYMENT });
+  const pod = (spec: object): object => ({ spec: { template: { spec } } });
+  const containers = (...items: readonly unknown[]): object => pod({ containers: items });
+  const notList = (found: string): string => `500 : expected a []interface {}, but received a ${found}`;
+  const notMap = (found: string): string => `500 : expected a map[string]interface {}, but received a ${found}`;
+  const retain = "400 BadRequest: invalid patch format of retainKeys";
+  const order = "$setElementOrder/containers";
+  const answers: readonly (readonly [object, string])[] = [
+    [{ $patch: "merge" }, "500 : unknown patch type: merge in map: map[$patch:merge]"],
+    [{ $patch: 5 }, "500 : unknown patch type: %!s(int64=5) in map: map[$patch:5]"],
+    [{ $patch: null }, "500 : unknown patch type: %!s(<nil>) in map: map[$patch:<nil>]"],
+    [{ metadata: { $patch: true } }, "500 : unknown patch type: %!s(bool=true) in map: map[$patch:true]"],
+    [containers({ name: "c1", $patch: "merge" }), "500 : merging lists cannot yet be specified in the patch"],
+    [containers({ $patch: "delete" }), "500 : map: map[$patch:delete] does not contain declared merge key: name"],
+    [containers({ image: "j" }), "500 : map: map[image:j] does not contain declared merge key: name"],
+    [containers({ name: "c1" }, { $patch: "merge" }), "500 : merging lists cannot yet be specified in the patch"],
+    [{ metadata: { finalizers: [5] } }, "500 : list element types are not identical: [[a.b/c a.b/d] [5]]"],
+    [{ metadata: { finalizers: [null] } }, "500 : list element types are not identical: [[a.b/c a.b/d] [<nil>]]"],
+    [{ metadata: { "$deleteFromPrimitiveList/finalizers": ["a.b/c"] } }, "200"],
+    [{ metadata: { "$deleteFromPrimitiveList/finalizers": "a.b/c" } }, "200"],
+    [{ metadata: { "$deleteFromPrimitiveList/finalizers": null } }, "200"],
+    [{ metadata: { "$deleteFromPrimitiveList/none": ["x"] } }, "200"],
+    [
+      { metadata: { "$deleteFromPrimitiveList/finalizers": [{}] } },
+      "500 : list element types are not identical: [[a.b/c a.b/d] [map[]]]",
+    ],
+    [{ metadata: { $deleteFromPrimitiveList: [] } }, "400 BadRequest: invalid patch format of primitive list"],
+    [{ metadata: { $deleteFromPrimitiveListOf: [] } }, "400 BadRequest: invalid patch format of primitive list"],
+    [{ metadata: { "$setElementOrder/finalizers": ["a.b/d"] } }, "200"],
+    [{ metadata: { "$setElementOrder/finalizers": [] } }, "200"],
+    [{ metadata: { "$setElementOrder/finalizers": "x" } }, notList("string")],
+    [{ metadata: { "$setElementOrder/finalizers": null } }, notList("%!s(<nil>)")],
+    [{ metadata: { "$setElementOrder/finalizers": {} } }, notList("map[string]interface {}")],
+    [{ metadata: { "$setElementOrder/finalizers": 5 } }, notList("int64")],
+    [{ metadata: { "$setElementOrder/finalizers": ["a.b/c"], finalizers: "x" } }, notList("string")],
+    [{ metadata: { $setElementOrder: [] } }, "400 BadRequest: invalid patch format of setElementOrder list"],
+    [{ metadata: { $setElementOrder: "x" } }, notList("string")],
+    [
+      { metadata: { "$setElementOrder/none": [] } },
+      '500 : unable to find api field in struct ObjectMeta for the json field "none"',
+    ],
+    [pod({ [order]: [{ name: "c1" }] }), "200"],
+    [pod({ [order]: [{ image: "x" }] }), "200"],
+    [pod({ [order]: ["c1"] }), "500 : value for key 0 is not a map."],
+    [pod({ [order]: ["c1"], containers: [{ name: "c1" }] }), notMap("string")],
+    [
+      pod({ [order]: [{ image: "x" }], containers: [{ name: "c1" }] }),
+      "500 : map: map[image:x] does not contain declared merge key: name",
+    ],
+    [
+      pod({ [order]: [{ name: "c2" }], containers: [{ name: "c1" }] }),
+      "500 : The order in patch list:\n[map[name:c1]]\n doesn't match $setElementOrder list:\n[map[name:c2]]\n",
+    ],
+    [pod({ [order]: [{ name: "c2" }], containers: [{ name: "c9", $patch: "delete" }] }), "200"],
+    [{ spec: { strategy: { $retainKeys: "type" } } }, retain],
+    [{ spec: { strategy: { $retainKeys: null } } }, retain],
+    [{ spec: { strategy: { $retainKeys: ["type"], rollingUpdate: {} } } }, retain],
+    [{ spec: { strategy: { $retainKeys: [5], type: "Recreate" } } }, retain],
+    [{ spec: { strategy: { $retainKeys: ["type"], rollingUpdate: null, type: "Recreate" } } }, "200"],
+    [pod({ volumes: [{ name: "v", $retainKeys: ["hostPath"], hostPath: { path: "/x" } }] }), retain],
+  ];
+  for (const [body, answer] of answers) {
+    const line = `PATCH ${deployments}/d?dryRun=All`;
+    t.equal(await answerTo(server, line, { body, type: STRATEGIC }), answer, JSON.stringify(body));
+  }
+});

@@ -40,11 +40,14 @@ function applyOperations(current: unknown, operations: readonly JsonPatchOperati
   try {
     return applyJsonPatch(current, operations);
   } catch (error) {
-    if (!(error instanceof JsonPatchError)) throw error;
-    // Kubernetes does not report why.
-    const message = "the server rejected our request due to an error in our request";
-    throw new StatusError(422, "Invalid", message, { details: {}, cause: error });
+    throw error instanceof JsonPatchError ? unprocessable(error) : error;
   }
+}
+
+/** Kubernetes does not report why. */
+function unprocessable(cause: Error): StatusError {
+  const message = "the server rejected our request due to an error in our request";
+  return new StatusError(422, "Invalid", message, { details: {}, cause });
 }
 
 function applyStrategicPatch(kind: Kind, current: unknown, patch: unknown): unknown {
@@ -53,6 +56,8 @@ function applyStrategicPatch(kind: Kind, current: unknown, patch: unknown): unkn
   } catch (error) {
     if (!(error instanceof PatchError)) throw error;
     // Kubernetes answers 400 only for malformed directives.
-    throw error.code === "format" ? badRequest(error.message) : new StatusError(500, "", error.message);
+    if (error.code === "format") throw badRequest(error.message);
+    if (error.code === "unsupported") throw unprocessable(error);
+    throw new StatusError(500, "", error.message);
   }
 }

@@ -100,6 +100,7 @@ function toConverterError(message: string): string {
   if (expected.startsWith("[]")) return `cannot restore slice from ${kind}`;
   if (expected.startsWith("map[")) return `cannot restore map from ${kind}`;
   if (expected.includes(".")) return `cannot restore struct from: ${kind}`;
-  const numbers = kind === "float64" || (kind === "int64" && expected === "string");
-  return numbers && expected !== "bool" ? `cannot convert ${kind} to ${expected}` : `unrecognized type: ${expected}`;
+  // Go converts whole numbers to text and fractions to whole numbers, which the converter then refuses.
+  const isConvertible = kind === "float64" ? /^u?int/.test(expected) : kind === "int64" && expected === "string";
+  return isConvertible ? `cannot convert ${kind} to ${expected}` : `unrecognized type: ${expected}`;
 }

@@ -6,14 +6,18 @@
 import { memberOf } from "../members.ts";
 import type { ObjectSchema, Schema } from "../schema.ts";
 import { formatGoValue } from "../value/format-go-value.ts";
+import { goQuote } from "../value/go-quote.ts";
 import { isPlainObject, setMember } from "../value/plain-object.ts";
 import { orderItems } from "./element-order.ts";
 import { ItemIndex, type Items, isSameItem, uniqueItems } from "./item-identity.ts";
 
-/** The patch contradicts itself or its schema (`content`), or a directive is malformed (`format`). */
+/**
+ * The patch contradicts itself or its schema (`content`), a directive is malformed (`format`), or a list contains lists
+ * (`unsupported`). The message is Kubernetes'.
+ */
 export class PatchError extends Error {
   override readonly name = "PatchError";
-  readonly code: "content" | "format";
+  readonly code: "content" | "format" | "unsupported";
   constructor(message: string, code: PatchError["code"] = "content") {
     super(message);
     this.code = code;
@@ -22,8 +26,10 @@ export class PatchError extends Error {
 
 export const patchDirective = "$patch";
 export const retainKeys = "$retainKeys";
-export const orderPrefix = "$setElementOrder/";
-export const deletePrefix = "$deleteFromPrimitiveList/";
+const ORDER_DIRECTIVE = "$setElementOrder";
+const DELETE_DIRECTIVE = "$deleteFromPrimitiveList";
+export const orderPrefix = `${ORDER_DIRECTIVE}/`;
+export const deletePrefix = `${DELETE_DIRECTIVE}/`;
 
 export type Members = Readonly<Record<string, unknown>>;
 
@@ -64,14 +70,18 @@ function mergeObjects(current: Members, patch: Members, schema: Schema | undefin
     const { [patchDirective]: _, ...rest } = patch;
     if (directive === "replace") return removeDirectives(rest) as Members;
     if (directive === "delete") return {};
-    if (directive !== "merge") throw unknownDirective(directive, patch);
+    throw unknownDirective(directive, patch);
   }
   const result = retainMembers(current, patch);
   const rest = new Map(Object.entries(patch).filter(([name]) => name !== patchDirective && name !== retainKeys));
   for (const [name, order] of [...rest]) {
-    if (!name.startsWith(orderPrefix)) continue;
+    if (!name.startsWith(ORDER_DIRECTIVE)) continue;
     rest.delete(name);
+    checkList(order);
+    if (!name.startsWith(orderPrefix)) throw new PatchError("invalid patch format of setElementOrder list", "format");
     const field = name.slice(orderPrefix.length);
+    for (const list of [result[field], rest.get(field)]) if (list !== undefined) checkList(list);
+    checkField(schema, field);
     const ordered = mergeOrderedList(result[field], rest.get(field), order, mergeStrategyOf(schema, field));
     rest.delete(field);
     if (ordered !== undefined) setMember(result, field, ordered);
@@ -87,9 +97,9 @@ function retainMembers(current: Members, patch: Members): Record<string, unknown
   if (!Array.isArray(keep)) throw new PatchError("invalid patch format of retainKeys", "format");
   const kept = new Set<unknown>(keep);
   for (const name of Object.keys(patch)) {
-    if (!name.startsWith("$") && patch[name] !== null && !kept.has(name)) {
-      throw new PatchError("patch content doesn't match retainKeys list");
-    }
+    const isDirective = name === retainKeys || name.startsWith(DELETE_DIRECTIVE) || name.startsWith(ORDER_DIRECTIVE);
+    if (isDirective || patch[name] === null || kept.has(name)) continue;
+    throw new PatchError("invalid patch format of retainKeys", "format");
   }
   return copyMembers(current, (name) => kept.has(name));
 }
@@ -101,18 +111,9 @@ function copyMembers(members: Members, keep: (name: string) => boolean = () => t
 }
 
 function applyMember(result: Record<string, unknown>, name: string, value: unknown, schema: Schema | undefined): void {
-  if (name.startsWith(deletePrefix)) {
-    const field = name.slice(deletePrefix.length);
-    const list = result[field];
-    // A value that is not a list has no effect, as in Kubernetes.
-    if (Array.isArray(list) && Array.isArray(value)) {
-      const deleted = new ItemIndex(value, "");
-      setMember(
-        result,
-        field,
-        list.filter((item) => !deleted.has(item)),
-      );
-    }
+  if (name.startsWith(DELETE_DIRECTIVE)) {
+    if (!name.startsWith(deletePrefix)) throw new PatchError("invalid patch format of primitive list", "format");
+    deleteItems(result, name.slice(deletePrefix.length), value, schema);
     return;
   }
   if (value === null) {
@@ -134,6 +135,19 @@ function applyMember(result: Record<string, unknown>, name: string, value: unkno
   }
 }
 
+/** Deletes values from a list, or the whole list for null. A value that is not a list has no effect. */
+function deleteItems(result: Record<string, unknown>, name: string, value: unknown, schema: Schema | undefined): void {
+  const list = result[name];
+  if (value === null) delete result[name];
+  if (!Array.isArray(list) || !Array.isArray(value)) return;
+  const isOfObjects = elementType(list, value) === "map[string]interface {}";
+  const deleted = new ItemIndex(isOfObjects ? [] : value, "");
+  const rest = isOfObjects
+    ? mergeLists(list, value, mergeStrategyOf(schema, name)).items
+    : list.filter((item) => !deleted.has(item));
+  setMember(result, name, rest);
+}
+
 interface MergedList {
   readonly items: Items;
   /**
@@ -145,11 +159,11 @@ interface MergedList {
 
 function mergeLists(current: Items, patch: Items, strategy: MergeStrategy): MergedList {
   if (current.length === 0 && patch.length === 0) return { items: current, liveOrder: current };
-  if (!isPlainObject(current[0] ?? patch[0])) {
+  if (elementType(current, patch) !== "map[string]interface {}") {
     return { items: orderItems(uniqueItems([...current, ...patch]), patch, current, ""), liveOrder: current };
   }
   const { mergeKey } = strategy;
-  if (mergeKey === "") throw new PatchError("cannot merge lists of objects without a merge key");
+  if (mergeKey === "") throw new PatchError("cannot merge lists without merge key");
   const { live, items } = applyItemDirectives(current, patch, mergeKey);
   const merged: unknown[] = [...live];
   const mergedIndex = new ItemIndex(live, mergeKey);
@@ -173,50 +187,105 @@ function applyItemDirectives(
   let replaced = false;
   const items: Members[] = [];
   const deleted: Members[] = [];
-  for (const item of patch) {
-    if (!isPlainObject(item)) throw new PatchError("the items of a list must all be objects or none");
+  for (const item of patch as readonly Members[]) {
     const directive = item[patchDirective];
-    if (directive === "replace") replaced = true;
-    else if (directive !== undefined && directive !== "delete") throw unknownDirective(directive, item);
-    else if (item[mergeKey] === undefined) {
-      throw new PatchError(`map: ${formatGoValue(item)} does not contain declared merge key: ${mergeKey}`);
-    } else if (directive === "delete") deleted.push(item);
-    else items.push(item);
+    if (directive === undefined) items.push(item);
+    else if (directive === "replace") replaced = true;
+    else if (directive === "merge") throw new PatchError("merging lists cannot yet be specified in the patch");
+    else if (directive !== "delete") throw unknownDirective(directive, item);
+    else if (item[mergeKey] === undefined) throw noMergeKey(item, mergeKey);
+    else deleted.push(item);
   }
+  const keyless = items.find((item) => item[mergeKey] === undefined);
+  if (keyless !== undefined) throw noMergeKey(keyless, mergeKey);
   const deletedIndex = new ItemIndex(deleted, mergeKey);
   const live = deleted.length === 0 ? current : current.filter((item) => !deletedIndex.has(item));
   return replaced ? { live: items.map((item) => removeDirectives(item)), items: [] } : { live, items };
 }
 
 /** Merges a list with a `$setElementOrder` directive; undefined when there is no list. */
-function mergeOrderedList(
-  current: unknown,
-  patch: unknown,
-  order: unknown,
-  strategy: MergeStrategy,
-): Items | undefined {
-  if (!Array.isArray(order)) throw new PatchError("invalid patch format of setElementOrder list", "format");
+function mergeOrderedList(current: unknown, patch: unknown, order: Items, strategy: MergeStrategy): Items | undefined {
   const live: Items = Array.isArray(current) ? current : [];
   if (!Array.isArray(patch)) {
-    return Array.isArray(current) && patch !== null ? orderItems(live, order, live, strategy.mergeKey) : undefined;
+    if (!Array.isArray(current)) return undefined;
+    checkOrderItems(live, order, strategy.mergeKey);
+    return orderItems(live, order, live, strategy.mergeKey);
   }
   checkOrder(patch, order, strategy.mergeKey);
   const replaced = { items: Array.isArray(current) ? patch : (removeDirectives(patch) as Items), liveOrder: live };
   const merged = Array.isArray(current) && strategy.merge ? mergeLists(live, patch, strategy) : replaced;
+  checkOrderItems(merged.items, order, strategy.mergeKey);
   return orderItems(merged.items, order, merged.liveOrder, strategy.mergeKey);
+}
+
+/** Items of objects are looked up in an order list of objects. */
+function checkOrderItems(items: Items, order: Items, mergeKey: string): void {
+  if (mergeKey === "" || items.length === 0) return;
+  const index = order.findIndex((item) => !isPlainObject(item));
+  if (index < 0) return;
+  const before = new ItemIndex(order.slice(0, index), mergeKey);
+  if (items.some((item) => !before.has(item))) throw new PatchError(`value for key ${index} is not a map.`);
 }
 
 /** Every item of the patch must be in the order list, in that order. */
 function checkOrder(patch: Items, order: Items, mergeKey: string): void {
+  if (patch.length === 0 || order.length === 0) return;
   let index = 0;
   for (const item of patch) {
-    if (isPlainObject(item) && item[patchDirective] === "delete") continue;
+    if (mergeKey !== "") checkMap(item);
+    if (mergeKey !== "" && isPlainObject(item) && item[patchDirective] !== undefined) continue;
+    if (mergeKey !== "" && index < order.length) checkOrderKeys(item as Members, order[index], mergeKey);
     while (index < order.length && !isSameItem(order[index], item, mergeKey)) index++;
     if (index++ >= order.length) {
       const lists = `${formatGoValue(patch)}\n doesn't match $setElementOrder list:\n${formatGoValue(order)}`;
       throw new PatchError(`The order in patch list:\n${lists}\n`);
     }
   }
+}
+
+function checkOrderKeys(item: Members, ordered: unknown, mergeKey: string): void {
+  checkMap(ordered);
+  for (const map of [item, ordered]) if (map[mergeKey] === undefined) throw noMergeKey(map, mergeKey);
+}
+
+function checkMap(value: unknown): asserts value is Members {
+  if (isPlainObject(value)) return;
+  throw new PatchError(`expected a map[string]interface {}, but received a ${typeVerb(value)}`);
+}
+
+function checkList(value: unknown): asserts value is Items {
+  if (Array.isArray(value)) return;
+  throw new PatchError(`expected a []interface {}, but received a ${typeVerb(value)}`);
+}
+
+function checkField(schema: Schema | undefined, field: string): void {
+  if (schema?.type !== "object" || memberOf(schema, field) !== undefined) return;
+  const struct = schema.name.slice(schema.name.lastIndexOf(".") + 1);
+  throw new PatchError(`unable to find api field in struct ${struct} for the json field ${goQuote(field)}`);
+}
+
+/** The Go type of the items of both lists. Throws when they differ. */
+function elementType(current: Items, patch: Items): string {
+  const [first = ""] = [...current.slice(0, 1), ...patch.slice(0, 1)].map(goTypeOf);
+  if (first === "[]interface {}") throw new PatchError("lists of lists are not supported", "unsupported");
+  if ([current, patch].every((list) => list.every((item) => goTypeOf(item) === first))) return first;
+  throw new PatchError(`list element types are not identical: ${formatGoValue([current, patch])}`);
+}
+
+function goTypeOf(value: unknown): string {
+  if (Array.isArray(value)) return "[]interface {}";
+  if (isPlainObject(value)) return "map[string]interface {}";
+  if (typeof value === "number") return Number.isInteger(value) ? "int64" : "float64";
+  return typeof value === "boolean" ? "bool" : value === null ? "nil" : typeof value;
+}
+
+/** The type as Go prints it for `%s`. */
+function typeVerb(value: unknown): string {
+  return value === null ? "%!s(<nil>)" : goTypeOf(value);
+}
+
+function noMergeKey(item: unknown, mergeKey: string): PatchError {
+  return new PatchError(`map: ${formatGoValue(item)} does not contain declared merge key: ${mergeKey}`);
 }
 
 /** Removes nulls and directives from a value that is added. Undefined when it has a delete directive itself. */
@@ -238,5 +307,8 @@ function removeDirectives(value: unknown): unknown {
 }
 
 function unknownDirective(directive: unknown, where: unknown): PatchError {
-  return new PatchError(`unknown patch type: ${String(directive)} in map: ${formatGoValue(where)}`);
+  const isText = typeof directive === "string" || (typeof directive === "object" && directive !== null);
+  const bad = directive === null ? "<nil>" : `${goTypeOf(directive)}=${String(directive)}`;
+  const shown = isText ? formatGoValue(directive) : `%!s(${bad})`;
+  return new PatchError(`unknown patch type: ${shown} in map: ${formatGoValue(where)}`);
 }
