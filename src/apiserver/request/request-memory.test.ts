@@ -21,7 +21,11 @@ function setUp() {
     result.catch((error) => {
       state.value = String(error.status?.code);
     });
-    return { state, end: async () => (end.resolve(), await result) };
+    const finish = async (): Promise<void> => {
+      end.resolve();
+      await result;
+    };
+    return { state, end: finish };
   };
   return { clock, start };
 }

@@ -6,11 +6,13 @@ t.test("collectGarbageWhenIdle() collects twice each time a busy process becomes
   const clock = new FakeClock();
   let cpu = 0;
   let collections = 0;
+  let trims = 0;
   const collect = (): void => {
     collections++;
     cpu += 300;
   };
-  using _tidying = collectGarbageWhenIdle({ clock, collect, cpuMs: () => cpu });
+  const trim = (): void => void trims++;
+  using _tidying = collectGarbageWhenIdle({ clock, collect, trim, cpuMs: () => cpu });
   cpu += 2_000;
   await clock.advance(10_000);
   t.equal(collections, 0, "it works");
@@ -24,6 +26,7 @@ t.test("collectGarbageWhenIdle() collects twice each time a busy process becomes
   cpu += 250;
   await clock.advance(60_000);
   t.equal(collections, 4);
+  t.equal(trims, 4, "after each collection");
 });
 
 t.test("collectGarbageWhenIdle() collects in a process in use that holds more memory than it needs", async (t) => {

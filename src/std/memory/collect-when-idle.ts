@@ -1,11 +1,14 @@
 /** Returns memory to the system after busy times: V8 collects only when the program allocates. */
 import { getHeapStatistics } from "node:v8";
 import type { Clock, Timer } from "../time/clock.ts";
+import { findMallocTrim } from "./malloc-trim.ts";
 
 export interface IdleCollectionOptions {
   readonly clock: Clock;
   /** Collects all garbage. Undefined without `--expose-gc`: nothing is done then. */
   readonly collect?: (() => void) | undefined;
+  /** Returns memory that the C library has free after a collection. Undefined where that is impossible. */
+  readonly trim?: (() => void) | undefined;
   /** CPU time of this process so far, in milliseconds. */
   readonly cpuMs?: () => number;
   readonly memory?: () => MemoryUse;
@@ -38,6 +41,7 @@ const COLLECTIONS = 2;
  */
 export function collectGarbageWhenIdle(options: IdleCollectionOptions): Disposable {
   const { clock, collect = globalThis.gc, cpuMs = processCpuMs, memory = memoryUse } = options;
+  let { trim } = options;
   let before = cpuMs();
   let left = COLLECTIONS;
   let timer: Timer | undefined;
@@ -54,6 +58,9 @@ export function collectGarbageWhenIdle(options: IdleCollectionOptions): Disposab
     if (isIdle ? left > 0 : isDue) {
       if (isIdle) left -= 1;
       collect?.();
+      // Found at the first use: a program that ends soon does not need it.
+      trim ??= findMallocTrim() ?? (() => {});
+      trim();
       live = memory().used;
       collectedAt = clock.monotonic();
       intervalMs = isOverCommitted() ? Math.min(2 * intervalMs, IN_USE_INTERVAL_MAX_MS) : IN_USE_INTERVAL_MS;
