@@ -6,6 +6,7 @@ import { makeDirectory } from "../../std/fs/make-directory.ts";
 import type { Logger } from "../../std/log/logger.ts";
 import { StoreError, type StoreErrorCode } from "../store.ts";
 import { addAddonDirectory } from "./native.ts";
+import type { FileVerifier } from "./verify/file-verifier.ts";
 import { keepCopy } from "./verify/keep-copy.ts";
 import { type VerifyOptions, verifyDatabase } from "./verify/verify.ts";
 
@@ -34,6 +35,7 @@ export class Database {
   readonly #path: string;
   readonly #level: Engine;
   #failure: unknown;
+  #verifier: FileVerifier | undefined;
 
   private constructor(path: string, level: Engine) {
     this.#path = path;
@@ -66,7 +68,14 @@ export class Database {
     return new Database(path, level);
   }
 
+  /** Reads of damaged tables fail from now on, and so do writes, which would start their compaction. */
+  guard(verifier: FileVerifier): void {
+    this.#verifier = verifier;
+  }
+
   get(key: Buffer): Buffer | undefined {
+    if (this.#verifier?.damage !== undefined)
+      this.#verifier.check({ gte: key, lt: Buffer.concat([key, Buffer.of(0)]) });
     try {
       return this.#level.getSync(key);
     } catch (cause) {
@@ -79,6 +88,7 @@ export class Database {
     bounds: Bounds,
     options: { readonly reverse?: boolean; readonly limit?: number } = {},
   ): AsyncIterable<readonly Entry[]> {
+    await this.#verifier?.verifyRange(bounds);
     try {
       const iterator = this.#level.iterator({ ...bounds, ...options, highWaterMarkBytes: CHUNK_BYTES });
       try {
@@ -102,6 +112,7 @@ export class Database {
    */
   async write(operations: Operation[]): Promise<void> {
     if (this.#failure !== undefined) throw this.#failure;
+    if (this.#verifier?.damage !== undefined) throw this.#verifier.damage;
     try {
       await this.#level.batch(operations, { sync: true });
     } catch (cause) {

@@ -13,6 +13,7 @@ import {
   type Revision,
   type ScanPart,
   type Store,
+  type StoreAlarm,
   StoreError,
   type StoreStatus,
   type WatchBatch,
@@ -28,6 +29,7 @@ import { type Layout, readLayout, readTtls, type Ttl } from "./layout.ts";
 import { listAt, readAt, readEvents, readValue, scanAt } from "./mvcc.ts";
 import { restrictPermissions } from "./permissions.ts";
 import { ensureSpaceToOpen, hasSpaceToOpen, Space } from "./space.ts";
+import { FileVerifier } from "./verify/file-verifier.ts";
 import { RevisionFile, readRevisionFile } from "./verify/revision-file.ts";
 import { lostRevisions } from "./verify/verify.ts";
 import { type CommittedWrite, Writer } from "./writer.ts";
@@ -117,6 +119,7 @@ class LevelStore implements Store {
   readonly #compactor: Compactor | undefined;
   readonly #revisionFile: RevisionFile;
   readonly #space: Space;
+  readonly #verifier: FileVerifier;
   #database: Database;
   /** The revision of the latest write on disk. */
   #revision: Revision;
@@ -131,6 +134,8 @@ class LevelStore implements Store {
     this.#options = options;
     this.#database = database;
     this.#space = space;
+    this.#verifier = new FileVerifier(options);
+    database.guard(this.#verifier);
     this.#revision = layout.revision;
     this.#oldest = layout.oldest;
     this.#recent = new History(RECENT, layout.revision);
@@ -217,14 +222,16 @@ class LevelStore implements Store {
   }
 
   status(): StoreStatus {
-    const alarms = this.#space.alarms().map((message) => ({ type: "NOSPACE" as const, message }));
+    const alarms: StoreAlarm[] = this.#space.alarms().map((message) => ({ type: "NOSPACE", message }));
+    const { damage } = this.#verifier;
+    if (damage !== undefined) alarms.push({ type: "CORRUPT", message: damage.message });
     return { sizeBytes: this.#space.sizeBytes, quotaBytes: this.#options.quotaBytes, alarms };
   }
 
   /** Deleted values take space until LevelDB merges their tables. */
   reclaim(): void {
     const run = async (): Promise<void> => {
-      if (!this.#closed) await this.#database.compactRange(ALL_KEYS);
+      if (!this.#closed && this.#verifier.damage === undefined) await this.#database.compactRange(ALL_KEYS);
       await this.#space.measure();
     };
     this.#compacting = this.#compacting.then(run, run).catch((error: unknown) => {
@@ -241,6 +248,7 @@ class LevelStore implements Store {
     await this.#writer.idle();
     await Promise.allSettled([this.#compacting, this.#reopening, this.#expiring]);
     await this.#space.close();
+    await this.#verifier.close();
     await this.#database.close();
     await this.#revisionFile.close();
   }
@@ -319,7 +327,8 @@ class LevelStore implements Store {
     } catch (error) {
       if (this.#closed) return false;
       if (error instanceof StoreError && error.code === "conflict") return true;
-      log.error("Failed to delete an expired value; retrying in a minute", error, { key });
+      if (this.#verifier.damage === undefined)
+        log.error("Failed to delete an expired value; retrying in a minute", error, { key });
       this.#expiry.schedule(key, revision, clock.now() + 60_000);
       return false;
     }
@@ -342,6 +351,7 @@ class LevelStore implements Store {
    */
   async #recover(failure: StoreError): Promise<void> {
     const { clock } = this.#options;
+    if (this.#verifier.damage !== undefined) throw this.#verifier.damage;
     this.#failedAt ??= clock.monotonic();
     const hasReserve = failure.code === "no-space" && this.#space.hasReserve;
     const isDue = hasReserve || clock.monotonic() - this.#failedAt >= REOPEN_PAUSE_MS;
@@ -360,6 +370,7 @@ class LevelStore implements Store {
     await this.#compacting.catch(() => {});
     await this.#database.close();
     this.#database = await Database.open(path, log, { tables: false });
+    this.#database.guard(this.#verifier);
     const layout = await readLayout(this.#database, path);
     // The failed writes may be on disk: watches read them from there.
     this.#recent.restart(layout.revision);

@@ -1,10 +1,24 @@
 /** Damages every file of a small store at every kind of position: the start is refused, or the store is complete. */
-import { cpSync, existsSync, mkdtempSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs";
+import {
+  closeSync,
+  cpSync,
+  existsSync,
+  mkdtempSync,
+  openSync,
+  readdirSync,
+  readFileSync,
+  readSync,
+  rmSync,
+  statSync,
+  writeFileSync,
+  writeSync,
+} from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import t, { type Test } from "tap";
 import { type Logger, silentLogger } from "../../../std/log/logger.ts";
 import { FakeClock } from "../../../testing/std/fake-clock.ts";
+import { until } from "../../../testing/std/until.ts";
 import { prefixRange, type Store, StoreError } from "../../store.ts";
 import { openLevelStore } from "../level.ts";
 import { readRevisionFile } from "./revision-file.ts";
@@ -206,4 +220,108 @@ t.test("a damaged log of a crashed store is refused, unless a power cut may be t
   });
   t.comment(JSON.stringify(counts));
   t.ok(counts.refused > counts.shortened && counts.shortened > 0);
+});
+
+/** Damages a file of an open store in place, as a disk does: the size stays. */
+function damageInPlace(file: string, at: number, length: number): void {
+  const handle = openSync(file, "r+");
+  const bytes = Buffer.alloc(length);
+  readSync(handle, bytes, 0, length, at);
+  writeSync(
+    handle,
+    bytes.map((byte) => byte ^ 0x5a),
+    0,
+    length,
+    at,
+  );
+  closeSync(handle);
+}
+
+const RUNNING_EDITS: readonly (readonly [string, (file: string, size: number) => void])[] = [
+  ["changed at its start", (file) => damageInPlace(file, 3, 2)],
+  ["changed in its middle", (file, size) => damageInPlace(file, size >> 1, 64)],
+  ["changed in its index", (file, size) => damageInPlace(file, size - 100, 20)],
+  ["changed in its footer", (file, size) => damageInPlace(file, size - 8, 1)],
+  ["overwritten", (file, size) => damageInPlace(file, 0, size)],
+  ["deleted", (file) => rmSync(file)],
+];
+
+const DAMAGED = /^the embedded store is damaged: .*\. .*\b[Ll]ost\b.*\. Writes are refused.*Stop the server, keep/;
+
+t.test("damage of a table under a running store is found before a list and at an interval", async (t) => {
+  const path = await makeStore();
+  const names = readdirSync(path).filter((name) => name.endsWith(".ldb"));
+  t.ok(names.length > 0);
+  for (const name of names) {
+    for (const [what, edit] of RUNNING_EDITS) {
+      for (const by of ["list", "interval"] as const) {
+        const copy = newPath();
+        cpSync(path, copy, { recursive: true });
+        const clock = new FakeClock(Date.now());
+        const logged: string[] = [];
+        const log = { ...silentLogger, error: (text: string) => void logged.push(text) };
+        await using store = await open(copy, log, clock);
+        const cached = await store.create("/registry/things/cached", makeValue(1));
+        const title = `${name} ${what}, ${by}`;
+        if (!existsSync(join(copy, name))) continue;
+        edit(join(copy, name), statSync(join(copy, name)).size);
+        await clock.advance(400_000);
+        if (by === "list") {
+          await t.rejects(store.list(prefixRange("/registry/")), { code: "corrupt", message: DAMAGED }, title);
+        } else {
+          const found = async (): Promise<boolean> => {
+            await clock.advance(600_000);
+            return store.status?.()?.alarms.length === 1;
+          };
+          await until("the damage to be found", found);
+        }
+        t.match(store.status?.()?.alarms, [{ type: "CORRUPT", message: DAMAGED }], title);
+        t.match(store.status?.()?.alarms[0]?.message, name);
+        t.equal((await store.get("/registry/things/cached"))?.modified, cached, "a cached value is served");
+        await t.rejects(store.create("/registry/more", makeValue(1)), { code: "corrupt" }, title);
+        await t.rejects(store.create("/registry/more", makeValue(1)), { code: "corrupt" }, title);
+        await until("a line in the log", () => logged.length > 0);
+        t.same(logged, ["The store is damaged"]);
+        t.equal(existsSync(join(copy, "lost", name)), what !== "deleted", `${title}: a copy is kept`);
+      }
+    }
+  }
+});
+
+t.test("damage of the other files under a running store is found at an interval, and reads go on", async (t) => {
+  const path = await makeStore();
+  for (const pattern of [/^CURRENT$/, /^MANIFEST-/, /\.log$/]) {
+    for (const [what, edit] of RUNNING_EDITS) {
+      const copy = newPath();
+      cpSync(path, copy, { recursive: true });
+      const clock = new FakeClock(Date.now());
+      await using store = await open(copy, silentLogger, clock);
+      await writeSome(store, 500, 520);
+      const name = readdirSync(copy).findLast((each) => pattern.test(each))!;
+      const { size } = statSync(join(copy, name));
+      // The end of a log may be a write in progress.
+      if (size < 200 ? what.includes("index") : /\.log$/.test(name) && /index|footer/.test(what)) continue;
+      edit(join(copy, name), size);
+      await until(`${name} ${what}`, async () => {
+        await clock.advance(600_000);
+        return store.status?.()?.alarms.length === 1;
+      });
+      t.match(store.status?.()?.alarms, [{ type: "CORRUPT", message: DAMAGED }], `${name} ${what}`);
+      t.ok((await store.list(prefixRange("/registry/"))).items.length > 20);
+      await t.rejects(store.create("/registry/more", makeValue(1)), { code: "corrupt" });
+    }
+  }
+});
+
+t.test("a store under load is not found to be damaged", async (t) => {
+  const clock = new FakeClock(Date.now());
+  await using store = await open(newPath(), silentLogger, clock);
+  for (let round = 0; round < 12; round++) {
+    const writes = Array.from({ length: 300 }, (_, i) => store.create(`/registry/${round}/${i}`, makeValue(i * 10)));
+    const passed = clock.advance(3_700_000);
+    await Promise.all([...writes, passed, store.list(prefixRange("/registry/"))]);
+    await store.compact(store.current());
+  }
+  t.same(store.status?.()?.alarms, []);
+  t.equal((await store.list(prefixRange("/registry/"))).items.length, 3600);
 });

@@ -16,6 +16,9 @@ const TAG = {
 export interface TableFile {
   readonly number: number;
   readonly size: number;
+  /** The first and the last key. */
+  readonly smallest: Buffer;
+  readonly largest: Buffer;
 }
 
 export interface Manifest {
@@ -52,10 +55,17 @@ export function readManifest(records: readonly Buffer[]): Manifest {
 /** Level, number, size, smallest and largest key. */
 function readNewFile(decoder: Decoder): TableFile {
   decoder.varint();
-  const table = { number: decoder.varint(), size: decoder.varint() };
-  decoder.slice();
-  decoder.slice();
-  return table;
+  return {
+    number: decoder.varint(),
+    size: decoder.varint(),
+    smallest: userKey(decoder.slice()),
+    largest: userKey(decoder.slice()),
+  };
+}
+
+/** Without the sequence number and the type of its entry. */
+function userKey(bytes: Buffer): Buffer {
+  return bytes.subarray(0, Math.max(0, bytes.length - 8));
 }
 
 function skipField(tag: number, decoder: Decoder): void {
