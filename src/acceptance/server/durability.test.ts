@@ -1,89 +1,21 @@
 /** Acknowledged writes are durable: the server is killed under load, and its disk is filled. */
 
-import { type ChildProcess, execFileSync, spawn } from "node:child_process";
+import { execFileSync } from "node:child_process";
 import { randomBytes } from "node:crypto";
 import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
-import { Agent, request } from "node:https";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { setTimeout } from "node:timers/promises";
 import t, { type Test } from "tap";
-import { freePort } from "../../testing/std/free-port.ts";
-import { until } from "../../testing/std/until.ts";
+import { type Answer, type ServerProcess, startServerProcess } from "../../testing/apiserver/server-process.ts";
 
 t.setTimeout(120_000);
 
-const main = new URL("../../main.ts", import.meta.url).pathname;
 const MAPS = "/api/v1/namespaces/default/configmaps";
 
-interface Answer {
-  readonly status: number;
-  // biome-ignore lint/suspicious/noExplicitAny: tests read responses of every kind
-  readonly json: any;
-}
-
-interface Server extends AsyncDisposable {
-  readonly child: ChildProcess;
-  readonly errors: () => string;
-  send(method: string, path: string, body?: unknown): Promise<Answer>;
-}
-
-async function start(t: Test, home: string, store: string): Promise<Server> {
-  writeFileSync(join(home, "tokens"), 'secret,admin,1,"system:masters"\n');
-  const port = await freePort();
-  const flags = [
-    `--kvstore-servers=level://${store}`,
-    `--secure-port=${port}`,
-    "--bind-address=127.0.0.1",
-    `--cert-dir=${home}`,
-    `--token-auth-file=${join(home, "tokens")}`,
-    "--authorization-mode=RBAC",
-  ];
-  const child = spawn(process.execPath, [main, "apiserver", ...flags], { stdio: ["ignore", "ignore", "pipe"] });
-  t.teardown(() => child.kill("SIGKILL"));
-  let errors = "";
-  child.stderr.on("data", (data) => {
-    errors = (errors + String(data)).slice(-10_000);
-  });
-  const gone = new Promise<void>((resolve) => child.on("exit", () => resolve()));
-  const agent = new Agent({ keepAlive: true, maxSockets: 16, rejectUnauthorized: false });
-  const send = (method: string, path: string, body?: unknown): Promise<Answer> =>
-    new Promise((resolve, reject) => {
-      const headers = { authorization: "Bearer secret", "content-type": "application/json" };
-      const sent = request({ host: "127.0.0.1", port, path, method, headers, agent }, (response) => {
-        const chunks: Buffer[] = [];
-        response.on("data", (chunk: Buffer) => chunks.push(chunk));
-        response.on("error", reject);
-        response.on("end", () => {
-          const text = Buffer.concat(chunks).toString();
-          resolve({ status: response.statusCode ?? 0, json: text.startsWith("{") ? JSON.parse(text) : text });
-        });
-      });
-      sent.on("error", reject);
-      sent.end(body === undefined ? undefined : JSON.stringify(body));
-    });
-  const server: Server = {
-    child,
-    errors: () => errors,
-    send,
-    async [Symbol.asyncDispose]() {
-      child.kill("SIGKILL");
-      await gone;
-      agent.destroy();
-    },
-  };
-  try {
-    await until(
-      () => `the server is ready; its errors: ${errors}`,
-      async () => {
-        if (child.exitCode !== null) throw new Error(`The server does not start: ${errors}`);
-        return (await send("GET", "/readyz").catch(() => undefined))?.status === 200;
-      },
-    );
-  } catch (error) {
-    await server[Symbol.asyncDispose]();
-    throw error;
-  }
+async function start(t: Test, home: string, store: string): Promise<ServerProcess> {
+  const server = await startServerProcess({ home, store });
+  t.teardown(() => server.child.kill("SIGKILL"));
   return server;
 }
 
@@ -96,7 +28,12 @@ function homeOf(t: Test): string {
 const mapOf = (name: string, round: string) => ({ metadata: { name }, data: { round, filling: "x".repeat(800) } });
 
 /** Writes until the server is killed. */
-async function load(server: Server, round: number, acknowledged: Map<string, string>, tried: Map<string, string>) {
+async function load(
+  server: ServerProcess,
+  round: number,
+  acknowledged: Map<string, string>,
+  tried: Map<string, string>,
+) {
   let next = 0;
   let count = 0;
   const write = async (method: string, path: string, name: string, value: string, wanted: number): Promise<void> => {
