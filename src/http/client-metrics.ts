@@ -1,5 +1,5 @@
-import type { Handler } from "./message.ts";
 import type { MetricRegistry } from "../std/metrics/metrics.ts";
+import type { Handler } from "./message.ts";
 
 /** Counts the requests of components in this process to their own server. */
 export function withClientMetrics(handler: Handler, registry: MetricRegistry, host: () => string): Handler {

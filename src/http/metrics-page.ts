@@ -1,9 +1,10 @@
 /** `/metrics` and `/metrics/slis`. */
+
+import type { MetricRegistry } from "../std/metrics/metrics.ts";
+import { formatMetrics, METRIC_MEDIA_TYPES } from "../std/metrics/text-format.ts";
 import type { HttpResponse } from "./message.ts";
 import { negotiate } from "./negotiate.ts";
 import { bytesResponse, textResponse } from "./respond.ts";
-import type { MetricRegistry } from "../std/metrics/metrics.ts";
-import { formatMetrics, METRIC_MEDIA_TYPES } from "../std/metrics/text-format.ts";
 
 const OFFERS = [
   { mediaType: "text/plain", format: "prometheus" },

@@ -88,6 +88,8 @@ async function createExtraHandlers(
   const tokenSettings = tokenRequestSettings(config, authenticators);
   const statuses = componentStatuses(componentStatusChecks(readiness, config.embeddedControllers));
   const { selectors } = config.authorization;
+  const { features } = config.observability;
+  const isEnabled = (gate: string): boolean => features.some(({ name, enabled }) => enabled && name === gate);
   const reviews = Object.entries(
     createReviewHandlers({ reviewToken: authenticators.reviewToken, authorizer, selectors, clock }),
   );
@@ -98,7 +100,14 @@ async function createExtraHandlers(
       "get pods/log": createPodLogHandler(pods, registries.of(nodeKind), agents),
       "create serviceaccounts/token": createTokenRequestHandler(registries, tokenSettings, config.groupAliases.served),
     },
-    connect: createConnectHandlers({ registries, agents, forwarder, random }),
+    connect: createConnectHandlers({
+      registries,
+      agents,
+      forwarder,
+      random,
+      translatesStreams: isEnabled("TranslateStreamCloseWebsocketRequests"),
+      tunnelsPortForward: isEnabled("PortForwardWebsockets"),
+    }),
     notStored: {
       "create Binding": bindingHandler,
       "list ComponentStatus": statuses.list,

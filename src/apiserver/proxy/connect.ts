@@ -21,10 +21,10 @@ import type { RequestContext } from "../request/request-context.ts";
 import type { AgentConnections } from "./agent-connections.ts";
 import { isReachable, type NamedPort, splitNamedPort } from "./destination.ts";
 import type { Destination, RequestForwarder } from "./forward.ts";
-import { createAttachHandler, createExecHandler, createPortForwardHandler } from "./pod-streams.ts";
+import { createAttachHandler, createExecHandler, createPortForwardHandler, type PodStreamDeps } from "./pod-streams.ts";
 import { type LinkContext, rewriteLinks } from "./rewrite-links.ts";
 
-export interface ConnectDeps {
+export interface ConnectDeps extends PodStreamDeps {
   readonly registries: Registries;
   readonly agents: AgentConnections;
   readonly forwarder: RequestForwarder;

@@ -13,11 +13,18 @@ import type { ConnectHandler } from "../handlers/connect.ts";
 import { scopeOf } from "../handlers/target.ts";
 import type { RequestContext } from "../request/request-context.ts";
 import type { AgentConnections } from "./agent-connections.ts";
+import { isStreamCloseRequest } from "./channel-socket.ts";
+import { isTunnelRequest, tunnelPortForward } from "./port-forward-tunnel.ts";
+import { type RequestedStreams, translateStreams } from "./stream-translator.ts";
 import { type UpgradeDestination, upgradeConnection } from "./upgrade-connection.ts";
 
 export interface PodStreamDeps {
   readonly registries: Registries;
   readonly agents: Pick<AgentConnections, "reach">;
+  /** The gate TranslateStreamCloseWebsocketRequests. */
+  readonly translatesStreams: boolean;
+  /** The gate PortForwardWebsockets. */
+  readonly tunnelsPortForward: boolean;
 }
 
 export function createExecHandler(deps: PodStreamDeps): ConnectHandler {
@@ -27,7 +34,7 @@ export function createExecHandler(deps: PodStreamDeps): ConnectHandler {
     const pod = await findPod(deps, scope, params);
     const query = [...streamQuery(streams), ...command.map((word) => ["command", word] as const)];
     const location = await locate(deps, scope, pod, ["exec", resolveContainer(pod, container)], query);
-    return await forward(context, location);
+    return await forwardCommand(deps, context, location, streams);
   };
 }
 
@@ -37,7 +44,8 @@ export function createAttachHandler(deps: PodStreamDeps): ConnectHandler {
     const scope = scopeOf(target, context, params);
     const pod = await findPod(deps, scope, params);
     const path = ["attach", resolveContainer(pod, container)] as const;
-    return await forward(context, await locate(deps, scope, pod, path, streamQuery(streams)));
+    const location = await locate(deps, scope, pod, path, streamQuery(streams));
+    return await forwardCommand(deps, context, location, streams);
   };
 }
 
@@ -47,7 +55,11 @@ export function createPortForwardHandler(deps: PodStreamDeps): ConnectHandler {
     const scope = scopeOf(target, context, params);
     const pod = await findPod(deps, scope, params);
     const query = ports.length === 0 ? [] : [["port", ports.join(",")] as const];
-    return await forward(context, await locate(deps, scope, pod, ["portForward"], query));
+    const location = await locate(deps, scope, pod, ["portForward"], query);
+    const isTunnel = deps.tunnelsPortForward && isTunnelRequest(context.request);
+    return isTunnel
+      ? await tunnelPortForward(context.request, location, context.signal)
+      : await forward(context, location);
   };
 }
 
@@ -86,6 +98,18 @@ async function locate(
   sorted.sort();
   const search = sorted.toString();
   return { secure: true, ...agents.reach(node), path: search === "" ? `/${path}` : `/${path}?${search}` };
+}
+
+async function forwardCommand(
+  { translatesStreams }: PodStreamDeps,
+  context: RequestContext,
+  location: UpgradeDestination,
+  streams: RequestedStreams,
+): Promise<HttpResponse> {
+  const { request, signal } = context;
+  return translatesStreams && isStreamCloseRequest(request)
+    ? translateStreams(request, location, streams, signal)
+    : await forward(context, location);
 }
 
 async function forward(context: RequestContext, location: UpgradeDestination): Promise<HttpResponse> {

@@ -29,12 +29,12 @@ export async function upgradeConnection(
   try {
     return await forwardUpgrade(request, { ...to, method, headers: to.headers ?? forwardedHeaders(request), signal });
   } catch (error) {
-    throw error instanceof UpgradeError ? toStatusError(error) : error;
+    throw error instanceof UpgradeError ? dialError(error) : error;
   }
 }
 
 /** Kubernetes' errors of a proxy have no reason. */
-function toStatusError(error: UpgradeError): StatusError {
+export function dialError(error: UpgradeError): StatusError {
   const message = error.isResponse ? error.message : `error dialing backend: ${error.message}`;
   return new StatusError(500, "", message, { cause: error });
 }

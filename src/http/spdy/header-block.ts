@@ -26,11 +26,14 @@ export class HeaderEncoder {
     const head = Buffer.alloc(5);
     head.writeUInt16LE(block.length, 1);
     head.writeUInt16LE(~block.length & 0xffff, 3);
-    const parts = this.#started ? [head, block] : [zlibHeader(), head, block];
+    const parts = [...(this.#started ? [] : [zlibHeader()]), head, block, EMPTY_BLOCK];
     this.#started = true;
     return Buffer.concat(parts);
   }
 }
+
+/** Ends each header block, as a flush of zlib does: Go's inflater returns the data before it only then. */
+const EMPTY_BLOCK = Buffer.from([0, 0, 0, 0xff, 0xff]);
 
 /** CMF (deflate, window of 32 KiB), FLG with FDICT, and the dictionary's Adler-32 (RFC 1950). */
 function zlibHeader(): Buffer {

@@ -65,6 +65,7 @@ export async function connectUpgrade(request: UpgradeRequest): Promise<SwitchedC
     if (head.length > 0) socket.unshift(head);
     // Whoever reads or writes the socket gets the error; without a listener it would end the process.
     socket.on("error", () => {});
+    keepReadable(socket);
     const { idleMs = 0 } = request;
     if (idleMs > 0) (socket as Socket).setTimeout(idleMs, () => socket.destroy());
     resolve({ status: 101, headers: separateHeaders(response), socket });
@@ -87,6 +88,23 @@ function open({ method, secure, host, port, path, headers, agent, signal }: Upgr
     ...(agent === undefined ? { agent: false, rejectUnauthorized: false } : { agent: agent as HttpsAgent }),
   });
 }
+
+/**
+ * Ignores failed writes to a peer that has closed. Node.js would destroy the socket and with it what the peer has sent
+ * last: the exit code of a command that does not read its input. Reading reports the end of the connection.
+ */
+function keepReadable(socket: Duplex): void {
+  const write = socket._write.bind(socket);
+  const ignoreClosed =
+    (done: (error?: Error | null) => void) =>
+    (error?: Error | null): void =>
+      done(CLOSED_CODES.has((error as NodeJS.ErrnoException | null | undefined)?.code ?? "") ? null : error);
+  socket._write = (chunk, encoding, done) => write(chunk, encoding, ignoreClosed(done));
+  const writev = socket._writev?.bind(socket);
+  if (writev !== undefined) socket._writev = (chunks, done) => writev(chunks, ignoreClosed(done));
+}
+
+const CLOSED_CODES: ReadonlySet<string> = new Set(["EPIPE", "ECONNRESET"]);
 
 function mutable(headers: UpgradeRequest["headers"]): Record<string, string | string[]> {
   return Object.fromEntries(
