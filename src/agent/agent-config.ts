@@ -32,8 +32,10 @@ export interface AgentConfig {
 /** What the agent shows of itself. */
 export interface ObservabilityConfig {
   readonly features: readonly FeatureState[];
-  /** Every flag's value as on the command line; files of secrets, not their content. */
-  readonly flags: Readonly<Record<string, string>>;
+  /** At `/flagz`: every flag's value as on the command line. Undefined: the page is not served. */
+  readonly flags: Readonly<Record<string, string>> | undefined;
+  /** Whether `/statusz` is served. */
+  readonly statusPage: boolean;
 }
 
 /** Where the agent's certificates come from. */
@@ -200,6 +202,12 @@ export interface ServerConfig {
   readonly tokenCacheMs: number | undefined;
   readonly authorization: AuthorizationConfig;
   readonly debuggingHandlers: boolean;
+  /** With the debugging handlers: whether the files of `/var/log` are served. */
+  readonly nodeLogs: boolean;
+  /** With the debugging handlers: whether profiles are served. */
+  readonly profiling: boolean;
+  /** With the debugging handlers: whether clients may set the verbosity of the log. */
+  readonly debugFlags: boolean;
   /** A stream without data in either direction ends after this; 0: never. */
   readonly streamIdleMs: number;
 }

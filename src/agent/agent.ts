@@ -49,7 +49,7 @@ export async function startAgent(config: AgentConfig, deps: AgentDeps): Promise<
   await mkdir(config.podLogsDir, { recursive: true, mode: 0o755 });
   const foundation = await openFoundation(config, deps, { signal: stop.signal, stack });
   const components = createComponents(foundation);
-  const server = await openServer(foundation, components);
+  const server = await openServer(foundation, components, deps.setVerbosity);
   components.address = server.address;
   const { pods, volumes, runOnce: once, sources, statics } = components.podComponents;
   // These reject when the node cannot do what its configuration requires.
@@ -120,6 +120,7 @@ function createComponents(foundation: Foundation): AgentComponents {
 async function openServer(
   foundation: Foundation,
   { node, podComponents: ofPods }: AgentComponents,
+  setVerbosity: AgentDeps["setVerbosity"],
 ): Promise<AgentServer> {
   const { config, client, clock, log, signal, stack } = foundation;
   const { pods, relister, metrics, services } = ofPods;
@@ -146,6 +147,7 @@ async function openServer(
       ips: foundation.ips.current,
       problems: () => (relister.healthy ? [] : ["pleg: container runtime does not answer"]),
       figures,
+      setVerbosity,
     }),
   );
   if (config.certificates.rotateServing && client !== undefined) {

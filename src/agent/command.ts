@@ -49,7 +49,13 @@ export async function run(argv: readonly string[], deps: RunDeps = {}): Promise<
     if (lock === undefined) return 0;
     const options =
       join === "" ? configured : await joinCluster(configured, { server: join, token, caHash }, stop.signal);
-    const agent = await startAgent(options, { clock: systemClock, log, stopping: stop.signal, ...deps });
+    const agent = await startAgent(options, {
+      clock: systemClock,
+      log,
+      setVerbosity: (level) => log.setVerbosity(level),
+      stopping: stop.signal,
+      ...deps,
+    });
     await notifier.ready();
     notifier.watchdog(async () => agent.isHealthy());
     try {

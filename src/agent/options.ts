@@ -12,6 +12,7 @@ import type {
   ApiConfig,
   CertificatesConfig,
   NodeConfig,
+  ObservabilityConfig,
   PodsConfig,
   RuntimeConfig,
   ServerConfig,
@@ -60,8 +61,17 @@ export function toAgentConfig(effective: EffectiveConfig): AgentConfig {
     pods: toPodsConfig(effective),
     volumes: toVolumesConfig(effective),
     server: toServerConfig(effective),
-    observability: { features: effective.gates.list(), flags: printFlags(effective) },
+    observability: toObservabilityConfig(effective),
     configz: config,
+  };
+}
+
+function toObservabilityConfig(effective: EffectiveConfig): ObservabilityConfig {
+  const { gates } = effective;
+  return {
+    features: gates.list(),
+    flags: gates.enabled("ComponentFlagz") ? printFlags(effective) : undefined,
+    statusPage: gates.enabled("ComponentStatusz"),
   };
 }
 
@@ -194,7 +204,7 @@ function toVolumesConfig({ flags, gates }: EffectiveConfig): VolumesConfig {
   };
 }
 
-function toServerConfig({ flags, gates }: EffectiveConfig): ServerConfig {
+function toServerConfig({ flags, config, gates }: EffectiveConfig): ServerConfig {
   return {
     enabled: flags["enable-server"],
     address: flags.address,
@@ -216,6 +226,9 @@ function toServerConfig({ flags, gates }: EffectiveConfig): ServerConfig {
       fineGrained: gates.enabled("SvcletFineGrainedAuthz"),
     },
     debuggingHandlers: flags["enable-debugging-handlers"],
+    nodeLogs: config.enableSystemLogHandler,
+    profiling: config.enableProfilingHandler,
+    debugFlags: config.enableDebugFlagsHandler,
     streamIdleMs: flags["streaming-connection-idle-timeout"],
   };
 }

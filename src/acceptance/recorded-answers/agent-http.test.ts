@@ -4,14 +4,9 @@
  *
  *     SVC_RECORD=1 node src/acceptance/recorded-answers/agent-http.test.ts     removes requests that agree now
  */
-import { readFileSync, writeFileSync } from "node:fs";
-import { fileURLToPath } from "node:url";
 import t from "tap";
 import { type Exchange, readRecording, startRecordedAgent } from "./agent-http.ts";
-
-const list = fileURLToPath(new URL("../../../testdata/recorded-differences/agent-http.json", import.meta.url));
-
-type Differences = Readonly<Record<string, readonly string[]>>;
+import { RecordedDifferences } from "./recorded-differences.ts";
 
 /** Equal requests have the same name with a number. */
 function nameOf(exchange: Exchange, index: number, all: readonly Exchange[]): string {
@@ -32,22 +27,13 @@ t.test("requests to the agent get the responses of kubelet 1.33", async (t) => {
     return;
   }
   await using agent = await startRecordedAgent(recording);
-  const listed = JSON.parse(readFileSync(list, "utf8")) as Differences;
-  const expected = new Set(Object.values(listed).flat());
   // The agent of this test serves the read-only port, unlike the recorded one.
   const exchanges = recording.exchanges.filter(({ error }) => error === undefined);
-  const differing = new Set<string>();
+  const differences = new RecordedDifferences("agent-http");
   for (const [index, exchange] of exchanges.entries()) {
-    const difference = await agent.compare(exchange);
-    if (difference === undefined) continue;
-    const name = nameOf(exchange, index, exchanges);
-    differing.add(name);
-    if (!expected.has(name)) t.fail(`${name}: ${difference}`);
+    differences.add(nameOf(exchange, index, exchanges), await agent.compare(exchange));
   }
-  t.comment(`${exchanges.length - differing.size}/${exchanges.length} requests`);
-  const agreeing = [...expected].filter((name) => !differing.has(name));
-  if (process.env.SVC_RECORD === "1") {
-    const kept = Object.entries(listed).map(([reason, names]) => [reason, names.filter((name) => differing.has(name))]);
-    writeFileSync(list, `${JSON.stringify(Object.fromEntries(kept), undefined, 1)}\n`);
-  } else t.same(agreeing, [], "every listed request differs (SVC_RECORD=1 removes the others)");
+  t.comment(`${exchanges.length - differences.count}/${exchanges.length} requests`);
+  t.same(differences.unlisted(), []);
+  t.same(differences.resolved(), [], "every listed request differs (SVC_RECORD=1 removes the others)");
 });

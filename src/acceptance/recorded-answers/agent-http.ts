@@ -27,6 +27,7 @@ export interface Exchange {
   readonly as?: string;
   readonly method?: string;
   readonly path: string;
+  readonly requestBody?: string;
   readonly requestHeaders?: Readonly<Record<string, string>>;
   readonly code?: number;
   readonly headers?: Readonly<Record<string, string>>;
@@ -47,7 +48,7 @@ interface AgentResponse {
   readonly body: string;
 }
 
-const shared = process.env.SVC_SHARED ?? fileURLToPath(new URL("../../../../shared", import.meta.url));
+export const shared = process.env.SVC_SHARED ?? fileURLToPath(new URL("../../../../shared", import.meta.url));
 
 /** Undefined when the recordings are not present. */
 export function readRecording(): Recording | undefined {
@@ -65,7 +66,8 @@ export interface RecordedAgent extends AsyncDisposable {
   compare(exchange: Exchange): Promise<string | undefined>;
 }
 
-export async function startRecordedAgent({ pod }: Recording): Promise<RecordedAgent> {
+/** `statusPages`: with the gates ComponentFlagz and ComponentStatusz. */
+export async function startRecordedAgent({ pod }: Recording, statusPages = false): Promise<RecordedAgent> {
   await using stack = new AsyncDisposableStack();
   const harness = stack.use(await podHarness());
   await runPod(harness, pod);
@@ -86,6 +88,7 @@ export async function startRecordedAgent({ pod }: Recording): Promise<RecordedAg
     rootDir: directory,
     certDir: directory,
     configz: loadAgentConfig([], {}).config,
+    observability: statusPages ? { ...base.observability, flags: {}, statusPage: true } : base.observability,
     server: {
       ...base.server,
       address: "127.0.0.1",
@@ -120,9 +123,10 @@ export async function startRecordedAgent({ pod }: Recording): Promise<RecordedAg
     const token = tokens[exchange.as ?? ""];
     const headers = { ...requestHeaders, ...(token === undefined ? {} : { authorization: `Bearer ${token}` }) };
     const options = { host: "127.0.0.1", method, path, headers, agent: false, ...credentials };
+    const body = exchange.requestBody;
     if (what.startsWith("health port")) return receive(plainRequest({ ...options, port: healthzPort }));
     if (what.startsWith("read-only port")) return receive(plainRequest({ ...options, port: readOnlyPort }));
-    return receive(secureRequest({ ...options, port, rejectUnauthorized: false }));
+    return receive(secureRequest({ ...options, port, rejectUnauthorized: false }), body);
   };
   return {
     compare: async (exchange) => compareResponse(exchange, await send(exchange)),
@@ -186,7 +190,7 @@ async function runPod(harness: Harness, pod: Pod): Promise<void> {
   }
 }
 
-async function receive(request: ReturnType<typeof plainRequest>): Promise<AgentResponse> {
+async function receive(request: ReturnType<typeof plainRequest>, sent = ""): Promise<AgentResponse> {
   const { promise, resolve, reject } = Promise.withResolvers<AgentResponse>();
   request.on("response", (response) => {
     const chunks: Uint8Array[] = [];
@@ -201,7 +205,7 @@ async function receive(request: ReturnType<typeof plainRequest>): Promise<AgentR
     resolve({ code: statusCode, headers, body: "" });
   });
   request.on("error", reject);
-  request.end();
+  request.end(sent);
   return promise;
 }
 

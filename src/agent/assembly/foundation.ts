@@ -29,6 +29,8 @@ export interface AgentDeps {
   readonly stopping?: AbortSignal;
   /** Transport to the API server; made from `svcconfig` when absent. */
   readonly transport?: Transport;
+  /** Sets the verbosity of the log at run time; undefined: it stays. */
+  readonly setVerbosity?: (level: number) => void;
   /** Replaces the runtime at the configured endpoints; the agent does not close it. */
   readonly runtime?: Pick<CriClient, "runtime" | "images"> & Partial<Pick<CriClient, "events">>;
   /** Replaces the machine's. */

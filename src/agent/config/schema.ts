@@ -263,6 +263,9 @@ type DefaultedField =
   | "containerLogMaxWorkers"
   | "containerLogMonitorInterval"
   | "configMapAndSecretChangeDetectionStrategy"
+  | "enableDebugFlagsHandler"
+  | "enableProfilingHandler"
+  | "enableSystemLogHandler"
   | "userNamespaces";
 
 /** A configuration with defaults applied. */

@@ -67,6 +67,11 @@ export class PodManager {
     return this.#options.services.getRuntimeName();
   }
 
+  /** The agent's directory. */
+  get rootDir(): string {
+    return this.#options.services.settings.directories.rootDir;
+  }
+
   isDesired(uid: string): boolean {
     return this.#desired.has(uid);
   }

@@ -155,7 +155,7 @@ function createRuntime(call: UnaryCall): Runtime {
     };
   /** `zeroMs`: the meaning of the timeout 0. */
   const withTimeout =
-    (name: "StopContainer" | "ExecSync", zeroMs: number) =>
+    (name: "StopContainer" | "ExecSync" | "CheckpointContainer", zeroMs: number) =>
     (request: { readonly timeout?: bigint | undefined }, signal?: AbortSignal): Promise<never> =>
       call(`/runtime.v1.RuntimeService/${name}`, runtimeService[name], request, {
         extraMs: Number(request.timeout ?? 0n) * 1000 || zeroMs,
@@ -183,6 +183,7 @@ function createRuntime(call: UnaryCall): Runtime {
     exec: unary("Exec"),
     attach: unary("Attach"),
     portForward: unary("PortForward"),
+    checkpointContainer: withTimeout("CheckpointContainer", 0),
   };
 }
 

@@ -42,6 +42,8 @@ export interface Runtime {
   readonly exec: Call<Service["Exec"]>;
   readonly attach: Call<Service["Attach"]>;
   readonly portForward: Call<Service["PortForward"]>;
+  /** `timeout` of the request, in seconds, extends the timeout of the call. */
+  readonly checkpointContainer: Call<Service["CheckpointContainer"]>;
 }
 
 export interface ImageService {

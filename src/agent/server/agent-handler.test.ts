@@ -108,6 +108,6 @@ t.test("createAgentHandler() ends a followed log after four hours", async (t) =>
 t.test("createHealthHandler() responds with the problems", async (t) => {
   const response = await createHealthHandler(() => ["pleg: away"])(makeRequest({ path: "/healthz" }));
   t.equal(response.status, 500);
-  const lines = "[+]ping ok\n[+]log ok\n[-]syncloop failed: reason withheld\n";
+  const lines = "[+]ping ok\n[+]log ok\n[-]syncloop failed: reason withheld\n[+]device-plugin ok\n";
   t.equal(await text(response), `${lines}healthz check failed\n`);
 });

@@ -12,12 +12,16 @@ import { podUid } from "../pods/pod-fields.ts";
 import type { PodManager } from "../pods/pod-manager.ts";
 import type { Figures } from "../stats/figures.ts";
 import type { AgentAuthorization } from "./authorization.ts";
+import { serveCheckpoint } from "./checkpoint.ts";
 import { serveContainerLogs } from "./container-logs.ts";
 import { serveAttach, serveExec, servePortForward, serveRun } from "./container-streams.ts";
+import { addDebugPages, type DebugPagesOptions } from "./debug-pages.ts";
 import { Endpoints } from "./endpoints.ts";
 import { addFigurePages } from "./figure-pages.ts";
-import { accepts, goErrorResponse, notAcceptable, pageNotFound } from "./go-responses.ts";
+import { accepts, goErrorResponse, methodNotAllowed, notAcceptable, pageNotFound } from "./go-responses.ts";
 import { createCheckResponse, createHealthChecks, createHealthResponse, type HealthCheck } from "./health.ts";
+import { serveNodeLogs } from "./node-logs.ts";
+import { addStatusPages, type StatusPagesOptions } from "./status-pages.ts";
 
 export interface AgentHandlerOptions {
   readonly pods: PodManager;
@@ -33,6 +37,12 @@ export interface AgentHandlerOptions {
   readonly debugging: boolean;
   /** A stream without data in either direction ends after this; 0 or absent: never. */
   readonly streamIdleMs?: number | undefined;
+  /** Profiles and the verbosity of the log. */
+  readonly debugPages?: DebugPagesOptions | undefined;
+  /** The directory of the node's logs: `/var/log`; undefined: they are not served. */
+  readonly nodeLogs?: string | undefined;
+  /** `/flagz` and `/statusz`. */
+  readonly status?: StatusPagesOptions | undefined;
   /** Metrics and statistics; undefined: they are not served. */
   readonly figures?: Figures | undefined;
 }
@@ -63,6 +73,7 @@ export function createAgentHandler(options: AgentHandlerOptions): Handler {
       serveContainerLogs(options, request, params),
     );
     addStreams(endpoints, options);
+    addNodePages(endpoints, options);
     endpoints.path("/configz", async () =>
       jsonResponse(200, { kubeletconfig: options.configz }, { "x-content-type-options": "nosniff" }),
     );
@@ -83,6 +94,19 @@ export function createAgentHandler(options: AgentHandlerOptions): Handler {
       return errorResponse(error);
     }
   };
+}
+
+function addNodePages(endpoints: Endpoints, { nodeLogs, debugPages, status, pods, clock }: AgentHandlerOptions): void {
+  endpoints.redirect("/logs");
+  endpoints.prefix("/logs", async (request) => {
+    if (nodeLogs === undefined) return goErrorResponse(405, "logs endpoint is disabled.");
+    return request.method === "GET" ? await serveNodeLogs(nodeLogs, request) : methodNotAllowed(["GET"]);
+  });
+  endpoints.services("/checkpoint", ["/{namespace}/{pod}/{container}"], ["POST"], (request, params) =>
+    serveCheckpoint({ pods, clock }, request, params),
+  );
+  if (debugPages !== undefined) addDebugPages(endpoints, debugPages, clock);
+  if (status !== undefined) addStatusPages(endpoints, status, clock);
 }
 
 const STREAM_METHODS = ["GET", "POST"];

@@ -27,6 +27,8 @@ export interface AgentServerOptions {
   readonly ips: readonly string[];
   readonly problems: () => readonly string[];
   readonly figures?: Figures | undefined;
+  /** See `DebugPagesOptions`. */
+  readonly setVerbosity?: ((level: number) => void) | undefined;
 }
 
 export interface AgentServer extends AsyncDisposable {
@@ -36,6 +38,8 @@ export interface AgentServer extends AsyncDisposable {
   readonly useCertificate: (pair: KeyPair) => void;
 }
 
+/** Where the host's programs write their logs. */
+const NODE_LOGS = "/var/log";
 const CERTIFICATE_DAYS = 365;
 /** How long requests in flight may take when the agent stops. */
 const DRAIN_MS = 1_000;
@@ -63,6 +67,12 @@ export async function startAgentServer(options: AgentServerOptions): Promise<Age
       debugging,
       streamIdleMs: server.streamIdleMs,
       figures,
+      status: { ...config.observability, version: config.version },
+      nodeLogs: server.nodeLogs ? NODE_LOGS : undefined,
+      debugPages: {
+        profiling: server.profiling,
+        setVerbosity: server.debugFlags ? (options.setVerbosity ?? (() => undefined)) : undefined,
+      },
     });
   const useCertificate = (pair: KeyPair): void => {
     const ca = authentication?.clientCa();

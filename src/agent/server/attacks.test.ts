@@ -27,6 +27,7 @@ async function agent(options: Partial<AgentHandlerOptions>) {
   const handler = createAgentHandler({
     ...{ pods: at.manager, clock: at.clock, problems: () => [], configz: { mark: MARK }, debugging: true },
     authenticate: async () => user,
+    nodeLogs: join(at.rootDir, "node-logs"),
     ...options,
   });
   const request = async (target: string, more: { method?: string; headers?: Record<string, string> } = {}) => {

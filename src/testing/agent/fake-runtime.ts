@@ -373,6 +373,11 @@ export class FakeRuntime {
         await this.#enter("portForward", request, signal);
         return { url: `${this.streamingUrl}/portforward/token` };
       },
+      checkpointContainer: async (request, signal) => {
+        await this.#enter("checkpointContainer", request, signal);
+        this.#container(request.containerId);
+        return {};
+      },
     };
   }
 

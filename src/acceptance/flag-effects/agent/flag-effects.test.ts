@@ -182,6 +182,9 @@ t.test("configuration fields without a flag have an effect", async (t) => {
     "configMapAndSecretChangeDetectionStrategy: Get",
     "containerLogMaxWorkers: 4",
     "containerLogMonitorInterval: 3s",
+    "enableDebugFlagsHandler: false",
+    "enableProfilingHandler: false",
+    "enableSystemLogHandler: false",
     "featureGates: {UserNamespacesSupport: true}",
     "maxParallelImagePulls: 3",
     "nodeLeaseDurationSeconds: 20",
@@ -196,6 +199,7 @@ t.test("configuration fields without a flag have an effect", async (t) => {
     podLogsDir: "/var/log/edge",
     runtime: { serializeImagePulls: false, parallelImagePulls: 3, singleProcessOomKill: false },
     node: { leaseDurationSeconds: 20, statusReportMs: 60_000 },
+    server: { debugFlags: false, profiling: false, nodeLogs: false },
     pods: { logMonitorMs: 3000, logWorkers: 4, idsPerPod: 131_072, changeDetection: "Get" },
   });
   t.match(

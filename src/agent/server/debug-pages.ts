@@ -1,0 +1,55 @@
+/** `/debug/pprof/` and `/debug/flags/v`: profiles of the agent and the verbosity of its log. */
+import { readBody } from "../../http/body.ts";
+import type { HttpRequest, HttpResponse } from "../../http/message.ts";
+import { bytesResponse } from "../../http/respond.ts";
+import { createDebugPages } from "../../profiling/debug-pages.ts";
+import { Profiler } from "../../profiling/profiler.ts";
+import type { Clock } from "../../std/time/clock.ts";
+import type { Endpoints } from "./endpoints.ts";
+import { goErrorResponse, routeNotFound } from "./go-responses.ts";
+
+export interface DebugPagesOptions {
+  readonly profiling: boolean;
+  /** Sets the verbosity of the log (`-v`); undefined: it cannot be set. */
+  readonly setVerbosity: ((level: number) => void) | undefined;
+}
+
+const LEVEL_BYTES_MAX = 64;
+const LEVEL_MAX = 2 ** 31 - 1;
+/** Served by Go's `net/http/pprof` also without a profile of that name. */
+const ROOT = "/debug/pprof";
+
+export function addDebugPages(endpoints: Endpoints, options: DebugPagesOptions, clock: Clock): void {
+  const { profiling, setVerbosity } = options;
+  if (profiling) {
+    const debug = { clock, profiler: new Profiler(clock), contention: undefined, setVerbosity: () => undefined };
+    for (const page of createDebugPages(debug)) {
+      if (page.path.startsWith(`${ROOT}/`)) endpoints.path(page.path, (request) => page.respond(request));
+    }
+    endpoints.prefix(ROOT, async ({ path }) =>
+      path === `${ROOT}/` ? routeNotFound() : goErrorResponse(404, "Unknown profile"),
+    );
+    endpoints.redirect(ROOT);
+  } else {
+    endpoints.prefix(ROOT, async () => goErrorResponse(405, "profiling endpoint is disabled."));
+  }
+  endpoints.path("/debug/flags/v", async (request) =>
+    setVerbosity === undefined
+      ? goErrorResponse(405, "flags endpoint is disabled.")
+      : await changeVerbosity(request, setVerbosity),
+  );
+}
+
+async function changeVerbosity(request: HttpRequest, setVerbosity: (level: number) => void): Promise<HttpResponse> {
+  if (request.method !== "PUT") return plainResponse(406, "unsupported http method\n");
+  const text = Buffer.from(await readBody(request, LEVEL_BYTES_MAX)).toString();
+  if (!/^\d{1,10}$/.test(text) || Number(text) > LEVEL_MAX) {
+    return plainResponse(400, `strconv.ParseUint: parsing ${JSON.stringify(text)}: invalid syntax\n`);
+  }
+  setVerbosity(Number(text));
+  return plainResponse(200, `successfully set klog.logging.verbosity to ${text}\n`);
+}
+
+function plainResponse(status: number, text: string): HttpResponse {
+  return bytesResponse(status, "text/plain", Buffer.from(text), { "x-content-type-options": "nosniff" });
+}
