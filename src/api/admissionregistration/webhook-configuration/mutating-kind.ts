@@ -6,6 +6,7 @@ import { type MutatingWebhookConfiguration, mutatingWebhookConfiguration } from 
 import { setWebhookDefaults, validateWebhooks } from "./validation.ts";
 
 const strategy: Strategy<MutatingWebhookConfiguration> = {
+  allowUnconditionalUpdate: false,
   setDefaults: (object) => {
     if (object.webhooks === undefined) return object;
     const webhooks = object.webhooks.map((webhook) => ({

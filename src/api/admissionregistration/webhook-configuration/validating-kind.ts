@@ -6,6 +6,7 @@ import { type ValidatingWebhookConfiguration, validatingWebhookConfiguration } f
 import { setWebhookDefaults, validateWebhooks } from "./validation.ts";
 
 const strategy: Strategy<ValidatingWebhookConfiguration> = {
+  allowUnconditionalUpdate: false,
   setDefaults: (object) =>
     object.webhooks === undefined ? object : { ...object, webhooks: object.webhooks.map(setWebhookDefaults) },
   prepareForCreate: setFirstGeneration,

@@ -19,6 +19,7 @@ function prepareForCreate(object: APIService, now: string): APIService {
 }
 
 export const apiServiceStrategy: Strategy<APIService> = {
+  allowUnconditionalUpdate: false,
   setDefaults: setAPIServiceDefaults,
   prepareForCreate,
   prepareForUpdate: keepStatus,
