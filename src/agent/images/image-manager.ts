@@ -2,6 +2,7 @@
 import type { Container } from "../../api/core/container/schema.ts";
 import type { Pod } from "../../api/core/pod/schema.ts";
 import { goQuote } from "../../schema/value/go-quote.ts";
+import { formatDuration as formatNanos } from "../../schema/value/time.ts";
 import type { Clock } from "../../std/time/clock.ts";
 import type { PodEventRecorder } from "../pods/pod-events.ts";
 import { type ContainerRole, podNamespace, podUid } from "../pods/pod-fields.ts";
@@ -137,12 +138,13 @@ export class ImageManager {
     this.#options.providers?.forget(uid);
   }
 
-  async #inspect({ name, reference, record, signal }: PullTarget): Promise<Image | undefined> {
+  async #inspect({ reference, record, signal }: PullTarget): Promise<Image | undefined> {
     try {
       return (await this.#options.images.imageStatus({ image: { image: reference.withTag } }, signal)).image;
     } catch (error) {
       signal.throwIfAborted();
-      const text = `Failed to inspect image "${name}": ${error instanceof Error ? error.message : String(error)}`;
+      // Kubernetes writes the id of the image, which it does not have then.
+      const text = `Failed to inspect image "": ${error instanceof Error ? error.message : String(error)}`;
       record("Warning", "InspectFailed", text);
       throw new ImageError("ImageInspectError", text, RETRY_MS);
     }
@@ -260,7 +262,7 @@ function describeError(error: unknown): string {
   return error instanceof Error ? error.message : String(error);
 }
 
-/** `812ms`, `1.204s` */
+/** As Go writes it, in whole milliseconds: `812ms`, `1.204s`, `1m2.5s`. */
 function formatDuration(milliseconds: number): string {
-  return milliseconds < 1000 ? `${Math.round(milliseconds)}ms` : `${Math.round(milliseconds) / 1000}s`;
+  return formatNanos(BigInt(Math.trunc(milliseconds)) * 1_000_000n);
 }

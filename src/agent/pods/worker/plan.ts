@@ -188,7 +188,8 @@ function planContainer(
     return;
   }
   if (found?.state === "unknown") {
-    const message = `Container ${spec.name} is in unknown state, try killing it`;
+    const subject = role === "initContainers" ? "Init container" : "Container";
+    const message = `${subject} is in "unknown" state, try killing it before restart`;
     draft.kills.push({ container: found, role, message, restart: true });
     return;
   }
