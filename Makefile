@@ -93,7 +93,7 @@ faults: setup ## inject faults at every step of a pod's lifecycle, and run the l
 	@SVC_LIFECYCLE=all tap run --reporter=silent --timeout=900 src/acceptance/agent/lifecycle.test.ts
 
 .PHONY: leaks
-leaks: packages ## repeat what must leave nothing in memory 1,000 times; `make test` does it 200 times
+leaks: packages build ## repeat what must leave nothing in memory 1,000 times, and measure a server after a load; minutes
 	@for file in $$(find src -name 'retention.test.ts'); do SVC_LEAK_ROUNDS=1000 tap run --reporter=terse --timeout=900 $$file || exit 1; done
 
 .PHONY: fuzz
