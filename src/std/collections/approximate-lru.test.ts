@@ -1,5 +1,5 @@
 import t from "tap";
-import { ApproximateLru } from "./lru.ts";
+import { ApproximateLru } from "./approximate-lru.ts";
 
 function setUp(bytes: number) {
   const forgotten: string[] = [];
