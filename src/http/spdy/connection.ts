@@ -1,9 +1,8 @@
 /**
  * SPDY/3.1 over a connection that has switched to it. Streams carry bytes in both directions. Data is passed to the
  * stream's handler as it arrives, and the connection is read again when the handler's promise resolves, so that nothing
- * is queued here and back-pressure is that of the connection, as with moby/spdystream. Windows: this side always
- * announces what it has consumed; it observes the peer's windows from the first sign that the peer has any, as
- * moby/spdystream never sends WINDOW_UPDATE.
+ * is queued here and back-pressure is that of the connection. moby/spdystream has no windows: this side observes the
+ * peer's, and announces what it has consumed, from the peer's first SETTINGS or WINDOW_UPDATE.
  */
 import type { Writable } from "node:stream";
 import { waitForDrain } from "../upgrade/forward-upgrade.ts";
@@ -222,7 +221,7 @@ export class SpdyConnection {
 
   #consume(stream: SpdyStream, length: number): void {
     stream.consumed += length;
-    if (stream.consumed < WINDOW_BYTES / 2 || !stream.isReceiving) return;
+    if (!this.#peerHasWindows || stream.consumed < WINDOW_BYTES / 2 || !stream.isReceiving) return;
     this.#write(windowUpdateFrame(stream.id, stream.consumed));
     stream.consumed = 0;
   }

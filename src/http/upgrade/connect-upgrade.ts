@@ -90,18 +90,29 @@ function open({ method, secure, host, port, path, headers, agent, signal }: Upgr
 }
 
 /**
- * Ignores failed writes to a peer that has closed. Node.js would destroy the socket and with it what the peer has sent
- * last: the exit code of a command that does not read its input. Reading reports the end of the connection.
+ * A server may close a connection that it has not read to the end, as containerd does with the input that a command has
+ * not read. The kernel then resets the connection, and Node.js would destroy the socket with what the server has sent
+ * last: the exit code. Here failed writes are ignored, and a reset is the end of what can be read.
  */
 function keepReadable(socket: Duplex): void {
   const write = socket._write.bind(socket);
   const ignoreClosed =
     (done: (error?: Error | null) => void) =>
     (error?: Error | null): void =>
-      done(CLOSED_CODES.has((error as NodeJS.ErrnoException | null | undefined)?.code ?? "") ? null : error);
+      done(isClosedByPeer(error) ? null : error);
   socket._write = (chunk, encoding, done) => write(chunk, encoding, ignoreClosed(done));
   const writev = socket._writev?.bind(socket);
   if (writev !== undefined) socket._writev = (chunks, done) => writev(chunks, ignoreClosed(done));
+  const destroy = socket.destroy.bind(socket);
+  socket.destroy = (error) => {
+    if (!isClosedByPeer(error) || socket.readableEnded) return destroy(error);
+    socket.push(null);
+    return socket;
+  };
+}
+
+function isClosedByPeer(error: Error | null | undefined): boolean {
+  return CLOSED_CODES.has((error as NodeJS.ErrnoException | null | undefined)?.code ?? "");
 }
 
 const CLOSED_CODES: ReadonlySet<string> = new Set(["EPIPE", "ECONNRESET"]);
