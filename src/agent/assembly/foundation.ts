@@ -61,6 +61,7 @@ export interface Foundation extends Lifetime {
   readonly tree: CgroupTree;
   /** Served at `/metrics`. */
   readonly metrics: MetricRegistry;
+  readonly runtimeMetrics: RuntimeMetrics;
   /** Whether the machine uses cgroup v2. */
   readonly isUnified: boolean;
   /** See `ResourceSettings`. */
@@ -86,9 +87,10 @@ export async function openFoundation(config: AgentConfig, deps: AgentDeps, lifet
   const ips = await NodeIps.open(config.node.ips);
   const capacity = computeNodeCapacity(machine, await readUsage(config.rootDir), config.node);
   const metrics = new MetricRegistry();
+  const runtimeMetrics = new RuntimeMetrics(metrics, clock);
   const runtimes = measureRuntimes(
     deps.runtime === undefined ? connectRuntime(config, clock, stack) : toRuntimes(deps.runtime),
-    new RuntimeMetrics(metrics, clock),
+    runtimeMetrics,
   );
   const tree = new CgroupTree(deps.cgroupHierarchy ?? "/sys/fs/cgroup");
   const isSystemd = config.runtime.cgroupDriver === "systemd";
@@ -101,7 +103,19 @@ export async function openFoundation(config: AgentConfig, deps: AgentDeps, lifet
   const checkpoint = client && stack.use(await Checkpoint.open({ directory, clock, log: log.child("checkpoint") }));
   const standalone = client === undefined ? await openStandalone(config, deps, stack) : undefined;
   const { iptables = systemIptables } = deps;
-  const host = { machine, ips, capacity, tree, metrics, isUnified, oomGroup, slices, iptables, plugins };
+  const host = {
+    machine,
+    ips,
+    capacity,
+    tree,
+    metrics,
+    runtimeMetrics,
+    isUnified,
+    oomGroup,
+    slices,
+    iptables,
+    plugins,
+  };
   return { ...lifetime, ...host, ...runtimes, config, clock, log, client, checkpoint, standalone };
 }
 

@@ -4,7 +4,7 @@ import { NodeObjects } from "../checkpoint/node-objects.ts";
 import { ObjectReader } from "../pod-objects/object-reader.ts";
 import { RuntimeClasses } from "../pod-objects/runtime-classes.ts";
 import type { PodServices } from "../pods/pod-context.ts";
-import { podUid } from "../pods/pod-fields.ts";
+import { allContainers, podUid } from "../pods/pod-fields.ts";
 import { PodManager } from "../pods/pod-manager.ts";
 import { Relister } from "../runtime/relister.ts";
 import { PodSources } from "../sources/pod-sources.ts";
@@ -73,6 +73,8 @@ export function openPods(foundation: Foundation, reporting: Reporting, node: Nod
   const runOnce = new RunOnce();
   const pods = new PodManager({
     services,
+    onRestart: (pod) => metrics.onRestart(pod),
+    onOrphan: () => metrics.onOrphan(),
     isAbsentFromRuntime: (uid) => relister.isAbsent(uid),
     onStatus(pod, state) {
       if (config.sources.runOnce) runOnce.setPhase(pod, state);
@@ -91,6 +93,10 @@ export function openPods(foundation: Foundation, reporting: Reporting, node: Nod
   const relisterOptions = { runtime, clock, log: log.child("relist"), onChange, metrics: metrics.relist, signal };
   const relister = new Relister(relisterOptions);
   metrics.observe(pods, relister);
+  foundation.runtimeMetrics.findRole = (uid = "", name) => {
+    const worker = pods.worker(uid);
+    return worker && allContainers(worker.pod).find(({ spec }) => spec.name === name)?.role;
+  };
   const api = client && status && mirrors && checkpoint && { client, status, mirrors, checkpoint };
   const sources = new PodSources({
     config,

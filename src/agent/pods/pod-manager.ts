@@ -16,6 +16,10 @@ export interface PodManagerOptions {
   readonly onStatus: (pod: Pod, status: PodStatus) => void;
   /** The pod and all of its files and cgroups are removed from the node, and no source has it again. */
   readonly onRemoved: (pod: Pod) => void;
+  /** A pod that was removed starts again under the same uid. */
+  readonly onRestart?: (pod: Pod) => void;
+  /** The runtime has a pod that no source has. */
+  readonly onOrphan?: () => void;
 }
 
 export class PodManager {
@@ -123,6 +127,7 @@ export class PodManager {
     for (const { uid, name, namespace } of pods.values()) {
       if (this.#workers.has(uid)) continue;
       this.#options.services.log.info("Terminating orphaned pod", { pod: `${namespace}/${name}`, uid });
+      this.#options.onOrphan?.();
       this.#start({ metadata: { uid, name, namespace } }, true);
     }
   }
@@ -174,6 +179,7 @@ export class PodManager {
       const next = this.#successors.get(name);
       if (next === undefined || this.#predecessor(next) !== undefined) return;
       this.#successors.delete(name);
+      if (podUid(next) === uid) this.#options.onRestart?.(next);
       this.#start(next, false);
     });
   }

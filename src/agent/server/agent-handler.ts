@@ -83,7 +83,7 @@ export function createAgentHandler(options: AgentHandlerOptions): Handler {
       endpoints.prefix(root, async () => goErrorResponse(405, "Debug endpoints are disabled."));
     }
   }
-  return async (request) => {
+  const handler: Handler = async (request) => {
     try {
       const redirect = endpoints.findRedirect(request.path);
       if (redirect !== undefined) return redirect;
@@ -94,6 +94,9 @@ export function createAgentHandler(options: AgentHandlerOptions): Handler {
       return errorResponse(error);
     }
   };
+  const hasRoute = (path: string): boolean => endpoints.find(path) !== undefined;
+  const serverType = options.authenticate === undefined ? "readonly" : "readwrite";
+  return options.figures?.requests.wrap(handler, serverType, hasRoute) ?? handler;
 }
 
 function addNodePages(endpoints: Endpoints, { nodeLogs, debugPages, status, pods, clock }: AgentHandlerOptions): void {

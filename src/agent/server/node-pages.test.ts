@@ -4,6 +4,8 @@ import t from "tap";
 import { makeRequest } from "../../http/request.ts";
 import { MetricRegistry } from "../../std/metrics/metrics.ts";
 import { podHarness, testPod } from "../../testing/agent/pod-harness.ts";
+import { FakeClock } from "../../testing/std/fake-clock.ts";
+import { RequestMetrics } from "../stats/request-metrics.ts";
 import { type AgentHandlerOptions, createAgentHandler } from "./agent-handler.ts";
 
 interface More {
@@ -115,13 +117,14 @@ t.test("/flagz and /statusz serve text to clients that accept it", async (t) => 
 t.test("/stats/summary reports an error of the runtime, and /metrics is compressed", async (t) => {
   const registry = new MetricRegistry();
   registry
-    .counter({ name: "a_total", help: "A.".repeat(2_000) })
+    .counter({ name: "a_total", help: "A.".repeat(600) })
     .with()
     .inc();
   const asked: boolean[] = [];
   const figures = {
     registry,
     probes: new MetricRegistry(),
+    requests: new RequestMetrics(registry, new FakeClock()),
     renderContainers: async () => "c 1\n",
     renderResources: () => "r 1\n",
     readSummary: async (only: boolean) => {
@@ -131,7 +134,8 @@ t.test("/stats/summary reports an error of the runtime, and /metrics is compress
     },
   };
   await using served = await agent({ figures, debugging: false });
-  t.match((await served.send("/metrics")).text, /a_total 1\n$/);
+  t.match((await served.send("/metrics")).text, /^a_total 1$/m);
+  await served.send("/chosen/by/client", { method: "FETCH" });
   t.equal((await served.send("/metrics/cadvisor")).text, "c 1\n");
   t.equal((await served.send("/metrics/resource")).text, "r 1\n");
   t.equal((await served.send("/stats/summary", { query: "only_cpu_and_memory=true" })).text, '{"pods":[]}');
@@ -139,4 +143,12 @@ t.test("/stats/summary reports an error of the runtime, and /metrics is compress
   t.same([failed.status, failed.text], [500, "Internal Error: the runtime is away"]);
   t.same(asked, [true, false]);
   t.equal((await served.send("/stats/summary", { accept: "text/plain" })).status, 406);
+  const { text } = await served.send("/metrics");
+  const count = (labels: string): string => `kubelet_http_requests_total{long_running="false",${labels}} `;
+  t.match(text, `${count('method="GET",path="metrics/cadvisor",server_type="readonly"')}1\n`);
+  t.match(text, `${count('method="other",path="",server_type="readonly"')}1\n`);
+  t.match(
+    text,
+    'kubelet_http_inflight_requests{long_running="false",method="GET",path="metrics",server_type="readonly"} 1\n',
+  );
 });

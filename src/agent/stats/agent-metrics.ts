@@ -1,11 +1,11 @@
 /** The metrics of the agent at `/metrics` and `/metrics/probes`, with the names of kubelet's. */
 import type { Pod, PodStatus } from "../../api/core/pod/schema.ts";
 import { type FeatureState, registerBuildMetrics, registerRegistryMetrics } from "../../flags/build-metrics.ts";
-import { type Histogram, MetricRegistry } from "../../std/metrics/metrics.ts";
+import { type CounterFamily, type Histogram, MetricRegistry } from "../../std/metrics/metrics.ts";
 import { registerProcessMetrics } from "../../std/metrics/process-metrics.ts";
 import type { Clock } from "../../std/time/clock.ts";
 import { versionInfo } from "../../std/version-info.ts";
-import { podName, podNamespace, podUid } from "../pods/pod-fields.ts";
+import { isStatic, podName, podNamespace, podUid } from "../pods/pod-fields.ts";
 import type { ProberOptions } from "../probes/prober.ts";
 import type { Relister, RelisterOptions } from "../runtime/relister.ts";
 import { secondsBuckets } from "./buckets.ts";
@@ -31,6 +31,8 @@ export class AgentMetrics implements Disposable {
   readonly relist: NonNullable<RelisterOptions["metrics"]>;
   readonly #probeMetrics = new ProbeMetrics(this.probes);
   readonly #starts: PodStartMetrics;
+  readonly #restarted: CounterFamily;
+  readonly #orphaned: CounterFamily;
   readonly #clock: Clock;
   readonly #process: Disposable;
 
@@ -51,6 +53,24 @@ export class AgentMetrics implements Disposable {
       .gauge({ name: "kubelet_cgroup_version", help: "cgroup version on the hosts.", stability })
       .with()
       .set(isUnified ? 2 : 1);
+    this.#restarted = registry.counter({
+      name: "kubelet_restarted_pods_total",
+      help:
+        "Number of pods that have been restarted because they were deleted and recreated with the same UID while the " +
+        "kubelet was watching them (common for static pods, extremely uncommon for API pods)",
+      stability,
+      labels: ["static"],
+    });
+    for (const kind of ["", "true"]) this.#restarted.with(kind);
+    this.#orphaned = registry.counter({
+      name: "kubelet_orphaned_runtime_pods_total",
+      help:
+        "Number of pods that have been detected in the container runtime without being already known to the pod " +
+        "worker. This typically indicates the kubelet was restarted while a pod was force deleted in the API or in " +
+        "the local configuration, which is unusual.",
+      stability,
+    });
+    this.#orphaned.with();
     registerBuildMetrics(registry, versionInfo(version), features);
     this.#process = registerProcessMetrics(registry);
   }
@@ -75,6 +95,14 @@ export class AgentMetrics implements Disposable {
 
   onStatus(pod: Pod, status: PodStatus): void {
     this.#starts.onStatus(pod, status);
+  }
+
+  onRestart(pod: Pod): void {
+    this.#restarted.with(isStatic(pod) ? "true" : "").inc();
+  }
+
+  onOrphan(): void {
+    this.#orphaned.with().inc();
   }
 
   onRemoved(pod: Pod): void {

@@ -2,6 +2,7 @@
 import type { MetricRegistry } from "../../std/metrics/metrics.ts";
 import { ContainerPage, type ContainerPageOptions } from "./container-page.ts";
 import { readMeminfo } from "./proc-file.ts";
+import { RequestMetrics } from "./request-metrics.ts";
 import { renderResourcePage } from "./resource-page.ts";
 import { type SummaryOptions, SummaryProvider } from "./summary.ts";
 
@@ -10,6 +11,7 @@ export interface Figures {
   readonly registry: MetricRegistry;
   /** Of `/metrics/probes`. */
   readonly probes: MetricRegistry;
+  readonly requests: RequestMetrics;
   /** The text of `/metrics/cadvisor`. */
   renderContainers(): Promise<string>;
   /** The text of `/metrics/resource`. */
@@ -28,6 +30,7 @@ export function createFigures(
   return {
     registry,
     probes,
+    requests: new RequestMetrics(registry, options.clock),
     renderContainers: () => containers.render(),
     renderResources: () => renderResourcePage({ ...options, hasSwap }),
     readSummary: (onlyCpuAndMemory) => summary.read(onlyCpuAndMemory),

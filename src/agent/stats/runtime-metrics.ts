@@ -16,6 +16,10 @@ export class RuntimeMetrics {
   readonly #sandboxErrors: CounterFamily;
   readonly #startedPods: CounterFamily;
   readonly #podErrors: CounterFamily;
+  readonly #startedContainers: CounterFamily;
+  readonly #containerErrors: CounterFamily;
+  /** Types of containers that are created and not started, by id. */
+  readonly #created = new Map<string, string>();
 
   constructor(registry: MetricRegistry, clock: Clock) {
     this.#clock = clock;
@@ -66,13 +70,33 @@ export class RuntimeMetrics {
       help: "Cumulative number of errors when starting pods",
       stability,
     });
+    this.#startedContainers = registry.counter({
+      name: "kubelet_started_containers_total",
+      help: "Cumulative number of containers started",
+      stability,
+      labels: ["container_type"],
+    });
+    this.#containerErrors = registry.counter({
+      name: "kubelet_started_containers_errors_total",
+      help: "Cumulative number of errors when starting containers",
+      stability,
+      labels: ["code", "container_type"],
+    });
     this.#startedPods.with();
     this.#podErrors.with();
   }
 
+  /** The role of a pod's container; set when the pods exist. */
+  findRole: (podUid: string | undefined, name: string | undefined) => string | undefined = () => undefined;
+
   measureRuntime(runtime: Runtime): Runtime {
     const measured = this.#measureAll(runtime);
-    return { ...measured, runPodSandbox: (request, signal) => this.#measureSandbox(measured, request, signal) };
+    return {
+      ...measured,
+      runPodSandbox: (request, signal) => this.#measureSandbox(measured, request, signal),
+      createContainer: (request, signal) => this.#countCreation(measured, request, signal),
+      startContainer: (request, signal) => this.#countStart(measured, request, signal),
+    };
   }
 
   measureImages(images: ImageService): ImageService {
@@ -103,6 +127,31 @@ export class RuntimeMetrics {
     }
   }
 
+  async #countCreation(runtime: Runtime, ...[request, signal]: Parameters<Runtime["createContainer"]>) {
+    const type = toContainerType(this.findRole(request.sandboxConfig?.metadata?.uid, request.config?.metadata?.name));
+    this.#startedContainers.with(type).inc();
+    try {
+      const response = await runtime.createContainer(request, signal);
+      this.#created.set(response.containerId ?? "", type);
+      return response;
+    } catch (error) {
+      this.#containerErrors.with("CreateContainerError", type).inc();
+      throw error;
+    }
+  }
+
+  async #countStart(runtime: Runtime, ...[request, signal]: Parameters<Runtime["startContainer"]>) {
+    const { containerId = "" } = request;
+    const type = this.#created.get(containerId) ?? toContainerType(undefined);
+    this.#created.delete(containerId);
+    try {
+      return await runtime.startContainer(request, signal);
+    } catch (error) {
+      this.#containerErrors.with("RunContainerError", type).inc();
+      throw error;
+    }
+  }
+
   async #measureSandbox(runtime: Runtime, ...[request, signal]: Parameters<Runtime["runPodSandbox"]>) {
     const began = this.#clock.monotonic();
     const handler = request.runtimeHandler ?? "";
@@ -117,6 +166,12 @@ export class RuntimeMetrics {
       this.#sandboxDurations.with(handler).observe((this.#clock.monotonic() - began) / 1000);
     }
   }
+}
+
+/** `container`, `init_container` or `ephemeral_container` */
+function toContainerType(role: string | undefined): string {
+  if (role === "initContainers") return "init_container";
+  return role === "ephemeralContainers" ? "ephemeral_container" : "container";
 }
 
 /** `runPodSandbox` → `run_podsandbox` */
