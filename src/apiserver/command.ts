@@ -8,6 +8,7 @@ import { systemClock } from "../std/time/clock.ts";
 import { GIT_VERSION } from "../std/version.ts";
 import { allowsEverything, apiServerOptions } from "./config/options.ts";
 import { apiserverProgram } from "./flags/flags.ts";
+import type { RunningApiServer } from "./server.ts";
 
 /** The exit code after a second signal. */
 const INTERRUPTED = 130;
@@ -31,7 +32,8 @@ export async function run(argv: readonly string[]): Promise<number> {
       },
     );
   }
-  using _memory = collectGarbageWhenIdle({ clock: systemClock });
+  let server: RunningApiServer | undefined;
+  using _memory = collectGarbageWhenIdle({ clock: systemClock, onIdle: () => server?.releaseMemory() });
   await using notifier = createNotifier({ env: process.env, clock: systemClock, log });
   const first = Promise.withResolvers<string>();
   const second = Promise.withResolvers<number>();
@@ -50,10 +52,11 @@ export async function run(argv: readonly string[]): Promise<number> {
       setVerbosity: (level) => log.setVerbosity(level),
     });
     // A signal stops the program also while an unresponsive store delays the start.
-    const server = await Promise.race([starting, first.promise.then(() => undefined)]);
+    server = await Promise.race([starting, first.promise.then(() => undefined)]);
     if (server === undefined) return INTERRUPTED;
     await notifier.ready();
-    notifier.watchdog(() => server.healthy());
+    const running = server;
+    notifier.watchdog(() => running.healthy());
     log.info("Shutting down", { signal: await first.promise });
     await notifier.stopping();
     return await Promise.race([server.close().then(() => 0), second.promise]);

@@ -4,6 +4,7 @@ import type { UserInfo } from "../auth/user.ts";
 import { withClientMetrics } from "../http/client-metrics.ts";
 import type { Filter, Handler } from "../http/message.ts";
 import { compressResponses } from "../http/respond.ts";
+import type { Registries } from "../registry/registries.ts";
 import { systemRandom } from "../std/crypto/random.ts";
 import { readHostAddress } from "../std/net/host-addresses.ts";
 import { type AccessControl, createAccessControl } from "./assembly/access-control.ts";
@@ -46,6 +47,8 @@ export interface RunningApiServer extends ApiServer {
   readonly address: { readonly host: string; readonly port: number };
   /** Whether the store answers. */
   healthy(): Promise<boolean>;
+  /** Drops what caches can create again. */
+  releaseMemory(): void;
   /** Stops as SIGTERM would: not ready, delay, drain, store closed. */
   close(): Promise<void>;
 }
@@ -62,7 +65,7 @@ export async function startApiServer(config: ApiServerConfig, deps: ApiServerDep
     secureServing = await startSecureServing(config, { clock, log, random }, parts);
     Object.assign(address, secureServing.address);
   };
-  const { server, readiness, memory } = await createApiServer(config, deps, externalHostPort, open).catch(
+  const { server, readiness, memory, registries } = await createApiServer(config, deps, externalHostPort, open).catch(
     async (error: unknown) => {
       await secureServing?.[Symbol.asyncDispose]();
       throw error;
@@ -79,7 +82,8 @@ export async function startApiServer(config: ApiServerConfig, deps: ApiServerDep
     })();
     return closing;
   };
-  return { ...server, address, healthy: () => readiness.isAlive(), close, [Symbol.asyncDispose]: close };
+  const releaseMemory = (): void => registries.releaseMemory();
+  return { ...server, address, healthy: () => readiness.isAlive(), releaseMemory, close, [Symbol.asyncDispose]: close };
 }
 
 /** The host and port that clients connect to. --external-hostname may include a port. */
@@ -93,6 +97,7 @@ export interface ApiServerParts {
   readonly readiness: Readiness;
   readonly metrics: ServerMetrics;
   readonly memory: MemoryProtection;
+  readonly registries: Registries;
   /** Ends watches and other long-running requests. */
   endWatches(): void;
 }
@@ -129,7 +134,7 @@ export async function createApiServer(
   await runPostStartHooks(base, accessControl, { address, handler: clientHandler, stop });
   const parts = resources.move();
   const server = { handler, loopbackToken, [Symbol.asyncDispose]: () => parts.disposeAsync() };
-  return { server, readiness, metrics, memory, endWatches: stop };
+  return { server, readiness, metrics, memory, registries: base.registries, endWatches: stop };
 }
 
 /**

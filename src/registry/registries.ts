@@ -45,6 +45,11 @@ export class Registries implements AsyncDisposable {
     return served.includes(kind) ? served : [kind, ...served];
   }
 
+  /** Drops decoded objects, encodings and large values of all caches: they are created again at their next use. */
+  releaseMemory(): void {
+    this.#memory.objects.clear();
+  }
+
   /** The registries that exist. */
   all(): readonly Registry[] {
     return [...this.#registries.values()];

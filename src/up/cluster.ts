@@ -34,6 +34,8 @@ export interface RunningCluster {
   readonly runtime: string;
   /** Whether `/livez` of the API server succeeds. */
   healthy(): Promise<boolean>;
+  /** Drops what caches can create again. */
+  releaseMemory(): void;
   /** Idempotent. Stops pods too if the options include it. */
   close(): Promise<void>;
 }
@@ -78,6 +80,7 @@ export async function startCluster(
     svcconfig: adminConfigFile(options),
     runtime: runtime!.description,
     healthy: () => isHealthy(server!.api),
+    releaseMemory: () => server!.api.releaseMemory(),
     close: () => {
       closing ??= stop(options, agent, runtime!, owned);
       return closing;

@@ -12,7 +12,7 @@ import { collectGarbageWhenIdle } from "../std/memory/collect-when-idle.ts";
 import { createNotifier } from "../std/process/sd-notify.ts";
 import { systemClock } from "../std/time/clock.ts";
 import { GIT_VERSION } from "../std/version.ts";
-import type { ClusterDeps } from "./cluster.ts";
+import type { ClusterDeps, RunningCluster } from "./cluster.ts";
 import { upProgram } from "./flags.ts";
 import { checkPlatform, HostError, inspectMachine } from "./host/host.ts";
 import { type UpOptions, upOptions } from "./options.ts";
@@ -62,7 +62,8 @@ async function runCluster(options: UpOptions, deps: ClusterDeps): Promise<number
   const { clock, log } = deps;
   const controllers = expandControllerNames(options.controllers);
   const began = clock.monotonic();
-  using _memory = collectGarbageWhenIdle({ clock });
+  let running: RunningCluster | undefined;
+  using _memory = collectGarbageWhenIdle({ clock, onIdle: () => running?.releaseMemory() });
   await using notifier = createNotifier({ env: process.env, clock, log });
   const signals = new StopSignals(log);
   try {
@@ -75,6 +76,7 @@ async function runCluster(options: UpOptions, deps: ClusterDeps): Promise<number
     });
     if (cluster === "stopped") return 0;
     if (cluster === undefined) return INTERRUPTED;
+    running = cluster;
     notifier.watchdog(() => cluster.healthy());
     await notifier.ready("The node is ready");
     process.stdout.write(

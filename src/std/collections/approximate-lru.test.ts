@@ -36,3 +36,13 @@ t.test("ApproximateLru.delete() evicts the entry and subtracts its bytes", async
   residency.delete("never1");
   t.equal(forgotten.length, 100, "an entry that is not kept is not evicted");
 });
+
+t.test("ApproximateLru.clear() evicts all entries", async (t) => {
+  const { residency, forgotten } = setUp(80);
+  for (const entry of ["a30", "b20", "c20"]) residency.touch(entry);
+  residency.clear();
+  t.same(forgotten.sort(), ["a30", "b20", "c20"]);
+  t.equal(residency.size, 0);
+  for (const entry of ["d20", "e10"]) residency.touch(entry);
+  t.equal(residency.size, 2);
+});

@@ -37,6 +37,15 @@ export class ApproximateLru<E> {
     this.#bytes = 0;
   }
 
+  /** Evicts all entries. */
+  clear(): void {
+    const entries = [this.#old, this.#young];
+    this.#old = new Map();
+    this.#young = new Map();
+    this.#bytes = 0;
+    for (const generation of entries) for (const entry of generation.keys()) this.#evict(entry);
+  }
+
   /** Evicts the entry. */
   delete(entry: E): void {
     const counted = this.#young.get(entry);

@@ -12,7 +12,9 @@ t.test("collectGarbageWhenIdle() collects twice each time a busy process becomes
     cpu += 300;
   };
   const trim = (): void => void trims++;
-  using _tidying = collectGarbageWhenIdle({ clock, collect, trim, cpuMs: () => cpu });
+  let idle = 0;
+  const onIdle = (): void => void idle++;
+  using _tidying = collectGarbageWhenIdle({ clock, collect, trim, onIdle, cpuMs: () => cpu });
   cpu += 2_000;
   await clock.advance(10_000);
   t.equal(collections, 0, "it works");
@@ -27,6 +29,7 @@ t.test("collectGarbageWhenIdle() collects twice each time a busy process becomes
   await clock.advance(60_000);
   t.equal(collections, 4);
   t.equal(trims, 4, "after each collection");
+  t.equal(idle, 2, "once each time");
 });
 
 t.test("collectGarbageWhenIdle() collects in a process in use that holds more memory than it needs", async (t) => {

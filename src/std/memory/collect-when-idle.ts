@@ -7,6 +7,8 @@ export interface IdleCollectionOptions {
   readonly clock: Clock;
   /** Collects all garbage. Undefined without `--expose-gc`: nothing is done then. */
   readonly collect?: (() => void) | undefined;
+  /** Called when the process has become idle, before the collection: drops what can be created again. */
+  readonly onIdle?: (() => void) | undefined;
   /** Returns memory that the C library has free after a collection. Undefined where that is impossible. */
   readonly trim?: (() => void) | undefined;
   /** CPU time of this process so far, in milliseconds. */
@@ -40,7 +42,7 @@ const COLLECTIONS = 2;
  * while it is in use without being busy and holds more memory than it needs; until disposed.
  */
 export function collectGarbageWhenIdle(options: IdleCollectionOptions): Disposable {
-  const { clock, collect = globalThis.gc, cpuMs = processCpuMs, memory = memoryUse } = options;
+  const { clock, collect = globalThis.gc, onIdle, cpuMs = processCpuMs, memory = memoryUse } = options;
   let { trim } = options;
   let before = cpuMs();
   let left = COLLECTIONS;
@@ -56,6 +58,7 @@ export function collectGarbageWhenIdle(options: IdleCollectionOptions): Disposab
     if (!isIdle) left = COLLECTIONS;
     const isDue = share < BUSY_CPU_SHARE && clock.monotonic() - collectedAt >= intervalMs && isOverCommitted();
     if (isIdle ? left > 0 : isDue) {
+      if (isIdle && left === COLLECTIONS) onIdle?.();
       if (isIdle) left -= 1;
       collect?.();
       // Found at the first use: a program that ends soon does not need it.
