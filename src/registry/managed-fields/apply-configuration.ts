@@ -9,6 +9,7 @@ import { ShapeError, validateTyped } from "../../schema/apply/typed-validation.t
 import { decode } from "../../schema/decode/decode.ts";
 import { isPlainObject } from "../../schema/value/plain-object.ts";
 import type { Steps } from "../../std/async/steps.ts";
+import { toConverterError } from "../patches/decode-failure.ts";
 import { checkName, setNamespace } from "../write/name-and-namespace.ts";
 import { metadataOf } from "../write/object-metadata.ts";
 import type { WriteOptions, WriteRequest } from "../write/request.ts";
@@ -50,7 +51,7 @@ export function* mergeConfiguration<T extends ApiObject>(
   const managers = yield* liveManagers(request, live, conversions);
   const { value, managers: after } = yield* mergeFields(request, configuration, live, managers, conversions);
   options.onMerged?.();
-  const object = value === undefined ? live : objectFromJson(registry.kind, value);
+  const object = value === undefined ? live : objectFromJson(registry.kind, value, configuration);
   yield;
   const entries = yield* writeManagers(setApplyTime(request, after, value === undefined ? managers : undefined));
   const annotated = options.fieldManager === KUBECTL ? withLastApplied(object, configuration) : object;
@@ -61,24 +62,42 @@ export function* mergeConfiguration<T extends ApiObject>(
  * Throws a 400 for a configuration of another kind; a 500, as Kubernetes does, for one that does not fit the schema.
  */
 export function checkConfiguration(expected: Kind, group: string, configuration: Configuration): void {
-  const { apiVersion = "", kind = "", metadata } = configuration;
-  const expectedVersion = versionOf(formatApiVersion(group, expected.version));
-  if (kind !== expected.kind || typeof apiVersion !== "string" || versionOf(apiVersion) !== expectedVersion) {
-    const { group, version } = parseApiVersion(String(apiVersion)) ?? { group: "", version: "" };
-    throw badRequest(`invalid object type: ${group}/${version}, Kind=${String(kind)}`);
+  const { metadata } = configuration;
+  const { apiVersion, kind } = typeOf(configuration);
+  if (kind !== expected.kind || versionOf(apiVersion) !== versionOf(formatApiVersion(group, expected.version))) {
+    throw badRequest(`invalid object type: ${formatType(configuration)}`);
   }
-  if (isPlainObject(metadata) && metadata.managedFields !== undefined && metadata.managedFields !== null) {
+  if (isPlainObject(metadata) && Array.isArray(metadata.managedFields)) {
     throw badRequest("metadata.managedFields must be nil");
   }
   try {
     validateTyped(shapeOf(expected.schema), configuration);
   } catch (error) {
     if (!(error instanceof ShapeError)) throw error;
-    const { name = "", namespace = "" } = isPlainObject(metadata) ? metadata : {};
-    const { group, version } = parseApiVersion(apiVersion)!;
-    const what = `${String(namespace)}/${String(name)}; ${group}/${version}, Kind=${kind}`;
-    throw new StatusError(500, "", `failed to create typed patch object (${what}): ${error.message}`);
+    const why = `failed to create typed patch object (${formatName(configuration)}): ${error.message}`;
+    throw new StatusError(500, "", why);
   }
+}
+
+/** Kind and version of a configuration; both are empty when the version is not one. */
+function typeOf({ apiVersion, kind }: Configuration): { readonly apiVersion: string; readonly kind: string } {
+  const version = typeof apiVersion === "string" ? apiVersion : "";
+  if (parseApiVersion(version) === undefined && version !== "") return { apiVersion: "", kind: "" };
+  return { apiVersion: version, kind: typeof kind === "string" ? kind : "" };
+}
+
+/** As Go prints it: `apps/v1, Kind=Deployment`. */
+function formatType(configuration: Configuration): string {
+  const { apiVersion, kind } = typeOf(configuration);
+  const { group, version } = parseApiVersion(apiVersion) ?? { group: "", version: "" };
+  return `${group}/${version}, Kind=${kind}`;
+}
+
+/** Namespace, name and type, as errors show them. */
+function formatName(configuration: Configuration): string {
+  const { name, namespace } = isPlainObject(configuration.metadata) ? configuration.metadata : {};
+  const textOf = (value: unknown): string => (typeof value === "string" ? value : "");
+  return `${textOf(namespace)}/${textOf(name)}; ${formatType(configuration)}`;
 }
 
 /** The managers of the stored object; `before-first-apply` owns all fields of an object without managedFields. */
@@ -134,10 +153,16 @@ function withoutLastApplied<T extends ApiObject>(
   return conflicts.filter(({ path }) => !isEmptySet(difference(setOfPaths(path), applied)));
 }
 
-function objectFromJson<T extends ApiObject>({ schema }: Kind<T>, value: unknown): T {
-  const { value: object, errors } = decode(schema, value ?? {}, { unknownFields: "drop" });
+/** Throws a 500 for what fits the types of apply, but not those of the kind, as Kubernetes does. */
+function objectFromJson<T extends ApiObject>(kind: Kind<T>, value: unknown, configuration: Configuration): T {
+  const { value: object, errors } = decode(kind.schema, value ?? {}, { unknownFields: "drop" });
   const error = errors[0];
-  if (error !== undefined) throw new StatusError(500, "", error.message);
+  if (error !== undefined) {
+    const why = `unable to convert unstructured object to ${formatType(configuration)}: ${toConverterError(error.message)}`;
+    const { apiVersion } = typeOf(configuration);
+    const what = `new object (${formatName(configuration)}) to proper version (${apiVersion})`;
+    throw new StatusError(500, "", `failed to convert ${what}: ${why}`);
+  }
   const { kind: _kind, apiVersion: _apiVersion, ...rest } = object as ApiObject;
   return rest as T;
 }

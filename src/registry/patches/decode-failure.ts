@@ -92,7 +92,8 @@ function dropNewNulls(patch: unknown, before: unknown): unknown {
 const KINDS: Readonly<Record<string, string>> = { object: "map", array: "slice", number: "int64" };
 
 /** The message of Go's unstructured converter, which decodes strategic patches, for that of the JSON decoder. */
-function toConverterError(message: string): string {
+export function toConverterError(message: string): string {
+  if (message.startsWith("illegal base64 data")) return `error decoding from json: ${message}`;
   const [, found, exact, expected] =
     /^json: cannot unmarshal (\w+)(?: (\S+))? into .* of type (\S+)$/.exec(message) ?? [];
   if (found === undefined || expected === undefined) return message;
