@@ -22,11 +22,22 @@ export function compilePattern(source: string): Pattern {
   return { test: (text) => matchCost(compiled, text.length) <= 1 && compiled.test(text) };
 }
 
+/** Expressions in use by their source: schemas repeat patterns, and compilation is slow. */
+const compiledExpressions = new Map<string, WeakRef<RE2JS>>();
+const unusedExpressions = new FinalizationRegistry<string>((source) => {
+  if (compiledExpressions.get(source)?.deref() === undefined) compiledExpressions.delete(source);
+});
+
 /** For callers that need more than `test`; they must check `matchCost`. Throws as `compilePattern` does. */
 export function compileExpression(source: string): RE2JS {
+  const known = compiledExpressions.get(source)?.deref();
+  if (known !== undefined) return known;
   if (patternSize(source) > SIZE_MAX) throw new PatternError("error parsing regexp: expression too large");
   try {
-    return RE2JS.compile(source);
+    const compiled = RE2JS.compile(source);
+    compiledExpressions.set(source, new WeakRef(compiled));
+    unusedExpressions.register(compiled, source);
+    return compiled;
   } catch (error) {
     throw new PatternError((error as Error).message, { cause: error });
   }

@@ -34,6 +34,17 @@ t.test("validateDefinition() limits the cost of rules, and suggests bounds", asy
   t.same(errorsOf({ ...stored, metadata: { ...stored.metadata, labels: { a: "b" } } }, stored), []);
 });
 
+t.test("validateDefinition() limits the time that all patterns take to compile", async (t) => {
+  const properties = (count: number, pattern: (index: number) => string) =>
+    Object.fromEntries(
+      Array.from({ length: count }, (_, index) => [`p${index}`, { type: "string", pattern: pattern(index) }]),
+    );
+  const why = "spec.versions: Forbidden: the patterns of all schemas take too long to compile; use fewer of them";
+  t.same(errorsOf(widgets(properties(5000, (index) => `^[a-z]{1,50}${index}$`))), [why]);
+  t.same(errorsOf(widgets(properties(5000, (index) => `^${"[a-z]".repeat(50)}${index % 100}$`))), []);
+  t.same(errorsOf(widgets(properties(300, (index) => `^[a-z]([-a-z0-9]*[a-z0-9])?${index}$`))), []);
+});
+
 t.test("validateDefinition() accepts errors in updates that the stored definition has already", async (t) => {
   const set = { type: "array", "x-kubernetes-list-type": "set", items: { type: "object", properties: {} } };
   const stored = widgets({ l: set });

@@ -1,4 +1,5 @@
 /** Rules for CustomResourceDefinitions, in the order and with the messages of Kubernetes 1.33. */
+
 import { type FieldError, invalidField, notSupported, requiredField } from "../../../schema/validation/field-error.ts";
 import { deepEqual } from "../../../schema/value/equal.ts";
 import { child, index } from "../../../schema/value/field-path.ts";
@@ -8,6 +9,7 @@ import { validateCaBundle } from "../../meta/validation/webhook-client.ts";
 import { validateApproval } from "./approval.ts";
 import { type ConversionValidationOptions, supportsReview, validateConversion } from "./conversion-validation.ts";
 import { hasStatus, type InternalView, internalViewOf } from "./internal-view.ts";
+import { validatePatternCosts } from "./pattern-costs.ts";
 import type {
   CustomResourceDefinition,
   CustomResourceDefinitionNames,
@@ -62,6 +64,8 @@ function validateSpec(
   spec: CustomResourceDefinitionSpec,
   previous: CustomResourceDefinition | undefined,
 ): readonly FieldError[] {
+  const costs = validatePatternCosts(spec);
+  if (costs.length > 0) return costs;
   const view = internalViewOf(spec);
   const requirements = schemaValidationOptions(spec, previous?.spec);
   return [
