@@ -7,6 +7,8 @@ import type { Scheme } from "../../api/scheme.ts";
 import type { HttpRequest, HttpResponse } from "../../http/message.ts";
 import { negotiate } from "../../http/negotiate.ts";
 import { bytesResponse } from "../../http/respond.ts";
+import { isPlainObject } from "../../schema/value/plain-object.ts";
+import { runInSlices, type Steps } from "../../std/async/steps.ts";
 import { TimeSlice } from "../../std/async/time-slice.ts";
 import type { Clock } from "../../std/time/clock.ts";
 import { OpenApiDocument } from "./document.ts";
@@ -20,9 +22,13 @@ const JSON_TYPE = "application/json";
 const V2_PROTOBUF = "application/com.github.proto-openapi.spec.v2.v1.0+protobuf";
 const V3_PROTOBUF = "application/com.github.proto-openapi.spec.v3.v1.0+protobuf";
 
-interface EncodedDocument {
+interface CachedDocument {
   /** The kinds of the document; other kinds need another one. */
   readonly kinds: readonly Kind[];
+  readonly encoded: Promise<EncodedDocument>;
+}
+
+interface EncodedDocument {
   readonly body: Buffer;
   readonly etag: string;
   /** The document in protobuf, for v3. */
@@ -41,7 +47,7 @@ export class OpenApi {
   readonly #aliases: GroupAliases;
   readonly #gitVersion: string;
   readonly #clock: Clock;
-  readonly #documents = new Map<string, EncodedDocument>();
+  readonly #documents = new Map<string, CachedDocument>();
   /** The state of the scheme for which `#documents` was last pruned. */
   #changeCount = 0;
   #descriptionsPromise: Promise<Describe> | undefined;
@@ -58,10 +64,8 @@ export class OpenApi {
     const mediaType = negotiateDocument(accept, V2_PROTOBUF);
     if (mediaType === undefined) return emptyResponse(406);
     const describe = await this.#descriptions();
-    const encoded = this.#cached(`v2 ${mediaType}`, this.#scheme.kinds(), (kinds) => {
-      const document = this.#v2(kinds, describe);
-      return mediaType === V2_PROTOBUF ? encodeGnostic(document) : Buffer.from(JSON.stringify(document));
-    });
+    const kinds = this.#scheme.kinds();
+    const encoded = await this.#cached(`v2 ${mediaType}`, kinds, this.#v2(kinds, describe, mediaType));
     return documentResponse(mediaType, encoded.body, encoded.etag, ifNoneMatch);
   }
 
@@ -71,7 +75,8 @@ export class OpenApi {
     const paths: Record<string, { readonly serverRelativeURL: string }> = {};
     const slice = new TimeSlice();
     for (const [path, part] of this.#parts(true)) {
-      const hash = encodeURIComponent(this.#v3(path, part, describe).etag.slice(1, -1));
+      const { etag } = await this.#v3(path, part, describe);
+      const hash = encodeURIComponent(etag.slice(1, -1));
       paths[path] = { serverRelativeURL: `/openapi/v3/${path}?hash=${hash}` };
       await slice.yield();
     }
@@ -88,7 +93,7 @@ export class OpenApi {
     if (part === undefined) return emptyResponse(404);
     const mediaType = negotiateDocument(headers.accept, V3_PROTOBUF);
     if (mediaType === undefined) return emptyResponse(406);
-    const encoded = this.#v3(path, part, await this.#descriptions());
+    const encoded = await this.#v3(path, part, await this.#descriptions());
     const { etag } = encoded;
     const current = etag.slice(1, -1);
     if (hash !== null && hash !== "" && hash !== current) {
@@ -107,8 +112,9 @@ export class OpenApi {
     return this.#descriptionsPromise;
   }
 
-  #v2(kinds: readonly Kind[], describe: Describe) {
+  *#v2(kinds: readonly Kind[], describe: Describe, mediaType: string): Steps<Uint8Array> {
     const context = createOpenApiContext(kinds, (kind) => listedGroupNames(kind, this.#aliases), describe);
+    yield;
     const document = new OpenApiDocument(2, context);
     document.addGroup("");
     document.addGroups();
@@ -116,21 +122,28 @@ export class OpenApi {
     for (const part of this.#parts(true).values()) {
       if (part.type === "version") document.addKinds(this.#kindsOf(part), part.group, part.version);
       else if (part.type === "group" && part.group !== "") document.addGroup(part.group);
+      yield;
     }
-    return document.json(this.#gitVersion);
+    const json = document.json(this.#gitVersion);
+    yield;
+    return mediaType === V2_PROTOBUF ? encodeGnostic(json) : Buffer.from(yield* stringifyMembers(json, 2));
   }
 
-  #v3(path: string, part: DocumentPart, describe: Describe): EncodedDocument {
+  #v3(path: string, part: DocumentPart, describe: Describe): Promise<EncodedDocument> {
     const kinds = part.type === "version" ? this.#kindsOf(part) : [];
-    return this.#cached(`v3 ${path}`, kinds, () => {
-      const namesOf = (kind: Pick<Kind, "group" | "definedGroup">): readonly string[] => this.#groupNames(kind, part);
-      const document = new OpenApiDocument(3, createOpenApiContext(this.#scheme.kinds(), namesOf, describe));
-      if (part.type === "version") document.addKinds(kinds, part.group, part.version);
-      else if (part.type === "group") document.addGroup(part.group);
-      else if (part.type === "groups") document.addGroups();
-      else document.addProduct();
-      return Buffer.from(JSON.stringify(document.json(this.#gitVersion)));
-    });
+    return this.#cached(`v3 ${path}`, kinds, this.#v3Document(part, kinds, describe));
+  }
+
+  *#v3Document(part: DocumentPart, kinds: readonly Kind[], describe: Describe): Steps<Uint8Array> {
+    const namesOf = (kind: Pick<Kind, "group" | "definedGroup">): readonly string[] => this.#groupNames(kind, part);
+    const document = new OpenApiDocument(3, createOpenApiContext(this.#scheme.kinds(), namesOf, describe));
+    yield;
+    if (part.type === "version") document.addKinds(kinds, part.group, part.version);
+    else if (part.type === "group") document.addGroup(part.group);
+    else if (part.type === "groups") document.addGroups();
+    else document.addProduct();
+    yield;
+    return Buffer.from(yield* stringifyMembers(document.json(this.#gitVersion), 3));
   }
 
   /**
@@ -167,20 +180,14 @@ export class OpenApi {
     return parts;
   }
 
-  #cached(key: string, kinds: readonly Kind[], make: (kinds: readonly Kind[]) => Uint8Array): EncodedDocument {
+  /** Runs the steps unless the document is cached, or another request creates it. */
+  #cached(key: string, kinds: readonly Kind[], steps: Steps<Uint8Array>): Promise<EncodedDocument> {
     this.#prune();
-    let encoded = this.#documents.get(key);
-    if (encoded === undefined || !isSameKinds(encoded.kinds, kinds)) {
-      const body = Buffer.from(make(kinds));
-      let protobuf: Uint8Array | undefined;
-      encoded = {
-        kinds,
-        body,
-        etag: etagOf(body),
-        protobuf: () => (protobuf ??= encodeGnosticV3(JSON.parse(body.toString()))),
-      };
-      this.#documents.set(key, encoded);
-    }
+    const cached = this.#documents.get(key);
+    if (cached !== undefined && isSameKinds(cached.kinds, kinds)) return cached.encoded;
+    const encoded = encodeDocument(steps);
+    this.#documents.set(key, { kinds, encoded });
+    encoded.catch(() => this.#documents.delete(key));
     return encoded;
   }
 
@@ -196,6 +203,25 @@ export class OpenApi {
       if (!isServed) this.#documents.delete(key);
     }
   }
+}
+
+async function encodeDocument(steps: Steps<Uint8Array>): Promise<EncodedDocument> {
+  const body = Buffer.from(await runInSlices(steps));
+  let protobuf: Uint8Array | undefined;
+  return { body, etag: etagOf(body), protobuf: () => (protobuf ??= encodeGnosticV3(JSON.parse(body.toString()))) };
+}
+
+/** As `JSON.stringify`, in a step for each member down to `depth`. */
+function* stringifyMembers(value: object, depth: number): Steps<string> {
+  const parts: string[] = [];
+  for (const [name, member] of Object.entries(value)) {
+    if (member === undefined) continue;
+    const isDivided = depth > 1 && isPlainObject(member);
+    const text = isDivided ? yield* stringifyMembers(member, depth - 1) : JSON.stringify(member);
+    parts.push(`${JSON.stringify(name)}:${text}`);
+    yield;
+  }
+  return `{${parts.join(",")}}`;
 }
 
 function isSameKinds(a: readonly Kind[], b: readonly Kind[]): boolean {
