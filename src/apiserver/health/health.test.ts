@@ -71,6 +71,15 @@ t.test("answerHealth() keeps the reason for itself", async (t) => {
   t.equal(String(one.body), "internal server error: reason withheld\n");
 });
 
+t.test("the reason of a check that shows it is sent, in both forms", async (t) => {
+  const check = { name: "alarms", showReason: true, check: () => Promise.reject(new Error("the disk is full")) };
+  const endpoint = { name: "readyz", checks: [check] };
+  const all = await respondHealth(endpoint, "", new URLSearchParams(), silentLogger);
+  t.equal(String(all.body), "[-]alarms failed: the disk is full\nreadyz check failed\n");
+  const one = await respondHealth(endpoint, "alarms", new URLSearchParams(), silentLogger);
+  t.equal(String(one.body), "internal server error: the disk is full\n");
+});
+
 t.test("a closed store makes the server unhealthy", async (t) => {
   await using server = await startTestServer();
   await server.send("GET /healthz");

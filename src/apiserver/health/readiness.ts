@@ -96,7 +96,9 @@ export class Readiness {
     await this.#probeStore(this.#limits.healthTimeoutMs);
   }
 
+  /** A damaged store fails the check of its alarms only: a restart would lose what the caches serve. */
   async #probeStore(timeoutMs: number): Promise<void> {
+    if (this.#store.status?.()?.alarms.some(({ type }) => type === "CORRUPT") === true) return;
     const listing = this.#store.list(prefixRange("/health/"), { limit: 1 });
     await withTimeout(this.#limits.clock, timeoutMs, listing, "the store does not answer");
   }

@@ -274,11 +274,19 @@ class LevelStore implements Store {
       return await this.#writer.write(request);
     } catch (error) {
       const { failure } = this.#writer;
-      if (!this.#space.hasReserve || failure?.code !== "no-space" || error !== failure) throw error;
-      // With the reserve, deletions and small updates succeed.
-      await this.#recover(failure);
+      if (!(error instanceof StoreError) || error.code !== "no-space") throw error;
+      if (error === failure) await this.#useReserve(failure);
+      else if (!(await this.#space.hasSpaceAgain())) throw error;
       return await this.#writer.write(request);
     }
+  }
+
+  /** With the reserve, deletions and small updates succeed on a full disk. */
+  async #useReserve(failure: StoreError): Promise<void> {
+    // Starts the alarm.
+    await this.#space.measure();
+    if (!this.#space.hasReserve && this.#reopening === undefined) throw failure;
+    await this.#recover(failure);
   }
 
   #committed(writes: readonly CommittedWrite[]): void {

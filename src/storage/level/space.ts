@@ -36,6 +36,8 @@ const ALARM_ENDS = 63 / 64;
 const MEASURE_BYTES = 16 * MIB;
 const INTERVAL_MS = 30_000;
 const ALARM_INTERVAL_MS = 5000;
+/** The same for writes that are refused. */
+const REFUSALS_MS = 1000;
 
 export interface SpaceOptions {
   readonly path: string;
@@ -54,10 +56,13 @@ export class Space {
   #size = 0;
   #free = Number.POSITIVE_INFINITY;
   #hasReserve = false;
+  #isReleased = false;
   #quotaAlarm = false;
   #diskAlarm = false;
   #timer: Timer | undefined;
   #measuring: Promise<void> | undefined;
+  /** Monotonic time. */
+  #measuredAt = 0;
   #closed = false;
 
   private constructor(options: SpaceOptions) {
@@ -127,11 +132,21 @@ export class Space {
     await this.#measuring;
   }
 
+  /** Whether a write that was refused is accepted by now. */
+  async hasSpaceAgain(): Promise<boolean> {
+    if (this.#options.clock.monotonic() - this.#measuredAt < REFUSALS_MS) return false;
+    await this.measure();
+    return !this.#quotaAlarm && !this.#diskAlarm;
+  }
+
   /** Gives the reserve to the writes that free space. */
   async release(): Promise<void> {
     const { path, log } = this.#options;
     await this.#measuring;
     this.#hasReserve = false;
+    // The space of the reserve is none for other writes.
+    this.#isReleased = true;
+    this.#diskAlarm = true;
     await rm(join(path, RESERVE_FILE), { force: true });
     await this.measure();
     log.warn("The disk of the store is full; the reserve is released for deletions", { path, freeBytes: this.#free });
@@ -162,6 +177,7 @@ export class Space {
   async #measure(): Promise<void> {
     const { path, log } = this.#options;
     const before = this.#written;
+    this.#measuredAt = this.#options.clock.monotonic();
     try {
       const [size, { bavail, bsize }] = await Promise.all([directorySize(path), statfs(path)]);
       this.#size = size;
@@ -178,7 +194,7 @@ export class Space {
     const { path, log, quotaBytes = Number.POSITIVE_INFINITY, onQuotaAlarm } = this.#options;
     const quotaAlarm = this.sizeBytes >= (this.#quotaAlarm ? quotaBytes * ALARM_ENDS : quotaBytes);
     const free = this.#free - this.#written;
-    const enough = ENOUGH_FREE_BYTES + (this.#hasReserve ? 0 : RESERVE_BYTES);
+    const enough = ENOUGH_FREE_BYTES + (this.#isReleased ? RESERVE_BYTES : 0);
     const diskAlarm = free < (this.#diskAlarm ? enough : LOW_FREE_BYTES);
     if (quotaAlarm === this.#quotaAlarm && diskAlarm === this.#diskAlarm) return;
     const hasQuotaAlarmStarted = quotaAlarm && !this.#quotaAlarm;
@@ -197,6 +213,7 @@ export class Space {
     try {
       await writeReserve(path);
       this.#hasReserve = true;
+      this.#isReleased = false;
     } catch (error) {
       log.warn("Cannot reserve disk space for deletions", { path, error: String(error) });
       await rm(join(path, RESERVE_FILE), { force: true }).catch(() => {});

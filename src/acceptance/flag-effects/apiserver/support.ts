@@ -10,7 +10,6 @@ import { apiServerOptions } from "../../../apiserver/config/options.ts";
 import { type apiserverFlags, apiserverProgram } from "../../../apiserver/flags/flags.ts";
 import { type RunningApiServer, startApiServer } from "../../../apiserver/server.ts";
 import { logOptions } from "../../../flags/log-options.ts";
-import { invoke } from "../../../flags/program.ts";
 import type { HttpRequest } from "../../../http/message.ts";
 import { makeRequest } from "../../../http/request.ts";
 import { textResponse } from "../../../http/respond.ts";
@@ -18,6 +17,7 @@ import { listen } from "../../../http/server/server.ts";
 import { createLogger, silentLogger } from "../../../std/log/logger.ts";
 import { createMemoryStore } from "../../../storage/memory.ts";
 import type { Range, Store, WriteOptions } from "../../../storage/store.ts";
+import { conditionTimeout, invokeMutant } from "../../../testing/flags/mutant.ts";
 import { CLIENT_AUTH, makeCertificate, makeServerCertificate } from "../../../testing/http/test-certificates.ts";
 import { FakeClock } from "../../../testing/std/fake-clock.ts";
 import { fileDirectory } from "../../../testing/std/file-directory.ts";
@@ -67,9 +67,10 @@ export const baseSettings: Settings = {
   "disable-admission-plugins": "ServiceAccount",
 };
 
-export function parseFlags(settings: Settings) {
-  const words = Object.entries(settings).map(([name, value]) => `--${name}=${value}`);
-  const invocation = invoke(apiserverProgram, words, { version: "v1.33.0" });
+/** `baseline`: flags of the harness, to which a mutant falls back. */
+export function parseFlags(settings: Settings, baseline: Settings = {}) {
+  const words = (of: Settings) => Object.entries(of).map(([name, value]) => `--${name}=${value}`);
+  const invocation = invokeMutant(apiserverProgram, words(settings), { version: "v1.33.0" }, words(baseline));
   if (invocation.kind === "exit") throw new Error(invocation.stderr);
   return invocation;
 }
@@ -85,6 +86,8 @@ export interface TestServer extends AsyncDisposable {
   readonly running: RunningApiServer;
   readonly port: number;
   readonly clock: FakeClock;
+  /** The headers of an administrator. */
+  readonly admin: Readonly<Record<string, string>>;
   /** Create calls that the store received. */
   readonly writes: { readonly key: string; readonly value: Uint8Array; readonly options: WriteOptions | undefined }[];
   /** Sends a request such as `GET /api/v1/pods`, in group `system:masters` unless headers are given. */
@@ -94,17 +97,8 @@ export interface TestServer extends AsyncDisposable {
 
 export async function startServer(settings: Settings = {}, change: Partial<Store> = {}): Promise<TestServer> {
   const clock = new FakeClock(Date.now());
-  const {
-    flags,
-    gates,
-    version,
-    given: options,
-  } = parseFlags({
-    "secure-port": String(await freePort()),
-    ...baseSettings,
-    ...allowAllByDefault(settings),
-    ...settings,
-  });
+  const baseline = { "secure-port": String(await freePort()), ...baseSettings, ...allowAllByDefault(settings) };
+  const { flags, gates, version, given: options } = parseFlags({ ...baseline, ...settings }, baseline);
   const config = apiServerOptions(flags, gates, version, options);
   const writes: { key: string; value: Uint8Array; options: WriteOptions | undefined }[] = [];
   const deps = { clock, log: silentLogger };
@@ -114,12 +108,14 @@ export async function startServer(settings: Settings = {}, change: Partial<Store
       : undefined;
   const running = await startApiServer(config, { ...deps, store });
   const token = running.loopbackToken({ name: "admin", uid: "", groups: ["system:masters"], extra: {} });
+  const admin = { authorization: `Bearer ${token}` };
   return {
     running,
     port: running.address.port,
     clock,
     writes,
-    async send(line, body, headers = { authorization: `Bearer ${token}` }) {
+    admin,
+    async send(line, body, headers = admin) {
       const [method = "GET", target = "/"] = line.split(" ");
       const [path = "", query = ""] = target.split("?");
       const sent = body === undefined ? {} : { body: Buffer.from(JSON.stringify(body)) };
@@ -210,7 +206,7 @@ export async function advanceUntil(
     await setTimeout(1);
     await clock.advance(100);
   };
-  await until(what, holds, { timeoutMs: TIMEOUT_MS, wait });
+  await until(what, holds, { timeoutMs: conditionTimeout(TIMEOUT_MS), wait });
 }
 
 /** Requests a list of pods over the network. */
