@@ -1,10 +1,20 @@
 /** Sets absent fields to the defaults of the schema. */
 import { membersOf } from "./members.ts";
 import type { Field, ObjectSchema, Schema } from "./schema.ts";
+import { countValues } from "./value/check-values.ts";
+import { storedValuesMax, TooManyValuesError } from "./value/limits.ts";
 import { isPlainObject, setMember } from "./value/plain-object.ts";
 
-/** Returns `value` itself when nothing changes; otherwise copies the objects that change. */
+/** Values that defaults have added in the current call of `applyDefaults`: those of a definition may multiply. */
+let added = 0;
+const sizes = new WeakMap<object, number>();
+
+/**
+ * Returns `value` itself when nothing changes; otherwise copies the objects that change. Throws a `TooManyValuesError`
+ * when the defaults add more values than an object may have.
+ */
 export function applyDefaults<T>(schema: Schema, value: T): T {
+  added = 0;
   return defaulterOf(schema).apply(value) as T;
 }
 
@@ -93,7 +103,19 @@ function objectDefaulter(schema: ObjectSchema): Defaulter {
 
 /** Copies a default and applies the defaults of its own fields. */
 function freshDefault(value: unknown, defaulter: Defaulter): unknown {
+  if (value === undefined) return undefined;
+  added += typeof value === "object" && value !== null ? sizeOf(value) : 1;
+  if (added > storedValuesMax) throw new TooManyValuesError(storedValuesMax);
   return typeof value === "object" ? defaulter.apply(structuredClone(value)) : value;
+}
+
+function sizeOf(value: object): number {
+  let size = sizes.get(value);
+  if (size === undefined) {
+    size = countValues(value, storedValuesMax);
+    sizes.set(value, size);
+  }
+  return size;
 }
 
 function listDefaulter(items: Schema): Defaulter {

@@ -5,8 +5,8 @@ export function checkValues(value: unknown, max: number): void {
   if (countValues(value, max) > max) throw new TooManyValuesError(max);
 }
 
-/** Counts to `max` and a little more. */
-function countValues(value: unknown, max: number): number {
+/** Counts the values that a JSON-like value contains, itself included, to `max` and a little more. */
+export function countValues(value: unknown, max: number): number {
   if (typeof value !== "object" || value === null || ArrayBuffer.isView(value)) return 1;
   let count = 1;
   if (Array.isArray(value)) {
