@@ -17,7 +17,6 @@ export interface ExecOptions {
   readonly runtime: Runtime;
   readonly containerId: string;
   readonly command: readonly string[];
-  /** 0: no limit. */
   readonly timeoutSeconds: number;
   readonly signal: AbortSignal;
 }

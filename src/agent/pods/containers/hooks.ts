@@ -3,11 +3,13 @@
 import type { HTTPGetAction, LifecycleHandler } from "../../../api/core/container/probe.ts";
 import type { Container } from "../../../api/core/container/schema.ts";
 import type { Pod } from "../../../api/core/pod/schema.ts";
+import { goQuote } from "../../../schema/value/go-quote.ts";
 import type { Clock } from "../../../std/time/clock.ts";
-import { type NetworkProbeOptions, type ProbeResult, runExec } from "../../probes/actions.ts";
+import type { NetworkProbeOptions, ProbeResult } from "../../probes/actions.ts";
 import { NO_TLS, sendHttpHook } from "../../probes/http-action.ts";
 import type { Runtime } from "../../runtime/runtime.ts";
 import type { PodEventRecorder } from "../pod-events.ts";
+import { podFullName } from "../pod-fields.ts";
 
 export interface HookOptions {
   readonly pod: Pod;
@@ -22,30 +24,42 @@ export interface HookOptions {
 }
 
 /**
- * Rejects when the hook fails. The error's text is for logs; events only name the hook. A hook has no timeout but the
- * signal.
+ * Rejects with Kubernetes' text when the hook fails; events only name the hook, the text is for status and logs. A hook
+ * has no timeout but the signal.
  */
 export async function runHook(hook: LifecycleHandler, options: HookOptions): Promise<void> {
-  const { clock, signal } = options;
+  const { clock, signal, container, pod } = options;
+  const of = `for Container ${goQuote(container.name)} in Pod ${goQuote(podFullName(pod))}`;
   if (hook.sleep !== undefined) {
     await clock.sleep(hook.sleep.seconds * 1000, signal);
-    return;
-  }
-  const outcome = await runHandler(hook, options);
-  if (outcome !== undefined && outcome.outcome !== "success" && outcome.outcome !== "warning") {
-    throw new Error(`lifecycle hook failed: ${outcome.output}`);
+  } else if (hook.exec !== undefined) {
+    const command = hook.exec.command ?? [];
+    const { error, output } = await runExecHook(command, options);
+    const name = `Exec lifecycle hook ([${command.join(" ")}]) ${of}`;
+    if (error !== undefined) throw new Error(`${name} failed - error: ${error}, message: ${goQuote(output)}`);
+  } else if (hook.httpGet !== undefined) {
+    const { outcome, output } = await sendHttpGet(hook.httpGet, options);
+    const name = `HTTP lifecycle hook (${hook.httpGet.path ?? "/"}) ${of}`;
+    if (outcome !== "success") throw new Error(`${name} failed - error: ${output}`);
+  } else {
+    // The API has tcpSocket for old objects only; it fails at run time, as in Kubernetes.
+    throw new Error("Cannot run handler: invalid handler: tcpSocket is not supported");
   }
 }
 
-async function runHandler(hook: LifecycleHandler, options: HookOptions): Promise<ProbeResult> {
-  const { runtime, containerId, signal } = options;
-  if (hook.exec !== undefined) {
-    const command = hook.exec.command ?? [];
-    return runExec({ runtime, containerId, command, timeoutSeconds: 0, signal });
+async function runExecHook(
+  command: readonly string[],
+  { runtime, containerId, signal }: HookOptions,
+): Promise<{ readonly error: string | undefined; readonly output: string }> {
+  try {
+    const { exitCode = 0, stdout, stderr } = await runtime.execSync({ containerId, cmd: command, timeout: 0n }, signal);
+    const [text, errors] = [stdout, stderr].map((each) => Buffer.from(each ?? []).toString("utf8"));
+    const error = exitCode === 0 ? undefined : `command '${command.join(" ")}' exited with ${exitCode}: ${errors}`;
+    return { error, output: `${text}${errors}` };
+  } catch (error) {
+    signal.throwIfAborted();
+    return { error: error instanceof Error ? error.message : String(error), output: "" };
   }
-  if (hook.httpGet !== undefined) return sendHttpGet(hook.httpGet, options);
-  // The API has tcpSocket for old objects only; it fails at run time, as in Kubernetes.
-  return { outcome: "failure", output: "invalid handler: tcpSocket is not supported" };
 }
 
 /** Hooks ignored `scheme: HTTPS` before Kubernetes 1.26. Falls back to HTTP for servers from then. */

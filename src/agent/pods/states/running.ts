@@ -5,7 +5,14 @@ import { allContainers, graceSeconds, podFullName } from "../pod-fields.ts";
 import { resizePod } from "../resources/resize.ts";
 import { createSandbox } from "../sandbox/create-sandbox.ts";
 import { applyPendingReason, recordBackOff, setPendingReason } from "../status/waiting-reasons.ts";
-import { backoffKey, type Plan, type PlannedKill, type PlannedWait, planPod } from "../worker/plan.ts";
+import {
+  backoffKey,
+  type Plan,
+  type PlannedKill,
+  type PlannedStart,
+  type PlannedWait,
+  planPod,
+} from "../worker/plan.ts";
 import { podState } from "./pod-state.ts";
 
 /**
@@ -28,7 +35,7 @@ export const running = podState({
       await Promise.all(plan.kills.map((kill) => killPlanned(pod, kill)));
       return { to: "running" };
     }
-    const [first] = plan.starts;
+    const first = chooseStart(plan);
     if (first !== undefined) {
       if (plan.sandbox === undefined) {
         await pod.acquireStartSlot();
@@ -46,6 +53,13 @@ export const running = podState({
     return { to: "running" };
   },
 });
+
+/** As in Kubernetes, each container has its first start before another one is restarted. */
+function chooseStart({ starts }: Plan): PlannedStart | undefined {
+  const [first] = starts;
+  if (first?.role !== "containers") return first;
+  return starts.find(({ finishedAt }) => finishedAt === undefined) ?? first;
+}
 
 function removeStaleRestarts({ memory, observation }: PodContext): void {
   for (const id of memory.toRestart) {

@@ -124,3 +124,13 @@ t.test("starting shows a restart when the postStart hook of the new run has comp
   await harness.run(2);
   t.equal(states(harness).at(-1), "running 1 after Error");
 });
+
+t.test("running gives each container its first start before it restarts another one", async (t) => {
+  await using harness = await podHarness();
+  harness.fake.execs.set("hook", { exitCode: 1 });
+  const names = ["a", "b", "c"];
+  harness.manager.put(testPod("web", { containers: names.map((name) => ({ ...container, name, ...hook })) }));
+  await harness.run(2);
+  const created = harness.events.filter(({ reason }) => reason === "Created").map((each) => each.container);
+  t.same(created, [...names, ...names]);
+});

@@ -79,7 +79,10 @@ export function computePodStatus(input: PodStatusInput): PodStatus {
   return {
     phase,
     conditions: computeConditions(input, computed, inits, apps),
-    ...(input.failure === undefined ? {} : { reason: input.failure.reason, message: input.failure.message }),
+    // Shown with the phase, when no container runs any more.
+    ...(input.failure === undefined || phase !== "Failed"
+      ? {}
+      : { reason: input.failure.reason, message: input.failure.message }),
     ...(hostIps[0] === undefined ? {} : { hostIP: hostIps[0].ip, hostIPs: hostIps }),
     ...(podIps[0] === undefined ? {} : { podIP: podIps[0].ip, podIPs: podIps }),
     startTime: formatTime(input.startTime),

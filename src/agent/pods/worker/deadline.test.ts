@@ -27,3 +27,12 @@ t.test(
     }
   },
 );
+
+t.test("PodWorker shows why it ends a pod with the phase Failed, not while containers run", async (t) => {
+  await using harness = await podHarness();
+  harness.fake.programs.set("c", { stopAfterMs: 3_000 });
+  harness.manager.put(testPod("web", { activeDeadlineSeconds: 2 }));
+  await harness.run(10);
+  const shown = new Set(harness.statuses.map(({ status }) => `${status.phase} ${status.reason ?? ""}`.trim()));
+  t.same([...shown], ["Pending", "Running", "Failed DeadlineExceeded"]);
+});
