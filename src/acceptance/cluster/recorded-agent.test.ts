@@ -1,7 +1,7 @@
 /** Replays a few recorded pods of each area; `make recorded-agent` replays all. */
 import t from "tap";
 import { findMissingRequirement } from "./cluster.ts";
-import { areas, recordedCases } from "./recorded-agent/cases.ts";
+import { recordedAreas, recordedCases } from "./recorded-agent/cases.ts";
 import { listedCases } from "./recorded-agent/listed-cases.ts";
 import { type Outcome, playCases } from "./recorded-agent/run.ts";
 
@@ -27,14 +27,11 @@ const selected: readonly string[] = [
 t.setTimeout(300_000);
 
 t.test("every listed case exists in the recordings", async (t) => {
-  for (const area of areas) {
-    const ids = recordedCases(area)?.map(({ id }) => id);
-    if (ids === undefined) return t.comment("Skipped: shared/ is not present");
-    t.same(
-      listedCases(area).filter((id) => !ids.includes(id)),
-      [],
-      area,
-    );
+  for (const area of recordedAreas()) {
+    const ids = recordedCases(area).map(({ id }) => id);
+    const absent = listedCases(area).filter((id) => !ids.includes(id));
+    // Other recordings have other cases.
+    if (absent.length < listedCases(area).length) t.same(absent, [], area);
   }
 });
 
@@ -42,7 +39,9 @@ const missing = findMissingRequirement();
 if (missing !== undefined) console.error(`Skipped: ${missing}.`);
 else {
   t.test("startAgent() produces the recorded events, statuses and logs of kubelet", async (t) => {
-    const cases = areas.flatMap((area) => recordedCases(area) ?? []).filter(({ id }) => selected.includes(id));
+    const cases = recordedAreas()
+      .flatMap(recordedCases)
+      .filter(({ id }) => selected.includes(id));
     if (cases.length === 0) return t.comment("Skipped: shared/ is not present");
     const outcomes = new Map<string, Outcome>();
     const report = (outcome: Outcome): void => void outcomes.set(outcome.one.id, outcome);

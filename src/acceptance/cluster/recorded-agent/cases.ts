@@ -1,5 +1,5 @@
 /** The recordings of pods run by kubelet 1.33 (`shared/oracles/recorded-agent`). */
-import { existsSync, readFileSync } from "node:fs";
+import { existsSync, readdirSync, readFileSync } from "node:fs";
 import { fileURLToPath } from "node:url";
 
 export type Json = Readonly<Record<string, unknown>>;
@@ -43,6 +43,8 @@ export interface Step {
   /** Instead of a manifest: text that is not JSON. */
   readonly text?: string;
   readonly container?: string;
+  /** Of `exec`. */
+  readonly command?: readonly string[];
   readonly signal?: NodeJS.Signals;
   readonly downSeconds?: number;
   /** The number of cases that wait together for the action on the machine. */
@@ -135,25 +137,16 @@ export interface Case extends PodRecord {
   readonly until: Conditions;
 }
 
-export const areas = [
-  "lifecycle",
-  "probes",
-  "env",
-  "volumes",
-  "security",
-  "network",
-  "resources",
-  "admission",
-  "static",
-  "restart",
-] as const;
-
 const shared = process.env.SVC_SHARED ?? fileURLToPath(new URL("../../../../../shared", import.meta.url));
 const folder = `${shared}/oracles/recorded-agent`;
 
-/** Undefined when the recordings are not present. */
-export function recordedCases(area: string): readonly Case[] | undefined {
-  if (!existsSync(folder)) return undefined;
+/** The areas of the recordings; empty when they are not present. */
+export function recordedAreas(): readonly string[] {
+  if (!existsSync(folder)) return [];
+  return readdirSync(folder).flatMap((name) => (name.endsWith(".jsonl") ? [name.slice(0, -".jsonl".length)] : []));
+}
+
+export function recordedCases(area: string): readonly Case[] {
   return readFileSync(`${folder}/${area}.jsonl`, "utf8")
     .split("\n")
     .filter((line) => line !== "")

@@ -1,16 +1,17 @@
 /** Compares two records of a pod and reports differences as lines. Ignores times and other volatile values. */
 import type { ContainerJson, EventJson, PodRecord, PodStatusJson, RunLog, StateJson } from "./cases.ts";
 import { containersOf } from "./conditions.ts";
+import { matchesText, type TextTraits, unmatched, withoutSizes } from "./texts.ts";
 
 /** Empty when they agree. */
-export function differences(recorded: PodRecord, played: PodRecord): readonly string[] {
+export function differences(recorded: PodRecord, played: PodRecord, traits: TextTraits): readonly string[] {
   const [wanted, got] = [recorded.snapshots, played.snapshots].map((all) => all.map(({ status }) => status));
   return [
     ...phases(wanted!, got!),
     ...states(wanted!, got!),
-    ...ends(wanted!.at(-1) ?? {}, got!.at(-1) ?? {}, looping(wanted!, got!)),
-    ...events(recorded.events, played.events, isSlowServer(recorded.logs)),
-    ...logs(recorded.logs, played.logs, wanted!.at(-1) ?? {}),
+    ...ends(wanted!.at(-1) ?? {}, got!.at(-1) ?? {}, looping(wanted!, got!), traits),
+    ...events(recorded.events, played.events, isSlowServer(recorded.logs), traits),
+    ...logs(recorded.logs, played.logs, wanted!.at(-1) ?? {}, traits),
   ];
 }
 
@@ -88,7 +89,12 @@ function stateText({ waiting, running, terminated }: StateJson, whole: boolean):
 }
 
 /** The last status in full. */
-function ends(wanted: PodStatusJson, got: PodStatusJson, loops: ReadonlySet<string>): readonly string[] {
+function ends(
+  wanted: PodStatusJson,
+  got: PodStatusJson,
+  loops: ReadonlySet<string>,
+  traits: TextTraits,
+): readonly string[] {
   const of = (status: PodStatusJson): Readonly<Record<string, string>> => ({
     reason: status.reason ?? "",
     message: plain(status.message ?? ""),
@@ -104,7 +110,7 @@ function ends(wanted: PodStatusJson, got: PodStatusJson, loops: ReadonlySet<stri
         .map((container) => [`end of ${container.name}`, containerText(container)]),
     ),
   });
-  return members("", of(wanted), of(got));
+  return members(of(wanted), of(got), traits);
 }
 
 /** lastState is not compared: kubelet drops it after garbage collection, svc does not. */
@@ -127,7 +133,12 @@ const ended =
   /unknown state: .*(no running task found|CONTAINER_EXITED|in a (stopped|deleted) state|process does not exist)/;
 const notListening = /probe failed: .*(connection refused|failed to connect service)/;
 
-function events(wanted: readonly EventJson[], got: readonly EventJson[], slow: boolean): readonly string[] {
+function events(
+  wanted: readonly EventJson[],
+  got: readonly EventJson[],
+  slow: boolean,
+  traits: TextTraits,
+): readonly string[] {
   const of = (all: readonly EventJson[]): readonly string[] => [
     ...new Set(
       all
@@ -138,18 +149,28 @@ function events(wanted: readonly EventJson[], got: readonly EventJson[], slow: b
         .map(({ type, reason, message, fieldPath }) => `${type} ${reason} ${fieldPath ?? ""} "${plain(message)}"`),
     ),
   ];
-  return sets("event", of(wanted), of(got));
+  return sets("event", of(wanted), of(got), traits);
 }
 
 /** Ignores a run that started after the last status of the recording. */
-function logs(wanted: PodRecord["logs"], got: PodRecord["logs"], last: PodStatusJson): readonly string[] {
+function logs(
+  wanted: PodRecord["logs"],
+  got: PodRecord["logs"],
+  last: PodStatusJson,
+  traits: TextTraits,
+): readonly string[] {
   const names = [...new Set([...Object.keys(wanted), ...Object.keys(got)])];
   const known = new Map(containersOf(last).map(({ name, restartCount }) => [name, restartCount]));
   return names.flatMap((name) =>
     [...new Set((wanted[name] ?? []).map(({ restart }) => restart))]
       .filter((restart) => restart <= (known.get(name) ?? restart))
       .flatMap((restart) =>
-        sets(`log of ${name} #${restart}`, texts(linesOf(wanted[name], restart)), texts(linesOf(got[name], restart))),
+        sets(
+          `log of ${name} #${restart}`,
+          texts(linesOf(wanted[name], restart)),
+          texts(linesOf(got[name], restart)),
+          traits,
+        ),
       ),
   );
 }
@@ -160,7 +181,7 @@ function linesOf(runs: readonly RunLog[] | undefined, restart: number): RunLog["
 }
 
 function texts(lines: RunLog["lines"]): readonly string[] {
-  return [...new Set(lines.map(([, stream, text]) => `${stream} ${plain(text)}`))];
+  return [...new Set(lines.map(([, stream, text]) => `${stream} ${withoutSizes(plain(text))}`))];
 }
 
 /** Removes volatile values and texts of the runtime. */
@@ -172,19 +193,12 @@ function plain(text: string): string {
       .replace(/<id-\d+>|\b[0-9a-f]{64}\b/g, "<id>")
       .replace(/<hash-\d+>|\b[0-9a-f]{32}\b/g, "<hash>")
       .replace(/\b[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}\b/g, "<uuid>")
-      .replace(/[A-Z][a-z]{2} [ \d]\d \d\d:\d\d/g, "<date>")
-      // Output of `ps` and `ls -l`: ids, and sizes that depend on names and addresses.
+      // Output of `ps`.
       .replace(/^ +\d+ (?=[{/\w])/, "<pid> ")
-      .replace(/^(-[rwx-]{9} +\d+ \d+ +\d+ +)\d+ (.* \/etc\/)/, "$1<size> $2")
       .replace(/(type tmpfs \(.*size=)\d+k/, "$1<size>")
-      .replace("<nameserver>", "203.0.113.53")
       .replace(/^127\.0\.0\.1 (?!localhost$).*$/, "127.0.0.1 <hostname>")
       .replace(/\bsvclet does not/g, "kubelet does not")
       .replace(/Grpc-Timeout=\["\d+u"\]/g, "Grpc-Timeout")
-      .replace(/^1\d{9}$/, "<epoch>")
-      // Other pods and the capacity of the node.
-      .replace(/(requested: \d+, used: )\d+/g, "$1<n>")
-      .replace(/(, capacity: )\d{7,}/g, "$1<n>")
       .replace(/<node>/g, "recorded")
   );
 }
@@ -225,15 +239,22 @@ function longestCommon(a: readonly string[], b: readonly string[]): readonly str
   return row.at(-1) ?? [];
 }
 
-function sets(what: string, wanted: readonly string[], got: readonly string[]): readonly string[] {
-  return [
-    ...wanted.filter((each) => !got.includes(each)).map((each) => `${what} missing: ${each}`),
-    ...got.filter((each) => !wanted.includes(each)).map((each) => `${what} in excess: ${each}`),
-  ];
+function sets(what: string, wanted: readonly string[], got: readonly string[], traits: TextTraits): readonly string[] {
+  const { missing, excess } = unmatched(wanted, got, traits);
+  return [...missing.map((each) => `${what} missing: ${each}`), ...excess.map((each) => `${what} in excess: ${each}`)];
 }
 
-function members(what: string, wanted: Readonly<Record<string, string>>, got: Readonly<Record<string, string>>) {
+type Texts = Readonly<Record<string, string>>;
+
+function members(wanted: Texts, got: Texts, traits: TextTraits): readonly string[] {
+  const isSame = (a = "absent", b = "absent"): boolean => matchesText(a, b, traits) || sortLines(a) === sortLines(b);
   return [...new Set([...Object.keys(wanted), ...Object.keys(got)])]
-    .filter((name) => wanted[name] !== got[name])
-    .map((name) => `${what}${name}: ${wanted[name] ?? "absent"}; not ${got[name] ?? "absent"}`);
+    .filter((name) => !isSame(wanted[name], got[name]))
+    .map((name) => `${name}: ${wanted[name] ?? "absent"}; not ${got[name] ?? "absent"}`);
+}
+
+/** A message of the log's end has the lines of two streams in the order in which the runtime read them. */
+function sortLines(text: string): string {
+  const [, start = "", message = "", end = ""] = /^([^"]*")(.*)("[^"]*)$/s.exec(text) ?? [];
+  return start + message.split("\n").sort().join("\n") + end;
 }

@@ -5,10 +5,13 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { until } from "../../../testing/std/until.ts";
 import type { ApiJson, Case, EventJson, Json, PodRecord, PodStatusJson, RunLog, Snapshot, Step } from "./cases.ts";
 import { cgroupDifferences, readCgroups } from "./cgroups.ts";
+import { differences } from "./compare.ts";
 import { containersOf, holds, type Observation } from "./conditions.ts";
-import { type ApiResponse, collectionPath } from "./raw-api-client.ts";
+import type { ApiResponse } from "./raw-api-client.ts";
 import { heldMs, lastChangeMs } from "./recording-times.ts";
 import { NODE, type ReplayNode } from "./replay-node.ts";
+import { traitsOf } from "./settings.ts";
+import { matchesText } from "./texts.ts";
 
 const POLL_MS = 100;
 /** Delay between a running pod and the start of the following case. */
@@ -17,6 +20,8 @@ const FOLLOWER_MS = 2000;
 const AFTERWARDS_MS = 1500;
 const AFTERWARDS_MAX_MS = 5000;
 const SLACK_MS = 700;
+/** Additional time of a replay that differs. */
+const LATE_MAX_MS = 4000;
 
 /** Actions on the node that several cases wait for together. */
 export interface HostActions {
@@ -26,6 +31,7 @@ export interface HostActions {
 export interface PlayedCase extends PodRecord {
   /** Steps whose responses differ from the recording. */
   readonly problems: readonly string[];
+  readonly differences: readonly string[];
 }
 
 /** Calls `follower` shortly after the pod runs. */
@@ -33,16 +39,16 @@ export async function play(
   node: ReplayNode,
   one: Case,
   actions: HostActions,
-  follower: () => Promise<void> = () => Promise.resolve(),
+  follower?: () => Promise<void>,
 ): Promise<PlayedCase> {
   await using player = new Player(node, one);
   await player.start();
-  const following = player.running().then(follower);
+  const following = follower === undefined ? undefined : player.running().then(follower);
   for (const step of one.steps ?? []) await player.step(step, actions);
   await player.wait(one.until);
   await player.rest();
   await following;
-  return player.played();
+  return await player.compare();
 }
 
 class Player implements AsyncDisposable {
@@ -56,6 +62,8 @@ class Player implements AsyncDisposable {
   readonly #logs = new Map<string, Map<string, RunLog>>();
   readonly #problems: string[] = [];
   readonly #background: Promise<void>[] = [];
+  /** Of the pod, and of its mirror pods if its manifest is a file; empty: any. */
+  readonly #podNames: ReadonlySet<string>;
   #began = 0;
   #pod: ApiJson | undefined;
 
@@ -63,6 +71,7 @@ class Player implements AsyncDisposable {
     this.#node = node;
     this.#case = one;
     this.#namespace = `rec-${one.id}`.slice(0, 63);
+    this.#podNames = new Set(podNames(one));
     const recordedTimes = [one.until].flat().map(({ s = 0 }) => s * 1000);
     this.#limitMs = Math.max(lastChangeMs(one), ...recordedTimes) * 1.5 + 45_000;
   }
@@ -86,21 +95,21 @@ class Player implements AsyncDisposable {
   async #createPod(pod: ApiJson): Promise<void> {
     const { rejected } = this.#case;
     if (rejected === undefined) return await this.#create(pod);
-    const { code, body } = await this.#node.api.send("POST", this.#collection(pod), pod);
-    const message = messageOf(body);
-    if (code !== rejected.code || message !== rejected.message) {
+    const { code, body } = await this.#node.api.send("POST", await this.#collection(pod), pod);
+    const message = this.#named(messageOf(body));
+    if (code !== rejected.code || !matchesText(rejected.message, message, traitsOf(this.#case))) {
       this.#problems.push(`creating the pod: ${code} ${message}; not ${rejected.code} ${rejected.message}`);
     }
   }
 
   async #create(object: ApiJson): Promise<void> {
-    const { code, body } = await this.#node.api.send("POST", this.#collection(object), object);
+    const { code, body } = await this.#node.api.send("POST", await this.#collection(object), object);
     if (code !== 201)
       this.#problems.push(`creating ${object.kind} ${object.metadata.name}: ${code} ${messageOf(body)}`);
   }
 
-  #collection({ apiVersion, kind }: { readonly apiVersion: string; readonly kind: string }): string {
-    return collectionPath(apiVersion, kind, this.#namespace);
+  #collection({ apiVersion, kind }: { readonly apiVersion: string; readonly kind: string }): Promise<string> {
+    return this.#node.api.collectionPath(apiVersion, kind, this.#namespace);
   }
 
   /** Replaces the recorder's placeholders with the values of this machine. */
@@ -116,8 +125,8 @@ class Player implements AsyncDisposable {
     return JSON.parse(
       JSON.stringify(value)
         .replace(/<([a-z-]+)>/g, (whole, name: string) => (values[name] as string) ?? whole)
-        // Network interfaces of the recorder's machine only.
-        .replace(/\/sys\/class\/net\/(eth|peer)0/g, "/sys/class/net/lo"),
+        // A pod on the host's network sees the host's interfaces.
+        .replace(/\/sys\/class\/net\/(?!lo\b)[a-z]+\d+/g, "/sys/class/net/lo"),
     ) as T;
   }
 
@@ -125,6 +134,7 @@ class Player implements AsyncDisposable {
     const path = `/api/v1/namespaces/${this.#namespace}/pods`;
     let last = "";
     for await (const { type, object } of this.#node.api.watch(path, "", this.#stopping.signal)) {
+      if (!this.#isOurs(object.metadata.name)) continue;
       this.#pod = object;
       const { deletionTimestamp } = object.metadata as { readonly deletionTimestamp?: string };
       const snapshot: Snapshot = {
@@ -142,9 +152,14 @@ class Player implements AsyncDisposable {
     const path = `/api/v1/namespaces/${this.#namespace}/events`;
     for await (const { type, object } of this.#node.api.watch(path, "", this.#stopping.signal)) {
       if (type === "DELETED") continue;
-      const event = object as unknown as EventJson & { readonly involvedObject: { readonly fieldPath?: string } };
+      const event = object as unknown as EventJson & { readonly involvedObject: InvolvedObject };
+      if (event.involvedObject.kind !== "Pod" || !this.#isOurs(event.involvedObject.name)) continue;
       this.#events.set(object.metadata.name, { ...event, fieldPath: event.involvedObject.fieldPath ?? "" });
     }
+  }
+
+  #isOurs(podName: string): boolean {
+    return this.#podNames.size === 0 || this.#podNames.has(podName);
   }
 
   /** Polls the log files, since they are removed with the pod. */
@@ -157,7 +172,8 @@ class Player implements AsyncDisposable {
 
   #readLogs(): void {
     const start = `${this.#namespace}_`;
-    for (const folder of entries(this.#node.podLogs).filter((name) => name.startsWith(start))) {
+    for (const folder of entries(this.#node.podLogs)) {
+      if (!folder.startsWith(start) || !this.#isOurs(folder.split("_")[1] ?? "")) continue;
       for (const container of entries(join(this.#node.podLogs, folder))) {
         for (const file of entries(join(this.#node.podLogs, folder, container))) {
           const restart = /^(\d+)\.log$/.exec(file)?.[1];
@@ -220,21 +236,38 @@ class Player implements AsyncDisposable {
     await this.wait(step.after);
     await sleep((step.waitSeconds ?? 0) * 1000);
     if (step.op === "host") return await this.#onHost(step, actions);
+    if (step.op === "exec") return await this.#exec(this.#filled(step));
     const { code, body } = await this.#request(this.#filled(step));
     if (typeof step.result === "number" && code !== step.result) {
       this.#problems.push(`${step.op}: ${code} ${messageOf(body)}, not ${step.result}`);
     }
   }
 
+  /** The recorded result is the output, or an object with output and exit code. */
+  async #exec({ container, command = [], result }: Step): Promise<void> {
+    const found = containersOf(this.#seen().status).filter(
+      ({ name, state }) => state.running && name === (container ?? name),
+    );
+    const id = found.at(-1)?.containerID?.replace(/^.*:\/\//, "") ?? "";
+    const { code, output } = this.#named(await this.#node.exec(id, command));
+    const recorded = typeof result === "object" && result !== null ? (result as Json) : { output: result };
+    const wanted = recorded.output ?? recorded.stdout ?? recorded.out;
+    if (typeof wanted === "string" && !matchesText(wanted, output, traitsOf(this.#case))) {
+      this.#problems.push(`exec: ${output}, not ${wanted}`);
+    }
+    const exitCode = recorded.exitCode ?? recorded.code;
+    if (typeof exitCode === "number" && exitCode !== code)
+      this.#problems.push(`exec: exit code ${code}, not ${exitCode}`);
+  }
+
   async #request(step: Step): Promise<ApiResponse> {
     const { api } = this.#node;
-    const name = step.name ?? this.#case.pod?.metadata.name ?? `${this.#case.id}-${NODE}`;
+    if (step.op === "create") return await api.send("POST", await this.#collection(step.object!), step.object);
+    const name = step.name ?? this.#case.pod?.metadata.name ?? this.#pod?.metadata.name ?? "";
     const kind = step.kind ?? "Pod";
-    const apiVersion = kind === "RuntimeClass" ? "node.k8s.io/v1" : "v1";
-    const path = `${this.#collection({ apiVersion, kind })}/${name}`;
+    const apiVersion = await api.apiVersionOf(kind);
+    const path = `${await this.#collection({ apiVersion, kind })}/${name}`;
     switch (step.op) {
-      case "create":
-        return await api.send("POST", this.#collection(step.object!), step.object);
       case "patch": {
         const type = step.type ?? "application/strategic-merge-patch+json";
         return await api.send("PATCH", step.sub === undefined ? path : `${path}/${step.sub}`, step.body, type);
@@ -269,7 +302,18 @@ class Player implements AsyncDisposable {
     }
   }
 
-  played(): PlayedCase {
+  /** A busy machine may be late: compares until there is no difference, or the recording has ended long ago. */
+  async compare(): Promise<PlayedCase> {
+    const deadline = performance.now() + LATE_MAX_MS;
+    for (;;) {
+      const played = this.#played();
+      const found = differences(this.#case, played, traitsOf(this.#case));
+      if (found.length === 0 || performance.now() > deadline) return { ...played, differences: found };
+      await sleep(POLL_MS * 2);
+    }
+  }
+
+  #played(): Omit<PlayedCase, "differences"> {
     this.#readLogs();
     const logs = [...this.#logs].map(([name, runs]) => [name, [...runs.values()]] as const);
     return {
@@ -291,7 +335,7 @@ class Player implements AsyncDisposable {
       [this.#node.scratch, "<dir>"],
       [this.#node.rootDir, "<kubelet-root>"],
       // Static pods are named after their node.
-      [`${this.#case.id}-${NODE}`, `${this.#case.id}-localhost`],
+      ...[...this.#podNames].map((name) => [name, name.replace(new RegExp(`-${NODE}$`), "-localhost")] as const),
     ];
     let text = JSON.stringify(value);
     for (const [from, to] of known) if (from) text = text.replaceAll(from, to);
@@ -305,6 +349,23 @@ class Player implements AsyncDisposable {
     this.#stopping.abort();
     await Promise.allSettled(this.#background);
   }
+}
+
+interface InvolvedObject {
+  readonly kind: string;
+  readonly name: string;
+  readonly fieldPath?: string;
+}
+
+/** Names of the pod's objects; none if the server generates the name. */
+function podNames({ pod, steps = [] }: Case): readonly string[] {
+  if (pod !== undefined) return pod.metadata.name === undefined ? [] : [pod.metadata.name];
+  const manifests = steps.map(
+    ({ manifest }) => manifest as { readonly metadata?: { readonly name?: string } } | undefined,
+  );
+  return manifests.flatMap((manifest) =>
+    manifest?.metadata?.name === undefined ? [] : [`${manifest.metadata.name}-${NODE}`],
+  );
 }
 
 function inNamespace(manifest: unknown, namespace: string): unknown {

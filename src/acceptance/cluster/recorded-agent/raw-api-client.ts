@@ -16,8 +16,11 @@ export interface ApiEvent {
   readonly object: ApiJson;
 }
 
-const plurals: Readonly<Record<string, string>> = { RuntimeClass: "runtimeclasses", Endpoints: "endpoints" };
-const clusterScoped = new Set(["RuntimeClass", "PersistentVolume", "PriorityClass", "StorageClass", "Namespace"]);
+interface ApiResource {
+  readonly name: string;
+  readonly kind: string;
+  readonly namespaced: boolean;
+}
 
 export class RawApiClient implements AsyncDisposable {
   readonly #transport: NetworkTransport;
@@ -37,6 +40,27 @@ export class RawApiClient implements AsyncDisposable {
     const { code, body: answer } = await this.send(method, path, body, type);
     if (code > 299) throw new Error(`${method} ${path}: ${code} ${JSON.stringify(answer)}`);
     return answer;
+  }
+
+  /** `/api/v1/namespaces/default/configmaps`, as the server's discovery describes the kind. */
+  async collectionPath(apiVersion: string, kind: string, namespace: string): Promise<string> {
+    const base = apiVersion.includes("/") ? `/apis/${apiVersion}` : `/api/${apiVersion}`;
+    const { resources } = (await this.expect("GET", base)) as { readonly resources: readonly ApiResource[] };
+    const found = resources.find((each) => each.kind === kind && !each.name.includes("/"));
+    if (found === undefined) throw new Error(`The server has no ${apiVersion} ${kind}`);
+    return found.namespaced ? `${base}/namespaces/${namespace}/${found.name}` : `${base}/${found.name}`;
+  }
+
+  /** The API version of a kind that a step names alone. */
+  async apiVersionOf(kind: string): Promise<string> {
+    const { groups } = (await this.expect("GET", "/apis")) as {
+      readonly groups: readonly { readonly preferredVersion: { readonly groupVersion: string } }[];
+    };
+    for (const apiVersion of ["v1", ...groups.map(({ preferredVersion }) => preferredVersion.groupVersion)]) {
+      const path = await this.collectionPath(apiVersion, kind, "").catch(() => undefined);
+      if (path !== undefined) return apiVersion;
+    }
+    throw new Error(`The server has no ${kind}`);
   }
 
   /** Watches until the signal aborts. */
@@ -69,11 +93,4 @@ export class RawApiClient implements AsyncDisposable {
   async [Symbol.asyncDispose](): Promise<void> {
     await this.#transport[Symbol.asyncDispose]();
   }
-}
-
-/** `/api/v1/namespaces/default/configmaps` */
-export function collectionPath(apiVersion: string, kind: string, namespace: string): string {
-  const base = apiVersion.includes("/") ? `/apis/${apiVersion}` : `/api/${apiVersion}`;
-  const plural = plurals[kind] ?? `${kind.toLowerCase()}s`;
-  return clusterScoped.has(kind) ? `${base}/${plural}` : `${base}/namespaces/${namespace}/${plural}`;
 }

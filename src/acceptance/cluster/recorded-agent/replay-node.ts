@@ -13,27 +13,12 @@ import { until } from "../../../testing/std/until.ts";
 import { programs } from "../cluster.ts";
 import { recordedImages } from "./images.ts";
 import { RawApiClient } from "./raw-api-client.ts";
+import { configurationOf } from "./settings.ts";
 
 const run = promisify(execFile);
 const TOKEN = "recorded-agent";
 const LOG_CHARACTERS_MAX = 4096;
 export const NODE = "recorded";
-
-/** Configurations of the recorded kubelets by prefix of the case id. */
-const settings: Readonly<Record<string, object>> = {
-  "": {},
-  "cfg-a-": { clusterDNS: [], allowedUnsafeSysctls: ["net.core.somaxconn"] },
-  "cfg-m-": { clusterDNS: [], maxPods: 1 },
-};
-
-/** The configuration of a recorded case. */
-export function settingsOf(id: string): string {
-  return /^cfg-[a-z]-/.exec(id)?.[0] ?? "";
-}
-
-export function isPlayable(kind: string): boolean {
-  return kind in settings;
-}
 
 export class ReplayNode implements AsyncDisposable {
   readonly directory: string;
@@ -46,6 +31,7 @@ export class ReplayNode implements AsyncDisposable {
   readonly api: RawApiClient;
   readonly containerd: PrivateContainerd;
   #agent: LoggedProcess | undefined;
+  #execs = 0;
   #owned = new AsyncDisposableStack();
 
   private constructor(containerd: PrivateContainerd, api: RawApiClient) {
@@ -120,7 +106,7 @@ export class ReplayNode implements AsyncDisposable {
       enableServer: false,
       healthzPort: 0,
       authorization: { mode: "AlwaysAllow" },
-      ...settings[kind],
+      ...configurationOf(kind),
     };
     writeFileSync(join(this.directory, "agent.json"), JSON.stringify(configuration));
   }
@@ -151,6 +137,17 @@ export class ReplayNode implements AsyncDisposable {
   async killContainer(id: string): Promise<void> {
     const { socket } = this.containerd;
     await run("ctr", ["--address", socket, "-n", "k8s.io", "tasks", "kill", "--signal", "SIGKILL", id]);
+  }
+
+  /** Runs a command in a container, with its environment and user. */
+  async exec(id: string, command: readonly string[]): Promise<{ readonly code: number; readonly output: string }> {
+    const { socket } = this.containerd;
+    const name = `exec-${++this.#execs}`;
+    const task = ["--address", socket, "-n", "k8s.io", "tasks", "exec", "--exec-id", name, id];
+    return await run("ctr", [...task, ...command]).then(
+      ({ stdout, stderr }) => ({ code: 0, output: stdout + stderr }),
+      ({ code, stdout, stderr }) => ({ code: Number(code), output: `${stdout}${stderr}` }),
+    );
   }
 
   async [Symbol.asyncDispose](): Promise<void> {

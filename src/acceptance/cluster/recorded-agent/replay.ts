@@ -4,11 +4,11 @@
  *   node src/acceptance/cluster/recorded-agent/replay.ts [AREA…] [--case ID]… [--at-once 8] [--show 40] [--accept]
  */
 import { parseArgs } from "node:util";
-import { areas, recordedCases } from "./cases.ts";
+import { recordedAreas, recordedCases } from "./cases.ts";
 import { withCompanions } from "./companions.ts";
 import { listedCases, listFile, writeListedCases } from "./listed-cases.ts";
-import { isPlayable, settingsOf } from "./replay-node.ts";
 import { type Outcome, playCases } from "./run.ts";
+import { isPlayable, settingsOf } from "./settings.ts";
 
 const { values: options, positionals } = parseArgs({
   allowPositionals: true,
@@ -21,11 +21,11 @@ const { values: options, positionals } = parseArgs({
   },
 });
 
-if (recordedCases("lifecycle") === undefined) console.log("Skipped: shared/ is not present");
-const selected = (positionals.length === 0 ? areas : positionals)
-  .flatMap((area) => recordedCases(area) ?? [])
-  .filter(({ id }) => options.case.length === 0 || withCompanions(options.case).includes(id));
-const unplayable = selected.filter(({ id }) => !isPlayable(settingsOf(id)));
+if (recordedAreas().length === 0) console.log("Skipped: shared/ is not present");
+const all = (positionals.length === 0 ? recordedAreas() : positionals).flatMap(recordedCases);
+const selected = options.case.length === 0 ? all : withCompanions(options.case, all);
+
+const unplayable = selected.filter((one) => !isPlayable(settingsOf(one)));
 if (unplayable.length > 0) {
   console.log(`skipped, since they need another configuration: ${unplayable.map(({ id }) => id).join(" ")}`);
 }
@@ -41,6 +41,10 @@ function report(outcome: Outcome): void {
   for (const line of outcome.differences.slice(0, Number(options.show))) console.log(`    ${line}`);
 }
 
+function findDifferent(): readonly string[] {
+  return [...outcomes.values()].flatMap(({ one, differences }) => (differences.length > 0 ? [one.id] : []));
+}
+
 function findRegressions(): readonly string[] {
   return [...outcomes.values()]
     .filter(({ one, differences }) => differences.length > 0 && listedCases(one.area).includes(one.id))
@@ -49,13 +53,10 @@ function findRegressions(): readonly string[] {
 
 await playCases(selected, { atOnce: Number(options["at-once"]), report });
 // Times are compared: cases that a busy machine may have delayed run twice.
-const again = withCompanions(findRegressions());
+const again = withCompanions(findDifferent(), all);
 if (again.length > 0) {
-  console.log(`retrying: ${again.join(" ")}`);
-  await playCases(
-    selected.filter(({ id }) => again.includes(id)),
-    { atOnce: 2, report },
-  );
+  console.log(`retrying: ${again.map(({ id }) => id).join(" ")}`);
+  await playCases(again, { atOnce: 2, report });
 }
 
 let total = 0;

@@ -2,11 +2,11 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import type { Case, Step } from "./cases.ts";
 import { followerOf, isFollower } from "./companions.ts";
-import { differences } from "./compare.ts";
 import { containersOf } from "./conditions.ts";
 import { designDifferences } from "./design-differences.ts";
 import { type HostActions, play } from "./player.ts";
-import { isPlayable, ReplayNode, settingsOf } from "./replay-node.ts";
+import { ReplayNode } from "./replay-node.ts";
+import { isPlayable, needsNode, settingsOf } from "./settings.ts";
 
 /** The result of a case. */
 export interface Outcome {
@@ -22,34 +22,44 @@ export interface RunOptions {
   readonly report: (outcome: Outcome) => void;
 }
 
-/** Skips cases whose configuration this machine does not support. */
+/** Skips cases whose configuration the agent does not support. */
 export async function playCases(selected: readonly Case[], { atOnce, report }: RunOptions): Promise<void> {
-  for (const [kind, cases] of Map.groupBy(selected, ({ id }) => settingsOf(id))) {
+  for (const [kind, cases] of Map.groupBy(selected, settingsOf)) {
     if (!isPlayable(kind)) continue;
     await using node = await ReplayNode.create(kind);
-    const batches = Map.groupBy(cases, sharedHostAction);
-    const alone = batches.get(undefined) ?? [];
-    batches.delete(undefined);
-    await playAll(node, alone, { atOnce, report });
-    // Cases that wait for the same action run together.
-    for (const [, together] of batches) await playAll(node, together, { atOnce: together.length, report });
+    for (const [way, batch] of Map.groupBy(cases, (one) => wayOf(one, cases))) {
+      const players = way === "beside" ? atOnce : way === "alone" ? 1 : batch.length;
+      await playAll(node, batch, cases, { atOnce: players, report });
+    }
   }
 }
 
-async function playAll(node: ReplayNode, cases: readonly Case[], { atOnce, report }: RunOptions): Promise<void> {
-  const actions = createHostActions(node, cases.length);
-  const queue = cases.filter((one) => !isFollower(one));
-  const workers = Array.from({ length: Math.min(atOnce, cases.length) }, async () => {
+/** Cases that wait for the same action on the node run together; others run alone if they could disturb each other. */
+function wayOf(one: Case, cases: readonly Case[]): string {
+  const acts = (one.steps ?? []).filter(
+    ({ op, do: act = "" }) => op === "host" && /^(kill|start)(Agent|Runtime)$/.test(act),
+  );
+  const shared = acts.find((step) => step.of !== undefined)?.do;
+  if (shared !== undefined) return shared;
+  const follower = followerOf(one, cases);
+  const isAlone = acts.length > 0 || needsNode(one) || (follower !== undefined && needsNode(follower));
+  return isAlone ? "alone" : "beside";
+}
+
+async function playAll(
+  node: ReplayNode,
+  batch: readonly Case[],
+  cases: readonly Case[],
+  { atOnce, report }: RunOptions,
+): Promise<void> {
+  const actions = createHostActions(node, batch.length);
+  const queue = batch.filter((one) => !isFollower(one, cases));
+  const workers = Array.from({ length: Math.min(atOnce, queue.length) }, async () => {
     for (let one = queue.shift(); one !== undefined; one = queue.shift()) {
       report(await playCase(node, one, actions, report, followerOf(one, cases)));
     }
   });
   await Promise.all(workers);
-}
-
-/** The action on the node that cases share: `killAgent`, `killRuntime`. */
-function sharedHostAction({ steps = [] }: Case): string | undefined {
-  return steps.find((step) => step.op === "host" && step.of !== undefined)?.do;
 }
 
 async function playCase(
@@ -60,10 +70,9 @@ async function playCase(
   follower?: Case,
 ): Promise<Outcome> {
   try {
-    const played = await play(node, one, actions, async () => {
-      if (follower !== undefined) report(await playCase(node, follower, actions, report));
-    });
-    const found = [...played.problems, ...differences(one, played)];
+    const follow = follower && (async () => report(await playCase(node, follower, actions, report)));
+    const played = await play(node, one, actions, follow);
+    const found = [...played.problems, ...played.differences];
     const byDesign = designDifferences[one.id];
     const others = found.filter((line) => byDesign?.differences.includes(line) !== true);
     return { one, differences: others, why: others.length < found.length ? (byDesign?.why ?? "") : "" };
