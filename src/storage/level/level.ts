@@ -24,7 +24,7 @@ import { checkRevision, inRange, storeClosed } from "../store-errors.ts";
 import { History } from "../watch/history.ts";
 import { compactBefore } from "./compaction.ts";
 import { Database } from "./database.ts";
-import { ALL_KEYS, ttlKey } from "./keys.ts";
+import { ttlKey } from "./keys.ts";
 import { type Layout, readLayout, readTtls, type Ttl } from "./layout.ts";
 import { listAt, readAt, readEvents, readValue, scanAt } from "./mvcc.ts";
 import { restrictPermissions } from "./permissions.ts";
@@ -86,6 +86,8 @@ async function checkRevisionFile(path: string, revision: Revision): Promise<void
 const RECENT = { items: 2048, bytes: 4 * 2 ** 20 };
 /** Revisions read from disk at a time for a watch that is further behind. */
 const PAST_REVISIONS = 500;
+/** Tables of about 2 MiB that are merged at a time, which delays the end of the process. */
+const RECLAIM_TABLES = 16;
 /** Expired values deleted at a time. */
 const EXPIRING_WRITES = 500;
 /** The keys and the other entries of a write in the log, at least. */
@@ -231,7 +233,9 @@ class LevelStore implements Store {
   /** Deleted values take space until LevelDB merges their tables. */
   reclaim(): void {
     const run = async (): Promise<void> => {
-      if (!this.#closed && this.#verifier.damage === undefined) await this.#database.compactRange(ALL_KEYS);
+      for (const range of await this.#verifier.ranges(RECLAIM_TABLES)) {
+        if (!this.#closed && this.#verifier.damage === undefined) await this.#database.compactRange(range);
+      }
       await this.#space.measure();
     };
     this.#compacting = this.#compacting.then(run, run).catch((error: unknown) => {

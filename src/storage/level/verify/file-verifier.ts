@@ -7,6 +7,7 @@ import { join } from "node:path";
 import type { Logger } from "../../../std/log/logger.ts";
 import type { Clock } from "../../../std/time/clock.ts";
 import { StoreError } from "../../store.ts";
+import { ALL_KEYS } from "../keys.ts";
 import { copyFileAside } from "./keep-copy.ts";
 import { readLogFile } from "./log-file.ts";
 import { readManifest } from "./manifest.ts";
@@ -91,6 +92,14 @@ export class FileVerifier {
     this.#verifying = this.#verifying.then(verify);
     await this.#verifying;
     this.check(range);
+  }
+
+  /** Divides all keys into ranges of about this number of tables. */
+  async ranges(tables: number): Promise<readonly KeyRange[]> {
+    await this.#refresh();
+    const sorted = this.#tables.map(({ smallest }) => smallest).sort(Buffer.compare);
+    const limits = [ALL_KEYS.gte, ...sorted.filter((_, i) => i > 0 && i % tables === 0), ALL_KEYS.lt];
+    return limits.slice(1).map((lt, i) => ({ gte: limits[i]!, lt }));
   }
 
   async close(): Promise<void> {
