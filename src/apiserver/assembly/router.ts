@@ -6,12 +6,12 @@ import { acceptsExactly } from "../../http/negotiate.ts";
 import { bytesResponse } from "../../http/respond.ts";
 import { Router } from "../../http/router.ts";
 import type { Registries } from "../../registry/registries.ts";
+import { versionInfo } from "../../std/version-info.ts";
 import { CONFIGURATION_PATH, type IssuerDiscovery, JWKS_PATH } from "../authentication/issuer-discovery.ts";
 import type { CustomResources } from "../custom-resources/custom-resources.ts";
 import { createCustomResourceHandler } from "../custom-resources/custom-routes.ts";
 import type { OperatorPage } from "../debug/operator-pages.ts";
 import { Discovery } from "../discovery/discovery.ts";
-import { versionInfo } from "../../std/version-info.ts";
 import { addResourceRoutes, type ExtraHandlers, type Route } from "../handlers/routes.ts";
 import type { ResourceSettings } from "../handlers/target.ts";
 import { pageNotFound, respondHealth } from "../health/health.ts";
@@ -59,8 +59,8 @@ export function createRouter(options: RouterOptions): RequestHandler {
   const groups = new Set(discovery.paths().map((path) => path.split("/").slice(0, 3).join("/")));
   return async (context) => {
     const { request } = context;
-    // HEAD is allowed for other paths, not for resources.
-    const method = request.method === "HEAD" && !context.info.isResourceRequest ? "GET" : request.method;
+    const allowsHead = !context.info.isResourceRequest && !GET_ONLY_PATH.test(request.path);
+    const method = request.method === "HEAD" && allowsHead ? "GET" : request.method;
     const match = router.match(method, request.path);
     if (match !== undefined && "value" in match) return await match.value(context, match.params);
     if (match !== undefined) throw methodNotAllowed();
@@ -76,26 +76,31 @@ export function createRouter(options: RouterOptions): RequestHandler {
   };
 }
 
+/** Paths that allow GET and not HEAD, as resources do. The others respond to every method, as in Kubernetes. */
+const GET_ONLY_PATH = /^\/(?:api(?:\/[^/]+)?|apis\/[^/]+\/[^/]+|version|\.well-known\/.*|openid\/.*)\/?$/;
 const GROUP_DISCOVERY_PATH = /^\/apis(?:\/[^/]+)?$/;
 const ANY_METHOD = ["GET", "POST", "PUT", "PATCH", "DELETE", "OPTIONS", "TRACE"];
 
 function addNonResourceRoutes(router: Router<Route>, options: RouterOptions, discovery: Discovery): void {
   const { readiness } = options;
   const addGet = (path: string, route: Route): void => router.add("GET", path, route);
+  const addAny = (path: string, route: Route): void => {
+    for (const method of ANY_METHOD) router.add(method, path, route);
+  };
   for (const path of discovery.paths()) {
     // Group discovery responds to every method, as in Kubernetes.
     const methods = GROUP_DISCOVERY_PATH.test(path) ? ANY_METHOD : ["GET"];
     for (const method of methods) router.add(method, path, async (context) => discovery.respond(path, context));
   }
   const openApi = new OpenApi(options.scheme, options.groupAliases, options.gitVersion, options.settings.clock);
-  addGet(
+  addAny(
     "/openapi/v2",
     async ({ request }) => await openApi.v2(request.headers.accept, request.headers["if-none-match"]),
   );
-  addGet("/openapi/v3", async ({ request: { path, headers } }) => {
+  addAny("/openapi/v3", async ({ request: { path, headers } }) => {
     return path.endsWith("/") ? await openApi.v3("", null, headers) : await openApi.root(headers["if-none-match"]);
   });
-  addGet("/openapi/v3/{path*}", async ({ request, info }, { path = "" }) => {
+  addAny("/openapi/v3/{path*}", async ({ request, info }, { path = "" }) => {
     return await openApi.v3(path, info.query.get("hash"), request.headers);
   });
   const version = versionInfo(options.gitVersion, options.emulatedVersion);
@@ -109,7 +114,7 @@ function addNonResourceRoutes(router: Router<Route>, options: RouterOptions, dis
       if (check === "" && request.path.endsWith("/")) return pageNotFound();
       return await respondHealth(endpoint, check, info.query, readiness.log);
     };
-    for (const method of ANY_METHOD) router.add(method, `/${endpoint.name}/{check*}`, route);
+    addAny(`/${endpoint.name}/{check*}`, route);
   }
   for (const { path, methods, respond } of options.operatorPages) {
     for (const method of methods) router.add(method, path, respond);
@@ -119,7 +124,7 @@ function addNonResourceRoutes(router: Router<Route>, options: RouterOptions, dis
     addGet(CONFIGURATION_PATH, configuration);
     addGet(JWKS_PATH, jwks);
   }
-  addGet("/", async (context) => rootPaths(context, options, discovery));
+  addAny("/", async (context) => rootPaths(context, options, discovery));
 }
 
 /** Indented JSON, as Kubernetes responds to every client here. */
