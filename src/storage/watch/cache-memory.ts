@@ -16,7 +16,7 @@ export function cacheBudget({ bytes, heapBytes }: MemoryLimits): number {
  * Bytes from which a value is read from the store again instead of being kept. For smaller ones the key, the labels and
  * the reference are a large part of what they cost.
  */
-export const REREAD_BYTES_MIN = 4096;
+export const REREAD_BYTES_MIN = 2048;
 
 /** What may be dropped of a cached object, because it can be created or read again. */
 export interface EvictableObject {
