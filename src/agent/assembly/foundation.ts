@@ -64,8 +64,9 @@ export interface Foundation extends Lifetime {
   readonly runtimeMetrics: RuntimeMetrics;
   /** Whether the machine uses cgroup v2. */
   readonly isUnified: boolean;
-  /** See `ResourceSettings`. */
+  /** See `ResourceSettings`; likewise below. */
   readonly oomGroup: boolean;
+  readonly limitsSwap: boolean;
   readonly iptables: Iptables;
   /** Undefined: systemd does not manage the cgroups. */
   readonly slices: SystemdSlices | undefined;
@@ -97,6 +98,7 @@ export async function openFoundation(config: AgentConfig, deps: AgentDeps, lifet
   const isUnified = await tree.isUnified();
   const slices = isSystemd ? new SystemdSlices(isUnified, deps.callSystemd) : undefined;
   const oomGroup = isUnified && config.runtime.singleProcessOomKill !== true;
+  const limitsSwap = await tree.limitsSwap();
   const plugins = await loadPlugins(config.runtime.credentialProviders);
   const client = await connectApiServer(config, deps, lifetime, metrics);
   const directory = join(config.rootDir, "checkpoint");
@@ -112,6 +114,7 @@ export async function openFoundation(config: AgentConfig, deps: AgentDeps, lifet
     runtimeMetrics,
     isUnified,
     oomGroup,
+    limitsSwap,
     slices,
     iptables,
     plugins,

@@ -55,8 +55,9 @@ export interface PodServicesOptions {
   readonly ips: Pick<NodeIps, "current">;
   readonly capacity: NodeCapacity;
   readonly tree: CgroupTree;
-  /** See `ResourceSettings`. */
+  /** See `ResourceSettings`; likewise below. */
   readonly oomGroup: boolean;
+  readonly limitsSwap: boolean;
   /** Undefined: systemd does not manage the cgroups. */
   readonly slices: SystemdSlices | undefined;
   readonly classes: RuntimeClasses;
@@ -172,11 +173,11 @@ function createNodeInfo({ config, ips, capacity }: PodServicesOptions): NodeInfo
   };
 }
 
-function createPodSettings({ config, machine, oomGroup }: PodServicesOptions): PodServices["settings"] {
+function createPodSettings({ config, machine, oomGroup, limitsSwap }: PodServicesOptions): PodServices["settings"] {
   const hugePageSizes = Object.keys(machine.hugePages);
   return {
     directories: toDirectories(config),
-    cpu: { ...config.runtime, hugePageSizes, oomGroup },
+    cpu: { ...config.runtime, hugePageSizes, oomGroup, limitsSwap },
     cgroups: config.runtime,
     seccompDefault: config.runtime.seccompDefault,
     stopSignals: config.pods.stopSignals,

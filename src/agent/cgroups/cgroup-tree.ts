@@ -30,6 +30,14 @@ export class CgroupTree {
     return (await this.#readLayout()).isUnified;
   }
 
+  /** Whether cgroup v2 limits swap on this machine: its files are in every cgroup but the root. */
+  async limitsSwap(): Promise<boolean> {
+    if (!(await this.isUnified())) return false;
+    const names = await readdir(this.hierarchy).catch(() => []);
+    const found = await Promise.all(names.map((name) => exists(join(this.hierarchy, name, "memory.swap.max"))));
+    return found.includes(true);
+  }
+
   /** Rejects when the kernel refuses. */
   async create(path: string): Promise<void> {
     if (!(await this.isUnified())) {

@@ -112,3 +112,10 @@ t.test("NodeCgroups.moveProcesses() moves the agent and the processes of the roo
   t.same(moved, [`/agent ${process.pid}`, `/system ${process.pid}`]);
   await t.rejects(setUp(t, { systemCgroup: "/" }).cgroups.moveProcesses(), /system container cannot be root/);
 });
+
+t.test("CgroupTree.limitsSwap() is true with cgroup v2 whose cgroups have a limit of swap", async (t) => {
+  const limits = (files: object) => new CgroupTree(t.testdir(files as Parameters<typeof t.testdir>[0])).limitsSwap();
+  t.equal(await limits({ "cgroup.controllers": "memory\n", "system.slice": { "memory.swap.max": "max\n" } }), true);
+  t.equal(await limits({ "cgroup.controllers": "memory\n", "system.slice": { "memory.max": "max\n" } }), false);
+  t.equal(await limits({ memory: { "memory.memsw.limit_in_bytes": "1\n" } }), false);
+});

@@ -61,6 +61,14 @@ t.test(
     const { cpu } = input({});
     const asGroup = makeContainerConfig({ ...input({}), cpu: { ...cpu, oomGroup: true } }).linux?.resources;
     t.same(asGroup?.unified, { "memory.oom.group": "1" }, "all of its processes end together");
+    const withoutSwap = (limits: Readonly<Record<string, string>>) => {
+      const container = { name: "c", image: "i", resources: { limits } };
+      return makeContainerConfig({ ...input(container), cpu: { ...cpu, limitsSwap: true } }).linux?.resources;
+    };
+    t.same(withoutSwap({})?.unified, { "memory.swap.max": "0" }, "a container without a limit of memory");
+    t.same(withoutSwap({ memory: "1Mi" })?.unified, { "memory.swap.max": "0" });
+    t.equal(withoutSwap({ memory: "1Mi" })?.memorySwapLimitInBytes, undefined);
+    t.equal(resources({ memory: "1Mi" })?.memorySwapLimitInBytes, 1_048_576n, "cgroup v1: of memory and swap");
   },
 );
 

@@ -12,6 +12,8 @@ export interface ResourceSettings {
   readonly hugePageSizes?: readonly string[];
   /** Whether the OOM killer kills all processes of a container together; requires cgroup v2. */
   readonly oomGroup?: boolean;
+  /** Whether the kernel limits swap by cgroup v2: containers may use none, as with Kubernetes' NoSwap. */
+  readonly limitsSwap?: boolean;
 }
 
 const SHARES_MIN = 2;
@@ -35,11 +37,22 @@ export function makeContainerResources(
     ...(settings.cpuCfsQuota && limited > 0
       ? { cpuPeriod: BigInt(period), cpuQuota: BigInt(milliCpuToQuotaUs(limited, period)) }
       : {}),
-    ...(memory > 0 ? { memoryLimitInBytes: BigInt(memory), memorySwapLimitInBytes: BigInt(memory) } : {}),
+    ...(memory > 0 ? { memoryLimitInBytes: BigInt(memory) } : {}),
+    // cgroup v1 limits memory and swap together, which takes a limit of memory.
+    ...(memory > 0 && settings.limitsSwap !== true ? { memorySwapLimitInBytes: BigInt(memory) } : {}),
     ...makeHugePageLimits(container, settings.hugePageSizes ?? []),
     oomScoreAdj: BigInt(computeOomScoreAdj(pod, container, memoryCapacityBytes)),
-    ...(settings.oomGroup === true ? { unified: { "memory.oom.group": "1" } } : {}),
+    ...makeUnified(settings),
   };
+}
+
+/** Files of cgroup v2 with their content. */
+function makeUnified({ oomGroup, limitsSwap }: ResourceSettings): Pick<LinuxContainerResources, "unified"> {
+  const unified = {
+    ...(oomGroup === true ? { "memory.oom.group": "1" } : {}),
+    ...(limitsSwap === true ? { "memory.swap.max": "0" } : {}),
+  };
+  return Object.keys(unified).length === 0 ? {} : { unified };
 }
 
 /** A size that the container does not request gets the limit 0. */
