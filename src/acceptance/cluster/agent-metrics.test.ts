@@ -42,7 +42,7 @@ else {
     await using node = await AgentProcess.create({ containerd, name: "metrics" });
     for (let index = 0; index < PODS; index++) {
       const container = { name: "c", image: "localhost/bb:1", imagePullPolicy: "Never", command: ["sh", "-c", script] };
-      const resources = { limits: { memory: "64Mi", cpu: "500m" } };
+      const resources = { limits: { memory: "64Mi", cpu: "500m" }, requests: { memory: "1Mi", cpu: "1m" } };
       const spec = {
         dnsPolicy: "Default",
         terminationGracePeriodSeconds: 1,
