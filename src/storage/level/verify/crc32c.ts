@@ -13,48 +13,49 @@ const TABLES = 16;
 const TABLE_BYTES = 256 * 4;
 /** The memory: the tables, then the bytes. */
 const DATA_OFFSET = TABLES * TABLE_BYTES;
-const PAGES = 2;
-const DATA_BYTES = PAGES * 65_536 - DATA_OFFSET;
+const PAGE_BYTES = 65_536;
+
+interface Memory {
+  readonly buffer: ArrayBuffer;
+  grow(pages: number): void;
+}
 
 /** The part in use: the types of Node have no WebAssembly. */
 declare const WebAssembly: {
-  readonly Memory: new (limits: { readonly initial: number }) => { readonly buffer: ArrayBuffer };
+  readonly Memory: new (limits: { readonly initial: number }) => Memory;
   readonly Module: new (bytes: Uint8Array<ArrayBuffer>) => object;
-  readonly Instance: new (module: object, imports: object) => { readonly exports: Pick<Crc, "update"> };
+  readonly Instance: new (module: object, imports: object) => { readonly exports: { readonly crc32c: Crc32c } };
 };
 
-interface Crc {
-  readonly data: Uint8Array;
-  /** Continues `crc` with `length` bytes of `data`. */
-  readonly update: (crc: number, length: number) => number;
-}
+/** The checksum of `length` bytes of the memory. */
+type Crc32c = (position: number, length: number) => number;
 
-let instance: Crc | undefined;
+let instance: { readonly memory: Memory; readonly crc32c: Crc32c } | undefined;
 
 export function crc32c(bytes: Uint8Array): number {
+  return crc32cOfParts(bytes)(0, bytes.length);
+}
+
+/** Copies the bytes once for the checksums of many parts of them. The function is valid until the next call. */
+export function crc32cOfParts(bytes: Uint8Array): (start: number, end: number) => number {
   instance ??= instantiate();
-  const { data, update } = instance;
-  let crc = -1;
-  for (let start = 0; start < bytes.length; start += DATA_BYTES) {
-    const chunk = start === 0 && bytes.length <= DATA_BYTES ? bytes : bytes.subarray(start, start + DATA_BYTES);
-    data.set(chunk);
-    crc = update(crc, chunk.length);
-  }
-  return ~crc >>> 0;
+  const { memory, crc32c } = instance;
+  const missing = DATA_OFFSET + bytes.length - memory.buffer.byteLength;
+  if (missing > 0) memory.grow(Math.ceil(missing / PAGE_BYTES));
+  new Uint8Array(memory.buffer, DATA_OFFSET).set(bytes);
+  return (start, end) => crc32c(DATA_OFFSET + start, end - start) >>> 0;
 }
 
 /** The checksum as LevelDB stores it. */
-export function maskedCrc32c(bytes: Uint8Array): number {
-  const crc = crc32c(bytes);
+export function maskCrc32c(crc: number): number {
   return (((crc >>> 15) | (crc << 17)) + MASK_DELTA) >>> 0;
 }
 
-function instantiate(): Crc {
-  const memory = new WebAssembly.Memory({ initial: PAGES });
+function instantiate(): NonNullable<typeof instance> {
+  const memory = new WebAssembly.Memory({ initial: 1 });
   fillTables(new Int32Array(memory.buffer, 0, TABLES * 256));
-  const module = new WebAssembly.Module(encodeModule(updateFunction()));
-  const { update } = new WebAssembly.Instance(module, { env: { memory } }).exports;
-  return { data: new Uint8Array(memory.buffer, DATA_OFFSET), update };
+  const module = new WebAssembly.Module(encodeModule(crcFunction()));
+  return { memory, ...new WebAssembly.Instance(module, { env: { memory } }).exports };
 }
 
 function fillTables(tables: Int32Array): void {
@@ -72,13 +73,14 @@ function fillTables(tables: Int32Array): void {
 type Code = readonly number[];
 
 /** The numbers of local variables; the first two are the parameters. */
-const CRC = 0;
+const POSITION = 0;
 const LENGTH = 1;
-const POSITION = 2;
+const CRC = 2;
 const END = 3;
 const WORD = 4;
 
 const ADD = 0x6a;
+const SUBTRACT = 0x6b;
 const AND = 0x71;
 const XOR = 0x73;
 const SHIFT_LEFT = 0x74;
@@ -92,25 +94,26 @@ const constant = (value: number): Code => [0x41, ...signed(value)];
 const loadWord = (offset: number): Code => [0x28, 0, ...unsigned(offset)];
 const loadByte: Code = [0x2d, 0, 0];
 
-/** `update(crc, length)`: 16 bytes at a time, then single bytes. */
-function updateFunction(): Code {
+/** `crc32c(position, length)`: 16 bytes at a time, then single bytes. */
+function crcFunction(): Code {
   const threeLocals = [1, 3, 0x7f];
   return [
     ...threeLocals,
-    ...[...constant(DATA_OFFSET), ...set(POSITION)],
-    ...[...get(POSITION), ...get(LENGTH), ...constant(-16), AND, ADD, ...set(END)],
+    ...[...constant(-1), ...set(CRC)],
+    ...[...get(POSITION), ...get(LENGTH), ADD, ...set(LENGTH)],
+    ...[...get(LENGTH), ...get(POSITION), SUBTRACT, ...constant(-16), AND, ...get(POSITION), ADD, ...set(END)],
     ...repeatToEnd(16, [
       ...[...nextWord(0), ...get(CRC), XOR, ...lookUpWord(12)],
       ...[...nextWord(4), ...lookUpWord(8), XOR],
       ...[...nextWord(8), ...lookUpWord(4), XOR],
       ...[...nextWord(12), ...lookUpWord(0), XOR, ...set(CRC)],
     ]),
-    ...[...constant(DATA_OFFSET), ...get(LENGTH), ADD, ...set(END)],
+    ...[...get(LENGTH), ...set(END)],
     ...repeatToEnd(1, [
       ...[...get(POSITION), ...loadByte, ...get(CRC), XOR, ...set(WORD), ...lookUpByte(0, 0)],
       ...[...get(CRC), ...constant(8), SHIFT_RIGHT, XOR, ...set(CRC)],
     ]),
-    ...[...get(CRC), END_BLOCK],
+    ...[...get(CRC), ...constant(-1), XOR, END_BLOCK],
   ];
 }
 
@@ -134,14 +137,14 @@ function lookUpByte(byte: number, table: number): Code {
   return [...index, ...loadWord(table * TABLE_BYTES)];
 }
 
-/** A module that imports `env.memory` and exports `update`. */
+/** A module that imports `env.memory` and exports `crc32c`. */
 function encodeModule(code: Code): Uint8Array<ArrayBuffer> {
   const name = (text: string): Code => [text.length, ...Buffer.from(text)];
   const section = (id: number, ...content: Code): Code => [id, ...unsigned(content.length), ...content];
   const header = [0, ...Buffer.from("asm"), 1, 0, 0, 0];
   const type = section(1, 1, 0x60, 2, 0x7f, 0x7f, 1, 0x7f);
-  const imports = section(2, 1, ...name("env"), ...name("memory"), 2, 0, PAGES);
-  const exports = section(7, 1, ...name("update"), 0, 0);
+  const imports = section(2, 1, ...name("env"), ...name("memory"), 2, 0, 1);
+  const exports = section(7, 1, ...name("crc32c"), 0, 0);
   const functions = section(10, 1, ...unsigned(code.length), ...code);
   return Uint8Array.from([...header, ...type, ...imports, ...section(3, 1, 0), ...exports, ...functions]);
 }

@@ -3,7 +3,7 @@
  * records. A fragment has a checksum (4 bytes), a length (2), a type (1) and its payload, and does not cross a block.
  * See doc/log_format.md of LevelDB.
  */
-import { maskedCrc32c } from "./crc32c.ts";
+import { crc32c, maskCrc32c } from "./crc32c.ts";
 
 const BLOCK_BYTES = 32 * 1024;
 const HEADER_BYTES = 7;
@@ -74,7 +74,7 @@ function readFragment(bytes: Buffer, position: number): Fragment | LogDamage["wh
   if (type < FULL || type > LAST) return "checksum";
   if (next > position - (position % BLOCK_BYTES) + BLOCK_BYTES) return "checksum";
   if (next > bytes.length) return "incomplete";
-  if (maskedCrc32c(bytes.subarray(position + 6, next)) !== bytes.readUInt32LE(position)) return "checksum";
+  if (maskCrc32c(crc32c(bytes.subarray(position + 6, next))) !== bytes.readUInt32LE(position)) return "checksum";
   return { type, payload: bytes.subarray(position + HEADER_BYTES, next), next };
 }
 

@@ -2,7 +2,7 @@
  * Verifies a table of LevelDB: data blocks, filter and metaindex block, index block, footer. Each block has a type (1
  * byte) and a checksum (4) after it. See doc/table_format.md of LevelDB.
  */
-import { maskedCrc32c } from "./crc32c.ts";
+import { crc32cOfParts, maskCrc32c } from "./crc32c.ts";
 import { Decoder } from "./encoding.ts";
 import { decompressSnappy } from "./snappy.ts";
 
@@ -34,12 +34,15 @@ function verifyTable(bytes: Buffer): void {
   if (bytes.subarray(decoder.offset, bytes.length - 8).some((byte) => byte !== 0)) {
     throw new RangeError("its footer is damaged");
   }
+  const checksum = crc32cOfParts(bytes);
+  verifyBlock(bytes, index, checksum);
+  verifyBlock(bytes, metaindex, checksum);
   const data = blockHandles(readBlock(bytes, index));
   const meta = blockHandles(readBlock(bytes, metaindex));
   let end = 0;
   for (const handle of [...data, ...meta, metaindex, index]) {
     if (handle.offset !== end) throw new RangeError(`no block is at offset ${end}`);
-    verifyBlock(bytes, handle);
+    verifyBlock(bytes, handle, checksum);
     end = handle.offset + handle.size + TRAILER_BYTES;
   }
   if (end !== footer) throw new RangeError(`no block is at offset ${end}`);
@@ -49,16 +52,17 @@ function readHandle(decoder: Decoder): BlockHandle {
   return { offset: decoder.varint(), size: decoder.varint() };
 }
 
-function verifyBlock(bytes: Buffer, { offset, size }: BlockHandle): void {
+type Checksum = (start: number, end: number) => number;
+
+function verifyBlock(bytes: Buffer, { offset, size }: BlockHandle, checksum: Checksum): void {
   const end = offset + size;
   if (end + TRAILER_BYTES > bytes.length) throw new RangeError(`the block at offset ${offset} is missing`);
-  if (maskedCrc32c(bytes.subarray(offset, end + 1)) !== bytes.readUInt32LE(end + 1)) {
+  if (maskCrc32c(checksum(offset, end + 1)) !== bytes.readUInt32LE(end + 1)) {
     throw new RangeError(`the checksum of the block at offset ${offset} is wrong`);
   }
 }
 
 function readBlock(bytes: Buffer, handle: BlockHandle): Buffer {
-  verifyBlock(bytes, handle);
   const content = bytes.subarray(handle.offset, handle.offset + handle.size);
   return bytes[handle.offset + handle.size] === 1 ? decompressSnappy(content) : content;
 }
