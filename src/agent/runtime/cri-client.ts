@@ -131,7 +131,7 @@ function fromServiceError(error: grpc.ServiceError): RuntimeError {
 
 /** Go's text for a broken connection, which people and tools search for in Kubernetes' events. */
 function toGoMessage(details: string): string {
-  if (details === "Connection dropped") return "error reading from server: EOF";
+  if (details === "Connection dropped" || details === "read ECONNRESET") return "error reading from server: EOF";
   const path = /connect (?:ECONNREFUSED|ENOENT) (\S+?)\.?(?: Resolution note|$)/.exec(details)?.[1];
   if (path === undefined) return details;
   const why = details.includes("ENOENT") ? "no such file or directory" : "connection refused";
