@@ -96,6 +96,11 @@ faults: setup ## inject faults at every step of a pod's lifecycle, and run the l
 leaks: packages build ## repeat what must leave nothing in memory 1,000 times, and measure a server after a load; minutes
 	@for file in $$(find src -name 'retention.test.ts'); do SVC_LEAK_ROUNDS=1000 tap run --reporter=terse --timeout=900 $$file || exit 1; done
 
+.PHONY: attacks
+attacks: packages ## send long lists in every field, and the costliest requests; prints the longest stalls; half an hour
+	@SVC_ATTACKS=all node src/acceptance/attacks/stalls.test.ts
+	@SVC_ATTACKS=all node src/acceptance/attacks/long-lists.test.ts
+
 .PHONY: fuzz
 fuzz: packages ## fuzz the parsers, each for a minute (ARGS="--seconds 600 --seed 1")
 	@for reader in schema/json/json schema/json/json-path schema/yaml/yaml schema/protobuf/protobuf schema/cbor/cbor schema/structural/load cel/cel; do node src/$$reader.fuzz.ts $(ARGS) || exit 1; done

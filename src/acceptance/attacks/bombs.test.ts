@@ -300,8 +300,7 @@ t.test("PEM blocks and names with repeated delimiters are parsed within the time
 
 t.test("lists of 5,000 items are validated within the time limit", async (t) => {
   await using server = await startTestServer();
-  const many = <T>(item: (index: number) => T): readonly T[] =>
-    Array.from({ length: 5000 }, (_, index) => item(index));
+  const many = <T>(item: (index: number) => T): readonly T[] => Array.from({ length: 5000 }, (_, index) => item(index));
   const core = "/api/v1/namespaces/default";
   const owner = (index: number) => ({ apiVersion: "v1", kind: "K", name: `a${index}`, uid: `u${index}` });
   const pod = (spec: object) => ({ spec: { containers: [{ name: "c", image: "i" }], ...spec } });
