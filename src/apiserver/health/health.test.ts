@@ -78,6 +78,9 @@ t.test("the reason of a check that shows it is sent, in both forms", async (t) =
   t.equal(String(all.body), "[-]alarms failed: the disk is full\nreadyz check failed\n");
   const one = await respondHealth(endpoint, "alarms", new URLSearchParams(), silentLogger);
   t.equal(String(one.body), "internal server error: the disk is full\n");
+  const passed = { name: "readyz", checks: [{ ...check, hideSuccess: true, check: () => {} }] };
+  const verbose = await respondHealth(passed, "", new URLSearchParams("verbose"), silentLogger);
+  t.equal(String(verbose.body), "readyz check passed\n");
 });
 
 t.test("a closed store makes the server unhealthy", async (t) => {

@@ -9,6 +9,8 @@ export interface HealthCheck {
   readonly alias?: string;
   /** Whether clients receive the reason of a failure. */
   readonly showReason?: boolean;
+  /** Whether the list of checks has it only when it fails: Kubernetes has no such check. */
+  readonly hideSuccess?: boolean;
   /** Throws or rejects when the check fails. */
   check(): void | Promise<void>;
 }
@@ -42,6 +44,7 @@ export async function respondHealth(
       continue;
     }
     const error = await runCheck(endpoint, check);
+    if (error === undefined && check.hideSuccess === true) continue;
     lines.push(error === undefined ? `[+]${name} ok` : `[-]${name} failed: ${publicReason(check, error)}`);
     if (error === undefined) continue;
     failed.push(name);

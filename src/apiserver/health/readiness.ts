@@ -69,7 +69,7 @@ export class Readiness {
     const ready: readonly HealthCheck[] = [
       ...base,
       { name: "informer-sync", check: () => this.#checkInformers() },
-      { name: "kvstore-alarms", showReason: true, check: () => this.#checkAlarms() },
+      { name: "kvstore-alarms", showReason: true, hideSuccess: true, check: () => this.#checkAlarms() },
       ...hooks,
       { name: "shutdown", check: () => this.#checkNotStopping() },
     ];
