@@ -61,9 +61,11 @@ export async function serveAttach(options: ContainerStreamsOptions, request: Htt
     const containerId = findRunningContainer(worker, params);
     const { namespace, pod, container = "" } = params;
     const spec = allContainers(worker.pod).find((each) => each.spec.name === container)?.spec;
+    const fullName = `${pod}_${namespace}`;
     if (containerId === undefined || spec === undefined) {
-      throw new StreamError(500, `container ${container} not found in pod ${pod}_${namespace}`);
+      throw new StreamError(500, `container ${container} not found in pod ${fullName}`);
     }
+    if (hasOtherUid(worker, params)) throw new StreamError(500, `pod ${fullName} not found`);
     // The terminal is that of the container's process, whatever the client requests.
     const { url } = await options.pods.runtime.attach(
       { ...streams, containerId, tty: spec.tty ?? false },
@@ -77,8 +79,8 @@ export async function servePortForward(options: ContainerStreamsOptions, request
   return await respond(async () => {
     const port = isWebSocketRequest(request) ? parsePorts(new URLSearchParams(request.query)) : [];
     const worker = findPod(options.pods, params);
-    const { namespace, pod, uid = "" } = params;
-    if (uid !== "" && worker.pod.metadata?.uid !== uid) throw new StreamError(404, "pod not found");
+    const { namespace, pod } = params;
+    if (hasOtherUid(worker, params)) throw new StreamError(404, "pod not found");
     const sandbox = worker.observation.sandboxes.find(({ ready }) => ready);
     if (sandbox === undefined) throw new StreamError(500, `pod not found (${JSON.stringify(`${pod}_${namespace}`)})`);
     const { url } = await options.pods.runtime.portForward({ podSandboxId: sandbox.id, port }, request.signal);
@@ -138,8 +140,12 @@ function findPod(pods: PodManager, { namespace = "", pod = "" }: Params): PodWor
   return worker;
 }
 
-function findRunningContainer({ pod, observation }: PodWorker, { uid = "", container }: Params): string | undefined {
-  if (uid !== "" && pod.metadata?.uid !== uid) return undefined;
+/** kubelet ignores the uid in the paths of exec and run. */
+function hasOtherUid({ pod }: PodWorker, { uid = "" }: Params): boolean {
+  return uid !== "" && pod.metadata?.uid !== uid;
+}
+
+function findRunningContainer({ observation }: PodWorker, { container }: Params): string | undefined {
   return observation.containers.find(({ name, state }) => name === container && state === "running")?.id;
 }
 

@@ -1,8 +1,10 @@
 import { forbidden, StatusError } from "../../api/status.ts";
 import { escapeHtml, forbiddenMessage } from "../../auth/authz/reason.ts";
 import type { Attributes, Authorizer } from "../../auth/user.ts";
+import type { HttpResponse } from "../../http/message.ts";
 import { textResponse } from "../../http/respond.ts";
 import { type RequestContext, type RequestFilter, userOf } from "../request/request-context.ts";
+import { statusResponse } from "../responses/status-response.ts";
 
 /**
  * Responds 403 to requests that no authorizer allows, and 500 when an authorizer failed. `selectors`: whether the
@@ -13,11 +15,16 @@ export function withAuthorization(authorizer: Authorizer, selectors = true): Req
     const attributes = authorizerAttributes(context, selectors);
     const { decision, reason, error } = await authorizer.authorize(attributes);
     if (decision === "allow") return await next(context);
-    if (error === undefined) throw forbiddenError(attributes, reason);
+    if (error === undefined) return forbiddenResponse(forbiddenError(attributes, reason), context);
     const { path, query } = context.request;
     const target = query === "" ? path : `${path}?${query}`;
     return textResponse(500, `Internal Server Error: ${escapeHtml(`${JSON.stringify(target)}: ${error}`)}\n`);
   };
+}
+
+function forbiddenResponse({ status }: StatusError, context: RequestContext): HttpResponse {
+  const response = statusResponse(status, context);
+  return { ...response, headers: { ...response.headers, "x-content-type-options": "nosniff" } };
 }
 
 /** Throws a 403 when the request is not allowed. */

@@ -14,7 +14,13 @@ import { type RecordedCase, readPods } from "./recording.ts";
 
 export const NAMESPACE = "st";
 const NODE = "e2e";
-const USERS = { none: "nobody", getter: "getter", creator: "creator", reader: "reader" } as const;
+const USERS: Readonly<Record<string, { readonly user: string; readonly groups?: readonly string[] }>> = {
+  admin: { user: "admin", groups: ["system:masters"] },
+  none: { user: "nobody" },
+  getter: { user: "getter" },
+  creator: { user: "creator" },
+  reader: { user: "reader" },
+};
 const STREAMS = ["pods/exec", "pods/attach", "pods/portforward", "pods/proxy"];
 const NODE_PAGES = ["pods", "healthz", "metrics", "configz", "stats", "log"].map((name) => `nodes/${name}`);
 
@@ -57,10 +63,10 @@ export class RecordedCluster implements AsyncDisposable {
   }
 
   /** `auth` cases without a user are anonymous, all others have all rights. */
-  identity({ as, id }: RecordedCase): Identity {
+  identity({ as, id, to }: RecordedCase): Identity {
     if (as === "bad") return { token: "bad" };
     if (as === "nobody" || (as === undefined && id.startsWith("auth-"))) return {};
-    return this.#identities.get(as ?? "admin") ?? {};
+    return this.#identities.get(`${to} ${as ?? "admin"}`) ?? {};
   }
 
   /** Fills in the placeholders of a path. */
@@ -123,17 +129,27 @@ export class RecordedCluster implements AsyncDisposable {
     await until("pod one to run", () => isRunning("one", "Running"));
     await until("the ephemeral container", async () => {
       const { stdout } = await this.#cluster.kubectl(["-n", NAMESPACE, "get", "pod", "web", "-o", "json"]);
-      return stdout.includes('"ephemeralContainerStatuses"') && /"name": "eph"[^]*"running"/.test(stdout);
+      return stdout.includes('"ephemeralContainerStatuses"') && /"name": "eph".*"running"/s.test(stdout);
     });
   }
 
   async #issueCertificates(): Promise<void> {
     const read = (name: string): string => readFileSync(join(this.#cluster.dataDir, "pki", name), "utf8");
-    const ca = { cert: read("ca.crt"), key: read("ca.key") };
-    this.#identities.set("admin", { cert: read("admin.crt"), key: read("admin.key") });
-    for (const [as, commonName] of Object.entries(USERS)) {
-      const subject = { commonName, alternativeNames: [], usages: ["client" as const], days: 1 };
-      this.#identities.set(as, await issueCertificate(ca, subject, systemClock.now()));
+    for (const [to, name] of [
+      ["api", "ca"],
+      ["agent", "agent-ca"],
+    ] as const) {
+      const ca = { cert: read(`${name}.crt`), key: read(`${name}.key`) };
+      for (const [as, { user: commonName, groups = [] }] of Object.entries(USERS)) {
+        const subject = {
+          commonName,
+          organizations: groups,
+          alternativeNames: [],
+          usages: ["client" as const],
+          days: 1,
+        };
+        this.#identities.set(`${to} ${as}`, await issueCertificate(ca, subject, systemClock.now()));
+      }
     }
   }
 
@@ -186,7 +202,7 @@ function makeImage(): Buffer {
       { path: "bin/busybox", data: readBusybox(), mode: 0o755 },
       ...applets.filter((name) => name !== "busybox").map((name) => ({ path: `bin/${name}`, link: "busybox" })),
       { path: "etc" },
-      { path: "etc/passwd", data: Buffer.from("root:x:0:0:root:/:/bin/sh\n") },
+      { path: "etc/passwd", data: Buffer.from("root:x:0:0:root:/root:/bin/sh\n") },
       { path: "etc/group", data: Buffer.from("root:x:0:\n") },
       { path: "tmp", mode: 0o1777 },
     ],
