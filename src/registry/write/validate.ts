@@ -37,15 +37,20 @@ function unenforcedWarning<T extends ApiObject>({ registry, options }: WriteRequ
   return registry.deps.unenforcedWarning?.(registry.kind, object);
 }
 
+/** Adds without passing each error as an argument, of which there may be too many. */
+function addErrors(to: FieldError[], errors: readonly FieldError[]): void {
+  for (const error of errors) to.push(error);
+}
+
 function* createErrors<T extends ApiObject>({ registry }: WriteRequest<T>, object: T): Steps<readonly FieldError[]> {
   const { kind, deps } = registry;
   const errors = [...validateObjectMeta(metadataOf(object), kind)];
   yield;
-  errors.push(...validateSchema(kind.schema, object));
+  addErrors(errors, validateSchema(kind.schema, object));
   yield;
-  errors.push(...(kind.strategy.validate?.(object) ?? []));
+  addErrors(errors, kind.strategy.validate?.(object) ?? []);
   yield;
-  errors.push(...(deps.validatePolicy?.(kind, object, undefined) ?? []));
+  addErrors(errors, deps.validatePolicy?.(kind, object, undefined) ?? []);
   return errors;
 }
 
@@ -58,13 +63,13 @@ function* updateErrors<T extends ApiObject>(
   const { subresourceStrategy } = options;
   const errors = [...metadataErrors(object, previous, kind)];
   yield;
-  errors.push(...validateWithRatcheting(kind.schema, object, previous));
+  addErrors(errors, validateWithRatcheting(kind.schema, object, previous));
   yield;
-  if (subresourceStrategy === undefined) errors.push(...(kind.strategy.validate?.(object, previous) ?? []));
+  if (subresourceStrategy === undefined) addErrors(errors, kind.strategy.validate?.(object, previous) ?? []);
   yield;
-  errors.push(...((subresourceStrategy ?? kind.strategy).validateUpdate?.(object, previous) ?? []));
+  addErrors(errors, (subresourceStrategy ?? kind.strategy).validateUpdate?.(object, previous) ?? []);
   yield;
-  errors.push(...(deps.validatePolicy?.(kind, object, previous) ?? []));
+  addErrors(errors, deps.validatePolicy?.(kind, object, previous) ?? []);
   return errors;
 }
 

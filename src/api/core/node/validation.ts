@@ -7,6 +7,7 @@ import {
   invalidField,
   notSupported,
   requiredField,
+  validateEach,
 } from "../../../schema/validation/field-error.ts";
 import { deepEqual } from "../../../schema/value/equal.ts";
 import { child, index } from "../../../schema/value/field-path.ts";
@@ -29,7 +30,7 @@ export function validateNode(node: Node): readonly FieldError[] {
 /** Kubernetes reports errors of taints under `metadata`. */
 function validateTaints(taints: readonly Taint[]): readonly FieldError[] {
   const seen = new Set<string>();
-  return taints.flatMap((taint, i) => {
+  return validateEach(taints, (taint, i) => {
     const at = index("metadata.taints", i);
     const { key, value = "" } = taint;
     const effect: string = taint.effect;
