@@ -49,8 +49,6 @@ export interface CgroupUsage {
   readonly cpu: CpuUsage | undefined;
   readonly memory: MemoryUsage | undefined;
   readonly threads: number | undefined;
-  /** Undefined: no limit. */
-  readonly threadsMax: number | undefined;
   readonly devices: readonly DeviceUsage[];
 }
 
@@ -63,6 +61,7 @@ export interface CgroupSpec {
   readonly memoryReservationBytes: number | undefined;
   /** Of memory and swap together. */
   readonly memorySwapBytes: number | undefined;
+  readonly threads: number | undefined;
 }
 
 export interface CgroupReader {
@@ -122,7 +121,6 @@ class LegacyReader {
       cpu,
       memory,
       threads: this.#readNumber("pids", path, "pids.current"),
-      threadsMax: this.#readNumber("pids", path, "pids.max"),
       devices: this.#readDevices(path),
     };
   }
@@ -136,6 +134,7 @@ class LegacyReader {
       memoryBytes: this.#readLimit(path, "memory.limit_in_bytes"),
       memoryReservationBytes: this.#readLimit(path, "memory.soft_limit_in_bytes"),
       memorySwapBytes: this.#readLimit(path, "memory.memsw.limit_in_bytes"),
+      threads: this.#readNumber("pids", path, "pids.max"),
     };
   }
 
@@ -249,7 +248,6 @@ class UnifiedReader {
       },
       memory: this.#readMemory(path),
       threads: this.#readNumber(path, "pids.current"),
-      threadsMax: this.#readNumber(path, "pids.max"),
       devices: parseIoStat(this.#read(path, "io.stat")),
     };
   }
@@ -266,6 +264,7 @@ class UnifiedReader {
       memoryBytes,
       memoryReservationBytes: this.#readNumber(path, "memory.low") || undefined,
       memorySwapBytes: memoryBytes === undefined || swap === undefined ? undefined : memoryBytes + swap,
+      threads: this.#readNumber(path, "pids.max"),
     };
   }
 

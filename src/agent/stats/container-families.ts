@@ -327,7 +327,7 @@ export const containerFamilies: readonly ContainerFamily[] = [
     "threads_max",
     "gauge",
     "Maximum number of threads allowed inside the container, infinity if value is zero",
-    one(({ usage }) => (usage.threads === undefined ? undefined : (usage.threadsMax ?? 0))),
+    one(({ usage, spec }) => (usage.threads === undefined ? undefined : (spec.threads ?? 0))),
   ),
   row(
     "ulimits_soft",

@@ -4,7 +4,7 @@ import { arch, release } from "node:os";
 import type { Clock } from "../../std/time/clock.ts";
 import type { MachineInfo } from "../node/machine/machine.ts";
 import type { CgroupSettings } from "../pods/resources/cgroup-names.ts";
-import type { CgroupReader, CgroupSpec } from "./cgroup-reader.ts";
+import type { CgroupReader, CgroupSpec, CgroupUsage } from "./cgroup-reader.ts";
 import { type ContainerReading, containerFamilies, type FileSystemUsage } from "./container-families.ts";
 import { formatFamily, formatLabels, formatSample } from "./metric-text.ts";
 import { type ProcessUsage, readInterfaces, readProcess } from "./network-usage.ts";
@@ -70,14 +70,14 @@ export class ContainerPage {
   }
 
   async #readAll(): Promise<readonly LabelledReading[]> {
-    const { pods, settings, cgroups, rootDir } = this.#options;
+    const { pods, settings, cgroups, rootDir, clock } = this.#options;
     const specs = this.#specs;
     this.#specs = new Map();
     const readings: LabelledReading[] = [];
-    const add = (path: string, labels: Partial<Labels>, extra: Partial<ContainerReading>): void => {
-      const usage = cgroups.readUsage(path);
+    const add: Add = (path, labels, { isBare = false, ...extra }) => {
+      const usage = isBare ? { ...noUsage, timeMs: clock.now() } : cgroups.readUsage(path);
       if (usage === undefined) return;
-      const spec = this.#readSpec(path, specs);
+      const spec = isBare ? noSpec : this.#readSpec(path, specs);
       readings.push({ ...nothing, usage, spec, ...extra, ...splitLabels({ ...noLabels, ...labels, id: path }) });
     };
     const fileSystems = await readFileSystems(rootDir);
@@ -111,7 +111,24 @@ const nothing: Omit<ContainerReading, "usage" | "spec"> = {
 
 const noLabels: Labels = { container: "", id: "", image: "", name: "", namespace: "", pod: "" };
 
-type Add = (path: string, labels: Partial<Labels>, extra: Partial<ContainerReading>) => void;
+interface Extra extends Partial<ContainerReading> {
+  /** The files of the cgroup are not read. */
+  readonly isBare?: boolean;
+}
+
+type Add = (path: string, labels: Partial<Labels>, extra: Extra) => void;
+
+const noUsage: Omit<CgroupUsage, "timeMs"> = { cpu: undefined, memory: undefined, threads: undefined, devices: [] };
+
+const noSpec: CgroupSpec = {
+  cpuShares: undefined,
+  cpuPeriodUs: undefined,
+  cpuQuotaUs: undefined,
+  memoryBytes: undefined,
+  memoryReservationBytes: undefined,
+  memorySwapBytes: undefined,
+  threads: undefined,
+};
 
 function addPod(target: PodTarget, cgroups: CgroupReader, add: Add): void {
   const { path, namespace, name: pod, sandbox, containers } = target;
@@ -127,6 +144,8 @@ function addPod(target: PodTarget, cgroups: CgroupReader, add: Add): void {
       sandbox.path,
       { ...ofPod, name: sandbox.sandbox.id },
       {
+        // Its process only waits; what it uses is part of the pod's figures.
+        isBare: true,
         interfaces: first === undefined ? [] : readInterfaces(first),
         startedAt: sandbox.sandbox.createdAt / 1000,
         processCount: sandboxProcesses.length,

@@ -7,7 +7,6 @@ const usage = (timeMs: number, totalNs: number) => ({
   cpu: { totalNs, userNs: 0, systemNs: 0, throttling: undefined },
   memory: undefined,
   threads: undefined,
-  threadsMax: undefined,
   devices: [],
 });
 

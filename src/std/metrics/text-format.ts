@@ -68,6 +68,8 @@ export function formatNumber(value: number, open = false): string {
   if (Number.isNaN(value)) return "NaN";
   if (!Number.isFinite(value)) return value > 0 ? "+Inf" : "-Inf";
   if (value === 0) return open ? "0.0" : "0";
+  // Most values are small counts.
+  if (!open && Number.isInteger(value) && value > 0 && value < 1e6) return String(value);
   const [digits = "", power = "0"] = value.toExponential().split("e");
   const exponent = Number(power);
   if (exponent >= -4 && exponent < 6) {
