@@ -1,5 +1,6 @@
 import t from "tap";
 import { type AnyFamily, MetricRegistry } from "../std/metrics/metrics.ts";
+import { formatMetrics } from "../std/metrics/text-format.ts";
 import { FakeClock } from "../testing/std/fake-clock.ts";
 import { testStore } from "../testing/storage/conformance.ts";
 import { MeasuredStore } from "./measured-store.ts";
@@ -50,4 +51,23 @@ t.test("MeasuredStore records the number, duration and failures of operations", 
   t.equal(value("apiserver_storage_list_total", "pods"), 1);
   t.equal(value("apiserver_storage_list_returned_objects_total", "pods"), 1);
   t.equal(store.current(), memory.current());
+});
+
+t.test("MeasuredStore records the size, the quota and the alarms of a store that has them", async (t) => {
+  const clock = new FakeClock();
+  const registry = new MetricRegistry();
+  const alarms = [{ type: "NOSPACE" as const, message: "full" }];
+  const status = () => ({ sizeBytes: 7, quotaBytes: 5, alarms });
+  await using store = new MeasuredStore(
+    Object.assign(createMemoryStore({ clock }), { status }),
+    registry,
+    clock,
+    () => "pods",
+  );
+  t.same(store.status(), status());
+  const text = formatMetrics([registry], "prometheus");
+  t.match(text, "etcd_mvcc_db_total_size_in_bytes 7\n");
+  t.match(text, "etcd_server_quota_backend_bytes 5\n");
+  t.match(text, 'etcd_server_alarms{alarm_type="NOSPACE"} 1\n');
+  t.match(text, 'etcd_server_alarms{alarm_type="CORRUPT"} 0\n');
 });
