@@ -371,7 +371,8 @@ async function makeWorld(open: (clock: FakeClock) => Promise<Store>, keeps: bool
     inner = await open(clock);
     const store: Store = new Proxy(inner, {
       get(target, name) {
-        if (name !== "watch") return (target[name as keyof Store] as () => unknown).bind(target);
+        const member = target[name as keyof Store];
+        if (name !== "watch") return typeof member === "function" ? (member as () => unknown).bind(target) : member;
         return async function* (range: Range, from: Revision, signal: AbortSignal) {
           const broken = breaking.signal;
           yield* target.watch(range, from, AbortSignal.any([signal, broken]));
