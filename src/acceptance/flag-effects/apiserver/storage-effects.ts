@@ -1,5 +1,6 @@
 /** Effects of the flags for storage, node connections and caching. */
 
+import { randomBytes } from "node:crypto";
 import { existsSync } from "node:fs";
 import { join } from "node:path";
 import { apiServerOptions } from "../../../apiserver/config/options.ts";
@@ -79,9 +80,10 @@ export const storageEffects: Partial<Record<Name, Effect>> = {
         "kvstore-servers": `level://${path}`,
         "kvstore-quota-bytes": quota,
       });
-      const data = { text: "x".repeat(100_000) };
+      // Compressed values would leave space.
+      const data = { text: randomBytes(300_000).toString("base64") };
       const answers = [];
-      for (const i of [1, 2, 3, 4]) {
+      for (const i of [1, 2, 3, 4, 5, 6, 7, 8]) {
         const metadata = { generateName: `m${i}-` };
         answers.push(await server.send("POST /api/v1/namespaces/default/configmaps", { metadata, data }));
       }
@@ -89,7 +91,7 @@ export const storageEffects: Partial<Record<Name, Effect>> = {
       const metrics = await metricLines(server, "etcd_server_quota_backend_bytes");
       return [status, json.message, (await server.send("GET /readyz")).status, metrics];
     };
-    t.match(await post("400000"), [500, /^etcdserver: mvcc: database space exceeded: /, 500, [/ 400000$/]]);
+    t.match(await post("1500000"), [500, /^etcdserver: mvcc: database space exceeded: /, 500, [/ 1\.5e\+06$/]]);
     t.match(await post("0"), [201, undefined, 200, [/ 2\.147483648e\+09$/]], "etcd's default");
     t.match(await post("-1"), [201, undefined, 200, [/ 0$/]], "no quota");
   },
