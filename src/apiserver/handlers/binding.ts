@@ -8,7 +8,7 @@ import { statusResponse, successStatus } from "../responses/status-response.ts";
 import { createAdmission } from "./admission.ts";
 import { readObjectBody } from "./body.ts";
 import { UNSTORED_BYTES_MAX } from "./read-body.ts";
-import { type ResourceHandler, scopeOf } from "./target.ts";
+import { expectedBodyOf, type ResourceHandler, scopeOf } from "./target.ts";
 import { warningAppender } from "./write-options.ts";
 
 const bindingBody = {
@@ -22,7 +22,11 @@ const bindingBody = {
 /** POST to `pods/NAME/binding`, and to `bindings`, with the name in the body. */
 export function createBindingHandler(pods: Registry<Pod>): ResourceHandler {
   return async (target, context, params) => {
-    const { object: sent, dryRun } = await readObjectBody<Binding>(context, bindingBody, "CreateOptions");
+    const { object: sent, dryRun } = await readObjectBody<Binding>(
+      context,
+      { ...expectedBodyOf(target), ...bindingBody },
+      "CreateOptions",
+    );
     const name = params.name ?? sent.metadata?.name ?? "";
     if (name === "") throw badRequest("name must be provided");
     if (sent.metadata?.name && sent.metadata.name !== name) {

@@ -1,6 +1,7 @@
 /** Checks the apiVersion and kind of a body against those of the path. */
 import type { Kind } from "../../api/kind.ts";
-import { formatApiVersion, parseApiVersion, type Scheme, svcGroup } from "../../api/scheme.ts";
+import { splitApiVersion } from "../../api/meta/group-version.ts";
+import { formatApiVersion, type Scheme, svcGroup } from "../../api/scheme.ts";
 import { badRequest, invalid, type StatusError } from "../../api/status.ts";
 import { decode } from "../../schema/decode/decode.ts";
 import type { ObjectSchema } from "../../schema/schema.ts";
@@ -45,13 +46,12 @@ const TYPE_META_STRUCT =
  */
 export function groupVersionKindOf(value: unknown, expected: ExpectedBody): GroupVersionKind {
   const { kind, apiVersion } = readTypeMeta(value);
-  const named = parseApiVersion(apiVersion);
-  if (apiVersion !== "" && named === undefined) {
-    const why = `unexpected GroupVersion string: ${apiVersion}`;
-    throw new SyntaxError(`couldn't get version/kind; json parse error: ${why}`);
-  }
-  const { group, version } = named ?? expected;
-  return { kind: kind === "" ? expected.kind : kind, group, version };
+  const found = splitApiVersion(apiVersion);
+  if (found === undefined) throw new SyntaxError(`unexpected GroupVersion string: ${apiVersion}`);
+  const { group, version } = found;
+  const isSameGroup = svcGroup(group) === svcGroup(expected.group);
+  const named = version === "" && (group === "" || isSameGroup) ? expected : found;
+  return { kind: kind === "" ? expected.kind : kind, group: named.group, version: named.version };
 }
 
 function readTypeMeta(value: unknown): { readonly kind: string; readonly apiVersion: string } {
@@ -139,11 +139,19 @@ function goTypeOf({ group, version, kind }: GroupVersionKind, scheme: Scheme | u
   );
   if (kinds.length === 0) return undefined;
   if (PER_GROUP_VERSION.has(kind)) return `v1.${kind}`;
-  return kinds.some((one) => hasKind(one, kind)) ? `${version}.${kind}` : undefined;
+  const isOfOtherGroup = (scheme?.kinds() ?? []).some((one) =>
+    one.subresources.some((part) => {
+      return (
+        part.kind === kind && part.version === version && part.group !== undefined && part.group === svcGroup(group)
+      );
+    }),
+  );
+  return isOfOtherGroup || kinds.some((one) => hasKind(one, kind)) ? `${version}.${kind}` : undefined;
 }
 
 function hasKind(one: Kind, kind: string): boolean {
-  return one.kind === kind || one.listKind === kind || one.subresources.some((part) => part.kind === kind);
+  const isSubresource = one.subresources.some((part) => part.group === undefined && part.kind === kind);
+  return one.kind === kind || one.listKind === kind || isSubresource;
 }
 
 /** The internal Go type of a kind. Events of both groups have the same one. */

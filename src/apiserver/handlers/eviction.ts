@@ -9,7 +9,7 @@ import { createAdmission } from "./admission.ts";
 import { readObjectBody } from "./body.ts";
 import { parseDeleteOptions } from "./query.ts";
 import { UNSTORED_BYTES_MAX } from "./read-body.ts";
-import { type ResourceHandler, scopeOf } from "./target.ts";
+import { expectedBodyOf, type ResourceHandler, scopeOf } from "./target.ts";
 import { warningAppender } from "./write-options.ts";
 
 /** POST to `pods/NAME/eviction`. The body may be of policy/v1beta1, which has the same fields. */
@@ -17,7 +17,11 @@ export function createEvictionHandler(pods: Registry<Pod>, budgets: Registry<Pod
   const kind = { group: "policy", version: "v1", olderVersion: "v1beta1", kind: "Eviction", schema: evictionSchema };
   const body = { ...kind, bytesMax: UNSTORED_BYTES_MAX };
   return async (target, context, params) => {
-    const { object, dryRun } = await readObjectBody<Eviction>(context, body, "CreateOptions");
+    const { object, dryRun } = await readObjectBody<Eviction>(
+      context,
+      { ...expectedBodyOf(target), ...body },
+      "CreateOptions",
+    );
     const admission = createAdmission(target, context, params, { dryRun, objectKind: body });
     const sent = await runMutatingAdmission(
       { options: { admission, warn: warningAppender(context) } },

@@ -32,6 +32,17 @@ t.test("validateObjectMeta() reports the field of each error", async (t) => {
   t.same(errorsOf({ ownerReferences: [owner] }), []);
   t.same(errorsOf({ ownerReferences: [owner, owner] }), ["FieldValueInvalid metadata.ownerReferences"]);
   t.same(errorsOf({ ownerReferences: [{ ...owner, uid: "" }] }), ["FieldValueInvalid metadata.ownerReferences.uid"]);
+  for (const apiVersion of ["", "/", "//", "a/b/c", "apps/", "v1/"]) {
+    const versionless = ["FieldValueInvalid metadata.ownerReferences.apiVersion"];
+    t.same(errorsOf({ ownerReferences: [{ ...owner, apiVersion }] }), versionless, apiVersion);
+    t.same(errorsOf({ ownerReferences: [{ ...owner, apiVersion, kind: "Event" }] }), versionless, apiVersion);
+  }
+  for (const apiVersion of ["v1", "foo", "/v1", "a.b/v1", "/foo"]) {
+    t.same(errorsOf({ ownerReferences: [{ ...owner, apiVersion }] }), [], apiVersion);
+    const banned =
+      apiVersion.endsWith("v1") && apiVersion !== "a.b/v1" ? ["FieldValueInvalid metadata.ownerReferences"] : [];
+    t.same(errorsOf({ ownerReferences: [{ ...owner, apiVersion, kind: "Event" }] }), banned, apiVersion);
+  }
 });
 
 t.test(

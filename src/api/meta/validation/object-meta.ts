@@ -12,6 +12,7 @@ import { deepEqual } from "../../../schema/value/equal.ts";
 import { index } from "../../../schema/value/field-path.ts";
 import { goQuote } from "../../../schema/value/go-quote.ts";
 import type { ApiObject, Kind } from "../../kind.ts";
+import { splitApiVersion } from "../group-version.ts";
 import type { ObjectMeta } from "../object-meta.ts";
 import { validateNonNegative } from "./bounds.ts";
 import { validateManagedFields } from "./field-manager.ts";
@@ -117,11 +118,12 @@ function validateOwners(owners: Owners): readonly FieldError[] {
   for (const owner of owners ?? []) {
     // Kubernetes' paths have no index here.
     const at = "metadata.ownerReferences";
-    if (!owner.apiVersion) errors.push(invalidField(`${at}.apiVersion`, owner.apiVersion, "version must not be empty"));
+    const { group, version } = splitApiVersion(owner.apiVersion ?? "") ?? { group: "", version: "" };
+    if (version === "") errors.push(invalidField(`${at}.apiVersion`, owner.apiVersion, "version must not be empty"));
     if (!owner.kind) errors.push(invalidField(`${at}.kind`, owner.kind, "kind must not be empty"));
     if (!owner.name) errors.push(invalidField(`${at}.name`, owner.name, "name must not be empty"));
     if (!owner.uid) errors.push(invalidField(`${at}.uid`, owner.uid, "uid must not be empty"));
-    if (owner.apiVersion === "v1" && owner.kind === "Event") {
+    if (group === "" && version === "v1" && owner.kind === "Event") {
       errors.push(
         invalidField(at, unquoted(goOwnerReference(owner)), "/v1, Kind=Event is disallowed from being an owner"),
       );
