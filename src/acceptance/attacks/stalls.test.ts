@@ -1,6 +1,6 @@
 /**
- * The requests that cost the most, sent to a real server with a small heap: how long it answers nobody else, and how
- * much memory it keeps. `SVC_ATTACKS=all` (`make attacks`) sends all and prints a table; otherwise some.
+ * The requests that cost the most, sent to a real server with a small heap: how long other clients wait, and how much
+ * memory it keeps. `SVC_ATTACKS=all` (`make attacks`) sends all and prints a table; otherwise some.
  */
 import { readFileSync, writeFileSync } from "node:fs";
 import { Agent, request } from "node:https";
@@ -120,8 +120,8 @@ t.test("no request stops a server with a small heap", async (t) => {
     return JSON.parse(answer.text);
   };
   const accounts = "/api/v1/namespaces/default/serviceaccounts";
-  await post(accounts, { metadata: { name: "nobody" } });
-  const powerless = (await post(`${accounts}/nobody/token`, { spec: {} })).status.token as string;
+  await post(accounts, { metadata: { name: "unbound" } });
+  const unbound = (await post(`${accounts}/unbound/token`, { spec: {} })).status.token as string;
   await longestWait(server, probe, async () => await sleep(500));
   const requests = hostileRequests();
   const chosen = all ? requests : requests.filter((_, index) => index % STRIDE === 0);
@@ -130,7 +130,7 @@ t.test("no request stops a server with a small heap", async (t) => {
   for (const sent of chosen) {
     for (const [user, token] of [
       ["with rights", "admin"],
-      ["without", powerless],
+      ["without", unbound],
     ] as const) {
       const before = server.rssMiB();
       let status = 0;
