@@ -5,7 +5,7 @@ import type { RequestContext } from "../request/request-context.ts";
 import { reserveMemory } from "../request/request-memory.ts";
 
 /** Kubernetes' limit. */
-export const BODY_BYTES_MAX = 3 * 2 ** 20;
+const BODY_BYTES_MAX = 3 * 2 ** 20;
 /** Bodies that are not stored: reviews, which every authenticated user may send, and options. */
 export const UNSTORED_BYTES_MAX = 256 * 1024;
 /** Bodies of users that are not authenticated. */
