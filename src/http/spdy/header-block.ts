@@ -76,6 +76,7 @@ export class HeaderDecoder implements Disposable {
       inflate.write(block, () => resolve());
     });
     this.#failure = undefined;
+    if (this.#length > BLOCK_BYTES_MAX) throw new SpdyError("a header block is too large");
     const bytes = Buffer.concat(this.#chunks, this.#length);
     this.#chunks = [];
     this.#length = 0;
@@ -124,5 +125,6 @@ function parse(bytes: Buffer): SpdyHeaders {
     if (name === "" || name in headers) throw new SpdyError("a header block has an empty or repeated name");
     headers[name.toLowerCase()] = text();
   }
+  if (at < bytes.length) throw new SpdyError("a header block has bytes after its headers");
   return headers;
 }
