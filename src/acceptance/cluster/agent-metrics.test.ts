@@ -1,7 +1,8 @@
 /** The agent's metrics and statistics of containers that run with containerd. */
 import { readFileSync, writeFileSync } from "node:fs";
-import { request } from "node:https";
+import { Agent, request } from "node:https";
 import { join } from "node:path";
+import { gunzipSync } from "node:zlib";
 import t from "tap";
 import { type PrivateContainerd, startPrivateContainerd } from "../../testing/agent/private-containerd.ts";
 import { until } from "../../testing/std/until.ts";
@@ -14,15 +15,20 @@ const PODS = Number(process.env.SVC_PODS ?? 2);
 /** Uses 8 MiB of memory. */
 const script = "x=$(head -c 8388608 /dev/zero | tr '\\0' x); while :; do sleep 1; done";
 
+/** As Prometheus: one connection, and compressed pages. */
+const connection = new Agent({ keepAlive: true, maxSockets: 1, rejectUnauthorized: false });
+
 function get(port: number, path: string): Promise<string> {
   const { promise, resolve, reject } = Promise.withResolvers<string>();
-  const sent = request({ host: "127.0.0.1", port, path, agent: false, rejectUnauthorized: false }, (response) => {
-    let text = "";
-    response.setEncoding("utf8");
-    response.on("data", (chunk: string) => {
-      text += chunk;
+  const headers = { "accept-encoding": "gzip" };
+  const sent = request({ host: "127.0.0.1", port, path, agent: connection, headers }, (response) => {
+    const chunks: Uint8Array[] = [];
+    response.on("data", (chunk: Uint8Array) => chunks.push(chunk));
+    response.on("error", reject);
+    response.on("end", () => {
+      const body = Buffer.concat(chunks);
+      resolve((response.headers["content-encoding"] === "gzip" ? gunzipSync(body) : body).toString());
     });
-    response.on("end", () => resolve(text));
   });
   sent.on("error", reject);
   sent.end();
@@ -37,6 +43,7 @@ function cpuMs(pid: number): number {
 
 if (missing !== undefined) console.error(`Skipped: ${missing}.`);
 else {
+  t.teardown(() => connection.destroy());
   await using containerd: PrivateContainerd = await startPrivateContainerd();
   await t.test("metrics and statistics have the figures of running containers", async (t) => {
     await using node = await AgentProcess.create({ containerd, name: "metrics" });

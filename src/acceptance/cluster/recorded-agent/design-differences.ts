@@ -1,66 +1,90 @@
-/** Differences from the recorded kubelet by design. */
+/** Differences from the recorded kubelet by design: which recordings they apply to, and how they show in a comparison. */
+import type { Case } from "./cases.ts";
+import { containersOf } from "./conditions.ts";
 
-export interface DesignDifference {
+interface DesignDifference {
   readonly why: string;
-  /** The expected lines of the comparison. */
-  readonly differences: readonly string[];
+  readonly applies: (one: Case) => boolean;
+  /** Each line of the comparison that is due to the design. */
+  readonly lines: (one: Case) => readonly RegExp[];
 }
 
-export const designDifferences: Readonly<Record<string, DesignDifference>> = {
-  "cfg-a-preempt-victim": {
-    why: "a preempted pod fails whatever the exit codes of its containers, as Kubernetes documents",
-    differences: [
-      "phases: Pending, Running, Succeeded",
-      "  not Pending, Running, Failed",
-      "reason: ; not Preempting",
-      "message: ; not Preempted in order to admit critical pod",
-      "condition Initialized: True PodCompleted; not True",
-      "condition Ready: False PodCompleted; not False PodFailed",
-      "condition ContainersReady: False PodCompleted; not False PodFailed",
+const unready = "containers with unready status";
+/** A state of a failed start that kubelet shows at its next sync. */
+const startFailure = "waiting (CreateContainerConfigError|CreateContainerError|RunContainerError|PostStartHookError)";
+
+const designDifferences: readonly DesignDifference[] = [
+  {
+    why: "an evicted or preempted pod fails whatever the exit codes of its containers, as Kubernetes documents",
+    applies: (one) => hasEvent(one, "Evicted", "Preempting") && lastStatus(one).phase === "Succeeded",
+    lines: () => [
+      /^phases: .*Succeeded$/,
+      /^ +not .*Failed$/,
+      /^reason: .*; not (Evicted|Preempting)$/,
+      /^message: .*; not .+$/,
+      /^condition Initialized: True PodCompleted; not True$/,
+      /^condition (Ready|ContainersReady): False PodCompleted; not False PodFailed$/,
     ],
   },
-  "emptydir-sizelimit": {
-    why: "an evicted pod fails whatever the exit codes of its containers, as Kubernetes documents",
-    differences: [
-      "phases: Pending, Running, Succeeded",
-      "  not Pending, Running, Failed",
-      "reason: ; not Evicted",
-      'message: ; not Usage of EmptyDir volume "v" exceeds the limit "5Mi". ',
-      "condition Initialized: True PodCompleted; not True",
-      "condition Ready: False PodCompleted; not False PodFailed",
-      "condition ContainersReady: False PodCompleted; not False PodFailed",
-    ],
-  },
-  "emptydir-sizelimit-exit1": {
+  {
     why: "the exit code is reported, since the container's record is kept until then",
-    differences: [
-      "states of c: waiting ContainerCreating #0, running #0, waiting ContainerCreating #1, " +
-        "terminated ContainerStatusUnknown 137 #1",
-      "       not waiting ContainerCreating #0, running #0, terminated Error 1 #0",
-      'end of c: terminated ContainerStatusUnknown 137 "The container could not be located when the pod was ' +
-        'terminated"; ready false; started false; not terminated Error 1; ready false; started false',
+    applies: (one) =>
+      containersOf(lastStatus(one)).some(({ state }) => state.terminated?.reason === "ContainerStatusUnknown"),
+    lines: () => [
+      /^states of \S+: .*terminated ContainerStatusUnknown 137 #\d+$/,
+      /^ +not .*terminated \w+ \d+( signal \d+)? #\d+$/,
+      /^end of \S+: terminated ContainerStatusUnknown .*; not terminated \w+ \d+/s,
     ],
   },
-  "subpath-escape": {
+  {
     why: "the reason of a failed start is reported at once, not a sync later",
-    differences: [
-      "states of c: waiting PodInitializing #0",
-      "       not waiting PodInitializing #0, waiting CreateContainerConfigError #0",
-      "end of c: waiting PodInitializing; ready false; started false; not waiting CreateContainerConfigError " +
-        '"failed to prepare subPath for volumeMount "v" of container "c""; ready false; started false',
+    applies: (one) => hasEvent(one, "Failed"),
+    lines: ({ events }) => [
+      /^states of \S+: waiting (ContainerCreating|PodInitializing) #0$/,
+      new RegExp(`^ +not waiting (ContainerCreating|PodInitializing) #0, ${startFailure} #0$`),
+      ...events
+        .filter(({ reason }) => reason === "Failed")
+        .map(({ message }) => message.replace(/^Error: /, "").replace(/[\\^$.*+?()[\]{}|/]/g, "\\$&"))
+        .map(
+          (text) =>
+            new RegExp(`^end of \\S+: waiting (ContainerCreating|PodInitializing);.*; not ${startFailure} "${text}`),
+        ),
     ],
   },
-  "static-mirror-force-deleted": {
+  {
     why: "a deleted mirror pod is created again at once; kubelet took a minute",
-    differences: [
-      "phases: Pending, Running",
-      "  not Pending, Running, Pending, Running",
-      "states of c: waiting ContainerCreating #0, running #0",
-      "       not waiting ContainerCreating #0, running #0, terminated Completed 0 #0",
-      "condition PodReadyToStartContainers: True; not False",
-      "condition Ready: True; not False ContainersNotReady containers with unready status: [c]",
-      "condition ContainersReady: True; not False ContainersNotReady containers with unready status: [c]",
-      "end of c: running; ready true; started true; not terminated Completed 0; ready false; started false",
+    applies: ({ pod, steps = [] }) =>
+      pod === undefined && steps.some(({ op, grace }) => op === "delete" && grace === 0),
+    lines: () => [
+      /^phases: Pending, Running$/,
+      /^ +not Pending, Running, Pending, Running$/,
+      /^states of \S+: waiting ContainerCreating #0, running #0$/,
+      /^ +not waiting ContainerCreating #0, running #0, terminated \w+ \d+ #0$/,
+      /^condition PodReadyToStartContainers: True; not False$/,
+      new RegExp(`^condition (Ready|ContainersReady): True; not False ContainersNotReady ${unready}: \\[\\S+\\]$`),
+      /^end of \S+: running; ready true; started true; not terminated \w+ \d+; ready false; started false$/,
     ],
   },
-};
+];
+
+function lastStatus({ snapshots }: Case): Case["snapshots"][number]["status"] {
+  return snapshots.at(-1)?.status ?? {};
+}
+
+function hasEvent({ events }: Case, ...reasons: readonly string[]): boolean {
+  return events.some(({ reason }) => reasons.includes(reason));
+}
+
+/** The reason if all differences are by design; else the differences. */
+export function explainDifferences(
+  one: Case,
+  found: readonly string[],
+): { readonly why: string; readonly differences: readonly string[] } {
+  if (found.length === 0) return { why: "", differences: [] };
+  for (const { why, applies, lines } of designDifferences) {
+    if (!applies(one)) continue;
+    const expected = lines(one);
+    if (found.every((line) => expected.some((each) => each.test(line)))) return { why, differences: [] };
+  }
+  return { why: "", differences: found };
+}

@@ -3,7 +3,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 import type { Case, Step } from "./cases.ts";
 import { followerOf, isFollower } from "./companions.ts";
 import { containersOf } from "./conditions.ts";
-import { designDifferences } from "./design-differences.ts";
+import { explainDifferences } from "./design-differences.ts";
 import { type HostActions, play } from "./player.ts";
 import { ReplayNode } from "./replay-node.ts";
 import { isPlayable, needsNode, settingsOf } from "./settings.ts";
@@ -73,9 +73,7 @@ async function playCase(
     const follow = follower && (async () => report(await playCase(node, follower, actions, report)));
     const played = await play(node, one, actions, follow);
     const found = [...played.problems, ...played.differences];
-    const byDesign = designDifferences[one.id];
-    const others = found.filter((line) => byDesign?.differences.includes(line) !== true);
-    return { one, differences: others, why: others.length < found.length ? (byDesign?.why ?? "") : "" };
+    return { one, ...explainDifferences(one, found) };
   } catch (error) {
     const problem = `cannot be replayed: ${error instanceof Error ? error.stack : String(error)}`;
     return { one, differences: [problem], why: "" };

@@ -2,6 +2,7 @@
 import t from "tap";
 import { type Case, recordedAreas, recordedCases } from "./cases.ts";
 import { followerOf, withCompanions } from "./companions.ts";
+import { explainDifferences } from "./design-differences.ts";
 import { needsNode, settingsOf, traitsOf } from "./settings.ts";
 import { matchesText, unmatched, withoutSizes } from "./texts.ts";
 
@@ -112,4 +113,23 @@ t.test("companions and settings follow from the recordings, whatever the names o
   t.equal(withCompanions([cases.find((one) => followerOf(one, cases))?.id ?? ""], cases).length, 2);
   t.ok(cases.some(needsNode));
   t.ok(cases.some((one) => !needsNode(one)));
+});
+
+t.test("explainDifferences() explains only what the design changes, whatever the names", async (t) => {
+  const event = (reason: string) => ({ type: "Warning", reason, message: "m", count: 1 });
+  const ended = {
+    id: "any",
+    area: "a",
+    about: "",
+    until: {},
+    logs: {},
+    snapshots: [{ status: { phase: "Succeeded" } }],
+  };
+  const evicted: Case = { ...ended, events: [event("Evicted")] };
+  const lines = ["phases: Pending, Running, Succeeded", "  not Pending, Running, Failed", "reason: ; not Evicted"];
+  t.same(explainDifferences(evicted, lines).differences, []);
+  t.match(explainDifferences(evicted, lines).why, /an evicted or preempted pod fails/);
+  t.same(explainDifferences(evicted, [...lines, "log of c #0 missing: o x"]).differences.length, 4);
+  t.same(explainDifferences({ ...ended, events: [] }, lines).differences, lines);
+  t.same(explainDifferences(evicted, []), { why: "", differences: [] });
 });
