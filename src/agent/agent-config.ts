@@ -204,6 +204,8 @@ export interface ServerConfig {
   readonly debuggingHandlers: boolean;
   /** With the debugging handlers: whether the files of `/var/log` are served. */
   readonly nodeLogs: boolean;
+  /** With `nodeLogs`: whether clients may query the logs of services. */
+  readonly nodeLogQuery: boolean;
   /** With the debugging handlers: whether profiles are served. */
   readonly profiling: boolean;
   /** With the debugging handlers: whether clients may set the verbosity of the log. */

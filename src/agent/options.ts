@@ -227,6 +227,7 @@ function toServerConfig({ flags, config, gates }: EffectiveConfig): ServerConfig
     },
     debuggingHandlers: flags["enable-debugging-handlers"],
     nodeLogs: config.enableSystemLogHandler,
+    nodeLogQuery: gates.enabled("NodeLogQuery") && config.enableSystemLogQuery,
     profiling: config.enableProfilingHandler,
     debugFlags: config.enableDebugFlagsHandler,
     streamIdleMs: flags["streaming-connection-idle-timeout"],

@@ -23,6 +23,7 @@ const effectiveFields: ReadonlySet<string> = new Set([
   "enableDebugFlagsHandler",
   "enableProfilingHandler",
   "enableSystemLogHandler",
+  "enableSystemLogQuery",
   "maxParallelImagePulls",
   "nodeLeaseDurationSeconds",
   "nodeStatusReportFrequency",

@@ -266,6 +266,7 @@ type DefaultedField =
   | "enableDebugFlagsHandler"
   | "enableProfilingHandler"
   | "enableSystemLogHandler"
+  | "enableSystemLogQuery"
   | "userNamespaces";
 
 /** A configuration with defaults applied. */

@@ -20,6 +20,7 @@ import { Endpoints } from "./endpoints.ts";
 import { addFigurePages } from "./figure-pages.ts";
 import { accepts, goErrorResponse, methodNotAllowed, notAcceptable, pageNotFound } from "./go-responses.ts";
 import { createCheckResponse, createHealthChecks, createHealthResponse, type HealthCheck } from "./health.ts";
+import { runProgram, serveNodeLogQuery } from "./node-log-query.ts";
 import { serveNodeLogs } from "./node-logs.ts";
 import { addStatusPages, type StatusPagesOptions } from "./status-pages.ts";
 
@@ -41,6 +42,8 @@ export interface AgentHandlerOptions {
   readonly debugPages?: DebugPagesOptions | undefined;
   /** The directory of the node's logs: `/var/log`; undefined: they are not served. */
   readonly nodeLogs?: string | undefined;
+  /** With `nodeLogs`: whether clients may query the logs of services. */
+  readonly nodeLogQuery?: boolean;
   /** `/flagz` and `/statusz`. */
   readonly status?: StatusPagesOptions | undefined;
   /** Metrics and statistics; undefined: they are not served. */
@@ -99,11 +102,16 @@ export function createAgentHandler(options: AgentHandlerOptions): Handler {
   return options.figures?.requests.wrap(handler, serverType, hasRoute) ?? handler;
 }
 
-function addNodePages(endpoints: Endpoints, { nodeLogs, debugPages, status, pods, clock }: AgentHandlerOptions): void {
+function addNodePages(
+  endpoints: Endpoints,
+  { nodeLogs, nodeLogQuery, debugPages, status, pods, clock }: AgentHandlerOptions,
+): void {
   endpoints.redirect("/logs");
   endpoints.prefix("/logs", async (request) => {
     if (nodeLogs === undefined) return goErrorResponse(405, "logs endpoint is disabled.");
-    return request.method === "GET" ? await serveNodeLogs(nodeLogs, request) : methodNotAllowed(["GET"]);
+    if (request.method !== "GET") return methodNotAllowed(["GET"]);
+    if (nodeLogQuery !== true) return await serveNodeLogs(nodeLogs, request);
+    return await serveNodeLogQuery({ root: nodeLogs, run: runProgram }, request);
   });
   endpoints.services("/checkpoint", ["/{namespace}/{pod}/{container}"], ["POST"], (request, params) =>
     serveCheckpoint({ pods, clock }, request, params),

@@ -68,6 +68,7 @@ export async function startAgentServer(options: AgentServerOptions): Promise<Age
       streamIdleMs: server.streamIdleMs,
       figures,
       status: { ...config.observability, version: config.version },
+      nodeLogQuery: server.nodeLogQuery,
       nodeLogs: server.nodeLogs ? NODE_LOGS : undefined,
       debugPages: {
         profiling: server.profiling,

@@ -66,6 +66,13 @@ t.test("/logs/ serves the files of the log directory, and nothing above it", asy
     if (status === 301) t.equal(response.headers.location, text, path);
   }
   t.equal((await served.send("/logs/", { method: "POST" })).status, 405);
+  await using queried = await agent({ nodeLogs, nodeLogQuery: true });
+  const query = "query=svc-no-such-service";
+  t.match(
+    (await queried.send("/logs/", { query })).text,
+    /^log not found for svc-no-such-service\n$|^-- No entries --/,
+  );
+  t.match((await served.send("/logs/", { query })).text, "<!doctype html>", "without the field it is ignored");
   await using off = await agent({});
   t.equal((await off.send("/logs/")).text, "logs endpoint is disabled.\n");
 });

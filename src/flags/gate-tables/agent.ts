@@ -99,7 +99,7 @@ export const agentGates: GateTable = markMissing({
   MutatingAdmissionPolicy: { stage: "ALPHA", default: false },
   NFTablesProxyMode: { stage: "BETA", default: true },
   NodeInclusionPolicyInPodTopologySpread: { stage: "BETA", default: true },
-  NodeLogQuery: { stage: "BETA", default: false },
+  NodeLogQuery: { stage: "BETA", default: false, effective: true },
   NodeSwap: { stage: "BETA", default: true },
   OpenAPIEnums: { stage: "BETA", default: true },
   OrderedNamespaceDeletion: { stage: "BETA", default: true },
