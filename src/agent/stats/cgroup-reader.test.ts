@@ -96,6 +96,9 @@ t.test("createCgroupReader() reads the files of cgroup v1", async (t) => {
   });
   t.same(reader.listChildren("/pod"), ["abc", "cri-containerd-def.scope"]);
   t.same(reader.listProcesses("/pod"), [7, 8]);
+  const resources = { timeMs: clock.now(), cpuNs: 1_234_567_890, workingSet: 19_000, swap: 10 };
+  t.same(reader.readResources("/pod"), resources);
+  t.equal(reader.readResources("/absent"), undefined);
   t.equal(reader.readUsage("/absent"), undefined);
   t.same(reader.listChildren("/absent"), []);
 });
@@ -137,4 +140,6 @@ t.test("createCgroupReader() reads the files of cgroup v2", async (t) => {
     threads: 100,
   });
   t.same(reader.listChildren("/pod"), ["abc"]);
+  t.match(reader.readResources("/pod"), { cpuNs: 2_000_000, workingSet: 19_000, swap: 0 });
+  t.equal(reader.readResources("/absent"), undefined);
 });

@@ -64,7 +64,19 @@ export interface CgroupSpec {
   readonly threads: number | undefined;
 }
 
+/** What `/metrics/resource` has; three files instead of a dozen. */
+export interface ResourceUsage {
+  /** Milliseconds since 1970. */
+  readonly timeMs: number;
+  readonly cpuNs: number | undefined;
+  /** Bytes. */
+  readonly workingSet: number | undefined;
+  readonly swap: number | undefined;
+}
+
 export interface CgroupReader {
+  /** Undefined when the cgroup does not exist. */
+  readResources(path: string): ResourceUsage | undefined;
   /** Undefined when the cgroup does not exist. */
   readUsage(path: string): CgroupUsage | undefined;
   readSpec(path: string): CgroupSpec;
@@ -78,6 +90,7 @@ export interface CgroupReader {
 export function createCgroupReader(hierarchy: string, isUnified: boolean, clock: Clock): CgroupReader {
   const reader = isUnified ? new UnifiedReader(hierarchy, clock) : new LegacyReader(hierarchy, clock);
   return {
+    readResources: (path) => reader.readResources(path),
     readUsage: (path) => reader.readUsage(path),
     readSpec: (path) => reader.readSpec(path),
     listChildren: (path) => listDirectory(reader.directory(path)).filter((name) => !name.includes(".") || isUnit(name)),
@@ -122,6 +135,21 @@ class LegacyReader {
       memory,
       threads: this.#readNumber("pids", path, "pids.current"),
       devices: this.#readDevices(path),
+    };
+  }
+
+  readResources(path: string): ResourceUsage | undefined {
+    const cpuNs = this.#readNumber("cpuacct", path, "cpuacct.usage");
+    const usage = this.#readNumber("memory", path, "memory.usage_in_bytes");
+    if (cpuNs === undefined && usage === undefined) return undefined;
+    const stat = this.#readKeyed("memory", path, "memory.stat");
+    const inactive = stat.get("total_inactive_file") ?? 0;
+    const workingSet = usage === undefined ? undefined : Math.max(0, usage - inactive);
+    return {
+      timeMs: this.#clock.now(),
+      cpuNs,
+      workingSet,
+      swap: usage === undefined ? undefined : (stat.get("total_swap") ?? 0),
     };
   }
 
@@ -249,6 +277,19 @@ class UnifiedReader {
       memory: this.#readMemory(path),
       threads: this.#readNumber(path, "pids.current"),
       devices: parseIoStat(this.#read(path, "io.stat")),
+    };
+  }
+
+  readResources(path: string): ResourceUsage | undefined {
+    const cpu = this.#readKeyed(path, "cpu.stat");
+    if (cpu.size === 0) return undefined;
+    const stat = this.#readKeyed(path, "memory.stat");
+    const usage = stat.size === 0 ? undefined : (this.#readNumber(path, "memory.current") ?? readUsedMemory());
+    return {
+      timeMs: this.#clock.now(),
+      cpuNs: (cpu.get("usage_usec") ?? 0) * 1000,
+      workingSet: usage === undefined ? undefined : Math.max(0, usage - (stat.get("inactive_file") ?? 0)),
+      swap: usage === undefined ? undefined : (this.#readNumber(path, "memory.swap.current") ?? 0),
     };
   }
 

@@ -1,6 +1,6 @@
-/** `/metrics/resource`: CPU time and memory of the node, its pods and containers, for metrics-server and autoscalers. */
+/** `/metrics/resource`: CPU time and memory of the node, its pods and containers, for autoscalers. */
 import type { CgroupSettings } from "../pods/resources/cgroup-names.ts";
-import type { CgroupReader, CgroupUsage } from "./cgroup-reader.ts";
+import type { CgroupReader, ResourceUsage } from "./cgroup-reader.ts";
 import { formatFamily, formatLabels, formatSample, type SampleFamily } from "./metric-text.ts";
 import { listPodTargets, type StatsPod } from "./stats-targets.ts";
 
@@ -14,7 +14,7 @@ export interface ResourcePageOptions {
 
 interface ResourceReading {
   readonly labels: string;
-  readonly usage: CgroupUsage;
+  readonly usage: ResourceUsage;
   /** Seconds since 1970. */
   readonly startedAt?: number;
 }
@@ -28,9 +28,9 @@ interface ResourceFamily extends SampleFamily {
   readonly needsSwap?: true;
 }
 
-const cpuSeconds = ({ usage }: ResourceReading): number | undefined => usage.cpu && usage.cpu.totalNs / 1e9;
-const workingSet = ({ usage }: ResourceReading): number | undefined => usage.memory?.workingSet;
-const swap = ({ usage }: ResourceReading): number | undefined => usage.memory?.swap;
+const cpuSeconds = ({ usage }: ResourceReading): number | undefined => usage.cpuNs && usage.cpuNs / 1e9;
+const workingSet = ({ usage }: ResourceReading): number | undefined => usage.workingSet;
+const swap = ({ usage }: ResourceReading): number | undefined => usage.swap;
 
 function makeFamilies(scope: Scope): readonly ResourceFamily[] {
   const amount = scope === "node" ? "swap usage of the node" : `amount of the ${scope} swap usage`;
@@ -76,7 +76,7 @@ const families = [...makeFamilies("container"), ...makeFamilies("node"), ...make
 export function renderResourcePage({ pods, settings, cgroups, hasSwap }: ResourcePageOptions): string {
   const readings: Record<Scope, ResourceReading[]> = { container: [], node: [], pod: [] };
   const add = (scope: Scope, path: string, labels: Readonly<Record<string, string>>, startedAt?: number): void => {
-    const usage = cgroups.readUsage(path);
+    const usage = cgroups.readResources(path);
     if (usage === undefined) return;
     readings[scope].push({ usage, labels: formatLabels(labels), ...(startedAt === undefined ? {} : { startedAt }) });
   };
