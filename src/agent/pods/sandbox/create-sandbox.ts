@@ -2,6 +2,7 @@
 import { mkdir } from "node:fs/promises";
 import type { PodSandboxConfig } from "../../runtime/cri/sandbox.ts";
 import { getNetworkProblem } from "../../runtime/readiness.ts";
+import { isUnreachable, RuntimeError } from "../../runtime/runtime.ts";
 import { podDir, podLogDir } from "../directories.ts";
 import type { PodContext } from "../pod-context.ts";
 import { podUid } from "../pod-fields.ts";
@@ -10,7 +11,10 @@ import { type DnsWarning, makePodDns } from "./dns.ts";
 import { resolveUserNamespace } from "./pod-user-namespace.ts";
 import { makeSandboxConfig } from "./sandbox-config.ts";
 
-const RETRY_MS = 5_000;
+/** Kubernetes' sync period for failing pods. */
+const RETRY_MS = 10_000;
+/** A runtime that cannot be reached restarts soon. */
+const UNREACHABLE_RETRY_MS = 5_000;
 
 /** When it fails, records an event and pauses; the caller plans again afterwards. */
 export async function createSandbox(pod: PodContext, plan: Plan): Promise<void> {
@@ -38,7 +42,8 @@ export async function createSandbox(pod: PodContext, plan: Plan): Promise<void> 
   } catch (error) {
     signal.throwIfAborted();
     await recordFailure(pod, error);
-    await pod.pause(RETRY_MS);
+    const isAway = error instanceof RuntimeError && isUnreachable(error);
+    await pod.pause(isAway ? UNREACHABLE_RETRY_MS : RETRY_MS);
   }
 }
 
