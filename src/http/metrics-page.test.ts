@@ -1,5 +1,6 @@
 import t from "tap";
 import { MetricRegistry } from "../std/metrics/metrics.ts";
+import { systemClock } from "../std/time/clock.ts";
 import { withClientMetrics } from "./client-metrics.ts";
 import { metricsResponse, resetMetrics } from "./metrics-page.ts";
 import { makeRequest } from "./request.ts";
@@ -27,11 +28,13 @@ t.test("withClientMetrics() counts requests by method, host and status code", as
     },
     registry,
     () => "10.0.0.1:6443",
+    systemClock,
   );
   await client(makeRequest({ path: "/" }));
   fails = true;
   await t.rejects(client(makeRequest({ path: "/" })), /cannot connect/);
   const text = String(metricsResponse([registry], undefined).body);
+  t.match(text, 'rest_client_request_duration_seconds_count{host="10.0.0.1:6443",verb="GET"} 2\n');
   t.match(text, 'rest_client_requests_total{code="404",host="10.0.0.1:6443",method="GET"} 1\n');
   t.match(text, 'rest_client_requests_total{code="<error>",host="10.0.0.1:6443",method="GET"} 1\n');
 });

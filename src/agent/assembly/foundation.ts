@@ -151,7 +151,7 @@ async function connectApiServer(
   const { clock, log } = deps;
   const { contentType, ...limits } = config.api;
   const createLimitedClient = (connected: Transport, host: string): Client => {
-    const transport = withClientMetrics(connected, metrics, () => host);
+    const transport = withClientMetrics(connected, metrics, () => host, clock);
     return createClient({
       transport: createRateLimitedTransport({ transport, clock, ...limits, signal }),
       contentType,

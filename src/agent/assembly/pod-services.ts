@@ -33,6 +33,7 @@ import { isCpuBusy, StartLimiter } from "../pods/worker/start-limiter.ts";
 import { ProbeManager } from "../probes/probe-manager.ts";
 import type { ProberOptions } from "../probes/prober.ts";
 import type { CriClient } from "../runtime/cri-client.ts";
+import type { MeasureCgroup } from "../stats/agent-metrics.ts";
 import type { ClaimSource } from "../volumes/claims.ts";
 import type { DriverVolumes } from "../volumes/drivers/driver-volumes.ts";
 import { systemMounter } from "../volumes/mount/mounter.ts";
@@ -81,10 +82,11 @@ export interface PodServiceLinks extends Pick<PodAdmitterOptions, "node" | "pres
   readonly finished: (pod: Pod) => void;
   readonly active: () => readonly Pod[];
   readonly onProbe: ProberOptions["onResult"];
+  readonly measureCgroup: MeasureCgroup;
 }
 
 export function createPodServices(options: PodServicesOptions, links: PodServiceLinks): PodServices {
-  const { config, capacity, clock, log } = options;
+  const { config, clock, log } = options;
   const { events, objects } = links;
   const directories = toDirectories(config);
   const nodeInfo = createNodeInfo(options);
@@ -125,13 +127,7 @@ export function createPodServices(options: PodServicesOptions, links: PodService
     node,
     getRuntimeName: links.runtimeName,
     readHostFile: (name) => readFile(name === "hosts" ? "/etc/hosts" : config.pods.resolvConf, "utf8").catch(() => ""),
-    cgroups: new PodCgroups({
-      tree: options.tree,
-      slices: options.slices,
-      settings: { ...config.runtime, hugePageSizes },
-      pods: links.active,
-      memoryBytes: capacity.memoryBytes,
-    }),
+    cgroups: createPodCgroups(options, links, hugePageSizes),
     userNamespaces: createUserNamespaces(config),
     getRuntimeHandler: (pod) => options.classes.lookupHandler(pod),
     admission: new PodAdmitter({
@@ -153,6 +149,25 @@ export function createPodServices(options: PodServicesOptions, links: PodService
     ),
     expectChange: links.expectChange,
     onFinished: links.finished,
+  };
+}
+
+function createPodCgroups(
+  { config, tree, slices, capacity }: PodServicesOptions,
+  { active, measureCgroup }: PodServiceLinks,
+  hugePageSizes: readonly string[],
+): PodServices["cgroups"] {
+  const cgroups = new PodCgroups({
+    tree,
+    slices,
+    settings: { ...config.runtime, hugePageSizes },
+    pods: active,
+    memoryBytes: capacity.memoryBytes,
+  });
+  return {
+    apply: (pod, before) => measureCgroup("update", () => cgroups.apply(pod, before)),
+    remove: (uid) => measureCgroup("destroy", () => cgroups.remove(uid)),
+    removeAll: (uids) => measureCgroup("destroy", () => cgroups.removeAll(uids)),
   };
 }
 

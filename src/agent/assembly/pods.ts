@@ -66,6 +66,7 @@ export function openPods(foundation: Foundation, reporting: Reporting, node: Nod
       active: () => pods.active,
       terminate: (uid, termination) => pods.terminate(uid, termination),
       onProbe: metrics.onProbe,
+      measureCgroup: metrics.measureCgroup,
       node: () => node.nodeObject.read(),
       pressures: () => node.pressures(),
     },

@@ -1,7 +1,7 @@
 /** The metrics of the agent at `/metrics` and `/metrics/probes`, with the names of kubelet's. */
 import type { Pod, PodStatus } from "../../api/core/pod/schema.ts";
 import { type FeatureState, registerBuildMetrics, registerRegistryMetrics } from "../../flags/build-metrics.ts";
-import { type CounterFamily, type Histogram, MetricRegistry } from "../../std/metrics/metrics.ts";
+import { type CounterFamily, type Histogram, type HistogramFamily, MetricRegistry } from "../../std/metrics/metrics.ts";
 import { registerProcessMetrics } from "../../std/metrics/process-metrics.ts";
 import type { Clock } from "../../std/time/clock.ts";
 import { versionInfo } from "../../std/version-info.ts";
@@ -23,6 +23,9 @@ export interface AgentMetricsOptions {
   readonly clock: Clock;
 }
 
+/** Runs an operation on control groups and measures it. */
+export type MeasureCgroup = <T>(operation: "update" | "destroy", work: () => Promise<T>) => Promise<T>;
+
 const stability = "ALPHA";
 
 export class AgentMetrics implements Disposable {
@@ -33,6 +36,7 @@ export class AgentMetrics implements Disposable {
   readonly #starts: PodStartMetrics;
   readonly #restarted: CounterFamily;
   readonly #orphaned: CounterFamily;
+  readonly #cgroupDurations: HistogramFamily;
   readonly #clock: Clock;
   readonly #process: Disposable;
 
@@ -71,6 +75,15 @@ export class AgentMetrics implements Disposable {
       stability,
     });
     this.#orphaned.with();
+    this.#cgroupDurations = registry.histogram(
+      {
+        name: "kubelet_cgroup_manager_duration_seconds",
+        help: "Duration in seconds for cgroup manager operations. Broken down by method.",
+        stability,
+        labels: ["operation_type"],
+      },
+      secondsBuckets,
+    );
     registerBuildMetrics(registry, versionInfo(version), features);
     this.#process = registerProcessMetrics(registry);
   }
@@ -96,6 +109,15 @@ export class AgentMetrics implements Disposable {
   onStatus(pod: Pod, status: PodStatus): void {
     this.#starts.onStatus(pod, status);
   }
+
+  readonly measureCgroup: MeasureCgroup = async (operation, work) => {
+    const began = this.#clock.monotonic();
+    try {
+      return await work();
+    } finally {
+      this.#cgroupDurations.with(operation).observe((this.#clock.monotonic() - began) / 1000);
+    }
+  };
 
   onRestart(pod: Pod): void {
     this.#restarted.with(isStatic(pod) ? "true" : "").inc();
