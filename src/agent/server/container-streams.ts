@@ -9,7 +9,6 @@ import { bytesResponse, textResponse } from "../../http/respond.ts";
 import { UpgradeError } from "../../http/upgrade/connect-upgrade.ts";
 import { forwardUpgrade, isUpgradeRequest, upgradeRequestHeaders } from "../../http/upgrade/forward-upgrade.ts";
 import { isWebSocketRequest } from "../../http/websocket/handshake.ts";
-import type { Clock } from "../../std/time/clock.ts";
 import { allContainers } from "../pods/pod-fields.ts";
 import type { PodManager } from "../pods/pod-manager.ts";
 import type { PodWorker } from "../pods/worker/pod-worker.ts";
@@ -18,7 +17,6 @@ import { goErrorResponse } from "./go-responses.ts";
 
 export interface ContainerStreamsOptions {
   readonly pods: PodManager;
-  readonly clock: Clock;
   /** A stream without data in either direction ends after this; 0 or absent: never. */
   readonly streamIdleMs?: number | undefined;
 }
@@ -198,15 +196,14 @@ const CONNECTION_MS_MAX = 4 * 60 * 60 * 1000;
 const unverified = new HttpsAgent({ rejectUnauthorized: false });
 
 async function forwardToRuntime(
-  { clock, streamIdleMs }: ContainerStreamsOptions,
+  { streamIdleMs }: ContainerStreamsOptions,
   request: HttpRequest,
   streamingUrl: string | undefined,
 ): Promise<HttpResponse> {
   if (!isUpgradeRequest(request)) return goErrorResponse(500, "Upgrade request required");
   const url = new URL(streamingUrl ?? "");
   const secure = url.protocol === "https:";
-  const expired = new AbortController();
-  const response = await forwardUpgrade(request, {
+  return await forwardUpgrade(request, {
     method: request.method,
     secure,
     host: url.hostname.replace(/^\[|\]$/g, ""),
@@ -214,11 +211,8 @@ async function forwardToRuntime(
     path: `${url.pathname}${url.search}`,
     headers: { ...upgradeRequestHeaders(request), host: url.host },
     agent: secure ? unverified : undefined,
-    signal: AbortSignal.any([request.signal, expired.signal]),
+    signal: request.signal,
     idleMs: streamIdleMs,
+    lifetimeMs: CONNECTION_MS_MAX,
   });
-  if (response.status !== 101) return response;
-  const timer = clock.timer(CONNECTION_MS_MAX, () => expired.abort(new Error("the connection lasted too long")));
-  request.signal.addEventListener("abort", () => timer.cancel(), { once: true });
-  return response;
 }

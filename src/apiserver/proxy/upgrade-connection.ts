@@ -14,7 +14,7 @@ export interface UpgradeDestination {
   readonly port: number;
   /** Percent-encoded, with the query. */
   readonly path: string;
-  readonly agent: HttpAgent | HttpsAgent;
+  readonly agent?: HttpAgent | HttpsAgent | undefined;
   /** The request's headers when absent. */
   readonly headers?: Readonly<Record<string, string | readonly string[]>> | undefined;
 }

@@ -19,6 +19,8 @@ export interface UpgradeRequest {
   readonly signal: AbortSignal;
   /** The switched connection closes when no byte passes for this long; 0 or absent: never. */
   readonly idleMs?: number | undefined;
+  /** The switched connection closes after this. */
+  readonly lifetimeMs?: number | undefined;
 }
 
 /** The server switched protocols: the connection belongs to the caller, who closes it. */
@@ -66,7 +68,11 @@ export async function connectUpgrade(request: UpgradeRequest): Promise<SwitchedC
     // Whoever reads or writes the socket gets the error; without a listener it would end the process.
     socket.on("error", () => {});
     keepReadable(socket);
-    const { idleMs = 0 } = request;
+    const { idleMs = 0, lifetimeMs } = request;
+    if (lifetimeMs !== undefined) {
+      const timer = setTimeout(() => socket.destroy(), lifetimeMs);
+      socket.once("close", () => clearTimeout(timer));
+    }
     if (idleMs > 0) (socket as Socket).setTimeout(idleMs, () => socket.destroy());
     resolve({ status: 101, headers: separateHeaders(response), socket });
   });
