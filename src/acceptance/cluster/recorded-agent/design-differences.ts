@@ -1,4 +1,4 @@
-/** Differences from the recorded kubelet by design: which recordings they apply to, and how they show in a comparison. */
+/** Differences from the recorded kubelet by design: to which recordings they apply, and how a comparison shows them. */
 import type { Case } from "./cases.ts";
 import { containersOf } from "./conditions.ts";
 

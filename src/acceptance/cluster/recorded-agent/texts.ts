@@ -1,7 +1,7 @@
 /**
  * Compares texts of a recording with those of a replay. What depends on the machine or on the time differs: clock
- * texts, addresses, ids, paths of the agent, sizes of files that contain them. The recording shows where it does: it has
- * placeholders, or texts of these forms.
+ * texts, addresses, ids, paths of the agent, sizes of files that contain them. The recording shows where it does: it
+ * has placeholders, or texts of these forms.
  */
 
 /** Traits of the pod that recorded the texts; they widen the comparison. */
