@@ -171,6 +171,7 @@ const reviewer = {
 /** Runs the pod on the fake runtime and writes the logs of its containers. */
 async function runPod(harness: Harness, pod: Pod): Promise<void> {
   harness.fake.addImage("localhost/bb:1");
+  harness.fake.execs.set("echo hi", { exitCode: 0, stdout: "hi\n" });
   harness.fake.programs.set("i", { exitAfterMs: 100, exitCode: 0 });
   harness.fake.programs.set("crash", { exitAfterMs: 100, exitCode: 1 });
   harness.manager.put({ ...pod, metadata: { ...pod.metadata, name: "web", namespace: "default", uid: "uid-web" } });
@@ -242,7 +243,7 @@ function compareResponse(exchange: Exchange, response: AgentResponse): string | 
   // The recording has only the first 80 characters of these bodies.
   const isCut = exchange.body.startsWith('{"kind"') || exchange.body.startsWith('{"kubeletconfig"');
   if (isCut) return response.body.startsWith(exchange.body) ? undefined : `body ${response.body.slice(0, 80)}`;
-  const body = response.body.replace(/^\d{4}-\S+Z /gm, "<time> ");
+  const body = response.body.replace(/^\d{4}-\S+Z /gm, "<time> ").replace("_default", "_<namespace>");
   const pattern = exchange.body
     .split(/(<id-\d+>)/)
     .map((part, index) => (index % 2 === 1 ? ".*" : escapePattern(part).replace("containerd:", "\\w+:")));
