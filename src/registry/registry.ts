@@ -155,7 +155,9 @@ export class Registry<T extends ApiObject = ApiObject> implements AsyncDisposabl
 
   /** The subject of Invalid errors, which name the kind instead of the resource. */
   kindSubject(scope: Scope, name: string): ErrorSubject {
-    return { group: scope.group, resource: this.kind.kind, name };
+    // The internal type of events is that of the core group.
+    const group = this.kind.group === "events.svc.io" ? "" : scope.group;
+    return { group, resource: this.kind.kind, name };
   }
 
   key(scope: Scope, name: string): string {

@@ -20,6 +20,7 @@ import { depthMax } from "../value/limits.ts";
 import { isPlainObject, setMember } from "../value/plain-object.ts";
 import { canonicalizeQuantity, quantityHint } from "../value/quantity.ts";
 import { canonicalizeTime, formatDuration, parseDuration } from "../value/time.ts";
+import { explainTimeError } from "../value/time-error.ts";
 import { isEmpty, zeroOf } from "../zero-value.ts";
 import { type DecodeContext, type DecodeError, type Decoder, reportError, reportUnknown } from "./context.ts";
 import { unstructuredDecoder } from "./unstructured.ts";
@@ -143,15 +144,12 @@ function specialDecoder(schema: SpecialSchema): Decoder {
     case "time":
     case "microTime": {
       const micro = schema.format === "microTime";
-      const layout = micro ? "2006-01-02T15:04:05.000000Z07:00" : "2006-01-02T15:04:05Z07:00";
       return (value, context) => {
         if (value === null) return undefined;
         if (typeof value !== "string") return reportMismatch(value, "string", context);
         // Go's layout requires all six decimals.
         const canonical = micro && !sixDecimals.test(value) ? undefined : canonicalizeTime(value, micro);
-        if (canonical !== undefined) return canonical;
-        const quoted = JSON.stringify(value);
-        return reportError(context, `parsing time ${quoted} as "${layout}": cannot parse ${quoted} as "2006"`);
+        return canonical ?? reportError(context, explainTimeError(value, micro));
       };
     }
     case "duration":
