@@ -1,6 +1,6 @@
 /**
- * Compares the agent's metrics with those recorded of kubelet 1.33 (`shared/oracles/recorded-agent/metrics-names.json`):
- * names, types, labels, and bounds of histograms. `testdata/recorded-differences/agent-metrics.json` lists those
+ * Compares the agent's metrics with those recorded of kubelet 1.33: names, types, labels, and bounds of histograms
+ * (`shared/oracles/recorded-agent/metrics-names.json`). `testdata/recorded-differences/agent-metrics.json` lists those
  * that the agent lacks, or has in another form, by reason.
  *
  *     SVC_RECORD=1 node src/acceptance/recorded-answers/agent-metrics.test.ts     removes metrics that agree now

@@ -1,6 +1,6 @@
 /**
- * Compares the agent's Node object, its lease and its events with those recorded of kubelet 1.33, from registration to a
- * spell without the container runtime (`shared/oracles/recorded-agent/node.json`).
+ * Compares the agent's Node object, its lease and its events with those recorded of kubelet 1.33, from registration to
+ * a time without the container runtime (`shared/oracles/recorded-agent/node.json`).
  * `testdata/recorded-differences/agent-node.json` lists what differs by reason.
  *
  *     SVC_RECORD=1 node src/acceptance/recorded-answers/agent-node.test.ts     removes what agrees now

@@ -1,4 +1,4 @@
-/** A checked-in list of differences from recordings: names by reason. None may be added, and those that agree are removed. */
+/** A checked-in list of differences from recordings: names by reason. None may be added; those that agree go. */
 import { readFileSync, writeFileSync } from "node:fs";
 import { fileURLToPath } from "node:url";
 

@@ -127,7 +127,7 @@ t.test("/stats/summary reports an error of the runtime, and /metrics is compress
     .counter({ name: "a_total", help: "A.".repeat(600) })
     .with()
     .inc();
-  const asked: boolean[] = [];
+  const requested: boolean[] = [];
   const figures = {
     registry,
     probes: new MetricRegistry(),
@@ -135,7 +135,7 @@ t.test("/stats/summary reports an error of the runtime, and /metrics is compress
     renderContainers: async () => "c 1\n",
     renderResources: () => "r 1\n",
     readSummary: async (only: boolean) => {
-      asked.push(only);
+      requested.push(only);
       if (!only) throw new Error("the runtime is away");
       return { pods: [] };
     },
@@ -148,7 +148,7 @@ t.test("/stats/summary reports an error of the runtime, and /metrics is compress
   t.equal((await served.send("/stats/summary", { query: "only_cpu_and_memory=true" })).text, '{"pods":[]}');
   const failed = await served.send("/stats/summary");
   t.same([failed.status, failed.text], [500, "Internal Error: the runtime is away"]);
-  t.same(asked, [true, false]);
+  t.same(requested, [true, false]);
   t.equal((await served.send("/stats/summary", { accept: "text/plain" })).status, 406);
   const { text } = await served.send("/metrics");
   const count = (labels: string): string => `kubelet_http_requests_total{long_running="false",${labels}} `;
