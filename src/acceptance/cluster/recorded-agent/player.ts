@@ -284,7 +284,12 @@ class Player implements AsyncDisposable {
     switch (step.do) {
       case "writeStatic": {
         const { manifest, text } = step;
-        return writeFileSync(file, text ?? JSON.stringify(inNamespace(manifest, this.#namespace)));
+        return writeFileSync(
+          file,
+          text === undefined
+            ? JSON.stringify(inNamespace(manifest, this.#namespace))
+            : textInNamespace(text, this.#namespace),
+        );
       }
       case "removeStatic":
         return rmSync(file, { force: true });
@@ -360,12 +365,16 @@ interface InvolvedObject {
 /** Names of the pod's objects; none if the server generates the name. */
 function podNames({ pod, steps = [] }: Case): readonly string[] {
   if (pod !== undefined) return pod.metadata.name === undefined ? [] : [pod.metadata.name];
-  const manifests = steps.map(
-    ({ manifest }) => manifest as { readonly metadata?: { readonly name?: string } } | undefined,
-  );
-  return manifests.flatMap((manifest) =>
-    manifest?.metadata?.name === undefined ? [] : [`${manifest.metadata.name}-${NODE}`],
-  );
+  return steps.flatMap(({ manifest, text = "" }) => {
+    const { metadata } = (manifest ?? {}) as { readonly metadata?: { readonly name?: string } };
+    const name = metadata?.name ?? /^metadata:(?:\n +.*)*?\n +name: (\S+)/m.exec(text)?.[1];
+    return name === undefined ? [] : [`${name}-${NODE}`];
+  });
+}
+
+/** A manifest in YAML; other texts stay as they are. */
+function textInNamespace(text: string, namespace: string): string {
+  return /^ +namespace:/m.test(text) ? text : text.replace(/^metadata: *$/m, `metadata:\n  namespace: ${namespace}`);
 }
 
 function inNamespace(manifest: unknown, namespace: string): unknown {
