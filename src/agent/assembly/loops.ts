@@ -5,7 +5,7 @@ import { readMachineFacts } from "../node/machine/machine-check.ts";
 import { watchOom } from "../node/machine/oom-watch.ts";
 import { maintainIptablesChains } from "../node/network/iptables-chains.ts";
 import { recordMachineEvents } from "../node/node-events.ts";
-import { rotateLogs } from "../pods/containers/log-rotation.ts";
+import { rotateLogs } from "../logs/log-rotation.ts";
 import { watchContainerEvents } from "../runtime/container-events.ts";
 import { enforceSizeLimits, measureDiskUsage } from "../volumes/local/size-limits.ts";
 import { findStorageExcess } from "../volumes/local/storage-limits.ts";

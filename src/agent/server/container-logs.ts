@@ -6,7 +6,7 @@ import { allContainers } from "../pods/pod-fields.ts";
 import type { PodManager } from "../pods/pod-manager.ts";
 import type { PodWorker } from "../pods/worker/pod-worker.ts";
 import type { ObservedContainer } from "../runtime/observation.ts";
-import { type LogOptions, type LogSource, readLog } from "./log-reader.ts";
+import { type LogOptions, type LogSource, readLog } from "../logs/log-reader.ts";
 
 export interface ContainerLogsOptions {
   readonly pods: PodManager;

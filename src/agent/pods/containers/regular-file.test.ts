@@ -5,7 +5,7 @@ import t from "tap";
 import { systemClock } from "../../../std/time/clock.ts";
 import { podHarness, testPod } from "../../../testing/agent/pod-harness.ts";
 import { annotations, type ObservedContainer } from "../../runtime/observation.ts";
-import { readLog } from "../../server/log-reader.ts";
+import { readLog } from "../../logs/log-reader.ts";
 import { openLog } from "./regular-file.ts";
 import { addTerminationMessage } from "./termination-message.ts";
 

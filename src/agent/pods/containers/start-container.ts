@@ -18,7 +18,7 @@ import { makeDevices, makeMounts } from "./container-mounts.ts";
 import { runHook } from "./hooks.ts";
 import { killContainer } from "./kill-container.ts";
 import { linkLog, logLinkName } from "./log-links.ts";
-import { removeLogs } from "./log-rotation.ts";
+import { removeLogs } from "../../logs/log-rotation.ts";
 
 /** `reason` is `CreateContainerConfigError`, `CreateContainerError`, `RunContainerError` or `PostStartHookError`. */
 export class StartError extends Error {

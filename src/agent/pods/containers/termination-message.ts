@@ -2,7 +2,7 @@
 import type { FileHandle } from "node:fs/promises";
 import { dirname } from "node:path";
 import { annotations, type ObservedContainer } from "../../runtime/observation.ts";
-import { parseLogLine } from "../../server/log-line.ts";
+import { parseLogLine } from "../../logs/log-line.ts";
 import { openLog, openRegularFile } from "./regular-file.ts";
 
 const FILE_BYTES_MAX = 4096;

@@ -8,11 +8,11 @@ import { lstat, readdir, rename, rm } from "node:fs/promises";
 import { basename, dirname, join } from "node:path";
 import { pipeline } from "node:stream/promises";
 import { createGzip } from "node:zlib";
-import type { Logger } from "../../../std/log/logger.ts";
-import type { Clock } from "../../../std/time/clock.ts";
-import type { Observation, ObservedContainer } from "../../runtime/observation.ts";
-import type { Runtime } from "../../runtime/runtime.ts";
-import { openLog } from "./regular-file.ts";
+import type { Logger } from "../../std/log/logger.ts";
+import type { Clock } from "../../std/time/clock.ts";
+import type { Observation, ObservedContainer } from "../runtime/observation.ts";
+import type { Runtime } from "../runtime/runtime.ts";
+import { openLog } from "../pods/containers/regular-file.ts";
 
 export interface LogRotationOptions {
   readonly runtime: Runtime;

@@ -3,9 +3,9 @@ import { join } from "node:path";
 import { setImmediate } from "node:timers/promises";
 import { gunzipSync } from "node:zlib";
 import t, { type Test } from "tap";
-import { silentLogger } from "../../../std/log/logger.ts";
-import { FakeRuntime } from "../../../testing/agent/fake-runtime.ts";
-import { FakeClock } from "../../../testing/std/fake-clock.ts";
+import { silentLogger } from "../../std/log/logger.ts";
+import { FakeRuntime } from "../../testing/agent/fake-runtime.ts";
+import { FakeClock } from "../../testing/std/fake-clock.ts";
 import { removeLogs, rotateLogs } from "./log-rotation.ts";
 
 /** A running container whose log has at most 100 bytes and 4 files. */
