@@ -4,8 +4,8 @@ export interface GroupVersion {
 }
 
 /**
- * Splits an apiVersion as Go's `ParseGroupVersion` does: `apps/` has no version, `/v1` no group. Undefined for more than
- * one slash.
+ * Splits an apiVersion as Go's `ParseGroupVersion` does: `apps/` has no version, `/v1` no group. Undefined for more
+ * than one slash.
  */
 export function splitApiVersion(apiVersion: string): GroupVersion | undefined {
   const [first = "", second, ...more] = apiVersion.split("/");

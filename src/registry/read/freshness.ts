@@ -37,7 +37,7 @@ export async function waitForCache<T extends ApiObject>(
   return cache;
 }
 
-/** The 504 for a resourceVersion that is newer than the store. Kubernetes proposes to retry unless it is an exact one. */
+/** The 504 for a resourceVersion that is newer than the store. It proposes a retry unless the version is exact. */
 export function tooLargeResourceVersion(requested: string, current: Revision, exact = false): StatusError {
   return new StatusError(504, "Timeout", `Timeout: Too large resource version: ${requested}, current: ${current}`, {
     details: {

@@ -66,7 +66,7 @@ function assignPod(pods: Registry<Pod>, pod: Pod, binding: Binding): Pod {
 function validateBinding(binding: Binding): readonly FieldError[] {
   const errors: FieldError[] = [];
   const { kind = "", name = "" } = binding.target ?? {};
-  if (kind !== "" && kind !== "Node") errors.push(notSupported("target.kind", kind, ["<empty>", "Node"]));
+  if (kind !== "" && kind !== "Node") errors.push(notSupported("target.kind", kind, ["Node", "<empty>"]));
   if (name === "") errors.push(requiredField("target.name"));
   return errors;
 }
