@@ -116,7 +116,8 @@ t.test("metrics of the agent have the names, types, labels and bounds of kubelet
   const readinessProbe = { exec: { command: ["true"] }, periodSeconds: 1 };
   agent.fake.execs.set("true", { exitCode: 0 });
   const container = { name: "c", image: "busybox:1", imagePullPolicy: "IfNotPresent", readinessProbe } as const;
-  const pod = agent.createPod("web", { containers: [container] });
+  const volumes = [{ name: "v", emptyDir: {} }];
+  const pod = agent.createPod("web", { containers: [container], volumes });
   await agent.untilRunning("web");
   await agent.until("a probe", () => agent.fake.calls.some(({ method }) => method === "execSync"));
   const path = `/kubepods/besteffort/pod${podUid(pod)}`;

@@ -44,6 +44,7 @@ t.test("each endpoint requires its subresource of the node, and the read-only po
   const registry = new MetricRegistry();
   const figures = {
     registry,
+    refresh: async () => undefined,
     probes: new MetricRegistry(),
     requests: new RequestMetrics(registry, new FakeClock()),
     renderContainers: async () => "",

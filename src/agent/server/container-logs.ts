@@ -2,11 +2,11 @@
 import type { HttpRequest, HttpResponse } from "../../http/message.ts";
 import { bytesResponse, textResponse } from "../../http/respond.ts";
 import type { Clock } from "../../std/time/clock.ts";
+import { type LogOptions, type LogSource, readLog } from "../logs/log-reader.ts";
 import { allContainers } from "../pods/pod-fields.ts";
 import type { PodManager } from "../pods/pod-manager.ts";
 import type { PodWorker } from "../pods/worker/pod-worker.ts";
 import type { ObservedContainer } from "../runtime/observation.ts";
-import { type LogOptions, type LogSource, readLog } from "../logs/log-reader.ts";
 
 export interface ContainerLogsOptions {
   readonly pods: PodManager;

@@ -1,7 +1,6 @@
 /** Metrics and statistics: `/metrics`, the pages below it, and `/stats/summary`. */
 import type { HttpRequest, HttpResponse } from "../../http/message.ts";
 import { bytesResponse, compressResponses, jsonResponse, textResponse } from "../../http/respond.ts";
-import type { MetricRegistry } from "../../std/metrics/metrics.ts";
 import { formatMetrics, METRIC_MEDIA_TYPES } from "../../std/metrics/text-format.ts";
 import type { Figures } from "../stats/figures.ts";
 import type { Endpoints } from "./endpoints.ts";
@@ -14,10 +13,11 @@ const compress = compressResponses(GZIP_THRESHOLD_BYTES);
 export function addFigurePages(endpoints: Endpoints, figures: Figures): void {
   const page = (path: string, render: () => Promise<string> | string): void =>
     endpoints.path(path, (request) => compress(async () => textPage(await render()))(request));
-  const registry = (path: string, shown: MetricRegistry): void =>
-    page(path, () => formatMetrics([shown], "prometheus"));
-  registry("/metrics", figures.registry);
-  registry("/metrics/probes", figures.probes);
+  page("/metrics", async () => {
+    await figures.refresh();
+    return formatMetrics([figures.registry], "prometheus");
+  });
+  page("/metrics/probes", () => formatMetrics([figures.probes], "prometheus"));
   page("/metrics/cadvisor", () => figures.renderContainers());
   page("/metrics/resource", () => figures.renderResources());
   endpoints.services("/stats", ["/summary"], ["GET", "POST"], (request) => serveSummary(figures, request));

@@ -130,6 +130,7 @@ t.test("/stats/summary reports an error of the runtime, and /metrics is compress
   const requested: boolean[] = [];
   const figures = {
     registry,
+    refresh: async () => undefined,
     probes: new MetricRegistry(),
     requests: new RequestMetrics(registry, new FakeClock()),
     renderContainers: async () => "c 1\n",

@@ -1,5 +1,4 @@
 /** `/stats/summary`: figures of the node, its pods and containers as `stats/v1alpha1.Summary`. */
-import { statfs } from "node:fs/promises";
 import { dirname } from "node:path";
 import type { Volume } from "../../api/core/volume/schema.ts";
 import { formatTime } from "../../schema/value/time.ts";
@@ -11,6 +10,7 @@ import type { ObservedContainer } from "../runtime/observation.ts";
 import type { ImageService, Runtime } from "../runtime/runtime.ts";
 import type { VolumeManager } from "../volumes/volume-manager.ts";
 import type { CgroupReader, CgroupUsage } from "./cgroup-reader.ts";
+import { type FileSystem, type FileSystems, readFileSystem } from "./file-systems.ts";
 import { type InterfaceUsage, readDefaultInterface, readInterfaces } from "./network-usage.ts";
 import { readMeminfo, readProcFile, readProcNumber } from "./proc-file.ts";
 import { listPodTargets, type PodTarget, podsCgroup, type StatsPod } from "./stats-targets.ts";
@@ -25,20 +25,12 @@ export interface SummaryOptions {
   readonly runtime: Pick<Runtime, "listContainerStats">;
   readonly images: Pick<ImageService, "imageFsInfo">;
   readonly volumes: Pick<VolumeManager, "path">;
+  readonly fileSystems: FileSystems;
   readonly rootDir: string;
   readonly clock: Clock;
 }
 
 type Json = Readonly<Record<string, unknown>>;
-
-interface FileSystem {
-  readonly availableBytes: number;
-  readonly capacityBytes: number;
-  readonly usedBytes: number;
-  readonly inodesFree: number;
-  readonly inodes: number;
-  readonly inodesUsed: number;
-}
 
 export class SummaryProvider {
   readonly #options: SummaryOptions;
@@ -155,7 +147,7 @@ export class SummaryProvider {
   async #readVolumes({ pod, namespace }: PodTarget): Promise<readonly Json[]> {
     const claims = (pod.spec?.volumes ?? []).filter((volume) => volume.persistentVolumeClaim !== undefined);
     const read = async (volume: Volume): Promise<readonly Json[]> => {
-      const found = await readFileSystem(this.#options.volumes.path(pod, volume)).catch(() => undefined);
+      const found = await this.#options.fileSystems.read(this.#options.volumes.path(pod, volume));
       if (found === undefined) return [];
       const pvcRef = { name: volume.persistentVolumeClaim?.claimName ?? "", namespace };
       return [{ time: this.#now(), ...found, name: volume.name, pvcRef }];
@@ -213,18 +205,6 @@ function sumUsed(disk: DiskReading, containers: PodTarget["containers"]): Json {
   const sum = (name: "usedBytes" | "inodesUsed"): number =>
     layers.reduce((total, layer) => total + Number(layer?.[name]?.value ?? 0n), 0);
   return { ...disk.node, usedBytes: sum("usedBytes"), inodesUsed: sum("inodesUsed") };
-}
-
-async function readFileSystem(directory: string): Promise<FileSystem> {
-  const { blocks, bsize, bavail, bfree, files, ffree } = await statfs(directory);
-  return {
-    availableBytes: bavail * bsize,
-    capacityBytes: blocks * bsize,
-    usedBytes: (blocks - bfree) * bsize,
-    inodesFree: ffree,
-    inodes: files,
-    inodesUsed: files - ffree,
-  };
 }
 
 function readNetwork(time: string): Json {

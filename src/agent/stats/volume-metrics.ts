@@ -1,0 +1,90 @@
+/** Metrics of volumes: how many there are of each plugin, and how full the volumes of claims are. */
+import type { Volume } from "../../api/core/volume/schema.ts";
+import type { GaugeFamily, MetricRegistry } from "../../std/metrics/metrics.ts";
+import { podNamespace } from "../pods/pod-fields.ts";
+import type { VolumeManager } from "../volumes/volume-manager.ts";
+import type { FileSystem, FileSystems } from "./file-systems.ts";
+import type { StatsPod } from "./stats-targets.ts";
+import type { SummaryOptions } from "./summary.ts";
+
+/** Kubernetes' names of the plugins. */
+const PLUGINS: Readonly<Record<string, string>> = {
+  configMap: "kubernetes.io/configmap",
+  csi: "kubernetes.io/csi",
+  downwardAPI: "kubernetes.io/downward-api",
+  emptyDir: "kubernetes.io/empty-dir",
+  flexVolume: "flexvolume",
+  hostPath: "kubernetes.io/host-path",
+  image: "kubernetes.io/image",
+  projected: "kubernetes.io/projected",
+  secret: "kubernetes.io/secret",
+};
+
+const stability = "ALPHA";
+const CLAIM_LABELS = ["namespace", "persistentvolumeclaim"];
+
+export class VolumeMetrics {
+  readonly #volumes: Pick<VolumeManager, "path">;
+  readonly #fileSystems: FileSystems;
+  readonly #pods: () => Iterable<StatsPod>;
+  readonly #families: Readonly<Record<keyof FileSystem, GaugeFamily>>;
+
+  constructor(
+    registry: MetricRegistry,
+    { volumes, fileSystems, pods }: Pick<SummaryOptions, "volumes" | "fileSystems" | "pods">,
+  ) {
+    this.#volumes = volumes;
+    this.#fileSystems = fileSystems;
+    this.#pods = pods;
+    const claim = (name: string, help: string): GaugeFamily =>
+      registry.gauge({ name: `kubelet_volume_stats_${name}`, help, stability, labels: CLAIM_LABELS });
+    this.#families = {
+      availableBytes: claim("available_bytes", "Number of available bytes in the volume"),
+      capacityBytes: claim("capacity_bytes", "Capacity in bytes of the volume"),
+      usedBytes: claim("used_bytes", "Number of used bytes in the volume"),
+      inodes: claim("inodes", "Maximum number of inodes in the volume"),
+      inodesFree: claim("inodes_free", "Number of free inodes in the volume"),
+      inodesUsed: claim("inodes_used", "Number of used inodes in the volume"),
+    };
+    const total = registry.gauge({
+      name: "volume_manager_total_volumes",
+      help: "Number of volumes in Volume Manager",
+      stability,
+      labels: ["plugin_name", "state"],
+    });
+    registry.onCollect(() => {
+      total.clear();
+      for (const { pod, observation } of pods()) {
+        for (const volume of pod.spec?.volumes ?? []) {
+          total.with(findPlugin(volume), "desired_state_of_world").inc();
+          if (observation.sandboxes.length > 0) total.with(findPlugin(volume), "actual_state_of_world").inc();
+        }
+      }
+    });
+  }
+
+  /** Reads the file systems of claims' volumes. A volume that cannot be read has no samples. */
+  async refresh(): Promise<void> {
+    const read = [...this.#pods()].flatMap(({ pod }) =>
+      (pod.spec?.volumes ?? []).map(async (volume) => {
+        const name = volume.persistentVolumeClaim?.claimName;
+        const usage = name === undefined ? undefined : await this.#fileSystems.read(this.#volumes.path(pod, volume));
+        return usage && { labels: [podNamespace(pod), name ?? ""] as const, usage };
+      }),
+    );
+    const found = await Promise.all(read);
+    for (const family of Object.values(this.#families)) family.clear();
+    for (const each of found) {
+      if (each === undefined) continue;
+      const { labels, usage } = each;
+      for (const [name, value] of Object.entries(usage))
+        this.#families[name as keyof FileSystem].with(...labels).set(value);
+    }
+  }
+}
+
+/** Of a claim's volume the plugin is that of its driver. */
+function findPlugin(volume: Volume): string {
+  const source = Object.keys(volume).find((key) => PLUGINS[key] !== undefined) ?? "csi";
+  return PLUGINS[source] ?? source;
+}
