@@ -359,3 +359,13 @@ t.test("fields of the file without effect and without a flag are listed with the
     listed["agent configuration file"],
   );
 });
+
+t.test("memorySwap.swapBehavior may state that pods get no swap, and nothing else", async (t) => {
+  const file = (text: string) =>
+    join(t.testdir({ "agent.yaml": `${header}memorySwap: {swapBehavior: ${text}}\n` }), "agent.yaml");
+  t.equal(loadAgentConfig([`--config=${file("NoSwap")}`], {}).config.memorySwap?.swapBehavior, "NoSwap");
+  t.throws(
+    () => loadAgentConfig([`--config=${file("LimitedSwap")}`], {}),
+    /memorySwap\.swapBehavior: this build does not support this field, leave it out/,
+  );
+});
