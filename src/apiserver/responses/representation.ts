@@ -56,10 +56,7 @@ export function negotiateRepresentation(
 ): Representation {
   const { accept } = context.request.headers;
   const advertised = advertisedTypes(cbor);
-  // Watches are not served in YAML, as in Kubernetes.
-  const offers = [JSON_OFFER, ...(shape === "watch" ? [] : [YAML_OFFER]), PROTOBUF_OFFER, SVC_OFFER].concat(
-    cbor ? [CBOR_OFFER] : [],
-  );
+  const offers = [JSON_OFFER, YAML_OFFER, PROTOBUF_OFFER, SVC_OFFER, ...(cbor ? [CBOR_OFFER] : [])];
   // The first check compares whole media types; Kubernetes omits it for custom resources.
   if (!custom && !acceptsExactly(accept, offers)) {
     throw notAcceptable(shape === "object" || shape === "review" ? advertised : [...advertised, ...STREAM_TYPES]);
@@ -67,6 +64,8 @@ export function negotiateRepresentation(
   const match = negotiate(accept, offers, (offer, params) => isAcceptable(offer, params, shape, custom));
   if (match === undefined) throw transformNotAcceptable(advertised);
   const { offer, params } = match;
+  // YAML has no streams; Kubernetes does not go on to the client's next type then.
+  if (shape === "watch" && offer.format === "yaml") throw transformNotAcceptable(STREAM_TYPES);
   return {
     ...offer,
     as: params.as === undefined ? "object" : params.as === "Table" ? "table" : "metadata",
