@@ -101,6 +101,10 @@ attacks: packages ## send long lists in every field, and the costliest requests;
 	@SVC_ATTACKS=all node src/acceptance/attacks/stalls.test.ts
 	@SVC_ATTACKS=all node src/acceptance/attacks/long-lists.test.ts
 
+.PHONY: mutants
+mutants: packages ## withhold each flag, field and gate from the test of its effect, which must fail; minutes (ARGS="max-pods,v")
+	@SVC_MUTANTS="$(if $(ARGS),$(ARGS),all)" tap run --reporter=terse --timeout=3600 src/acceptance/flag-effects/mutants.test.ts
+
 .PHONY: fuzz
 fuzz: packages ## fuzz the parsers, each for a minute (ARGS="--seconds 600 --seed 1")
 	@for reader in schema/json/json schema/json/json-path schema/yaml/yaml schema/protobuf/protobuf schema/cbor/cbor schema/structural/load cel/cel http/spdy/spdy; do node src/$$reader.fuzz.ts $(ARGS) || exit 1; done

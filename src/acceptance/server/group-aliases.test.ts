@@ -84,10 +84,11 @@ t.test("custom resources are listed under the group of their definition", async 
     await using server = await startTestServer();
     const definition = crontabs(v1);
     const spec = { ...definition.spec, group };
-    const metadata: Record<string, unknown> = { name: `crontabs.${group}` };
     // Groups of Kubernetes' domains need it.
-    metadata.annotations = { "api-approved.kubernetes.io": "unapproved, a test" };
-    await createDefinition(server, { ...definition, metadata, spec });
+    const annotations = { "api-approved.kubernetes.io": "unapproved, a test" };
+    const metadata = { name: `crontabs.${group}`, annotations };
+    const custom = { ...definition, metadata, spec };
+    await createDefinition(server, custom);
     const aggregated = { accept: "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList" };
     const { groups } = (await server.send("GET /apis")).json as { groups: readonly { name: string }[] };
     const { items } = (await server.send("GET /apis", { headers: aggregated })).json as {

@@ -11,16 +11,18 @@ import { type RunningAgent, startAgent } from "../../agent/agent.ts";
 import type { AgentConfig } from "../../agent/agent-config.ts";
 import { toSlicePath } from "../../agent/cgroups/systemd-slices.ts";
 import { toJson } from "../../agent/config/fields.ts";
-import { type EffectiveConfig, loadAgentConfig } from "../../agent/config/load.ts";
+import type { EffectiveConfig } from "../../agent/config/load.ts";
 import { agentFlags } from "../../agent/flags.ts";
 import type { Iptables } from "../../agent/node/network/iptables-chains.ts";
 import { toAgentConfig } from "../../agent/options.ts";
 import type { Pod } from "../../api/core/pod/schema.ts";
 import type { PodSpec } from "../../api/core/pod-spec/schema.ts";
 import type { Flag } from "../../flags/flag.ts";
+import { logOptions } from "../../flags/log-options.ts";
 import { isPlainObject } from "../../schema/value/plain-object.ts";
 import { encodeYaml } from "../../schema/yaml/yaml.ts";
-import { silentLogger } from "../../std/log/logger.ts";
+import { createLogger, silentLogger } from "../../std/log/logger.ts";
+import { conditionTimeout, loadMutant } from "../flags/mutant.ts";
 import { FakeClock } from "../std/fake-clock.ts";
 import { until } from "../std/until.ts";
 import { FakeApi } from "./fake-api.ts";
@@ -50,6 +52,8 @@ export interface TestAgent extends AsyncDisposable {
   readonly api: FakeApi;
   readonly fake: FakeRuntime;
   readonly clock: FakeClock;
+  /** The lines that the agent has logged, if the flags set a verbosity. */
+  logged(): string;
   /** Calls to systemd. */
   readonly systemd: readonly { readonly method: string; readonly args: readonly string[] }[];
   /** The iptables chains and rules. */
@@ -75,18 +79,24 @@ export interface TestAgent extends AsyncDisposable {
 /** With source `file`, settings with a field in the configuration file are set there, others by flags. */
 export async function createTestAgent(source: "flag" | "file", settings: Settings): Promise<TestAgent> {
   const directory = await mkdtemp(join(tmpdir(), "svc-flags-"));
-  const all: Settings = {
+  const baseline: Settings = {
     ...base,
     "root-dir": join(directory, "root"),
     "cert-dir": join(directory, "pki"),
     "container-runtime-endpoint": `unix://${join(directory, "runtime.sock")}`,
-    ...settings,
   };
-  const effective = loadAgentConfig(await toCommandLine(source, directory, all), {});
+  const words = await toCommandLine(source, directory, { ...baseline, ...settings });
+  const effective = loadMutant(words, await toCommandLine("flag", directory, baseline));
   const config = { ...toAgentConfig(effective), podLogsDir: join(directory, "logs") };
   const clock = new FakeClock(Date.now());
   const api = new FakeApi();
   const fake = new FakeRuntime(clock);
+  const lines: string[] = [];
+  const sink = { write: (line: string) => lines.push(line), flushSync: () => {} };
+  const isLogging = settings.v !== undefined || settings.vmodule !== undefined;
+  const log = isLogging
+    ? createLogger(logOptions(effective.flags), { clock, stdout: sink, stderr: sink })
+    : silentLogger;
   const cgroupHierarchy = join(directory, "cgroup");
   const systemd: { readonly method: string; readonly args: readonly string[] }[] = [];
   for (const name of controllers) await mkdir(join(cgroupHierarchy, name), { recursive: true });
@@ -101,7 +111,7 @@ export async function createTestAgent(source: "flag" | "file", settings: Setting
     await clock.advance(attempt % 16 === 0 ? 100 : 0);
   };
   const untilHolds = async (what: string, holds: () => boolean): Promise<void> => {
-    await until(what, holds, { timeoutMs: TIMEOUT_MS, wait });
+    await until(what, holds, { timeoutMs: conditionTimeout(TIMEOUT_MS), wait });
   };
   const path = (name: string): string => `/api/v1/namespaces/default/pods/${name}`;
   let running: RunningAgent | undefined;
@@ -122,6 +132,7 @@ export async function createTestAgent(source: "flag" | "file", settings: Setting
     api,
     fake,
     clock,
+    logged: () => lines.join(""),
     systemd,
     iptables,
     readCgroup: (path) => {
@@ -132,7 +143,7 @@ export async function createTestAgent(source: "flag" | "file", settings: Setting
     async start() {
       const agent = await startAgent(config, {
         clock,
-        log: silentLogger,
+        log,
         transport: api.transport,
         runtime: fake,
         cgroupHierarchy,

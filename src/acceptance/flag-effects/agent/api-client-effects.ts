@@ -1,7 +1,16 @@
 /** Effects of the flags for API client, events and logging. */
+import type { Test } from "tap";
 import { loadAgentConfig } from "../../../agent/config/load.ts";
-import type { AgentFlagName } from "../../../testing/agent/flag-harness.ts";
+import { type AgentFlagName, createTestAgent, type TestAgent } from "../../../testing/agent/flag-harness.ts";
 import { alphaLogging, captureLog, type Effect, expectEventLimit, expectRequestLimit } from "./support.ts";
+
+/** Expects a line of the agent that verbosity 4 has. */
+async function expectVerboseLines(t: Test, agent: TestAgent): Promise<void> {
+  await agent.start();
+  agent.createPod("web");
+  await agent.untilRunning("web");
+  t.match(agent.logged(), /Pod changes state/);
+}
 
 export const apiClientEffects: Partial<Record<AgentFlagName, Effect>> = {
   "svc-api-qps": {
@@ -104,11 +113,12 @@ export const apiClientEffects: Partial<Record<AgentFlagName, Effect>> = {
     },
   },
   v: {
-    set: { v: "3" },
+    set: { v: "4" },
     async verify(t, agent) {
       using log = captureLog(agent);
       t.match(log.err, /three/);
       t.notMatch(log.err, /five/);
+      await expectVerboseLines(t, agent);
     },
   },
   vmodule: {
@@ -117,6 +127,8 @@ export const apiClientEffects: Partial<Record<AgentFlagName, Effect>> = {
       using log = captureLog(agent);
       t.notMatch(log.err, /three/);
       t.match(log.err, /five/);
+      await using other = await createTestAgent("flag", { vmodule: "*=4" });
+      await expectVerboseLines(t, other);
     },
   },
   "feature-gates": {

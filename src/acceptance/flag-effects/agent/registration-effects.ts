@@ -1,6 +1,6 @@
 /** Effects of the flags for identity and registration. */
 
-import { existsSync, readFileSync } from "node:fs";
+import { existsSync, readFileSync, rmSync } from "node:fs";
 import { createServer } from "node:net";
 import { join } from "node:path";
 import { startAgent } from "../../../agent/agent.ts";
@@ -9,6 +9,9 @@ import { silentLogger } from "../../../std/log/logger.ts";
 import type { AgentFlagName } from "../../../testing/agent/flag-harness.ts";
 import { freePort } from "../../../testing/std/free-port.ts";
 import { ca, type Effect, expectNode, files, iptables, listenOn, user, withFreePort } from "./support.ts";
+
+/** A directory other than those of every agent under test. */
+const ownDirectory = join(files, "own");
 
 export const registrationEffects: Partial<Record<AgentFlagName, Effect>> = {
   "hostname-override": { set: { "hostname-override": "Other" }, verify: expectNode({ metadata: { name: "other" } }) },
@@ -67,19 +70,22 @@ export const registrationEffects: Partial<Record<AgentFlagName, Effect>> = {
     },
   },
   "cert-dir": {
-    set: () => withFreePort("port", { "enable-server": "true", address: "127.0.0.1" }),
+    set: () => withFreePort("port", { "enable-server": "true", address: "127.0.0.1", "cert-dir": ownDirectory }),
     async verify(t, agent) {
-      t.notOk(existsSync(join(agent.directory, "pki")));
+      t.notOk(existsSync(ownDirectory));
       await agent.start();
-      t.ok(existsSync(join(agent.directory, "pki", "svclet.crt")), "a certificate was created there");
+      t.ok(existsSync(join(ownDirectory, "svclet.crt")), "a certificate was created there");
+      rmSync(ownDirectory, { recursive: true });
     },
   },
   "root-dir": {
-    set: {},
+    set: { "root-dir": ownDirectory },
     async verify(t, agent) {
-      t.notOk(existsSync(join(agent.directory, "root", "pods")));
+      t.notOk(existsSync(ownDirectory));
       await agent.start();
-      t.ok(existsSync(join(agent.directory, "root", "pods")));
+      t.ok(existsSync(join(ownDirectory, "pods")));
+      await agent.stop();
+      rmSync(ownDirectory, { recursive: true });
     },
   },
   "node-status-update-frequency": {

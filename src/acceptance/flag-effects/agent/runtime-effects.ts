@@ -63,15 +63,15 @@ export const runtimeEffects: Partial<Record<AgentFlagName, Effect>> = {
     },
   },
   "container-runtime-endpoint": {
-    set: {},
+    set: { "container-runtime-endpoint": `unix://${join(files, "runtime.sock")}` },
     async verify(t, agent) {
-      await expectConnection(t, agent, agent.config.runtime.endpoint);
+      await expectConnection(t, agent, `unix://${join(files, "runtime.sock")}`);
     },
   },
   "image-service-endpoint": {
     set: { "image-service-endpoint": `unix://${join(files, "images.sock")}` },
     async verify(t, agent) {
-      await expectConnection(t, agent, agent.config.runtime.imageEndpoint);
+      await expectConnection(t, agent, `unix://${join(files, "images.sock")}`);
     },
   },
   "runtime-request-timeout": {
@@ -96,7 +96,16 @@ export const runtimeEffects: Partial<Record<AgentFlagName, Effect>> = {
   "registry-qps": {
     set: { "registry-qps": "1", "registry-burst": "1", "serialize-image-pulls": "false" },
     async verify(t, agent) {
-      t.equal(await countConcurrentPulls(agent, 1), 1);
+      await agent.start();
+      const pulls = () => agent.fake.calls.filter(({ method }) => method === "pullImage").length;
+      const pull = (name: string) => agent.createPod(name, { containers: [{ name: "c", image: `r.test/${name}:1` }] });
+      pull("first");
+      await agent.until("the first pull", () => pulls() === 1);
+      await agent.clock.advance(500);
+      pull("second");
+      const refused = () => JSON.stringify(agent.api.listBelow("/api/v1/namespaces/default/events")).includes("QPS");
+      await agent.until("the second pull, or its refusal", () => pulls() === 2 || refused());
+      t.equal(pulls(), 1, "the second comes too early");
     },
   },
   "registry-burst": {

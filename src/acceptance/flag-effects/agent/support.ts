@@ -260,25 +260,27 @@ export const providerConfig = (name: string): string => {
 
 /** Starts the agent and expects a connection to the endpoint. */
 export async function expectConnection(t: Test, agent: TestAgent, endpoint: string): Promise<void> {
-  const requested = Promise.withResolvers<void>();
+  let connections = 0;
   const runtime = createServer((socket) => {
     socket.on("error", () => {}).destroy();
-    requested.resolve();
+    connections++;
   });
   const other = agent.config.runtime.endpoint;
   await listenOn(runtime, endpoint.slice("unix://".length));
   const { transport } = agent.api;
   const running = await startAgent(agent.config, { clock: agent.clock, log: silentLogger, iptables, transport });
   running.ready().catch(() => {});
-  await requested.promise;
-  t.pass(`connection to ${endpoint}${other === endpoint ? "" : ", which is not the runtime endpoint"}`);
-  runtime.close();
-  const closing = running.close();
-  let closed = false;
-  void closing.finally(() => {
-    closed = true;
-  });
-  await agent.until("the agent has stopped", () => closed);
+  try {
+    await agent.until("a connection", () => connections > 0);
+    t.pass(`connection to ${endpoint}${other === endpoint ? "" : ", which is not the runtime endpoint"}`);
+  } finally {
+    runtime.close();
+    let closed = false;
+    void running.close().finally(() => {
+      closed = true;
+    });
+    await agent.until("the agent has stopped", () => closed);
+  }
 }
 
 /** Expects at most `burst` requests for ConfigMaps before the clock advances, then one a second. */

@@ -7,16 +7,17 @@ import { setTimeout } from "node:timers/promises";
 import { apiServerOptions } from "../../../apiserver/config/options.ts";
 import { apiserverProgram } from "../../../apiserver/flags/flags.ts";
 import { startApiServer } from "../../../apiserver/server.ts";
-import { invoke } from "../../../flags/program.ts";
 import { silentLogger } from "../../../std/log/logger.ts";
 import { createMemoryStore } from "../../../storage/memory.ts";
 import type { Store } from "../../../storage/store.ts";
+import { invokeMutant } from "../../../testing/flags/mutant.ts";
 import { FakeClock } from "../../../testing/std/fake-clock.ts";
 import { freePort } from "../../../testing/std/free-port.ts";
 import {
   advanceUntil,
   baseSettings,
   captureLog,
+  captureServerLog,
   type Effect,
   fetchStatus,
   file,
@@ -271,11 +272,15 @@ export const lifecycleEffects: Partial<Record<Name, Effect>> = {
   },
   v: async (t) => {
     t.match(captureLog({ v: "3" }).err, /three/);
+    t.notMatch(await captureServerLog({}), /HTTP.*\/pods/);
+    t.match(await captureServerLog({ v: "3" }), /HTTP.*\/pods/, "the server logs requests");
   },
   vmodule: async (t) => {
     const { err } = captureLog({ vmodule: "store=5" });
     t.match(err, /five/);
     t.notMatch(err, /three/);
+    t.match(await captureServerLog({ vmodule: "httplog=3" }), /HTTP.*\/pods/);
+    t.notMatch(await captureServerLog({ vmodule: "other=3" }), /HTTP.*\/pods/);
   },
   "logging-format": async (t) => {
     t.match(captureLog({ "logging-format": "text" }).err, /^I\d{4} .*\] "?hello/);
@@ -298,18 +303,13 @@ export const lifecycleEffects: Partial<Record<Name, Effect>> = {
   version: async (t) => {
     await using server = await startServer({ version: "v1.33.4-site.1" });
     t.equal((await server.send("GET /version")).json.gitVersion, "v1.33.4-site.1");
-    t.match(invoke(apiserverProgram, ["--version"], { version: "v1.33.0" }), { stdout: "apiserver v1.33.0\n" });
+    t.match(invokeMutant(apiserverProgram, ["--version"], { version: "v1.33.0" }), { stdout: "apiserver v1.33.0\n" });
   },
   "feature-gates": async (t) => {
-    await using server = await startServer({ "feature-gates": "WatchList=false" });
-    const query = "watch=1&sendInitialEvents=true&resourceVersionMatch=NotOlderThan&allowWatchBookmarks=true";
-    t.not(
-      (await server.send(`GET ${PODS}?${query}&timeoutSeconds=1`)).status,
-      200,
-      "watches with initial events are disabled",
-    );
+    await using server = await startServer({ "feature-gates": "ComponentStatusz=true" });
+    t.equal((await server.send("GET /statusz")).status, 200, "a page that is off by default");
   },
   help: async (t) => {
-    t.match(invoke(apiserverProgram, ["--help"], { version: "v1.33.0" }), { code: 0, stdout: /Usage:/ });
+    t.match(invokeMutant(apiserverProgram, ["--help"], { version: "v1.33.0" }), { code: 0, stdout: /Usage:/ });
   },
 };

@@ -14,7 +14,7 @@ import type { HttpRequest } from "../../../http/message.ts";
 import { makeRequest } from "../../../http/request.ts";
 import { textResponse } from "../../../http/respond.ts";
 import { listen } from "../../../http/server/server.ts";
-import { createLogger, silentLogger } from "../../../std/log/logger.ts";
+import { createLogger, type Logger, silentLogger } from "../../../std/log/logger.ts";
 import { createMemoryStore } from "../../../storage/memory.ts";
 import type { Range, Store, WriteOptions } from "../../../storage/store.ts";
 import { conditionTimeout, invokeMutant } from "../../../testing/flags/mutant.ts";
@@ -61,6 +61,7 @@ export function allowAllByDefault(settings: Settings): Settings {
 export const baseSettings: Settings = {
   "bind-address": "127.0.0.1",
   "kvstore-servers": "memory://",
+  "cert-dir": file("pki"),
   "tls-cert-file": file("server.crt"),
   "tls-private-key-file": file("server.key"),
   // Most servers run without the controllers that create service accounts.
@@ -95,13 +96,17 @@ export interface TestServer extends AsyncDisposable {
   until(what: string, holds: () => boolean | Promise<boolean>): Promise<void>;
 }
 
-export async function startServer(settings: Settings = {}, change: Partial<Store> = {}): Promise<TestServer> {
+export async function startServer(
+  settings: Settings = {},
+  change: Partial<Store> = {},
+  makeLog: (flags: ReturnType<typeof parseFlags>["flags"], clock: FakeClock) => Logger = () => silentLogger,
+): Promise<TestServer> {
   const clock = new FakeClock(Date.now());
   const baseline = { "secure-port": String(await freePort()), ...baseSettings, ...allowAllByDefault(settings) };
   const { flags, gates, version, given: options } = parseFlags({ ...baseline, ...settings }, baseline);
   const config = apiServerOptions(flags, gates, version, options);
   const writes: { key: string; value: Uint8Array; options: WriteOptions | undefined }[] = [];
-  const deps = { clock, log: silentLogger };
+  const deps = { clock, log: makeLog(flags, clock) };
   const store =
     config.storage.url === "memory://"
       ? recordWrites(createMemoryStore({ ...deps, ...config.storage }), writes, change)
@@ -175,6 +180,8 @@ export async function countStoreReads(settings: Settings, path: string): Promise
   await using server = await startServer(settings, {
     get: counted(inner.get.bind(inner), String),
     list: counted(inner.list.bind(inner), from),
+    scan: counted(inner.scan.bind(inner), from),
+    readVersion: inner.readVersion.bind(inner),
     watch: counted(inner.watch.bind(inner), from),
     create: inner.create.bind(inner),
     update: inner.update.bind(inner),
@@ -333,6 +340,17 @@ export function captureLog(settings: Settings) {
   log.child("store").v(5)?.info("five");
   log.error("oh");
   return { clock, out: lines.out.join(""), err: lines.err.join(""), flushes: () => flushes };
+}
+
+/** What a server with the flags logs of a request. */
+export async function captureServerLog(settings: Settings): Promise<string> {
+  const lines: string[] = [];
+  const sink = { write: (line: string) => lines.push(line), flushSync: () => {} };
+  await using server = await startServer(settings, {}, (flags, clock) =>
+    createLogger(logOptions(flags), { clock, stdout: sink, stderr: sink }),
+  );
+  await server.send(`GET ${PODS}`);
+  return lines.join("");
 }
 
 /** The status of a health endpoint while the store is blocked, and whether it came within 2.9 s. */

@@ -1,0 +1,225 @@
+/** Effects of flags, configuration fields and gates that the agent's options show, or that end the start. */
+import { writeFileSync } from "node:fs";
+import { dirname, join } from "node:path";
+import type { Test } from "tap";
+import { parseAgentCommandLine } from "../../../agent/config/command-line.ts";
+import { findKernelProblems } from "../../../agent/node/machine/kernel-tunables.ts";
+import { findMachineProblem } from "../../../agent/node/machine/machine-check.ts";
+import { toAgentConfig } from "../../../agent/options.ts";
+import { type AgentFlagName, createTestAgent } from "../../../testing/agent/flag-harness.ts";
+import { loadMutant, withoutWithheld } from "../../../testing/flags/mutant.ts";
+
+type ConfigEffect = (t: Test) => Promise<void>;
+
+const HEADER = "apiVersion: svclet.config.svc.io/v1beta1\nkind: SvcletConfiguration\n";
+
+export function fileWith(t: Test, text: string): string {
+  return join(t.testdir({ "agent.yaml": `${HEADER}${text}` }), "agent.yaml");
+}
+
+const configOf = (...argv: readonly string[]) => toAgentConfig(loadMutant(argv));
+const print = (...argv: readonly string[]) => parseAgentCommandLine(withoutWithheld(argv), {}, { version: "v1.33.0" });
+
+export const separateEffects: Partial<Record<AgentFlagName, ConfigEffect>> = {
+  "authorization-mode": async (t) => {
+    const mode = (...argv: string[]) => configOf(...argv).server.authorization.mode;
+    t.equal(mode(), "AlwaysAllow");
+    t.equal(mode("--authorization-mode=Webhook"), "Webhook");
+    const file = fileWith(t, "");
+    t.equal(mode(`--config=${file}`), "Webhook", "the default with a configuration file");
+    t.equal(mode(`--config=${file}`, "--authorization-mode=AlwaysAllow"), "AlwaysAllow");
+  },
+  config: async (t) => {
+    const { flags } = loadMutant([`--config=${fileWith(t, "maxPods: 7\n")}`]);
+    t.match(flags, { "max-pods": 7 });
+  },
+  "config-dir": async (t) => {
+    const file = fileWith(t, "maxPods: 7\npodsPerCore: 3\n");
+    writeFileSync(join(dirname(file), "10.conf"), `${HEADER}maxPods: 8\n`);
+    const { flags } = loadMutant([`--config=${file}`, `--config-dir=${dirname(file)}`]);
+    t.match(flags, { "max-pods": 8, "pods-per-core": 3 });
+  },
+  "dry-run-config": async (t) => {
+    const exit = { kind: "exit", code: 0, stdout: /^maxPods: 7 +# flag/m };
+    t.match(print("--dry-run-config", "--max-pods=7"), exit);
+  },
+  version: async (t) => {
+    t.match(print("--version"), { kind: "exit", code: 0, stdout: "agent v1.33.0\n" });
+    t.match(print("--version=v1.33.9-site"), { kind: "run", version: "v1.33.9-site" });
+    for (const version of ["false", "v1.33.9-site"]) {
+      await using agent = await createTestAgent("flag", { version });
+      await agent.start();
+      const { nodeInfo } = agent.getNode().status as { nodeInfo: { kubeletVersion: string } };
+      t.match(nodeInfo.kubeletVersion, version === "false" ? /^v1\.33\.\d+/ : /^v1\.33\.9-site$/);
+    }
+  },
+  help: async (t) => {
+    t.match(print("--help"), { kind: "exit", code: 0, stdout: /Usage:/ });
+  },
+  "protect-kernel-defaults": async (t) => {
+    const directory = t.testdir({ vm: { overcommit_memory: "0\n", panic_on_oom: "0\n" } });
+    const kernel = await findKernelProblems(directory);
+    t.same(kernel, ["invalid kernel flag: vm/overcommit_memory, expected value: 1, actual value: 0"]);
+    const problem = (...argv: string[]) => findMachineProblem(configOf(...argv), { swap: [], cgroupV1: false, kernel });
+    t.equal(problem(), undefined);
+    t.match(problem("--protect-kernel-defaults"), /^invalid kernel flag: .*--protect-kernel-defaults=false$/);
+  },
+  "fail-swap-on": async (t) => {
+    const machine = { swap: ["/dev/sdb2"], cgroupV1: false };
+    t.match(findMachineProblem(configOf(), machine), /swap is on \(\/dev\/sdb2\).*--fail-swap-on=false/);
+    t.equal(findMachineProblem(configOf("--fail-swap-on=false"), machine), undefined);
+    t.equal(findMachineProblem(configOf(), { ...machine, swap: [] }), undefined);
+  },
+  "fail-cgroupv1": async (t) => {
+    const machine = { swap: [], cgroupV1: true };
+    t.match(findMachineProblem(configOf(), machine), /uses cgroup v1.*--fail-cgroupv1=false/);
+    t.equal(findMachineProblem(configOf("--fail-cgroupv1=false"), machine), undefined);
+    const inFile = (text: string) => configOf(`--config=${fileWith(t, `authorization: {mode: AlwaysAllow}\n${text}`)}`);
+    t.equal(findMachineProblem(inFile(""), machine), undefined, "the default with a configuration file");
+    t.match(findMachineProblem(inFile("failCgroupV1: true\n"), machine), /uses cgroup v1/);
+  },
+  "rotate-certificates": async (t) => {
+    t.equal(configOf().certificates.rotateClient, false);
+    t.equal(configOf("--rotate-certificates").certificates.rotateClient, true);
+  },
+  "rotate-server-certificates": async (t) => {
+    t.equal(configOf().certificates.rotateServing, false);
+    t.equal(configOf("--rotate-server-certificates").certificates.rotateServing, true);
+  },
+  "streaming-connection-idle-timeout": async (t) => {
+    t.equal(configOf("--streaming-connection-idle-timeout=2s").server.streamIdleMs, 2000);
+  },
+  "bootstrap-svcconfig": async (t) => {
+    const { certificates } = configOf("--svcconfig=/etc/a", "--bootstrap-svcconfig=/etc/b");
+    t.equal(certificates.bootstrapSvcconfig, "/etc/b");
+  },
+};
+
+/** The configuration file, and what the options then have. */
+interface FieldEffect {
+  readonly text: string;
+  readonly options: object;
+}
+
+/** By configuration field without a flag. */
+export const fieldEffects: Readonly<Record<string, FieldEffect>> = {
+  configMapAndSecretChangeDetectionStrategy: {
+    text: "configMapAndSecretChangeDetectionStrategy: Get",
+    options: { pods: { changeDetection: "Get" } },
+  },
+  containerLogMaxWorkers: { text: "containerLogMaxWorkers: 4", options: { pods: { logWorkers: 4 } } },
+  containerLogMonitorInterval: { text: "containerLogMonitorInterval: 3s", options: { pods: { logMonitorMs: 3000 } } },
+  "crashLoopBackOff.maxContainerRestartPeriod": {
+    text: "featureGates: {KubeletCrashLoopBackOffMax: true}\ncrashLoopBackOff: {maxContainerRestartPeriod: 7s}",
+    options: { pods: { restartDelays: { initialMs: 7000, maxMs: 7000 } } },
+  },
+  enableDebugFlagsHandler: { text: "enableDebugFlagsHandler: false", options: { server: { debugFlags: false } } },
+  enableProfilingHandler: { text: "enableProfilingHandler: false", options: { server: { profiling: false } } },
+  enableSystemLogHandler: { text: "enableSystemLogHandler: false", options: { server: { nodeLogs: false } } },
+  enableSystemLogQuery: {
+    text: "enableSystemLogQuery: true\nfeatureGates: {NodeLogQuery: true}",
+    options: { server: { nodeLogQuery: true } },
+  },
+  maxParallelImagePulls: {
+    text: "maxParallelImagePulls: 3\nserializeImagePulls: false",
+    options: { runtime: { serializeImagePulls: false, parallelImagePulls: 3 } },
+  },
+  nodeLeaseDurationSeconds: {
+    text: "nodeLeaseDurationSeconds: 20",
+    options: { node: { leaseDurationSeconds: 20 } },
+  },
+  nodeStatusReportFrequency: {
+    text: "nodeStatusReportFrequency: 1m",
+    options: { node: { statusReportMs: 60_000 } },
+  },
+  podLogsDir: { text: "podLogsDir: /var/log/edge", options: { podLogsDir: "/var/log/edge" } },
+  singleProcessOOMKill: {
+    text: "singleProcessOOMKill: false",
+    options: { runtime: { singleProcessOomKill: false } },
+  },
+  "userNamespaces.idsPerPod": {
+    text: "featureGates: {UserNamespacesSupport: true}\nuserNamespaces: {idsPerPod: 131072}",
+    options: { pods: { idsPerPod: 131_072 } },
+  },
+};
+
+export async function verifyField(t: Test, { text, options }: FieldEffect): Promise<void> {
+  const config = configOf(`--config=${fileWith(t, `authorization: {mode: AlwaysAllow}\n${text}\n`)}`);
+  t.match(config, options);
+}
+
+/** By gate: the options that the other value sets. */
+const gateOptions: Readonly<Record<string, { readonly set: boolean; readonly options: object }>> = {
+  ContainerStopSignals: { set: true, options: { pods: { stopSignals: true } } },
+  ImageVolume: { set: true, options: { volumes: { images: true } } },
+  InPlacePodVerticalScaling: { set: false, options: { pods: { inPlaceResize: false } } },
+  ReduceDefaultCrashLoopBackOffDecay: {
+    set: true,
+    options: { pods: { restartDelays: { initialMs: 1000, maxMs: 60_000 } } },
+  },
+  SupplementalGroupsPolicy: { set: false, options: { pods: { supplementalGroupsPolicy: false } } },
+  SvcletFineGrainedAuthz: { set: true, options: { server: { authorization: { fineGrained: true } } } },
+  UserNamespacesSupport: { set: true, options: { pods: { idsPerPod: 65_536 } } },
+};
+
+/** A gate that a flag needs. */
+function allowsFlag(gate: string, normal: boolean, ...flags: readonly string[]): ConfigEffect {
+  return async (t) => {
+    configOf(...flags, `--feature-gates=${gate}=true`);
+    const gates = normal ? [`--feature-gates=${gate}=false`] : [];
+    t.throws(() => configOf(...flags, ...gates), new RegExp(`needs feature gate ${gate}`));
+  };
+}
+
+/** By gate. Gates that allow flags and fields end the start while they are off. */
+export const agentGateEffects: Readonly<Record<string, ConfigEffect>> = {
+  ...Object.fromEntries(
+    Object.entries(gateOptions).map(([name, { set, options }]) => [
+      name,
+      async (t: Test) => {
+        t.notMatch(configOf(), options);
+        t.match(configOf(`--feature-gates=${name}=${set}`), options);
+      },
+    ]),
+  ),
+  AllAlpha: async (t) => {
+    t.equal(configOf().pods.stopSignals, false);
+    t.equal(configOf("--feature-gates=AllAlpha=true").pods.stopSignals, true);
+  },
+  AllBeta: async (t) => {
+    t.equal(configOf().pods.inPlaceResize, true);
+    t.equal(configOf("--feature-gates=AllBeta=false").pods.inPlaceResize, false);
+  },
+  ComponentFlagz: async (t) => {
+    t.equal(configOf().observability.flags, undefined);
+    t.match(configOf("--feature-gates=ComponentFlagz=true").observability.flags, { "max-pods": "110" });
+  },
+  NodeLogQuery: async (t) => {
+    const file = fileWith(t, "enableSystemLogQuery: true\n");
+    const query = (...argv: string[]) => configOf(`--config=${file}`, ...argv).server.nodeLogQuery;
+    t.equal(query("--feature-gates=NodeLogQuery=true"), true);
+    t.throws(() => query(), /enableSystemLogQuery: needs feature gate NodeLogQuery/);
+  },
+  ComponentStatusz: async (t) => {
+    t.equal(configOf().observability.statusPage, false);
+    t.equal(configOf("--feature-gates=ComponentStatusz=true").observability.statusPage, true);
+  },
+  CustomCPUCFSQuotaPeriod: allowsFlag("CustomCPUCFSQuotaPeriod", false, "--cpu-cfs-quota-period=5ms"),
+  LoggingAlphaOptions: allowsFlag("LoggingAlphaOptions", false, "--log-text-split-stream"),
+  LoggingBetaOptions: allowsFlag("LoggingBetaOptions", true, "--logging-format=json"),
+  QOSReserved: allowsFlag("QOSReserved", false, "--qos-reserved=memory=50%"),
+  RotateSvcletServerCertificate: allowsFlag("RotateSvcletServerCertificate", true, "--rotate-server-certificates"),
+  SvcletCrashLoopBackOffMax: async (t) => {
+    const file = fileWith(t, "crashLoopBackOff: {maxContainerRestartPeriod: 7s}\n");
+    const gate = "--feature-gates=SvcletCrashLoopBackOffMax=true";
+    t.match(configOf(`--config=${file}`, gate).pods.restartDelays, { initialMs: 7000, maxMs: 7000 });
+    const needed = /crashLoopBackOff.maxContainerRestartPeriod: needs feature gate SvcletCrashLoopBackOffMax/;
+    t.throws(() => configOf(`--config=${file}`), needed);
+  },
+  SvcletServiceAccountTokenForCredentialProviders: async (t) => {
+    const flags = ["--image-credential-provider-config=/etc/c", "--image-credential-provider-bin-dir=/opt/p"];
+    const tokens = (...more: string[]) => configOf(...flags, ...more).runtime.credentialProviders?.tokens;
+    t.equal(tokens(), false);
+    t.equal(tokens("--feature-gates=SvcletServiceAccountTokenForCredentialProviders=true"), true);
+  },
+};

@@ -1,0 +1,246 @@
+/** The effect of each feature gate that the API server reads. */
+import { createPlugins } from "../../../admission/chain/create-plugins.ts";
+import type { PluginDeps } from "../../../admission/chain/factory.ts";
+import { plugins } from "../../../admission/plugins/built-in-plugins.ts";
+import { apiServerOptions } from "../../../apiserver/config/options.ts";
+import { createCertificateRequest } from "../../../auth/pki/certificate-signing.ts";
+import { makeRequest } from "../../../http/request.ts";
+import { freePort } from "../../../testing/std/free-port.ts";
+import { type Effect, file, type Name, PODS, parseFlags, pod, type Settings, startServer } from "./support.ts";
+
+/** The value that the test sets, and the other flags. */
+type Gates = Readonly<Record<string, boolean>>;
+
+function withGates(gates: Gates, settings: Settings = {}): Settings {
+  const words = Object.entries(gates).map(([name, value]) => `${name}=${value}`);
+  return words.length === 0 ? settings : { ...settings, "feature-gates": words.join(",") };
+}
+
+function configWith(gates: Gates, settings: Settings = {}) {
+  const { flags, gates: parsed, version, given } = parseFlags(withGates(gates, settings));
+  return apiServerOptions(flags, parsed, version, given);
+}
+
+type Config = ReturnType<typeof configWith>;
+
+/** A gate whose value the configuration contains. */
+function showsInConfig(gate: string, normal: boolean, read: (config: Config) => unknown): Effect {
+  return async (t) => {
+    t.equal(read(configWith({})), normal);
+    t.equal(read(configWith({ [gate]: !normal })), !normal);
+  };
+}
+
+/** A gate that a flag needs. */
+function allowsFlag(gate: string, normal: boolean, name: Name, value: string): Effect {
+  const needed = new RegExp(`--${name} needs feature gate ${gate}`);
+  return async (t) => {
+    parseFlags(withGates({ [gate]: true }, { [name]: value }));
+    t.throws(() => parseFlags(withGates(normal ? { [gate]: false } : {}, { [name]: value })), needed);
+  };
+}
+
+/** A gate that adds an admission plugin. */
+function addsPlugin(gate: string, name: string): Effect {
+  const created = async (gates: Gates) => {
+    const parsed = parseFlags(withGates(gates)).gates;
+    const deps = { isFeatureEnabled: (each: string) => parsed.has(each) } as PluginDeps;
+    const row = plugins.filter((each) => each.name === name);
+    return (await createPlugins({ enabled: [], disabled: [], controlFile: undefined }, deps, row)).plugins.length;
+  };
+  return async (t) => {
+    t.equal(await created({}), 0);
+    t.equal(await created({ [gate]: true }), 1);
+  };
+}
+
+/** A gate that adds a page. */
+function addsPage(gate: string, path: string): Effect {
+  return async (t) => {
+    for (const [gates, status] of [
+      [{}, 404],
+      [{ [gate]: true }, 200],
+    ] as const) {
+      await using server = await startServer(withGates(gates));
+      t.equal((await server.send(`GET ${path}`)).status, status);
+    }
+  };
+}
+
+type Status = (gates: Gates) => Promise<number>;
+
+/** A gate of NodeRestriction: the status of a node's request. */
+function restrictsNode(gate: string, normal: boolean, statusOf: Status, whenOn: number, whenOff: number): Effect {
+  return async (t) => {
+    t.equal(await statusOf({}), normal ? whenOn : whenOff);
+    t.equal(await statusOf({ [gate]: !normal }), normal ? whenOff : whenOn);
+  };
+}
+
+async function startRestricted(gates: Gates, settings: Settings = {}) {
+  const server = await startServer(withGates(gates, { ...settings, "enable-admission-plugins": "NodeRestriction" }));
+  const user = { name: "system:node:n1", uid: "", groups: ["system:nodes", "system:authenticated"], extra: {} };
+  return { server, headers: { authorization: `Bearer ${server.running.loopbackToken(user)}` } };
+}
+
+async function requestForeignCertificate(gates: Gates): Promise<number> {
+  const { server, headers } = await startRestricted(gates);
+  await using _ = server;
+  const subject = { commonName: "system:node:other", organizations: ["system:nodes"] };
+  const { request } = await createCertificateRequest(subject);
+  const signerName = "kubernetes.io/kube-apiserver-client-kubelet";
+  const spec = { request: Buffer.from(request).toString("base64"), signerName, usages: ["client auth"] };
+  const path = "/apis/certificates.k8s.io/v1/certificatesigningrequests";
+  return (await server.send(`POST ${path}`, { metadata: { name: "r" }, spec }, headers)).status;
+}
+
+async function writeAllocatedResources(gates: Gates): Promise<number> {
+  const { server, headers } = await startRestricted(gates);
+  await using _ = server;
+  const claims = "/api/v1/namespaces/default/persistentvolumeclaims";
+  const resources = { requests: { storage: "1Gi" } };
+  await server.send(`POST ${claims}`, { metadata: { name: "c" }, spec: { accessModes: ["ReadWriteOnce"], resources } });
+  const patch = { status: { allocatedResources: { storage: "1Gi" } } };
+  const all = { ...headers, "content-type": "application/merge-patch+json" };
+  return (await server.send(`PATCH ${claims}/c/status`, patch, all)).status;
+}
+
+async function requestUnusedAudience(gates: Gates): Promise<number> {
+  // Without an authorizer that grants the node every audience.
+  const { server, headers } = await startRestricted(gates, { "authorization-mode": "Node,RBAC" });
+  await using _ = server;
+  await server.send("POST /api/v1/namespaces/default/serviceaccounts", { metadata: { name: "a" } });
+  const web = pod("web");
+  const spec = { ...web.spec, nodeName: "n1", serviceAccountName: "a" };
+  const { uid } = (await server.send(`POST ${PODS}`, { ...web, spec })).json.metadata;
+  const boundObjectRef = { apiVersion: "v1", kind: "Pod", name: "web", uid };
+  const body = { spec: { audiences: ["elsewhere"], boundObjectRef } };
+  return (await server.send("POST /api/v1/namespaces/default/serviceaccounts/a/token", body, headers)).status;
+}
+
+async function createInUserNamespace(gates: Gates): Promise<number> {
+  await using server = await startServer(withGates(gates));
+  const labels = { "pod-security.kubernetes.io/enforce": "restricted" };
+  await server.send("POST /api/v1/namespaces", { metadata: { name: "strict", labels } });
+  const securityContext = { allowPrivilegeEscalation: false, capabilities: { drop: ["ALL"] } };
+  const spec = {
+    hostUsers: false,
+    securityContext: { runAsUser: 0, seccompProfile: { type: "RuntimeDefault" } },
+    containers: [{ name: "c", image: "i", securityContext }],
+  };
+  return (await server.send("POST /api/v1/namespaces/strict/pods", { metadata: { name: "p" }, spec })).status;
+}
+
+/** The response to an upgrade to WebSocket, for a pod on a node that nothing can reach. */
+async function upgrade(gates: Gates, subresource: string, protocol: string) {
+  await using server = await startServer(withGates(gates));
+  const address = { type: "InternalIP", address: "127.0.0.2" };
+  const status = { addresses: [address], daemonEndpoints: { kubeletEndpoint: { Port: await freePort() } } };
+  const { json: node } = await server.send("POST /api/v1/nodes", { metadata: { name: "n1" } });
+  await server.send("PUT /api/v1/nodes/n1/status", { ...node, status });
+  const web = pod("web");
+  await server.send(`POST ${PODS}`, { ...web, spec: { ...web.spec, nodeName: "n1" } });
+  const headers = {
+    connection: "Upgrade",
+    upgrade: "websocket",
+    "sec-websocket-version": "13",
+    "sec-websocket-key": "dGhlIHNhbXBsZSBub25jZQ==",
+    "sec-websocket-protocol": protocol,
+  };
+  const [path = "", query = ""] = subresource.split("?");
+  const stop = new AbortController();
+  const sent = { path: `${PODS}/web/${path}`, query, headers, signal: stop.signal };
+  const request = { ...makeRequest(sent), upgradable: true };
+  return (await server.running.handler(request).finally(() => stop.abort())).status;
+}
+
+export const gateEffects: Readonly<Record<string, Effect>> = {
+  AllAlpha: async (t) => {
+    t.equal(configWith({}).cbor, false);
+    t.equal(configWith({ AllAlpha: true }).cbor, true);
+  },
+  AllBeta: async (t) => {
+    t.equal(configWith({}).authorization.selectors, true);
+    t.equal(configWith({ AllBeta: false }).authorization.selectors, false);
+  },
+  AllowInsecureSvcletCertificateSigningRequests: restrictsNode(
+    "AllowInsecureSvcletCertificateSigningRequests",
+    false,
+    requestForeignCertificate,
+    201,
+    403,
+  ),
+  AllowParsingUserUIDFromCertAuth: showsInConfig(
+    "AllowParsingUserUIDFromCertAuth",
+    true,
+    ({ authentication }) => authentication.certificateUids,
+  ),
+  AnonymousAuthConfigurableEndpoints: async (t) => {
+    const forbidden = (gates: Gates) =>
+      configWith(gates, { "authentication-config": file("tokens") }).authentication.structured?.anonymousForbidden;
+    t.equal(forbidden({}), undefined);
+    t.match(forbidden({ AnonymousAuthConfigurableEndpoints: false }), /anonymous is not supported/);
+  },
+  AuthorizeNodeWithSelectors: showsInConfig("AuthorizeNodeWithSelectors", true, (c) => c.authorization.nodeSelectors),
+  AuthorizeWithSelectors: showsInConfig("AuthorizeWithSelectors", true, (c) => c.authorization.selectors),
+  CBORServingAndStorage: showsInConfig("CBORServingAndStorage", false, ({ cbor }) => cbor),
+  ClusterTrustBundle: addsPlugin("ClusterTrustBundle", "ClusterTrustBundleAttest"),
+  ComponentFlagz: addsPage("ComponentFlagz", "/flagz"),
+  ComponentStatusz: addsPage("ComponentStatusz", "/statusz"),
+  ExternalServiceAccountTokenSigner: allowsFlag(
+    "ExternalServiceAccountTokenSigner",
+    false,
+    "service-account-signing-endpoint",
+    "/run/signer.sock",
+  ),
+  LoggingAlphaOptions: allowsFlag("LoggingAlphaOptions", false, "log-text-split-stream", "true"),
+  PodTopologyLabelsAdmission: addsPlugin("PodTopologyLabelsAdmission", "PodTopologyLabels"),
+  PortForwardWebsockets: async (t) => {
+    const status = (gates: Gates) => upgrade(gates, "portforward?ports=80", "SPDY/3.1+none");
+    t.equal(await status({}), 400, "no such tunnel");
+    t.not(await status({ PortForwardWebsockets: false }), 400, "no tunnel at all");
+  },
+  RecoverVolumeExpansionFailure: restrictsNode(
+    "RecoverVolumeExpansionFailure",
+    true,
+    writeAllocatedResources,
+    200,
+    403,
+  ),
+  RemoteRequestHeaderUID: async (t) => {
+    const uids = (gates: Gates) => {
+      const settings = { "requestheader-client-ca-file": file("ca.crt"), "requestheader-uid-headers": "X-Remote-Uid" };
+      return configWith(gates, settings).authentication.requestHeader?.uids;
+    };
+    t.same(uids({}), ["X-Remote-Uid"]);
+    t.throws(() => uids({ RemoteRequestHeaderUID: false }), /needs feature gate RemoteRequestHeaderUID/);
+  },
+  ServiceAccountNodeAudienceRestriction: restrictsNode(
+    "ServiceAccountNodeAudienceRestriction",
+    true,
+    requestUnusedAudience,
+    403,
+    201,
+  ),
+  StructuredAuthenticationConfiguration: allowsFlag(
+    "StructuredAuthenticationConfiguration",
+    true,
+    "authentication-config",
+    "/etc/authn.yaml",
+  ),
+  SvcletServiceAccountTokenForCredentialProviders: showsInConfig(
+    "SvcletServiceAccountTokenForCredentialProviders",
+    false,
+    ({ authorization }) => authorization.nodeServiceAccounts,
+  ),
+  TranslateStreamCloseWebsocketRequests: async (t) => {
+    const status = (gates: Gates) => upgrade(gates, "exec?command=id&stdout=true", "v5.channel.k8s.io");
+    t.equal(await status({}), 101, "the server translates");
+    t.not(await status({ TranslateStreamCloseWebsocketRequests: false }), 101, "the agent would");
+  },
+  UserNamespacesPodSecurityStandards: async (t) => {
+    t.equal(await createInUserNamespace({}), 403);
+    t.equal(await createInUserNamespace({ UserNamespacesPodSecurityStandards: true }), 201);
+  },
+  WatchList: showsInConfig("WatchList", false, ({ watchList }) => watchList),
+};
