@@ -58,7 +58,7 @@ export function withoutWithheld(words: readonly string[]): readonly string[] {
   return argv.filter((word) => word !== `--${name}` && !word.startsWith(`--${name}=`));
 }
 
-/** `invoke()` of a program under test. A withheld flag of the test has its value in `baseline`, flags of the harness. */
+/** `invoke()` of a program under test. A withheld flag has its value in `baseline`, the flags of the harness. */
 export function invokeMutant<const T extends FlagTable>(
   program: Program<T>,
   argv: readonly string[],
