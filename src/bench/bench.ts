@@ -3,7 +3,7 @@
  * them from outside.
  *   node src/bench/bench.ts [--only SECTION,…] [--program sources|bundle|binary] [--json]
  *     [--idle-seconds 30] [--pods 20]
- * Sections: start, requests, controllers, lists, watches, memory, cluster, agent.
+ * Sections: start, requests, controllers, lists, watches, memory, cluster, agent, streams.
  * On a shared machine CPU time and ratios are more reliable than rates.
  */
 import { parseArgs } from "node:util";
@@ -14,6 +14,7 @@ import { Figures } from "./figures.ts";
 import { measureLists, measureMemory } from "./lists.ts";
 import { measureControllers, measureRequests } from "./requests.ts";
 import { measureStart } from "./start.ts";
+import { measureStreams } from "./streams.ts";
 import { measureWatches } from "./watches.ts";
 
 const { values: options } = parseArgs({
@@ -42,6 +43,7 @@ const sections: Readonly<Record<string, Measure>> = {
     else await measureCluster(figures, program, { idleSeconds: Number(idleSeconds), pods: Number(pods) });
   },
   agent: measureAgent,
+  streams: measureStreams,
 };
 
 const wanted = options.only === "" ? Object.keys(sections) : options.only.split(",");

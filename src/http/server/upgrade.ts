@@ -3,7 +3,7 @@
  * server speaks. The handler's body is what the connection sends after a 101; the request's body is what it receives.
  */
 import { type IncomingMessage, ServerResponse } from "node:http";
-import type { Duplex } from "node:stream";
+import { type Duplex, Readable } from "node:stream";
 import type { HttpResponse } from "../message.ts";
 import { type IncomingRequest, logFailure, outgoingHeaders, type ServerContext, stallTimeout } from "./exchange.ts";
 import { discardBody, writeBody } from "./write-body.ts";
@@ -46,7 +46,8 @@ export async function switchProtocols(
   }
   try {
     socket.write(switchingHead(response));
-    await writeBody(socket, response.body, stallTimeout(context));
+    if (response.body instanceof Readable) await pipeStream(response.body, socket);
+    else await writeBody(socket, response.body, stallTimeout(context));
   } catch (error) {
     if (!request.signal.aborted) logFailure(context, request, error);
     socket.destroy();
@@ -55,6 +56,33 @@ export async function switchProtocols(
   socket.resume();
   if (!socket.destroyed) await closed;
   timer.cancel();
+}
+
+/**
+ * Copies a connection to another one and ends it. A client that does not read may be one at a stopped terminal: there is
+ * no limit of time. Node.js's `pipeline` is no faster, and would destroy the source without an error.
+ */
+function pipeStream(source: Readable, sink: Duplex): Promise<void> {
+  return new Promise((resolve, reject) => {
+    const resume = (): void => void source.resume();
+    const onClose = (): void => void source.destroy();
+    const finish = (error?: Error): void => {
+      sink.off("drain", resume);
+      sink.off("close", onClose);
+      if (error === undefined) resolve();
+      else reject(error);
+    };
+    sink.on("drain", resume);
+    sink.once("close", onClose);
+    source.once("end", () => sink.end());
+    source.once("error", finish);
+    source.once("close", () => finish());
+    source.once("end", () => finish());
+    source.on("data", (chunk: Uint8Array) => {
+      if (!sink.write(chunk)) source.pause();
+    });
+    if (sink.destroyed) onClose();
+  });
 }
 
 function switchingHead(response: HttpResponse): string {
