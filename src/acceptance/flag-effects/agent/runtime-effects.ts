@@ -80,6 +80,7 @@ export const runtimeEffects: Partial<Record<AgentFlagName, Effect>> = {
       const { createCriClient } = await import("../../../agent/runtime/cri-client.ts");
       const { systemClock } = await import("../../../std/time/clock.ts");
       const { endpoint, requestTimeoutMs } = agent.config.runtime;
+      t.equal(requestTimeoutMs, 40);
       const silent = createServer((socket) => void socket.on("error", () => {}).unref());
       await listenOn(silent, endpoint.slice("unix://".length));
       using cri = createCriClient({ endpoint, requestTimeoutMs, clock: systemClock });
