@@ -181,7 +181,11 @@ export function serverConfig(options: UpOptions, pki: Pki, version: string): Api
       },
     },
     authorizationModes: ["Node", "RBAC"],
-    storage: { ...base.storage, url: `level://${join(options.dataDir, "kvstore")}` },
+    storage: {
+      ...base.storage,
+      url: `level://${join(options.dataDir, "kvstore")}`,
+      quotaBytes: options.storeQuotaBytes,
+    },
     agents: {
       ...base.agents,
       clientCertificate: pki.agentClient,

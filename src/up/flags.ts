@@ -10,7 +10,7 @@ import { gateSettings } from "../flags/types/gate-settings.ts";
 import { strings } from "../flags/types/list.ts";
 import { vmodule } from "../flags/types/logging.ts";
 import { endpoint, ip, nodeIps, podCidr } from "../flags/types/network.ts";
-import { level, port } from "../flags/types/number.ts";
+import { int, level, port } from "../flags/types/number.ts";
 import { bool, directory, oneOf, pattern, requiredDirectory, version } from "../flags/types/text.ts";
 
 const nodeName = pattern(
@@ -25,6 +25,12 @@ export const upFlags = {
     "data-dir": flag(requiredDirectory, "/var/lib/svc", "Directory of the cluster's state, keys and images."),
     "bind-address": flag(ip, "0.0.0.0", "Address the API server listens on."),
     "secure-port": flag(port("int", "no-zero"), 6443, "HTTPS port of the API server."),
+    "kvstore-quota-bytes": flag(
+      int(),
+      0,
+      "Size in bytes at which the store accepts only deletions and small updates; 0 means 2147483648, a negative " +
+        "value no quota.",
+    ),
     "embedded-controllers": flag(
       strings({ sample: "scheduler" }),
       ["*"],

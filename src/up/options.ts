@@ -1,6 +1,7 @@
 /** Converts the flags of `svc up` to its options: directories, names and the host's addresses. */
 import { createHash } from "node:crypto";
 import { join, resolve } from "node:path";
+import { storeQuotaBytes } from "../apiserver/config/options.ts";
 import type { ParsedFlags } from "../flags/flag.ts";
 import type { GateSettings } from "../flags/types/gate-settings.ts";
 import { hostAddresses } from "../std/net/host-addresses.ts";
@@ -17,6 +18,8 @@ export interface UpOptions {
   readonly bindAddress: string;
   readonly securePort: number;
   readonly agentPort: number;
+  /** Undefined: no quota. */
+  readonly storeQuotaBytes: number | undefined;
   readonly controllers: readonly string[];
   readonly nodeName: string;
   readonly nodeIps: readonly string[];
@@ -55,6 +58,7 @@ export function upOptions(flags: ParsedFlags<typeof upFlags>, surroundings: Host
     bindAddress: flags["bind-address"],
     securePort: flags["secure-port"],
     agentPort: flags["agent-port"],
+    storeQuotaBytes: storeQuotaBytes(flags["kvstore-quota-bytes"]),
     controllers: flags["embedded-controllers"],
     nodeName: (flags["node-name"] === "" ? surroundings.hostname : flags["node-name"]).trim().toLowerCase(),
     nodeIps: chooseNodeAddresses(flags["node-ip"], addresses),

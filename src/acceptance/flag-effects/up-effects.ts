@@ -76,6 +76,11 @@ export const upEffects: Partial<Record<Name, (t: Test) => Promise<void>>> = {
   "secure-port": async (t) => {
     t.equal(server("--secure-port=7443").securePort, 7443);
   },
+  "kvstore-quota-bytes": async (t) => {
+    t.equal(server().storage.quotaBytes, 2 ** 31);
+    t.equal(server("--kvstore-quota-bytes=8388608").storage.quotaBytes, 8388608);
+    t.equal(server("--kvstore-quota-bytes=-1").storage.quotaBytes, undefined);
+  },
   "embedded-controllers": async (t) => {
     t.same(server("--embedded-controllers=scheduler").embeddedControllers, ["scheduler"]);
     t.same(server("--embedded-controllers=").embeddedControllers, []);

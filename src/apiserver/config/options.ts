@@ -84,7 +84,7 @@ export function apiServerOptions(
       prefix: flags["kvstore-prefix"],
       mediaType: flags["storage-media-type"],
       compactionIntervalMs: flags["kvstore-compaction-interval"],
-      quotaBytes: quotaBytes(flags["kvstore-quota-bytes"]),
+      quotaBytes: storeQuotaBytes(flags["kvstore-quota-bytes"]),
       eventTtlMs: flags["event-ttl"],
       leaseReuseSeconds: flags["lease-reuse-duration-seconds"],
       uncached: flags["watch-cache"] ? uncachedResources(flags["watch-cache-sizes"]) : "all",
@@ -152,7 +152,8 @@ const WEBHOOK_TIMEOUT_MS = 30_000;
 /** As etcd's --quota-backend-bytes. */
 const DEFAULT_QUOTA_BYTES = 2 * 2 ** 30;
 
-function quotaBytes(flag: number): number | undefined {
+/** What `--kvstore-quota-bytes` specifies; undefined means no quota. */
+export function storeQuotaBytes(flag: number): number | undefined {
   if (flag === 0) return DEFAULT_QUOTA_BYTES;
   return flag < 0 ? undefined : flag;
 }
