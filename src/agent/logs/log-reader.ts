@@ -1,114 +1,153 @@
 /** Reads a container's log for `kubectl logs`. */
-import { type FileHandle, lstat } from "node:fs/promises";
+import { lstat } from "node:fs/promises";
+import { dirname } from "node:path";
 import type { Clock } from "../../std/time/clock.ts";
-import { openLog } from "../pods/containers/regular-file.ts";
-import { parseLogLine } from "./log-line.ts";
+import { LineFormatter, type LineOptions } from "./format-lines.ts";
+import type { LogChange, LogChanges } from "./log-changes.ts";
+import { OpenLog, openNext } from "./open-log.ts";
+import { listRotatedLogs } from "./rotated-logs.ts";
 
-export interface LogOptions {
+export interface LogOptions extends LineOptions {
   readonly follow: boolean;
   readonly tailLines: number | undefined;
-  /** Milliseconds since 1970; older lines are skipped. */
-  readonly since: number | undefined;
-  readonly timestamps: boolean;
   readonly limitBytes: number | undefined;
 }
 
 export interface LogSource {
   readonly path: string;
   readonly clock: Clock;
+  readonly changes: LogChanges;
   readonly signal: AbortSignal;
   /** False once the container has exited and its last line is in the file. */
   readonly running: () => boolean;
 }
 
-const CHUNK_BYTES = 64 * 1024;
-const POLL_MS = 250;
-/** A longer line is returned in parts. The runtime splits lines at 16 KiB. */
-const LINE_BYTES_MAX = 1024 * 1024;
+/** Between a change and the wait for the next: what a container writes meanwhile is read at once. */
+const PAUSE_MS = 25;
+/** The runtime may write a few more lines to a rotated log after it has opened the next. */
+const SETTLE_MS = 200;
 
 /** Chunks of the log. Ends with the log, or with the container when following, or when the signal aborts. */
 export async function* readLog(source: LogSource, options: LogOptions): AsyncGenerator<Uint8Array> {
+  const formatter = new LineFormatter(options);
   let left = options.limitBytes ?? Number.POSITIVE_INFINITY;
   for await (const lines of readLines(source, options)) {
-    const text: Buffer[] = [];
-    for (const line of lines) {
-      const formatted = formatLine(line, options);
-      if (formatted !== undefined) text.push(formatted);
-    }
-    const whole = Buffer.concat(text);
-    if (whole.length === 0) continue;
-    yield whole.subarray(0, left);
-    left -= whole.length;
+    const text = formatter.format(lines);
+    if (text.length === 0) continue;
+    yield text.subarray(0, left);
+    left -= text.length;
     if (left <= 0) return;
   }
 }
 
-function formatLine(line: string, options: LogOptions): Buffer | undefined {
-  const parsed = parseLogLine(line);
-  if (parsed === undefined) return undefined;
-  if (options.since !== undefined && Date.parse(parsed.time) < options.since) return undefined;
-  const stamp = options.timestamps ? `${parsed.time} ` : "";
-  return Buffer.from(`${stamp}${parsed.content}${parsed.partial ? "" : "\n"}`);
-}
-
-async function* readLines(source: LogSource, options: LogOptions): AsyncGenerator<readonly string[]> {
-  let file = await openLog(source.path);
+/** Whole lines in each chunk; the last line of a log that is not followed may be incomplete. */
+async function* readLines(source: LogSource, options: LogOptions): AsyncGenerator<Buffer> {
+  let log = await openFirst(source, options);
   try {
-    let position = options.tailLines === undefined ? 0 : await findTailPosition(file, options.tailLines);
-    let rest = Buffer.alloc(0);
-    let successor: FileHandle | undefined;
-    while (!source.signal.aborted) {
-      const wasRunning = source.running();
-      const { bytesRead, buffer } = await file.read(Buffer.alloc(CHUNK_BYTES), 0, CHUNK_BYTES, position);
-      if (bytesRead > 0) {
-        position += bytesRead;
-        const all = Buffer.concat([rest, buffer.subarray(0, bytesRead)]);
-        const end = all.lastIndexOf(10);
-        rest = end < 0 && all.length < LINE_BYTES_MAX ? all : all.subarray(end + 1);
-        if (end >= 0) yield all.subarray(0, end).toString("utf8").split("\n");
-        continue;
-      }
-      if (successor !== undefined) {
-        await file.close();
-        file = successor;
-        successor = undefined;
-        position = 0;
-        rest = Buffer.alloc(0);
-        continue;
-      }
-      successor = options.follow ? await openRotated(source.path, file) : undefined;
-      // What was written to the old file since the last read comes first.
-      if (successor !== undefined) continue;
-      if (!options.follow || !wasRunning) return;
-      await source.clock.sleep(POLL_MS, source.signal).catch(() => undefined);
+    for (;;) {
+      const next = yield* log.isCompressed ? readCompressed(source, options, log) : readFile(source, options, log);
+      if (next === undefined) return;
+      await log[Symbol.asyncDispose]();
+      log = next;
     }
   } finally {
-    await file.close();
+    await log[Symbol.asyncDispose]();
   }
 }
 
-/** Opens the file that has replaced the one at the path; undefined while it is the same. */
-async function openRotated(path: string, file: FileHandle): Promise<FileHandle | undefined> {
-  const [now, held] = await Promise.all([lstat(path).catch(() => undefined), file.stat()]);
-  if (now === undefined || now.ino === held.ino) return undefined;
-  return openLog(path).catch(() => undefined);
-}
-
-/** The offset of the last `lines` lines. Reads backwards. */
-async function findTailPosition(file: FileHandle, lines: number): Promise<number> {
-  const { size } = await file.stat();
-  if (lines <= 0) return size;
-  let found = 0;
-  for (let end = size; end > 0; ) {
-    const length = Math.min(CHUNK_BYTES, end);
-    const { buffer } = await file.read(Buffer.alloc(length), 0, length, end - length);
-    for (let index = length - 1; index >= 0; index--) {
-      // A newline at the end of the file ends the last line and starts none.
-      if (buffer[index] !== 10 || end - length + index === size - 1) continue;
-      found += 1;
-      if (found === lines) return end - length + index + 1;
+/**
+ * The current log; with a time, the oldest that was written since, so that a client that connects again gets also the
+ * lines of logs that were rotated meanwhile. Kubelet reads only the current one.
+ */
+async function openFirst({ path }: LogSource, { since, tailLines }: LogOptions): Promise<OpenLog> {
+  const rotated = await listRotatedLogs(path);
+  if (since !== undefined && tailLines === undefined) {
+    const older: string[] = [];
+    for (const { path: file, stamp } of rotated) {
+      const found = await lstat(file).catch(() => undefined);
+      // Without the file, it has just been compressed or removed.
+      if (found === undefined || found.mtimeMs >= since) break;
+      older.push(stamp);
     }
-    end -= length;
+    const first = older.length < rotated.length ? await openNext(path, older.at(-1) ?? "") : undefined;
+    if (first !== undefined) return first;
   }
-  return 0;
+  const log = await OpenLog.open(path).catch((error: NodeJS.ErrnoException) => {
+    // Between a rotation and the reopening, the runtime writes to the log that was rotated last.
+    const last = rotated.at(-1);
+    if (error.code !== "ENOENT" || last === undefined || last.compressed) throw error;
+    return OpenLog.open(last.path);
+  });
+  if (tailLines !== undefined) await log.seekTail(tailLines);
+  return log;
+}
+
+/** Returns the next log, opened; undefined when the log is over. */
+async function* readCompressed(
+  source: LogSource,
+  { follow }: LogOptions,
+  log: OpenLog,
+): AsyncGenerator<Buffer, OpenLog | undefined> {
+  const { path, clock, signal } = source;
+  yield* log.decompress(signal);
+  for (;;) {
+    const wasRunning = source.running();
+    const next = await openNext(path, await log.stamp(path));
+    if (next !== undefined || !follow || !wasRunning || signal.aborted) return next;
+    await clock.sleep(SETTLE_MS, signal).catch(() => undefined);
+  }
+}
+
+/** Returns the next log, opened; undefined when the log is over. */
+async function* readFile(
+  source: LogSource,
+  { follow }: LogOptions,
+  log: OpenLog,
+): AsyncGenerator<Buffer, OpenLog | undefined> {
+  const { path, clock, changes, signal } = source;
+  let change: LogChange | undefined;
+  let isSettled = false;
+  try {
+    while (!signal.aborted) {
+      const wasRunning = source.running();
+      const { unread, isAtPath } = await log.check(path);
+      if (unread > 0) {
+        yield* log.read(unread, signal);
+        isSettled = false;
+        // A log that grows faster than it is sent would otherwise never end.
+        if (follow || !isAtPath) continue;
+      }
+      if (!isAtPath) {
+        const next = await openNext(path, await log.stamp(path));
+        const isLast = next !== undefined && (isSettled || !follow || !wasRunning);
+        if (isLast || (next !== undefined && (await isComplete(log, path, clock.now())))) return next;
+        await next?.[Symbol.asyncDispose]();
+        if (next !== undefined) {
+          await clock.sleep(SETTLE_MS, signal).catch(() => undefined);
+          isSettled = true;
+          continue;
+        }
+      }
+      if (!follow || !wasRunning) {
+        if (!follow && log.rest.length > 0) yield log.rest;
+        return undefined;
+      }
+      if (change !== undefined && !change.hasHappened) {
+        await changes.wait(change, () => !source.running(), signal);
+        change = undefined;
+      } else {
+        await clock.sleep(PAUSE_MS, signal).catch(() => undefined);
+        change = changes.expect(dirname(path));
+      }
+    }
+    return undefined;
+  } finally {
+    if (change !== undefined) changes.release(change);
+  }
+}
+
+/** Whether a rotated log has been read and not written for a while. Requires that the next log exists. */
+async function isComplete(log: OpenLog, path: string, now: number): Promise<boolean> {
+  const { unread, written } = await log.check(path);
+  return unread === 0 && now - written >= SETTLE_MS;
 }

@@ -19,8 +19,11 @@ function startRotation(t: Test) {
   const container = { id: "c1", logPath: path, state: "running" };
   const pods = { workers: [{ observation: { containers: [container] } }] } as never;
   const limits = { maxFiles: 4, maxBytes: 100, workers: 2, periodMs: 10_000 };
-  void rotateLogs({ runtime, clock, log: silentLogger, pods, ...limits, signal: stop.signal });
-  t.teardown(() => stop.abort());
+  const ended = rotateLogs({ runtime, clock, log: silentLogger, pods, ...limits, signal: stop.signal });
+  t.teardown(() => {
+    stop.abort();
+    return ended;
+  });
   const files = (): readonly string[] => readdirSync(directory).sort();
   return {
     directory,
@@ -44,6 +47,7 @@ t.test(
       writeFileSync(path, String(run).repeat(101));
       await until(() => reopened() === run);
     }
+    await until(() => files().length === 3 && files()[1]?.endsWith(".gz") === true);
     const kept = files();
     t.equal(kept.length, 3, "without the current one, which the fake runtime does not reopen");
     const [oldest = "", second = "", last = ""] = kept;
@@ -60,18 +64,42 @@ t.test("rotateLogs() removes unfinished files, and compresses no file outside of
   writeFileSync(join(directory, "other"), "secret");
   linkSync(join(directory, "other"), join(directory, "1.log"));
   writeFileSync(path, "x".repeat(101));
-  await until(() => reopened() === 1);
+  await until(() => reopened() === 1 && files().length === 3);
   t.match(files(), [/^0\.log\.2026\d{4}-\d{6}$/, "1.log", "other"]);
 
   symlinkSync(join(directory, "other"), join(directory, "0.log.20250202-000000"));
   writeFileSync(path, "y".repeat(101));
-  await until(() => reopened() === 2);
+  await until(() => reopened() === 2 && files().length === 5 && files()[1]?.endsWith(".gz") === true);
   const [link = "", first = "", last = ""] = files();
   t.match(
     [link, first, last],
     ["0.log.20250202-000000", /\.gz$/, /^0\.log\.2026/],
     "a symbolic link stays until it is too old",
   );
+});
+
+t.test("rotateLogs() reopens a log that is missing since the agent ended in the middle of a rotation", async (t) => {
+  const { directory, files, until, reopened } = startRotation(t);
+  writeFileSync(join(directory, "0.log.20260101-000000"), "still written");
+  await until(() => reopened() === 1);
+  t.same(files(), ["0.log.20260101-000000"]);
+});
+
+t.test("rotateLogs() gives each log a later name than the one before, also when the clock was set back", async (t) => {
+  const { directory, path, files, until, reopened } = startRotation(t);
+  writeFileSync(join(directory, "0.log.20991231-235959"), "earlier");
+  writeFileSync(path, "x".repeat(101));
+  await until(() => reopened() === 1 && files().length === 2 && files()[0]?.endsWith(".gz") === true);
+  t.match(files(), [/^0\.log\.20991231-235959/, "0.log.21000101-000000"]);
+});
+
+t.test("rotateLogs() bounds the size of rotated logs, and keeps the last, however large it is", async (t) => {
+  const { path, files, until, reopened } = startRotation(t);
+  for (let run = 1; run <= 3; run++) {
+    writeFileSync(path, String(run).repeat(401));
+    await until(() => reopened() === run && files().length === 1);
+  }
+  t.match(files(), [/^0\.log\.20260101-\d{6}$/]);
 });
 
 t.test("removeLogs() removes all log files of a run and none of other runs", async (t) => {

@@ -1,18 +1,20 @@
 /**
  * Rotates container logs so that they do not fill the disk: renames a log that exceeds its maximum size, and the
  * runtime opens a new one. Compresses logs that were rotated before, except the last one, which clients may still be
- * reading.
+ * reading. On disk are at most the current log and the last rotated one, each with what was written in a period, and
+ * older ones of `maxFiles` times `maxBytes`.
  */
 import { createWriteStream } from "node:fs";
-import { lstat, readdir, rename, rm } from "node:fs/promises";
+import { lstat, rename, rm, utimes } from "node:fs/promises";
 import { basename, dirname, join } from "node:path";
 import { pipeline } from "node:stream/promises";
-import { createGzip } from "node:zlib";
+import { constants, createGzip } from "node:zlib";
 import type { Logger } from "../../std/log/logger.ts";
 import type { Clock } from "../../std/time/clock.ts";
+import { openLog } from "../pods/containers/regular-file.ts";
 import type { Observation, ObservedContainer } from "../runtime/observation.ts";
 import type { Runtime } from "../runtime/runtime.ts";
-import { openLog } from "../pods/containers/regular-file.ts";
+import { COMPRESSED, listRotatedLogs, listSuffixedNames, makeStamp, UNFINISHED } from "./rotated-logs.ts";
 
 export interface LogRotationOptions {
   readonly runtime: Runtime;
@@ -28,83 +30,120 @@ export interface LogRotationOptions {
   readonly signal: AbortSignal;
 }
 
-const COMPRESSED = ".gz";
-const UNFINISHED = ".tmp";
-
 /** Runs until the signal aborts. Never rejects. */
 export async function rotateLogs(options: LogRotationOptions): Promise<void> {
-  const { clock, pods, workers, periodMs, signal } = options;
+  const { clock, pods, periodMs, signal } = options;
+  let compression: Promise<void> | undefined;
   while (!signal.aborted) {
     await clock.sleep(periodMs, signal).catch(() => undefined);
     const written = [...pods.workers].flatMap(({ observation }) =>
       observation.containers.filter(({ state, logPath }) => state === "running" && logPath !== ""),
     );
-    await Promise.all(Array.from({ length: Math.min(workers, written.length) }, () => rotateAll(options, written)));
-  }
-}
-
-/** Rotates logs from the shared list until it is empty. */
-async function rotateAll(options: LogRotationOptions, logs: ObservedContainer[]): Promise<void> {
-  const { log, signal } = options;
-  for (let next = logs.shift(); next !== undefined && !signal.aborted; next = logs.shift()) {
-    const { id, logPath } = next;
-    await rotate(options, id, logPath).catch((error: unknown) => {
-      if (!signal.aborted) log.warn("Failed to rotate container log", { path: logPath, error: String(error) });
+    const rotated: string[] = [];
+    await forEach(options, written, async ({ id, logPath }) => {
+      if (await rotate(options, id, logPath)) rotated.push(logPath);
+    });
+    // Compression may take longer than a period; rotation does not wait for it.
+    compression ??= forEach(
+      options,
+      rotated.map((logPath) => ({ logPath })),
+      ({ logPath }) => compressOld(options, logPath),
+    ).finally(() => {
+      compression = undefined;
     });
   }
+  await compression;
 }
 
-async function rotate(options: LogRotationOptions, id: string, path: string): Promise<void> {
+/** Handles all logs with `workers` concurrently. Logs failures. */
+async function forEach<Log extends Pick<ObservedContainer, "logPath">>(
+  { log, workers, signal }: LogRotationOptions,
+  logs: Log[],
+  handle: (log: Log) => Promise<void>,
+): Promise<void> {
+  const work = async (): Promise<void> => {
+    for (let next = logs.shift(); next !== undefined && !signal.aborted; next = logs.shift()) {
+      const { logPath: path } = next;
+      await handle(next).catch((error: unknown) => {
+        if (!signal.aborted) log.warn("Failed to rotate container log", { path, error: String(error) });
+      });
+    }
+  };
+  await Promise.all(Array.from({ length: Math.min(workers, logs.length) }, work));
+}
+
+/** Returns whether the log was too large. */
+async function rotate(options: LogRotationOptions, id: string, path: string): Promise<boolean> {
   const { runtime, clock, maxBytes, signal } = options;
-  const found = await lstat(path).catch(() => undefined);
-  if (found === undefined || found.size <= maxBytes) return;
-  await removeExcess(options, path);
-  // 0.log.20261121-033207: names sort by age.
-  const stamp = new Date(clock.now()).toISOString().slice(0, 19).replace(/[-:]/g, "").replace("T", "-");
-  const rotated = `${path}.${stamp}`;
-  await rename(path, rotated);
+  const rotated = await listRotatedLogs(path);
+  const found = await lstat(path).catch((error: NodeJS.ErrnoException) => {
+    if (error.code !== "ENOENT") throw error;
+    return undefined;
+  });
+  if (found === undefined) {
+    // The agent has ended between the two steps below: the runtime still writes to the rotated log.
+    if (rotated.length > 0) await runtime.reopenContainerLog({ containerId: id }, signal);
+    return false;
+  }
+  if (found.size <= maxBytes) return false;
+  const target = `${path}.${makeStamp(clock.now(), rotated.at(-1)?.stamp)}`;
+  await rename(path, target);
   try {
     await runtime.reopenContainerLog({ containerId: id }, signal);
   } catch (error) {
     // The runtime still writes to the file: restores its name.
-    await rename(rotated, path);
+    await rename(target, path);
     throw error;
   }
+  await removeExcess(options, path);
+  return true;
 }
 
 /** Removes all logs of a run. */
 export async function removeLogs(path: string): Promise<void> {
-  for (const name of [basename(path), ...(await listRotated(path))])
+  for (const name of [basename(path), ...(await listSuffixedNames(path))])
     await rm(join(dirname(path), name), { force: true });
 }
 
-/** Names of the rotated logs, oldest first. */
-async function listRotated(path: string): Promise<readonly string[]> {
-  const names = await readdir(dirname(path)).catch(() => []);
-  return names.filter((name) => name.startsWith(`${basename(path)}.`)).sort();
+/** Removes the oldest logs: those above the number of files, and those above their total size. Keeps the last one. */
+async function removeExcess({ maxFiles, maxBytes }: LogRotationOptions, path: string): Promise<void> {
+  let bytes = 0;
+  const newestFirst = (await listRotatedLogs(path)).toReversed();
+  for (const [index, { path: file }] of newestFirst.entries()) {
+    if (index === 0) continue;
+    bytes += (await lstat(file).catch(() => undefined))?.size ?? 0;
+    // The files of one rotation: both while one is being compressed.
+    const plain = file.endsWith(COMPRESSED) ? file.slice(0, -COMPRESSED.length) : file;
+    if (index < maxFiles - 1 && bytes <= maxFiles * maxBytes) continue;
+    for (const name of [plain, `${plain}${COMPRESSED}`]) await rm(name, { force: true });
+  }
 }
 
-/** Removes the oldest logs, so that one more fits beside the current one, and compresses the others. */
-async function removeExcess({ maxFiles, log }: LogRotationOptions, path: string): Promise<void> {
-  const directory = dirname(path);
-  const names = await listRotated(path);
-  const [unfinished, whole] = [true, false].map((is) => names.filter((name) => name.endsWith(UNFINISHED) === is));
-  const excess = whole!.slice(0, Math.max(0, whole!.length - (maxFiles - 2)));
-  for (const name of [...unfinished!, ...excess]) await rm(join(directory, name), { force: true });
-  for (const name of whole!.slice(excess.length)) {
-    if (name.endsWith(COMPRESSED)) continue;
+async function compressOld({ log, signal }: LogRotationOptions, path: string): Promise<void> {
+  for (const name of await listSuffixedNames(path)) {
+    if (name.endsWith(UNFINISHED)) await rm(join(dirname(path), name), { force: true });
+  }
+  for (const { path: file, compressed } of (await listRotatedLogs(path)).slice(0, -1)) {
+    if (compressed || signal.aborted) continue;
     // A log that cannot be compressed, as on a full disk, is removed when it is too old.
-    await compress(join(directory, name)).catch((error: unknown) => {
-      log.warn("Failed to compress container log", { path: join(directory, name), error: String(error) });
+    await compress(file, signal).catch((error: NodeJS.ErrnoException) => {
+      const isRemoved = error.code === "ENOENT";
+      if (!isRemoved && !signal.aborted) {
+        log.warn("Failed to compress container log", { path: file, error: String(error) });
+      }
     });
   }
 }
 
-async function compress(path: string): Promise<void> {
+async function compress(path: string, signal: AbortSignal): Promise<void> {
   await using file = await openLog(path);
+  const { atime, mtime } = await file.stat();
   const unfinished = `${path}${UNFINISHED}`;
   const target = createWriteStream(unfinished, { flags: "wx", mode: 0o640 });
-  await pipeline(file.createReadStream({ autoClose: false }), createGzip(), target);
+  const gzip = createGzip({ level: constants.Z_BEST_SPEED });
+  await pipeline(file.createReadStream({ autoClose: false }), gzip, target, { signal });
+  // Readers compare it with the time since which they want lines.
+  await utimes(unfinished, atime, mtime);
   await rename(unfinished, `${path}${COMPRESSED}`);
-  await rm(path);
+  await rm(path, { force: true });
 }

@@ -8,6 +8,7 @@ import type { Authenticator } from "../../auth/user.ts";
 import type { Handler, HttpRequest, HttpResponse } from "../../http/message.ts";
 import { errorResponse, jsonResponse, textResponse } from "../../http/respond.ts";
 import type { Clock } from "../../std/time/clock.ts";
+import { LogChanges } from "../logs/log-changes.ts";
 import { podUid } from "../pods/pod-fields.ts";
 import type { PodManager } from "../pods/pod-manager.ts";
 import type { Figures } from "../stats/figures.ts";
@@ -68,12 +69,13 @@ export function createAgentHandler(options: AgentHandlerOptions): Handler {
   endpoints.service("/pods", "", async ({ headers }) => jsonList(headers.accept, listPods(options.pods)));
   if (options.figures !== undefined) addFigurePages(endpoints, options.figures);
   if (options.debugging) {
+    const logChanges = new LogChanges(options.clock);
     endpoints.service("/runningpods", "", async ({ headers }) =>
       jsonList(headers.accept, listRunningPods(options.pods)),
     );
     endpoints.redirect("/runningpods");
     endpoints.service("/containerLogs", "/{namespace}/{pod}/{container}", (request, params) =>
-      serveContainerLogs(options, request, params),
+      serveContainerLogs({ pods: options.pods, clock: options.clock, logChanges }, request, params),
     );
     addStreams(endpoints, options);
     addNodePages(endpoints, options);

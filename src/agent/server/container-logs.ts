@@ -2,6 +2,7 @@
 import type { HttpRequest, HttpResponse } from "../../http/message.ts";
 import { bytesResponse, textResponse } from "../../http/respond.ts";
 import type { Clock } from "../../std/time/clock.ts";
+import type { LogChanges } from "../logs/log-changes.ts";
 import { type LogOptions, type LogSource, readLog } from "../logs/log-reader.ts";
 import { allContainers } from "../pods/pod-fields.ts";
 import type { PodManager } from "../pods/pod-manager.ts";
@@ -11,6 +12,7 @@ import type { ObservedContainer } from "../runtime/observation.ts";
 export interface ContainerLogsOptions {
   readonly pods: PodManager;
   readonly clock: Clock;
+  readonly logChanges: LogChanges;
 }
 
 /** An error that the client gets as plain text. */
@@ -25,7 +27,7 @@ class LogError extends Error {
 }
 
 export async function serveContainerLogs(
-  { pods, clock }: ContainerLogsOptions,
+  { pods, clock, logChanges: changes }: ContainerLogsOptions,
   request: HttpRequest,
   params: Readonly<Record<string, string>>,
 ): Promise<HttpResponse> {
@@ -39,6 +41,7 @@ export async function serveContainerLogs(
     const source = {
       path: found.logPath,
       clock,
+      changes,
       signal: request.signal,
       running: () => worker.observation.containers.some((each) => each.id === found.id && each.state === "running"),
     };

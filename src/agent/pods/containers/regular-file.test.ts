@@ -4,8 +4,9 @@ import { join } from "node:path";
 import t from "tap";
 import { systemClock } from "../../../std/time/clock.ts";
 import { podHarness, testPod } from "../../../testing/agent/pod-harness.ts";
-import { annotations, type ObservedContainer } from "../../runtime/observation.ts";
+import { LogChanges } from "../../logs/log-changes.ts";
 import { readLog } from "../../logs/log-reader.ts";
+import { annotations, type ObservedContainer } from "../../runtime/observation.ts";
 import { openLog } from "./regular-file.ts";
 import { addTerminationMessage } from "./termination-message.ts";
 
@@ -63,7 +64,9 @@ for (const [what, [put, isRead]] of Object.entries(tricks)) {
     const logs = t.testdir({ pods: { pod: { c: {} } }, host: { c: { "0.log": SECRET } } });
     await put(logs, join(logs, "host"));
     const path = join(logs, "pods/pod/c/0.log");
-    const source = { path, clock: systemClock, signal: new AbortController().signal, running: () => false };
+    const changes = new LogChanges(systemClock);
+    const { signal } = new AbortController();
+    const source = { path, clock: systemClock, changes, signal, running: () => false };
     const read = async (): Promise<string> => {
       let text = "";
       for await (const chunk of readLog(source, all)) text += Buffer.from(chunk).toString();

@@ -3,6 +3,7 @@ import { randomBytes } from "node:crypto";
 import { chmod, mkdir, writeFile } from "node:fs/promises";
 import { dirname, join } from "node:path";
 import type { PresentImage } from "../../images/image-manager.ts";
+import { removeLogs } from "../../logs/log-rotation.ts";
 import type { ContainerConfig } from "../../runtime/cri/container.ts";
 import type { ObservedSandbox } from "../../runtime/observation.ts";
 import { RuntimeError } from "../../runtime/runtime.ts";
@@ -18,7 +19,6 @@ import { makeDevices, makeMounts } from "./container-mounts.ts";
 import { runHook } from "./hooks.ts";
 import { killContainer } from "./kill-container.ts";
 import { linkLog, logLinkName } from "./log-links.ts";
-import { removeLogs } from "../../logs/log-rotation.ts";
 
 /** `reason` is `CreateContainerConfigError`, `CreateContainerError`, `RunContainerError` or `PostStartHookError`. */
 export class StartError extends Error {

@@ -1,8 +1,8 @@
 /** Reads the termination message of a container. */
 import type { FileHandle } from "node:fs/promises";
 import { dirname } from "node:path";
-import { annotations, type ObservedContainer } from "../../runtime/observation.ts";
 import { parseLogLine } from "../../logs/log-line.ts";
+import { annotations, type ObservedContainer } from "../../runtime/observation.ts";
 import { openLog, openRegularFile } from "./regular-file.ts";
 
 const FILE_BYTES_MAX = 4096;
