@@ -45,6 +45,7 @@ import { eventsV1EventKind } from "./events/event/kind.ts";
 import { flowSchemaKind } from "./flowcontrol/flow-schema/kind.ts";
 import { priorityLevelConfigurationKind } from "./flowcontrol/priority-level-configuration/kind.ts";
 import type { Kind } from "./kind.ts";
+import { nodeMetricsKind, podMetricsKind } from "./metrics/kinds.ts";
 import { ingressKind } from "./networking/ingress/kind.ts";
 import { ingressClassKind } from "./networking/ingress-class/kind.ts";
 import { ipAddressKind } from "./networking/ip-address/kind.ts";
@@ -130,6 +131,8 @@ export const builtinKinds: readonly Kind[] = [
   endpointSliceKind,
   flowSchemaKind,
   priorityLevelConfigurationKind,
+  nodeMetricsKind,
+  podMetricsKind,
 ];
 
 export function builtinScheme(): Scheme {

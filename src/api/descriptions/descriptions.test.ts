@@ -10,6 +10,7 @@ import { loadDescriptions } from "./descriptions.ts";
 import { extensionTexts } from "./extensions.ts";
 import { legacyVolumeTexts } from "./legacy-volumes.ts";
 import { metaTexts } from "./meta.ts";
+import { metricsTexts } from "./metrics.ts";
 import { networkingTexts } from "./networking.ts";
 import { podStatusTexts } from "./pod-status.ts";
 import { podTexts } from "./pods.ts";
@@ -31,6 +32,7 @@ const files: Readonly<Record<string, Texts>> = {
   "extensions.ts": extensionTexts,
   "legacy-volumes.ts": legacyVolumeTexts,
   "meta.ts": metaTexts,
+  "metrics.ts": metricsTexts,
   "networking.ts": networkingTexts,
   "pod-status.ts": podStatusTexts,
   "pods.ts": podTexts,

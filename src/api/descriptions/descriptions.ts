@@ -32,6 +32,7 @@ export async function loadDescriptions(): Promise<Describe> {
     import("./extensions.ts").then(({ extensionTexts }) => extensionTexts),
     import("./legacy-volumes.ts").then(({ legacyVolumeTexts }) => legacyVolumeTexts),
     import("./meta.ts").then(({ metaTexts }) => metaTexts),
+    import("./metrics.ts").then(({ metricsTexts }) => metricsTexts),
     import("./networking.ts").then(({ networkingTexts }) => networkingTexts),
     import("./pods.ts").then(({ podTexts }) => podTexts),
     import("./pod-status.ts").then(({ podStatusTexts }) => podStatusTexts),

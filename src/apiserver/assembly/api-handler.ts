@@ -25,6 +25,8 @@ import { createConnectHandlers } from "../proxy/connect.ts";
 import { RequestForwarder } from "../proxy/forward.ts";
 import { createPodLogHandler } from "../proxy/pod-log.ts";
 import type { RequestHandler } from "../request/request-context.ts";
+import { AgentScraper } from "../resource-metrics/agent-scraper.ts";
+import { createMetricsHandlers, listNodes } from "../resource-metrics/metrics-handlers.ts";
 import type { AccessControl } from "./access-control.ts";
 import { createRouter, type RouterOptions } from "./router.ts";
 import type { ServerBase } from "./server-base.ts";
@@ -84,6 +86,11 @@ async function createExtraHandlers(
   const agents = resources.use(await AgentConnections.open(config.agents, { clock, log: log.child("agents") }));
   const forwarder = resources.use(new RequestForwarder());
   const pods = registries.of(podKind);
+  const nodes = registries.of(nodeKind);
+  const scraperLog = log.child("resource-metrics");
+  const scraper = resources.use(
+    new AgentScraper({ nodes: (signal) => listNodes(nodes, signal), agents, clock, log: scraperLog }),
+  );
   const bindingHandler = createBindingHandler(pods);
   const tokenSettings = tokenRequestSettings(config, authenticators);
   const statuses = componentStatuses(componentStatusChecks(readiness, config.embeddedControllers));
@@ -97,7 +104,7 @@ async function createExtraHandlers(
     subresources: {
       "create pods/binding": bindingHandler,
       "create pods/eviction": createEvictionHandler(pods, registries.of(podDisruptionBudgetKind)),
-      "get pods/log": createPodLogHandler(pods, registries.of(nodeKind), agents),
+      "get pods/log": createPodLogHandler(pods, nodes, agents),
       "create serviceaccounts/token": createTokenRequestHandler(registries, tokenSettings, config.groupAliases.served),
     },
     connect: createConnectHandlers({
@@ -109,6 +116,7 @@ async function createExtraHandlers(
       tunnelsPortForward: isEnabled("PortForwardWebsockets"),
     }),
     notStored: {
+      ...createMetricsHandlers({ pods, nodes, scraper }),
       "create Binding": bindingHandler,
       "list ComponentStatus": statuses.list,
       "get ComponentStatus": statuses.get,

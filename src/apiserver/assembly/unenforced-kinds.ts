@@ -2,6 +2,8 @@
 import { plugins } from "../../admission/plugins/built-in-plugins.ts";
 import type { APIService } from "../../api/apiregistration/api-service/schema.ts";
 import type { ApiObject, Kind } from "../../api/kind.ts";
+import { nodeMetricsKind } from "../../api/metrics/kinds.ts";
+import { svcGroup } from "../../api/scheme.ts";
 import type { ApiServerConfig } from "../config/config.ts";
 
 type Config = Pick<ApiServerConfig, "admission">;
@@ -29,8 +31,12 @@ const unenforcedKinds: readonly UnenforcedKind[] = [
   {
     group: "apiregistration.svc.io",
     kind: "APIService",
-    explain: ({ spec }: APIService) =>
-      spec?.service ? "this build forwards no requests to aggregated API servers" : undefined,
+    explain({ spec }: APIService) {
+      if (!spec?.service) return undefined;
+      const isMetrics = svcGroup(spec.group ?? "") === nodeMetricsKind.group;
+      const own = isMetrics ? "; the server itself serves metrics.k8s.io/v1beta1" : "";
+      return `this build forwards no requests to aggregated API servers${own}`;
+    },
   },
 ];
 

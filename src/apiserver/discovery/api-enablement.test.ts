@@ -14,13 +14,18 @@ const names = (kinds: readonly Kind[]): readonly string[] =>
 const served = (runtimeConfig: ApisConfig["runtimeConfig"], more?: Partial<ApisConfig>): readonly string[] =>
   names(selectServedApis(config(runtimeConfig, more)).kinds);
 
+const METRICS = ["metrics.svc.io/v1beta1/nodes", "metrics.svc.io/v1beta1/pods"];
 const CIDRS = "networking.svc.io/v1/servicecidrs";
 const BETA_CIDRS = "networking.svc.io/v1beta1/servicecidrs";
 
 t.test("selectServedApis() selects stable versions by default", async (t) => {
   const usual = served({});
   t.ok(usual.includes("apps/v1/deployments"));
-  t.notOk(usual.some((name) => /beta|alpha/.test(name)));
+  t.same(
+    usual.filter((name) => /beta|alpha/.test(name)),
+    METRICS,
+    "metrics have no stable version",
+  );
   t.ok(served({ "api/beta": "true" }).includes(BETA_CIDRS));
   t.ok(served({ "api/all": "true" }).includes(BETA_CIDRS));
   t.same(
@@ -32,7 +37,7 @@ t.test("selectServedApis() selects stable versions by default", async (t) => {
   t.throws(() => served({ "api/ga": "false" }), /no API is enabled/);
   t.same(
     served({ "api/ga": "false", v1: "true" }).filter((name) => !name.startsWith("/v1/")),
-    [],
+    METRICS,
   );
 });
 
@@ -72,6 +77,20 @@ t.test("selectServedApis() drops APIs that were introduced after the emulated ve
   t.throws(() => served({ [CIDRS]: "true" }, old), /it was introduced in 1.33/);
   t.ok(served({ [CIDRS]: "true" }, { ...old, runtimeConfigForwardCompatible: true }).includes(CIDRS));
   t.doesNotThrow(() => served({ "networking.k8s.io/v1": "true" }, old), "most of the version existed");
+});
+
+t.test("selectServedApis() disables the API of metrics", async (t) => {
+  for (const key of ["metrics.k8s.io/v1beta1", "metrics.svc.io/v1beta1", "api/beta"]) {
+    t.notOk(
+      served({ [key]: "false" }).some((name) => METRICS.includes(name)),
+      key,
+    );
+  }
+  t.notOk(served({ "metrics.k8s.io/v1beta1/pods": "false" }).includes(METRICS[1]!));
+  await using server = await startTestServer({ apis: config({ "metrics.k8s.io/v1beta1": "false" }) });
+  t.notMatch((await server.send("GET /apis")).text, /metrics/);
+  t.equal((await server.send("GET /apis/metrics.k8s.io/v1beta1/nodes")).status, 404);
+  t.equal((await server.send("GET /apis/apiregistration.k8s.io/v1/apiservices/v1beta1.metrics.k8s.io")).status, 404);
 });
 
 t.test("disabled APIs are absent from discovery and OpenAPI, and the server itself still uses them", async (t) => {

@@ -5,6 +5,7 @@
 import { betaKinds } from "../../api/beta-kinds.ts";
 import { builtinKinds } from "../../api/builtin.ts";
 import type { Kind } from "../../api/kind.ts";
+import { nodeMetricsKind } from "../../api/metrics/kinds.ts";
 import { svcGroup } from "../../api/scheme.ts";
 import { isKubernetesApi } from "./local-api-services.ts";
 
@@ -63,7 +64,8 @@ export function selectServedApis(config: ApisConfig): ServedApis {
     return config.forwardCompatible && betaKinds.some((beta) => served.has(beta) && isSameResource(beta, kind));
   };
   const kinds = all.filter((kind) => served.has(kind) && isInEmulatedVersion(kind));
-  if (kinds.length === 0) throw new Error("Cannot use --runtime-config: no API is enabled");
+  if (kinds.every(({ group }) => group === nodeMetricsKind.group))
+    throw new Error("Cannot use --runtime-config: no API is enabled");
   return { kinds, warnings: warnings(config) };
 }
 

@@ -48,6 +48,16 @@ t.test("registerLocalApiServices() updates and deletes managed API services only
   }
 });
 
+t.test("registerLocalApiServices() leaves the API service of a metrics-server, which kubectl applied", async (t) => {
+  await using f = fixture();
+  const registry = f.registries.of(apiServiceKind);
+  const service = { name: "metrics-server", namespace: "kube-system", port: 443 };
+  const applied = api("v1beta1.metrics.k8s.io", { service }, { [MANAGED]: "onstart" });
+  await create(registry, f.scope(""), applied);
+  await registerLocalApiServices(f.registries, { served: true, listed: false }, signal);
+  t.match((await get(registry, f.scope(""), "v1beta1.metrics.k8s.io")).object.spec, { service, versionPriority: 10 });
+});
+
 t.test("registerLocalApiServices() writes nothing when all API services are up to date", async (t) => {
   await using f = fixture();
   await registerLocalApiServices(f.registries, { served: true, listed: true }, signal);

@@ -3,7 +3,8 @@
 import { apiServiceKind } from "../../api/apiregistration/api-service/kind.ts";
 import type { APIService } from "../../api/apiregistration/api-service/schema.ts";
 import { type GroupAliases, listedGroupNames } from "../../api/group-aliases.ts";
-import { kubernetesGroup, type Scheme } from "../../api/scheme.ts";
+import { nodeMetricsKind } from "../../api/metrics/kinds.ts";
+import { kubernetesGroup, type Scheme, svcGroup } from "../../api/scheme.ts";
 import { MASTERS } from "../../auth/user.ts";
 import { create } from "../../registry/create.ts";
 import { remove } from "../../registry/delete.ts";
@@ -42,6 +43,8 @@ const priorities: Readonly<
   "flowcontrol.apiserver.k8s.io": { group: 16_100, versions: { v1: 21 } },
   "internal.apiserver.k8s.io": { group: 16_000, versions: { v1alpha1: 9 } },
   "storagemigration.k8s.io": { group: 15_800, versions: { v1alpha1: 9 } },
+  // As in metrics-server's manifest.
+  "metrics.k8s.io": { group: 100, versions: { v1beta1: 100 } },
 };
 
 /** Whether Kubernetes 1.33 has the group, under any alias, and its version, whether or not this build implements it. */
@@ -66,7 +69,7 @@ export async function registerLocalApiServices(
     const name = wanted.metadata?.name ?? "";
     const existing = found.get(name);
     if (existing === undefined) await ignoreConflict(create(registry, scope, wanted));
-    else if (isManaged(existing)) {
+    else if (isManaged(existing) && !isOfExtensionServer(existing)) {
       await ignoreConflict(update(registry, scope, name, { ...existing, spec: wanted.spec }));
     }
   };
@@ -79,6 +82,11 @@ export async function registerLocalApiServices(
 
 function isManaged({ metadata }: APIService): boolean {
   return metadata?.labels?.[AUTOMANAGED_LABEL] === ON_START;
+}
+
+/** The manifest of metrics-server replaces the server's own API service, which must not undo that. */
+function isOfExtensionServer({ spec }: APIService): boolean {
+  return svcGroup(spec?.group ?? "") === nodeMetricsKind.group && spec?.service !== undefined;
 }
 
 function localApiServices(scheme: Scheme, aliases: GroupAliases): ReadonlyMap<string, APIService> {

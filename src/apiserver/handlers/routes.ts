@@ -59,6 +59,7 @@ export function addKindRoutes(router: Router<Route>, target: ResourceTarget, ext
     add("POST", collection, notStoredHandler(kind, "create", extra));
     add("GET", collection, notStoredHandler(kind, "list", extra));
     add("GET", `${collection}/{name}`, notStoredHandler(kind, "get", extra));
+    if (kind.namespaced) add("GET", `${base}/${kind.plural}`, notStoredHandler(kind, "list", extra));
     return;
   }
   add("GET", collection, handlerIfServed(kind, "list", listObjects));

@@ -28,6 +28,7 @@ const ROOTS: Readonly<Record<string, string>> = {
   "meta/": "io.k8s.apimachinery.pkg.apis",
   "apiextensions/": "io.k8s.apiextensions-apiserver.pkg.apis",
   "apiregistration/": "io.k8s.kube-aggregator.pkg.apis",
+  "metrics/": "io.k8s.metrics.pkg.apis",
   "intstr.": "io.k8s.apimachinery.pkg.util",
   "resource.": "io.k8s.apimachinery.pkg.api",
   "runtime.": "io.k8s.apimachinery.pkg",

@@ -119,6 +119,12 @@ export const clusterRoles: readonly ClusterRole[] = [
     allowResources("core", "events namespaces nodes pods", READ),
     allowResources("extensions", "deployments", READ),
   ]),
+  // As in metrics-server's manifest: the server itself serves these resources.
+  clusterRole(
+    "system:aggregated-metrics-reader",
+    [allowResources("metrics.svc.io", "nodes pods", READ)],
+    "admin edit view",
+  ),
   clusterRole("system:kube-aggregator", [allowResources("core", "endpoints services", READ)]),
   clusterRole("system:kube-controller-manager", [
     allowResources("core events.svc.io", "events", REPORT),

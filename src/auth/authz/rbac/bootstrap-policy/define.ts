@@ -30,7 +30,7 @@ export function allowPaths(paths: string, verbs = "get"): PolicyRule {
   return { verbs: words(verbs), nonResourceURLs: words(paths) };
 }
 
-/** `into`: the role that aggregates these rules. */
+/** `into`: the roles that aggregate these rules. */
 export function clusterRole(name: string, rules: readonly PolicyRule[], into?: string): ClusterRole {
   return { metadata: metadataOf(name, into), rules };
 }
@@ -67,9 +67,8 @@ export function serviceAccount(name: string, namespace = "kube-system"): Subject
 }
 
 function metadataOf(name: string, into?: string) {
-  return {
-    name,
-    labels: into === undefined ? labels : { ...labels, [`${AGGREGATE_TO[0]}${into}`]: "true" },
-    annotations,
-  };
+  const aggregation = Object.fromEntries(
+    (into === undefined ? [] : words(into)).map((to) => [`${AGGREGATE_TO[0]}${to}`, "true"]),
+  );
+  return { name, labels: { ...labels, ...aggregation }, annotations };
 }

@@ -40,18 +40,30 @@ function plain(rule: PolicyRule): string {
 /** The number of additional rules of this project, explained at the rule. */
 const EXTRA: Readonly<Record<string, number>> = { "system:controller:namespace-controller": 1 };
 
+/** Roles of metrics-server, whose API this server has itself. */
+const ADDED = ["/system:aggregated-metrics-reader"];
+
 t.test("bootstrapPolicy has the roles of Kubernetes, rule by rule", async (t) => {
   if (!existsSync(folder)) return t.comment("shared/ is not present: roles are left uncompared");
   const name = (object: ApiObject) => `${object.metadata?.namespace ?? ""}/${object.metadata?.name ?? ""}`;
   const ours = new Map([...bootstrapPolicy.clusterRoles, ...bootstrapPolicy.roles].map((role) => [name(role), role]));
   const theirs = samples("cluster-roles", "controller-roles", "namespace-roles");
-  t.same([...ours.keys()].sort(), theirs.map(name).sort());
+  t.same([...ours.keys()].sort(), [...theirs.map(name), ...ADDED].sort());
   for (const role of theirs) {
     const found = (ours.get(name(role))?.rules ?? []).map(plain);
     const extra = EXTRA[role.metadata?.name ?? ""] ?? 0;
     t.same(found.slice(0, found.length - extra), (role.rules ?? []).map(plain), name(role));
     t.same(ours.get(name(role))?.metadata?.labels, role.metadata?.labels, `labels of ${name(role)}`);
   }
+});
+
+t.test("bootstrapPolicy has the role of metrics-server, which view, edit and admin aggregate", async (t) => {
+  const role = bootstrapPolicy.clusterRoles.find(({ metadata }) => ADDED.includes(`/${metadata?.name}`));
+  const to = (name: string) => [`rbac.authorization.k8s.io/aggregate-to-${name}`, "true"] as const;
+  t.match(role?.metadata?.labels, Object.fromEntries(["view", "edit", "admin"].map(to)));
+  t.same(role?.rules?.map(plain), [
+    plain({ apiGroups: ["metrics.k8s.io"], resources: ["pods", "nodes"], verbs: ["get", "list", "watch"] }),
+  ]);
 });
 
 t.test("bootstrapPolicy has the bindings of Kubernetes", async (t) => {
