@@ -23,7 +23,9 @@ const applets = [
   "nc",
   "ps",
   "sh",
+  "sha256sum",
   "sleep",
+  "tar",
   "true",
   "wget",
 ];
