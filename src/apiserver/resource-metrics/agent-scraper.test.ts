@@ -167,6 +167,18 @@ t.test("at most 32 agents are scraped at once, those that failed last", async (t
   for (const name of names.slice(50)) t.equal(agents.cpu(name), "500m", name);
 });
 
+t.test("a request does not wait without nodes, or when no agent responds", async (t) => {
+  const agents = new FakeAgents();
+  await using _scraper = agents.scraper;
+  t.ok((await agents.request()) < 200);
+  const unreachable = new FakeAgents("a");
+  await using _other = unreachable.scraper;
+  unreachable.answers.set("a", async () => {
+    throw new Error("connect ECONNREFUSED");
+  });
+  t.ok((await unreachable.request()) < 200);
+});
+
 t.test("samples of an agent that stops responding are served for a minute", async (t) => {
   const agents = new FakeAgents("a");
   await using scraper = agents.scraper;

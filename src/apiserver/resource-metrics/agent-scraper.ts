@@ -57,7 +57,10 @@ export class AgentScraper implements AsyncDisposable {
     this.#options = options;
   }
 
-  /** Starts scraping if necessary, and resolves when agents were scraped twice, or after some seconds. */
+  /**
+   * Starts scraping if necessary, and resolves when agents were scraped twice, when none responds, or after some
+   * seconds.
+   */
   async request(signal: AbortSignal): Promise<void> {
     this.#stopping.signal.throwIfAborted();
     this.#lastRequestAt = this.#options.clock.monotonic();
@@ -110,7 +113,8 @@ export class AgentScraper implements AsyncDisposable {
       const startedAt = clock.monotonic();
       await this.#scrapeAll(round <= 2 ? FIRST_SCRAPE_TIMEOUT_MS : SCRAPE_TIMEOUT_MS);
       signal.throwIfAborted();
-      if (round === 2) markFirstSamples();
+      // There is nothing to wait for when no agent responds.
+      if (round === 2 || this.#states.size === 0) markFirstSamples();
       if (clock.monotonic() - this.#lastRequestAt > IDLE_MS) {
         this.#reset();
         return;
