@@ -37,7 +37,7 @@ export class RequestForwarder implements AsyncDisposable {
   readonly #https = new HttpsAgent({ keepAlive: true, maxSockets: CONNECTIONS_MAX, rejectUnauthorized: false });
 
   /**
-   * Forwards a request that switches protocols, without its query, as kube-apiserver. The server's refusal is returned as
+   * Forwards a request that switches protocols, without its query, as kube-apiserver. Returns the server's refusal as
    * it is. Throws a `StatusError` 500 when the server cannot be reached or neither switches nor fails.
    */
   async upgrade(request: HttpRequest, to: Destination, signal: AbortSignal): Promise<HttpResponse> {

@@ -1,6 +1,6 @@
 /**
- * SPDY inside the messages of a WebSocket connection, as kubectl 1.31 and later forward ports: the bytes of the messages
- * are those of a SPDY connection to the agent.
+ * SPDY inside the messages of a WebSocket connection, as kubectl 1.31 and later forward ports: the bytes of the
+ * messages are those of a SPDY connection to the agent.
  */
 import type { Duplex } from "node:stream";
 import type { HttpRequest, HttpResponse } from "../../http/message.ts";

@@ -59,8 +59,8 @@ export async function switchProtocols(
 }
 
 /**
- * Copies a connection to another one and ends it. A client that does not read may be one at a stopped terminal: there is
- * no limit of time. Node.js's `pipeline` is no faster, and would destroy the source without an error.
+ * Copies a connection to another one and ends it. There is no limit of time: a client that does not read may be a
+ * stopped terminal. Node.js's `pipeline` is no faster, and would destroy the source without an error.
  */
 function pipeStream(source: Readable, sink: Duplex): Promise<void> {
   return new Promise((resolve, reject) => {

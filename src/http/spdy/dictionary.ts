@@ -1,4 +1,4 @@
-/** The preset zlib dictionary of header blocks (SPDY/3, section 2.6.10.1): words with their lengths, then plain text. */
+/** The zlib dictionary of header blocks (SPDY/3, section 2.6.10.1): words with their lengths, then plain text. */
 
 const WORDS =
   `options head post put delete trace accept accept-charset accept-encoding accept-language accept-ranges age

@@ -3,6 +3,7 @@ import { type ClientRequest, type Agent as HttpAgent, request as httpRequest, ty
 import { type Agent as HttpsAgent, request as httpsRequest } from "node:https";
 import type { Socket } from "node:net";
 import type { Duplex } from "node:stream";
+import { systemClock } from "../../std/time/clock.ts";
 import type { ResponseHeaders } from "../message.ts";
 
 export interface UpgradeRequest {
@@ -65,13 +66,13 @@ export async function connectUpgrade(request: UpgradeRequest): Promise<SwitchedC
   });
   outgoing.on("upgrade", (response, socket: Duplex, head) => {
     if (head.length > 0) socket.unshift(head);
-    // Whoever reads or writes the socket gets the error; without a listener it would end the process.
+    // Readers and writers get the error; without a listener it would end the process.
     socket.on("error", () => {});
     keepReadable(socket);
     const { idleMs = 0, lifetimeMs } = request;
     if (lifetimeMs !== undefined) {
-      const timer = setTimeout(() => socket.destroy(), lifetimeMs);
-      socket.once("close", () => clearTimeout(timer));
+      const timer = systemClock.timer(lifetimeMs, () => socket.destroy());
+      socket.once("close", () => timer.cancel());
     }
     if (idleMs > 0) (socket as Socket).setTimeout(idleMs, () => socket.destroy());
     resolve({ status: 101, headers: separateHeaders(response), socket });
@@ -132,8 +133,8 @@ function mutable(headers: UpgradeRequest["headers"]): Record<string, string | st
 function limitConnectTime(outgoing: ClientRequest): void {
   outgoing.once("socket", (socket) => {
     if (!socket.connecting) return;
-    const timer = setTimeout(() => outgoing.destroy(new Error("i/o timeout")), CONNECT_MS_MAX);
-    const stop = (): void => clearTimeout(timer);
+    const timer = systemClock.timer(CONNECT_MS_MAX, () => outgoing.destroy(new Error("i/o timeout")));
+    const stop = (): void => timer.cancel();
     socket.once("connect", stop);
     socket.once("close", stop);
   });

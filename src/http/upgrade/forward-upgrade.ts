@@ -1,4 +1,4 @@
-/** Forwards a request that switches protocols to another server. After that, bytes pass unchanged in both directions. */
+/** Forwards a request that switches protocols to another server; after that, bytes pass unchanged both ways. */
 import { once } from "node:events";
 import type { Duplex, Writable } from "node:stream";
 import { type HttpRequest, type HttpResponse, headerValues, type ResponseHeaders } from "../message.ts";
@@ -11,8 +11,8 @@ const NOT_FORWARDED: ReadonlySet<string> = new Set([
 ]);
 
 /**
- * Returns the server's refusal as it is. Throws an `UpgradeError` when the server cannot be reached, or responds neither
- * with a new protocol nor with an error.
+ * Returns the server's refusal as it is. Throws an `UpgradeError` when the server cannot be reached, or responds
+ * neither with a new protocol nor with an error.
  */
 export async function forwardUpgrade(request: HttpRequest, to: UpgradeRequest): Promise<HttpResponse> {
   const result = await connectUpgrade(to);
