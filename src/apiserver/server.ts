@@ -1,5 +1,4 @@
 /** Assembles the API server. `buildHandlerChain` lists the filters of a request in their order. */
-import { isIPv6 } from "node:net";
 import type { UserInfo } from "../auth/user.ts";
 import { withClientMetrics } from "../http/client-metrics.ts";
 import type { Filter, Handler } from "../http/message.ts";
@@ -7,6 +6,7 @@ import { compressResponses } from "../http/respond.ts";
 import type { Registries } from "../registry/registries.ts";
 import { systemRandom } from "../std/crypto/random.ts";
 import { readHostAddress } from "../std/net/host-addresses.ts";
+import { isIpAddress } from "../std/net/ip.ts";
 import { type AccessControl, createAccessControl } from "./assembly/access-control.ts";
 import { createApiHandler } from "./assembly/api-handler.ts";
 import { MemoryProtection } from "./assembly/memory-protection.ts";
@@ -88,7 +88,7 @@ export async function startApiServer(config: ApiServerConfig, deps: ApiServerDep
 
 /** The host and port that clients connect to. --external-hostname may include a port. */
 function externalAddress(host: string, port: number): string {
-  if (isIPv6(host)) return `[${host}]:${port}`;
+  if (isIpAddress(host) && host.includes(":")) return `[${host}]:${port}`;
   return /:\d+$/.test(host) ? host : `${host}:${port}`;
 }
 

@@ -1,7 +1,6 @@
 /** The names and addresses of the self-signed serving certificate. */
-import { isIP } from "node:net";
 import { usableRange } from "../../registry/service-allocation/addresses.ts";
-import { formatIp, parseCidr } from "../../std/net/ip.ts";
+import { formatIp, isIpAddress, parseCidr } from "../../std/net/ip.ts";
 import type { ApiServerConfig } from "../config/config.ts";
 
 /** The DNS names of the API's services inside a cluster. */
@@ -47,7 +46,7 @@ export function servingNames({ bindAddress, serving, services }: Config, host: S
 
 /** Without the port that --external-hostname may have. */
 function hostOf(text: string): string {
-  if (isIP(text) !== 0) return text;
+  if (isIpAddress(text)) return text;
   return text
     .replace(/:\d+$/, "")
     .replace(/^\[(.*)\]$/, "$1")

@@ -4,7 +4,6 @@
  */
 import "reflect-metadata";
 import { createPrivateKey, createPublicKey, type KeyObject, webcrypto } from "node:crypto";
-import { isIP } from "node:net";
 import {
   AuthorityKeyIdentifierExtension,
   BasicConstraintsExtension,
@@ -20,6 +19,7 @@ import {
   X509Certificate,
   X509CertificateGenerator,
 } from "@peculiar/x509";
+import { isIpAddress } from "../../std/net/ip.ts";
 import type { KeyPair } from "./key-pair.ts";
 
 cryptoProvider.set(webcrypto);
@@ -98,7 +98,7 @@ export async function issueCertificate(ca: KeyPair, request: CertificateOptions,
   ];
   const names = request.alternativeNames ?? [];
   if (names.length > 0) {
-    const typed = names.map((value) => ({ type: isIP(value) === 0 ? ("dns" as const) : ("ip" as const), value }));
+    const typed = names.map((value) => ({ type: isIpAddress(value) ? ("ip" as const) : ("dns" as const), value }));
     extensions.push(new SubjectAlternativeNameExtension(typed));
   }
   const { notBefore, notAfter } = validity(request, now);

@@ -3,9 +3,9 @@
  */
 import { createPrivateKey, X509Certificate } from "node:crypto";
 import { chmod, open, readFile, rename } from "node:fs/promises";
-import { isIP } from "node:net";
 import { dirname } from "node:path";
 import { makeDirectory } from "../../std/fs/make-directory.ts";
+import { isIpAddress } from "../../std/net/ip.ts";
 
 const MS_PER_DAY = 86_400_000;
 
@@ -65,9 +65,9 @@ export function isReusable(
   if (certificate.validFromDate.getTime() > now) return false;
   if (!certificate.verify(new X509Certificate(ca).publicKey)) return false;
   return alternativeNames.every((name) =>
-    isIP(name) === 0
-      ? certificate.checkHost(name, { subject: "never" }) !== undefined
-      : certificate.checkIP(name) !== undefined,
+    isIpAddress(name)
+      ? certificate.checkIP(name) !== undefined
+      : certificate.checkHost(name, { subject: "never" }) !== undefined,
   );
 }
 

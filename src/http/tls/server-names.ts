@@ -1,6 +1,6 @@
 /** Chooses the certificate for a connection (SNI) by Go's rules, as Kubernetes' servers do. */
 import { X509Certificate } from "node:crypto";
-import { isIP } from "node:net";
+import { isIpAddress } from "../../std/net/ip.ts";
 import type { NamedTlsPair, TlsPair } from "./options.ts";
 
 const LABEL = "[a-z0-9](?:[-a-z0-9]*[a-z0-9])?";
@@ -41,7 +41,7 @@ export class CertificateSelector<Pair extends TlsPair = TlsPair> {
 
   /** The addresses for which `forAddress` does not return the fallback. */
   addresses(): readonly string[] {
-    return [...this.#byName.keys()].filter((name) => isIP(name) !== 0);
+    return [...this.#byName.keys()].filter(isIpAddress);
   }
 }
 
@@ -66,7 +66,7 @@ function certificateNames(certificate: X509Certificate): readonly string[] {
   const names: string[] = [];
   const common = certificate.toLegacyObject().subject?.CN;
   for (const name of typeof common === "string" ? [common] : (common ?? [])) {
-    if (isIP(name) === 0 && (name === "*" || HOST_NAME.test(name.replace(/^\*\./, "")))) names.push(name);
+    if (!isIpAddress(name) && (name === "*" || HOST_NAME.test(name.replace(/^\*\./, "")))) names.push(name);
   }
   for (const [, name = ""] of (certificate.subjectAltName ?? "").matchAll(/(?:^|, )DNS:("[^"]*"|[^,]*)/g))
     names.push(name);

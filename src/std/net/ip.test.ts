@@ -1,7 +1,7 @@
 import { isIP } from "node:net";
 import fc from "fast-check";
 import t from "tap";
-import { contains, formatCidr, formatIp, parseCidr, parseIp } from "./ip.ts";
+import { contains, formatCidr, formatIp, isIpAddress, parseCidr, parseIp } from "./ip.ts";
 
 t.test("parseIp() accepts what Go's older parser accepts, and reports the notation", async (t) => {
   const cases: readonly (readonly [text: string, canonical: string, form: string])[] = [
@@ -86,4 +86,11 @@ t.test("formatIp() writes IPv6 as URLs do, and parseIp() reads it again", async 
       return inUrl && again.value === ip.value && again.family === ip.family;
     }),
   );
+});
+
+t.test("isIpAddress accepts what net.isIP accepts, without zones", (t) => {
+  const addresses = ["127.0.0.1", "::1", "::", "2001:db8::a", "::ffff:192.0.2.1", "64:ff9b::192.0.2.33", "FE80::1"];
+  const others = ["", "localhost", "1.2.3", "01.2.3.4", "1.2.3.256", "[::1]", "::1:", "1::2::3", "12345::", "host:80"];
+  for (const text of [...addresses, ...others]) t.equal(isIpAddress(text), isIP(text) !== 0, JSON.stringify(text));
+  t.end();
 });
