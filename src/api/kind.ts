@@ -46,6 +46,11 @@ export interface Kind<T extends ApiObject = ApiObject> {
   readonly nameFormat?: (name: string) => readonly string[];
   /** Accepts any qualified name as a finalizer. Most kinds require a domain or one of Kubernetes' own finalizers. */
   readonly allowsAnyFinalizer?: boolean;
+  /**
+   * What Kubernetes' strategy of the kind checks on update, in this order, after the metadata that every kind checks: an
+   * error is a cause of the 422 as often as it is found. `["metadata", "spec", "metadataUpdate"]` where unset.
+   */
+  readonly updateChecks?: readonly UpdateCheck[];
   /** The warning sent with every response: the kind is deprecated, and what to use instead. */
   readonly deprecation?: string;
   /** The Kubernetes release that introduced it, for servers that emulate an older one: `1.33`. */
@@ -63,6 +68,9 @@ export interface Kind<T extends ApiObject = ApiObject> {
   /** Set instead where a webhook converts between the versions of the resource. */
   readonly converter?: Converter;
 }
+
+/** `spec`: the rules of the schema and of the strategy. */
+export type UpdateCheck = "metadata" | "metadataUpdate" | "spec";
 
 /** One version of each resource: the storage version, or another where the storage version is not among `kinds`. */
 export function onePerResource(kinds: readonly Kind[]): readonly Kind[] {

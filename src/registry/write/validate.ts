@@ -1,7 +1,8 @@
-import type { ApiObject, Kind } from "../../api/kind.ts";
+import type { ApiObject, UpdateCheck } from "../../api/kind.ts";
 import {
+  validateFinalizerDomains,
+  validateGenericContent,
   validateObjectMeta,
-  validateObjectMetaContent,
   validateObjectMetaUpdate,
 } from "../../api/meta/validation/object-meta.ts";
 import { invalid } from "../../api/status.ts";
@@ -61,23 +62,28 @@ function* updateErrors<T extends ApiObject>(
 ): Steps<readonly FieldError[]> {
   const { kind, deps } = registry;
   const { subresourceStrategy } = options;
-  const errors = [...metadataErrors(object, previous, kind)];
+  const metadata = metadataOf(object);
+  const content = validateGenericContent(metadata);
+  const change = validateObjectMetaUpdate(object, previous);
+  const domains = validateFinalizerDomains(metadata, kind);
   yield;
-  addErrors(errors, validateWithRatcheting(kind.schema, object, previous));
+  const spec = [...validateWithRatcheting(kind.schema, object, previous)];
   yield;
-  if (subresourceStrategy === undefined) addErrors(errors, kind.strategy.validate?.(object, previous) ?? []);
+  if (subresourceStrategy === undefined) addErrors(spec, kind.strategy.validate?.(object, previous) ?? []);
   yield;
+  const found: Readonly<Record<UpdateCheck, readonly FieldError[]>> = {
+    metadata: [...content, ...domains],
+    metadataUpdate: [...change, ...domains],
+    spec,
+  };
+  const errors = [...content, ...change];
+  const checks = subresourceStrategy === undefined ? kind.updateChecks : undefined;
+  for (const check of checks ?? UPDATE_CHECKS) addErrors(errors, found[check]);
   addErrors(errors, (subresourceStrategy ?? kind.strategy).validateUpdate?.(object, previous) ?? []);
   yield;
   addErrors(errors, deps.validatePolicy?.(kind, object, previous) ?? []);
   return errors;
 }
 
-/**
- * Kubernetes validates metadata twice on update, in the generic registry and in each kind: both report their errors.
- */
-function metadataErrors(object: ApiObject, previous: ApiObject, kind: Kind): readonly FieldError[] {
-  const content = validateObjectMetaContent(metadataOf(object), kind);
-  const change = validateObjectMetaUpdate(object, previous);
-  return [...content, ...change, ...change, ...content];
-}
+/** The checks of most kinds. */
+const UPDATE_CHECKS: readonly UpdateCheck[] = ["metadata", "spec", "metadataUpdate"];

@@ -29,6 +29,7 @@ export const validatingAdmissionPolicyBindingKind: Kind<ValidatingAdmissionPolic
     ageColumn,
   ],
   selectableFields: {},
+  updateChecks: ["metadata", "spec"],
   strategy: validatingAdmissionPolicyBindingStrategy,
 };
 

@@ -35,5 +35,6 @@ export const validatingAdmissionPolicyKind: Kind<ValidatingAdmissionPolicy> = {
     ageColumn,
   ],
   selectableFields: {},
+  updateChecks: ["metadata", "spec"],
   strategy: validatingAdmissionPolicyStrategy,
 };

@@ -37,5 +37,6 @@ export const mutatingWebhookConfigurationKind: Kind<MutatingWebhookConfiguration
   schema: mutatingWebhookConfiguration,
   columns: [nameColumn, integerColumn("Webhooks", (object) => (object.webhooks ?? []).length), ageColumn],
   selectableFields: {},
+  updateChecks: ["metadata", "spec"],
   strategy,
 };

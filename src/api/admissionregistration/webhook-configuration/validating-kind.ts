@@ -31,5 +31,6 @@ export const validatingWebhookConfigurationKind: Kind<ValidatingWebhookConfigura
   schema: validatingWebhookConfiguration,
   columns: [nameColumn, integerColumn("Webhooks", (object) => (object.webhooks ?? []).length), ageColumn],
   selectableFields: {},
+  updateChecks: ["metadata", "spec"],
   strategy,
 };

@@ -28,5 +28,6 @@ export const customResourceDefinitionKind: Kind<CustomResourceDefinition> = {
   columns: [nameColumn, createdAtColumn],
   selectableFields: {},
   allowsAnyFinalizer: true,
+  updateChecks: ["metadataUpdate", "spec"],
   strategy: customResourceDefinitionStrategy,
 };

@@ -34,5 +34,6 @@ export const daemonSetKind: Kind<DaemonSet> = {
     wideColumn("Selector", (object) => formatLabelSelector(object.spec?.selector)),
   ],
   selectableFields: {},
+  updateChecks: ["metadata", "spec", "metadataUpdate", "spec"],
   strategy: daemonSetStrategy,
 };

@@ -39,5 +39,6 @@ export const deploymentKind: Kind<Deployment> = {
     wideColumn("Selector", (object) => formatLabelSelector(object.spec?.selector)),
   ],
   selectableFields: {},
+  updateChecks: ["metadataUpdate", "spec"],
   strategy: deploymentStrategy,
 };

@@ -38,5 +38,6 @@ export const replicaSetKind: Kind<ReplicaSet> = {
     wideColumn("Selector", (object) => formatLabelSelector(object.spec?.selector)),
   ],
   selectableFields: {},
+  updateChecks: ["metadata", "spec", "metadataUpdate", "spec"],
   strategy: replicaSetStrategy,
 };

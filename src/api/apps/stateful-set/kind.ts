@@ -33,5 +33,6 @@ export const statefulSetKind: Kind<StatefulSet> = {
   ],
   selectableFields: {},
   nameFormat: dns1123Label,
+  updateChecks: ["metadataUpdate", "spec"],
   strategy: statefulSetStrategy,
 };

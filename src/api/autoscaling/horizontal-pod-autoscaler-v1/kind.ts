@@ -33,6 +33,7 @@ export const horizontalPodAutoscalerV1Kind: Kind<HorizontalPodAutoscaler> = {
     cell: (object, now) => column.cell(toV2(object), now),
   })),
   selectableFields: {},
+  updateChecks: ["metadataUpdate", "spec"],
   strategy: horizontalPodAutoscalerV1Strategy,
   conversion: {
     storageKind: horizontalPodAutoscalerKind,

@@ -21,5 +21,6 @@ export const horizontalPodAutoscalerKind: Kind<HorizontalPodAutoscaler> = {
   schema: horizontalPodAutoscaler,
   columns: horizontalPodAutoscalerColumns,
   selectableFields: {},
+  updateChecks: ["metadataUpdate", "spec"],
   strategy: horizontalPodAutoscalerStrategy,
 };

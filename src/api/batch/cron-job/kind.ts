@@ -42,5 +42,6 @@ export const cronJobKind: Kind<CronJob> = {
     wideColumn("Selector", ({ spec }) => formatLabelSelector(spec?.jobTemplate.spec?.selector)),
   ],
   selectableFields: {},
+  updateChecks: ["metadataUpdate", "spec"],
   strategy: cronJobStrategy,
 };

@@ -20,5 +20,6 @@ export const leaseKind: Kind<Lease> = {
   allowsAnyFinalizer: true,
   columns: [nameColumn, column("Holder", (object) => object.spec?.holderIdentity ?? ""), ageColumn],
   selectableFields: {},
+  updateChecks: ["metadataUpdate", "spec"],
   strategy: leaseStrategy,
 };

@@ -35,6 +35,7 @@ export const eventKind: Kind<Event> = {
   // Event names need not be DNS subdomains, nor their finalizers have a domain.
   nameFormat: pathSegment,
   allowsAnyFinalizer: true,
+  updateChecks: ["spec"],
   strategy: {
     validate: (object) => validateEvent(object, "reportingComponent"),
     allowCreateOnUpdate: true,

@@ -20,6 +20,7 @@ export const limitRangeKind: Kind<LimitRange> = {
   schema: limitRange,
   columns: [nameColumn, createdAtColumn],
   selectableFields: {},
+  updateChecks: ["metadata", "spec"],
   strategy: {
     generatesMissingName: true,
     allowCreateOnUpdate: true,

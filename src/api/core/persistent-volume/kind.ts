@@ -21,5 +21,6 @@ export const persistentVolumeKind: Kind<PersistentVolume> = {
   schema: persistentVolume,
   columns: persistentVolumeColumns,
   selectableFields: {},
+  updateChecks: ["metadata", "spec", "metadata", "spec"],
   strategy: persistentVolumeStrategy,
 };

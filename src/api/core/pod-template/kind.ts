@@ -43,5 +43,6 @@ export const podTemplateKind: Kind<PodTemplate> = {
     column("Pod Labels", labelsText),
   ],
   selectableFields: {},
+  updateChecks: ["metadataUpdate", "spec"],
   strategy: podTemplateStrategy,
 };

@@ -35,5 +35,6 @@ export const replicationControllerKind: Kind<ReplicationController> = {
     wideColumn("Selector", (object) => formatLabels(object.spec?.selector)),
   ],
   selectableFields: { "status.replicas": (object) => String(object.status?.replicas ?? 0) },
+  updateChecks: ["metadata", "spec", "metadataUpdate", "spec"],
   strategy: replicationControllerStrategy,
 };

@@ -35,6 +35,7 @@ export const resourceQuotaKind: Kind<ResourceQuota> = {
     ageColumn,
   ],
   selectableFields: {},
+  updateChecks: ["metadataUpdate", "spec"],
   strategy: {
     prepareForCreate: dropStatus,
     prepareForUpdate: keepStatus,

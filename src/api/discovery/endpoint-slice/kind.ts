@@ -31,5 +31,6 @@ export const endpointSliceKind: Kind<EndpointSlice> = {
     ageColumn,
   ],
   selectableFields: {},
+  updateChecks: ["metadata", "spec"],
   strategy: endpointSliceStrategy,
 };

@@ -37,6 +37,7 @@ export const eventsV1EventKind: Kind<Event> = {
     reportingController: (object) => object.reportingController ?? "",
     type: (object) => object.type ?? "",
   },
+  updateChecks: ["metadataUpdate", "spec"],
   strategy: {
     validate: (object, previous) => [
       ...validateEvent(core(object), "reportingController"),

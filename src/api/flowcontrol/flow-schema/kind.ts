@@ -34,5 +34,6 @@ export const flowSchemaKind: Kind<FlowSchema> = {
     column("MissingPL", ({ status }) => status?.conditions?.find(({ type }) => type === "Dangling")?.status ?? "?"),
   ],
   selectableFields: {},
+  updateChecks: ["metadata", "spec"],
   strategy: flowSchemaStrategy,
 };

@@ -43,5 +43,6 @@ export const priorityLevelConfigurationKind: Kind<PriorityLevelConfiguration> = 
     ageColumn,
   ],
   selectableFields: {},
+  updateChecks: ["metadata", "spec"],
   strategy: priorityLevelConfigurationStrategy,
 };

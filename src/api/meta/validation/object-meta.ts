@@ -41,39 +41,51 @@ export function validateObjectMeta(meta: ObjectMeta, kind: MetaRules): readonly 
 }
 
 /** Fields that clients may write at any time. */
-export function validateObjectMetaContent(meta: ObjectMeta, kind: MetaRules): readonly FieldError[] {
+function validateObjectMetaContent(meta: ObjectMeta, kind: MetaRules): readonly FieldError[] {
+  return [...validateGenericContent(meta), ...validateFinalizerDomains(meta, kind)];
+}
+
+/** The rules for all kinds, also for those that allow any finalizer. */
+export function validateGenericContent(meta: ObjectMeta): readonly FieldError[] {
   return [
     ...validateLabels(meta.labels),
     ...validateAnnotations(meta.annotations),
     ...validateOwners(meta.ownerReferences),
-    ...validateFinalizers(meta.finalizers ?? [], kind),
+    ...validateFinalizerNames(meta.finalizers ?? []),
     ...validateManagedFields(meta.managedFields),
   ];
 }
 
+/** Kubernetes' own kinds allow finalizers with a domain, and standard ones. */
+export function validateFinalizerDomains(
+  { finalizers = [] }: ObjectMeta,
+  { allowsAnyFinalizer = false }: Pick<MetaRules, "allowsAnyFinalizer">,
+): readonly FieldError[] {
+  if (allowsAnyFinalizer) return [];
+  return finalizers.flatMap((finalizer, i) => validateFinalizerDomain(finalizer, index(FINALIZERS, i)));
+}
+
+const FINALIZERS = "metadata.finalizers";
 const STANDARD_FINALIZERS = new Set(["kubernetes", "orphan", "foregroundDeletion"]);
 const UNKNOWN_FINALIZER = "name is neither a standard finalizer name nor is it fully qualified";
 
 /** Accepts names with a domain and Kubernetes' own finalizers. */
-export function validateFinalizer(finalizer: string, path: string, unknownPath = path): readonly FieldError[] {
-  const problems = qualifiedName(finalizer).map((problem) => invalidField(path, finalizer, problem));
-  const isKnown = finalizer.includes("/") || STANDARD_FINALIZERS.has(finalizer);
-  return isKnown ? problems : [...problems, invalidField(unknownPath, finalizer, UNKNOWN_FINALIZER)];
+export function validateFinalizer(finalizer: string, path: string): readonly FieldError[] {
+  return [...validateName(path, finalizer, qualifiedName), ...validateFinalizerDomain(finalizer, path)];
 }
 
-function validateFinalizers(
-  finalizers: readonly string[],
-  { allowsAnyFinalizer = false }: MetaRules,
-): readonly FieldError[] {
-  const path = "metadata.finalizers";
+function validateFinalizerDomain(finalizer: string, path: string): readonly FieldError[] {
+  const isKnown = finalizer.includes("/") || STANDARD_FINALIZERS.has(finalizer);
+  return isKnown ? [] : [invalidField(path, finalizer, UNKNOWN_FINALIZER)];
+}
+
+function validateFinalizerNames(finalizers: readonly string[]): readonly FieldError[] {
   const both = finalizers.includes("orphan") && finalizers.includes("foregroundDeletion");
   return [
-    ...finalizers.flatMap((finalizer, i) =>
-      allowsAnyFinalizer
-        ? validateName(path, finalizer, qualifiedName)
-        : validateFinalizer(finalizer, path, index(path, i)),
-    ),
-    ...(both ? [invalidField(path, finalizers, "finalizer orphan and foregroundDeletion cannot be both set")] : []),
+    ...finalizers.flatMap((finalizer) => validateName(FINALIZERS, finalizer, qualifiedName)),
+    ...(both
+      ? [invalidField(FINALIZERS, finalizers, "finalizer orphan and foregroundDeletion cannot be both set")]
+      : []),
   ];
 }
 

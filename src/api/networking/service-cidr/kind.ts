@@ -22,5 +22,6 @@ export const serviceCIDRKind: Kind<ServiceCIDR> = {
   schema: serviceCIDR,
   columns: [nameColumn, column("CIDRs", ({ spec }) => (spec?.cidrs ?? []).join(",")), ageColumn],
   selectableFields: {},
+  updateChecks: ["metadataUpdate", "spec"],
   strategy: serviceCIDRStrategy,
 };

@@ -30,5 +30,6 @@ export const podDisruptionBudgetKind: Kind<PodDisruptionBudget> = {
   selectableFields: {},
   nameFormat: pathSegment,
   allowsAnyFinalizer: true,
+  updateChecks: ["spec"],
   strategy: podDisruptionBudgetStrategy,
 };

@@ -19,6 +19,7 @@ export const clusterRoleBindingKind: Kind<ClusterRoleBinding> = {
   schema: clusterRoleBinding,
   columns: bindingColumns,
   selectableFields: {},
+  updateChecks: ["metadata", "spec", "metadataUpdate", "metadata", "spec"],
   strategy: createBindingStrategy(["ClusterRole"], false),
   nameFormat: pathSegment,
 };

@@ -19,6 +19,7 @@ export const roleBindingKind: Kind<RoleBinding> = {
   schema: roleBinding,
   columns: bindingColumns,
   selectableFields: {},
+  updateChecks: ["metadata", "spec", "metadataUpdate", "metadata", "spec"],
   strategy: createBindingStrategy(["Role", "ClusterRole"], true),
   nameFormat: pathSegment,
 };

@@ -25,5 +25,6 @@ export const priorityClassKind: Kind<PriorityClass> = {
     column("PreemptionPolicy", (object) => object.preemptionPolicy ?? ""),
   ],
   selectableFields: {},
+  updateChecks: ["metadataUpdate", "spec"],
   strategy: priorityClassStrategy,
 };

@@ -32,5 +32,6 @@ export const csiDriverKind: Kind<CSIDriver> = {
     ageColumn,
   ],
   selectableFields: {},
+  updateChecks: ["metadataUpdate", "spec"],
   strategy: csiDriverStrategy,
 };

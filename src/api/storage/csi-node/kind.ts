@@ -20,5 +20,6 @@ export const csiNodeKind: Kind<CSINode> = {
   schema: csiNode,
   columns: [nameColumn, integerColumn("Drivers", ({ spec }) => spec.drivers.length), ageColumn],
   selectableFields: {},
+  updateChecks: ["metadata", "spec", "metadata", "spec"],
   strategy: { allowUnconditionalUpdate: false, validate: validateCSINode, validateUpdate: validateCSINodeUpdate },
 };

@@ -35,5 +35,6 @@ export const volumeAttachmentKind: Kind<VolumeAttachment> = {
     ageColumn,
   ],
   selectableFields: {},
+  updateChecks: ["metadata", "spec", "metadata", "spec"],
   strategy: volumeAttachmentStrategy,
 };
