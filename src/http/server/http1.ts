@@ -72,13 +72,18 @@ export function createHttp1Server(context: ServerContext, peerOf: (socket: Duple
       const violation = findViolation(incoming);
       pipeline.add(socket, async () => {
         context.inFlight.enter();
+        let leave = (): void => context.inFlight.leave();
+        const onSwitch = (): void => {
+          context.inFlight.enterSwitched();
+          leave = () => context.inFlight.leaveSwitched();
+        };
         try {
-          if (violation === undefined) await handleUpgrade(context, peerOf(socket), incoming, socket);
+          if (violation === undefined) await handleUpgrade(context, peerOf(socket), incoming, socket, onSwitch);
           else await sendLast(context, incoming, socket, malformedResponse(violation));
         } catch {
           socket.destroy();
         } finally {
-          context.inFlight.leave();
+          leave();
         }
       });
     });
@@ -130,14 +135,21 @@ async function handleExchange(
 }
 
 /** The handler switches the protocol, or responds for the last time on the connection. */
-async function handleUpgrade(context: ServerContext, peer: Peer, incoming: IncomingMessage, socket: Duplex) {
+async function handleUpgrade(
+  context: ServerContext,
+  peer: Peer,
+  incoming: IncomingMessage,
+  socket: Duplex,
+  onSwitch: () => void,
+): Promise<void> {
   const headers = { plain: plainHeaders(incoming), raw: incoming.rawHeaders };
   const target = parseTarget(incoming.url)!;
   const request = new IncomingRequest(incoming.method ?? "GET", target, headers, peer, socket, true);
   socket.once("close", () => request.abort());
   const response = await callHandler(context, request);
-  if (response.status === 101) await switchProtocols(context, request, socket, response);
-  else await sendLast(context, incoming, socket, response);
+  if (response.status !== 101) return await sendLast(context, incoming, socket, response);
+  onSwitch();
+  await switchProtocols(context, request, socket, response);
 }
 
 async function sendLast(context: ServerContext, incoming: IncomingMessage, socket: Duplex, response: HttpResponse) {

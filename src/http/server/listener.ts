@@ -35,6 +35,9 @@ export interface BindOptions {
   readonly sharePort?: boolean | undefined;
 }
 
+/** How long a stop waits for connections that have switched protocols. */
+const SWITCHED_MS_MAX = 500;
+
 /** Interval of TCP keep-alive probes; Kubernetes' figure. */
 const KEEP_ALIVE_MS = 180_000;
 
@@ -85,7 +88,12 @@ export abstract class BaseListener implements Listener {
     const closed = new Promise<void>((resolve) => this.server.close(() => resolve()));
     const drained = this.context.inFlight.drain();
     this.rejectNewRequests();
-    if (graceMs > 0) await waitAtMost(this.context.clock, graceMs, drained);
+    const { clock, inFlight } = this.context;
+    if (graceMs > 0) {
+      await waitAtMost(clock, graceMs, drained);
+      // Watches over WebSocket send a close frame; streams into containers have no end.
+      await waitAtMost(clock, Math.min(graceMs, SWITCHED_MS_MAX), inFlight.switchedEnd());
+    }
     for (const socket of this.#sockets) socket.destroy();
     await closed;
   }

@@ -1,6 +1,7 @@
 import { randomBytes } from "node:crypto";
 import { once } from "node:events";
 import { connect, type Socket } from "node:net";
+import { PassThrough } from "node:stream";
 import fc from "fast-check";
 import t, { type Test } from "tap";
 import { silentLogger } from "../../std/log/logger.ts";
@@ -155,4 +156,16 @@ t.test("the request of a WebSocket is aborted when its client disconnects", asyn
   await ended.promise;
   await listener.close(1000);
   t.pass();
+});
+
+t.test("a stopping server does not wait for connections with another protocol", async (t) => {
+  const open: Handler = async () => ({ status: 101, headers: { upgrade: "x" }, body: new PassThrough() });
+  const server = await listen({ handler: open, log: silentLogger, upgrades: true, host: "127.0.0.1" });
+  const socket = connect(server.port, "127.0.0.1");
+  socket.on("error", () => {});
+  socket.write("GET / HTTP/1.1\r\nHost: a\r\nConnection: Upgrade\r\nUpgrade: x\r\n\r\n");
+  await once(socket, "data");
+  const began = performance.now();
+  await server.close(20_000);
+  t.ok(performance.now() - began < 5000);
 });
