@@ -5,6 +5,8 @@ import { configMapKind } from "../../api/core/config-map/kind.ts";
 import { bodyLength, isStreamed } from "../../http/server/write-body.ts";
 import { create } from "../../registry/create.ts";
 import { list } from "../../registry/list.ts";
+import { escapeHtml } from "../../schema/json/html-escape.ts";
+import { encodeYaml } from "../../schema/yaml/yaml.ts";
 import { fixture } from "../../testing/registry/registry-fixture.ts";
 import { listResponse } from "./object-response.ts";
 import { encodeProtobufList } from "./protobuf.ts";
@@ -24,11 +26,11 @@ const json: Representation = {
 const protobuf: Representation = { ...json, format: "protobuf", mediaType: "application/vnd.kubernetes.protobuf" };
 const table = { includeObject: "Metadata" as const, now: 0 };
 
-async function setUp(count: number) {
+async function setUp(count: number, data: Readonly<Record<string, string>> = { text: VALUE }) {
   const parts = fixture();
   const registry = parts.registries.of(configMapKind);
   const names = Array.from({ length: count }, (_, i) => `large-${i}`);
-  for (const name of names) await create(registry, parts.scope(), { metadata: { name }, data: { text: VALUE } });
+  for (const name of names) await create(registry, parts.scope(), { metadata: { name }, data });
   const page = await list(registry, parts.scope());
   const respond = (representation: Representation) =>
     listResponse(configMapKind, page, { typeMeta, representation, table });
@@ -60,10 +62,32 @@ t.test("a large list is encoded while it is sent, with the same bytes", async (t
   t.ok((await buffer(asProtobuf.body as AsyncIterable<Uint8Array>)).equals(whole));
 });
 
+t.test("a large list in YAML or indented JSON is encoded item by item, with the same bytes", async (t) => {
+  const data = {
+    text: VALUE,
+    lines: "one\n  two\n",
+    "a.b": '<&> "quoted": é\u2028',
+    empty: "",
+    number: "1",
+    space: " x ",
+  };
+  await using f = await setUp(12, data);
+  const whole = JSON.parse((await buffer(f.respond(json).body as AsyncIterable<Uint8Array>)).toString()) as object;
+  for (const [how, expected] of [
+    [{ format: "yaml" }, encodeYaml(whole)],
+    [{ pretty: true }, escapeHtml(JSON.stringify(whole, undefined, 2))],
+  ] as const) {
+    const { body, finite } = f.respond({ ...json, ...how });
+    t.ok(isStreamed(body) && finite);
+    t.ok((await buffer(body as AsyncIterable<Uint8Array>)).equals(Buffer.from(expected)), JSON.stringify(how));
+  }
+});
+
 t.test("a list that would be in memory as a whole is refused when it is too large", async (t) => {
   await using f = await setUp(70);
-  for (const how of [{ format: "yaml" }, { format: "cbor" }, { pretty: true }] as const) {
-    t.throws(() => f.respond({ ...json, ...how }), { code: 413 });
+  t.throws(() => f.respond({ ...json, format: "cbor" }), { code: 413 });
+  for (const how of [{ format: "yaml" }, { pretty: true }] as const) {
+    t.ok(isStreamed(f.respond({ ...json, ...how }).body), "as a stream it is never too large");
   }
   // Rows and metadata are small.
   for (const as of ["table", "metadata"] as const) {

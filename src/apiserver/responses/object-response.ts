@@ -9,6 +9,7 @@ import { parseJson } from "../../schema/json/parse.ts";
 import { encodeYaml } from "../../schema/yaml/yaml.ts";
 import { internalType } from "../handlers/body-kind.ts";
 import { encodeCborList, encodeCborObject, jsonToCbor } from "./cbor.ts";
+import { indentedListChunks, yamlListChunks } from "./converted-list.ts";
 import { joinChunks, joinEachChunk } from "./join-chunks.ts";
 import {
   encodeProtobufList,
@@ -131,8 +132,8 @@ export function listResponse<T extends ApiObject>(
     return bytesResponse(200, mediaType, encodeProtobufList(magic, listTypeMeta, kind, metadata, objects));
   }
   const isJson = representation.format === "json" && !representation.pretty;
-  if (!isJson && listBytes > CONVERTED_BYTES_MAX) throw tooLargeToConvert(listBytes);
   if (representation.format === "cbor") {
+    if (listBytes > CONVERTED_BYTES_MAX) throw tooLargeToConvert(listBytes);
     const objects = page.items.map(({ object }) => object);
     const body = encodeCborList(kind, listTypeMeta, responseOptions.typeMeta, metadata, objects);
     return bytesResponse(200, representation.mediaType, body);
@@ -140,6 +141,13 @@ export function listResponse<T extends ApiObject>(
   // Lists of custom resources have an empty `continue`, and items with apiVersion and kind.
   const listMetadata = kind.custom === true ? { continue: "", ...metadata } : metadata;
   const itemTypeMeta = kind.custom === true ? responseOptions.typeMeta : undefined;
+  if (!isJson && listBytes >= STREAMED_BYTES_MIN) {
+    const listHead = { ...listTypeMeta, metadata: listMetadata };
+    const items = encodeItems(page.items, itemTypeMeta, listBytes);
+    const convert = representation.format === "yaml" ? yamlListChunks : indentedListChunks;
+    const body = joinEachChunk(convert(listHead, items));
+    return { ...bytesResponse(200, representation.mediaType, body), finite: true };
+  }
   const head = Buffer.from(`"metadata":${JSON.stringify(listMetadata)},"items":[`);
   const chunks = jsonListChunks([typeMetaPrefix(listTypeMeta), head], page.items, itemTypeMeta, listBytes);
   if (isJson && listBytes >= STREAMED_BYTES_MIN) {
@@ -150,7 +158,7 @@ export function listResponse<T extends ApiObject>(
 
 /** Stored bytes from which a list is encoded while it is sent, so that it is never in memory as a whole. */
 const STREAMED_BYTES_MIN = 4 * 2 ** 20;
-/** The largest list in a format that needs all of it in memory: YAML, CBOR and indented JSON. */
+/** The largest list in CBOR, which needs all of it in memory. */
 const CONVERTED_BYTES_MAX = 32 * 2 ** 20;
 
 /** `itemTypeMeta` is set for custom resources, whose items have apiVersion and kind. */
@@ -171,6 +179,17 @@ function* jsonListChunks<T extends ApiObject>(
     }
   }
   yield LIST_END;
+}
+
+function* encodeItems<T extends ApiObject>(
+  items: ListPage<T>["items"],
+  itemTypeMeta: TypeMeta | undefined,
+  listBytes: number,
+): Generator<Uint8Array> {
+  for (const item of items) {
+    const bytes = item.encodeForList(listBytes);
+    yield itemTypeMeta === undefined ? bytes : Buffer.concat([typeMetaPrefix(itemTypeMeta), bytes.subarray(1)]);
+  }
 }
 
 function tooLargeToConvert(listBytes: number): HttpError {
