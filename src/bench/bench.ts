@@ -3,7 +3,7 @@
  * them from outside.
  *   node src/bench/bench.ts [--only SECTION,…] [--program sources|bundle|binary] [--json]
  *     [--idle-seconds 30] [--pods 20]
- * Sections: start, requests, controllers, lists, watches, memory, cluster, agent, streams.
+ * Sections: start, requests, controllers, lists, watches, memory, cluster, agent, streams, logs.
  * On a shared machine CPU time and ratios are more reliable than rates.
  */
 import { parseArgs } from "node:util";
@@ -12,6 +12,7 @@ import { measureAgent } from "./agent.ts";
 import { measureCluster } from "./cluster.ts";
 import { Figures } from "./figures.ts";
 import { measureLists, measureMemory } from "./lists.ts";
+import { measureLogs } from "./logs.ts";
 import { measureControllers, measureRequests } from "./requests.ts";
 import { measureStart } from "./start.ts";
 import { measureStreams } from "./streams.ts";
@@ -44,6 +45,7 @@ const sections: Readonly<Record<string, Measure>> = {
   },
   agent: measureAgent,
   streams: measureStreams,
+  logs: measureLogs,
 };
 
 const wanted = options.only === "" ? Object.keys(sections) : options.only.split(",");
