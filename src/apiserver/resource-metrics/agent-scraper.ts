@@ -1,6 +1,6 @@
 /**
- * Scrapes the agents' `/metrics/resource` while clients read metrics: the first request starts it, with two scrapes at a
- * short interval, and it stops when no request came for some minutes. Then nothing is kept.
+ * Scrapes the agents' `/metrics/resource` while clients read metrics: the first request starts it, with two scrapes at
+ * a short interval, and it stops when no request came for some minutes. Then nothing is kept.
  */
 import type { Node } from "../../api/core/node/schema.ts";
 import { Semaphore } from "../../std/async/semaphore.ts";

@@ -9,7 +9,7 @@ async function* inChunks(text: string, size: number): AsyncGenerator<Uint8Array>
   for (let start = 0; start < bytes.length; start += size) yield bytes.subarray(start, start + size);
 }
 
-const page = `# HELP container_cpu_usage_seconds_total [STABLE] Cumulative cpu time consumed by the container in core-seconds
+const page = `# HELP container_cpu_usage_seconds_total CPU time in core-seconds
 # TYPE container_cpu_usage_seconds_total counter
 container_cpu_usage_seconds_total{container="c",namespace="default",pod="a"} 1.5 1700000001000
 container_cpu_usage_seconds_total{container="d",namespace="default",pod="a"} 2 1700000002000
