@@ -108,6 +108,10 @@ export function validateExpression(
   return expressionErrors(compile(text, names), text, results, path);
 }
 
+function goTypeName(type: Type): string {
+  return type.kind === "null" ? "null_type" : formatType(type);
+}
+
 export function expressionErrors(
   compiled: CompileResult,
   source: string,
@@ -121,6 +125,6 @@ export function expressionErrors(
   if (results === undefined || results.some((type) => type.kind === resultType.kind || resultType.kind === "dyn")) {
     return [];
   }
-  const expected = results.length === 1 ? formatType(results[0]!) : `one of [${results.map(formatType).join(" ")}]`;
+  const expected = results.length === 1 ? formatType(results[0]!) : `one of [${results.map(goTypeName).join(" ")}]`;
   return [invalidField(path, source, `must evaluate to ${expected} but got ${formatType(resultType)}`)];
 }

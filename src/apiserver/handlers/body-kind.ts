@@ -35,8 +35,12 @@ export interface GroupVersionKind {
   readonly group: string;
 }
 
-/** Part of Kubernetes' error message. */
+/** Parts of Kubernetes' error messages: servers with a scheme of their own serve two groups. */
 const SCHEME_FILE = "pkg/api/legacyscheme/scheme.go:30";
+const SCHEME_FILES: ReadonlyMap<string, string> = new Map([
+  ["apiextensions.svc.io", "pkg/apiserver/apiserver.go:55"],
+  ["apiregistration.svc.io", "pkg/apiserver/scheme/scheme.go:28"],
+]);
 const TYPE_META_STRUCT =
   'struct { APIVersion string "json:\\"apiVersion,omitempty\\""; Kind string "json:\\"kind,omitempty\\"" }';
 
@@ -93,7 +97,10 @@ export function checkGroupVersionKind(found: GroupVersionKind, expected: Expecte
   }
   if (expected.custom === true) throw otherCustomKind(found, expected, sameGroup && sameVersion);
   const known = goTypeOf(found, expected.scheme);
-  if (known === undefined) throw cannotHandle(found, expected, notRegistered(found, SCHEME_FILE));
+  if (known === undefined) {
+    const file = SCHEME_FILES.get(svcGroup(expected.group)) ?? SCHEME_FILE;
+    throw cannotHandle(found, expected, notRegistered(found, file));
+  }
   // The body is decoded as its own kind before the kinds are compared.
   const schema = expected.scheme?.byKind(found.group, found.version, found.kind)?.schema;
   const unreadable =

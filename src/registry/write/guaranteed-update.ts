@@ -36,7 +36,9 @@ async function readAndUpdate<T extends ApiObject>(
   const cached = await readLatest(registry, scope, key);
   if (options.dryRun === true) {
     if (cached === undefined) throw notFound(subject);
-    registry.objects.checkPreconditions(key, cached.object, { preconditions, subject });
+    // Kubernetes' dry run names the key without the prefix of the store.
+    const shownKey = key.slice(registry.deps.prefix.length);
+    registry.objects.checkPreconditions(shownKey, cached.object, { preconditions, subject });
     return await registry.objects.roundTrip(await update(cached.object, store));
   }
   const mutate = async (previous: T): Promise<UpdateOutcome<T>> => {

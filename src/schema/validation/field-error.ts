@@ -181,6 +181,8 @@ function formatValue(value: unknown): string {
       if (value instanceof UnquotedText) return shorten(value.toString());
       if (value instanceof Uint8Array)
         return `[]byte{${[...value.subarray(0, BYTES_SHOWN_MAX)].map(formatByte).join(", ")}}`;
+      // Decoding leaves no empty lists: an empty one was absent.
+      if (Array.isArray(value) && value.length === 0) return "[]string(nil)";
       if (isStringList(value))
         return shorten(`[]string{${value.slice(0, ITEMS_SHOWN_MAX).map(formatValue).join(", ")}}`);
       return shorten(JSON.stringify(value));

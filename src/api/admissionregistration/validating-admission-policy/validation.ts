@@ -30,7 +30,8 @@ import type {
   Variable,
 } from "./schema.ts";
 
-const REASONS = ["Forbidden", "Invalid", "RequestEntityTooLarge", "Unauthorized"];
+/** Kubernetes documents `Unauthorized` too, and refuses it. */
+const REASONS = ["Forbidden", "Invalid", "RequestEntityTooLarge"];
 const ANNOTATIONS_MAX = 20;
 const VALUE_EXPRESSION_BYTES_MAX = 5 * 1024;
 const IDENTIFIER = /^[_a-zA-Z][_a-zA-Z0-9]*$/;
@@ -105,6 +106,7 @@ function validateConstraints(
 class PolicyVariables {
   readonly #names: AdmissionEnvironmentOptions;
   readonly #types = new Map<string, Type>();
+  #declared = false;
 
   constructor(names: Pick<AdmissionEnvironmentOptions, "params">) {
     const type: ObjectType = {
@@ -116,11 +118,13 @@ class PolicyVariables {
     this.#names = { ...names, variables: type };
   }
 
+  /** `variables` is unknown to a policy without any. */
   get environment() {
-    return createAdmissionEnvironment(this.#names);
+    return createAdmissionEnvironment(this.#declared ? this.#names : { ...this.#names, variables: undefined });
   }
 
   declare(variables: readonly Variable[], path: string): readonly FieldError[] {
+    this.#declared = variables.length > 0;
     return variables.flatMap(({ name, expression }, i) => {
       const at = index(path, i);
       return [...this.#nameErrors(name, child(at, "name")), ...this.#add(name, expression, child(at, "expression"))];
@@ -184,7 +188,9 @@ function validateAnnotations(
       // The key of the audit annotation is prefixed with the policy's name.
       const full = `${policy}/${key}`;
       return [
-        ...qualifiedName(full).map((problem) => invalidField(child(at, "key"), full, problem)),
+        ...(policy === ""
+          ? [invalidField(child(at, "key"), key, "requires metadata.name be non-empty")]
+          : qualifiedName(full).map((problem) => invalidField(child(at, "key"), full, problem))),
         ...validateValue(valueExpression, variables, child(at, "valueExpression")),
         ...(twice ? [duplicateField(child(at, "key"), key)] : []),
       ];

@@ -58,7 +58,8 @@ function validateMetric(metric: MetricSpec, path: string): readonly FieldError[]
 function validateType(type: string, field: string): readonly FieldError[] {
   return [
     ...(type === "" ? [requiredField(field, "must specify a metric source type")] : []),
-    ...(TYPES.includes(type) ? [] : [notSupported(field, type, TYPES)]),
+    // Kubernetes checks the type twice.
+    ...(TYPES.includes(type) ? [] : [notSupported(field, type, TYPES), notSupported(field, type, TYPES)]),
   ];
 }
 

@@ -6,6 +6,7 @@ import {
   invalidField,
   notSupported,
   requiredField,
+  unquoted,
 } from "../../../schema/validation/field-error.ts";
 import { child, index } from "../../../schema/value/field-path.ts";
 import { repeatedIndexes } from "../../meta/validation/repeated.ts";
@@ -23,7 +24,10 @@ export function validateRequest({ spec }: CertificateSigningRequest): readonly F
   const { request, usages = [], signerName, expirationSeconds } = spec;
   const bytes = Buffer.from(request, "base64");
   const problem = requestProblem(bytes.toString("latin1"));
-  const errors: FieldError[] = problem === undefined ? [] : [invalidField("spec.request", bytes, problem)];
+  const errors: FieldError[] =
+    problem === undefined
+      ? []
+      : [invalidField("spec.request", bytes.length === 0 ? unquoted("[]byte(nil)") : bytes, problem)];
   if (usages.length === 0) errors.push(requiredField("spec.usages"));
   const repeated = repeatedIndexes(usages);
   for (const [i, usage] of usages.entries()) {

@@ -23,5 +23,6 @@ export const configMapKind: Kind<ConfigMap> = {
   schema: configMap,
   columns: [nameColumn, column("Data", count), ageColumn],
   selectableFields: {},
+  updateChecks: ["metadataUpdate", "metadata", "spec"],
   strategy: configMapStrategy,
 };

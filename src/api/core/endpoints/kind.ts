@@ -32,5 +32,6 @@ export const endpointsKind: Kind<Endpoints> = {
   deprecation: "v1 Endpoints is deprecated in v1.33+; use discovery.k8s.io/v1 EndpointSlice",
   columns: [nameColumn, column("Endpoints", endpointsText), ageColumn],
   selectableFields: {},
+  updateChecks: ["metadataUpdate", "metadata", "spec"],
   strategy: endpointsStrategy,
 };

@@ -90,6 +90,8 @@ function validateSeries({ series }: Event): readonly FieldError[] {
 const FIXED = [
   ["involvedObject", "involvedObject"],
   ["reason", "reason"],
+  // Kubernetes checks the reason twice.
+  ["reason", "reason"],
   ["message", "message"],
   ["source", "source"],
   ["firstTimestamp", "firstTimestamp"],

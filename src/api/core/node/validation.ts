@@ -79,7 +79,12 @@ function validateCidrs(cidrs: readonly string[]): readonly FieldError[] {
 
 /** Rules for updates of nodes and of their status. */
 export function validateNodeUpdate(next: Node, previous: Node): readonly FieldError[] {
-  return [...validateResources(next), ...validateAddresses(next), ...validateImmutableSpec(next, previous)];
+  return [
+    ...validateResources(next),
+    ...validateAddresses(next),
+    ...validateTaints(next.spec?.taints ?? []),
+    ...validateImmutableSpec(next, previous),
+  ];
 }
 
 function validateAddresses({ status }: Node): readonly FieldError[] {

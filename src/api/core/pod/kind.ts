@@ -51,5 +51,6 @@ export const podKind: Kind<Pod> = {
     "status.nominatedNodeName": (object) => object.status?.nominatedNodeName ?? "",
   },
   indexedFields: ["spec.nodeName"],
+  updateChecks: ["metadataUpdate", "metadata", "spec"],
   strategy: podStrategy,
 };

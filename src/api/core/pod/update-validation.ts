@@ -1,6 +1,11 @@
 /** Rules for updates of pods: few fields are mutable, a few more while the pod has scheduling gates. */
 import { semanticEqual } from "../../../schema/semantic-equal.ts";
-import { type FieldError, forbiddenField, invalidField } from "../../../schema/validation/field-error.ts";
+import {
+  type FieldError,
+  forbiddenField,
+  invalidField,
+  requiredField,
+} from "../../../schema/validation/field-error.ts";
 import { child, index, key } from "../../../schema/value/field-path.ts";
 import type { ObjectMeta } from "../../meta/object-meta.ts";
 import { containsAll } from "../../meta/validation/repeated.ts";
@@ -28,6 +33,10 @@ export function validatePodUpdate(next: Pod, previous: Pod): readonly FieldError
   ];
   if (spec.containers.length !== old.containers.length || initContainerCount(spec) !== initContainerCount(old))
     return errors;
+  errors.push(
+    ...requireImages(spec.initContainers, "spec.initContainers"),
+    ...requireImages(spec.containers, "spec.containers"),
+  );
   const deadline = validateDeadline(spec.activeDeadlineSeconds, old.activeDeadlineSeconds);
   errors.push(...deadline.errors);
   if (deadline.stop) return errors;
@@ -37,6 +46,11 @@ export function validatePodUpdate(next: Pod, previous: Pod): readonly FieldError
   );
   if (semanticEqual(podSpec, spec, old)) return errors;
   return [...errors, ...validateImmutableFields(spec, old)];
+}
+
+/** An update reports a missing image a second time. */
+function requireImages(containers: readonly Container[] = [], path: string): readonly FieldError[] {
+  return containers.flatMap(({ image }, i) => (image ? [] : [requiredField(child(index(path, i), "image"))]));
 }
 
 function initContainerCount({ initContainers = [] }: PodSpec): number {

@@ -24,5 +24,6 @@ export const secretKind: Kind<Secret> = {
     ageColumn,
   ],
   selectableFields: { type: (object) => object.type ?? "" },
+  updateChecks: ["metadataUpdate", "metadata", "spec"],
   strategy: secretStrategy,
 };

@@ -22,5 +22,6 @@ export const serviceAccountKind: Kind<ServiceAccount> = {
   schema: serviceAccount,
   columns: [nameColumn, column("Secrets", (object) => (object.secrets ?? []).length), ageColumn],
   selectableFields: {},
+  updateChecks: ["metadataUpdate", "metadata", "spec"],
   strategy: serviceAccountStrategy,
 };

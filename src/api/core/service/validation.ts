@@ -54,6 +54,10 @@ export function validateServiceUpdate(next: Service, previous: Service): readonl
   if (both && spec.loadBalancerClass !== old.loadBalancerClass) {
     errors.push(invalidField("spec.loadBalancerClass", spec.loadBalancerClass, "may not change once set"));
   }
+  // An update reports it a second time.
+  if (spec.type !== "LoadBalancer" && spec.loadBalancerClass !== undefined) {
+    errors.push(forbiddenField("spec.loadBalancerClass", ONLY_LOAD_BALANCER));
+  }
   const checked = needsHealthCheck(spec) && needsHealthCheck(old);
   if (checked && spec.healthCheckNodePort !== old.healthCheckNodePort) {
     errors.push(forbiddenField("spec.healthCheckNodePort", "field is immutable"));

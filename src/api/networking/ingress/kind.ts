@@ -46,5 +46,6 @@ export const ingressKind: Kind<Ingress> = {
     ageColumn,
   ],
   selectableFields: {},
+  updateChecks: ["metadataUpdate", "metadata", "spec"],
   strategy: ingressStrategy,
 };

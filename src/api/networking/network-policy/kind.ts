@@ -20,5 +20,6 @@ export const networkPolicyKind: Kind<NetworkPolicy> = {
   schema: networkPolicy,
   columns: [nameColumn, column("Pod-Selector", ({ spec }) => formatLabelSelector(spec?.podSelector)), ageColumn],
   selectableFields: {},
+  updateChecks: ["metadata", "spec", "metadataUpdate", "spec"],
   strategy: networkPolicyStrategy,
 };

@@ -19,7 +19,7 @@ export const clusterRoleBindingKind: Kind<ClusterRoleBinding> = {
   schema: clusterRoleBinding,
   columns: bindingColumns,
   selectableFields: {},
-  updateChecks: ["metadata", "spec", "metadataUpdate", "metadata", "spec"],
+  updateChecks: ["metadata", "spec", "metadata", "spec", "metadataUpdate"],
   strategy: createBindingStrategy(["ClusterRole"], false),
   nameFormat: pathSegment,
 };

@@ -20,7 +20,7 @@ export const clusterRoleKind: Kind<ClusterRole> = {
   schema: clusterRole,
   columns: [nameColumn, createdAtColumn],
   selectableFields: {},
-  updateChecks: ["metadata", "spec", "metadataUpdate", "metadata", "spec"],
+  updateChecks: ["metadata", "spec", "metadata", "spec", "metadataUpdate"],
   strategy: { validate: validateClusterRole, allowCreateOnUpdate: true },
   nameFormat: pathSegment,
 };

@@ -19,7 +19,7 @@ export const roleBindingKind: Kind<RoleBinding> = {
   schema: roleBinding,
   columns: bindingColumns,
   selectableFields: {},
-  updateChecks: ["metadata", "spec", "metadataUpdate", "metadata", "spec"],
+  updateChecks: ["metadata", "spec", "metadata", "spec", "metadataUpdate"],
   strategy: createBindingStrategy(["Role", "ClusterRole"], true),
   nameFormat: pathSegment,
 };

@@ -20,7 +20,7 @@ export const roleKind: Kind<Role> = {
   schema: role,
   columns: [nameColumn, createdAtColumn],
   selectableFields: {},
-  updateChecks: ["metadata", "spec", "metadataUpdate", "metadata", "spec"],
+  updateChecks: ["metadata", "spec", "metadata", "spec", "metadataUpdate"],
   strategy: { validate: ({ rules = [] }) => validatePolicyRules(rules, true), allowCreateOnUpdate: true },
   nameFormat: pathSegment,
 };

@@ -26,7 +26,7 @@ export function validateVolumeAttachment(object: VolumeAttachment, previous?: Vo
     ...validateSource(source, "spec.source"),
     ...validateName("spec.nodeName", nodeName, dns1123Subdomain),
     ...validateStatus(object),
-    ...(previous === undefined ? validateDriverName(attacher, "spec.attacher").slice(attacher === "" ? 1 : 0) : []),
+    ...(previous === undefined ? validateDriverName(attacher, "spec.attacher") : []),
     ...(previous === undefined && volume !== undefined
       ? validateName("spec.source.persistentVolumeName", volume, dns1123Subdomain)
       : []),
