@@ -4,6 +4,7 @@ import { request } from "node:https";
 import { join } from "node:path";
 import { text } from "node:stream/consumers";
 import { setTimeout as sleep } from "node:timers/promises";
+import { CoreV1Api, KubeConfig, Metrics, topPods } from "@kubernetes/client-node";
 import t, { type Test } from "tap";
 import { kubectlPaths } from "../../testing/apiserver/kubectl-paths.ts";
 import { until } from "../../testing/std/until.ts";
@@ -197,6 +198,17 @@ async function testPrometheus(t: Test, cluster: TestCluster): Promise<void> {
   }
 }
 
+async function testClientNode(t: Test, cluster: TestCluster): Promise<void> {
+  const config = new KubeConfig();
+  config.loadFromFile(cluster.kubeconfig);
+  const metrics = new Metrics(config);
+  t.match(await metrics.getNodeMetrics(), { kind: "NodeMetricsList", items: [{ metadata: { name: "e2e" } }] });
+  const pods = await topPods(config.makeApiClient(CoreV1Api), metrics, "default");
+  const burner = pods.find(({ Pod }) => Pod.metadata?.name === "burner");
+  t.ok(Number(burner?.CPU.CurrentUsage) > (LIMIT / 1000) * 0.5, `${burner?.CPU.CurrentUsage} cores`);
+  t.ok(Number(burner?.Memory.CurrentUsage) > 8 * 2 ** 20, `${burner?.Memory.CurrentUsage} bytes`);
+}
+
 /** Releases of kubectl: `v1.33.1` and the path. */
 async function oldestAndNewest(cluster: TestCluster): Promise<readonly (readonly [string, string])[]> {
   const releases = new Map<string, string>();
@@ -231,6 +243,7 @@ else {
     for (const [version, binary] of await oldestAndNewest(cluster)) {
       await t.test(`kubectl ${version}`, { timeout: 120_000 }, (t) => testTop(t, cluster, binary, uid));
     }
+    await t.test("Kubernetes' JavaScript client", { timeout: 60_000 }, (t) => testClientNode(t, cluster));
     await t.test("Prometheus' paths", { timeout: 120_000 }, (t) => testPrometheus(t, cluster));
     t.equal(await cluster.stop(), 0);
   });
