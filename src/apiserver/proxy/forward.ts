@@ -10,6 +10,7 @@ import { Agent as HttpsAgent, request as httpsRequest } from "node:https";
 import { Readable } from "node:stream";
 import { StatusError } from "../../api/status.ts";
 import type { HttpRequest, HttpResponse, ResponseHeaders } from "../../http/message.ts";
+import { describeConnectionError } from "../../http/upgrade/connect-upgrade.ts";
 import { upgradeConnection } from "./upgrade-connection.ts";
 
 /** Connections to one server; further requests wait. */
@@ -66,7 +67,7 @@ export class RequestForwarder implements AsyncDisposable {
       outgoing.on("close", () => body.destroy());
       body.pipe(outgoing);
     }
-    return plainResponse(await reached(promise, signal));
+    return plainResponse(await reached(promise, to, signal));
   }
 
   #open(request: HttpRequest, to: Destination, signal: AbortSignal, headers: Record<string, string>): ClientRequest {
@@ -83,12 +84,12 @@ export class RequestForwarder implements AsyncDisposable {
   }
 }
 
-async function reached<T>(response: Promise<T>, signal: AbortSignal): Promise<T> {
+async function reached<T>(response: Promise<T>, { host, port }: Destination, signal: AbortSignal): Promise<T> {
   try {
     return await response;
   } catch (error) {
     signal.throwIfAborted();
-    const reason = error instanceof Error ? error.message : String(error);
+    const reason = describeConnectionError(error, host, port);
     throw new StatusError(503, "ServiceUnavailable", `error trying to reach service: ${reason}`, { cause: error });
   }
 }

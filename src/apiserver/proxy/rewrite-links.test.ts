@@ -33,7 +33,7 @@ t.test("rewriteUrl() leads absolute paths of the same host through the proxy", a
 /** Pages and what the proxy makes of them. */
 const pages: readonly (readonly [string, string])[] = [
   ['<a href="/x">', `<a href="${prefix}/x">`],
-  ["<A class=c HREF = '/x' id=1>/x</A>", `<A class=c HREF = '${prefix}/x' id=1>/x</A>`],
+  ["<A class=c HREF = '/x' id=1>/x</A>", `<a class=c HREF = '${prefix}/x' id=1>/x</A>`],
   ["<img src=/x.png><img srcset=/x.png>", `<img src=${prefix}/x.png><img srcset=/x.png>`],
   ['<form action="/x?a=1&amp;b=2" method="/get">', `<form action="${prefix}/x?a=1&amp;b=2" method="/get">`],
   ['<video poster="/p" src="/v"/>', `<video poster="${prefix}/p" src="${prefix}/v"/>`],

@@ -155,7 +155,9 @@ class HtmlRewriter extends Transform {
     const element = name.toLowerCase();
     if (RAW_TEXT.has(element)) this.#skippedUntil = new RegExp(`</${element}`, "i");
     const attributes = Object.hasOwn(URL_ATTRIBUTES, element) ? URL_ATTRIBUTES[element] : undefined;
-    if (attributes === undefined) return tag;
+    // Go's tokenizer, with which Kubernetes rewrites, writes names in lower case.
+    const lowerStart = start.toLowerCase();
+    if (attributes === undefined) return `${lowerStart}${tag.slice(start.length)}`;
     const rewritten = tag.slice(start.length).replace(ATTRIBUTE, (whole, attribute: string, equals: string, value) => {
       if (value === undefined || !attributes.includes(attribute.toLowerCase())) return whole;
       const quote = value.startsWith('"') || value.startsWith("'") ? value[0] : "";
@@ -163,7 +165,7 @@ class HtmlRewriter extends Transform {
       const blank = /^\s*/.exec(url)?.[0] ?? "";
       return `${attribute}${equals}${quote}${blank}${rewriteUrl(url.slice(blank.length), this.#context)}${quote}`;
     });
-    return start + rewritten;
+    return lowerStart + rewritten;
   }
 }
 

@@ -151,11 +151,14 @@ function separateHeaders({ headersDistinct }: IncomingMessage): ResponseHeaders 
 }
 
 /** Go's text for the error of a connection. */
-function describeConnectionError(error: unknown, host: string, port: number): string {
+export function describeConnectionError(error: unknown, host: string, port: number): string {
   const { code, message } = error as NodeJS.ErrnoException;
   const at = `${host.includes(":") ? `[${host}]` : host}:${port}`;
   if (code === "ENOTFOUND") return `dial tcp: lookup ${host}: no such host`;
   if (code === "ECONNRESET") return "EOF";
+  if (code === "EPROTO" && message.includes("wrong version number")) {
+    return "tls: first record does not look like a TLS handshake";
+  }
   const reason = code === undefined ? undefined : REASONS[code];
   return reason === undefined ? message : `dial tcp ${at}: ${reason}`;
 }
