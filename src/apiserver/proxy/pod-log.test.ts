@@ -94,7 +94,17 @@ t.test("pods/log requires a container name and valid numbers", async (t) => {
   });
   t.match((await server.send(`GET ${LOG}?container=x`)).json, { message: "container x is not valid for pod web" });
   t.equal((await server.send(`GET ${LOG}?container=a`)).status, 200);
-  t.equal((await server.send(`GET ${LOG}?container=a&tailLines=-1`)).status, 422);
+  const message = async (query: string): Promise<unknown> =>
+    (await server.send(`GET ${LOG}?container=a&${query}`)).json.message;
+  const invalid = 'PodLogOptions "web" is invalid: ';
+  const both = "[]: Forbidden: at most one of `sinceTime` or `sinceSeconds` may be specified";
+  t.equal(await message("sinceSeconds=-1&sinceTime=2020-01-01T00:00:00Z"), `${invalid}${both}`);
+  t.equal(await message("stream="), `${invalid}stream: Forbidden: may not be specified`);
+  t.equal(
+    await message("sinceSeconds=-1&tailLines=-1"),
+    `${invalid}[tailLines: Invalid value: -1: must be greater than or equal to 0, ` +
+      "sinceSeconds: Invalid value: -1: must be greater than 0]",
+  );
   t.equal((await server.send(`GET ${LOG}?container=a&limitBytes=x`)).status, 400);
   t.equal((await server.send(`GET ${LOG}?container=a&sinceTime=x`)).status, 400);
 });
@@ -102,7 +112,7 @@ t.test("pods/log requires a container name and valid numbers", async (t) => {
 t.test("pods/log of a pod without a node is empty; an unreachable agent gets 500", async (t) => {
   const { server, pod } = await startCluster(t, async () => textResponse(200, "x"));
   await pod(["c"]);
-  t.match(await server.send(`GET ${LOG}`), { status: 200, text: "" });
+  t.match(await server.send(`GET ${LOG}`), { status: 204, text: "" });
   const status = {
     addresses: [{ type: "InternalIP", address: "127.0.0.1" }],
     daemonEndpoints: { kubeletEndpoint: { Port: 1 } },

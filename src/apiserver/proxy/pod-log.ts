@@ -16,10 +16,11 @@ import {
 import { type ResourceHandler, scopeOf } from "../handlers/target.ts";
 import { type LogProtocol, logWebSocket, negotiateLogProtocol } from "../responses/websocket-stream.ts";
 import type { AgentConnections, AgentResponse } from "./agent-connections.ts";
+import { resolveContainer } from "./resolve-container.ts";
 
 /** The options that are forwarded. */
 const BOOLEAN_OPTIONS = ["follow", "previous", "timestamps"] as const;
-const NUMBER_OPTIONS = ["sinceSeconds", "tailLines", "limitBytes"] as const;
+const NUMBER_OPTIONS = ["tailLines", "limitBytes", "sinceSeconds"] as const;
 /** The maximum size of an agent's error response. */
 const ERROR_BODY_BYTES_MAX = 64 * 1024;
 
@@ -36,6 +37,7 @@ export function createPodLogHandler(
     const container = resolveContainer(pod, context.info.query.get("container") ?? "");
     const nodeName = pod.spec?.nodeName ?? "";
     const webSocket = isWebSocketRequest(context.request) ? negotiateLogProtocol(context.request) : undefined;
+    if (nodeName === "" && webSocket === undefined) return { status: 204, headers: {}, body: new Uint8Array() };
     if (nodeName === "") return logResponse(context.request, Readable.from([]), webSocket);
     const node = await findNode(nodes, nodeName, context.signal);
     const segments = [params.namespace ?? "", name, container].map(encodeURIComponent).join("/");
@@ -83,33 +85,17 @@ function agentLogQuery(query: URLSearchParams, pod: string): string {
   }
   const sinceTime = query.get("sinceTime");
   if (sinceTime !== null && sinceTime !== "") {
-    if (result.has("sinceSeconds"))
-      errors.push(forbiddenField("", "at most one of `sinceTime` or `sinceSeconds` may be specified"));
     if (Number.isNaN(Date.parse(sinceTime)))
       throw badRequest(`parsing time ${JSON.stringify(sinceTime)}: it is not RFC 3339`);
+    if (result.has("sinceSeconds")) {
+      const last = errors.at(-1)?.field === "sinceSeconds" ? errors.length - 1 : errors.length;
+      errors[last] = forbiddenField("[]", "at most one of `sinceTime` or `sinceSeconds` may be specified");
+    }
     result.set("sinceTime", sinceTime);
   }
+  if (query.has("stream")) errors.push(forbiddenField("stream", "may not be specified"));
   if (errors.length > 0) throw invalid({ group: "", resource: "PodLogOptions", name: pod }, errors, renderFieldError);
   return result.toString();
-}
-
-function resolveContainer(pod: Pod, requested: string): string {
-  const { containers = [], initContainers = [], ephemeralContainers = [] } = pod.spec ?? {};
-  const podName = pod.metadata?.name ?? "";
-  if (requested === "") {
-    const [only] = containers;
-    if (only !== undefined && containers.length + initContainers.length + ephemeralContainers.length === 1)
-      return only.name;
-    const names = `choose one of: [${containers.map(({ name }) => name).join(" ")}]`;
-    const initNames =
-      initContainers.length === 0
-        ? ""
-        : ` or one of the init containers: [${initContainers.map(({ name }) => name).join(" ")}]`;
-    throw badRequest(`a container name must be specified for pod ${podName}, ${names}${initNames}`);
-  }
-  const all = [...containers, ...initContainers, ...ephemeralContainers];
-  if (all.some(({ name }) => name === requested)) return requested;
-  throw badRequest(`container ${requested} is not valid for pod ${podName}`);
 }
 
 /** Converts the agent's error response to a `Status`. */

@@ -15,6 +15,7 @@ import type { RequestContext } from "../request/request-context.ts";
 import type { AgentConnections } from "./agent-connections.ts";
 import { isStreamCloseRequest } from "./channel-socket.ts";
 import { isTunnelRequest, tunnelPortForward } from "./port-forward-tunnel.ts";
+import { resolveContainer } from "./resolve-container.ts";
 import { type RequestedStreams, translateStreams } from "./stream-translator.ts";
 import { type UpgradeDestination, upgradeConnection } from "./upgrade-connection.ts";
 
@@ -115,19 +116,4 @@ async function forwardCommand(
 async function forward(context: RequestContext, location: UpgradeDestination): Promise<HttpResponse> {
   if (!isUpgradeRequest(context.request)) throw badRequest("Upgrade request required");
   return await upgradeConnection(context.request, location, context.signal);
-}
-
-/** Throws Kubernetes' 400 when the pod has no such container, or several and none is named. */
-function resolveContainer({ metadata, spec }: Pod, requested: string): string {
-  const name = metadata?.name ?? "";
-  const { containers = [], initContainers = [], ephemeralContainers = [] } = spec ?? {};
-  const names = [...initContainers, ...containers, ...ephemeralContainers].map((container) => container.name);
-  if (requested !== "") {
-    if (!names.includes(requested)) throw badRequest(`container ${requested} is not valid for pod ${name}`);
-    return requested;
-  }
-  const [only] = containers;
-  if (containers.length === 1 && only !== undefined) return only.name;
-  const choice = containers.length === 0 ? "" : `, choose one of: [${names.join(" ")}]`;
-  throw badRequest(`a container name must be specified for pod ${name}${choice}`);
 }
