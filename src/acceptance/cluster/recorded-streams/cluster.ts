@@ -14,6 +14,8 @@ import { type RecordedCase, readPods } from "./recording.ts";
 
 export const NAMESPACE = "st";
 const NODE = "e2e";
+/** Before all lines of all logs. */
+const OLD_TIME = "2020-01-01T00:00:00Z";
 const USERS: Readonly<Record<string, { readonly user: string; readonly groups?: readonly string[] }>> = {
   admin: { user: "admin", groups: ["system:masters"] },
   none: { user: "nobody" },
@@ -71,7 +73,14 @@ export class RecordedCluster implements AsyncDisposable {
 
   /** Fills in the placeholders of a path. */
   path({ request }: RecordedCase, pod: string): string {
-    const values = { $NS: NAMESPACE, $NODE: NODE, $POD: pod, $UID: this.#webUid, $AGENTPORT: String(this.#agent.port) };
+    const values = {
+      $NS: NAMESPACE,
+      $NODE: NODE,
+      $POD: pod,
+      $UID: this.#webUid,
+      $AGENTPORT: String(this.#agent.port),
+      "<time>": OLD_TIME,
+    };
     return Object.entries(values).reduce((path, [name, value]) => path.replaceAll(name, value), request.path);
   }
 

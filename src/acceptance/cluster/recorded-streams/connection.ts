@@ -56,6 +56,8 @@ export class StreamConnection implements Disposable {
   /** A tunnel's bytes are in messages. */
   readonly #isWebSocket: boolean;
   readonly #isPortForward: boolean;
+  /** Messages have no channels. */
+  readonly #isLog: boolean;
   #base64 = false;
   #pending = Buffer.alloc(0);
   #head: Response | undefined;
@@ -66,6 +68,7 @@ export class StreamConnection implements Disposable {
     this.#one = one;
     this.#isWebSocket = one.proto === "websocket" || one.proto === "tunnel";
     this.#isPortForward = one.proto === "websocket" && /\/portforward\b/i.test(path);
+    this.#isLog = one.proto === "websocket" && /\/log\?/.test(path);
     this.response = new Promise((resolve) => {
       this.#resolve = resolve;
     });
@@ -229,7 +232,9 @@ export class StreamConnection implements Disposable {
     else if (opcode === 10) received.pongs.push(payload.toString());
     else if (opcode > 2) return;
     else if (this.#one.proto === "tunnel") this.#readSpdy(payload);
-    else {
+    else if (this.#isLog) {
+      received.add("data", this.#base64 ? Buffer.from(payload.toString("latin1"), "base64") : payload);
+    } else {
       const channel = this.#base64 ? String.fromCharCode(payload[0] ?? 48) : String(payload[0] ?? 0);
       const data = this.#base64 ? Buffer.from(payload.toString("latin1", 1), "base64") : payload.subarray(1);
       if (this.#isPortForward && !received.ports.has(channel)) received.ports.add(channel);
@@ -260,10 +265,14 @@ export class StreamConnection implements Disposable {
   isComplete(): boolean {
     const length = this.#head?.headers.find(([name]) => name === "content-length")?.[1];
     const chunked = this.#head?.headers.some(([name, value]) => name === "transfer-encoding" && value === "chunked");
+    const { response } = this.#one;
     const whole =
-      length !== undefined
-        ? this.#pending.length >= Number(length)
+      this.#head?.status === 204 || length !== undefined
+        ? this.#pending.length >= Number(length ?? 0)
         : chunked === true && this.#pending.toString("latin1").endsWith("0\r\n\r\n");
+    if (response?.ended === "still open" && this.#head?.status === response.status) {
+      if (unchunk(this.#head, this.#pending).length >= payloadBytes(response).length) this.#end();
+    }
     if (this.#head !== undefined && this.#head.status !== 101 && whole) this.#end();
     return this.received.ended || this.#head?.status === 101;
   }

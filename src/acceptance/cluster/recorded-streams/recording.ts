@@ -49,6 +49,8 @@ export interface RecordedCase {
     readonly headers?: readonly (readonly [string, string])[];
     readonly json?: unknown;
     readonly empty?: boolean;
+    /** How the body has ended: `still open` if it has not. */
+    readonly ended?: string;
   };
   readonly transcript?: readonly Entry[];
   readonly received?: Readonly<Record<string, Payload>>;
