@@ -30,7 +30,7 @@ const SAMPLE_AGE_MS_MAX = 60_000;
 const PARALLEL_SCRAPES = 32;
 /** From the connection to the end of the response; shorter at first, since the first request waits. */
 const SCRAPE_TIMEOUT_MS = 10_000;
-const FIRST_SCRAPE_TIMEOUT_MS = 2_000;
+const FIRST_SCRAPE_TIMEOUT_MS = 3_000;
 /** The longest time that the first request waits. */
 const FIRST_REQUEST_MS_MAX = 8_000;
 const PATH = "/metrics/resource";
