@@ -7,9 +7,9 @@ import { RecordedCluster } from "./recorded-streams/cluster.ts";
 import { hasRecording, type RecordedCase, readCases } from "./recorded-streams/recording.ts";
 import { replayCase } from "./recorded-streams/replay.ts";
 
-const AREAS = ["exec", "attach", "protocols", "spdy", "portforward", "run"];
-/** Requests that open streams, in areas with others. */
-const STREAM_CASES = /^auth-(?:attach|exec|pf|run)-/;
+const AREAS = ["exec", "attach", "protocols", "spdy", "portforward", "run", "logs"];
+/** Requests that open streams, in areas with others. The pod `hostnet` and its server are not played. */
+const STREAM_CASES = /^auth-(?:attach|exec|pf|run)-|^proxy-node-(?:exec|pf|run|logs)|^proxy-pod(?!-spdy|-ws)/;
 const ALL_MS_MAX = 900_000;
 const CONCURRENT = 6;
 
@@ -26,9 +26,8 @@ const missing = hasRecording() ? findMissingRequirement() : "the recordings are 
 if (missing !== undefined) console.error(`Skipped: ${missing}.`);
 else {
   const filter = new RegExp(process.env.SVC_STREAMS ?? "");
-  const cases = [...AREAS.flatMap(readCases), ...readCases("auth").filter(({ id }) => STREAM_CASES.test(id))].filter(
-    ({ id }) => filter.test(id),
-  );
+  const others = ["auth", "proxy"].flatMap(readCases).filter(({ id }) => STREAM_CASES.test(id));
+  const cases = [...AREAS.flatMap(readCases), ...others].filter(({ id }) => filter.test(id));
   const { SVC_PROGRAM: selected = "bundle" } = process.env;
   t.test("streams are as recorded, except for known differences", { timeout: ALL_MS_MAX }, async (t) => {
     await using cluster = await RecordedCluster.start(programs[selected as keyof typeof programs]);
