@@ -2,6 +2,7 @@
 import type { ObjectSchema } from "../schema/schema.ts";
 import type { JsonSchemaProps } from "../schema/structural/json-schema-props.ts";
 import type { FieldError } from "../schema/validation/field-error.ts";
+import type { Steps } from "../std/async/steps.ts";
 import type { ObjectMeta } from "./meta/object-meta.ts";
 
 /** The fields of every stored object. */
@@ -196,6 +197,8 @@ export interface Strategy<T> {
    * was stored before they existed.
    */
   validate?(object: T, previous?: T): readonly FieldError[];
+  /** The same, for kinds whose validation may take long. */
+  validateInSteps?(object: T, previous?: T): Steps<readonly FieldError[]>;
   validateUpdate?(next: T, previous: T): readonly FieldError[];
   /** Warnings for the client: deprecated fields, fields without effect. Updates pass `previous`. */
   warnings?(object: T, previous: T | undefined): readonly string[];

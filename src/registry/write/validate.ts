@@ -1,4 +1,4 @@
-import type { ApiObject, UpdateCheck } from "../../api/kind.ts";
+import type { ApiObject, Strategy, UpdateCheck } from "../../api/kind.ts";
 import {
   validateFinalizerDomains,
   validateGenericContent,
@@ -49,7 +49,7 @@ function* createErrors<T extends ApiObject>({ registry }: WriteRequest<T>, objec
   yield;
   addErrors(errors, validateSchema(kind.schema, object));
   yield;
-  addErrors(errors, kind.strategy.validate?.(object) ?? []);
+  addErrors(errors, yield* validateFields(kind.strategy, object));
   yield;
   addErrors(errors, deps.validatePolicy?.(kind, object, undefined) ?? []);
   return errors;
@@ -69,7 +69,7 @@ function* updateErrors<T extends ApiObject>(
   yield;
   const spec = [...validateWithRatcheting(kind.schema, object, previous)];
   yield;
-  if (subresourceStrategy === undefined) addErrors(spec, kind.strategy.validate?.(object, previous) ?? []);
+  if (subresourceStrategy === undefined) addErrors(spec, yield* validateFields(kind.strategy, object, previous));
   yield;
   const found: Readonly<Record<UpdateCheck, readonly FieldError[]>> = {
     metadata: [...content, ...domains],
@@ -83,6 +83,15 @@ function* updateErrors<T extends ApiObject>(
   yield;
   addErrors(errors, deps.validatePolicy?.(kind, object, previous) ?? []);
   return errors;
+}
+
+function* validateFields<T extends ApiObject>(
+  strategy: Strategy<T>,
+  object: T,
+  previous?: T,
+): Steps<readonly FieldError[]> {
+  if (strategy.validateInSteps !== undefined) return yield* strategy.validateInSteps(object, previous);
+  return strategy.validate?.(object, previous) ?? [];
 }
 
 /** The checks of most kinds. */

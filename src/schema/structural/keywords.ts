@@ -1,4 +1,5 @@
 /** Validates the keywords of a CustomResourceDefinition's schema, structural or not. */
+import type { Steps } from "../../std/async/steps.ts";
 import {
   type FieldError,
   forbiddenField,
@@ -35,10 +36,20 @@ interface WalkContext {
   readonly expressions?: ExpressionChecker | undefined;
 }
 
-export function validateKeywords(root: JsonSchemaProps, path: string, options: KeywordOptions): readonly FieldError[] {
+/** Yields before each schema with CEL rules, which take long to compile. */
+export function* validateKeywords(
+  root: JsonSchemaProps,
+  path: string,
+  options: KeywordOptions,
+): Steps<readonly FieldError[]> {
   const walker = new Walker(options);
   walker.walk(root, path, { expressions: options.expressions }, true);
-  return [...walker.schemaErrors, ...walker.expressionErrors];
+  const errors = walker.schemaErrors;
+  for (const check of walker.expressionChecks) {
+    yield;
+    for (const error of check()) errors.push(error);
+  }
+  return errors;
 }
 
 const types = ["array", "boolean", "integer", "number", "object", "string"] as const;
@@ -47,7 +58,8 @@ const resourceMembers = new Set(["apiVersion", "kind", "metadata"]);
 
 class Walker {
   readonly schemaErrors: FieldError[] = [];
-  readonly expressionErrors: FieldError[] = [];
+  /** Of CEL rules, in the order of the schema. */
+  readonly expressionChecks: (() => readonly FieldError[])[] = [];
   readonly #options: KeywordOptions;
 
   constructor(options: KeywordOptions) {
@@ -62,8 +74,9 @@ class Walker {
     this.#walkItems(props, path, context);
     this.schemaErrors.push(...checkExtensions(props, path, this.#options), ...checkValidations(props, path));
     const rules = props["x-kubernetes-validations"] ?? [];
-    if (rules.length === 0 || this.schemaErrors.length > before || context.expressions === undefined) return;
-    this.expressionErrors.push(...context.expressions.check(props, path, context.uncorrelatable));
+    const { expressions, uncorrelatable } = context;
+    if (rules.length === 0 || this.schemaErrors.length > before || expressions === undefined) return;
+    this.expressionChecks.push(() => expressions.check(props, path, uncorrelatable));
   }
 
   #walkMembers(props: JsonSchemaProps, path: string, context: WalkContext, root: boolean): void {

@@ -7,6 +7,7 @@
  * The checks are in `invariants.ts` (structural schemas), `defaults.ts` and `keywords.ts` (supported keywords).
  */
 
+import { runSteps, type Steps } from "../../std/async/steps.ts";
 import type { ObjectSchema } from "../schema.ts";
 import type { FieldError } from "../validation/field-error.ts";
 import { convertResource } from "./convert.ts";
@@ -27,21 +28,23 @@ export type LoadResult =
   | { readonly schema?: undefined; readonly errors: readonly FieldError[] };
 
 export function load(props: JsonSchemaProps, options: LoadOptions): LoadResult {
-  const errors = findSchemaErrors(props, options);
+  const errors = runSteps(findSchemaErrors(props, options));
   return errors.length > 0 ? { errors } : { schema: convertResource(props, options) };
 }
 
 /** Returns Kubernetes' errors in its order. Checks CEL rules only when everything else is valid. */
-export function findSchemaErrors(props: JsonSchemaProps, options: LoadOptions): readonly FieldError[] {
+export function* findSchemaErrors(props: JsonSchemaProps, options: LoadOptions): Steps<readonly FieldError[]> {
   const { path = "openAPIV3Schema", requireStructural = true } = options;
   // Kubernetes reports only unsupported keywords when there are any.
   if (!requireStructural || usesUnsupportedKeywords(props))
-    return validateKeywords(props, path, omitExpressions(options));
+    return yield* validateKeywords(props, path, omitExpressions(options));
   const structuralErrors = validateStructural(props, path);
   // Keywords are validated even if the schema is not structural, since their errors can explain why.
   const errors =
     structuralErrors.length > 0 ? structuralErrors : validateDefaults(asEmbeddedResource(props), path, options);
-  return [...errors, ...validateKeywords(props, path, errors.length > 0 ? omitExpressions(options) : options)];
+  yield;
+  const others = yield* validateKeywords(props, path, errors.length > 0 ? omitExpressions(options) : options);
+  return [...errors, ...others];
 }
 
 function asEmbeddedResource(props: JsonSchemaProps): JsonSchemaProps {

@@ -3,6 +3,7 @@ import type { JsonSchemaProps } from "../../../schema/structural/json-schema-pro
 import { findSchemaErrors } from "../../../schema/structural/load.ts";
 import { type FieldError, forbiddenField, invalidField } from "../../../schema/validation/field-error.ts";
 import { child } from "../../../schema/value/field-path.ts";
+import type { Steps } from "../../../std/async/steps.ts";
 import { objectMeta } from "../../meta/object-meta.ts";
 import { validateEmbedded } from "../custom-resource/embedded-resources.ts";
 import { evaluateRules } from "../custom-resource/rule-evaluation.ts";
@@ -14,18 +15,18 @@ export interface SchemaOptions extends SchemaValidationOptions, Omit<RuleCostsOp
   readonly status: boolean;
 }
 
-export function validateSchema(
+export function* validateSchema(
   schema: JsonSchemaProps | undefined,
   path: string,
   options: SchemaOptions,
-): readonly FieldError[] {
+): Steps<readonly FieldError[]> {
   if (schema === undefined) return [];
   const field = child(path, "openAPIV3Schema");
   const errors = options.status ? [...checkRoot(schema, field)] : [];
   if (schema.nullable === true)
     errors.push(forbiddenField(child(field, "nullable"), "nullable cannot be true at the root"));
   const expressions = new RuleCosts(options);
-  const found = findSchemaErrors(schema, {
+  const found = yield* findSchemaErrors(schema, {
     ...options,
     name: "resource",
     metadata: objectMeta,

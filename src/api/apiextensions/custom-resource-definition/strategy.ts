@@ -1,4 +1,5 @@
 import { deepEqual } from "../../../schema/value/equal.ts";
+import { runSteps } from "../../../std/async/steps.ts";
 import type { Strategy } from "../../kind.ts";
 import { keepStatus, setFirstGeneration, updateGeneration } from "../../strategy.ts";
 import { setCustomResourceDefinitionDefaults } from "./defaults.ts";
@@ -14,7 +15,8 @@ export const customResourceDefinitionStrategy: Strategy<CustomResourceDefinition
     const kept = addStoredVersion(keepStatus(next, previous), "always");
     return updateGeneration(kept, previous, !deepEqual(next.spec, previous.spec));
   },
-  validate: validateDefinition,
+  validate: (object, previous) => runSteps(validateDefinition(object, previous)),
+  validateInSteps: validateDefinition,
   prepareForDelete: markTerminating,
   allowUnconditionalUpdate: false,
 };

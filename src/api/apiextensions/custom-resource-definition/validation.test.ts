@@ -1,13 +1,14 @@
 import t from "tap";
 import type { JsonSchemaProps } from "../../../schema/structural/json-schema-props.ts";
 import { renderFieldError } from "../../../schema/validation/field-error.ts";
+import { runSteps } from "../../../std/async/steps.ts";
 import { definitionOf, widgets } from "../../../testing/api/definition-fixture.ts";
 import { customResourceDefinitionKind } from "./kind.ts";
 import type { CustomResourceDefinition } from "./schema.ts";
 import { validateDefinition } from "./validation.ts";
 
 function errorsOf(next: CustomResourceDefinition, previous?: CustomResourceDefinition): readonly string[] {
-  return validateDefinition(next, previous).map((error) => `${error.field}: ${renderFieldError(error)}`);
+  return runSteps(validateDefinition(next, previous)).map((error) => `${error.field}: ${renderFieldError(error)}`);
 }
 
 const schema = { openAPIV3Schema: { type: "object" } };
@@ -32,6 +33,16 @@ t.test("validateDefinition() limits the cost of rules, and suggests bounds", asy
   t.same(errorsOf(widgets({ l: list({ maxItems: 10, items: { ...item, maxLength: 100 } }) })), []);
   const stored = widgets({ l: list({}) });
   t.same(errorsOf({ ...stored, metadata: { ...stored.metadata, labels: { a: "b" } } }, stored), []);
+});
+
+t.test("validateDefinition() yields before each schema with rules", async (t) => {
+  const COUNT = 100;
+  const rule = { type: "string", maxLength: 5, "x-kubernetes-validations": [{ rule: "self != ''" }] };
+  const properties = Object.fromEntries(Array.from({ length: COUNT }, (_, i) => [`p${i}`, rule]));
+  const steps = validateDefinition(widgets(properties));
+  let count = 0;
+  for (let step = steps.next(); step.done !== true; step = steps.next()) count++;
+  t.ok(count >= COUNT, `${count} steps`);
 });
 
 t.test("validateDefinition() limits the time that all patterns take to compile", async (t) => {

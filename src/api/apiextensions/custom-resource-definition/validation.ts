@@ -3,6 +3,7 @@
 import { type FieldError, invalidField, notSupported, requiredField } from "../../../schema/validation/field-error.ts";
 import { deepEqual } from "../../../schema/value/equal.ts";
 import { child, index } from "../../../schema/value/field-path.ts";
+import type { Steps } from "../../../std/async/steps.ts";
 import { validateImmutableField } from "../../meta/validation/immutable.ts";
 import { dns1035Label, dns1123Subdomain } from "../../meta/validation/names.ts";
 import { validateCaBundle } from "../../meta/validation/webhook-client.ts";
@@ -30,13 +31,14 @@ import {
   validateSubresources,
 } from "./version-validation.ts";
 
-export function validateDefinition(
+export function* validateDefinition(
   object: CustomResourceDefinition,
   previous?: CustomResourceDefinition,
-): readonly FieldError[] {
+): Steps<readonly FieldError[]> {
+  const specErrors = yield* validateSpec(object.spec, previous);
   return [
     ...(previous === undefined ? validateName(object) : []),
-    ...validateSpec(object.spec, previous),
+    ...specErrors,
     ...(previous === undefined ? [] : validateSpecUpdate(object.spec, previous)),
     ...validateStatus(object),
     ...validateStoredVersions(object),
@@ -60,22 +62,25 @@ function validateName({ metadata = {}, spec }: CustomResourceDefinition): readon
   });
 }
 
-function validateSpec(
+function* validateSpec(
   spec: CustomResourceDefinitionSpec,
   previous: CustomResourceDefinition | undefined,
-): readonly FieldError[] {
+): Steps<readonly FieldError[]> {
   const costs = validatePatternCosts(spec);
   if (costs.length > 0) return costs;
+  yield;
   const view = internalViewOf(spec);
   const requirements = schemaValidationOptions(spec, previous?.spec);
+  const versionErrors = yield* validateVersions(spec, view, requirements, previous?.spec);
+  const sharedErrors = yield* validateSharedFields(spec, view, requirements, previous?.spec);
   return [
     ...validateGroup(spec.group),
     ...validateScope(spec.scope),
     ...validatePresence(spec, previous?.spec),
-    ...validateVersions(spec, view, requirements, previous?.spec),
+    ...versionErrors,
     ...validateRequiredNames(spec.names),
     ...validateNames(spec.names, "spec.names"),
-    ...validateSharedFields(spec, view, requirements, previous?.spec),
+    ...sharedErrors,
     ...validateConversions(spec, previous),
   ];
 }
@@ -127,25 +132,30 @@ function validatePresence(
   return [...errors, invalidField("spec.preserveUnknownFields", true, why)];
 }
 
-function validateVersions(
+function* validateVersions(
   spec: CustomResourceDefinitionSpec,
   { shared, versions }: InternalView,
   requirements: SchemaValidationOptions,
   previous: CustomResourceDefinitionSpec | undefined,
-): readonly FieldError[] {
-  const errors = versions.flatMap(({ version, schema, subresources, columns, selectableFields }, i) => {
+): Steps<readonly FieldError[]> {
+  const errors: FieldError[] = [];
+  for (const [i, { version, schema, subresources, columns, selectableFields }] of versions.entries()) {
+    yield;
     const path = index("spec.versions", i);
     const options = { ...requirements, status: hasStatus(subresources ?? shared.subresources) };
     const absent = "selectableFields may only be set when versions.schema is included";
-    return [
+    const schemaOptions = markUnchangedSchemas(options, version.name, spec, previous);
+    const schemaErrors = yield* validateSchema(schema, child(path, "schema"), schemaOptions);
+    const found = [
       ...validateFieldName(child(path, "name"), version.name),
       ...validateDeprecation(version, path),
-      ...validateSchema(schema, child(path, "schema"), markUnchangedSchemas(options, version.name, spec, previous)),
+      ...schemaErrors,
       ...validateSubresources(subresources, child(path, "subresources")),
       ...validateColumns(columns, child(path, "additionalPrinterColumns")),
       ...validateSelectableFields(selectableFields, schema ?? shared.schema, child(path, "selectableFields"), absent),
     ];
-  });
+    for (const error of found) errors.push(error);
+  }
   const names = versions.map(({ version }) => version.name);
   if (new Set(names).size < names.length) {
     errors.push(invalidField("spec.versions", spec.versions, "must contain unique version names"));
@@ -211,17 +221,18 @@ function validateNameInAnyCase(field: string, name: string): readonly FieldError
 }
 
 /** The fields that all versions share. */
-function validateSharedFields(
+function* validateSharedFields(
   spec: CustomResourceDefinitionSpec,
   { shared, versions }: InternalView,
   requirements: SchemaValidationOptions,
   previous: CustomResourceDefinitionSpec | undefined,
-): readonly FieldError[] {
+): Steps<readonly FieldError[]> {
   const status = [shared, ...versions].some(({ subresources }) => hasStatus(subresources));
   const unchanged = versions.every(({ version }) => isUnchanged(version.name, spec, previous));
   const absent = "selectableFields may only be set when validations.schema is included";
+  const schemaErrors = yield* validateSchema(shared.schema, "spec.validation", { ...requirements, status, unchanged });
   return [
-    ...validateSchema(shared.schema, "spec.validation", { ...requirements, status, unchanged }),
+    ...schemaErrors,
     ...validateSubresources(shared.subresources, "spec.subresources"),
     ...validateColumns(shared.columns, "spec.additionalPrinterColumns"),
     ...validateSelectableFields(shared.selectableFields, shared.schema, "spec.selectableFields", absent),
