@@ -38,6 +38,10 @@ const commands: Readonly<Record<string, Command>> = {
     summary: "suspend admission webhooks while the API server is stopped",
     load: async () => (await import("./up/commands/webhooks.ts")).run,
   },
+  doctor: {
+    summary: "find what stops a cluster or its pods on this machine",
+    load: async () => (await import("./up/commands/doctor.ts")).run,
+  },
   completion: {
     summary: "print a completion script for bash, zsh or fish",
     load: async () => (await import("./up/commands/completion.ts")).run,

@@ -1,4 +1,4 @@
-/** `svc agent`, also invoked as `svclet`. */
+/** `svc agent`, also invoked as `svclet`; `svc agent doctor`. */
 import { logOptions } from "../flags/log-options.ts";
 import { createLogger, type Logger } from "../std/log/logger.ts";
 import { collectGarbageWhenIdle } from "../std/memory/collect-when-idle.ts";
@@ -21,6 +21,7 @@ export interface RunDeps {
  * exit code.
  */
 export async function run(argv: readonly string[], deps: RunDeps = {}): Promise<number> {
+  if (argv[0] === "doctor") return await (await import("./doctor/command.ts")).run(argv.slice(1));
   const invocation = parseAgentCommandLine(argv, process.env, { version: KUBERNETES_VERSION });
   if (invocation.kind === "exit") {
     process.stdout.write(invocation.stdout);

@@ -211,7 +211,7 @@ function withReportedVersion(config: AgentConfig, version: string): AgentConfig 
 }
 
 /** The configuration of the cluster's node agent; `endpoint` is the socket of the container runtime. */
-export function agentConfig(options: UpOptions, pki: Pki, endpoint: string): AgentConfig {
+export function agentConfig(options: UpOptions, pki: Pick<Pki, "agentCaFile">, endpoint: string): AgentConfig {
   const base = defaultAgentConfig(options.nodeName, options.featureGates);
   const rootDir = join(options.dataDir, "agent");
   return {

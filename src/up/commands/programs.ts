@@ -5,15 +5,17 @@ import type { CommandUsage } from "../../flags/commands.ts";
 import type { CompletedProgram } from "../../flags/completion.ts";
 import type { ReferencePage } from "../../flags/reference.ts";
 import { upProgram } from "../flags.ts";
+import { doctorProgram } from "./doctor-flags.ts";
 import { tokenProgram } from "./token-flags.ts";
 import { webhooksProgram } from "./webhooks-flags.ts";
 
 export const programs: readonly (CompletedProgram & ReferencePage)[] = [
   listed("up", upProgram),
   listed("apiserver", apiserverProgram),
-  listed("agent", agentProgram),
+  { ...listed("agent", agentProgram), verbs: ["doctor"] },
   { ...listed("token", tokenProgram), verbs: verbs(tokenProgram) },
   { ...listed("webhooks", webhooksProgram), verbs: verbs(webhooksProgram) },
+  listed("doctor", doctorProgram),
 ];
 
 function listed(word: string, { name, summary, flags, gates }: ReferencePage): CompletedProgram & ReferencePage {

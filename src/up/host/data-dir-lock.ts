@@ -1,5 +1,5 @@
 import { createHash } from "node:crypto";
-import { realpathSync } from "node:fs";
+import { existsSync, realpathSync } from "node:fs";
 import { connect, createServer, type Server } from "node:net";
 
 export interface DataDirLock extends Disposable {}
@@ -9,7 +9,7 @@ export interface DataDirLock extends Disposable {}
  * directory: the kernel releases it when the process exits, so it is never stale.
  */
 export async function lockDataDir(dataDir: string): Promise<DataDirLock> {
-  const name = `\0svc-${createHash("sha256").update(realpathSync(dataDir)).digest("hex").slice(0, 32)}`;
+  const name = lockName(dataDir);
   const server = createServer((socket) => {
     socket.on("error", () => {});
     socket.end(`${process.pid}\n`);
@@ -22,6 +22,17 @@ export async function lockDataDir(dataDir: string): Promise<DataDirLock> {
   }
   server.unref();
   return { [Symbol.dispose]: () => void server.close() };
+}
+
+/** The process that has locked the directory; undefined: none has. */
+export async function findDataDirOwner(dataDir: string): Promise<number | undefined> {
+  if (!existsSync(dataDir)) return undefined;
+  const pid = Number(await readOwner(lockName(dataDir)));
+  return Number.isInteger(pid) ? pid : undefined;
+}
+
+function lockName(dataDir: string): string {
+  return `\0svc-${createHash("sha256").update(realpathSync(dataDir)).digest("hex").slice(0, 32)}`;
 }
 
 function listen(server: Server, name: string): Promise<void> {
