@@ -11,6 +11,7 @@ import { formatApiVersion } from "../api/scheme.ts";
 import { decode } from "../schema/decode/decode.ts";
 import { applyDefaults } from "../schema/defaults.ts";
 import { stringify } from "../schema/json/encode.ts";
+import { parseExact } from "../schema/json/exact-numbers.ts";
 import { toUnpooledBuffer } from "../std/memory/unpooled-buffer.ts";
 import { type Codec, parseValue, plainCodec, type StorageMediaType } from "./codec.ts";
 import type { KeyValue } from "./store.ts";
@@ -95,7 +96,7 @@ export class ConvertedValues<T extends ApiObject> {
     if (kind === undefined) return value;
     const apiVersion = formatApiVersion(kind.group, kind.version);
     const object = { ...applyDefaults(kind.schema, decodeObject(kind, value)), apiVersion, kind: kind.kind };
-    return JSON.parse(stringify(kind.schema, object)) as JsonObject;
+    return parseExact(stringify(kind.schema, object)) as JsonObject;
   }
 
   #encoded(value: JsonObject): Uint8Array {

@@ -44,6 +44,7 @@ interface ParsedBody {
   readonly value: unknown;
   readonly duplicates: readonly string[];
   readonly scan?: ParsedJson["scan"];
+  readonly literals?: ParsedJson["literals"];
   /** Messages about duplicate keys of YAML. */
   readonly yamlDuplicates?: readonly string[];
 }
@@ -102,7 +103,9 @@ async function decodeBody<T extends ApiObject>(
     await slice.yield();
     return object;
   }
-  const parsed = await tryParse(() => parseBody(bytes, type, slice));
+  // Custom resources accept each spelling of a number.
+  const literals = expected.schema.unstructured !== true;
+  const parsed = await tryParse(() => parseBody(bytes, type, slice, literals));
   await slice.yield();
   const identity = await tryParse(() => groupVersionKindOf(parsed.value, expected));
   checkGroupVersionKind(identity, expected, parsed.value);
@@ -125,7 +128,7 @@ export async function readOptionalBody<T extends ApiObject>(
   const type = bodyType(context.request.headers["content-type"], expected.cbor === true);
   try {
     const envelope = type === "protobuf" ? decodeBodyEnvelope(bytes) : undefined;
-    const parsed = type === "protobuf" ? undefined : await parseBody(bytes, type, new TimeSlice());
+    const parsed = type === "protobuf" ? undefined : await parseBody(bytes, type, new TimeSlice(), false);
     const identity = groupVersionKindOf(envelope ?? parsed?.value, expected);
     if (identity.kind !== expected.kind) throw new SyntaxError(notRegistered(identity, OPTIONS_SCHEME));
     if (envelope !== undefined) return decodeProtobufBody(envelope.raw, identity, expected);
@@ -180,7 +183,12 @@ export function unsupportedBody(accepted: readonly string[]): StatusError {
   return new StatusError(415, "UnsupportedMediaType", message);
 }
 
-async function parseBody(bytes: Buffer, type: Exclude<BodyType, "protobuf">, slice: TimeSlice): Promise<ParsedBody> {
+async function parseBody(
+  bytes: Buffer,
+  type: Exclude<BodyType, "protobuf">,
+  slice: TimeSlice,
+  literals: boolean,
+): Promise<ParsedBody> {
   switch (type) {
     case "cbor":
       return { value: decodeCbor(bytes, valuesMax), duplicates: [] };
@@ -192,7 +200,7 @@ async function parseBody(bytes: Buffer, type: Exclude<BodyType, "protobuf">, sli
     }
     case "json":
       try {
-        return parseJson(bytes, valuesMax);
+        return parseJson(bytes, valuesMax, { literals });
       } catch (error) {
         if (!(error instanceof SyntaxError)) throw error;
         throw new SyntaxError(`couldn't get version/kind; json parse error: ${withoutPosition(error)}`, {
@@ -231,7 +239,8 @@ export function decodeObject<T>(
 ): T {
   const merged = parsed.scan === undefined ? parsed.value : mergeRepeatedMembers(expected.schema, parsed.scan.value);
   const unknownFields = validation === "Ignore" ? "drop" : "report";
-  const { value, unknown, errors } = decode(expected.schema, merged ?? {}, { unknownFields });
+  const { literals } = parsed;
+  const { value, unknown, errors } = decode(expected.schema, merged ?? {}, { unknownFields, literals });
   const error = errors[0];
   if (error !== undefined) throw cannotHandle(identity, expected, error.message);
   if (validation !== "Ignore") {

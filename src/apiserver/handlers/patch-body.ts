@@ -5,6 +5,7 @@ import { badRequest, StatusError } from "../../api/status.ts";
 import type { Patch } from "../../registry/patches/apply-patch.ts";
 import type { DecodeFailure } from "../../registry/patches/decode-failure.ts";
 import { canonicalJson } from "../../schema/json/canonical-json.ts";
+import { parseExact } from "../../schema/json/exact-numbers.ts";
 import { parseJson } from "../../schema/json/parse.ts";
 import { invalidField, renderFieldError } from "../../schema/validation/field-error.ts";
 import { goQuote } from "../../schema/value/go-quote.ts";
@@ -149,7 +150,7 @@ export function decodePatched<T extends ApiObject>(
     // Unknown fields are reported in the order of Kubernetes' encoding of the patched object.
     const written = patch.type === "strategic" ? canonicalJson(value) : show("").text;
     const unknown: string[] = [];
-    decodeObject<T>({ value: JSON.parse(written), duplicates: [] }, expected, lenient, unknown);
+    decodeObject<T>({ value: parseExact(written), duplicates: [] }, expected, lenient, unknown);
     const all = [...new Set([...findings, ...unknown])];
     if (validation === "Strict") throw badRequest(`strict decoding error: ${all.join(", ")}`);
     warnings.push(...all);

@@ -3,6 +3,7 @@ import type { ApiObject, Kind } from "../../api/kind.ts";
 import { listMeta } from "../../api/meta/list-meta.ts";
 import { encodeCbor, encodeCborValue } from "../../schema/cbor/encode.ts";
 import { list, object, optional, required, string } from "../../schema/define.ts";
+import { parseExact } from "../../schema/json/exact-numbers.ts";
 import type { ObjectSchema } from "../../schema/schema.ts";
 import type { TypeMeta } from "./type-meta.ts";
 
@@ -58,5 +59,5 @@ export function encodeCborEvent<T extends ApiObject>(
 
 /** Converts encoded JSON to CBOR. */
 export function jsonToCbor(json: Uint8Array): Buffer {
-  return encodeCborValue(JSON.parse(Buffer.from(json).toString()));
+  return encodeCborValue(parseExact(Buffer.from(json).toString()));
 }

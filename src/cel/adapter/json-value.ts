@@ -24,7 +24,7 @@ export function toCelValue(schema: Schema, value: unknown): Value {
     case "integer":
       return toInteger(value);
     case "number":
-      return typeof value === "number" ? value : failMismatch("float", value);
+      return typeof value === "number" || typeof value === "bigint" ? Number(value) : failMismatch("float", value);
     case "boolean":
       return typeof value === "boolean" ? value : failMismatch("bool", value);
     case "bytes":

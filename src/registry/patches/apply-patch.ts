@@ -4,6 +4,7 @@ import type { ApiObject, Kind } from "../../api/kind.ts";
 import { formatApiVersion } from "../../api/scheme.ts";
 import { badRequest, StatusError } from "../../api/status.ts";
 import { stringify } from "../../schema/json/encode.ts";
+import { parseExact } from "../../schema/json/exact-numbers.ts";
 import { jsonMergePatch } from "../../schema/patch/merge-patch.ts";
 import { PatchError, strategicMergePatch } from "../../schema/patch/strategic-merge.ts";
 
@@ -17,7 +18,7 @@ export type Patch =
 /** The object as JSON, with the apiVersion that `group` and the kind's version make. */
 export function objectToJson<T extends ApiObject>(kind: Kind<T>, group: string, object: T): unknown {
   const typed = { ...object, kind: kind.kind, apiVersion: formatApiVersion(group, kind.version) };
-  return JSON.parse(stringify(kind.schema, typed));
+  return parseExact(stringify(kind.schema, typed));
 }
 
 /** Returns the patched value; may modify `current`. Throws a 400, 422 or 500 for a patch that does not apply. */

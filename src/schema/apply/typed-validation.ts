@@ -139,6 +139,7 @@ function checkScalar(type: string, value: unknown, context: ValidationContext): 
 function goType(value: unknown): string {
   if (Array.isArray(value)) return "[]interface {}";
   if (typeof value === "object") return "map[string]interface {}";
+  if (typeof value === "bigint") return "int64";
   if (typeof value === "number") return Number.isInteger(value) ? "int64" : "float64";
   return typeof value === "boolean" ? "bool" : "string";
 }

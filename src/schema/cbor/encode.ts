@@ -4,6 +4,7 @@
  */
 import { Buffer } from "node:buffer";
 import { stringify } from "../json/encode.ts";
+import { parseExact } from "../json/exact-numbers.ts";
 import { memberOf } from "../members.ts";
 import type { ObjectSchema, Schema } from "../schema.ts";
 import { CborError } from "./error.ts";
@@ -14,7 +15,7 @@ const SELF_DESCRIBED = Buffer.from([0xd9, 0xd9, 0xf7]);
 
 /** Encodes the same members as the JSON encoding. */
 export function encodeCbor(schema: ObjectSchema, value: unknown): Buffer {
-  return Buffer.concat([SELF_DESCRIBED, encodeItem(JSON.parse(stringify(schema, value)), schema)]);
+  return Buffer.concat([SELF_DESCRIBED, encodeItem(parseExact(stringify(schema, value)), schema)]);
 }
 
 /** Encodes any JSON value. Throws a `CborError` for values that JSON cannot represent. */

@@ -20,6 +20,8 @@ export interface DecodeContext {
   readonly unknown: string[];
   readonly errors: DecodeError[];
   readonly report: boolean;
+  /** The value can contain a `NumberLiteral`. */
+  readonly literals: boolean;
 }
 
 /** Returns undefined for null and after an error. */

@@ -5,6 +5,7 @@
  * input.
  */
 
+import { NumberLiteral, numberOf, withoutLiterals } from "../json/exact-numbers.ts";
 import { type Member, membersOf } from "../members.ts";
 import type {
   EitherSchema,
@@ -36,6 +37,8 @@ export interface DecodeResult<T> {
 export interface DecodeOptions {
   /** `report` (the default) reports unknown members, `drop` only drops them. */
   readonly unknownFields?: "drop" | "report";
+  /** The value can contain a `NumberLiteral`: integers accept no other spelling, as in Go. */
+  readonly literals?: boolean | undefined;
 }
 
 export function decode<S extends Schema>(schema: S, value: unknown, options?: DecodeOptions): DecodeResult<Infer<S>> {
@@ -46,6 +49,7 @@ export function decode<S extends Schema>(schema: S, value: unknown, options?: De
     unknown: [],
     errors: [],
     report: options?.unknownFields !== "drop",
+    literals: options?.literals === true,
   };
   const result = decoderOf(schema)(value, context);
   return { value: result as Infer<S>, unknown: context.unknown, errors: context.errors };
@@ -73,13 +77,21 @@ function compile(schema: Schema): Decoder {
     case "integer":
       return integerDecoder(schema);
     case "number":
-      return (value, context) => (typeof value === "number" ? value : reportMismatch(value, "float64", context));
+      return (value, context) => {
+        if (value instanceof NumberLiteral) return numberOf(value.source);
+        return typeof value === "number" || typeof value === "bigint"
+          ? value
+          : reportMismatch(value, "float64", context);
+      };
     case "bytes":
       return schema.as === "binary" ? decodeBinary : decodeBase64;
     case "special":
       return specialDecoder(schema);
     case "raw":
-      return (value) => (value === null ? undefined : value);
+      return (value, context) => {
+        if (value === null) return undefined;
+        return context.literals ? withoutLiterals(value) : value;
+      };
     case "list":
       return listDecoder(schema);
     case "map":
@@ -107,13 +119,31 @@ const ranges = {
 function integerDecoder(schema: IntegerSchema): Decoder {
   const [least, most] = ranges[schema.width];
   return (value, context) => {
-    if (typeof value === "bigint") return schema.as === "bigint" ? value : Number(value);
+    if (value instanceof NumberLiteral) {
+      return reportMismatch(value, schema.width, context, `number ${value.source}`);
+    }
+    if (typeof value === "bigint") return decodeBigInt(value, schema, context);
     if (typeof value !== "number") return reportMismatch(value, schema.width, context);
     if (!Number.isInteger(value) || value < least || value > most) {
       return reportMismatch(value, schema.width, context, `number ${value}`);
     }
     return schema.as === "bigint" ? BigInt(value) : value;
   };
+}
+
+/** Names a number with its text, another value by its type. */
+function jsonNumber(value: unknown): string {
+  if (value instanceof NumberLiteral) return `number ${value.source}`;
+  return typeof value === "number" || typeof value === "bigint" ? `number ${value}` : jsonType(value);
+}
+
+/** Integers of Kubernetes' kinds are numbers in memory, rounded beyond 2^53 to one within 64 bits. */
+function decodeBigInt(value: bigint, { as, width }: IntegerSchema, context: DecodeContext): unknown {
+  if (as === "bigint") return value;
+  const [least, most] = ranges[width];
+  if (width === "int64") return Math.max(least, Math.min(Number(value), most));
+  if (width === "uint64" && value >= 0n) return Math.min(Number(value), most);
+  return reportMismatch(Number(value), width, context, `number ${value}`);
 }
 
 const base64Text = /^(?:[A-Za-z0-9+/]{4})*(?:[A-Za-z0-9+/]{2}==|[A-Za-z0-9+/]{3}=)?$/;
@@ -164,7 +194,7 @@ function specialDecoder(schema: SpecialSchema): Decoder {
     case "quantity":
       return (value, context) => {
         if (value === null) return undefined;
-        const text = typeof value === "number" ? String(value) : value;
+        const text = value instanceof NumberLiteral ? value.source : typeof value === "number" ? String(value) : value;
         if (typeof text !== "string") return reportError(context, quantityHint);
         return canonicalizeQuantity(text, schema.milli) ?? reportError(context, quantityHint);
       };
@@ -173,7 +203,7 @@ function specialDecoder(schema: SpecialSchema): Decoder {
         if (typeof value === "string") return value;
         return typeof value === "number" && Number.isInteger(value) && value >= -2147483648 && value <= 2147483647
           ? value
-          : reportMismatch(value, "int32", context);
+          : reportMismatch(value, "int32", context, jsonNumber(value));
       };
     default:
       return schema.format satisfies never;
@@ -200,7 +230,7 @@ function mapDecoder(schema: MapSchema): Decoder {
   let member: Decoder | undefined;
   return (value, context) => {
     if (value === null) return undefined;
-    if (!isPlainObject(value)) return reportMismatch(value, `map[string]${goType(schema.values)}`, context);
+    if (!isObject(value)) return reportMismatch(value, `map[string]${goType(schema.values)}`, context);
     member ??= decoderOf(schema.values);
     const members: Record<string, unknown> = {};
     context.keys.push(context.steps.length);
@@ -228,9 +258,13 @@ function eitherDecoder(schema: EitherSchema): Decoder {
     const quiet = context.report ? { ...context, report: false } : context;
     if (typeof value === "boolean" && schema.boolean !== undefined) return value;
     if (Array.isArray(value) && schema.list !== undefined) return decoderOf(schema.list.schema())(value, quiet);
-    if (isPlainObject(value)) return decoderOf(schema.object.schema())(value, quiet);
+    if (isObject(value)) return decoderOf(schema.object.schema())(value, quiet);
     return schema.list === undefined ? reportError(context, schema.expected) : [];
   };
+}
+
+function isObject(value: unknown): value is Readonly<Record<string, unknown>> {
+  return isPlainObject(value) && !(value instanceof NumberLiteral);
 }
 
 interface Slot {
@@ -249,7 +283,7 @@ function objectDecoder(schema: ObjectSchema): Decoder {
       slots = new Map(all.map((slot) => [slot.member.name, slot]));
       required = all.filter(({ member: { field } }) => field.presence === "required" && field.nilable !== true);
     }
-    if (!isPlainObject(value)) return reportMismatch(value, goType(schema), context);
+    if (!isObject(value)) return reportMismatch(value, goType(schema), context);
     if (context.structs.length >= depthMax) return reportError(context, "exceeded max depth");
     context.structs.push(goName);
     const members: Record<string, unknown> = {};
@@ -309,5 +343,6 @@ function reportMismatch(value: unknown, expected: string, context: DecodeContext
 
 function jsonType(value: unknown): string {
   if (Array.isArray(value)) return "array";
+  if (value instanceof NumberLiteral || typeof value === "bigint") return "number";
   return typeof value === "boolean" ? "bool" : typeof value;
 }

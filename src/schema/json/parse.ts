@@ -1,10 +1,13 @@
 /** Strict parsing of JSON text, with Go's handling of invalid Unicode, overlarge numbers and repeated members. */
 import { Buffer } from "node:buffer";
 import { depthMax, TooManyValuesError } from "../value/limits.ts";
+import { NumberLiteral, parseWithNumbers } from "./exact-numbers.ts";
 import { type JsonScan, scanJson, tooDeepError } from "./scanner.ts";
 
 export interface ParsedJson {
   readonly value: unknown;
+  /** The value can contain a `NumberLiteral`. */
+  readonly literals?: boolean;
   /** Paths of members that occur more than once in an object; the last value counts. */
   readonly duplicates: readonly string[];
   /** Present when there are duplicates: their positions and all their values. */
@@ -15,22 +18,31 @@ export interface ParsedJson {
  * Throws a `SyntaxError` with line and column when the bytes are not JSON or nest too deeply. Invalid UTF-8 becomes
  * U+FFFD, as in Go. Throws a `TooManyValuesError` for more than `max` values.
  */
-export function parseJson(bytes: Uint8Array, max = Number.POSITIVE_INFINITY): ParsedJson {
+export function parseJson(
+  bytes: Uint8Array,
+  max = Number.POSITIVE_INFINITY,
+  options?: { readonly literals: boolean },
+): ParsedJson {
   const buffer = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength);
-  const membersInText = countTextMembers(buffer, max);
+  const { members: membersInText, unusualNumbers } = inspectText(buffer, max);
+  const literals = unusualNumbers && options?.literals === true;
   const text = buffer.toString("utf8");
   let value: unknown;
   try {
-    value = JSON.parse(text);
+    value = unusualNumbers ? parseWithNumbers(text, literals) : JSON.parse(text);
   } catch (error) {
     scanJson(buffer, depthMax);
     throw error;
   }
   if (LONE_SURROGATE.test(text)) value = toWellFormed(value);
   // JSON.parse keeps the last of several members of one name: fewer members than colons means duplicates.
-  if (countValueMembers(value) === membersInText) return { value, duplicates: [] };
-  const scan = scanJson(buffer, depthMax);
-  return { value, duplicates: scan.duplicates.map(({ path }) => path), scan };
+  if (countValueMembers(value) === membersInText) return withLiterals({ value, duplicates: [] }, literals);
+  const scan = scanJson(buffer, depthMax, literals);
+  return withLiterals({ value, duplicates: scan.duplicates.map(({ path }) => path), scan }, literals);
+}
+
+function withLiterals(parsed: ParsedJson, literals: boolean): ParsedJson {
+  return literals ? { ...parsed, literals } : parsed;
 }
 
 /** An escaped surrogate, which can be unpaired. */
@@ -44,11 +56,19 @@ function toWellFormed(value: unknown): unknown {
   return Object.fromEntries(Object.entries(value).map(([name, each]) => [name.toWellFormed(), toWellFormed(each)]));
 }
 
+interface Inspection {
+  /** The number of colons outside of strings. */
+  readonly members: number;
+  /** There are fractions, exponents or integers that are possibly beyond 2^53. */
+  readonly unusualNumbers: boolean;
+}
+
 /**
- * Counts the colons outside of strings. Throws when brackets nest deeper than `depthMax`, and when commas and brackets
+ * Counts members, and looks for numbers that `JSON.parse` would change. Throws when brackets nest deeper than `depthMax`, and when commas and brackets
  * show that there are more than `max` values.
  */
-function countTextMembers(bytes: Buffer, max: number): number {
+function inspectText(bytes: Buffer, max: number): Inspection {
+  let unusualNumbers = false;
   let members = 0;
   let values = 1;
   let depth = 0;
@@ -72,9 +92,37 @@ function countTextMembers(bytes: Buffer, max: number): number {
       case 0x7d:
         depth--;
         break;
+      default:
+        if (bytes[at]! >= 0x30 && bytes[at]! <= 0x39) {
+          const end = numberEnd(bytes, at);
+          unusualNumbers ||= end - at >= UNSAFE_DIGITS || !isDecimal(bytes, at, end);
+          at = end - 1;
+        }
     }
   }
-  return members;
+  return { members, unusualNumbers };
+}
+
+/** The digits of the smallest integer that a double cannot hold. */
+const UNSAFE_DIGITS = 16;
+
+/** The offset after the digits, signs, points and exponents that begin at `start`. */
+function numberEnd(bytes: Buffer, start: number): number {
+  let at = start + 1;
+  while (isDigit(bytes[at]) || NUMBER_SIGNS.has(bytes[at]!)) at++;
+  return at;
+}
+
+/** `+-.Ee`. */
+const NUMBER_SIGNS: ReadonlySet<number> = new Set(Buffer.from("+-.Ee"));
+
+function isDigit(byte: number | undefined): boolean {
+  return byte !== undefined && byte >= 0x30 && byte <= 0x39;
+}
+
+function isDecimal(bytes: Buffer, start: number, end: number): boolean {
+  for (let at = start; at < end; at++) if (!isDigit(bytes[at])) return false;
+  return true;
 }
 
 /** Whether only spaces precede a closing bracket. */
@@ -99,6 +147,7 @@ function countValueMembers(value: unknown): number {
     }
     return 0;
   }
+  if (value instanceof NumberLiteral) return countValueMembers(Number(value.source));
   let members = 0;
   if (Array.isArray(value)) {
     for (const item of value) members += countValueMembers(item);

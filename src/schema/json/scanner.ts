@@ -5,6 +5,7 @@
 import { joinPath } from "../value/field-path.ts";
 import { goQuoteByte } from "../value/go-quote.ts";
 import { setMember } from "../value/plain-object.ts";
+import { type NumberLiteral, readNumber } from "./exact-numbers.ts";
 
 export interface JsonScan {
   /** The value of a duplicate member is a `RepeatedMember`. */
@@ -29,10 +30,10 @@ export const duplicatesMax = 100;
 const INDEXED_MAX = 2 ** 20;
 
 /** Throws a `SyntaxError` with line and column, from one and in bytes. Invalid UTF-8 becomes U+FFFD. */
-export function scanJson(bytes: Buffer, depthMax: number): JsonScan {
+export function scanJson(bytes: Buffer, depthMax: number, literals = false): JsonScan {
   // One character per byte, since errors name bytes, as in Go.
   const text = bytes.toString("latin1");
-  const scanner = new Scanner(text, depthMax);
+  const scanner = new Scanner(text, depthMax, literals);
   const value = scanner.value();
   scanner.space();
   if (scanner.position < text.length) scanner.fail("after top-level value");
@@ -44,13 +45,15 @@ class Scanner {
   readonly memberIndexes = new Map<string, number>();
   readonly #text: string;
   readonly #depthMax: number;
+  readonly #literals: boolean;
   readonly #steps: (string | number)[] = [];
   #members = 0;
   #indexed = 0;
   position = 0;
 
-  constructor(text: string, depthMax: number) {
+  constructor(text: string, depthMax: number, literals: boolean) {
     this.#text = text;
+    this.#literals = literals;
     this.#depthMax = depthMax;
   }
 
@@ -170,7 +173,7 @@ class Scanner {
     return value;
   }
 
-  #number(): number {
+  #number(): number | bigint | NumberLiteral {
     const start = this.position;
     if (this.#text[this.position] === "-") this.position++;
     if (this.#text[this.position] === "0") this.position++;
@@ -184,7 +187,7 @@ class Scanner {
       if (/[-+]/.test(this.#text[this.position] ?? "")) this.position++;
       this.#digits("in exponent of numeric literal");
     }
-    return Number(this.#text.slice(start, this.position));
+    return readNumber(this.#text.slice(start, this.position), this.#literals);
   }
 
   /** Reads one or more digits. */

@@ -275,6 +275,7 @@ function elementType(current: Items, patch: Items): string {
 function goTypeOf(value: unknown): string {
   if (Array.isArray(value)) return "[]interface {}";
   if (isPlainObject(value)) return "map[string]interface {}";
+  if (typeof value === "bigint") return "int64";
   if (typeof value === "number") return Number.isInteger(value) ? "int64" : "float64";
   return typeof value === "boolean" ? "bool" : value === null ? "nil" : typeof value;
 }

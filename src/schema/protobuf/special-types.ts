@@ -1,5 +1,6 @@
 /** Scalars that protobuf encodes as messages: times, durations, quantities, int-or-string, raw JSON. */
 import { Buffer } from "node:buffer";
+import { parseExact } from "../json/exact-numbers.ts";
 import type { RawSchema, SpecialSchema } from "../schema.ts";
 import { parseFieldsV1, stringifyFieldsV1 } from "../value/fields-v1-cache.ts";
 import { canonicalizeQuantity, quantityHint } from "../value/quantity.ts";
@@ -142,7 +143,7 @@ function readRaw(reader: Reader, stop: number): unknown {
   const bytes = readOnlyBytes(reader, stop);
   if (bytes === undefined) return undefined;
   try {
-    return JSON.parse(bytes.toString("utf8"));
+    return parseExact(bytes.toString("utf8"));
   } catch {
     return Buffer.from(bytes);
   }

@@ -174,6 +174,9 @@ export class ReverseWriter {
   }
 }
 
+/** The largest double below 2^63. */
+const LARGEST_INT64 = 2 ** 63 - 1024;
+
 export class Reader {
   readonly #bytes: Buffer;
   readonly #valuesMax: number;
@@ -228,14 +231,14 @@ export class Reader {
     throw new ProtobufError("varint is longer than ten bytes");
   }
 
-  /** A varint as a signed 64-bit integer, rounded to a number. */
+  /** A varint as a signed 64-bit integer, rounded to a number within 64 bits. */
   int64(): number {
     const first = this.#bytes[this.position];
     if (first !== undefined && first < 0x80 && this.position < this.end) {
       this.position++;
       return first;
     }
-    return Number(BigInt.asIntN(64, this.uint64()));
+    return Math.min(Number(BigInt.asIntN(64, this.uint64())), LARGEST_INT64);
   }
 
   /** Reads a length and returns the end of the value; the position is then its first byte. */

@@ -212,9 +212,10 @@ function isLonger(text: string, characters: number): boolean {
 function numberCheck(rules: Rules): Check | undefined {
   const { minimum, maximum, multipleOf } = rules;
   if (minimum === undefined && maximum === undefined && multipleOf === undefined) return undefined;
-  return (value, path, report) => {
-    if (typeof value !== "number") return;
-    const wrong = (detail: string): void => report.add(invalidField(report.field(path), value, detail));
+  return (found, path, report) => {
+    if (typeof found !== "number" && typeof found !== "bigint") return;
+    const value = Number(found);
+    const wrong = (detail: string): void => report.add(invalidField(report.field(path), found, detail));
     if (multipleOf !== undefined && multipleOf <= 0) {
       wrong(`factor MultipleOf declared for ${path} must be positive: ${multipleOf}`);
     } else if (multipleOf !== undefined && !isInteger(value / multipleOf)) {

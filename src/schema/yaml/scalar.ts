@@ -2,6 +2,7 @@
  * Resolves plain YAML scalars as Kubernetes does: YAML 1.1 booleans and numbers (`yes`, `0644`), no dates, no base-60
  * numbers.
  */
+import { numberOf } from "../json/exact-numbers.ts";
 
 const constants: ReadonlyMap<string, boolean | null> = new Map<string, boolean | null>([
   ...["", "~", "null", "Null", "NULL"].map((word) => [word, null] as const),
@@ -14,19 +15,19 @@ const based = /^([-+]?)0([xXbBoO]?)([\da-fA-F_]+)$/;
 const real = /^[-+]?(?:\.[\d_]+|\d[\d_]*(?:\.[\d_]*)?)(?:[eE][-+]?\d+)?$/;
 
 /** Resolves an untagged plain scalar. Infinities, NaN and overflowing numbers are not valid JSON and stay strings. */
-export function resolvePlain(text: string): string | number | boolean | null {
+export function resolvePlain(text: string): string | number | bigint | boolean | null {
   const value = resolve(text);
   return typeof value === "number" && !Number.isFinite(value) ? text : value;
 }
 
-function resolve(text: string): string | number | boolean | null {
+function resolve(text: string): string | number | bigint | boolean | null {
   const constant = constants.get(text);
   if (constant !== undefined) return constant;
   const first = text.charCodeAt(0);
   // A number starts with a digit, a sign or a point.
   if (!((first >= 0x30 && first <= 0x39) || first === 0x2b || first === 0x2d || first === 0x2e)) return text;
   const dense = text.replaceAll("_", "");
-  if (decimal.test(text)) return Number(dense);
+  if (decimal.test(text)) return numberOf(dense.replace("+", ""));
   const whole = parseBasedNumber(dense);
   if (whole !== undefined) return whole;
   return real.test(text) ? Number(dense) : text;
@@ -44,16 +45,16 @@ function parseBasedNumber(text: string): number | undefined {
 }
 
 /** Resolves a tagged scalar; undefined when the text does not match the tag or the tag is unknown. */
-export function resolveTagged(tag: string, text: string): string | number | boolean | null | undefined {
+export function resolveTagged(tag: string, text: string): string | number | bigint | boolean | null | undefined {
   const value = resolvePlain(text);
   switch (tag) {
     case "!":
     case "!!str":
       return text;
     case "!!int":
-      return Number.isInteger(value) ? value : undefined;
+      return Number.isInteger(value) || typeof value === "bigint" ? value : undefined;
     case "!!float":
-      return typeof value === "number" ? value : undefined;
+      return typeof value === "number" || typeof value === "bigint" ? Number(value) : undefined;
     case "!!bool":
       return typeof value === "boolean" ? value : undefined;
     case "!!null":

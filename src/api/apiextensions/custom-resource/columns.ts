@@ -42,9 +42,9 @@ function cellOf(type: string, value: unknown, now: number): string | number | bo
     case "string":
       return printValue(value);
     case "integer":
-      return typeof value === "number" ? Math.trunc(value) : null;
+      return typeof value === "number" || typeof value === "bigint" ? Math.trunc(Number(value)) : null;
     case "number":
-      return typeof value === "number" ? value : null;
+      return typeof value === "number" || typeof value === "bigint" ? Number(value) : null;
     case "boolean":
       return typeof value === "boolean" ? value : null;
     case "date":

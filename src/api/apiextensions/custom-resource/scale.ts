@@ -56,7 +56,8 @@ export function validateCustomScale(object: ApiObject, paths: CustomResourceSubr
 }
 
 function validateReplicas(object: ApiObject, path: string): readonly FieldError[] {
-  const value = valueAt(object, path);
+  const found = valueAt(object, path);
+  const value = typeof found === "bigint" ? Number(found) : found;
   if (value === undefined) return [];
   if (typeof value !== "number" || !Number.isInteger(value)) {
     const why = `${path} accessor error: ${String(value)} is of the type ${typeof value}, expected int64`;

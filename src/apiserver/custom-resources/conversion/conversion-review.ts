@@ -195,6 +195,8 @@ function goType(value: unknown): string {
   switch (typeof value) {
     case "boolean":
       return "bool";
+    case "bigint":
+      return "int64";
     case "number":
       return Number.isInteger(value) ? "int64" : "float64";
     case "string":

@@ -1,3 +1,5 @@
+import { parseExact } from "../../json/exact-numbers.ts";
+
 /**
  * One step of a path to a field, serialized as in FieldsV1: `f:name` is a struct field or map key, `k:{"name":"c"}` the
  * list item with these keys, `v:"a"` the item of a set, `i:0` the item at an index. Equal elements have equal text.
@@ -68,7 +70,7 @@ function canonicalize(text: string): string | undefined {
   const content = text.slice(2);
   switch (text[0]) {
     case "v":
-      return valueElement(JSON.parse(content));
+      return valueElement(parseExact(content));
     case "k":
       return keyElement(keysOf(content));
     case "i":
@@ -95,7 +97,7 @@ function keysOf(content: string): Keys {
 }
 
 function parseKeys(content: string): Keys {
-  const parsed: unknown = JSON.parse(content);
+  const parsed: unknown = parseExact(content);
   if (typeof parsed !== "object" || parsed === null || Array.isArray(parsed)) {
     throw new SyntaxError(`keys of a list item must be an object: ${content}`);
   }
@@ -113,7 +115,7 @@ export function formatElement(element: string): string {
         .map(([name, value]) => `${name}=${JSON.stringify(value)}`)
         .join(",")}]`;
     case "v":
-      return `[=${JSON.stringify(JSON.parse(content))}]`;
+      return `[=${JSON.stringify(parseExact(content))}]`;
     default:
       return `[${content}]`;
   }
@@ -148,7 +150,7 @@ export function compareElements(a: string, b: string): number {
     case "v":
       // Sets can be long and mostly contain strings without escapes.
       if (isUnescapedValue(a) && isUnescapedValue(b)) return compareText(a.slice(3, -1), b.slice(3, -1));
-      return compareValues(JSON.parse(a.slice(2)), JSON.parse(b.slice(2)));
+      return compareValues(parseExact(a.slice(2)), parseExact(b.slice(2)));
     case "i":
       return Number(a.slice(2)) - Number(b.slice(2));
     case SELF:
@@ -177,6 +179,7 @@ const TYPES = ["number", "string", "boolean", "list", "map", "null"];
 function typeOf(value: unknown): string {
   if (value === null) return "null";
   if (Array.isArray(value)) return "list";
+  if (typeof value === "bigint") return "number";
   return typeof value === "object" ? "map" : typeof value;
 }
 

@@ -1,0 +1,70 @@
+/** Numbers of JSON text that doubles cannot hold: integers beyond 2^53 become bigints, as long as 64 bits hold them. */
+
+declare global {
+  interface JSON {
+    parse(
+      text: string,
+      reviver: (name: string, value: unknown, context: { readonly source?: string }) => unknown,
+    ): unknown;
+    rawJSON(text: string): unknown;
+  }
+}
+
+/** `JSON.stringify` refuses bigints without this. */
+Object.defineProperty(BigInt.prototype, "toJSON", {
+  value(this: bigint): unknown {
+    return JSON.rawJSON(this.toString());
+  },
+});
+
+/** A number as it is written, for types that do not accept each spelling: `1.0`, `1e2`, or an integer out of range. */
+export class NumberLiteral {
+  readonly source: string;
+
+  constructor(source: string) {
+    this.source = source;
+  }
+}
+
+const INTEGER = /^-?\d+$/;
+const MANY_DIGITS = /\d{16}/;
+
+/** As Go decodes a number of unknown type: a 64-bit integer where possible, otherwise a double. */
+export function numberOf(source: string): number | bigint {
+  const number = Number(source);
+  if (Number.isSafeInteger(number) || !INTEGER.test(source)) return number;
+  const integer = BigInt(source);
+  return BigInt.asIntN(64, integer) === integer ? integer : number;
+}
+
+function literalOf(source: string): number | bigint | NumberLiteral {
+  const value = numberOf(source);
+  return typeof value === "number" && !(Number.isSafeInteger(value) && INTEGER.test(source))
+    ? new NumberLiteral(source)
+    : value;
+}
+
+/** For a number in a text: `literals` keeps those that are no 64-bit integers as `NumberLiteral`s. */
+export function readNumber(source: string, literals: boolean): number | bigint | NumberLiteral {
+  return literals ? literalOf(source) : numberOf(source);
+}
+
+/** `JSON.parse` with exact numbers, at a quarter of the speed. */
+export function parseWithNumbers(text: string, literals: boolean): unknown {
+  return JSON.parse(text, (_, value, { source }) =>
+    typeof value === "number" && source !== undefined ? readNumber(source, literals) : value,
+  );
+}
+
+/** `JSON.parse` with bigints for integers beyond 2^53. */
+export function parseExact(text: string): unknown {
+  return MANY_DIGITS.test(text) ? parseWithNumbers(text, false) : JSON.parse(text);
+}
+
+/** Replaces the literals in a value of unknown type. */
+export function withoutLiterals(value: unknown): unknown {
+  if (value instanceof NumberLiteral) return numberOf(value.source);
+  if (Array.isArray(value)) return value.map(withoutLiterals);
+  if (typeof value !== "object" || value === null || ArrayBuffer.isView(value)) return value;
+  return Object.fromEntries(Object.entries(value).map(([name, member]) => [name, withoutLiterals(member)]));
+}
