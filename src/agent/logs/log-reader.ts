@@ -114,8 +114,8 @@ async function* readFile(
       if (unread > 0) {
         yield* log.read(unread, signal);
         isSettled = false;
-        // A log that grows faster than it is sent would otherwise never end.
-        if (follow || !isAtPath) continue;
+        // The current log is looked at again after a pause; one that is not followed ends where it ended before.
+        if (!isAtPath) continue;
       }
       if (!isAtPath) {
         const next = await openNext(path, await log.stamp(path));
