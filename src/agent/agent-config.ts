@@ -212,6 +212,8 @@ export interface ServerConfig {
   readonly debugFlags: boolean;
   /** A stream without data in either direction ends after this; 0: never. */
   readonly streamIdleMs: number;
+  /** Whether the agent opens a connection to the API server, by which that connects to the agent's server. */
+  readonly tunnel: boolean;
 }
 
 /** Authorization of requests to the agent's server. */

@@ -1,5 +1,6 @@
 /** Starts and stops the components of the node agent, in order. */
 import { mkdir } from "node:fs/promises";
+import { systemRandom } from "../std/crypto/random.ts";
 import type { AgentConfig } from "./agent-config.ts";
 import { type AgentDeps, type Foundation, openFoundation } from "./assembly/foundation.ts";
 import { runLoops } from "./assembly/loops.ts";
@@ -14,6 +15,8 @@ import { createAgentHandler } from "./server/agent-handler.ts";
 import { type AgentServer, startAgentServer } from "./server/agent-server.ts";
 import { createCgroupReader } from "./stats/cgroup-reader.ts";
 import { createFigures } from "./stats/figures.ts";
+import { AgentTunnel } from "./tunnel/agent-tunnel.ts";
+import { openTunnel } from "./tunnel/open-tunnel.ts";
 
 export type { AgentConfig } from "./agent-config.ts";
 
@@ -51,12 +54,16 @@ export async function startAgent(config: AgentConfig, deps: AgentDeps): Promise<
   const components = createComponents(foundation);
   const server = await openServer(foundation, components, deps.setVerbosity);
   components.address = server.address;
+  components.tunnel = createTunnel(foundation, server, () => components.node.statusManager?.reportNow());
   const { pods, volumes, runOnce: once, sources, statics } = components.podComponents;
   // These reject when the node cannot do what its configuration requires.
   await volumes.drivers.recover();
   await components.node.cgroups.enforceReservations();
   await components.node.cgroups.moveProcesses();
-  const running = runLoops(foundation, components.reporting, components.node, components.podComponents);
+  const running = Promise.all([
+    runLoops(foundation, components.reporting, components.node, components.podComponents),
+    components.tunnel?.run(foundation.signal),
+  ]);
   const owned = stack.move();
   let closing: Promise<void> | undefined;
   return {
@@ -96,6 +103,7 @@ interface AgentComponents {
   readonly node: NodeComponents;
   readonly podComponents: PodComponents;
   address: RunningAgent["address"];
+  tunnel: AgentTunnel | undefined;
 }
 
 /** The node's status needs the pods, and pods need the node: the closures resolve the cycle. */
@@ -105,6 +113,7 @@ function createComponents(foundation: Foundation): AgentComponents {
     port: () => components.address?.port ?? 0,
     relistHealthy: () => components.podComponents.relister.healthy,
     manifestProblems: () => components.podComponents.statics.problems,
+    tunnel: () => components.tunnel?.condition,
     volumesInUse: () => components.podComponents.volumes.attachments.inUse,
     nodeChanged: () => components.podComponents.volumes.attachments.nodeChanged(),
   });
@@ -113,9 +122,33 @@ function createComponents(foundation: Foundation): AgentComponents {
     node,
     podComponents: openPods(foundation, reporting, node),
     address: undefined,
+    tunnel: undefined,
   };
   return components;
 }
+
+/** Undefined without `--tunnel`. Throws a message for the operator when nothing could pass through it. */
+function createTunnel(
+  { config, credentials, clock, log, metrics }: Foundation,
+  { address }: AgentServer,
+  onChange: () => void,
+): AgentTunnel | undefined {
+  if (!config.server.tunnel) return undefined;
+  if (credentials === undefined) throw new Error("Cannot use --tunnel without --svcconfig or --join");
+  if (address === undefined) throw new Error("Cannot use --tunnel with --enable-server=false");
+  return new AgentTunnel({
+    open: (signal) => openTunnel(config.nodeName, credentials(), clock, signal),
+    target: { host: LOOPBACK[address.host] ?? address.host, port: address.port },
+    clock,
+    random: systemRandom,
+    log: log.child("tunnel"),
+    metrics,
+    onChange,
+  });
+}
+
+/** Where a listener on all addresses is connected to. */
+const LOOPBACK: Readonly<Record<string, string>> = { "0.0.0.0": "127.0.0.1", "::": "::1" };
 
 async function openServer(
   foundation: Foundation,

@@ -231,6 +231,7 @@ function toServerConfig({ flags, config, gates }: EffectiveConfig): ServerConfig
     profiling: config.enableProfilingHandler,
     debugFlags: config.enableDebugFlagsHandler,
     streamIdleMs: flags["streaming-connection-idle-timeout"],
+    tunnel: flags.tunnel,
   };
 }
 

@@ -78,6 +78,14 @@ export class Machine implements AsyncDisposable {
     await this.#inside("route", "replace", "default", "via", this.#network.gateway, "dev", far);
   }
 
+  /** Drops what begins a connection from outside, as NAT does. */
+  async refuseConnections(): Promise<void> {
+    const rule = ["-A", "INPUT", "!", "-i", "lo", "-p", "tcp", "--syn", "-j", "DROP"];
+    const [program = "", ...args] = [...this.#enter, "iptables", ...rule];
+    const { code, stderr } = await command(program, args);
+    if (code !== 0) throw new Error(`iptables: ${stderr}`);
+  }
+
   get image(): string {
     return this.#containerd?.image ?? "";
   }
@@ -127,6 +135,11 @@ export class Machine implements AsyncDisposable {
       `--cert-dir=${directory}/pki`,
     ];
     this.#agent = new LoggedProcess(words, { logFile: join(directory, "agent.log") });
+  }
+
+  async killAgent(): Promise<void> {
+    await this.#agent?.stop("SIGKILL");
+    this.#agent = undefined;
   }
 
   async stopAgent(): Promise<void> {

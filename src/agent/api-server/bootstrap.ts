@@ -12,6 +12,7 @@ import { NODE_USER_PREFIX, NODES } from "../../auth/user.ts";
 import { createClient } from "../../client/api-client.ts";
 import type { Client, Transport } from "../../client/client.ts";
 import { type ClusterAccess, loadKubeconfig, writeKubeconfig } from "../../client/kubeconfig/kubeconfig.ts";
+import type { ServerCredentials } from "../../client/transport/credentials.ts";
 import { networkTransport } from "../../client/transport/transport.ts";
 import { systemRandom } from "../../std/crypto/random.ts";
 import type { Logger } from "../../std/log/logger.ts";
@@ -29,6 +30,8 @@ export interface Connection extends AsyncDisposable {
   readonly transport: Transport;
   /** `10.0.0.1:6443` */
   readonly host: string;
+  /** For a connection of one's own; with the current certificate. */
+  credentials(): ServerCredentials;
 }
 
 const CLIENT_SIGNER = "kubernetes.io/kube-apiserver-client-kubelet";
@@ -57,7 +60,8 @@ export async function openConnection(
       field: "insecure-skip-tls-verify",
     });
   }
-  const transport = networkTransport({ ...access, token: toTokenSource(access), clock });
+  let credentials: ServerCredentials = { ...access, token: toTokenSource(access) };
+  const transport = networkTransport({ ...credentials, clock });
   const unauthorized = new UnauthorizedResponses(clock);
   const stop = new AbortController();
   const rotating = certificates.rotateClient
@@ -70,6 +74,7 @@ export async function openConnection(
             await files.write(pair, clock.now());
             if (access.cert !== undefined) await writeConnection(config, access, files);
             transport.setClientCertificate(pair.cert, pair.key);
+            credentials = { ...credentials, ...pair };
             unauthorized.certificateRenewed();
           },
           isCurrent: () => !unauthorized.seen,
@@ -85,6 +90,7 @@ export async function openConnection(
   return {
     transport: unauthorized.wrap(transport),
     host: new URL(access.server).host,
+    credentials: () => credentials,
     async [Symbol.asyncDispose]() {
       stop.abort(new Error("the agent stops"));
       await rotating;

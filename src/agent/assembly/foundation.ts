@@ -8,7 +8,7 @@ import type { Logger } from "../../std/log/logger.ts";
 import { MetricRegistry } from "../../std/metrics/metrics.ts";
 import type { Clock } from "../../std/time/clock.ts";
 import type { AgentConfig } from "../agent-config.ts";
-import { openConnection } from "../api-server/bootstrap.ts";
+import { type Connection, openConnection } from "../api-server/bootstrap.ts";
 import { createRateLimitedTransport } from "../api-server/rate-limited-transport.ts";
 import { CgroupTree } from "../cgroups/cgroup-tree.ts";
 import { type CallSystemd, SystemdSlices } from "../cgroups/systemd-slices.ts";
@@ -74,6 +74,8 @@ export interface Foundation extends Lifetime {
   readonly plugins: CredentialPlugins | undefined;
   /** Undefined: there is no API server. */
   readonly client: Client | undefined;
+  /** The credentials for the API server; undefined: there is none, or it runs in this process. */
+  readonly credentials: Connection["credentials"] | undefined;
   /** Undefined: there is no API server. */
   readonly checkpoint: Checkpoint | undefined;
   /** Serves the node's objects when there is no API server. */
@@ -100,7 +102,7 @@ export async function openFoundation(config: AgentConfig, deps: AgentDeps, lifet
   const oomGroup = isUnified && config.runtime.singleProcessOomKill !== true;
   const limitsSwap = await tree.limitsSwap();
   const plugins = await loadPlugins(config.runtime.credentialProviders);
-  const client = await connectApiServer(config, deps, lifetime, metrics);
+  const { client, credentials } = await connectApiServer(config, deps, lifetime, metrics);
   const directory = join(config.rootDir, "checkpoint");
   const checkpoint = client && stack.use(await Checkpoint.open({ directory, clock, log: log.child("checkpoint") }));
   const standalone = client === undefined ? await openStandalone(config, deps, stack) : undefined;
@@ -119,7 +121,7 @@ export async function openFoundation(config: AgentConfig, deps: AgentDeps, lifet
     iptables,
     plugins,
   };
-  return { ...lifetime, ...host, ...runtimes, config, clock, log, client, checkpoint, standalone };
+  return { ...lifetime, ...host, ...runtimes, config, clock, log, client, credentials, checkpoint, standalone };
 }
 
 type Runtimes = Pick<Foundation, "cri" | "images">;
@@ -147,7 +149,7 @@ async function connectApiServer(
   deps: AgentDeps,
   { signal, stack }: Lifetime,
   metrics: MetricRegistry,
-): Promise<Client | undefined> {
+): Promise<Pick<Foundation, "client" | "credentials">> {
   const { clock, log } = deps;
   const { contentType, ...limits } = config.api;
   const createLimitedClient = (connected: Transport, host: string): Client => {
@@ -157,14 +159,15 @@ async function connectApiServer(
       contentType,
     });
   };
-  if (config.sources.runOnce) return undefined;
-  if (deps.transport !== undefined) return createLimitedClient(deps.transport, "");
-  if (config.svcconfig === undefined) return undefined;
+  const none = { client: undefined, credentials: undefined };
+  if (config.sources.runOnce) return none;
+  if (deps.transport !== undefined) return { ...none, client: createLimitedClient(deps.transport, "") };
+  if (config.svcconfig === undefined) return none;
   const { svcconfig } = config;
-  const { transport, host } = stack.use(
+  const { transport, host, credentials } = stack.use(
     await openConnection({ ...config, svcconfig }, clock, log.child("certificates"), signal),
   );
-  return createLimitedClient(transport, host);
+  return { client: createLimitedClient(transport, host), credentials };
 }
 
 /** Undefined unless there is no API server and the agent's server is enabled. */

@@ -12,7 +12,7 @@ import { NodeStatusManager } from "../node/status/node-status-manager.ts";
 import type { Foundation } from "./foundation.ts";
 import type { Reporting } from "./reporting.ts";
 
-export interface NodeLinks extends Pick<NodeStatusOptions, "port" | "relistHealthy" | "manifestProblems"> {
+export interface NodeLinks extends Pick<NodeStatusOptions, "port" | "relistHealthy" | "manifestProblems" | "tunnel"> {
   readonly volumesInUse: () => readonly string[];
   readonly nodeChanged: () => void;
 }
@@ -104,6 +104,7 @@ function statusOptions(foundation: Foundation, links: NodeLinks): NodeStatusOpti
     port: links.port,
     relistHealthy: links.relistHealthy,
     manifestProblems: links.manifestProblems,
+    tunnel: links.tunnel,
     now: () => foundation.clock.now(),
     volumesInUse: links.volumesInUse,
   };

@@ -70,4 +70,10 @@ export const servingFlags = section("Serving, TLS and access", {
       "has a maximum lifetime of 4 hours regardless.",
     { config: "streamingConnectionIdleTimeout", deprecated: inFile },
   ),
+  tunnel: flag(
+    bool,
+    false,
+    "Open one connection to the API server, by which the API server connects to the agent's server: for nodes behind " +
+      "NAT. Needs --svcconfig or --join, and an API server of svc.",
+  ),
 });

@@ -67,6 +67,16 @@ t.test("computeNodeConditions() keeps lastTransitionTime while the status does n
   t.match(second[3], { status: "True", lastTransitionTime: "t1", lastHeartbeatTime: "t2" });
 });
 
+t.test("computeNodeConditions() has the tunnel's condition, also after a start without one", async (t) => {
+  const base = { machine, usage, evictionHard: {}, runtime: undefined, relistHealthy: true, manifestProblems: [] };
+  const of = (more: Partial<Parameters<typeof computeNodeConditions>[0]>) =>
+    computeNodeConditions({ ...base, now: "t", previous: [], ...more }).find(({ type }) => type === "TunnelReady");
+  const tunnel = { type: "TunnelReady", status: "True", reason: "TunnelOpen", message: "open" } as const;
+  t.equal(of({}), undefined);
+  t.match(of({ tunnel }), tunnel);
+  t.match(of({ previous: [tunnel] }), { status: "False", reason: "TunnelDisabled" });
+});
+
 t.test("computeNodeConditions() is not Ready without a network or a runtime", async (t) => {
   const base = { machine, usage, evictionHard: {}, relistHealthy: true, manifestProblems: [], previous: [], now: "t" };
   t.match(computeNodeConditions({ ...base, runtime: undefined })[3], {

@@ -27,6 +27,8 @@ import { createPodLogHandler } from "../proxy/pod-log.ts";
 import type { RequestHandler } from "../request/request-context.ts";
 import { AgentScraper } from "../resource-metrics/agent-scraper.ts";
 import { createMetricsHandlers, listNodes } from "../resource-metrics/metrics-handlers.ts";
+import { AgentTunnels } from "../tunnels/agent-tunnels.ts";
+import { createTunnelHandler } from "../tunnels/tunnel-handler.ts";
 import type { AccessControl } from "./access-control.ts";
 import { createRouter, type RouterOptions } from "./router.ts";
 import type { ServerBase } from "./server-base.ts";
@@ -45,6 +47,9 @@ export async function createApiHandler(
   const { config, clock, random, registries, customResources, readiness, metrics, stopping } = base;
   const { authenticators, authorizer, admission } = accessControl;
   const { scheme } = registries;
+  const tunnels = base.resources.use(
+    new AgentTunnels({ clock, log: base.log.child("tunnels"), metrics: metrics.registry }),
+  );
   return createRouter({
     scheme,
     registries,
@@ -73,7 +78,8 @@ export async function createApiHandler(
       keys: authenticators.serviceAccounts.keys,
       address,
     }),
-    extraHandlers: await createExtraHandlers(base, accessControl),
+    extraHandlers: await createExtraHandlers(base, accessControl, tunnels),
+    openTunnel: createTunnelHandler(tunnels),
   });
 }
 
@@ -81,9 +87,12 @@ export async function createApiHandler(
 async function createExtraHandlers(
   base: ServerBase,
   { authenticators, authorizer }: AccessControl,
+  tunnels: AgentTunnels,
 ): Promise<RouterOptions["extraHandlers"]> {
   const { config, clock, log, random, registries, readiness, resources } = base;
-  const agents = resources.use(await AgentConnections.open(config.agents, { clock, log: log.child("agents") }));
+  const agents = resources.use(
+    await AgentConnections.open(config.agents, { clock, log: log.child("agents"), tunnels }),
+  );
   const forwarder = resources.use(new RequestForwarder());
   const pods = registries.of(podKind);
   const nodes = registries.of(nodeKind);

@@ -1,4 +1,5 @@
 /** Routes requests by path: resources, discovery, OpenAPI, health, metrics and other pages. */
+import { TUNNEL_SUBRESOURCE } from "../../api/core/node/tunnel.ts";
 import type { GroupAliases } from "../../api/group-aliases.ts";
 import type { Scheme } from "../../api/scheme.ts";
 import type { HttpResponse } from "../../http/message.ts";
@@ -35,6 +36,8 @@ export interface RouterOptions {
   readonly address: () => string;
   readonly issuerDiscovery: IssuerDiscovery | undefined;
   readonly extraHandlers: ExtraHandlers;
+  /** Opens the tunnel of a node. */
+  readonly openTunnel: Route;
 }
 
 export function createRouter(options: RouterOptions): RequestHandler {
@@ -49,6 +52,7 @@ export function createRouter(options: RouterOptions): RequestHandler {
   const router = new Router<Route>();
   addResourceRoutes(router, scheme, registries, settings, { aliases, extra });
   const discovery = new Discovery(scheme, aliases, options.address);
+  router.add("GET", `/api/v1/nodes/{name}/${TUNNEL_SUBRESOURCE}`, options.openTunnel);
   addNonResourceRoutes(router, options, discovery);
   const respondCustom = createCustomResourceHandler({
     customResources: custom,

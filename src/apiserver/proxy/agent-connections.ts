@@ -1,8 +1,9 @@
 /** Connections from the API server to node agents, with the current content of the `--svclet-…` files. */
 import type { IncomingMessage } from "node:http";
-import { Agent, type RequestOptions, request } from "node:https";
+import { Agent, type AgentOptions, type RequestOptions, request } from "node:https";
 import { createSecureContext, type SecureContextOptions } from "node:tls";
 import type { Node } from "../../api/core/node/schema.ts";
+import { usesTunnel } from "../../api/core/node/tunnel.ts";
 import { StatusError } from "../../api/status.ts";
 import { readKeyPair } from "../../auth/pki/key-pair.ts";
 import { watchFiles } from "../../std/fs/watch-files.ts";
@@ -10,6 +11,8 @@ import type { Logger } from "../../std/log/logger.ts";
 import type { Clock } from "../../std/time/clock.ts";
 import type { AgentConnectionConfig } from "../config/config.ts";
 import { readFlagFile } from "../config/flag-file.ts";
+import type { AgentTunnel, AgentTunnels } from "../tunnels/agent-tunnels.ts";
+import { TunnelHttpsAgent } from "../tunnels/tunnel-https-agent.ts";
 
 /** The port of an agent whose Node specifies none. */
 const AGENT_PORT = 10250;
@@ -25,18 +28,25 @@ export interface AgentResponse {
 export interface AgentConnectionDeps {
   readonly clock: Clock;
   readonly log: Logger;
+  /** Undefined: all agents are reached by their addresses. */
+  readonly tunnels?: Pick<AgentTunnels, "find" | "explainMissing"> | undefined;
 }
 
 export class AgentConnections implements AsyncDisposable {
   readonly #config: AgentConnectionConfig;
   readonly #watching: Disposable;
+  readonly #tunnels: AgentConnectionDeps["tunnels"];
   #identity: AgentTlsOptions;
   #connections: Agent;
   /** Connections with previous certificates that are still in use. */
   #previousConnections: readonly Agent[] = [];
+  /** Connections of one tunnel: two nodes behind NAT may have the same address. */
+  #tunnelConnections = new WeakMap<AgentTunnel, Agent>();
 
-  private constructor(config: AgentConnectionConfig, { clock, log }: AgentConnectionDeps, tlsOptions: AgentTlsOptions) {
+  private constructor(config: AgentConnectionConfig, deps: AgentConnectionDeps, tlsOptions: AgentTlsOptions) {
+    const { clock, log, tunnels } = deps;
     this.#config = config;
+    this.#tunnels = tunnels;
     this.#identity = tlsOptions;
     this.#connections = createHttpsAgent(tlsOptions);
     let reloading = Promise.resolve();
@@ -84,11 +94,29 @@ export class AgentConnections implements AsyncDisposable {
     }
   }
 
-  /** The address of a node's agent and its connection pool. Throws a `StatusError` 503 without a preferred address. */
+  /**
+   * The address of a node's agent and its connection pool: through the tunnel if the agent has opened one. Throws a
+   * `StatusError` 503 without a preferred address, and for a node whose agent uses a tunnel when none is open.
+   */
   reach(node: Node): { readonly host: string; readonly port: number; readonly agent: Agent } {
-    const host = this.#nodeAddress(node);
     const port = node.status?.daemonEndpoints?.kubeletEndpoint?.Port || AGENT_PORT;
-    return { host, port, agent: this.#connections };
+    const name = node.metadata?.name ?? "";
+    const tunnel = this.#tunnels?.find(name);
+    // The address is in the serving certificate; it is not connected to.
+    if (tunnel !== undefined)
+      return { host: this.#findAddress(node) ?? name, port, agent: this.#connectionsOf(tunnel) };
+    if (this.#tunnels !== undefined && usesTunnel(node)) {
+      throw new StatusError(503, "ServiceUnavailable", `cannot reach the agent: ${this.#tunnels.explainMissing(name)}`);
+    }
+    return { host: this.#nodeAddress(node), port, agent: this.#connections };
+  }
+
+  #connectionsOf(tunnel: AgentTunnel): Agent {
+    const existing = this.#tunnelConnections.get(tunnel);
+    if (existing !== undefined) return existing;
+    const agent = new TunnelHttpsAgent(tunnel, httpsAgentOptions(this.#identity));
+    this.#tunnelConnections.set(tunnel, agent);
+    return agent;
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
@@ -103,6 +131,7 @@ export class AgentConnections implements AsyncDisposable {
     this.#identity = next;
     const previous = this.#connections;
     this.#connections = createHttpsAgent(next);
+    this.#tunnelConnections = new WeakMap();
     for (const socket of Object.values(previous.freeSockets).flat()) socket?.destroy();
     this.#previousConnections = [...this.#previousConnections, previous].filter(
       ({ sockets }) => Object.keys(sockets).length > 0,
@@ -125,12 +154,18 @@ export class AgentConnections implements AsyncDisposable {
     return await promise;
   }
 
-  #nodeAddress(node: Node): string {
+  #findAddress(node: Node): string | undefined {
     const addresses = node.status?.addresses ?? [];
     for (const type of this.#config.preferredAddressTypes) {
       const address = addresses.find((candidate) => candidate.type === type)?.address;
       if (address) return address;
     }
+    return undefined;
+  }
+
+  #nodeAddress(node: Node): string {
+    const address = this.#findAddress(node);
+    if (address !== undefined) return address;
     const types = this.#config.preferredAddressTypes.join(" ");
     const name = node.metadata?.name ?? "";
     throw new StatusError(
@@ -170,11 +205,15 @@ async function readTlsOptions(config: AgentConnectionConfig): Promise<AgentTlsOp
 }
 
 function createHttpsAgent(identity: AgentTlsOptions): Agent {
+  return new Agent(httpsAgentOptions(identity));
+}
+
+function httpsAgentOptions(identity: AgentTlsOptions): AgentOptions {
   const skipsVerification = identity.ca === undefined;
-  return new Agent({
+  return {
     ...identity,
     ...(skipsVerification ? { rejectUnauthorized: false } : {}),
     keepAlive: true,
     maxSockets: CONNECTIONS_MAX,
-  });
+  };
 }

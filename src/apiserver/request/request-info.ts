@@ -111,7 +111,7 @@ export function isTrue(value: string | null): boolean {
   return value !== null && value.toLowerCase() !== "false" && value !== "0";
 }
 
-const STREAMING_SUBRESOURCES: ReadonlySet<string> = new Set(["attach", "exec", "portforward", "proxy"]);
+const STREAMING_SUBRESOURCES: ReadonlySet<string> = new Set(["attach", "exec", "portforward", "proxy", "tunnel"]);
 
 /** Long-running requests have no deadline and do not count against the in-flight limits. */
 export function isLongRunning(info: RequestInfo): boolean {

@@ -1,16 +1,13 @@
 import type { HttpRequest, HttpResponse } from "../../http/message.ts";
 import { type Clock, systemClock } from "../../std/time/clock.ts";
 import type { Transport } from "../client.ts";
+import type { ServerCredentials } from "./credentials.ts";
 import { dial, type TlsIdentity } from "./dial.ts";
 import { H1Upstream } from "./h1-upstream.ts";
 import { H2Upstream } from "./h2-upstream.ts";
 import { NotSentError, type OutgoingRequest, type Upstream } from "./upstream.ts";
 
-export interface TransportOptions extends TlsIdentity {
-  /** `https://host:6443`, perhaps with a path in front of the API. */
-  readonly server: string;
-  /** Bearer token; a function is called before every request. */
-  readonly token?: string | (() => string | Promise<string>) | undefined;
+export interface TransportOptions extends ServerCredentials {
   readonly userAgent?: string | undefined;
   readonly clock?: Clock | undefined;
 }

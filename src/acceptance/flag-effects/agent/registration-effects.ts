@@ -1,6 +1,7 @@
 /** Effects of the flags for identity and registration. */
 
 import { existsSync, readFileSync, rmSync } from "node:fs";
+import { createServer as createHttpsServer } from "node:https";
 import { createServer } from "node:net";
 import { join } from "node:path";
 import { startAgent } from "../../../agent/agent.ts";
@@ -8,7 +9,18 @@ import { writeKubeconfig } from "../../../client/kubeconfig/kubeconfig.ts";
 import { silentLogger } from "../../../std/log/logger.ts";
 import type { AgentFlagName } from "../../../testing/agent/flag-harness.ts";
 import { freePort } from "../../../testing/std/free-port.ts";
-import { ca, type Effect, expectNode, files, iptables, listenOn, user, withFreePort } from "./support.ts";
+import {
+  ca,
+  type Effect,
+  expectNode,
+  files,
+  iptables,
+  listenOn,
+  server,
+  servingFlags,
+  user,
+  withFreePort,
+} from "./support.ts";
 
 /** A directory other than those of every agent under test. */
 const ownDirectory = join(files, "own");
@@ -39,6 +51,38 @@ export const registrationEffects: Partial<Record<AgentFlagName, Effect>> = {
       await agent.start();
       t.same(agent.getNode().metadata.labels, { by: "hand" }, "the node is unchanged");
       t.match(agent.getNode().status, { nodeInfo: { operatingSystem: "linux" } });
+    },
+  },
+  tunnel: {
+    set: async () => {
+      const file = join(files, "tunnel.svcconfig");
+      const address = `https://127.0.0.1:${await freePort()}`;
+      await writeKubeconfig(file, { server: address, cluster: "c", context: "c", user: "u", ca: ca.cert, ...user });
+      return { ...(await withFreePort("port", servingFlags)), svcconfig: file, tunnel: "true" };
+    },
+    async verify(t, agent) {
+      const { hostname, port } = new URL(/https:\S+/.exec(readFileSync(agent.config.svcconfig ?? "", "utf8"))![0]);
+      const requested = Promise.withResolvers<string>();
+      const api = createHttpsServer({ cert: server.cert, key: server.key }, (_, response) => {
+        response.writeHead(503).end();
+      });
+      api.on("upgrade", (request, socket) => {
+        requested.resolve(`${request.url} ${request.headers.upgrade}`);
+        socket.destroy();
+      });
+      await listenOn(api, Number(port), hostname);
+      const running = await startAgent(agent.config, {
+        clock: agent.clock,
+        log: silentLogger,
+        runtime: agent.fake,
+        cgroupHierarchy: agent.directory,
+        iptables,
+      });
+      running.ready().catch(() => {});
+      t.equal(await requested.promise, "/api/v1/nodes/n1/tunnel tunnel.svc.io/v1");
+      await running.close();
+      api.closeAllConnections();
+      api.close();
     },
   },
   svcconfig: {

@@ -1,5 +1,6 @@
 /** Computes the node's conditions. */
 import type { NodeCondition, NodeStatus } from "../../../api/core/node/schema.ts";
+import { TUNNEL_CONDITION, TUNNEL_DISABLED } from "../../../api/core/node/tunnel.ts";
 import type { StatusResponse } from "../../runtime/cri/runtime-status.ts";
 import { findUnreadyConditions } from "../../runtime/readiness.ts";
 import type { MachineInfo, Usage } from "../machine/machine.ts";
@@ -15,6 +16,8 @@ export interface ConditionInput {
   readonly relistHealthy: boolean;
   /** What is wrong with manifests of static pods, one line each. */
   readonly manifestProblems: readonly string[];
+  /** Of the tunnel; undefined without one. */
+  readonly tunnel?: ConditionState | undefined;
   /** RFC 3339 */
   readonly now: string;
   readonly previous: readonly NodeCondition[];
@@ -27,7 +30,8 @@ export function activePressures(status: NodeStatus | undefined): readonly string
     .map(({ type }) => type);
 }
 
-interface ConditionState {
+/** A condition without its times. */
+export interface ConditionState {
   readonly type: string;
   readonly status: "True" | "False";
   readonly reason: string;
@@ -35,13 +39,18 @@ interface ConditionState {
 }
 
 export function computeNodeConditions(input: ConditionInput): readonly NodeCondition[] {
-  return [memoryPressure(input), diskPressure(input), pidPressure(), ...manifestProblem(input), readiness(input)].map(
-    (verdict) => {
-      const before = input.previous.find((each) => each.type === verdict.type);
-      const since = before?.status === verdict.status ? before.lastTransitionTime : undefined;
-      return { ...verdict, lastHeartbeatTime: input.now, lastTransitionTime: since ?? input.now };
-    },
-  );
+  return [
+    memoryPressure(input),
+    diskPressure(input),
+    pidPressure(),
+    ...manifestProblem(input),
+    ...tunnel(input),
+    readiness(input),
+  ].map((verdict) => {
+    const before = input.previous.find((each) => each.type === verdict.type);
+    const since = before?.status === verdict.status ? before.lastTransitionTime : undefined;
+    return { ...verdict, lastHeartbeatTime: input.now, lastTransitionTime: since ?? input.now };
+  });
 }
 
 function memoryPressure({ machine, usage, evictionHard }: ConditionInput): ConditionState {
@@ -76,6 +85,14 @@ function manifestProblem({ manifestProblems, previous }: ConditionInput): readon
   }
   if (!previous.some((each) => each.type === type)) return [];
   return [{ type, status: "False", reason: "ManifestsValid", message: "all manifests can be read" }];
+}
+
+/** After a start without a tunnel, the condition of an earlier one is replaced. */
+function tunnel({ tunnel, previous }: ConditionInput): readonly ConditionState[] {
+  if (tunnel !== undefined) return [tunnel];
+  if (!previous.some(({ type }) => type === TUNNEL_CONDITION)) return [];
+  const message = "the agent runs without a tunnel";
+  return [{ type: TUNNEL_CONDITION, status: "False", reason: TUNNEL_DISABLED, message }];
 }
 
 function pressure(type: string, reason: string, message: string): ConditionState {

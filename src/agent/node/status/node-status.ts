@@ -8,7 +8,7 @@ import type { StatusResponse } from "../../runtime/cri/runtime-status.ts";
 import type { ImageService, Runtime } from "../../runtime/runtime.ts";
 import { type MachineInfo, readUsage } from "../machine/machine.ts";
 import { computeNodeCapacity } from "./capacity.ts";
-import { computeNodeConditions } from "./conditions.ts";
+import { type ConditionState, computeNodeConditions } from "./conditions.ts";
 
 export interface NodeStatusOptions {
   readonly config: AgentConfig;
@@ -21,6 +21,8 @@ export interface NodeStatusOptions {
   readonly port: () => number;
   readonly relistHealthy: () => boolean;
   readonly manifestProblems: () => readonly string[];
+  /** The condition of the tunnel; undefined without one. */
+  readonly tunnel?: (() => ConditionState | undefined) | undefined;
   readonly now: () => number;
   /** Names of the attached volumes that pods use. */
   readonly volumesInUse?: () => readonly string[];
@@ -57,6 +59,7 @@ export async function collectNodeStatus(
       runtime,
       relistHealthy: options.relistHealthy(),
       manifestProblems: options.manifestProblems(),
+      tunnel: options.tunnel?.(),
       now: formatTime(options.now()),
       previous: previous?.conditions ?? [],
     }),

@@ -5,7 +5,7 @@ import type { Node } from "./schema.ts";
 export const TUNNEL_CONDITION = "TunnelReady";
 /** The condition's reason after a start without `--tunnel`: the API server connects to the node's address again. */
 export const TUNNEL_DISABLED = "TunnelDisabled";
-/** The subresource of nodes that an agent opens its tunnel at. It is no API resource, and discovery does not list it. */
+/** The subresource of nodes that an agent opens its tunnel at. It is no API resource: discovery does not list it. */
 export const TUNNEL_SUBRESOURCE = "tunnel";
 
 export function tunnelPath(nodeName: string): string {

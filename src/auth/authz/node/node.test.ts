@@ -49,6 +49,7 @@ const allowed: readonly Attributes[] = [
   attributesOf("n1", "get", "persistentvolumeclaims/pvc"),
   attributesOf("n1", "create", "serviceaccounts/sa/token"),
   attributesOf("n1", "get", "nodes/n1", cluster),
+  attributesOf("n1", "get", "nodes/n1/tunnel", cluster),
   attributesOf("n1", "create", "nodes", cluster),
   attributesOf("n1", "patch", "nodes/n1/status", cluster),
   attributesOf("n1", "patch", "nodes/n2/status", cluster),
@@ -98,6 +99,8 @@ const rejected: readonly (readonly [Attributes, string])[] = [
   [attributesOf("n2", "create", "serviceaccounts/sa/token"), "no relationship found between node 'n2' and this object"],
   [attributesOf("n1", "list", "nodes", cluster), "node 'n1' cannot read all nodes, only its own Node object"],
   [attributesOf("n1", "get", "nodes/n2", cluster), "node 'n1' cannot read 'n2', only its own Node object"],
+  [attributesOf("n1", "get", "nodes/n2/tunnel", cluster), "node 'n1' cannot read 'n2', only its own Node object"],
+  [attributesOf("n1", "create", "nodes/n1/tunnel", cluster), ""],
   [attributesOf("n1", "delete", "nodes/n1", cluster), ""],
   [
     attributesOf("n1", "create", "leases", { ...lease, namespace: "default" }),

@@ -1,3 +1,4 @@
+import { TUNNEL_SUBRESOURCE } from "../../../api/core/node/tunnel.ts";
 import { svcGroup } from "../../../api/scheme.ts";
 import {
   type Attributes,
@@ -31,7 +32,7 @@ export function nodeAuthorizer(
   graph: NodeGraph,
   { selectors = true, accounts = false }: NodeAuthorizerOptions = {},
 ): Authorizer {
-  const rules = accounts ? [...NODE_RULES, ...ACCOUNT_RULES] : NODE_RULES;
+  const rules = [...NODE_RULES, ...TUNNEL_RULES, ...(accounts ? ACCOUNT_RULES : [])];
   return {
     authorize: async (attributes) => {
       const node = nodeOf(attributes.user);
@@ -50,6 +51,8 @@ export function nodeAuthorizer(
 }
 
 const NODE_RULES = bootstrapRules("system:node");
+/** Beyond Kubernetes' role: a node opens its own tunnel. */
+const TUNNEL_RULES = [{ verbs: ["get"], apiGroups: [""], resources: [`nodes/${TUNNEL_SUBRESOURCE}`] }];
 const ACCOUNT_RULES = [{ verbs: ["get"], apiGroups: [""], resources: ["serviceaccounts"] }];
 
 interface NodeRequest {
@@ -136,7 +139,8 @@ function limitServiceAccount(question: NodeRequest): string | undefined {
 
 /** The NodeRestriction plugin checks writes, since it has the objects; the same applies to pods. */
 function limitNode({ node, attributes, selectors }: NodeRequest): string | undefined {
-  if (!selectors || !isRead(attributes.verb)) return undefined;
+  const isLimited = selectors || attributes.subresource === TUNNEL_SUBRESOURCE;
+  if (!isLimited || !isRead(attributes.verb)) return undefined;
   const name = attributes.name === "" ? requiredFieldValue(attributes, "metadata.name") : attributes.name;
   if (name === node) return undefined;
   const what = name === "" ? "all nodes" : `'${name}'`;
