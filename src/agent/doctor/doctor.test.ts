@@ -23,8 +23,7 @@ import { diagnose } from "./doctor.ts";
 import { type Finding, finding } from "./finding.ts";
 import { parseDoctorFlags } from "./flags.ts";
 import { createHostReader, type HostReader } from "./host-reader.ts";
-import { renderFindings } from "./reference.ts";
-import { exitCode, renderJson, renderText, sortFindings } from "./report.ts";
+import { exitCode, renderFindings, renderJson, renderText, sortFindings } from "./report.ts";
 import { readRuntimeFacts } from "./runtime-facts.ts";
 import type { DoctorSubject } from "./subject.ts";
 
@@ -295,6 +294,17 @@ t.test("the subject of svc agent doctor is what the flags configure", async (t) 
   });
   t.match(await agentDoctor.subject(["--version"]), { stdout: /^agent v1/, stderr: "" });
   t.match(await agentDoctor.subject(["--port=x"]), { stdout: "", stderr: /--port="x"/ });
+});
+
+t.test("a machine that has not joined yet checks the way to the API server that it will join", async (t) => {
+  const server = createHttpServer(answers({ "/version": [200, { gitVersion: "v1.33.0" }] }));
+  const port = await listen(server);
+  t.teardown(() => server.close());
+  const directory = t.testdir({});
+  const join = async (url: string) =>
+    severities(await diagnose(await subjectOf(directory, { join: url }), { host, clock: systemClock }));
+  t.match(await join(`http://127.0.0.1:${port}`), { "api-server-reachable": "ok", "api-server-version": "ok" });
+  t.match(await join(`http://127.0.0.1:${await freePort()}`), { "api-server-reachable": "error" });
 });
 
 t.test("docs/doctor.md is the output of `make docs`", async (t) => {

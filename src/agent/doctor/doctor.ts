@@ -155,8 +155,9 @@ async function readServer(
   clock: Clock,
   signal: AbortSignal,
 ): Promise<ApiServerFacts | undefined> {
-  if (config.svcconfig === undefined || (ownServer && pid === undefined)) return undefined;
-  return await readApiServerFacts(config.svcconfig, join, config.nodeName, clock, signal);
+  const { svcconfig = "" } = config;
+  if ((svcconfig === "" && join === "") || (ownServer && pid === undefined)) return undefined;
+  return await readApiServerFacts(svcconfig, join, config.nodeName, clock, signal);
 }
 
 async function checkServer(

@@ -26,7 +26,9 @@ export function checkPorts(
       const other = found.find((owner) => !isOwn(owner));
       const own = found.find(isOwn);
       const state = own === undefined ? "free" : `svc listens (process ${own.pid})`;
-      return findingOf("port-free", `${where}: ${state}`, other && `${where}: used by ${describe(other)}`);
+      // Without root, the owner may be svc itself.
+      const severity = other?.pid === undefined ? "warning" : "error";
+      return findingOf("port-free", `${where}: ${state}`, other && `${where}: used by ${describe(other)}`, severity);
     });
 }
 

@@ -1,4 +1,4 @@
-/** The output of doctor: text for people, JSON for programs, and the exit status. */
+/** The output of doctor: text for people, JSON for programs, and the exit status; and the page of its findings. */
 import type { Finding, Severity } from "./finding.ts";
 import { type FindingId, findingKinds } from "./finding-kinds.ts";
 
@@ -55,4 +55,25 @@ export function renderJson(program: string, findings: readonly Finding[]): strin
     return { id, area, severity, found: printable(found), ...(severity === "ok" ? {} : { meaning, remedy }) };
   });
   return `${JSON.stringify({ program, exitStatus: exitCode(findings), findings: items }, undefined, 2)}\n`;
+}
+
+/** `docs/doctor.md`. */
+export function renderFindings(): string {
+  const rows = Object.entries(findingKinds).map(([id, { area, meaning, remedy }]) => {
+    const cells = [`\`${id}\``, area, meaning, remedy];
+    return `| ${cells.map((cell) => cell.replaceAll("|", "\\|").replaceAll("<", "\\<")).join(" | ")} |`;
+  });
+  return `${[
+    "# Findings of `svc doctor`",
+    "",
+    "<!-- Written by `make docs` from the table of findings; change that. -->",
+    "",
+    "`svc doctor` checks what `svc up` needs, `svc agent doctor` what the agent needs, with the same flags and files.",
+    "Nothing is changed. Each finding is ok, a warning or an error; the exit status is 0, 1 or 2.",
+    "[node-agent.md](node-agent.md#diagnosis) describes how.",
+    "",
+    "| Finding | Area | What it means when it is not ok | To do |",
+    "|---|---|---|---|",
+    ...rows,
+  ].join("\n")}\n`;
 }

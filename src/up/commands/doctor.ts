@@ -95,7 +95,8 @@ export function upSubject(
 function managedRuntime(options: UpOptions, machine: Machine): NonNullable<DoctorSubject["managedRuntime"]> {
   const cniConfDir = join(options.dataDir, "containerd", "cni");
   try {
-    return { missing: [], cniConfDir, cniBinDir: checkHost(machine).cniBinDir };
+    // Another finding reports a user that is not root.
+    return { missing: [], cniConfDir, cniBinDir: checkHost({ ...machine, uid: 0 }).cniBinDir };
   } catch (error) {
     if (!(error instanceof HostError)) throw error;
     return { missing: error.missing, cniConfDir, cniBinDir: "/opt/cni/bin" };

@@ -1,6 +1,6 @@
 /** Run by `make docs`: writes `docs/flags-*.md` and `docs/doctor.md` from the tables. */
 import { mkdirSync, writeFileSync } from "node:fs";
-import { renderFindings } from "../../agent/doctor/reference.ts";
+import { renderFindings } from "../../agent/doctor/report.ts";
 import { renderReference } from "../../flags/reference.ts";
 import { programs } from "./programs.ts";
 
