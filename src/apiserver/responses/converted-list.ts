@@ -6,7 +6,7 @@ import { parseJson } from "../../schema/json/parse.ts";
 import { encodeYaml } from "../../schema/yaml/yaml.ts";
 import type { TypeMeta } from "./type-meta.ts";
 
-export interface ListHead extends TypeMeta {
+interface ListHead extends TypeMeta {
   readonly metadata: object;
 }
 
