@@ -118,7 +118,7 @@ t.test("each stream is a connection to the agent's server, half-closed on either
   await until("streams are closed", async () => readMetric(fixture.metrics, "kubelet_tunnel_streams") === 0);
 });
 
-t.test("a stream that nobody reads stops the agent's server, and no other stream", async (t) => {
+t.test("a stream that is not read stops the agent's server, and no other stream", async (t) => {
   let written = 0;
   const chunk = Buffer.alloc(64 * 1024);
   const port = await serveTcp(t, (socket) => {
