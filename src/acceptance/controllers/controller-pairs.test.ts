@@ -47,7 +47,7 @@ async function observed(t: Test, instances: number, clock: Clock = systemClock):
   const errors: string[] = [];
   const log: Logger = {
     ...silentLogger,
-    error: (message, error) => void errors.push(`${message}: ${String(error)}`),
+    error: (message, error) => void errors.push(`${message}: ${error instanceof Error ? error.stack : String(error)}`),
     child: () => log,
   };
   let broken: HttpResponse | undefined;

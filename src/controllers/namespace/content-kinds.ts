@@ -6,9 +6,14 @@ import { podKind } from "../../api/core/pod/kind.ts";
 import { type Kind, onePerResource } from "../../api/kind.ts";
 import type { Client } from "../../client/client.ts";
 
-/** Pods are first, since the objects that they use must not be deleted before they stop. */
+/**
+ * Kinds whose objects can be deleted: those that the server computes, as metrics of pods, cannot.
+ * Pods are first, since the objects that they use must not be deleted before they stop.
+ */
 export function builtinContentKinds(served: readonly Kind[]): readonly Kind[] {
-  const kinds = onePerResource(served).filter((kind) => kind.namespaced && kind.verbs.includes("list"));
+  const isContent = ({ namespaced, verbs }: Kind): boolean =>
+    namespaced && verbs.includes("list") && verbs.includes("delete");
+  const kinds = onePerResource(served).filter(isContent);
   const isPod = (kind: Kind): boolean => kind.kind === podKind.kind;
   return [...kinds.filter(isPod), ...kinds.filter((kind) => !isPod(kind))];
 }
