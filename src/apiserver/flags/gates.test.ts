@@ -15,7 +15,7 @@ t.test("the API server's effective gates are exactly those that its code reads",
     if (row.gate !== undefined && row.inert === undefined) read.add(row.gate);
   }
   const patterns = [
-    /(?:gates\.has|gates\.enabled|isFeatureEnabled|isOn)\("(\w+)"\)/g,
+    /(?:gates\.has|gates\.enabled|isFeatureEnabled|isEnabled|isOn)\("(\w+)"\)/g,
     /(?:name ===|const gate =) "(\w+)"/g,
   ];
   for (const folder of ["apiserver", "admission"]) {
