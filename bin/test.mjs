@@ -15,7 +15,7 @@ const root = dirname(dirname(fileURLToPath(import.meta.url)));
 const entries = join(root, "dist", "tests");
 
 /** Long tests, which get a process of their own. */
-const isAlone = (file) => /\/(?:kubectl\/|client-node)/.test(file);
+const isAlone = (file) => /\/(?:kubectl\/|client-node|mutants\.)/.test(file);
 
 const suites = {
   unit: () => run("unit", unitEntries(), ["--jobs=2", "--timeout=300"]),
