@@ -10,6 +10,7 @@ import { startTestServer, type TestResponse, type TestServer } from "../../testi
 interface Cause {
   readonly reason: string;
   readonly field: string;
+  readonly message?: string;
 }
 
 interface Change {
@@ -33,6 +34,7 @@ export interface RecordedCase extends RecordedRequest {
   readonly expect: {
     readonly code: number;
     readonly reason?: string;
+    readonly message?: string;
     readonly causes?: readonly Cause[];
     readonly warnings?: readonly string[];
     readonly object?: Readonly<Record<string, unknown>>;
@@ -51,6 +53,8 @@ interface Setup {
 export interface Outcome {
   readonly case: RecordedCase;
   readonly differences: readonly string[];
+  /** How the message of an error, and all its causes in their order, differ. */
+  readonly textDifference?: string | undefined;
 }
 
 const shared = process.env.SVC_SHARED ?? fileURLToPath(new URL("../../../../shared", import.meta.url));
@@ -98,7 +102,9 @@ class Player {
   async play(recorded: RecordedCase): Promise<Outcome> {
     const before = recorded.setup === undefined ? undefined : await this.#target(recorded.setup);
     if (typeof before === "string") return { case: recorded, differences: [before] };
-    return { case: recorded, differences: differences(recorded, await this.#send(recorded, before), before) };
+    const response = await this.#send(recorded, before);
+    const textDifference = describeTextDifference(recorded, response);
+    return { case: recorded, differences: differences(recorded, response, before), textDifference };
   }
 
   async #target(name: string): Promise<Json | string> {
@@ -184,6 +190,35 @@ function differences(
     found.push(...unexpected.map((change) => `has also ${JSON.stringify(change)}`));
   }
   return found;
+}
+
+function describeTextDifference({ expect }: RecordedCase, response: TestResponse): string | undefined {
+  if (expect.code < 400 || response.status !== expect.code) return undefined;
+  const sent = jsonOf(response);
+  const { causes = [] } = (sent?.details ?? {}) as { readonly causes?: readonly Cause[] };
+  const [wanted, found] = [expect, { message: sent?.message, causes }].map(({ message, causes = [] }) => [
+    String(message),
+    ...causes.map((cause) => `${cause.reason} ${cause.field}: ${cause.message}`),
+  ]) as [string[], string[]];
+  const place = wanted.findIndex((text, place) => !matches(text, found[place]));
+  if (place === -1 && wanted.length === found.length) return undefined;
+  return `${found[place] ?? found.length}, not ${wanted[place] ?? wanted.length}`;
+}
+
+const PLACEHOLDER = /<(?:value|diff|object|ptr|uid|time|rv|clusterIP|nodePort|token|random)>/;
+
+/** A placeholder stands for any text. */
+function matches(wanted: string, found: string | undefined): boolean {
+  if (found === undefined || !PLACEHOLDER.test(wanted)) return wanted === found;
+  const [first = "", ...others] = wanted.split(PLACEHOLDER);
+  if (!found.startsWith(first)) return false;
+  let at = first.length;
+  for (const part of others) {
+    const place = found.indexOf(part, at);
+    if (place === -1) return false;
+    at = place + part.length;
+  }
+  return others.at(-1) === "" || found.endsWith(others.at(-1) ?? first);
 }
 
 /** Undefined for responses that are no JSON objects. */

@@ -2,7 +2,7 @@
  * Compares the responses to creates, updates, patches and subresource writes of every kind with those recorded of a
  * Kubernetes 1.33 server. `testdata/recorded-differences/KIND.json` lists the ids that differ by reason; none may be
  * added. With SVC_KIND=Deployment the test prints the differences of that kind, with SVC_RECORD=1 also it removes ids
- * that agree now:
+ * that agree now. `messages.json` lists those whose message or list of causes is not the recorded one in every letter:
  *
  *     SVC_KIND=Deployment SVC_RECORD=1 node src/acceptance/recorded-answers/validation.test.ts
  */
@@ -10,6 +10,7 @@ import { existsSync, mkdirSync, readFileSync, rmSync, writeFileSync } from "node
 import { fileURLToPath } from "node:url";
 import t from "tap";
 import { type Outcome, recordedCases, replay } from "./cases.ts";
+import { RecordedDifferences } from "./recorded-differences.ts";
 
 const folder = fileURLToPath(new URL("../../../testdata/recorded-differences/", import.meta.url));
 const UNEXPLAINED = "unexplained";
@@ -67,6 +68,14 @@ t.test("responses are those of a Kubernetes 1.33 server", async (t) => {
     );
   }
   t.comment(`all kinds: ${agreed}/${outcomes.length}`);
+  const messages = new RecordedDifferences("messages");
+  for (const { case: recorded, textDifference } of outcomes) {
+    messages.add(recorded.id, textDifference);
+    if (wanted !== undefined && textDifference !== undefined) console.log(`  ${recorded.id}: ${textDifference}`);
+  }
+  t.comment(`messages and causes: ${messages.count} differ`);
+  t.same(messages.unlisted(), [], "no other message or list of causes differs");
+  if (wanted === undefined) t.same(messages.resolved(), [], "every listed message differs");
 });
 
 function show({ case: one, differences }: Outcome): void {
