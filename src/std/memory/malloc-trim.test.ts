@@ -8,8 +8,8 @@ t.test("findMallocTrim() writes no warning, and leaves other warnings alone", as
     const { findMallocTrim } = await import(${module});
     findMallocTrim()?.();
     process.emitWarning("another");`;
-  const env = { ...process.env, NODE_NO_WARNINGS: "0", NODE_OPTIONS: "" };
-  const words = ["--input-type=module", "-e", script];
+  const { NODE_OPTIONS: _options, NODE_NO_WARNINGS: _noWarnings, ...env } = process.env;
+  const words = ["--warnings", "--input-type=module", "-e", script];
   const { status, stderr } = spawnSync(process.execPath, words, { encoding: "utf8", env });
   t.equal(status, 0);
   t.notMatch(stderr, /FFI/);
