@@ -94,7 +94,9 @@ async function start(t: Test): Promise<Fixture> {
         t.teardown(() => socket.destroy());
         resolve(socket as Socket);
       });
-      outgoing.on("response", async (response) => resolve(`${response.statusCode} ${await text(response)}`));
+      outgoing.on("response", (response) => {
+        text(response).then((body) => resolve(`${response.statusCode} ${body}`), reject);
+      });
       outgoing.end();
       return promise;
     },
