@@ -48,8 +48,8 @@ export interface Kind<T extends ApiObject = ApiObject> {
   /** Accepts any qualified name as a finalizer. Most kinds require a domain or one of Kubernetes' own finalizers. */
   readonly allowsAnyFinalizer?: boolean;
   /**
-   * What Kubernetes' strategy of the kind checks on update, in this order, after the metadata that every kind checks: an
-   * error is a cause of the 422 as often as it is found. `["metadata", "spec", "metadataUpdate"]` where unset.
+   * What Kubernetes' strategy of the kind checks on update, in this order, after the metadata that every kind checks:
+   * an error is a cause of the 422 as often as it is found. `["metadata", "spec", "metadataUpdate"]` where unset.
    */
   readonly updateChecks?: readonly UpdateCheck[];
   /** The warning sent with every response: the kind is deprecated, and what to use instead. */

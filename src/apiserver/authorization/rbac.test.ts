@@ -140,6 +140,9 @@ t.test("an allowed sender impersonates users, groups and extra fields", async (t
     return status === 201 ? json.status.userInfo : json;
   };
   t.same(await who({ "impersonate-user": "eve" }), { username: "eve", groups: ["system:authenticated"] });
+  // An empty group is a group, as in Kubernetes.
+  const unnamed = await who({ "impersonate-user": "eve", "impersonate-group": "" });
+  t.match(unnamed, { groups: ["", "system:authenticated"] });
   t.same(await who({ "impersonate-user": "eve", "impersonate-group": "a, b", "impersonate-extra-x%2Fy": "1" }), {
     username: "eve",
     groups: ["a", "b", "system:authenticated"],

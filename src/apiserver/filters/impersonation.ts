@@ -42,7 +42,7 @@ function impersonatedUser(request: HttpRequest): UserInfo {
       extra.set(decodePercent(header.slice(EXTRA_PREFIX.length)), nonEmptyValues(request, header));
   }
   const [name = "", uid = ""] = ["impersonate-user", "impersonate-uid"].map((each) => headerValues(request, each)[0]);
-  return { name, uid, groups: nonEmptyValues(request, "impersonate-group"), extra: Object.fromEntries(extra) };
+  return { name, uid, groups: headerValues(request, "impersonate-group"), extra: Object.fromEntries(extra) };
 }
 
 function isEmptyUser({ name, uid, groups, extra }: UserInfo): boolean {

@@ -64,8 +64,8 @@ interface Inspection {
 }
 
 /**
- * Counts members, and looks for numbers that `JSON.parse` would change. Throws when brackets nest deeper than `depthMax`, and when commas and brackets
- * show that there are more than `max` values.
+ * Counts members, and looks for numbers that `JSON.parse` would change. Throws when brackets nest deeper than
+ * `depthMax`, and when commas and brackets show that there are more than `max` values.
  */
 function inspectText(bytes: Buffer, max: number): Inspection {
   let unusualNumbers = false;
