@@ -3,7 +3,6 @@
  * dependents, removes its finalizer, or verifies that it exists.
  */
 
-import type { Kind } from "../../api/kind.ts";
 import type { ObjectMeta, OwnerReference } from "../../api/meta/object-meta.ts";
 import type { Client, DeleteQuery } from "../../client/client.ts";
 import { metadataOnly } from "../../client/metadata-only.ts";
@@ -21,9 +20,6 @@ export interface CollectorDeps {
   enqueue(uid: string): void;
 }
 
-/** A node whose object was observed, not only referenced. */
-type ObservedNode = OwnershipNode & { readonly kind: Kind };
-
 /** The number of dependents that are orphaned at the same time. */
 const CONCURRENT_ORPHANS = 8;
 /** Attempts to write an object that other clients change. */
@@ -33,7 +29,7 @@ const ATTEMPTS_MAX = 5;
 export async function attemptToDelete(deps: CollectorDeps, uid: string, signal: AbortSignal): Promise<void> {
   const node = deps.graph.get(uid);
   if (node === undefined) return;
-  if (!isObserved(node)) return await verifyOwner(deps, node, signal);
+  if (node.kind === undefined) return await verifyOwner(deps, node, signal);
   if (node.phase === "terminating") return;
   const live = await deps.owners.readMetadata(node.kind, node, signal);
   if (live?.uid !== uid) {
@@ -43,10 +39,6 @@ export async function attemptToDelete(deps: CollectorDeps, uid: string, signal: 
   if (node.phase === "orphaning") await orphanDependents(deps, node, signal);
   else if (node.phase === "foreground") await processForegroundDeletion(deps, node, signal);
   else await deleteUnlessOwned(deps, node, live, signal);
-}
-
-function isObserved(node: OwnershipNode): node is ObservedNode {
-  return node.kind !== undefined;
 }
 
 /** Verifies an object that is only known from references: reads it from the server wherever dependents reference it. */
@@ -71,7 +63,7 @@ async function verifyOwner(deps: CollectorDeps, node: OwnershipNode, signal: Abo
 }
 
 /** Foreground deletion: removes the finalizer when no dependent blocks it any more. */
-async function processForegroundDeletion(deps: CollectorDeps, node: ObservedNode, signal: AbortSignal): Promise<void> {
+async function processForegroundDeletion(deps: CollectorDeps, node: OwnershipNode, signal: AbortSignal): Promise<void> {
   const blocking = [...(node.dependents ?? [])].filter(({ owners }) =>
     owners.some(({ uid, blockOwnerDeletion }) => uid === node.uid && blockOwnerDeletion === true),
   );
@@ -80,8 +72,8 @@ async function processForegroundDeletion(deps: CollectorDeps, node: ObservedNode
   for (const dependent of blocking) if (dependent.phase === "living") deps.enqueue(dependent.uid);
 }
 
-async function orphanDependents(deps: CollectorDeps, node: ObservedNode, signal: AbortSignal): Promise<void> {
-  const dependents = [...(node.dependents ?? [])].filter(isObserved);
+async function orphanDependents(deps: CollectorDeps, node: OwnershipNode, signal: AbortSignal): Promise<void> {
+  const dependents = [...(node.dependents ?? [])].filter(({ kind }) => kind !== undefined);
   for (let start = 0; start < dependents.length; start += CONCURRENT_ORPHANS) {
     const batch = dependents.slice(start, start + CONCURRENT_ORPHANS);
     await Promise.all(batch.map((dependent) => removeOwners(deps, dependent, new Set([node.uid]), signal)));
@@ -91,7 +83,7 @@ async function orphanDependents(deps: CollectorDeps, node: ObservedNode, signal:
 
 async function deleteUnlessOwned(
   deps: CollectorDeps,
-  node: ObservedNode,
+  node: OwnershipNode,
   live: ObjectMeta,
   signal: AbortSignal,
 ): Promise<void> {
@@ -150,17 +142,18 @@ function waitsForDependents({ deletionTimestamp, finalizers = [] }: ObjectMeta):
 
 async function deleteObject(
   deps: CollectorDeps,
-  node: ObservedNode,
+  node: OwnershipNode,
   { uid, resourceVersion }: ObjectMeta,
   propagationPolicy: NonNullable<DeleteQuery["propagationPolicy"]>,
   signal: AbortSignal,
 ): Promise<void> {
+  const { kind, namespace, name } = node;
+  // Its watch reported its deletion after it was read.
+  if (kind === undefined) return;
   const query = { propagationPolicy, preconditions: { uid, resourceVersion } };
-  deps.log
-    .v(2)
-    ?.info("Deleting object without owners", { kind: node.kind.kind, namespace: node.namespace, name: node.name });
+  deps.log.v(2)?.info("Deleting object without owners", { kind: kind.kind, namespace, name });
   try {
-    await deps.client.delete(node.kind, node, query, signal);
+    await deps.client.delete(kind, node, query, signal);
   } catch (error) {
     const code = statusCodeOf(error);
     if (code === 404) deps.graph.forget(node.uid);
@@ -172,7 +165,7 @@ async function deleteObject(
 
 async function removeOwners(
   deps: CollectorDeps,
-  node: ObservedNode,
+  node: OwnershipNode,
   owners: ReadonlySet<string>,
   signal: AbortSignal,
 ): Promise<void> {
@@ -182,7 +175,7 @@ async function removeOwners(
   });
 }
 
-async function unblockOwners(deps: CollectorDeps, node: ObservedNode, signal: AbortSignal): Promise<void> {
+async function unblockOwners(deps: CollectorDeps, node: OwnershipNode, signal: AbortSignal): Promise<void> {
   await patchMetadata(deps, node, signal, ({ ownerReferences = [] }) => ({
     ownerReferences: ownerReferences.map((reference) => ({ ...reference, blockOwnerDeletion: false })),
   }));
@@ -190,7 +183,7 @@ async function unblockOwners(deps: CollectorDeps, node: ObservedNode, signal: Ab
 
 async function removeFinalizer(
   deps: CollectorDeps,
-  node: ObservedNode,
+  node: OwnershipNode,
   finalizer: string,
   signal: AbortSignal,
 ): Promise<void> {
@@ -199,20 +192,22 @@ async function removeFinalizer(
   );
 }
 
-/** Does nothing if the object was deleted. Rejects after repeated conflicts. */
+/** Does nothing if the object was deleted, also while its owner or dependents were processed. Rejects after repeated conflicts. */
 async function patchMetadata(
   { client, owners }: CollectorDeps,
-  node: ObservedNode,
+  node: OwnershipNode,
   signal: AbortSignal,
   change: (live: ObjectMeta) => Partial<ObjectMeta> | undefined,
 ): Promise<void> {
+  const { kind } = node;
+  if (kind === undefined) return;
   for (let attempt = 1; ; attempt++) {
-    const live = await owners.readMetadata(node.kind, node, signal);
+    const live = await owners.readMetadata(kind, node, signal);
     const patch = live?.uid === node.uid ? change(live) : undefined;
     if (live === undefined || patch === undefined) return;
     const metadata = { resourceVersion: live.resourceVersion, ...patch };
     try {
-      await client.patch(metadataOnly(node.kind), node, "merge", { metadata }, { signal });
+      await client.patch(metadataOnly(kind), node, "merge", { metadata }, { signal });
       return;
     } catch (error) {
       const code = statusCodeOf(error);
