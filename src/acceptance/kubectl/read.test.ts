@@ -126,7 +126,7 @@ const discovery: readonly KubectlOutput[] = [
   ["get --raw /openapi/v3", /"api\/v1":\{"serverRelativeURL"/],
   ["get --raw /absent", /could not find the requested resource/, { code: 1 }],
   ["get componentstatuses", /controller-manager|scheduler|etcd/],
-  ["top nodes", /Metrics API not available/, { code: 1 }],
+  ["top nodes", /^error: metrics not available yet\n$/, { code: 1 }],
 ];
 
 const kinds = builtinScheme()
