@@ -37,8 +37,9 @@ class Reader {
   }
 
   adapt(block: string, dataDir: string): string {
+    // The lookbehind excepts paths in pods: `hello:/tmp/`.
     return block
-      .replaceAll("/tmp/", `${this.#scratch}/`)
+      .replaceAll(/(?<!:)\/tmp\//g, `${this.#scratch}/`)
       .replaceAll("/var/lib/svc", dataDir)
       .replaceAll("/etc/systemd/system", this.#scratch)
       .replaceAll("/etc/bash_completion.d", this.#scratch)
