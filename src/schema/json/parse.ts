@@ -24,12 +24,12 @@ export function parseJson(
   options?: { readonly literals: boolean },
 ): ParsedJson {
   const buffer = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength);
-  const { members: membersInText, unusualNumbers } = inspectText(buffer, max);
-  const literals = unusualNumbers && options?.literals === true;
+  const { members: membersInText, longNumbers, otherNumbers } = inspectText(buffer, max);
+  const literals = options?.literals === true && (longNumbers || otherNumbers);
   const text = buffer.toString("utf8");
   let value: unknown;
   try {
-    value = unusualNumbers ? parseWithNumbers(text, literals) : JSON.parse(text);
+    value = longNumbers || literals ? parseWithNumbers(text, literals) : JSON.parse(text);
   } catch (error) {
     scanJson(buffer, depthMax);
     throw error;
@@ -59,8 +59,10 @@ function toWellFormed(value: unknown): unknown {
 interface Inspection {
   /** The number of colons outside of strings. */
   readonly members: number;
-  /** There are fractions, exponents or integers that are possibly beyond 2^53. */
-  readonly unusualNumbers: boolean;
+  /** There are numbers long enough to be integers beyond 2^53. */
+  readonly longNumbers: boolean;
+  /** There are fractions or exponents. */
+  readonly otherNumbers: boolean;
 }
 
 /**
@@ -68,7 +70,8 @@ interface Inspection {
  * `depthMax`, and when commas and brackets show that there are more than `max` values.
  */
 function inspectText(bytes: Buffer, max: number): Inspection {
-  let unusualNumbers = false;
+  let longNumbers = false;
+  let otherNumbers = false;
   let members = 0;
   let values = 1;
   let depth = 0;
@@ -95,12 +98,13 @@ function inspectText(bytes: Buffer, max: number): Inspection {
       default:
         if (bytes[at]! >= 0x30 && bytes[at]! <= 0x39) {
           const end = numberEnd(bytes, at);
-          unusualNumbers ||= end - at >= UNSAFE_DIGITS || !isDecimal(bytes, at, end);
+          longNumbers ||= end - at >= UNSAFE_DIGITS;
+          otherNumbers ||= !isDecimal(bytes, at, end);
           at = end - 1;
         }
     }
   }
-  return { members, unusualNumbers };
+  return { members, longNumbers, otherNumbers };
 }
 
 /** The digits of the smallest integer that a double cannot hold. */
