@@ -24,7 +24,7 @@ export interface EventSeries {
 /** The size of each cache; the least recently used entry is evicted. */
 const CACHE_ENTRIES_MAX = 4096;
 /** After this many different messages of a group in `SIMILAR_MS`, further ones are combined into one event. */
-const SIMILAR_MAX = 10;
+const SIMILAR_MAX = 9;
 const SIMILAR_MS = 600_000;
 const COMBINED = "(combined from similar events): ";
 /** For one object and type: 25 events at once, then one in five minutes. */
