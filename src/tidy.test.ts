@@ -114,6 +114,10 @@ const testedElsewhere: readonly (readonly [RegExp, string])[] = [
     "acceptance/controllers/certificates.test.ts",
   ],
   [/^agent\/api-server\/join\.ts$/, "up/node/node-bootstrap.test.ts"],
+  [
+    /^controllers\/(?:deployment|replica-set|workload)\/|^controllers\/shared-informers\.ts$/,
+    "acceptance/controllers/recorded/recorded-controllers.test.ts",
+  ],
   [/^controllers\/garbage-collector\//, "acceptance/controllers/garbage-collector.test.ts"],
   [/^controllers\/resource-quota\//, "acceptance/controllers/resource-quota.test.ts"],
   [/^controllers\/service-account\//, "acceptance/controllers/service-account.test.ts"],

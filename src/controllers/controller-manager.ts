@@ -3,6 +3,7 @@ import type { UserInfo } from "../auth/user.ts";
 import type { Client } from "../client/client.ts";
 import type { QueueMetrics } from "../std/metrics/queue-metrics.ts";
 import type { ControllerDeps, RunController } from "./controller.ts";
+import { createSharedInformers } from "./shared-informers.ts";
 
 interface ControllerDescriptor {
   /** The user name of the controller's client; bootstrap roles grant it the permissions that it needs. */
@@ -43,6 +44,11 @@ const descriptors: Readonly<Record<string, ControllerDescriptor>> = {
     groups: SERVICE_ACCOUNTS,
     load: async () => (await import("./certificates/csr-signing-controller.ts")).runCsrSigningController,
   },
+  deployment: {
+    user: "system:serviceaccount:kube-system:deployment-controller",
+    groups: SERVICE_ACCOUNTS,
+    load: async () => (await import("./deployment/deployment-controller.ts")).runDeploymentController,
+  },
   "garbage-collector": {
     user: "system:serviceaccount:kube-system:generic-garbage-collector",
     groups: SERVICE_ACCOUNTS,
@@ -77,6 +83,16 @@ const descriptors: Readonly<Record<string, ControllerDescriptor>> = {
     user: "system:serviceaccount:kube-system:resourcequota-controller",
     groups: SERVICE_ACCOUNTS,
     load: async () => (await import("./resource-quota/resource-quota-controller.ts")).runResourceQuotaController,
+  },
+  replicaset: {
+    user: "system:serviceaccount:kube-system:replicaset-controller",
+    groups: SERVICE_ACCOUNTS,
+    load: async () => (await import("./replica-set/replica-set-controller.ts")).runReplicaSetController,
+  },
+  replicationcontroller: {
+    user: "system:serviceaccount:kube-system:replication-controller",
+    groups: SERVICE_ACCOUNTS,
+    load: async () => (await import("./replica-set/replica-set-controller.ts")).runReplicationController,
   },
   "root-ca-certificate-publisher": {
     user: "system:serviceaccount:kube-system:root-ca-cert-publisher",
@@ -125,7 +141,8 @@ export function expandControllerNames(names: readonly string[]): readonly string
   return names.includes("*") ? controllerNames : [...new Set(names)];
 }
 
-export interface StartControllersDeps extends Omit<ControllerDeps, "client" | "observer" | "queue" | "signal"> {
+export interface StartControllersDeps
+  extends Omit<ControllerDeps, "client" | "observer" | "informers" | "queue" | "signal"> {
   /** Creates a client that is authenticated as the user. */
   readonly clientFor: (user: UserInfo) => Client;
   /** Creates the metrics of a controller's queue. */
@@ -141,17 +158,23 @@ export interface RunningControllers extends AsyncDisposable {
 export function startControllers(names: readonly string[], deps: StartControllersDeps): RunningControllers {
   const stopping = new AbortController();
   const observer = deps.clientFor(createUser(OBSERVER));
+  const { clock, random } = deps;
+  const informers = createSharedInformers(
+    { client: observer, clock, random, log: deps.log.child("informers") },
+    stopping.signal,
+  );
   const ended = Promise.all(
     expandControllerNames(names).map(async (name) => {
       const { user, groups = [], load } = descriptors[name]!;
       const run = await load();
       const client = deps.clientFor(createUser(user, groups));
-      const { clock, random, clusterCa, signing, signLegacyToken, kinds } = deps;
+      const { clusterCa, signing, signLegacyToken, kinds } = deps;
       const log = deps.log.child(name);
       const queue = deps.queueMetrics?.(name);
       await run({
         client,
         observer,
+        informers,
         clusterCa,
         signing,
         signLegacyToken,
@@ -170,6 +193,7 @@ export function startControllers(names: readonly string[], deps: StartController
     async [Symbol.asyncDispose]() {
       stopping.abort(new Error("The controllers are stopping"));
       await ended.catch(() => {});
+      await informers[Symbol.asyncDispose]();
     },
   };
 }

@@ -8,6 +8,7 @@ import type { RandomSource } from "../std/crypto/random.ts";
 import type { Logger } from "../std/log/logger.ts";
 import type { QueueMetrics } from "../std/metrics/queue-metrics.ts";
 import type { Clock } from "../std/time/clock.ts";
+import type { SharedInformers } from "./shared-informers.ts";
 import type { SigningAuthorities } from "./signing-authorities.ts";
 
 export interface ControllerDeps {
@@ -18,6 +19,8 @@ export interface ControllerDeps {
    * that the accounts of controllers need no permission to list and watch.
    */
   readonly observer: Client;
+  /** Informers of `observer` that the controllers of a process share. */
+  readonly informers: SharedInformers;
   /** PEM of the CA that clients of the cluster trust; undefined if none is configured. */
   readonly clusterCa?: string | undefined;
   /** Undefined if no signing key is configured. */

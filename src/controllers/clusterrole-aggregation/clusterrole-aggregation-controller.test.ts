@@ -5,6 +5,7 @@ import type { Client, ClientWatchEvent } from "../../client/client.ts";
 import { seededRandom } from "../../std/crypto/random.ts";
 import { silentLogger } from "../../std/log/logger.ts";
 import { FakeClock } from "../../testing/std/fake-clock.ts";
+import { createSharedInformers } from "../shared-informers.ts";
 import { runClusterRoleAggregation } from "./clusterrole-aggregation-controller.ts";
 
 async function* silent(signal: AbortSignal): AsyncGenerator<ClientWatchEvent<never>> {
@@ -30,7 +31,13 @@ async function runAndCollect(items: readonly ClusterRole[], failures: readonly n
   const clock = new FakeClock();
   const stop = new AbortController();
   const deps = { clock, random: seededRandom(1), log: silentLogger, kinds: [], signal: stop.signal };
-  const running = runClusterRoleAggregation({ client: client as Client, observer: client as Client, ...deps });
+  const informers = createSharedInformers({ client: client as Client, ...deps }, stop.signal);
+  const running = runClusterRoleAggregation({
+    client: client as Client,
+    observer: client as Client,
+    informers,
+    ...deps,
+  });
   await clock.advance(5_000);
   stop.abort();
   await running;

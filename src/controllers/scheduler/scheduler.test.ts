@@ -6,6 +6,7 @@ import type { Client, ClientWatchEvent, ObjectName } from "../../client/client.t
 import { seededRandom } from "../../std/crypto/random.ts";
 import { silentLogger } from "../../std/log/logger.ts";
 import { FakeClock } from "../../testing/std/fake-clock.ts";
+import { createSharedInformers } from "../shared-informers.ts";
 import { runScheduler } from "./scheduler.ts";
 
 type Taint = NonNullable<NonNullable<Node["spec"]>["taints"]>[number];
@@ -71,6 +72,7 @@ t.test("runScheduler() retries unschedulable pods on each change of a node", asy
   const running = runScheduler({
     client: server.client,
     observer: server.client,
+    informers: createSharedInformers({ client: server.client, clock, random, log }, stop.signal),
     clock,
     random,
     log,

@@ -8,6 +8,7 @@ import { seededRandom } from "../../std/crypto/random.ts";
 import { silentLogger } from "../../std/log/logger.ts";
 import { FakeClock } from "../../testing/std/fake-clock.ts";
 import type { ControllerDeps } from "../controller.ts";
+import { createSharedInformers } from "../shared-informers.ts";
 import { runPvcProtectionController, runPvProtectionController } from "./volume-protection-controller.ts";
 
 const DELETED = { namespace: "ns", deletionTimestamp: "2026-01-01T00:00:00Z" };
@@ -48,12 +49,12 @@ async function run(
   const stop = new AbortController();
   const gone = Promise.withResolvers<Pod>();
   const client = serve(objects, released, gone.promise);
+  const common = { clock, random: seededRandom(1), log: silentLogger };
   const running = controller({
     client,
     observer: client,
-    clock,
-    random: seededRandom(1),
-    log: silentLogger,
+    informers: createSharedInformers({ client, ...common }, stop.signal),
+    ...common,
     kinds: [],
     signal: stop.signal,
   });

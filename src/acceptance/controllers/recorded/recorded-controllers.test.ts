@@ -1,0 +1,44 @@
+/**
+ * Plays what Kubernetes 1.33's controllers did: final objects, events, creations, deletions and milestones.
+ * `testdata/recorded-differences/controllers.json` lists the scenarios that differ by reason; no scenario may be added.
+ *
+ *     SVC_SCENARIO=dep-roll node src/acceptance/controllers/recorded/recorded-controllers.test.ts   prints differences
+ */
+import { readFileSync } from "node:fs";
+import { fileURLToPath } from "node:url";
+import t from "tap";
+import { startInMemoryCluster } from "../../../testing/apiserver/in-memory-cluster.ts";
+import { FakeClock } from "../../../testing/std/fake-clock.ts";
+import { playScenarios } from "./player.ts";
+import { readScenarios } from "./scenario.ts";
+
+const AREAS = ["replicaset", "deployment"];
+const CONTROLLERS = [
+  "deployment",
+  "garbage-collector",
+  "namespace",
+  "replicaset",
+  "replicationcontroller",
+  "resourcequota",
+  "serviceaccount",
+];
+const wanted = process.env.SVC_SCENARIO;
+const list = fileURLToPath(new URL("../../../../testdata/recorded-differences/controllers.json", import.meta.url));
+const known = Object.values(JSON.parse(readFileSync(list, "utf8")) as Record<string, readonly string[]>).flat();
+
+t.setTimeout(300_000);
+
+for (const area of AREAS) {
+  t.test(`the controllers do as recorded: ${area}`, { timeout: 300_000 }, async (t) => {
+    const clock = new FakeClock();
+    const client = await startInMemoryCluster(t, { embeddedControllers: CONTROLLERS }, clock);
+    await clock.advance(1000);
+    const scenarios = readScenarios(area).filter(({ id }) => wanted === undefined || id.startsWith(wanted));
+    const results = await playScenarios(client, clock, scenarios);
+    for (const [index, { id, title }] of scenarios.entries()) {
+      const differences = results[index] ?? [];
+      if (wanted !== undefined) for (const difference of differences) t.comment(`${id}: ${difference}`);
+      t.equal(differences.length > 0, known.includes(id), `${id}: ${title}`);
+    }
+  });
+}

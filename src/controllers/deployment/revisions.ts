@@ -1,0 +1,70 @@
+/** Revisions of a deployment: its replica sets, their annotations and templates. */
+import type { Deployment } from "../../api/apps/deployment/schema.ts";
+import type { ReplicaSet } from "../../api/apps/replica-set/schema.ts";
+import { type PodTemplateSpec, podTemplateSpec } from "../../api/core/pod-template/schema.ts";
+import { semanticEqual } from "../../schema/semantic-equal.ts";
+import { compareCreation } from "../workload/object-keys.ts";
+import { DESIRED_REPLICAS, MAX_REPLICAS, maxSurge, replicasOf } from "./deployment-numbers.ts";
+
+export const TEMPLATE_HASH = "pod-template-hash";
+export const REVISION = "deployment.kubernetes.io/revision";
+const REVISION_HISTORY = "deployment.kubernetes.io/revision-history";
+const HISTORY_CHARS_MAX = 2000;
+/** Annotations of a deployment that its replica sets do not get. */
+const NOT_COPIED: ReadonlySet<string> = new Set([
+  "kubectl.kubernetes.io/last-applied-configuration",
+  REVISION,
+  REVISION_HISTORY,
+  DESIRED_REPLICAS,
+  MAX_REPLICAS,
+  "deprecated.deployment.rollback.to",
+]);
+
+type Annotations = Readonly<Record<string, string>>;
+
+/** The oldest replica set with the deployment's template. */
+export function findNewReplicaSet(deployment: Deployment, sets: readonly ReplicaSet[]): ReplicaSet | undefined {
+  return [...sets].sort(compareCreation).find(({ spec }) => hasSameTemplate(deployment, spec?.template));
+}
+
+export function hasSameTemplate({ spec }: Deployment, template: PodTemplateSpec | undefined): boolean {
+  return semanticEqual(podTemplateSpec, withoutHash(spec?.template), withoutHash(template));
+}
+
+function withoutHash(template: PodTemplateSpec = {}): PodTemplateSpec {
+  const { [TEMPLATE_HASH]: _hash, ...labels } = template.metadata?.labels ?? {};
+  return { ...template, metadata: { ...template.metadata, labels } };
+}
+
+export function revisionOf({ metadata }: ReplicaSet): number {
+  const text = metadata?.annotations?.[REVISION] ?? "";
+  return /^\d+$/.test(text) ? Number(text) : 0;
+}
+
+export function nextRevision(old: readonly ReplicaSet[]): number {
+  return Math.max(0, ...old.map(revisionOf)) + 1;
+}
+
+/** The annotations of the new replica set: the deployment's, its revision and the previous ones that it had. */
+export function revisionAnnotations(deployment: Deployment, existing: Annotations, revision: number): Annotations {
+  const copied = Object.entries(deployment.metadata?.annotations ?? {}).filter(([name]) => !NOT_COPIED.has(name));
+  const annotations = { ...existing, ...Object.fromEntries(copied) };
+  const previous = annotations[REVISION];
+  if (previous !== undefined && previous !== "" && !/^-?\d+$/.test(previous)) return annotations;
+  if (Number(previous ?? "0") >= revision) return annotations;
+  const history = previous === undefined ? {} : appendHistory(annotations[REVISION_HISTORY], previous);
+  return { ...annotations, ...history, [REVISION]: String(revision) };
+}
+
+/** Drops the oldest revisions when the text gets too long. */
+function appendHistory(history = "", revision: string): Annotations {
+  if (history === "") return { [REVISION_HISTORY]: revision };
+  const revisions = [...history.split(","), revision];
+  while (revisions.join(",").length > HISTORY_CHARS_MAX && revisions.length > 1) revisions.shift();
+  return { [REVISION_HISTORY]: revisions.join(",") };
+}
+
+export function replicaAnnotations(deployment: Deployment): Annotations {
+  const replicas = replicasOf(deployment);
+  return { [DESIRED_REPLICAS]: String(replicas), [MAX_REPLICAS]: String(replicas + maxSurge(deployment)) };
+}

@@ -1,0 +1,170 @@
+/**
+ * Kubernetes' hash of a pod template: FNV-1a, 32 bits, of the template as github.com/davecgh/go-spew prints it with
+ * `%#v` and sorted keys. Names of replica sets end in it, so another hash would start a rollout on an upgrade.
+ */
+import { type PodTemplateSpec, podTemplateSpec } from "../../api/core/pod-template/schema.ts";
+import { type Field, type ObjectSchema, type Schema, type SpecialSchema, schemaOf } from "../../schema/schema.ts";
+import { canonicalizeQuantity, parseQuantity } from "../../schema/value/quantity.ts";
+import { goFieldName, namedTypes } from "./go-names.ts";
+
+const ALPHABET = "bcdfghjklmnpqrstvwxz2456789";
+
+/** The text of label `pod-template-hash`. After a collision of names the count changes the hash. */
+export function computeHash(template: PodTemplateSpec, collisionCount: number | undefined): string {
+  const printed = Buffer.from(printPodTemplate(template));
+  if (collisionCount === undefined) return safeEncode(fnv1a(printed));
+  // Kubernetes writes the count into a buffer of eight bytes.
+  const count = Buffer.alloc(8);
+  count.writeUInt32LE(collisionCount >>> 0);
+  return safeEncode(fnv1a(Buffer.concat([printed, count])));
+}
+
+function fnv1a(bytes: Uint8Array): number {
+  let hash = 0x811c9dc5;
+  for (const byte of bytes) hash = Math.imul(hash ^ byte, 0x01000193);
+  return hash >>> 0;
+}
+
+/** Digits as characters of generated names, without vowels. */
+function safeEncode(hash: number): string {
+  return [...String(hash)].map((digit) => ALPHABET.charAt(digit.charCodeAt(0) % ALPHABET.length)).join("");
+}
+
+export function printPodTemplate(template: PodTemplateSpec): string {
+  return `(v1.PodTemplateSpec)${printStruct(podTemplateSpec, template)}`;
+}
+
+function printStruct(schema: ObjectSchema, value: unknown): string {
+  const struct = typeName(schema);
+  const members = (value ?? {}) as Readonly<Record<string, unknown>>;
+  const printed = Object.entries(schema.fields).map(([name, field]) => {
+    const member = field.inline === true ? members : members[name];
+    if (field.inline !== true) return `${goFieldName(struct, name)}:${printField(struct, name, field, member)}`;
+    const embedded = schemaOf(field) as ObjectSchema;
+    return `${typeName(embedded)}:(v1.${typeName(embedded)})${printStruct(embedded, member)}`;
+  });
+  return `{${printed.join(" ")}}`;
+}
+
+function typeName({ name }: ObjectSchema): string {
+  return name.slice(name.indexOf(".") + 1);
+}
+
+function printField(struct: string, name: string, field: Field, value: unknown): string {
+  const schema = schemaOf(field);
+  const isPointer = (field.presence === "pointer" || field.nilable === true) && !isReference(schema);
+  const type = goType(schema, name === "uid" ? "types.UID" : namedType(struct, name));
+  if (isPointer) return `(*${type})${value === undefined || value === null ? "<nil>" : printValue(schema, value)}`;
+  return `(${type})${printValue(schema, value)}`;
+}
+
+/** Slices and maps are nil without a pointer. */
+function isReference({ type }: Schema): boolean {
+  return type === "list" || type === "map" || type === "bytes";
+}
+
+function namedType(struct: string, field: string): string | undefined {
+  const name = Object.hasOwn(namedTypes, struct) ? namedTypes[struct]?.[field] : undefined;
+  return name === undefined ? undefined : `v1.${name}`;
+}
+
+function goType(schema: Schema, named: string | undefined): string {
+  switch (schema.type) {
+    case "list":
+      return `[]${goType(schema.items, named)}`;
+    case "map":
+      return named ?? `map[string]${goType(schema.values, undefined)}`;
+    case "object":
+      return `v1.${typeName(schema)}`;
+    case "integer":
+      return schema.width;
+    case "boolean":
+      return "bool";
+    case "bytes":
+      return "[]uint8";
+    case "raw":
+      return "v1.FieldsV1";
+    case "special":
+      return specialTypes[schema.format];
+    default:
+      return named ?? "string";
+  }
+}
+
+const specialTypes: Readonly<Record<SpecialSchema["format"], string>> = {
+  time: "v1.Time",
+  microTime: "v1.MicroTime",
+  duration: "v1.Duration",
+  quantity: "resource.Quantity",
+  intOrString: "intstr.IntOrString",
+};
+
+/** Prints without the type: it stands before fields, and not before items. */
+function printValue(schema: Schema, value: unknown): string {
+  switch (schema.type) {
+    case "list": {
+      const items = (value ?? []) as readonly unknown[];
+      return items.length === 0 ? "<nil>" : `[${items.map((item) => printValue(schema.items, item)).join(" ")}]`;
+    }
+    case "map": {
+      const entries = Object.entries((value ?? {}) as Readonly<Record<string, unknown>>);
+      if (entries.length === 0) return "<nil>";
+      const sorted = entries.sort(([a], [b]) => Buffer.compare(Buffer.from(a), Buffer.from(b)));
+      return `map[${sorted.map(([key, item]) => `${key}:${printValue(schema.values, item)}`).join(" ")}]`;
+    }
+    case "object":
+      return printStruct(schema, value);
+    case "integer":
+      return String(value ?? 0);
+    case "boolean":
+      return String(value ?? false);
+    case "special":
+      return printSpecial(schema.format, value);
+    default:
+      return String(value ?? "");
+  }
+}
+
+function printSpecial(format: SpecialSchema["format"], value: unknown): string {
+  if (format === "quantity") return printQuantity(String(value ?? ""));
+  if (format === "intOrString") {
+    const isText = typeof value === "string";
+    return `{Type:(intstr.Type)${isText ? 1 : 0} IntVal:(int32)${isText ? 0 : (value ?? 0)} StrVal:(string)${isText ? value : ""}}`;
+  }
+  // Templates have no times: the server drops them.
+  return "{Time:(time.Time){wall:(uint64)0 ext:(int64)0 loc:(*time.Location)<nil>}}";
+}
+
+const DECIMAL_SCALES: Readonly<Record<string, number>> = {
+  n: -9,
+  u: -6,
+  m: -3,
+  "": 0,
+  k: 3,
+  M: 6,
+  G: 9,
+  T: 12,
+  P: 15,
+  E: 18,
+};
+
+/** As the parser leaves a quantity: the digits and the power of ten of its text. */
+function printQuantity(text: string): string {
+  const canonical = canonicalizeQuantity(text) ?? "";
+  const format = canonical === "0" || canonical === "" ? "" : (parseQuantity(canonical)?.format ?? "DecimalSI");
+  const [amount, scale] = readAmount(canonical, format);
+  const amountText = `{value:(int64)${amount} scale:(resource.Scale)${scale}}`;
+  return (
+    `{i:(resource.int64Amount)${amountText} d:(resource.infDecAmount){Dec:(*inf.Dec)<nil>} ` +
+    `s:(string)${canonical} Format:(resource.Format)${format}}`
+  );
+}
+
+function readAmount(text: string, format: string): readonly [string, number] {
+  const match = /^([+-]?\d+)(?:e(-?\d+)|([a-zA-Z]*))$/.exec(text);
+  if (match === null) return ["0", 0];
+  const [, digits = "0", exponent, suffix = ""] = match;
+  if (exponent !== undefined) return [digits, Number(exponent)];
+  if (format === "BinarySI") return [String((parseQuantity(text)?.nanos ?? 0n) / 1_000_000_000n), 0];
+  return [digits, DECIMAL_SCALES[suffix] ?? 0];
+}
