@@ -96,7 +96,7 @@ export class LogChanges {
     }
   }
 
-  /** Closes the watcher when nobody waits. */
+  /** Closes the watcher of a change without waiters. */
   release(change: LogChange): void {
     if (change.waiters.size === 0) change.close();
   }

@@ -1,16 +1,16 @@
 /** All metrics of an API server. */
 import type { Scheme } from "../../api/scheme.ts";
+import { registerBuildMetrics, registerRegistryMetrics } from "../../flags/build-metrics.ts";
 import type { Registries } from "../../registry/registries.ts";
 import type { Logger } from "../../std/log/logger.ts";
 import { MetricRegistry } from "../../std/metrics/metrics.ts";
 import { registerProcessMetrics } from "../../std/metrics/process-metrics.ts";
 import { createQueueMetrics, type QueueMetrics } from "../../std/metrics/queue-metrics.ts";
 import type { Clock } from "../../std/time/clock.ts";
+import { versionInfo } from "../../std/version-info.ts";
 import { MeasuredStore } from "../../storage/measured-store.ts";
 import type { Store } from "../../storage/store.ts";
 import type { ApiServerConfig } from "../config/config.ts";
-import { versionInfo } from "../../std/version-info.ts";
-import { registerBuildMetrics, registerRegistryMetrics } from "../../flags/build-metrics.ts";
 import { registerHealthMetrics } from "./health-metrics.ts";
 import { loadMetricPolicy } from "./metric-policy.ts";
 import { RequestMetrics } from "./request-metrics.ts";

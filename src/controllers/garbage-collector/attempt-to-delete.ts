@@ -192,7 +192,7 @@ async function removeFinalizer(
   );
 }
 
-/** Does nothing if the object was deleted, also while its owner or dependents were processed. Rejects after repeated conflicts. */
+/** Does nothing if the object was deleted, even after its node was read. Rejects after repeated conflicts. */
 async function patchMetadata(
   { client, owners }: CollectorDeps,
   node: OwnershipNode,
