@@ -213,7 +213,7 @@ data: { a: ${word} }
 /** Workloads, whose controllers are not part of svc: only the API is tested. */
 const workloads: readonly KubectlCase[] = [
   { run: "create deployment web --image=web:1 --port=80", since: 20, out: /deployment\.apps\/web created/ },
-  { run: "get deployment web", out: /NAME +READY +UP-TO-DATE +AVAILABLE +AGE\nweb +0\/1 +0 +0 / },
+  { run: "get deployment web", out: /NAME +READY +UP-TO-DATE +AVAILABLE +AGE\nweb +[01]\/1 +[01] +[01] / },
   { run: "get deploy web -o wide", out: /CONTAINERS +IMAGES +SELECTOR\nweb .* web +web:1 +app=web\n/ },
   { run: "scale deployment web --replicas=3", out: /deployment\.apps\/web scaled/ },
   { run: "get deploy web -o jsonpath={.spec.replicas}{.metadata.generation}", out: /^32$/ },
@@ -302,11 +302,14 @@ const sharing: readonly KubectlCase[] = [
   { run: "get cm shared -o yaml --show-managed-fields", since: 21, out: /manager: two\n +operation: Apply\n/ },
 ];
 
-/** Requests that are not served are rejected with a message. */
-const refused: readonly KubectlCase[] = [
-  { run: "top node", code: 1, err: /Metrics API not available/ },
-  { run: "top pod", code: 1, err: /Metrics API not available/ },
-  { run: "exec hello -- id", code: 1, err: /this server does not open streams to containers/ },
+const measured: readonly KubectlCase[] = [
+  { run: "top node", retry: true, out: /^NAME .*\ne2e +\d+m +\d+% +\d+Mi +\d+% *\n/ },
+  { run: "top pod hello", retry: true, out: /^NAME .*\nhello +\d+m +\d+Mi *\n$/ },
+];
+
+const streams: readonly KubectlCase[] = [
+  { run: "exec hello -- echo seen", out: /^seen\n$/ },
+  { run: "exec hello -- false", code: 1, err: /command terminated with exit code 1/ },
 ];
 
 const nodes: readonly KubectlCase[] = [
@@ -346,7 +349,8 @@ export const kubectlCases: Readonly<Record<string, readonly KubectlCase[]>> = {
   workloads,
   access,
   sharing,
-  refused,
+  measured,
+  streams,
   nodes,
   deleting,
 };
