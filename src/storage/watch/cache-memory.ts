@@ -1,7 +1,8 @@
 /** What all watch caches of a server keep in memory together, beside small stored values. */
+
+import { ApproximateLru } from "../../std/collections/approximate-lru.ts";
 import { type MemoryLimits, memoryLimits } from "../../std/memory/memory-limits.ts";
 import { HistoryPool } from "./history.ts";
-import { ApproximateLru } from "../../std/collections/approximate-lru.ts";
 import { QueuePool } from "./queue-pool.ts";
 
 const BUDGET_MIN = 16 * 2 ** 20;

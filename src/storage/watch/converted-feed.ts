@@ -15,7 +15,7 @@ import {
   StoreError,
   type WatchEvent,
 } from "../store.ts";
-import type { Feed, Subscriber } from "./feed.ts";
+import { type Feed, revisionOf, type Subscriber } from "./feed.ts";
 
 /** Limits of the queue: changes, and bytes of their stored values. */
 const QUEUED_MAX = 4096;
@@ -156,10 +156,6 @@ class ConversionQueue implements Subscriber {
     this.#delivered = this.#events[0] === undefined ? Number.POSITIVE_INFINITY : revisionOf(this.#events[0]) - 1;
     this.#progress.notify();
   }
-}
-
-function revisionOf(event: WatchEvent): number {
-  return event.type === "put" ? event.item.modified : event.revision;
 }
 
 /** The previous value is not converted: the cache has it. */

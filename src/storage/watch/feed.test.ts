@@ -3,7 +3,7 @@ import { silentLogger } from "../../std/log/logger.ts";
 import { FakeClock } from "../../testing/std/fake-clock.ts";
 import { createMemoryStore } from "../memory.ts";
 import { prefixRange, type Range, type Revision, type Store, StoreError, type WatchEvent } from "../store.ts";
-import { StoreFeed } from "./feed.ts";
+import { revisionOf, StoreFeed } from "./feed.ts";
 
 const bytes = Buffer.from("x");
 
@@ -102,4 +102,27 @@ t.test("StoreFeed ends all subscriptions when it is closed, and rejects new ones
   await feed[Symbol.asyncDispose]();
   t.match(failures, [{ code: "closed" }]);
   await t.rejects(follow("/r/pods/"), { code: "closed" });
+});
+
+t.test("between the changes of a long batch, the revision is that of the last change delivered", async (t) => {
+  const { store, feed, follow } = setUp(t);
+  const { subscriber } = await follow("/r/pods/");
+  let delivered = 0;
+  const slow = {
+    ...subscriber,
+    onChange: (event: WatchEvent): void => {
+      const until = performance.now() + 12;
+      while (performance.now() < until);
+      delivered = revisionOf(event);
+    },
+  };
+  await feed.subscribe("/r/pods/", slow);
+  for (let i = 0; i < 6; i++) void store.create(`/r/pods/a/${i}`, bytes);
+  const seen = new Set<number>();
+  while (feed.revision < store.current()) {
+    await new Promise(setImmediate);
+    if (delivered > 0) t.equal(feed.revision, delivered, "no change is delivered beyond the revision");
+    seen.add(feed.revision);
+  }
+  t.ok(seen.size > 2, "other work proceeded within the batch");
 });

@@ -4,7 +4,7 @@ import { type RandomSource, systemRandom } from "../../std/crypto/random.ts";
 import type { Logger } from "../../std/log/logger.ts";
 import { Backoff } from "../../std/time/backoff.ts";
 import type { Clock } from "../../std/time/clock.ts";
-import { type Range, type Revision, type Store, StoreError, type WatchEvent } from "../store.ts";
+import { type Range, type Revision, type Store, StoreError, type WatchBatch, type WatchEvent } from "../store.ts";
 
 export interface StoreFeedOptions {
   readonly store: Store;
@@ -103,14 +103,7 @@ export class StoreFeed implements Feed, AsyncDisposable {
       try {
         for await (const batch of this.store.watch(range, this.#revision, signal)) {
           backoff.reset();
-          const slice = new TimeSlice();
-          for (const event of batch.events) {
-            this.#dispatch(event);
-            const turn = slice.yield();
-            if (turn !== undefined) await turn;
-          }
-          this.#revision = batch.revision;
-          this.progress.notify();
+          await this.#deliverAll(batch);
         }
       } catch (error) {
         if (signal.aborted) return;
@@ -123,6 +116,27 @@ export class StoreFeed implements Feed, AsyncDisposable {
         this.#pause = undefined;
       }
     }
+  }
+
+  /** In no turn of the event loop do subscribers have changes beyond `revision`: a watch would receive them again. */
+  async #deliverAll({ events, revision }: WatchBatch): Promise<void> {
+    const slice = new TimeSlice();
+    for (const [i, event] of events.entries()) {
+      this.#dispatch(event);
+      const next = events[i + 1];
+      // Between the changes of one revision the subscribers are in no state that a client may read.
+      if (next === undefined || revisionOf(next) === revisionOf(event)) continue;
+      const turn = slice.yield();
+      if (turn === undefined) continue;
+      this.#advance(revisionOf(event));
+      await turn;
+    }
+    this.#advance(revision);
+  }
+
+  #advance(revision: Revision): void {
+    this.#revision = revision;
+    this.progress.notify();
   }
 
   #dispatch(event: WatchEvent): void {
@@ -151,4 +165,9 @@ export class StoreFeed implements Feed, AsyncDisposable {
     for (const subscriber of all) subscriber.onBroken(error);
     this.progress.notify();
   }
+}
+
+/** The revision of the change. */
+export function revisionOf(event: WatchEvent): Revision {
+  return event.type === "put" ? event.item.modified : event.revision;
 }
