@@ -1,11 +1,11 @@
 /** The loops that run as long as the agent. */
 import type { Pod } from "../../api/core/pod/schema.ts";
 import { systemRandom } from "../../std/crypto/random.ts";
+import { rotateLogs } from "../logs/log-rotation.ts";
 import { readMachineFacts } from "../node/machine/machine-check.ts";
 import { watchOom } from "../node/machine/oom-watch.ts";
 import { maintainIptablesChains } from "../node/network/iptables-chains.ts";
 import { recordMachineEvents } from "../node/node-events.ts";
-import { rotateLogs } from "../logs/log-rotation.ts";
 import { watchContainerEvents } from "../runtime/container-events.ts";
 import { enforceSizeLimits, measureDiskUsage } from "../volumes/local/size-limits.ts";
 import { findStorageExcess } from "../volumes/local/storage-limits.ts";
