@@ -135,7 +135,7 @@ t.test("eventsV1EventKind requires all fields of events.svc.io/v1", async (t) =>
   const changed = eventsV1EventKind.strategy.validateUpdate?.({ ...event, reason: "Other" }, event);
   t.same(
     changed?.map((e) => e.field),
-    ["reason"],
+    ["reason", "reason"],
   );
   const counted = { ...event, series: { count: 2, lastObservedTime: event.eventTime } };
   t.same(eventsV1EventKind.strategy.validateUpdate?.(counted, event), []);

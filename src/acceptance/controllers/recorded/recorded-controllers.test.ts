@@ -24,7 +24,10 @@ const CONTROLLERS = [
 ];
 const wanted = process.env.SVC_SCENARIO;
 const list = fileURLToPath(new URL("../../../../testdata/recorded-differences/controllers.json", import.meta.url));
-const known = Object.values(JSON.parse(readFileSync(list, "utf8")) as Record<string, readonly string[]>).flat();
+const reasons = Object.entries(JSON.parse(readFileSync(list, "utf8")) as Record<string, readonly string[]>);
+const known = reasons.flatMap(([, ids]) => ids);
+/** Scenarios whose result depends on the speed of the machine. */
+const varying = reasons.flatMap(([reason, ids]) => (reason.startsWith("sometimes: ") ? ids : []));
 
 t.setTimeout(300_000);
 
@@ -38,6 +41,7 @@ for (const area of AREAS) {
     for (const [index, { id, title }] of scenarios.entries()) {
       const differences = results[index] ?? [];
       if (wanted !== undefined) for (const difference of differences) t.comment(`${id}: ${difference}`);
+      if (varying.includes(id)) continue;
       t.equal(differences.length > 0, known.includes(id), `${id}: ${title}`);
     }
   });
