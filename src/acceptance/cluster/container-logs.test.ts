@@ -10,7 +10,7 @@ import { findMissing, startPrivateContainerd } from "../../testing/agent/private
 import { until } from "../../testing/std/until.ts";
 import { AgentProcess } from "./agent-process.ts";
 
-const LINES = 40_000;
+const LINES = 20_000;
 /** The container writes 2 MB, of lines of 1 KB, and pauses. */
 const WRITER = `BEGIN { pad = sprintf("%1000s", ""); for (n = 0; n < ${LINES}; n++) {
   print n pad; if (n % 2000 == 1999) { fflush(); system("sleep 1") } } print "end"; fflush(); system("sleep 1000") }`;

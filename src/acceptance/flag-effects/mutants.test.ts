@@ -18,7 +18,7 @@ import { upEffects } from "./up-effects.ts";
 type Run = MutationTest["run"];
 
 /** Of a sample; a mutant that is being tested runs to its end. */
-const SAMPLE_MS = 25_000;
+const SAMPLE_MS = 12_000;
 const DAY_MS = 86_400_000;
 
 const table = (program: string, kind: MutationTest["kind"], runs: Readonly<Record<string, Run>>): MutationTest[] =>
