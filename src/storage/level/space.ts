@@ -170,6 +170,7 @@ export class Space {
     this.#timer = this.#options.clock.timer(interval, () => {
       this.measure()
         .then(() => this.#fillReserve())
+        .catch((error: unknown) => this.#options.log.error("Failed to watch the space of the store", error))
         .finally(() => this.#arm());
     });
   }
