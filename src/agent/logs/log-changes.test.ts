@@ -20,7 +20,7 @@ t.test("LogChanges has one watcher for each directory, and wakes all that wait",
   t.not(second, first);
   t.equal(second.hasHappened, false);
   changes.release(second);
-  t.equal(second.hasHappened, true, "a change that nobody waits for is closed");
+  t.equal(second.hasHappened, true, "a change without a waiter is closed");
 });
 
 t.test(

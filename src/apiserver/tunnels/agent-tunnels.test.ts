@@ -208,7 +208,7 @@ t.test("what an agent sends ends at most its own tunnel", async (t) => {
     "no HTTP/2": Buffer.from("HTTP/1.1 200 OK\r\n\r\n"),
     "random bytes": Buffer.alloc(65_536, 0xa5),
     "a frame beyond the size limit": Buffer.concat([settings, frame(0, 0, 1, Buffer.alloc(100_000))]),
-    "DATA of a stream that nobody opened": Buffer.concat([settings, frame(0, 0, 1, Buffer.alloc(10))]),
+    "DATA of a stream that was not opened": Buffer.concat([settings, frame(0, 0, 1, Buffer.alloc(10))]),
     "a pushed stream": Buffer.concat([settings, frame(5, 4, 1, Buffer.from([0, 0, 0, 2, 0x82]))]),
     "SETTINGS with a wrong length": frame(4, 0, 0, Buffer.alloc(5)),
     "a window beyond its maximum": Buffer.concat([settings, frame(8, 0, 0, Buffer.from([0x7f, 0xff, 0xff, 0xff]))]),

@@ -4,7 +4,7 @@
  */
 import { type PodTemplateSpec, podTemplateSpec } from "../../api/core/pod-template/schema.ts";
 import { type Field, type ObjectSchema, type Schema, type SpecialSchema, schemaOf } from "../../schema/schema.ts";
-import { canonicalizeQuantity, parseQuantity } from "../../schema/value/quantity.ts";
+import { canonicalizeQuantity, decimalPowers, parseQuantity } from "../../schema/value/quantity.ts";
 import { goFieldName, namedTypes } from "./go-names.ts";
 
 const ALPHABET = "bcdfghjklmnpqrstvwxz2456789";
@@ -135,19 +135,6 @@ function printSpecial(format: SpecialSchema["format"], value: unknown): string {
   return "{Time:(time.Time){wall:(uint64)0 ext:(int64)0 loc:(*time.Location)<nil>}}";
 }
 
-const DECIMAL_SCALES: Readonly<Record<string, number>> = {
-  n: -9,
-  u: -6,
-  m: -3,
-  "": 0,
-  k: 3,
-  M: 6,
-  G: 9,
-  T: 12,
-  P: 15,
-  E: 18,
-};
-
 /** As the parser leaves a quantity: the digits and the power of ten of its text. */
 function printQuantity(text: string): string {
   const canonical = canonicalizeQuantity(text) ?? "";
@@ -166,5 +153,5 @@ function readAmount(text: string, format: string): readonly [string, number] {
   const [, digits = "0", exponent, suffix = ""] = match;
   if (exponent !== undefined) return [digits, Number(exponent)];
   if (format === "BinarySI") return [String((parseQuantity(text)?.nanos ?? 0n) / 1_000_000_000n), 0];
-  return [digits, DECIMAL_SCALES[suffix] ?? 0];
+  return [digits, decimalPowers[suffix] ?? 0];
 }

@@ -10,7 +10,8 @@ export interface Quantity {
 }
 
 const unit = 1_000_000_000n;
-const decimalPowers: Readonly<Record<string, number>> = {
+/** The power of ten of each decimal suffix. */
+export const decimalPowers: Readonly<Record<string, number>> = {
   n: -9,
   u: -6,
   m: -3,
