@@ -62,7 +62,7 @@ test: packages build $(native_binary) $(example) ## run all tests: units, then w
 	@SVC_KUBECTL=ends node bin/test.mjs unit e2e
 
 .PHONY: unit
-unit: packages ## run the unit tests only; half a minute
+unit: packages ## run the unit tests only; five minutes
 	@node bin/test.mjs unit
 
 .PHONY: e2e
