@@ -142,7 +142,7 @@ export function listResponse<T extends ApiObject>(
   // Lists of custom resources have an empty `continue`, and items with apiVersion and kind.
   const listMetadata = kind.custom === true ? { continue: "", ...metadata } : metadata;
   const itemTypeMeta = kind.custom === true ? responseOptions.typeMeta : undefined;
-  if (!isJson && listBytes >= STREAMED_BYTES_MIN) {
+  if (!isJson && listBytes >= CONVERTED_STREAMED_BYTES_MIN) {
     const listHead = { ...listTypeMeta, metadata: listMetadata };
     const items = encodeItems(page.items, itemTypeMeta, listBytes);
     const convert = representation.format === "yaml" ? yamlListChunks : indentedListChunks;
@@ -159,6 +159,8 @@ export function listResponse<T extends ApiObject>(
 
 /** Stored bytes from which a list is encoded while it is sent, so that it is never in memory as a whole. */
 const STREAMED_BYTES_MIN = 4 * 2 ** 20;
+/** The same for YAML and indented JSON, which take up to 20 times as long for a byte. */
+const CONVERTED_STREAMED_BYTES_MIN = 2 ** 18;
 /** The largest list in CBOR, which needs all of it in memory. */
 const CONVERTED_BYTES_MAX = 32 * 2 ** 20;
 
