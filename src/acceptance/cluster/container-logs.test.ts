@@ -1,6 +1,6 @@
 /** Followers of a container's log across rotations and a restart of the agent, with containerd. */
 
-import { readdirSync, readFileSync, statSync, writeFileSync } from "node:fs";
+import { mkdirSync, readdirSync, readFileSync, statSync, writeFileSync } from "node:fs";
 import type { IncomingMessage } from "node:http";
 import { get } from "node:https";
 import { join } from "node:path";
@@ -10,10 +10,10 @@ import { findMissing, startPrivateContainerd } from "../../testing/agent/private
 import { until } from "../../testing/std/until.ts";
 import { AgentProcess } from "./agent-process.ts";
 
-const LINES = 20_000;
-/** The container writes 2 MB, of lines of 1 KB, and pauses. */
-const WRITER = `BEGIN { pad = sprintf("%1000s", ""); for (n = 0; n < ${LINES}; n++) {
-  print n pad; if (n % 2000 == 1999) { fflush(); system("sleep 1") } } print "end"; fflush(); system("sleep 1000") }`;
+/** The container writes 2 MB, of lines of 1 KB, and pauses, until the file appears; its last line has their count. */
+const WRITER = `BEGIN { pad = sprintf("%1000s", ""); n = 0;
+  do { for (i = 0; i < 2000; i++) print n++ pad; fflush(); system("sleep 1") } while (system("test -e /control/stop"));
+  print "end " n; fflush(); system("sleep 1000") }`;
 const RUN_MS_MAX = 240_000;
 const MIB = 2 ** 20;
 const MAX_BYTES = 2 * MIB;
@@ -32,7 +32,14 @@ else {
       await using containerd = await startPrivateContainerd();
       await using node = await AgentProcess.create({ containerd, name: "logs" });
       const container = { name: "c", image: containerd.image, command: ["busybox", "awk", WRITER] };
-      const spec = { containers: [{ ...container, imagePullPolicy: "Never" }], terminationGracePeriodSeconds: 0 };
+      const control = join(node.directory, "control");
+      mkdirSync(control);
+      const volumeMounts = [{ name: "control", mountPath: "/control" }];
+      const spec = {
+        containers: [{ ...container, imagePullPolicy: "Never", volumeMounts }],
+        volumes: [{ name: "control", hostPath: { path: control } }],
+        terminationGracePeriodSeconds: 0,
+      };
       const pod = { apiVersion: "v1", kind: "Pod", metadata: { name: "writer", namespace: "default" }, spec };
       writeFileSync(join(node.manifests, "writer.json"), JSON.stringify(pod));
       const file = join(node.directory, "agent.json");
@@ -52,18 +59,20 @@ else {
       t.equal(await node.stop(), 0);
       await sleep(2000);
       node.start("standalone");
+      await until("two more rotations", () => log.rotations.size >= 4, { timeoutMs: 60_000 });
+      writeFileSync(join(control, "stop"), "");
       await ended;
       watching.abort();
       await measured;
 
-      const expected = Array.from({ length: LINES }, (_, number) => String(number));
       for (const follower of followers) {
+        const expected = Array.from({ length: follower.written ?? 0 }, (_, number) => String(number));
         const wrong = expected.findIndex((number, index) => number !== follower.lines[index]);
         const around = follower.lines.slice(Math.max(0, wrong - 1), wrong + 2);
+        t.equal(follower.lines.length, follower.written, "as many lines as were written");
         t.equal(wrong, -1, `each line once, in order; around the first difference: ${around}`);
         t.ok(follower.connections > 1, "it has connected again");
       }
-      t.ok(log.rotations.size >= 4, `${log.rotations.size} rotations`);
       t.ok(log.filesMax <= MAX_FILES + 1, `${log.filesMax} files, one of them being compressed`);
       t.ok(log.olderMax <= MAX_BYTES * MAX_FILES + MIB, `${log.olderMax} bytes in logs before the last rotated one`);
     },
@@ -116,6 +125,8 @@ class LogDirectory {
 /** Follows the log as clients do that connect again with the time of the last line. */
 class Follower {
   readonly lines: string[] = [];
+  /** How many lines the container has written: undefined until its last line has been read. */
+  written: number | undefined;
   connections = 0;
   readonly #port: number;
   readonly #pauseMs: number;
@@ -127,7 +138,7 @@ class Follower {
   }
 
   async run(): Promise<void> {
-    while (this.lines.at(-1) !== "end") {
+    while (this.written === undefined) {
       const response = await this.#connect();
       if (response === undefined) await sleep(100);
       else await this.#read(response).catch(() => undefined);
@@ -154,15 +165,16 @@ class Follower {
       const lines = `${rest}${chunk}`.split("\n");
       rest = lines.pop() ?? "";
       for (const line of lines) this.#add(line);
-      if (this.lines.at(-1) === "end") return;
+      if (this.written !== undefined) return;
       if (this.#pauseMs > 0) await sleep(this.#pauseMs);
     }
   }
 
   #add(line: string): void {
-    const [time = "", text = ""] = line.trimEnd().split(" ", 2);
+    const [time = "", text = "", count] = line.trimEnd().split(" ", 3);
     if (time <= this.#lastTime) return;
     this.#lastTime = time;
-    this.lines.push(text);
+    if (text === "end") this.written = Number(count);
+    else this.lines.push(text);
   }
 }
