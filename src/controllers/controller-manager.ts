@@ -101,7 +101,7 @@ const descriptors: Readonly<Record<string, ControllerDescriptor>> = {
   },
   scheduler: {
     user: "system:kube-scheduler",
-    load: async () => (await import("./scheduler/scheduler.ts")).runScheduler,
+    load: async () => (await import("../scheduler/scheduler.ts")).runScheduler,
   },
   serviceaccount: {
     user: "system:serviceaccount:kube-system:service-account-controller",

@@ -15,7 +15,7 @@ import { WorkQueue } from "../../std/async/work-queue.ts";
 import { KeyTimers } from "../../std/time/key-timers.ts";
 import { isNotFoundOrConflict } from "../api-errors.ts";
 import type { ControllerDeps } from "../controller.ts";
-import { tolerates } from "../scheduler/filters/taints.ts";
+import { tolerates } from "../../scheduler/filters/taints.ts";
 
 interface TaintedNode {
   taints: readonly Taint[];

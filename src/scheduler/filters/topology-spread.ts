@@ -1,8 +1,8 @@
 /** `topologySpreadConstraints` with `whenUnsatisfiable: DoNotSchedule`. */
 
-import type { Pod } from "../../../api/core/pod/schema.ts";
-import type { TopologySpreadConstraint } from "../../../api/core/pod-spec/affinity.ts";
-import { matchesLabels, requirementsOf } from "../../../api/meta/selectors/selector.ts";
+import type { Pod } from "../../api/core/pod/schema.ts";
+import type { TopologySpreadConstraint } from "../../api/core/pod-spec/affinity.ts";
+import { matchesLabels, requirementsOf } from "../../api/meta/selectors/selector.ts";
 import type { NodeInfo } from "../node-info.ts";
 import type { Filter } from "./filter.ts";
 import { nodeAffinity } from "./node-affinity.ts";

@@ -1,12 +1,12 @@
 import t from "tap";
-import type { Node } from "../../api/core/node/schema.ts";
-import type { Pod } from "../../api/core/pod/schema.ts";
-import type { Kind } from "../../api/kind.ts";
-import type { Client, ClientWatchEvent, ObjectName } from "../../client/client.ts";
-import { seededRandom } from "../../std/crypto/random.ts";
-import { silentLogger } from "../../std/log/logger.ts";
-import { FakeClock } from "../../testing/std/fake-clock.ts";
-import { createSharedInformers } from "../shared-informers.ts";
+import type { Node } from "../api/core/node/schema.ts";
+import type { Pod } from "../api/core/pod/schema.ts";
+import type { Kind } from "../api/kind.ts";
+import type { Client, ClientWatchEvent, ObjectName } from "../client/client.ts";
+import { seededRandom } from "../std/crypto/random.ts";
+import { silentLogger } from "../std/log/logger.ts";
+import { FakeClock } from "../testing/std/fake-clock.ts";
+import { createSharedInformers } from "../controllers/shared-informers.ts";
 import { runScheduler } from "./scheduler.ts";
 
 type Taint = NonNullable<NonNullable<Node["spec"]>["taints"]>[number];

@@ -1,6 +1,6 @@
 /** A node with its allocatable resources and those that its pods request. */
-import type { Node } from "../../api/core/node/schema.ts";
-import type { Pod } from "../../api/core/pod/schema.ts";
+import type { Node } from "../api/core/node/schema.ts";
+import type { Pod } from "../api/core/pod/schema.ts";
 import { add, parseAmounts, podRequests, type ResourceAmounts } from "./resources.ts";
 
 export interface NodeInfo {

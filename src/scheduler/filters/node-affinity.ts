@@ -1,7 +1,7 @@
-import type { Node } from "../../../api/core/node/schema.ts";
-import type { NodeSelectorTerm } from "../../../api/core/node/selector.ts";
-import type { Pod } from "../../../api/core/pod/schema.ts";
-import { matchesLabels, type Requirement } from "../../../api/meta/selectors/selector.ts";
+import type { Node } from "../../api/core/node/schema.ts";
+import type { NodeSelectorTerm } from "../../api/core/node/selector.ts";
+import type { Pod } from "../../api/core/pod/schema.ts";
+import { matchesLabels, type Requirement } from "../../api/meta/selectors/selector.ts";
 import type { Filter } from "./filter.ts";
 
 const MISMATCH = ["node(s) didn't match Pod's node affinity/selector"];

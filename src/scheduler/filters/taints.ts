@@ -1,5 +1,5 @@
-import type { Node } from "../../../api/core/node/schema.ts";
-import type { Toleration } from "../../../api/core/pod-spec/affinity.ts";
+import type { Node } from "../../api/core/node/schema.ts";
+import type { Toleration } from "../../api/core/pod-spec/affinity.ts";
 import type { Filter } from "./filter.ts";
 
 type Taint = NonNullable<NonNullable<Node["spec"]>["taints"]>[number];

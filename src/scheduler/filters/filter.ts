@@ -1,4 +1,4 @@
-import type { Pod } from "../../../api/core/pod/schema.ts";
+import type { Pod } from "../../api/core/pod/schema.ts";
 import type { NodeInfo } from "../node-info.ts";
 
 /**

@@ -1,7 +1,7 @@
 import t from "tap";
-import type { Node } from "../../api/core/node/schema.ts";
-import type { Pod } from "../../api/core/pod/schema.ts";
-import type { PodSpec } from "../../api/core/pod-spec/schema.ts";
+import type { Node } from "../api/core/node/schema.ts";
+import type { Pod } from "../api/core/pod/schema.ts";
+import type { PodSpec } from "../api/core/pod-spec/schema.ts";
 import { createNodeInfo } from "./node-info.ts";
 import { selectNode } from "./select-node.ts";
 

@@ -1,6 +1,6 @@
 /** The scheduler's cache of nodes and their pods. Pods that are being bound count before the server confirms it. */
-import type { Node } from "../../api/core/node/schema.ts";
-import type { Pod } from "../../api/core/pod/schema.ts";
+import type { Node } from "../api/core/node/schema.ts";
+import type { Pod } from "../api/core/pod/schema.ts";
 import { createNodeInfo, type NodeInfo, usesResources } from "./node-info.ts";
 
 export function podKey(pod: Pod): string {

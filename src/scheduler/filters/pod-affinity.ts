@@ -1,8 +1,8 @@
 /** Required pod affinity and anti-affinity. */
 
-import type { Pod } from "../../../api/core/pod/schema.ts";
-import type { PodAffinityTerm } from "../../../api/core/pod-spec/affinity.ts";
-import { matchesLabels, type Requirement, requirementsOf } from "../../../api/meta/selectors/selector.ts";
+import type { Pod } from "../../api/core/pod/schema.ts";
+import type { PodAffinityTerm } from "../../api/core/pod-spec/affinity.ts";
+import { matchesLabels, type Requirement, requirementsOf } from "../../api/meta/selectors/selector.ts";
 import type { NodeInfo } from "../node-info.ts";
 import type { Filter } from "./filter.ts";
 

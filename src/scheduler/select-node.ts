@@ -1,5 +1,5 @@
 /** Selects the node for a pod: of the nodes that pass all filters, the one with the most free resources. */
-import type { Pod } from "../../api/core/pod/schema.ts";
+import type { Pod } from "../api/core/pod/schema.ts";
 import type { Filter } from "./filters/filter.ts";
 import { nodeAffinity } from "./filters/node-affinity.ts";
 import { hostPortsFree, resourcesFit } from "./filters/node-resources.ts";

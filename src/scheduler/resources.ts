@@ -1,7 +1,7 @@
 /** The resource requests of pods, in units that add up. */
-import type { Pod } from "../../api/core/pod/schema.ts";
-import type { ResourceList } from "../../api/core/resources/schema.ts";
-import { parseQuantity } from "../../api/meta/quantity.ts";
+import type { Pod } from "../api/core/pod/schema.ts";
+import type { ResourceList } from "../api/core/resources/schema.ts";
+import { parseQuantity } from "../api/meta/quantity.ts";
 
 /** Nano-units by resource name. */
 export type ResourceAmounts = ReadonlyMap<string, bigint>;

@@ -5,17 +5,17 @@
  *     informers → queue of pods → selectNode → bind, or wait → (node changes or resources become free) → queue
  */
 
-import { nodeKind } from "../../api/core/node/kind.ts";
-import type { Node } from "../../api/core/node/schema.ts";
-import { podKind } from "../../api/core/pod/kind.ts";
-import type { Pod } from "../../api/core/pod/schema.ts";
-import { StatusError } from "../../api/status.ts";
-import { createEventRecorder, type EventRecorder } from "../../client/events/event-recorder.ts";
-import { type Informer, startInformer } from "../../client/informer/informer.ts";
-import { deepEqual } from "../../schema/value/equal.ts";
-import { formatTime } from "../../schema/value/time.ts";
-import { WorkQueue } from "../../std/async/work-queue.ts";
-import type { ControllerDeps } from "../controller.ts";
+import { nodeKind } from "../api/core/node/kind.ts";
+import type { Node } from "../api/core/node/schema.ts";
+import { podKind } from "../api/core/pod/kind.ts";
+import type { Pod } from "../api/core/pod/schema.ts";
+import { StatusError } from "../api/status.ts";
+import { createEventRecorder, type EventRecorder } from "../client/events/event-recorder.ts";
+import { type Informer, startInformer } from "../client/informer/informer.ts";
+import { deepEqual } from "../schema/value/equal.ts";
+import { formatTime } from "../schema/value/time.ts";
+import { WorkQueue } from "../std/async/work-queue.ts";
+import type { ControllerDeps } from "../controllers/controller.ts";
 import { ClusterState, podKey } from "./cluster-state.ts";
 import { selectNode } from "./select-node.ts";
 
