@@ -3,7 +3,7 @@ import type { UserInfo } from "../auth/user.ts";
 import type { Client } from "../client/client.ts";
 import type { QueueMetrics } from "../std/metrics/queue-metrics.ts";
 import type { ControllerDeps, RunController } from "./controller.ts";
-import { createSharedInformers } from "./shared-informers.ts";
+import { createSharedInformers } from "../client/informer/shared-informers.ts";
 
 interface ControllerDescriptor {
   /** The user name of the controller's client; bootstrap roles grant it the permissions that it needs. */

@@ -8,7 +8,7 @@ import type { RandomSource } from "../std/crypto/random.ts";
 import type { Logger } from "../std/log/logger.ts";
 import type { QueueMetrics } from "../std/metrics/queue-metrics.ts";
 import type { Clock } from "../std/time/clock.ts";
-import type { SharedInformers } from "./shared-informers.ts";
+import type { SharedInformers } from "../client/informer/shared-informers.ts";
 import type { SigningAuthorities } from "./signing-authorities.ts";
 
 export interface ControllerDeps {

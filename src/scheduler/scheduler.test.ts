@@ -6,7 +6,7 @@ import type { Client, ClientWatchEvent, ObjectName } from "../client/client.ts";
 import { seededRandom } from "../std/crypto/random.ts";
 import { silentLogger } from "../std/log/logger.ts";
 import { FakeClock } from "../testing/std/fake-clock.ts";
-import { createSharedInformers } from "../controllers/shared-informers.ts";
+import { createSharedInformers } from "../client/informer/shared-informers.ts";
 import { runScheduler } from "./scheduler.ts";
 
 type Taint = NonNullable<NonNullable<Node["spec"]>["taints"]>[number];

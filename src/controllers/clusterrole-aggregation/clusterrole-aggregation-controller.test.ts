@@ -5,7 +5,7 @@ import type { Client, ClientWatchEvent } from "../../client/client.ts";
 import { seededRandom } from "../../std/crypto/random.ts";
 import { silentLogger } from "../../std/log/logger.ts";
 import { FakeClock } from "../../testing/std/fake-clock.ts";
-import { createSharedInformers } from "../shared-informers.ts";
+import { createSharedInformers } from "../../client/informer/shared-informers.ts";
 import { runClusterRoleAggregation } from "./clusterrole-aggregation-controller.ts";
 
 async function* silent(signal: AbortSignal): AsyncGenerator<ClientWatchEvent<never>> {

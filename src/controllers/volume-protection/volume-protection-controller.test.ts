@@ -8,7 +8,7 @@ import { seededRandom } from "../../std/crypto/random.ts";
 import { silentLogger } from "../../std/log/logger.ts";
 import { FakeClock } from "../../testing/std/fake-clock.ts";
 import type { ControllerDeps } from "../controller.ts";
-import { createSharedInformers } from "../shared-informers.ts";
+import { createSharedInformers } from "../../client/informer/shared-informers.ts";
 import { runPvcProtectionController, runPvProtectionController } from "./volume-protection-controller.ts";
 
 const DELETED = { namespace: "ns", deletionTimestamp: "2026-01-01T00:00:00Z" };
