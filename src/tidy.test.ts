@@ -88,6 +88,7 @@ const order = [
   ["storage", "auth", "profiling"],
   ["admission"],
   ["registry"],
+  ["scheduler"],
   ["controllers"],
   ["apiserver", "agent"],
   ["up"],
@@ -115,7 +116,7 @@ const testedElsewhere: readonly (readonly [RegExp, string])[] = [
   ],
   [/^agent\/api-server\/join\.ts$/, "up/node/node-bootstrap.test.ts"],
   [
-    /^controllers\/(?:deployment|replica-set|workload)\/|^controllers\/shared-informers\.ts$/,
+    /^controllers\/(?:deployment|replica-set|workload)\//,
     "acceptance/controllers/recorded/recorded-controllers.test.ts",
   ],
   [/^controllers\/garbage-collector\//, "acceptance/controllers/garbage-collector.test.ts"],

@@ -6,7 +6,6 @@ import type { Client, ClientWatchEvent, ObjectName } from "../client/client.ts";
 import { seededRandom } from "../std/crypto/random.ts";
 import { silentLogger } from "../std/log/logger.ts";
 import { FakeClock } from "../testing/std/fake-clock.ts";
-import { createSharedInformers } from "../client/informer/shared-informers.ts";
 import { runScheduler } from "./scheduler.ts";
 
 type Taint = NonNullable<NonNullable<Node["spec"]>["taints"]>[number];
@@ -71,12 +70,9 @@ t.test("runScheduler() retries unschedulable pods on each change of a node", asy
   const random = seededRandom(1);
   const running = runScheduler({
     client: server.client,
-    observer: server.client,
-    informers: createSharedInformers({ client: server.client, clock, random, log }, stop.signal),
     clock,
     random,
     log,
-    kinds: [],
     signal: stop.signal,
   });
   await clock.advance(1000);

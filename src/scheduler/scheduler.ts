@@ -10,12 +10,16 @@ import type { Node } from "../api/core/node/schema.ts";
 import { podKind } from "../api/core/pod/kind.ts";
 import type { Pod } from "../api/core/pod/schema.ts";
 import { StatusError } from "../api/status.ts";
+import type { Client } from "../client/client.ts";
 import { createEventRecorder, type EventRecorder } from "../client/events/event-recorder.ts";
 import { type Informer, startInformer } from "../client/informer/informer.ts";
 import { deepEqual } from "../schema/value/equal.ts";
 import { formatTime } from "../schema/value/time.ts";
 import { WorkQueue } from "../std/async/work-queue.ts";
-import type { ControllerDeps } from "../controllers/controller.ts";
+import type { RandomSource } from "../std/crypto/random.ts";
+import type { Logger } from "../std/log/logger.ts";
+import type { QueueMetrics } from "../std/metrics/queue-metrics.ts";
+import type { Clock } from "../std/time/clock.ts";
 import { ClusterState, podKey } from "./cluster-state.ts";
 import { selectNode } from "./select-node.ts";
 
@@ -25,7 +29,16 @@ const UNSCHEDULABLE_RETRY_MS = 5 * 60_000;
 /** Changes within this time retry the unschedulable pods once. */
 const RETRY_DELAY_MS = 100;
 
-export async function runScheduler(deps: ControllerDeps): Promise<void> {
+export interface SchedulerDeps {
+  readonly client: Client;
+  readonly clock: Clock;
+  readonly random: RandomSource;
+  readonly log: Logger;
+  readonly queue?: QueueMetrics | undefined;
+  readonly signal: AbortSignal;
+}
+
+export async function runScheduler(deps: SchedulerDeps): Promise<void> {
   const { client, clock, random, log, signal } = deps;
   await using recorder = createEventRecorder({ client, clock, random, log, component: NAME });
   const common = { client, clock, random, log };
@@ -57,7 +70,7 @@ export async function runScheduler(deps: ControllerDeps): Promise<void> {
 
 class Scheduler {
   readonly #queue: WorkQueue;
-  readonly #deps: ControllerDeps;
+  readonly #deps: SchedulerDeps;
   readonly #pods: Informer<Pod>;
   readonly #recorder: EventRecorder;
   readonly #state = new ClusterState();
@@ -65,7 +78,7 @@ class Scheduler {
   readonly #unschedulable = new Set<string>();
   #retryTimer: { cancel(): void } | undefined;
 
-  constructor(deps: ControllerDeps, pods: Informer<Pod>, recorder: EventRecorder) {
+  constructor(deps: SchedulerDeps, pods: Informer<Pod>, recorder: EventRecorder) {
     this.#deps = deps;
     this.#pods = pods;
     this.#recorder = recorder;

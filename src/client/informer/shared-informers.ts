@@ -1,10 +1,10 @@
 /** One informer per kind for all controllers of a process, with the controller manager's permission to watch. */
 import type { ApiObject, Kind } from "../../api/kind.ts";
-import type { Client } from "../client.ts";
-import { type Informer, startInformer } from "./informer.ts";
 import type { RandomSource } from "../../std/crypto/random.ts";
 import type { Logger } from "../../std/log/logger.ts";
 import type { Clock } from "../../std/time/clock.ts";
+import type { Client } from "../client.ts";
+import { type Informer, startInformer } from "./informer.ts";
 
 export interface SharedInformers {
   /** Starts the informer with the first call for the kind. It runs until the controllers have stopped. */
