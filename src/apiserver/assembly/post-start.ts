@@ -58,7 +58,7 @@ async function startRequiredControllers(
   accessControl: AccessControl,
   stopped: Promise<unknown>[],
 ): Promise<void> {
-  const { config, clock, log, registries, customResources, readiness, metrics, stopping } = base;
+  const { config, clock, log, store, registries, customResources, readiness, metrics, stopping } = base;
   const { clientAuthorities } = accessControl.authenticators;
   await bootstrapCluster(registries, stopping);
   await accessControl.policy.ready();
@@ -91,7 +91,7 @@ async function startRequiredControllers(
   readiness.markDone("services");
   await registerLocalApiServices(registries, config.groupAliases, stopping);
   readiness.markDone("apis");
-  metrics.startStorageMetrics(registries);
+  metrics.startStorageMetrics(registries, store);
 }
 
 async function startEmbeddedControllers(

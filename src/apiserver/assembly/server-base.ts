@@ -43,6 +43,7 @@ export interface ServerBase extends ServerLifetime {
   readonly random: RandomSource;
   readonly apis: ServedApis;
   readonly metrics: ServerMetrics;
+  readonly store: Store;
   readonly registries: Registries;
   readonly customResources: CustomResources;
   readonly proxyClientCertificate: ProxyClientCertificate;
@@ -92,6 +93,7 @@ export async function createServerBase(
     random,
     apis,
     metrics,
+    store,
     registries,
     customResources: custom,
     proxyClientCertificate: outbound,

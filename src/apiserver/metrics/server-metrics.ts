@@ -71,15 +71,15 @@ export class ServerMetrics implements AsyncDisposable {
   }
 
   /** Starts to count stored objects. Warns about unknown metric names in the flags. */
-  startStorageMetrics(registries: Registries): void {
+  startStorageMetrics(registries: Registries, store: Store): void {
     const { registry } = this;
-    const { observability: observe, storage } = this.#config;
+    const { observability: observe } = this.#config;
     this.#storage = startStorageMetrics({
       registry,
       registries,
       clock: this.#clock,
       log: this.#log,
-      url: storage.url,
+      store,
       countPollMs: observe.countPollMs,
       sizePollMs: observe.sizePollMs,
     });

@@ -1,6 +1,4 @@
 /** Metrics of the store and the watch caches. */
-import { readdir, stat } from "node:fs/promises";
-import { join } from "node:path";
 import type { Kind } from "../../api/kind.ts";
 import { isPersisted } from "../../api/review-kind.ts";
 import { kubernetesGroup, type Scheme } from "../../api/scheme.ts";
@@ -9,14 +7,14 @@ import type { Registry } from "../../registry/registry.ts";
 import type { Logger } from "../../std/log/logger.ts";
 import type { MetricRegistry } from "../../std/metrics/metrics.ts";
 import type { Clock, Timer } from "../../std/time/clock.ts";
+import type { Store } from "../../storage/store.ts";
 
 export interface StorageMetricsOptions {
   readonly registry: MetricRegistry;
   readonly registries: Registries;
   readonly clock: Clock;
   readonly log: Logger;
-  /** `level:///var/lib/svc/kvstore` */
-  readonly url: string;
+  readonly store: Pick<Store, "status">;
   /** The interval of object counts; 0: never. */
   readonly countPollMs: number;
   /** The interval of size measurements; 0: never. */
@@ -98,29 +96,17 @@ async function countObjects(registry: Registry): Promise<number> {
   }
 }
 
-function pollSize({ registry, clock, log, url, sizePollMs }: StorageMetricsOptions): Poller {
+function pollSize({ registry, clock, log, store, sizePollMs }: StorageMetricsOptions): Poller {
   const size = registry.gauge({
     name: "apiserver_storage_size_bytes",
     help: "Size of the store on disk in bytes.",
     stability: "STABLE",
     labels: ["storage_cluster_id"],
   });
-  const directory = /^level:\/\/(\/.+)$/.exec(url)?.[1];
-  return new Poller(clock, log, directory === undefined ? 0 : sizePollMs, async () => {
-    size.with(CLUSTER).set(await directorySize(decodeURIComponent(directory ?? "")));
+  return new Poller(clock, log, sizePollMs, async () => {
+    const status = store.status?.();
+    if (status !== undefined) size.with(CLUSTER).set(status.sizeBytes);
   });
-}
-
-async function directorySize(path: string): Promise<number> {
-  let bytes = 0;
-  for (const name of await readdir(path)) {
-    // Compaction may delete files at any time.
-    bytes += await stat(join(path, name)).then(
-      (found) => found.size,
-      () => 0,
-    );
-  }
-  return bytes;
 }
 
 /** Runs a function now and at an interval, never concurrently. */
