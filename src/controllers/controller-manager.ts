@@ -1,9 +1,10 @@
 /** The controllers that run inside the API server, by their names in `--embedded-controllers`. */
 import type { UserInfo } from "../auth/user.ts";
 import type { Client } from "../client/client.ts";
+import { createSharedInformers } from "../client/informer/shared-informers.ts";
 import type { QueueMetrics } from "../std/metrics/queue-metrics.ts";
 import type { ControllerDeps, RunController } from "./controller.ts";
-import { createSharedInformers } from "../client/informer/shared-informers.ts";
+import { type ControllerOptions, defaultControllerOptions } from "./controller-options.ts";
 
 interface ControllerDescriptor {
   /** The user name of the controller's client; bootstrap roles grant it the permissions that it needs. */
@@ -142,7 +143,9 @@ export function expandControllerNames(names: readonly string[]): readonly string
 }
 
 export interface StartControllersDeps
-  extends Omit<ControllerDeps, "client" | "observer" | "informers" | "queue" | "signal"> {
+  extends Omit<ControllerDeps, "client" | "observer" | "informers" | "options" | "workers" | "queue" | "signal"> {
+  /** Settings that differ from the defaults. */
+  readonly options?: Partial<ControllerOptions> | undefined;
   /** Creates a client that is authenticated as the user. */
   readonly clientFor: (user: UserInfo) => Client;
   /** Creates the metrics of a controller's queue. */
@@ -159,6 +162,7 @@ export function startControllers(names: readonly string[], deps: StartController
   const stopping = new AbortController();
   const observer = deps.clientFor(createUser(OBSERVER));
   const { clock, random } = deps;
+  const options = { ...defaultControllerOptions, ...deps.options };
   const informers = createSharedInformers(
     { client: observer, clock, random, log: deps.log.child("informers") },
     stopping.signal,
@@ -182,6 +186,8 @@ export function startControllers(names: readonly string[], deps: StartController
         random,
         log,
         kinds,
+        options,
+        workers: options.concurrentSyncs[name],
         queue,
         signal: stopping.signal,
       });

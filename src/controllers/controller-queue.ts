@@ -5,7 +5,7 @@ import type { BackoffOptions } from "../std/time/backoff.ts";
 import type { ControllerDeps } from "./controller.ts";
 
 export interface ControllerQueueOptions {
-  /** How many keys are synced at the same time. */
+  /** How many keys are synced at the same time, unless the options of the controllers set it. */
   readonly workers: number;
   /** Delays of a key whose sync failed; by default from 0.5 s to a minute. */
   readonly backoff?: BackoffOptions;
@@ -18,8 +18,13 @@ const BACKOFF: BackoffOptions = { initialMs: 500, maxMs: 60_000, jitter: 0.1 };
 
 /** A queue holds each key once, so it is bounded by the number of objects. Disposal waits for syncs in progress. */
 export function createControllerQueue(
-  { clock, random, queue: metrics }: Pick<ControllerDeps, "clock" | "random" | "queue">,
+  {
+    clock,
+    random,
+    queue: metrics,
+    workers: configured,
+  }: Pick<ControllerDeps, "clock" | "random" | "queue" | "workers">,
   { workers, backoff = BACKOFF, sync, onError }: ControllerQueueOptions,
 ): WorkQueue {
-  return new WorkQueue({ clock, random, metrics, concurrency: workers, backoff, work: sync, onError });
+  return new WorkQueue({ clock, random, metrics, concurrency: configured ?? workers, backoff, work: sync, onError });
 }

@@ -4,11 +4,12 @@
 import type { Kind } from "../api/kind.ts";
 import type { LegacyTokenClaims } from "../auth/service-account/claims.ts";
 import type { Client } from "../client/client.ts";
+import type { SharedInformers } from "../client/informer/shared-informers.ts";
 import type { RandomSource } from "../std/crypto/random.ts";
 import type { Logger } from "../std/log/logger.ts";
 import type { QueueMetrics } from "../std/metrics/queue-metrics.ts";
 import type { Clock } from "../std/time/clock.ts";
-import type { SharedInformers } from "../client/informer/shared-informers.ts";
+import type { ControllerOptions } from "./controller-options.ts";
 import type { SigningAuthorities } from "./signing-authorities.ts";
 
 export interface ControllerDeps {
@@ -32,6 +33,10 @@ export interface ControllerDeps {
   readonly log: Logger;
   /** The built-in kinds that are served. */
   readonly kinds: readonly Kind[];
+  /** Settings of single controllers. */
+  readonly options: ControllerOptions;
+  /** How many keys of the queue are synced at the same time; undefined: the controller's own default. */
+  readonly workers?: number | undefined;
   /** The metrics of the controller's queue. */
   readonly queue?: QueueMetrics | undefined;
   /** Aborts when the controller must stop. */

@@ -4,6 +4,7 @@ import type { LegacyTokenClaims } from "../../auth/service-account/claims.ts";
 import type { UserInfo } from "../../auth/user.ts";
 import { createClient } from "../../client/api-client.ts";
 import type { Client } from "../../client/client.ts";
+import type { ControllerOptions } from "../../controllers/controller-options.ts";
 import type { SigningAuthorities } from "../../controllers/signing-authorities.ts";
 import type { Handler } from "../../http/message.ts";
 import type { RandomSource } from "../../std/crypto/random.ts";
@@ -26,6 +27,7 @@ export interface EmbeddedControllerDeps {
   /** The built-in kinds that are served. */
   readonly kinds: readonly Kind[];
   readonly queueMetrics: (name: string) => QueueMetrics;
+  readonly options: Partial<ControllerOptions>;
 }
 
 /** Throws for an unknown controller name. Disposing stops all controllers. */
@@ -35,7 +37,19 @@ export async function runEmbeddedControllers(
 ): Promise<AsyncDisposable> {
   if (names.length === 0) return { [Symbol.asyncDispose]: async () => {} };
   const { startControllers } = await import("../../controllers/controller-manager.ts");
-  const { handler, loopbackToken, clock, random, log, clusterCa, signing, signLegacyToken, kinds, queueMetrics } = deps;
+  const {
+    handler,
+    loopbackToken,
+    clock,
+    random,
+    log,
+    clusterCa,
+    signing,
+    signLegacyToken,
+    kinds,
+    queueMetrics,
+    options,
+  } = deps;
   const clientFor = (user: UserInfo): Client => {
     const headers = { authorization: `Bearer ${loopbackToken(user)}` };
     return createClient({ transport: handler, headers, userAgent: user.name });
@@ -50,6 +64,7 @@ export async function runEmbeddedControllers(
     log: log.child("controllers"),
     kinds,
     queueMetrics,
+    options,
   });
   running.ended.catch((error: unknown) => log.error("An embedded controller stopped", error));
   return running;

@@ -119,6 +119,7 @@ async function startEmbeddedControllers(
     signLegacyToken: authenticators.serviceAccounts.signLegacy,
     kinds: apis.kinds,
     queueMetrics: metrics.queues,
+    options: config.controllerOptions ?? {},
   });
   resources.use(embedded);
 }

@@ -4,6 +4,7 @@ import type { AdmissionSettings } from "../../admission/chain/create-plugins.ts"
 import type { GroupAliases } from "../../api/group-aliases.ts";
 import type { RequestHeaderNames } from "../../auth/authn/request-header.ts";
 import type { KeyPairFiles } from "../../auth/pki/key-pair.ts";
+import type { ControllerOptions } from "../../controllers/controller-options.ts";
 import type { SigningAuthorities } from "../../controllers/signing-authorities.ts";
 import type { FeatureState } from "../../flags/build-metrics.ts";
 import type { TlsOptions } from "../../http/tls/options.ts";
@@ -47,6 +48,8 @@ export interface ApiServerConfig {
   readonly cbor: boolean;
   /** Names of `controllers/controllers.ts`; `*` for all. */
   readonly embeddedControllers: readonly string[];
+  /** Settings of the embedded controllers that differ from the defaults. */
+  readonly controllerOptions?: Partial<ControllerOptions> | undefined;
   /** The CAs of the embedded controller `csrsigning`. */
   readonly signing?: SigningAuthorities | undefined;
   /** PEM of the CA of the serving certificate, which the embedded root-ca-certificate-publisher publishes for pods. */

@@ -1,0 +1,24 @@
+/** Settings of single controllers, by kube-controller-manager's flags and with its defaults. Durations in milliseconds. */
+export interface ControllerOptions {
+  /** `--concurrent-*-syncs`: keys that a controller syncs at the same time, by its name; absent: its own default. */
+  readonly concurrentSyncs: Readonly<Record<string, number>>;
+  /** `--pvclaimbinder-sync-period`: how often pending claims and volumes are synced again. */
+  readonly claimBinderSyncPeriodMs: number;
+  /** `--disable-force-detach-on-timeout`: volumes in use are not detached from unhealthy nodes after six minutes. */
+  readonly disableForceDetachOnTimeout: boolean;
+  /** `--cluster-cidr` with `--allocate-node-cidrs`; empty: nodes get no pod CIDRs. */
+  readonly clusterCidrs: readonly string[];
+  /** `--node-cidr-mask-size` and those of one family: the prefix length of a node's pod CIDR. */
+  readonly nodeCidrMaskSizes: { readonly ipv4: number; readonly ipv6: number };
+  /** `--service-cluster-ip-range`: nodes get no pod CIDRs of these ranges. */
+  readonly serviceCidrs: readonly string[];
+}
+
+export const defaultControllerOptions: ControllerOptions = {
+  concurrentSyncs: {},
+  claimBinderSyncPeriodMs: 15_000,
+  disableForceDetachOnTimeout: false,
+  clusterCidrs: [],
+  nodeCidrMaskSizes: { ipv4: 24, ipv6: 64 },
+  serviceCidrs: [],
+};
