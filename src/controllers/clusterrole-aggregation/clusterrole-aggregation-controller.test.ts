@@ -2,10 +2,11 @@ import t from "tap";
 import type { ClusterRole } from "../../api/rbac/cluster-role/schema.ts";
 import { StatusError } from "../../api/status.ts";
 import type { Client, ClientWatchEvent } from "../../client/client.ts";
+import { createSharedInformers } from "../../client/informer/shared-informers.ts";
 import { seededRandom } from "../../std/crypto/random.ts";
 import { silentLogger } from "../../std/log/logger.ts";
 import { FakeClock } from "../../testing/std/fake-clock.ts";
-import { createSharedInformers } from "../../client/informer/shared-informers.ts";
+import { defaultControllerOptions } from "../controller-options.ts";
 import { runClusterRoleAggregation } from "./clusterrole-aggregation-controller.ts";
 
 async function* silent(signal: AbortSignal): AsyncGenerator<ClientWatchEvent<never>> {
@@ -30,7 +31,14 @@ async function runAndCollect(items: readonly ClusterRole[], failures: readonly n
   };
   const clock = new FakeClock();
   const stop = new AbortController();
-  const deps = { clock, random: seededRandom(1), log: silentLogger, kinds: [], signal: stop.signal };
+  const deps = {
+    clock,
+    random: seededRandom(1),
+    log: silentLogger,
+    kinds: [],
+    options: defaultControllerOptions,
+    signal: stop.signal,
+  };
   const informers = createSharedInformers({ client: client as Client, ...deps }, stop.signal);
   const running = runClusterRoleAggregation({
     client: client as Client,

@@ -4,11 +4,12 @@ import type { PersistentVolumeClaim } from "../../api/core/persistent-volume-cla
 import type { Pod } from "../../api/core/pod/schema.ts";
 import type { ApiObject, Kind } from "../../api/kind.ts";
 import type { Client, ClientWatchEvent } from "../../client/client.ts";
+import { createSharedInformers } from "../../client/informer/shared-informers.ts";
 import { seededRandom } from "../../std/crypto/random.ts";
 import { silentLogger } from "../../std/log/logger.ts";
 import { FakeClock } from "../../testing/std/fake-clock.ts";
 import type { ControllerDeps } from "../controller.ts";
-import { createSharedInformers } from "../../client/informer/shared-informers.ts";
+import { defaultControllerOptions } from "../controller-options.ts";
 import { runPvcProtectionController, runPvProtectionController } from "./volume-protection-controller.ts";
 
 const DELETED = { namespace: "ns", deletionTimestamp: "2026-01-01T00:00:00Z" };
@@ -56,6 +57,7 @@ async function run(
     informers: createSharedInformers({ client, ...common }, stop.signal),
     ...common,
     kinds: [],
+    options: defaultControllerOptions,
     signal: stop.signal,
   });
   await clock.advance(100);
