@@ -3,12 +3,11 @@ import { makeRequest } from "../http/request.ts";
 import { FakeClock } from "../testing/std/fake-clock.ts";
 import { EventLoopContention } from "./contention.ts";
 import { createDebugPages } from "./debug-pages.ts";
-import { Profiler } from "./profiler.ts";
 
 t.test("createDebugPages() serves delays of the event loop only when they are measured", async (t) => {
   const clock = new FakeClock();
   const create = (contention: EventLoopContention | undefined) =>
-    createDebugPages({ clock, profiler: new Profiler(clock), contention, setVerbosity: () => undefined });
+    createDebugPages({ clock, contention, setVerbosity: () => undefined });
   const paths = (contention: EventLoopContention | undefined) => create(contention).map(({ path }) => path);
   t.notOk(paths(undefined).includes("/debug/pprof/block"));
   using contention = new EventLoopContention(clock);

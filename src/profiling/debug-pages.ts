@@ -4,10 +4,10 @@ import { gzip } from "node:zlib";
 import { readBody } from "../http/body.ts";
 import type { HttpRequest, HttpResponse } from "../http/message.ts";
 import { bytesResponse, textResponse } from "../http/respond.ts";
+import { lazy } from "../std/async/lazy.ts";
 import type { Clock } from "../std/time/clock.ts";
 import type { EventLoopContention } from "./contention.ts";
-import { encodePprof, type StackProfile } from "./pprof.ts";
-import { type Profiler, ProfilerBusyError } from "./profiler.ts";
+import type { StackProfile } from "./pprof.ts";
 
 const compress = promisify(gzip);
 
@@ -17,7 +17,6 @@ const LEVEL_BYTES_MAX = 64;
 
 export interface DebugDeps {
   readonly clock: Clock;
-  readonly profiler: Profiler;
   /** Undefined without --contention-profiling. */
   readonly contention: EventLoopContention | undefined;
   /** Sets the log verbosity (`-v`). */
@@ -31,7 +30,8 @@ export interface DebugPage {
 }
 
 export function createDebugPages(deps: DebugDeps): readonly DebugPage[] {
-  const { profiler, contention } = deps;
+  const { clock, contention } = deps;
+  const profiler = lazy(async () => new (await import("./profiler.ts")).Profiler(clock));
   const both = ["GET", "POST"];
   const page = (path: string, respond: DebugPage["respond"], methods: readonly string[] = both): DebugPage => ({
     path,
@@ -42,10 +42,10 @@ export function createDebugPages(deps: DebugDeps): readonly DebugPage[] {
     page(`/debug/pprof/${path}`, (request) => profileResponse(request, path, seconds, take));
   return [
     page("/debug/pprof", async () => indexPage(contention !== undefined)),
-    profile("profile", 30, (seconds, signal) => profiler.cpu(seconds, signal)),
-    profile("heap", 10, (seconds, signal) => profiler.heap("inuse", seconds, signal)),
-    profile("allocs", 10, (seconds, signal) => profiler.heap("alloc", seconds, signal)),
-    profile("trace", 1, async (seconds, signal) => ({ raw: await profiler.trace(seconds, signal) })),
+    profile("profile", 30, async (seconds, signal) => (await profiler()).cpu(seconds, signal)),
+    profile("heap", 10, async (seconds, signal) => (await profiler()).heap("inuse", seconds, signal)),
+    profile("allocs", 10, async (seconds, signal) => (await profiler()).heap("alloc", seconds, signal)),
+    profile("trace", 1, async (seconds, signal) => ({ raw: await (await profiler()).trace(seconds, signal) })),
     ...(contention === undefined
       ? []
       : [page("/debug/pprof/block", async () => await pprofResponse("block", contention.stacks()))]),
@@ -77,6 +77,7 @@ async function profileResponse(request: HttpRequest, name: string, usual: number
     const file = { profile: "svc.cpuprofile", trace: "svc.trace.json" }[name] ?? "svc.heapprofile";
     return bytesResponse(200, "application/json", Buffer.from(JSON.stringify(raw)), attachmentHeaders(file));
   } catch (error) {
+    const { ProfilerBusyError } = await import("./profiler.ts");
     if (error instanceof ProfilerBusyError)
       return textResponse(500, `${error.message}\n`, { ...NOSNIFF, "x-go-pprof": "1" });
     throw error;
@@ -84,6 +85,7 @@ async function profileResponse(request: HttpRequest, name: string, usual: number
 }
 
 async function pprofResponse(name: string, stacks: StackProfile): Promise<HttpResponse> {
+  const { encodePprof } = await import("./pprof.ts");
   return bytesResponse(200, "application/octet-stream", await compress(encodePprof(stacks)), attachmentHeaders(name));
 }
 

@@ -1,6 +1,5 @@
 import type { Logger } from "../std/log/logger.ts";
 import type { Clock } from "../std/time/clock.ts";
-import { createMemoryStore } from "./memory.ts";
 import type { Store } from "./store.ts";
 
 export interface OpenStoreOptions {
@@ -18,12 +17,12 @@ export interface OpenStoreOptions {
 
 /** Throws a RangeError for a URL of an unknown engine; else fails as the engine does. */
 export async function openStore({ url, ...options }: OpenStoreOptions): Promise<Store> {
-  if (url === "memory://") return createMemoryStore(options);
+  // Each engine is loaded when it is used; that on disk has native code.
+  if (url === "memory://") return (await import("./memory.ts")).createMemoryStore(options);
   const path = /^level:\/\/(\/.+)$/.exec(url)?.[1];
   if (path === undefined) {
     throw new RangeError(`Cannot use store "${url}": it must be level:///path/to/directory or memory://`);
   }
-  // Loads native code, which a store in memory does not need.
   const { openLevelStore } = await import("./level/level.ts");
   return await openLevelStore({ ...options, path: decodeURIComponent(path) });
 }

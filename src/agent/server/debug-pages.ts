@@ -3,7 +3,6 @@ import { readBody } from "../../http/body.ts";
 import type { HttpRequest, HttpResponse } from "../../http/message.ts";
 import { bytesResponse } from "../../http/respond.ts";
 import { createDebugPages } from "../../profiling/debug-pages.ts";
-import { Profiler } from "../../profiling/profiler.ts";
 import type { Clock } from "../../std/time/clock.ts";
 import type { Endpoints } from "./endpoints.ts";
 import { goErrorResponse, routeNotFound } from "./go-responses.ts";
@@ -22,7 +21,7 @@ const ROOT = "/debug/pprof";
 export function addDebugPages(endpoints: Endpoints, options: DebugPagesOptions, clock: Clock): void {
   const { profiling, setVerbosity } = options;
   if (profiling) {
-    const debug = { clock, profiler: new Profiler(clock), contention: undefined, setVerbosity: () => undefined };
+    const debug = { clock, contention: undefined, setVerbosity: () => undefined };
     for (const page of createDebugPages(debug)) {
       if (page.path.startsWith(`${ROOT}/`)) endpoints.path(page.path, (request) => page.respond(request));
     }

@@ -6,6 +6,7 @@ import { podDisruptionBudgetKind } from "../../api/policy/pod-disruption-budget/
 import { includesController } from "../../controllers/controller-manager.ts";
 import { deleteNamespace } from "../../registry/delete-namespace.ts";
 import type { TokenSettings } from "../../registry/subresources/token-request.ts";
+import { lazy } from "../../std/async/lazy.ts";
 import type { Authenticators } from "../authentication/authenticators.ts";
 import { createIssuerDiscovery } from "../authentication/issuer-discovery.ts";
 import { createEscalationCheck } from "../authorization/escalation.ts";
@@ -23,10 +24,8 @@ import type { Readiness } from "../health/readiness.ts";
 import { AgentConnections } from "../proxy/agent-connections.ts";
 import { createConnectHandlers } from "../proxy/connect.ts";
 import { RequestForwarder } from "../proxy/forward.ts";
-import { createPodLogHandler } from "../proxy/pod-log.ts";
 import type { RequestHandler } from "../request/request-context.ts";
-import { AgentScraper } from "../resource-metrics/agent-scraper.ts";
-import { createMetricsHandlers, listNodes } from "../resource-metrics/metrics-handlers.ts";
+import { createMetricsApi } from "../resource-metrics/metrics-api.ts";
 import { AgentTunnels } from "../tunnels/agent-tunnels.ts";
 import { createTunnelHandler } from "../tunnels/tunnel-handler.ts";
 import type { AccessControl } from "./access-control.ts";
@@ -96,10 +95,7 @@ async function createExtraHandlers(
   const forwarder = resources.use(new RequestForwarder());
   const pods = registries.of(podKind);
   const nodes = registries.of(nodeKind);
-  const scraperLog = log.child("resource-metrics");
-  const scraper = resources.use(
-    new AgentScraper({ nodes: (signal) => listNodes(nodes, signal), agents, clock, log: scraperLog }),
-  );
+  const podLog = lazy(async () => (await import("../proxy/pod-log.ts")).createPodLogHandler(pods, nodes, agents));
   const bindingHandler = createBindingHandler(pods);
   const tokenSettings = tokenRequestSettings(config, authenticators);
   const statuses = componentStatuses(componentStatusChecks(readiness, config.embeddedControllers));
@@ -113,7 +109,7 @@ async function createExtraHandlers(
     subresources: {
       "create pods/binding": bindingHandler,
       "create pods/eviction": createEvictionHandler(pods, registries.of(podDisruptionBudgetKind)),
-      "get pods/log": createPodLogHandler(pods, nodes, agents),
+      "get pods/log": async (...request) => await (await podLog())(...request),
       "create serviceaccounts/token": createTokenRequestHandler(registries, tokenSettings, config.groupAliases.served),
     },
     connect: createConnectHandlers({
@@ -125,7 +121,7 @@ async function createExtraHandlers(
       tunnelsPortForward: isEnabled("PortForwardWebsockets"),
     }),
     notStored: {
-      ...createMetricsHandlers({ pods, nodes, scraper }),
+      ...createMetricsApi({ pods, nodes, agents, clock, log: log.child("resource-metrics"), resources }),
       "create Binding": bindingHandler,
       "list ComponentStatus": statuses.list,
       "get ComponentStatus": statuses.get,

@@ -7,6 +7,7 @@ import { acceptsExactly } from "../../http/negotiate.ts";
 import { bytesResponse } from "../../http/respond.ts";
 import { Router } from "../../http/router.ts";
 import type { Registries } from "../../registry/registries.ts";
+import { lazy } from "../../std/async/lazy.ts";
 import { versionInfo } from "../../std/version-info.ts";
 import { CONFIGURATION_PATH, type IssuerDiscovery, JWKS_PATH } from "../authentication/issuer-discovery.ts";
 import type { CustomResources } from "../custom-resources/custom-resources.ts";
@@ -17,7 +18,6 @@ import { addResourceRoutes, type ExtraHandlers, type Route } from "../handlers/r
 import type { ResourceSettings } from "../handlers/target.ts";
 import { pageNotFound, respondHealth } from "../health/health.ts";
 import type { Readiness } from "../health/readiness.ts";
-import { OpenApi } from "../openapi/openapi.ts";
 import type { RequestContext, RequestHandler } from "../request/request-context.ts";
 import { methodNotAllowed, noSuchResource, notAcceptable } from "../responses/status-response.ts";
 
@@ -96,16 +96,20 @@ function addNonResourceRoutes(router: Router<Route>, options: RouterOptions, dis
     const methods = GROUP_DISCOVERY_PATH.test(path) ? ANY_METHOD : ["GET"];
     for (const method of methods) router.add(method, path, async (context) => discovery.respond(path, context));
   }
-  const openApi = new OpenApi(options.scheme, options.groupAliases, options.gitVersion, options.settings.clock);
+  const openApi = lazy(async () => {
+    const { OpenApi } = await import("../openapi/openapi.ts");
+    return new OpenApi(options.scheme, options.groupAliases, options.gitVersion, options.settings.clock);
+  });
   addAny(
     "/openapi/v2",
-    async ({ request }) => await openApi.v2(request.headers.accept, request.headers["if-none-match"]),
+    async ({ request }) => await (await openApi()).v2(request.headers.accept, request.headers["if-none-match"]),
   );
   addAny("/openapi/v3", async ({ request: { path, headers } }) => {
-    return path.endsWith("/") ? await openApi.v3("", null, headers) : await openApi.root(headers["if-none-match"]);
+    const documents = await openApi();
+    return path.endsWith("/") ? await documents.v3("", null, headers) : await documents.root(headers["if-none-match"]);
   });
   addAny("/openapi/v3/{path*}", async ({ request, info }, { path = "" }) => {
-    return await openApi.v3(path, info.query.get("hash"), request.headers);
+    return await (await openApi()).v3(path, info.query.get("hash"), request.headers);
   });
   const version = versionInfo(options.gitVersion, options.emulatedVersion);
   addGet("/version", async ({ request }) => {

@@ -7,7 +7,6 @@ import type { Listener } from "../../http/server/listener.ts";
 import { listen } from "../../http/server/server.ts";
 import { EventLoopContention } from "../../profiling/contention.ts";
 import { createDebugPages, type DebugPage } from "../../profiling/debug-pages.ts";
-import { Profiler } from "../../profiling/profiler.ts";
 import type { Logger } from "../../std/log/logger.ts";
 import type { Clock } from "../../std/time/clock.ts";
 import type { ObservabilityConfig } from "../config/config.ts";
@@ -28,7 +27,7 @@ export class DebugEndpoints implements AsyncDisposable {
 
   constructor({ profiling, contentionProfiling }: ObservabilityConfig, { clock, setVerbosity }: DebugEndpointsDeps) {
     this.#contention = profiling && contentionProfiling ? new EventLoopContention(clock) : undefined;
-    this.pages = createDebugPages({ clock, profiler: new Profiler(clock), contention: this.#contention, setVerbosity });
+    this.pages = createDebugPages({ clock, contention: this.#contention, setVerbosity });
   }
 
   /** Rejects with one sentence when the socket cannot be created. A socket that another process left is replaced. */

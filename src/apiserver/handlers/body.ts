@@ -45,6 +45,8 @@ interface ParsedBody {
   readonly duplicates: readonly string[];
   readonly scan?: ParsedJson["scan"];
   readonly literals?: ParsedJson["literals"];
+  /** A strategic merge patch gave the value. */
+  readonly converter?: boolean;
   /** Messages about duplicate keys of YAML. */
   readonly yamlDuplicates?: readonly string[];
 }
@@ -239,8 +241,8 @@ export function decodeObject<T>(
 ): T {
   const merged = parsed.scan === undefined ? parsed.value : mergeRepeatedMembers(expected.schema, parsed.scan.value);
   const unknownFields = validation === "Ignore" ? "drop" : "report";
-  const { literals } = parsed;
-  const { value, unknown, errors } = decode(expected.schema, merged ?? {}, { unknownFields, literals });
+  const { literals, converter } = parsed;
+  const { value, unknown, errors } = decode(expected.schema, merged ?? {}, { unknownFields, literals, converter });
   const error = errors[0];
   if (error !== undefined) throw cannotHandle(identity, expected, error.message);
   if (validation !== "Ignore") {

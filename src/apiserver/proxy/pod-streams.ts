@@ -28,7 +28,15 @@ export interface PodStreamDeps {
   readonly tunnelsPortForward: boolean;
 }
 
-export function createExecHandler(deps: PodStreamDeps): ConnectHandler {
+export function createStreamHandlers(deps: PodStreamDeps) {
+  return {
+    exec: createExecHandler(deps),
+    attach: createAttachHandler(deps),
+    portForward: createPortForwardHandler(deps),
+  };
+}
+
+function createExecHandler(deps: PodStreamDeps): ConnectHandler {
   return async (target, context, params, options) => {
     const { command = [], container = "", ...streams } = options as PodExecOptions;
     const scope = scopeOf(target, context, params);
@@ -39,7 +47,7 @@ export function createExecHandler(deps: PodStreamDeps): ConnectHandler {
   };
 }
 
-export function createAttachHandler(deps: PodStreamDeps): ConnectHandler {
+function createAttachHandler(deps: PodStreamDeps): ConnectHandler {
   return async (target, context, params, options) => {
     const { container = "", ...streams } = options as PodAttachOptions;
     const scope = scopeOf(target, context, params);
@@ -50,7 +58,7 @@ export function createAttachHandler(deps: PodStreamDeps): ConnectHandler {
   };
 }
 
-export function createPortForwardHandler(deps: PodStreamDeps): ConnectHandler {
+function createPortForwardHandler(deps: PodStreamDeps): ConnectHandler {
   return async (target, context, params, options) => {
     const { ports = [] } = options as PodPortForwardOptions;
     const scope = scopeOf(target, context, params);

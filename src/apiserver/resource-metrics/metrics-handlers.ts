@@ -37,11 +37,7 @@ export interface MetricsHandlerOptions {
 }
 
 /** By verb and kind. */
-export function createMetricsHandlers({
-  pods,
-  nodes,
-  scraper,
-}: MetricsHandlerOptions): Readonly<Record<string, ResourceHandler>> {
+export function createMetricsHandlers({ pods, nodes, scraper }: MetricsHandlerOptions) {
   const ofPod = (pod: Pod, now: string): PodMetrics | undefined => {
     const { name, namespace, labels } = pod.metadata ?? {};
     const samples = scraper.samplesOf(pod.spec?.nodeName ?? "");
