@@ -50,10 +50,31 @@ const descriptors: Readonly<Record<string, ControllerDescriptor>> = {
     groups: SERVICE_ACCOUNTS,
     load: async () => (await import("./deployment/deployment-controller.ts")).runDeploymentController,
   },
+  endpoint: {
+    user: "system:serviceaccount:kube-system:endpoint-controller",
+    groups: SERVICE_ACCOUNTS,
+    load: async () => (await import("./endpoints/endpoints-controller.ts")).runEndpointsController,
+  },
+  endpointslice: {
+    user: "system:serviceaccount:kube-system:endpointslice-controller",
+    groups: SERVICE_ACCOUNTS,
+    load: async () => (await import("./endpoints/endpoint-slice-controller.ts")).runEndpointSliceController,
+  },
+  endpointslicemirroring: {
+    user: "system:serviceaccount:kube-system:endpointslicemirroring-controller",
+    groups: SERVICE_ACCOUNTS,
+    load: async () =>
+      (await import("./endpoints/endpoint-slice-mirroring-controller.ts")).runEndpointSliceMirroringController,
+  },
   "garbage-collector": {
     user: "system:serviceaccount:kube-system:generic-garbage-collector",
     groups: SERVICE_ACCOUNTS,
     load: async () => (await import("./garbage-collector/garbage-collector.ts")).runGarbageCollector,
+  },
+  job: {
+    user: "system:serviceaccount:kube-system:job-controller",
+    groups: SERVICE_ACCOUNTS,
+    load: async () => (await import("./job/job-controller.ts")).runJobController,
   },
   "legacy-serviceaccount-token-cleaner": {
     user: "system:serviceaccount:kube-system:legacy-service-account-token-cleaner",

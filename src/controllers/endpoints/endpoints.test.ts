@@ -1,0 +1,228 @@
+/** The three controllers of endpoints against an API server in memory. */
+import t from "tap";
+import { endpointsKind } from "../../api/core/endpoints/kind.ts";
+import type { EndpointSubset, Endpoints } from "../../api/core/endpoints/schema.ts";
+import { namespaceKind } from "../../api/core/namespace/kind.ts";
+import { nodeKind } from "../../api/core/node/kind.ts";
+import { podKind } from "../../api/core/pod/kind.ts";
+import type { Pod } from "../../api/core/pod/schema.ts";
+import { serviceKind } from "../../api/core/service/kind.ts";
+import type { ServiceSpec } from "../../api/core/service/schema.ts";
+import { endpointSliceKind } from "../../api/discovery/endpoint-slice/kind.ts";
+import type { EndpointSlice } from "../../api/discovery/endpoint-slice/schema.ts";
+import type { Client } from "../../client/client.ts";
+import { startInMemoryCluster } from "../../testing/apiserver/in-memory-cluster.ts";
+import { FakeClock } from "../../testing/std/fake-clock.ts";
+
+const CONTROLLERS = ["endpoint", "endpointslice", "endpointslicemirroring", "serviceaccount"];
+const namespace = "shop";
+
+interface Cluster {
+  readonly client: Client;
+  readonly clock: FakeClock;
+  /** Lets the controllers do what is due within the time. */
+  pass(milliseconds?: number): Promise<void>;
+}
+
+async function start(t: { teardown(action: () => unknown): void }): Promise<Cluster> {
+  const clock = new FakeClock();
+  const client = await startInMemoryCluster(t, { embeddedControllers: CONTROLLERS }, clock);
+  const pass = async (milliseconds = 100): Promise<void> => {
+    for (let passed = 0; passed < milliseconds; passed += 50) {
+      await clock.advance(50);
+      for (let turn = 0; turn < 8; turn++) await new Promise<void>((resolve) => setImmediate(resolve));
+    }
+  };
+  await client.create(namespaceKind, { metadata: { name: namespace } });
+  for (const [name, zone] of [
+    ["n1", "za"],
+    ["n2", "zb"],
+  ] as const) {
+    await client.create(nodeKind, { metadata: { name, labels: { "topology.kubernetes.io/zone": zone } } });
+  }
+  await pass(500);
+  return { client, clock, pass };
+}
+
+async function createService({ client }: Cluster, spec: ServiceSpec, name = "web"): Promise<void> {
+  await client.create(serviceKind, { metadata: { name, namespace, labels: { team: "a" } }, spec });
+}
+
+interface PodOptions {
+  readonly ip?: string;
+  readonly node?: string;
+  readonly ready?: boolean;
+  readonly spec?: Partial<Pod["spec"]>;
+}
+
+async function createPod({ client, clock }: Cluster, name: string, options: PodOptions = {}): Promise<void> {
+  const { ip = `10.1.0.${name.length}`, node = "n1", ready = true, spec = {} } = options;
+  await client.create(podKind, {
+    metadata: { name, namespace, labels: { app: "web" } },
+    spec: { containers: [{ name: "c", image: "i" }], nodeName: node, ...spec },
+  });
+  const lastTransitionTime = new Date(clock.now()).toISOString().replace(/\.\d+/, "");
+  await client.patch(
+    podKind,
+    { name, namespace },
+    "strategic",
+    {
+      status: {
+        phase: "Running",
+        podIP: ip,
+        podIPs: [{ ip }],
+        conditions: [{ type: "Ready", status: ready ? "True" : "False", lastTransitionTime }],
+      },
+    },
+    { subresource: "status" },
+  );
+}
+
+/** `IPv4 80/TCP: 10.1.0.1 ready n1`. */
+async function slicesOf({ client }: Cluster, service = "web"): Promise<readonly string[]> {
+  const { items } = await client.list(endpointSliceKind, {
+    namespace,
+    labelSelector: `kubernetes.io/service-name=${service}`,
+  });
+  return items.map(describeSlice).sort();
+}
+
+function describeSlice({ addressType, ports, endpoints, metadata }: EndpointSlice): string {
+  const listed = (ports ?? []).map(({ name, port, protocol }) => `${name === "" ? "" : `${name}=`}${port}/${protocol}`);
+  const described = (endpoints ?? []).map(({ addresses, conditions, nodeName, hostname, hints }) => {
+    const states = [
+      conditions?.ready === true ? "ready" : "unready",
+      ...(conditions?.terminating === true ? ["terminating"] : []),
+      ...(hostname === undefined ? [] : [hostname]),
+      ...(hints?.forZones ?? []).map(({ name }) => `for ${name}`),
+    ];
+    return [addresses.join("+"), ...states, ...(nodeName === undefined ? [] : [nodeName])].join(" ");
+  });
+  const manager = metadata?.labels?.["endpointslice.kubernetes.io/managed-by"] ?? "";
+  const prefix = manager.startsWith("endpointslicemirroring") ? "mirror " : "";
+  return `${prefix}${addressType} ${listed.join(",")}: ${described.join("; ")}`;
+}
+
+/** `80: 10.1.0.1 | unready 10.1.0.2`. */
+async function endpointsOf({ client }: Cluster, name = "web"): Promise<readonly string[] | undefined> {
+  const found = await client.get(endpointsKind, { name, namespace }).catch(() => undefined as Endpoints | undefined);
+  return found === undefined ? undefined : (found.subsets ?? []).map(describeSubset);
+}
+
+function describeSubset({ addresses = [], notReadyAddresses = [], ports = [] }: EndpointSubset): string {
+  const listed = [...addresses.map(({ ip }) => ip), ...notReadyAddresses.map(({ ip }) => `unready ${ip}`)];
+  return `${ports.map(({ port }) => port).join()}: ${listed.join(" | ")}`;
+}
+
+const selector = { app: "web" };
+const ports = [{ port: 80 }];
+
+t.test("the pods that a service selects become its endpoints, and leave when they are unready or gone", async (t) => {
+  const cluster = await start(t);
+  await createService(cluster, { selector, ports });
+  await cluster.pass();
+  t.same(await slicesOf(cluster), ["IPv4 : "], "an empty slice stands for no endpoints");
+  t.same(await endpointsOf(cluster), []);
+  await createPod(cluster, "p");
+  await createPod(cluster, "pp", { ready: false, node: "n2" });
+  await cluster.pass(2000);
+  t.same(await slicesOf(cluster), ["IPv4 80/TCP: 10.1.0.1 ready n1; 10.1.0.2 unready n2"]);
+  t.same(await endpointsOf(cluster), ["80: 10.1.0.1 | unready 10.1.0.2"]);
+  await cluster.client.delete(podKind, { name: "p", namespace }, { gracePeriodSeconds: 0 });
+  await cluster.pass(2000);
+  t.same(await slicesOf(cluster), ["IPv4 80/TCP: 10.1.0.2 unready n2"]);
+  await cluster.client.delete(serviceKind, { name: "web", namespace });
+  await cluster.pass();
+  t.equal(await endpointsOf(cluster), undefined, "Endpoints are deleted with the service");
+});
+
+t.test("a named target port has the number of each pod's port", async (t) => {
+  const cluster = await start(t);
+  await createService(cluster, { selector, ports: [{ port: 80, targetPort: "http" }] });
+  const withPort = (containerPort: number): PodOptions => ({
+    spec: { containers: [{ name: "c", image: "i", ports: [{ name: "http", containerPort }] }] },
+  });
+  await createPod(cluster, "p", withPort(8080));
+  await createPod(cluster, "pp", withPort(9090));
+  await cluster.pass(3000);
+  t.same(await slicesOf(cluster), ["IPv4 8080/TCP: 10.1.0.1 ready n1", "IPv4 9090/TCP: 10.1.0.2 ready n1"]);
+  t.same((await endpointsOf(cluster))?.toSorted(), ["8080: 10.1.0.1", "9090: 10.1.0.2"]);
+});
+
+t.test("a slice holds at most 100 endpoints", async (t) => {
+  const cluster = await start(t);
+  await createService(cluster, { selector, ports });
+  for (let i = 1; i <= 101; i++) await createPod(cluster, `p${i}`, { ip: `10.1.1.${i}` });
+  await cluster.pass(4000);
+  const { items } = await cluster.client.list(endpointSliceKind, { namespace });
+  const counts = items.map(({ endpoints }) => endpoints.length);
+  t.equal(
+    counts.reduce((sum, count) => sum + count, 0),
+    101,
+  );
+  t.ok(Math.max(...counts) <= 100);
+});
+
+t.test("a pod on an unknown node is left out, and an event says so", async (t) => {
+  const cluster = await start(t);
+  await createService(cluster, { selector, ports });
+  await createPod(cluster, "p", { node: "unknown" });
+  await cluster.pass(500);
+  t.same(await slicesOf(cluster), ["IPv4 : "]);
+  await cluster.client.create(nodeKind, { metadata: { name: "unknown" } });
+  await cluster.pass(5000);
+  t.same(await slicesOf(cluster), ["IPv4 80/TCP: 10.1.0.1 ready unknown"], "the sync is retried");
+});
+
+t.test("PreferClose gives each ready endpoint a hint for its zone, and its removal takes them away", async (t) => {
+  const cluster = await start(t);
+  await createService(cluster, { selector, ports, trafficDistribution: "PreferClose" });
+  await createPod(cluster, "p");
+  await createPod(cluster, "pp", { node: "n2" });
+  await cluster.pass(2000);
+  t.same(await slicesOf(cluster), ["IPv4 80/TCP: 10.1.0.1 ready for za n1; 10.1.0.2 ready for zb n2"]);
+  const patch = { spec: { trafficDistribution: null } };
+  await cluster.client.patch(serviceKind, { name: "web", namespace }, "merge", patch);
+  await cluster.pass(2000);
+  t.same(await slicesOf(cluster), ["IPv4 80/TCP: 10.1.0.1 ready n1; 10.1.0.2 ready n2"]);
+});
+
+t.test("a slice that was deleted or emptied by hand is restored after a second", async (t) => {
+  const cluster = await start(t);
+  await createService(cluster, { selector, ports });
+  await createPod(cluster, "p");
+  await cluster.pass(2000);
+  const wanted = await slicesOf(cluster);
+  const [slice] = (await cluster.client.list(endpointSliceKind, { namespace })).items;
+  const name = { name: slice?.metadata?.name ?? "", namespace };
+  await cluster.client.patch(endpointSliceKind, name, "merge", { endpoints: [] });
+  await cluster.pass(2000);
+  t.same(await slicesOf(cluster), wanted);
+  await cluster.client.delete(endpointSliceKind, name);
+  await cluster.pass(2500);
+  t.same(await slicesOf(cluster), wanted);
+});
+
+t.test("Endpoints of a service without a selector are mirrored until they or the service change", async (t) => {
+  const cluster = await start(t);
+  const subsets = [
+    {
+      addresses: [{ ip: "1.2.3.4" }, { ip: "2001:db8::1" }],
+      notReadyAddresses: [{ ip: "1.2.3.5" }],
+      ports: [{ port: 80 }],
+    },
+  ];
+  await cluster.client.create(endpointsKind, { metadata: { name: "web", namespace }, subsets });
+  await cluster.pass();
+  t.same(await slicesOf(cluster), [], "nothing is mirrored without a service");
+  await createService(cluster, { ports });
+  await cluster.pass();
+  t.same(await slicesOf(cluster), [
+    "mirror IPv4 80/TCP: 1.2.3.4 ready; 1.2.3.5 unready",
+    "mirror IPv6 80/TCP: 2001:db8::1 ready",
+  ]);
+  const label = { metadata: { labels: { "endpointslice.kubernetes.io/skip-mirror": "true" } } };
+  await cluster.client.patch(endpointsKind, { name: "web", namespace }, "merge", label);
+  await cluster.pass();
+  t.same(await slicesOf(cluster), []);
+});
