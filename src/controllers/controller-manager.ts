@@ -19,6 +19,11 @@ const SERVICE_ACCOUNTS = ["system:serviceaccounts", "system:serviceaccounts:kube
 const OBSERVER = "system:kube-controller-manager";
 
 const descriptors: Readonly<Record<string, ControllerDescriptor>> = {
+  attachdetach: {
+    user: "system:serviceaccount:kube-system:attachdetach-controller",
+    groups: SERVICE_ACCOUNTS,
+    load: async () => (await import("./volumes/attach-detach/attach-detach-controller.ts")).runAttachDetachController,
+  },
   bootstrapsigner: {
     user: "system:serviceaccount:kube-system:bootstrap-signer",
     groups: SERVICE_ACCOUNTS,
@@ -45,6 +50,11 @@ const descriptors: Readonly<Record<string, ControllerDescriptor>> = {
     groups: SERVICE_ACCOUNTS,
     load: async () => (await import("./certificates/csr-signing-controller.ts")).runCsrSigningController,
   },
+  daemonset: {
+    user: "system:serviceaccount:kube-system:daemon-set-controller",
+    groups: SERVICE_ACCOUNTS,
+    load: async () => (await import("./daemon-set/daemon-set-controller.ts")).runDaemonSetController,
+  },
   deployment: {
     user: "system:serviceaccount:kube-system:deployment-controller",
     groups: SERVICE_ACCOUNTS,
@@ -65,6 +75,11 @@ const descriptors: Readonly<Record<string, ControllerDescriptor>> = {
     groups: SERVICE_ACCOUNTS,
     load: async () =>
       (await import("./endpoints/endpoint-slice-mirroring-controller.ts")).runEndpointSliceMirroringController,
+  },
+  "ephemeral-volume": {
+    user: "system:serviceaccount:kube-system:ephemeral-volume-controller",
+    groups: SERVICE_ACCOUNTS,
+    load: async () => (await import("./volumes/ephemeral/ephemeral-volume-controller.ts")).runEphemeralVolumeController,
   },
   "garbage-collector": {
     user: "system:serviceaccount:kube-system:generic-garbage-collector",
@@ -90,6 +105,16 @@ const descriptors: Readonly<Record<string, ControllerDescriptor>> = {
     user: "system:serviceaccount:kube-system:node-controller",
     groups: SERVICE_ACCOUNTS,
     load: async () => (await import("./node-lifecycle/node-lifecycle-controller.ts")).runNodeLifecycleController,
+  },
+  "persistentvolume-binder": {
+    user: "system:serviceaccount:kube-system:persistent-volume-binder",
+    groups: SERVICE_ACCOUNTS,
+    load: async () => (await import("./volumes/binder/persistent-volume-binder.ts")).runPersistentVolumeBinder,
+  },
+  "persistentvolume-expander": {
+    user: "system:serviceaccount:kube-system:expand-controller",
+    groups: SERVICE_ACCOUNTS,
+    load: async () => (await import("./volumes/expand/volume-expand-controller.ts")).runVolumeExpandController,
   },
   "pv-protection": {
     user: "system:serviceaccount:kube-system:pv-protection-controller",
@@ -134,6 +159,11 @@ const descriptors: Readonly<Record<string, ControllerDescriptor>> = {
     // As in Kubernetes, this controller uses the controller manager's credentials.
     user: OBSERVER,
     load: async () => (await import("./service-account/tokens-controller.ts")).runServiceAccountTokenController,
+  },
+  statefulset: {
+    user: "system:serviceaccount:kube-system:statefulset-controller",
+    groups: SERVICE_ACCOUNTS,
+    load: async () => (await import("./stateful-set/stateful-set-controller.ts")).runStatefulSetController,
   },
   tokencleaner: {
     user: OBSERVER,
