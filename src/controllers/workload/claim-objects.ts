@@ -11,6 +11,10 @@ export interface ClaimOptions<O extends ApiObject, T extends ApiObject> {
   readonly owner: O;
   readonly kind: Kind<T>;
   readonly selector: readonly Requirement[];
+  /** Objects that do not pass it are treated as those that the selector does not match. */
+  readonly filter?: ((object: T) => boolean) | undefined;
+  /** Finalizers that an adopted object gets. */
+  readonly finalizers?: readonly string[] | undefined;
   readonly signal: AbortSignal;
 }
 
@@ -19,13 +23,13 @@ export async function claimObjects<O extends ApiObject, T extends ApiObject>(
   objects: readonly T[],
   options: ClaimOptions<O, T>,
 ): Promise<readonly T[]> {
-  const { owner, selector } = options;
+  const { owner, selector, filter = () => true } = options;
   const uid = owner.metadata?.uid ?? "";
   const isTerminating = owner.metadata?.deletionTimestamp !== undefined;
   let adoptable: Promise<void> | undefined;
   const errors: unknown[] = [];
   const claim = async (object: T): Promise<boolean> => {
-    const matches = matchesLabels(selector, object.metadata?.labels);
+    const matches = matchesLabels(selector, object.metadata?.labels) && filter(object);
     const controller = controllerOf(object);
     if (controller !== undefined) {
       if (controller.uid !== uid) return false;
@@ -71,10 +75,10 @@ async function verifyOwnerLives<O extends ApiObject, T extends ApiObject>(
 
 async function adopt<O extends ApiObject, T extends ApiObject>(
   object: T,
-  { client, owner, kind, signal }: ClaimOptions<O, T>,
+  { client, owner, kind, finalizers, signal }: ClaimOptions<O, T>,
 ): Promise<boolean> {
   const { name = "", namespace, uid } = object.metadata ?? {};
-  const patch = { metadata: { ownerReferences: [controllerReference(owner)], uid } };
+  const patch = { metadata: { ownerReferences: [controllerReference(owner)], uid, finalizers } };
   try {
     await client.patch(kind, { name, namespace }, "strategic", patch, { signal });
     return true;

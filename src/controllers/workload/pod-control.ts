@@ -13,16 +13,16 @@ import { controllerReference, objectReference } from "./object-keys.ts";
 const NAME_MAX = 253;
 
 export interface PodControl {
-  /** Resolves without a pod if the namespace is being deleted. */
-  create(template: PodTemplateSpec, owner: ApiObject, signal: AbortSignal): Promise<void>;
+  /** Resolves without a pod if the namespace is being deleted. The names of pods begin with that of the owner. */
+  create(template: PodTemplateSpec, owner: ApiObject, signal: AbortSignal, generateName?: string): Promise<void>;
   delete(pod: Pod, owner: ApiObject, signal: AbortSignal): Promise<void>;
 }
 
 export function createPodControl(client: Client, recorder: EventRecorder): PodControl {
   return {
-    async create(template, owner, signal) {
+    async create(template, owner, signal, generateName) {
       try {
-        const { metadata } = await client.create(podKind, podFromTemplate(template, owner), signal);
+        const { metadata } = await client.create(podKind, podFromTemplate(template, owner, generateName), signal);
         recorder.record(objectReference(owner), "Normal", "SuccessfulCreate", `Created pod: ${metadata?.name}`);
       } catch (error) {
         if (isNamespaceTerminating(error)) return;
@@ -56,11 +56,11 @@ export function messageOf(error: unknown): string {
   return error instanceof Error ? error.message : String(error);
 }
 
-function podFromTemplate({ metadata, spec }: PodTemplateSpec, owner: ApiObject): Pod {
+function podFromTemplate({ metadata, spec }: PodTemplateSpec, owner: ApiObject, prefix: string | undefined): Pod {
   const { name = "", namespace } = owner.metadata ?? {};
   const { labels, annotations, finalizers } = metadata ?? {};
   const ownerReferences = [controllerReference(owner)];
   // The server appends five characters, and shortens the prefix for them.
-  const generateName = `${name.slice(0, NAME_MAX - 1)}-`;
+  const generateName = prefix ?? `${name.slice(0, NAME_MAX - 1)}-`;
   return { metadata: { generateName, namespace, labels, annotations, finalizers, ownerReferences }, spec };
 }

@@ -1,41 +1,104 @@
-/** Objects and events in the trimmed form of recordings, with random names and identifiers masked. */
+/** Objects and events in the trimmed form of recordings, with random names, identifiers and times masked. */
 import type { Event } from "../../../api/core/event/schema.ts";
 import type { ApiObject } from "../../../api/kind.ts";
 import { deepEqual } from "../../../schema/value/equal.ts";
 import type { Json, RecordedEvent, Transition } from "./scenario.ts";
 
-const SPEC_FIELDS = ["nodeName", "restartPolicy", "tolerations"];
+const POD_SPEC_FIELDS = [
+  "nodeName",
+  "hostname",
+  "subdomain",
+  "restartPolicy",
+  "tolerations",
+  "nodeSelector",
+  "affinity",
+  "schedulingGates",
+  "topologySpreadConstraints",
+  "activeDeadlineSeconds",
+];
+/** Fields at the top of objects that recordings keep. */
+const TOP_FIELDS = [
+  "rules",
+  "aggregationRule",
+  "data",
+  "revision",
+  "addressType",
+  "endpoints",
+  "ports",
+  "subsets",
+  "provisioner",
+  "reclaimPolicy",
+  "allowVolumeExpansion",
+  "volumeBindingMode",
+];
+/** Counters that are written when they are 0. */
+const REQUIRED_COUNTERS = new Set([
+  "replicas",
+  "ready",
+  "terminating",
+  "disruptionsAllowed",
+  "currentHealthy",
+  "desiredHealthy",
+  "expectedPods",
+  "desiredReplicas",
+  "currentNumberScheduled",
+  "numberMisscheduled",
+  "desiredNumberScheduled",
+  "numberReady",
+]);
 
-/** Names of pods by their random endings. */
-export function maskText(text: string): string {
-  return text
-    .replace(/<(uid|gen):[^>]+>/g, "<$1>")
-    .replace(/\b([a-z0-9]+(?:-[a-z0-9]{8,10})?)-[bcdfghjklmnpqrstvwxz2456789]{5}\b(?![-a-z0-9])/g, (all, prefix) =>
-      /^(web|rs|rc|rs2|rc2|stray|web2)(-|$)/.test(prefix) ? `${prefix}-<gen>` : all,
-    );
-}
+/** Masks names, addresses and times. */
+export class Mask {
+  readonly #namespace: string;
+  /** Generated names with their prefixes. */
+  readonly #generated = new Map<string, string>();
 
-export function maskJson(value: unknown): string {
-  return maskText(
-    JSON.stringify(sortKeys(value)).replace(
-      /"[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}"/g,
-      '"<uid>"',
-    ),
-  );
+  constructor(namespace: string) {
+    this.#namespace = namespace;
+  }
+
+  observe({ metadata }: ApiObject): void {
+    const { name = "", generateName } = metadata ?? {};
+    if (generateName !== undefined && name.startsWith(generateName)) {
+      this.#generated.set(name, `${this.text(generateName)}<gen>`);
+    }
+  }
+
+  text(text: string): string {
+    return text
+      .replaceAll(this.#namespace, "<ns>")
+      .replace(/[a-z0-9][-a-z0-9.]*/g, (word) => this.#generated.get(word) ?? word)
+      .replace(/<(uid|gen|ip|minute|attachment):[^>]+>/g, "<$1>")
+      .replace(/<podip [^>]+>/g, "<podip>")
+      .replace(/\b10\.200\.(?!0\.1\b)\d+\.\d+\b/g, "<podip>")
+      .replace(/-\d{8}\b/g, "-<minute>")
+      .replace(/[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}/g, "<uid>")
+      .replace(/\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?Z/g, "<time>");
+  }
+
+  json(value: unknown): string {
+    return this.text(JSON.stringify(sortKeys(value)));
+  }
 }
 
 function sortKeys(value: unknown): unknown {
   if (Array.isArray(value)) return value.map(sortKeys);
   if (typeof value !== "object" || value === null) return value;
-  const entries = Object.entries(value).filter(([, member]) => member !== undefined);
   return Object.fromEntries(
-    entries.sort(([a], [b]) => (a < b ? -1 : 1)).map(([name, member]) => [name, sortKeys(member)]),
+    Object.entries(value)
+      .filter(([, member]) => member !== undefined && !isEmptyObject(member))
+      .sort(([a], [b]) => (a < b ? -1 : 1))
+      .map(([name, member]) => [name, sortKeys(member)]),
   );
+}
+
+function isEmptyObject(value: unknown): boolean {
+  return typeof value === "object" && value !== null && Object.keys(value).length === 0;
 }
 
 export function trim(object: ApiObject): Json {
   const { kind, metadata } = object;
-  const { spec, status } = object as { readonly spec?: Json; readonly status?: Json };
+  const { spec, status, ...others } = object as Json & { readonly spec?: Json; readonly status?: Json };
   const { name, generateName, uid, generation, labels, annotations, ownerReferences, finalizers } = metadata ?? {};
   const kept = { name, generateName, uid, generation, labels, annotations, ownerReferences, finalizers };
   const { deletionGracePeriodSeconds } = metadata ?? {};
@@ -44,26 +107,34 @@ export function trim(object: ApiObject): Json {
   return {
     kind,
     metadata: withoutEmpty({ ...kept, ...terminating }),
+    ...Object.fromEntries(TOP_FIELDS.filter((field) => field in others).map((field) => [field, others[field]])),
     spec: kind === "Pod" ? trimPodSpec(spec ?? {}) : trimOwnerSpec(spec ?? {}),
     status: trimStatus(status ?? {}, kind === "Pod"),
   };
 }
 
 function withoutEmpty(value: Json): Json {
-  const isEmpty = (member: unknown): boolean =>
-    member === undefined || (typeof member === "object" && member !== null && Object.keys(member).length === 0);
-  return Object.fromEntries(Object.entries(value).filter(([, member]) => !isEmpty(member)));
+  return Object.fromEntries(
+    Object.entries(value).filter(([, member]) => member !== undefined && !isEmptyObject(member)),
+  );
 }
 
 function trimPodSpec(spec: Json): Json {
-  const fields = Object.fromEntries(SPEC_FIELDS.map((name) => [name, spec[name]]));
+  const fields = Object.fromEntries(POD_SPEC_FIELDS.map((name) => [name, spec[name]]));
   const containers = ((spec.containers ?? []) as readonly Json[]).map(({ name, image, env, ports }) =>
     withoutEmpty({ name, image, env, ports }),
   );
-  return withoutEmpty({ ...fields, containers });
+  const volumes = ((spec.volumes ?? []) as readonly Json[]).filter(
+    ({ name }) => !String(name).startsWith("kube-api-access-"),
+  );
+  return withoutEmpty({ ...fields, containers, volumes });
 }
 
 function trimOwnerSpec(spec: Json): Json {
+  const { jobTemplate } = spec as { readonly jobTemplate?: { readonly metadata?: Json; readonly spec?: Json } };
+  if (jobTemplate !== undefined) {
+    return { ...spec, jobTemplate: { ...jobTemplate, spec: trimOwnerSpec(jobTemplate.spec ?? {}) } };
+  }
   const template = spec.template as { readonly metadata?: Json; readonly spec?: Json } | undefined;
   if (template === undefined) return spec;
   const { labels, annotations } = template.metadata ?? {};
@@ -72,19 +143,19 @@ function trimOwnerSpec(spec: Json): Json {
   return { ...spec, minReadySeconds, template: trimmed };
 }
 
+/** Conditions that every node agent and scheduler sets. */
+const USUAL_POD_CONDITIONS = new Set(["PodScheduled", "Initialized", "ContainersReady", "PodReadyToStartContainers"]);
+
 function trimStatus(status: Json, isPod: boolean): Json {
   const conditions = ((status.conditions ?? []) as readonly Json[])
-    .filter(({ type }) => !isPod || type === "Ready")
-    .map(({ type, status: value, reason, message }) =>
-      withoutEmpty({
-        type,
-        status: value,
-        reason,
-        message,
-      }),
+    .filter(({ type }) => !isPod || !USUAL_POD_CONDITIONS.has(String(type)))
+    .map(({ lastTransitionTime: _1, lastProbeTime: _2, lastUpdateTime: _3, lastHeartbeatTime: _4, ...rest }) =>
+      withoutEmpty(rest),
     );
-  if (isPod) return withoutEmpty({ phase: status.phase, reason: status.reason, conditions });
-  const counters = Object.entries(status).filter(([name, value]) => value !== 0 || name === "replicas");
+  if (isPod) {
+    return withoutEmpty({ phase: status.phase, reason: status.reason, message: status.message, conditions });
+  }
+  const counters = Object.entries(status).filter(([name, value]) => value !== 0 || REQUIRED_COUNTERS.has(name));
   return withoutEmpty({ ...Object.fromEntries(counters), conditions });
 }
 
@@ -106,13 +177,17 @@ const MILESTONES = [
   /^metadata\.annotations\[deployment\.kubernetes\.io\/revision\]/,
 ];
 
-export function milestonesOf({ verb, kind, name, set = {} }: Transition, onlyLifetimes: boolean): readonly string[] {
-  const subject = `${kind}/${maskText(name)}`;
+export function milestonesOf(
+  { verb, kind, name, set = {} }: Transition,
+  onlyLifetimes: boolean,
+  mask: Mask,
+): readonly string[] {
+  const subject = `${kind}/${mask.text(name)}`;
   if (verb !== "changed") return [`${verb} ${subject}`];
   if (onlyLifetimes) return [];
   return Object.entries(set)
     .filter(([path]) => MILESTONES.some((milestone) => milestone.test(path)))
-    .map(([path, value]) => `${subject} ${path} ${maskJson(value)}`)
+    .map(([path, value]) => `${subject} ${path} ${mask.json(value)}`)
     .filter((text) => !INTERMEDIATE.test(text));
 }
 

@@ -1,33 +1,39 @@
 /** Plays a recorded scenario against an in-memory cluster in fake time, and lists what differs. */
-import { deploymentKind } from "../../../api/apps/deployment/kind.ts";
-import { replicaSetKind } from "../../../api/apps/replica-set/kind.ts";
+import { builtinKinds } from "../../../api/builtin.ts";
 import { eventKind } from "../../../api/core/event/kind.ts";
 import { namespaceKind } from "../../../api/core/namespace/kind.ts";
+import type { Node } from "../../../api/core/node/schema.ts";
 import { podKind } from "../../../api/core/pod/kind.ts";
 import type { Pod } from "../../../api/core/pod/schema.ts";
-import { replicationControllerKind } from "../../../api/core/replication-controller/kind.ts";
-import { resourceQuotaKind } from "../../../api/core/resource-quota/kind.ts";
 import { serviceAccountKind } from "../../../api/core/service-account/kind.ts";
 import type { ApiObject, Kind } from "../../../api/kind.ts";
 import { StatusError } from "../../../api/status.ts";
 import type { Client } from "../../../client/client.ts";
+import { formatTime } from "../../../schema/value/time.ts";
 import type { FakeClock } from "../../../testing/std/fake-clock.ts";
-import { changesOf, maskJson, maskText, milestonesOf, trim, trimEvent } from "./normalize.ts";
-import type { Json, RecordedEvent, Reference, Scenario, Step, Transition } from "./scenario.ts";
+import { compareWithRecording } from "./compare.ts";
+import { changesOf, Mask, trim } from "./normalize.ts";
+import type { Json, Reference, Scenario, Step, Transition } from "./scenario.ts";
 import { ScriptedNode } from "./scripted-node.ts";
 
-const COMPARED = [deploymentKind, podKind, replicaSetKind, replicationControllerKind] as readonly Kind[];
-const KINDS = [...COMPARED, resourceQuotaKind as Kind];
 const TICK_MS = 20;
+const WAIT_MS = 30_000;
+/** In these no pod is bound: their pods stay pending. */
+const UNSCHEDULED = ["eps-pending", "node-gc-unscheduled"];
+const NEVER_OBSERVED = ["ServiceAccount/default", "ConfigMap/kube-root-ca.crt"];
 
-/** Plays the scenarios at the same time, each in a namespace of its own. Returns the differences of each. */
+/**
+ * Plays the scenarios at the same time, each in a namespace of its own, and compares objects of the kinds. Returns the
+ * differences of each.
+ */
 export async function playScenarios(
   client: Client,
   clock: FakeClock,
   scenarios: readonly Scenario[],
+  kinds: readonly string[],
 ): Promise<readonly (readonly string[])[]> {
   const ticks = new Ticks(clock);
-  const playing = Promise.all(scenarios.map((scenario) => new Player(client, clock, ticks, scenario).play()));
+  const playing = Promise.all(scenarios.map((scenario) => new Player(client, clock, ticks, scenario, kinds).play()));
   await ticks.runUntil(playing);
   return await playing;
 }
@@ -66,20 +72,30 @@ class Player {
   readonly #clock: FakeClock;
   readonly #ticks: Ticks;
   readonly #scenario: Scenario;
+  readonly #compared: readonly string[];
+  /** The kinds that are watched: those compared and those of the steps. */
+  readonly #kinds: readonly Kind[];
   readonly #namespace: string;
+  readonly #mask: Mask;
   readonly #node: ScriptedNode;
   readonly #transitions: Transition[] = [];
   readonly #objects = new Map<string, ApiObject>();
+  readonly #eventReasons = new Set<string>();
   readonly #stop = new AbortController();
   #changedAt = 0;
 
-  constructor(client: Client, clock: FakeClock, ticks: Ticks, scenario: Scenario) {
+  constructor(client: Client, clock: FakeClock, ticks: Ticks, scenario: Scenario, compared: readonly string[]) {
     this.#client = client;
     this.#ticks = ticks;
     this.#clock = clock;
-    this.#scenario = scenario;
     this.#namespace = `play-${scenario.id}`;
-    this.#node = new ScriptedNode(client, clock, scenario.podBehaviour);
+    this.#scenario = JSON.parse(JSON.stringify(scenario).replaceAll(/\$NS|<ns>/g, this.#namespace)) as Scenario;
+    this.#compared = compared;
+    const created = scenario.steps.flatMap(({ objects = [] }) => objects.map(({ kind }) => String(kind)));
+    const own = Array.isArray(scenario.nodes) ? ["Node"] : [];
+    this.#kinds = [...new Set([...compared, ...created, ...own, "Pod"])].map(kindOf);
+    this.#mask = new Mask(this.#namespace);
+    this.#node = new ScriptedNode(client, clock, scenario.podBehaviour, !UNSCHEDULED.includes(scenario.id));
   }
 
   async play(): Promise<readonly string[]> {
@@ -88,30 +104,50 @@ class Player {
     while ((await this.#client.get(serviceAccountKind, account).catch(() => undefined)) === undefined) {
       await this.#tick();
     }
-    const watches = [...KINDS, eventKind as Kind].map((kind) => this.#watch(kind));
+    const watches = [...this.#kinds, eventKind as Kind].map((kind) => this.#watch(kind));
+    const { nodes, results = {} } = this.#scenario;
+    for (const node of nodes === "shared" ? [] : nodes) await this.#node.addNode(node as Node);
     const differences: string[] = [];
     for (const [index, step] of this.#scenario.steps.entries()) {
-      try {
-        await this.#run(step);
-      } catch (error) {
-        if (!(error instanceof StatusError) || error.status.code !== 422) {
-          differences.push(`step ${index} ${step.op}: ${String(error)}`);
-        }
-      }
+      const code = await this.#codeOf(step);
+      const wanted = results[index]?.code ?? 200;
+      const isSame = wanted < 400 ? code === 200 : code === wanted;
+      if (!isSame) differences.push(`step ${index} ${step.op}: ${code} instead of ${wanted}`);
     }
-    differences.push(...(await this.#compare()));
+    this.#node.stop();
+    const { items } = await this.#client.list(eventKind, { namespace: this.#namespace });
+    const clusterEvents = await this.#client.list(eventKind, { namespace: "default" });
+    const isOwn = ({ involvedObject }: { readonly involvedObject: { readonly name?: string | undefined } }): boolean =>
+      involvedObject.name?.startsWith(`${this.#namespace}-`) === true;
+    const events = [...items, ...clusterEvents.items.filter(isOwn)];
+    const objects = [...this.#objects.values()].filter(({ kind = "" }) => this.#compared.includes(kind));
+    const observed = { objects, events, transitions: this.#transitions };
+    differences.push(...compareWithRecording(this.#scenario, observed, this.#compared, this.#mask));
     this.#stop.abort();
     await Promise.all(watches);
     return differences;
   }
 
+  /** The status of the step's request; 0 for an error of the player. */
+  async #codeOf(step: Step): Promise<number> {
+    try {
+      await this.#run(step);
+      return 200;
+    } catch (error) {
+      if (error instanceof StatusError) return error.status.code ?? 0;
+      return 0;
+    }
+  }
+
   async #watch(kind: Kind): Promise<void> {
     try {
-      const query = { namespace: this.#namespace, resourceVersion: "0" };
+      const query = { ...(kind.namespaced ? { namespace: this.#namespace } : {}), resourceVersion: "0" };
       for await (const event of this.#client.watch(kind, query, this.#stop.signal)) {
         if (event.type === "BOOKMARK") continue;
+        if (!kind.namespaced && event.object.metadata?.name?.startsWith(`${this.#namespace}-`) !== true) continue;
         this.#changedAt = this.#clock.monotonic();
-        if (kind !== (eventKind as Kind)) this.#observe(kind, event.object, event.type === "DELETED");
+        if (kind === (eventKind as Kind)) this.#eventReasons.add((event.object as { reason?: string }).reason ?? "");
+        else this.#observe(kind, event.object, event.type === "DELETED");
       }
     } catch (error) {
       if (!this.#stop.signal.aborted) throw error;
@@ -121,10 +157,12 @@ class Player {
   #observe(kind: Kind, object: ApiObject, isDeleted: boolean): void {
     const name = object.metadata?.name ?? "";
     const key = `${kind.kind}/${name}`;
+    if (NEVER_OBSERVED.includes(key)) return;
+    this.#mask.observe(object);
     const before = this.#objects.get(key);
     if (isDeleted) this.#objects.delete(key);
     else this.#objects.set(key, object);
-    if (COMPARED.includes(kind)) {
+    if (this.#compared.includes(kind.kind)) {
       const common = { kind: kind.kind, name };
       if (isDeleted) this.#transitions.push({ verb: "deleted", ...common });
       else if (before === undefined) this.#transitions.push({ verb: "created", ...common });
@@ -146,12 +184,30 @@ class Player {
         return await this.#patch(step, step.type ?? "merge", step.patch, step.sub);
       case "scale":
         return await this.#patch(step, "merge", { spec: { replicas: step.replicas } }, "scale");
+      case "missSchedule": {
+        const lastScheduleTime = formatTime(this.#clock.now() - (step.minutes ?? 0) * 60_000);
+        return await this.#patch(step, "merge", { status: { lastScheduleTime } }, "status");
+      }
+      case "approve": {
+        const condition = { ...step.condition, status: "True" };
+        return await this.#patch(step, "strategic", { status: { conditions: [condition] } }, "approval");
+      }
       case "delete": {
         const { kind, name } = this.#find(step.ref);
-        return await this.#client.delete(kind, { name, namespace: this.#namespace }, step.options ?? {});
+        return await this.#client.delete(kind, this.#nameOf(kind, name), step.options ?? {});
+      }
+      case "evict": {
+        const { name } = this.#find(step.ref);
+        const body = { apiVersion: "policy/v1", kind: "Eviction", metadata: { name, namespace: this.#namespace } };
+        await this.#client.createSubresource(podKind, { name, namespace: this.#namespace }, "eviction", body);
+        return;
       }
       case "pod":
         return await this.#node.setStatus(this.#find(step.ref).object as Pod, step.set ?? {});
+      case "node": {
+        const { name = "", ...change } = step;
+        return await this.#node.setNode(name, change as { readonly beat?: boolean; readonly ready?: string });
+      }
       case "behave":
         this.#node.rules = step.pods ?? [];
         return;
@@ -162,7 +218,9 @@ class Player {
       case "settle":
         return await this.#settle(step.quiet ?? 1300, step.max ?? 20_000);
       case "wait":
-        return await this.#waitFor(step);
+        return await this.#waitUntil(() => this.#isFulfilled(step), step);
+      case "event":
+        return await this.#waitUntil(() => this.#eventReasons.has(step.reason ?? ""), step);
       default:
         throw new Error(`unknown step ${step.op}`);
     }
@@ -170,25 +228,30 @@ class Player {
 
   async #create(object: Json): Promise<void> {
     const kind = kindOf(String(object.kind));
-    const metadata = { ...(object.metadata as Json), namespace: this.#namespace };
+    const namespace = kind.namespaced ? { namespace: this.#namespace } : {};
+    const metadata = { ...(object.metadata as Json), ...namespace };
     const text = JSON.stringify({ ...object, metadata }).replace(/\$UID:([^"]+)/g, (_, key) => this.#uidOf(key));
-    await this.#client.create(kind, JSON.parse(text) as ApiObject);
+    const complete = JSON.parse(text) as ApiObject;
+    if (kind.kind === "Node") return await this.#node.addNode(complete);
+    await this.#client.create(kind, complete);
+    // A later object may refer to it.
+    await this.#tick();
   }
 
   #uidOf(key: string): string {
     return this.#objects.get(key)?.metadata?.uid ?? "";
   }
 
+  #nameOf(kind: Kind, name: string) {
+    return kind.namespaced ? { name, namespace: this.#namespace } : { name };
+  }
+
   async #patch(step: Step, type: "merge" | "strategic" | "json", patch: unknown, sub?: string): Promise<void> {
     const { kind, name } = this.#find(step.ref);
     const options = sub === undefined ? {} : { subresource: sub };
-    await this.#client.patch(
-      { ...kind, schema: podKind.schema } as Kind,
-      { name, namespace: this.#namespace },
-      type,
-      patch,
-      options,
-    );
+    // The response may be of another kind: `Scale`.
+    const lenient = { ...kind, schema: podKind.schema } as Kind;
+    await this.#client.patch(lenient, this.#nameOf(kind, name), type, patch, options);
   }
 
   async #rollBack(step: Step): Promise<void> {
@@ -207,11 +270,14 @@ class Player {
       const [kind = "", name = ""] = ref.split("/");
       return { kind: kindOf(kind), name, object: this.#objects.get(ref) };
     }
-    const found = [...this.#objects.values()]
+    const object = this.#matching(ref).at(ref.nth ?? 0);
+    return { kind: kindOf(ref.kind), name: object?.metadata?.name ?? "", object };
+  }
+
+  #matching(ref: Exclude<Reference, string>): readonly ApiObject[] {
+    return [...this.#objects.values()]
       .filter((object) => object.kind === ref.kind && matches(object, ref))
       .sort((a, b) => (sortKey(a) < sortKey(b) ? -1 : 1));
-    const object = found.at(ref.nth ?? 0);
-    return { kind: kindOf(ref.kind), name: object?.metadata?.name ?? "", object };
   }
 
   async #pass(milliseconds: number): Promise<void> {
@@ -226,83 +292,35 @@ class Player {
     }
   }
 
-  async #waitFor({ ref, path = "", equals }: Step): Promise<void> {
-    const type = /\[(.*?)\]\.(\w+)$/.exec(path);
-    for (let passed = 0; passed < 30_000; passed += TICK_MS) {
-      const { object } = this.#find(ref);
-      const conditions = (object as { status?: { conditions?: readonly Json[] } } | undefined)?.status?.conditions;
-      const condition = conditions?.find((one) => one.type === type?.[1]);
-      if (condition?.[type?.[2] ?? ""] === equals) return;
+  async #waitUntil(isFulfilled: () => boolean, { max = WAIT_MS }: Step): Promise<void> {
+    for (let passed = 0; passed < Math.max(max, WAIT_MS); passed += TICK_MS) {
+      if (isFulfilled()) return;
       await this.#tick();
     }
-    throw new Error(`${path} never was ${String(equals)}`);
+    throw new Error("the condition was never fulfilled");
   }
 
-  async #compare(): Promise<readonly string[]> {
-    const { expect, stable } = this.#scenario;
-    const names = COMPARED.map(({ kind }) => kind);
-    const unstable = Array.isArray(stable.final) ? (stable.final as readonly string[]) : [];
-    const isStable = (object: Json): boolean =>
-      !unstable.some((path) => path.startsWith(`${object.kind}/`) || path.startsWith("Pod"));
-    const left = [...this.#objects.values()].filter(({ kind = "" }) => names.includes(kind)).map(trim);
-    const wanted = expect.final.filter(({ kind }) => names.includes(String(kind)));
-    const events = await this.#client.list(eventKind, { namespace: this.#namespace });
-    const asText = (event: RecordedEvent): string =>
-      `${event.type} ${event.reason} ${event.kind}/${maskText(event.name)} ${event.component} ` +
-      maskText(event.message) +
-      (stable.events === "all" ? ` ${event.count}` : "");
-    const differing = (stable.eventsDiffer ?? []).join(" ");
-    const isComparable = (event: RecordedEvent): boolean =>
-      event.reason !== "FailedCreate" && !differing.includes(event.reason) && names.includes(event.kind);
-    return [
-      ...compareBags("final", left.filter(isStable).map(maskFinal), wanted.filter(isStable).map(maskFinal)),
-      ...compareBags(
-        "event",
-        events.items.map(trimEvent).filter(isComparable).map(asText),
-        expect.events.filter(isComparable).map(asText),
-      ),
-      ...this.#compareTransitions(),
-    ];
-  }
-
-  #compareTransitions(): readonly string[] {
-    const { expect, stable } = this.#scenario;
-    if (stable.transitions === "none") return [];
-    const onlyLifetimes = stable.transitions === "creationsAndDeletions";
-    const names = COMPARED.map(({ kind }) => kind);
-    const recorded = expect.transitions
-      .flatMap(({ item, set }) => set ?? (item === undefined ? [] : [item]))
-      .filter(({ kind }) => names.includes(kind));
-    const isController = (text: string): boolean => !/ spec\.(template|strategy)/.test(text);
-    const lists = [this.#transitions, recorded].map((list) =>
-      withoutRepeatedMarks(list)
-        .flatMap((transition) => milestonesOf(transition, onlyLifetimes))
-        .filter(isController),
-    );
-    return compareBags("transition", lists[0] ?? [], lists[1] ?? []);
+  #isFulfilled({ ref = "", path, equals, gone, count }: Step): boolean {
+    if (count !== undefined) return typeof ref !== "string" && this.#matching(ref).length >= count;
+    const { object } = this.#find(ref);
+    if (gone === true) return object === undefined;
+    const value = object === undefined ? undefined : valueAt(object, path ?? "");
+    return equals === undefined ? value !== undefined : value === equals;
   }
 }
 
-/** Kubernetes marks a pod again when its grace period becomes 0. */
-function withoutRepeatedMarks(list: readonly Transition[]): readonly Transition[] {
-  const marked = new Set<string>();
-  return list.map((transition) => {
-    const { "metadata.deletionTimestamp": mark, ...set } = transition.set ?? {};
-    if (mark === undefined) return transition;
-    const key = `${transition.kind}/${transition.name}`;
-    if (marked.has(key)) return { ...transition, set };
-    marked.add(key);
-    return transition;
-  });
-}
-
-/** Nodes are assigned in turn, so they depend on the order of parallel creations. */
-function maskFinal(object: Json): string {
-  return maskJson(object).replace(/"nodeName":"shared-\d"/, '"nodeName":"shared"');
+/** The value at a path such as `.status.conditions[Ready].status`. */
+function valueAt(object: ApiObject, path: string): unknown {
+  let value: unknown = object;
+  for (const [, name = "", type] of path.matchAll(/\.(\w+)(?:\[(\w+)\])?/g)) {
+    value = (value as Json | undefined)?.[name];
+    if (type !== undefined) value = (value as readonly Json[] | undefined)?.find((member) => member.type === type);
+  }
+  return value;
 }
 
 function kindOf(name: string): Kind {
-  const kind = KINDS.find((one) => one.kind === name);
+  const kind = builtinKinds.find((one) => one.kind === name);
   if (kind === undefined) throw new Error(`unknown kind ${name}`);
   return kind;
 }
@@ -315,15 +333,7 @@ function matches(object: ApiObject, ref: Exclude<Reference, string>): boolean {
   const { metadata, status } = object as Pod;
   const isFinished = status?.phase === "Succeeded" || status?.phase === "Failed";
   if (ref.live === true && (metadata?.deletionTimestamp !== undefined || isFinished)) return false;
+  if (ref.nameEndsWith !== undefined && metadata?.name?.endsWith(ref.nameEndsWith) !== true) return false;
+  if (ref.ready === true && status?.conditions?.find(({ type }) => type === "Ready")?.status !== "True") return false;
   return Object.entries(ref.labels ?? {}).every(([name, value]) => metadata?.labels?.[name] === value);
-}
-
-function compareBags(what: string, found: readonly string[], wanted: readonly string[]): readonly string[] {
-  const rest = [...wanted];
-  const extra = found.filter((text) => {
-    const index = rest.indexOf(text);
-    if (index >= 0) rest.splice(index, 1);
-    return index < 0;
-  });
-  return [...extra.map((text) => `${what} + ${text}`), ...rest.map((text) => `${what} - ${text}`)];
 }

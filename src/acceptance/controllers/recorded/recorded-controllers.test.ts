@@ -12,16 +12,23 @@ import { FakeClock } from "../../../testing/std/fake-clock.ts";
 import { playScenarios } from "./player.ts";
 import { readScenarios } from "./scenario.ts";
 
-const AREAS = ["replicaset", "deployment"];
-const CONTROLLERS = [
-  "deployment",
-  "garbage-collector",
-  "namespace",
-  "replicaset",
-  "replicationcontroller",
-  "resourcequota",
-  "serviceaccount",
-];
+const NAMESPACES = ["garbage-collector", "namespace", "serviceaccount"];
+const DEPLOYMENTS = ["deployment", "replicaset", "replicationcontroller"];
+
+interface Area {
+  readonly controllers: readonly string[];
+  /** The kinds that are compared. */
+  readonly kinds: readonly string[];
+}
+
+const AREAS: Readonly<Record<string, Area>> = {
+  replicaset: {
+    controllers: [...DEPLOYMENTS, "resourcequota"],
+    kinds: ["Pod", "ReplicaSet", "ReplicationController"],
+  },
+  deployment: { controllers: DEPLOYMENTS, kinds: ["Deployment", "Pod", "ReplicaSet"] },
+  job: { controllers: ["job", "ttl-after-finished"], kinds: ["Job", "Pod"] },
+};
 const wanted = process.env.SVC_SCENARIO;
 const list = fileURLToPath(new URL("../../../../testdata/recorded-differences/controllers.json", import.meta.url));
 const reasons = Object.entries(JSON.parse(readFileSync(list, "utf8")) as Record<string, readonly string[]>);
@@ -31,13 +38,13 @@ const varying = reasons.flatMap(([reason, ids]) => (reason.startsWith("sometimes
 
 t.setTimeout(300_000);
 
-for (const area of AREAS) {
+for (const [area, { controllers, kinds }] of Object.entries(AREAS)) {
   t.test(`the controllers do as recorded: ${area}`, { timeout: 300_000 }, async (t) => {
     const clock = new FakeClock();
-    const client = await startInMemoryCluster(t, { embeddedControllers: CONTROLLERS }, clock);
+    const client = await startInMemoryCluster(t, { embeddedControllers: [...NAMESPACES, ...controllers] }, clock);
     await clock.advance(1000);
     const scenarios = readScenarios(area).filter(({ id }) => wanted === undefined || id.startsWith(wanted));
-    const results = await playScenarios(client, clock, scenarios);
+    const results = await playScenarios(client, clock, scenarios, kinds);
     for (const [index, { id, title }] of scenarios.entries()) {
       const differences = results[index] ?? [];
       if (wanted !== undefined) for (const difference of differences) t.comment(`${id}: ${difference}`);

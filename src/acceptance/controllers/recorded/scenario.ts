@@ -15,6 +15,7 @@ export type Reference =
       readonly nth?: number;
       readonly live?: boolean;
       readonly ready?: boolean;
+      readonly nameEndsWith?: string;
     };
 
 export interface Step {
@@ -30,23 +31,43 @@ export interface Step {
   readonly pods?: readonly PodRule[];
   readonly path?: string;
   readonly equals?: unknown;
+  readonly gone?: boolean;
+  readonly count?: number;
   readonly revision?: string;
   readonly ms?: number;
   readonly quiet?: number;
   readonly max?: number;
+  readonly name?: string;
+  readonly beat?: boolean;
+  readonly minutes?: number;
+  readonly reason?: string;
+  readonly condition?: Json;
 }
 
 export interface PodChange {
   readonly phase?: string;
   readonly ready?: boolean;
   readonly reason?: string;
+  readonly code?: number;
+  readonly restarts?: number;
+  readonly conditions?: readonly Json[];
 }
 
 export interface PodRule {
+  readonly name?: string;
+  readonly labels?: Readonly<Record<string, string>>;
   readonly image?: string;
+  readonly index?: number | readonly number[];
+  readonly first?: number;
   readonly ready?: number | null;
+  readonly succeed?: number;
+  readonly fail?: number;
+  readonly after?: number;
+  readonly reason?: string;
+  readonly conditions?: readonly Json[];
   readonly deleteMs?: number;
   readonly stuck?: boolean;
+  readonly exitOnDelete?: number;
   readonly unscheduled?: boolean;
 }
 
@@ -70,8 +91,11 @@ export interface RecordedEvent {
 export interface Scenario {
   readonly id: string;
   readonly title: string;
+  readonly nodes: "shared" | readonly Json[];
   readonly podBehaviour: readonly PodRule[];
   readonly steps: readonly Step[];
+  /** By step: the answer if it was not a plain success. */
+  readonly results?: Readonly<Record<string, { readonly code: number; readonly message?: string }>>;
   readonly expect: {
     readonly transitions: readonly { readonly item?: Transition; readonly set?: readonly Transition[] }[];
     readonly final: readonly Json[];

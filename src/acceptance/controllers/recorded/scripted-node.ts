@@ -1,28 +1,114 @@
-/** The scripted scheduler and node agent of recorded scenarios. */
+/** The scripted scheduler and node agents of recorded scenarios. */
+import { leaseKind } from "../../../api/coordination/lease/kind.ts";
+import { nodeKind } from "../../../api/core/node/kind.ts";
+import type { Node } from "../../../api/core/node/schema.ts";
 import { podKind } from "../../../api/core/pod/kind.ts";
 import type { Pod } from "../../../api/core/pod/schema.ts";
 import { StatusError } from "../../../api/status.ts";
 import type { Client } from "../../../client/client.ts";
-import { formatTime } from "../../../schema/value/time.ts";
+import { formatMicroTime, formatTime } from "../../../schema/value/time.ts";
 import type { Clock } from "../../../std/time/clock.ts";
 import type { PodChange, PodRule } from "./scenario.ts";
 
 const BIND_MS = 10;
 const READY_MS = 100;
 const DELETE_MS = 100;
+/** Pods that take longer to become ready are running before. */
+const SLOW_READY_MS = 300;
+const SLOW_START_MS = 20;
+const START_MS = 30;
+const END_MS = 400;
+const HEARTBEAT_MS = 3500;
+const KILLED_CODE = 137;
+const SHARED_NODES = ["shared-1", "shared-2", "shared-3", "shared-4"];
+const COMPLETION_INDEX = "batch.kubernetes.io/job-completion-index";
+
+interface NodeState {
+  isBeating: boolean;
+  ready: string;
+}
 
 export class ScriptedNode {
-  rules: readonly PodRule[];
   readonly #client: Client;
   readonly #clock: Clock;
+  #rules: readonly PodRule[];
+  /** How many pods have matched a rule. */
+  readonly #matched = new Map<PodRule, number>();
   readonly #ruleOf = new Map<string, PodRule>();
   readonly #ending = new Set<string>();
+  /** The scenario's own nodes. */
+  readonly #nodes = new Map<string, NodeState>();
   #nextNode = 0;
+  #nextAddress = 0;
+  #isStopped = false;
+  readonly #isScheduling: boolean;
 
-  constructor(client: Client, clock: Clock, rules: readonly PodRule[]) {
+  constructor(client: Client, clock: Clock, rules: readonly PodRule[], isScheduling: boolean) {
     this.#client = client;
     this.#clock = clock;
-    this.rules = rules;
+    this.#rules = rules;
+    this.#isScheduling = isScheduling;
+  }
+
+  set rules(rules: readonly PodRule[]) {
+    this.#rules = rules;
+  }
+
+  /** Ends the heartbeats. */
+  stop(): void {
+    this.#isStopped = true;
+  }
+
+  /** The node gets heartbeats and becomes ready. */
+  async addNode(node: Node): Promise<void> {
+    const name = node.metadata?.name ?? "";
+    const labels = { ...node.metadata?.labels, "kubernetes.io/hostname": name };
+    this.#nodes.set(name, { isBeating: true, ready: "True" });
+    await this.#client.create(nodeKind, { ...node, metadata: { ...node.metadata, labels } });
+    await this.#client.create(leaseKind, {
+      metadata: { name, namespace: "kube-node-lease" },
+      spec: { holderIdentity: name, leaseDurationSeconds: 40, renewTime: formatMicroTime(this.#clock.now()) },
+    });
+    await this.#reportNode(name);
+    this.#beat(name);
+  }
+
+  async setNode(name: string, { beat, ready }: { readonly beat?: boolean; readonly ready?: string }): Promise<void> {
+    const state = this.#nodes.get(name);
+    if (state === undefined) throw new Error(`unknown node ${name}`);
+    state.isBeating = beat ?? state.isBeating;
+    state.ready = ready ?? state.ready;
+    if (ready !== undefined) await this.#reportNode(name);
+  }
+
+  #beat(name: string): void {
+    this.#later(HEARTBEAT_MS, async () => {
+      if (this.#isStopped || !this.#nodes.has(name)) return;
+      this.#beat(name);
+      if (this.#nodes.get(name)?.isBeating !== true) return;
+      const patch = { spec: { renewTime: formatMicroTime(this.#clock.now()) } };
+      await this.#client.patch(leaseKind, { name, namespace: "kube-node-lease" }, "merge", patch);
+    });
+  }
+
+  async #reportNode(name: string): Promise<void> {
+    const now = formatTime(this.#clock.now());
+    const times = { lastHeartbeatTime: now, lastTransitionTime: now };
+    const pressures = ["MemoryPressure", "DiskPressure", "PIDPressure"].map((type) => ({
+      type,
+      status: "False",
+      reason: "KubeletHas",
+      ...times,
+    }));
+    const ready = { type: "Ready", status: this.#nodes.get(name)?.ready, reason: "KubeletReady", ...times };
+    const patch = {
+      status: {
+        conditions: [...pressures, ready],
+        capacity: { cpu: "64", memory: "256Gi", pods: "250" },
+        allocatable: { cpu: "64", memory: "256Gi", pods: "250" },
+      },
+    };
+    await this.#client.patch(nodeKind, { name }, "strategic", patch, { subresource: "status" });
   }
 
   podChanged(pod: Pod): void {
@@ -30,13 +116,20 @@ export class ScriptedNode {
     const isNew = !this.#ruleOf.has(uid);
     const rule = this.#ruleOf.get(uid) ?? this.#findRule(pod);
     this.#ruleOf.set(uid, rule);
-    if (isNew && rule.unscheduled !== true) this.#later(BIND_MS, () => this.#bind(pod, rule));
+    const isGated = (pod.spec?.schedulingGates ?? []).length > 0;
+    const nodeName = pod.spec?.nodeName ?? "";
+    if (isNew && nodeName !== "") this.#start(pod, rule);
+    else if (isNew && this.#isScheduling && rule.unscheduled !== true && !isGated) {
+      this.#later(BIND_MS, () => this.#bind(pod, rule));
+    }
     if (pod.metadata?.deletionTimestamp === undefined || rule.stuck === true || this.#ending.has(uid)) return;
+    if (this.#nodes.size > 0 && this.#nodes.get(nodeName)?.isBeating !== true) return;
     this.#ending.add(uid);
-    this.#later(rule.deleteMs ?? DELETE_MS, () => this.#end(pod));
+    this.#later(rule.deleteMs ?? DELETE_MS, () => this.#end(pod, rule));
   }
 
-  async setStatus(pod: Pod, { phase = "Running", ready = true, reason }: PodChange): Promise<void> {
+  async setStatus(pod: Pod, change: PodChange): Promise<void> {
+    const { phase = "Running", ready = true, reason, code, restarts = 0, conditions = [] } = change;
     const isEnded = phase === "Succeeded" || phase === "Failed";
     const isReady = ready && !isEnded;
     const now = formatTime(this.#clock.now());
@@ -48,38 +141,128 @@ export class ScriptedNode {
       reason: isReady ? undefined : cause,
       message: isReady || isEnded ? undefined : "containers with unready status: [c]",
     };
+    const exitCode = code ?? (phase === "Succeeded" ? 0 : 1);
+    const state = isEnded
+      ? { terminated: { exitCode, reason: exitCode === 0 ? "Completed" : "Error", startedAt: now, finishedAt: now } }
+      : { running: { startedAt: now } };
+    const containerStatuses = (pod.spec?.containers ?? []).map(({ name, image }) => ({
+      name,
+      image,
+      imageID: "",
+      ready: isReady,
+      restartCount: restarts,
+      state,
+    }));
     const { name = "", namespace } = pod.metadata ?? {};
-    const patch = { status: { phase, reason, conditions: [condition] } };
+    const podIP = pod.status?.podIP ?? this.#newAddress();
+    const patch = {
+      status: {
+        phase,
+        reason,
+        hostIP: "10.200.0.1",
+        podIP,
+        podIPs: [{ ip: podIP }],
+        conditions: [condition, ...conditions.map((other) => ({ ...other, lastTransitionTime: now }))],
+        containerStatuses,
+      },
+    };
     await this.#client.patch(podKind, { name, namespace }, "strategic", patch, { subresource: "status" });
   }
 
+  #newAddress(): string {
+    this.#nextAddress++;
+    return `10.200.${1 + (this.#nextAddress >> 8)}.${this.#nextAddress & 255}`;
+  }
+
   #findRule(pod: Pod): PodRule {
-    const image = pod.spec?.containers[0]?.image;
-    return this.rules.find((rule) => rule.image === undefined || rule.image === image) ?? {};
+    const found = this.#rules.find((rule) => this.#matches(rule, pod));
+    if (found === undefined) return {};
+    this.#matched.set(found, (this.#matched.get(found) ?? 0) + 1);
+    return found;
+  }
+
+  #matches(rule: PodRule, { metadata, spec }: Pod): boolean {
+    const { image, name, labels = {}, index, first } = rule;
+    if (first !== undefined && (this.#matched.get(rule) ?? 0) >= first) return false;
+    if (image !== undefined && image !== spec?.containers[0]?.image) return false;
+    if (name !== undefined && !new RegExp(name).test(metadata?.name ?? "")) return false;
+    const own = Number(metadata?.annotations?.[COMPLETION_INDEX]);
+    if (index !== undefined && ![index].flat().includes(own)) return false;
+    return Object.entries(labels).every(([key, value]) => metadata?.labels?.[key] === value);
   }
 
   async #bind(pod: Pod, rule: PodRule): Promise<void> {
     const { name = "", namespace, uid } = pod.metadata ?? {};
-    this.#nextNode = (this.#nextNode % 4) + 1;
+    const target = (await this.#nodeByAffinity(pod)) ?? (await this.#nextFreeNode(pod));
+    if (target === undefined) {
+      this.#later(READY_MS, async () => {
+        if (!this.#ending.has(uid ?? "")) await this.#bind(pod, rule);
+      });
+      return;
+    }
     await this.#client.createSubresource(podKind, { name, namespace }, "binding", {
       apiVersion: "v1",
       kind: "Binding",
       metadata: { name, namespace, uid },
-      target: { apiVersion: "v1", kind: "Node", name: `shared-${this.#nextNode}` },
+      target: { apiVersion: "v1", kind: "Node", name: target },
     });
-    if (rule.ready === null) this.#later(READY_MS, () => this.setStatus(pod, { ready: false }));
-    else this.#later(rule.ready ?? READY_MS, () => this.#start(pod));
+    this.#start(pod, rule);
   }
 
-  async #start(pod: Pod): Promise<void> {
-    if (!this.#ending.has(pod.metadata?.uid ?? "")) await this.setStatus(pod, {});
+  async #nodeByAffinity({ spec }: Pod): Promise<string | undefined> {
+    const terms = spec?.affinity?.nodeAffinity?.requiredDuringSchedulingIgnoredDuringExecution?.nodeSelectorTerms ?? [];
+    const fields = terms.flatMap(({ matchFields = [] }) => matchFields);
+    return fields.find(({ key }) => key === "metadata.name")?.values?.[0];
   }
 
-  async #end(pod: Pod): Promise<void> {
+  async #nextFreeNode(pod: Pod): Promise<string | undefined> {
+    const names = this.#nodes.size === 0 ? SHARED_NODES : [...this.#nodes.keys()];
+    for (let tried = 0; tried < names.length; tried++) {
+      const name = names[this.#nextNode++ % names.length] ?? "";
+      if (this.#nodes.size === 0 || (await this.#isFree(name, pod))) return name;
+    }
+    return undefined;
+  }
+
+  async #isFree(name: string, { spec }: Pod): Promise<boolean> {
+    if (this.#nodes.get(name)?.isBeating !== true) return false;
+    const node = await this.#client.get(nodeKind, { name });
+    return (node.spec?.taints ?? []).every(({ key, value, effect }) =>
+      (spec?.tolerations ?? []).some(
+        (toleration) =>
+          (toleration.key === undefined || toleration.key === key) &&
+          (toleration.operator === "Exists" || (toleration.value ?? "") === (value ?? "")) &&
+          (toleration.effect === undefined || toleration.effect === effect),
+      ),
+    );
+  }
+
+  #start(pod: Pod, rule: PodRule): void {
+    const { succeed, fail, ready, after = END_MS, reason, conditions } = rule;
+    if (succeed !== undefined || fail !== undefined) {
+      this.#later(START_MS, () => this.#setUnlessEnding(pod, {}));
+      const phase = succeed === undefined ? "Failed" : "Succeeded";
+      const end = { phase, code: succeed ?? fail, reason, conditions } as PodChange;
+      this.#later(START_MS + after, () => this.#setUnlessEnding(pod, end));
+    } else if (ready === null) this.#later(READY_MS, () => this.#setUnlessEnding(pod, { ready: false }));
+    else {
+      if ((ready ?? 0) > SLOW_READY_MS) this.#later(SLOW_START_MS, () => this.#setUnlessEnding(pod, { ready: false }));
+      this.#later(ready ?? READY_MS, () => this.#setUnlessEnding(pod, {}));
+    }
+  }
+
+  async #setUnlessEnding(pod: Pod, change: PodChange): Promise<void> {
+    if (this.#ending.has(pod.metadata?.uid ?? "")) return;
     const { name = "", namespace } = pod.metadata ?? {};
-    const { status } = await this.#client.get(podKind, { name, namespace });
-    const isEnded = status?.phase === "Succeeded" || status?.phase === "Failed";
-    if (!isEnded) await this.setStatus(pod, { phase: "Failed" });
+    await this.setStatus(await this.#client.get(podKind, { name, namespace }), change);
+  }
+
+  async #end(pod: Pod, { exitOnDelete = KILLED_CODE }: PodRule): Promise<void> {
+    const { name = "", namespace } = pod.metadata ?? {};
+    const current = await this.#client.get(podKind, { name, namespace });
+    const isEnded = current.status?.phase === "Succeeded" || current.status?.phase === "Failed";
+    const phase = exitOnDelete === 0 ? "Succeeded" : "Failed";
+    if (!isEnded) await this.setStatus(current, { phase, code: exitOnDelete });
     await this.#client.delete(podKind, { name, namespace }, { gracePeriodSeconds: 0 });
   }
 

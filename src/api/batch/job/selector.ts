@@ -13,14 +13,19 @@ function generatedLabels({ metadata }: Job): Readonly<Record<string, string>> {
   return { "controller-uid": uid, "job-name": name, [CONTROLLER_UID]: uid, [JOB_NAME]: name };
 }
 
-/** Keeps what the client has set; validation rejects contradictions. */
+/**
+ * Keeps what the client has set; validation rejects contradictions. Labels of the job that are a default get the
+ * generated ones too: in Kubernetes they are the same map as those of the template.
+ */
 export function generateSelector(object: Job): Job {
-  const { spec } = object;
+  const { spec, metadata } = object;
   if (spec === undefined || spec.manualSelector === true) return object;
   const labels = { ...generatedLabels(object), ...spec.template.metadata?.labels };
   const matchLabels = { [CONTROLLER_UID]: object.metadata?.uid ?? "", ...spec.selector?.matchLabels };
   const template = { ...spec.template, metadata: { ...spec.template.metadata, labels } };
-  return { ...object, spec: { ...spec, selector: { ...spec.selector, matchLabels }, template } };
+  const isDefault = metadata?.labels !== undefined && metadata.labels === spec.template.metadata?.labels;
+  const own = isDefault ? { metadata: { ...metadata, labels } } : {};
+  return { ...object, ...own, spec: { ...spec, selector: { ...spec.selector, matchLabels }, template } };
 }
 
 export function validateGeneratedSelector(object: Job, previous: Job | undefined): readonly FieldError[] {

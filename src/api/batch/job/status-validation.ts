@@ -240,7 +240,10 @@ function validateHistory(next: Job, previous: Job): readonly FieldError[] {
       invalidField("status.completionTime", unquotedTime(status.completionTime), "completionTime cannot be mutated"),
     );
   }
-  if (old.startTime !== undefined && old.startTime !== status.startTime && next.spec?.suspend !== true) {
+  // A job that is resumed starts again.
+  const isResumed = hasCondition(previous, "Suspended") && !hasCondition(next, "Suspended");
+  const mayRestart = isResumed || next.spec?.suspend === true;
+  if (old.startTime !== undefined && old.startTime !== status.startTime && !mayRestart) {
     errors.push(requiredField("status.startTime", "startTime cannot be removed for unsuspended job"));
   }
   if (hasCondition(previous, "SuccessCriteriaMet") && !hasCondition(next, "SuccessCriteriaMet")) {
