@@ -1,5 +1,6 @@
 /** The authenticators that the configuration enables, in Kubernetes' order. */
 import type { Secret } from "../../api/core/secret/schema.ts";
+import { anonymousAuthenticator } from "../../auth/authn/anonymous.ts";
 import { InvalidCredentialsError } from "../../auth/authn/invalid-credentials-error.ts";
 import { type RequestHeaderAuthenticator, requestHeaderAuthenticator } from "../../auth/authn/request-header.ts";
 import {
@@ -30,7 +31,7 @@ import { type AuthenticationConfig, DEFAULT_ISSUER, type RequestHeaderConfig } f
 import { type DynamicFile, loadDynamicFile } from "../config/dynamic-file.ts";
 import type { AuthenticationObserver } from "../metrics/authentication-metrics.ts";
 import { openServiceAccountKeys } from "./service-account-keys.ts";
-import { openTokenAuthenticators } from "./token-authenticators.ts";
+import type { TokenAuthenticators, TokenAuthenticatorsDeps } from "./token-authenticators.ts";
 
 export interface Authenticators extends AsyncDisposable {
   readonly authenticate: Authenticator;
@@ -105,13 +106,10 @@ export async function openAuthenticators(
     }),
   );
   const { clock, random, observe, recordLastUsed, findBoundObject } = deps;
-  const external = await openTokenAuthenticators(config, {
-    clock,
-    random,
-    audiences,
-    observe,
+  const addResource = (resource: AsyncDisposable): void => void owned.use(resource);
+  const external = await openExternalAuthenticators(config, {
+    ...{ clock, random, audiences, observe, addResource },
     loadFile: follow,
-    addResource: (resource) => void owned.use(resource),
   });
   const findSecret = async (namespace: string, name: string): Promise<Secret | undefined> =>
     await findBoundObject({ kind: "Secret", namespace, name });
@@ -198,4 +196,17 @@ function createTokenReviewer(tokens: TokenAuthenticator, own: readonly string[])
       throw error;
     }
   };
+}
+
+/** Most servers have none of these, and do not load their code. */
+async function openExternalAuthenticators(
+  config: AuthenticationConfig,
+  deps: TokenAuthenticatorsDeps,
+): Promise<TokenAuthenticators> {
+  const { structured, oidc, webhook } = config;
+  if (structured === undefined && oidc === undefined && webhook === undefined) {
+    return { authenticators: [], anonymous: config.anonymous ? anonymousAuthenticator() : undefined };
+  }
+  const { openTokenAuthenticators } = await import("./token-authenticators.ts");
+  return await openTokenAuthenticators(config, deps);
 }

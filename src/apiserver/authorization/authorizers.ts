@@ -1,25 +1,13 @@
 /** The authorizers of --authorization-mode, or of --authorization-config, which is reloaded when it changes. */
-import type { SubjectAccessReviewStatus } from "../../api/authorization/access-review/schema.ts";
-import { abacAuthorizer } from "../../auth/authz/abac/abac.ts";
-import { parseAbacFile } from "../../auth/authz/abac/policy-file.ts";
-import {
-  type AuthorizerSettings,
-  parseAuthorizationConfiguration,
-  type WebhookSettings,
-} from "../../auth/authz/authorization-configuration.ts";
+import type { AuthorizerSettings } from "../../auth/authz/authorization-configuration.ts";
 import {
   type AuthorizerOptions,
   createAuthorizer,
   createAuthorizerChain,
   createModeAuthorizer,
 } from "../../auth/authz/modes.ts";
-import { type WebhookObserver, webhookAuthorizer } from "../../auth/authz/webhook/webhook.ts";
+import type { WebhookObserver } from "../../auth/authz/webhook/webhook.ts";
 import type { Authorizer } from "../../auth/user.ts";
-import { kubeconfigTransport } from "../../client/kubeconfig/kubeconfig-transport.ts";
-import { loadWebhookKubeconfig } from "../../client/kubeconfig/webhook-kubeconfig.ts";
-import { readAll, readError } from "../../client/response.ts";
-import { makeRequest } from "../../http/request.ts";
-import { isPlainObject } from "../../schema/value/plain-object.ts";
 import type { RandomSource } from "../../std/crypto/random.ts";
 import { watchFiles } from "../../std/fs/watch-files.ts";
 import type { Logger } from "../../std/log/logger.ts";
@@ -59,9 +47,11 @@ async function openFromFlags({ authorizationModes: modes, authorization }: Confi
   await using stack = new AsyncDisposableStack();
   checkModeFile(modes, "ABAC", "authorization-policy-file", policyFile);
   checkModeFile(modes, "Webhook", "authorization-webhook-config-file", webhook.file);
-  if (policyFile !== undefined) authorizers.set("ABAC", await loadAbac(policyFile, deps.log));
+  if (policyFile !== undefined)
+    authorizers.set("ABAC", await (await import("./abac-file.ts")).openAbacFile(policyFile, deps.log));
   if (webhook.file !== undefined) {
     const settings = { ...webhook, file: webhook.file, failurePolicy: "NoOpinion", matchConditions: [] } as const;
+    const { openWebhook } = await import("./webhook-file.ts");
     authorizers.set("Webhook", await openWebhook("default", settings, deps, stack));
   }
   const authorizer = createModeAuthorizer(modes, { ...deps, fromFiles: authorizers });
@@ -79,12 +69,6 @@ function checkModeFile(modes: readonly string[], mode: string, flag: string, fil
     throw new Error(`Cannot use --authorization-mode=${modes.join(",")}: mode ${mode} needs --${flag}`);
   }
   if (!has && file !== undefined) throw new Error(`Cannot use --${flag} without --authorization-mode=…,${mode}`);
-}
-
-async function loadAbac(path: string, log: Logger): Promise<Authorizer> {
-  const { policies, warnings } = parseAbacFile(path, await readFlagFile("--authorization-policy-file", path));
-  for (const warning of warnings) log.warn(warning);
-  return abacAuthorizer(policies);
 }
 
 /** After a reload with an invalid file the previous authorizers stay in use; the error is logged once. */
@@ -137,6 +121,7 @@ async function openAuthorizerChain(
   config: Config,
   deps: AuthorizersDeps,
 ): Promise<AuthorizerChain> {
+  const { parseAuthorizationConfiguration } = await import("../../auth/authz/authorization-configuration.ts");
   const settings = parseAuthorizationConfiguration(path, text);
   await using stack = new AsyncDisposableStack();
   const authorizers = new Map<string, Authorizer>();
@@ -152,60 +137,12 @@ async function openAuthorizer(
   deps: AuthorizersDeps,
   stack: AsyncDisposableStack,
 ): Promise<Authorizer> {
-  if (webhook !== undefined) return await openWebhook(name, webhook, deps, stack);
+  if (webhook !== undefined) {
+    return await (await import("./webhook-file.ts")).openWebhook(name, webhook, deps, stack);
+  }
   if (type !== "ABAC") return createAuthorizer(type, deps);
   const { policyFile } = authorization;
   if (policyFile === undefined)
     throw new Error(`Cannot use authorizer ${name}: ABAC needs --authorization-policy-file`);
-  return await loadAbac(policyFile, deps.log);
-}
-
-async function openWebhook(
-  name: string,
-  settings: WebhookSettings,
-  deps: AuthorizersDeps,
-  stack: AsyncDisposableStack,
-): Promise<Authorizer> {
-  const { clock } = deps;
-  const file = await loadWebhookKubeconfig(settings.file);
-  const { pathname: path, search } = new URL(file.server);
-  const transport = stack.use(kubeconfigTransport(file, { clock, userAgent: "svc-apiserver" }));
-  const apiVersion = `authorization.k8s.io/${settings.version}`;
-  return webhookAuthorizer({
-    ...deps,
-    ...settings,
-    observe: deps.observer,
-    name,
-    async review(spec) {
-      const { groups, ...rest } = spec;
-      const reviewSpec =
-        settings.version === "v1" ? spec : { ...rest, ...(groups === undefined ? {} : { group: groups }) };
-      const review = { kind: "SubjectAccessReview", apiVersion, metadata: {}, spec: reviewSpec };
-      const headers = { "content-type": "application/json", accept: "application/json" };
-      const signal = AbortSignal.timeout(settings.timeoutMs);
-      const request = { method: "POST", path, query: search.slice(1), headers, body: JSON.stringify(review), signal };
-      const response = await transport(makeRequest(request));
-      if (response.status < 200 || response.status > 299) throw await readError(response);
-      return parseReviewStatus((await readAll(response.body, ANSWER_BYTES_MAX)).toString());
-    },
-  });
-}
-
-/** The maximum size of a webhook's response. */
-const ANSWER_BYTES_MAX = 4 * 1024 * 1024;
-
-function parseReviewStatus(text: string): SubjectAccessReviewStatus {
-  let review: unknown;
-  try {
-    review = JSON.parse(text);
-  } catch (cause) {
-    throw new Error("the webhook's response is not a SubjectAccessReview: it is not JSON", { cause });
-  }
-  const status = isPlainObject(review) ? (review as Readonly<Record<string, unknown>>).status : undefined;
-  if (!isPlainObject(status)) throw new Error("the webhook's response is not a SubjectAccessReview: it has no status");
-  const { allowed = false, denied = false, reason = "" } = status as Readonly<Record<string, unknown>>;
-  if (typeof allowed !== "boolean" || typeof denied !== "boolean" || typeof reason !== "string") {
-    throw new Error("the webhook's response is not a SubjectAccessReview: allowed and denied must be true or false");
-  }
-  return { allowed, denied, reason };
+  return await (await import("./abac-file.ts")).openAbacFile(policyFile, deps.log);
 }
