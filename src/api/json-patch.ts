@@ -7,6 +7,7 @@
  * - `replace` adds a missing member, `copy` of a missing member and operations without `value` write null, and `test`
  *   for null accepts a missing member.
  * - Indexes are numbers as Go parses them: `01` is 1, and negative ones count from the end of the list.
+ * - `test` compares numbers as they are written: 1.0 is not 1.
  */
 import { deepEqual } from "../schema/value/equal.ts";
 import { goQuote } from "../schema/value/go-quote.ts";
@@ -113,7 +114,7 @@ class PatchedDocument {
     if (this.#copied > COPIED_MAX) {
       throw new JsonPatchError(`Unable to complete the copy, the accumulated size increase of copy is ${this.#copied}`);
     }
-    this.#insert(destination, structuredClone(value) ?? null);
+    this.#insert(destination, copyOf(value) ?? null);
   }
 
   #test(operation: JsonPatchOperation): void {
@@ -200,7 +201,16 @@ function invalidIndex(key: string, context: string): JsonPatchError {
 
 /** A copy, since the operation can be applied again, to a newer object. */
 function newValue({ value = null }: JsonPatchOperation): unknown {
-  return structuredClone(value);
+  return copyOf(value);
+}
+
+/** Shares scalars, among them `NumberLiteral`s. */
+function copyOf(value: unknown): unknown {
+  if (Array.isArray(value)) return value.map(copyOf);
+  if (!isPlainObject(value)) return value;
+  const copy: Record<string, unknown> = {};
+  for (const name of Object.keys(value)) setMember(copy, name, copyOf(value[name]));
+  return copy;
 }
 
 function pathOf(operation: JsonPatchOperation, op: string): string {

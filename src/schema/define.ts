@@ -78,6 +78,11 @@ export function documentedEnum<const V extends readonly string[]>(...values: V):
   return { type: "string", values, validatedByKind: true };
 }
 
+/** Names the Go type of strings, lists or maps in decoding errors: `v1.Protocol`. */
+export function named<S extends Schema>(goType: string, schema: S): S {
+  return { ...schema, goType };
+}
+
 export function enumeration<const N extends Readonly<Record<string, number>>>(
   name: string,
   numbers: N,

@@ -32,6 +32,8 @@ export type Schema =
 /** Properties that schemas of every type have. */
 export interface SchemaBase {
   readonly rules?: Rules;
+  /** The name of the Go type in decoding errors, where the type has one: `v1.Protocol`. */
+  readonly goType?: string;
   /** Null is a value. In other schemas null means absent. */
   readonly nullable?: boolean;
   /**

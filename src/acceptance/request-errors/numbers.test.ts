@@ -86,6 +86,13 @@ t.test("integer fields of Kubernetes' kinds accept decimal integers in range", a
   const rows: readonly (readonly [string, string, string])[] = [
     ["1", "80", "201"],
     [LARGEST, "80", "201"],
+    [String(2n ** 60n), "80", "201"],
+    [
+      UNSAFE,
+      "80",
+      refused(UNSAFE, "PodSpec.spec.terminationGracePeriodSeconds", "int64") +
+        ": integers beyond 2^53 are supported only where a double represents them",
+    ],
     ["1.0", "80", refused("1.0", "PodSpec.spec.terminationGracePeriodSeconds", "int64")],
     ["1", "8e1", refused("8e1", port, "int32")],
     ["1", "80.0", refused("80.0", port, "int32")],
@@ -104,5 +111,17 @@ t.test("integer fields of Kubernetes' kinds accept decimal integers in range", a
       answer,
       `${grace}, ${containerPort}`,
     );
+  }
+  for (const exact of [LARGEST, String(2n ** 60n)]) {
+    const name = `n${exact}`;
+    const body = Buffer.from(String(pod(exact, "80")).replace('"n"', `"${name}"`));
+    t.equal(await answerTo(server, `POST ${NAMESPACE}/pods`, { body }), "201");
+    const change = Buffer.from('{"metadata":{"labels":{"a":"b"}}}');
+    const type = "application/merge-patch+json";
+    t.equal(await answerTo(server, `PATCH ${NAMESPACE}/pods/${name}`, { body: change, type }), "200");
+    for (const accept of ["application/json", "application/yaml"]) {
+      const { text } = await server.send(`GET ${NAMESPACE}/pods/${name}`, { headers: { accept } });
+      t.match(text, new RegExp(`terminationGracePeriodSeconds"?: ?${exact}\\b`), "all digits are stored and shown");
+    }
   }
 });

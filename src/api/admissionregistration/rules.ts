@@ -1,4 +1,14 @@
-import { documentedEnum, inline, list, object, optional, pointer, required, string } from "../../schema/define.ts";
+import {
+  documentedEnum,
+  inline,
+  list,
+  named,
+  object,
+  optional,
+  pointer,
+  required,
+  string,
+} from "../../schema/define.ts";
 import type { Infer } from "../../schema/schema.ts";
 import { labelSelector } from "../meta/label-selector.ts";
 
@@ -6,12 +16,15 @@ export const rule = object("admissionregistration/v1.Rule", {
   apiGroups: optional(1, list(string)),
   apiVersions: optional(2, list(string)),
   resources: optional(3, list(string)),
-  scope: pointer(4, documentedEnum("Cluster", "Namespaced", "*")),
+  scope: pointer(4, named("v1.ScopeType", documentedEnum("Cluster", "Namespaced", "*"))),
 });
 export type Rule = Infer<typeof rule>;
 
 export const ruleWithOperations = object("admissionregistration/v1.RuleWithOperations", {
-  operations: optional(1, list(documentedEnum("*", "CREATE", "UPDATE", "DELETE", "CONNECT"))),
+  operations: optional(
+    1,
+    list(named("v1.OperationType", documentedEnum("*", "CREATE", "UPDATE", "DELETE", "CONNECT"))),
+  ),
   rule: inline(2, rule),
 });
 export type RuleWithOperations = Infer<typeof ruleWithOperations>;
@@ -39,7 +52,7 @@ export const matchResources = object(
     objectSelector: pointer(2, labelSelector),
     resourceRules: optional(3, list(namedRuleWithOperations)),
     excludeResourceRules: optional(4, list(namedRuleWithOperations)),
-    matchPolicy: pointer(7, documentedEnum("Exact", "Equivalent")),
+    matchPolicy: pointer(7, named("v1.MatchPolicyType", documentedEnum("Exact", "Equivalent"))),
   },
   { atomic: true },
 );

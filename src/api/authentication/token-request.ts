@@ -1,4 +1,4 @@
-import { int64, list, object, optional, pointer, required, string, time } from "../../schema/define.ts";
+import { int64, list, named, object, optional, pointer, required, string, time } from "../../schema/define.ts";
 import type { Infer } from "../../schema/schema.ts";
 import { objectMeta } from "../meta/object-meta.ts";
 import { typeMeta } from "../meta/type-meta.ts";
@@ -7,7 +7,7 @@ export const boundObjectReference = object("authentication/v1.BoundObjectReferen
   kind: optional(1, string),
   apiVersion: optional(2, string),
   name: optional(3, string),
-  uid: optional(4, string),
+  uid: optional(4, named("types.UID", string)),
 });
 export type BoundObjectReference = Infer<typeof boundObjectReference>;
 

@@ -166,8 +166,23 @@ function compareField(findings: Findings, types: Types, subject: string, ours: F
     compare("map keys", schema.mapKeys, fact.listMapKeys);
   }
   if (schema.type === "map") compare("atomic", schema.atomic === true, fact.mapType === "atomic");
+  compare("Go type", goTypesOf(schema), namedGoType(types, fact.go));
   const element = types[elementOf(fact.go)];
   if (element?.enum === true) compare("enum", sorted(valuesOf(schema)), sorted(element.values));
+}
+
+/** The Go types of strings, string lists and resource lists have names, which decoding errors show. */
+function namedGoType(types: Types, go: string): readonly string[] {
+  const name = elementOf(go);
+  const { underlying = "", encoding, fields } = types[name] ?? {};
+  const isNamed = encoding === undefined && fields === undefined && /^(?:string|\[\]string|map\[core)/.test(underlying);
+  return isNamed ? [name.slice(name.lastIndexOf("/") + 1)] : [];
+}
+
+/** Those of the schema and of its items. */
+function goTypesOf(schema: Schema): readonly string[] {
+  const items = schema.type === "list" ? schema.items : schema.type === "map" ? schema.values : undefined;
+  return [...(schema.goType === undefined ? [] : [schema.goType]), ...(items === undefined ? [] : goTypesOf(items))];
 }
 
 /** Without the empty value, which means unset. */

@@ -1,9 +1,9 @@
-import { boolean, int64, list, object, optional, pointer, string } from "../../schema/define.ts";
+import { boolean, int64, list, named, object, optional, pointer, string } from "../../schema/define.ts";
 import type { Infer } from "../../schema/schema.ts";
 import { typeMeta } from "./type-meta.ts";
 
 export const preconditions = object("meta/v1.Preconditions", {
-  uid: pointer(1, string),
+  uid: pointer(1, named("types.UID", string)),
   resourceVersion: pointer(2, string),
 });
 export type Preconditions = Infer<typeof preconditions>;
@@ -13,7 +13,7 @@ export const deleteOptions = object("meta/v1.DeleteOptions", {
   gracePeriodSeconds: pointer(1, int64),
   preconditions: pointer(2, preconditions),
   orphanDependents: pointer(3, boolean),
-  propagationPolicy: pointer(4, string),
+  propagationPolicy: pointer(4, named("v1.DeletionPropagation", string)),
   dryRun: optional(5, list(string)),
   ignoreStoreReadErrorWithClusterBreakingPotential: pointer(6, boolean),
 });
@@ -32,7 +32,7 @@ export const listOptions = object("meta/v1.ListOptions", {
   watch: optional(3, boolean),
   allowWatchBookmarks: optional(9, boolean),
   resourceVersion: optional(4, string),
-  resourceVersionMatch: optional(10, string),
+  resourceVersionMatch: optional(10, named("v1.ResourceVersionMatch", string)),
   timeoutSeconds: pointer(5, int64),
   limit: optional(7, int64),
   continue: optional(8, string),

@@ -3,6 +3,7 @@ import {
   boolean,
   int32,
   list,
+  named,
   object,
   optional,
   pointer,
@@ -14,7 +15,7 @@ import { listMeta } from "./list-meta.ts";
 import { typeMeta } from "./type-meta.ts";
 
 const statusCause = object("meta/v1.StatusCause", {
-  reason: optional(1, string),
+  reason: optional(1, named("v1.CauseType", string)),
   message: optional(2, string),
   field: optional(3, string),
 });
@@ -23,7 +24,7 @@ const statusDetails = object("meta/v1.StatusDetails", {
   name: optional(1, string),
   group: optional(2, string),
   kind: optional(3, string),
-  uid: optional(6, string),
+  uid: optional(6, named("types.UID", string)),
   causes: optional(4, list(statusCause)),
   retryAfterSeconds: optional(5, int32),
 });
@@ -33,7 +34,7 @@ export const statusResponse = object("meta/v1.Status", {
   metadata: optional(1, listMeta),
   status: optional(2, string),
   message: optional(3, string),
-  reason: optional(4, string),
+  reason: optional(4, named("v1.StatusReason", string)),
   details: pointer(5, statusDetails),
   code: optional(6, int32),
 });
@@ -79,7 +80,7 @@ const apiResource = object("meta/v1.APIResource", {
   group: optional(8, string),
   version: optional(9, string),
   kind: required(3, string),
-  verbs: required(4, list(string)),
+  verbs: required(4, named("v1.Verbs", list(string))),
   shortNames: optional(5, list(string)),
   categories: optional(7, list(string)),
   storageVersionHash: optional(10, string),

@@ -1,10 +1,10 @@
-import { duration, list, map, object, optional, quantity, required, string, time } from "../../schema/define.ts";
+import { duration, list, map, named, object, optional, quantity, required, string, time } from "../../schema/define.ts";
 import type { Infer } from "../../schema/schema.ts";
 import { objectMeta } from "../meta/object-meta.ts";
 import { typeMeta } from "../meta/type-meta.ts";
 
 /** By resource: `cpu`, `memory`. Not rounded to thousandths, unlike other resource lists. */
-const usage = map(quantity);
+const usage = named("v1.ResourceList", map(quantity));
 export type ResourceUsage = Infer<typeof usage>;
 
 export const nodeMetrics = object("metrics/v1beta1.NodeMetrics", {

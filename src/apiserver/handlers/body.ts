@@ -299,7 +299,7 @@ function decodeBodyEnvelope(bytes: Buffer): ReturnType<typeof decodeEnvelope> {
 
 function decodeProtobufBody<T>(raw: Uint8Array, identity: GroupVersionKind, expected: ExpectedBody): T {
   try {
-    return withoutTypeMeta(decodeProtobuf(expected.schema, raw, valuesMax) as ApiObject) as T;
+    return withoutTypeMeta(decodeProtobuf(expected.schema, raw, { valuesMax, exactIntegers: true }) as ApiObject) as T;
   } catch (error) {
     throw cannotHandle(identity, expected, decodeErrorMessage(error));
   }

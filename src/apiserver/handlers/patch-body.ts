@@ -10,6 +10,7 @@ import { parseJson } from "../../schema/json/parse.ts";
 import { invalidField, renderFieldError } from "../../schema/validation/field-error.ts";
 import { goQuote } from "../../schema/value/go-quote.ts";
 import { valuesMax } from "../../schema/value/limits.ts";
+import { NumberLiteral } from "../../schema/value/number-literal.ts";
 import { isPlainObject } from "../../schema/value/plain-object.ts";
 import { TimeSlice } from "../../std/async/time-slice.ts";
 import type { RequestContext } from "../request/request-context.ts";
@@ -29,19 +30,27 @@ type PatchType = Exclude<Patch["type"], "malformed">;
 
 export interface PatchBody extends WriteQuery {
   readonly patch: Patch;
+  /** The patch can contain a `NumberLiteral`. */
+  readonly literals?: boolean | undefined;
   /** What field validation finds in the patch itself. */
   readonly findings: readonly string[];
 }
 
-type ParsedPatch = Pick<PatchBody, "patch" | "findings">;
+type ParsedPatch = Pick<PatchBody, "patch" | "literals" | "findings">;
 
 /** Reads the patch and its options. Throws 400, 413 or 422. */
-export async function readPatchBody(context: RequestContext, type: PatchType): Promise<PatchBody> {
+export async function readPatchBody(
+  context: RequestContext,
+  type: PatchType,
+  { schema }: Pick<ExpectedBody, "schema">,
+): Promise<PatchBody> {
   const bytes = await readLimitedBody(context);
   const query = parseWriteQuery("PatchOptions", context.info.query);
   const slice = new TimeSlice();
+  // Custom resources and strategic patches accept each spelling of a number.
+  const literals = schema.unstructured !== true && type !== "strategic";
   try {
-    const parsed = parsePatch(bytes, type, query.fieldValidation !== "Ignore");
+    const parsed = parsePatch(bytes, type, query.fieldValidation !== "Ignore", literals);
     await slice.yield();
     return { ...query, ...parsed };
   } catch (error) {
@@ -51,36 +60,36 @@ export async function readPatchBody(context: RequestContext, type: PatchType): P
 }
 
 /** As in Kubernetes, which decodes the patch twice, at first in `strict` mode, and reports the errors of each. */
-function parsePatch(bytes: Buffer, type: PatchType, strict: boolean): ParsedPatch {
+function parsePatch(bytes: Buffer, type: PatchType, strict: boolean, keepLiterals: boolean): ParsedPatch {
   let parsed: ReturnType<typeof parseJson>;
   try {
-    parsed = parseJson(bytes, valuesMax);
+    parsed = parseJson(bytes, valuesMax, { literals: keepLiterals });
   } catch (error) {
     if (!(error instanceof SyntaxError)) throw error;
     if (type === "merge" && !strict) throw badRequest("Invalid JSON Patch");
     throw decodeError(withoutPosition(error), strict && type !== "strategic");
   }
-  const { value } = parsed;
+  const { value, literals } = parsed;
   const duplicates = parsed.duplicates.map((path) => `duplicate field ${goQuote(path)}`);
   if (type === "json") {
     const operations = jsonPatchOperations(value, strict);
     const findings = [...duplicates, ...unknownOperationFields(operations)];
-    return { patch: { type, operations }, findings: findings.map((text) => `json patch ${text}`) };
+    return { patch: { type, operations }, literals, findings: findings.map((text) => `json patch ${text}`) };
   }
   if (value === null) {
     if (type === "merge") throw badRequest("Invalid JSON Patch");
     return { patch: { type, value: {} }, findings: [] };
   }
-  if (typeof value !== "object" || Array.isArray(value)) {
+  if (!isPlainObject(value)) {
     if (type === "merge" && !strict) {
       // A list replaces the whole object.
-      if (Array.isArray(value)) return { patch: { type, value }, findings: [] };
+      if (Array.isArray(value)) return { patch: { type, value }, literals, findings: [] };
       throw badRequest("Invalid JSON Patch");
     }
     const why = `json: cannot unmarshal ${goType(value)} into Go value of type map[string]interface {}`;
     throw decodeError(why, type !== "strategic");
   }
-  return { patch: { type, value }, findings: duplicates };
+  return { patch: { type, value }, literals, findings: duplicates };
 }
 
 function decodeError(why: string, prefixed: boolean): StatusError {
@@ -128,12 +137,13 @@ function unknownOperationFields(operations: readonly JsonPatchOperation[]): read
 
 function goType(value: unknown): string {
   if (Array.isArray(value)) return "array";
+  if (typeof value === "bigint" || value instanceof NumberLiteral) return "number";
   return typeof value === "boolean" ? "bool" : typeof value;
 }
 
 /** Decodes a patched JSON value. Throws a 422 with the value that `show` returns. */
 export function decodePatched<T extends ApiObject>(
-  { patch, findings }: PatchBody,
+  { patch, literals, findings }: PatchBody,
   value: unknown,
   show: (why: string) => DecodeFailure,
   expected: ExpectedBody,
@@ -145,7 +155,9 @@ export function decodePatched<T extends ApiObject>(
     if (patch.type !== "strategic") checkPatchedType(value, expected);
     const lenient = validation === "Ignore" ? "Ignore" : "Warn";
     const unordered: string[] = [];
-    const object = decodeObject<T>({ value, duplicates: [] }, expected, lenient, unordered);
+    const converter = patch.type === "strategic";
+    const parsed = { value, duplicates: [], converter, ...(literals === true ? { literals } : {}) };
+    const object = decodeObject<T>(parsed, expected, lenient, unordered);
     if (validation === "Ignore" || findings.length + unordered.length === 0) return object;
     // Unknown fields are reported in the order of Kubernetes' encoding of the patched object.
     const written = patch.type === "strategic" ? canonicalJson(value) : show("").text;

@@ -16,7 +16,7 @@ export function createPatchHandler(part?: SubresourceStrategy): ResourceHandler 
     if (type === "apply") return await apply(target, context, params);
     const responseOptions = responseOptionsOf(target, context, "object");
     const expected = expectedBodyOf(target);
-    const sent = await readPatchBody(context, type);
+    const sent = await readPatchBody(context, type, expected);
     const { dryRun, fieldManager, fieldValidation } = sent;
     const warn = warningAppender(context);
     const before = context.warnings.length;

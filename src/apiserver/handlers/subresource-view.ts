@@ -60,7 +60,7 @@ export function createPatchViewHandler(view: SubresourceView): ResourceHandler {
     if (type === "apply") return await createApplyViewHandler(view)(target, context, params);
     const shown = viewTarget(target, view);
     const responseOptions = responseOptionsOf(shown, context, "object");
-    const sent = await readPatchBody(context, type);
+    const sent = await readPatchBody(context, type, view.kind);
     const { dryRun, fieldManager, fieldValidation } = sent;
     const decode = (value: unknown, show: (why: string) => DecodeFailure): ApiObject => {
       context.warnings.length = 0;

@@ -9,7 +9,6 @@ import { ShapeError, validateTyped } from "../../schema/apply/typed-validation.t
 import { decode } from "../../schema/decode/decode.ts";
 import { isPlainObject } from "../../schema/value/plain-object.ts";
 import type { Steps } from "../../std/async/steps.ts";
-import { toConverterError } from "../patches/decode-failure.ts";
 import { checkName, setNamespace } from "../write/name-and-namespace.ts";
 import { metadataOf } from "../write/object-metadata.ts";
 import type { WriteOptions, WriteRequest } from "../write/request.ts";
@@ -155,10 +154,11 @@ function withoutLastApplied<T extends ApiObject>(
 
 /** Throws a 500 for what fits the types of apply, but not those of the kind, as Kubernetes does. */
 function objectFromJson<T extends ApiObject>(kind: Kind<T>, value: unknown, configuration: Configuration): T {
-  const { value: object, errors } = decode(kind.schema, value ?? {}, { unknownFields: "drop" });
+  const { value: object, errors } = decode(kind.schema, value ?? {}, { unknownFields: "drop", converter: true });
   const error = errors[0];
+  if (error?.isInteger === true) throw badRequest(`${error.path}: ${error.message}`);
   if (error !== undefined) {
-    const why = `unable to convert unstructured object to ${formatType(configuration)}: ${toConverterError(error.message)}`;
+    const why = `unable to convert unstructured object to ${formatType(configuration)}: ${error.message}`;
     const { apiVersion } = typeOf(configuration);
     const what = `new object (${formatName(configuration)}) to proper version (${apiVersion})`;
     throw new StatusError(500, "", `failed to convert ${what}: ${why}`);

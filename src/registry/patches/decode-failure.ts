@@ -25,7 +25,7 @@ export function describeDecodeFailure(patch: Patch, before: unknown, after: unkn
     case "merge":
       return { text: JSON.stringify(sortMergedObjects(after, patch.value, before)), detail: message };
     case "strategic":
-      return { text: formatGoValue(dropNewNulls(patch.value, before)), detail: toConverterError(message) };
+      return { text: formatGoValue(dropNewNulls(patch.value, before)), detail: message };
     case "malformed":
       return { text: "", detail: message };
     default:
@@ -87,21 +87,4 @@ function dropNewNulls(patch: unknown, before: unknown): unknown {
   const old = isPlainObject(before) ? before : undefined;
   const kept = Object.entries(patch).filter(([, value]) => value !== null || old !== undefined);
   return Object.fromEntries(kept.map(([name, value]) => [name, dropNewNulls(value, old?.[name])]));
-}
-
-const KINDS: Readonly<Record<string, string>> = { object: "map", array: "slice", number: "int64" };
-
-/** The message of Go's unstructured converter, which decodes strategic patches, for that of the JSON decoder. */
-export function toConverterError(message: string): string {
-  if (message.startsWith("illegal base64 data")) return `error decoding from json: ${message}`;
-  const [, found, exact, expected] =
-    /^json: cannot unmarshal (\w+)(?: (\S+))? into .* of type (\S+)$/.exec(message) ?? [];
-  if (found === undefined || expected === undefined) return message;
-  const kind = exact?.includes(".") ? "float64" : (KINDS[found] ?? found);
-  if (expected.startsWith("[]")) return `cannot restore slice from ${kind}`;
-  if (expected.startsWith("map[")) return `cannot restore map from ${kind}`;
-  if (expected.includes(".")) return `cannot restore struct from: ${kind}`;
-  // Go converts whole numbers to text and fractions to whole numbers, which the converter then refuses.
-  const isConvertible = kind === "float64" ? /^u?int/.test(expected) : kind === "int64" && expected === "string";
-  return isConvertible ? `cannot convert ${kind} to ${expected}` : `unrecognized type: ${expected}`;
 }

@@ -6,6 +6,8 @@ export interface DecodeError {
   readonly path: string;
   /** As in Go: `json: cannot unmarshal string into Go struct field PodSpec.spec.priority of type int32`. */
   readonly message: string;
+  /** An integer that is out of range, or that would lose digits. Go's converter accepts and changes such. */
+  readonly isInteger?: true;
 }
 
 /** The API server's limit of reported errors and unknown members per request. */
@@ -22,6 +24,7 @@ export interface DecodeContext {
   readonly report: boolean;
   /** The value can contain a `NumberLiteral`. */
   readonly literals: boolean;
+  readonly converter: boolean;
 }
 
 /** Returns undefined for null and after an error. */

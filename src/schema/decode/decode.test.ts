@@ -12,6 +12,7 @@ import {
   list,
   map,
   microTime,
+  named,
   object,
   optional,
   pointer,
@@ -43,6 +44,7 @@ const spec = object("t/v1.Spec", {
   big: optional(13, bigInt64),
   count: optional(14, int64),
   words: optional(15, list(string)),
+  protocol: optional(16, named("v1.Protocol", string)),
 });
 const thing = object("t/v1.Thing", { kind: optional(0, string), spec: optional(1, spec) });
 
@@ -162,6 +164,31 @@ t.test(
     t.same(decode(holder, { value: { name: "" }, pointed: {} }).value, { pointed: {} });
   },
 );
+
+t.test("decode() reports wrong types with the messages of Go's converter on request", async (t) => {
+  const values: readonly (readonly [unknown, string])[] = [
+    [{ ports: {} }, "cannot restore slice from map"],
+    [{ ports: ["x"] }, "cannot restore struct from: string"],
+    [[], "cannot restore struct from: slice"],
+    [{ labels: "x" }, "cannot restore map from string"],
+    [{ labels: { a: 1 } }, "cannot convert int64 to string"],
+    [{ labels: { a: 1.5 } }, "unrecognized type: string"],
+    [{ labels: { a: {} } }, "unrecognized type: string"],
+    [{ protocol: 5 }, "cannot convert int64 to v1.Protocol"],
+    [{ protocol: true }, "unrecognized type: string"],
+    [{ paused: 1 }, "unrecognized type: bool"],
+    [{ replicas: 1.5 }, "cannot convert float64 to int32"],
+    [{ replicas: "1" }, "unrecognized type: int32"],
+    [{ replicas: 2 ** 31 }, "cannot convert number 2147483648 for int32: out of range"],
+    [{ since: 1 }, "json: cannot unmarshal number into Go value of type string"],
+    [{ bytes: "!" }, "error decoding from json: illegal base64 data at input byte 0"],
+    [{ bytes: 1 }, "cannot restore slice from int64"],
+  ];
+  for (const [value, message] of values) {
+    const { errors } = decode(thing, { spec: value }, { converter: true });
+    t.equal(errors[0]?.message, message, JSON.stringify(value));
+  }
+});
 
 t.test("decode() distinguishes an absent required pointer from zero", async (t) => {
   const part = object("t/v1.Part", { selector: requiredPointer(1, map(string)) });

@@ -5,7 +5,7 @@
  * input.
  */
 
-import { NumberLiteral, numberOf, withoutLiterals } from "../json/exact-numbers.ts";
+import { numberOf, withoutLiterals } from "../json/exact-numbers.ts";
 import { type Member, membersOf } from "../members.ts";
 import type {
   EitherSchema,
@@ -17,13 +17,23 @@ import type {
   Schema,
   SpecialSchema,
 } from "../schema.ts";
+import { joinPath } from "../value/field-path.ts";
+import { INEXACT_INTEGER, int64ToNumber } from "../value/int64.ts";
 import { depthMax } from "../value/limits.ts";
+import { NumberLiteral } from "../value/number-literal.ts";
 import { isPlainObject, setMember } from "../value/plain-object.ts";
 import { canonicalizeQuantity, quantityHint } from "../value/quantity.ts";
 import { canonicalizeTime, formatDuration, parseDuration } from "../value/time.ts";
 import { explainTimeError } from "../value/time-error.ts";
 import { isEmpty, zeroOf } from "../zero-value.ts";
-import { type DecodeContext, type DecodeError, type Decoder, reportError, reportUnknown } from "./context.ts";
+import {
+  type DecodeContext,
+  type DecodeError,
+  type Decoder,
+  reportError,
+  reportedErrorsMax,
+  reportUnknown,
+} from "./context.ts";
 import { unstructuredDecoder } from "./unstructured.ts";
 
 export interface DecodeResult<T> {
@@ -39,6 +49,8 @@ export interface DecodeOptions {
   readonly unknownFields?: "drop" | "report";
   /** The value can contain a `NumberLiteral`: integers accept no other spelling, as in Go. */
   readonly literals?: boolean | undefined;
+  /** Errors have the texts of Go's converter of patched objects, instead of those of its JSON decoder. */
+  readonly converter?: boolean | undefined;
 }
 
 export function decode<S extends Schema>(schema: S, value: unknown, options?: DecodeOptions): DecodeResult<Infer<S>> {
@@ -50,6 +62,7 @@ export function decode<S extends Schema>(schema: S, value: unknown, options?: De
     errors: [],
     report: options?.unknownFields !== "drop",
     literals: options?.literals === true,
+    converter: options?.converter === true,
   };
   const result = decoderOf(schema)(value, context);
   return { value: result as Infer<S>, unknown: context.unknown, errors: context.errors };
@@ -71,17 +84,17 @@ function compile(schema: Schema): Decoder {
   switch (schema.type) {
     case "string":
     case "enum":
-      return (value, context) => (typeof value === "string" ? value : reportMismatch(value, "string", context));
+      return (value, context) => (typeof value === "string" ? value : reportMismatch(value, schema, context));
     case "boolean":
-      return (value, context) => (typeof value === "boolean" ? value : reportMismatch(value, "bool", context));
+      return (value, context) => (typeof value === "boolean" ? value : reportMismatch(value, schema, context));
     case "integer":
       return integerDecoder(schema);
     case "number":
       return (value, context) => {
         if (value instanceof NumberLiteral) return numberOf(value.source);
         return typeof value === "number" || typeof value === "bigint"
-          ? value
-          : reportMismatch(value, "float64", context);
+          ? Number(value)
+          : reportMismatch(value, schema, context);
       };
     case "bytes":
       return schema.as === "binary" ? decodeBinary : decodeBase64;
@@ -105,29 +118,28 @@ function compile(schema: Schema): Decoder {
   }
 }
 
-/** Doubles have no value between these and 2^63 or 2^64, which are out of range. */
-const largestInt64 = 2 ** 63 - 1024;
-const largestUint64 = 2 ** 64 - 2048;
-
 const ranges = {
-  int32: [-2147483648, 2147483647],
-  int64: [-(2 ** 63), largestInt64],
-  uint32: [0, 4294967295],
-  uint64: [0, largestUint64],
+  int32: [-(2n ** 31n), 2n ** 31n - 1n],
+  int64: [-(2n ** 63n), 2n ** 63n - 1n],
+  uint32: [0n, 2n ** 32n - 1n],
+  uint64: [0n, 2n ** 64n - 1n],
 } as const;
 
+/**
+ * Integers of Kubernetes' kinds are numbers in memory: those that would lose digits are refused. Fractions and
+ * exponents are refused where the text of the number is known.
+ */
 function integerDecoder(schema: IntegerSchema): Decoder {
   const [least, most] = ranges[schema.width];
   return (value, context) => {
-    if (value instanceof NumberLiteral) {
-      return reportMismatch(value, schema.width, context, `number ${value.source}`);
+    if (typeof value === "number" && Number.isSafeInteger(value) && value >= least && value <= most) {
+      return schema.as === "bigint" ? BigInt(value) : value;
     }
-    if (typeof value === "bigint") return decodeBigInt(value, schema, context);
-    if (typeof value !== "number") return reportMismatch(value, schema.width, context);
-    if (!Number.isInteger(value) || value < least || value > most) {
-      return reportMismatch(value, schema.width, context, `number ${value}`);
+    if (typeof value === "bigint" && value >= least && value <= most) {
+      const exact = schema.as === "bigint" ? value : int64ToNumber(value);
+      if (exact !== undefined) return exact;
     }
-    return schema.as === "bigint" ? BigInt(value) : value;
+    return reportMismatch(value, schema, context, jsonNumber(value));
   };
 }
 
@@ -137,28 +149,18 @@ function jsonNumber(value: unknown): string {
   return typeof value === "number" || typeof value === "bigint" ? `number ${value}` : jsonType(value);
 }
 
-/** Integers of Kubernetes' kinds are numbers in memory, rounded beyond 2^53 to one within 64 bits. */
-function decodeBigInt(value: bigint, { as, width }: IntegerSchema, context: DecodeContext): unknown {
-  if (as === "bigint") return value;
-  const [least, most] = ranges[width];
-  if (width === "int64") return Math.max(least, Math.min(Number(value), most));
-  if (width === "uint64" && value >= 0n) return Math.min(Number(value), most);
-  return reportMismatch(Number(value), width, context, `number ${value}`);
-}
-
+const bytesSchema: Schema = { type: "bytes", as: "base64" };
 const base64Text = /^(?:[A-Za-z0-9+/]{4})*(?:[A-Za-z0-9+/]{2}==|[A-Za-z0-9+/]{3}=)?$/;
 
 function decodeBase64(value: unknown, context: DecodeContext): unknown {
   if (value === null) return undefined;
-  if (typeof value !== "string") return reportMismatch(value, "[]uint8", context);
+  if (typeof value !== "string") return reportMismatch(value, bytesSchema, context);
   if (base64Text.test(value)) return value;
   const dense = value.replace(/[\r\n]/g, "");
   if (base64Text.test(dense)) return dense;
   const stop = dense.search(/[^A-Za-z0-9+/]/);
-  return reportError(
-    context,
-    `illegal base64 data at input byte ${stop === -1 ? dense.length - (dense.length % 4) : stop}`,
-  );
+  const problem = `illegal base64 data at input byte ${stop === -1 ? dense.length - (dense.length % 4) : stop}`;
+  return reportError(context, context.converter ? `error decoding from json: ${problem}` : problem);
 }
 
 function decodeBinary(value: unknown, context: DecodeContext): unknown {
@@ -176,7 +178,7 @@ function specialDecoder(schema: SpecialSchema): Decoder {
       const micro = schema.format === "microTime";
       return (value, context) => {
         if (value === null) return undefined;
-        if (typeof value !== "string") return reportMismatch(value, "string", context);
+        if (typeof value !== "string") return reportMismatch(value, schema, context);
         // Go's layout requires all six decimals.
         const canonical = micro && !sixDecimals.test(value) ? undefined : canonicalizeTime(value, micro);
         return canonical ?? reportError(context, explainTimeError(value, micro));
@@ -185,7 +187,7 @@ function specialDecoder(schema: SpecialSchema): Decoder {
     case "duration":
       return (value, context) => {
         if (value === null) return undefined;
-        if (typeof value !== "string") return reportMismatch(value, "string", context);
+        if (typeof value !== "string") return reportMismatch(value, schema, context);
         const nanos = parseDuration(value);
         return nanos === undefined
           ? reportError(context, `time: invalid duration ${JSON.stringify(value)}`)
@@ -203,7 +205,7 @@ function specialDecoder(schema: SpecialSchema): Decoder {
         if (typeof value === "string") return value;
         return typeof value === "number" && Number.isInteger(value) && value >= -2147483648 && value <= 2147483647
           ? value
-          : reportMismatch(value, "int32", context, jsonNumber(value));
+          : reportMismatch(value, schema, context, jsonNumber(value));
       };
     default:
       return schema.format satisfies never;
@@ -214,7 +216,7 @@ function listDecoder(schema: ListSchema): Decoder {
   let item: Decoder | undefined;
   return (value, context) => {
     if (value === null) return undefined;
-    if (!Array.isArray(value)) return reportMismatch(value, `[]${goType(schema.items)}`, context);
+    if (!Array.isArray(value)) return reportMismatch(value, schema, context);
     item ??= decoderOf(schema.items);
     const items: unknown[] = [];
     for (let position = 0; position < value.length; position++) {
@@ -230,7 +232,7 @@ function mapDecoder(schema: MapSchema): Decoder {
   let member: Decoder | undefined;
   return (value, context) => {
     if (value === null) return undefined;
-    if (!isObject(value)) return reportMismatch(value, `map[string]${goType(schema.values)}`, context);
+    if (!isPlainObject(value)) return reportMismatch(value, schema, context);
     member ??= decoderOf(schema.values);
     const members: Record<string, unknown> = {};
     context.keys.push(context.steps.length);
@@ -258,13 +260,9 @@ function eitherDecoder(schema: EitherSchema): Decoder {
     const quiet = context.report ? { ...context, report: false } : context;
     if (typeof value === "boolean" && schema.boolean !== undefined) return value;
     if (Array.isArray(value) && schema.list !== undefined) return decoderOf(schema.list.schema())(value, quiet);
-    if (isObject(value)) return decoderOf(schema.object.schema())(value, quiet);
+    if (isPlainObject(value)) return decoderOf(schema.object.schema())(value, quiet);
     return schema.list === undefined ? reportError(context, schema.expected) : [];
   };
-}
-
-function isObject(value: unknown): value is Readonly<Record<string, unknown>> {
-  return isPlainObject(value) && !(value instanceof NumberLiteral);
 }
 
 interface Slot {
@@ -283,7 +281,7 @@ function objectDecoder(schema: ObjectSchema): Decoder {
       slots = new Map(all.map((slot) => [slot.member.name, slot]));
       required = all.filter(({ member: { field } }) => field.presence === "required" && field.nilable !== true);
     }
-    if (!isObject(value)) return reportMismatch(value, goType(schema), context);
+    if (!isPlainObject(value)) return reportMismatch(value, schema, context);
     if (context.structs.length >= depthMax) return reportError(context, "exceeded max depth");
     context.structs.push(goName);
     const members: Record<string, unknown> = {};
@@ -313,6 +311,7 @@ function fillRequired(members: Record<string, unknown>, { member, decode }: Slot
 }
 
 function goType(schema: Schema): string {
+  if (schema.goType !== undefined) return schema.goType;
   switch (schema.type) {
     case "object":
       return schema.name.slice(schema.name.lastIndexOf("/") + 1);
@@ -326,19 +325,78 @@ function goType(schema: Schema): string {
       return `map[string]${goType(schema.values)}`;
     case "bytes":
       return "[]uint8";
+    case "number":
+      return "float64";
+    case "special":
+      return schema.format === "intOrString" ? "int32" : "string";
     default:
       return "string";
   }
 }
 
-function reportMismatch(value: unknown, expected: string, context: DecodeContext, found = jsonType(value)): undefined {
+function reportMismatch(value: unknown, schema: Schema, context: DecodeContext, found = jsonType(value)): undefined {
   if (value === null) return undefined;
+  if (context.converter) {
+    if (schema.type === "integer" && converterKind(value) === "int64") {
+      return reportInteger(context, `${found} for ${schema.width}${bound(value, schema) || ": out of range"}`);
+    }
+    return reportError(context, converterMessage(value, schema, found));
+  }
   const struct = context.structs.at(-1);
   const path = context.steps
     .filter((step, index) => typeof step === "string" && !context.keys.includes(index))
     .join(".");
   const where = struct === undefined ? "Go value" : `Go struct field ${struct}.${path}`;
-  return reportError(context, `json: cannot unmarshal ${found} into ${where} of type ${expected}`);
+  return reportError(
+    context,
+    `json: cannot unmarshal ${found} into ${where} of type ${goType(schema)}${bound(value, schema)}`,
+  );
+}
+
+function reportInteger(context: DecodeContext, problem: string): undefined {
+  if (context.errors.length < reportedErrorsMax) {
+    context.errors.push({ path: joinPath(context.steps), message: `cannot convert ${problem}`, isInteger: true });
+  }
+}
+
+/** Why an integer that Go accepts is refused. */
+function bound(value: unknown, schema: Schema): string {
+  if (typeof value !== "bigint" || schema.type !== "integer" || schema.as === "bigint") return "";
+  const [least, most] = ranges[schema.width];
+  return value < least || value > most ? "" : `: ${INEXACT_INTEGER}`;
+}
+
+/** The message of Go's unstructured converter, which decodes applied objects and those that strategic patches give. */
+function converterMessage(value: unknown, schema: Schema, found: string): string {
+  const kind = converterKind(value);
+  switch (schema.type) {
+    case "object":
+      return `cannot restore struct from: ${kind}`;
+    case "list":
+    case "bytes":
+      return `cannot restore slice from ${kind}`;
+    case "map":
+      return `cannot restore map from ${kind}`;
+    case "integer":
+      return kind === "float64" ? `cannot convert float64 to ${schema.width}` : `unrecognized type: ${schema.width}`;
+    case "special":
+      return `json: cannot unmarshal ${found} into Go value of type ${goType(schema)}`;
+    default:
+      // Go converts whole numbers to text, which the converter then refuses.
+      if (goKind(schema) === "string" && kind === "int64") return `cannot convert int64 to ${goType(schema)}`;
+      return `unrecognized type: ${goKind(schema)}`;
+  }
+}
+
+function converterKind(value: unknown): string {
+  if (typeof value === "number") return Number.isInteger(value) ? "int64" : "float64";
+  const type = jsonType(value);
+  return { object: "map", array: "slice", number: "int64" }[type] ?? type;
+}
+
+/** The kind of the Go type of a scalar. */
+function goKind(schema: Schema): string {
+  return schema.type === "boolean" ? "bool" : schema.type === "number" ? "float64" : "string";
 }
 
 function jsonType(value: unknown): string {

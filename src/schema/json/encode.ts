@@ -3,6 +3,7 @@ import { Buffer } from "node:buffer";
 import { type Member, membersOf } from "../members.ts";
 import type { ListSchema, MapSchema, ObjectSchema, Schema } from "../schema.ts";
 import { stringifyFieldsV1 } from "../value/fields-v1-cache.ts";
+import { formatInteger } from "../value/int64.ts";
 import { hasNoMembers, sortedNames } from "../value/plain-object.ts";
 import { type VisitMembers, type Visitor, visitMembers } from "../value/visit-members.ts";
 import { canonicalJson } from "./canonical-json.ts";
@@ -80,7 +81,7 @@ function compile(schema: Schema): Writer {
       return (value: string | Uint8Array) =>
         JSON.stringify(typeof value === "string" ? value : Buffer.from(value).toString("base64"));
     case "integer":
-      return (value: number | bigint) => String(value);
+      return formatInteger;
     case "string":
     case "enum":
       return quote;

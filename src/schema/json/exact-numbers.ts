@@ -1,12 +1,13 @@
 /** Numbers of JSON text that doubles cannot hold: integers beyond 2^53 become bigints, as long as 64 bits hold them. */
 
+import { NumberLiteral } from "../value/number-literal.ts";
+
 declare global {
   interface JSON {
     parse(
       text: string,
       reviver: (name: string, value: unknown, context: { readonly source?: string }) => unknown,
     ): unknown;
-    rawJSON(text: string): unknown;
   }
 }
 
@@ -16,15 +17,6 @@ Object.defineProperty(BigInt.prototype, "toJSON", {
     return JSON.rawJSON(this.toString());
   },
 });
-
-/** A number as it is written, for types that do not accept each spelling: `1.0`, `1e2`, or an integer out of range. */
-export class NumberLiteral {
-  readonly source: string;
-
-  constructor(source: string) {
-    this.source = source;
-  }
-}
 
 const INTEGER = /^-?\d+$/;
 const MANY_DIGITS = /\d{16}/;
@@ -39,12 +31,11 @@ export function numberOf(source: string): number | bigint {
 
 function literalOf(source: string): number | bigint | NumberLiteral {
   const value = numberOf(source);
-  return typeof value === "number" && !(Number.isSafeInteger(value) && INTEGER.test(source))
-    ? new NumberLiteral(source)
-    : value;
+  if (typeof value === "bigint" || (Number.isSafeInteger(value) && INTEGER.test(source))) return value;
+  return String(value) === source ? value : new NumberLiteral(source);
 }
 
-/** For a number in a text: `literals` keeps those that are no 64-bit integers as `NumberLiteral`s. */
+/** For a number in a text: `literals` keeps as `NumberLiteral`s those that are no 64-bit integers and that JSON would write otherwise. */
 export function readNumber(source: string, literals: boolean): number | bigint | NumberLiteral {
   return literals ? literalOf(source) : numberOf(source);
 }

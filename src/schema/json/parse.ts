@@ -1,7 +1,8 @@
 /** Strict parsing of JSON text, with Go's handling of invalid Unicode, overlarge numbers and repeated members. */
 import { Buffer } from "node:buffer";
 import { depthMax, TooManyValuesError } from "../value/limits.ts";
-import { NumberLiteral, parseWithNumbers } from "./exact-numbers.ts";
+import { NumberLiteral } from "../value/number-literal.ts";
+import { parseWithNumbers } from "./exact-numbers.ts";
 import { type JsonScan, scanJson, tooDeepError } from "./scanner.ts";
 
 export interface ParsedJson {

@@ -3,7 +3,6 @@
 import { memberOf } from "../members.ts";
 import type { MapSchema, ObjectSchema, Schema } from "../schema.ts";
 import { isPlainObject, setMember } from "../value/plain-object.ts";
-import { NumberLiteral } from "./exact-numbers.ts";
 import { RepeatedMember } from "./scanner.ts";
 
 /**
@@ -21,7 +20,7 @@ export function mergeRepeatedMembers(schema: Schema | undefined, value: unknown)
     const items = schema?.type === "list" ? schema.items : undefined;
     return value.map((item) => mergeRepeatedMembers(items, item));
   }
-  if (!isPlainObject(value) || value instanceof NumberLiteral) return value;
+  if (!isPlainObject(value)) return value;
   const members: Record<string, unknown> = {};
   for (const name of Object.keys(value)) setMember(members, name, mergeMember(schema, name, valuesOf(value[name])));
   return members;

@@ -4,8 +4,9 @@
  */
 import { joinPath } from "../value/field-path.ts";
 import { goQuoteByte } from "../value/go-quote.ts";
+import type { NumberLiteral } from "../value/number-literal.ts";
 import { setMember } from "../value/plain-object.ts";
-import { type NumberLiteral, readNumber } from "./exact-numbers.ts";
+import { readNumber } from "./exact-numbers.ts";
 
 export interface JsonScan {
   /** The value of a duplicate member is a `RepeatedMember`. */

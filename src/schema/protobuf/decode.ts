@@ -9,18 +9,14 @@ import { isEmpty, zeroOf } from "../zero-value.ts";
 import { eitherMessageOf, fromEitherMessage } from "./either.ts";
 import { listMessage, wireTypeOf } from "./field-layout.ts";
 import { specialDecoder } from "./special-types.ts";
-import { ProtobufError, Reader, wireBytes } from "./wire.ts";
+import { ProtobufError, Reader, type ReadOptions, wireBytes } from "./wire.ts";
 
 /**
  * Throws a `ProtobufError` when the bytes are not a message of the schema. Skips unknown fields. Throws a
- * `TooManyValuesError` for more than `max` fields, items and map entries.
+ * `TooManyValuesError` for more than `valuesMax` fields, items and map entries.
  */
-export function decodeProtobuf<S extends ObjectSchema>(
-  schema: S,
-  bytes: Uint8Array,
-  max = Number.POSITIVE_INFINITY,
-): Infer<S> {
-  const reader = new Reader(bytes, max);
+export function decodeProtobuf<S extends ObjectSchema>(schema: S, bytes: Uint8Array, options?: ReadOptions): Infer<S> {
+  const reader = new Reader(bytes, options);
   const target: Record<string, unknown> = {};
   messageDecoderOf(schema)(reader, reader.end, target, 0);
   return target as Infer<S>;

@@ -1,5 +1,6 @@
 /** Protobuf's wire format: tags, varints, length-delimited values. */
 import { Buffer } from "node:buffer";
+import { INEXACT_INTEGER, int64ToNumber, numberToInt64 } from "../value/int64.ts";
 import { TooManyValuesError } from "../value/limits.ts";
 
 export const wireVarint = 0;
@@ -97,7 +98,7 @@ export class ReverseWriter {
   /** A varint of any 64-bit integer; negative ones take ten bytes. */
   int64(value: number | bigint): void {
     if (typeof value === "number" && value >= 0 && value <= 0xffffffff) this.uint32(value);
-    else this.#bigVarint(BigInt.asUintN(64, BigInt(value)));
+    else this.#bigVarint(BigInt.asUintN(64, typeof value === "bigint" ? value : numberToInt64(value)));
   }
 
   #bigVarint(value: bigint): void {
@@ -174,19 +175,25 @@ export class ReverseWriter {
   }
 }
 
-/** The largest double below 2^63. */
-const LARGEST_INT64 = 2 ** 63 - 1024;
+export interface ReadOptions {
+  /** The maximum number of fields, items and map entries. */
+  readonly valuesMax?: number;
+  /** Refuses 64-bit integers that a number cannot hold, instead of rounding them. */
+  readonly exactIntegers?: boolean;
+}
 
 export class Reader {
   readonly #bytes: Buffer;
   readonly #valuesMax: number;
+  readonly #exactIntegers: boolean;
   #values: number;
   position: number;
   readonly end: number;
 
-  constructor(bytes: Uint8Array, valuesMax = Number.POSITIVE_INFINITY) {
+  constructor(bytes: Uint8Array, { valuesMax = Number.POSITIVE_INFINITY, exactIntegers = false }: ReadOptions = {}) {
     this.#bytes = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength);
     this.#valuesMax = valuesMax;
+    this.#exactIntegers = exactIntegers;
     this.#values = 0;
     this.position = 0;
     this.end = bytes.length;
@@ -231,14 +238,17 @@ export class Reader {
     throw new ProtobufError("varint is longer than ten bytes");
   }
 
-  /** A varint as a signed 64-bit integer, rounded to a number within 64 bits. */
+  /** A varint as a signed 64-bit integer. Throws for one that a number cannot hold, or rounds it. */
   int64(): number {
     const first = this.#bytes[this.position];
     if (first !== undefined && first < 0x80 && this.position < this.end) {
       this.position++;
       return first;
     }
-    return Math.min(Number(BigInt.asIntN(64, this.uint64())), LARGEST_INT64);
+    const integer = BigInt.asIntN(64, this.uint64());
+    const number = int64ToNumber(integer);
+    if (number !== undefined || !this.#exactIntegers) return number ?? Number(integer);
+    throw new ProtobufError(`integer ${integer}: ${INEXACT_INTEGER}`);
   }
 
   /** Reads a length and returns the end of the value; the position is then its first byte. */

@@ -1,4 +1,5 @@
 import { goQuote } from "../value/go-quote.ts";
+import { formatInteger } from "../value/int64.ts";
 
 /** An error of one field, as Kubernetes' `field.Error`. */
 export interface FieldError {
@@ -171,6 +172,7 @@ function formatValue(value: unknown): string {
     case "string":
       return goQuote(shorten(value));
     case "number":
+      return Number.isInteger(value) && Math.abs(value) <= 2 ** 63 ? formatInteger(value) : String(value);
     case "bigint":
     case "boolean":
       return String(value);

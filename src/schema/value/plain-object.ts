@@ -1,7 +1,14 @@
 /** Plain objects with untrusted member names, such as `__proto__`. */
+import { NumberLiteral } from "./number-literal.ts";
 
 export function isPlainObject(value: unknown): value is Readonly<Record<string, unknown>> {
-  return typeof value === "object" && value !== null && !Array.isArray(value) && !ArrayBuffer.isView(value);
+  return (
+    typeof value === "object" &&
+    value !== null &&
+    !Array.isArray(value) &&
+    !ArrayBuffer.isView(value) &&
+    !(value instanceof NumberLiteral)
+  );
 }
 
 /** Assigns an own member; `__proto__` never becomes the prototype. */

@@ -4,6 +4,7 @@ import {
   list,
   listMap,
   listSet,
+  named,
   object,
   optional,
   pointer,
@@ -30,7 +31,7 @@ export type ParamKind = Infer<typeof paramKind>;
 export const validation = object("admissionregistration/v1.Validation", {
   expression: required(1, string),
   message: optional(2, string),
-  reason: pointer(3, string),
+  reason: pointer(3, named("v1.StatusReason", string)),
   messageExpression: optional(4, string),
 });
 export type Validation = Infer<typeof validation>;
@@ -55,7 +56,7 @@ export const validatingAdmissionPolicySpec = object("admissionregistration/v1.Va
   paramKind: pointer(1, paramKind),
   matchConstraints: pointer(2, matchResources),
   validations: optional(3, list(validation)),
-  failurePolicy: pointer(4, documentedEnum("Ignore", "Fail")),
+  failurePolicy: pointer(4, named("v1.FailurePolicyType", documentedEnum("Ignore", "Fail"))),
   auditAnnotations: optional(5, list(auditAnnotation)),
   matchConditions: optional(6, listMap(matchCondition, "name"), { patchStrategy: "merge", patchMergeKey: "name" }),
   variables: optional(7, listMap(variable, "name"), { patchStrategy: "merge", patchMergeKey: "name" }),
@@ -94,7 +95,7 @@ export const paramRef = object(
     name: optional(1, string),
     namespace: optional(2, string),
     selector: pointer(3, labelSelector),
-    parameterNotFoundAction: pointer(4, string),
+    parameterNotFoundAction: pointer(4, named("v1.ParameterNotFoundActionType", string)),
   },
   { atomic: true },
 );
@@ -106,7 +107,7 @@ export const validatingAdmissionPolicyBindingSpec = object(
     policyName: optional(1, string),
     paramRef: pointer(2, paramRef),
     matchResources: pointer(3, matchResources),
-    validationActions: optional(4, listSet(documentedEnum("Deny", "Warn", "Audit"))),
+    validationActions: optional(4, listSet(named("v1.ValidationAction", documentedEnum("Deny", "Warn", "Audit")))),
   },
 );
 export type ValidatingAdmissionPolicyBindingSpec = Infer<typeof validatingAdmissionPolicyBindingSpec>;

@@ -7,6 +7,7 @@ import {
   list,
   listMap,
   map,
+  named,
   object,
   optional,
   pointer,
@@ -32,7 +33,10 @@ export const validationRule = object("apiextensions/v1.ValidationRule", {
   messageExpression: optional(3, string),
   reason: pointer(
     4,
-    documentedEnum("FieldValueDuplicate", "FieldValueForbidden", "FieldValueInvalid", "FieldValueRequired"),
+    named(
+      "v1.FieldValueErrorReason",
+      documentedEnum("FieldValueDuplicate", "FieldValueForbidden", "FieldValueInvalid", "FieldValueRequired"),
+    ),
   ),
   fieldPath: optional(5, string),
   optionalOldSelf: pointer(6, boolean),
@@ -81,7 +85,7 @@ export const jsonSchemaPropsOrStringArray: EitherSchema = {
 /** TypeScript cannot infer a recursive type: `JsonSchemaProps` is declared by hand. */
 export const jsonSchemaProps = object("apiextensions/v1.JSONSchemaProps", {
   id: optional(1, string),
-  $schema: optional(2, string),
+  $schema: optional(2, named("v1.JSONSchemaURL", string)),
   $ref: pointer(3, string),
   description: optional(4, string),
   type: optional(5, string),

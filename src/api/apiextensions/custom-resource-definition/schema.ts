@@ -5,6 +5,7 @@ import {
   int32,
   list,
   listMap,
+  named,
   object,
   optional,
   pointer,
@@ -39,7 +40,7 @@ export const webhookConversion = object("apiextensions/v1.WebhookConversion", {
 export type WebhookConversion = Infer<typeof webhookConversion>;
 
 export const customResourceConversion = object("apiextensions/v1.CustomResourceConversion", {
-  strategy: required(1, string),
+  strategy: required(1, named("v1.ConversionStrategyType", string)),
   webhook: pointer(2, webhookConversion),
 });
 export type CustomResourceConversion = Infer<typeof customResourceConversion>;
@@ -105,7 +106,7 @@ export type CustomResourceDefinitionNames = Infer<typeof customResourceDefinitio
 export const customResourceDefinitionSpec = object("apiextensions/v1.CustomResourceDefinitionSpec", {
   group: required(1, string),
   names: required(3, customResourceDefinitionNames),
-  scope: required(4, string),
+  scope: required(4, named("v1.ResourceScope", string)),
   versions: required(7, list(customResourceDefinitionVersion)),
   conversion: pointer(9, customResourceConversion),
   preserveUnknownFields: optional(10, boolean),
@@ -113,8 +114,8 @@ export const customResourceDefinitionSpec = object("apiextensions/v1.CustomResou
 export type CustomResourceDefinitionSpec = Infer<typeof customResourceDefinitionSpec>;
 
 export const customResourceDefinitionCondition = object("apiextensions/v1.CustomResourceDefinitionCondition", {
-  type: required(1, string),
-  status: required(2, documentedEnum("True", "False", "Unknown")),
+  type: required(1, named("v1.CustomResourceDefinitionConditionType", string)),
+  status: required(2, named("v1.ConditionStatus", documentedEnum("True", "False", "Unknown"))),
   lastTransitionTime: optional(3, time),
   reason: optional(4, string),
   message: optional(5, string),

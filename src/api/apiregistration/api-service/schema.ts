@@ -3,6 +3,7 @@ import {
   boolean,
   int32,
   listMap,
+  named,
   object,
   optional,
   pointer,
@@ -33,8 +34,8 @@ export const apiServiceSpec = object("apiregistration/v1.APIServiceSpec", {
 export type APIServiceSpec = Infer<typeof apiServiceSpec>;
 
 export const apiServiceCondition = object("apiregistration/v1.APIServiceCondition", {
-  type: required(1, string),
-  status: required(2, string),
+  type: required(1, named("v1.APIServiceConditionType", string)),
+  status: required(2, named("v1.ConditionStatus", string)),
   lastTransitionTime: optional(3, time),
   reason: optional(4, string),
   message: optional(5, string),

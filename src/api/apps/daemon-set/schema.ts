@@ -4,6 +4,7 @@ import {
   int64,
   intOrString,
   listMap,
+  named,
   object,
   optional,
   pointer,
@@ -25,7 +26,7 @@ export const rollingUpdateDaemonSet = object("apps/v1.RollingUpdateDaemonSet", {
 export type RollingUpdateDaemonSet = Infer<typeof rollingUpdateDaemonSet>;
 
 export const daemonSetUpdateStrategy = object("apps/v1.DaemonSetUpdateStrategy", {
-  type: optional(1, documentedEnum("RollingUpdate", "OnDelete")),
+  type: optional(1, named("v1.DaemonSetUpdateStrategyType", documentedEnum("RollingUpdate", "OnDelete"))),
   rollingUpdate: pointer(2, rollingUpdateDaemonSet),
 });
 export type DaemonSetUpdateStrategy = Infer<typeof daemonSetUpdateStrategy>;
@@ -40,8 +41,8 @@ export const daemonSetSpec = object("apps/v1.DaemonSetSpec", {
 export type DaemonSetSpec = Infer<typeof daemonSetSpec>;
 
 export const daemonSetCondition = object("apps/v1.DaemonSetCondition", {
-  type: required(1, string),
-  status: required(2, string),
+  type: required(1, named("v1.DaemonSetConditionType", string)),
+  status: required(2, named("v1.ConditionStatus", string)),
   lastTransitionTime: optional(3, time),
   reason: optional(4, string),
   message: optional(5, string),

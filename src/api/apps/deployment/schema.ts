@@ -5,6 +5,7 @@ import {
   int64,
   intOrString,
   listMap,
+  named,
   object,
   optional,
   pointer,
@@ -26,7 +27,7 @@ export const rollingUpdateDeployment = object("apps/v1.RollingUpdateDeployment",
 export type RollingUpdateDeployment = Infer<typeof rollingUpdateDeployment>;
 
 export const deploymentStrategy = object("apps/v1.DeploymentStrategy", {
-  type: optional(1, documentedEnum("Recreate", "RollingUpdate")),
+  type: optional(1, named("v1.DeploymentStrategyType", documentedEnum("Recreate", "RollingUpdate"))),
   rollingUpdate: pointer(2, rollingUpdateDeployment),
 });
 export type DeploymentStrategy = Infer<typeof deploymentStrategy>;
@@ -44,8 +45,8 @@ export const deploymentSpec = object("apps/v1.DeploymentSpec", {
 export type DeploymentSpec = Infer<typeof deploymentSpec>;
 
 export const deploymentCondition = object("apps/v1.DeploymentCondition", {
-  type: required(1, string),
-  status: required(2, string),
+  type: required(1, named("v1.DeploymentConditionType", string)),
+  status: required(2, named("v1.ConditionStatus", string)),
   lastUpdateTime: optional(6, time),
   lastTransitionTime: optional(7, time),
   reason: optional(4, string),

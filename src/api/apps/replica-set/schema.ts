@@ -2,6 +2,7 @@ import {
   int32,
   int64,
   listMap,
+  named,
   object,
   optional,
   pointer,
@@ -25,8 +26,8 @@ export const replicaSetSpec = object("apps/v1.ReplicaSetSpec", {
 export type ReplicaSetSpec = Infer<typeof replicaSetSpec>;
 
 export const replicaSetCondition = object("apps/v1.ReplicaSetCondition", {
-  type: required(1, string),
-  status: required(2, string),
+  type: required(1, named("v1.ReplicaSetConditionType", string)),
+  status: required(2, named("v1.ConditionStatus", string)),
   lastTransitionTime: optional(3, time),
   reason: optional(4, string),
   message: optional(5, string),

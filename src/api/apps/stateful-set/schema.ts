@@ -5,6 +5,7 @@ import {
   intOrString,
   list,
   listMap,
+  named,
   object,
   optional,
   pointer,
@@ -27,7 +28,7 @@ export const rollingUpdateStatefulSetStrategy = object("apps/v1.RollingUpdateSta
 export type RollingUpdateStatefulSetStrategy = Infer<typeof rollingUpdateStatefulSetStrategy>;
 
 export const statefulSetUpdateStrategy = object("apps/v1.StatefulSetUpdateStrategy", {
-  type: optional(1, documentedEnum("RollingUpdate", "OnDelete")),
+  type: optional(1, named("v1.StatefulSetUpdateStrategyType", documentedEnum("RollingUpdate", "OnDelete"))),
   rollingUpdate: pointer(2, rollingUpdateStatefulSetStrategy),
 });
 export type StatefulSetUpdateStrategy = Infer<typeof statefulSetUpdateStrategy>;
@@ -35,8 +36,8 @@ export type StatefulSetUpdateStrategy = Infer<typeof statefulSetUpdateStrategy>;
 export const statefulSetPersistentVolumeClaimRetentionPolicy = object(
   "apps/v1.StatefulSetPersistentVolumeClaimRetentionPolicy",
   {
-    whenDeleted: optional(1, string),
-    whenScaled: optional(2, string),
+    whenDeleted: optional(1, named("v1.PersistentVolumeClaimRetentionPolicyType", string)),
+    whenScaled: optional(2, named("v1.PersistentVolumeClaimRetentionPolicyType", string)),
   },
 );
 export type StatefulSetPersistentVolumeClaimRetentionPolicy = Infer<
@@ -54,7 +55,7 @@ export const statefulSetSpec = object("apps/v1.StatefulSetSpec", {
   template: required(3, podTemplateSpec),
   volumeClaimTemplates: optional(4, list(persistentVolumeClaim)),
   serviceName: optional(5, string, { emitEmpty: true }),
-  podManagementPolicy: optional(6, documentedEnum("OrderedReady", "Parallel")),
+  podManagementPolicy: optional(6, named("v1.PodManagementPolicyType", documentedEnum("OrderedReady", "Parallel"))),
   updateStrategy: optional(7, statefulSetUpdateStrategy),
   revisionHistoryLimit: pointer(8, int32),
   minReadySeconds: optional(9, int32),
@@ -64,8 +65,8 @@ export const statefulSetSpec = object("apps/v1.StatefulSetSpec", {
 export type StatefulSetSpec = Infer<typeof statefulSetSpec>;
 
 export const statefulSetCondition = object("apps/v1.StatefulSetCondition", {
-  type: required(1, string),
-  status: required(2, string),
+  type: required(1, named("v1.StatefulSetConditionType", string)),
+  status: required(2, named("v1.ConditionStatus", string)),
   lastTransitionTime: optional(3, time),
   reason: optional(4, string),
   message: optional(5, string),

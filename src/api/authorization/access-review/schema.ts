@@ -1,4 +1,4 @@
-import { boolean, list, map, object, optional, pointer, required, string } from "../../../schema/define.ts";
+import { boolean, list, map, named, object, optional, pointer, required, string } from "../../../schema/define.ts";
 import type { Infer } from "../../../schema/schema.ts";
 import { fieldSelectorRequirement, labelSelectorRequirement } from "../../meta/label-selector.ts";
 import { objectMeta } from "../../meta/object-meta.ts";
@@ -40,7 +40,7 @@ export const subjectAccessReviewSpec = object("authorization/v1.SubjectAccessRev
   nonResourceAttributes: pointer(2, nonResourceAttributes),
   user: optional(3, string),
   groups: optional(4, list(string)),
-  extra: optional(5, map(list(string))),
+  extra: optional(5, map(named("v1.ExtraValue", list(string)))),
   uid: optional(6, string),
 });
 export type SubjectAccessReviewSpec = Infer<typeof subjectAccessReviewSpec>;

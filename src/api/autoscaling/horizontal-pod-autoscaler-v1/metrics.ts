@@ -2,6 +2,7 @@
 import {
   documentedEnum,
   int32,
+  named,
   object,
   optional,
   pointer,
@@ -17,13 +18,13 @@ import { crossVersionObjectReference } from "./schema.ts";
 const metricSourceType = documentedEnum("Object", "Pods", "Resource", "External", "ContainerResource");
 
 const resourceSource = {
-  name: required(1, string),
+  name: required(1, named("v1.ResourceName", string)),
   targetAverageUtilization: pointer(2, int32),
   targetAverageValue: pointer(3, quantity),
 };
 
 export const metricSpecV1 = object("autoscaling/v1.MetricSpec", {
-  type: required(1, metricSourceType),
+  type: required(1, named("v1.MetricSourceType", metricSourceType)),
   object: pointer(
     2,
     object("autoscaling/v1.ObjectMetricSource", {
@@ -60,13 +61,13 @@ export const metricSpecV1 = object("autoscaling/v1.MetricSpec", {
 export type MetricSpecV1 = Infer<typeof metricSpecV1>;
 
 const resourceStatus = {
-  name: required(1, string),
+  name: required(1, named("v1.ResourceName", string)),
   currentAverageUtilization: pointer(2, int32),
   currentAverageValue: required(3, quantity),
 };
 
 export const metricStatusV1 = object("autoscaling/v1.MetricStatus", {
-  type: required(1, metricSourceType),
+  type: required(1, named("v1.MetricSourceType", metricSourceType)),
   object: pointer(
     2,
     object("autoscaling/v1.ObjectMetricStatus", {
@@ -103,8 +104,8 @@ export const metricStatusV1 = object("autoscaling/v1.MetricStatus", {
 export type MetricStatusV1 = Infer<typeof metricStatusV1>;
 
 export const conditionV1 = object("autoscaling/v1.HorizontalPodAutoscalerCondition", {
-  type: required(1, string),
-  status: required(2, string),
+  type: required(1, named("v1.HorizontalPodAutoscalerConditionType", string)),
+  status: required(2, named("v1.ConditionStatus", string)),
   lastTransitionTime: optional(3, time),
   reason: optional(4, string),
   message: optional(5, string),

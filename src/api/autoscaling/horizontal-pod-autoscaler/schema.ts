@@ -3,6 +3,7 @@ import {
   int64,
   list,
   listMap,
+  named,
   object,
   optional,
   pointer,
@@ -24,7 +25,7 @@ export const crossVersionObjectReference = object("autoscaling/v2.CrossVersionOb
 export type CrossVersionObjectReference = Infer<typeof crossVersionObjectReference>;
 
 export const metricTarget = object("autoscaling/v2.MetricTarget", {
-  type: required(1, string),
+  type: required(1, named("v2.MetricTargetType", string)),
   value: pointer(2, quantity),
   averageValue: pointer(3, quantity),
   averageUtilization: pointer(4, int32),
@@ -51,13 +52,13 @@ export const podsMetricSource = object("autoscaling/v2.PodsMetricSource", {
 export type PodsMetricSource = Infer<typeof podsMetricSource>;
 
 export const resourceMetricSource = object("autoscaling/v2.ResourceMetricSource", {
-  name: required(1, string),
+  name: required(1, named("v1.ResourceName", string)),
   target: required(2, metricTarget),
 });
 export type ResourceMetricSource = Infer<typeof resourceMetricSource>;
 
 export const containerResourceMetricSource = object("autoscaling/v2.ContainerResourceMetricSource", {
-  name: required(1, string),
+  name: required(1, named("v1.ResourceName", string)),
   target: required(2, metricTarget),
   container: required(3, string),
 });
@@ -70,7 +71,7 @@ export const externalMetricSource = object("autoscaling/v2.ExternalMetricSource"
 export type ExternalMetricSource = Infer<typeof externalMetricSource>;
 
 export const metricSpec = object("autoscaling/v2.MetricSpec", {
-  type: required(1, string),
+  type: required(1, named("v2.MetricSourceType", string)),
   object: pointer(2, objectMetricSource),
   pods: pointer(3, podsMetricSource),
   resource: pointer(4, resourceMetricSource),
@@ -80,7 +81,7 @@ export const metricSpec = object("autoscaling/v2.MetricSpec", {
 export type MetricSpec = Infer<typeof metricSpec>;
 
 export const hpaScalingPolicy = object("autoscaling/v2.HPAScalingPolicy", {
-  type: required(1, string),
+  type: required(1, named("v2.HPAScalingPolicyType", string)),
   value: required(2, int32),
   periodSeconds: required(3, int32),
 });
@@ -88,7 +89,7 @@ export type HPAScalingPolicy = Infer<typeof hpaScalingPolicy>;
 
 export const hpaScalingRules = object("autoscaling/v2.HPAScalingRules", {
   stabilizationWindowSeconds: pointer(3, int32),
-  selectPolicy: pointer(1, string),
+  selectPolicy: pointer(1, named("v2.ScalingPolicySelect", string)),
   // An empty list is invalid, an absent one gets the default.
   policies: optional(2, list(hpaScalingPolicy), { keepEmpty: true }),
   tolerance: pointer(4, quantity, { featureGate: "HPAConfigurableTolerance" }),
@@ -131,13 +132,13 @@ export const podsMetricStatus = object("autoscaling/v2.PodsMetricStatus", {
 export type PodsMetricStatus = Infer<typeof podsMetricStatus>;
 
 export const resourceMetricStatus = object("autoscaling/v2.ResourceMetricStatus", {
-  name: required(1, string),
+  name: required(1, named("v1.ResourceName", string)),
   current: required(2, metricValueStatus),
 });
 export type ResourceMetricStatus = Infer<typeof resourceMetricStatus>;
 
 export const containerResourceMetricStatus = object("autoscaling/v2.ContainerResourceMetricStatus", {
-  name: required(1, string),
+  name: required(1, named("v1.ResourceName", string)),
   current: required(2, metricValueStatus),
   container: required(3, string),
 });
@@ -150,7 +151,7 @@ export const externalMetricStatus = object("autoscaling/v2.ExternalMetricStatus"
 export type ExternalMetricStatus = Infer<typeof externalMetricStatus>;
 
 export const metricStatus = object("autoscaling/v2.MetricStatus", {
-  type: required(1, string),
+  type: required(1, named("v2.MetricSourceType", string)),
   object: pointer(2, objectMetricStatus),
   pods: pointer(3, podsMetricStatus),
   resource: pointer(4, resourceMetricStatus),
@@ -160,8 +161,8 @@ export const metricStatus = object("autoscaling/v2.MetricStatus", {
 export type MetricStatus = Infer<typeof metricStatus>;
 
 export const horizontalPodAutoscalerCondition = object("autoscaling/v2.HorizontalPodAutoscalerCondition", {
-  type: required(1, string),
-  status: required(2, string),
+  type: required(1, named("v2.HorizontalPodAutoscalerConditionType", string)),
+  status: required(2, named("v1.ConditionStatus", string)),
   lastTransitionTime: optional(3, time),
   reason: optional(4, string),
   message: optional(5, string),

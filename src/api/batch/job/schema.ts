@@ -5,6 +5,7 @@ import {
   int64,
   list,
   listSet,
+  named,
   object,
   optional,
   pointer,
@@ -20,19 +21,19 @@ import { typeMeta } from "../../meta/type-meta.ts";
 
 export const podFailurePolicyOnExitCodesRequirement = object("batch/v1.PodFailurePolicyOnExitCodesRequirement", {
   containerName: pointer(1, string),
-  operator: required(2, documentedEnum("In", "NotIn")),
+  operator: required(2, named("v1.PodFailurePolicyOnExitCodesOperator", documentedEnum("In", "NotIn"))),
   values: required(3, listSet(int32)),
 });
 export type PodFailurePolicyOnExitCodesRequirement = Infer<typeof podFailurePolicyOnExitCodesRequirement>;
 
 export const podFailurePolicyOnPodConditionsPattern = object("batch/v1.PodFailurePolicyOnPodConditionsPattern", {
-  type: required(1, string),
-  status: required(2, string),
+  type: required(1, named("v1.PodConditionType", string)),
+  status: required(2, named("v1.ConditionStatus", string)),
 });
 export type PodFailurePolicyOnPodConditionsPattern = Infer<typeof podFailurePolicyOnPodConditionsPattern>;
 
 export const podFailurePolicyRule = object("batch/v1.PodFailurePolicyRule", {
-  action: required(1, documentedEnum("FailJob", "FailIndex", "Ignore", "Count")),
+  action: required(1, named("v1.PodFailurePolicyAction", documentedEnum("FailJob", "FailIndex", "Ignore", "Count"))),
   onExitCodes: pointer(2, podFailurePolicyOnExitCodesRequirement),
   onPodConditions: optional(3, list(podFailurePolicyOnPodConditionsPattern)),
 });
@@ -67,16 +68,16 @@ export const jobSpec = object("batch/v1.JobSpec", {
   manualSelector: pointer(5, boolean),
   template: required(6, podTemplateSpec),
   ttlSecondsAfterFinished: pointer(8, int32),
-  completionMode: pointer(9, documentedEnum("NonIndexed", "Indexed")),
+  completionMode: pointer(9, named("v1.CompletionMode", documentedEnum("NonIndexed", "Indexed"))),
   suspend: pointer(10, boolean),
-  podReplacementPolicy: pointer(14, documentedEnum("TerminatingOrFailed", "Failed")),
+  podReplacementPolicy: pointer(14, named("v1.PodReplacementPolicy", documentedEnum("TerminatingOrFailed", "Failed"))),
   managedBy: pointer(15, string),
 });
 export type JobSpec = Infer<typeof jobSpec>;
 
 export const jobCondition = object("batch/v1.JobCondition", {
-  type: required(1, string),
-  status: required(2, string),
+  type: required(1, named("v1.JobConditionType", string)),
+  status: required(2, named("v1.ConditionStatus", string)),
   lastProbeTime: optional(3, time),
   lastTransitionTime: optional(4, time),
   reason: optional(5, string),
@@ -85,8 +86,8 @@ export const jobCondition = object("batch/v1.JobCondition", {
 export type JobCondition = Infer<typeof jobCondition>;
 
 export const uncountedTerminatedPods = object("batch/v1.UncountedTerminatedPods", {
-  succeeded: optional(1, listSet(string)),
-  failed: optional(2, listSet(string)),
+  succeeded: optional(1, listSet(named("types.UID", string))),
+  failed: optional(2, listSet(named("types.UID", string))),
 });
 export type UncountedTerminatedPods = Infer<typeof uncountedTerminatedPods>;
 

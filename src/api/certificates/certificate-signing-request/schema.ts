@@ -5,6 +5,7 @@ import {
   list,
   listMap,
   map,
+  named,
   object,
   optional,
   pointer,
@@ -47,17 +48,17 @@ export const certificateSigningRequestSpec = object("certificates/v1.Certificate
   request: required(1, base64),
   signerName: required(7, string),
   expirationSeconds: pointer(8, int32),
-  usages: optional(5, list(documentedEnum(...keyUsages))),
+  usages: optional(5, list(named("v1.KeyUsage", documentedEnum(...keyUsages)))),
   username: optional(2, string),
   uid: optional(3, string),
   groups: optional(4, list(string)),
-  extra: optional(6, map(list(string))),
+  extra: optional(6, map(named("v1.ExtraValue", list(string)))),
 });
 export type CertificateSigningRequestSpec = Infer<typeof certificateSigningRequestSpec>;
 
 export const certificateSigningRequestCondition = object("certificates/v1.CertificateSigningRequestCondition", {
-  type: required(1, string),
-  status: required(6, string),
+  type: required(1, named("v1.RequestConditionType", string)),
+  status: required(6, named("v1.ConditionStatus", string)),
   reason: optional(2, string),
   message: optional(3, string),
   lastUpdateTime: optional(4, time),

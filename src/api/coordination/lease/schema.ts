@@ -1,4 +1,4 @@
-import { int32, microTime, object, optional, pointer, string } from "../../../schema/define.ts";
+import { int32, microTime, named, object, optional, pointer, string } from "../../../schema/define.ts";
 import type { Infer } from "../../../schema/schema.ts";
 import { objectMeta } from "../../meta/object-meta.ts";
 import { typeMeta } from "../../meta/type-meta.ts";
@@ -9,7 +9,7 @@ export const leaseSpec = object("coordination/v1.LeaseSpec", {
   acquireTime: pointer(3, microTime),
   renewTime: pointer(4, microTime),
   leaseTransitions: pointer(5, int32),
-  strategy: pointer(6, string, { featureGate: "CoordinatedLeaderElection" }),
+  strategy: pointer(6, named("v1.CoordinatedLeaseStrategy", string), { featureGate: "CoordinatedLeaderElection" }),
   preferredHolder: pointer(7, string, {
     featureGate: "CoordinatedLeaderElection",
   }),

@@ -1,11 +1,11 @@
-import { listMap, object, optional, required, string } from "../../../schema/define.ts";
+import { listMap, named, object, optional, required, string } from "../../../schema/define.ts";
 import type { Infer } from "../../../schema/schema.ts";
 import { objectMeta } from "../../meta/object-meta.ts";
 import { typeMeta } from "../../meta/type-meta.ts";
 
 export const componentCondition = object("core/v1.ComponentCondition", {
-  type: required(1, string),
-  status: required(2, string),
+  type: required(1, named("v1.ComponentConditionType", string)),
+  status: required(2, named("v1.ConditionStatus", string)),
   message: optional(3, string),
   error: optional(4, string),
 });

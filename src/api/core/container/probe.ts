@@ -5,6 +5,7 @@ import {
   int64,
   intOrString,
   list,
+  named,
   object,
   optional,
   pointer,
@@ -29,7 +30,7 @@ export const httpGetAction = object("core/v1.HTTPGetAction", {
   path: optional(1, string),
   port: required(2, intOrString),
   host: optional(3, string),
-  scheme: optional(4, documentedEnum("HTTP", "HTTPS")),
+  scheme: optional(4, named("v1.URIScheme", documentedEnum("HTTP", "HTTPS"))),
   httpHeaders: optional(5, list(httpHeader)),
 });
 export type HTTPGetAction = Infer<typeof httpGetAction>;
@@ -81,6 +82,6 @@ export type LifecycleHandler = Infer<typeof lifecycleHandler>;
 export const lifecycle = object("core/v1.Lifecycle", {
   postStart: pointer(1, lifecycleHandler),
   preStop: pointer(2, lifecycleHandler),
-  stopSignal: pointer(3, signal),
+  stopSignal: pointer(3, named("v1.Signal", signal)),
 });
 export type Lifecycle = Infer<typeof lifecycle>;

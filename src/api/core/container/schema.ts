@@ -5,6 +5,7 @@ import {
   int32,
   list,
   listMap,
+  named,
   object,
   optional,
   pointer,
@@ -23,7 +24,7 @@ export const containerPort = object("core/v1.ContainerPort", {
   name: optional(1, string),
   hostPort: optional(2, int32),
   containerPort: required(3, int32),
-  protocol: optional(4, documentedEnum("TCP", "UDP", "SCTP"), { default: "TCP" }),
+  protocol: optional(4, named("v1.Protocol", documentedEnum("TCP", "UDP", "SCTP")), { default: "TCP" }),
   hostIP: optional(5, string),
 });
 export type ContainerPort = Infer<typeof containerPort>;
@@ -65,12 +66,15 @@ export type EnvFromSource = Infer<typeof envFromSource>;
 export const volumeMount = object("core/v1.VolumeMount", {
   name: required(1, string),
   readOnly: optional(2, boolean),
-  recursiveReadOnly: pointer(7, string, {
+  recursiveReadOnly: pointer(7, named("v1.RecursiveReadOnlyMode", string), {
     featureGate: "RecursiveReadOnlyMounts",
   }),
   mountPath: required(3, string),
   subPath: optional(4, string),
-  mountPropagation: pointer(5, documentedEnum("None", "HostToContainer", "Bidirectional")),
+  mountPropagation: pointer(
+    5,
+    named("v1.MountPropagationMode", documentedEnum("None", "HostToContainer", "Bidirectional")),
+  ),
   subPathExpr: optional(6, string),
 });
 export type VolumeMount = Infer<typeof volumeMount>;
@@ -82,8 +86,8 @@ export const volumeDevice = object("core/v1.VolumeDevice", {
 export type VolumeDevice = Infer<typeof volumeDevice>;
 
 export const containerResizePolicy = object("core/v1.ContainerResizePolicy", {
-  resourceName: required(1, string),
-  restartPolicy: required(2, string),
+  resourceName: required(1, named("v1.ResourceName", string)),
+  restartPolicy: required(2, named("v1.ResourceResizeRestartPolicy", string)),
 });
 export type ContainerResizePolicy = Infer<typeof containerResizePolicy>;
 
@@ -106,7 +110,7 @@ export const container = object("core/v1.Container", {
   resizePolicy: optional(23, list(containerResizePolicy), {
     featureGate: "InPlacePodVerticalScaling",
   }),
-  restartPolicy: pointer(24, string, { featureGate: "SidecarContainers" }),
+  restartPolicy: pointer(24, named("v1.ContainerRestartPolicy", string), { featureGate: "SidecarContainers" }),
   volumeMounts: optional(9, listMap(volumeMount, "mountPath"), {
     patchStrategy: "merge",
     patchMergeKey: "mountPath",
@@ -120,8 +124,11 @@ export const container = object("core/v1.Container", {
   startupProbe: pointer(22, probe),
   lifecycle: pointer(12, lifecycle),
   terminationMessagePath: optional(13, string),
-  terminationMessagePolicy: optional(20, documentedEnum("File", "FallbackToLogsOnError")),
-  imagePullPolicy: optional(14, documentedEnum("Always", "Never", "IfNotPresent")),
+  terminationMessagePolicy: optional(
+    20,
+    named("v1.TerminationMessagePolicy", documentedEnum("File", "FallbackToLogsOnError")),
+  ),
+  imagePullPolicy: optional(14, named("v1.PullPolicy", documentedEnum("Always", "Never", "IfNotPresent"))),
   securityContext: pointer(15, securityContext),
   stdin: optional(16, boolean),
   stdinOnce: optional(17, boolean),
@@ -148,7 +155,7 @@ export const ephemeralContainerCommon = object("core/v1.EphemeralContainerCommon
   resizePolicy: optional(23, list(containerResizePolicy), {
     featureGate: "InPlacePodVerticalScaling",
   }),
-  restartPolicy: pointer(24, string, { featureGate: "SidecarContainers" }),
+  restartPolicy: pointer(24, named("v1.ContainerRestartPolicy", string), { featureGate: "SidecarContainers" }),
   volumeMounts: optional(9, listMap(volumeMount, "mountPath"), {
     patchStrategy: "merge",
     patchMergeKey: "mountPath",
@@ -162,8 +169,11 @@ export const ephemeralContainerCommon = object("core/v1.EphemeralContainerCommon
   startupProbe: pointer(22, probe),
   lifecycle: pointer(12, lifecycle),
   terminationMessagePath: optional(13, string),
-  terminationMessagePolicy: optional(20, documentedEnum("File", "FallbackToLogsOnError")),
-  imagePullPolicy: optional(14, documentedEnum("Always", "Never", "IfNotPresent")),
+  terminationMessagePolicy: optional(
+    20,
+    named("v1.TerminationMessagePolicy", documentedEnum("File", "FallbackToLogsOnError")),
+  ),
+  imagePullPolicy: optional(14, named("v1.PullPolicy", documentedEnum("Always", "Never", "IfNotPresent"))),
   securityContext: pointer(15, securityContext),
   stdin: optional(16, boolean),
   stdinOnce: optional(17, boolean),

@@ -3,6 +3,7 @@ import {
   documentedEnum,
   int64,
   list,
+  named,
   object,
   optional,
   pointer,
@@ -30,7 +31,7 @@ export type WindowsSecurityContextOptions = Infer<typeof windowsSecurityContextO
 export const seccompProfile = object(
   "core/v1.SeccompProfile",
   {
-    type: required(1, documentedEnum("Unconfined", "RuntimeDefault", "Localhost")),
+    type: required(1, named("v1.SeccompProfileType", documentedEnum("Unconfined", "RuntimeDefault", "Localhost"))),
     localhostProfile: pointer(2, string),
   },
   { unions: [{ discriminator: "type", members: ["localhostProfile"] }] },
@@ -40,7 +41,7 @@ export type SeccompProfile = Infer<typeof seccompProfile>;
 export const appArmorProfile = object(
   "core/v1.AppArmorProfile",
   {
-    type: required(1, documentedEnum("Unconfined", "RuntimeDefault", "Localhost")),
+    type: required(1, named("v1.AppArmorProfileType", documentedEnum("Unconfined", "RuntimeDefault", "Localhost"))),
     localhostProfile: pointer(2, string),
   },
   { unions: [{ discriminator: "type", members: ["localhostProfile"] }] },
@@ -48,8 +49,8 @@ export const appArmorProfile = object(
 export type AppArmorProfile = Infer<typeof appArmorProfile>;
 
 export const capabilities = object("core/v1.Capabilities", {
-  add: optional(1, list(string)),
-  drop: optional(2, list(string)),
+  add: optional(1, list(named("v1.Capability", string))),
+  drop: optional(2, list(named("v1.Capability", string))),
 });
 export type Capabilities = Infer<typeof capabilities>;
 
@@ -63,7 +64,7 @@ export const securityContext = object("core/v1.SecurityContext", {
   runAsNonRoot: pointer(5, boolean),
   readOnlyRootFilesystem: pointer(6, boolean),
   allowPrivilegeEscalation: pointer(7, boolean),
-  procMount: pointer(9, documentedEnum("Default", "Unmasked")),
+  procMount: pointer(9, named("v1.ProcMountType", documentedEnum("Default", "Unmasked"))),
   seccompProfile: pointer(11, seccompProfile),
   appArmorProfile: pointer(12, appArmorProfile),
 });
@@ -82,15 +83,15 @@ export const podSecurityContext = object("core/v1.PodSecurityContext", {
   runAsGroup: pointer(6, int64),
   runAsNonRoot: pointer(3, boolean),
   supplementalGroups: optional(4, list(int64)),
-  supplementalGroupsPolicy: pointer(12, documentedEnum("Merge", "Strict"), {
+  supplementalGroupsPolicy: pointer(12, named("v1.SupplementalGroupsPolicy", documentedEnum("Merge", "Strict")), {
     featureGate: "SupplementalGroupsPolicy",
   }),
   fsGroup: pointer(5, int64),
   sysctls: optional(7, list(sysctl)),
-  fsGroupChangePolicy: pointer(9, documentedEnum("OnRootMismatch", "Always")),
+  fsGroupChangePolicy: pointer(9, named("v1.PodFSGroupChangePolicy", documentedEnum("OnRootMismatch", "Always"))),
   seccompProfile: pointer(10, seccompProfile),
   appArmorProfile: pointer(11, appArmorProfile),
-  seLinuxChangePolicy: pointer(13, string, {
+  seLinuxChangePolicy: pointer(13, named("v1.PodSELinuxChangePolicy", string), {
     featureGate: "SELinuxChangePolicy",
   }),
 });

@@ -4,6 +4,7 @@ import {
   int64,
   list,
   listMap,
+  named,
   object,
   optional,
   pointer,
@@ -48,7 +49,7 @@ export const volumeMountStatus = object("core/v1.VolumeMountStatus", {
   name: required(1, string),
   mountPath: required(2, string),
   readOnly: optional(3, boolean),
-  recursiveReadOnly: pointer(4, string, {
+  recursiveReadOnly: pointer(4, named("v1.RecursiveReadOnlyMode", string), {
     featureGate: "RecursiveReadOnlyMounts",
   }),
 });
@@ -67,13 +68,13 @@ export const containerUser = object("core/v1.ContainerUser", {
 export type ContainerUser = Infer<typeof containerUser>;
 
 export const resourceHealth = object("core/v1.ResourceHealth", {
-  resourceID: required(1, string),
-  health: optional(2, string),
+  resourceID: required(1, named("v1.ResourceID", string)),
+  health: optional(2, named("v1.ResourceHealthStatus", string)),
 });
 export type ResourceHealth = Infer<typeof resourceHealth>;
 
 export const resourceStatus = object("core/v1.ResourceStatus", {
-  name: required(1, string),
+  name: required(1, named("v1.ResourceName", string)),
   resources: optional(2, listMap(resourceHealth, "resourceID")),
 });
 export type ResourceStatus = Infer<typeof resourceStatus>;
@@ -105,6 +106,6 @@ export const containerStatus = object("core/v1.ContainerStatus", {
     patchMergeKey: "name",
     featureGate: "ResourceHealthStatus",
   }),
-  stopSignal: pointer(15, signal, { featureGate: "ContainerStopSignals" }),
+  stopSignal: pointer(15, named("v1.Signal", signal), { featureGate: "ContainerStopSignals" }),
 });
 export type ContainerStatus = Infer<typeof containerStatus>;

@@ -1,4 +1,14 @@
-import { documentedEnum, int32, list, object, optional, pointer, required, string } from "../../../schema/define.ts";
+import {
+  documentedEnum,
+  int32,
+  list,
+  named,
+  object,
+  optional,
+  pointer,
+  required,
+  string,
+} from "../../../schema/define.ts";
 import type { Infer } from "../../../schema/schema.ts";
 import { objectMeta } from "../../meta/object-meta.ts";
 import { typeMeta } from "../../meta/type-meta.ts";
@@ -21,7 +31,7 @@ export const endpointPort = object(
   {
     name: optional(1, string),
     port: required(2, int32),
-    protocol: optional(3, documentedEnum("TCP", "UDP", "SCTP")),
+    protocol: optional(3, named("v1.Protocol", documentedEnum("TCP", "UDP", "SCTP"))),
     appProtocol: pointer(4, string),
   },
   { atomic: true },

@@ -1,11 +1,11 @@
-import { list, object, optional, required, string } from "../../../schema/define.ts";
+import { list, named, object, optional, required, string } from "../../../schema/define.ts";
 import type { Infer } from "../../../schema/schema.ts";
 import { objectMeta } from "../../meta/object-meta.ts";
 import { typeMeta } from "../../meta/type-meta.ts";
 import { resourceList } from "../resources/schema.ts";
 
 export const limitRangeItem = object("core/v1.LimitRangeItem", {
-  type: required(1, string),
+  type: required(1, named("v1.LimitType", string)),
   max: optional(2, resourceList),
   min: optional(3, resourceList),
   default: optional(4, resourceList),

@@ -6,6 +6,7 @@ import {
   list,
   listMap,
   listSet,
+  named,
   object,
   optional,
   pointer,
@@ -21,7 +22,7 @@ import { resourceList } from "../resources/schema.ts";
 export const taint = object("core/v1.Taint", {
   key: required(1, string),
   value: optional(2, string),
-  effect: required(3, documentedEnum("NoSchedule", "PreferNoSchedule", "NoExecute")),
+  effect: required(3, named("v1.TaintEffect", documentedEnum("NoSchedule", "PreferNoSchedule", "NoExecute"))),
   timeAdded: pointer(4, time),
 });
 export type Taint = Infer<typeof taint>;
@@ -29,7 +30,7 @@ export type Taint = Infer<typeof taint>;
 export const configMapNodeConfigSource = object("core/v1.ConfigMapNodeConfigSource", {
   namespace: required(1, string),
   name: required(2, string),
-  uid: optional(3, string),
+  uid: optional(3, named("types.UID", string)),
   resourceVersion: optional(4, string),
   kubeletConfigKey: required(5, string),
 });
@@ -52,8 +53,8 @@ export const nodeSpec = object("core/v1.NodeSpec", {
 export type NodeSpec = Infer<typeof nodeSpec>;
 
 export const nodeCondition = object("core/v1.NodeCondition", {
-  type: required(1, string),
-  status: required(2, string),
+  type: required(1, named("v1.NodeConditionType", string)),
+  status: required(2, named("v1.ConditionStatus", string)),
   lastHeartbeatTime: optional(3, time),
   lastTransitionTime: optional(4, time),
   reason: optional(5, string),
@@ -62,7 +63,7 @@ export const nodeCondition = object("core/v1.NodeCondition", {
 export type NodeCondition = Infer<typeof nodeCondition>;
 
 export const nodeAddress = object("core/v1.NodeAddress", {
-  type: required(1, string),
+  type: required(1, named("v1.NodeAddressType", string)),
   address: required(2, string),
 });
 export type NodeAddress = Infer<typeof nodeAddress>;
@@ -104,7 +105,7 @@ export const containerImage = object("core/v1.ContainerImage", {
 export type ContainerImage = Infer<typeof containerImage>;
 
 export const attachedVolume = object("core/v1.AttachedVolume", {
-  name: required(1, string),
+  name: required(1, named("v1.UniqueVolumeName", string)),
   devicePath: required(2, string),
 });
 export type AttachedVolume = Infer<typeof attachedVolume>;
@@ -141,7 +142,7 @@ export type NodeFeatures = Infer<typeof nodeFeatures>;
 export const nodeStatus = object("core/v1.NodeStatus", {
   capacity: optional(1, resourceList),
   allocatable: optional(2, resourceList),
-  phase: optional(3, documentedEnum("Pending", "Running", "Terminated")),
+  phase: optional(3, named("v1.NodePhase", documentedEnum("Pending", "Running", "Terminated"))),
   conditions: optional(4, listMap(nodeCondition, "type"), {
     patchStrategy: "merge",
     patchMergeKey: "type",
@@ -153,7 +154,7 @@ export const nodeStatus = object("core/v1.NodeStatus", {
   daemonEndpoints: optional(6, nodeDaemonEndpoints),
   nodeInfo: optional(7, nodeSystemInfo),
   images: optional(8, list(containerImage)),
-  volumesInUse: optional(9, list(string)),
+  volumesInUse: optional(9, list(named("v1.UniqueVolumeName", string))),
   volumesAttached: optional(10, list(attachedVolume)),
   config: pointer(11, nodeConfigStatus),
   runtimeHandlers: optional(12, list(nodeRuntimeHandler), {

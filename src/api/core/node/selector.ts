@@ -1,9 +1,12 @@
-import { documentedEnum, list, object, optional, required, string } from "../../../schema/define.ts";
+import { documentedEnum, list, named, object, optional, required, string } from "../../../schema/define.ts";
 import type { Infer } from "../../../schema/schema.ts";
 
 export const nodeSelectorRequirement = object("core/v1.NodeSelectorRequirement", {
   key: required(1, string),
-  operator: required(2, documentedEnum("In", "NotIn", "Exists", "DoesNotExist", "Gt", "Lt")),
+  operator: required(
+    2,
+    named("v1.NodeSelectorOperator", documentedEnum("In", "NotIn", "Exists", "DoesNotExist", "Gt", "Lt")),
+  ),
   values: optional(3, list(string)),
 });
 export type NodeSelectorRequirement = Infer<typeof nodeSelectorRequirement>;

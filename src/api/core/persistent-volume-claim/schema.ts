@@ -3,6 +3,7 @@ import {
   list,
   listMap,
   map,
+  named,
   object,
   optional,
   pointer,
@@ -17,8 +18,8 @@ import { resourceList } from "../resources/schema.ts";
 import { persistentVolumeClaimSpec } from "../volume/schema.ts";
 
 export const persistentVolumeClaimCondition = object("core/v1.PersistentVolumeClaimCondition", {
-  type: required(1, string),
-  status: required(2, string),
+  type: required(1, named("v1.PersistentVolumeClaimConditionType", string)),
+  status: required(2, named("v1.ConditionStatus", string)),
   lastProbeTime: optional(3, time),
   lastTransitionTime: optional(4, time),
   reason: optional(5, string),
@@ -28,13 +29,24 @@ export type PersistentVolumeClaimCondition = Infer<typeof persistentVolumeClaimC
 
 export const modifyVolumeStatus = object("core/v1.ModifyVolumeStatus", {
   targetVolumeAttributesClassName: optional(1, string),
-  status: required(2, documentedEnum("Pending", "InProgress", "Infeasible")),
+  status: required(
+    2,
+    named("v1.PersistentVolumeClaimModifyVolumeStatus", documentedEnum("Pending", "InProgress", "Infeasible")),
+  ),
 });
 export type ModifyVolumeStatus = Infer<typeof modifyVolumeStatus>;
 
 export const persistentVolumeClaimStatus = object("core/v1.PersistentVolumeClaimStatus", {
-  phase: optional(1, documentedEnum("Pending", "Bound", "Lost")),
-  accessModes: optional(2, list(documentedEnum("ReadWriteOnce", "ReadOnlyMany", "ReadWriteMany", "ReadWriteOncePod"))),
+  phase: optional(1, named("v1.PersistentVolumeClaimPhase", documentedEnum("Pending", "Bound", "Lost"))),
+  accessModes: optional(
+    2,
+    list(
+      named(
+        "v1.PersistentVolumeAccessMode",
+        documentedEnum("ReadWriteOnce", "ReadOnlyMany", "ReadWriteMany", "ReadWriteOncePod"),
+      ),
+    ),
+  ),
   capacity: optional(3, resourceList),
   conditions: optional(4, listMap(persistentVolumeClaimCondition, "type"), {
     patchStrategy: "merge",
@@ -44,12 +56,15 @@ export const persistentVolumeClaimStatus = object("core/v1.PersistentVolumeClaim
   allocatedResourceStatuses: optional(
     7,
     map(
-      documentedEnum(
-        "ControllerResizeInProgress",
-        "ControllerResizeInfeasible",
-        "NodeResizePending",
-        "NodeResizeInProgress",
-        "NodeResizeInfeasible",
+      named(
+        "v1.ClaimResourceStatus",
+        documentedEnum(
+          "ControllerResizeInProgress",
+          "ControllerResizeInfeasible",
+          "NodeResizePending",
+          "NodeResizeInProgress",
+          "NodeResizeInfeasible",
+        ),
       ),
     ),
     { granular: true, featureGate: "RecoverVolumeExpansionFailure" },

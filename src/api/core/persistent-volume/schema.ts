@@ -5,6 +5,7 @@ import {
   int32,
   list,
   map,
+  named,
   object,
   oneOf,
   optional,
@@ -181,19 +182,33 @@ export type VolumeNodeAffinity = Infer<typeof volumeNodeAffinity>;
 export const persistentVolumeSpec = object("core/v1.PersistentVolumeSpec", {
   capacity: optional(1, resourceList),
   persistentVolumeSource: inline(2, persistentVolumeSource),
-  accessModes: optional(3, list(documentedEnum("ReadWriteOnce", "ReadOnlyMany", "ReadWriteMany", "ReadWriteOncePod"))),
+  accessModes: optional(
+    3,
+    list(
+      named(
+        "v1.PersistentVolumeAccessMode",
+        documentedEnum("ReadWriteOnce", "ReadOnlyMany", "ReadWriteMany", "ReadWriteOncePod"),
+      ),
+    ),
+  ),
   claimRef: pointer(4, objectReference, { granular: true }),
-  persistentVolumeReclaimPolicy: optional(5, oneOf("Recycle", "Delete", "Retain")),
+  persistentVolumeReclaimPolicy: optional(
+    5,
+    named("v1.PersistentVolumeReclaimPolicy", oneOf("Recycle", "Delete", "Retain")),
+  ),
   storageClassName: optional(6, string),
   mountOptions: optional(7, list(string)),
-  volumeMode: pointer(8, documentedEnum("Block", "Filesystem")),
+  volumeMode: pointer(8, named("v1.PersistentVolumeMode", documentedEnum("Block", "Filesystem"))),
   nodeAffinity: pointer(9, volumeNodeAffinity),
   volumeAttributesClassName: pointer(10, string, { featureGate: "VolumeAttributesClass" }),
 });
 export type PersistentVolumeSpec = Infer<typeof persistentVolumeSpec>;
 
 export const persistentVolumeStatus = object("core/v1.PersistentVolumeStatus", {
-  phase: optional(1, documentedEnum("Pending", "Available", "Bound", "Released", "Failed")),
+  phase: optional(
+    1,
+    named("v1.PersistentVolumePhase", documentedEnum("Pending", "Available", "Bound", "Released", "Failed")),
+  ),
   message: optional(2, string),
   reason: optional(3, string),
   lastPhaseTransitionTime: pointer(4, time),

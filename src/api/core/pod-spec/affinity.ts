@@ -3,6 +3,7 @@ import {
   int32,
   int64,
   list,
+  named,
   object,
   optional,
   pointer,
@@ -62,9 +63,9 @@ export type Affinity = Infer<typeof affinity>;
 
 export const toleration = object("core/v1.Toleration", {
   key: optional(1, string),
-  operator: optional(2, documentedEnum("Exists", "Equal")),
+  operator: optional(2, named("v1.TolerationOperator", documentedEnum("Exists", "Equal"))),
   value: optional(3, string),
-  effect: optional(4, documentedEnum("NoSchedule", "PreferNoSchedule", "NoExecute")),
+  effect: optional(4, named("v1.TaintEffect", documentedEnum("NoSchedule", "PreferNoSchedule", "NoExecute"))),
   tolerationSeconds: pointer(5, int64),
 });
 export type Toleration = Infer<typeof toleration>;
@@ -72,11 +73,14 @@ export type Toleration = Infer<typeof toleration>;
 export const topologySpreadConstraint = object("core/v1.TopologySpreadConstraint", {
   maxSkew: required(1, int32),
   topologyKey: required(2, string),
-  whenUnsatisfiable: required(3, documentedEnum("DoNotSchedule", "ScheduleAnyway")),
+  whenUnsatisfiable: required(
+    3,
+    named("v1.UnsatisfiableConstraintAction", documentedEnum("DoNotSchedule", "ScheduleAnyway")),
+  ),
   labelSelector: pointer(4, labelSelector),
   minDomains: pointer(5, int32),
-  nodeAffinityPolicy: pointer(6, documentedEnum("Ignore", "Honor")),
-  nodeTaintsPolicy: pointer(7, documentedEnum("Ignore", "Honor")),
+  nodeAffinityPolicy: pointer(6, named("v1.NodeInclusionPolicy", documentedEnum("Ignore", "Honor"))),
+  nodeTaintsPolicy: pointer(7, named("v1.NodeInclusionPolicy", documentedEnum("Ignore", "Honor"))),
   matchLabelKeys: optional(8, list(string)),
 });
 export type TopologySpreadConstraint = Infer<typeof topologySpreadConstraint>;

@@ -6,6 +6,7 @@ import {
   list,
   listMap,
   map,
+  named,
   object,
   optional,
   pointer,
@@ -40,12 +41,12 @@ export const hostAlias = object("core/v1.HostAlias", {
 export type HostAlias = Infer<typeof hostAlias>;
 
 export const podReadinessGate = object("core/v1.PodReadinessGate", {
-  conditionType: required(1, string),
+  conditionType: required(1, named("v1.PodConditionType", string)),
 });
 export type PodReadinessGate = Infer<typeof podReadinessGate>;
 
 export const podOS = object("core/v1.PodOS", {
-  name: required(1, string),
+  name: required(1, named("v1.OSName", string)),
 });
 export type PodOS = Infer<typeof podOS>;
 
@@ -78,10 +79,13 @@ export const podSpec = object("core/v1.PodSpec", {
     patchStrategy: "merge",
     patchMergeKey: "name",
   }),
-  restartPolicy: optional(3, documentedEnum("Always", "OnFailure", "Never")),
+  restartPolicy: optional(3, named("v1.RestartPolicy", documentedEnum("Always", "OnFailure", "Never"))),
   terminationGracePeriodSeconds: pointer(4, int64),
   activeDeadlineSeconds: pointer(5, int64),
-  dnsPolicy: optional(6, documentedEnum("ClusterFirstWithHostNet", "ClusterFirst", "Default", "None")),
+  dnsPolicy: optional(
+    6,
+    named("v1.DNSPolicy", documentedEnum("ClusterFirstWithHostNet", "ClusterFirst", "Default", "None")),
+  ),
   nodeSelector: optional(7, map(string, { atomic: true })),
   serviceAccountName: optional(8, string),
   serviceAccount: optional(9, string),
@@ -111,7 +115,7 @@ export const podSpec = object("core/v1.PodSpec", {
   readinessGates: optional(28, list(podReadinessGate)),
   runtimeClassName: pointer(29, string),
   enableServiceLinks: pointer(30, boolean),
-  preemptionPolicy: pointer(31, documentedEnum("PreemptLowerPriority", "Never")),
+  preemptionPolicy: pointer(31, named("v1.PreemptionPolicy", documentedEnum("PreemptLowerPriority", "Never"))),
   overhead: optional(32, resourceList),
   topologySpreadConstraints: optional(33, listMap(topologySpreadConstraint, "topologyKey", "whenUnsatisfiable"), {
     patchStrategy: "merge",

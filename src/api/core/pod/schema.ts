@@ -3,6 +3,7 @@ import {
   int64,
   list,
   listMap,
+  named,
   object,
   optional,
   pointer,
@@ -17,11 +18,11 @@ import { containerStatus } from "../container/status.ts";
 import { podSpec } from "../pod-spec/schema.ts";
 
 export const podCondition = object("core/v1.PodCondition", {
-  type: required(1, string),
+  type: required(1, named("v1.PodConditionType", string)),
   observedGeneration: optional(7, int64, {
     featureGate: "PodObservedGenerationTracking",
   }),
-  status: required(2, string),
+  status: required(2, named("v1.ConditionStatus", string)),
   lastProbeTime: optional(3, time),
   lastTransitionTime: optional(4, time),
   reason: optional(5, string),
@@ -49,7 +50,7 @@ export const podStatus = object("core/v1.PodStatus", {
   observedGeneration: optional(17, int64, {
     featureGate: "PodObservedGenerationTracking",
   }),
-  phase: optional(1, documentedEnum("Pending", "Running", "Succeeded", "Failed", "Unknown")),
+  phase: optional(1, named("v1.PodPhase", documentedEnum("Pending", "Running", "Succeeded", "Failed", "Unknown"))),
   conditions: optional(2, listMap(podCondition, "type"), {
     patchStrategy: "merge",
     patchMergeKey: "type",
@@ -70,9 +71,9 @@ export const podStatus = object("core/v1.PodStatus", {
   startTime: pointer(7, time),
   initContainerStatuses: optional(10, list(containerStatus)),
   containerStatuses: optional(8, list(containerStatus)),
-  qosClass: optional(9, documentedEnum("Guaranteed", "Burstable", "BestEffort")),
+  qosClass: optional(9, named("v1.PodQOSClass", documentedEnum("Guaranteed", "Burstable", "BestEffort"))),
   ephemeralContainerStatuses: optional(13, list(containerStatus)),
-  resize: optional(14, string, { featureGate: "InPlacePodVerticalScaling" }),
+  resize: optional(14, named("v1.PodResizeStatus", string), { featureGate: "InPlacePodVerticalScaling" }),
   resourceClaimStatuses: optional(15, listMap(podResourceClaimStatus, "name"), {
     patchStrategy: "merge,retainKeys",
     patchMergeKey: "name",

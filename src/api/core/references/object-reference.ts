@@ -1,4 +1,4 @@
-import { object, optional, pointer, required, string } from "../../../schema/define.ts";
+import { named, object, optional, pointer, required, string } from "../../../schema/define.ts";
 import type { Infer } from "../../../schema/schema.ts";
 
 export const objectReference = object(
@@ -7,7 +7,7 @@ export const objectReference = object(
     kind: optional(1, string),
     namespace: optional(2, string),
     name: optional(3, string),
-    uid: optional(4, string),
+    uid: optional(4, named("types.UID", string)),
     apiVersion: optional(5, string),
     resourceVersion: optional(6, string),
     fieldPath: optional(7, string),

@@ -3,6 +3,7 @@ import {
   int64,
   listMap,
   map,
+  named,
   object,
   optional,
   pointer,
@@ -24,8 +25,8 @@ export const replicationControllerSpec = object("core/v1.ReplicationControllerSp
 export type ReplicationControllerSpec = Infer<typeof replicationControllerSpec>;
 
 export const replicationControllerCondition = object("core/v1.ReplicationControllerCondition", {
-  type: required(1, string),
-  status: required(2, string),
+  type: required(1, named("v1.ReplicationControllerConditionType", string)),
+  status: required(2, named("v1.ConditionStatus", string)),
   lastTransitionTime: optional(3, time),
   reason: optional(4, string),
   message: optional(5, string),

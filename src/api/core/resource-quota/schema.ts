@@ -1,4 +1,4 @@
-import { documentedEnum, list, object, optional, pointer, required, string } from "../../../schema/define.ts";
+import { documentedEnum, list, named, object, optional, pointer, required, string } from "../../../schema/define.ts";
 import type { Infer } from "../../../schema/schema.ts";
 import { objectMeta } from "../../meta/object-meta.ts";
 import { typeMeta } from "../../meta/type-meta.ts";
@@ -7,17 +7,20 @@ import { resourceList } from "../resources/schema.ts";
 export const scopedResourceSelectorRequirement = object("core/v1.ScopedResourceSelectorRequirement", {
   scopeName: required(
     1,
-    documentedEnum(
-      "Terminating",
-      "NotTerminating",
-      "BestEffort",
-      "NotBestEffort",
-      "PriorityClass",
-      "CrossNamespacePodAffinity",
-      "VolumeAttributesClass",
+    named(
+      "v1.ResourceQuotaScope",
+      documentedEnum(
+        "Terminating",
+        "NotTerminating",
+        "BestEffort",
+        "NotBestEffort",
+        "PriorityClass",
+        "CrossNamespacePodAffinity",
+        "VolumeAttributesClass",
+      ),
     ),
   ),
-  operator: required(2, documentedEnum("In", "NotIn", "Exists", "DoesNotExist")),
+  operator: required(2, named("v1.ScopeSelectorOperator", documentedEnum("In", "NotIn", "Exists", "DoesNotExist"))),
   values: optional(3, list(string)),
 });
 export type ScopedResourceSelectorRequirement = Infer<typeof scopedResourceSelectorRequirement>;
@@ -36,14 +39,17 @@ export const resourceQuotaSpec = object("core/v1.ResourceQuotaSpec", {
   scopes: optional(
     2,
     list(
-      documentedEnum(
-        "Terminating",
-        "NotTerminating",
-        "BestEffort",
-        "NotBestEffort",
-        "PriorityClass",
-        "CrossNamespacePodAffinity",
-        "VolumeAttributesClass",
+      named(
+        "v1.ResourceQuotaScope",
+        documentedEnum(
+          "Terminating",
+          "NotTerminating",
+          "BestEffort",
+          "NotBestEffort",
+          "PriorityClass",
+          "CrossNamespacePodAffinity",
+          "VolumeAttributesClass",
+        ),
       ),
     ),
   ),

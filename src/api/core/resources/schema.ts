@@ -1,8 +1,8 @@
-import { listMap, map, milliQuantity, object, optional, required, string } from "../../../schema/define.ts";
+import { listMap, map, milliQuantity, named, object, optional, required, string } from "../../../schema/define.ts";
 import type { Infer } from "../../../schema/schema.ts";
 
 /** Quantities by resource name: `{ cpu: "500m", memory: "64Mi" }`. */
-export const resourceList = map(milliQuantity);
+export const resourceList = named("v1.ResourceList", map(milliQuantity));
 export type ResourceList = Infer<typeof resourceList>;
 
 export const resourceClaim = object("core/v1.ResourceClaim", {

@@ -1,4 +1,4 @@
-import { base64, boolean, map, object, optional, pointer, string } from "../../../schema/define.ts";
+import { base64, boolean, map, named, object, optional, pointer, string } from "../../../schema/define.ts";
 import type { Infer } from "../../../schema/schema.ts";
 import { objectMeta } from "../../meta/object-meta.ts";
 import { typeMeta } from "../../meta/type-meta.ts";
@@ -9,6 +9,6 @@ export const secret = object("core/v1.Secret", {
   immutable: pointer(5, boolean),
   data: optional(2, map(base64)),
   stringData: optional(4, map(string)),
-  type: optional(3, string),
+  type: optional(3, named("v1.SecretType", string)),
 });
 export type Secret = Infer<typeof secret>;

@@ -6,6 +6,7 @@ import {
   int64,
   list,
   map,
+  named,
   object,
   optional,
   pointer,
@@ -29,13 +30,25 @@ export const hostPathVolumeSource = object("core/v1.HostPathVolumeSource", {
   path: required(1, string),
   type: pointer(
     2,
-    documentedEnum("", "DirectoryOrCreate", "Directory", "FileOrCreate", "File", "Socket", "CharDevice", "BlockDevice"),
+    named(
+      "v1.HostPathType",
+      documentedEnum(
+        "",
+        "DirectoryOrCreate",
+        "Directory",
+        "FileOrCreate",
+        "File",
+        "Socket",
+        "CharDevice",
+        "BlockDevice",
+      ),
+    ),
   ),
 });
 export type HostPathVolumeSource = Infer<typeof hostPathVolumeSource>;
 
 export const emptyDirVolumeSource = object("core/v1.EmptyDirVolumeSource", {
-  medium: optional(1, string),
+  medium: optional(1, named("v1.StorageMedium", string)),
   sizeLimit: pointer(2, quantity),
 });
 export type EmptyDirVolumeSource = Infer<typeof emptyDirVolumeSource>;
@@ -217,12 +230,12 @@ export type QuobyteVolumeSource = Infer<typeof quobyteVolumeSource>;
 export const azureDiskVolumeSource = object("core/v1.AzureDiskVolumeSource", {
   diskName: required(1, string),
   diskURI: required(2, string),
-  cachingMode: pointer(3, documentedEnum("None", "ReadOnly", "ReadWrite"), {
+  cachingMode: pointer(3, named("v1.AzureDataDiskCachingMode", documentedEnum("None", "ReadOnly", "ReadWrite")), {
     default: "ReadWrite",
   }),
   fsType: pointer(4, string, { default: "ext4" }),
   readOnly: pointer(5, boolean, { default: false }),
-  kind: pointer(6, documentedEnum("Shared", "Dedicated", "Managed"), {
+  kind: pointer(6, named("v1.AzureDataDiskKind", documentedEnum("Shared", "Dedicated", "Managed")), {
     default: "Shared",
   }),
 });
@@ -326,12 +339,20 @@ export const csiVolumeSource = object("core/v1.CSIVolumeSource", {
 export type CSIVolumeSource = Infer<typeof csiVolumeSource>;
 
 export const persistentVolumeClaimSpec = object("core/v1.PersistentVolumeClaimSpec", {
-  accessModes: optional(1, list(documentedEnum("ReadWriteOnce", "ReadOnlyMany", "ReadWriteMany", "ReadWriteOncePod"))),
+  accessModes: optional(
+    1,
+    list(
+      named(
+        "v1.PersistentVolumeAccessMode",
+        documentedEnum("ReadWriteOnce", "ReadOnlyMany", "ReadWriteMany", "ReadWriteOncePod"),
+      ),
+    ),
+  ),
   selector: pointer(4, labelSelector),
   resources: optional(2, volumeResourceRequirements),
   volumeName: optional(3, string),
   storageClassName: pointer(5, string),
-  volumeMode: pointer(6, documentedEnum("Block", "Filesystem")),
+  volumeMode: pointer(6, named("v1.PersistentVolumeMode", documentedEnum("Block", "Filesystem"))),
   dataSource: pointer(7, typedLocalObjectReference),
   dataSourceRef: pointer(8, typedObjectReference),
   volumeAttributesClassName: pointer(9, string, {
@@ -353,7 +374,7 @@ export type EphemeralVolumeSource = Infer<typeof ephemeralVolumeSource>;
 
 export const imageVolumeSource = object("core/v1.ImageVolumeSource", {
   reference: optional(1, string),
-  pullPolicy: optional(2, documentedEnum("Always", "Never", "IfNotPresent")),
+  pullPolicy: optional(2, named("v1.PullPolicy", documentedEnum("Always", "Never", "IfNotPresent"))),
 });
 export type ImageVolumeSource = Infer<typeof imageVolumeSource>;
 

@@ -5,6 +5,7 @@ import {
   list,
   listSet,
   map,
+  named,
   object,
   optional,
   pointer,
@@ -55,7 +56,7 @@ export const endpointPort = object(
   "discovery/v1.EndpointPort",
   {
     name: pointer(1, string),
-    protocol: pointer(2, documentedEnum("TCP", "UDP", "SCTP")),
+    protocol: pointer(2, named("v1.Protocol", documentedEnum("TCP", "UDP", "SCTP"))),
     port: pointer(3, int32),
     appProtocol: pointer(4, string),
   },
@@ -66,7 +67,7 @@ export type EndpointPort = Infer<typeof endpointPort>;
 export const endpointSlice = object("discovery/v1.EndpointSlice", {
   ...typeMeta,
   metadata: optional(1, objectMeta),
-  addressType: required(4, documentedEnum("IPv4", "IPv6", "FQDN")),
+  addressType: required(4, named("v1.AddressType", documentedEnum("IPv4", "IPv6", "FQDN"))),
   endpoints: required(2, list(endpoint)),
   ports: optional(3, list(endpointPort), { emitEmpty: true }),
 });

@@ -4,6 +4,7 @@ import {
   list,
   listMap,
   listSet,
+  named,
   object,
   optional,
   pointer,
@@ -21,7 +22,7 @@ export const priorityLevelConfigurationReference = object("flowcontrol/v1.Priori
 export type PriorityLevelConfigurationReference = Infer<typeof priorityLevelConfigurationReference>;
 
 export const flowDistinguisherMethod = object("flowcontrol/v1.FlowDistinguisherMethod", {
-  type: required(1, string),
+  type: required(1, named("v1.FlowDistinguisherMethodType", string)),
 });
 export type FlowDistinguisherMethod = Infer<typeof flowDistinguisherMethod>;
 
@@ -44,7 +45,7 @@ export type ServiceAccountSubject = Infer<typeof serviceAccountSubject>;
 export const subject = object(
   "flowcontrol/v1.Subject",
   {
-    kind: required(1, string),
+    kind: required(1, named("v1.SubjectKind", string)),
     user: pointer(2, userSubject),
     group: pointer(3, groupSubject),
     serviceAccount: pointer(4, serviceAccountSubject),
@@ -84,8 +85,8 @@ export const flowSchemaSpec = object("flowcontrol/v1.FlowSchemaSpec", {
 export type FlowSchemaSpec = Infer<typeof flowSchemaSpec>;
 
 export const flowSchemaCondition = object("flowcontrol/v1.FlowSchemaCondition", {
-  type: optional(1, string),
-  status: optional(2, string),
+  type: optional(1, named("v1.FlowSchemaConditionType", string)),
+  status: optional(2, named("v1.ConditionStatus", string)),
   lastTransitionTime: optional(3, time),
   reason: optional(4, string),
   message: optional(5, string),

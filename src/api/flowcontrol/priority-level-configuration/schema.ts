@@ -1,4 +1,4 @@
-import { int32, listMap, object, optional, pointer, required, string, time } from "../../../schema/define.ts";
+import { int32, listMap, named, object, optional, pointer, required, string, time } from "../../../schema/define.ts";
 import type { Infer } from "../../../schema/schema.ts";
 import { objectMeta } from "../../meta/object-meta.ts";
 import { typeMeta } from "../../meta/type-meta.ts";
@@ -13,7 +13,7 @@ export type QueuingConfiguration = Infer<typeof queuingConfiguration>;
 export const limitResponse = object(
   "flowcontrol/v1.LimitResponse",
   {
-    type: required(1, string),
+    type: required(1, named("v1.LimitResponseType", string)),
     queuing: pointer(2, queuingConfiguration),
   },
   { unions: [{ discriminator: "type", members: ["queuing"] }] },
@@ -37,7 +37,7 @@ export type ExemptPriorityLevelConfiguration = Infer<typeof exemptPriorityLevelC
 export const priorityLevelConfigurationSpec = object(
   "flowcontrol/v1.PriorityLevelConfigurationSpec",
   {
-    type: required(1, string),
+    type: required(1, named("v1.PriorityLevelEnablement", string)),
     limited: pointer(2, limitedPriorityLevelConfiguration),
     exempt: pointer(3, exemptPriorityLevelConfiguration),
   },
@@ -46,8 +46,8 @@ export const priorityLevelConfigurationSpec = object(
 export type PriorityLevelConfigurationSpec = Infer<typeof priorityLevelConfigurationSpec>;
 
 export const priorityLevelConfigurationCondition = object("flowcontrol/v1.PriorityLevelConfigurationCondition", {
-  type: optional(1, string),
-  status: optional(2, string),
+  type: optional(1, named("v1.PriorityLevelConfigurationConditionType", string)),
+  status: optional(2, named("v1.ConditionStatus", string)),
   lastTransitionTime: optional(3, time),
   reason: optional(4, string),
   message: optional(5, string),

@@ -3,6 +3,7 @@ import {
   inline,
   int32,
   list,
+  named,
   object,
   oneOf,
   optional,
@@ -46,7 +47,7 @@ export type IngressTLS = Infer<typeof ingressTLS>;
 
 export const httpIngressPath = object("networking/v1.HTTPIngressPath", {
   path: optional(1, string),
-  pathType: requiredPointer(3, documentedEnum("Exact", "Prefix", "ImplementationSpecific")),
+  pathType: requiredPointer(3, named("v1.PathType", documentedEnum("Exact", "Prefix", "ImplementationSpecific"))),
   backend: required(2, ingressBackend),
 });
 export type HTTPIngressPath = Infer<typeof httpIngressPath>;
@@ -77,7 +78,7 @@ export type IngressSpec = Infer<typeof ingressSpec>;
 
 export const ingressPortStatus = object("networking/v1.IngressPortStatus", {
   port: required(1, int32),
-  protocol: required(2, oneOf("TCP", "UDP", "SCTP")),
+  protocol: required(2, named("v1.Protocol", oneOf("TCP", "UDP", "SCTP"))),
   error: pointer(3, string),
 });
 export type IngressPortStatus = Infer<typeof ingressPortStatus>;

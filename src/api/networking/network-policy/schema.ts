@@ -3,6 +3,7 @@ import {
   int32,
   intOrString,
   list,
+  named,
   object,
   optional,
   pointer,
@@ -15,7 +16,7 @@ import { objectMeta } from "../../meta/object-meta.ts";
 import { typeMeta } from "../../meta/type-meta.ts";
 
 export const networkPolicyPort = object("networking/v1.NetworkPolicyPort", {
-  protocol: pointer(1, documentedEnum("TCP", "UDP", "SCTP")),
+  protocol: pointer(1, named("v1.Protocol", documentedEnum("TCP", "UDP", "SCTP"))),
   port: pointer(2, intOrString),
   endPort: pointer(3, int32),
 });
@@ -50,7 +51,7 @@ export const networkPolicySpec = object("networking/v1.NetworkPolicySpec", {
   podSelector: required(1, labelSelector),
   ingress: optional(2, list(networkPolicyIngressRule)),
   egress: optional(3, list(networkPolicyEgressRule)),
-  policyTypes: optional(4, list(documentedEnum("Ingress", "Egress"))),
+  policyTypes: optional(4, list(named("v1.PolicyType", documentedEnum("Ingress", "Egress")))),
 });
 export type NetworkPolicySpec = Infer<typeof networkPolicySpec>;
 

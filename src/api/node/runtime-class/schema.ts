@@ -1,4 +1,4 @@
-import { list, map, object, optional, pointer, quantity, required, string } from "../../../schema/define.ts";
+import { list, map, named, object, optional, pointer, quantity, required, string } from "../../../schema/define.ts";
 import type { Infer } from "../../../schema/schema.ts";
 import { toleration } from "../../core/pod-spec/affinity.ts";
 import { objectMeta } from "../../meta/object-meta.ts";
@@ -6,7 +6,7 @@ import { typeMeta } from "../../meta/type-meta.ts";
 
 export const overhead = object("node/v1.Overhead", {
   // Not rounded to thousandths, unlike other resource lists.
-  podFixed: optional(1, map(quantity)),
+  podFixed: optional(1, named("v1.ResourceList", map(quantity))),
 });
 export type Overhead = Infer<typeof overhead>;
 

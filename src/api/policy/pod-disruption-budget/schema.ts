@@ -5,6 +5,7 @@ import {
   intOrString,
   listMap,
   map,
+  named,
   object,
   optional,
   pointer,
@@ -21,7 +22,10 @@ export const podDisruptionBudgetSpec = object("policy/v1.PodDisruptionBudgetSpec
   minAvailable: pointer(1, intOrString),
   selector: pointer(2, labelSelector, { patchStrategy: "replace" }),
   maxUnavailable: pointer(3, intOrString),
-  unhealthyPodEvictionPolicy: pointer(4, documentedEnum("IfHealthyBudget", "AlwaysAllow")),
+  unhealthyPodEvictionPolicy: pointer(
+    4,
+    named("v1.UnhealthyPodEvictionPolicyType", documentedEnum("IfHealthyBudget", "AlwaysAllow")),
+  ),
 });
 export type PodDisruptionBudgetSpec = Infer<typeof podDisruptionBudgetSpec>;
 

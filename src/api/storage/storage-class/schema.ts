@@ -3,6 +3,7 @@ import {
   documentedEnum,
   list,
   map,
+  named,
   object,
   optional,
   pointer,
@@ -19,10 +20,10 @@ export const storageClass = object("storage/v1.StorageClass", {
   metadata: optional(1, objectMeta),
   provisioner: required(2, string),
   parameters: optional(3, map(string)),
-  reclaimPolicy: pointer(4, documentedEnum("Recycle", "Delete", "Retain")),
+  reclaimPolicy: pointer(4, named("v1.PersistentVolumeReclaimPolicy", documentedEnum("Recycle", "Delete", "Retain"))),
   mountOptions: optional(5, list(string)),
   allowVolumeExpansion: pointer(6, boolean),
-  volumeBindingMode: pointer(7, documentedEnum("Immediate", "WaitForFirstConsumer")),
+  volumeBindingMode: pointer(7, named("v1.VolumeBindingMode", documentedEnum("Immediate", "WaitForFirstConsumer"))),
   allowedTopologies: optional(8, list(topologySelectorTerm)),
 });
 export type StorageClass = Infer<typeof storageClass>;
