@@ -11,3 +11,8 @@ export function isNotFoundOrConflict(error: unknown): boolean {
   const code = statusCodeOf(error);
   return code === 404 || code === 409;
 }
+
+/** The name of a create request is taken. Another conflict, as of a quota, can succeed with a retry. */
+export function isAlreadyExists(error: unknown): boolean {
+  return error instanceof StatusError && error.status.reason === "AlreadyExists";
+}

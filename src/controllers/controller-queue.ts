@@ -14,6 +14,9 @@ export interface ControllerQueueOptions {
   readonly onError: (key: string, error: unknown) => void;
 }
 
+/** The default rate limiter of Kubernetes' controllers. */
+export const RATE_LIMITER: BackoffOptions = { initialMs: 5, maxMs: 1_000_000, jitter: 0 };
+
 const BACKOFF: BackoffOptions = { initialMs: 500, maxMs: 60_000, jitter: 0.1 };
 
 /** A queue holds each key once, so it is bounded by the number of objects. Disposal waits for syncs in progress. */

@@ -11,15 +11,12 @@ import { waitForAbort } from "../../std/async/wait-for-abort.ts";
 import { KeyTimers } from "../../std/time/key-timers.ts";
 import { isNotFoundOrConflict } from "../api-errors.ts";
 import type { ControllerDeps } from "../controller.ts";
-import { createControllerQueue } from "../controller-queue.ts";
+import { createControllerQueue, RATE_LIMITER } from "../controller-queue.ts";
 import { claimObjects } from "../workload/claim-objects.ts";
 import { controllerOf, keyOf, splitKey } from "../workload/object-keys.ts";
 import { OwnedObjects } from "../workload/owned-objects.ts";
 import { DeploymentSync } from "./deployment-sync.ts";
 import { syncDeployment } from "./rollout.ts";
-
-/** As Kubernetes' default rate limiter of controllers. */
-const BACKOFF = { initialMs: 5, maxMs: 1_000_000, jitter: 0 };
 
 export async function runDeploymentController(deps: ControllerDeps): Promise<void> {
   const { client, clock, random, log, signal, informers } = deps;
@@ -32,7 +29,7 @@ export async function runDeploymentController(deps: ControllerDeps): Promise<voi
   using podsByOwner = new OwnedObjects(pods);
   await using queue = createControllerQueue(deps, {
     workers: 5,
-    backoff: BACKOFF,
+    backoff: RATE_LIMITER,
     sync: async (key, stopping) => await syncKey(key, stopping),
     onError: (key, error) => {
       // A conflict is expected: the informer is behind the writes of this or another controller.

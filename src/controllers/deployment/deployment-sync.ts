@@ -6,7 +6,7 @@ import type { ReplicaSet } from "../../api/apps/replica-set/schema.ts";
 import type { Client } from "../../client/client.ts";
 import type { EventRecorder } from "../../client/events/event-recorder.ts";
 import { deepEqual } from "../../schema/value/equal.ts";
-import { statusCodeOf } from "../api-errors.ts";
+import { isAlreadyExists, statusCodeOf } from "../api-errors.ts";
 import { controllerOf, controllerReference, objectReference } from "../workload/object-keys.ts";
 import { isNamespaceTerminating, messageOf } from "../workload/pod-control.ts";
 import { computeHash } from "../workload/pod-template-hash.ts";
@@ -83,7 +83,7 @@ export class DeploymentSync {
     try {
       created = await client.create(replicaSetKind, wanted, signal);
     } catch (error) {
-      if (statusCodeOf(error) !== 409) throw await this.#reportFailedCreate(wanted, error);
+      if (!isAlreadyExists(error)) throw await this.#reportFailedCreate(wanted, error);
       const existing = await this.#resolveCollision(wanted, error);
       await this.#writeRevision(String(revision), undefined);
       return existing;

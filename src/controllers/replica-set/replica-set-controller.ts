@@ -21,7 +21,7 @@ import type { WorkQueue } from "../../std/async/work-queue.ts";
 import { KeyTimers } from "../../std/time/key-timers.ts";
 import { statusCodeOf } from "../api-errors.ts";
 import type { ControllerDeps } from "../controller.ts";
-import { createControllerQueue } from "../controller-queue.ts";
+import { createControllerQueue, RATE_LIMITER } from "../controller-queue.ts";
 import { isActive, sortForDeletion, untilAvailable } from "../workload/active-pods.ts";
 import { claimObjects } from "../workload/claim-objects.ts";
 import { Expectations } from "../workload/expectations.ts";
@@ -33,8 +33,6 @@ import { calculateStatus } from "./replica-status.ts";
 
 /** The maximum of creations or deletions in one sync. */
 const BURST_REPLICAS = 500;
-/** As Kubernetes' default rate limiter of controllers. */
-const BACKOFF = { initialMs: 5, maxMs: 1_000_000, jitter: 0 };
 
 interface ReplicaKind<T extends ApiObject> {
   readonly kind: Kind<T>;
@@ -80,7 +78,7 @@ async function runReplicaController<T extends ReplicaOwner>(deps: ControllerDeps
   using controller = new ReplicaController(deps, type, { owners, podsByOwner, ownersByOwner, recorder });
   await using queue = createControllerQueue(deps, {
     workers: 5,
-    backoff: BACKOFF,
+    backoff: RATE_LIMITER,
     sync: (key, stopping) => controller.sync(key, stopping),
     onError: (key, error) =>
       log.v(2)?.info(`Failed to sync ${type.kind.singular}, will retry`, { key, error: String(error) }),

@@ -30,11 +30,21 @@ export class Expectations {
   }
 
   expectCreations(key: string, count: number): void {
-    this.#expected.set(key, { creations: count, deletions: new Set(), since: this.#clock.monotonic() });
+    this.expect(key, count, []);
   }
 
   expectDeletions(key: string, pods: readonly string[]): void {
-    this.#expected.set(key, { creations: 0, deletions: new Set(pods), since: this.#clock.monotonic() });
+    this.expect(key, 0, pods);
+  }
+
+  expect(key: string, creations: number, deletions: readonly string[]): void {
+    this.#expected.set(key, { creations, deletions: new Set(deletions), since: this.#clock.monotonic() });
+  }
+
+  /** Adds to what is expected already. */
+  raise(key: string, creations: number, deletions: readonly string[]): void {
+    const open = this.areSatisfied(key) ? undefined : this.#expected.get(key);
+    this.expect(key, Math.max(0, open?.creations ?? 0) + creations, [...(open?.deletions ?? []), ...deletions]);
   }
 
   creationObserved(key: string): void {

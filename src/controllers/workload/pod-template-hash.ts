@@ -26,7 +26,7 @@ function fnv1a(bytes: Uint8Array): number {
 }
 
 /** Digits as characters of generated names, without vowels. */
-function safeEncode(hash: number): string {
+export function safeEncode(hash: number): string {
   return [...String(hash)].map((digit) => ALPHABET.charAt(digit.charCodeAt(0) % ALPHABET.length)).join("");
 }
 
