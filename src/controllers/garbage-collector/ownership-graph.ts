@@ -148,7 +148,6 @@ export class OwnershipGraph {
       else owner.shared = owners;
       if (owner.kind === undefined) this.#handlers.enqueue(owner.uid);
       else this.#checkReference(node, owner);
-      if (owner.phase === "foreground") this.#handlers.enqueue(node.uid);
     }
   }
 
