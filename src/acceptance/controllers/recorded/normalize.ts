@@ -45,6 +45,7 @@ const REQUIRED_COUNTERS = new Set([
   "numberMisscheduled",
   "desiredNumberScheduled",
   "numberReady",
+  "collisionCount",
 ]);
 
 /** Masks names, addresses and times. */
@@ -86,7 +87,7 @@ function sortKeys(value: unknown): unknown {
   if (typeof value !== "object" || value === null) return value;
   return Object.fromEntries(
     Object.entries(value)
-      .filter(([, member]) => member !== undefined && !isEmptyObject(member))
+      .filter(([, member]) => member !== undefined && member !== null && !isEmptyObject(member))
       .sort(([a], [b]) => (a < b ? -1 : 1))
       .map(([name, member]) => [name, sortKeys(member)]),
   );
@@ -109,7 +110,7 @@ export function trim(object: ApiObject): Json {
     metadata: withoutEmpty({ ...kept, ...terminating }),
     ...Object.fromEntries(TOP_FIELDS.filter((field) => field in others).map((field) => [field, others[field]])),
     spec: kind === "Pod" ? trimPodSpec(spec ?? {}) : trimOwnerSpec(spec ?? {}),
-    status: trimStatus(status ?? {}, kind === "Pod"),
+    status: trimStatus(status ?? {}, kind),
   };
 }
 
@@ -146,7 +147,8 @@ function trimOwnerSpec(spec: Json): Json {
 /** Conditions that every node agent and scheduler sets. */
 const USUAL_POD_CONDITIONS = new Set(["PodScheduled", "Initialized", "ContainersReady", "PodReadyToStartContainers"]);
 
-function trimStatus(status: Json, isPod: boolean): Json {
+function trimStatus(status: Json, kind: string | undefined): Json {
+  const isPod = kind === "Pod";
   const conditions = ((status.conditions ?? []) as readonly Json[])
     .filter(({ type }) => !isPod || !USUAL_POD_CONDITIONS.has(String(type)))
     .map(({ lastTransitionTime: _1, lastProbeTime: _2, lastUpdateTime: _3, lastHeartbeatTime: _4, ...rest }) =>
@@ -155,7 +157,9 @@ function trimStatus(status: Json, isPod: boolean): Json {
   if (isPod) {
     return withoutEmpty({ phase: status.phase, reason: status.reason, message: status.message, conditions });
   }
-  const counters = Object.entries(status).filter(([name, value]) => value !== 0 || REQUIRED_COUNTERS.has(name));
+  const isRequired = (name: string): boolean =>
+    REQUIRED_COUNTERS.has(name) || (kind === "StatefulSet" && name === "availableReplicas");
+  const counters = Object.entries(status).filter(([name, value]) => value !== 0 || isRequired(name));
   return withoutEmpty({ ...Object.fromEntries(counters), conditions });
 }
 

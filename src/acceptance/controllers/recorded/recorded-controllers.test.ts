@@ -27,6 +27,14 @@ const AREAS: Readonly<Record<string, Area>> = {
     kinds: ["Pod", "ReplicaSet", "ReplicationController"],
   },
   deployment: { controllers: DEPLOYMENTS, kinds: ["Deployment", "Pod", "ReplicaSet"] },
+  daemonset: {
+    controllers: ["daemonset", "node-lifecycle"],
+    kinds: ["ControllerRevision", "DaemonSet", "Pod"],
+  },
+  statefulset: {
+    controllers: ["statefulset", "pvc-protection"],
+    kinds: ["ControllerRevision", "PersistentVolumeClaim", "Pod", "StatefulSet"],
+  },
   job: { controllers: ["job", "ttl-after-finished"], kinds: ["Job", "Pod"] },
 };
 const wanted = process.env.SVC_SCENARIO;

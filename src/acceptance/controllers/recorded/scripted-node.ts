@@ -253,17 +253,25 @@ export class ScriptedNode {
 
   async #setUnlessEnding(pod: Pod, change: PodChange): Promise<void> {
     if (this.#ending.has(pod.metadata?.uid ?? "")) return;
-    const { name = "", namespace } = pod.metadata ?? {};
-    await this.setStatus(await this.#client.get(podKind, { name, namespace }), change);
+    const current = await this.#read(pod);
+    if (current !== undefined) await this.setStatus(current, change);
   }
 
   async #end(pod: Pod, { exitOnDelete = KILLED_CODE }: PodRule): Promise<void> {
     const { name = "", namespace } = pod.metadata ?? {};
-    const current = await this.#client.get(podKind, { name, namespace });
+    const current = await this.#read(pod);
+    if (current === undefined) return;
     const isEnded = current.status?.phase === "Succeeded" || current.status?.phase === "Failed";
     const phase = exitOnDelete === 0 ? "Succeeded" : "Failed";
     if (!isEnded) await this.setStatus(current, { phase, code: exitOnDelete });
     await this.#client.delete(podKind, { name, namespace }, { gracePeriodSeconds: 0 });
+  }
+
+  /** Undefined if another pod has the name by now. */
+  async #read({ metadata }: Pod): Promise<Pod | undefined> {
+    const { name = "", namespace, uid } = metadata ?? {};
+    const current = await this.#client.get(podKind, { name, namespace });
+    return current.metadata?.uid === uid ? current : undefined;
   }
 
   #later(milliseconds: number, action: () => Promise<void>): void {
