@@ -34,6 +34,7 @@ const endpoints: readonly (readonly [request: string, rights: readonly string[],
   ["POST /portForward/default/web", ["proxy"], 405],
   ["POST /run/default/web/c", ["proxy"], 405],
   ["GET /debug/pprof/cmdline", ["proxy"], 405],
+  ["POST /localVolumes/x/remove", ["proxy"], 404],
   ["PUT /debug/flags/v", ["proxy"], 404],
 ];
 
@@ -54,6 +55,7 @@ t.test("each endpoint requires its subresource of the node, and the read-only po
   const shared = {
     ...{ pods: at.manager, clock: at.clock, problems: () => [], configz: {}, figures },
     nodeLogs: at.rootDir,
+    localVolumes: async () => textResponse(200, "done"),
     debugPages: { profiling: true, setVerbosity: () => undefined },
     status: { flags: {}, statusPage: true, version: "v1.33.0" },
   };

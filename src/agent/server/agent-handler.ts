@@ -25,6 +25,8 @@ import { runProgram, serveNodeLogQuery } from "./node-log-query.ts";
 import { serveNodeLogs } from "./node-logs.ts";
 import { addStatusPages, type StatusPagesOptions } from "./status-pages.ts";
 
+type RouteParams = Readonly<Record<string, string>>;
+
 export interface AgentHandlerOptions {
   readonly pods: PodManager;
   readonly clock: Clock;
@@ -45,6 +47,8 @@ export interface AgentHandlerOptions {
   readonly nodeLogs?: string | undefined;
   /** With `nodeLogs`: whether clients may query the logs of services. */
   readonly nodeLogQuery?: boolean;
+  /** Serves `/localVolumes`, with `authorize` only: it creates and removes directories. */
+  readonly localVolumes?: ((request: HttpRequest, params: RouteParams) => Promise<HttpResponse>) | undefined;
   /** `/flagz` and `/statusz`. */
   readonly status?: StatusPagesOptions | undefined;
   /** Metrics and statistics; undefined: they are not served. */
@@ -68,6 +72,10 @@ export function createAgentHandler(options: AgentHandlerOptions): Handler {
   addHealthPaths(endpoints, createHealthChecks(options.problems));
   endpoints.service("/pods", "", async ({ headers }) => jsonList(headers.accept, listPods(options.pods)));
   if (options.figures !== undefined) addFigurePages(endpoints, options.figures);
+  if (options.localVolumes !== undefined && options.authorize !== undefined) {
+    const patterns = ["ensure", "remove"].map((action) => `/{volume}/${action}`);
+    endpoints.services("/localVolumes", patterns, ["POST"], options.localVolumes);
+  }
   if (options.debugging) {
     const logChanges = new LogChanges(options.clock);
     endpoints.service("/runningpods", "", async ({ headers }) =>

@@ -13,6 +13,7 @@ import type { AgentConfig } from "../agent-config.ts";
 import { CertificateFiles } from "../certificates/certificate-files.ts";
 import type { PodManager } from "../pods/pod-manager.ts";
 import type { Figures } from "../stats/figures.ts";
+import type { ProvisionedVolumes } from "../volumes/local/provisioned-volumes.ts";
 import { type AgentHandlerOptions, createAgentHandler, createHealthHandler } from "./agent-handler.ts";
 import { type AgentAuthentication, createAgentAuthentication } from "./authentication.ts";
 import { createAgentAuthorization } from "./authorization.ts";
@@ -52,6 +53,7 @@ export async function startAgentServer(options: AgentServerOptions): Promise<Age
   let main: Listener | undefined;
   let authentication: AgentAuthentication | undefined;
   let watching: Disposable | undefined;
+  let volumes: ProvisionedVolumes | undefined;
   const close = async (): Promise<void> => {
     watching?.[Symbol.dispose]();
     authentication?.[Symbol.dispose]();
@@ -70,6 +72,11 @@ export async function startAgentServer(options: AgentServerOptions): Promise<Age
       status: { ...config.observability, version: config.version },
       nodeLogQuery: server.nodeLogQuery,
       nodeLogs: server.nodeLogs ? NODE_LOGS : undefined,
+      localVolumes: async (request, params) => {
+        const { openProvisionedVolumes, serveLocalVolume } = await import("./local-volumes.ts");
+        volumes ??= openProvisionedVolumes(config.rootDir, log);
+        return await serveLocalVolume(volumes, request, params);
+      },
       debugPages: {
         profiling: server.profiling,
         setVerbosity: server.debugFlags ? (options.setVerbosity ?? (() => undefined)) : undefined,
