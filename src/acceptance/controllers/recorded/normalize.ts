@@ -195,7 +195,22 @@ export function milestonesOf(
     .filter((text) => !INTERMEDIATE.test(text));
 }
 
-/** The changed members in the notation of recordings: conditions by type, annotations by name. */
+/**
+ * The whole transition; undefined if nothing is left of it. Counters depend on how many changes of pods a sync sees, and
+ * shared nodes are assigned in turn.
+ */
+export function textOf({ verb, kind, name, set = {} }: Transition, mask: Mask): string | undefined {
+  const isCounter = (path: string, value: unknown): boolean =>
+    path.startsWith("status.") && path !== "status.observedGeneration" && (value === null || typeof value === "number");
+  const changes = Object.entries(set)
+    .filter(([path, value]) => !isCounter(path, value))
+    .sort(([a], [b]) => (a < b ? -1 : 1))
+    .map(([path, value]) => ` ${path}=${path === "spec.nodeName" ? "*" : mask.json(value)}`);
+  if (verb === "changed" && changes.length === 0) return undefined;
+  return `${verb} ${kind}/${mask.text(name)}${changes.join("")}`;
+}
+
+/** The changed members in the notation of recordings: conditions by type, labels and annotations by name. */
 export function changesOf(before: Json, after: Json): Json {
   const [old, next] = [flatten(before), flatten(after)];
   const names = new Set([...Object.keys(old), ...Object.keys(next)]);
@@ -204,25 +219,28 @@ export function changesOf(before: Json, after: Json): Json {
   );
 }
 
-function flatten(object: Json): Json {
-  const { metadata, spec, status } = object as { metadata: Json; spec: Json; status: Json };
+function flatten({ metadata, spec, status, kind: _, ...others }: Json): Json {
   const { conditions = [], ...counters } = status as { readonly conditions?: readonly Json[] };
-  const { annotations = {}, ...rest } = metadata as { readonly annotations?: Json };
+  const {
+    annotations = {},
+    labels = {},
+    ...rest
+  } = metadata as { readonly annotations?: Json; readonly labels?: Json };
   return {
+    ...others,
     ...prefix("metadata.", rest),
-    ...Object.fromEntries(Object.entries(annotations).map(([name, value]) => [`metadata.annotations[${name}]`, value])),
-    ...flattenSpec(spec),
+    ...byName("metadata.annotations", annotations),
+    ...byName("metadata.labels", labels),
+    ...prefix("spec.", spec as Json),
     ...prefix("status.", counters),
     ...Object.fromEntries(conditions.map(({ type, ...condition }) => [`status.conditions[${type}]`, condition])),
   };
 }
 
-/** Templates are changed by the steps, not by controllers: their notation is not compared. */
-function flattenSpec(spec: Json): Json {
-  const { template: _template, strategy: _strategy, ...rest } = spec;
-  return prefix("spec.", rest);
-}
-
 function prefix(start: string, members: Json): Json {
   return Object.fromEntries(Object.entries(members).map(([name, value]) => [`${start}${name}`, value]));
+}
+
+function byName(path: string, members: Json): Json {
+  return Object.fromEntries(Object.entries(members).map(([name, value]) => [`${path}[${name}]`, value]));
 }

@@ -163,7 +163,7 @@ class Player {
     if (isDeleted) this.#objects.delete(key);
     else this.#objects.set(key, object);
     if (this.#compared.includes(kind.kind)) {
-      const common = { kind: kind.kind, name };
+      const common = { kind: kind.kind, name, revision: Number(object.metadata?.resourceVersion) };
       if (isDeleted) this.#transitions.push({ verb: "deleted", ...common });
       else if (before === undefined) this.#transitions.push({ verb: "created", ...common });
       else this.#transitions.push({ verb: "changed", ...common, set: changesOf(trim(before), trim(object)) });
@@ -230,12 +230,13 @@ class Player {
     const kind = kindOf(String(object.kind));
     const namespace = kind.namespaced ? { namespace: this.#namespace } : {};
     const metadata = { ...(object.metadata as Json), ...namespace };
-    const text = JSON.stringify({ ...object, metadata }).replace(/\$UID:([^"]+)/g, (_, key) => this.#uidOf(key));
+    const draft = JSON.stringify({ ...object, metadata });
+    // The watch must have shown the object that it refers to.
+    if (draft.includes("$UID:")) await this.#tick();
+    const text = draft.replace(/\$UID:([^"]+)/g, (_, key) => this.#uidOf(key));
     const complete = JSON.parse(text) as ApiObject;
     if (kind.kind === "Node") return await this.#node.addNode(complete);
     await this.#client.create(kind, complete);
-    // A later object may refer to it.
-    await this.#tick();
   }
 
   #uidOf(key: string): string {
@@ -287,9 +288,8 @@ class Player {
   async #settle(quiet: number, max: number): Promise<void> {
     const start = this.#clock.monotonic();
     this.#changedAt = start;
-    while (this.#clock.monotonic() - this.#changedAt < quiet && this.#clock.monotonic() - start < max) {
-      await this.#tick();
-    }
+    const isCalm = (): boolean => this.#clock.monotonic() - this.#changedAt >= quiet && !this.#node.isEndingPods;
+    while (!isCalm() && this.#clock.monotonic() - start < max) await this.#tick();
   }
 
   async #waitUntil(isFulfilled: () => boolean, { max = WAIT_MS }: Step): Promise<void> {

@@ -1,5 +1,6 @@
 /**
- * Plays what Kubernetes 1.33's controllers did: final objects, events, creations, deletions and milestones.
+ * Plays what Kubernetes 1.33's controllers did: final objects, events, and transitions in the order that several
+ * recordings of a scenario had in common.
  * `testdata/recorded-differences/controllers.json` lists the scenarios that differ by reason; no scenario may be added.
  *
  *     SVC_SCENARIO=dep-roll node src/acceptance/controllers/recorded/recorded-controllers.test.ts   prints differences
@@ -36,6 +37,10 @@ const AREAS: Readonly<Record<string, Area>> = {
     kinds: ["ControllerRevision", "PersistentVolumeClaim", "Pod", "StatefulSet"],
   },
   job: { controllers: ["job", "ttl-after-finished"], kinds: ["Job", "Pod"] },
+  pdb: {
+    controllers: [...DEPLOYMENTS, "disruption"],
+    kinds: ["Deployment", "Pod", "PodDisruptionBudget", "ReplicaSet"],
+  },
 };
 const wanted = process.env.SVC_SCENARIO;
 const list = fileURLToPath(new URL("../../../../testdata/recorded-differences/controllers.json", import.meta.url));

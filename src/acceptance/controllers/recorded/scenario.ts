@@ -76,6 +76,8 @@ export interface Transition {
   readonly kind: string;
   readonly name: string;
   readonly set?: Json;
+  /** The resourceVersion of the object; absent in recordings, which are sorted by it. */
+  readonly revision?: number;
 }
 
 export interface RecordedEvent {

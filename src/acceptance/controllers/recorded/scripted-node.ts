@@ -36,6 +36,7 @@ export class ScriptedNode {
   readonly #matched = new Map<PodRule, number>();
   readonly #ruleOf = new Map<string, PodRule>();
   readonly #ending = new Set<string>();
+  #endsPending = 0;
   /** The scenario's own nodes. */
   readonly #nodes = new Map<string, NodeState>();
   #nextNode = 0;
@@ -52,6 +53,11 @@ export class ScriptedNode {
 
   set rules(rules: readonly PodRule[]) {
     this.#rules = rules;
+  }
+
+  /** Whether pods are being deleted whose end it will report. */
+  get isEndingPods(): boolean {
+    return this.#endsPending > 0;
   }
 
   /** Ends the heartbeats. */
@@ -125,7 +131,8 @@ export class ScriptedNode {
     if (pod.metadata?.deletionTimestamp === undefined || rule.stuck === true || this.#ending.has(uid)) return;
     if (this.#nodes.size > 0 && this.#nodes.get(nodeName)?.isBeating !== true) return;
     this.#ending.add(uid);
-    this.#later(rule.deleteMs ?? DELETE_MS, () => this.#end(pod, rule));
+    this.#endsPending++;
+    this.#later(rule.deleteMs ?? DELETE_MS, () => this.#end(pod, rule).finally(() => this.#endsPending--));
   }
 
   async setStatus(pod: Pod, change: PodChange): Promise<void> {
