@@ -60,6 +60,11 @@ const descriptors: Readonly<Record<string, ControllerDescriptor>> = {
     groups: SERVICE_ACCOUNTS,
     load: async () => (await import("./deployment/deployment-controller.ts")).runDeploymentController,
   },
+  disruption: {
+    user: "system:serviceaccount:kube-system:disruption-controller",
+    groups: SERVICE_ACCOUNTS,
+    load: async () => (await import("./disruption/disruption-controller.ts")).runDisruptionController,
+  },
   endpoint: {
     user: "system:serviceaccount:kube-system:endpoint-controller",
     groups: SERVICE_ACCOUNTS,
@@ -95,6 +100,11 @@ const descriptors: Readonly<Record<string, ControllerDescriptor>> = {
     user: "system:serviceaccount:kube-system:legacy-service-account-token-cleaner",
     groups: SERVICE_ACCOUNTS,
     load: async () => (await import("./service-account/legacy-token-cleaner.ts")).runLegacyTokenCleaner,
+  },
+  "local-path-provisioner": {
+    user: "system:serviceaccount:kube-system:local-path-provisioner",
+    groups: SERVICE_ACCOUNTS,
+    load: async () => (await import("./volumes/local-path/local-path-provisioner.ts")).runLocalPathProvisioner,
   },
   namespace: {
     user: "system:serviceaccount:kube-system:namespace-controller",

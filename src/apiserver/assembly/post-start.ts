@@ -108,6 +108,10 @@ async function startEmbeddedControllers(
       clusterCa === undefined ? undefined : { server: `https://${options.address()}`, ca: clusterCa, agentCa };
     await ensureNodeBootstrap(registries, info, stopping);
   }
+  if (includesController(config.embeddedControllers, "local-path-provisioner")) {
+    const { ensureLocalPathStorage } = await import("../control-plane/local-path-storage.ts");
+    await ensureLocalPathStorage(registries, { storageClass: config.localPathClass === true }, stopping);
+  }
   const embedded = await runEmbeddedControllers(config.embeddedControllers, {
     handler: options.handler,
     loopbackToken: authenticators.loopbackToken,

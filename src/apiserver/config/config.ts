@@ -50,6 +50,8 @@ export interface ApiServerConfig {
   readonly embeddedControllers: readonly string[];
   /** Settings of the embedded controllers that differ from the defaults. */
   readonly controllerOptions?: Partial<ControllerOptions> | undefined;
+  /** Creates a default storage class for the embedded local path provisioner. */
+  readonly localPathClass?: boolean | undefined;
   /** The CAs of the embedded controller `csrsigning`. */
   readonly signing?: SigningAuthorities | undefined;
   /** PEM of the CA of the serving certificate, which the embedded root-ca-certificate-publisher publishes for pods. */
