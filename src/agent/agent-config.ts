@@ -1,4 +1,5 @@
 import type { ContentType } from "../client/api-client.ts";
+import type { ForwardRule } from "../dns/forward/forward-rule.ts";
 import type { FeatureState } from "../flags/build-metrics.ts";
 import type { TlsOptions } from "../http/tls/options.ts";
 import type { NodeCgroupSettings } from "./cgroups/node-cgroups.ts";
@@ -22,6 +23,8 @@ export interface AgentConfig {
   readonly node: NodeConfig;
   readonly sources: SourcesConfig;
   readonly pods: PodsConfig;
+  /** Undefined: the agent does not serve the cluster's DNS. */
+  readonly dns: DnsConfig | undefined;
   readonly volumes: VolumesConfig;
   readonly server: ServerConfig;
   readonly observability: ObservabilityConfig;
@@ -169,6 +172,12 @@ export interface PodsConfig {
   readonly supplementalGroupsPolicy: boolean;
   /** Number of IDs of a pod with its own user namespace; undefined: no pod may have one. */
   readonly idsPerPod: number | undefined;
+}
+
+/** The DNS server at the addresses of `clusterDns`, for `clusterDomain`. */
+export interface DnsConfig {
+  /** Empty: other names are forwarded to the servers in `resolvConf`. */
+  readonly forward: readonly ForwardRule[];
 }
 
 export interface VolumesConfig {

@@ -2,6 +2,7 @@
 import { mkdir } from "node:fs/promises";
 import { systemRandom } from "../std/crypto/random.ts";
 import type { AgentConfig } from "./agent-config.ts";
+import { openDns } from "./assembly/dns.ts";
 import { type AgentDeps, type Foundation, openFoundation } from "./assembly/foundation.ts";
 import { runLoops } from "./assembly/loops.ts";
 import { type NodeComponents, openNode } from "./assembly/node.ts";
@@ -60,6 +61,7 @@ export async function startAgent(config: AgentConfig, deps: AgentDeps): Promise<
   await volumes.drivers.recover();
   await components.node.cgroups.enforceReservations();
   await components.node.cgroups.moveProcesses();
+  const dns = await openDns(foundation, components.reporting, deps.dnsPort);
   const running = Promise.all([
     runLoops(foundation, components.reporting, components.node, components.podComponents),
     components.tunnel?.run(foundation.signal),
@@ -81,6 +83,7 @@ export async function startAgent(config: AgentConfig, deps: AgentDeps): Promise<
       closing ??= (async () => {
         const graceSeconds = config.pods.shutdownGraceSeconds;
         await pods.close({ stopPods: options.stopPods === true, graceSeconds });
+        await dns?.close({ removeAddresses: options.stopPods === true });
         await components.reporting.status?.flush(FLUSH_MS);
         stop.abort(new Error("the agent stops"));
         await running;

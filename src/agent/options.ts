@@ -1,6 +1,7 @@
 /** Converts flags and configuration files to the agent's configuration. */
 import { hostname } from "node:os";
 import { addQuantities, formatQuantity, parseQuantity } from "../api/meta/quantity.ts";
+import { parseForwardRule } from "../dns/forward/forward-rule.ts";
 import { type Flag, printValue } from "../flags/flag.ts";
 import { reportedVersion } from "../flags/program.ts";
 import { parseDuration } from "../flags/types/duration.ts";
@@ -11,6 +12,7 @@ import type {
   AgentConfig,
   ApiConfig,
   CertificatesConfig,
+  DnsConfig,
   NodeConfig,
   ObservabilityConfig,
   PodsConfig,
@@ -59,6 +61,7 @@ export function toAgentConfig(effective: EffectiveConfig): AgentConfig {
     node: toNodeConfig(effective),
     sources: toSourcesConfig(effective),
     pods: toPodsConfig(effective),
+    dns: toDnsConfig(effective),
     volumes: toVolumesConfig(effective),
     server: toServerConfig(effective),
     observability: toObservabilityConfig(effective),
@@ -194,6 +197,14 @@ function toPodsConfig(effective: EffectiveConfig): PodsConfig {
     supplementalGroupsPolicy: gates.enabled("SupplementalGroupsPolicy"),
     idsPerPod: gates.enabled("UserNamespacesSupport") ? idsPerPod(effective) : undefined,
   };
+}
+
+function toDnsConfig({ flags }: EffectiveConfig): DnsConfig | undefined {
+  if (!flags["serve-dns"]) return undefined;
+  if (flags["cluster-dns"].length === 0 || flags["cluster-domain"] === "") {
+    throw new Error("Cannot use --serve-dns without --cluster-dns and --cluster-domain");
+  }
+  return { forward: flags["dns-forward"].flatMap((text) => parseForwardRule(text) ?? []) };
 }
 
 function toVolumesConfig({ flags, gates }: EffectiveConfig): VolumesConfig {

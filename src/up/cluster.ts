@@ -196,6 +196,7 @@ export function serverConfig(options: UpOptions, pki: Pki, version: string): Api
     admission: { ...base.admission, enabled: ["NodeRestriction"], disabled: [], serviceEndpoints: true },
     gitVersion: version,
     embeddedControllers: options.controllers,
+    localPathClass: true,
     signing: {
       clients: pki.authority,
       nodeServing: pki.agentAuthority,
@@ -230,6 +231,8 @@ export function agentConfig(options: UpOptions, pki: Pick<Pki, "agentCaFile">, e
       failCgroupV1: false,
     },
     node: { ...base.node, ips: options.nodeIps },
+    pods: { ...base.pods, clusterDns: options.clusterDns, clusterDomain: options.clusterDomain },
+    dns: options.dns,
     server: {
       ...base.server,
       port: options.agentPort,

@@ -1,4 +1,5 @@
 /** Every flag of `svc up`, in the order of its help. */
+import { DNS_FORWARD, forwardRules } from "../agent/flags/networking.ts";
 import { flag, section } from "../flags/flag.ts";
 import { agentGates } from "../flags/gate-tables/agent.ts";
 import { apiserverGates } from "../flags/gate-tables/apiserver.ts";
@@ -9,7 +10,7 @@ import { duration } from "../flags/types/duration.ts";
 import { gateSettings } from "../flags/types/gate-settings.ts";
 import { strings } from "../flags/types/list.ts";
 import { vmodule } from "../flags/types/logging.ts";
-import { endpoint, ip, nodeIps, podCidr } from "../flags/types/network.ts";
+import { endpoint, ip, ips, nodeIps, podCidr } from "../flags/types/network.ts";
 import { int, level, port } from "../flags/types/number.ts";
 import { bool, directory, oneOf, pattern, requiredDirectory, version } from "../flags/types/text.ts";
 
@@ -18,6 +19,14 @@ const nodeName = pattern(
   (value) => value === "" || (value.length <= 253 && /^[a-z0-9]([-a-z0-9.]*[a-z0-9])?$/.test(value)),
   "node-7",
   { wrong: "Node 7" },
+);
+
+const clusterDomain = pattern(
+  "a domain such as cluster.local",
+  (value) =>
+    value.length <= 200 && /^[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?(\.[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?)*$/.test(value),
+  "corp.example",
+  { wrong: "Corp." },
 );
 
 export const upFlags = {
@@ -54,6 +63,17 @@ export const upFlags = {
     ),
     "agent-port": flag(port("int", "no-zero"), 10250, "HTTPS port of the node agent."),
     "pod-cidr": flag(podCidr, "10.244.0.0/24", "IPv4 range of the pods' addresses."),
+    "serve-dns": flag(
+      bool,
+      true,
+      "Serve the DNS of the cluster on this node, at the addresses in --cluster-dns, which svc up adds to the loopback " +
+        "interface. Without it something else must answer there.",
+    ),
+    "cluster-dns": flag(ips, [], "Addresses of the DNS of the cluster, for pods.", {
+      defaultNote: "the tenth of the services' range",
+    }),
+    "cluster-domain": flag(clusterDomain, "cluster.local", "Domain of the names of services and pods."),
+    "dns-forward": flag(forwardRules, [], DNS_FORWARD.replace("--resolv-conf", "/etc/resolv.conf")),
     "image-dir": flag(directory, "", "Directory of image archives (*.tar) to import at the start.", {
       defaultNote: "images in the data directory",
     }),

@@ -2,6 +2,7 @@
 import { createHash } from "node:crypto";
 import { join, resolve } from "node:path";
 import { storeQuotaBytes } from "../apiserver/config/options.ts";
+import { type ForwardRule, parseForwardRule } from "../dns/forward/forward-rule.ts";
 import type { ParsedFlags } from "../flags/flag.ts";
 import type { GateSettings } from "../flags/types/gate-settings.ts";
 import { hostAddresses } from "../std/net/host-addresses.ts";
@@ -30,6 +31,10 @@ export interface UpOptions {
   /** Undefined: svc up starts containerd. */
   readonly runtimeEndpoint: string | undefined;
   readonly stopPods: boolean;
+  readonly clusterDomain: string;
+  readonly clusterDns: readonly string[];
+  /** Undefined: svc up does not serve the DNS of the cluster. */
+  readonly dns: { readonly forward: readonly ForwardRule[] } | undefined;
   /** `--feature-gates`, for the API server and the agent. */
   readonly featureGates: GateSettings;
 }
@@ -67,6 +72,11 @@ export function upOptions(flags: ParsedFlags<typeof upFlags>, surroundings: Host
     bridge: isDefault ? "svc0" : `svc-${suffix}`,
     runtimeEndpoint: flags["container-runtime-endpoint"] === "" ? undefined : flags["container-runtime-endpoint"],
     stopPods: flags["stop-pods"],
+    clusterDomain: flags["cluster-domain"],
+    clusterDns: flags["cluster-dns"].length === 0 ? [CLUSTER_DNS] : flags["cluster-dns"],
+    dns: flags["serve-dns"]
+      ? { forward: flags["dns-forward"].flatMap((text) => parseForwardRule(text) ?? []) }
+      : undefined,
     featureGates: flags["feature-gates"],
   };
 }
@@ -80,6 +90,8 @@ export function localServerUrl({ bindAddress, securePort }: Pick<UpOptions, "bin
 
 /** The first address of Kubernetes' default service range, which the service `kubernetes` has there. */
 const SERVICE_IP = "10.96.0.1";
+/** As kubeadm: the tenth address of the range. */
+const CLUSTER_DNS = "10.96.0.10";
 
 export function serverNames(options: UpOptions): readonly string[] {
   const wildcard = ["0.0.0.0", "::", ""].includes(options.bindAddress);
@@ -91,7 +103,7 @@ export function serverNames(options: UpOptions): readonly string[] {
     "kubernetes",
     "kubernetes.default",
     "kubernetes.default.svc",
-    "kubernetes.default.svc.cluster.local",
+    `kubernetes.default.svc.${options.clusterDomain}`,
     SERVICE_IP,
     gatewayOf(options.podCidr),
     ...options.nodeIps,

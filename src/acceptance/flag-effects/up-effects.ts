@@ -73,6 +73,21 @@ export const upEffects: Partial<Record<Name, (t: Test) => Promise<void>>> = {
   "bind-address": async (t) => {
     t.equal(server("--bind-address=192.0.2.2").bindAddress, "192.0.2.2");
   },
+  "serve-dns": async (t) => {
+    t.same(agent().dns, { forward: [] });
+    t.equal(agent("--serve-dns=false").dns, undefined);
+  },
+  "cluster-dns": async (t) => {
+    t.same(agent("--cluster-dns=10.97.0.53,fd00::53").pods.clusterDns, ["10.97.0.53", "fd00::53"]);
+  },
+  "cluster-domain": async (t) => {
+    t.equal(agent("--cluster-domain=corp.example").pods.clusterDomain, "corp.example");
+    t.ok(serverNames(options("--cluster-domain=corp.example")).includes("kubernetes.default.svc.corp.example"));
+  },
+  "dns-forward": async (t) => {
+    const server = { address: "192.0.2.53", port: 5353 };
+    t.same(agent("--dns-forward=corp.example=192.0.2.53:5353").dns?.forward, [{ domain: "corp.example", server }]);
+  },
   "secure-port": async (t) => {
     t.equal(server("--secure-port=7443").securePort, 7443);
   },

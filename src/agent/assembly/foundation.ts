@@ -2,6 +2,7 @@
 import { join } from "node:path";
 import { createClient } from "../../client/api-client.ts";
 import type { Client, Transport } from "../../client/client.ts";
+import { createSharedInformers, type SharedInformers } from "../../client/informer/shared-informers.ts";
 import { withClientMetrics } from "../../http/client-metrics.ts";
 import { systemRandom } from "../../std/crypto/random.ts";
 import type { Logger } from "../../std/log/logger.ts";
@@ -39,6 +40,8 @@ export interface AgentDeps {
   readonly callSystemd?: CallSystemd;
   /** Replaces the machine's. */
   readonly iptables?: Iptables;
+  /** Replaces 53. */
+  readonly dnsPort?: number;
   /** Serves clients of a node without API server; undefined: it serves none. */
   readonly nodeApi?: () => Promise<MakeNodeApi>;
 }
@@ -74,6 +77,8 @@ export interface Foundation extends Lifetime {
   readonly plugins: CredentialPlugins | undefined;
   /** Undefined: there is no API server. */
   readonly client: Client | undefined;
+  /** Undefined: there is no API server. */
+  readonly informers: SharedInformers | undefined;
   /** The credentials for the API server; undefined: there is none, or it runs in this process. */
   readonly credentials: Connection["credentials"] | undefined;
   /** Undefined: there is no API server. */
@@ -103,6 +108,9 @@ export async function openFoundation(config: AgentConfig, deps: AgentDeps, lifet
   const limitsSwap = await tree.limitsSwap();
   const plugins = await loadPlugins(config.runtime.credentialProviders);
   const { client, credentials } = await connectApiServer(config, deps, lifetime, metrics);
+  const random = systemRandom;
+  const informers =
+    client && stack.use(createSharedInformers({ client, clock, random, log: log.child("informers") }, lifetime.signal));
   const directory = join(config.rootDir, "checkpoint");
   const checkpoint = client && stack.use(await Checkpoint.open({ directory, clock, log: log.child("checkpoint") }));
   const standalone = client === undefined ? await openStandalone(config, deps, stack) : undefined;
@@ -121,7 +129,8 @@ export async function openFoundation(config: AgentConfig, deps: AgentDeps, lifet
     iptables,
     plugins,
   };
-  return { ...lifetime, ...host, ...runtimes, config, clock, log, client, credentials, checkpoint, standalone };
+  const api = { client, informers, credentials, checkpoint, standalone };
+  return { ...lifetime, ...host, ...runtimes, ...api, config, clock, log };
 }
 
 type Runtimes = Pick<Foundation, "cri" | "images">;

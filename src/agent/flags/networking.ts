@@ -1,3 +1,4 @@
+import { parseForwardRule } from "../../dns/forward/forward-rule.ts";
 import { flag, section } from "../../flags/flag.ts";
 import { strings } from "../../flags/types/list.ts";
 import { ips, podCidr } from "../../flags/types/network.ts";
@@ -5,6 +6,18 @@ import { isSysctlPattern } from "../../flags/types/node.ts";
 import { int, int32 } from "../../flags/types/number.ts";
 import { bool, file, oneOf, text } from "../../flags/types/text.ts";
 import { inFile } from "./deprecation.ts";
+
+/** The value of `--dns-forward`, of `svc up` too. */
+export const forwardRules = strings({
+  element: "ADDRESS, ADDRESS:PORT or DOMAIN=ADDRESS:PORT of a DNS server",
+  accepts: (text) => parseForwardRule(text) !== undefined,
+  sample: "192.0.2.53,corp.example=[2001:db8::53]:5353",
+  wrong: "dns.example",
+});
+
+export const DNS_FORWARD =
+  "DNS servers of names outside of the cluster, each ADDRESS[:PORT], or DOMAIN=ADDRESS[:PORT] for the names of one " +
+  "domain; empty for those in --resolv-conf.";
 
 export const networkingFlags = section("Networking, DNS and misc", {
   "cluster-dns": flag(
@@ -22,6 +35,13 @@ export const networkingFlags = section("Networking, DNS and misc", {
     config: "resolvConf",
     deprecated: inFile,
   }),
+  "serve-dns": flag(
+    bool,
+    false,
+    "Serve the DNS of the cluster on this node, at the addresses in --cluster-dns, which the agent adds to the " +
+      "loopback interface. Needs --cluster-domain, and --svcconfig or --join.",
+  ),
+  "dns-forward": flag(forwardRules, [], DNS_FORWARD, { requires: ["serve-dns"] }),
   "pod-cidr": flag(podCidr, "", "Pod IP CIDR, standalone mode only; IPv6 allocates at most 65536 addresses.", {
     config: "podCIDR",
     deprecated: inFile,

@@ -24,6 +24,8 @@ const bindings = [
   { name: "svc:node-bootstrapper", to: "system:node-bootstrapper", subject: group(BOOTSTRAP_GROUP) },
   { name: "svc:node-autoapprove-bootstrap", to: `${REQUESTS}:nodeclient`, subject: group(BOOTSTRAP_GROUP) },
   { name: "svc:node-autoapprove-certificate-rotation", to: `${REQUESTS}:selfnodeclient`, subject: group(NODES) },
+  // Agents watch services and their endpoints: for the DNS of the cluster, and as a service proxy.
+  { name: "svc:node-proxier", to: "system:node-proxier", subject: group(NODES) },
   {
     name: "svc:node-serving-approver",
     to: "system:certificates.k8s.io:kubelet-serving-approver",

@@ -1,0 +1,104 @@
+/** The cluster's records, from informers; until these have listed everything, from the file of the last run. */
+import { serviceKind } from "../../api/core/service/kind.ts";
+import { endpointSliceKind } from "../../api/discovery/endpoint-slice/kind.ts";
+import type { SharedInformers } from "../../client/informer/shared-informers.ts";
+import type { Logger } from "../../std/log/logger.ts";
+import type { Clock, Timer } from "../../std/time/clock.ts";
+import { ClusterRecords } from "./cluster-records.ts";
+import { readRecordsFile, writeRecordsFile } from "./records-file.ts";
+
+export interface RecordSourceOptions {
+  readonly informers: SharedInformers;
+  readonly file: string;
+  readonly clock: Clock;
+  readonly log: Logger;
+}
+
+/** Between two writes of the file. */
+const WRITE_MS = 60_000;
+/** Coalesces the changes of a start. */
+const SETTLE_MS = 5_000;
+
+export class RecordSource implements AsyncDisposable {
+  readonly #options: RecordSourceOptions;
+  readonly #live = new ClusterRecords();
+  readonly #subscriptions: readonly (() => void)[];
+  #saved: ClusterRecords | undefined;
+  #isSynced = false;
+  #timer: Timer | undefined;
+  #writtenAt = Number.NEGATIVE_INFINITY;
+  #writing: Promise<void> = Promise.resolve();
+  #isChanged = false;
+
+  private constructor(options: RecordSourceOptions, saved: ClusterRecords | undefined) {
+    const { informers, log } = options;
+    this.#options = options;
+    this.#saved = saved;
+    const services = informers.of(serviceKind);
+    const slices = informers.of(endpointSliceKind);
+    const change = (apply: () => void): void => {
+      apply();
+      this.#scheduleWrite();
+    };
+    this.#subscriptions = [
+      services.subscribe({
+        put: (service) => change(() => this.#live.putService(service)),
+        delete: (service) => change(() => this.#live.deleteService(service)),
+      }),
+      slices.subscribe({
+        put: (slice, previous) => change(() => this.#live.putSlice(slice, previous)),
+        delete: (slice) => change(() => this.#live.deleteSlice(slice)),
+      }),
+    ];
+    Promise.all([services.synced, slices.synced])
+      .then(() => {
+        this.#isSynced = true;
+        this.#saved = undefined;
+        log.v(2)?.info("The DNS records are complete", { services: services.size, endpointSlices: slices.size });
+        this.#scheduleWrite();
+      })
+      // The informers stop first when the program stops.
+      .catch(() => {});
+  }
+
+  static async open(options: RecordSourceOptions): Promise<RecordSource> {
+    const saved = await readRecordsFile(options.file).catch((error: unknown) => {
+      options.log.warn("Cannot read the DNS records of the last run", { error: String(error) });
+      return undefined;
+    });
+    return new RecordSource(options, saved);
+  }
+
+  /** Undefined: there are none yet. */
+  get records(): ClusterRecords | undefined {
+    return this.#isSynced ? this.#live : this.#saved;
+  }
+
+  /** Writes what changed since the last write. */
+  async [Symbol.asyncDispose](): Promise<void> {
+    for (const unsubscribe of this.#subscriptions) unsubscribe();
+    this.#timer?.cancel();
+    await this.#writing;
+    if (this.#isChanged && this.#isSynced) await this.#write();
+  }
+
+  #scheduleWrite(): void {
+    this.#isChanged = true;
+    if (!this.#isSynced || this.#timer !== undefined) return;
+    const { clock } = this.#options;
+    const delay = Math.max(SETTLE_MS, this.#writtenAt + WRITE_MS - clock.monotonic());
+    this.#timer = clock.timer(delay, () => {
+      this.#writing = this.#write();
+    });
+  }
+
+  async #write(): Promise<void> {
+    const { clock, file, log } = this.#options;
+    this.#timer = undefined;
+    this.#isChanged = false;
+    this.#writtenAt = clock.monotonic();
+    await writeRecordsFile(file, this.#live).catch((error: unknown) => {
+      log.warn("Cannot write the DNS records", { file, error: String(error) });
+    });
+  }
+}
