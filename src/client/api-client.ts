@@ -134,6 +134,37 @@ class ApiClient implements Client {
     return this.#put(kind, object, subresource, signal);
   }
 
+  async getSubresource<T extends ApiObject>(
+    kind: Kind,
+    { namespace, name }: ObjectName,
+    subresource: string,
+    result: Kind<T>,
+    signal?: AbortSignal,
+  ): Promise<T> {
+    return this.#object(result, { method: "GET", kind, namespace, name, subresource, signal });
+  }
+
+  async replaceSubresource<T extends ApiObject>(
+    kind: Kind,
+    subresource: string,
+    object: T,
+    result: Kind<T>,
+    signal?: AbortSignal,
+  ): Promise<T> {
+    const { name, namespace } = object.metadata ?? {};
+    const encode = bodyEncoder(result, object);
+    const apiVersion = formatApiVersion(result.group, result.version);
+    return this.#object(result, {
+      method: "PUT",
+      kind,
+      namespace,
+      name,
+      subresource,
+      body: (_parentVersion, contentType) => encode(apiVersion, contentType),
+      signal,
+    });
+  }
+
   async patch<T extends ApiObject>(
     kind: Kind<T>,
     name: ObjectName,

@@ -55,6 +55,22 @@ export interface Client {
     subresource: string,
     signal?: AbortSignal,
   ): Promise<T>;
+  /** GET of a subresource that is of another kind (`scale`). */
+  getSubresource<T extends ApiObject>(
+    kind: Kind,
+    name: ObjectName,
+    subresource: string,
+    result: Kind<T>,
+    signal?: AbortSignal,
+  ): Promise<T>;
+  /** PUT to a subresource that is of another kind; the metadata of `object` names the parent. */
+  replaceSubresource<T extends ApiObject>(
+    kind: Kind,
+    subresource: string,
+    object: T,
+    result: Kind<T>,
+    signal?: AbortSignal,
+  ): Promise<T>;
   patch<T extends ApiObject>(
     kind: Kind<T>,
     name: ObjectName,

@@ -1,6 +1,7 @@
 /** How many replicas a deployment and its replica sets may have. */
 import type { Deployment } from "../../api/apps/deployment/schema.ts";
 import type { ReplicaSet } from "../../api/apps/replica-set/schema.ts";
+import { scaledValue } from "../workload/scaled-value.ts";
 
 export const DESIRED_REPLICAS = "deployment.kubernetes.io/desired-replicas";
 export const MAX_REPLICAS = "deployment.kubernetes.io/max-replicas";
@@ -41,12 +42,6 @@ function limitsOf(deployment: Deployment): { readonly surge: number; readonly un
   const surge = scaledValue(surgeText, replicasOf(deployment), Math.ceil);
   const unavailable = scaledValue(unavailableText, replicasOf(deployment), Math.floor);
   return { surge, unavailable: surge === 0 && unavailable === 0 ? 1 : unavailable };
-}
-
-function scaledValue(value: number | string, total: number, round: (value: number) => number): number {
-  if (typeof value === "number") return value;
-  const percent = /^(\d+)%$/.exec(value)?.[1];
-  return percent === undefined ? 0 : round((Number(percent) * total) / 100);
 }
 
 /** The size of the new replica set that the surge allows. */

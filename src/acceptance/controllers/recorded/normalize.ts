@@ -203,7 +203,7 @@ export function textOf({ verb, kind, name, set = {} }: Transition, mask: Mask): 
   const isCounter = (path: string, value: unknown): boolean =>
     path.startsWith("status.") && path !== "status.observedGeneration" && (value === null || typeof value === "number");
   const changes = Object.entries(set)
-    .filter(([path, value]) => !isCounter(path, value))
+    .filter(([path, value]) => !isCounter(path, value) && !isEmptyObject(value))
     .sort(([a], [b]) => (a < b ? -1 : 1))
     .map(([path, value]) => ` ${path}=${path === "spec.nodeName" ? "*" : mask.json(value)}`);
   if (verb === "changed" && changes.length === 0) return undefined;

@@ -36,12 +36,25 @@ const AREAS: Readonly<Record<string, Area>> = {
     controllers: ["statefulset", "pvc-protection"],
     kinds: ["ControllerRevision", "PersistentVolumeClaim", "Pod", "StatefulSet"],
   },
+  volumes: {
+    controllers: [
+      "attachdetach",
+      "ephemeral-volume",
+      "persistentvolume-binder",
+      "persistentvolume-expander",
+      "pv-protection",
+      "pvc-protection",
+    ],
+    kinds: ["PersistentVolume", "PersistentVolumeClaim", "Pod", "StorageClass", "VolumeAttachment"],
+  },
   job: { controllers: ["job", "ttl-after-finished"], kinds: ["Job", "Pod"] },
   pdb: {
     controllers: [...DEPLOYMENTS, "disruption"],
     kinds: ["Deployment", "Pod", "PodDisruptionBudget", "ReplicaSet"],
   },
 };
+/** As the flags of the controller manager that was recorded. */
+const OPTIONS = { claimBinderSyncPeriodMs: 5_000 };
 const wanted = process.env.SVC_SCENARIO;
 const list = fileURLToPath(new URL("../../../../testdata/recorded-differences/controllers.json", import.meta.url));
 const reasons = Object.entries(JSON.parse(readFileSync(list, "utf8")) as Record<string, readonly string[]>);
@@ -54,7 +67,8 @@ t.setTimeout(300_000);
 for (const [area, { controllers, kinds }] of Object.entries(AREAS)) {
   t.test(`the controllers do as recorded: ${area}`, { timeout: 300_000 }, async (t) => {
     const clock = new FakeClock();
-    const client = await startInMemoryCluster(t, { embeddedControllers: [...NAMESPACES, ...controllers] }, clock);
+    const embeddedControllers = [...NAMESPACES, ...controllers];
+    const client = await startInMemoryCluster(t, { embeddedControllers, controllerOptions: OPTIONS }, clock);
     await clock.advance(1000);
     const scenarios = readScenarios(area).filter(({ id }) => wanted === undefined || id.startsWith(wanted));
     const results = await playScenarios(client, clock, scenarios, kinds);
