@@ -75,11 +75,12 @@ function* updateErrors<T extends ApiObject>(
     metadata: [...content, ...domains],
     metadataUpdate: [...change, ...domains],
     spec,
+    change: (subresourceStrategy ?? kind.strategy).validateUpdate?.(object, previous) ?? [],
   };
   const errors = [...content, ...change];
   const checks = subresourceStrategy === undefined ? kind.updateChecks : undefined;
   for (const check of checks ?? UPDATE_CHECKS) addErrors(errors, found[check]);
-  addErrors(errors, (subresourceStrategy ?? kind.strategy).validateUpdate?.(object, previous) ?? []);
+  if (checks?.includes("change") !== true) addErrors(errors, found.change);
   yield;
   addErrors(errors, deps.validatePolicy?.(kind, object, previous) ?? []);
   return errors;

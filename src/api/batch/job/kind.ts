@@ -33,6 +33,6 @@ export const jobKind: Kind<Job> = {
   ],
   selectableFields: { "status.successful": (object) => String(object.status?.succeeded ?? 0) },
   unsupportedFieldMessage: (field) => `field label ${JSON.stringify(field)} not supported for Job`,
-  updateChecks: ["metadata", "spec", "metadataUpdate", "spec"],
+  updateChecks: ["metadata", "spec", "metadataUpdate"],
   strategy: jobStrategy,
 };

@@ -4,6 +4,7 @@ import { deepEqual } from "../../../schema/value/equal.ts";
 import { type PodTemplateSpec, podTemplateSpec } from "../../core/pod-template/schema.ts";
 import { validateImmutableField, validateImmutableSelector } from "../../meta/validation/immutable.ts";
 import type { Job, JobSpec } from "./schema.ts";
+import { validateSpecAndSelector } from "./validation.ts";
 
 const IMMUTABLE = [
   "completionMode",
@@ -20,6 +21,8 @@ export function validateJobUpdate(next: Job, previous: Job): readonly FieldError
   const movable = old.suspend === true && previous.status?.startTime === undefined;
   const template = movable ? copySchedulingDirectives(old.template, spec.template) : old.template;
   return [
+    // An update reports these a second time.
+    ...validateSpecAndSelector(spec, old),
     ...validateCompletions(spec, old),
     ...validateImmutableSelector(spec.selector, old.selector),
     ...validateImmutableField(spec.template, template, "spec.template", podTemplateSpec),

@@ -29,15 +29,21 @@ const MANAGED_BY_MAX_BYTES = 63;
 export function validateJob(object: Job, previous: Job | undefined): readonly FieldError[] {
   const { spec } = object;
   if (spec === undefined) return [];
-  const { selector, template } = spec;
   return [
     ...validateGeneratedSelector(object, previous),
-    ...validateJobSpec(spec, "spec", previous?.spec),
+    ...validateSpecAndSelector(spec, previous?.spec),
+    ...validateHostNames(object),
+  ];
+}
+
+export function validateSpecAndSelector(spec: JobSpec, previous: JobSpec | undefined): readonly FieldError[] {
+  const { selector, template } = spec;
+  return [
+    ...validateJobSpec(spec, "spec", previous),
     ...(selector === undefined
       ? [requiredField("spec.selector")]
-      : validateStoredSelector(selector, previous?.spec?.selector, "spec.selector")),
+      : validateStoredSelector(selector, previous?.selector, "spec.selector")),
     ...(isValidSelector(selector) ? validateTemplateLabels(selector, template, "spec.template") : []),
-    ...validateHostNames(object),
   ];
 }
 

@@ -27,6 +27,6 @@ export const persistentVolumeClaimKind: Kind<PersistentVolumeClaim> = {
   schema: persistentVolumeClaim,
   columns: persistentVolumeClaimColumns,
   selectableFields: {},
-  updateChecks: ["metadata", "spec", "metadataUpdate", "metadata"],
+  updateChecks: ["metadata", "spec", "metadataUpdate", "metadata", "spec"],
   strategy: persistentVolumeClaimStrategy,
 };

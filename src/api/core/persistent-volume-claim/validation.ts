@@ -6,6 +6,7 @@ import {
   notSupported,
   requiredField,
 } from "../../../schema/validation/field-error.ts";
+import { formatGoDiff } from "../../../schema/validation/go-diff.ts";
 import { deepEqual } from "../../../schema/value/equal.ts";
 import { child, key } from "../../../schema/value/field-path.ts";
 import { compareQuantityTexts, quantityNanos } from "../../meta/quantity.ts";
@@ -15,7 +16,7 @@ import { validateAccessModes } from "../persistent-volume/access-modes.ts";
 import { STORAGE_CLASS_ANNOTATION } from "../persistent-volume/storage-class-name.ts";
 import type { TypedLocalObjectReference, TypedObjectReference } from "../references/object-reference.ts";
 import type { ResourceList } from "../resources/schema.ts";
-import type { PersistentVolumeClaimSpec } from "../volume/schema.ts";
+import { type PersistentVolumeClaimSpec, persistentVolumeClaimSpec } from "../volume/schema.ts";
 import type { PersistentVolumeClaim, PersistentVolumeClaimStatus } from "./schema.ts";
 
 export interface PersistentVolumeClaimValidationOptions {
@@ -136,8 +137,11 @@ export function validatePersistentVolumeClaimUpdate(
     const at = key("metadata.annotations", STORAGE_CLASS_ANNOTATION);
     if (is !== was) errors.push(invalidField(at, is, "field is immutable"));
   }
-  if (!deepEqual(normalizeQuantities(maskMutableFields(next, previous)), normalizeQuantities(previous.spec ?? {}))) {
-    errors.push(forbiddenField("spec", IMMUTABLE));
+  const masked = normalizeQuantities(maskMutableFields(next, previous));
+  const stored = normalizeQuantities(previous.spec ?? {});
+  if (!deepEqual(masked, stored)) {
+    const difference = formatGoDiff(persistentVolumeClaimSpec, "core.PersistentVolumeClaimSpec", stored, masked);
+    errors.push(forbiddenField("spec", `${IMMUTABLE}\n${difference}`));
   }
   const [size, before] = [next, previous].map((claim) => claim.spec?.resources?.requests?.storage ?? "0");
   const held = previous.status?.capacity?.storage ?? "0";

@@ -6,6 +6,7 @@ import {
   notSupported,
   requiredField,
 } from "../../../schema/validation/field-error.ts";
+import { formatGoDiff } from "../../../schema/validation/go-diff.ts";
 import { deepEqual } from "../../../schema/value/equal.ts";
 import { child, key } from "../../../schema/value/field-path.ts";
 import { compareQuantityTexts, quantityNanos } from "../../meta/quantity.ts";
@@ -14,7 +15,12 @@ import { replacementLabel } from "../node/deprecated-labels.ts";
 import { validateVolumeMode } from "../persistent-volume-claim/validation.ts";
 import { validateNodeSelector } from "../pod-spec/scheduling-validation.ts";
 import { validateAccessModes } from "./access-modes.ts";
-import type { PersistentVolume, PersistentVolumeSpec, VolumeNodeAffinity } from "./schema.ts";
+import {
+  type PersistentVolume,
+  type PersistentVolumeSpec,
+  persistentVolumeSource,
+  type VolumeNodeAffinity,
+} from "./schema.ts";
 import { isMountable, sourceOf, validatePersistentVolumeSource } from "./source-validation.ts";
 
 export const MOUNT_OPTIONS_ANNOTATION = "volume.beta.kubernetes.io/mount-options";
@@ -124,8 +130,10 @@ export function validatePersistentVolumeUpdate(
 ): readonly FieldError[] {
   const errors: FieldError[] = [];
   const [spec, before] = [next.spec ?? {}, previous.spec ?? {}];
-  if (!deepEqual(sourceOf(ignoreAddedSecret(spec, before)), sourceOf(before))) {
-    const detail = "spec.persistentvolumesource is immutable after creation";
+  const [source, stored] = [sourceOf(ignoreAddedSecret(spec, before)), sourceOf(before)];
+  if (!deepEqual(source, stored)) {
+    const difference = formatGoDiff(persistentVolumeSource, "core.PersistentVolumeSource", stored, source);
+    const detail = `spec.persistentvolumesource is immutable after creation\n${difference}`;
     errors.push(forbiddenField("spec.persistentvolumesource", detail));
   }
   if (spec.volumeMode !== before.volumeMode) {

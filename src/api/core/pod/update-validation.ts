@@ -6,13 +6,14 @@ import {
   invalidField,
   requiredField,
 } from "../../../schema/validation/field-error.ts";
+import { formatGoDiff } from "../../../schema/validation/go-diff.ts";
 import { child, index, key } from "../../../schema/value/field-path.ts";
 import type { ObjectMeta } from "../../meta/object-meta.ts";
 import { containsAll } from "../../meta/validation/repeated.ts";
 import type { Container } from "../container/schema.ts";
 import type { NodeSelectorTerm } from "../node/selector.ts";
 import { type NodeAffinity, nodeAffinity, type Toleration } from "../pod-spec/affinity.ts";
-import { APP_ARMOR, MIRROR } from "../pod-spec/annotation-validation.ts";
+import { APP_ARMOR, MIRROR, validatePodAnnotations } from "../pod-spec/annotation-validation.ts";
 import { type PodSchedulingGate, type PodSpec, podSpec } from "../pod-spec/schema.ts";
 import { validateTolerations } from "../pod-spec/toleration-validation.ts";
 import { validationOptionsFrom } from "../pod-spec/validation-options.ts";
@@ -29,6 +30,8 @@ export function validatePodUpdate(next: Pod, previous: Pod): readonly FieldError
   const errors = [
     ...validatePod(next, validationOptionsFrom(previous)),
     ...validateAnnotationUpdate(next.metadata, previous.metadata),
+    // An update reports these a second time.
+    ...validatePodAnnotations(next.metadata ?? {}, spec, "metadata.annotations"),
     ...validateContainerCount(spec, old),
   ];
   if (spec.containers.length !== old.containers.length || initContainerCount(spec) !== initContainerCount(old))
@@ -127,7 +130,9 @@ function validateImmutableFields(next: PodSpec, previous: PodSpec): readonly Fie
   const gated = (previous.schedulingGates ?? []).length > 0;
   const errors = gated ? validateGatedChanges(masked, previous) : [];
   const fixed = gated ? maskNodeSelection(masked, previous) : masked;
-  return semanticEqual(podSpec, fixed, previous) ? errors : [...errors, forbiddenField("spec", MUTABLE)];
+  if (semanticEqual(podSpec, fixed, previous)) return errors;
+  const difference = formatGoDiff(podSpec, "core.PodSpec", previous, fixed);
+  return [...errors, forbiddenField("spec", `${MUTABLE}\n${difference}`)];
 }
 
 /** Returns `next` with the mutable fields of `previous`; any difference that remains is invalid. */

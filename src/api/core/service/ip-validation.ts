@@ -28,7 +28,7 @@ export function validateIpFields(spec: ServiceSpec, previous?: ServiceSpec): rea
   if (clusterIPs.length > 2) errors.push(invalidField(IPS, clusterIPs, "may only hold up to 2 values"));
   if (malformed.length > 0) return errors;
   const families = clusterIPs.map((ip) => parseIp(ip)?.family);
-  if (clusterIPs.length > 1 && !(families.includes("IPv4") && families.includes("IPv6") && families.length === 2)) {
+  if (clusterIPs.length > 1 && !(families.includes("IPv4") && families.includes("IPv6"))) {
     errors.push(invalidField(IPS, clusterIPs, "may specify no more than one IP for each IP family"));
   }
   return isHeadless(spec) ? errors : [...errors, ...validateMatch(spec)];

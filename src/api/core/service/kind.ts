@@ -59,5 +59,6 @@ export const serviceKind: Kind<Service> = {
     "spec.clusterIP": (object) => specOf(object).clusterIP ?? "",
     "spec.type": (object) => specOf(object).type ?? "",
   },
+  updateChecks: ["metadataUpdate", "change", "metadata", "spec"],
   strategy: serviceStrategy,
 };

@@ -30,5 +30,6 @@ export const ingressClassKind: Kind<IngressClass> = {
     ageColumn,
   ],
   selectableFields: {},
+  updateChecks: ["metadataUpdate", "change", "metadata", "spec"],
   strategy: ingressClassStrategy,
 };
