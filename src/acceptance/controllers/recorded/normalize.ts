@@ -73,6 +73,8 @@ export class Mask {
       .replace(/<podip [^>]+>/g, "<podip>")
       .replace(/\b10\.200\.(?!0\.1\b)\d+\.\d+\b/g, "<podip>")
       .replace(/-\d{8}\b/g, "-<minute>")
+      .replace(/\bcsi-[0-9a-f]{64}\b/g, "<attachment>")
+      .replace(/"resourceVersion":"\d+"/g, '"resourceVersion":"<rv>"')
       .replace(/[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}/g, "<uid>")
       .replace(/\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?Z/g, "<time>");
   }
@@ -89,7 +91,8 @@ function sortKeys(value: unknown): unknown {
     Object.entries(value)
       .filter(([, member]) => member !== undefined && member !== null && !isEmptyObject(member))
       .sort(([a], [b]) => (a < b ? -1 : 1))
-      .map(([name, member]) => [name, sortKeys(member)]),
+      .map(([name, member]) => [name, sortKeys(member)])
+      .filter(([, member]) => !isEmptyObject(member)),
   );
 }
 

@@ -88,7 +88,8 @@ class Player {
     this.#client = client;
     this.#ticks = ticks;
     this.#clock = clock;
-    this.#namespace = `play-${scenario.id}`;
+    // The names of cluster-scoped objects of one scenario start with no other scenario's namespace.
+    this.#namespace = `play-${scenario.id}-ns`;
     this.#scenario = JSON.parse(JSON.stringify(scenario).replaceAll(/\$NS|<ns>/g, this.#namespace)) as Scenario;
     this.#compared = compared;
     const created = scenario.steps.flatMap(({ objects = [] }) => objects.map(({ kind }) => String(kind)));
@@ -144,7 +145,7 @@ class Player {
       const query = { ...(kind.namespaced ? { namespace: this.#namespace } : {}), resourceVersion: "0" };
       for await (const event of this.#client.watch(kind, query, this.#stop.signal)) {
         if (event.type === "BOOKMARK") continue;
-        if (!kind.namespaced && event.object.metadata?.name?.startsWith(`${this.#namespace}-`) !== true) continue;
+        if (!kind.namespaced && !this.#isOwn(event.object)) continue;
         this.#changedAt = this.#clock.monotonic();
         if (kind === (eventKind as Kind)) this.#eventReasons.add((event.object as { reason?: string }).reason ?? "");
         else this.#observe(kind, event.object, event.type === "DELETED");
@@ -241,6 +242,12 @@ class Player {
 
   #uidOf(key: string): string {
     return this.#objects.get(key)?.metadata?.uid ?? "";
+  }
+
+  /** Whether a cluster-scoped object is of this scenario: by its name, or as the VolumeAttachment of a node. */
+  #isOwn(object: ApiObject): boolean {
+    const { nodeName } = (object as { readonly spec?: { readonly nodeName?: string } }).spec ?? {};
+    return [object.metadata?.name, nodeName].some((name) => name?.startsWith(`${this.#namespace}-`) === true);
   }
 
   #nameOf(kind: Kind, name: string) {

@@ -40,6 +40,7 @@ const AREAS: Readonly<Record<string, Area>> = {
     controllers: [
       "attachdetach",
       "ephemeral-volume",
+      "node-lifecycle",
       "persistentvolume-binder",
       "persistentvolume-expander",
       "pv-protection",
