@@ -116,7 +116,7 @@ const testedElsewhere: readonly (readonly [RegExp, string])[] = [
   ],
   [/^agent\/api-server\/join\.ts$/, "up/node/node-bootstrap.test.ts"],
   [
-    /^controllers\/(?:deployment|replica-set|workload)\//,
+    /^controllers\/(?:deployment|replica-set|volumes|workload)\//,
     "acceptance/controllers/recorded/recorded-controllers.test.ts",
   ],
   [/^controllers\/garbage-collector\//, "acceptance/controllers/garbage-collector.test.ts"],

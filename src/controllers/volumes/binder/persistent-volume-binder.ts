@@ -24,7 +24,7 @@ import { AssumedObjects } from "./assumed-objects.ts";
 import { Bindings } from "./bindings.ts";
 import { type ClaimSyncDeps, syncClaim } from "./sync-claim.ts";
 import { syncVolume, type VolumeSyncDeps } from "./sync-volume.ts";
-import { explainMismatch, isBoundToClaim } from "./volume-matching.ts";
+import { explainMismatch, isBoundToClaim, matchesSelector } from "./volume-matching.ts";
 
 const BACKOFF = { initialMs: 100, maxMs: 60_000, jitter: 0.1 };
 const CLAIM = "claim:";
@@ -129,7 +129,9 @@ function isNewlyAvailable(volume: PersistentVolume, before: PersistentVolume | u
 function couldBind(volume: PersistentVolume, claim: PersistentVolumeClaim): boolean {
   const { volumeName } = claim.spec ?? {};
   if (volumeName) return volumeName === volume.metadata?.name;
-  return isBoundToClaim(volume, claim) || explainMismatch(volume, claim) === undefined;
+  return (
+    isBoundToClaim(volume, claim) || (explainMismatch(volume, claim) === undefined && matchesSelector(volume, claim))
+  );
 }
 
 /** Whether the class is new for the claim: by its name, or as the default. */

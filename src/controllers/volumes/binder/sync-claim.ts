@@ -17,7 +17,7 @@ import {
 } from "../volume-annotations.ts";
 import type { BindingDeps, Bindings, PhaseEvent } from "./bindings.ts";
 import { delaysBinding, findDefaultClass } from "./storage-classes.ts";
-import { explainMismatch, findBestMatch, isBoundToClaim } from "./volume-matching.ts";
+import { explainMismatch, findBestMatch, isBoundToClaim, matchesSelector } from "./volume-matching.ts";
 
 export interface ClaimSyncDeps extends BindingDeps {
   readonly bindings: Bindings;
@@ -54,6 +54,8 @@ async function syncPendingClaim(deps: ClaimSyncDeps, claim: PersistentVolumeClai
   const isDelayed = delaysBinding(claim, classes);
   const volume = findBestMatch(claim, volumes.list(), isDelayed);
   if (volume !== undefined) return await bindings.bind(volume, claim, signal);
+  // A new volume becomes available with its first sync, which queues the claim again.
+  if (!isDelayed && hasNewVolume(volumes.list(), claim)) return;
   if (await assignDefaultClass(deps, claim, signal)) return;
   if (isDelayed && claim.metadata?.annotations?.[SELECTED_NODE] === undefined) recordWaiting(deps, claim);
   else if (storageClassNameOf(claim) !== "") return await requestVolume(deps, claim, signal);
@@ -62,6 +64,14 @@ async function syncPendingClaim(deps: ClaimSyncDeps, claim: PersistentVolumeClai
     record(deps, claim, { type: "Normal", reason: "FailedBinding", message });
   }
   await bindings.setClaimPhase(claim, "Pending", {}, signal);
+}
+
+function hasNewVolume(volumes: Iterable<PersistentVolume>, claim: PersistentVolumeClaim): boolean {
+  for (const volume of volumes) {
+    const isNew = volume.status?.phase === "Pending" && volume.spec?.claimRef === undefined;
+    if (isNew && explainMismatch(volume, claim) === undefined && matchesSelector(volume, claim)) return true;
+  }
+  return false;
 }
 
 /** Sets the default class for a claim that was created before that class. */

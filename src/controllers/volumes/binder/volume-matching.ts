@@ -48,11 +48,11 @@ export function findBestMatch(
   delaysBinding: boolean,
 ): PersistentVolume | undefined {
   const requested = storageOf(claim.spec?.resources?.requests);
-  const isFit = createFitCheck(claim);
   let best: PersistentVolume | undefined;
   for (const volume of volumes) {
     const isReserved = isBoundToClaim(volume, claim);
-    if (!isReserved && (delaysBinding || volume.spec?.claimRef !== undefined || !isFit(volume))) continue;
+    const isFree = !delaysBinding && volume.spec?.claimRef === undefined && isAvailableFor(volume, claim);
+    if (!isReserved && !isFree) continue;
     if (!hasAccessModes(volume, claim) || hasModeMismatch(volume, claim)) continue;
     if (storageOf(volume.spec?.capacity) < requested || volume.metadata?.deletionTimestamp !== undefined) continue;
     if (best === undefined || compareFit(volume, best, claim) < 0) best = volume;
@@ -60,14 +60,17 @@ export function findBestMatch(
   return best;
 }
 
+export function matchesSelector({ metadata }: PersistentVolume, { spec }: PersistentVolumeClaim): boolean {
+  return spec?.selector === undefined || matchesLabels(requirementsOf(spec.selector), metadata?.labels);
+}
+
 /** What is not required of a volume that is reserved for the claim. */
-function createFitCheck(claim: PersistentVolumeClaim): (volume: PersistentVolume) => boolean {
-  const className = storageClassNameOf(claim);
-  const selector = claim.spec?.selector === undefined ? [] : requirementsOf(claim.spec.selector);
-  return (volume) =>
+function isAvailableFor(volume: PersistentVolume, claim: PersistentVolumeClaim): boolean {
+  return (
     volume.status?.phase === "Available" &&
-    matchesLabels(selector, volume.metadata?.labels) &&
-    storageClassNameOf(volume) === className;
+    storageClassNameOf(volume) === storageClassNameOf(claim) &&
+    matchesSelector(volume, claim)
+  );
 }
 
 function compareFit(a: PersistentVolume, b: PersistentVolume, claim: PersistentVolumeClaim): number {
