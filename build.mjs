@@ -142,15 +142,16 @@ function readPart(name) {
 /**
  * The source positions of a part, for stack traces and log lines: a compressed source map of version 3 that contains
  * only changes of file or line, in blocks that can be decompressed one by one: first the names of the sources, then
- * lines, which can be decoded one by one. `skippedLines` precede those of the map.
+ * lines, which can be decoded one by one. `skippedLines` precede those of the map; `removed` were at its start.
  */
-function packPositions(map, skippedLines) {
+function packPositions(map, skippedLines, removed = { lines: 0, columns: 0 }) {
   const { sources, mappings } = JSON.parse(map);
   const lines = [];
   let source = 0;
   let sourceLine = 0;
-  for (const line of mappings.split(";")) {
-    let column = 0;
+  for (const [i, line] of mappings.split(";").entries()) {
+    if (i < removed.lines) continue;
+    let column = i === removed.lines ? -removed.columns : 0;
     let last;
     const kept = [];
     for (const segment of line === "" ? [] : line.split(",")) {
@@ -257,6 +258,10 @@ Error.prepareStackTrace = (error, sites) => {
 
 const partLoader = `
 const parts = new Map();
+// As import() of Node: a CommonJS module has its exports as names and as the default.
+function toModule(exports) {
+  return exports.__esModule ? exports : Object.create(exports, { default: { value: exports } });
+}
 function loadPart(name) {
   const loaded = parts.get(name);
   if (loaded !== undefined) return loaded.exports;
@@ -266,7 +271,7 @@ function loadPart(name) {
   const part = { exports: {} };
   parts.set(name, part);
   const find = (id) => (id.startsWith("./") ? loadPart(id.slice(2)) : require(id));
-  script.runInThisContext()(find, part, part.exports, __filename, __dirname, importMetaUrl, readBytes, locate);
+  script.runInThisContext()(find, part, part.exports, __filename, __dirname, importMetaUrl, readBytes, locate, toModule);
   return part.exports;
 }
 function readBytes(name) {
@@ -357,6 +362,7 @@ const partParameters = [
   "importMetaUrl",
   "readBytes",
   "locate",
+  "__toModule",
 ];
 
 /**
@@ -386,9 +392,37 @@ async function asFunction(text, map, count, end) {
     sourcemap: "external",
     sourcesContent: options.debug,
   });
+  const { body, removed } = withPlainExports(result.code);
   // The head of the function adds one line to the map.
-  const code = `(function (${partParameters.join(", ")}) {\n${ascii(result.code)}${end}})${mapComment(result.map, 1)}`;
-  return { code, positions: packPositions(result.map, 1) };
+  const code = `(function (${partParameters.join(", ")}) {\n${ascii(body)}${end}})${mapComment(result.map, 1)}`;
+  return { code, positions: packPositions(result.map, 1, removed) };
+}
+
+/**
+ * esbuild starts each CommonJS module with helpers that define a getter for each export, twice. Parts have no cycles and
+ * export no variables that change: an object at the end of the module does the same, and saves 4 % of the start.
+ */
+function withPlainExports(code) {
+  const start =
+    /^var __[\s\S]*?;\s*var\s(\w+)=\{\};\s*__export\(\s*\1\s*,\s*\{([^{}]*)\}\);\s*module\s*\.\s*exports\s*=\s*__toCommonJS\(\s*\1\s*\)\s*;/.exec(
+      code,
+    );
+  const end = /0\s*&&\s*\(\s*module\s*\.\s*exports\s*=\s*\{[^{}]*\}\s*\)\s*;\s*$/.exec(code);
+  if (start === null || end === null) return { body: code, removed: undefined };
+  const [text, , getters] = start;
+  const rest = code.slice(text.length, end.index);
+  if (
+    /\b__(defProp|getOwnPropDesc|getOwnPropNames|hasOwnProp|getProtoOf|create|export|copyProps|toCommonJS)\b/.test(rest)
+  )
+    return { body: code, removed: undefined };
+  const lines = text.split("\n");
+  const helper = /[ ,](__toESM\d*)\s*=/.exec(text)?.[1];
+  const head = helper === undefined ? "" : `const ${helper}=__toModule;`;
+  const removed = { lines: lines.length - 1, columns: lines.at(-1).length - head.length };
+  return {
+    body: `${head}${rest}module.exports={__esModule:!0,${getters.replaceAll(/:\s*\(\)\s*=>/g, ":")}};\n`,
+    removed,
+  };
 }
 
 /** With --debug, the comment with the source map for a debugger; `skippedLines` precede those of the map. */
