@@ -67,6 +67,8 @@ export interface HttpResponse {
   readonly body: Uint8Array | readonly Uint8Array[] | AsyncIterable<Uint8Array>;
   /** Set for a stream that ends by itself: a shutdown waits for it instead of ending it, and it may be compressed. */
   readonly finite?: true | undefined;
+  /** Set for a stream whose end means that it is complete, such as a log: a shutdown resets it instead of ending it. */
+  readonly resetAtShutdown?: true | undefined;
 }
 
 export type Handler = (request: HttpRequest) => Promise<HttpResponse>;

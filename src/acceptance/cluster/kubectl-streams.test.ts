@@ -11,6 +11,7 @@ import { findPrograms, kubectlPaths } from "../../testing/apiserver/kubectl-path
 import { until } from "../../testing/std/until.ts";
 import { command, findMissingRequirement, programs, TestCluster } from "./cluster.ts";
 import { exampleImage } from "./example-image.ts";
+import { endsOf } from "./kubectl-sessions.ts";
 
 const ALL_MS_MAX = 300_000;
 const PARALLEL = 200;
@@ -32,7 +33,7 @@ else {
     await using cluster = await TestCluster.create({ program: programs[selected as keyof typeof programs] });
     await cluster.start("--stop-pods");
     await createPods(cluster);
-    for (const [index, binary] of (await endsOf(kubectlPaths())).entries()) {
+    for (const [index, { path: binary }] of (await endsOf(kubectlPaths())).entries()) {
       const session = { cluster, binary, name: `k${index}` };
       await t.test(binary, { timeout: ALL_MS_MAX }, async (t) => {
         await testExec(t, session);
@@ -42,18 +43,6 @@ else {
       });
     }
   });
-}
-
-/** The oldest and the newest. */
-async function endsOf(paths: readonly string[]): Promise<readonly string[]> {
-  const versions = await Promise.all(
-    paths.map(async (path) => {
-      const { stdout } = await command(path, ["version", "--client", "-o", "json"]);
-      return { path, minor: Number(/"minor": "(\d+)/.exec(stdout)?.[1]) };
-    }),
-  );
-  const sorted = versions.sort((a, b) => a.minor - b.minor).map(({ path }) => path);
-  return [...new Set([sorted[0], sorted.at(-1)])].filter((path) => path !== undefined);
 }
 
 async function createPods(cluster: TestCluster): Promise<void> {

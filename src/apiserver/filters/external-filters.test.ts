@@ -1,8 +1,10 @@
 /** Filters that only requests over the network pass. */
+import { PassThrough } from "node:stream";
 import t from "tap";
 import type { Filter, Handler, HttpResponse, Peer } from "../../http/message.ts";
 import { makeRequest } from "../../http/request.ts";
 import { bytesResponse, textResponse } from "../../http/respond.ts";
+import { AbortedStreamError } from "../../http/server/write-body.ts";
 import { FakeClock } from "../../testing/std/fake-clock.ts";
 import { withProbabilisticGoaway } from "./goaway.ts";
 import { RetryAfterOnShutdown } from "./retry-after.ts";
@@ -102,6 +104,25 @@ t.test("WatchTermination.terminate() ends streams in their order, spread over th
   for (let index = 0; index < 5; index++) await handler(request("/watch"));
   await watchTermination.terminate(0);
   t.equal(returned, 105);
+});
+
+t.test("WatchTermination.terminate() resets logs, and breaks switched connections", async (t) => {
+  const watchTermination = new WatchTermination(new FakeClock());
+  const log = watchTermination.filter(async () => {
+    return { ...bytesResponse(200, "x", pieces(2, 1)), resetAtShutdown: true as const };
+  });
+  const [open, whole] = [streamOf(await log(request("/"))), streamOf(await log(request("/")))];
+  await open.next();
+  for (let step = 0; step < 3; step++) await whole.next();
+  const connection = new PassThrough();
+  const switched = await watchTermination.filter(async () => ({ status: 101, headers: {}, body: connection }))(
+    request("/"),
+  );
+  t.equal(switched.body, connection, "bytes pass without steps between");
+  await watchTermination.terminate(0);
+  await t.rejects(open.next(), AbortedStreamError);
+  t.match(await whole.next(), { done: true }, "one that has ended is complete");
+  t.equal(connection.destroyed, true);
 });
 
 t.test("WatchTermination passes on chunks and errors of streams, and stops tracking ended ones", async (t) => {

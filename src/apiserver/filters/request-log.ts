@@ -1,9 +1,8 @@
 import type { HttpResponse } from "../../http/message.ts";
 import { isStreamed } from "../../http/server/write-body.ts";
-import { wrapStream } from "../../http/value-stream.ts";
 import type { Logger } from "../../std/log/logger.ts";
 import type { Clock } from "../../std/time/clock.ts";
-import { MeasuredStream } from "../metrics/measured-stream.ts";
+import { measureBody } from "../metrics/measured-stream.ts";
 import type { RequestContext, RequestFilter } from "../request/request-context.ts";
 
 /** The verbosity of kube-apiserver's request log. */
@@ -41,8 +40,7 @@ export function withRequestLog(log: Logger, clock: Clock): RequestFilter {
       write(status);
       return response;
     }
-    const ended = (): void => write(status);
-    return { ...response, body: wrapStream(body, (stream) => new MeasuredStream(stream, ended, undefined)) };
+    return measureBody(response, body, () => write(status), undefined);
   };
 }
 

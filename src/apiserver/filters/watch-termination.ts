@@ -1,5 +1,6 @@
+import { Readable } from "node:stream";
 import type { Filter, HttpResponse } from "../../http/message.ts";
-import { isStreamed } from "../../http/server/write-body.ts";
+import { AbortedStreamError, isStreamed } from "../../http/server/write-body.ts";
 import type { Clock } from "../../std/time/clock.ts";
 
 /** The minimum rate of terminations, as in Kubernetes. */
@@ -9,7 +10,7 @@ const STEP_MS = 50;
 /** Tracks streamed responses such as watches, so that a shutdown can end them. */
 export class WatchTermination {
   readonly #clock: Clock;
-  readonly #open = new Set<TerminableBody>();
+  readonly #open = new Set<{ readonly end: () => void }>();
 
   constructor(clock: Clock) {
     this.#clock = clock;
@@ -18,11 +19,29 @@ export class WatchTermination {
   readonly filter: Filter = (next) => (request) => next(request).then(this.#track);
 
   readonly #track = (response: HttpResponse): HttpResponse => {
-    if (!isStreamed(response.body) || response.finite === true) return response;
-    const body = new TerminableBody(response.body, () => this.#open.delete(body));
-    this.#open.add(body);
-    return { ...response, body };
+    const { body, status } = response;
+    if (!isStreamed(body) || response.finite === true) return response;
+    if (status === 101 && body instanceof Readable) {
+      this.#trackConnection(body);
+      return response;
+    }
+    const terminable = new TerminableBody(body, response.resetAtShutdown === true, () => this.#open.delete(terminable));
+    this.#open.add(terminable);
+    return { ...response, body: terminable };
   };
+
+  /** Streams into containers have no end of their own: the connection breaks, as that of kube-apiserver. */
+  #trackConnection(body: Readable): void {
+    if (body.closed) return;
+    const connection = {
+      end: () => {
+        this.#open.delete(connection);
+        body.destroy();
+      },
+    };
+    this.#open.add(connection);
+    body.once("close", () => this.#open.delete(connection));
+  }
 
   /**
    * Ends all streams, the oldest first, spread over `graceMs`, so that clients do not reconnect to other servers at the
@@ -46,12 +65,17 @@ export class WatchTermination {
 /** A response body that the server can end. */
 class TerminableBody implements AsyncIterable<Uint8Array>, AsyncIterator<Uint8Array, undefined> {
   readonly #source: AsyncIterator<Uint8Array>;
+  readonly #resets: boolean;
   readonly #onClose: () => void;
   #ended = false;
-  #pendingRead: ((step: IteratorReturnResult<undefined>) => void) | undefined;
+  /** The server ended it, and the client must notice. */
+  #reset = false;
+  /** Ends the read that waits for the source. */
+  #endRead: (() => void) | undefined;
 
-  constructor(source: AsyncIterable<Uint8Array>, onClose: () => void) {
+  constructor(source: AsyncIterable<Uint8Array>, resets: boolean, onClose: () => void) {
     this.#source = source[Symbol.asyncIterator]();
+    this.#resets = resets;
     this.#onClose = onClose;
   }
 
@@ -60,17 +84,17 @@ class TerminableBody implements AsyncIterable<Uint8Array>, AsyncIterator<Uint8Ar
   }
 
   next(): Promise<IteratorResult<Uint8Array, undefined>> {
-    if (this.#ended) return Promise.resolve(DONE);
+    if (this.#ended) return this.#end();
     return new Promise((resolve, reject) => {
-      this.#pendingRead = resolve;
+      this.#endRead = () => resolve(this.#end());
       this.#source.next().then(
         (step) => {
-          this.#pendingRead = undefined;
+          this.#endRead = undefined;
           if (step.done === true) this.#close();
           resolve(step.done === true ? DONE : step);
         },
         (error: unknown) => {
-          this.#pendingRead = undefined;
+          this.#endRead = undefined;
           this.#close();
           reject(error);
         },
@@ -80,16 +104,26 @@ class TerminableBody implements AsyncIterable<Uint8Array>, AsyncIterator<Uint8Ar
 
   /** The reader stops. */
   return(): Promise<IteratorReturnResult<undefined>> {
-    this.end();
+    this.#finish();
     return Promise.resolve(DONE);
   }
 
   end(): void {
     if (this.#ended) return;
+    this.#reset = this.#resets;
+    this.#finish();
+  }
+
+  #finish(): void {
+    if (this.#ended) return;
     this.#close();
-    this.#pendingRead?.(DONE);
-    this.#pendingRead = undefined;
+    this.#endRead?.();
+    this.#endRead = undefined;
     this.#source.return?.()?.catch(() => {});
+  }
+
+  #end(): Promise<IteratorReturnResult<undefined>> {
+    return this.#reset ? Promise.reject(new AbortedStreamError("the server stops")) : Promise.resolve(DONE);
   }
 
   #close(): void {

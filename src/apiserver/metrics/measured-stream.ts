@@ -1,3 +1,6 @@
+import { Readable } from "node:stream";
+import type { HttpResponse } from "../../http/message.ts";
+import { wrapStream } from "../../http/value-stream.ts";
 import type { Counter, Histogram } from "../../std/metrics/metrics.ts";
 
 /** Series of the events that are sent to watch clients of a kind. */
@@ -7,7 +10,7 @@ export interface WatchSeries {
 }
 
 /** Passes on a stream unchanged, counts its chunks and bytes, and calls `ended` once. Values have no bytes. */
-export class MeasuredStream<V> implements AsyncIterableIterator<V> {
+class MeasuredStream<V> implements AsyncIterableIterator<V> {
   readonly #source: AsyncIterator<V>;
   readonly #events: WatchSeries | undefined;
   readonly #ended: (bytes: number) => void;
@@ -54,4 +57,22 @@ export class MeasuredStream<V> implements AsyncIterableIterator<V> {
     this.#isOver = true;
     this.#ended(this.#bytes);
   }
+}
+
+/**
+ * Calls `ended` once when the streamed body is over. The body of a switched connection is passed on as it is, which the
+ * listener copies faster than the steps of an iterator; its bytes are not counted.
+ */
+export function measureBody(
+  response: HttpResponse,
+  body: AsyncIterable<Uint8Array>,
+  ended: (bytes: number) => void,
+  events: WatchSeries | undefined,
+): HttpResponse {
+  if (response.status !== 101 || !(body instanceof Readable)) {
+    return { ...response, body: wrapStream(body, (stream) => new MeasuredStream(stream, ended, events)) };
+  }
+  if (body.closed) ended(0);
+  else body.once("close", () => ended(0));
+  return response;
 }

@@ -3,7 +3,6 @@ import type { Kind } from "../../api/kind.ts";
 import type { Scheme } from "../../api/scheme.ts";
 import type { HttpResponse } from "../../http/message.ts";
 import { bodyLength, isStreamed } from "../../http/server/write-body.ts";
-import { wrapStream } from "../../http/value-stream.ts";
 import type {
   Counter,
   CounterFamily,
@@ -17,7 +16,7 @@ import type { Clock } from "../../std/time/clock.ts";
 import type { RequestContext, RequestFilter } from "../request/request-context.ts";
 import { isLongRunning, type RequestInfo } from "../request/request-info.ts";
 import { InFlightGauge } from "./in-flight-gauge.ts";
-import { MeasuredStream, type WatchSeries } from "./measured-stream.ts";
+import { measureBody, type WatchSeries } from "./measured-stream.ts";
 import { removeRetiredSeries } from "./retired-series.ts";
 
 const DURATION_SECONDS = [
@@ -81,7 +80,7 @@ export function withRequestMetrics(metrics: RequestMetrics, clock: Clock): Reque
       series.longRunning?.dec();
       series.observe(status, (clock.monotonic() - start) / 1000, bytes);
     };
-    return { ...response, body: wrapStream(body, (stream) => new MeasuredStream(stream, ended, series.events)) };
+    return measureBody(response, body, ended, series.events);
   };
 }
 

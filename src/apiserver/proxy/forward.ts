@@ -95,7 +95,12 @@ async function reached<T>(response: Promise<T>, { host, port }: Destination, sig
 }
 
 function plainResponse(response: IncomingMessage): HttpResponse {
-  return { status: response.statusCode ?? 502, headers: responseHeaders(response.headers), body: response };
+  return {
+    status: response.statusCode ?? 502,
+    headers: responseHeaders(response.headers),
+    body: response,
+    resetAtShutdown: true,
+  };
 }
 
 /** Independent of the method: with a content-length, a missing body would consume the next request. */

@@ -54,7 +54,7 @@ function logResponse(
   webSocket: LogProtocol | undefined,
 ): HttpResponse {
   if (webSocket !== undefined) return logWebSocket(request, body, webSocket);
-  return { status: 200, headers: { "content-type": "text/plain" }, body };
+  return { status: 200, headers: { "content-type": "text/plain" }, body, resetAtShutdown: true };
 }
 
 async function findNode(nodes: Registry<Node>, name: string, signal: AbortSignal): Promise<Node> {

@@ -6,7 +6,7 @@ import type { Handler, Headers, HttpRequest, HttpResponse, Peer } from "../messa
 import { errorResponse } from "../respond.ts";
 import type { Target } from "./request-target.ts";
 import type { RequestsInFlight } from "./requests-in-flight.ts";
-import { bodyLength, StalledError, type StallTimeout } from "./write-body.ts";
+import { AbortedStreamError, bodyLength, type StallTimeout } from "./write-body.ts";
 
 export interface ServerContext {
   readonly handler: Handler;
@@ -96,7 +96,7 @@ export function callHandler(context: ServerContext, request: HttpRequest): Promi
 
 /** Logs why a response was not sent, or not to its end. */
 export function logFailure(context: ServerContext, request: HttpRequest, error: unknown): void {
-  if (error instanceof StalledError) {
+  if (error instanceof AbortedStreamError) {
     context.log.v(2)?.info("Aborted a response", { reason: error.message, path: request.path });
     return;
   }

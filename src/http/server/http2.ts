@@ -13,7 +13,7 @@ import {
   stallTimeout,
 } from "./exchange.ts";
 import { parseTarget } from "./request-target.ts";
-import { discardBody, StalledError, writeBody, writeSmallBody } from "./write-body.ts";
+import { discardBody, writeBody, writeSmallBody } from "./write-body.ts";
 
 /** Flow control windows: of a connection, and of each stream. */
 const CONNECTION_WINDOW_BYTES = 4 * 1024 * 1024;
@@ -149,7 +149,8 @@ export class Http2Connection {
     if (stream.destroyed) return;
     if (!request.signal.aborted) logFailure(this.#context, request, error);
     if (stream.headersSent) {
-      stream.close(error instanceof StalledError ? constants.NGHTTP2_CANCEL : constants.NGHTTP2_INTERNAL_ERROR);
+      // With `close` the client would get the end of the stream before the reset.
+      stream.destroy(error instanceof Error ? error : new Error(String(error)));
       return;
     }
     void this.#send(

@@ -52,10 +52,20 @@ export async function switchProtocols(
     if (!request.signal.aborted) logFailure(context, request, error);
     socket.destroy();
   }
+  await waitUntilSent(socket);
   const timer = context.clock.timer(LINGER_MS, () => socket.destroy());
   socket.resume();
   if (!socket.destroyed) await closed;
   timer.cancel();
+}
+
+/** A client that reads slowly gets the last bytes: those of a command's exit code. */
+function waitUntilSent(socket: Duplex): Promise<void> {
+  if (socket.destroyed || socket.writableFinished) return Promise.resolve();
+  return new Promise((resolve) => {
+    socket.once("finish", resolve);
+    socket.once("close", resolve);
+  });
 }
 
 /**
@@ -69,15 +79,16 @@ function pipeStream(source: Readable, sink: Duplex): Promise<void> {
     const finish = (error?: Error): void => {
       sink.off("drain", resume);
       sink.off("close", onClose);
+      sink.end();
       if (error === undefined) resolve();
       else reject(error);
     };
     sink.on("drain", resume);
     sink.once("close", onClose);
-    source.once("end", () => sink.end());
-    source.once("error", finish);
-    source.once("close", () => finish());
     source.once("end", () => finish());
+    source.once("error", finish);
+    // Destroyed before its end: the connection is to end as well.
+    source.once("close", () => finish());
     source.on("data", (chunk: Uint8Array) => {
       if (!sink.write(chunk)) source.pause();
     });

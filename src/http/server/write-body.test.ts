@@ -1,7 +1,7 @@
-import { Writable } from "node:stream";
+import { PassThrough, Writable } from "node:stream";
 import t from "tap";
 import { FakeClock } from "../../testing/std/fake-clock.ts";
-import { bodyLength, discardBody, StalledError, writeBody } from "./write-body.ts";
+import { AbortedStreamError, bodyLength, discardBody, writeBody } from "./write-body.ts";
 
 const clock = new FakeClock();
 const timeout = { clock, stallTimeoutMs: 1000 };
@@ -104,23 +104,29 @@ t.test("discardBody() ends a source that was never read", async (t) => {
   discardBody(source);
   discardBody(Buffer.from("x"));
   t.equal(ended, true);
+  const stream = new PassThrough();
+  discardBody(stream);
+  t.equal(stream.destroyed, true);
 });
 
-t.test("writeBody() rejects with a StalledError when the sink does not drain, and ends the source", async (t) => {
-  let ended = false;
-  const source = (async function* () {
-    try {
-      for (;;) yield Buffer.alloc(10);
-    } finally {
-      ended = true;
+t.test(
+  "writeBody() rejects with an AbortedStreamError when the sink does not drain, and ends the source",
+  async (t) => {
+    let ended = false;
+    const source = (async function* () {
+      try {
+        for (;;) yield Buffer.alloc(10);
+      } finally {
+        ended = true;
+      }
+    })();
+    for (const body of [source, [Buffer.alloc(200_000)]]) {
+      const writing = writeBody(new Sink(true), body, timeout);
+      const refused = t.rejects(writing, AbortedStreamError);
+      await clock.advance(1000);
+      await refused;
     }
-  })();
-  for (const body of [source, [Buffer.alloc(200_000)]]) {
-    const writing = writeBody(new Sink(true), body, timeout);
-    const refused = t.rejects(writing, StalledError);
-    await clock.advance(1000);
-    await refused;
-  }
-  t.ok(ended);
-  t.equal(clock.pending, 0);
-});
+    t.ok(ended);
+    t.equal(clock.pending, 0);
+  },
+);

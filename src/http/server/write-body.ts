@@ -1,5 +1,5 @@
 /** Writing the bodies of responses with backpressure. */
-import type { Writable } from "node:stream";
+import { Readable, type Writable } from "node:stream";
 import type { Clock } from "../../std/time/clock.ts";
 import type { HttpResponse } from "../message.ts";
 
@@ -14,9 +14,9 @@ export interface StallTimeout {
   readonly stallTimeoutMs: number;
 }
 
-/** The client read nothing for the stall timeout. */
-export class StalledError extends Error {
-  override readonly name = "StalledError";
+/** The server resets a response: the client read nothing for the stall timeout, or the server stops. */
+export class AbortedStreamError extends Error {
+  override readonly name = "AbortedStreamError";
 }
 
 export function isStreamed(body: Body): body is AsyncIterable<Uint8Array> {
@@ -34,7 +34,7 @@ export function bodyLength(body: Body): number | undefined {
 
 /**
  * Writes the body and ends the sink. Resolves when all is written or the sink is closed; rejects when an async iterable
- * throws, or with a StalledError, and then leaves the sink open for the caller to reset.
+ * throws, or with an AbortedStreamError, and then leaves the sink open for the caller to reset.
  */
 export async function writeBody(sink: Writable, body: Body, timeout: StallTimeout): Promise<void> {
   if (writeSmallBody(sink, body)) return;
@@ -61,7 +61,9 @@ export function writeSmallBody(sink: Writable, body: Body): boolean {
 
 /** Ends a stream that will not be read. */
 export function discardBody(body: Body): void {
-  if (isStreamed(body)) abandon(body[Symbol.asyncIterator]());
+  // The iterator of a stream that nothing has been read of would not destroy it.
+  if (body instanceof Readable) body.destroy();
+  else if (isStreamed(body)) abandon(body[Symbol.asyncIterator]());
 }
 
 async function writeStream(sink: Writable, body: AsyncIterable<Uint8Array>, timeout: StallTimeout): Promise<void> {
@@ -128,7 +130,7 @@ function waitForDrain(sink: Writable, { clock, stallTimeoutMs }: StallTimeout): 
     };
     const timer = clock.timer(stallTimeoutMs, () => {
       cleanUp();
-      reject(new StalledError(`the client read nothing for ${stallTimeoutMs} ms`));
+      reject(new AbortedStreamError(`the client read nothing for ${stallTimeoutMs} ms`));
     });
     sink.on("drain", done);
     sink.on("close", done);
