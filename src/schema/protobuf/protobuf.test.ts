@@ -95,6 +95,12 @@ t.test("decodeProtobuf() inverts encodeProtobuf()", async (t) => {
   t.strictSame(decodeProtobuf(kubernetes, encodeProtobuf(kubernetes, full)), full);
 });
 
+t.test("encodeProtobuf() escapes raw JSON as Go does", async (t) => {
+  const bytes = encodeProtobuf(kubernetes, { raw: { text: "a & b" } });
+  t.match(Buffer.from(bytes).toString("latin1"), '{"text":"a \\u0026 b"}');
+  t.same((decodeProtobuf(kubernetes, bytes) as { readonly raw?: unknown }).raw, { text: "a & b" });
+});
+
 t.test("encodeProtobuf() writes maps sorted by key", async (t) => {
   const shuffled = { ...full, labels: { __proto_: "", a: "1", b: "2" } };
   t.equal(hex(encodeProtobuf(kubernetes, shuffled)), hex(encodeProtobuf(kubernetes, full)));

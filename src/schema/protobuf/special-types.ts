@@ -1,6 +1,7 @@
 /** Scalars that protobuf encodes as messages: times, durations, quantities, int-or-string, raw JSON. */
 import { Buffer } from "node:buffer";
 import { parseExact } from "../json/exact-numbers.ts";
+import { escapeHtml } from "../json/html-escape.ts";
 import type { RawSchema, SpecialSchema } from "../schema.ts";
 import { parseFieldsV1, stringifyFieldsV1 } from "../value/fields-v1-cache.ts";
 import { canonicalizeQuantity, quantityHint } from "../value/quantity.ts";
@@ -37,8 +38,9 @@ export function specialEncoder(schema: SpecialSchema | RawSchema): SpecialEncode
         writer.tag(1, wireBytes);
       };
     default:
+      // As Go's encoder writes it: kubectl compares the bytes of revisions with its own.
       return (writer, value) => {
-        writer.bytes(value instanceof Uint8Array ? value : Buffer.from(JSON.stringify(value)));
+        writer.bytes(value instanceof Uint8Array ? value : Buffer.from(escapeHtml(JSON.stringify(value))));
         writer.tag(1, wireBytes);
       };
   }
