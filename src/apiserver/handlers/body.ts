@@ -130,11 +130,11 @@ export async function readOptionalBody<T extends ApiObject>(
   const type = bodyType(context.request.headers["content-type"], expected.cbor === true);
   try {
     const envelope = type === "protobuf" ? decodeBodyEnvelope(bytes) : undefined;
-    const parsed = type === "protobuf" ? undefined : await parseBody(bytes, type, new TimeSlice(), false);
+    const parsed = type === "protobuf" ? undefined : await parseBody(bytes, type, new TimeSlice(), true);
     const identity = groupVersionKindOf(envelope ?? parsed?.value, expected);
     if (identity.kind !== expected.kind) throw new SyntaxError(notRegistered(identity, OPTIONS_SCHEME));
     if (envelope !== undefined) return decodeProtobufBody(envelope.raw, identity, expected);
-    return decodeOptions<T>(parsed?.scan === undefined ? parsed?.value : parsed.scan.value, expected);
+    return decodeOptions<T>(parsed, expected);
   } catch (error) {
     throw new StatusError(500, "", decodeErrorMessage(error), { cause: error });
   }
@@ -143,9 +143,10 @@ export async function readOptionalBody<T extends ApiObject>(
 /** Part of Kubernetes' error message. */
 const OPTIONS_SCHEME = "pkg/apis/meta/internalversion/scheme/register.go:27";
 
-function decodeOptions<T>(value: unknown, expected: ExpectedBody): T {
-  const merged = mergeRepeatedMembers(expected.schema, value);
-  const { value: decoded, errors } = decode(expected.schema, merged ?? {}, { unknownFields: "drop" });
+function decodeOptions<T>(parsed: ParsedBody | undefined, expected: ExpectedBody): T {
+  const { scan, literals } = parsed ?? {};
+  const merged = mergeRepeatedMembers(expected.schema, scan === undefined ? parsed?.value : scan.value);
+  const { value: decoded, errors } = decode(expected.schema, merged ?? {}, { unknownFields: "drop", literals });
   if (errors[0] !== undefined) throw new SyntaxError(errors[0].message);
   return withoutTypeMeta(decoded as ApiObject) as T;
 }
