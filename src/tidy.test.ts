@@ -124,6 +124,7 @@ const testedElsewhere: readonly (readonly [RegExp, string])[] = [
   [/^controllers\/service-account\//, "acceptance/controllers/service-account.test.ts"],
   [/^controllers\/bootstrap\//, "acceptance/controllers/bootstrap-token.test.ts"],
   [/^controllers\/ttl-after-finished\//, "acceptance/controllers/ttl-after-finished.test.ts"],
+  [/^controllers\/node-ipam\//, "acceptance/controllers/node-ipam.test.ts"],
   [/^controllers\/node-lifecycle\//, "acceptance/controllers/node-lifecycle.test.ts"],
   [/^flags\/(?:completion|program|reference)\.ts$/, "up/commands/programs.test.ts"],
   [

@@ -35,6 +35,11 @@ const descriptors: Readonly<Record<string, ControllerDescriptor>> = {
     load: async () =>
       (await import("./clusterrole-aggregation/clusterrole-aggregation-controller.ts")).runClusterRoleAggregation,
   },
+  cronjob: {
+    user: "system:serviceaccount:kube-system:cronjob-controller",
+    groups: SERVICE_ACCOUNTS,
+    load: async () => (await import("./cron-job/cron-job-controller.ts")).runCronJobController,
+  },
   csrapproving: {
     user: "system:serviceaccount:kube-system:certificate-controller",
     groups: SERVICE_ACCOUNTS,
@@ -115,6 +120,11 @@ const descriptors: Readonly<Record<string, ControllerDescriptor>> = {
     user: "system:serviceaccount:kube-system:node-controller",
     groups: SERVICE_ACCOUNTS,
     load: async () => (await import("./node-lifecycle/node-lifecycle-controller.ts")).runNodeLifecycleController,
+  },
+  nodeipam: {
+    user: "system:serviceaccount:kube-system:node-controller",
+    groups: SERVICE_ACCOUNTS,
+    load: async () => (await import("./node-ipam/node-ipam-controller.ts")).runNodeIpamController,
   },
   "persistentvolume-binder": {
     user: "system:serviceaccount:kube-system:persistent-volume-binder",

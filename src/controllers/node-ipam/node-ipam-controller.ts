@@ -1,0 +1,121 @@
+/** Node IPAM: gives each node a block of the cluster's range for its pods, of each IP family. */
+import { nodeKind } from "../../api/core/node/kind.ts";
+import type { Node } from "../../api/core/node/schema.ts";
+import { createEventRecorder } from "../../client/events/event-recorder.ts";
+import { waitForAbort } from "../../std/async/wait-for-abort.ts";
+import { type Cidr, formatCidr, parseCidr } from "../../std/net/ip.ts";
+import { isNotFoundOrConflict } from "../api-errors.ts";
+import type { ControllerDeps } from "../controller.ts";
+import type { ControllerOptions } from "../controller-options.ts";
+import { createControllerQueue } from "../controller-queue.ts";
+import { CidrSet } from "./cidr-set.ts";
+
+/** One, so that nodes get their blocks in the order of their creation. */
+const WORKERS = 1;
+const BACKOFF = { initialMs: 10, maxMs: 30_000, jitter: 0.1 };
+
+/** Does nothing if no cluster range is configured. Rejects for ranges that cannot be divided. */
+export async function runNodeIpamController(deps: ControllerDeps): Promise<void> {
+  const { client, clock, random, log, signal, informers, options } = deps;
+  const sets = createCidrSets(options);
+  if (sets.length === 0) return await waitForAbort(signal);
+  const nodes = informers.of(nodeKind);
+  /** The blocks of each node; bounded by the number of nodes. */
+  const blocks = new Map<string, readonly Cidr[]>();
+  await using recorder = createEventRecorder({ client, clock, random, log, component: "cidrAllocator" });
+
+  /** Records the blocks that the node has. */
+  const occupy = (node: Node): boolean => {
+    const found = podCidrsOf(node);
+    const { name = "" } = node.metadata ?? {};
+    if (found.length === 0) return false;
+    for (const [index, cidr] of found.entries()) {
+      if (sets[index]?.occupy(cidr) !== true) {
+        log.warn("A node has a pod CIDR outside of the cluster's range", { node: name, cidr: formatCidr(cidr) });
+      }
+    }
+    blocks.set(name, found);
+    return true;
+  };
+
+  const release = (cidrs: readonly (Cidr | undefined)[]): void => {
+    for (const [index, cidr] of cidrs.entries()) if (cidr !== undefined) sets[index]?.release(cidr);
+  };
+
+  async function syncNode(name: string, stopping: AbortSignal): Promise<void> {
+    const node = nodes.get(name);
+    if (node === undefined || blocks.has(name) || occupy(node)) return;
+    const allocated = sets.map((set) => set.allocate());
+    const complete = allocated.flatMap((cidr) => cidr ?? []);
+    const record = (reason: string): void => {
+      const reference = { kind: "Node", apiVersion: "v1", name, uid: name, namespace: "" };
+      recorder.record(reference, "Normal", reason, `Node ${name} status is now: ${reason}`);
+    };
+    if (complete.length < allocated.length) {
+      release(allocated);
+      record("CIDRNotAvailable");
+      throw new Error(
+        `failed to allocate cidr from cluster cidr for node ${name}: CIDR allocation failed; there are no remaining CIDRs left to allocate in the accepted range`,
+      );
+    }
+    const podCIDRs = complete.map(formatCidr);
+    try {
+      const patch = { spec: { podCIDR: podCIDRs[0], podCIDRs } };
+      await client.patch(nodeKind, { name }, "strategic", patch, { signal: stopping });
+      blocks.set(name, complete);
+    } catch (error) {
+      release(allocated);
+      // Another allocator may have been faster: its blocks are occupied with the next sync.
+      if (!stopping.aborted && !isNotFoundOrConflict(error)) record("CIDRAssignmentFailed");
+      throw error;
+    }
+  }
+
+  await using queue = createControllerQueue(deps, {
+    workers: WORKERS,
+    backoff: BACKOFF,
+    sync: syncNode,
+    onError: (key, error) =>
+      log.warn("Failed to give a node its pod CIDRs, will retry", { node: key, error: String(error) }),
+  });
+  await nodes.synced.catch((error) => {
+    if (!signal.aborted) throw error;
+  });
+  // What nodes have is known before the first block is given.
+  for (const node of nodes.list()) occupy(node);
+  const unsubscribe = nodes.subscribe({
+    put: ({ metadata }) => {
+      if (!blocks.has(metadata?.name ?? "")) queue.add(metadata?.name ?? "");
+    },
+    delete: (node) => {
+      const { name = "" } = node.metadata ?? {};
+      release(blocks.get(name) ?? podCidrsOf(node));
+      blocks.delete(name);
+      // Nodes that got none may get these blocks.
+      for (const { metadata } of nodes.list()) if (!blocks.has(metadata?.name ?? "")) queue.add(metadata?.name ?? "");
+    },
+  });
+  try {
+    await waitForAbort(signal);
+  } finally {
+    unsubscribe();
+  }
+}
+
+function createCidrSets({ clusterCidrs, serviceCidrs, nodeCidrMaskSizes }: ControllerOptions): readonly CidrSet[] {
+  return clusterCidrs.map((text) => {
+    const range = parseCidr(text);
+    if (range === undefined) throw new Error(`Cannot use the cluster range ${JSON.stringify(text)}: it is no CIDR`);
+    const set = new CidrSet(range, range.family === "IPv4" ? nodeCidrMaskSizes.ipv4 : nodeCidrMaskSizes.ipv6);
+    for (const service of serviceCidrs) {
+      const cidr = parseCidr(service);
+      if (cidr?.family === range.family) set.occupy(cidr);
+    }
+    return set;
+  });
+}
+
+function podCidrsOf({ spec }: Node): readonly Cidr[] {
+  const texts = spec?.podCIDRs ?? (spec?.podCIDR ? [spec.podCIDR] : []);
+  return texts.flatMap((text) => parseCidr(text) ?? []);
+}
