@@ -54,9 +54,7 @@ export async function runNodeIpamController(deps: ControllerDeps): Promise<void>
     if (complete.length < allocated.length) {
       release(allocated);
       record("CIDRNotAvailable");
-      throw new Error(
-        `failed to allocate cidr from cluster cidr for node ${name}: CIDR allocation failed; there are no remaining CIDRs left to allocate in the accepted range`,
-      );
+      throw new Error(`failed to allocate cidr from cluster cidr for node ${name}: no block of the range is left`);
     }
     const podCIDRs = complete.map(formatCidr);
     try {
