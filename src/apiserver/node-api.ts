@@ -36,7 +36,7 @@ import { withErrorResponses } from "./filters/error-responses.ts";
 import { withRequestInfo } from "./filters/request-info.ts";
 import { addResourceRoutes, type Route } from "./handlers/routes.ts";
 import type { ResourceSettings } from "./handlers/target.ts";
-import { pageNotFound } from "./health/health.ts";
+import { pageNotFound } from "../http/health.ts";
 import { OpenApi } from "./openapi/openapi.ts";
 import type { AgentConnections } from "./proxy/agent-connections.ts";
 import { createPodLogHandler } from "./proxy/pod-log.ts";

@@ -10,7 +10,7 @@ import { MetricRegistry } from "../../std/metrics/metrics.ts";
 import type { Clock } from "../../std/time/clock.ts";
 import type { AgentConfig } from "../agent-config.ts";
 import { type Connection, openConnection } from "../api-server/bootstrap.ts";
-import { createRateLimitedTransport } from "../api-server/rate-limited-transport.ts";
+import { createRateLimitedTransport } from "../../client/transport/rate-limited-transport.ts";
 import { CgroupTree } from "../cgroups/cgroup-tree.ts";
 import { type CallSystemd, SystemdSlices } from "../cgroups/systemd-slices.ts";
 import { Checkpoint } from "../checkpoint/checkpoint.ts";

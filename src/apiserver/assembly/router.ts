@@ -16,7 +16,7 @@ import type { OperatorPage } from "../debug/operator-pages.ts";
 import { Discovery } from "../discovery/discovery.ts";
 import { addResourceRoutes, type ExtraHandlers, type Route } from "../handlers/routes.ts";
 import type { ResourceSettings } from "../handlers/target.ts";
-import { pageNotFound, respondHealth } from "../health/health.ts";
+import { pageNotFound, respondHealth } from "../../http/health.ts";
 import type { Readiness } from "../health/readiness.ts";
 import type { RequestContext, RequestHandler } from "../request/request-context.ts";
 import { methodNotAllowed, noSuchResource, notAcceptable } from "../responses/status-response.ts";

@@ -4,7 +4,7 @@ import type { Logger } from "../../std/log/logger.ts";
 import type { Clock } from "../../std/time/clock.ts";
 import { withTimeout } from "../../std/time/with-timeout.ts";
 import { prefixRange, type Store } from "../../storage/store.ts";
-import type { HealthCheck, HealthEndpoint } from "./health.ts";
+import type { HealthCheck, HealthEndpoint } from "../../http/health.ts";
 import { type PostStartHookOptions, postStartHooks, type StartupStep } from "./post-start-hooks.ts";
 
 export interface ReadinessLimits {
