@@ -80,7 +80,7 @@ export class Mask {
   }
 
   json(value: unknown): string {
-    return this.text(JSON.stringify(sortKeys(value)));
+    return this.text(JSON.stringify(sortKeys(value)).replace(/"resourceVersion":"[^"]*"/g, '"resourceVersion":"<rv>"'));
   }
 }
 
@@ -135,10 +135,6 @@ function trimPodSpec(spec: Json): Json {
 }
 
 function trimOwnerSpec(spec: Json): Json {
-  const { jobTemplate } = spec as { readonly jobTemplate?: { readonly metadata?: Json; readonly spec?: Json } };
-  if (jobTemplate !== undefined) {
-    return { ...spec, jobTemplate: { ...jobTemplate, spec: trimOwnerSpec(jobTemplate.spec ?? {}) } };
-  }
   const template = spec.template as { readonly metadata?: Json; readonly spec?: Json } | undefined;
   if (template === undefined) return spec;
   const { labels, annotations } = template.metadata ?? {};

@@ -20,6 +20,8 @@ interface Area {
   readonly controllers: readonly string[];
   /** The kinds that are compared. */
   readonly kinds: readonly string[];
+  /** The time of day, in milliseconds since 1970. */
+  readonly startAt?: number;
 }
 
 const AREAS: Readonly<Record<string, Area>> = {
@@ -49,6 +51,12 @@ const AREAS: Readonly<Record<string, Area>> = {
     kinds: ["PersistentVolume", "PersistentVolumeClaim", "Pod", "StorageClass", "VolumeAttachment"],
   },
   job: { controllers: ["job", "ttl-after-finished"], kinds: ["Job", "Pod"] },
+  cronjob: {
+    controllers: ["cronjob", "job"],
+    kinds: ["CronJob", "Job", "Pod"],
+    // In an odd minute, as in the recordings, and not on New Year's Day, when a yearly run is due.
+    startAt: Date.UTC(2026, 0, 5, 10, 3, 10),
+  },
   pdb: {
     controllers: [...DEPLOYMENTS, "disruption"],
     kinds: ["Deployment", "Pod", "PodDisruptionBudget", "ReplicaSet"],
@@ -65,9 +73,9 @@ const varying = reasons.flatMap(([reason, ids]) => (reason.startsWith("sometimes
 
 t.setTimeout(300_000);
 
-for (const [area, { controllers, kinds }] of Object.entries(AREAS)) {
+for (const [area, { controllers, kinds, startAt }] of Object.entries(AREAS)) {
   t.test(`the controllers do as recorded: ${area}`, { timeout: 300_000 }, async (t) => {
-    const clock = new FakeClock();
+    const clock = new FakeClock(startAt);
     const embeddedControllers = [...NAMESPACES, ...controllers];
     const client = await startInMemoryCluster(t, { embeddedControllers, controllerOptions: OPTIONS }, clock);
     await clock.advance(1000);

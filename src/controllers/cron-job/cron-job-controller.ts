@@ -1,0 +1,77 @@
+/** The cron job controller: starts a job at each time of a schedule. */
+import { cronJobKind } from "../../api/batch/cron-job/kind.ts";
+import type { CronJob } from "../../api/batch/cron-job/schema.ts";
+import { jobKind } from "../../api/batch/job/kind.ts";
+import type { Job } from "../../api/batch/job/schema.ts";
+import { createEventRecorder } from "../../client/events/event-recorder.ts";
+import { waitForAbort } from "../../std/async/wait-for-abort.ts";
+import { KeyTimers } from "../../std/time/key-timers.ts";
+import type { ControllerDeps } from "../controller.ts";
+import { createControllerQueue } from "../controller-queue.ts";
+import { controllerOf, keyOf, splitKey } from "../workload/object-keys.ts";
+import { OwnedObjects } from "../workload/owned-objects.ts";
+import { syncCronJob } from "./cron-job-sync.ts";
+
+const BACKOFF = { initialMs: 5, maxMs: 1_000_000, jitter: 0 };
+/** How often the time of day is compared with the monotonic clock, and by how much they may differ. */
+const JUMP_CHECK_MS = 30_000;
+const JUMP_MS = 2000;
+
+export async function runCronJobController(deps: ControllerDeps): Promise<void> {
+  const { client, clock, random, log, signal, informers } = deps;
+  const cronJobs = informers.of(cronJobKind);
+  const jobs = informers.of(jobKind);
+  await using recorder = createEventRecorder({ client, clock, random, log, component: "cronjob-controller", qps: 0 });
+  using jobsByOwner = new OwnedObjects(jobs);
+  await using queue = createControllerQueue(deps, {
+    workers: 5,
+    backoff: BACKOFF,
+    sync: syncKey,
+    onError: (key, error) => log.v(2)?.info("Failed to sync cron job, will retry", { key, error: String(error) }),
+  });
+  using runs = new KeyTimers(clock, (key) => queue.add(key));
+
+  async function syncKey(key: string, stopping: AbortSignal): Promise<void> {
+    const { namespace, name } = splitKey(key);
+    const cronJob = cronJobs.get(name, namespace);
+    runs.delete(key);
+    if (cronJob === undefined) return;
+    const owned = jobsByOwner.owned(cronJob.metadata?.uid ?? "");
+    const next = await syncCronJob(cronJob, owned, { client, clock, recorder, signal: stopping });
+    if (next !== undefined && next !== Infinity) runs.set(key, next);
+  }
+
+  const add = (cronJob: CronJob): void => queue.add(keyOf(cronJob));
+  const addOwner = (job: Job): void => {
+    const controller = controllerOf(job);
+    if (controller?.kind !== cronJobKind.kind) return;
+    const owner = cronJobs.get(controller.name, job.metadata?.namespace);
+    if (owner?.metadata?.uid === controller.uid) add(owner);
+  };
+
+  await Promise.all([cronJobs.synced, jobs.synced]).catch((error: unknown) => {
+    if (!signal.aborted) throw error;
+  });
+  using subscriptions = new DisposableStack();
+  subscriptions.defer(cronJobs.subscribe({ put: add, delete: add }));
+  subscriptions.defer(
+    jobs.subscribe({
+      put: (job, before) => {
+        if (before !== undefined && controllerOf(before)?.uid !== controllerOf(job)?.uid) addOwner(before);
+        addOwner(job);
+      },
+      delete: addOwner,
+    }),
+  );
+
+  // Timers do not see that the time of day was set, or that the machine slept.
+  const distance = (): number => clock.now() - clock.monotonic();
+  let expected = distance();
+  using jumpCheck = new KeyTimers(clock, () => {
+    if (Math.abs(distance() - expected) > JUMP_MS) for (const cronJob of cronJobs.list()) add(cronJob);
+    expected = distance();
+    jumpCheck.set("check", JUMP_CHECK_MS);
+  });
+  jumpCheck.set("check", JUMP_CHECK_MS);
+  await waitForAbort(signal);
+}

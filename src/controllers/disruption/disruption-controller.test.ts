@@ -1,0 +1,116 @@
+import t from "tap";
+import { eventKind } from "../../api/core/event/kind.ts";
+import { podKind } from "../../api/core/pod/kind.ts";
+import type { Pod } from "../../api/core/pod/schema.ts";
+import { podDisruptionBudgetKind } from "../../api/policy/pod-disruption-budget/kind.ts";
+import type { PodDisruptionBudgetSpec } from "../../api/policy/pod-disruption-budget/schema.ts";
+import type { Client } from "../../client/client.ts";
+import { formatTime } from "../../schema/value/time.ts";
+import { startInMemoryCluster } from "../../testing/apiserver/in-memory-cluster.ts";
+import { FakeClock } from "../../testing/std/fake-clock.ts";
+
+const namespace = "default";
+const labels = { app: "web" };
+const selector = { matchLabels: labels };
+
+async function startDisruptionController(t: Parameters<typeof startInMemoryCluster>[0]) {
+  const clock = new FakeClock();
+  const client = await startInMemoryCluster(t, { embeddedControllers: ["disruption", "serviceaccount"] }, clock);
+  await clock.advance(1000);
+  return { client, clock };
+}
+
+async function createReadyPod(client: Client, clock: FakeClock, name: string, owner?: string): Promise<Pod> {
+  const ownerReferences =
+    owner === undefined
+      ? undefined
+      : [{ apiVersion: "batch/v1", kind: owner, name: "owner", uid: "1", controller: true, blockOwnerDeletion: true }];
+  await client.create(podKind, {
+    metadata: { name, namespace, labels, ownerReferences },
+    spec: { containers: [{ name: "c", image: "web:1" }] },
+  });
+  const ready = { type: "Ready", status: "True", lastTransitionTime: formatTime(clock.now()) };
+  const patch = { status: { phase: "Running", conditions: [ready] } };
+  return await client.patch(podKind, { name, namespace }, "strategic", patch, { subresource: "status" });
+}
+
+async function createBudget(client: Client, spec: PodDisruptionBudgetSpec): Promise<void> {
+  await client.create(podDisruptionBudgetKind, { metadata: { name: "b", namespace }, spec: { selector, ...spec } });
+}
+
+async function eventsOf(client: Client): Promise<readonly string[]> {
+  const { items } = await client.list(eventKind, { namespace });
+  return items.map(({ reason, message }) => `${reason}: ${message}`);
+}
+
+t.test("a percentage of pods whose controller has no scale allows no disruption and reports why", async (t) => {
+  const { client, clock } = await startDisruptionController(t);
+  await createReadyPod(client, clock, "a", "Job");
+  await createBudget(client, { minAvailable: "50%" });
+  await clock.advance(1000);
+  const { status } = await client.get(podDisruptionBudgetKind, { name: "b", namespace });
+  t.match(status, {
+    disruptionsAllowed: 0,
+    conditions: [
+      {
+        type: "DisruptionAllowed",
+        reason: "SyncFailed",
+        message: "jobs.batch does not implement the scale subresource",
+      },
+    ],
+  });
+  const message =
+    "Failed to calculate the number of expected pods: jobs.batch does not implement the scale subresource";
+  t.ok((await eventsOf(client)).includes(`CalculateExpectedPodCountFailed: ${message}`));
+});
+
+t.test("an evicted pod that is not deleted within two minutes counts as healthy again", async (t) => {
+  const { client, clock } = await startDisruptionController(t);
+  for (const name of ["a", "b"]) await createReadyPod(client, clock, name);
+  await createBudget(client, { minAvailable: 1 });
+  await clock.advance(1000);
+  const budget = await client.get(podDisruptionBudgetKind, { name: "b", namespace });
+  const disruptedPods = { a: formatTime(clock.now()) };
+  await client.updateStatus(podDisruptionBudgetKind, { ...budget, status: { ...budget.status!, disruptedPods } });
+  await clock.advance(1000);
+  const during = await client.get(podDisruptionBudgetKind, { name: "b", namespace });
+  t.match(during.status, { currentHealthy: 1, disruptionsAllowed: 0, disruptedPods });
+  await clock.advance(121_000);
+  const { status } = await client.get(podDisruptionBudgetKind, { name: "b", namespace });
+  t.match(status, { currentHealthy: 2, disruptionsAllowed: 1, disruptedPods: undefined });
+  t.ok((await eventsOf(client)).includes("NotDeleted: Pod was expected by PDB default/b to be deleted but it wasn't"));
+});
+
+const conditions = [
+  { reason: "EvictionByEvictionAPI", phase: "Running", after: "False" },
+  { reason: "TerminationByKubelet", phase: "Running", after: "True" },
+  { reason: "PreemptionByScheduler", phase: "Failed", after: "True" },
+] as const;
+for (const { reason, phase, after } of conditions) {
+  t.test(`the condition ${reason} of a ${phase} pod is ${after} after two minutes`, async (t) => {
+    const { client, clock } = await startDisruptionController(t);
+    await createReadyPod(client, clock, "a");
+    const target = { type: "DisruptionTarget", status: "True", reason, lastTransitionTime: formatTime(clock.now()) };
+    const patch = { status: { phase, conditions: [target] } };
+    await client.patch(podKind, { name: "a", namespace }, "strategic", patch, { subresource: "status" });
+    await clock.advance(110_000);
+    const statusOf = async (): Promise<string | undefined> => {
+      const { status } = await client.get(podKind, { name: "a", namespace });
+      return status?.conditions?.find(({ type }) => type === "DisruptionTarget")?.status;
+    };
+    t.equal(await statusOf(), "True");
+    await clock.advance(15_000);
+    t.equal(await statusOf(), after);
+  });
+}
+
+t.test("a budget with an expression as selector names it in the event about unmanaged pods", async (t) => {
+  const { client, clock } = await startDisruptionController(t);
+  await createReadyPod(client, clock, "a");
+  const expressions = [{ key: "app", operator: "In" as const, values: ["web", "db"] }];
+  await createBudget(client, { maxUnavailable: 1, selector: { matchExpressions: expressions } });
+  await clock.advance(1000);
+  const text =
+    "MatchExpressions:[]LabelSelectorRequirement{LabelSelectorRequirement{Key:app,Operator:In,Values:[web db],},},}";
+  t.ok((await eventsOf(client)).some((event) => event.startsWith("UnmanagedPods: ") && event.includes(text)));
+});
