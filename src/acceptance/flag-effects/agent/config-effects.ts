@@ -138,7 +138,7 @@ export const fieldEffects: Readonly<Record<string, FieldEffect>> = {
     options: { runtime: { singleProcessOomKill: false } },
   },
   "userNamespaces.idsPerPod": {
-    text: "featureGates: {UserNamespacesSupport: true}\nuserNamespaces: {idsPerPod: 131072}",
+    text: "userNamespaces: {idsPerPod: 131072}",
     options: { pods: { idsPerPod: 131_072 } },
   },
 };
@@ -159,7 +159,7 @@ const gateOptions: Readonly<Record<string, { readonly set: boolean; readonly opt
   },
   SupplementalGroupsPolicy: { set: false, options: { pods: { supplementalGroupsPolicy: false } } },
   SvcletFineGrainedAuthz: { set: true, options: { server: { authorization: { fineGrained: true } } } },
-  UserNamespacesSupport: { set: true, options: { pods: { idsPerPod: 65_536 } } },
+  UserNamespacesSupport: { set: false, options: { pods: { idsPerPod: undefined } } },
 };
 
 /** A gate that a flag needs. */
