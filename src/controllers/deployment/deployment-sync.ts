@@ -90,7 +90,7 @@ export class DeploymentSync {
     }
     const name = created.metadata?.name;
     const size = replicasOf(created);
-    if (size > 0) this.#record("Normal", "ScalingReplicaSet", `Scaled up replica set ${name} from 0 to ${size}`);
+    if (size > 0) this.record("Normal", "ScalingReplicaSet", `Scaled up replica set ${name} from 0 to ${size}`);
     // Kubernetes' update after a resumption conflicts, and its next sync does not set the condition.
     const isResumed = findCondition(this.deployment.status, "Progressing")?.reason === "DeploymentResumed";
     const condition =
@@ -139,7 +139,7 @@ export class DeploymentSync {
   async #reportFailedCreate(wanted: ReplicaSet, error: unknown): Promise<unknown> {
     if (isNamespaceTerminating(error) || this.#context.signal.aborted) return error;
     const message = `Failed to create new replica set "${wanted.metadata?.name}": ${messageOf(error)}`;
-    this.#record("Warning", "ReplicaSetCreateError", message);
+    this.record("Warning", "ReplicaSetCreateError", message);
     if (hasProgressDeadline(this.deployment)) {
       const condition = this.#progressing("False", "ReplicaSetCreateError", message);
       const conditions = setCondition(this.deployment.status?.conditions, condition);
@@ -182,7 +182,7 @@ export class DeploymentSync {
     if (size !== before) {
       const direction = size > before ? "up" : "down";
       const message = `Scaled ${direction} replica set ${set.metadata?.name} from ${before} to ${size}`;
-      this.#record("Normal", "ScalingReplicaSet", message);
+      this.record("Normal", "ScalingReplicaSet", message);
     }
     return updated;
   }
@@ -197,7 +197,11 @@ export class DeploymentSync {
 
   recordSelectingAll(): void {
     const message = "This deployment is selecting all pods. A non-empty selector is required.";
-    this.#record("Warning", "SelectingAll", message);
+    this.record("Warning", "SelectingAll", message);
+  }
+
+  async update(deployment: Deployment): Promise<void> {
+    this.deployment = await this.#context.client.update(deploymentKind, deployment, this.#context.signal);
   }
 
   #updateSet(set: ReplicaSet): Promise<ReplicaSet> {
@@ -208,7 +212,7 @@ export class DeploymentSync {
     return createCondition("Progressing", status, [reason, message], this.now);
   }
 
-  #record(type: "Normal" | "Warning", reason: string, message: string): void {
+  record(type: "Normal" | "Warning", reason: string, message: string): void {
     this.#context.recorder.record(objectReference(this.deployment), type, reason, message);
   }
 }

@@ -9,6 +9,7 @@ import { DESIRED_REPLICAS, MAX_REPLICAS, maxSurge, replicasOf } from "./deployme
 export const TEMPLATE_HASH = "pod-template-hash";
 export const REVISION = "deployment.kubernetes.io/revision";
 const REVISION_HISTORY = "deployment.kubernetes.io/revision-history";
+export const ROLLBACK_TO = "deprecated.deployment.rollback.to";
 const HISTORY_CHARS_MAX = 2000;
 /** Annotations of a deployment that its replica sets do not get. */
 const NOT_COPIED: ReadonlySet<string> = new Set([
@@ -17,7 +18,7 @@ const NOT_COPIED: ReadonlySet<string> = new Set([
   REVISION_HISTORY,
   DESIRED_REPLICAS,
   MAX_REPLICAS,
-  "deprecated.deployment.rollback.to",
+  ROLLBACK_TO,
 ]);
 
 type Annotations = Readonly<Record<string, string>>;
@@ -31,7 +32,7 @@ export function hasSameTemplate({ spec }: Deployment, template: PodTemplateSpec 
   return semanticEqual(podTemplateSpec, withoutHash(spec?.template), withoutHash(template));
 }
 
-function withoutHash(template: PodTemplateSpec = {}): PodTemplateSpec {
+export function withoutHash(template: PodTemplateSpec = {}): PodTemplateSpec {
   const { [TEMPLATE_HASH]: _hash, ...labels } = template.metadata?.labels ?? {};
   return { ...template, metadata: { ...template.metadata, labels } };
 }
@@ -54,6 +55,13 @@ export function revisionAnnotations(deployment: Deployment, existing: Annotation
   if (Number(previous ?? "0") >= revision) return annotations;
   const history = previous === undefined ? {} : appendHistory(annotations[REVISION_HISTORY], previous);
   return { ...annotations, ...history, [REVISION]: String(revision) };
+}
+
+/** The annotations of a deployment that is rolled back: those that replica sets get come from the replica set. */
+export function rollbackAnnotations(annotations: Annotations, { metadata }: ReplicaSet): Annotations {
+  const own = Object.entries(annotations).filter(([name]) => NOT_COPIED.has(name));
+  const copied = Object.entries(metadata?.annotations ?? {}).filter(([name]) => !NOT_COPIED.has(name));
+  return Object.fromEntries([...own, ...copied]);
 }
 
 /** Drops the oldest revisions when the text gets too long. */

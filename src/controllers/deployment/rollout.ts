@@ -26,6 +26,7 @@ import {
 } from "./deployment-numbers.ts";
 import type { DeploymentSync, Revisions } from "./deployment-sync.ts";
 import { revisionOf } from "./revisions.ts";
+import { rollBack, rollbackRevision } from "./rollback.ts";
 
 /** The times of conditions are whole seconds: one more, so that the deadline has passed then. */
 const DEADLINE_SKEW_MS = 1000;
@@ -43,6 +44,11 @@ export async function syncDeployment(
   await syncPausedCondition(sync);
   if (sync.deployment.spec?.paused === true) {
     await syncScale(sync, await sync.syncRevisions(sets, false));
+    return undefined;
+  }
+  const rollback = rollbackRevision(sync.deployment);
+  if (rollback !== undefined) {
+    await rollBack(sync, sets, rollback);
     return undefined;
   }
   const revisions = await sync.syncRevisions(sets, false);

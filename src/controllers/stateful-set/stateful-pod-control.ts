@@ -59,7 +59,7 @@ export class StatefulPodControl {
       failure = error;
     }
     try {
-      await this.#updateClaimOwners(set, created ?? pod, signal);
+      await this.updateClaimOwners(set, created ?? pod, signal);
     } catch (error) {
       this.#recordPod("update", set, pod, error, signal);
       throw error;
@@ -100,7 +100,7 @@ export class StatefulPodControl {
         await this.#createMissingClaims(set, wanted, signal);
       }
       if (this.claimsHaveWantedOwners(set, pod)) return wanted === pod ? undefined : wanted;
-      await this.#updateClaimOwners(set, pod, signal);
+      await this.updateClaimOwners(set, pod, signal);
       return wanted;
     } catch (error) {
       this.#recordPod("update", set, pod, error, signal);
@@ -130,19 +130,15 @@ export class StatefulPodControl {
   /** For a pending pod, whose claims may have been deleted. */
   async createMissingClaimsWithOwners(set: StatefulSet, pod: Pod, signal: AbortSignal): Promise<void> {
     await this.#createMissingClaims(set, pod, signal);
-    await this.updateClaimOwners(set, pod, signal);
-  }
-
-  async updateClaimOwners(set: StatefulSet, pod: Pod, signal: AbortSignal): Promise<void> {
     try {
-      await this.#updateClaimOwners(set, pod, signal);
+      await this.updateClaimOwners(set, pod, signal);
     } catch (error) {
       this.#recordPod("update", set, pod, error, signal);
       throw error;
     }
   }
 
-  async #updateClaimOwners(set: StatefulSet, pod: Pod, signal: AbortSignal): Promise<void> {
+  async updateClaimOwners(set: StatefulSet, pod: Pod, signal: AbortSignal): Promise<void> {
     const { client, recorder } = this.#deps;
     for (const claim of this.#existingClaims(set, pod)) {
       const name = claim.metadata?.name;
