@@ -107,7 +107,7 @@ mutants: packages ## withhold each flag, field and gate from the test of its eff
 
 .PHONY: fuzz
 fuzz: packages ## fuzz the parsers, each for a minute (ARGS="--seconds 600 --seed 1")
-	@for reader in schema/json/json schema/json/json-path schema/yaml/yaml schema/protobuf/protobuf schema/cbor/cbor schema/structural/load cel/cel http/spdy/spdy; do node src/$$reader.fuzz.ts $(ARGS) || exit 1; done
+	@for reader in schema/json/json schema/json/json-path schema/yaml/yaml schema/protobuf/protobuf schema/cbor/cbor schema/structural/load cel/cel http/spdy/spdy dns/dns; do node src/$$reader.fuzz.ts $(ARGS) || exit 1; done
 
 .PHONY: docs
 docs: packages ## generate the pages docs/flags-*.md and docs/doctor.md

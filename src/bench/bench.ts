@@ -3,13 +3,14 @@
  * them from outside.
  *   node src/bench/bench.ts [--only SECTION,…] [--program sources|bundle|binary] [--json]
  *     [--idle-seconds 30] [--pods 20]
- * Sections: start, requests, controllers, lists, watches, memory, cluster, agent, streams, logs.
+ * Sections: start, requests, controllers, lists, watches, memory, cluster, agent, dns, streams, logs.
  * On a shared machine CPU time and ratios are more reliable than rates.
  */
 import { parseArgs } from "node:util";
 import { findMissingRequirement, programs } from "../acceptance/cluster/cluster.ts";
 import { measureAgent } from "./agent.ts";
 import { measureCluster } from "./cluster.ts";
+import { measureDns } from "./dns.ts";
 import { Figures } from "./figures.ts";
 import { measureLists, measureMemory } from "./lists.ts";
 import { measureLogs } from "./logs.ts";
@@ -44,6 +45,7 @@ const sections: Readonly<Record<string, Measure>> = {
     else await measureCluster(figures, program, { idleSeconds: Number(idleSeconds), pods: Number(pods) });
   },
   agent: measureAgent,
+  dns: measureDns,
   streams: measureStreams,
   logs: measureLogs,
 };

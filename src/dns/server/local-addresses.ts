@@ -14,7 +14,7 @@ export const runIp: RunIp = async (args) => {
 
 /** Whether this host has the address. */
 function isLocalAddress(address: string): boolean {
-  if (address.startsWith("127.")) return true;
+  if (isLoopback(address)) return true;
   return Object.values(networkInterfaces()).some((each) => each?.some((entry) => entry.address === address));
 }
 
@@ -30,12 +30,18 @@ export async function addLocalAddress(address: string, run: RunIp): Promise<void
 
 /** Without effect when the loopback interface does not have the address. */
 export async function removeLocalAddress(address: string, run: RunIp): Promise<void> {
+  if (isLoopback(address)) return;
   const ofLoopback = networkInterfaces()[LOOPBACK] ?? [];
   if (!ofLoopback.some((entry) => entry.address === address)) return;
   await run(["address", "delete", toBlock(address), "dev", LOOPBACK]);
 }
 
 const LOOPBACK = "lo";
+
+/** Addresses that every host has. */
+function isLoopback(address: string): boolean {
+  return address.startsWith("127.") || address === "::1";
+}
 
 function toBlock(address: string): string {
   return `${address}/${address.includes(":") ? 128 : 32}`;

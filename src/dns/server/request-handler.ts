@@ -15,7 +15,7 @@ export interface RequestHandlerOptions {
   readonly zone: ClusterZone;
   /** Undefined until the records have been read. */
   readonly records: () => ClusterRecords | undefined;
-  readonly forwarder: Forwarder;
+  readonly forwarder: Pick<Forwarder, "forward">;
   readonly metrics: DnsMetrics;
   readonly clock: Clock;
 }

@@ -146,11 +146,12 @@ export function encodeQuery(question: Buffer, id: number, flags: number, edns: E
 }
 
 /** `extendedRcode`: the upper bits of the code of the response. */
-export function encodeOpt({ payloadBytes, dnssecOk }: Omit<Edns, "version">, extendedRcode: number): Buffer {
+export function encodeOpt({ payloadBytes, version, dnssecOk }: Edns, extendedRcode: number): Buffer {
   const opt = Buffer.alloc(OPT_BYTES);
   opt.writeUInt16BE(recordType.opt, 1);
   opt.writeUInt16BE(payloadBytes, 3);
   opt[5] = extendedRcode;
+  opt[6] = version;
   opt.writeUInt16BE(dnssecOk ? DNSSEC_OK : 0, 7);
   return opt;
 }

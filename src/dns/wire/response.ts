@@ -1,6 +1,6 @@
 /**
  * Builds responses from records. `dns-packet` encodes the records' data; owner names are compressed here, because the
- * library writes each name in full: with compression 28 addresses fit into 512 bytes, without it 8.
+ * library writes each name in full: with compression 29 addresses fit into 512 bytes, without it 8.
  */
 import { type Answer, encode, type HInfoAnswer, type SoaAnswer, type SrvAnswer, type TxtAnswer } from "dns-packet";
 import { flag, HEADER_BYTES, TCP_BYTES_MAX, UDP_BYTES_DEFAULT, UDP_BYTES_MAX } from "./constants.ts";
@@ -79,7 +79,7 @@ export function finishResponse(query: Query, bytes: Buffer, length: number, head
   for (const [i, count] of header.counts.entries()) bytes.writeUInt16BE(count, 6 + 2 * i);
   if (edns === undefined) return bytes.subarray(0, length);
   const { dnssecOk } = edns;
-  bytes.set(encodeOpt({ payloadBytes: UDP_BYTES_MAX, dnssecOk }, header.rcode >> 4), length);
+  bytes.set(encodeOpt({ payloadBytes: UDP_BYTES_MAX, version: 0, dnssecOk }, header.rcode >> 4), length);
   bytes.writeUInt16BE(header.counts[2]! + 1, 10);
   return bytes.subarray(0, length + OPT_BYTES);
 }

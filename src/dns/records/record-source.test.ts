@@ -1,0 +1,82 @@
+import { existsSync, readFileSync, statSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import t from "tap";
+import { serviceKind } from "../../api/core/service/kind.ts";
+import { endpointSliceKind } from "../../api/discovery/endpoint-slice/kind.ts";
+import { silentLogger } from "../../std/log/logger.ts";
+import { FakeInformers } from "../../testing/client/fake-informers.ts";
+import { makeExternalName, makeService, makeSlice } from "../../testing/dns/queries.ts";
+import { FakeClock } from "../../testing/std/fake-clock.ts";
+import { until } from "../../testing/std/until.ts";
+import { RecordSource } from "./record-source.ts";
+
+const service = makeService("default/web", "None", "http/TCP/80");
+const slice = makeSlice("default/web", "web-1", "http/TCP/8080", "web-0=10.1.0.1", "10.1.0.2");
+
+function start(file: string) {
+  const informers = new FakeInformers();
+  const clock = new FakeClock();
+  return { informers, clock, open: () => RecordSource.open({ informers, file, clock, log: silentLogger }) };
+}
+
+t.test(
+  "RecordSource has records when the informers have listed everything, and those of the last run before",
+  async (t) => {
+    const file = join(t.testdir(), "records");
+    const first = start(file);
+    const source = await first.open();
+    first.informers.put(serviceKind, service, makeExternalName("default/ext", "www.example.com"));
+    first.informers.put(endpointSliceKind, slice);
+    t.equal(source.records, undefined);
+    first.informers.sync();
+    await until("the records", () => source.records !== undefined || undefined);
+    const show = ({ records }: RecordSource) =>
+      [...(records?.entries() ?? [])].map((each) => JSON.stringify({ ...each, slices: [...each.slices] }));
+    const entries = show(source);
+    t.equal(entries.length, 2);
+    await source[Symbol.asyncDispose]();
+    t.equal(statSync(file).mode & 0o777, 0o600);
+    t.equal(first.clock.pending, 0);
+
+    const second = start(file);
+    const restarted = await second.open();
+    t.same(show(restarted), entries, "before the informers have listed anything");
+    t.equal([...restarted.records!.findByAddress("10.1.0.2")].length, 1);
+    second.informers.put(serviceKind, makeService("default/other", "10.3.0.1"));
+    second.informers.sync();
+    await until("new records", () => restarted.records?.find("default", "web") === undefined || undefined);
+    t.ok(restarted.records?.find("default", "other"));
+    await restarted[Symbol.asyncDispose]();
+  },
+);
+
+t.test("RecordSource writes changes after a while, at most once a minute", async (t) => {
+  const file = join(t.testdir(), "records");
+  const { informers, clock, open } = start(file);
+  const source = await open();
+  informers.sync();
+  await until("the records", () => source.records);
+  const written = () => (existsSync(file) ? readFileSync(file, "utf8").split("\n").length - 2 : -1);
+  informers.put(serviceKind, service);
+  await clock.advance(5000);
+  await until("the file", () => written() === 1 || undefined);
+  informers.delete(serviceKind, service);
+  informers.put(serviceKind, makeService("default/a", "10.3.0.1"), makeService("default/b", "10.3.0.2"));
+  await clock.advance(59_000);
+  t.equal(written(), 1);
+  await clock.advance(1000);
+  await until("the file", () => written() === 2 || undefined);
+  informers.delete(serviceKind, makeService("default/a", "10.3.0.1"));
+  await source[Symbol.asyncDispose]();
+  t.equal(written(), 1, "at the end");
+});
+
+t.test("RecordSource starts without records when the file is damaged", async (t) => {
+  const file = join(t.testdir(), "records");
+  for (const text of ["", "another format\n", 'svc DNS records 1\n["default"', "svc DNS records 1\n[1]\n"]) {
+    writeFileSync(file, text);
+    const source = await start(file).open();
+    t.equal(source.records, undefined, JSON.stringify(text));
+    await source[Symbol.asyncDispose]();
+  }
+});
