@@ -7,15 +7,24 @@ export function checkValues(value: unknown, max: number): void {
 
 /** Counts the values that a JSON-like value contains, itself included, to `max` and a little more. */
 export function countValues(value: unknown, max: number): number {
-  if (typeof value !== "object" || value === null || ArrayBuffer.isView(value)) return 1;
+  if (typeof value !== "object" || value === null) return 1;
   let count = 1;
   if (Array.isArray(value)) {
-    for (let index = 0; index < value.length && count <= max; index++) count += countValues(value[index], max - count);
+    for (let index = 0; index < value.length && count <= max; index++) {
+      const item: unknown = value[index];
+      count += isScalar(item) ? 1 : countValues(item, max - count);
+    }
     return count;
   }
+  if (ArrayBuffer.isView(value)) return 1;
   for (const name in value) {
-    count += countValues((value as Readonly<Record<string, unknown>>)[name], max - count);
+    const member = (value as Readonly<Record<string, unknown>>)[name];
+    count += isScalar(member) ? 1 : countValues(member, max - count);
     if (count > max) break;
   }
   return count;
+}
+
+function isScalar(value: unknown): boolean {
+  return typeof value !== "object" || value === null;
 }

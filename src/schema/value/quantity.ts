@@ -31,8 +31,23 @@ const pattern = /^([+-]?)(\d*)(?:\.(\d*))?([eEinumkKMGTP]*)([-+]?\d*)$/;
 export const quantityHint =
   "quantities must match the regular expression '^([+-]?[0-9.]+)([eEinumkKMGTP]*[-+]?[0-9]*)$'";
 
+/** The objects of a cluster have few different quantities, each of which is parsed several times in a write. */
+const parsed = new Map<string, Quantity | undefined>();
+const PARSED_MAX = 1024;
+const PARSED_TEXT_MAX = 24;
+
 /** Undefined when the text is not a quantity. Fractions of a nano round away from zero. */
 export function parseQuantity(text: string): Quantity | undefined {
+  if (text.length > PARSED_TEXT_MAX) return parse(text);
+  const known = parsed.get(text);
+  if (known !== undefined || parsed.has(text)) return known;
+  const quantity = parse(text);
+  if (parsed.size >= PARSED_MAX) parsed.clear();
+  parsed.set(text, quantity);
+  return quantity;
+}
+
+function parse(text: string): Quantity | undefined {
   // Bounds the cost of the arithmetic.
   if (text.length > 256) return undefined;
   const parts = pattern.exec(text);
