@@ -66,8 +66,18 @@ export class IncomingRequest implements HttpRequest {
   }
 
   get body(): AsyncIterable<Uint8Array> {
-    // Leaving the loop early must not destroy the stream: the response is sent over it.
-    return this.#source === undefined ? emptyBody() : this.#source.iterator({ destroyOnReturn: false });
+    return this.#source === undefined ? emptyBody() : this.#read(this.#source);
+  }
+
+  /** A client that leaves breaks the stream before its connection reports the end. */
+  async *#read(source: Readable): AsyncGenerator<Uint8Array> {
+    try {
+      // Leaving the loop early must not destroy the stream: the response is sent over it.
+      yield* source.iterator({ destroyOnReturn: false });
+    } catch (error) {
+      this.abort();
+      throw error;
+    }
   }
 
   get signal(): AbortSignal {
@@ -96,11 +106,19 @@ export function callHandler(context: ServerContext, request: HttpRequest): Promi
 
 /** Logs why a response was not sent, or not to its end. */
 export function logFailure(context: ServerContext, request: HttpRequest, error: unknown): void {
-  if (error instanceof AbortedStreamError) {
+  if (error instanceof AbortedStreamError || isPrematureClose(error)) {
     context.log.v(2)?.info("Aborted a response", { reason: error.message, path: request.path });
     return;
   }
   context.log.error("Failed to send a response", error, { method: request.method, path: request.path });
+}
+
+/**
+ * The stream that a response is read from was closed before its end, as that of an exec or a watch is after the client
+ * has ended its side.
+ */
+function isPrematureClose(error: unknown): error is Error {
+  return error instanceof Error && "code" in error && error.code === "ERR_STREAM_PREMATURE_CLOSE";
 }
 
 export function stallTimeout({ clock, limits }: ServerContext): StallTimeout {
