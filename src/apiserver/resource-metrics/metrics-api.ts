@@ -22,7 +22,9 @@ const HANDLERS = ["get PodMetrics", "list PodMetrics", "get NodeMetrics", "list 
 
 /** By verb and kind. */
 export function createMetricsApi(options: MetricsApiOptions): Readonly<Record<string, ResourceHandler>> {
-  const { pods, nodes, agents, clock, log, resources } = options;
+  const { pods, nodes, agents, clock, log } = options;
+  // The stack of the start is moved before the first request.
+  const resources = options.resources.use(new AsyncDisposableStack());
   const handlers = lazy(async () => {
     const { AgentScraper } = await import("./agent-scraper.ts");
     const { createMetricsHandlers, listNodes } = await import("./metrics-handlers.ts");
