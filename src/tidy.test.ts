@@ -88,9 +88,10 @@ const order = [
   ["storage", "auth", "profiling"],
   ["admission"],
   ["registry"],
+  ["component"],
   ["scheduler"],
-  ["controllers", "dns"],
-  ["apiserver", "agent"],
+  ["controllers", "dns", "proxy"],
+  ["apiserver", "agent", "controller-manager"],
   ["up"],
   ["main.ts"],
   ["testing"],
@@ -101,7 +102,7 @@ const order = [
 /** Programs rather than modules: the tests in acceptance/cluster/ run them. */
 const testedAsProgram = [
   /^main\.ts$/,
-  /^(?:up|apiserver|agent)\/command\.ts$/,
+  /^(?:up|apiserver|agent|controller-manager)\/command\.ts$/,
   /^up\/(?:cluster|containerd\/runtime|commands\/(?:completion|token|write-reference))\.ts$/,
   /^(?:acceptance|testing|bench)\//,
   /\.(?:bench|fuzz)\.ts$/,

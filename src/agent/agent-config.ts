@@ -25,6 +25,8 @@ export interface AgentConfig {
   readonly pods: PodsConfig;
   /** Undefined: the agent does not serve the cluster's DNS. */
   readonly dns: DnsConfig | undefined;
+  /** Undefined: the agent runs no service proxy. */
+  readonly proxy: ProxyConfig | undefined;
   readonly volumes: VolumesConfig;
   readonly server: ServerConfig;
   readonly observability: ObservabilityConfig;
@@ -39,6 +41,15 @@ export interface ObservabilityConfig {
   readonly flags: Readonly<Record<string, string>> | undefined;
   /** Whether `/statusz` is served. */
   readonly statusPage: boolean;
+}
+
+export interface ProxyConfig {
+  /** Ranges of the addresses of all pods. */
+  readonly clusterCidrs: readonly string[];
+  /** Besides those of the cluster's ServiceCIDRs. */
+  readonly serviceCidrs: readonly string[];
+  /** The name of the table in the packet filter. */
+  readonly table: string;
 }
 
 /** Where the agent's certificates come from. */

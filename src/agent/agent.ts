@@ -7,6 +7,7 @@ import { type AgentDeps, type Foundation, openFoundation } from "./assembly/foun
 import { runLoops } from "./assembly/loops.ts";
 import { type NodeComponents, openNode } from "./assembly/node.ts";
 import { openPods, type PodComponents } from "./assembly/pods.ts";
+import { openProxy } from "./assembly/proxy.ts";
 import { openReporting, type Reporting } from "./assembly/reporting.ts";
 import { rotateServingCertificate } from "./certificates/serving-certificate.ts";
 import { checkMachine, setOomScore } from "./node/machine/machine-check.ts";
@@ -62,6 +63,7 @@ export async function startAgent(config: AgentConfig, deps: AgentDeps): Promise<
   await components.node.cgroups.enforceReservations();
   await components.node.cgroups.moveProcesses();
   const dns = await openDns(foundation, components.reporting, deps.dnsPort);
+  const proxy = await openProxy(foundation);
   const running = Promise.all([
     runLoops(foundation, components.reporting, components.node, components.podComponents),
     components.tunnel?.run(foundation.signal),
@@ -84,6 +86,7 @@ export async function startAgent(config: AgentConfig, deps: AgentDeps): Promise<
         const graceSeconds = config.pods.shutdownGraceSeconds;
         await pods.close({ stopPods: options.stopPods === true, graceSeconds });
         await dns?.close({ removeAddresses: options.stopPods === true });
+        await proxy?.close({ removeRules: options.stopPods === true });
         await components.reporting.status?.flush(FLUSH_MS);
         stop.abort(new Error("the agent stops"));
         await running;

@@ -62,6 +62,9 @@ export function toAgentConfig(effective: EffectiveConfig): AgentConfig {
     sources: toSourcesConfig(effective),
     pods: toPodsConfig(effective),
     dns: toDnsConfig(effective),
+    proxy: effective.flags["service-proxy"]
+      ? { clusterCidrs: effective.flags["cluster-cidr"], serviceCidrs: [], table: "svc-proxy" }
+      : undefined,
     volumes: toVolumesConfig(effective),
     server: toServerConfig(effective),
     observability: toObservabilityConfig(effective),

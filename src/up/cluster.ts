@@ -12,6 +12,7 @@ import type { ApiServerConfig } from "../apiserver/config/config.ts";
 import { createDefaultConfig } from "../apiserver/config/default-config.ts";
 import { apiserverFlags } from "../apiserver/flags/flags.ts";
 import { type RunningApiServer, startApiServer } from "../apiserver/server.ts";
+import { createClient } from "../client/api-client.ts";
 import { makeRequest } from "../http/request.ts";
 import { explainAddressInUse } from "../http/server/address-in-use.ts";
 import { waitForAbort } from "../std/async/wait-for-abort.ts";
@@ -19,6 +20,7 @@ import { makeDirectory } from "../std/fs/make-directory.ts";
 import { GIT_VERSION } from "../std/version.ts";
 import { openRuntime, type PodRuntime, type RuntimeDeps } from "./containerd/runtime.ts";
 import { lockDataDir } from "./host/data-dir-lock.ts";
+import { dnsServiceUser, ensureDnsService } from "./node/dns-service.ts";
 import { bootstrapUser, prepareNodeIdentity } from "./node/node-identity.ts";
 import { localServerUrl, type UpOptions } from "./options.ts";
 import { adminConfigFile, openClusterKeys, renewKeys } from "./pki/cluster-keys.ts";
@@ -67,7 +69,7 @@ export async function startCluster(
   }
   if (runtimeStart.status === "rejected") throw runtimeStart.reason;
   if (serverStart.status === "rejected") throw serverStart.reason;
-  await prepareNode(options, server!, deps);
+  await Promise.all([prepareNode(options, server!, deps), reserveDnsAddress(options, server!.api, deps)]);
   const agent = await explainAddressInUse(
     "--agent-port",
     startAgent(withReportedVersion(agentConfig(options, server!.pki, runtime!.endpoint), deps.version), deps),
@@ -150,6 +152,14 @@ async function prepareNode(
   if (!hasCertificate) log.info("The node is new or was renamed; its agent requests a certificate", { node: nodeName });
 }
 
+async function reserveDnsAddress(options: UpOptions, api: RunningApiServer, { log }: ClusterDeps): Promise<void> {
+  const [address] = options.clusterDns;
+  if (options.dns === undefined || address === undefined) return;
+  const headers = { authorization: `Bearer ${api.loopbackToken(dnsServiceUser)}` };
+  const client = createClient({ transport: api.handler, headers, userAgent: "svc-up" });
+  await ensureDnsService(client, address, log);
+}
+
 function nodeConfigFile({ dataDir }: UpOptions): string {
   return join(dataDir, "node.svcconfig");
 }
@@ -180,6 +190,7 @@ export function serverConfig(options: UpOptions, pki: Pki, version: string): Api
         generatedKeyFile: join(options.dataDir, "pki", "service-account.key"),
       },
     },
+    services: { ...base.services, clusterIpRanges: options.serviceCidrs },
     authorizationModes: ["Node", "RBAC"],
     storage: {
       ...base.storage,
@@ -233,6 +244,7 @@ export function agentConfig(options: UpOptions, pki: Pick<Pki, "agentCaFile">, e
     node: { ...base.node, ips: options.nodeIps },
     pods: { ...base.pods, clusterDns: options.clusterDns, clusterDomain: options.clusterDomain },
     dns: options.dns,
+    proxy: options.proxyTable === undefined ? undefined : { ...options, table: options.proxyTable },
     server: {
       ...base.server,
       port: options.agentPort,

@@ -10,7 +10,7 @@ import { duration } from "../flags/types/duration.ts";
 import { gateSettings } from "../flags/types/gate-settings.ts";
 import { strings } from "../flags/types/list.ts";
 import { vmodule } from "../flags/types/logging.ts";
-import { endpoint, ip, ips, nodeIps, podCidr } from "../flags/types/network.ts";
+import { cidrs, endpoint, ip, ips, nodeIps, podCidr } from "../flags/types/network.ts";
 import { int, level, port } from "../flags/types/number.ts";
 import { bool, directory, oneOf, pattern, requiredDirectory, version } from "../flags/types/text.ts";
 
@@ -45,6 +45,18 @@ export const upFlags = {
       ["*"],
       "Controllers to run in the API server process; * enables all.",
     ),
+    "service-cidr": flag(
+      cidrs,
+      [],
+      "Ranges of the addresses of services, at most one of each IP family; an existing cluster keeps its own.",
+      { defaultNote: "10.96.0.0/16; with another --data-dir a part of 10.96.0.0/12" },
+    ),
+    "cluster-cidr": flag(
+      cidrs,
+      [],
+      "Ranges of the addresses of all pods. Packets from elsewhere to services get the node's address as source.",
+      { defaultNote: "10.244.0.0/16, or --pod-cidr if that is outside of it" },
+    ),
     "feature-gates": flag(
       gateSettings("Gate=true,..."),
       {},
@@ -63,6 +75,12 @@ export const upFlags = {
     ),
     "agent-port": flag(port("int", "no-zero"), 10250, "HTTPS port of the node agent."),
     "pod-cidr": flag(podCidr, "10.244.0.0/24", "IPv4 range of the pods' addresses."),
+    "service-proxy": flag(
+      bool,
+      true,
+      "Make the addresses and node ports of services lead to their pods on this node, by nftables. Without it " +
+        "something else must do that.",
+    ),
     "serve-dns": flag(
       bool,
       true,

@@ -8,6 +8,7 @@ import type { GateSettings } from "../flags/types/gate-settings.ts";
 import { hostAddresses } from "../std/net/host-addresses.ts";
 import { gatewayOf } from "./cni/conflist.ts";
 import { upFlags } from "./flags.ts";
+import { addressInRange, checkRanges, isInside } from "./node/address-ranges.ts";
 import { chooseNodeAddresses } from "./node/addresses.ts";
 
 export interface UpOptions {
@@ -28,6 +29,10 @@ export interface UpOptions {
   readonly addresses: readonly string[];
   readonly podCidr: string;
   readonly bridge: string;
+  readonly serviceCidrs: readonly string[];
+  readonly clusterCidrs: readonly string[];
+  /** The table of the service proxy in the packet filter; undefined: svc up runs no service proxy. */
+  readonly proxyTable: string | undefined;
   /** Undefined: svc up starts containerd. */
   readonly runtimeEndpoint: string | undefined;
   readonly stopPods: boolean;
@@ -55,6 +60,17 @@ export function upOptions(flags: ParsedFlags<typeof upFlags>, surroundings: Host
   const podCidr = flags["pod-cidr"] || upFlags["pod-cidr"].default;
   gatewayOf(podCidr);
   const addresses = hostAddresses(surroundings.interfaces, surroundings.routes);
+  const bridge = isDefault ? "svc0" : `svc-${suffix}`;
+  const serviceCidrs =
+    flags["service-cidr"].length > 0 ? flags["service-cidr"] : [defaultServiceCidr(isDefault, suffix)];
+  const clusterCidrs = flags["cluster-cidr"].length > 0 ? flags["cluster-cidr"] : [defaultClusterCidr(podCidr)];
+  checkRanges(
+    [
+      ...serviceCidrs.map((range) => ({ flag: "service-cidr", range })),
+      ...clusterCidrs.map((range) => ({ flag: "cluster-cidr", range })),
+    ],
+    surroundings.routes,
+  );
   return {
     dataDir,
     runDir: isDefault ? "/run/svc" : `/run/svc-${suffix}`,
@@ -69,16 +85,31 @@ export function upOptions(flags: ParsedFlags<typeof upFlags>, surroundings: Host
     nodeIps: chooseNodeAddresses(flags["node-ip"], addresses),
     addresses,
     podCidr,
-    bridge: isDefault ? "svc0" : `svc-${suffix}`,
+    bridge,
+    serviceCidrs,
+    clusterCidrs,
+    proxyTable: flags["service-proxy"] ? (isDefault ? "svc-proxy" : `svc-proxy-${suffix}`) : undefined,
     runtimeEndpoint: flags["container-runtime-endpoint"] === "" ? undefined : flags["container-runtime-endpoint"],
     stopPods: flags["stop-pods"],
     clusterDomain: flags["cluster-domain"],
-    clusterDns: flags["cluster-dns"].length === 0 ? [CLUSTER_DNS] : flags["cluster-dns"],
+    clusterDns: flags["cluster-dns"].length === 0 ? [addressInRange(serviceCidrs[0]!, 10n)] : flags["cluster-dns"],
     dns: flags["serve-dns"]
       ? { forward: flags["dns-forward"].flatMap((text) => parseForwardRule(text) ?? []) }
       : undefined,
     featureGates: flags["feature-gates"],
   };
+}
+
+/** Clusters on one host have different ranges, since each has its rules in the same packet filter. */
+function defaultServiceCidr(isDefault: boolean, suffix: string): string {
+  if (isDefault) return "10.96.0.0/16";
+  // One of 240 ranges of 4096 addresses.
+  const index = Number.parseInt(suffix, 16) % 240;
+  return `10.${97 + Math.floor(index / 16)}.${(index % 16) * 16}.0/20`;
+}
+
+function defaultClusterCidr(podCidr: string): string {
+  return isInside(podCidr, CLUSTER_CIDR) ? CLUSTER_CIDR : podCidr;
 }
 
 /** The URL of the API server for components on this host. */
@@ -88,10 +119,9 @@ export function localServerUrl({ bindAddress, securePort }: Pick<UpOptions, "bin
   return `https://${bindAddress.includes(":") ? `[${bindAddress}]` : bindAddress}:${securePort}`;
 }
 
-/** The first address of Kubernetes' default service range, which the service `kubernetes` has there. */
-const SERVICE_IP = "10.96.0.1";
-/** As kubeadm: the tenth address of the range. */
-const CLUSTER_DNS = "10.96.0.10";
+const CLUSTER_CIDR = "10.244.0.0/16";
+/** The address of the service `kubernetes` in clusters that were created with the range 10.0.0.0/24. */
+const EARLIER_SERVICE_IP = "10.0.0.1";
 
 export function serverNames(options: UpOptions): readonly string[] {
   const wildcard = ["0.0.0.0", "::", ""].includes(options.bindAddress);
@@ -104,7 +134,8 @@ export function serverNames(options: UpOptions): readonly string[] {
     "kubernetes.default",
     "kubernetes.default.svc",
     `kubernetes.default.svc.${options.clusterDomain}`,
-    SERVICE_IP,
+    ...options.serviceCidrs.map((range) => addressInRange(range, 1n)),
+    EARLIER_SERVICE_IP,
     gatewayOf(options.podCidr),
     ...options.nodeIps,
     ...options.addresses,

@@ -1,7 +1,7 @@
 import { parseForwardRule } from "../../dns/forward/forward-rule.ts";
 import { flag, section } from "../../flags/flag.ts";
 import { strings } from "../../flags/types/list.ts";
-import { ips, podCidr } from "../../flags/types/network.ts";
+import { cidrs, ips, podCidr } from "../../flags/types/network.ts";
 import { isSysctlPattern } from "../../flags/types/node.ts";
 import { int, int32 } from "../../flags/types/number.ts";
 import { bool, file, oneOf, text } from "../../flags/types/text.ts";
@@ -42,6 +42,18 @@ export const networkingFlags = section("Networking, DNS and misc", {
       "loopback interface. Needs --cluster-domain, and --svcconfig or --join.",
   ),
   "dns-forward": flag(forwardRules, [], DNS_FORWARD, { requires: ["serve-dns"] }),
+  "service-proxy": flag(
+    bool,
+    false,
+    "Make the addresses and node ports of services lead to their pods on this node, by nftables. Needs --svcconfig or " +
+      "--join.",
+  ),
+  "cluster-cidr": flag(
+    cidrs,
+    [],
+    "Ranges of the addresses of all pods. Packets from elsewhere to services get the node's address as source.",
+    { requires: ["service-proxy"] },
+  ),
   "pod-cidr": flag(podCidr, "", "Pod IP CIDR, standalone mode only; IPv6 allocates at most 65536 addresses.", {
     config: "podCIDR",
     deprecated: inFile,

@@ -1,0 +1,46 @@
+/** The service proxy of this node. */
+import { createEventRecorder } from "../../client/events/event-recorder.ts";
+import type { ServiceProxy } from "../../proxy/service-proxy.ts";
+import { systemRandom } from "../../std/crypto/random.ts";
+import type { Foundation } from "./foundation.ts";
+
+/** Source component of the proxy's events. */
+const COMPONENT = "svc-proxy";
+
+/** Undefined without `--service-proxy`. Throws a message for the operator when it cannot work. */
+export async function openProxy({
+  config,
+  client,
+  informers,
+  clock,
+  log,
+  stack,
+}: Foundation): Promise<ServiceProxy | undefined> {
+  if (config.proxy === undefined) return undefined;
+  if (client === undefined || informers === undefined) {
+    throw new Error("Cannot use --service-proxy without --svcconfig or --join");
+  }
+  const random = systemRandom;
+  const proxyLog = log.child("service-proxy");
+  const { openNftables } = await import("../../proxy/open-nftables.ts");
+  const { startServiceProxy } = await import("../../proxy/service-proxy.ts");
+  const programs = await openNftables(proxyLog);
+  const events = { client, clock, random, log, component: COMPONENT, host: config.nodeName };
+  const recorder = stack.use(createEventRecorder(events));
+  const proxy = startServiceProxy({
+    ...config.proxy,
+    ...programs,
+    nodeName: config.nodeName,
+    client,
+    informers,
+    clock,
+    random,
+    log: proxyLog,
+    onProblem({ metadata }, reason, message) {
+      const { name, namespace, uid } = metadata ?? {};
+      recorder.record({ apiVersion: "v1", kind: "Service", name, namespace, uid }, "Warning", reason, message);
+    },
+  });
+  stack.defer(() => proxy.close({ removeRules: false }));
+  return proxy;
+}

@@ -1,0 +1,87 @@
+import t from "tap";
+import { proxySlice } from "../testing/proxy/objects.ts";
+import { chooseEndpoints, readSlice } from "./endpoints.ts";
+
+const port = { name: "", protocol: "TCP" };
+
+function choose(endpoints: readonly string[], zone?: string) {
+  const slice = readSlice(proxySlice("web", endpoints));
+  return chooseEndpoints(slice === undefined ? [] : [slice], "IPv4", port, { name: "n1", zone });
+}
+
+const cases: readonly {
+  readonly title: string;
+  readonly endpoints: readonly string[];
+  readonly zone?: string;
+  readonly cluster: readonly string[];
+  readonly local?: readonly string[];
+}[] = [
+  { title: "no endpoints", endpoints: [], cluster: [] },
+  {
+    title: "ready endpoints get traffic, those of the node are local",
+    endpoints: ["10.1.0.2 node=n2", "10.1.0.1 node=n1", "10.1.0.3 unready"],
+    cluster: ["10.1.0.1 . 8080", "10.1.0.2 . 8080"],
+    local: ["10.1.0.1 . 8080"],
+  },
+  {
+    title: "terminating endpoints that still serve get traffic while none is ready",
+    endpoints: ["10.1.0.1 node=n1 terminating serving", "10.1.0.2 node=n2 terminating", "10.1.0.3 unready"],
+    cluster: ["10.1.0.1 . 8080"],
+    local: ["10.1.0.1 . 8080"],
+  },
+  {
+    title: "a terminating endpoint of the node is local even if others are ready",
+    endpoints: ["10.1.0.1 node=n1 terminating serving", "10.1.0.2 node=n2"],
+    cluster: ["10.1.0.2 . 8080"],
+    local: ["10.1.0.1 . 8080"],
+  },
+  {
+    title: "hints for the node's zone restrict the endpoints",
+    endpoints: ["10.1.0.1 zone=za", "10.1.0.2 zone=zb"],
+    zone: "zb",
+    cluster: ["10.1.0.2 . 8080"],
+  },
+  {
+    title: "hints are ignored unless all endpoints have one",
+    endpoints: ["10.1.0.1 zone=za", "10.1.0.2"],
+    zone: "za",
+    cluster: ["10.1.0.1 . 8080", "10.1.0.2 . 8080"],
+  },
+  {
+    title: "hints are ignored when none is for the node's zone",
+    endpoints: ["10.1.0.1 zone=za"],
+    zone: "zc",
+    cluster: ["10.1.0.1 . 8080"],
+  },
+  {
+    title: "hints are ignored on a node without a zone",
+    endpoints: ["10.1.0.1 zone=za", "10.1.0.2 zone=zb"],
+    cluster: ["10.1.0.1 . 8080", "10.1.0.2 . 8080"],
+  },
+];
+
+for (const { title, endpoints, zone, cluster, local = [] } of cases) {
+  t.test(`chooseEndpoints(): ${title}`, async (t) => {
+    t.same(choose(endpoints, zone), { cluster, local, exists: cluster.length > 0 });
+  });
+}
+
+t.test("readSlice() leaves out slices without a service and those with names", async (t) => {
+  const slice = proxySlice("web", ["10.1.0.1"]);
+  t.equal(readSlice({ ...slice, metadata: { name: "x" } }), undefined);
+  t.equal(readSlice({ ...slice, addressType: "FQDN" }), undefined);
+});
+
+t.test("readSlice() takes unknown conditions as ready and not terminating", async (t) => {
+  const slice = proxySlice("web", ["10.1.0.1"]);
+  const [endpoint] = readSlice({ ...slice, endpoints: [{ addresses: ["10.1.0.1"] }] })?.endpoints ?? [];
+  t.match(endpoint, { ready: true, serving: true, terminating: false });
+});
+
+t.test("an endpoint in two slices, ready in one of them, is chosen once", async (t) => {
+  const slices = [proxySlice("web", ["10.1.0.1"]), proxySlice("web", ["10.1.0.1 unready"])];
+  for (const order of [slices, slices.toReversed()]) {
+    const read = order.flatMap((slice) => readSlice(slice) ?? []);
+    t.same(chooseEndpoints(read, "IPv4", port, { name: "n1", zone: undefined }).cluster, ["10.1.0.1 . 8080"]);
+  }
+});

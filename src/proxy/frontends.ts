@@ -1,0 +1,159 @@
+/** The addresses and ports of services, with what happens to packets that go there. */
+import type { Service, ServicePort } from "../api/core/service/schema.ts";
+import { contains, type IpFamily, parseCidr, parseIp } from "../std/net/ip.ts";
+import { chooseEndpoints, type EndpointChoice, type NodeView, type ProxySlice } from "./endpoints.ts";
+
+/** Packets to an address, protocol and port. */
+export interface Frontend {
+  readonly address: string;
+  readonly protocol: "tcp" | "udp" | "sctp";
+  readonly port: number;
+  readonly action: FrontendAction;
+  /** Packets from other sources are dropped; undefined: all are allowed. */
+  readonly sourceRanges?: readonly string[] | undefined;
+}
+
+export type FrontendAction =
+  /** Refused: there are no endpoints. */
+  | { readonly type: "reject" }
+  /** Dropped: there are endpoints on other nodes only. */
+  | { readonly type: "drop" }
+  | {
+      readonly type: "forward";
+      readonly endpoints: readonly string[];
+      /** Whether endpoints get the node's address as source. */
+      readonly masquerade: boolean;
+      readonly affinity?: Affinity | undefined;
+    }
+  /** To endpoints of this node, except packets of pods and of the node itself, which may go to all. */
+  | {
+      readonly type: "forwardLocally";
+      readonly local: readonly string[];
+      readonly cluster: readonly string[];
+      readonly affinity?: Affinity | undefined;
+    };
+
+export interface Affinity {
+  /** Identifies the port of the service: its frontends share the assignment of clients to endpoints. */
+  readonly id: string;
+  readonly seconds: number;
+}
+
+export interface ServiceFrontends {
+  readonly frontends: readonly Frontend[];
+  /** Addresses of the service alone: packets to other ports of them are refused. */
+  readonly clusterIps: readonly string[];
+  /** Addresses of endpoints on this node: their packets to themselves need another source. */
+  readonly localAddresses: readonly string[];
+}
+
+export interface NodeContext extends NodeView {
+  /** The addresses at which the node serves node ports. */
+  readonly addresses: readonly string[];
+}
+
+const AFFINITY_SECONDS = 10_800;
+
+/** Whether the proxy handles the service at all. */
+export function isProxied({ metadata, spec }: Service): boolean {
+  const { clusterIP = "" } = spec ?? {};
+  return (
+    spec?.type !== "ExternalName" &&
+    clusterIP !== "" &&
+    clusterIP !== "None" &&
+    metadata?.labels?.["service.kubernetes.io/service-proxy-name"] === undefined
+  );
+}
+
+export function computeFrontends(
+  service: Service,
+  slices: readonly ProxySlice[],
+  family: IpFamily,
+  node: NodeContext,
+): ServiceFrontends {
+  const clusterIps = (service.spec?.clusterIPs ?? [service.spec?.clusterIP ?? ""]).filter((ip) => isOf(ip, family));
+  if (!isProxied(service) || clusterIps.length === 0) return { frontends: [], clusterIps: [], localAddresses: [] };
+  const local = new Set<string>();
+  const frontends = (service.spec?.ports ?? []).flatMap((port) => {
+    const { name = "", protocol = "TCP" } = port;
+    const choice = chooseEndpoints(slices, family, { name, protocol }, node);
+    for (const endpoint of choice.local) local.add(endpoint.slice(0, endpoint.indexOf(" ")));
+    return portFrontends(service, port, choice, clusterIps, family, node);
+  });
+  return { frontends, clusterIps, localAddresses: [...local] };
+}
+
+function isOf(address: string, family: IpFamily): boolean {
+  return address !== "" && (address.includes(":") ? "IPv6" : "IPv4") === family;
+}
+
+function portFrontends(
+  service: Service,
+  servicePort: ServicePort,
+  choice: EndpointChoice,
+  clusterIps: readonly string[],
+  family: IpFamily,
+  node: NodeContext,
+): readonly Frontend[] {
+  const { spec = {} } = service;
+  const { port, nodePort = 0, protocol = "TCP" } = servicePort;
+  const proto = protocol.toLowerCase() as Frontend["protocol"];
+  const affinity = affinityOf(service, servicePort);
+  const internal = internalAction(spec.internalTrafficPolicy === "Local", choice, affinity);
+  const external = externalAction(spec.externalTrafficPolicy === "Local", choice, affinity);
+  const at = (address: string, number: number, action: FrontendAction): Frontend => ({
+    address,
+    protocol: proto,
+    port: number,
+    action,
+  });
+  const ingress = (service.status?.loadBalancer?.ingress ?? []).flatMap(({ ip = "", ipMode = "VIP" }) =>
+    ipMode === "VIP" && isOf(ip, family) ? [ip] : [],
+  );
+  const sourceRanges = rangesOf(spec.loadBalancerSourceRanges ?? [], ingress, family);
+  return [
+    ...clusterIps.map((ip) => at(ip, port, internal)),
+    ...(spec.externalIPs ?? []).filter((ip) => isOf(ip, family)).map((ip) => at(ip, port, external)),
+    ...ingress.map((ip) => ({ ...at(ip, port, external), sourceRanges })),
+    ...(nodePort === 0 ? [] : node.addresses.filter((ip) => isOf(ip, family)).map((ip) => at(ip, nodePort, external))),
+  ];
+}
+
+function affinityOf({ metadata, spec }: Service, { name = "" }: ServicePort): Affinity | undefined {
+  if (spec?.sessionAffinity !== "ClientIP") return undefined;
+  const seconds = spec.sessionAffinityConfig?.clientIP?.timeoutSeconds ?? AFFINITY_SECONDS;
+  return { id: `${metadata?.namespace}/${metadata?.name}:${name}`, seconds };
+}
+
+function internalAction(
+  isLocal: boolean,
+  { cluster, local, exists }: EndpointChoice,
+  affinity: Affinity | undefined,
+): FrontendAction {
+  const endpoints = isLocal ? local : cluster;
+  if (endpoints.length > 0) return { type: "forward", endpoints, masquerade: false, affinity };
+  return { type: exists ? "drop" : "reject" };
+}
+
+function externalAction(
+  isLocal: boolean,
+  { cluster, local, exists }: EndpointChoice,
+  affinity: Affinity | undefined,
+): FrontendAction {
+  if (!exists) return { type: "reject" };
+  if (isLocal) return { type: "forwardLocally", local, cluster, affinity };
+  return { type: "forward", endpoints: cluster, masquerade: true, affinity };
+}
+
+/** Undefined if every source is allowed. The addresses themselves are sources of the node's own packets to them. */
+function rangesOf(ranges: readonly string[], own: readonly string[], family: IpFamily): readonly string[] | undefined {
+  const valid = ranges.map((text) => text.trim()).filter((text) => parseCidr(text)?.family === family);
+  if (ranges.length === 0 || valid.some((text) => parseCidr(text)?.prefixLength === 0)) return undefined;
+  const outside = own.filter((ip) => !valid.some((text) => isInside(ip, text)));
+  return [...valid, ...outside];
+}
+
+function isInside(address: string, range: string): boolean {
+  const [ip, cidr] = [parseIp(address), parseCidr(range)];
+  return ip !== undefined && cidr !== undefined && contains(cidr, ip);
+}

@@ -1,0 +1,347 @@
+/**
+ * The service proxy of a node: keeps a table of the kernel's packet filter up to date with services and their
+ * endpoints.
+ *
+ *     informers → changed services → frontends → one transaction of nft, the next one when it has ended
+ */
+import { nodeKind } from "../api/core/node/kind.ts";
+import type { Node } from "../api/core/node/schema.ts";
+import { serviceKind } from "../api/core/service/kind.ts";
+import type { Service } from "../api/core/service/schema.ts";
+import { endpointSliceKind } from "../api/discovery/endpoint-slice/kind.ts";
+import type { EndpointSlice } from "../api/discovery/endpoint-slice/schema.ts";
+import { serviceCIDRKind } from "../api/networking/service-cidr/kind.ts";
+import type { Client } from "../client/client.ts";
+import { startInformer } from "../client/informer/informer.ts";
+import type { SharedInformers } from "../client/informer/shared-informers.ts";
+import type { RandomSource } from "../std/crypto/random.ts";
+import type { Logger } from "../std/log/logger.ts";
+import { type IpFamily, parseCidr } from "../std/net/ip.ts";
+import { Backoff } from "../std/time/backoff.ts";
+import type { Clock } from "../std/time/clock.ts";
+import { deleteFlows, findStaleFlows, type StaleFlow } from "./conntrack.ts";
+import { type ProxySlice, readSlice } from "./endpoints.ts";
+import { computeFrontends, isProxied, type NodeContext, type ServiceFrontends } from "./frontends.ts";
+import { HealthChecks } from "./health-checks.ts";
+import { nftFamily, removeTable, type TableOptions } from "./nftables/base-rules.ts";
+import type { Nft } from "./nftables/nft.ts";
+import { ServiceTable } from "./nftables/service-table.ts";
+
+export interface ServiceProxyOptions {
+  readonly nodeName: string;
+  /** The name of the table in the packet filter; nothing else there is changed. */
+  readonly table: string;
+  readonly clusterCidrs: readonly string[];
+  /** Besides those of the cluster's ServiceCIDRs. */
+  readonly serviceCidrs: readonly string[];
+  readonly client: Client;
+  readonly informers: SharedInformers;
+  readonly nft: Nft;
+  /** The program `conntrack`; undefined if it is not installed. */
+  readonly conntrack?: string | undefined;
+  readonly clock: Clock;
+  readonly random: RandomSource;
+  readonly log: Logger;
+  /** Called for what an operator should see, such as a port in use. */
+  readonly onProblem: (service: Service, reason: string, message: string) => void;
+}
+
+export interface ServiceProxy {
+  /** Resolves when the rules of all services are in the kernel for the first time. */
+  readonly ready: Promise<void>;
+  /** Whether the last transaction succeeded. */
+  readonly isHealthy: boolean;
+  /** Idempotent. */
+  close(options: { readonly removeRules: boolean }): Promise<void>;
+}
+
+/** Delays after a transaction that failed. */
+const BACKOFF = { initialMs: 200, maxMs: 30_000, jitter: 0.1 };
+/** Changes that follow one another within this time are one transaction. */
+const BATCH_MS = 10;
+/** How often the existence of the tables is checked. */
+const CHECK_MS = 60_000;
+const ZONE = "topology.kubernetes.io/zone";
+const FAMILIES = ["IPv4", "IPv6"] as const;
+
+export function startServiceProxy(options: ServiceProxyOptions): ServiceProxy {
+  return new RunningProxy(options);
+}
+
+/** Text that removes the rules of a proxy with the table. */
+export function removeProxyRules(table: string): readonly string[] {
+  return FAMILIES.map((family) => removeTable({ family, table }));
+}
+
+interface FamilyState {
+  readonly family: IpFamily;
+  table: ServiceTable;
+  /** Whether the kernel has the table as it was after the last transaction. */
+  isInstalled: boolean;
+}
+
+class RunningProxy implements ServiceProxy {
+  readonly ready: Promise<void>;
+  readonly #options: ServiceProxyOptions;
+  readonly #stop = new AbortController();
+  readonly #resources = new AsyncDisposableStack();
+  readonly #checks: HealthChecks;
+  readonly #services = new Map<string, Service>();
+  readonly #slices = new Map<string, Map<string, ProxySlice>>();
+  readonly #cidrs = new Map<string, readonly string[]>();
+  /** What the kernel has, by family and service. */
+  readonly #frontends = new Map<string, ServiceFrontends>();
+  readonly #families: FamilyState[];
+  readonly #running: Promise<void>;
+  #node: NodeContext;
+  #dirty = new Set<string>();
+  #rebuilds = true;
+  #healthy = false;
+  #wake: (() => void) | undefined;
+  #closing: Promise<void> | undefined;
+
+  constructor(options: ServiceProxyOptions) {
+    this.#options = options;
+    this.#node = { name: options.nodeName, zone: undefined, addresses: [] };
+    this.#checks = this.#resources.use(
+      new HealthChecks(options.log, ({ namespace, name, port }, error) => {
+        const service = this.#services.get(`${namespace}/${name}`);
+        const message = `node ${options.nodeName} cannot serve the health check at port ${port}: ${error.message}`;
+        if (service !== undefined) options.onProblem(service, "FailedToStartServiceHealthcheck", message);
+      }),
+    );
+    this.#families = FAMILIES.map((family) => ({ family, table: this.#newTable(family), isInstalled: false }));
+    const { promise, resolve, reject } = Promise.withResolvers<void>();
+    this.ready = promise;
+    promise.catch(() => {});
+    this.#running = this.#run(resolve).finally(() => reject(new Error("The service proxy stopped")));
+  }
+
+  get isHealthy(): boolean {
+    return this.#healthy;
+  }
+
+  close({ removeRules }: { readonly removeRules: boolean }): Promise<void> {
+    this.#closing ??= (async () => {
+      this.#stop.abort(new DOMException("The service proxy is closed", "AbortError"));
+      await this.#running;
+      await this.#resources.disposeAsync();
+      if (!removeRules) return;
+      for (const { family, isInstalled } of this.#families) {
+        if (isInstalled) await this.#options.nft.apply(removeTable({ family, table: this.#options.table }));
+      }
+    })();
+    return this.#closing;
+  }
+
+  async #run(onReady: () => void): Promise<void> {
+    const { clock, log, random } = this.#options;
+    const { signal } = this.#stop;
+    const backoff = new Backoff(BACKOFF, random);
+    try {
+      await this.#subscribe(signal);
+      while (!signal.aborted) {
+        if (!this.#rebuilds && this.#dirty.size === 0) await this.#changed(signal);
+        await clock.sleep(BATCH_MS, signal);
+        try {
+          if (!this.#rebuilds && this.#dirty.size === 0) await this.#checkTables();
+          else await this.#sync();
+          this.#healthy = true;
+          backoff.reset();
+          onReady();
+        } catch (error) {
+          this.#healthy = false;
+          // What the kernel has is unknown: the next transaction replaces all of it.
+          this.#rebuilds = true;
+          log.error("Failed to update the packet filter; retrying", error);
+          await clock.sleep(backoff.next(), signal);
+        }
+      }
+    } catch (error) {
+      if (!signal.aborted) throw error;
+    }
+  }
+
+  /** Resolves when all services and endpoints are known. */
+  async #subscribe(signal: AbortSignal): Promise<void> {
+    const { informers, client, clock, random, log, nodeName } = this.#options;
+    const services = informers.of(serviceKind);
+    const slices = informers.of(endpointSliceKind);
+    const cidrs = informers.of(serviceCIDRKind);
+    const query = { fieldSelector: `metadata.name=${nodeName}` };
+    const nodes = this.#resources.use(startInformer({ client, kind: nodeKind, query, clock, random, log }, signal));
+    const aborted = new Promise<never>((_, reject) => {
+      signal.addEventListener("abort", () => reject(signal.reason), { once: true });
+    });
+    await Promise.race([Promise.all([services.synced, slices.synced, nodes.synced]), aborted]);
+    this.#resources.defer(
+      services.subscribe({
+        put: (service) => this.#setService(service),
+        delete: ({ metadata }) => {
+          const key = `${metadata?.namespace}/${metadata?.name}`;
+          this.#services.delete(key);
+          this.#touch(key);
+        },
+      }),
+    );
+    this.#resources.defer(
+      slices.subscribe({
+        put: (slice, before) => this.#setSlice(slice, before),
+        delete: (slice) => this.#setSlice(undefined, slice),
+      }),
+    );
+    this.#resources.defer(nodes.subscribe({ put: (node) => this.#setNode(node) }));
+    this.#resources.defer(
+      cidrs.subscribe({
+        put: ({ metadata, spec }) => this.#setCidrs(metadata?.name ?? "", spec?.cidrs ?? []),
+        delete: ({ metadata }) => this.#setCidrs(metadata?.name ?? "", []),
+      }),
+    );
+  }
+
+  #setService(service: Service): void {
+    const key = `${service.metadata?.namespace}/${service.metadata?.name}`;
+    const known = this.#services.has(key);
+    if (isProxied(service)) this.#services.set(key, service);
+    else if (known) this.#services.delete(key);
+    else return;
+    this.#touch(key);
+  }
+
+  #setSlice(slice: EndpointSlice | undefined, before: EndpointSlice | undefined): void {
+    for (const [object, isGone] of [[before, true] as const, [slice, false] as const]) {
+      const read = object === undefined ? undefined : readSlice(object);
+      if (read === undefined) continue;
+      const slices = this.#slices.get(read.service) ?? new Map<string, ProxySlice>();
+      const name = object?.metadata?.name ?? "";
+      if (isGone) slices.delete(name);
+      else slices.set(name, read);
+      if (slices.size === 0) this.#slices.delete(read.service);
+      else this.#slices.set(read.service, slices);
+      if (this.#services.has(read.service)) this.#touch(read.service);
+    }
+  }
+
+  #setNode({ metadata, status }: Node): void {
+    const internal = (status?.addresses ?? [])
+      .filter(({ type }) => type === "InternalIP")
+      .map(({ address }) => address);
+    const addresses = FAMILIES.flatMap((family) => {
+      return internal.find((address) => address.includes(":") === (family === "IPv6")) ?? [];
+    });
+    const zone = metadata?.labels?.[ZONE];
+    if (zone === this.#node.zone && addresses.join() === this.#node.addresses.join()) return;
+    this.#node = { ...this.#node, zone, addresses };
+    for (const key of this.#services.keys()) this.#dirty.add(key);
+    this.#wake?.();
+  }
+
+  #setCidrs(name: string, cidrs: readonly string[]): void {
+    if ((this.#cidrs.get(name) ?? []).join() === cidrs.join()) return;
+    if (cidrs.length === 0) this.#cidrs.delete(name);
+    else this.#cidrs.set(name, cidrs);
+    this.#rebuilds = true;
+    this.#wake?.();
+  }
+
+  #touch(key: string): void {
+    this.#dirty.add(key);
+    this.#wake?.();
+  }
+
+  /** Resolves when something changes, and when the tables are to be checked. */
+  async #changed(signal: AbortSignal): Promise<void> {
+    const changed = new AbortController();
+    this.#wake = () => changed.abort();
+    await this.#options.clock.sleep(CHECK_MS, AbortSignal.any([signal, changed.signal])).catch(() => {});
+    this.#wake = undefined;
+    signal.throwIfAborted();
+  }
+
+  #newTable(family: IpFamily): ServiceTable {
+    const { table, clusterCidrs, serviceCidrs } = this.#options;
+    const isOf = (cidr: string): boolean => parseCidr(cidr)?.family === family;
+    const options: TableOptions = {
+      family,
+      table,
+      clusterCidrs: clusterCidrs.filter(isOf),
+      serviceCidrs: [...new Set([...serviceCidrs, ...[...this.#cidrs.values()].flat()])].filter(isOf),
+    };
+    return new ServiceTable(options);
+  }
+
+  async #sync(): Promise<void> {
+    const rebuilds = this.#rebuilds;
+    const keys = rebuilds ? new Set([...this.#services.keys(), ...this.#dirty]) : this.#dirty;
+    this.#rebuilds = false;
+    this.#dirty = new Set();
+    const stale: StaleFlow[] = [];
+    for (const state of this.#families) stale.push(...(await this.#syncFamily(state, keys, rebuilds)));
+    this.#checks.set(this.#healthChecks());
+    const { conntrack, log } = this.#options;
+    if (conntrack === undefined || stale.length === 0) return;
+    await deleteFlows(conntrack, stale, (error) => log.warn("Cannot delete flows of gone endpoints", { error }));
+  }
+
+  /** Returns the flows that became stale. */
+  async #syncFamily(state: FamilyState, keys: Iterable<string>, rebuilds: boolean): Promise<readonly StaleFlow[]> {
+    const { family } = state;
+    if (rebuilds) state.table = this.#newTable(family);
+    const changes = new Map<string, ServiceFrontends | undefined>();
+    const stale: StaleFlow[] = [];
+    for (const key of keys) {
+      const service = this.#services.get(key);
+      const slices = [...(this.#slices.get(key)?.values() ?? [])];
+      const computed = service && computeFrontends(service, slices, family, this.#node);
+      const next = computed !== undefined && computed.clusterIps.length > 0 ? computed : undefined;
+      const known = this.#frontends.get(`${family} ${key}`);
+      stale.push(...findStaleFlows(known, next));
+      if (next !== undefined) this.#frontends.set(`${family} ${key}`, next);
+      else this.#frontends.delete(`${family} ${key}`);
+      if (next !== undefined || known !== undefined) changes.set(key, next);
+    }
+    const update = state.table.update(changes);
+    // A host may have no IPv6: its table appears with the first service that needs it.
+    const isNeeded = family === "IPv4" || state.isInstalled || state.table.size > 0;
+    const text = isNeeded ? (rebuilds || !state.isInstalled ? state.table.rebuild() : update.text()) : "";
+    if (text === "") return stale;
+    await this.#options.nft.apply(text);
+    state.isInstalled = true;
+    this.#reportConflicts(state.table, changes);
+    return stale;
+  }
+
+  #reportConflicts(table: ServiceTable, changes: ReadonlyMap<string, unknown>): void {
+    for (const { frontend, owner, others } of table.conflicts()) {
+      for (const key of others.filter((other) => changes.has(other))) {
+        const service = this.#services.get(key);
+        const message = `Service ${owner} already uses ${frontend.replaceAll(" . ", " ")}`;
+        if (service !== undefined) this.#options.onProblem(service, "AddressConflict", message);
+      }
+    }
+  }
+
+  #healthChecks() {
+    return [...this.#services].flatMap(([key, { metadata, spec }]) => {
+      const port = spec?.healthCheckNodePort ?? 0;
+      if (port === 0 || spec?.externalTrafficPolicy !== "Local") return [];
+      const endpoints = new Set(
+        [...(this.#slices.get(key)?.values() ?? [])].flatMap((slice) =>
+          slice.endpoints
+            .filter(({ nodeName, ready }) => ready && nodeName === this.#node.name)
+            .map((one) => one.address),
+        ),
+      );
+      const { namespace = "", name = "" } = metadata ?? {};
+      return [{ namespace, name, port, endpoints: endpoints.size }];
+    });
+  }
+
+  /** Other programs may flush all rules of the packet filter. */
+  async #checkTables(): Promise<void> {
+    const { nft, table } = this.#options;
+    for (const { family, isInstalled } of this.#families) {
+      if (isInstalled) await nft.apply(`list chain ${nftFamily(family)} ${table} services\n`);
+    }
+  }
+}
