@@ -30,6 +30,10 @@ const commands: Readonly<Record<string, Command>> = {
       return (argv) => run(argv, { nodeApi });
     },
   },
+  "controller-manager": {
+    summary: "run the controllers of a cluster (also when called as kube-controller-manager)",
+    load: async () => (await import("./controller-manager/command.ts")).run,
+  },
   token: {
     summary: "let another machine join the cluster",
     load: async () => (await import("./up/commands/token.ts")).run,
@@ -76,6 +80,7 @@ async function version(argv: readonly string[]): Promise<number> {
 
 async function dispatch(invokedAs: string, argv: readonly string[]): Promise<number> {
   if (invokedAs === "svclet") return (await commands.agent!.load())(argv);
+  if (invokedAs === "kube-controller-manager") return (await commands["controller-manager"]!.load())(argv);
   const [word = "", ...rest] = argv;
   if (word === "--version") return await version(rest);
   if (word === "help" && rest.length > 0) return await dispatch(invokedAs, [...rest, "--help"]);

@@ -1,6 +1,7 @@
 /** The programs that completion and the reference pages list. */
 import { agentProgram } from "../../agent/flags.ts";
 import { apiserverProgram } from "../../apiserver/flags/flags.ts";
+import { controllerManagerProgram } from "../../controller-manager/flags.ts";
 import type { CommandUsage } from "../../flags/commands.ts";
 import type { CompletedProgram } from "../../flags/completion.ts";
 import type { ReferencePage } from "../../flags/reference.ts";
@@ -12,6 +13,7 @@ import { webhooksProgram } from "./webhooks-flags.ts";
 export const programs: readonly (CompletedProgram & ReferencePage)[] = [
   listed("up", upProgram),
   listed("apiserver", apiserverProgram),
+  listed("controller-manager", controllerManagerProgram),
   { ...listed("agent", agentProgram), verbs: ["doctor"] },
   { ...listed("token", tokenProgram), verbs: verbs(tokenProgram) },
   { ...listed("webhooks", webhooksProgram), verbs: verbs(webhooksProgram) },

@@ -1,0 +1,165 @@
+/** Every flag of `svc controller-manager`, in the order of its help. */
+import {
+  connectionFlags,
+  leaderElectionFlags,
+  loggingFlags,
+  otherFlags,
+  servingFlags,
+  validateLeaderElection,
+} from "../component/flags.ts";
+import { flag, section } from "../flags/flag.ts";
+import { validateLogging } from "../flags/log-options.ts";
+import type { Program } from "../flags/program.ts";
+import { duration } from "../flags/types/duration.ts";
+import { gateSettings } from "../flags/types/gate-settings.ts";
+import { strings } from "../flags/types/list.ts";
+import { cidrs } from "../flags/types/network.ts";
+import { int32 } from "../flags/types/number.ts";
+import { bool, file, text } from "../flags/types/text.ts";
+import { parseCidr } from "../std/net/ip.ts";
+import { selectControllers } from "./controller-names.ts";
+
+const workers = int32({ min: 1 });
+
+/** Controllers, by the flag that sets how many objects they sync at the same time. */
+export const concurrencyFlags = {
+  "concurrent-cron-job-syncs": "cronjob",
+  "concurrent-daemonset-syncs": "daemonset",
+  "concurrent-deployment-syncs": "deployment",
+  "concurrent-endpoint-syncs": "endpoint",
+  "concurrent-ephemeralvolume-syncs": "ephemeral-volume",
+  "concurrent-gc-syncs": "garbage-collector",
+  "concurrent-horizontal-pod-autoscaler-syncs": "horizontalpodautoscaling",
+  "concurrent-job-syncs": "job",
+  "concurrent-namespace-syncs": "namespace",
+  "concurrent-rc-syncs": "replicationcontroller",
+  "concurrent-replicaset-syncs": "replicaset",
+  "concurrent-resource-quota-syncs": "resourcequota",
+  "concurrent-service-endpoint-syncs": "endpointslice",
+  "concurrent-serviceaccount-token-syncs": "serviceaccount-token",
+  "concurrent-statefulset-syncs": "statefulset",
+  "concurrent-ttl-after-finished-syncs": "ttl-after-finished",
+  "mirroring-concurrent-service-endpoint-syncs": "endpointslicemirroring",
+} as const;
+
+const concurrency = section("Concurrency", {
+  "concurrent-cron-job-syncs": flag(workers, 5, "CronJobs that are synced at the same time."),
+  "concurrent-daemonset-syncs": flag(workers, 2, "DaemonSets that are synced at the same time."),
+  "concurrent-deployment-syncs": flag(workers, 5, "Deployments that are synced at the same time."),
+  "concurrent-endpoint-syncs": flag(workers, 5, "Endpoints that are synced at the same time."),
+  "concurrent-ephemeralvolume-syncs": flag(workers, 5, "Pods with ephemeral volumes that are synced at the same time."),
+  "concurrent-gc-syncs": flag(workers, 20, "Objects that the garbage collector processes at the same time."),
+  "concurrent-horizontal-pod-autoscaler-syncs": flag(workers, 5, "Autoscalers that are synced at the same time."),
+  "concurrent-job-syncs": flag(workers, 5, "Jobs that are synced at the same time."),
+  "concurrent-namespace-syncs": flag(workers, 10, "Namespaces that are finalized at the same time."),
+  "concurrent-rc-syncs": flag(workers, 5, "ReplicationControllers that are synced at the same time."),
+  "concurrent-replicaset-syncs": flag(workers, 5, "ReplicaSets that are synced at the same time."),
+  "concurrent-resource-quota-syncs": flag(workers, 5, "ResourceQuotas that are synced at the same time."),
+  "concurrent-service-endpoint-syncs": flag(workers, 5, "Services whose EndpointSlices are synced at the same time."),
+  "concurrent-serviceaccount-token-syncs": flag(workers, 5, "Token secrets that are synced at the same time."),
+  "concurrent-statefulset-syncs": flag(workers, 5, "StatefulSets that are synced at the same time."),
+  "concurrent-ttl-after-finished-syncs": flag(workers, 5, "Finished Jobs that are deleted at the same time."),
+  "mirroring-concurrent-service-endpoint-syncs": flag(workers, 5, "Endpoints that are mirrored at the same time."),
+});
+
+const controllerFlags = section("Controllers", {
+  controllers: flag(
+    strings({ sample: "*,-cronjob" }),
+    ["*"],
+    "Controllers to run, by the names of Kubernetes: * for all that are on by default, foo for one, -foo for all but " +
+      "that. Off by default: bootstrapsigner, tokencleaner, and local-path-provisioner, which needs agents of svc.",
+  ),
+  "use-service-account-credentials": flag(
+    bool,
+    false,
+    "Use a service account in kube-system for each controller, instead of the credentials of the kubeconfig file.",
+  ),
+  "root-ca-file": flag(
+    file,
+    "",
+    "CA certificate that pods get in the ConfigMap kube-root-ca.crt and in token secrets.",
+    {
+      defaultNote: "that of the kubeconfig file",
+    },
+  ),
+  "service-account-private-key-file": flag(file, "", "Private key that signs the tokens in secrets."),
+  "cluster-signing-cert-file": flag(file, "", "CA that signs approved certificate signing requests.", {
+    requires: ["cluster-signing-key-file"],
+  }),
+  "cluster-signing-key-file": flag(file, "", "Private key of that CA.", { requires: ["cluster-signing-cert-file"] }),
+  "cluster-signing-duration": flag(
+    duration({ min: 0 }),
+    31_536_000_000,
+    "Maximum validity of signed certificates; requests may specify less.",
+    { requires: ["cluster-signing-cert-file"] },
+  ),
+  "cluster-name": flag(text, "kubernetes", "Name of the cluster.", {
+    redundant: "only cloud providers use it, of which this build has none",
+  }),
+});
+
+const networkFlags = section("Pod network", {
+  "allocate-node-cidrs": flag(bool, false, "Give each node a block of --cluster-cidr for its pods.", {
+    requires: ["cluster-cidr"],
+  }),
+  "cluster-cidr": flag(cidrs, [], "Range of pods' addresses, or one of each IP family; with --allocate-node-cidrs."),
+  "service-cluster-ip-range": flag(cidrs, [], "Range of services' addresses: no node gets a block of it."),
+  "node-cidr-mask-size": flag(int32({ min: 0 }), 0, "Prefix length of the blocks; 0 means 24 for IPv4, 64 for IPv6.", {
+    excludes: ["node-cidr-mask-size-ipv4", "node-cidr-mask-size-ipv6"],
+  }),
+  "node-cidr-mask-size-ipv4": flag(int32({ min: 0 }), 0, "Prefix length of the IPv4 blocks; 0 means 24."),
+  "node-cidr-mask-size-ipv6": flag(int32({ min: 0 }), 0, "Prefix length of the IPv6 blocks; 0 means 64."),
+});
+
+const volumeFlags = section("Volumes", {
+  "pvclaimbinder-sync-period": flag(
+    duration({ min: 1 }),
+    15_000,
+    "How often pending claims and volumes are synced again.",
+  ),
+  "disable-force-detach-on-timeout": flag(
+    bool,
+    false,
+    "Never detach a volume in use from a node that is not ready; otherwise after six minutes.",
+  ),
+  "disable-attach-detach-reconciler-sync": flag(bool, false, "Do not read periodically which volumes are attached.", {
+    redundant: "changes are watched",
+  }),
+});
+
+const rangeText = (values: readonly string[]): string => values.join(",");
+
+export const controllerManagerFlags = {
+  ...connectionFlags,
+  ...controllerFlags,
+  ...networkFlags,
+  ...volumeFlags,
+  ...concurrency,
+  ...leaderElectionFlags("kube-controller-manager"),
+  ...servingFlags(10257),
+  ...loggingFlags,
+  ...section("Other", {
+    "feature-gates": flag(gateSettings("Gate=true,..."), {}, "Enables and disables feature gates."),
+  }),
+  ...otherFlags,
+};
+
+export const controllerManagerProgram: Program<typeof controllerManagerFlags> = {
+  name: "svc controller-manager",
+  summary:
+    "The controller manager runs the controllers of a cluster, which bring its objects to their desired state. It works " +
+    "with any API server of Kubernetes.",
+  flags: controllerManagerFlags,
+  check: (flags) => {
+    const { unknown } = selectControllers(flags.controllers);
+    const families = flags["cluster-cidr"].map((range) => parseCidr(range)?.family);
+    return [
+      ...unknown.map((name) => `--controllers: there is no controller ${JSON.stringify(name)}`),
+      ...(new Set(families).size < families.length
+        ? [`--cluster-cidr=${rangeText(flags["cluster-cidr"])}: two ranges must be of different IP families`]
+        : []),
+      ...validateLeaderElection(flags),
+      ...validateLogging(flags),
+    ];
+  },
+};

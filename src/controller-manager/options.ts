@@ -1,0 +1,92 @@
+/** Converts the flags of `svc controller-manager` to its options. */
+import type { ConnectionOptions } from "../component/connection.ts";
+import type { ControllerOptions } from "../controllers/controller-options.ts";
+import type { SigningAuthorities } from "../controllers/signing-authorities.ts";
+import type { ParsedFlags } from "../flags/flag.ts";
+import { isChanged } from "../flags/parse.ts";
+import { parseCidr } from "../std/net/ip.ts";
+import { selectControllers } from "./controller-names.ts";
+import { concurrencyFlags, controllerManagerFlags } from "./flags.ts";
+
+type Flags = ParsedFlags<typeof controllerManagerFlags>;
+
+export interface ControllerManagerOptions {
+  readonly controllers: readonly string[];
+  readonly controllerOptions: Partial<ControllerOptions>;
+  readonly connection: Omit<ConnectionOptions, "userAgent">;
+  readonly contentType: Flags["kube-api-content-type"];
+  readonly usesAccounts: boolean;
+  /** Empty: not configured. */
+  readonly rootCaFile: string;
+  readonly accountKeyFile: string;
+  readonly signing: SigningAuthorities | undefined;
+  /** Undefined: it works without a lease. */
+  readonly election: LeaseOptions | undefined;
+}
+
+export interface LeaseOptions {
+  readonly namespace: string;
+  readonly name: string;
+  readonly leaseDurationMs: number;
+  readonly renewDeadlineMs: number;
+  readonly retryPeriodMs: number;
+}
+
+export function controllerManagerOptions(flags: Flags): ControllerManagerOptions {
+  const authority = { certFile: flags["cluster-signing-cert-file"], keyFile: flags["cluster-signing-key-file"] };
+  return {
+    controllers: selectControllers(flags.controllers).names,
+    controllerOptions: controllerOptions(flags),
+    connection: {
+      kubeconfig: flags.kubeconfig,
+      server: flags.master,
+      qps: flags["kube-api-qps"],
+      burst: flags["kube-api-burst"],
+    },
+    contentType: flags["kube-api-content-type"],
+    usesAccounts: flags["use-service-account-credentials"],
+    rootCaFile: flags["root-ca-file"],
+    accountKeyFile: flags["service-account-private-key-file"],
+    signing:
+      authority.certFile === ""
+        ? undefined
+        : { clients: authority, nodeServing: authority, lifetimeMs: flags["cluster-signing-duration"] },
+    election: leaseOptions(flags),
+  };
+}
+
+/** For programs with the flags of leader election. */
+function leaseOptions(flags: Flags): LeaseOptions | undefined {
+  if (!flags["leader-elect"]) return undefined;
+  return {
+    namespace: flags["leader-elect-resource-namespace"],
+    name: flags["leader-elect-resource-name"],
+    leaseDurationMs: flags["leader-elect-lease-duration"],
+    renewDeadlineMs: flags["leader-elect-renew-deadline"],
+    retryPeriodMs: flags["leader-elect-retry-period"],
+  };
+}
+
+function controllerOptions(flags: Flags): Partial<ControllerOptions> {
+  const [family] = flags["cluster-cidr"].map((range) => parseCidr(range)?.family);
+  const shared = flags["node-cidr-mask-size"];
+  const sharedFor = (name: "IPv4" | "IPv6"): number => (family === name ? shared : 0);
+  return {
+    concurrentSyncs: concurrentSyncs(flags),
+    claimBinderSyncPeriodMs: flags["pvclaimbinder-sync-period"],
+    disableForceDetachOnTimeout: flags["disable-force-detach-on-timeout"],
+    clusterCidrs: flags["allocate-node-cidrs"] ? flags["cluster-cidr"] : [],
+    serviceCidrs: flags["service-cluster-ip-range"],
+    nodeCidrMaskSizes: {
+      ipv4: flags["node-cidr-mask-size-ipv4"] || sharedFor("IPv4") || 24,
+      ipv6: flags["node-cidr-mask-size-ipv6"] || sharedFor("IPv6") || 64,
+    },
+  };
+}
+
+/** Only what differs from the defaults of the flags, since some controllers have fewer workers than Kubernetes'. */
+function concurrentSyncs(flags: Flags): Readonly<Record<string, number>> {
+  const names = Object.keys(concurrencyFlags) as (keyof typeof concurrencyFlags)[];
+  const changed = names.filter((name) => isChanged(controllerManagerFlags[name], flags[name]));
+  return Object.fromEntries(changed.map((name) => [concurrencyFlags[name], flags[name]]));
+}
