@@ -136,6 +136,11 @@ const descriptors: Readonly<Record<string, ControllerDescriptor>> = {
     groups: SERVICE_ACCOUNTS,
     load: async () => (await import("./volumes/expand/volume-expand-controller.ts")).runVolumeExpandController,
   },
+  podgc: {
+    user: "system:serviceaccount:kube-system:pod-garbage-collector",
+    groups: SERVICE_ACCOUNTS,
+    load: async () => (await import("./pod-gc/pod-gc-controller.ts")).runPodGcController,
+  },
   "pv-protection": {
     user: "system:serviceaccount:kube-system:pv-protection-controller",
     groups: SERVICE_ACCOUNTS,
@@ -188,6 +193,11 @@ const descriptors: Readonly<Record<string, ControllerDescriptor>> = {
   tokencleaner: {
     user: OBSERVER,
     load: async () => (await import("./bootstrap/token-cleaner.ts")).runTokenCleaner,
+  },
+  ttl: {
+    user: "system:serviceaccount:kube-system:ttl-controller",
+    groups: SERVICE_ACCOUNTS,
+    load: async () => (await import("./ttl/ttl-controller.ts")).runTtlController,
   },
   "ttl-after-finished": {
     user: "system:serviceaccount:kube-system:ttl-after-finished-controller",

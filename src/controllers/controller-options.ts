@@ -12,6 +12,10 @@ export interface ControllerOptions {
   readonly nodeCidrMaskSizes: { readonly ipv4: number; readonly ipv6: number };
   /** `--service-cluster-ip-range`: nodes get no pod CIDRs of these ranges. */
   readonly serviceCidrs: readonly string[];
+  /** `--terminated-pod-gc-threshold`: how many finished pods may stay; 0: all. */
+  readonly terminatedPodGcThreshold: number;
+  /** `--node-monitor-grace-period`: after this time without a heartbeat a node is not ready. */
+  readonly nodeMonitorGracePeriodMs: number;
 }
 
 export const defaultControllerOptions: ControllerOptions = {
@@ -21,4 +25,6 @@ export const defaultControllerOptions: ControllerOptions = {
   clusterCidrs: [],
   nodeCidrMaskSizes: { ipv4: 24, ipv6: 64 },
   serviceCidrs: [],
+  terminatedPodGcThreshold: 12_500,
+  nodeMonitorGracePeriodMs: 50_000,
 };

@@ -28,32 +28,35 @@ export function hasNoExecuteTaint({ spec }: Node): boolean {
   return (spec?.taints ?? []).some(isReadinessTaint);
 }
 
-/**
- * The desired taints; undefined if they are up to date. Other taints are kept. `evictPods`: a node that is not ready
- * gets the NoExecute taint.
- */
-export function desiredTaints(node: Node, evictPods: boolean, now: string): readonly Taint[] | undefined {
-  const taints = node.spec?.taints ?? [];
-  const desired: { readonly key: string; readonly effect: Taint["effect"] }[] = [];
-  for (const { type, status } of node.status?.conditions ?? []) {
-    const key = BY_CONDITION.get(`${type}=${status}`);
-    if (key !== undefined) desired.push({ key, effect: "NoSchedule" });
-  }
-  if (node.spec?.unschedulable === true) desired.push({ key: UNSCHEDULABLE, effect: "NoSchedule" });
-  const readiness = BY_CONDITION.get(`Ready=${readyStatus(node)}`);
-  if (readiness !== undefined && evictPods) desired.push({ key: readiness, effect: "NoExecute" });
-
-  const isDesired = (taint: Taint): boolean =>
-    desired.some(({ key, effect }) => key === taint.key && effect === taint.effect);
-  const kept = taints.filter((taint) => !isManaged(taint) || isDesired(taint));
-  const added = desired
-    .filter(({ key, effect }) => !taints.some((taint) => taint.key === key && taint.effect === effect))
-    .map((taint) => ({ ...taint, timeAdded: now }));
-  return added.length === 0 && kept.length === taints.length ? undefined : [...kept, ...added];
+/** All taints, with those of the effect NoSchedule as desired; undefined if they are up to date. */
+export function desiredNoScheduleTaints(node: Node, now: string): readonly Taint[] | undefined {
+  const keys = (node.status?.conditions ?? []).flatMap(
+    ({ type, status }) => BY_CONDITION.get(`${type}=${status}`) ?? [],
+  );
+  if (node.spec?.unschedulable === true) keys.push(UNSCHEDULABLE);
+  const isManaged = ({ key, effect }: Taint): boolean => effect === "NoSchedule" && CONDITION_KEYS.has(key);
+  return replaceTaints(node, isManaged, keys, "NoSchedule", now);
 }
 
-function isManaged(taint: Taint): boolean {
-  return taint.effect === "NoSchedule" ? CONDITION_KEYS.has(taint.key) : isReadinessTaint(taint);
+/** The same for the effect NoExecute. `evictPods`: a node that is not ready gets the taint. */
+export function desiredNoExecuteTaints(node: Node, evictPods: boolean, now: string): readonly Taint[] | undefined {
+  const readiness = evictPods ? BY_CONDITION.get(`Ready=${readyStatus(node)}`) : undefined;
+  return replaceTaints(node, isReadinessTaint, readiness === undefined ? [] : [readiness], "NoExecute", now);
+}
+
+function replaceTaints(
+  node: Node,
+  isManaged: (taint: Taint) => boolean,
+  keys: readonly string[],
+  effect: Taint["effect"],
+  now: string,
+): readonly Taint[] | undefined {
+  const taints = node.spec?.taints ?? [];
+  const kept = taints.filter((taint) => !isManaged(taint) || keys.includes(taint.key));
+  const added = keys
+    .filter((key) => !taints.some((taint) => taint.key === key && taint.effect === effect))
+    .map((key) => ({ key, effect, timeAdded: now }));
+  return added.length === 0 && kept.length === taints.length ? undefined : [...kept, ...added];
 }
 
 function isReadinessTaint({ key, effect }: Taint): boolean {

@@ -4,8 +4,7 @@ import type { Node, NodeCondition } from "../../api/core/node/schema.ts";
 import type { Clock } from "../../std/time/clock.ts";
 import { KeyTimers } from "../../std/time/key-timers.ts";
 
-/** The grace periods of a node, and of a new node without a heartbeat. */
-const GRACE_MS = 50_000;
+/** The grace period of a new node without a heartbeat. */
 const STARTUP_GRACE_MS = 60_000;
 
 /**
@@ -14,14 +13,16 @@ const STARTUP_GRACE_MS = 60_000;
  */
 export class Heartbeats implements Disposable {
   readonly #clock: Clock;
+  readonly #graceMs: number;
   readonly #deadlines: KeyTimers;
   /** The last heartbeat in the node's status; empty for a node that never reported its readiness. */
   readonly #heartbeats = new Map<string, string>();
   readonly #renewals = new Map<string, string>();
 
   /** `onSilent` is called once when a node exceeds its grace period. */
-  constructor(clock: Clock, onSilent: (node: string) => void) {
+  constructor(clock: Clock, graceMs: number, onSilent: (node: string) => void) {
     this.#clock = clock;
+    this.#graceMs = graceMs;
     this.#deadlines = new KeyTimers(clock, onSilent);
   }
 
@@ -36,7 +37,7 @@ export class Heartbeats implements Disposable {
     const known = this.#heartbeats.get(name);
     if (known === beat) return;
     this.#heartbeats.set(name, beat);
-    if (ready !== undefined) this.#deadlines.set(name, GRACE_MS);
+    if (ready !== undefined) this.#deadlines.set(name, this.#graceMs);
     else if (known === undefined) {
       const created = Date.parse(metadata?.creationTimestamp ?? "");
       const age = Number.isNaN(created) ? 0 : Math.max(0, this.#clock.now() - created);
@@ -50,7 +51,7 @@ export class Heartbeats implements Disposable {
     if (this.#renewals.get(name) === renewTime) return;
     this.#renewals.set(name, renewTime);
     const beat = this.#heartbeats.get(name);
-    if (beat !== undefined) this.#deadlines.set(name, beat === "" ? STARTUP_GRACE_MS : GRACE_MS);
+    if (beat !== undefined) this.#deadlines.set(name, beat === "" ? STARTUP_GRACE_MS : this.#graceMs);
   }
 
   forgetLease(node: string): void {

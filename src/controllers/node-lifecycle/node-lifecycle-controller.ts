@@ -9,7 +9,7 @@
 import { leaseKind } from "../../api/coordination/lease/kind.ts";
 import type { Lease } from "../../api/coordination/lease/schema.ts";
 import { nodeKind } from "../../api/core/node/kind.ts";
-import type { Node } from "../../api/core/node/schema.ts";
+import type { Node, Taint } from "../../api/core/node/schema.ts";
 import { podKind } from "../../api/core/pod/kind.ts";
 import type { Pod } from "../../api/core/pod/schema.ts";
 import { createEventRecorder, type EventRecorder } from "../../client/events/event-recorder.ts";
@@ -19,17 +19,24 @@ import { formatTime } from "../../schema/value/time.ts";
 import { isNotFoundOrConflict } from "../api-errors.ts";
 import type { ControllerDeps } from "../controller.ts";
 import { createControllerQueue } from "../controller-queue.ts";
-import { desiredTaints, hasNoExecuteTaint, readyStatus } from "./condition-taints.ts";
+import { desiredNoExecuteTaints, desiredNoScheduleTaints, hasNoExecuteTaint, readyStatus } from "./condition-taints.ts";
 import { Heartbeats, unknownConditions } from "./heartbeats.ts";
 import { TaintEvictionController } from "./taint-eviction.ts";
 import { ZoneDisruption } from "./zone-disruption.ts";
 
 export async function runNodeLifecycleController(deps: ControllerDeps): Promise<void> {
-  const { client, observer, clock, random, log, signal } = deps;
+  const { client, observer, clock, random, log, signal, options } = deps;
   const informerOptions = { client: observer, clock, random, log };
   await using recorder = createEventRecorder({ client, clock, random, log, component: "node-controller" });
-  await using evictions = new TaintEvictionController(deps, recorder);
-  using heartbeats = new Heartbeats(clock, (name) => queue.add(name));
+  await using evictionRecorder = createEventRecorder({
+    client,
+    clock,
+    random,
+    log,
+    component: "taint-eviction-controller",
+  });
+  await using evictions = new TaintEvictionController(deps, evictionRecorder);
+  using heartbeats = new Heartbeats(clock, options.nodeMonitorGracePeriodMs, (name) => queue.add(name));
   using disruption = new ZoneDisruption(clock, (name) => queue.add(name));
   /** Nodes that were ready and whose pods must be marked as not ready. */
   const becameNotReady = new Set<string>();
@@ -45,8 +52,18 @@ export async function runNodeLifecycleController(deps: ControllerDeps): Promise<
     const node = nodes.get(name);
     if (node === undefined) return;
     // The sync continues with the informer's event of this change.
-    if (heartbeats.isSilent(name) && (await markUnknown(deps, node, stopping))) return;
-    await updateTaints(deps, node, mayEvictPods(disruption, node), stopping);
+    if (heartbeats.isSilent(name) && (await markUnknown(deps, node, stopping))) {
+      if (readyStatus(node) !== "True") return;
+      // A node agent that reports that its node is not ready has marked its pods itself.
+      becameNotReady.add(name);
+      recordNode(recorder, node, "NodeNotReady", `Node ${name} status is now: NodeNotReady`);
+      return;
+    }
+    // The two kinds of taints are written separately, as in Kubernetes: new pods are kept away at once.
+    const now = formatTime(clock.now());
+    if (await updateTaints(deps, node, desiredNoScheduleTaints(node, now), stopping)) return;
+    const noExecute = desiredNoExecuteTaints(node, mayEvictPods(disruption, node), now);
+    if (await updateTaints(deps, node, noExecute, stopping)) return;
     if (!becameNotReady.has(name)) return;
     if (readyStatus(node) !== "True") await markPodsNotReady(deps, recorder, name, stopping);
     becameNotReady.delete(name);
@@ -64,9 +81,6 @@ export async function runNodeLifecycleController(deps: ControllerDeps): Promise<
       evictions.observe(node);
       if (previous === undefined) {
         recordNode(recorder, node, "RegisteredNode", `Node ${name} event: Registered Node ${name} in Controller`);
-      } else if (readyStatus(previous) === "True" && readyStatus(node) !== "True") {
-        becameNotReady.add(name);
-        recordNode(recorder, node, "NodeNotReady", `Node ${name} status is now: NodeNotReady`);
       }
       if (previous === undefined || readyStatus(previous) !== readyStatus(node)) updateDisruption();
       if (readyStatus(node) === "True") disruption.withdraw(name);
@@ -100,8 +114,13 @@ function mayEvictPods(disruption: ZoneDisruption, node: Node): boolean {
 
 /** Returns whether conditions were changed. */
 async function markUnknown({ client, clock, log }: ControllerDeps, node: Node, signal: AbortSignal): Promise<boolean> {
-  const conditions = unknownConditions(node, formatTime(clock.now()));
-  if (conditions === undefined) return false;
+  const changed = unknownConditions(node, formatTime(clock.now()));
+  if (changed === undefined) return false;
+  // All of them, so that they keep their order.
+  const types = new Set([...(node.status?.conditions ?? []), ...changed].map(({ type }) => type));
+  const conditions = [...types].map((type) =>
+    [...changed, ...(node.status?.conditions ?? [])].find((condition) => condition.type === type),
+  );
   const { name = "", resourceVersion } = node.metadata ?? {};
   log.warn("Node has no heartbeat", { node: name });
   const patch = { metadata: { resourceVersion }, status: { conditions } };
@@ -109,18 +128,19 @@ async function markUnknown({ client, clock, log }: ControllerDeps, node: Node, s
   return true;
 }
 
+/** Returns whether the taints were changed. */
 async function updateTaints(
-  { client, clock, log }: ControllerDeps,
+  { client, log }: ControllerDeps,
   node: Node,
-  evictPods: boolean,
+  taints: readonly Taint[] | undefined,
   signal: AbortSignal,
-): Promise<void> {
-  const taints = desiredTaints(node, evictPods, formatTime(clock.now()));
-  if (taints === undefined) return;
+): Promise<boolean> {
+  if (taints === undefined) return false;
   const { name = "", resourceVersion } = node.metadata ?? {};
   log.v(2)?.info("Updated taints of node", { node: name, taints: taints.map(({ key }) => key) });
   const patch = { metadata: { resourceVersion }, spec: { taints: taints.length === 0 ? null : taints } };
   await ignoreConflict(client.patch(nodeKind, { name }, "merge", patch, { signal }));
+  return true;
 }
 
 /** So that services do not route to pods of an unreachable node. */

@@ -156,6 +156,7 @@ function trimStatus(status: Json, kind: string | undefined): Json {
   if (isPod) {
     return withoutEmpty({ phase: status.phase, reason: status.reason, message: status.message, conditions });
   }
+  if (kind === "Node") return { conditions };
   const isRequired = (name: string): boolean =>
     REQUIRED_COUNTERS.has(name) || (kind === "StatefulSet" && name === "availableReplicas");
   const counters = Object.entries(status).filter(([name, value]) => value !== 0 || isRequired(name));

@@ -14,10 +14,12 @@ import type { FakeClock } from "../../../testing/std/fake-clock.ts";
 import { compareWithRecording } from "./compare.ts";
 import { changesOf, Mask, trim } from "./normalize.ts";
 import type { Json, Reference, Scenario, Step, Transition } from "./scenario.ts";
-import { ScriptedNode } from "./scripted-node.ts";
+import { ScriptedNode, SHARED_NODES } from "./scripted-node.ts";
 
 const TICK_MS = 20;
 const WAIT_MS = 30_000;
+/** Until controllers have observed new nodes. */
+const NODES_READY_MS = 2000;
 /** In these no pod is bound: their pods stay pending. */
 const UNSCHEDULED = ["eps-pending", "node-gc-unscheduled"];
 const NEVER_OBSERVED = ["ServiceAccount/default", "ConfigMap/kube-root-ca.crt"];
@@ -33,8 +35,16 @@ export async function playScenarios(
   kinds: readonly string[],
 ): Promise<readonly (readonly string[])[]> {
   const ticks = new Ticks(clock);
+  const shared = new ScriptedNode(client, clock, [], false);
+  // The controllers of nodes do nothing if no node of the cluster is ready; endpoints have the zones of their nodes.
+  if (kinds.includes("Node") || kinds.includes("EndpointSlice")) {
+    for (const [index, name] of SHARED_NODES.entries()) {
+      await shared.addNode({ metadata: { name, labels: { "topology.kubernetes.io/zone": index % 2 === 0 ? "za" : "zb" } } });
+    }
+  }
   const playing = Promise.all(scenarios.map((scenario) => new Player(client, clock, ticks, scenario, kinds).play()));
   await ticks.runUntil(playing);
+  shared.stop();
   return await playing;
 }
 
@@ -108,6 +118,10 @@ class Player {
     const watches = [...this.#kinds, eventKind as Kind].map((kind) => this.#watch(kind));
     const { nodes, results = {} } = this.#scenario;
     for (const node of nodes === "shared" ? [] : nodes) await this.#node.addNode(node as Node);
+    if (nodes !== "shared") {
+      await this.#pass(NODES_READY_MS);
+      this.#transitions.length = 0;
+    }
     const differences: string[] = [];
     for (const [index, step] of this.#scenario.steps.entries()) {
       const code = await this.#codeOf(step);

@@ -57,13 +57,21 @@ const AREAS: Readonly<Record<string, Area>> = {
     // In an odd minute, as in the recordings, and not on New Year's Day, when a yearly run is due.
     startAt: Date.UTC(2026, 0, 5, 10, 3, 10),
   },
+  endpoints: {
+    controllers: [...DEPLOYMENTS, "endpoint", "endpointslice", "endpointslicemirroring"],
+    kinds: ["Deployment", "EndpointSlice", "Endpoints", "Pod", "ReplicaSet"],
+  },
+  nodes: {
+    controllers: [...DEPLOYMENTS, "daemonset", "job", "node-lifecycle", "podgc", "statefulset", "ttl"],
+    kinds: ["ControllerRevision", "DaemonSet", "Deployment", "Job", "Node", "Pod", "ReplicaSet", "StatefulSet"],
+  },
   pdb: {
     controllers: [...DEPLOYMENTS, "disruption"],
     kinds: ["Deployment", "Pod", "PodDisruptionBudget", "ReplicaSet"],
   },
 };
 /** As the flags of the controller manager that was recorded. */
-const OPTIONS = { claimBinderSyncPeriodMs: 5_000 };
+const OPTIONS = { claimBinderSyncPeriodMs: 5_000, nodeMonitorGracePeriodMs: 12_000 };
 const wanted = process.env.SVC_SCENARIO;
 const list = fileURLToPath(new URL("../../../../testdata/recorded-differences/controllers.json", import.meta.url));
 const reasons = Object.entries(JSON.parse(readFileSync(list, "utf8")) as Record<string, readonly string[]>);

@@ -20,7 +20,7 @@ const START_MS = 30;
 const END_MS = 400;
 const HEARTBEAT_MS = 3500;
 const KILLED_CODE = 137;
-const SHARED_NODES = ["shared-1", "shared-2", "shared-3", "shared-4"];
+export const SHARED_NODES = ["shared-1", "shared-2", "shared-3", "shared-4"];
 const COMPLETION_INDEX = "batch.kubernetes.io/job-completion-index";
 
 interface NodeState {
@@ -36,6 +36,8 @@ export class ScriptedNode {
   readonly #matched = new Map<PodRule, number>();
   readonly #ruleOf = new Map<string, PodRule>();
   readonly #ending = new Set<string>();
+  /** Pods being deleted whose end is not scheduled: their node is stopped. */
+  readonly #terminating = new Map<string, Pod>();
   #endsPending = 0;
   /** The scenario's own nodes. */
   readonly #nodes = new Map<string, NodeState>();
@@ -85,6 +87,7 @@ export class ScriptedNode {
     state.isBeating = beat ?? state.isBeating;
     state.ready = ready ?? state.ready;
     if (ready !== undefined) await this.#reportNode(name);
+    if (beat === true) for (const pod of [...this.#terminating.values()]) this.podChanged(pod);
   }
 
   #beat(name: string): void {
@@ -99,17 +102,25 @@ export class ScriptedNode {
 
   async #reportNode(name: string): Promise<void> {
     const now = formatTime(this.#clock.now());
-    const times = { lastHeartbeatTime: now, lastTransitionTime: now };
-    const pressures = ["MemoryPressure", "DiskPressure", "PIDPressure"].map((type) => ({
+    const isReady = this.#nodes.get(name)?.ready === "True";
+    const conditions = [
+      ["MemoryPressure", "False", "KubeletHasSufficientMemory", "kubelet has sufficient memory available"],
+      ["DiskPressure", "False", "KubeletHasNoDiskPressure", "kubelet has no disk pressure"],
+      ["PIDPressure", "False", "KubeletHasSufficientPID", "kubelet has sufficient PID available"],
+      isReady
+        ? ["Ready", "True", "KubeletReady", "kubelet is posting ready status"]
+        : ["Ready", "False", "KubeletNotReady", "container runtime is down"],
+    ].map(([type, status, reason, message]) => ({
       type,
-      status: "False",
-      reason: "KubeletHas",
-      ...times,
+      status,
+      reason,
+      message,
+      lastHeartbeatTime: now,
+      lastTransitionTime: now,
     }));
-    const ready = { type: "Ready", status: this.#nodes.get(name)?.ready, reason: "KubeletReady", ...times };
     const patch = {
       status: {
-        conditions: [...pressures, ready],
+        conditions,
         capacity: { cpu: "64", memory: "256Gi", pods: "250" },
         allocatable: { cpu: "64", memory: "256Gi", pods: "250" },
       },
@@ -129,7 +140,10 @@ export class ScriptedNode {
       this.#later(BIND_MS, () => this.#bind(pod, rule));
     }
     if (pod.metadata?.deletionTimestamp === undefined || rule.stuck === true || this.#ending.has(uid)) return;
+    if (nodeName === "") return;
+    this.#terminating.set(uid, pod);
     if (this.#nodes.size > 0 && this.#nodes.get(nodeName)?.isBeating !== true) return;
+    this.#terminating.delete(uid);
     this.#ending.add(uid);
     this.#endsPending++;
     this.#later(rule.deleteMs ?? DELETE_MS, () => this.#end(pod, rule).finally(() => this.#endsPending--));
