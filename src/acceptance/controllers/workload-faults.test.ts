@@ -1,0 +1,257 @@
+/** Stories of workloads with faults between the controllers and the API server: all end as without faults. */
+import t from "tap";
+import { controllerRevisionKind } from "../../api/apps/controller-revision/kind.ts";
+import { daemonSetKind } from "../../api/apps/daemon-set/kind.ts";
+import { deploymentKind } from "../../api/apps/deployment/kind.ts";
+import { replicaSetKind } from "../../api/apps/replica-set/kind.ts";
+import { statefulSetKind } from "../../api/apps/stateful-set/kind.ts";
+import { nodeKind } from "../../api/core/node/kind.ts";
+import { podKind } from "../../api/core/pod/kind.ts";
+import { replicationControllerKind } from "../../api/core/replication-controller/kind.ts";
+import type { ApiObject, Kind } from "../../api/kind.ts";
+import type { HttpResponse } from "../../http/message.ts";
+import type { PodRule } from "./recorded/scenario.ts";
+import { type Connection, isWrite, plainConnection, WorkloadCluster } from "./workload-cluster.ts";
+
+const CONTROLLERS = ["daemonset", "deployment", "replicaset", "replicationcontroller", "statefulset"];
+const AWAY_MS = 20_000;
+const LATE_MS = 400;
+/** Of the time of day, in turn forwards and backwards. */
+let jump = 3_600_000;
+
+interface Workload {
+  readonly kind: Kind;
+  readonly spec: object;
+  /** Whether it has a rollout. */
+  readonly updates: boolean;
+}
+
+const selector = { matchLabels: { app: "w" } };
+const template = (image: string): object => ({
+  metadata: { labels: { app: "w" } },
+  spec: { containers: [{ name: "c", image }] },
+});
+const first = template("img:1");
+
+const workloads: readonly Workload[] = [
+  { kind: deploymentKind as Kind, spec: { replicas: 3, selector, template: first }, updates: true },
+  { kind: replicaSetKind as Kind, spec: { replicas: 3, selector, template: first }, updates: false },
+  {
+    kind: replicationControllerKind as Kind,
+    spec: { replicas: 3, selector: selector.matchLabels, template: first },
+    updates: false,
+  },
+  {
+    kind: statefulSetKind as Kind,
+    spec: { replicas: 3, serviceName: "w", selector, template: first },
+    updates: true,
+  },
+  { kind: daemonSetKind as Kind, spec: { selector, template: first }, updates: true },
+];
+
+interface Fault {
+  readonly name: string;
+  readonly connection?: (cluster: WorkloadCluster) => Connection;
+  readonly instances?: number;
+  /** Without changes for this time the story goes on; 3 s by default. */
+  readonly quietMs?: number;
+  readonly rules?: readonly PodRule[];
+  /** More pods than wanted may exist for a while, but not of a stateful set. */
+  readonly mayExceed?: boolean;
+  /** Between the steps of the story. */
+  readonly between?: (cluster: WorkloadCluster) => void;
+}
+
+function conflict(): HttpResponse {
+  const status = {
+    kind: "Status",
+    apiVersion: "v1",
+    status: "Failure",
+    reason: "Conflict",
+    message: "changed",
+    code: 409,
+  };
+  const body = Buffer.from(JSON.stringify(status));
+  return { status: 409, headers: { "content-type": "application/json" }, body };
+}
+
+/** Calls the function for one of so many writes. */
+function everyWrite(count: number, fault: Connection): Connection {
+  let writes = 0;
+  return (request, send) => (isWrite(request) && ++writes % count === 0 ? fault(request, send) : send());
+}
+
+const faults: readonly Fault[] = [
+  {
+    name: "every second update conflicts",
+    mayExceed: true,
+    connection: () => everyWrite(2, ({ method }, send) => (method === "POST" ? send() : Promise.resolve(conflict()))),
+  },
+  {
+    name: "every third response is lost",
+    connection: () =>
+      everyWrite(3, async (_request, send) => {
+        await send();
+        throw new Error("socket hang up");
+      }),
+  },
+  {
+    name: "the API server is away for a while after every fourth write",
+    quietMs: 4 * AWAY_MS,
+    connection: (cluster) => {
+      let away = 0;
+      let writes = 0;
+      return async (request, send) => {
+        if (cluster.clock.monotonic() < away) throw new Error("connect ECONNREFUSED");
+        const response = await send();
+        if (isWrite(request) && ++writes % 4 === 0) {
+          away = cluster.clock.monotonic() + AWAY_MS;
+          cluster.cut();
+        }
+        return response;
+      };
+    },
+  },
+  {
+    name: "watches are late",
+    connection: (cluster) => async (request, send) => {
+      const response = await send();
+      if (!request.query.includes("watch=") || response.body === undefined) return response;
+      return { ...response, body: delayed(response.body, cluster) };
+    },
+  },
+  {
+    name: "the controllers are restarted after every write",
+    connection: (cluster) => {
+      let isRestarting = false;
+      return async (request, send) => {
+        const response = await send();
+        if (isWrite(request) && !isRestarting) {
+          isRestarting = true;
+          void cluster.stop().then(() => {
+            isRestarting = false;
+            cluster.startControllers();
+          });
+        }
+        return response;
+      };
+    },
+  },
+  { name: "two instances run", instances: 2, mayExceed: true },
+  { name: "pods are slow", rules: [{ ready: 5000, deleteMs: 4000 }], quietMs: 10_000 },
+  {
+    name: "the clock jumps",
+    between: ({ clock }) => {
+      jump = -2 * jump;
+      clock.set(clock.now() + jump);
+    },
+  },
+];
+
+async function* delayed(
+  body: NonNullable<HttpResponse["body"]>,
+  { clock }: WorkloadCluster,
+): AsyncIterable<Uint8Array> {
+  if (body instanceof Uint8Array) yield body;
+  else {
+    for await (const chunk of body as AsyncIterable<Uint8Array>) {
+      await clock.sleep(LATE_MS);
+      yield chunk;
+    }
+  }
+}
+
+/** Creates, updates and scales the workload; resolves with what is there in the end. */
+async function play(cluster: WorkloadCluster, id: string, { kind, spec, updates }: Workload, fault: Fault) {
+  const { client } = cluster;
+  const namespace = `w-${id}`;
+  const stop = new AbortController();
+  const nodes = [1, 2, 3].map((n) => ({ metadata: { name: `${namespace}-${n}`, labels: { story: id } } }));
+  const isDaemonSet = kind.kind === "DaemonSet";
+  const own = isDaemonSet ? nodes : [];
+  const isObserved = async (): Promise<boolean> => {
+    const { metadata, status } = (await client.get(kind, { name: "w", namespace })) as Owner;
+    return status?.observedGeneration === metadata?.generation;
+  };
+  const settle = async (): Promise<void> => {
+    await cluster.settle(fault.quietMs ?? 3000, isObserved);
+    fault.between?.(cluster);
+  };
+  await cluster.openNamespace(namespace, fault.rules ?? [], own, stop.signal);
+  cluster.connection = fault.connection?.(cluster) ?? plainConnection;
+  for (let instance = 0; instance < (fault.instances ?? 1); instance++) cluster.startControllers();
+  const name = { name: "w", namespace };
+  const patch = (change: object) => client.patch(kind, name, "strategic", { spec: change });
+  await client.create(kind, {
+    metadata: name,
+    spec: { ...spec, ...(isDaemonSet ? merge(first, id) : {}) },
+  } as ApiObject);
+  await settle();
+  if (updates) await patch({ template: { spec: { containers: [{ name: "c", image: "img:2" }] } } });
+  await settle();
+  if (isDaemonSet)
+    await client.patch(nodeKind, { name: `${namespace}-3` }, "merge", { metadata: { labels: { story: null } } });
+  else await patch({ replicas: 2 });
+  await settle();
+  const state = await readState(cluster, namespace, kind);
+  cluster.connection = plainConnection;
+  await cluster.stop();
+  stop.abort();
+  return state;
+}
+
+function merge(base: object, id: string): object {
+  const { spec, ...rest } = base as { readonly spec: object };
+  return { template: { ...rest, spec: { ...spec, nodeSelector: { story: id } } } };
+}
+
+/** Without random names. */
+async function readState(cluster: WorkloadCluster, namespace: string, kind: Kind) {
+  const { client } = cluster;
+  const owner = (await client.get(kind, { name: "w", namespace })) as Owner;
+  const pods = (await client.list(podKind, { namespace })).items;
+  const sets = (await client.list(replicaSetKind, { namespace })).items;
+  const revisions = (await client.list(controllerRevisionKind, { namespace })).items;
+  const { conditions = [], observedGeneration, collisionCount: _, ...counters } = owner.status ?? {};
+  return {
+    podsMax: cluster.podsMax,
+    isObserved: observedGeneration === owner.metadata?.generation,
+    counters: Object.fromEntries(Object.entries(counters).filter(([, value]) => typeof value === "number")),
+    conditions: conditions.map(({ type, status }) => `${type}=${status}`).sort(),
+    pods: pods
+      .map(({ metadata, spec, status }) => {
+        const ready = status?.conditions?.find(({ type }) => type === "Ready")?.status;
+        const shown = kind.kind === "StatefulSet" ? metadata?.name : metadata?.generateName;
+        const deleted = metadata?.deletionTimestamp === undefined ? "" : " deleted";
+        return `${shown} ${spec?.containers[0]?.image} ${status?.phase} ${ready}${deleted}`;
+      })
+      .sort(),
+    sets: sets.map(({ spec, status }) => `${spec?.replicas} ${status?.replicas}`).sort(),
+    revisions: revisions.map(({ revision }) => Number(revision)).sort(),
+  };
+}
+
+interface Owner extends ApiObject {
+  readonly status?: Status;
+}
+
+interface Status {
+  readonly observedGeneration?: number;
+  readonly collisionCount?: number;
+  readonly conditions?: readonly { readonly type: string; readonly status: string }[];
+}
+
+t.setTimeout(240_000);
+for (const [index, workload] of workloads.entries()) {
+  t.test(`a ${workload.kind.kind} ends in the same state whatever fails`, { timeout: 240_000 }, async (t) => {
+    const cluster = await WorkloadCluster.start(t, CONTROLLERS);
+    const wanted = await play(cluster, `${index}-plain`, workload, { name: "nothing fails" });
+    t.equal(wanted.pods.length, 2);
+    t.ok(wanted.isObserved);
+    for (const [number, fault] of faults.entries()) {
+      const state = await play(cluster, `${index}-${number}`, workload, fault);
+      const mayExceed = fault.mayExceed === true && workload.kind.kind !== "StatefulSet";
+      t.same(mayExceed ? { ...state, podsMax: wanted.podsMax } : state, wanted, fault.name);
+    }
+  });
+}
