@@ -1,7 +1,8 @@
 /** The three controllers of endpoints against an API server in memory. */
-import t from "tap";
+import t, { type Test } from "tap";
 import { endpointsKind } from "../../api/core/endpoints/kind.ts";
 import type { EndpointSubset, Endpoints } from "../../api/core/endpoints/schema.ts";
+import { eventKind } from "../../api/core/event/kind.ts";
 import { namespaceKind } from "../../api/core/namespace/kind.ts";
 import { nodeKind } from "../../api/core/node/kind.ts";
 import { podKind } from "../../api/core/pod/kind.ts";
@@ -11,10 +12,19 @@ import type { ServiceSpec } from "../../api/core/service/schema.ts";
 import { endpointSliceKind } from "../../api/discovery/endpoint-slice/kind.ts";
 import type { EndpointSlice } from "../../api/discovery/endpoint-slice/schema.ts";
 import type { Client } from "../../client/client.ts";
+import { createSharedInformers } from "../../client/informer/shared-informers.ts";
+import { systemRandom } from "../../std/crypto/random.ts";
+import { silentLogger } from "../../std/log/logger.ts";
+import type { Clock } from "../../std/time/clock.ts";
 import { startInMemoryCluster } from "../../testing/apiserver/in-memory-cluster.ts";
 import { FakeClock } from "../../testing/std/fake-clock.ts";
+import { defaultControllerOptions } from "../controller-options.ts";
+import { runEndpointSliceController } from "./endpoint-slice-controller.ts";
+import { runEndpointSliceMirroringController } from "./endpoint-slice-mirroring-controller.ts";
+import { exceedsCapacity, repackSubsets, truncateSubsets } from "./endpoint-subsets.ts";
+import { runEndpointsController } from "./endpoints-controller.ts";
 
-const CONTROLLERS = ["endpoint", "endpointslice", "endpointslicemirroring", "serviceaccount"];
+const CONTROLLERS = [runEndpointSliceController, runEndpointsController, runEndpointSliceMirroringController];
 const namespace = "shop";
 
 interface Cluster {
@@ -24,9 +34,10 @@ interface Cluster {
   pass(milliseconds?: number): Promise<void>;
 }
 
-async function start(t: { teardown(action: () => unknown): void }): Promise<Cluster> {
+async function start(t: Pick<Test, "teardown">, instances = 1): Promise<Cluster> {
   const clock = new FakeClock();
-  const client = await startInMemoryCluster(t, { embeddedControllers: CONTROLLERS }, clock);
+  const client = await startInMemoryCluster(t, { embeddedControllers: ["serviceaccount"] }, clock);
+  await runControllers(t, client, clock, instances);
   const pass = async (milliseconds = 100): Promise<void> => {
     for (let passed = 0; passed < milliseconds; passed += 50) {
       await clock.advance(50);
@@ -42,6 +53,27 @@ async function start(t: { teardown(action: () => unknown): void }): Promise<Clus
   }
   await pass(500);
   return { client, clock, pass };
+}
+
+/** Two instances are two processes: each has informers of its own. */
+async function runControllers(
+  t: Pick<Test, "teardown">,
+  client: Client,
+  clock: Clock,
+  instances: number,
+): Promise<void> {
+  const stop = new AbortController();
+  const running: Promise<void>[] = [];
+  const common = { client, clock, random: systemRandom, log: silentLogger };
+  for (let instance = 0; instance < instances; instance++) {
+    const informers = createSharedInformers(common, stop.signal);
+    const deps = { ...common, observer: client, informers, kinds: [], options: defaultControllerOptions };
+    running.push(...CONTROLLERS.map((run) => run({ ...deps, signal: stop.signal })));
+  }
+  t.teardown(async () => {
+    stop.abort(new DOMException("The test is over", "AbortError"));
+    await Promise.all(running);
+  });
 }
 
 async function createService({ client }: Cluster, spec: ServiceSpec, name = "web"): Promise<void> {
@@ -225,4 +257,116 @@ t.test("Endpoints of a service without a selector are mirrored until they or the
   await cluster.client.patch(endpointsKind, { name: "web", namespace }, "merge", label);
   await cluster.pass();
   t.same(await slicesOf(cluster), []);
+});
+
+t.test("two instances of the controllers agree on the endpoints", async (t) => {
+  const cluster = await start(t, 2);
+  await createService(cluster, { selector, ports });
+  await createPod(cluster, "p");
+  await createPod(cluster, "pp", { node: "n2" });
+  await cluster.pass(10_000);
+  await cluster.client.delete(podKind, { name: "p", namespace }, { gracePeriodSeconds: 0 });
+  await cluster.pass(10_000);
+  const slices = await slicesOf(cluster);
+  t.ok(slices.includes("IPv4 80/TCP: 10.1.0.2 ready n2"), slices.join());
+  t.notOk(slices.some((slice) => slice.includes("10.1.0.1")));
+  t.same(await endpointsOf(cluster), ["80: 10.1.0.2"]);
+});
+
+t.test("a failed write is retried, and an event says so", async (t) => {
+  const cluster = await start(t);
+  await createService(cluster, { selector, ports });
+  await createPod(cluster, "p", { node: "unknown" });
+  await cluster.pass(1500);
+  const { items } = await cluster.client.list(eventKind, { namespace });
+  const event = items.find(({ reason }) => reason === "FailedToUpdateEndpointSlices");
+  t.equal(event?.type, "Warning");
+  t.equal(event?.source?.component, "endpoint-slice-controller");
+  t.match(
+    event?.message,
+    /^Error updating Endpoint Slices for Service shop\/web: skipping Pod p for Service shop\/web: /,
+  );
+});
+
+t.test("topology-mode Auto allocates endpoints to zones by their CPUs, and reports when it cannot", async (t) => {
+  const cluster = await start(t);
+  const annotate = (mode: string | null) => ({
+    metadata: { annotations: { "service.kubernetes.io/topology-mode": mode } },
+  });
+  await createService(cluster, { selector, ports });
+  await cluster.client.patch(serviceKind, { name: "web", namespace }, "merge", annotate("Auto"));
+  for (const [index, node] of ["n1", "n1", "n1", "n2"].entries()) {
+    await createPod(cluster, `p${index}`, { ip: `10.1.0.${index}`, node });
+  }
+  await cluster.pass(1000);
+  const status = {
+    allocatable: { cpu: "4" },
+    conditions: [{ type: "Ready", status: "True" }],
+  };
+  for (const name of ["n1", "n2"]) {
+    await cluster.client.patch(nodeKind, { name }, "strategic", { status }, { subresource: "status" });
+  }
+  await cluster.pass(1000);
+  await cluster.client.patch(serviceKind, { name: "web", namespace }, "merge", {
+    metadata: { labels: { changed: "1" } },
+  });
+  await cluster.pass(1000);
+  const [slice = ""] = await slicesOf(cluster);
+  t.equal(slice.match(/for za/g)?.length, 2);
+  t.equal(slice.match(/for zb/g)?.length, 2);
+  await cluster.client.patch(serviceKind, { name: "web", namespace }, "merge", annotate(null));
+  await cluster.pass(1000);
+  t.notMatch((await slicesOf(cluster))[0], "for z");
+  const { items } = await cluster.client.list(eventKind, { namespace });
+  const messages = items.filter(({ reason }) => reason?.startsWith("TopologyAware")).map(({ message }) => message);
+  t.same(
+    new Set(messages),
+    new Set([
+      "Insufficient Node information: allocatable CPU or zone not specified on one or more nodes, addressType: IPv4",
+      "Topology Aware Hints has been enabled, addressType: IPv4",
+      "Topology Aware Hints has been disabled, addressType: IPv4",
+    ]),
+  );
+});
+
+t.test("more than 1000 addresses are truncated in Endpoints, the unready ones first", async (t) => {
+  const addressesOf = (count: number, third: number) =>
+    Array.from({ length: count }, (_, index) => ({ ip: `10.${third}.${index >> 8}.${index & 255}` }));
+  const subsets = [
+    { addresses: addressesOf(600, 1), notReadyAddresses: addressesOf(300, 2), ports: [{ port: 80 }] },
+    { addresses: addressesOf(300, 3), notReadyAddresses: addressesOf(300, 4), ports: [{ port: 90 }] },
+  ];
+  t.ok(exceedsCapacity(subsets));
+  const truncated = truncateSubsets(subsets);
+  const counts = truncated.map(({ addresses = [], notReadyAddresses = [] }) => [
+    addresses.length,
+    notReadyAddresses.length,
+  ]);
+  t.same(counts, [
+    [600, 50],
+    [300, 50],
+  ]);
+  const ready = [{ addresses: addressesOf(1200, 1), notReadyAddresses: addressesOf(5, 2) }];
+  t.same(
+    truncateSubsets(ready).map(({ addresses = [], notReadyAddresses }) => [addresses.length, notReadyAddresses]),
+    [[1000, undefined]],
+  );
+});
+
+t.test("repackSubsets() makes one subset of the ports that addresses share", async (t) => {
+  const [first, second] = [{ ip: "10.1.0.1" }, { ip: "10.1.0.2" }];
+  const packed = repackSubsets([
+    { addresses: [second], ports: [{ port: 80 }] },
+    { addresses: [first], ports: [{ port: 80 }] },
+    { addresses: [first, second], ports: [{ port: 90 }] },
+    { addresses: [first], notReadyAddresses: [first], ports: [{ port: 70 }] },
+  ]);
+  t.same(
+    packed.map(({ addresses, notReadyAddresses }) => ({ addresses, notReadyAddresses })),
+    [
+      { addresses: [first, second], notReadyAddresses: undefined },
+      { addresses: undefined, notReadyAddresses: [first] },
+    ],
+  );
+  t.same(packed[0]?.ports?.map(({ port }) => port).toSorted(), [80, 90]);
 });
