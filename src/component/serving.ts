@@ -8,7 +8,6 @@ import { metricsResponse } from "../http/metrics-page.ts";
 import { errorResponse, jsonResponse, textResponse } from "../http/respond.ts";
 import { Router } from "../http/router.ts";
 import { explainAddressInUse } from "../http/server/address-in-use.ts";
-import type { Listener } from "../http/server/listener.ts";
 import { listen } from "../http/server/server.ts";
 import type { TlsOptions } from "../http/tls/options.ts";
 import type { Logger } from "../std/log/logger.ts";
@@ -41,14 +40,17 @@ export interface ComponentServingOptions {
   readonly log: Logger;
 }
 
+export interface ComponentServer extends AsyncDisposable {
+  readonly host: string;
+  readonly port: number;
+}
+
 const CERTIFICATE_DAYS = 365;
 /** How long requests in flight may take when the program stops. */
 const DRAIN_MS = 1_000;
 
 /** Rejects with a message for the operator. Undefined if nothing is served. */
-export async function serveComponent(
-  options: ComponentServingOptions,
-): Promise<(Listener & AsyncDisposable) | undefined> {
+export async function serveComponent(options: ComponentServingOptions): Promise<ComponentServer | undefined> {
   const { port, address, tls, clientCa, clock, log } = options;
   if (port === 0) return undefined;
   const pair = await loadServingCertificate(options);
@@ -62,7 +64,11 @@ export async function serveComponent(
     tls: { ...pair, ...tls, ...ca, requestCert: clientCa !== undefined },
   });
   const listener = await explainAddressInUse("--secure-port", opened);
-  return Object.assign(listener, { [Symbol.asyncDispose]: () => listener.close(DRAIN_MS) });
+  return {
+    host: listener.address,
+    port: listener.port,
+    [Symbol.asyncDispose]: () => listener.close(DRAIN_MS),
+  };
 }
 
 const HEALTH_PATHS = ["healthz", "livez", "readyz"];

@@ -1,15 +1,10 @@
 /** `svc controller-manager`, also invoked as `kube-controller-manager`: runs until SIGINT or SIGTERM. */
-import { createClient } from "../client/api-client.ts";
-import type { LeaderElection } from "../client/leader-election/leader-election.ts";
 import { openConnection } from "../component/connection.ts";
-import { createDelegatedAccess } from "../component/delegated-access.ts";
-import { serveComponent } from "../component/serving.ts";
-import { type Flag, type ParsedFlags, printValue } from "../flags/flag.ts";
+import type { ParsedFlags } from "../flags/flag.ts";
 import { logOptions } from "../flags/log-options.ts";
 import { invoke } from "../flags/program.ts";
-import { parseTlsVersion, toOpenSslCiphers } from "../http/tls/cipher-suites.ts";
 import { systemRandom } from "../std/crypto/random.ts";
-import { createLogger, type Logger } from "../std/log/logger.ts";
+import { createLogger } from "../std/log/logger.ts";
 import { collectGarbageWhenIdle } from "../std/memory/collect-when-idle.ts";
 import { MetricRegistry } from "../std/metrics/metrics.ts";
 import { registerProcessMetrics } from "../std/metrics/process-metrics.ts";
@@ -17,14 +12,13 @@ import { createNotifier } from "../std/process/sd-notify.ts";
 import { systemClock } from "../std/time/clock.ts";
 import { GIT_VERSION } from "../std/version.ts";
 import { selectControllers } from "./controller-names.ts";
-import { controllerManagerFlags, controllerManagerProgram } from "./flags.ts";
+import { type controllerManagerFlags, controllerManagerProgram } from "./flags.ts";
 import { controllerManagerOptions } from "./options.ts";
 import { PROGRAM, runControllerManager } from "./run.ts";
+import { serveManager } from "./serve.ts";
 
 /** The exit code after a second signal. */
 const INTERRUPTED = 130;
-/** As Kubernetes: how long after the end of its lease a leader counts as healthy. */
-const LEASE_TOLERANCE_MS = 20_000;
 
 type Flags = ParsedFlags<typeof controllerManagerFlags>;
 
@@ -82,7 +76,9 @@ async function runUntilStopped(
   const manager = runControllerManager(options, { connection, metrics, clock, random: systemRandom, log }, stopping);
   manager.ended.catch(() => {});
   try {
-    await using _server = await serve(flags, { metrics, election: manager.election, log }, closing.signal);
+    const setVerbosity = (level: number): void => log.setVerbosity(level);
+    const served = { metrics, election: manager.election, log, setVerbosity };
+    await using _server = await serveManager(flags, served, closing.signal);
     await onReady();
     await manager.ended;
   } finally {
@@ -90,70 +86,4 @@ async function runUntilStopped(
     await manager.ended.catch(() => {});
     closing.abort(new Error("the program has stopped"));
   }
-}
-
-interface ServedParts {
-  readonly metrics: MetricRegistry;
-  readonly election: LeaderElection | undefined;
-  readonly log: ReturnType<typeof createLogger>;
-}
-
-/** Rejects with a message for the operator. */
-async function serve(
-  flags: Flags,
-  { metrics, election, log }: ServedParts,
-  signal: AbortSignal,
-): Promise<AsyncDisposable> {
-  await using stack = new AsyncDisposableStack();
-  const access = await openAccess(flags, log, stack, signal);
-  const lease = { name: "leaderElection", check: () => election?.checkLease(LEASE_TOLERANCE_MS) };
-  const listener = await serveComponent({
-    name: PROGRAM,
-    address: flags["bind-address"],
-    port: flags["secure-port"],
-    certFile: flags["tls-cert-file"],
-    keyFile: flags["tls-private-key-file"],
-    certDir: flags["cert-dir"],
-    tls: {
-      minVersion: parseTlsVersion(flags["tls-min-version"]),
-      ciphers: toOpenSslCiphers(flags["tls-cipher-suites"]),
-    },
-    clientCa: access.clientCa,
-    access: access.filter,
-    checks: [{ name: "ping", check: () => {} }, ...(election === undefined ? [] : [lease])],
-    metrics: [metrics],
-    configz: { flags: printedFlags(flags) },
-    setVerbosity: flags.profiling ? (verbosity) => log.setVerbosity(verbosity) : undefined,
-    clock: systemClock,
-    log: log.child("server"),
-  });
-  if (listener !== undefined) stack.use(listener);
-  return stack.move();
-}
-
-async function openAccess(flags: Flags, log: Logger, stack: AsyncDisposableStack, signal: AbortSignal) {
-  const clock = systemClock;
-  const clientOf = async (kubeconfig: string) => {
-    if (kubeconfig === "") return undefined;
-    const options = { kubeconfig, server: "", userAgent: PROGRAM, qps: 0, burst: 0 };
-    const deps = { clock, metrics: new MetricRegistry(), env: process.env };
-    const { transport } = stack.use(await openConnection(options, deps, signal));
-    return createClient({ transport, userAgent: PROGRAM });
-  };
-  return await createDelegatedAccess({
-    clientCaFile: flags["client-ca-file"],
-    authenticationClient: await clientOf(flags["authentication-kubeconfig"]),
-    tokenCacheMs: flags["authentication-token-webhook-cache-ttl"],
-    authorizationClient: await clientOf(flags["authorization-kubeconfig"]),
-    allowedMs: flags["authorization-webhook-cache-authorized-ttl"],
-    deniedMs: flags["authorization-webhook-cache-unauthorized-ttl"],
-    allowedPaths: flags["authorization-always-allow-paths"],
-    clock,
-    log,
-  });
-}
-
-function printedFlags(flags: Flags): Readonly<Record<string, string>> {
-  const rows = Object.entries(controllerManagerFlags) as [keyof Flags, Flag][];
-  return Object.fromEntries(rows.map(([name, row]) => [name, printValue(row, flags[name])]));
 }
