@@ -6,6 +6,7 @@ import { makeRequest } from "../http/request.ts";
 import { readValues } from "../http/value-stream.ts";
 import { decode } from "../schema/decode/decode.ts";
 import { encodeJson } from "../schema/json/encode.ts";
+import { stringifyExact } from "../schema/json/exact-numbers.ts";
 import { encodeProtobuf } from "../schema/protobuf/encode.ts";
 import { encodeEnvelope } from "../schema/protobuf/envelope.ts";
 import type {
@@ -178,7 +179,7 @@ class ApiClient implements Client {
       namespace: name.namespace,
       name: name.name,
       mediaType: PATCH_TYPES[type],
-      body: () => Buffer.from(JSON.stringify(patch)),
+      body: () => Buffer.from(stringifyExact(patch)),
       ...options,
     });
   }
@@ -217,7 +218,7 @@ class ApiClient implements Client {
         name: name.name,
         subresource,
         mediaType: "application/json",
-        body: () => Buffer.from(JSON.stringify(body)),
+        body: () => Buffer.from(stringifyExact(body)),
         signal,
       }),
     );

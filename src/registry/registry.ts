@@ -4,6 +4,7 @@ import type { ApiObject, Kind } from "../api/kind.ts";
 import type { ErrorSubject } from "../api/status.ts";
 import type { FieldError } from "../schema/validation/field-error.ts";
 import { formatTime } from "../schema/value/time.ts";
+import type { MaybePromise } from "../std/async/maybe-promise.ts";
 import type { RandomSource } from "../std/crypto/random.ts";
 import type { Logger } from "../std/log/logger.ts";
 import type { Clock } from "../std/time/clock.ts";
@@ -43,7 +44,7 @@ export interface RegistryDeps {
   /** Validates objects of all kinds, after the strategy of the kind. */
   readonly validatePolicy?: ClusterPolicy | undefined;
   /** Returns a warning for an object that has no effect in this server. */
-  readonly unenforcedWarning?: ((kind: Kind, object: ApiObject) => string | undefined) | undefined;
+  readonly unenforcedWarning?: ((kind: Kind, object: ApiObject) => MaybePromise<string | undefined>) | undefined;
 }
 
 export type ClusterPolicy = (kind: Kind, next: ApiObject, previous: ApiObject | undefined) => readonly FieldError[];

@@ -1,7 +1,9 @@
 /** `MutatingAdmissionWebhook`: calls the webhooks that change objects before they are stored, in order. */
+
 import { mutatingWebhookConfigurationKind } from "../../api/admissionregistration/webhook-configuration/mutating-kind.ts";
 import type { MutatingWebhook } from "../../api/admissionregistration/webhook-configuration/schema.ts";
 import type { ApiObject } from "../../api/kind.ts";
+import { stringifyExact } from "../../schema/json/exact-numbers.ts";
 import { semanticEqual } from "../../schema/semantic-equal.ts";
 import { deepEqual } from "../../schema/value/equal.ts";
 import { andThen } from "../../std/async/maybe-promise.ts";
@@ -110,7 +112,7 @@ async function callMutatingWebhook(
     return await callWithFailurePolicy(deps, "admit", webhook, request, call, failedOpen);
   } finally {
     const annotation = { configuration: nameOf(webhook.configuration), webhook: name, mutated };
-    request.annotate(`${MUTATION}${round}`, JSON.stringify(annotation));
+    request.annotate(`${MUTATION}${round}`, stringifyExact(annotation));
   }
 }
 

@@ -1,6 +1,8 @@
 /** Encodes and decodes `AdmissionReview` v1 and v1beta1. */
+
 import type { ApiObject } from "../../api/kind.ts";
 import { type StatusDetails, StatusError } from "../../api/status.ts";
+import { stringifyExact } from "../../schema/json/exact-numbers.ts";
 import { isPlainObject } from "../../schema/value/plain-object.ts";
 import type { AdmissionRequest } from "../chain/attributes.ts";
 import { type EquivalentResource, encodeJson } from "../matching/equivalent-resource.ts";
@@ -70,7 +72,7 @@ export function encodeReview(
 ): string {
   const { dryRun, options, ...first } = fields;
   const request = { uid, ...first, object, oldObject, dryRun, options };
-  return JSON.stringify({ kind: "AdmissionReview", apiVersion: `${GROUP}/${version}`, request });
+  return stringifyExact({ kind: "AdmissionReview", apiVersion: `${GROUP}/${version}`, request });
 }
 
 export interface ReviewResponse {

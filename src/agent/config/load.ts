@@ -2,6 +2,7 @@
  * Loads the agent's configuration from its sources, each overriding the previous one: defaults, the file set with
  * `--config`, drop-ins in the order of their names, flags. Feature gates merge name by name.
  */
+
 import { resolve } from "node:path";
 import { FlagError, type ParsedFlags, ValueError } from "../../flags/flag.ts";
 import { agentGates } from "../../flags/gate-tables/agent.ts";
@@ -11,6 +12,7 @@ import { parseCommandLine } from "../../flags/parse.ts";
 import { parseDuration } from "../../flags/types/duration.ts";
 import type { GateSettings } from "../../flags/types/gate-settings.ts";
 import { duration } from "../../schema/define.ts";
+import { stringifyExact } from "../../schema/json/exact-numbers.ts";
 import { agentFlags } from "../flags.ts";
 import { listDropIns } from "./drop-ins.ts";
 import { type ConfigField, configFields, fromJson, getDefault, isEffective, isStatedValue, toJson } from "./fields.ts";
@@ -170,7 +172,7 @@ function resolveFlagValues(
       if (!(error instanceof ValueError)) throw error;
       wrong.add(target);
       problems.push(
-        `${describeSource(node)}: field ${formatPath(steps)}: ${JSON.stringify(node && toPlainValue(node))} ${error.message}`,
+        `${describeSource(node)}: field ${formatPath(steps)}: ${stringifyExact(node && toPlainValue(node))} ${error.message}`,
       );
     }
   }
@@ -231,5 +233,5 @@ function describeSource(node: ReturnType<typeof findOrigin>): string {
 }
 
 function equalsAsJson(value: unknown, normal: unknown): boolean {
-  return JSON.stringify(value) === JSON.stringify(normal);
+  return stringifyExact(value) === stringifyExact(normal);
 }

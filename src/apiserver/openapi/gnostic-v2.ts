@@ -2,7 +2,9 @@
  * Encodes OpenAPI v2 documents in protobuf (package `openapi.v2` of google/gnostic), which kubectl before 1.27
  * requests. Contains only the messages and fields that the documents use.
  */
+
 import { boolean, list, message, optional, string } from "../../schema/define.ts";
+import { stringifyExact } from "../../schema/json/exact-numbers.ts";
 import { encodeProtobuf } from "../../schema/protobuf/encode.ts";
 import type { Describes, Infer, ObjectSchema } from "../../schema/schema.ts";
 
@@ -143,7 +145,7 @@ function texts(value: unknown): readonly string[] {
 
 /** The format represents values of any type as YAML, of which JSON is a subset. */
 function anyOf(value: unknown): Infer<typeof any> {
-  return { yaml: `${JSON.stringify(value)}\n` };
+  return { yaml: `${stringifyExact(value)}\n` };
 }
 
 function extensions(value: Json): readonly Infer<typeof namedAny>[] {

@@ -2,7 +2,9 @@
  * Encodes OpenAPI v3 documents in protobuf (package `openapi.v3` of google/gnostic). Contains only the messages and
  * fields that the documents use.
  */
+
 import { boolean, double, int64, list, message, optional, pointer, string } from "../../schema/define.ts";
+import { stringifyExact } from "../../schema/json/exact-numbers.ts";
 import { encodeProtobuf } from "../../schema/protobuf/encode.ts";
 import type { Field, ListSchema, ObjectSchema, Schema } from "../../schema/schema.ts";
 
@@ -164,7 +166,7 @@ function listOf(value: unknown, message: (value: Json) => object): readonly obje
 
 /** The format represents values of any type as YAML, of which JSON is a subset. */
 function anyMessage(value: unknown): object {
-  return { yaml: `${JSON.stringify(value)}\n` };
+  return { yaml: `${stringifyExact(value)}\n` };
 }
 
 function extensionsOf(value: Json): readonly object[] {

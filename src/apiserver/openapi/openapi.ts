@@ -1,4 +1,5 @@
 /** The OpenAPI documents of the served kinds, created on first request and again after the kinds have changed. */
+
 import { createHash } from "node:crypto";
 import { type Describe, loadDescriptions } from "../../api/descriptions/descriptions.ts";
 import { type GroupAliases, groupNames, listedGroupNames } from "../../api/group-aliases.ts";
@@ -7,6 +8,7 @@ import type { Scheme } from "../../api/scheme.ts";
 import type { HttpRequest, HttpResponse } from "../../http/message.ts";
 import { negotiate } from "../../http/negotiate.ts";
 import { bytesResponse } from "../../http/respond.ts";
+import { stringifyExact } from "../../schema/json/exact-numbers.ts";
 import { isPlainObject } from "../../schema/value/plain-object.ts";
 import { runInSlices, type Steps } from "../../std/async/steps.ts";
 import { TimeSlice } from "../../std/async/time-slice.ts";
@@ -217,7 +219,7 @@ function* stringifyMembers(value: object, depth: number): Steps<string> {
   for (const [name, member] of Object.entries(value)) {
     if (member === undefined) continue;
     const isDivided = depth > 1 && isPlainObject(member);
-    const text = isDivided ? yield* stringifyMembers(member, depth - 1) : JSON.stringify(member);
+    const text = isDivided ? yield* stringifyMembers(member, depth - 1) : stringifyExact(member);
     parts.push(`${JSON.stringify(name)}:${text}`);
     yield;
   }

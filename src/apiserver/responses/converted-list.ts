@@ -1,6 +1,6 @@
 /** Lists in YAML and indented JSON, encoded item by item with the same bytes as the whole. */
 
-import { parseExact } from "../../schema/json/exact-numbers.ts";
+import { parseExact, stringifyExact } from "../../schema/json/exact-numbers.ts";
 import { escapeHtml } from "../../schema/json/html-escape.ts";
 import { parseJson } from "../../schema/json/parse.ts";
 import { encodeYaml } from "../../schema/yaml/yaml.ts";
@@ -31,7 +31,7 @@ export function* indentedListChunks(
   let separator = "";
   for (const item of items) {
     const value: unknown = parseExact(Buffer.from(item).toString());
-    const text = JSON.stringify(value, undefined, 2).replaceAll("\n", "\n    ");
+    const text = stringifyExact(value, 2).replaceAll("\n", "\n    ");
     yield Buffer.from(`${separator}${escapeHtml(text)}`);
     separator = ",\n    ";
   }

@@ -4,7 +4,7 @@ import { HttpError } from "../../http/http-error.ts";
 import type { HttpResponse } from "../../http/message.ts";
 import { bytesResponse } from "../../http/respond.ts";
 import type { ListPage } from "../../registry/list.ts";
-import { parseExact } from "../../schema/json/exact-numbers.ts";
+import { parseExact, stringifyExact } from "../../schema/json/exact-numbers.ts";
 import { escapeHtml } from "../../schema/json/html-escape.ts";
 import { parseJson } from "../../schema/json/parse.ts";
 import { encodeYaml } from "../../schema/yaml/yaml.ts";
@@ -216,11 +216,7 @@ function encodeJson(status: number, representation: Representation, chunks: read
   }
   if (representation.pretty) {
     const value: unknown = parseExact(Buffer.concat(chunks).toString());
-    return bytesResponse(
-      status,
-      representation.mediaType,
-      Buffer.from(escapeHtml(JSON.stringify(value, undefined, 2))),
-    );
+    return bytesResponse(status, representation.mediaType, Buffer.from(escapeHtml(stringifyExact(value, 2))));
   }
   return bytesResponse(status, representation.mediaType, joinChunks(chunks));
 }

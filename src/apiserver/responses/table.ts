@@ -4,6 +4,7 @@ import { columnDescriptions } from "../../api/columns/descriptions.ts";
 import type { ApiObject, Kind } from "../../api/kind.ts";
 import { invalid } from "../../api/status.ts";
 import { stringify } from "../../schema/json/encode.ts";
+import { stringifyExact } from "../../schema/json/exact-numbers.ts";
 import { escapeHtml } from "../../schema/json/html-escape.ts";
 import { notSupported, renderFieldError } from "../../schema/validation/field-error.ts";
 import { partialObjectMetadata } from "./partial-metadata.ts";
@@ -59,7 +60,7 @@ function encodeRow<T extends ApiObject>(kind: Kind<T>, typeMeta: TypeMeta, row: 
   const cells = kind.columns.map((column) => column.cell(row.object, options.now));
   const conditions = kind.rowConditions?.(row.object) ?? [];
   const conditionsJson = conditions.length === 0 ? "" : `"conditions":${escapeHtml(JSON.stringify(conditions))},`;
-  return `{"cells":${escapeHtml(JSON.stringify(cells))},${conditionsJson}"object":${encodeRowObject(typeMeta, row, options)}}`;
+  return `{"cells":${escapeHtml(stringifyExact(cells))},${conditionsJson}"object":${encodeRowObject(typeMeta, row, options)}}`;
 }
 
 function encodeRowObject<T extends ApiObject>(typeMeta: TypeMeta, row: Row<T>, options: TableOptions): string {

@@ -1,4 +1,5 @@
 /** CEL values over JSON: views that convert members on access. */
+import { stringifyExact } from "../../schema/json/exact-numbers.ts";
 import { memberOf } from "../../schema/members.ts";
 import type { ListSchema, ObjectSchema, Schema, StringSchema } from "../../schema/schema.ts";
 import { isPlainObject } from "../../schema/value/plain-object.ts";
@@ -223,8 +224,8 @@ class JsonList extends List {
 
 /** The identity of an item of a set or map list. */
 function identityOf(item: unknown, keys: readonly string[] | undefined): string {
-  if (keys === undefined) return JSON.stringify(item);
-  return JSON.stringify(isPlainObject(item) ? keys.map((key) => item[key] ?? null) : item);
+  if (keys === undefined) return stringifyExact(item);
+  return stringifyExact(isPlainObject(item) ? keys.map((key) => item[key] ?? null) : item);
 }
 
 /** A set or map list: equality ignores the order, and `+` merges. */

@@ -3,8 +3,10 @@
  * has used, and finds these while it runs. With a conversion webhook it throws at the first missing conversion,
  * and starts again once the webhook has returned it.
  */
+
 import type { Converter, JsonObject, Kind } from "../../api/kind.ts";
 import { decode } from "../../schema/decode/decode.ts";
+import { stringifyExact } from "../../schema/json/exact-numbers.ts";
 import type { MaybePromise } from "../../std/async/maybe-promise.ts";
 import { runInSlices, type Steps } from "../../std/async/steps.ts";
 
@@ -40,7 +42,7 @@ interface ConversionInput {
 }
 
 function keyOf({ object, to }: ConversionInput): string {
-  return `${to.version} ${JSON.stringify(object)}`;
+  return `${to.version} ${stringifyExact(object)}`;
 }
 
 class MissingConversion extends Error {

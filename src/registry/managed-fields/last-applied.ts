@@ -1,4 +1,5 @@
 /** The annotation in which client-side `kubectl apply` stores the configuration. */
+
 import type { ApiObject } from "../../api/kind.ts";
 import { validateAnnotations } from "../../api/meta/validation/object-meta.ts";
 import { compare } from "../../schema/apply/compare.ts";
@@ -6,6 +7,7 @@ import { difference, type FieldSet } from "../../schema/apply/fieldpath/field-se
 import { IdentityError, type Shape } from "../../schema/apply/shape.ts";
 import { toFieldSet } from "../../schema/apply/to-field-set.ts";
 import { ShapeError, validateTyped } from "../../schema/apply/typed-validation.ts";
+import { stringifyExact } from "../../schema/json/exact-numbers.ts";
 import { isPlainObject } from "../../schema/value/plain-object.ts";
 
 const LAST_APPLIED = "kubectl.kubernetes.io/last-applied-configuration";
@@ -17,7 +19,7 @@ export function withLastApplied<T extends ApiObject>(object: T, configuration: R
   const { annotations } = object.metadata ?? {};
   if (!annotations?.[LAST_APPLIED]) return object;
   const { [LAST_APPLIED]: _, ...others } = annotations;
-  const next = { ...others, [LAST_APPLIED]: `${JSON.stringify(sortMembers(withoutLastApplied(configuration)))}\n` };
+  const next = { ...others, [LAST_APPLIED]: `${stringifyExact(sortMembers(withoutLastApplied(configuration)))}\n` };
   const fits = validateAnnotations(next).length === 0;
   return { ...object, metadata: { ...object.metadata, annotations: fits ? next : others } };
 }

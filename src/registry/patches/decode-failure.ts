@@ -1,5 +1,6 @@
 /** The errors for a patched object that does not decode, as Kubernetes' decoders report them. */
 
+import { stringifyExact } from "../../schema/json/exact-numbers.ts";
 import { formatGoValue } from "../../schema/value/format-go-value.ts";
 import { isPlainObject } from "../../schema/value/plain-object.ts";
 import type { Patch } from "./apply-patch.ts";
@@ -20,10 +21,10 @@ export function describeDecodeFailure(patch: Patch, before: unknown, after: unkn
       const paths = patch.operations.flatMap(({ path, from }) =>
         [path, from].filter((text): text is string => typeof text === "string"),
       );
-      return { text: JSON.stringify(sortAlongPaths(after, parentTree(paths))), detail: message };
+      return { text: stringifyExact(sortAlongPaths(after, parentTree(paths))), detail: message };
     }
     case "merge":
-      return { text: JSON.stringify(sortMergedObjects(after, patch.value, before)), detail: message };
+      return { text: stringifyExact(sortMergedObjects(after, patch.value, before)), detail: message };
     case "strategic":
       return { text: formatGoValue(dropNewNulls(patch.value, before)), detail: message };
     case "malformed":

@@ -9,6 +9,7 @@ import { invalid } from "../../api/status.ts";
 import { type FieldError, renderFieldError } from "../../schema/validation/field-error.ts";
 import { validateWithRatcheting } from "../../schema/validation/ratcheting.ts";
 import { validate as validateSchema } from "../../schema/validation/validate.ts";
+import type { MaybePromise } from "../../std/async/maybe-promise.ts";
 import { runInSlices, type Steps } from "../../std/async/steps.ts";
 import { metadataOf } from "./object-metadata.ts";
 import type { WriteRequest } from "./request.ts";
@@ -27,13 +28,17 @@ export async function validate<T extends ApiObject>(
   }
   const { warn } = options;
   if (warn === undefined) return;
-  const unenforced = unenforcedWarning(request, object);
+  const warning = unenforcedWarning(request, object);
+  const unenforced = warning instanceof Promise ? await warning : warning;
   if (unenforced !== undefined) warn([unenforced]);
   if (previous === undefined) warn(registry.kind.strategy.warnings?.(object, undefined) ?? []);
   else warn((options.subresourceStrategy ?? registry.kind.strategy).warnings?.(object, previous) ?? []);
 }
 
-function unenforcedWarning<T extends ApiObject>({ registry, options }: WriteRequest<T>, object: T): string | undefined {
+function unenforcedWarning<T extends ApiObject>(
+  { registry, options }: WriteRequest<T>,
+  object: T,
+): MaybePromise<string | undefined> {
   if (options.subresourceStrategy !== undefined) return undefined;
   return registry.deps.unenforcedWarning?.(registry.kind, object);
 }

@@ -1,3 +1,4 @@
+import { stringifyExact } from "../json/exact-numbers.ts";
 import { formatGoValue, GO_VALUE_MAX } from "../value/format-go-value.ts";
 import { isPlainObject } from "../value/plain-object.ts";
 import { fieldElement, formatElement } from "./fieldpath/path-element.ts";
@@ -157,5 +158,5 @@ function formatGoSyntax(value: unknown): string {
     const texts = members.map((name) => `${JSON.stringify(name)}:${formatGoSyntax(value[name])}`);
     return `map[string]interface {}{${texts.join(", ")}}`;
   }
-  return value === null ? "interface {}(nil)" : JSON.stringify(value);
+  return value === null ? "interface {}(nil)" : stringifyExact(value);
 }

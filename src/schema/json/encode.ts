@@ -1,4 +1,5 @@
 /** Encodes values as JSON by their schema, byte for byte as Go's encoder does for Kubernetes' types. */
+
 import { Buffer } from "node:buffer";
 import { type Member, membersOf } from "../members.ts";
 import type { ListSchema, MapSchema, ObjectSchema, Schema } from "../schema.ts";
@@ -7,6 +8,7 @@ import { formatInteger } from "../value/int64.ts";
 import { hasNoMembers, sortedNames } from "../value/plain-object.ts";
 import { type VisitMembers, type Visitor, visitMembers } from "../value/visit-members.ts";
 import { canonicalJson } from "./canonical-json.ts";
+import { stringifyExact } from "./exact-numbers.ts";
 import { escapeHtml } from "./html-escape.ts";
 
 export interface EncodeJsonOptions {
@@ -76,7 +78,7 @@ function compile(schema: Schema): Writer {
       return mapWriter(schema);
     case "raw":
       if (schema.format === "fieldsV1") return rawWriter(stringifyFieldsV1);
-      return rawWriter((value) => escapeHtml(JSON.stringify(value) ?? "null"));
+      return rawWriter((value) => escapeHtml(stringifyExact(value)));
     case "bytes":
       return (value: string | Uint8Array) =>
         JSON.stringify(typeof value === "string" ? value : Buffer.from(value).toString("base64"));

@@ -3,10 +3,11 @@ import { decode } from "../decode/decode.ts";
 import { double, int32, int64, object, optional, quantity, rawExtension, string } from "../define.ts";
 import { decodeProtobuf } from "../protobuf/decode.ts";
 import { encodeProtobuf } from "../protobuf/encode.ts";
+import { NumberLiteral } from "../value/number-literal.ts";
 import { encodeYaml, parseYaml } from "../yaml/yaml.ts";
 import { canonicalJson } from "./canonical-json.ts";
 import { encodeJson } from "./encode.ts";
-import { parseExact } from "./exact-numbers.ts";
+import { parseExact, stringifyExact } from "./exact-numbers.ts";
 import { parseJson } from "./parse.ts";
 
 /** Each integer of 64 bits; other numbers as Go prints the double. */
@@ -30,9 +31,9 @@ t.test("values of unknown type keep each 64-bit integer, in JSON and YAML", asyn
     const text = `{"a":[${written},"${written}"],"b":1}`;
     const { value } = parseJson(Buffer.from(text));
     t.equal(canonicalJson(value), `{"a":[${kept},"${written}"],"b":1}`, written);
-    t.equal(JSON.stringify(parseExact(text)), `{"a":[${kept},"${written}"],"b":1}`, written);
+    t.equal(stringifyExact(parseExact(text)), `{"a":[${kept},"${written}"],"b":1}`, written);
     const repeated = parseJson(Buffer.from(`{"b":0,"b":1,"a":${written}}`));
-    t.match(JSON.stringify(repeated.scan?.value), `"a":${kept}}`, `${written} beside a duplicate`);
+    t.match(stringifyExact(repeated.scan?.value), `"a":${kept}}`, `${written} beside a duplicate`);
     const [document] = parseYaml(encodeYaml(value));
     t.equal(canonicalJson(document?.value), canonicalJson(value), `${written} as YAML`);
   }
@@ -77,4 +78,14 @@ t.test("integer fields accept integers in range only, as Go does", async (t) => 
     const again = decodeProtobuf(schema, encodeProtobuf(schema, value));
     t.equal(encodeJson(schema, again).toString(), encodeJson(schema, value).toString(), `${largest} stays in range`);
   }
+});
+
+t.test("stringifyExact() needs no change of BigInt's prototype", async (t) => {
+  t.equal("toJSON" in BigInt.prototype, false);
+  const value = { a: [2n ** 60n, "x", new NumberLiteral("1.0")], b: undefined };
+  t.equal(stringifyExact(value), '{"a":[1152921504606846976,"x",1.0]}');
+  t.equal(stringifyExact({ a: 2n ** 60n }, 1), '{\n "a": 1152921504606846976\n}');
+  const circular: { self?: unknown } = {};
+  circular.self = circular;
+  t.throws(() => stringifyExact(circular), TypeError);
 });

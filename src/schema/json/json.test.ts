@@ -17,6 +17,7 @@ import {
 } from "../define.ts";
 import type { ObjectSchema } from "../schema.ts";
 import { encodeJson, stringify } from "./encode.ts";
+import { stringifyExact } from "./exact-numbers.ts";
 import { parseJson } from "./parse.ts";
 
 const bytes = (text: string) => Buffer.from(text);
@@ -81,7 +82,7 @@ t.test("parseJson() agrees with JSON.parse on any text", async (t) => {
       } catch {
         return throws(() => parseJson(bytes(text)));
       }
-      return JSON.stringify(parseJson(bytes(text)).value) === JSON.stringify(wanted);
+      return stringifyExact(parseJson(bytes(text)).value) === JSON.stringify(wanted);
     }),
   );
   t.pass();

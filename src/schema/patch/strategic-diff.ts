@@ -5,6 +5,7 @@
  *     strategicDiffOf(schema, { original, modified, current })  deletions since `original`, changes against `current`
  */
 
+import { stringifyExact } from "../json/exact-numbers.ts";
 import type { ObjectSchema, Schema } from "../schema.ts";
 import { deepEqual } from "../value/equal.ts";
 import { isPlainObject, setMember } from "../value/plain-object.ts";
@@ -127,7 +128,7 @@ function mergeKeyOf({ mergeKey }: MergeStrategy, name: string): string {
 
 function pickMergeKey(item: unknown, key: string): Members {
   if (!isPlainObject(item) || item[key] === undefined) {
-    throw new PatchError(`map: ${JSON.stringify(item)} does not contain declared merge key: ${key}`);
+    throw new PatchError(`map: ${stringifyExact(item)} does not contain declared merge key: ${key}`);
   }
   return { [key]: item[key] };
 }

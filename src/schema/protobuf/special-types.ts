@@ -1,6 +1,6 @@
 /** Scalars that protobuf encodes as messages: times, durations, quantities, int-or-string, raw JSON. */
 import { Buffer } from "node:buffer";
-import { parseExact } from "../json/exact-numbers.ts";
+import { parseExact, stringifyExact } from "../json/exact-numbers.ts";
 import { escapeHtml } from "../json/html-escape.ts";
 import type { RawSchema, SpecialSchema } from "../schema.ts";
 import { parseFieldsV1, stringifyFieldsV1 } from "../value/fields-v1-cache.ts";
@@ -40,7 +40,7 @@ export function specialEncoder(schema: SpecialSchema | RawSchema): SpecialEncode
     default:
       // As Go's encoder writes it: kubectl compares the bytes of revisions with its own.
       return (writer, value) => {
-        writer.bytes(value instanceof Uint8Array ? value : Buffer.from(escapeHtml(JSON.stringify(value))));
+        writer.bytes(value instanceof Uint8Array ? value : Buffer.from(escapeHtml(stringifyExact(value))));
         writer.tag(1, wireBytes);
       };
   }

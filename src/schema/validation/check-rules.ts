@@ -2,7 +2,9 @@
  * Compiles `Rules` to checks with the messages of Kubernetes' OpenAPI validator: `spec.size in body should be less than
  * or equal to 10`.
  */
+
 import { canonicalJson } from "../json/canonical-json.ts";
+import { stringifyExact } from "../json/exact-numbers.ts";
 import { isPlainObject } from "../value/plain-object.ts";
 import {
   errorsMax,
@@ -196,7 +198,7 @@ function stringCheck({ minLength, maxLength, pattern, format }: Rules): Check | 
       report.add(invalidField(field, value, inBody(path, `should match '${pattern}'`)));
     }
     if (hasFormat !== undefined && !hasFormat(value)) {
-      const detail = inBody(path, `must be of type ${format}: ${JSON.stringify(value)}`);
+      const detail = inBody(path, `must be of type ${format}: ${stringifyExact(value)}`);
       report.add({ type: "FieldValueTypeInvalid", field, badValue: value, detail });
     }
   };
@@ -264,7 +266,7 @@ function enumCheck({ enum: values }: Rules): Check | undefined {
   let texts: readonly string[] | undefined;
   return (value, path, report) => {
     if (allowed.has(canonicalJson(value))) return;
-    texts ??= values.map((each) => (typeof each === "string" ? each : JSON.stringify(each)));
+    texts ??= values.map((each) => (typeof each === "string" ? each : stringifyExact(each)));
     report.add(notSupported(report.field(path), value, texts));
   };
 }

@@ -1,3 +1,4 @@
+import { stringifyExact } from "../json/exact-numbers.ts";
 import { goQuote } from "../value/go-quote.ts";
 import { formatInteger } from "../value/int64.ts";
 
@@ -187,7 +188,7 @@ function formatValue(value: unknown): string {
       if (Array.isArray(value) && value.length === 0) return "[]string(nil)";
       if (isStringList(value))
         return shorten(`[]string{${value.slice(0, ITEMS_SHOWN_MAX).map(formatValue).join(", ")}}`);
-      return shorten(JSON.stringify(value));
+      return shorten(stringifyExact(value));
   }
 }
 

@@ -7,6 +7,7 @@
  *     + 	NodeName: "b",
  *       }
  */
+import { stringifyExact } from "../json/exact-numbers.ts";
 import { membersOf } from "../members.ts";
 import type { Field, ObjectSchema, Schema } from "../schema.ts";
 import { deepEqual } from "../value/equal.ts";
@@ -190,7 +191,7 @@ function formatValue(schema: Schema, value: unknown): string {
     case "integer":
       return formatInteger(value as number | bigint);
     default:
-      return typeof value === "string" ? goQuote(value) : String(JSON.stringify(value));
+      return typeof value === "string" ? goQuote(value) : stringifyExact(value);
   }
 }
 

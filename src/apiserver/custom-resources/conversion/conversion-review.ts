@@ -1,6 +1,8 @@
 /** Encodes requests to conversion webhooks and validates their responses: `ConversionReview` v1 and v1beta1. */
+
 import type { JsonObject } from "../../../api/kind.ts";
 import { validateAnnotations, validateLabels } from "../../../api/meta/validation/object-meta.ts";
+import { stringifyExact } from "../../../schema/json/exact-numbers.ts";
 import { type FieldError, renderFieldError } from "../../../schema/validation/field-error.ts";
 import { isPlainObject } from "../../../schema/value/plain-object.ts";
 import type { ConversionFailure } from "./conversion-metrics.ts";
@@ -98,7 +100,7 @@ export function validateConvertedObject(
   const invalid = `invalid ${many ? "converted object" : "object"}`;
   const at = `${invalid} at index ${index}`;
   if (!isPlainObject(converted) || typeof converted.kind !== "string") {
-    throw invalidObject(`${at}: Object 'Kind' is missing in '${JSON.stringify(converted)}'`);
+    throw invalidObject(`${at}: Object 'Kind' is missing in '${stringifyExact(converted)}'`);
   }
   if (converted.apiVersion !== apiVersion) {
     const received = typeof converted.apiVersion === "string" ? converted.apiVersion : "";

@@ -2,6 +2,7 @@
  * Converts objects between the versions of a definition through its webhook: batches of at most 500 objects of other
  * versions are sent in a ConversionReview, validated and returned at their index.
  */
+
 import { createCustomKind } from "../../../api/apiextensions/custom-resource/kind.ts";
 import type {
   CustomResourceDefinition,
@@ -10,6 +11,7 @@ import type {
 import type { Converter, JsonObject, Kind } from "../../../api/kind.ts";
 import { StatusError } from "../../../api/status.ts";
 import type { WebhookClient } from "../../../client/webhook/webhook-client.ts";
+import { stringifyExact } from "../../../schema/json/exact-numbers.ts";
 import { type RandomSource, randomUuid } from "../../../std/crypto/random.ts";
 import type { Clock } from "../../../std/time/clock.ts";
 import type { ConversionFailure, ConversionMetrics } from "./conversion-metrics.ts";
@@ -93,7 +95,7 @@ export class ConversionWebhook implements Converter {
 
   #serialize(object: JsonObject, version: string): SerializedObject {
     const serialized = { ...object, apiVersion: this.#apiVersion(version) };
-    return { object: serialized, text: JSON.stringify(serialized) };
+    return { object: serialized, text: stringifyExact(serialized) };
   }
 
   async #convertBatch(batch: readonly IndexedObject[], from: string, to: string): Promise<readonly JsonObject[]> {

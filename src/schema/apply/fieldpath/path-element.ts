@@ -1,4 +1,4 @@
-import { parseExact } from "../../json/exact-numbers.ts";
+import { parseExact, stringifyExact } from "../../json/exact-numbers.ts";
 
 /**
  * One step of a path to a field, serialized as in FieldsV1: `f:name` is a struct field or map key, `k:{"name":"c"}` the
@@ -30,7 +30,7 @@ const PLAIN = /^[\x20\x21\x23-\x25\x27-\x3b\x3d\x3f-\x5b\x5d-\x7e]*$/;
 /** JSON as Go writes it: HTML special characters are escaped. */
 function goJson(value: unknown): string {
   if (typeof value === "string" && PLAIN.test(value)) return `"${value}"`;
-  return (JSON.stringify(sortMembersDeep(value)) ?? "null").replace(
+  return stringifyExact(sortMembersDeep(value)).replace(
     /[<>&\u2028\u2029]/g,
     (character) => `\\u${character.charCodeAt(0).toString(16).padStart(4, "0")}`,
   );
@@ -112,10 +112,10 @@ export function formatElement(element: string): string {
       return `.${content}`;
     case "k":
       return `[${keysOf(content)
-        .map(([name, value]) => `${name}=${JSON.stringify(value)}`)
+        .map(([name, value]) => `${name}=${stringifyExact(value)}`)
         .join(",")}]`;
     case "v":
-      return `[=${JSON.stringify(parseExact(content))}]`;
+      return `[=${stringifyExact(parseExact(content))}]`;
     default:
       return `[${content}]`;
   }
