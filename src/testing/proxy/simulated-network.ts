@@ -1,0 +1,168 @@
+/**
+ * A node with two pods on a bridge and a host outside, each a network namespace with a process that serves and opens
+ * connections. Nothing is changed in the namespace of the tests.
+ *
+ *     pod1 10.1.0.11 ─┬─ bridge 10.1.0.1 ─ node 198.51.100.1 ─── outside 198.51.100.2
+ *     pod2 10.1.0.12 ─┘
+ */
+import { type ChildProcess, execFileSync, spawn } from "node:child_process";
+import { randomBytes } from "node:crypto";
+import { createInterface } from "node:readline";
+import { fileURLToPath } from "node:url";
+import type { PeerCommand, PeerResult } from "./peer.ts";
+
+const PEER = fileURLToPath(new URL("./peer.ts", import.meta.url));
+export type Place = "node" | "pod1" | "pod2" | "outside";
+const PLACES: readonly Place[] = ["node", "pod1", "pod2", "outside"];
+
+export const addresses = {
+  node: "198.51.100.1",
+  node6: "fd00:100::1",
+  outside: "198.51.100.2",
+  bridge: "10.1.0.1",
+  pod1: "10.1.0.11",
+  pod2: "10.1.0.12",
+  pod1Six: "fd00:1::11",
+  pod2Six: "fd00:1::12",
+} as const;
+
+/** The reason why the network cannot be made; undefined if it can. */
+export function findNetworkProblem(): string | undefined {
+  if (process.getuid?.() !== 0) return "this user is not root";
+  for (const program of ["ip", "nsenter", "nft"]) {
+    try {
+      execFileSync("sh", ["-c", `PATH=$PATH:/usr/sbin:/sbin command -v ${program}`]);
+    } catch {
+      return `${program} is not installed`;
+    }
+  }
+  return undefined;
+}
+
+class Peer {
+  readonly #child: ChildProcess;
+  readonly #waiting = new Map<number, (text: string) => void>();
+  #next = 0;
+
+  constructor(namespace: string) {
+    const env = { ...process.env, NODE_OPTIONS: "" };
+    this.#child = spawn("nsenter", [`--net=/run/netns/${namespace}`, process.execPath, PEER], {
+      stdio: ["pipe", "pipe", "inherit"],
+      env,
+    });
+    createInterface({ input: this.#child.stdout! }).on("line", (line) => {
+      const { id, text } = JSON.parse(line) as PeerResult;
+      this.#waiting.get(id)?.(text);
+      this.#waiting.delete(id);
+    });
+  }
+
+  run(command: Omit<PeerCommand, "id">): Promise<string> {
+    const id = this.#next++;
+    return new Promise((resolve) => {
+      this.#waiting.set(id, resolve);
+      this.#child.stdin?.write(`${JSON.stringify({ id, ...command })}\n`);
+    });
+  }
+
+  async close(): Promise<void> {
+    const ended = new Promise((resolve) => this.#child.once("exit", resolve));
+    this.#child.kill("SIGKILL");
+    await ended;
+  }
+}
+
+export class SimulatedNetwork implements AsyncDisposable {
+  readonly #name = `svcp${randomBytes(3).toString("hex")}`;
+  readonly #peers = new Map<Place, Peer>();
+
+  static async create(): Promise<SimulatedNetwork> {
+    const network = new SimulatedNetwork();
+    try {
+      await network.#build();
+      return network;
+    } catch (error) {
+      await network[Symbol.asyncDispose]();
+      throw error;
+    }
+  }
+
+  namespace(place: Place): string {
+    return `${this.#name}-${place}`;
+  }
+
+  /** Runs a program in the namespace; throws with its stderr. */
+  inside(place: Place, program: string, ...args: readonly string[]): string {
+    const env = { ...process.env, PATH: `${process.env.PATH}:/usr/sbin:/sbin` };
+    const words = [`--net=/run/netns/${this.namespace(place)}`, program, ...args];
+    return execFileSync("nsenter", words, { encoding: "utf8", env, stdio: ["ignore", "pipe", "pipe"] });
+  }
+
+  /** What a server answers to a connection from the place, or an error's code. */
+  async open(from: Place, protocol: "tcp" | "udp", address: string, port: number, localPort?: number): Promise<string> {
+    const open = { protocol, address, port, ...(localPort === undefined ? {} : { from: localPort }) };
+    return (await this.#peers.get(from)?.run({ open })) ?? "";
+  }
+
+  async serve(place: Place, port: number): Promise<void> {
+    await this.#peers.get(place)?.run({ serve: { name: place, port } });
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    for (const peer of this.#peers.values()) await peer.close();
+    for (const place of PLACES) {
+      try {
+        execFileSync("ip", ["netns", "delete", this.namespace(place)], { stdio: "ignore" });
+      } catch {
+        // It was not created.
+      }
+    }
+  }
+
+  async #build(): Promise<void> {
+    for (const place of PLACES) {
+      execFileSync("ip", ["netns", "add", this.namespace(place)]);
+      this.inside(place, "ip", "link", "set", "lo", "up");
+    }
+    const ip = (place: Place, ...words: readonly string[]): string => this.inside(place, "ip", ...words);
+    ip("node", "link", "add", "br0", "type", "bridge");
+    ip("node", "addr", "add", `${addresses.bridge}/24`, "dev", "br0");
+    ip("node", "addr", "add", "fd00:1::1/64", "dev", "br0", "nodad");
+    ip("node", "link", "set", "br0", "up");
+    for (const pod of ["pod1", "pod2"] as const) {
+      this.#link(pod, pod);
+      ip("node", "link", "set", pod, "master", "br0", "up");
+      ip("node", "link", "set", pod, "type", "bridge_slave", "hairpin", "on");
+      this.#addresses(pod, addresses[pod], addresses[`${pod}Six`], addresses.bridge, "fd00:1::1");
+    }
+    this.#link("outside", "out0");
+    ip("node", "addr", "add", `${addresses.node}/24`, "dev", "out0");
+    ip("node", "addr", "add", `${addresses.node6}/64`, "dev", "out0", "nodad");
+    ip("node", "link", "set", "out0", "up");
+    this.#addresses("outside", addresses.outside, "fd00:100::2", addresses.node, addresses.node6);
+    ip("node", "route", "add", "default", "via", addresses.outside);
+    ip("node", "route", "add", "default", "via", "fd00:100::2");
+    const settings = ["net.ipv4.ip_forward", "net.ipv6.conf.all.forwarding"];
+    for (const setting of [...settings, "net.bridge.bridge-nf-call-iptables", "net.bridge.bridge-nf-call-ip6tables"]) {
+      this.inside("node", "sysctl", "-q", "-w", `${setting}=1`);
+    }
+    for (const place of PLACES) this.#peers.set(place, new Peer(this.namespace(place)));
+    await this.serve("pod1", 8080);
+    await this.serve("pod2", 8080);
+    await this.serve("outside", 9999);
+  }
+
+  #link(place: Place, near: string): void {
+    const words = ["link", "add", near, "type", "veth", "peer", "name", "eth0", "netns", this.namespace(place)];
+    this.inside("node", "ip", ...words);
+  }
+
+  #addresses(place: Place, four: string, six: string, gateway: string, gateway6: string): void {
+    const ip = (...words: readonly string[]): string => this.inside(place, "ip", ...words);
+    ip("addr", "add", `${four}/24`, "dev", "eth0");
+    ip("addr", "add", `${six}/64`, "dev", "eth0", "nodad");
+    ip("link", "set", "eth0", "up");
+    ip("route", "add", "default", "via", gateway);
+    ip("route", "add", "default", "via", gateway6);
+  }
+}
