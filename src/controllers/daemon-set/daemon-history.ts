@@ -23,12 +23,15 @@ export interface HistoryContext {
   readonly signal: AbortSignal;
 }
 
-/** Creates the revision of the current template, or gives it the highest number. */
+/**
+ * Creates the revision of the current template, or gives it the highest number. Undefined after a merge of revisions:
+ * the informers lag behind the labels of pods, whose change starts the next sync.
+ */
 export async function constructHistory(
   context: HistoryContext,
   claimed: readonly ControllerRevision[],
   podsOf: () => Promise<readonly Pod[]>,
-): Promise<DaemonHistory> {
+): Promise<DaemonHistory | undefined> {
   const { client, daemonSet, signal } = context;
   const template = daemonSet.spec?.template ?? {};
   const labelled = await Promise.all(claimed.map((revision) => addHashLabel(context, revision)));
@@ -37,7 +40,10 @@ export async function constructHistory(
   const next = Math.max(0, ...old.map(({ revision }) => Number(revision))) + 1;
   const found = matching.at(-1);
   if (found === undefined) return { current: await createRevision(context, next), old };
-  if (matching.length > 1) await mergeRevisions(context, found, matching.slice(0, -1), await podsOf());
+  if (matching.length > 1) {
+    await mergeRevisions(context, found, matching.slice(0, -1), await podsOf());
+    return undefined;
+  }
   if (Number(found.revision) >= next) return { current: found, old };
   const current = await client.update(controllerRevisionKind, { ...found, revision: next }, signal);
   return { current, old };

@@ -200,17 +200,18 @@ class DaemonSetController implements Disposable {
     if (daemonSet.metadata?.deletionTimestamp !== undefined) return;
     const { client } = this.#deps;
     const revisions = await this.#claimRevisions(daemonSet, signal);
-    const { current, old } = await constructHistory({ client, daemonSet, signal }, revisions, () =>
+    const history = await constructHistory({ client, daemonSet, signal }, revisions, () =>
       this.#claimPods(daemonSet, signal),
     );
-    const sync: Sync = { daemonSet, hash: hashOf(current), signal, delays: [] };
+    if (history === undefined) return;
+    const sync: Sync = { daemonSet, hash: hashOf(history.current), signal, delays: [] };
     const isSatisfied = this.#expectations.areSatisfied(key);
     let failure: { readonly error: unknown } | undefined;
     if (isSatisfied) {
       try {
         await this.#syncPods(sync);
         const pods = [...groupByNode(await this.#claimPods(daemonSet, signal), true).values()].flat();
-        await cleanUpHistory({ client, daemonSet, signal }, old, pods);
+        await cleanUpHistory({ client, daemonSet, signal }, history.old, pods);
       } catch (error) {
         failure = { error };
       }

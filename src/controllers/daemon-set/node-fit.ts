@@ -2,8 +2,8 @@
 import type { DaemonSet } from "../../api/apps/daemon-set/schema.ts";
 import type { Node } from "../../api/core/node/schema.ts";
 import type { PodSpec } from "../../api/core/pod-spec/schema.ts";
-import { affinityMismatch } from "../../scheduler/filters/node-affinity.ts";
-import { tolerates } from "../../scheduler/filters/taints.ts";
+import { affinityMismatch } from "../../scheduler/plugins/nodes/node-selector.ts";
+import { tolerates } from "../../scheduler/plugins/nodes/tolerations.ts";
 import { addDaemonTolerations } from "./daemon-pods.ts";
 
 export interface NodeFit {

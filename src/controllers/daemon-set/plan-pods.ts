@@ -3,6 +3,7 @@ import type { DaemonSet } from "../../api/apps/daemon-set/schema.ts";
 import type { Node } from "../../api/core/node/schema.ts";
 import type { Pod } from "../../api/core/pod/schema.ts";
 import { isPodAvailable, isPodReady } from "../workload/active-pods.ts";
+import { scaledValue } from "../workload/scaled-value.ts";
 import { isUpToDate, sortOldestFirst } from "./daemon-pods.ts";
 import { fitNode } from "./node-fit.ts";
 
@@ -81,16 +82,10 @@ export function allowsSurge(daemonSet: DaemonSet): boolean {
 
 export function surgeCount({ spec }: DaemonSet, nodes: number): number {
   const { type, rollingUpdate } = spec?.updateStrategy ?? {};
-  return type === "RollingUpdate" ? scaledUp(rollingUpdate?.maxSurge ?? 0, nodes) : 0;
+  return type === "RollingUpdate" ? scaledValue(rollingUpdate?.maxSurge ?? 0, nodes, Math.ceil) : 0;
 }
 
 export function unavailableCount({ spec }: DaemonSet, nodes: number): number {
   const { type, rollingUpdate } = spec?.updateStrategy ?? {};
-  return type === "RollingUpdate" ? scaledUp(rollingUpdate?.maxUnavailable ?? 0, nodes) : 0;
-}
-
-function scaledUp(value: number | string, total: number): number {
-  if (typeof value === "number") return value;
-  const percent = /^(\d+)%$/.exec(value)?.[1];
-  return percent === undefined ? 0 : Math.ceil((Number(percent) * total) / 100);
+  return type === "RollingUpdate" ? scaledValue(rollingUpdate?.maxUnavailable ?? 0, nodes, Math.ceil) : 0;
 }
