@@ -20,6 +20,9 @@ import { systemRandom } from "../std/crypto/random.ts";
 import type { Logger } from "../std/log/logger.ts";
 import type { Clock } from "../std/time/clock.ts";
 
+/** The API server checks audiences: tokens that it accepts are accepted here. */
+const AUDIENCES = ["component"];
+
 export interface DelegatedAccessOptions {
   /** PEM file of the CA of client certificates; empty: none are accepted. */
   readonly clientCaFile: string;
@@ -98,15 +101,16 @@ function tokenAuthenticators({ authenticationClient: client, tokenCacheMs, clock
   const review = async ({ token }: { readonly token: string }): Promise<TokenReviewStatus> => {
     try {
       const { status = {} } = await client.create(tokenReviewKind, { spec: { token } });
-      return status;
+      const { audiences: _, ...result } = status;
+      return result;
     } catch (error) {
       if (error instanceof StatusError && error.status.code < 500 && error.status.code !== 429) throw error;
       throw new RetryableError((error as Error).message, { cause: error });
     }
   };
-  const tokens = tokenWebhookAuthenticator({ review, audiences: [], clock, random: systemRandom });
+  const tokens = tokenWebhookAuthenticator({ review, audiences: AUDIENCES, clock, random: systemRandom });
   const ttl = { successTtlMs: tokenCacheMs, failureTtlMs: tokenCacheMs };
-  return [bearerAuthenticator(cacheTokens(tokens, { clock, ...ttl }), [])];
+  return [bearerAuthenticator(cacheTokens(tokens, { clock, ...ttl }), AUDIENCES)];
 }
 
 function createAuthorizer(options: DelegatedAccessOptions): Authorizer | undefined {

@@ -16,7 +16,6 @@ import { strings } from "../flags/types/list.ts";
 import { cidrs } from "../flags/types/network.ts";
 import { int32 } from "../flags/types/number.ts";
 import { bool, file, text } from "../flags/types/text.ts";
-import { parseCidr } from "../std/net/ip.ts";
 import { selectControllers } from "./controller-names.ts";
 
 const workers = int32({ min: 1 });
@@ -127,8 +126,6 @@ const volumeFlags = section("Volumes", {
   }),
 });
 
-const rangeText = (values: readonly string[]): string => values.join(",");
-
 export const controllerManagerFlags = {
   ...connectionFlags,
   ...controllerFlags,
@@ -152,12 +149,8 @@ export const controllerManagerProgram: Program<typeof controllerManagerFlags> = 
   flags: controllerManagerFlags,
   check: (flags) => {
     const { unknown } = selectControllers(flags.controllers);
-    const families = flags["cluster-cidr"].map((range) => parseCidr(range)?.family);
     return [
       ...unknown.map((name) => `--controllers: there is no controller ${JSON.stringify(name)}`),
-      ...(new Set(families).size < families.length
-        ? [`--cluster-cidr=${rangeText(flags["cluster-cidr"])}: two ranges must be of different IP families`]
-        : []),
       ...validateLeaderElection(flags),
       ...validateLogging(flags),
     ];

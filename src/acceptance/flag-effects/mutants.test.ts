@@ -5,6 +5,7 @@
 import t from "tap";
 import { agentFlags } from "../../agent/flags.ts";
 import { apiserverFlags } from "../../apiserver/flags/flags.ts";
+import { controllerManagerFlags } from "../../controller-manager/flags.ts";
 import type { Flag, FlagTable } from "../../flags/flag.ts";
 import { seededRandom } from "../../std/crypto/random.ts";
 import { type AgentFlagName, createTestAgent } from "../../testing/agent/flag-harness.ts";
@@ -13,6 +14,7 @@ import { agentGateEffects, fieldEffects, separateEffects, verifyField } from "./
 import { agentEffects } from "./agent/effects.ts";
 import { apiserverEffects } from "./apiserver/effects.ts";
 import { gateEffects } from "./apiserver/gate-effects.ts";
+import { controllerManagerEffects } from "./controller-manager-effects.ts";
 import { upEffects } from "./up-effects.ts";
 
 type Run = MutationTest["run"];
@@ -48,6 +50,14 @@ const apiserverRuns = Object.fromEntries(
   Object.entries(apiserverEffects).filter(([name]) => hasValues(apiserverFlags, name)),
 );
 
+/** Withholding a flag that changes nothing changes nothing but its warning. */
+const controllerManagerRuns = Object.fromEntries(
+  Object.entries(controllerManagerEffects).filter(
+    ([name]) =>
+      hasValues(controllerManagerFlags, name) && (controllerManagerFlags as FlagTable)[name]?.redundant === undefined,
+  ),
+);
+
 const mutants: readonly MutationTest[] = [
   ...table("apiserver", "flag", apiserverRuns),
   ...table("apiserver", "gate", gateEffects),
@@ -55,6 +65,7 @@ const mutants: readonly MutationTest[] = [
   ...table("agent with a file", "flag", agentRuns("file")),
   ...table("agent", "field", fieldRuns),
   ...table("agent", "gate", agentGateEffects),
+  ...table("controller-manager", "flag", controllerManagerRuns),
   ...table("up", "flag", upEffects),
 ];
 
