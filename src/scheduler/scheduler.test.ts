@@ -3,6 +3,7 @@ import type { Node } from "../api/core/node/schema.ts";
 import type { Pod } from "../api/core/pod/schema.ts";
 import type { Kind } from "../api/kind.ts";
 import type { Client, ClientWatchEvent, ObjectName } from "../client/client.ts";
+import { createSharedInformers } from "../client/informer/shared-informers.ts";
 import { seededRandom } from "../std/crypto/random.ts";
 import { silentLogger } from "../std/log/logger.ts";
 import { FakeClock } from "../testing/std/fake-clock.ts";
@@ -70,6 +71,7 @@ t.test("runScheduler() retries unschedulable pods on each change of a node", asy
   const random = seededRandom(1);
   const running = runScheduler({
     client: server.client,
+    informers: createSharedInformers({ client: server.client, clock, random, log }, stop.signal),
     clock,
     random,
     log,

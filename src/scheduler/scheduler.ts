@@ -1,212 +1,333 @@
 /**
- * The scheduler: binds pending pods to nodes, one at a time. A pod that fits no node waits until a change may make it
- * schedulable.
+ * The scheduler: binds pending pods to nodes, as Kubernetes 1.33's does. Decisions are made one at a time, since each
+ * depends on the previous ones; bindings run in the background.
  *
- *     informers → queue of pods → selectNode → bind, or wait → (node changes or resources become free) → queue
+ *     informers → cache and queue → select a node → assume → reserve → bind
+ *                              ↑                 ↘ preempt, or wait for an event
  */
 
-import { nodeKind } from "../api/core/node/kind.ts";
-import type { Node } from "../api/core/node/schema.ts";
-import { podKind } from "../api/core/pod/kind.ts";
+import { hostname } from "node:os";
 import type { Pod } from "../api/core/pod/schema.ts";
-import { StatusError } from "../api/status.ts";
-import type { Client } from "../client/client.ts";
-import { createEventRecorder, type EventRecorder } from "../client/events/event-recorder.ts";
-import { type Informer, startInformer } from "../client/informer/informer.ts";
-import { deepEqual } from "../schema/value/equal.ts";
-import { formatTime } from "../schema/value/time.ts";
-import { WorkQueue } from "../std/async/work-queue.ts";
+import type { Client, Transport } from "../client/client.ts";
+import { createSeriesRecorder, type SeriesRecorder } from "../client/events/series-recorder.ts";
+import { TimeSlice } from "../std/async/time-slice.ts";
 import type { RandomSource } from "../std/crypto/random.ts";
 import type { Logger } from "../std/log/logger.ts";
-import type { QueueMetrics } from "../std/metrics/queue-metrics.ts";
 import type { Clock } from "../std/time/clock.ts";
-import { ClusterState, podKey } from "./cluster-state.ts";
-import { selectNode } from "./select-node.ts";
-
-const NAME = "default-scheduler";
-/** The interval of retries without such a change. */
-const UNSCHEDULABLE_RETRY_MS = 5 * 60_000;
-/** Changes within this time retry the unschedulable pods once. */
-const RETRY_DELAY_MS = 100;
+import { ClusterCache } from "./cache/cluster-cache.ts";
+import type { NodeInfo } from "./cache/node-info.ts";
+import { Nominator } from "./cache/nominator.ts";
+import { isAssigned, PodInfo } from "./cache/pod-info.ts";
+import { DEFAULT_SCHEDULER_NAME, defaultConfiguration, type SchedulerConfiguration } from "./config/configuration.ts";
+import { createExtenders } from "./extender/create-extenders.ts";
+import type { Extender } from "./extender/extender.ts";
+import { fitMessage } from "./framework/fit-error.ts";
+import type { Framework } from "./framework/framework.ts";
+import type { Cycle } from "./framework/plugin.ts";
+import type { Rejection } from "./framework/rejection.ts";
+import { type Diagnosis, NodeSelector } from "./node-selector.ts";
+import { writeUnschedulable } from "./pod-status.ts";
+import { Evictions } from "./preemption/evictions.ts";
+import { Profiles } from "./profiles.ts";
+import type { QueuedPod } from "./queue/queued-pod.ts";
+import { SchedulingQueue } from "./queue/scheduling-queue.ts";
+import { ClusterInformers, type InformerSource } from "./watch/cluster-informers.ts";
+import { EventHandlers } from "./watch/event-handlers.ts";
 
 export interface SchedulerDeps {
   readonly client: Client;
+  readonly informers: InformerSource;
   readonly clock: Clock;
   readonly random: RandomSource;
   readonly log: Logger;
-  readonly queue?: QueueMetrics | undefined;
+  /** Kubernetes' default configuration when absent. */
+  readonly config?: SchedulerConfiguration | undefined;
+  /** Connects to an extender in place of the network. */
+  readonly extenderTransport?: ((urlPrefix: string) => Transport) | undefined;
   readonly signal: AbortSignal;
 }
 
+/** Runs until the signal aborts, then finishes the bindings in progress. */
 export async function runScheduler(deps: SchedulerDeps): Promise<void> {
-  const { client, clock, random, log, signal } = deps;
-  await using recorder = createEventRecorder({ client, clock, random, log, component: NAME });
-  const common = { client, clock, random, log };
-  await using pods = startInformer({ ...common, kind: podKind, query: {} }, signal);
-  await using nodes = startInformer({ ...common, kind: nodeKind, query: {} }, signal);
-  const scheduler = new Scheduler(deps, pods, recorder);
-  try {
-    nodes.subscribe({
-      put: (node, before) => scheduler.nodeChanged(node, before),
-      delete: (node) => scheduler.nodeDeleted(node),
-    });
-    // Pods are subscribed after all nodes are listed, so that no pod is found unschedulable for missing nodes.
-    await nodes.synced;
-    pods.subscribe({
-      put: (pod, before) => scheduler.podChanged(pod, before),
-      delete: (pod) => scheduler.podDeleted(pod),
-    });
-    await pods.synced;
-    await new Promise<void>((resolve) => {
-      if (signal.aborted) resolve();
-      else signal.addEventListener("abort", () => resolve(), { once: true });
-    });
-  } catch (error) {
-    if (!signal.aborted) throw error;
-  } finally {
-    await scheduler.stop();
-  }
+  await using recorder = createSeriesRecorder({ ...deps, instance: `${DEFAULT_SCHEDULER_NAME}-${hostname()}` });
+  await using extenders = await createExtenders(deps.config?.extenders ?? [], deps);
+  await new Scheduler(deps, recorder, extenders.list).run();
+}
+
+interface Failure {
+  readonly reason: "Unschedulable" | "SchedulerError";
+  readonly message: string;
+  /** Undefined keeps the nomination, empty clears it. */
+  readonly nominatedNodeName: string | undefined;
+  readonly diagnosis?: Diagnosis | undefined;
 }
 
 class Scheduler {
-  readonly #queue: WorkQueue;
   readonly #deps: SchedulerDeps;
-  readonly #pods: Informer<Pod>;
-  readonly #recorder: EventRecorder;
-  readonly #state = new ClusterState();
-  /** Pods that did not fit any node. Bounded by the number of pending pods. */
-  readonly #unschedulable = new Set<string>();
-  #retryTimer: { cancel(): void } | undefined;
+  readonly #recorder: SeriesRecorder;
+  readonly #extenders: readonly Extender[];
+  readonly #informers: ClusterInformers;
+  readonly #cache: ClusterCache;
+  readonly #nominator = new Nominator();
+  readonly #evictions: Evictions;
+  readonly #profiles: Profiles;
+  readonly #queue: SchedulingQueue;
+  readonly #selector: NodeSelector;
+  readonly #volumeListeners = new Set<() => void>();
+  /** The bindings in progress by uid, with what ends their wait for volumes. Bounded by the number of pending pods. */
+  readonly #bindings = new Map<string, { readonly end: AbortController; readonly done: Promise<void> }>();
 
-  constructor(deps: SchedulerDeps, pods: Informer<Pod>, recorder: EventRecorder) {
+  constructor(deps: SchedulerDeps, recorder: SeriesRecorder, extenders: readonly Extender[]) {
     this.#deps = deps;
-    this.#pods = pods;
     this.#recorder = recorder;
-    this.#queue = new WorkQueue({
-      clock: deps.clock,
-      random: deps.random,
-      metrics: deps.queue,
-      // Sequential, since each decision depends on the previous one.
-      concurrency: 1,
-      backoff: { initialMs: 1_000, maxMs: 10_000, jitter: 0.1 },
-      work: (key) => this.#syncPod(key),
-      onError: (key, error) => deps.log.error("Failed to schedule pod, will retry", error, { pod: key }),
+    this.#extenders = extenders;
+    const { client, clock, random, log, signal, config = defaultConfiguration } = deps;
+    this.#informers = new ClusterInformers(deps.informers);
+    this.#cache = new ClusterCache(this.#informers.namespaceLabels());
+    this.#evictions = new Evictions({
+      client,
+      clock,
+      log,
+      signal,
+      nominator: this.#nominator,
+      recordPreempted: (victim, preemptor, nodeName) => this.#recordPreempted(victim, preemptor, nodeName),
+      rejectBinding: (uid) => this.#rejectBinding(uid),
+      retry: (uid) => this.#queue.activate(uid),
     });
-  }
-
-  podChanged(pod: Pod, before: Pod | undefined): void {
-    if (this.#state.putPod(pod)) this.#retryUnschedulable();
-    // Status updates, which the scheduler itself makes, do not retry an unschedulable pod.
-    const waits = this.#unschedulable.has(podKey(pod)) && deepEqual(pod.spec, before?.spec);
-    if (isPending(pod) && !waits) this.#queue.add(podKey(pod));
-  }
-
-  podDeleted(pod: Pod): void {
-    this.#unschedulable.delete(podKey(pod));
-    if (this.#state.deletePod(pod)) this.#retryUnschedulable();
-  }
-
-  /** Heartbeats change nodes frequently; only relevant changes retry unschedulable pods. */
-  nodeChanged(node: Node, before: Node | undefined): void {
-    this.#state.putNode(node);
-    if (before === undefined || !deepEqual(schedulingProperties(node), schedulingProperties(before)))
-      this.#retryUnschedulable();
-  }
-
-  nodeDeleted(node: Node): void {
-    this.#state.deleteNode(node);
-  }
-
-  async stop(): Promise<void> {
-    this.#retryTimer?.cancel();
-    await this.#queue[Symbol.asyncDispose]();
-  }
-
-  #retryUnschedulable(): void {
-    if (this.#unschedulable.size === 0 || this.#retryTimer !== undefined) return;
-    this.#retryTimer = this.#deps.clock.timer(RETRY_DELAY_MS, () => {
-      this.#retryTimer = undefined;
-      const woken = [...this.#unschedulable];
-      // Cleared first: a pod may be found unschedulable again before add() returns.
-      this.#unschedulable.clear();
-      for (const key of woken) this.#queue.add(key);
+    const handle = {
+      client,
+      clock,
+      random,
+      log,
+      cache: this.#cache,
+      nominator: this.#nominator,
+      listers: this.#informers.listers(),
+      onVolumeChange: (callback: () => void, until: AbortSignal) => this.#onVolumeChange(callback, until),
+    };
+    this.#profiles = new Profiles(config, { handle, extenders, evictions: this.#evictions }, this.#nominator);
+    this.#queue = new SchedulingQueue({
+      clock,
+      initialBackoffMs: config.podInitialBackoffSeconds * 1000,
+      maxBackoffMs: config.podMaxBackoffSeconds * 1000,
+      popsFromBackoff: true,
+      preEnqueue: (pod) => this.#profiles.of(pod)?.preEnqueue(pod),
+      interestedPlugins: (pod, event, rejectedBy) => this.#profiles.interestedPlugins(pod, event, rejectedBy),
+      isRegistered: (event) => this.#profiles.isRegistered(event),
     });
+    this.#selector = new NodeSelector({ cache: this.#cache, extenders, random, signal });
   }
 
-  async #syncPod(key: string): Promise<void> {
-    const [namespace = "", name = ""] = key.split("/");
-    const pod = this.#pods.get(name, namespace);
-    if (pod === undefined || !isPending(pod)) return;
-    const selection = selectNode(pod, this.#state.nodeInfos());
-    if (selection.node === undefined) await this.#markUnschedulable(pod, selection.message);
-    else await this.#bind(pod, selection.node);
-  }
-
-  async #bind(pod: Pod, node: string): Promise<void> {
-    const { name = "", namespace, uid } = pod.metadata ?? {};
-    this.#state.assume(pod, node);
+  async run(): Promise<void> {
+    const { signal } = this.#deps;
+    const handlers = new EventHandlers({
+      cache: this.#cache,
+      queue: this.#queue,
+      nominator: this.#nominator,
+      isResponsible: (name) => this.#profiles.has(name),
+      volumeChanged: () => {
+        for (const listener of this.#volumeListeners) listener();
+      },
+    });
+    const stops: (() => void)[] = [];
     try {
-      await this.#deps.client.createSubresource(podKind, { name, namespace }, "binding", {
-        apiVersion: "v1",
-        kind: "Binding",
-        metadata: { name, namespace, uid },
-        target: { apiVersion: "v1", kind: "Node", name: node },
-      });
+      stops.push(handlers.subscribe(this.#informers));
+      await this.#informers.othersSynced();
+      await this.#informers.pods.synced;
+      stops.push(handlers.subscribePods(this.#informers.pods));
+      await this.#scheduleAll();
     } catch (error) {
-      this.#state.deletePod(pod);
-      // Deleted, or bound by another client; the next event shows which.
-      if (error instanceof StatusError && [404, 409].includes(error.status.code)) return;
-      throw error;
+      if (!signal.aborted) throw error;
+    } finally {
+      for (const stop of stops) stop();
+      this.#queue[Symbol.dispose]();
+      await Promise.all([...this.#bindings.values()].map(({ done }) => done));
+      await this.#evictions.drain();
     }
-    this.#deps.log.v(3)?.info("Bound pod", { pod: podKey(pod), node });
-    this.#recorder.record(
-      objectReference(pod),
-      "Normal",
-      "Scheduled",
-      `Successfully assigned ${podKey(pod)} to ${node}`,
+  }
+
+  async #scheduleAll(): Promise<void> {
+    const { signal, log } = this.#deps;
+    const slice = new TimeSlice();
+    while (!signal.aborted) {
+      const queued = this.#queue.pop();
+      if (queued === undefined) {
+        await this.#queue.wait(signal);
+        continue;
+      }
+      try {
+        await this.#scheduleOne(queued);
+      } catch (error) {
+        if (signal.aborted) break;
+        log.error("Failed to schedule pod, will retry", error, { pod: queued.info.key });
+        const message = error instanceof Error ? error.message : String(error);
+        await this.#fail(queued, { reason: "SchedulerError", message, nominatedNodeName: "" });
+      }
+      await slice.yield();
+    }
+  }
+
+  async #scheduleOne(queued: QueuedPod): Promise<void> {
+    const { info } = queued;
+    const framework = this.#profiles.of(info);
+    if (framework === undefined || this.#skips(info)) {
+      this.#queue.done(info.uid);
+      return;
+    }
+    const cycle: Cycle = { pod: info, filters: new Map(), states: new Map() };
+    const selection = await this.#selector.select(framework, cycle);
+    if (selection.node !== undefined) return await this.#assume(queued, framework, cycle, selection.node);
+    if ("error" in selection) {
+      const reason = selection.isError ? "SchedulerError" : "Unschedulable";
+      return await this.#fail(queued, { reason, message: selection.error, nominatedNodeName: "" });
+    }
+    const { diagnosis } = selection;
+    const result = await framework.postFilter(cycle, diagnosis.rejections);
+    const message = fitMessage({
+      nodeCount: this.#cache.nodes().length,
+      rejections: diagnosis.rejections,
+      preFilterMessage: diagnosis.preFilterMessage,
+      postFilterMessage: result?.rejection?.reasons.join(", ") ?? "",
+    });
+    const nominatedNodeName = result?.nominatedNodeName;
+    await this.#fail(queued, { reason: "Unschedulable", message, nominatedNodeName, diagnosis });
+  }
+
+  /** Pods that are being deleted or bound. */
+  #skips({ pod, key }: PodInfo): boolean {
+    if (pod.metadata?.deletionTimestamp !== undefined) {
+      this.#record(pod, "Warning", "FailedScheduling", "Scheduling", `skip schedule deleting pod: ${key}`);
+      return true;
+    }
+    return this.#cache.isAssumed(pod);
+  }
+
+  async #assume(queued: QueuedPod, framework: Framework, cycle: Cycle, node: NodeInfo): Promise<void> {
+    const { info } = queued;
+    this.#cache.assume(info, node.name);
+    this.#nominator.delete(info.uid);
+    const rejection = framework.reserve(cycle, node);
+    if (rejection !== undefined) {
+      this.#forget(info);
+      return await this.#fail(queued, failureOf(rejection));
+    }
+    this.#queue.done(info.uid);
+    const end = new AbortController();
+    const done = this.#bind(queued, framework, cycle, node, AbortSignal.any([end.signal, this.#deps.signal]))
+      .catch((error: unknown) => {
+        if (!this.#deps.signal.aborted) this.#deps.log.error("Failed to bind pod", error, { pod: info.key });
+      })
+      .finally(() => this.#bindings.delete(info.uid));
+    this.#bindings.set(info.uid, { end, done });
+  }
+
+  async #bind(
+    queued: QueuedPod,
+    framework: Framework,
+    cycle: Cycle,
+    node: NodeInfo,
+    signal: AbortSignal,
+  ): Promise<void> {
+    const { info } = queued;
+    const rejection =
+      (await framework.preBind(cycle, node, signal)) ?? (await this.#bindOne(framework, cycle, node.name, signal));
+    if (rejection === undefined) {
+      this.#deps.log.v(3)?.info("Bound pod", { pod: info.key, node: node.name });
+      const note = `Successfully assigned ${info.key} to ${node.name}`;
+      this.#record(info.pod, "Normal", "Scheduled", "Binding", note);
+      return;
+    }
+    framework.unreserve(cycle);
+    this.#forget(info);
+    if (this.#deps.signal.aborted) return;
+    await this.#fail(queued, failureOf(rejection));
+  }
+
+  async #bindOne(
+    framework: Framework,
+    cycle: Cycle,
+    nodeName: string,
+    signal: AbortSignal,
+  ): Promise<Rejection | undefined> {
+    const extender = this.#extenders.find(({ bind, isInterested }) => bind !== undefined && isInterested(cycle.pod));
+    if (extender?.bind === undefined) return await framework.bind(cycle, nodeName, signal);
+    try {
+      await extender.bind(cycle.pod, nodeName, signal);
+      return undefined;
+    } catch (error) {
+      return { code: "Error", plugin: "Extender", reasons: [(error as Error).message] };
+    }
+  }
+
+  /** The pod does not use the node any more, unless the server has bound it. */
+  #forget({ pod, uid }: PodInfo): void {
+    if (!this.#cache.isAssumed(pod)) return;
+    this.#cache.deletePod(uid);
+    this.#queue.move(
+      { resource: "AssignedPod", action: "Delete", before: pod, after: undefined },
+      (other) => other.uid !== uid,
     );
   }
 
-  async #markUnschedulable(pod: Pod, message: string): Promise<void> {
-    const key = podKey(pod);
-    this.#unschedulable.add(key);
-    this.#queue.addAfter(key, UNSCHEDULABLE_RETRY_MS);
-    this.#recorder.record(objectReference(pod), "Warning", "FailedScheduling", message);
-    const known = pod.status?.conditions?.find((condition) => condition.type === "PodScheduled");
-    if (known?.status === "False" && known.reason === "Unschedulable" && known.message === message) return;
-    const lastTransitionTime =
-      known?.status === "False" ? known.lastTransitionTime : formatTime(this.#deps.clock.now());
-    const condition = { type: "PodScheduled", status: "False", reason: "Unschedulable", message, lastTransitionTime };
-    const { name = "", namespace } = pod.metadata ?? {};
-    const patch = { status: { conditions: [condition] } };
-    try {
-      await this.#deps.client.patch(podKind, { name, namespace }, "strategic", patch, { subresource: "status" });
-    } catch (error) {
-      if (error instanceof StatusError && error.status.code === 404) return;
-      throw error;
+  /** Returns the pod to the queue, and reports why it is pending. */
+  async #fail(queued: QueuedPod, { reason, message, nominatedNodeName, diagnosis }: Failure): Promise<void> {
+    const { name, namespace, uid, pod } = queued.info;
+    queued.rejectedBy = diagnosis?.rejectedBy ?? new Set();
+    queued.pendingOn = diagnosis?.pendingOn ?? new Set();
+    const current = this.#informers.pods.get(name, namespace);
+    if (current === undefined || isAssigned(current)) {
+      this.#queue.done(uid);
+      if (current !== undefined) return;
+    } else {
+      queued.info = new PodInfo(current);
+      const nominated = nominatedNodeName ?? current.status?.nominatedNodeName ?? "";
+      this.#nominator.nominate(queued.info, nominated);
+      this.#queue.addUnschedulable(queued);
     }
+    this.#record(pod, "Warning", "FailedScheduling", "Scheduling", message);
+    try {
+      await writeUnschedulable(this.#deps, pod, { reason, message }, nominatedNodeName);
+    } catch (error) {
+      if (this.#deps.signal.aborted) return;
+      this.#deps.log.error("Failed to write the condition of a pod", error, { pod: queued.info.key });
+    }
+  }
+
+  #rejectBinding(uid: string): boolean {
+    const binding = this.#bindings.get(uid);
+    binding?.end.abort(new Error("preempted"));
+    return binding !== undefined;
+  }
+
+  #onVolumeChange(callback: () => void, until: AbortSignal): void {
+    this.#volumeListeners.add(callback);
+    until.addEventListener("abort", () => this.#volumeListeners.delete(callback), { once: true });
+  }
+
+  #recordPreempted(victim: Pod, preemptor: Pod, nodeName: string): void {
+    const note = `Preempted by pod ${preemptor.metadata?.uid ?? ""} on node ${nodeName}`;
+    this.#recorder.record({
+      regarding: referenceOf(victim),
+      related: referenceOf(preemptor),
+      type: "Normal",
+      reason: "Preempted",
+      action: "Preempting",
+      note,
+      controller: preemptor.spec?.schedulerName ?? DEFAULT_SCHEDULER_NAME,
+    });
+  }
+
+  #record(pod: Pod, type: "Normal" | "Warning", reason: string, action: string, note: string): void {
+    const controller = pod.spec?.schedulerName ?? DEFAULT_SCHEDULER_NAME;
+    this.#recorder.record({ regarding: referenceOf(pod), type, reason, action, note, controller });
   }
 }
 
-/** Not bound, assigned to this scheduler, not gated and not terminated. */
-function isPending(pod: Pod): boolean {
-  return (
-    !pod.spec?.nodeName &&
-    (pod.spec?.schedulerName ?? NAME) === NAME &&
-    (pod.spec?.schedulingGates ?? []).length === 0 &&
-    pod.metadata?.deletionTimestamp === undefined &&
-    pod.status?.phase !== "Succeeded" &&
-    pod.status?.phase !== "Failed"
-  );
+function failureOf({ code, reasons }: Rejection): Failure {
+  const reason = code === "Error" ? "SchedulerError" : "Unschedulable";
+  return { reason, message: reasons.join(", "), nominatedNodeName: "" };
 }
 
-/** The properties of a node that decide whether pods fit. */
-function schedulingProperties({ metadata, spec, status }: Node): unknown {
-  const ready = status?.conditions?.find((condition) => condition.type === "Ready")?.status;
-  return { labels: metadata?.labels, spec, allocatable: status?.allocatable, ready };
-}
-
-function objectReference(pod: Pod) {
-  const { name, namespace, uid, resourceVersion } = pod.metadata ?? {};
+function referenceOf({ metadata }: Pod) {
+  const { name, namespace, uid, resourceVersion } = metadata ?? {};
   return { apiVersion: "v1", kind: "Pod", name, namespace, uid, resourceVersion };
 }

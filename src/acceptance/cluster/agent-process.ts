@@ -129,7 +129,7 @@ export class AgentProcess implements AsyncDisposable {
       "--allow-privileged",
       ...(this.#options.tokens === true ? [] : ["--disable-admission-plugins=ServiceAccount"]),
       "--service-cluster-ip-range=10.96.0.0/16",
-      "--embedded-controllers=serviceaccount,root-ca-certificate-publisher,scheduler",
+      "--embedded-controllers=serviceaccount,root-ca-certificate-publisher,node-lifecycle,scheduler",
       // No DNS server resolves the node's name.
       "--svclet-preferred-address-types=InternalIP",
     ]);

@@ -68,7 +68,11 @@ t.test("the scheduler ignores pods of other schedulers, and reports why a pod is
     "default",
     (p) => (p?.status?.conditions ?? []).length > 0,
   );
-  t.equal(waiting?.status?.conditions?.[0]?.message, "0/1 nodes are available: 1 Insufficient cpu.");
+  t.equal(
+    waiting?.status?.conditions?.[0]?.message,
+    "0/1 nodes are available: 1 Insufficient cpu. preemption: 0/1 nodes are available: 1 No preemption victims found" +
+      " for incoming pod.",
+  );
   const isFailure = { fieldSelector: "reason=FailedScheduling", namespace: "default" };
   const { items } = await client.list(eventKind, isFailure);
   t.ok(items.length <= 1, "one event with a count");

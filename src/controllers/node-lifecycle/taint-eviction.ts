@@ -9,13 +9,13 @@ import type { Pod } from "../../api/core/pod/schema.ts";
 import type { Toleration } from "../../api/core/pod-spec/affinity.ts";
 import type { EventRecorder } from "../../client/events/event-recorder.ts";
 import { type Informer, startInformer } from "../../client/informer/informer.ts";
+import { tolerates } from "../../scheduler/plugins/nodes/tolerations.ts";
 import { deepEqual } from "../../schema/value/equal.ts";
 import { formatTime } from "../../schema/value/time.ts";
 import { WorkQueue } from "../../std/async/work-queue.ts";
 import { KeyTimers } from "../../std/time/key-timers.ts";
 import { isNotFoundOrConflict } from "../api-errors.ts";
 import type { ControllerDeps } from "../controller.ts";
-import { tolerates } from "../../scheduler/filters/taints.ts";
 
 interface TaintedNode {
   taints: readonly Taint[];
@@ -70,7 +70,7 @@ export class TaintEvictionController implements AsyncDisposable {
       });
     } else if (!deepEqual(known.taints, taints)) {
       known.taints = taints;
-      for (const pod of known.pods.list()) this.#schedule(name, pod);
+      for (const pod of known.pods.list()) this.#schedule(name, pod, true);
     }
   }
 
@@ -93,18 +93,16 @@ export class TaintEvictionController implements AsyncDisposable {
     await Promise.all(this.#closing);
   }
 
-  #schedule(node: string, pod: Pod): void {
+  /** Kubernetes marks terminating pods again when their node gets a taint that they do not tolerate. */
+  #schedule(node: string, pod: Pod, isTaintNew = false): void {
     const key = keyOf(pod);
     const { uid = "", deletionTimestamp } = pod.metadata ?? {};
     const known = this.#scheduled.get(key);
     if (known !== undefined && known.uid !== uid) this.#cancel(key);
     const tainted = this.#nodes.get(node);
-    if (tainted === undefined || deletionTimestamp !== undefined) {
-      this.#cancel(key);
-      return;
-    }
-    const stayMs = toleratedMs(pod.spec?.tolerations ?? [], tainted.taints);
-    if (stayMs === undefined) {
+    const stayMs = tainted === undefined ? undefined : toleratedMs(pod.spec?.tolerations ?? [], tainted.taints);
+    const isMarked = deletionTimestamp !== undefined && !(isTaintNew && stayMs === 0);
+    if (stayMs === undefined || isMarked) {
       this.#cancel(key);
       return;
     }

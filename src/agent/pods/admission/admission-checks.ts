@@ -1,8 +1,8 @@
 /** The node's own checks of a pod that is assigned to it, in Kubernetes' order and with its texts. */
 import type { Node } from "../../../api/core/node/schema.ts";
 import type { Pod } from "../../../api/core/pod/schema.ts";
-import { affinityMismatch } from "../../../scheduler/filters/node-affinity.ts";
-import { tolerates } from "../../../scheduler/filters/taints.ts";
+import { affinityMismatch } from "../../../scheduler/plugins/nodes/node-selector.ts";
+import { tolerates } from "../../../scheduler/plugins/nodes/tolerations.ts";
 import { appContainers, initContainers, isCritical, isSidecar, isStatic } from "../pod-fields.ts";
 import { getPodResource, listRequestedResources, parseResource } from "../resources/pod-resources.ts";
 import { getPodQosClass } from "../resources/qos.ts";

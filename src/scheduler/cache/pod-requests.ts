@@ -1,0 +1,88 @@
+/** What a pod requests: of its containers, of the pod as a whole, and its overhead. */
+import type { Pod } from "../../api/core/pod/schema.ts";
+import type { ResourceList } from "../../api/core/resources/schema.ts";
+import { Resources } from "./resources.ts";
+
+/** What scores assume for a container that requests none: a tenth of a core and 200 MiB. */
+const DEFAULT_MILLI_CPU = 100;
+const DEFAULT_MEMORY = 200 * 1024 * 1024;
+
+type Container = NonNullable<Pod["spec"]>["containers"][number];
+type ContainerStatus = NonNullable<NonNullable<Pod["status"]>["containerStatuses"]>[number];
+
+/**
+ * The maximum that the pod needs: all containers and sidecars together, or an init container with the sidecars started
+ * before it, whichever is larger. While a container is resized, the larger of its old and new requests counts.
+ */
+export function podRequests(pod: Pod): Resources {
+  return aggregate(pod, false);
+}
+
+/** The same with defaults for CPU and memory that containers do not request, which only scores use. */
+export function nonZeroRequests(pod: Pod): Resources {
+  return aggregate(pod, true);
+}
+
+function aggregate(pod: Pod, withDefaults: boolean): Resources {
+  const level = Resources.of(podLevelRequests(pod));
+  const statuses = new Map<string, ContainerStatus>();
+  for (const status of [...(pod.status?.containerStatuses ?? []), ...(pod.status?.initContainerStatuses ?? [])]) {
+    statuses.set(status.name, status);
+  }
+  const infeasible = isResizeInfeasible(pod);
+  const requestsOf = (container: Container, isLongRunning: boolean): Resources => {
+    const status = isLongRunning ? statuses.get(container.name) : undefined;
+    const requests = containerRequests(container, status, infeasible);
+    if (withDefaults) applyDefaults(requests, container, level);
+    return requests;
+  };
+  const total = new Resources();
+  for (const container of pod.spec?.containers ?? []) total.add(requestsOf(container, true));
+  const sidecars = new Resources();
+  const starting = new Resources();
+  for (const container of pod.spec?.initContainers ?? []) {
+    const isSidecar = container.restartPolicy === "Always";
+    const requests = requestsOf(container, isSidecar);
+    if (isSidecar) {
+      total.add(requests);
+      sidecars.add(requests);
+      starting.raise(sidecars);
+    } else {
+      requests.add(sidecars);
+      starting.raise(requests);
+    }
+  }
+  total.raise(starting);
+  for (const name of level.names()) total.set(name, level.get(name));
+  total.add(Resources.of(pod.spec?.overhead));
+  return total;
+}
+
+/** Requests of the pod as a whole replace those of its containers for CPU, memory and huge pages. */
+function podLevelRequests(pod: Pod): ResourceList {
+  return Object.fromEntries(
+    Object.entries(pod.spec?.resources?.requests ?? {}).filter(([name]) => /^(?:cpu$|memory$|hugepages-)/.test(name)),
+  );
+}
+
+function containerRequests(container: Container, status: ContainerStatus | undefined, infeasible: boolean): Resources {
+  const requests = Resources.of(container.resources?.requests);
+  if (status?.resources === undefined) return requests;
+  const actual = Resources.of(status.resources.requests);
+  actual.raise(Resources.of(status.allocatedResources));
+  if (!infeasible) actual.raise(requests);
+  return actual;
+}
+
+function isResizeInfeasible(pod: Pod): boolean {
+  return (pod.status?.conditions ?? []).some(
+    ({ type, reason }) => type === "PodResizePending" && reason === "Infeasible",
+  );
+}
+
+function applyDefaults(requests: Resources, container: Container, level: Resources): void {
+  const given = container.resources?.requests;
+  if (given?.cpu === undefined && level.milliCpu === 0)
+    requests.milliCpu = Math.max(requests.milliCpu, DEFAULT_MILLI_CPU);
+  if (given?.memory === undefined && level.memory === 0) requests.memory = Math.max(requests.memory, DEFAULT_MEMORY);
+}

@@ -1,0 +1,94 @@
+/** The strategies of NodeResourcesFit: how a node's score follows from its allocated resources. */
+import type { NodeInfo } from "../../cache/node-info.ts";
+import { MAX_NODE_SCORE } from "../../framework/plugin.ts";
+import { type Allocation, DEFAULT_SCORED_RESOURCES, type ScoredResource } from "./allocation.ts";
+
+/** The score, from 0 to 10, at a utilization in percent. */
+export interface ShapePoint {
+  readonly utilization: number;
+  readonly score: number;
+}
+
+export interface ScoringStrategy {
+  readonly type?: "LeastAllocated" | "MostAllocated" | "RequestedToCapacityRatio" | undefined;
+  readonly resources?: readonly ScoredResource[] | undefined;
+  readonly requestedToCapacityRatio?: { readonly shape?: readonly ShapePoint[] | undefined } | undefined;
+}
+
+export interface CompiledStrategy {
+  readonly resources: readonly ScoredResource[];
+  readonly score: (allocations: readonly Allocation[], node: NodeInfo) => number;
+}
+
+/** The maximum score of a point of a shape. */
+const MAX_SHAPE_SCORE = 10;
+
+export function compileStrategy(strategy: ScoringStrategy = {}): CompiledStrategy {
+  const resources = (strategy.resources ?? DEFAULT_SCORED_RESOURCES).map(({ name, weight }) => ({
+    name,
+    weight: weight === 0 ? 1 : weight,
+  }));
+  switch (strategy.type) {
+    case "MostAllocated":
+      return { resources, score: (allocations, node) => weightedMean(allocations, node, mostAllocated) };
+    case "RequestedToCapacityRatio": {
+      const shape = (strategy.requestedToCapacityRatio?.shape ?? []).map(({ utilization, score }) => ({
+        utilization,
+        score: score * (MAX_NODE_SCORE / MAX_SHAPE_SCORE),
+      }));
+      const ratio = (requested: number, capacity: number): number =>
+        requested > capacity ? interpolate(shape, 100) : interpolate(shape, Math.trunc((requested * 100) / capacity));
+      return { resources, score: (allocations, node) => meanOfPositive(allocations, node, ratio) };
+    }
+    default:
+      return { resources, score: (allocations, node) => weightedMean(allocations, node, leastAllocated) };
+  }
+}
+
+function leastAllocated(requested: number, capacity: number): number {
+  return requested > capacity ? 0 : Math.trunc(((capacity - requested) * MAX_NODE_SCORE) / capacity);
+}
+
+function mostAllocated(requested: number, capacity: number): number {
+  return Math.trunc((Math.min(requested, capacity) * MAX_NODE_SCORE) / capacity);
+}
+
+type ResourceScore = (requested: number, capacity: number) => number;
+
+/** Resources that the node does not have do not count. */
+function weightedMean(allocations: readonly Allocation[], node: NodeInfo, score: ResourceScore): number {
+  let sum = 0;
+  let weights = 0;
+  for (const { weight, allocatable, requested } of allocations) {
+    const capacity = allocatable(node);
+    if (capacity === 0) continue;
+    sum += score(requested(node), capacity) * weight;
+    weights += weight;
+  }
+  return weights === 0 ? 0 : Math.trunc(sum / weights);
+}
+
+/** As upstream's RequestedToCapacityRatio: resources with a score of zero do not count either. */
+function meanOfPositive(allocations: readonly Allocation[], node: NodeInfo, score: ResourceScore): number {
+  let sum = 0;
+  let weights = 0;
+  for (const { weight, allocatable, requested } of allocations) {
+    const capacity = allocatable(node);
+    const value = capacity === 0 ? 0 : score(requested(node), capacity);
+    if (value <= 0) continue;
+    sum += value * weight;
+    weights += weight;
+  }
+  return weights === 0 ? 0 : Math.round(sum / weights);
+}
+
+/** Linear between the points, constant beyond them. */
+function interpolate(shape: readonly ShapePoint[], utilization: number): number {
+  const index = shape.findIndex((point) => utilization <= point.utilization);
+  if (index < 0) return shape.at(-1)?.score ?? 0;
+  const right = shape[index]!;
+  const left = shape[index - 1];
+  if (left === undefined) return right.score;
+  const rise = (right.score - left.score) * (utilization - left.utilization);
+  return left.score + Math.trunc(rise / (right.utilization - left.utilization));
+}

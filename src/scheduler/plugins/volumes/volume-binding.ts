@@ -1,0 +1,174 @@
+import type { PersistentVolumeClaim } from "../../../api/core/persistent-volume-claim/schema.ts";
+import type { Pod } from "../../../api/core/pod/schema.ts";
+import type { StorageClass } from "../../../api/storage/storage-class/schema.ts";
+import { deepEqual } from "../../../schema/value/equal.ts";
+import type { Handle } from "../../framework/handle.ts";
+import type { Cycle, Plugin } from "../../framework/plugin.ts";
+import { failed, type Rejection, unresolvable } from "../../framework/rejection.ts";
+import { AssumedObjects } from "./assumed-objects.ts";
+import { assumePodVolumes, bindPodVolumes, isFullyBound, revertPodVolumes } from "./bind-volumes.ts";
+import {
+  claimNamesOf,
+  classOfClaim,
+  isOwnedByPod,
+  notFound,
+  notOwnedMessage,
+  usesClaim,
+  waitsForConsumer,
+} from "./pod-claims.ts";
+import { findPodVolumes, type PodClaims, type PodVolumes } from "./pod-volumes.ts";
+
+const NAME = "VolumeBinding";
+const DEFAULT_TIMEOUT_SECONDS = 600;
+
+export interface VolumeBindingArgs {
+  /** How long the binding of volumes may take. */
+  readonly bindTimeoutSeconds?: number | undefined;
+}
+
+/** The decision for each node that passed the filter, and for the selected node what is assumed. */
+interface VolumeState {
+  readonly byNode: Map<string, PodVolumes>;
+  assumed: PodVolumes | undefined;
+}
+
+/** Bound claims restrict the nodes; claims that wait for a consumer are bound to volumes that the node reaches. */
+export function createVolumeBinding(args: VolumeBindingArgs, handle: Handle): Plugin {
+  const { listers } = handle;
+  const assumedObjects = {
+    volumes: new AssumedObjects(listers.volumes),
+    claims: new AssumedObjects(listers.claims),
+  };
+  const sources = { listers, volumes: assumedObjects.volumes };
+  const timeoutMs = (args.bindTimeoutSeconds ?? DEFAULT_TIMEOUT_SECONDS) * 1000;
+  return {
+    name: NAME,
+    points: ["preFilter", "filter", "reserve", "preBind", "preScore", "score"],
+    events: [
+      {
+        resource: "StorageClass",
+        actions: ["Add", "Update"],
+        hint: (pod, { before, after }) =>
+          isSchedulableAfterClassChange(pod, before as StorageClass | undefined, after as StorageClass, handle),
+      },
+      {
+        resource: "PersistentVolumeClaim",
+        actions: ["Add", "Update"],
+        hint: (pod, { after }) => usesClaim(pod, after as PersistentVolumeClaim),
+      },
+      { resource: "PersistentVolume", actions: ["Add", "Update"] },
+      { resource: "Node", actions: ["Add", "UpdateNodeLabel"] },
+      { resource: "CSINode", actions: ["Add", "Update"] },
+      { resource: "CSIDriver", actions: ["Update"] },
+      { resource: "CSIStorageCapacity", actions: ["Add", "Update"] },
+    ],
+    preFilter(cycle) {
+      const claims = claimsOf(cycle.pod.pod, assumedObjects.claims, handle);
+      if (claims === undefined) return "skip";
+      if ("code" in claims) return { rejection: claims };
+      const state: VolumeState = { byNode: new Map(), assumed: undefined };
+      cycle.states.set(NAME, state);
+      return {
+        filter: {
+          filter(node) {
+            try {
+              const outcome = findPodVolumes(claims, node, sources);
+              if ("reasons" in outcome) return unresolvable(NAME, ...outcome.reasons);
+              state.byNode.set(node.name, outcome.found);
+              return undefined;
+            } catch (error) {
+              return failed(NAME, error);
+            }
+          },
+        },
+      };
+    },
+    reserve(cycle, node) {
+      const state = stateOf(cycle);
+      const decided = state?.byNode.get(node.name);
+      if (state === undefined || decided === undefined) return undefined;
+      if (decided.bindings.length + decided.provisions.length === 0) return undefined;
+      state.assumed = assumePodVolumes(decided, node.name, assumedObjects);
+      return undefined;
+    },
+    unreserve(cycle) {
+      const assumed = stateOf(cycle)?.assumed;
+      if (assumed !== undefined) revertPodVolumes(assumed, assumedObjects);
+    },
+    async preBind(cycle, node, signal) {
+      const assumed = stateOf(cycle)?.assumed;
+      if (assumed === undefined) return undefined;
+      try {
+        await bindPodVolumes(cycle.pod, node, assumed, handle, timeoutMs, signal);
+        return undefined;
+      } catch (error) {
+        return failed(NAME, error);
+      }
+    },
+  };
+}
+
+function stateOf({ states }: Cycle): VolumeState | undefined {
+  // Only this plugin writes the entry.
+  return states.get(NAME) as VolumeState | undefined;
+}
+
+/** Undefined for a pod without claims. */
+function claimsOf(
+  pod: Pod,
+  claims: AssumedObjects<PersistentVolumeClaim>,
+  { listers }: Handle,
+): PodClaims | Rejection | undefined {
+  const names = claimNamesOf(pod);
+  if (names.length === 0) return undefined;
+  const bound: PersistentVolumeClaim[] = [];
+  const delayed: PersistentVolumeClaim[] = [];
+  let hasImmediate = false;
+  for (const { name, isEphemeral } of names) {
+    const claim = claims.get(name, pod.metadata?.namespace);
+    const problem = problemOf(pod, name, isEphemeral, claim);
+    if (problem !== undefined) return unresolvable(NAME, problem);
+    if (claim === undefined) continue;
+    if (isFullyBound(claim)) bound.push(claim);
+    else if (isDelayed(claim, listers.storageClasses.get(classOfClaim(claim)))) delayed.push(claim);
+    else hasImmediate = true;
+  }
+  return hasImmediate ? unresolvable(NAME, "pod has unbound immediate PersistentVolumeClaims") : { bound, delayed };
+}
+
+function problemOf(
+  pod: Pod,
+  name: string,
+  isEphemeral: boolean,
+  claim: PersistentVolumeClaim | undefined,
+): string | undefined {
+  if (claim === undefined) {
+    return isEphemeral
+      ? `waiting for ephemeral volume controller to create the persistentvolumeclaim "${name}"`
+      : notFound("persistentvolumeclaim", name);
+  }
+  if (claim.status?.phase === "Lost") {
+    return `persistentvolumeclaim "${name}" bound to non-existent persistentvolume "${claim.spec?.volumeName ?? ""}"`;
+  }
+  if (claim.metadata?.deletionTimestamp !== undefined) return `persistentvolumeclaim "${name}" is being deleted`;
+  return isEphemeral && !isOwnedByPod(pod, claim) ? notOwnedMessage(pod, claim) : undefined;
+}
+
+/** Claims that name their volume must have been bound before. */
+function isDelayed({ spec }: PersistentVolumeClaim, storageClass: StorageClass | undefined): boolean {
+  return !spec?.volumeName && waitsForConsumer(storageClass?.volumeBindingMode);
+}
+
+/** The pod has an unbound claim of the class, which is new or allows other topologies. */
+function isSchedulableAfterClassChange(
+  pod: Pod,
+  before: StorageClass | undefined,
+  after: StorageClass,
+  { listers }: Handle,
+): boolean {
+  if (before !== undefined) return !deepEqual(before.allowedTopologies, after.allowedTopologies);
+  return claimNamesOf(pod).some(({ name }) => {
+    const claim = listers.claims.get(name, pod.metadata?.namespace);
+    return claim !== undefined && classOfClaim(claim) === after.metadata?.name;
+  });
+}

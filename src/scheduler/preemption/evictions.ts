@@ -1,0 +1,99 @@
+/** Deletes the victims of preemptions, in the background. */
+import { podKind } from "../../api/core/pod/kind.ts";
+import type { Pod } from "../../api/core/pod/schema.ts";
+import { StatusError } from "../../api/status.ts";
+import type { Client } from "../../client/client.ts";
+import { formatTime } from "../../schema/value/time.ts";
+import type { Logger } from "../../std/log/logger.ts";
+import type { Clock } from "../../std/time/clock.ts";
+import type { Nominator } from "../cache/nominator.ts";
+import type { PodInfo } from "../cache/pod-info.ts";
+import { patchPodStatus } from "../pod-status.ts";
+import type { Victims } from "./victims.ts";
+
+export interface EvictionsDeps {
+  readonly client: Client;
+  readonly clock: Clock;
+  readonly log: Logger;
+  readonly nominator: Nominator;
+  readonly signal: AbortSignal;
+  readonly recordPreempted: (victim: Pod, preemptor: Pod, nodeName: string) => void;
+  /** Ends the binding of a victim that is not bound yet; returns whether there was one. */
+  readonly rejectBinding: (uid: string) => boolean;
+  /** Schedules a pod, all of whose victims could not be deleted. */
+  readonly retry: (uid: string) => void;
+}
+
+export class Evictions {
+  readonly #deps: EvictionsDeps;
+  /** The pods whose victims are being deleted. */
+  readonly #preempting = new Set<string>();
+  readonly #running = new Set<Promise<void>>();
+
+  constructor(deps: EvictionsDeps) {
+    this.#deps = deps;
+  }
+
+  isPreempting(uid: string): boolean {
+    return this.#preempting.has(uid);
+  }
+
+  evict(pod: PodInfo, victims: Victims): void {
+    this.#preempting.add(pod.uid);
+    const running = this.#evictAll(pod, victims)
+      .catch((error: unknown) => {
+        if (this.#deps.signal.aborted) return;
+        this.#deps.log.error("Failed to preempt pods", error, { preemptor: pod.key, node: victims.node.name });
+        this.#preempting.delete(pod.uid);
+        this.#deps.retry(pod.uid);
+      })
+      .finally(() => this.#running.delete(running));
+    this.#running.add(running);
+  }
+
+  /** Resolves when all evictions have ended. */
+  async drain(): Promise<void> {
+    await Promise.all(this.#running);
+  }
+
+  async #evictAll(pod: PodInfo, { node, pods }: Victims): Promise<void> {
+    for (const nominated of [...(this.#deps.nominator.podsFor(node.name)?.values() ?? [])]) {
+      if (nominated.priority < pod.priority) await this.#clearNomination(nominated);
+    }
+    const last = pods.at(-1);
+    await Promise.all(pods.slice(0, -1).map((victim) => this.#evictOne(pod, victim, node.name)));
+    // The deletion of the last victim is the event that retries the pod.
+    this.#preempting.delete(pod.uid);
+    if (last !== undefined) await this.#evictOne(pod, last, node.name);
+  }
+
+  /** A pod of a lower priority may not fit there any more. */
+  async #clearNomination(nominated: PodInfo): Promise<void> {
+    this.#deps.nominator.delete(nominated.uid);
+    await patchPodStatus(this.#deps, nominated.pod, { nominatedNodeName: null });
+    this.#deps.retry(nominated.uid);
+  }
+
+  async #evictOne(preemptor: PodInfo, { pod: victim, uid, name, namespace }: PodInfo, nodeName: string): Promise<void> {
+    const { client, clock, recordPreempted, rejectBinding, signal } = this.#deps;
+    if (!rejectBinding(uid)) {
+      const { schedulerName = "default-scheduler" } = preemptor.pod.spec ?? {};
+      const condition = {
+        type: "DisruptionTarget",
+        status: "True",
+        reason: "PreemptionByScheduler",
+        message: `${schedulerName}: preempting to accommodate a higher priority pod`,
+        lastTransitionTime: formatTime(clock.now()),
+      };
+      try {
+        await patchPodStatus(this.#deps, victim, { conditions: [condition] });
+        await client.delete(podKind, { name, namespace }, {}, signal);
+      } catch (error) {
+        if (!(error instanceof StatusError) || error.status.code !== 404) throw error;
+        // Gone already.
+        return;
+      }
+    }
+    recordPreempted(victim, preemptor.pod, nodeName);
+  }
+}
