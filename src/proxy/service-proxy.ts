@@ -4,15 +4,13 @@
  *
  *     informers → changed services → frontends → one transaction of nft, the next one when it has ended
  */
-import { nodeKind } from "../api/core/node/kind.ts";
 import type { Node } from "../api/core/node/schema.ts";
 import { serviceKind } from "../api/core/service/kind.ts";
 import type { Service } from "../api/core/service/schema.ts";
 import { endpointSliceKind } from "../api/discovery/endpoint-slice/kind.ts";
 import type { EndpointSlice } from "../api/discovery/endpoint-slice/schema.ts";
 import { serviceCIDRKind } from "../api/networking/service-cidr/kind.ts";
-import type { Client } from "../client/client.ts";
-import { startInformer } from "../client/informer/informer.ts";
+import type { Informer } from "../client/informer/informer.ts";
 import type { SharedInformers } from "../client/informer/shared-informers.ts";
 import type { RandomSource } from "../std/crypto/random.ts";
 import type { Logger } from "../std/log/logger.ts";
@@ -34,7 +32,8 @@ export interface ServiceProxyOptions {
   readonly clusterCidrs: readonly string[];
   /** Besides those of the cluster's ServiceCIDRs. */
   readonly serviceCidrs: readonly string[];
-  readonly client: Client;
+  /** Has this node's object. */
+  readonly nodes: Informer<Node>;
   readonly informers: SharedInformers;
   readonly nft: Nft;
   /** The program `conntrack`; undefined if it is not installed. */
@@ -128,7 +127,10 @@ class RunningProxy implements ServiceProxy {
       await this.#resources.disposeAsync();
       if (!removeRules) return;
       for (const { family, isInstalled } of this.#families) {
-        if (isInstalled) await this.#options.nft.apply(removeTable({ family, table: this.#options.table }));
+        if (!isInstalled) continue;
+        await this.#options.nft.apply(removeTable({ family, table: this.#options.table })).catch((error: unknown) => {
+          this.#options.log.error("Cannot remove the rules of the service proxy", error);
+        });
       }
     })();
     return this.#closing;
@@ -164,12 +166,10 @@ class RunningProxy implements ServiceProxy {
 
   /** Resolves when all services and endpoints are known. */
   async #subscribe(signal: AbortSignal): Promise<void> {
-    const { informers, client, clock, random, log, nodeName } = this.#options;
+    const { informers, nodes } = this.#options;
     const services = informers.of(serviceKind);
     const slices = informers.of(endpointSliceKind);
     const cidrs = informers.of(serviceCIDRKind);
-    const query = { fieldSelector: `metadata.name=${nodeName}` };
-    const nodes = this.#resources.use(startInformer({ client, kind: nodeKind, query, clock, random, log }, signal));
     const aborted = new Promise<never>((_, reject) => {
       signal.addEventListener("abort", () => reject(signal.reason), { once: true });
     });

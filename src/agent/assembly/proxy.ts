@@ -1,5 +1,7 @@
 /** The service proxy of this node. */
+import { nodeKind } from "../../api/core/node/kind.ts";
 import { createEventRecorder } from "../../client/events/event-recorder.ts";
+import { startInformer } from "../../client/informer/informer.ts";
 import type { ServiceProxy } from "../../proxy/service-proxy.ts";
 import { systemRandom } from "../../std/crypto/random.ts";
 import type { Foundation } from "./foundation.ts";
@@ -14,6 +16,7 @@ export async function openProxy({
   informers,
   clock,
   log,
+  signal,
   stack,
 }: Foundation): Promise<ServiceProxy | undefined> {
   if (config.proxy === undefined) return undefined;
@@ -25,13 +28,14 @@ export async function openProxy({
   const { openNftables } = await import("../../proxy/open-nftables.ts");
   const { startServiceProxy } = await import("../../proxy/service-proxy.ts");
   const programs = await openNftables(proxyLog);
+  const query = { fieldSelector: `metadata.name=${config.nodeName}` };
   const events = { client, clock, random, log, component: COMPONENT, host: config.nodeName };
   const recorder = stack.use(createEventRecorder(events));
   const proxy = startServiceProxy({
     ...config.proxy,
     ...programs,
     nodeName: config.nodeName,
-    client,
+    nodes: stack.use(startInformer({ client, kind: nodeKind, query, clock, random, log: proxyLog }, signal)),
     informers,
     clock,
     random,

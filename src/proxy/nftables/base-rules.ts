@@ -32,8 +32,7 @@ export function baseRules({ family, table, clusterCidrs, serviceCidrs }: TableOp
   const frontend = `type ${address} . inet_proto . inet_service`;
   const destination = `${ip} daddr . meta l4proto . th dport`;
   const notFromPods = clusterCidrs.length === 0 ? undefined : `${ip} saddr != @cluster-cidrs`;
-  return `${removeTable({ family, table })}
-table ${ip} ${table} {
+  return `${removeTable({ family, table })}table ${ip} ${table} {
  map services { ${frontend} : verdict; }
  map internal { ${frontend} : verdict; }
  map refused { ${frontend} : verdict; }

@@ -1,0 +1,227 @@
+import { get } from "node:http";
+import t from "tap";
+import { nodeKind } from "../api/core/node/kind.ts";
+import type { Node } from "../api/core/node/schema.ts";
+import { serviceKind } from "../api/core/service/kind.ts";
+import type { Service } from "../api/core/service/schema.ts";
+import { endpointSliceKind } from "../api/discovery/endpoint-slice/kind.ts";
+import { serviceCIDRKind } from "../api/networking/service-cidr/kind.ts";
+import { systemRandom } from "../std/crypto/random.ts";
+import { silentLogger } from "../std/log/logger.ts";
+import { FakeInformers } from "../testing/client/fake-informers.ts";
+import { proxyService, proxySlice } from "../testing/proxy/objects.ts";
+import { FakeClock } from "../testing/std/fake-clock.ts";
+import { freePort } from "../testing/std/free-port.ts";
+import { removeProxyRules, type ServiceProxy, startServiceProxy } from "./service-proxy.ts";
+
+const node: Node = {
+  metadata: { name: "n1", labels: { "topology.kubernetes.io/zone": "za" } },
+  status: {
+    addresses: [
+      { type: "InternalIP", address: "192.0.2.1" },
+      { type: "Hostname", address: "n1" },
+    ],
+  },
+};
+const web = proxyService("web", { clusterIP: "10.96.0.5" });
+
+class Fixture {
+  readonly informers = new FakeInformers();
+  readonly clock = new FakeClock();
+  readonly transactions: string[] = [];
+  readonly problems: string[] = [];
+  /** Transactions fail while it is true. */
+  isFailing = false;
+  readonly proxy: ServiceProxy;
+
+  constructor(objects: { readonly services?: readonly Service[]; readonly cidrs?: readonly string[] } = {}) {
+    const { services = [web], cidrs = [] } = objects;
+    this.informers.put(nodeKind, node);
+    this.informers.put(serviceKind, ...services);
+    if (cidrs.length > 0) this.informers.put(serviceCIDRKind, { metadata: { name: "kubernetes" }, spec: { cidrs } });
+    this.proxy = startServiceProxy({
+      nodeName: "n1",
+      table: "t",
+      clusterCidrs: ["10.244.0.0/16"],
+      serviceCidrs: [],
+      nodes: this.informers.of(nodeKind),
+      informers: this.informers,
+      nft: {
+        apply: async (commands) => {
+          if (this.isFailing) throw new Error("Could not process rule");
+          this.transactions.push(commands);
+        },
+      },
+      clock: this.clock,
+      random: systemRandom,
+      log: silentLogger,
+      onProblem: ({ metadata }, reason, message) => void this.problems.push(`${metadata?.name} ${reason}: ${message}`),
+    });
+  }
+
+  async pass(milliseconds = 20): Promise<void> {
+    for (let turn = 0; turn < 5; turn++) await new Promise<void>((resolve) => setImmediate(resolve));
+    await this.clock.advance(milliseconds);
+    for (let turn = 0; turn < 5; turn++) await new Promise<void>((resolve) => setImmediate(resolve));
+  }
+
+  async start(): Promise<void> {
+    this.informers.sync();
+    await this.pass();
+    await this.proxy.ready;
+  }
+}
+
+function fixture(
+  t: { teardown(action: () => unknown): void },
+  ...args: ConstructorParameters<typeof Fixture>
+): Fixture {
+  const made = new Fixture(...args);
+  t.teardown(() => made.proxy.close({ removeRules: false }));
+  return made;
+}
+
+t.test("nothing is installed until all services and endpoints are known; then one transaction has all", async (t) => {
+  const f = fixture(t, { cidrs: ["10.96.0.0/16", "fd00:96::/112"] });
+  await f.pass(1000);
+  t.same(f.transactions, []);
+  f.informers.put(endpointSliceKind, proxySlice("web", ["10.244.0.2"]));
+  await f.start();
+  t.equal(f.transactions.length, 1);
+  const [text = ""] = f.transactions;
+  t.match(text, "table ip t {");
+  t.match(text, "elements = { 10.244.0.0/16 }");
+  t.match(text, "elements = { 10.96.0.0/16 }");
+  t.match(text, "add element ip t services { 10.96.0.5 . tcp . 80 : goto choose-1 }");
+  t.ok(f.proxy.isHealthy);
+});
+
+t.test("changes that follow one another are one transaction", async (t) => {
+  const f = fixture(t);
+  await f.start();
+  f.informers.put(endpointSliceKind, proxySlice("web", ["10.244.0.2"]));
+  f.informers.put(serviceKind, proxyService("other", { clusterIP: "10.96.0.6" }));
+  await f.pass();
+  t.equal(f.transactions.length, 2);
+  t.match(f.transactions[1], "10.96.0.5 . tcp . 80 : goto choose-1");
+  t.match(f.transactions[1], "refused { 10.96.0.6 . tcp . 80 : goto refuse }");
+  f.informers.put(endpointSliceKind, { ...proxySlice("web", ["10.244.0.2"]) });
+  await f.pass();
+  t.equal(f.transactions.length, 2, "no transaction without a change of rules");
+  f.informers.delete(serviceKind, web);
+  await f.pass();
+  t.match(f.transactions[2], "delete element ip t cluster-ips { 10.96.0.5 }");
+});
+
+t.test("after a failed transaction the whole table is replaced, with back-off", async (t) => {
+  const f = fixture(t);
+  await f.start();
+  f.isFailing = true;
+  f.informers.put(endpointSliceKind, proxySlice("web", ["10.244.0.2"]));
+  await f.pass();
+  t.notOk(f.proxy.isHealthy);
+  f.isFailing = false;
+  await f.pass(30_000);
+  await f.pass();
+  t.ok(f.proxy.isHealthy);
+  t.match(f.transactions.at(-1), "delete table ip t\ntable ip t {");
+  t.match(f.transactions.at(-1), "10.96.0.5 . tcp . 80 : goto choose-1");
+});
+
+t.test("a table that another program removed is installed again within a minute", async (t) => {
+  const f = fixture(t);
+  await f.start();
+  await f.pass(60_000);
+  await f.pass();
+  t.equal(f.transactions.at(-1), "list chain ip t services\n");
+  f.isFailing = true;
+  await f.pass(60_000);
+  await f.pass();
+  f.isFailing = false;
+  await f.pass(30_000);
+  await f.pass();
+  t.match(f.transactions.at(-1), "table ip t {");
+});
+
+t.test("the table of IPv6 appears with the first service that needs it", async (t) => {
+  const f = fixture(t);
+  await f.start();
+  t.notOk(f.transactions.some((text) => text.includes("ip6")));
+  const six = { clusterIP: "fd00:96::5", clusterIPs: ["fd00:96::5"] };
+  f.informers.put(serviceKind, proxyService("six", six));
+  await f.pass();
+  t.match(f.transactions.at(-1), "table ip6 t {");
+  t.match(f.transactions.at(-1), "fd00:96::5 . tcp . 80 : goto refuse");
+});
+
+t.test("the node's address and zone, and the ranges of services, change while the proxy runs", async (t) => {
+  const port = { port: 80, protocol: "TCP", nodePort: 30080 } as const;
+  const f = fixture(t, {
+    services: [proxyService("web", { type: "NodePort", clusterIP: "10.96.0.5", ports: [port] })],
+  });
+  f.informers.put(endpointSliceKind, proxySlice("web", ["10.244.0.2 zone=za", "10.244.0.3 zone=zb"]));
+  await f.start();
+  t.match(f.transactions[0], "192.0.2.1 . tcp . 30080 : 10.244.0.2 . 8080");
+  const moved = { type: "InternalIP", address: "192.0.2.7" };
+  const labels = { "topology.kubernetes.io/zone": "zb" };
+  f.informers.put(nodeKind, { metadata: { name: "n1", labels }, status: { addresses: [moved] } });
+  await f.pass();
+  t.match(f.transactions[1], "192.0.2.7 . tcp . 30080 : 10.244.0.3 . 8080");
+  t.match(f.transactions[1], /delete element ip t services \{.*192\.0\.2\.1 \. tcp \. 30080/);
+  f.informers.put(serviceCIDRKind, { metadata: { name: "more" }, spec: { cidrs: ["10.97.0.0/16"] } });
+  await f.pass();
+  t.match(f.transactions[2], "elements = { 10.97.0.0/16 }");
+});
+
+t.test("an address that two services want is reported", async (t) => {
+  const externalIPs = ["198.51.100.7"];
+  const services = ["a", "b"].map((name, i) => proxyService(name, { clusterIP: `10.96.0.${5 + i}`, externalIPs }));
+  const f = fixture(t, { services });
+  await f.start();
+  t.same(f.problems, ["b AddressConflict: Service shop/a already uses 198.51.100.7 tcp 80"]);
+});
+
+t.test("the health check of a service with local external traffic counts the node's endpoints", async (t) => {
+  const healthCheckNodePort = await freePort();
+  const spec = { type: "LoadBalancer", clusterIP: "10.96.0.5", externalTrafficPolicy: "Local" } as const;
+  const f = fixture(t, { services: [proxyService("web", { ...spec, healthCheckNodePort })] });
+  await f.start();
+  const check = () =>
+    new Promise<readonly [number | undefined, string, unknown]>((resolve, reject) => {
+      get({ host: "127.0.0.1", port: healthCheckNodePort, agent: false }, (response) => {
+        let body = "";
+        response.on("data", (data) => {
+          body += data;
+        });
+        const weight = response.headers["x-load-balancing-endpoint-weight"];
+        response.on("end", () => resolve([response.statusCode, String(weight), JSON.parse(body)]));
+      }).on("error", reject);
+    });
+  const answer = (localEndpoints: number) => ({
+    service: { namespace: "shop", name: "web" },
+    localEndpoints,
+    serviceProxyHealthy: true,
+  });
+  t.same(await check(), [503, "0", answer(0)]);
+  f.informers.put(endpointSliceKind, proxySlice("web", ["10.244.0.2 node=n1", "10.244.0.3 node=n2"]));
+  await f.pass();
+  t.same(await check(), [200, "1", answer(1)]);
+  f.informers.delete(serviceKind, proxyService("web", {}));
+  await f.pass();
+  await t.rejects(check());
+});
+
+t.test("close() removes the tables on request, and nothing otherwise", async (t) => {
+  const kept = new Fixture();
+  await kept.start();
+  await kept.proxy.close({ removeRules: false });
+  t.equal(kept.transactions.length, 1);
+  const removed = new Fixture();
+  await removed.start();
+  await Promise.all([removed.proxy.close({ removeRules: true }), removed.proxy.close({ removeRules: true })]);
+  t.same(removed.transactions.slice(1), [removeProxyRules("t")[0]]);
+  const unused = new Fixture();
+  await unused.proxy.close({ removeRules: true });
+  t.same(unused.transactions, []);
+  await t.rejects(unused.proxy.ready, /stopped/);
+});
