@@ -29,7 +29,7 @@ export async function watch<T extends ApiObject>(
   if (version !== "") parseResourceVersion(version);
   const fromNow = version === "" || version === "0" || query.sendInitialEvents === true;
   const from = fromNow ? undefined : parseResourceVersion(version);
-  if (registry.isUncached) {
+  if (registry.isUncached || (await isOverflowing(registry))) {
     currentRevision(registry, version);
     const { signal } = scope;
     const { store, clock } = registry.deps;
@@ -42,6 +42,11 @@ export async function watch<T extends ApiObject>(
   const bookmarks = query.allowBookmarks === true;
   const events = cache.watch({ prefix, from, matches, index, bookmarks, signal: scope.signal });
   return query.sendInitialEvents === true ? events : withoutInitialEventsEnd(events);
+}
+
+/** Whether a conversion webhook makes larger objects than a cache may keep. */
+async function isOverflowing<T extends ApiObject>(registry: Registry<T>): Promise<boolean> {
+  return registry.kind.converter !== undefined && (await registry.startedCache()).isOverflowing;
 }
 
 /** The 429 of a cache whose conversion webhook fails. */

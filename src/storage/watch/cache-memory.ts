@@ -26,12 +26,29 @@ export interface EvictableObject {
   evict(): void;
 }
 
+/** A number of bytes with a limit, which its users check. */
+export class ByteCount {
+  readonly max: number;
+  bytes = 0;
+
+  constructor(max: number) {
+    this.max = max;
+  }
+
+  get isExceeded(): boolean {
+    return this.bytes > this.max;
+  }
+}
+
 /**
  * One budget, shared by all caches of a server: a kind takes what its use needs, not a fixed share. Histories and
- * queues of watchers have a sixth each; decoded objects, encodings and large values have what these leave.
+ * queues of watchers have a sixth each, converted values a quarter; decoded objects, encodings and large values have what
+ * these leave.
  */
 export class CacheMemory {
   readonly objects: ApproximateLru<EvictableObject>;
+  /** Bytes of large values that a conversion webhook has made, which cannot be read from the store again. */
+  readonly converted: ByteCount;
   readonly history: HistoryPool;
   readonly queues: QueuePool;
   readonly #budgetBytes: number;
@@ -40,8 +57,9 @@ export class CacheMemory {
     this.#budgetBytes = budgetBytes;
     this.history = new HistoryPool(budgetBytes / 6);
     this.queues = new QueuePool(budgetBytes / 6);
+    this.converted = new ByteCount(budgetBytes / 4);
     this.objects = new ApproximateLru(
-      () => budgetBytes - this.history.bytes - this.queues.bytes,
+      () => budgetBytes - this.history.bytes - this.queues.bytes - this.converted.bytes,
       (object) => object.evictableBytes,
       (object) => object.evict(),
     );

@@ -5,7 +5,7 @@ import type { Logger } from "../../std/log/logger.ts";
 import type { Clock } from "../../std/time/clock.ts";
 import type { ObjectStore } from "../object-store.ts";
 import { type KeyValue, type Revision, StoreError, type WatchEvent } from "../store.ts";
-import { CacheMemory } from "./cache-memory.ts";
+import { CacheMemory, REREAD_BYTES_MIN } from "./cache-memory.ts";
 import { Change } from "./change.ts";
 import { EncodedObject, type ObjectSource } from "./encoded-object.ts";
 import type { Feed } from "./feed.ts";
@@ -84,6 +84,9 @@ export class WatchCache<T extends ApiObject> implements AsyncDisposable {
   #listed = false;
   /** Whether a fallible feed has failed, and no list succeeded since. */
   #stalled = false;
+  /** Aborts when the values of a conversion webhook exceed the memory for them: the cache then keeps nothing. */
+  readonly #overflow = new AbortController();
+  #convertedBytes = 0;
   /** Set while the store cannot be read because it is damaged. */
   #damage: StoreError | undefined;
   #changes = 0;
@@ -136,6 +139,11 @@ export class WatchCache<T extends ApiObject> implements AsyncDisposable {
   /** Whether the fallible feed has failed: the cache may be outdated, and receives no changes. */
   get stalled(): boolean {
     return this.#stalled;
+  }
+
+  /** Whether the objects are too large to be cached: the cache is stalled for good, clients read and watch the store. */
+  get isOverflowing(): boolean {
+    return this.#overflow.signal.aborted;
   }
 
   get(key: string): CachedObject<T> | undefined {
@@ -221,7 +229,16 @@ export class WatchCache<T extends ApiObject> implements AsyncDisposable {
     this.#ready.reject(error);
     this.#watchers.failAll(error);
     await this.#running;
-    for (const item of this.#objects.all()) item.retire();
+    this.#clear();
+  }
+
+  #clear(): void {
+    this.#count(-this.#convertedBytes);
+    for (const item of this.#objects.all()) {
+      item.retire();
+      this.#objects.delete(item.key);
+    }
+    this.#indexes.rebuild([]);
     this.#history.restart(this.revision());
   }
 
@@ -275,7 +292,8 @@ export class WatchCache<T extends ApiObject> implements AsyncDisposable {
       },
     };
     const prefix = objects.prefix();
-    return follow({ feed, prefix, follower, clock, log, random, retryMaxMs, signal: this.#closing.signal });
+    const signal = AbortSignal.any([this.#closing.signal, this.#overflow.signal]);
+    return follow({ feed, prefix, follower, clock, log, random, retryMaxMs, signal });
   }
 
   /** Reads, watches and `ready` fail with the error until a list succeeds: none of them waits for ever. */
@@ -297,6 +315,36 @@ export class WatchCache<T extends ApiObject> implements AsyncDisposable {
     this.#options.feed.progress.notify();
   }
 
+  /** Counts large values that cannot be read from the store again. */
+  #countConverted({ previous, current }: Change<T>): void {
+    if (this.#source.reread !== undefined) return;
+    const bytesOf = (item: EncodedObject<T> | undefined): number =>
+      item === undefined || item.size < REREAD_BYTES_MIN ? 0 : item.size;
+    this.#count(bytesOf(current) - bytesOf(previous));
+    if (this.#memory.converted.isExceeded && this.#convertedBytes > 0) this.#giveUp();
+  }
+
+  #count(bytes: number): void {
+    this.#convertedBytes += bytes;
+    this.#memory.converted.bytes += bytes;
+  }
+
+  /** Clients retry, and read and watch the store. */
+  #giveUp(): void {
+    const mebibytes = Math.round(this.#memory.converted.max / 2 ** 20);
+    this.#options.log.warn("Objects of a conversion webhook are too large to be cached", {
+      resource: this.kind.plural,
+      version: this.kind.version,
+      mebibytes,
+    });
+    this.#base = this.revision();
+    this.#following = false;
+    this.#listed = false;
+    this.#overflow.abort();
+    this.#clear();
+    this.#stall();
+  }
+
   /** Replaces all objects by a list; after the first list, watchers receive the differences. */
   #startList(): ListReceiver {
     const present = new Set<string>();
@@ -304,6 +352,7 @@ export class WatchCache<T extends ApiObject> implements AsyncDisposable {
     return {
       add: (items) => {
         for (const item of items) {
+          if (this.isOverflowing) return;
           present.add(item.key);
           if (this.#objects.get(item.key)?.revision === item.modified) continue;
           const { key, modified } = item;
@@ -317,9 +366,11 @@ export class WatchCache<T extends ApiObject> implements AsyncDisposable {
         }
       },
       complete: (revision) => {
+        if (this.isOverflowing) return;
         // The changes before the list are unknown: no client may resume from there.
         this.#history.restart(revision);
         this.#applyDifferences(present, changed);
+        if (this.isOverflowing) return;
         this.#base = revision;
         this.#following = true;
         this.#listed = true;
@@ -338,7 +389,10 @@ export class WatchCache<T extends ApiObject> implements AsyncDisposable {
     const superseded = changed.map(({ key }) => this.#objects.get(key)).filter((object) => object !== undefined);
     if ([...removed, ...superseded].some((object) => !object.isReadable)) this.#startOver();
     for (const { key } of removed) this.#applyListed({ key, modified: this.#base, current: undefined });
-    for (const item of changed.sort((a, b) => a.modified - b.modified)) this.#applyListed(item);
+    for (const item of changed.sort((a, b) => a.modified - b.modified)) {
+      if (this.isOverflowing) return;
+      this.#applyListed(item);
+    }
   }
 
   /** The store has compacted what watchers would receive last of an object: they end, and no index may need it. */
@@ -360,6 +414,7 @@ export class WatchCache<T extends ApiObject> implements AsyncDisposable {
   }
 
   #apply(event: WatchEvent): void {
+    if (this.isOverflowing) return;
     this.counts.received++;
     const { key, modified } = event.type === "put" ? event.item : { key: event.key, modified: event.revision };
     const previous = this.#objects.get(key);
@@ -392,6 +447,7 @@ export class WatchCache<T extends ApiObject> implements AsyncDisposable {
     // The objects of the first list have not been read yet.
     if (this.#listed) change.current?.retain();
     else change.current?.evict();
+    this.#countConverted(change);
   }
 }
 
