@@ -225,7 +225,7 @@ const cases: readonly Case[] = [
     nodes: [node("n1")],
     pods: [pod("p1", "n1", { orphan: true })],
     daemonSet: daemonSet(),
-    writes: ["patch pod p1", "patch pod p1", "patch pod p1", "patch pod p1", "status 1,1,1,1"],
+    writes: ["patch pod p1", "status 1,1,1,1"],
   },
   {
     title: "deletes as many old pods as may be unavailable",

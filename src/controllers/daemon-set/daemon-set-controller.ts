@@ -11,7 +11,7 @@ import { nodeKind } from "../../api/core/node/kind.ts";
 import type { Node } from "../../api/core/node/schema.ts";
 import { podKind } from "../../api/core/pod/kind.ts";
 import type { Pod } from "../../api/core/pod/schema.ts";
-import { requirementsOf } from "../../api/meta/selectors/selector.ts";
+import { matchesLabels, requirementsOf } from "../../api/meta/selectors/selector.ts";
 import { createEventRecorder, type EventRecorder } from "../../client/events/event-recorder.ts";
 import type { Informer } from "../../client/informer/informer.ts";
 import { waitForAbort } from "../../std/async/wait-for-abort.ts";
@@ -23,7 +23,7 @@ import { createControllerQueue, RATE_LIMITER } from "../controller-queue.ts";
 import { untilAvailable } from "../workload/active-pods.ts";
 import { claimObjects } from "../workload/claim-objects.ts";
 import { Expectations } from "../workload/expectations.ts";
-import { keyOf, objectReference, splitKey } from "../workload/object-keys.ts";
+import { controllerOf, keyOf, objectReference, splitKey } from "../workload/object-keys.ts";
 import { OwnedObjects } from "../workload/owned-objects.ts";
 import { OwnerLookup } from "../workload/owner-lookup.ts";
 import { createPodControl, type PodControl } from "../workload/pod-control.ts";
@@ -87,6 +87,8 @@ interface Sync {
   readonly daemonSet: DaemonSet;
   /** The value of the label of pods with the current template. */
   readonly hash: string;
+  /** Pods that were adopted at its beginning. */
+  readonly adopted: readonly Pod[];
   readonly signal: AbortSignal;
   /** Milliseconds until the next sync that no event causes. */
   readonly delays: number[];
@@ -204,13 +206,15 @@ class DaemonSetController implements Disposable {
       this.#claimPods(daemonSet, signal),
     );
     if (history === undefined) return;
-    const sync: Sync = { daemonSet, hash: hashOf(history.current), signal, delays: [] };
+    const claimed = await this.#claimPods(daemonSet, signal);
+    const adopted = claimed.filter((pod) => controllerOf(pod) === undefined);
+    const sync: Sync = { daemonSet, hash: hashOf(history.current), adopted, signal, delays: [] };
     const isSatisfied = this.#expectations.areSatisfied(key);
     let failure: { readonly error: unknown } | undefined;
     if (isSatisfied) {
       try {
         await this.#syncPods(sync);
-        const pods = [...groupByNode(await this.#claimPods(daemonSet, signal), true).values()].flat();
+        const pods = [...groupByNode(this.#podsOf(sync), true).values()].flat();
         await cleanUpHistory({ client, daemonSet, signal }, history.old, pods);
       } catch (error) {
         failure = { error };
@@ -224,16 +228,27 @@ class DaemonSetController implements Disposable {
 
   async #syncPods(sync: Sync): Promise<void> {
     const { daemonSet } = sync;
-    await this.#execute(sync, planPods(await this.#contextOf(sync), this.#failedPodHandler(sync)));
+    await this.#execute(sync, planPods(this.#contextOf(sync), this.#failedPodHandler(sync)));
     if (!this.#expectations.areSatisfied(keyOf(daemonSet))) return;
     if (daemonSet.spec?.updateStrategy?.type !== "RollingUpdate") return;
-    await this.#execute(sync, planRollingUpdate(await this.#contextOf(sync)));
+    await this.#execute(sync, planRollingUpdate(this.#contextOf(sync)));
   }
 
-  async #contextOf({ daemonSet, hash, signal }: Sync): Promise<PlanContext> {
-    const podsByNode = groupByNode(await this.#claimPods(daemonSet, signal), false);
+  #contextOf(sync: Sync): PlanContext {
+    const { daemonSet, hash } = sync;
+    const podsByNode = groupByNode(this.#podsOf(sync), false);
     const nodes = [...this.#caches.nodes.list()];
     return { daemonSet, nodes, hash, now: this.#deps.clock.now(), podsByNode };
+  }
+
+  /** As the informer shows them now, and those that it does not show as adopted yet. */
+  #podsOf({ daemonSet, adopted }: Sync): readonly Pod[] {
+    const selector = requirementsOf(daemonSet.spec?.selector ?? {});
+    const owned = this.#caches.podsByOwner
+      .owned(daemonSet.metadata?.uid ?? "")
+      .filter(({ metadata }) => matchesLabels(selector, metadata?.labels));
+    const known = new Set(owned.map(({ metadata }) => metadata?.uid));
+    return [...owned, ...adopted.filter(({ metadata }) => !known.has(metadata?.uid))];
   }
 
   async #claimPods(daemonSet: DaemonSet, signal: AbortSignal): Promise<readonly Pod[]> {
@@ -301,7 +316,7 @@ class DaemonSetController implements Disposable {
     const { daemonSet, signal } = sync;
     const { client, clock, log } = this.#deps;
     try {
-      const context = await this.#contextOf(sync);
+      const context = this.#contextOf(sync);
       const generation = isSatisfied ? daemonSet.metadata?.generation : undefined;
       await writeStatus({ client, daemonSet, counters: countNodes(context), generation, signal });
       const minReadySeconds = daemonSet.spec?.minReadySeconds ?? 0;
