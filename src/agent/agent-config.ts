@@ -222,6 +222,8 @@ export interface ServerConfig {
   readonly tokenCacheMs: number | undefined;
   readonly authorization: AuthorizationConfig;
   readonly debuggingHandlers: boolean;
+  /** Whether clients may select one stream of a container's log. */
+  readonly splitLogs: boolean;
   /** With the debugging handlers: whether the files of `/var/log` are served. */
   readonly nodeLogs: boolean;
   /** With `nodeLogs`: whether clients may query the logs of services. */

@@ -240,6 +240,7 @@ function toServerConfig({ flags, config, gates }: EffectiveConfig): ServerConfig
       fineGrained: gates.enabled("SvcletFineGrainedAuthz"),
     },
     debuggingHandlers: flags["enable-debugging-handlers"],
+    splitLogs: gates.enabled("PodLogsQuerySplitStreams"),
     nodeLogs: config.enableSystemLogHandler,
     nodeLogQuery: gates.enabled("NodeLogQuery") && config.enableSystemLogQuery,
     profiling: config.enableProfilingHandler,

@@ -120,11 +120,12 @@ export function createNodeApi(options: NodeApiOptions): NodeApi {
   const agent = {
     get: (_node: Node, target: string, signal: AbortSignal) => fetchLogs(options.containerLogs, target, signal),
   };
+  const podLog = { pods: registryOf(podKind), nodes: registryOf(nodeKind), agents: agent, splitLogs: false };
   const router = new Router<Route>();
   addResourceRoutes(router, scheme, registries, settings, {
     aliases: GROUP_ALIASES,
     extra: {
-      subresources: { "get pods/log": createPodLogHandler(registryOf(podKind), registryOf(nodeKind), agent) },
+      subresources: { "get pods/log": createPodLogHandler(podLog) },
       connect: {},
       notStored: {},
       deletions: {

@@ -39,6 +39,8 @@ export interface AgentHandlerOptions {
   readonly configz: unknown;
   /** Serve container logs, streams into containers, the pods of the runtime and the configuration. */
   readonly debugging: boolean;
+  /** Whether clients may select one stream of a container's log. */
+  readonly splitLogs?: boolean | undefined;
   /** A stream without data in either direction ends after this; 0 or absent: never. */
   readonly streamIdleMs?: number | undefined;
   /** Profiles and the verbosity of the log. */
@@ -82,8 +84,9 @@ export function createAgentHandler(options: AgentHandlerOptions): Handler {
       jsonList(headers.accept, listRunningPods(options.pods)),
     );
     endpoints.redirect("/runningpods");
+    const { pods, clock, splitLogs = false } = options;
     endpoints.service("/containerLogs", "/{namespace}/{pod}/{container}", (request, params) =>
-      serveContainerLogs({ pods: options.pods, clock: options.clock, logChanges }, request, params),
+      serveContainerLogs({ pods, clock, logChanges, splitLogs }, request, params),
     );
     addStreams(endpoints, options);
     addNodePages(endpoints, options);

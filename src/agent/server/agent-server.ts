@@ -67,6 +67,7 @@ export async function startAgentServer(options: AgentServerOptions): Promise<Age
       problems,
       configz: config.configz,
       debugging,
+      splitLogs: server.splitLogs,
       streamIdleMs: server.streamIdleMs,
       figures,
       status: { ...config.observability, version: config.version },

@@ -14,6 +14,8 @@ export interface ContainerLogsOptions {
   readonly pods: PodManager;
   readonly clock: Clock;
   readonly logChanges: LogChanges;
+  /** The gate PodLogsQuerySplitStreams. */
+  readonly splitLogs: boolean;
 }
 
 /** An error that the client gets as plain text. */
@@ -28,7 +30,7 @@ class LogError extends Error {
 }
 
 export async function serveContainerLogs(
-  { pods, clock, logChanges: changes }: ContainerLogsOptions,
+  { pods, clock, logChanges: changes, splitLogs }: ContainerLogsOptions,
   request: HttpRequest,
   params: Readonly<Record<string, string>>,
 ): Promise<HttpResponse> {
@@ -37,7 +39,7 @@ export async function serveContainerLogs(
   if (!accepts(request.headers.accept, "")) return notAcceptable("");
   try {
     const query = new URLSearchParams(request.query);
-    const options = parseLogOptions(query, clock);
+    const options = parseLogOptions(query, clock, splitLogs);
     const worker = pods.find(namespace, pod);
     if (worker === undefined) throw new LogError(404, `pod ${JSON.stringify(pod)} does not exist`);
     const found = findContainer(worker, container, parseFlag(query, "previous"));
@@ -99,7 +101,7 @@ const pullMessages: Readonly<Record<string, string>> = {
   ImagePullBackOff: "trying and failing to pull image",
 };
 
-const STREAMS: ReadonlySet<string> = new Set(["All", "Stdout", "Stderr"]);
+const STREAMS: Readonly<Record<string, LogOptions["stream"]>> = { All: undefined, Stdout: "stdout", Stderr: "stderr" };
 const RFC_3339 = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:[.,]\d+)?(?:Z|[+-]\d\d:\d\d)$/;
 
 function undecodable(): LogError {
@@ -107,7 +109,7 @@ function undecodable(): LogError {
 }
 
 /** Throws Kubernetes' 400 for values that cannot be decoded, and its 422 for those that are out of range. */
-export function parseLogOptions(query: URLSearchParams, clock: Clock): LogOptions {
+export function parseLogOptions(query: URLSearchParams, clock: Clock, splitLogs: boolean): LogOptions {
   const sinceSeconds = parseInteger(query, "sinceSeconds");
   const sinceMs = parseTime(query.get("sinceTime"));
   const limitBytes = parseInteger(query, "limitBytes");
@@ -118,10 +120,10 @@ export function parseLogOptions(query: URLSearchParams, clock: Clock): LogOption
     (sinceSeconds ?? 1) < 1 ||
     (limitBytes ?? 1) < 1 ||
     (tailLines ?? 0) < 0 ||
-    (stream !== null && !STREAMS.has(stream)) ||
+    (stream !== null && !Object.hasOwn(STREAMS, stream)) ||
     (stream !== null && stream !== "All" && tailLines !== undefined);
   if (invalid) throw new LogError(422, '{"message": "Invalid request."}');
-  if (stream !== null && stream !== "All") {
+  if (stream !== null && stream !== "All" && !splitLogs) {
     throw new LogError(
       400,
       `unable to return the given log stream: ${JSON.stringify(stream)}. ` +
@@ -131,6 +133,7 @@ export function parseLogOptions(query: URLSearchParams, clock: Clock): LogOption
   return {
     follow: parseFlag(query, "follow"),
     timestamps: parseFlag(query, "timestamps"),
+    stream: STREAMS[stream ?? "All"],
     tailLines,
     since: sinceSeconds === undefined ? sinceMs : clock.now() - sinceSeconds * 1000,
     limitBytes,

@@ -24,6 +24,7 @@ import type { Readiness } from "../health/readiness.ts";
 import { AgentConnections } from "../proxy/agent-connections.ts";
 import { createConnectHandlers } from "../proxy/connect.ts";
 import { RequestForwarder } from "../proxy/forward.ts";
+import { registerStreamMetrics } from "../proxy/stream-metrics.ts";
 import type { RequestHandler } from "../request/request-context.ts";
 import { createMetricsApi } from "../resource-metrics/metrics-api.ts";
 import { AgentTunnels } from "../tunnels/agent-tunnels.ts";
@@ -88,20 +89,21 @@ async function createExtraHandlers(
   { authenticators, authorizer }: AccessControl,
   tunnels: AgentTunnels,
 ): Promise<RouterOptions["extraHandlers"]> {
-  const { config, clock, log, random, registries, readiness, resources } = base;
+  const { config, clock, log, random, registries, readiness, metrics, resources } = base;
   const agents = resources.use(
     await AgentConnections.open(config.agents, { clock, log: log.child("agents"), tunnels }),
   );
   const forwarder = resources.use(new RequestForwarder());
   const pods = registries.of(podKind);
   const nodes = registries.of(nodeKind);
-  const podLog = lazy(async () => (await import("../proxy/pod-log.ts")).createPodLogHandler(pods, nodes, agents));
   const bindingHandler = createBindingHandler(pods);
   const tokenSettings = tokenRequestSettings(config, authenticators);
   const statuses = componentStatuses(componentStatusChecks(readiness, config.embeddedControllers));
   const { selectors } = config.authorization;
   const { features } = config.observability;
   const isEnabled = (gate: string): boolean => features.some(({ name, enabled }) => enabled && name === gate);
+  const podLogDeps = { pods, nodes, agents, splitLogs: isEnabled("PodLogsQuerySplitStreams") };
+  const podLog = lazy(async () => (await import("../proxy/pod-log.ts")).createPodLogHandler(podLogDeps));
   const reviews = Object.entries(
     createReviewHandlers({ reviewToken: authenticators.reviewToken, authorizer, selectors, clock }),
   );
@@ -119,6 +121,7 @@ async function createExtraHandlers(
       random,
       translatesStreams: isEnabled("TranslateStreamCloseWebsocketRequests"),
       tunnelsPortForward: isEnabled("PortForwardWebsockets"),
+      metrics: registerStreamMetrics(metrics.registry),
     }),
     notStored: {
       ...createMetricsApi({ pods, nodes, agents, clock, log: log.child("resource-metrics"), resources }),

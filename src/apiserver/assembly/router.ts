@@ -2,6 +2,7 @@
 import { TUNNEL_SUBRESOURCE } from "../../api/core/node/tunnel.ts";
 import type { GroupAliases } from "../../api/group-aliases.ts";
 import type { Scheme } from "../../api/scheme.ts";
+import { pageNotFound, respondHealth } from "../../http/health.ts";
 import type { HttpResponse } from "../../http/message.ts";
 import { acceptsExactly } from "../../http/negotiate.ts";
 import { bytesResponse } from "../../http/respond.ts";
@@ -16,7 +17,6 @@ import type { OperatorPage } from "../debug/operator-pages.ts";
 import { Discovery } from "../discovery/discovery.ts";
 import { addResourceRoutes, type ExtraHandlers, type Route } from "../handlers/routes.ts";
 import type { ResourceSettings } from "../handlers/target.ts";
-import { pageNotFound, respondHealth } from "../../http/health.ts";
 import type { Readiness } from "../health/readiness.ts";
 import type { RequestContext, RequestHandler } from "../request/request-context.ts";
 import { methodNotAllowed, noSuchResource, notAcceptable } from "../responses/status-response.ts";

@@ -6,6 +6,7 @@ import type { Node } from "../../api/core/node/schema.ts";
 import { usesTunnel } from "../../api/core/node/tunnel.ts";
 import { StatusError } from "../../api/status.ts";
 import { readKeyPair } from "../../auth/pki/key-pair.ts";
+import { describeConnectionError } from "../../http/upgrade/connect-upgrade.ts";
 import { watchFiles } from "../../std/fs/watch-files.ts";
 import type { Logger } from "../../std/log/logger.ts";
 import type { Clock } from "../../std/time/clock.ts";
@@ -84,13 +85,10 @@ export class AgentConnections implements AsyncDisposable {
       };
     } catch (error) {
       signal.throwIfAborted();
-      const reason = isUnknownHost(error)
-        ? `dial tcp: lookup ${host}: no such host`
-        : error instanceof Error
-          ? error.message
-          : String(error);
       const url = `https://${host.includes(":") ? `[${host}]` : host}:${port}${path}`;
-      throw new StatusError(500, "InternalError", `Get "${url}": ${reason}`, { cause: error });
+      const message = `Get "${url}": ${describeConnectionError(error, host, port)}`;
+      // Kubernetes' errors of a proxy have no reason.
+      throw new StatusError(500, "", message, { cause: error });
     }
   }
 
@@ -174,11 +172,6 @@ export class AgentConnections implements AsyncDisposable {
       `no preferred addresses found; known addresses: [${types}] of node ${name}`,
     );
   }
-}
-
-/** The host name of the node cannot be resolved here; see `--svclet-preferred-address-types`. */
-function isUnknownHost(error: unknown): boolean {
-  return error instanceof Error && (error as NodeJS.ErrnoException).code === "ENOTFOUND";
 }
 
 type AgentTlsOptions = Pick<SecureContextOptions, "cert" | "key" | "ca">;

@@ -122,7 +122,7 @@ t.test("pods/log of a pod without a node is empty; an unreachable agent gets 500
   await server.send("POST /api/v1/namespaces/default/pods/web/binding", { body: { target } });
   t.match((await server.send(`GET ${LOG}`)).json, {
     code: 500,
-    message: /^Get "https:\/\/127\.0\.0\.1:1\/containerLogs/,
+    message: /^Get "https:\/\/127\.0\.0\.1:1\/containerLogs.*": dial tcp 127\.0\.0\.1:1: connect: connection refused$/,
   });
   t.equal((await server.send(`GET /api/v1/namespaces/default/pods/none/log`)).status, 404);
 });

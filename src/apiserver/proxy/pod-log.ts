@@ -11,6 +11,7 @@ import {
   type FieldError,
   forbiddenField,
   invalidField,
+  notSupported,
   renderFieldError,
 } from "../../schema/validation/field-error.ts";
 import { type ResourceHandler, scopeOf } from "../handlers/target.ts";
@@ -21,19 +22,24 @@ import { resolveContainer } from "./resolve-container.ts";
 /** The options that are forwarded. */
 const BOOLEAN_OPTIONS = ["follow", "previous", "timestamps"] as const;
 const NUMBER_OPTIONS = ["tailLines", "limitBytes", "sinceSeconds"] as const;
+const STREAMS = ["Stdout", "Stderr", "All"];
 /** The maximum size of an agent's error response. */
 const ERROR_BODY_BYTES_MAX = 64 * 1024;
 
-export function createPodLogHandler(
-  pods: Registry<Pod>,
-  nodes: Registry<Node>,
-  agents: Pick<AgentConnections, "get">,
-): ResourceHandler {
+export interface PodLogDeps {
+  readonly pods: Registry<Pod>;
+  readonly nodes: Registry<Node>;
+  readonly agents: Pick<AgentConnections, "get">;
+  /** The gate PodLogsQuerySplitStreams. */
+  readonly splitLogs: boolean;
+}
+
+export function createPodLogHandler({ pods, nodes, agents, splitLogs }: PodLogDeps): ResourceHandler {
   return async (target, context, params) => {
     const scope = scopeOf(target, context, params);
     const name = params.name ?? "";
     const { object: pod } = await get(pods, scope, name);
-    const query = agentLogQuery(context.info.query, name);
+    const query = agentLogQuery(context.info.query, name, splitLogs);
     const container = resolveContainer(pod, context.info.query.get("container") ?? "");
     const nodeName = pod.spec?.nodeName ?? "";
     const webSocket = isWebSocketRequest(context.request) ? negotiateLogProtocol(context.request) : undefined;
@@ -43,7 +49,7 @@ export function createPodLogHandler(
     const segments = [params.namespace ?? "", name, container].map(encodeURIComponent).join("/");
     const path = `/containerLogs/${segments}${query === "" ? "" : `?${query}`}`;
     const response = await agents.get(node, path, context.signal);
-    if (response.status !== 200) throw await toStatusError(response);
+    if (response.status !== 200) throw await toStatusError(response, name);
     return logResponse(context.request, response.body, webSocket);
   };
 }
@@ -64,7 +70,7 @@ async function findNode(nodes: Registry<Node>, name: string, signal: AbortSignal
   return found.object;
 }
 
-function agentLogQuery(query: URLSearchParams, pod: string): string {
+function agentLogQuery(query: URLSearchParams, pod: string, splitLogs: boolean): string {
   const result = new URLSearchParams();
   const errors: FieldError[] = [];
   for (const flag of BOOLEAN_OPTIONS) {
@@ -93,13 +99,24 @@ function agentLogQuery(query: URLSearchParams, pod: string): string {
     }
     result.set("sinceTime", sinceTime);
   }
-  if (query.has("stream")) errors.push(forbiddenField("stream", "may not be specified"));
+  const stream = query.get("stream");
+  if (stream !== null) {
+    errors.push(...validateStream(stream, splitLogs, query.has("tailLines")));
+    result.set("stream", stream);
+  }
   if (errors.length > 0) throw invalid({ group: "", resource: "PodLogOptions", name: pod }, errors, renderFieldError);
   return result.toString();
 }
 
+function validateStream(stream: string, splitLogs: boolean, hasTail: boolean): readonly FieldError[] {
+  if (!splitLogs) return [forbiddenField("stream", "may not be specified")];
+  if (!STREAMS.includes(stream)) return [notSupported("stream", stream, STREAMS)];
+  if (stream === "All" || !hasTail) return [];
+  return [forbiddenField("[]", "`tailLines` and specific `stream` are mutually exclusive for now")];
+}
+
 /** Converts the agent's error response to a `Status`. */
-async function toStatusError(response: AgentResponse): Promise<StatusError> {
+async function toStatusError(response: AgentResponse, pod: string): Promise<StatusError> {
   const chunks: Uint8Array[] = [];
   let length = 0;
   for await (const chunk of response.body) {
@@ -116,6 +133,10 @@ async function toStatusError(response: AgentResponse): Promise<StatusError> {
       return new StatusError(404, "NotFound", message === "" ? "the agent knows no such container" : message, {
         details: {},
       });
+    case 405: {
+      const text = `the server does not allow this method on the requested resource ( pods/log ${pod})`;
+      return new StatusError(405, "MethodNotAllowed", text, { details: { name: pod, kind: "pods/log" } });
+    }
     case 401:
     case 403:
       return new StatusError(500, "InternalError", `the agent refused the API server: ${message}`);

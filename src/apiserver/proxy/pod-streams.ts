@@ -16,6 +16,7 @@ import type { AgentConnections } from "./agent-connections.ts";
 import { isStreamCloseRequest } from "./channel-socket.ts";
 import { isTunnelRequest, tunnelPortForward } from "./port-forward-tunnel.ts";
 import { resolveContainer } from "./resolve-container.ts";
+import type { StreamMetrics } from "./stream-metrics.ts";
 import { type RequestedStreams, translateStreams } from "./stream-translator.ts";
 import { type UpgradeDestination, upgradeConnection } from "./upgrade-connection.ts";
 
@@ -26,6 +27,7 @@ export interface PodStreamDeps {
   readonly translatesStreams: boolean;
   /** The gate PortForwardWebsockets. */
   readonly tunnelsPortForward: boolean;
+  readonly metrics: StreamMetrics;
 }
 
 export function createStreamHandlers(deps: PodStreamDeps) {
@@ -67,7 +69,7 @@ function createPortForwardHandler(deps: PodStreamDeps): ConnectHandler {
     const location = await locate(deps, scope, pod, ["portForward"], query);
     const isTunnel = deps.tunnelsPortForward && isTunnelRequest(context.request);
     return isTunnel
-      ? await tunnelPortForward(context.request, location, context.signal)
+      ? await tunnelPortForward(context.request, location, context.signal, deps.metrics.tunnelled)
       : await forward(context, location);
   };
 }
@@ -110,14 +112,14 @@ async function locate(
 }
 
 async function forwardCommand(
-  { translatesStreams }: PodStreamDeps,
+  { translatesStreams, metrics }: PodStreamDeps,
   context: RequestContext,
   location: UpgradeDestination,
   streams: RequestedStreams,
 ): Promise<HttpResponse> {
   const { request, signal } = context;
   return translatesStreams && isStreamCloseRequest(request)
-    ? translateStreams(request, location, streams, signal)
+    ? translateStreams(request, location, { streams, signal, requests: metrics.translated })
     : await forward(context, location);
 }
 

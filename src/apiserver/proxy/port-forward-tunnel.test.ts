@@ -5,8 +5,10 @@ import { makeRequest } from "../../http/request.ts";
 import { textResponse } from "../../http/respond.ts";
 import { listen } from "../../http/server/server.ts";
 import { silentLogger } from "../../std/log/logger.ts";
+import { MetricRegistry } from "../../std/metrics/metrics.ts";
 import { readResponse } from "../../testing/apiserver/server-fixture.ts";
 import { isTunnelRequest, tunnelPortForward } from "./port-forward-tunnel.ts";
+import { registerStreamMetrics } from "./stream-metrics.ts";
 
 const handshake = {
   upgrade: "websocket",
@@ -15,6 +17,8 @@ const handshake = {
   "sec-websocket-key": "dGhlIHNhbXBsZSBub25jZQ==",
   "sec-websocket-protocol": "v4.channel.k8s.io, SPDY/3.1+portforward.k8s.io",
 };
+
+const { tunnelled: requests } = registerStreamMetrics(new MetricRegistry());
 
 function request(headers: Readonly<Record<string, string>> = {}, body = new PassThrough()): HttpRequest {
   return { ...makeRequest({ path: "/", headers: { ...handshake, ...headers } }), upgradable: true, body };
@@ -25,7 +29,7 @@ async function forwardTo(t: Test, handler: Handler): Promise<(request: HttpReque
   const agent = await listen({ handler, log: silentLogger, upgrades: true, host: "127.0.0.1" });
   t.teardown(() => agent.close());
   const to = { secure: false, host: "127.0.0.1", port: agent.port, path: "/portForward/a/b" };
-  return (each) => tunnelPortForward(each, to, each.signal);
+  return (each) => tunnelPortForward(each, to, each.signal, requests);
 }
 
 /** Accepts SPDY and echoes its bytes. */
@@ -65,6 +69,8 @@ t.test("refusals of the agent and invalid handshakes are responses without a 101
   t.same([none.status, none.text], [400, "unable to upgrade: no tunneling spdy protocols provided\n"]);
   const odd = await forwardTo(t, async () => textResponse(200, "ok"));
   await t.rejects(odd(request()), { message: "invalid upgrade response: status code 200" });
+  const counts = requests.series().map(({ values, value }) => `${values} ${value}`);
+  t.same(counts, ["101 1", "400 2", "405 1", "500 2"], "requests are counted by code");
 });
 
 t.test("only requests that offer a tunnel are tunnels", async (t) => {

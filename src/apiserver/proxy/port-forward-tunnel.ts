@@ -9,6 +9,7 @@ import { connectUpgrade, UpgradeError, type UpgradeRefusal } from "../../http/up
 import { waitForDrain } from "../../http/upgrade/forward-upgrade.ts";
 import { acceptHeaders, isWebSocketRequest, offeredProtocols } from "../../http/websocket/handshake.ts";
 import { MessageSocket } from "../../http/websocket/message-socket.ts";
+import type { CounterFamily } from "../../std/metrics/metrics.ts";
 import { dialError, forwardedHeaders, type UpgradeDestination } from "./upgrade-connection.ts";
 
 const PREFIX = "SPDY/3.1+";
@@ -18,12 +19,27 @@ export function isTunnelRequest(request: HttpRequest): boolean {
   return isWebSocketRequest(request) && offeredProtocols(request).some((name) => name.startsWith(PREFIX));
 }
 
-/** Returns the agent's refusal as it is. Throws a `StatusError` 500 when the agent cannot be reached. */
+/**
+ * Returns the agent's refusal as it is. Throws a `StatusError` 500 when the agent cannot be reached. `requests` counts
+ * the responses by status code.
+ */
 export async function tunnelPortForward(
   request: HttpRequest,
   to: UpgradeDestination,
   signal: AbortSignal,
+  requests: CounterFamily,
 ): Promise<HttpResponse> {
+  try {
+    const response = await tunnel(request, to, signal);
+    requests.with(String(response.status)).inc();
+    return response;
+  } catch (error) {
+    requests.with("500").inc();
+    throw error;
+  }
+}
+
+async function tunnel(request: HttpRequest, to: UpgradeDestination, signal: AbortSignal): Promise<HttpResponse> {
   const protocols = offeredProtocols(request)
     .filter((name) => name.startsWith(PREFIX) && name.endsWith(".k8s.io"))
     .map((name) => name.slice(PREFIX.length));

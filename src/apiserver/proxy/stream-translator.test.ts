@@ -5,9 +5,11 @@ import { makeRequest } from "../../http/request.ts";
 import { textResponse } from "../../http/respond.ts";
 import { listen } from "../../http/server/server.ts";
 import { silentLogger } from "../../std/log/logger.ts";
+import { MetricRegistry } from "../../std/metrics/metrics.ts";
 import { type PlayedStreamsOptions, playStreams } from "../../testing/http/played-streams.ts";
 import { until } from "../../testing/std/until.ts";
 import { isStreamCloseRequest } from "./channel-socket.ts";
+import { registerStreamMetrics } from "./stream-metrics.ts";
 import { type RequestedStreams, translateStreams } from "./stream-translator.ts";
 
 const handshake = {
@@ -36,6 +38,8 @@ interface Client {
   ended: boolean;
 }
 
+const { translated: requests } = registerStreamMetrics(new MetricRegistry());
+
 function websocketRequest(body: HttpRequest["body"], headers: Readonly<Record<string, string>> = {}): HttpRequest {
   return { ...makeRequest({ path: "/exec", headers: { ...handshake, ...headers } }), upgradable: true, body };
 }
@@ -43,7 +47,7 @@ function websocketRequest(body: HttpRequest["body"], headers: Readonly<Record<st
 function translated(port: number, streams: RequestedStreams, signal = new AbortController().signal): Client {
   const raw = new PassThrough();
   const to = { secure: false, host: "127.0.0.1", port, path: "/exec/a/b/c?output=1" };
-  const response = translateStreams(websocketRequest(raw), to, streams, signal);
+  const response = translateStreams(websocketRequest(raw), to, { streams, signal, requests });
   const client: Client = {
     send: (channel, data) => raw.write(masked(0x82, Buffer.concat([Buffer.of(channel), Buffer.from(data)]))),
     raw,
@@ -253,7 +257,8 @@ t.test("a client that does not read stops the agent, and its memory does not gro
   );
   const raw = new PassThrough();
   const to = { secure: false, host: "127.0.0.1", port, path: "/exec" };
-  const { body } = translateStreams(websocketRequest(raw), to, { stdout: true }, new AbortController().signal);
+  const { signal } = new AbortController();
+  const { body } = translateStreams(websocketRequest(raw), to, { streams: { stdout: true }, signal, requests });
   await new Promise((resolve) => setTimeout(resolve, 300));
   const before = written;
   await new Promise((resolve) => setTimeout(resolve, 100));
@@ -266,7 +271,8 @@ t.test("a client that does not read stops the agent, and its memory does not gro
 
 t.test("an invalid handshake gets the answers of golang.org/x/net/websocket", async (t) => {
   const to = { secure: false, host: "127.0.0.1", port: 1, path: "/" };
-  const respond = (request: HttpRequest) => translateStreams(request, to, { stdout: true }, request.signal);
+  const respond = (request: HttpRequest) =>
+    translateStreams(request, to, { streams: { stdout: true }, signal: request.signal, requests });
   const body = new PassThrough();
   const old = respond(websocketRequest(body, { "sec-websocket-version": "8" }));
   t.same(
@@ -278,4 +284,20 @@ t.test("an invalid handshake gets the answers of golang.org/x/net/websocket", as
   t.same([post.status, String(post.body)], [405, "bad method"]);
   t.ok(isStreamCloseRequest(websocketRequest(body)));
   t.notOk(isStreamCloseRequest(websocketRequest(body, { "sec-websocket-protocol": "V5.channel.k8s.io" })));
+});
+
+t.test("requests are counted by the code of their result", async (t) => {
+  const counts = (): readonly number[] => ["200", "400", "500"].map((code) => requests.with(code).value);
+  const before = counts();
+  const counted = async (handler: Parameters<typeof listen>[0]["handler"]): Promise<readonly number[]> => {
+    const client = translated(await agent(t, handler), { stdout: true });
+    await until("the end", () => client.ended);
+    return counts().map((count, index) => count - before[index]!);
+  };
+  const results = (text: string) => playStreams({ expects: ["error", "stdout"], run: async () => text });
+  const causes = [{ reason: "ExitCode", message: "7" }];
+  const exit = JSON.stringify({ status: "Failure", reason: "NonZeroExitCode", details: { causes } });
+  t.same(await counted(results(success)), [1, 0, 0]);
+  t.same(await counted(results(exit)), [2, 0, 0], "an exit code is the command's");
+  t.same(await counted(async () => textResponse(500, "no")), [2, 0, 1]);
 });

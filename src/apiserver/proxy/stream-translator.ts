@@ -9,6 +9,7 @@ import type { Status } from "../../api/status.ts";
 import type { HttpRequest, HttpResponse } from "../../http/message.ts";
 import { SpdyConnection, type SpdyStream, type StreamEnd, type StreamHandler } from "../../http/spdy/connection.ts";
 import { connectUpgrade, UpgradeError, type UpgradeRefusal } from "../../http/upgrade/connect-upgrade.ts";
+import type { CounterFamily } from "../../std/metrics/metrics.ts";
 import { CHANNELS, ChannelSocket, rejectHandshake } from "./channel-socket.ts";
 import { ResizeDecoder } from "./resize-decoder.ts";
 import type { UpgradeDestination } from "./upgrade-connection.ts";
@@ -21,37 +22,47 @@ const IDLE_MS = 4 * 60 * 60 * 1000;
 /** Of an error response, and of the text of an error stream. */
 const ERROR_BYTES_MAX = 64 * 1024;
 
+export interface TranslatorOptions {
+  readonly streams: RequestedStreams;
+  readonly signal: AbortSignal;
+  /** By the status code of the result; of a command with an exit code it is 200. */
+  readonly requests: CounterFamily;
+}
+
 export function translateStreams(
   request: HttpRequest,
   to: UpgradeDestination,
-  requested: RequestedStreams,
-  signal: AbortSignal,
+  options: TranslatorOptions,
 ): HttpResponse {
   const rejection = rejectHandshake(request);
-  if (rejection !== undefined) return rejection;
+  if (rejection !== undefined) {
+    options.requests.with("400").inc();
+    return rejection;
+  }
   const socket = new ChannelSocket(request);
-  void translate(socket, to, requested, signal);
+  void translate(socket, to, options);
   return socket.response;
 }
 
 async function translate(
   socket: ChannelSocket,
   to: UpgradeDestination,
-  requested: RequestedStreams,
-  signal: AbortSignal,
+  { streams, signal, requests }: TranslatorOptions,
 ): Promise<void> {
   const stop = new AbortController();
-  const remote = new RemoteCommand(socket, requested);
+  const remote = new RemoteCommand(socket, streams);
   const reading = socket.run(remote.input).then(() => stop.abort(new Error("the client has closed the connection")));
   try {
     // Shows that the connection is established, on the first channel that can be written.
-    const { stdout, stderr } = requested;
+    const { stdout, stderr } = streams;
     const channel = stdout === true ? "stdout" : stderr === true ? "stderr" : "error";
     await socket.send(CHANNELS[channel], new Uint8Array());
     const status = await remote.run(to, AbortSignal.any([signal, stop.signal]));
+    requests.with(String(status.code ?? 200)).inc();
     await socket.send(CHANNELS.error, Buffer.from(JSON.stringify(status)));
   } catch {
     // The client is gone.
+    requests.with("500").inc();
   } finally {
     socket.close();
     await reading;

@@ -110,7 +110,7 @@ export const agentGates: GateTable = markMissing({
   PodLevelResources: { stage: "ALPHA", default: false },
   PodLifecycleSleepAction: { stage: "BETA", default: true },
   PodLifecycleSleepActionAllowZero: { stage: "ALPHA", default: false },
-  PodLogsQuerySplitStreams: { stage: "ALPHA", default: false },
+  PodLogsQuerySplitStreams: { stage: "ALPHA", default: false, effective: true },
   PodObservedGenerationTracking: { stage: "ALPHA", default: false },
   PodReadyToStartContainersCondition: { stage: "BETA", default: true },
   PodSchedulingReadiness: { stage: "GA", default: true, locked: true },

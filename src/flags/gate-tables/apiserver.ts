@@ -111,7 +111,7 @@ export const apiserverGates: GateTable = markMissing({
   PodLevelResources: { stage: "ALPHA", default: false },
   PodLifecycleSleepAction: { stage: "BETA", default: true },
   PodLifecycleSleepActionAllowZero: { stage: "BETA", default: true },
-  PodLogsQuerySplitStreams: { stage: "ALPHA", default: false },
+  PodLogsQuerySplitStreams: { stage: "ALPHA", default: false, effective: true },
   PodObservedGenerationTracking: { stage: "ALPHA", default: false },
   PodReadyToStartContainersCondition: { stage: "BETA", default: true },
   PodSchedulingReadiness: { stage: "GA", default: true, locked: true },

@@ -9,8 +9,7 @@ import { until } from "../../../testing/std/until.ts";
 import { ociArchive } from "../../../up/images/oci-archive.ts";
 import { TestCluster } from "../cluster.ts";
 import { readBusybox } from "../example-image.ts";
-import type { Identity } from "./connection.ts";
-import { type RecordedCase, readPods } from "./recording.ts";
+import { type Identity, type RecordedCase, type ReplayTarget, readPods } from "./recording.ts";
 
 export const NAMESPACE = "st";
 const NODE = "e2e";
@@ -31,7 +30,7 @@ interface PodStatus {
   readonly status: { readonly phase: string; readonly containerStatuses?: readonly { readonly state: object }[] };
 }
 
-export class RecordedCluster implements AsyncDisposable {
+export class RecordedCluster implements AsyncDisposable, ReplayTarget {
   readonly #cluster: TestCluster;
   readonly #images: string;
   readonly #identities = new Map<string, Identity>();
@@ -43,10 +42,13 @@ export class RecordedCluster implements AsyncDisposable {
     this.#images = images;
   }
 
-  static async start(program: readonly string[]): Promise<RecordedCluster> {
+  static async start(program: readonly string[], gates: string): Promise<RecordedCluster> {
     const images = mkdtempSync(join(tmpdir(), "svc-streams-"));
     writeFileSync(join(images, "bb.tar"), makeImage());
-    const cluster = new RecordedCluster(await TestCluster.create({ program, imageDir: images }), images);
+    const cluster = new RecordedCluster(
+      await TestCluster.create({ program, imageDir: images, flags: [`--feature-gates=${gates}`] }),
+      images,
+    );
     try {
       await cluster.#prepare();
       return cluster;

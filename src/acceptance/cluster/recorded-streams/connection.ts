@@ -10,18 +10,12 @@ import {
   synStreamFrame,
 } from "../../../http/spdy/frames.ts";
 import { HeaderEncoder } from "../../../http/spdy/header-block.ts";
-import { type Entry, payloadBytes, type RecordedCase } from "./recording.ts";
+import { type Entry, type Identity, payloadBytes, type RecordedCase } from "./recording.ts";
 
 export interface Response {
   readonly status: number;
   readonly headers: readonly (readonly [string, string])[];
   readonly body: Buffer;
-}
-
-export interface Identity {
-  readonly cert?: string;
-  readonly key?: string;
-  readonly token?: string;
 }
 
 /** What has arrived, by channel or stream. */

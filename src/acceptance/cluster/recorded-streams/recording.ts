@@ -7,7 +7,8 @@ export interface Payload {
   readonly text?: string;
   readonly base64?: string;
   readonly status?: object;
-  readonly bytes?: number;
+  /** "<n>" for a body whose length varies. */
+  readonly bytes?: number | "<n>";
   readonly sha256?: string;
 }
 
@@ -57,6 +58,25 @@ export interface RecordedCase {
   readonly end?: string;
 }
 
+/** What cases are played against. */
+export interface ReplayTarget {
+  readonly address: (one: RecordedCase) => { readonly host: string; readonly port: number };
+  readonly identity: (one: RecordedCase) => Identity;
+  /** Fills in the placeholders of the path. */
+  readonly path: (one: RecordedCase, pod: string) => string;
+  /** Replaces recorded names. */
+  readonly replace: (text: string) => string;
+  /** Creates the pod of a template; resolves when its container runs or has ended. */
+  readonly createPod: (template: string, name: string) => Promise<void>;
+  readonly deletePod: (name: string) => Promise<void>;
+}
+
+export interface Identity {
+  readonly cert?: string;
+  readonly key?: string;
+  readonly token?: string;
+}
+
 interface PodTemplate {
   readonly metadata: { readonly name: string };
 }
@@ -90,5 +110,5 @@ export function payloadBytes({ text, base64, bytes, status }: Payload): Buffer {
   if (text !== undefined) return Buffer.from(text);
   if (base64 !== undefined) return Buffer.from(base64, "base64");
   if (status !== undefined) return Buffer.from(JSON.stringify(status));
-  return Buffer.alloc(bytes ?? 0, "abcdefg\n");
+  return Buffer.alloc(Number(bytes ?? 0) || 0, "abcdefg\n");
 }

@@ -1,8 +1,7 @@
 /** Plays a recorded case against a cluster. */
-import type { RecordedCluster } from "./cluster.ts";
 import { compareReceived, compareResponse, Expectation } from "./compare.ts";
 import { StreamConnection } from "./connection.ts";
-import type { RecordedCase } from "./recording.ts";
+import type { RecordedCase, ReplayTarget } from "./recording.ts";
 
 const ANSWER_MS_MAX = 20_000;
 const ENTRY_MS_MAX = 15_000;
@@ -10,12 +9,28 @@ const ENTRY_MS_MAX = 15_000;
 const OPEN_MS_MAX = 1000;
 const END_MS_MAX = 6000;
 
+const CONCURRENT = 6;
+
+/** By id, the first difference from the recording. */
+export async function replayAll(
+  cluster: ReplayTarget,
+  cases: readonly RecordedCase[],
+): Promise<ReadonlyMap<string, string | undefined>> {
+  const results = new Map<string, string | undefined>();
+  const waiting = cases.entries();
+  const work = async (): Promise<void> => {
+    for (const [index, one] of waiting) {
+      const play = (): Promise<string | undefined> =>
+        replayCase(cluster, one, `p${index}`).catch((error: unknown) => String(error));
+      results.set(one.id, await play());
+    }
+  };
+  await Promise.all(Array.from({ length: CONCURRENT }, work));
+  return results;
+}
+
 /** The first difference from the recording; undefined without one. */
-export async function replayCase(
-  cluster: RecordedCluster,
-  one: RecordedCase,
-  pod: string,
-): Promise<string | undefined> {
+async function replayCase(cluster: ReplayTarget, one: RecordedCase, pod: string): Promise<string | undefined> {
   if (one.pod !== undefined) await cluster.createPod(one.pod, pod);
   try {
     using connection = new StreamConnection(one, cluster.address(one), cluster.path(one, pod), cluster.identity(one));
@@ -31,7 +46,7 @@ export async function replayCase(
 }
 
 async function playTranscript(
-  cluster: RecordedCluster,
+  cluster: ReplayTarget,
   connection: StreamConnection,
   one: RecordedCase,
   pod: string,

@@ -153,6 +153,7 @@ const gateOptions: Readonly<Record<string, { readonly set: boolean; readonly opt
   ContainerStopSignals: { set: true, options: { pods: { stopSignals: true } } },
   ImageVolume: { set: true, options: { volumes: { images: true } } },
   InPlacePodVerticalScaling: { set: false, options: { pods: { inPlaceResize: false } } },
+  PodLogsQuerySplitStreams: { set: true, options: { server: { splitLogs: true } } },
   ReduceDefaultCrashLoopBackOffDecay: {
     set: true,
     options: { pods: { restartDelays: { initialMs: 1000, maxMs: 60_000 } } },

@@ -194,6 +194,15 @@ export const gateEffects: Readonly<Record<string, Effect>> = {
     "/run/signer.sock",
   ),
   LoggingAlphaOptions: allowsFlag("LoggingAlphaOptions", false, "log-text-split-stream", "true"),
+  PodLogsQuerySplitStreams: async (t) => {
+    const status = async (gates: Gates) => {
+      await using server = await startServer(withGates(gates));
+      await server.send(`POST ${PODS}`, pod("web"));
+      return (await server.send(`GET ${PODS}/web/log?stream=Stdout`)).status;
+    };
+    t.equal(await status({}), 422);
+    t.equal(await status({ PodLogsQuerySplitStreams: true }), 204);
+  },
   PodTopologyLabelsAdmission: addsPlugin("PodTopologyLabelsAdmission", "PodTopologyLabels"),
   PortForwardWebsockets: async (t) => {
     const status = (gates: Gates) => upgrade(gates, "portforward?ports=80", "SPDY/3.1+none");
