@@ -15,7 +15,7 @@ import { selectControllers } from "./controller-names.ts";
 import { type controllerManagerFlags, controllerManagerProgram } from "./flags.ts";
 import { controllerManagerOptions } from "./options.ts";
 import { PROGRAM, runControllerManager } from "./run.ts";
-import { serveManager } from "./serve.ts";
+import { serveManager } from "../component/serve-program.ts";
 
 /** The exit code after a second signal. */
 const INTERRUPTED = 130;

@@ -14,7 +14,7 @@ import {
   controllerManagerProgram,
 } from "../../controller-manager/flags.ts";
 import { type ControllerManagerOptions, controllerManagerOptions } from "../../controller-manager/options.ts";
-import { serveManager } from "../../controller-manager/serve.ts";
+import { serveManager } from "../../component/serve-program.ts";
 import type { ParsedFlags } from "../../flags/flag.ts";
 import { logOptions } from "../../flags/log-options.ts";
 import { createLogger, silentLogger } from "../../std/log/logger.ts";

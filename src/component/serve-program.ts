@@ -1,16 +1,16 @@
 /** The HTTPS port of the controller manager. */
 import { createClient } from "../client/api-client.ts";
 import type { LeaderElection } from "../client/leader-election/leader-election.ts";
-import { openConnection } from "../component/connection.ts";
-import { createDelegatedAccess, type DelegatedAccess } from "../component/delegated-access.ts";
-import { serveComponent } from "../component/serving.ts";
+import { openConnection } from "./connection.ts";
+import { createDelegatedAccess, type DelegatedAccess } from "./delegated-access.ts";
+import { serveComponent } from "./serving.ts";
 import { type Flag, type ParsedFlags, printValue } from "../flags/flag.ts";
 import { parseTlsVersion, toOpenSslCiphers } from "../http/tls/cipher-suites.ts";
 import type { Logger } from "../std/log/logger.ts";
 import { MetricRegistry } from "../std/metrics/metrics.ts";
 import { systemClock } from "../std/time/clock.ts";
-import { controllerManagerFlags } from "./flags.ts";
-import { PROGRAM } from "./run.ts";
+import { controllerManagerFlags } from "../controller-manager/flags.ts";
+import { PROGRAM } from "../controller-manager/run.ts";
 
 /** As Kubernetes: how long after the end of its lease a leader counts as healthy. */
 const LEASE_TOLERANCE_MS = 20_000;
