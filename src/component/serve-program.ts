@@ -24,17 +24,17 @@ interface ServedParts {
   readonly setVerbosity: (level: number) => void;
 }
 
-export interface ManagerServer extends AsyncDisposable {
+export interface ProgramServer extends AsyncDisposable {
   /** Undefined with `--secure-port=0`. */
   readonly address: { readonly host: string; readonly port: number } | undefined;
 }
 
 /** Rejects with a message for the operator. */
-export async function serveManager(
+export async function serveProgram(
   flags: Flags,
   { metrics, election, log, setVerbosity }: ServedParts,
   signal: AbortSignal,
-): Promise<ManagerServer> {
+): Promise<ProgramServer> {
   await using stack = new AsyncDisposableStack();
   const access = await openAccess(flags, log, stack, signal);
   const lease = { name: "leaderElection", check: () => election?.checkLease(LEASE_TOLERANCE_MS) };

@@ -15,7 +15,7 @@ import { selectControllers } from "./controller-names.ts";
 import { type controllerManagerFlags, controllerManagerProgram } from "./flags.ts";
 import { controllerManagerOptions } from "./options.ts";
 import { PROGRAM, runControllerManager } from "./run.ts";
-import { serveManager } from "../component/serve-program.ts";
+import { serveProgram } from "../component/serve-program.ts";
 
 /** The exit code after a second signal. */
 const INTERRUPTED = 130;
@@ -78,7 +78,7 @@ async function runUntilStopped(
   try {
     const setVerbosity = (level: number): void => log.setVerbosity(level);
     const served = { metrics, election: manager.election, log, setVerbosity };
-    await using _server = await serveManager(flags, served, closing.signal);
+    await using _server = await serveProgram(flags, served, closing.signal);
     await onReady();
     await manager.ended;
   } finally {

@@ -14,7 +14,7 @@ import {
   controllerManagerProgram,
 } from "../../controller-manager/flags.ts";
 import { type ControllerManagerOptions, controllerManagerOptions } from "../../controller-manager/options.ts";
-import { serveManager } from "../../component/serve-program.ts";
+import { serveProgram } from "../../component/serve-program.ts";
 import type { ParsedFlags } from "../../flags/flag.ts";
 import { logOptions } from "../../flags/log-options.ts";
 import { createLogger, silentLogger } from "../../std/log/logger.ts";
@@ -79,7 +79,7 @@ async function serve(t: Test, ...argv: readonly string[]): Promise<ServedProgram
       verbosity = level;
     },
   };
-  const server = await serveManager(flags(...own, ...argv), parts, stop.signal);
+  const server = await serveProgram(flags(...own, ...argv), parts, stop.signal);
   t.teardown(async () => {
     stop.abort();
     await server[Symbol.asyncDispose]();
