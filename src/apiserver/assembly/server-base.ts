@@ -1,5 +1,7 @@
 /** The base of the server: the served kinds, the store, registries, metrics and readiness. */
 import { schemeOf } from "../../api/builtin.ts";
+import { leaseKind } from "../../api/coordination/lease/kind.ts";
+import type { Lease } from "../../api/coordination/lease/schema.ts";
 import { includesController } from "../../controllers/controller-manager.ts";
 import { forbidPrivileged } from "../../registry/allow-privileged.ts";
 import { uncachedKinds } from "../../registry/read/uncached.ts";
@@ -16,6 +18,7 @@ import { CustomResources } from "../custom-resources/custom-resources.ts";
 import { type ServedApis, selectServedApis } from "../discovery/api-enablement.ts";
 import { Readiness } from "../health/readiness.ts";
 import { ServerMetrics } from "../metrics/server-metrics.ts";
+import { explainUncontrolled } from "./controlled-kinds.ts";
 import { unenforcedWarnings } from "./unenforced-kinds.ts";
 
 export interface ApiServerDeps {
@@ -107,7 +110,12 @@ interface RegistriesDeps extends Pick<ServerBase, "apis" | "clock" | "log" | "ra
 
 function createRegistries(config: ApiServerConfig, { apis, store, clock, log, random }: RegistriesDeps): Registries {
   const { storage, observability: observe } = config;
-  return new Registries(schemeOf(apis.kinds), {
+  const findLease = async (name: string): Promise<Lease | undefined> => {
+    if (!apis.kinds.includes(leaseKind)) return undefined;
+    const leases = registries.of(leaseKind).objects;
+    return await leases.get(leases.key("kube-system", name));
+  };
+  const registries: Registries = new Registries(schemeOf(apis.kinds), {
     store,
     prefix: storage.prefix,
     mediaType: storage.mediaType,
@@ -120,6 +128,7 @@ function createRegistries(config: ApiServerConfig, { apis, store, clock, log, ra
     garbageCollector: config.garbageCollector || includesController(config.embeddedControllers, "garbage-collector"),
     bindingLabels: observe.features.some(({ name, enabled }) => enabled && name === "PodTopologyLabelsAdmission"),
     validatePolicy: config.admission.allowPrivileged ? undefined : forbidPrivileged,
-    unenforcedWarning: unenforcedWarnings(config),
+    unenforcedWarning: unenforcedWarnings(config, explainUncontrolled({ ...config, findLease, clock })),
   });
+  return registries;
 }

@@ -21,7 +21,17 @@ const policy = { validations: [{ expression: "false" }], matchConstraints: { res
 const service = { namespace: "default", name: "s" };
 const apiService = { group: "x.io", version: "v1", groupPriorityMinimum: 1, versionPriority: 1 };
 
+const template = {
+  metadata: { labels: { a: "b" } },
+  spec: { containers: [{ name: "c", image: "web:1" }] },
+};
+
 const cases: readonly Case[] = [
+  {
+    path: "/apis/apps/v1/namespaces/default/deployments",
+    body: { metadata: { name: "x" }, spec: { selector: { matchLabels: { a: "b" } }, template } },
+    warning: /Deployment is not enforced: the controller deployment is not among --embedded-controllers/,
+  },
   {
     path: `${ADMISSION}/validatingadmissionpolicies`,
     body: { metadata: { name: "x" }, spec: policy },

@@ -4,6 +4,7 @@ import type { APIService } from "../../api/apiregistration/api-service/schema.ts
 import type { ApiObject, Kind } from "../../api/kind.ts";
 import { nodeMetricsKind } from "../../api/metrics/kinds.ts";
 import { svcGroup } from "../../api/scheme.ts";
+import { andThen, type MaybePromise } from "../../std/async/maybe-promise.ts";
 import type { ApiServerConfig } from "../config/config.ts";
 
 type Config = Pick<ApiServerConfig, "admission">;
@@ -55,10 +56,13 @@ function ofPlugin(plugin: string, group: string, kind: string): UnenforcedKind {
 }
 
 /** Returns the warning for a written object: `ValidatingAdmissionPolicy is not enforced: …`. */
-export function unenforcedWarnings(config: Config): (kind: Kind, object: ApiObject) => string | undefined {
+export function unenforcedWarnings(
+  config: Config,
+  explainOther: (kind: Kind, object: ApiObject) => MaybePromise<string | undefined>,
+): (kind: Kind, object: ApiObject) => MaybePromise<string | undefined> {
   const rows = new Map(unenforcedKinds.map((row) => [`${row.group}/${row.kind}`, row]));
-  return ({ group, kind }, object) => {
-    const reason = rows.get(`${group}/${kind}`)?.explain(object, config);
-    return reason === undefined ? undefined : `${kind} is not enforced: ${reason}`;
+  return (kind, object) => {
+    const reason = rows.get(`${kind.group}/${kind.kind}`)?.explain(object, config) ?? explainOther(kind, object);
+    return andThen(reason, (text) => (text === undefined ? undefined : `${kind.kind} is not enforced: ${text}`));
   };
 }
