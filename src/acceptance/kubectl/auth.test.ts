@@ -189,7 +189,7 @@ const EXTRA = "Extra: authentication.kubernetes.io";
 
 const tokens: readonly KubectlOutput[] = [
   ["create serviceaccount robot", outputOf("serviceaccount/robot created")],
-  [`run web --image=web:1 --overrides={"spec":{"serviceAccountName":"robot"}}`, outputOf("pod/web created")],
+  [`run web --image=web:1 --overrides={"spec":{"serviceAccountName":"robot"}}`, outputWith("pod/web created")],
   ["get pod web -o jsonpath={.metadata.uid}", /^(?<UID_OF_WEB>\S+)$/],
   ["1.27: create token robot", /^(?<PLAIN>eyJ[\w-]+\.[\w-]+\.[\w-]+)$/, { code: 0 }],
   [
@@ -408,7 +408,7 @@ const limits: readonly KubectlOutput[] = [
   ],
   [
     "run web -n small --image=web:1",
-    outputOf(
+    outputWith(
       'Error from server (Forbidden): pods "web" is forbidden: failed quota: tight: must specify requests.cpu for: web',
     ),
     { code: 1 },
