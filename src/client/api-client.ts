@@ -140,9 +140,12 @@ class ApiClient implements Client {
     { namespace, name }: ObjectName,
     subresource: string,
     result: Kind<T>,
-    signal?: AbortSignal,
+    options: {
+      readonly query?: Readonly<Record<string, string | undefined>>;
+      readonly signal?: AbortSignal | undefined;
+    } = {},
   ): Promise<T> {
-    return this.#object(result, { method: "GET", kind, namespace, name, subresource, signal });
+    return this.#object(result, { method: "GET", kind, namespace, name, subresource, ...options });
   }
 
   async replaceSubresource<T extends ApiObject>(

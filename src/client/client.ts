@@ -61,7 +61,10 @@ export interface Client {
     name: ObjectName,
     subresource: string,
     result: Kind<T>,
-    signal?: AbortSignal,
+    options?: {
+      readonly query?: Readonly<Record<string, string | undefined>>;
+      readonly signal?: AbortSignal | undefined;
+    },
   ): Promise<T>;
   /** PUT to a subresource that is of another kind; the metadata of `object` names the parent. */
   replaceSubresource<T extends ApiObject>(

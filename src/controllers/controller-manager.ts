@@ -96,6 +96,11 @@ const descriptors: Readonly<Record<string, ControllerDescriptor>> = {
     groups: SERVICE_ACCOUNTS,
     load: async () => (await import("./garbage-collector/garbage-collector.ts")).runGarbageCollector,
   },
+  horizontalpodautoscaling: {
+    user: "system:serviceaccount:kube-system:horizontal-pod-autoscaler",
+    groups: SERVICE_ACCOUNTS,
+    load: async () => (await import("./horizontal-pod-autoscaler/autoscaler-controller.ts")).runAutoscalerController,
+  },
   job: {
     user: "system:serviceaccount:kube-system:job-controller",
     groups: SERVICE_ACCOUNTS,

@@ -16,6 +16,21 @@ export interface ControllerOptions {
   readonly terminatedPodGcThreshold: number;
   /** `--node-monitor-grace-period`: after this time without a heartbeat a node is not ready. */
   readonly nodeMonitorGracePeriodMs: number;
+  /** `--horizontal-pod-autoscaler-*` */
+  readonly autoscaler: AutoscalerOptions;
+}
+
+export interface AutoscalerOptions {
+  /** `sync-period` */
+  readonly syncPeriodMs: number;
+  /** `tolerance`: a usage that differs less from the target changes nothing. */
+  readonly tolerance: number;
+  /** `downscale-stabilization`: a scale down uses the highest recommendation of this time. */
+  readonly downscaleStabilizationMs: number;
+  /** `cpu-initialization-period`: after the start of a pod its processor usage may be ignored. */
+  readonly cpuInitializationPeriodMs: number;
+  /** `initial-readiness-delay`: a pod that became unready within it has never been ready. */
+  readonly initialReadinessDelayMs: number;
 }
 
 export const defaultControllerOptions: ControllerOptions = {
@@ -27,4 +42,11 @@ export const defaultControllerOptions: ControllerOptions = {
   serviceCidrs: [],
   terminatedPodGcThreshold: 12_500,
   nodeMonitorGracePeriodMs: 50_000,
+  autoscaler: {
+    syncPeriodMs: 15_000,
+    tolerance: 0.1,
+    downscaleStabilizationMs: 5 * 60_000,
+    cpuInitializationPeriodMs: 5 * 60_000,
+    initialReadinessDelayMs: 30_000,
+  },
 };

@@ -1,6 +1,5 @@
 /** The status of a disruption budget. */
 import type { Pod } from "../../api/core/pod/schema.ts";
-import type { LabelSelector } from "../../api/meta/label-selector.ts";
 import type { PodDisruptionBudget, PodDisruptionBudgetStatus } from "../../api/policy/pod-disruption-budget/schema.ts";
 import { deepEqual } from "../../schema/value/equal.ts";
 import { formatTime } from "../../schema/value/time.ts";
@@ -97,18 +96,4 @@ function setAllowed(
   const lastTransitionTime = old?.status === value ? old.lastTransitionTime : formatTime(now);
   const next = { type: ALLOWED, status: value, observedGeneration, lastTransitionTime, reason, message };
   return old === undefined ? [...conditions, next] : conditions.with(index, next);
-}
-
-/** The selector as Kubernetes prints it in events. */
-export function printSelector({ matchLabels, matchExpressions }: LabelSelector): string {
-  const labels = Object.entries(matchLabels ?? {})
-    .sort(([a], [b]) => (a < b ? -1 : 1))
-    .map(([name, value]) => `${name}: ${value},`);
-  const expressions = (matchExpressions ?? []).map(
-    ({ key, operator, values }) =>
-      `LabelSelectorRequirement{Key:${key},Operator:${operator},Values:[${(values ?? []).join(" ")}],},`,
-  );
-  const all =
-    expressions.length === 0 ? "[]LabelSelectorRequirement{}" : `[]LabelSelectorRequirement{${expressions.join("")}}`;
-  return `&LabelSelector{MatchLabels:map[string]string{${labels.join("")}},MatchExpressions:${all},}`;
 }

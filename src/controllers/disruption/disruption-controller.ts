@@ -20,8 +20,9 @@ import type { ControllerDeps } from "../controller.ts";
 import { createControllerQueue } from "../controller-queue.ts";
 import { keyOf, objectReference, splitKey } from "../workload/object-keys.ts";
 import { messageOf } from "../workload/pod-control.ts";
+import { printSelector } from "../workload/print-selector.ts";
 import { Scales } from "../workload/scales.ts";
-import { calculateBudgetStatus, disruptedPodsOf, failedStatus, printSelector } from "./budget-status.ts";
+import { calculateBudgetStatus, disruptedPodsOf, failedStatus } from "./budget-status.ts";
 import { type ExpectedPods, expectedPods } from "./expected-pods.ts";
 
 const BACKOFF = { initialMs: 5, maxMs: 1_000_000, jitter: 0 };

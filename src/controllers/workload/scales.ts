@@ -43,7 +43,7 @@ export class Scales {
 
   /** Rejects with a 404 if the object is missing, or its kind has no scale. */
   async get(kind: Kind, name: ObjectName, signal: AbortSignal): Promise<Scale> {
-    return await this.#deps.client.getSubresource(kind, name, "scale", scaleKind, signal);
+    return await this.#deps.client.getSubresource(kind, name, "scale", scaleKind, { signal });
   }
 
   async update(kind: Kind, scale: Scale, signal: AbortSignal): Promise<Scale> {

@@ -39,7 +39,9 @@ export async function playScenarios(
   // The controllers of nodes do nothing if no node of the cluster is ready; endpoints have the zones of their nodes.
   if (kinds.includes("Node") || kinds.includes("EndpointSlice")) {
     for (const [index, name] of SHARED_NODES.entries()) {
-      await shared.addNode({ metadata: { name, labels: { "topology.kubernetes.io/zone": index % 2 === 0 ? "za" : "zb" } } });
+      await shared.addNode({
+        metadata: { name, labels: { "topology.kubernetes.io/zone": index % 2 === 0 ? "za" : "zb" } },
+      });
     }
   }
   const playing = Promise.all(scenarios.map((scenario) => new Player(client, clock, ticks, scenario, kinds).play()));

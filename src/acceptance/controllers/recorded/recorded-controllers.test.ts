@@ -8,6 +8,9 @@
 import { readFileSync } from "node:fs";
 import { fileURLToPath } from "node:url";
 import t from "tap";
+import { defaultConfig } from "../../../apiserver/config/default-config.ts";
+import type { ApisConfig } from "../../../apiserver/discovery/api-enablement.ts";
+import { defaultControllerOptions } from "../../../controllers/controller-options.ts";
 import { startInMemoryCluster } from "../../../testing/apiserver/in-memory-cluster.ts";
 import { FakeClock } from "../../../testing/std/fake-clock.ts";
 import { playScenarios } from "./player.ts";
@@ -22,6 +25,7 @@ interface Area {
   readonly kinds: readonly string[];
   /** The time of day, in milliseconds since 1970. */
   readonly startAt?: number;
+  readonly apis?: ApisConfig;
 }
 
 const AREAS: Readonly<Record<string, Area>> = {
@@ -65,13 +69,23 @@ const AREAS: Readonly<Record<string, Area>> = {
     controllers: [...DEPLOYMENTS, "daemonset", "job", "node-lifecycle", "podgc", "statefulset", "ttl"],
     kinds: ["ControllerRevision", "DaemonSet", "Deployment", "Job", "Node", "Pod", "ReplicaSet", "StatefulSet"],
   },
+  hpa: {
+    controllers: [...DEPLOYMENTS, "horizontalpodautoscaling"],
+    kinds: ["Deployment", "HorizontalPodAutoscaler", "Pod", "ReplicaSet"],
+    // The recorded server had no metrics server.
+    apis: { ...defaultConfig.apis, runtimeConfig: { "metrics.k8s.io/v1beta1": "false" } },
+  },
   pdb: {
     controllers: [...DEPLOYMENTS, "disruption"],
     kinds: ["Deployment", "Pod", "PodDisruptionBudget", "ReplicaSet"],
   },
 };
 /** As the flags of the controller manager that was recorded. */
-const OPTIONS = { claimBinderSyncPeriodMs: 5_000, nodeMonitorGracePeriodMs: 12_000 };
+const OPTIONS = {
+  claimBinderSyncPeriodMs: 5_000,
+  nodeMonitorGracePeriodMs: 12_000,
+  autoscaler: { ...defaultControllerOptions.autoscaler, syncPeriodMs: 5_000 },
+};
 const wanted = process.env.SVC_SCENARIO;
 const list = fileURLToPath(new URL("../../../../testdata/recorded-differences/controllers.json", import.meta.url));
 const reasons = Object.entries(JSON.parse(readFileSync(list, "utf8")) as Record<string, readonly string[]>);
@@ -81,11 +95,11 @@ const varying = reasons.flatMap(([reason, ids]) => (reason.startsWith("sometimes
 
 t.setTimeout(300_000);
 
-for (const [area, { controllers, kinds, startAt }] of Object.entries(AREAS)) {
+for (const [area, { controllers, kinds, startAt, apis = defaultConfig.apis }] of Object.entries(AREAS)) {
   t.test(`the controllers do as recorded: ${area}`, { timeout: 300_000 }, async (t) => {
     const clock = new FakeClock(startAt);
     const embeddedControllers = [...NAMESPACES, ...controllers];
-    const client = await startInMemoryCluster(t, { embeddedControllers, controllerOptions: OPTIONS }, clock);
+    const client = await startInMemoryCluster(t, { embeddedControllers, controllerOptions: OPTIONS, apis }, clock);
     await clock.advance(1000);
     const scenarios = readScenarios(area).filter(({ id }) => wanted === undefined || id.startsWith(wanted));
     const results = await playScenarios(client, clock, scenarios, kinds);
