@@ -2,9 +2,11 @@ import t from "tap";
 import { createCustomKind } from "../api/apiextensions/custom-resource/kind.ts";
 import type { ApiObject, Kind } from "../api/kind.ts";
 import { decode } from "../schema/decode/decode.ts";
+import { TooManyValuesError } from "../schema/value/limits.ts";
 import { widgets } from "../testing/api/definition-fixture.ts";
 import { fixture, rejectionStatus } from "../testing/registry/registry-fixture.ts";
 import { create } from "./create.ts";
+import { remove } from "./delete.ts";
 import { get } from "./get.ts";
 import { update } from "./update.ts";
 
@@ -113,4 +115,31 @@ t.test("customKind() evaluates rules with oldSelf on update, and skips unchanged
   t.same(kind.strategy.validate?.({ ...old, status: { seen: true } } as ApiObject, old), []);
   t.match(kind.strategy.warnings?.(old, old), [/^spec\.size: Invalid value: "object": too big$/]);
   t.match(kind.strategy.validate?.({ ...old, spec: { size: 6, max: 1 } } as ApiObject, old), [{ field: "spec.size" }]);
+});
+
+t.test("objects to which later defaults add too many values can be read, changed and deleted", async (t) => {
+  const members = Object.fromEntries(Array.from({ length: 1000 }, (_, index) => [`k${index}`, "v"]));
+  const kindWith = (more: object): Kind => {
+    const map = { type: "object", additionalProperties: { type: "string" }, ...more };
+    const items = { type: "array", items: { type: "object", properties: { map } } };
+    return createCustomKind(widgets({ items }), "v1");
+  };
+  await using f = fixture();
+  const first = kindWith({});
+  f.registries.scheme.register(first);
+  const items = Array.from({ length: 1000 }, () => ({}));
+  const metadata = { name: "a", finalizers: ["example.com/hold"] };
+  await create(f.registries.of(first), f.scope(), read(first, { metadata, items }));
+  await using later = fixture({ store: f.store });
+  const second = kindWith({ default: members });
+  later.registries.scheme.register(second);
+  const registry = later.registries.of(second);
+  const { object } = await get(registry, f.scope(), "a");
+  t.same((object as { readonly items?: readonly object[] }).items?.length, 1000);
+  const { finalizers: _, ...rest } = object.metadata ?? {};
+  await t.rejects(create(registry, f.scope(), read(second, { metadata: { name: "b" }, items })), TooManyValuesError);
+  const { object: changed } = await update(registry, f.scope(), "a", { ...object, metadata: rest });
+  t.equal(changed.metadata?.finalizers, undefined);
+  await remove(registry, f.scope(), "a");
+  t.match(await rejectionStatus(get(registry, f.scope(), "a")), { code: 404 });
 });

@@ -1,6 +1,5 @@
 import type { ApiObject } from "../api/kind.ts";
-import { checkValues } from "../schema/value/check-values.ts";
-import { storedValuesMax } from "../schema/value/limits.ts";
+import { checkStoredValues } from "../schema/value/check-values.ts";
 import { TimeSlice } from "../std/async/time-slice.ts";
 import { applyPatch, objectToJson, type Patch } from "./patches/apply-patch.ts";
 import { type DecodeFailure, describeDecodeFailure } from "./patches/decode-failure.ts";
@@ -33,7 +32,7 @@ export async function patch<T extends ApiObject>(
     const json = current();
     await slice.yield();
     const value = applyPatch(kind, json, patch);
-    checkValues(value, storedValuesMax);
+    checkStoredValues(value, previous);
     await slice.yield();
     const decoded = options.decode(value, (message) => describeDecodeFailure(patch, current(), value, message));
     const object = setNamespace(request, checkName(decoded, name));

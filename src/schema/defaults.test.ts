@@ -1,5 +1,5 @@
 import t from "tap";
-import { applyDefaults } from "./defaults.ts";
+import { applyDefaults, applyStoredDefaults } from "./defaults.ts";
 import { boolean, list, map, object, optional, pointer, string } from "./define.ts";
 import type { ObjectSchema } from "./schema.ts";
 import { TooManyValuesError } from "./value/limits.ts";
@@ -36,4 +36,6 @@ t.test("applyDefaults() refuses defaults that multiply", async (t) => {
   const of = (count: number) => applyDefaults(outer, { items: Array.from({ length: count }, () => ({})) });
   t.equal(of(100).items.length, 100);
   t.throws(() => of(1000), TooManyValuesError);
+  const stored = { items: Array.from({ length: 1000 }, () => ({})) };
+  t.equal(applyStoredDefaults(outer, stored), stored, "a stored object stays readable");
 });

@@ -18,6 +18,19 @@ export function applyDefaults<T>(schema: Schema, value: T): T {
   return defaulterOf(schema).apply(value) as T;
 }
 
+/**
+ * As `applyDefaults` for an object that is stored: returns it without further defaults when they add too many values,
+ * as defaults can that were added to a definition later. It must stay readable.
+ */
+export function applyStoredDefaults<T>(schema: Schema, value: T): T {
+  try {
+    return applyDefaults(schema, value);
+  } catch (error) {
+    if (error instanceof TooManyValuesError) return value;
+    throw error;
+  }
+}
+
 interface Defaulter {
   apply(value: unknown): unknown;
 }

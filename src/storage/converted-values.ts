@@ -9,7 +9,7 @@
 import type { ApiObject, Converter, JsonObject, Kind } from "../api/kind.ts";
 import { formatApiVersion } from "../api/scheme.ts";
 import { decode } from "../schema/decode/decode.ts";
-import { applyDefaults } from "../schema/defaults.ts";
+import { applyStoredDefaults } from "../schema/defaults.ts";
 import { stringify } from "../schema/json/encode.ts";
 import { parseExact } from "../schema/json/exact-numbers.ts";
 import { toUnpooledBuffer } from "../std/memory/unpooled-buffer.ts";
@@ -95,7 +95,7 @@ export class ConvertedValues<T extends ApiObject> {
     const kind = this.#converter.kindOf(versionOf(value));
     if (kind === undefined) return value;
     const apiVersion = formatApiVersion(kind.group, kind.version);
-    const object = { ...applyDefaults(kind.schema, decodeObject(kind, value)), apiVersion, kind: kind.kind };
+    const object = { ...applyStoredDefaults(kind.schema, decodeObject(kind, value)), apiVersion, kind: kind.kind };
     return parseExact(stringify(kind.schema, object)) as JsonObject;
   }
 

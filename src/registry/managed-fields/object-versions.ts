@@ -6,7 +6,7 @@ import { toJsonValue } from "../../schema/apply/json-value.ts";
 import type { Versions } from "../../schema/apply/managers.ts";
 import { type Shape, shapeOf } from "../../schema/apply/shape.ts";
 import { decode } from "../../schema/decode/decode.ts";
-import { applyDefaults } from "../../schema/defaults.ts";
+import { applyStoredDefaults } from "../../schema/defaults.ts";
 import type { Registry } from "../registry.ts";
 import type { Conversions } from "./conversions.ts";
 import { manageableFields, withoutSystemFields } from "./reset-fields.ts";
@@ -54,7 +54,7 @@ class ObjectVersions implements Versions {
     const object = decode(source.schema, value ?? {}).value as ApiObject;
     const stored = source.conversion?.toStorage(object) ?? object;
     const converted = target.conversion?.fromStorage(stored) ?? stored;
-    return toJsonValue(target.schema, applyDefaults(target.schema, converted));
+    return toJsonValue(target.schema, applyStoredDefaults(target.schema, converted));
   }
 
   stripMeta(fields: FieldSet): FieldSet {

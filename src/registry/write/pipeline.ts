@@ -1,6 +1,5 @@
 import type { ApiObject } from "../../api/kind.ts";
-import { checkValues } from "../../schema/value/check-values.ts";
-import { storedValuesMax } from "../../schema/value/limits.ts";
+import { checkStoredValues } from "../../schema/value/check-values.ts";
 import { TimeSlice } from "../../std/async/time-slice.ts";
 import { trackManagedFields } from "../managed-fields/track-managed-fields.ts";
 import { runMutatingAdmission, runValidatingAdmission } from "./admission.ts";
@@ -22,10 +21,11 @@ export type Attempt<T> = (previous: T | undefined, store: StoreStep<T>) => Promi
  * `generateName` runs the steps inside `store` once for each name, so plugins run once and see no generated name.
  */
 export function pipeline<T extends ApiObject>(request: WriteRequest<T>, sent: T): Attempt<T> {
-  const desired = dedupOwnerReferences(request, applyDefaults(request, sent));
+  let desired: T | undefined;
   return async (previous, store) => {
     const { scope, options } = request;
     const slice = new TimeSlice();
+    desired ??= dedupOwnerReferences(request, applyDefaults(request, sent, previous));
     await slice.yield();
     const tracked = await trackManagedFields(request, desired, previous);
     await slice.yield();
@@ -44,7 +44,7 @@ export function pipeline<T extends ApiObject>(request: WriteRequest<T>, sent: T)
       await slice.yield();
       if (previous === undefined) await options.authorizeCreate?.();
       await runValidatingAdmission(request, prepared, previous);
-      checkValues(prepared, storedValuesMax);
+      checkStoredValues(prepared, previous);
       await slice.yield();
       const stored = previous === undefined ? prepared : keepUnchangedTimes(prepared, previous);
       await slice.yield();

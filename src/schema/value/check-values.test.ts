@@ -1,11 +1,19 @@
 import t from "tap";
-import { checkValues } from "./check-values.ts";
-import { TooManyValuesError } from "./limits.ts";
+import { checkStoredValues, countValues } from "./check-values.ts";
+import { storedValuesMax, TooManyValuesError } from "./limits.ts";
 
-t.test("checkValues() accepts as many values as the maximum", async (t) => {
+t.test("countValues() counts members, items and containers", async (t) => {
   const value = { a: [1, { b: null }], c: Buffer.from("long enough"), d: {} };
-  t.doesNotThrow(() => checkValues(value, 7));
-  t.throws(() => checkValues(value, 6), TooManyValuesError);
-  t.doesNotThrow(() => checkValues("text", 1));
-  t.throws(() => checkValues(Array(100_000).fill({}), 1000), { message: "more than 1000 values" });
+  t.equal(countValues(value, 100), 7);
+  t.equal(countValues("text", 1), 1);
+  t.ok(countValues(Array(100_000).fill({}), 1000) <= 1002, "stops soon after the maximum");
+});
+
+t.test("checkStoredValues() accepts as many values as the maximum, and objects that do not grow", async (t) => {
+  const of = (count: number) => ({ items: Array(count).fill(1) });
+  t.doesNotThrow(() => checkStoredValues(of(storedValuesMax - 2), undefined));
+  t.throws(() => checkStoredValues(of(storedValuesMax), undefined), TooManyValuesError);
+  t.throws(() => checkStoredValues(of(storedValuesMax), of(1)), { message: "more than 200000 values" });
+  t.doesNotThrow(() => checkStoredValues(of(2 * storedValuesMax), of(2 * storedValuesMax)));
+  t.throws(() => checkStoredValues(of(2 * storedValuesMax), of(storedValuesMax)), TooManyValuesError);
 });

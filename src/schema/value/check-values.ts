@@ -1,8 +1,13 @@
-import { TooManyValuesError } from "./limits.ts";
+import { storedValuesMax, TooManyValuesError } from "./limits.ts";
 
-/** Throws a `TooManyValuesError` when a JSON-like value contains more than `max` values, itself included. */
-export function checkValues(value: unknown, max: number): void {
-  if (countValues(value, max) > max) throw new TooManyValuesError(max);
+/**
+ * Throws a `TooManyValuesError` when an object to store contains more than `storedValuesMax` values. An object that
+ * already does may be changed when it does not grow, so that its finalizers can be removed.
+ */
+export function checkStoredValues(value: unknown, previous: unknown): void {
+  if (countValues(value, storedValuesMax) <= storedValuesMax) return;
+  if (countValues(value, Number.POSITIVE_INFINITY) <= countValues(previous, Number.POSITIVE_INFINITY)) return;
+  throw new TooManyValuesError(storedValuesMax);
 }
 
 /** Counts the values that a JSON-like value contains, itself included, to `max` and a little more. */

@@ -8,7 +8,7 @@
  * storage version are converted by replacing apiVersion, or by a `converter` where the definition has a webhook.
  */
 import { decode } from "../../../schema/decode/decode.ts";
-import { applyDefaults } from "../../../schema/defaults.ts";
+import { applyStoredDefaults } from "../../../schema/defaults.ts";
 import type { ObjectSchema } from "../../../schema/schema.ts";
 import { convertResource } from "../../../schema/structural/convert.ts";
 import { type FieldError, invalidField } from "../../../schema/validation/field-error.ts";
@@ -146,7 +146,7 @@ function conversionOf(
       toStorage: (object) => object,
       // The other version may have fewer fields and other defaults.
       fromStorage: (object) =>
-        applyDefaults(rules.schema, decode(rules.schema, object, { unknownFields: "drop" }).value) as ApiObject,
+        applyStoredDefaults(rules.schema, decode(rules.schema, object, { unknownFields: "drop" }).value) as ApiObject,
     },
   };
 }
@@ -186,7 +186,7 @@ function strategyOf({ subresources }: CustomResourceDefinitionVersion, rules: Ob
     validate: (object, previous) => validateObject(rules, object, previous),
     warnings: (object, previous) => ruleWarnings(rules, object, previous),
     // Applies defaults that were added to the schema after the object was stored.
-    afterDecode: (object) => applyDefaults(rules.schema, object),
+    afterDecode: (object) => applyStoredDefaults(rules.schema, object),
     allowUnconditionalUpdate: false,
   };
 }
