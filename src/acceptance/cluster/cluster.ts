@@ -190,7 +190,15 @@ export class TestCluster implements AsyncDisposable {
     return Number(readFileSync(join(this.runDir, "containerd.pid"), "utf8"));
   }
 
-  /** Remains of the cluster on this machine, a line each: processes, mounts, the bridge. */
+  /** The address at which the cluster serves DNS, as the loopback interface has it; empty when it does not. */
+  async #dnsAddress(): Promise<string> {
+    const address = /Serving the cluster's DNS" address="([^"]+)"/.exec(this.log())?.[1];
+    if (address === undefined) return "";
+    const { stdout } = await command("ip", ["-o", "address", "show", "lo"]);
+    return stdout.includes(` ${address}/`) ? address : "";
+  }
+
+  /** Remains of the cluster on this machine, a line each: processes, mounts, the bridge, the address of DNS. */
   async remains(): Promise<readonly string[]> {
     const runDir = this.runDir;
     const places = [this.dataDir, ...(runDir === "" ? [] : [runDir])];
@@ -198,7 +206,9 @@ export class TestCluster implements AsyncDisposable {
     const mounts = readFileSync("/proc/mounts", "utf8").split("\n").filter(mine);
     const links =
       runDir === "" ? "" : (await command("ip", ["-o", "link", "show", runDir.replace("/run/", "")])).stdout;
+    const dns = await this.#dnsAddress();
     return [
+      ...(dns === "" ? [] : [`address ${dns}`]),
       ...processes()
         .filter(({ text }) => mine(text))
         .map(({ pid, text }) => `process ${pid}: ${text}`),
@@ -233,6 +243,8 @@ export class TestCluster implements AsyncDisposable {
       .filter((path) => places.some((place) => path.startsWith(`${place}/`)));
     for (const path of mounts.toReversed()) await command("umount", ["-l", path]);
     if (runDir !== "") await command("ip", ["link", "delete", runDir.replace("/run/", "")]);
+    const dns = await this.#dnsAddress();
+    if (dns !== "") await command("ip", ["address", "delete", `${dns}/32`, "dev", "lo"]);
     for (const place of places) rmSync(place, { recursive: true, force: true });
   }
 }
