@@ -1,5 +1,11 @@
 /** Rules for autoscalers. */
-import { type FieldError, invalidField, notSupported, requiredField } from "../../../schema/validation/field-error.ts";
+import {
+  type FieldError,
+  invalidField,
+  notSupported,
+  requiredField,
+  validateEach,
+} from "../../../schema/validation/field-error.ts";
 import { child, index } from "../../../schema/value/field-path.ts";
 import { parseQuantity } from "../../meta/quantity.ts";
 import { validateNonNegativeFields } from "../../meta/validation/bounds.ts";
@@ -63,7 +69,7 @@ function validateRules(rules: HPAScalingRules | undefined, path: string): readon
     errors.push(notSupported(at("selectPolicy"), selectPolicy, SELECT_POLICIES));
   }
   if (policies.length === 0) errors.push(requiredField(at("policies"), "must specify at least one Policy"));
-  errors.push(...policies.flatMap((policy, i) => validatePolicy(policy, index(at("policies"), i))));
+  errors.push(...validateEach(policies, (policy, i) => validatePolicy(policy, index(at("policies"), i))));
   if (tolerance !== undefined && (parseQuantity(tolerance)?.nanos ?? 0n) < 0n) {
     errors.push(invalidField(at("tolerance"), tolerance, "must be greater or equal to zero"));
   }

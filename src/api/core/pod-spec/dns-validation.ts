@@ -1,5 +1,5 @@
 /** Rules for the DNS configuration and the host aliases of a pod. */
-import { type FieldError, invalidField, requiredField } from "../../../schema/validation/field-error.ts";
+import { type FieldError, invalidField, requiredField, validateEach } from "../../../schema/validation/field-error.ts";
 import { child, index } from "../../../schema/value/field-path.ts";
 import { validateLegacyIp } from "../../meta/validation/ip.ts";
 import { dns1123Subdomain, looseSubdomain, validateName } from "../../meta/validation/names.ts";
@@ -28,7 +28,7 @@ function validateDnsConfig(config: PodDNSConfig, path: string): readonly FieldEr
   if (nameservers.length > NAMESERVERS_MAX) {
     errors.push(invalidField(servers, nameservers, `must not have more than ${NAMESERVERS_MAX} nameservers`));
   }
-  errors.push(...nameservers.flatMap((server, i) => validateLegacyIp(server, index(servers, i))));
+  errors.push(...validateEach(nameservers, (server, i) => validateLegacyIp(server, index(servers, i))));
   if (searches.length > SEARCHES_MAX) {
     errors.push(invalidField(search, searches, `must not have more than ${SEARCHES_MAX} search paths`));
   }

@@ -9,6 +9,7 @@ import {
   notSupported,
   requiredField,
   tooLong,
+  validateEach,
 } from "../../../schema/validation/field-error.ts";
 import { child, key } from "../../../schema/value/field-path.ts";
 import { dns1123Label, dns1123Subdomain } from "../../meta/validation/names.ts";
@@ -165,7 +166,7 @@ export const validateQuobyte: Check<QuobyteVolumeSource> = ({ registry, tenant =
     errors.push(requiredField(child(path, "tenant"), "must be a UUID and may not exceed a length of 64 characters"));
   } else {
     const bad = registry.split(",").filter((pair) => !/^(?:[^:[\]]*|\[[^[\]]*\]):[^:[\]]*$/.test(pair));
-    errors.push(...bad.map(() => invalidField(at, registry, HOSTS)));
+    errors.push(...validateEach(bad, () => [invalidField(at, registry, HOSTS)]));
   }
   return volume === "" ? [...errors, requiredField(child(path, "volume"))] : errors;
 };
