@@ -1,4 +1,4 @@
-/** Delays between deletions of failed pods on one node, so that a pod that its agent refuses is not created in a loop. */
+/** Delays between deletions of failed pods on one node: a pod that its agent refuses is not created in a loop. */
 import type { Clock } from "../../std/time/clock.ts";
 
 const INITIAL_MS = 1000;

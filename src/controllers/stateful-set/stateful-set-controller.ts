@@ -1,7 +1,7 @@
 /**
  * The StatefulSet controller: pods with names, claims and an order.
  *
- *     informers → queue → claim revisions and pods → revisions → one sync, unless expectations are open → status → history
+ *     informers → queue → claim revisions and pods → one step, unless expectations are open → status → history
  */
 import { controllerRevisionKind } from "../../api/apps/controller-revision/kind.ts";
 import type { ControllerRevision } from "../../api/apps/controller-revision/schema.ts";

@@ -196,8 +196,8 @@ export function milestonesOf(
 }
 
 /**
- * The whole transition; undefined if nothing is left of it. Counters depend on how many changes of pods a sync sees, and
- * shared nodes are assigned in turn.
+ * The whole transition; undefined if nothing is left of it. Counters depend on how many changes of pods a sync sees,
+ * and shared nodes are assigned in turn.
  */
 export function textOf({ verb, kind, name, set = {} }: Transition, mask: Mask): string | undefined {
   const isCounter = (path: string, value: unknown): boolean =>
