@@ -8,6 +8,7 @@ import type { Client } from "../../client/client.ts";
 import { formatTime } from "../../schema/value/time.ts";
 import { startInMemoryCluster } from "../../testing/apiserver/in-memory-cluster.ts";
 import { FakeClock } from "../../testing/std/fake-clock.ts";
+import { passTime } from "../../testing/std/pass-time.ts";
 
 const namespace = "default";
 const labels = { app: "web" };
@@ -16,7 +17,7 @@ const selector = { matchLabels: labels };
 async function startDisruptionController(t: Parameters<typeof startInMemoryCluster>[0]) {
   const clock = new FakeClock();
   const client = await startInMemoryCluster(t, { embeddedControllers: ["disruption", "serviceaccount"] }, clock);
-  await clock.advance(1000);
+  await passTime(clock, 1000);
   return { client, clock };
 }
 
@@ -47,7 +48,7 @@ t.test("a percentage of pods whose controller has no scale allows no disruption 
   const { client, clock } = await startDisruptionController(t);
   await createReadyPod(client, clock, "a", "Job");
   await createBudget(client, { minAvailable: "50%" });
-  await clock.advance(1000);
+  await passTime(clock, 1000);
   const { status } = await client.get(podDisruptionBudgetKind, { name: "b", namespace });
   t.match(status, {
     disruptionsAllowed: 0,
@@ -68,14 +69,14 @@ t.test("an evicted pod that is not deleted within two minutes counts as healthy 
   const { client, clock } = await startDisruptionController(t);
   for (const name of ["a", "b"]) await createReadyPod(client, clock, name);
   await createBudget(client, { minAvailable: 1 });
-  await clock.advance(1000);
+  await passTime(clock, 1000);
   const budget = await client.get(podDisruptionBudgetKind, { name: "b", namespace });
   const disruptedPods = { a: formatTime(clock.now()) };
   await client.updateStatus(podDisruptionBudgetKind, { ...budget, status: { ...budget.status!, disruptedPods } });
-  await clock.advance(1000);
+  await passTime(clock, 1000);
   const during = await client.get(podDisruptionBudgetKind, { name: "b", namespace });
   t.match(during.status, { currentHealthy: 1, disruptionsAllowed: 0, disruptedPods });
-  await clock.advance(121_000);
+  await passTime(clock, 121_000);
   const { status } = await client.get(podDisruptionBudgetKind, { name: "b", namespace });
   t.match(status, { currentHealthy: 2, disruptionsAllowed: 1, disruptedPods: undefined });
   t.ok((await eventsOf(client)).includes("NotDeleted: Pod was expected by PDB default/b to be deleted but it wasn't"));
@@ -93,13 +94,13 @@ for (const { reason, phase, after } of conditions) {
     const target = { type: "DisruptionTarget", status: "True", reason, lastTransitionTime: formatTime(clock.now()) };
     const patch = { status: { phase, conditions: [target] } };
     await client.patch(podKind, { name: "a", namespace }, "strategic", patch, { subresource: "status" });
-    await clock.advance(110_000);
+    await passTime(clock, 110_000);
     const statusOf = async (): Promise<string | undefined> => {
       const { status } = await client.get(podKind, { name: "a", namespace });
       return status?.conditions?.find(({ type }) => type === "DisruptionTarget")?.status;
     };
     t.equal(await statusOf(), "True");
-    await clock.advance(15_000);
+    await passTime(clock, 15_000);
     t.equal(await statusOf(), after);
   });
 }
@@ -109,7 +110,7 @@ t.test("a budget with an expression as selector names it in the event about unma
   await createReadyPod(client, clock, "a");
   const expressions = [{ key: "app", operator: "In" as const, values: ["web", "db"] }];
   await createBudget(client, { maxUnavailable: 1, selector: { matchExpressions: expressions } });
-  await clock.advance(1000);
+  await passTime(clock, 1000);
   const text =
     "MatchExpressions:[]LabelSelectorRequirement{LabelSelectorRequirement{Key:app,Operator:In,Values:[web db],},},}";
   t.ok((await eventsOf(client)).some((event) => event.startsWith("UnmanagedPods: ") && event.includes(text)));

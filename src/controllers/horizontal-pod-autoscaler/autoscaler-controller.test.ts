@@ -16,6 +16,7 @@ import { seededRandom } from "../../std/crypto/random.ts";
 import { silentLogger } from "../../std/log/logger.ts";
 import { startInMemoryCluster } from "../../testing/apiserver/in-memory-cluster.ts";
 import { FakeClock } from "../../testing/std/fake-clock.ts";
+import { passTime } from "../../testing/std/pass-time.ts";
 import { defaultControllerOptions } from "../controller-options.ts";
 import { runAutoscalerController } from "./autoscaler-controller.ts";
 
@@ -27,7 +28,7 @@ const labels = { app: "web" };
 async function startAutoscaler(t: Parameters<typeof startInMemoryCluster>[0]) {
   const clock = new FakeClock();
   const cluster = await startInMemoryCluster(t, { embeddedControllers: ["serviceaccount"] }, clock);
-  await clock.advance(1000);
+  await passTime(clock, 1000);
   const template = {
     metadata: { labels },
     spec: { containers: [{ name: "c", image: "web:1", resources: { requests: { cpu: "1" } } }] },
@@ -78,7 +79,7 @@ async function startAutoscaler(t: Parameters<typeof startInMemoryCluster>[0]) {
     await running;
     await informers[Symbol.asyncDispose]();
   });
-  await clock.advance(100);
+  await passTime(clock, 100);
   const replicas = async (): Promise<number | undefined> =>
     (await cluster.get(deploymentKind, { name: "web", namespace })).spec?.replicas;
   const status = async () => (await cluster.get(horizontalPodAutoscalerKind, { name: "h", namespace })).status;
@@ -127,7 +128,7 @@ t.test("a target is scaled up at once, and down after the stabilization window",
   const { cluster, clock, replicas, status, setUsage } = await startAutoscaler(t);
   setUsage("900m");
   await createAutoscaler(cluster, [CPU]);
-  await clock.advance(PERIOD_MS + 1000);
+  await passTime(clock, PERIOD_MS + 1000);
   t.equal(await replicas(), 4);
   t.match(await status(), {
     currentReplicas: 2,
@@ -141,10 +142,10 @@ t.test("a target is scaled up at once, and down after the stabilization window",
   });
   for (const name of ["c", "d"]) await createReadyPod(cluster, clock, name);
   setUsage("100m", ["a", "b", "c", "d"]);
-  await clock.advance(PERIOD_MS);
+  await passTime(clock, PERIOD_MS);
   t.equal(await replicas(), 4);
   t.match((await status())?.conditions?.[0], { reason: "ScaleDownStabilized" });
-  await clock.advance(5 * 60_000 + PERIOD_MS);
+  await passTime(clock, 5 * 60_000 + PERIOD_MS);
   t.equal(await replicas(), 1);
   const { items } = await cluster.list(eventKind, { namespace });
   const messages = items.map(({ message }) => message);
@@ -171,7 +172,7 @@ t.test("the highest proposal of pods, object and external metrics counts", async
     },
     { type: "External", external: { metric: { name: "depth" }, target: { type: "AverageValue", averageValue: "12" } } },
   ]);
-  await clock.advance(PERIOD_MS + 1000);
+  await passTime(clock, PERIOD_MS + 1000);
   t.ok(requests.includes("custom.metrics.k8s.io/v1beta2/pods/*/queue"), "newer version first");
   // 2 * 20 / 16 = 3 of pods, 2 * 30 / 20 = 3 of the object, 50 / 12 = 5 of the queue, limited to twice or four.
   t.equal(await replicas(), 4);
@@ -197,13 +198,13 @@ t.test("a metric that fails does not stop a scale up, but a scale down", async (
   };
   setUsage("100m");
   await createAutoscaler(cluster, [CPU, missing]);
-  await clock.advance(PERIOD_MS + 1000);
+  await passTime(clock, PERIOD_MS + 1000);
   t.equal(await replicas(), 2);
   const message =
     "the HPA was unable to compute the replica count: unable to get metric queue: unable to fetch metrics from custom metrics API: no known available metric versions found";
   t.match((await status())?.conditions?.[1], { status: "False", reason: "FailedGetPodsMetric", message });
   setUsage("900m");
-  await clock.advance(PERIOD_MS);
+  await passTime(clock, PERIOD_MS);
   t.equal(await replicas(), 4);
 });
 
@@ -212,7 +213,7 @@ t.test("a target that cannot be scaled is reported; a target with zero replicas 
   setUsage("900m");
   const scaleTargetRef = { apiVersion: "example.com/v1", kind: "Web", name: "web" };
   await createAutoscaler(cluster, [CPU], { scaleTargetRef });
-  await clock.advance(PERIOD_MS + 1000);
+  await passTime(clock, PERIOD_MS + 1000);
   const why = 'no matches for kind "Web" in group "example.com"';
   t.match((await status())?.conditions, [
     { type: "AbleToScale", status: "False", reason: "FailedGetScale", message: new RegExp(`scale: ${why}$`) },
@@ -224,7 +225,7 @@ t.test("a target that cannot be scaled is reported; a target with zero replicas 
     spec: { ...autoscaler.spec!, scaleTargetRef: target },
   });
   await cluster.patch(deploymentKind, { name: "web", namespace }, "merge", { spec: { replicas: 0 } });
-  await clock.advance(PERIOD_MS);
+  await passTime(clock, PERIOD_MS);
   t.equal(await replicas(), 0);
   t.match((await status())?.conditions?.[1], { type: "ScalingActive", status: "False", reason: "ScalingDisabled" });
 });

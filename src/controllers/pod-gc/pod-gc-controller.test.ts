@@ -5,6 +5,7 @@ import type { Pod } from "../../api/core/pod/schema.ts";
 import type { Client } from "../../client/client.ts";
 import { startInMemoryCluster } from "../../testing/apiserver/in-memory-cluster.ts";
 import { FakeClock } from "../../testing/std/fake-clock.ts";
+import { passTime } from "../../testing/std/pass-time.ts";
 import { surplusFinished } from "./pod-gc-controller.ts";
 
 const namespace = "default";
@@ -17,7 +18,7 @@ async function startPodGc(t: Parameters<typeof startInMemoryCluster>[0], termina
     controllerOptions: { terminatedPodGcThreshold },
   };
   const client = await startInMemoryCluster(t, config, clock);
-  await clock.advance(100);
+  await passTime(clock, 100);
   return { client, clock };
 }
 
@@ -42,9 +43,9 @@ t.test("pods of a node that does not exist fail and are deleted after a quaranti
   await createPod(client, "stays", "n1", "Running");
   await createPod(client, "goes", "gone", "Running");
   await createPod(client, "done", "gone", "Succeeded");
-  await clock.advance(55_000);
+  await passTime(clock, 55_000);
   t.equal(await stateOf(client, "goes"), "Running kept  ");
-  await clock.advance(45_000);
+  await passTime(clock, 45_000);
   t.equal(await stateOf(client, "goes"), "Failed deleted DeletionByPodGC PodGC: node no longer exists");
   t.equal(await stateOf(client, "done"), "Succeeded deleted  ");
   t.equal(await stateOf(client, "stays"), "Running kept  ");
@@ -53,11 +54,11 @@ t.test("pods of a node that does not exist fail and are deleted after a quaranti
 t.test("a node that comes back within the quarantine keeps its pods", async (t) => {
   const { client, clock } = await startPodGc(t);
   await createPod(client, "p", "n1", "Running");
-  await clock.advance(45_000);
+  await passTime(clock, 45_000);
   await client.create(nodeKind, { metadata: { name: "n1" } });
-  await clock.advance(25_000);
+  await passTime(clock, 25_000);
   await client.delete(nodeKind, { name: "n1" });
-  await clock.advance(45_000);
+  await passTime(clock, 45_000);
   t.equal(await stateOf(client, "p"), "Running kept  ");
 });
 
@@ -74,7 +75,7 @@ t.test("terminating pods of a stopped node with the taint out-of-service are del
     await createPod(client, `on-${name}`, name, "Running");
     await client.delete(podKind, { name: `on-${name}`, namespace });
   }
-  await clock.advance(21_000);
+  await passTime(clock, 21_000);
   t.equal(await stateOf(client, "on-up"), "Running deleted  ");
   t.equal(await stateOf(client, "on-down"), "Failed deleted  ");
 });
@@ -84,10 +85,10 @@ t.test("finished pods beyond the threshold are deleted, the oldest first", async
   await client.create(nodeKind, { metadata: { name: "n1" } });
   for (const name of ["a", "b"]) {
     await createPod(client, name, "n1", "Succeeded");
-    await clock.advance(1000);
+    await passTime(clock, 1000);
   }
   await createPod(client, "c", "n1", "Running");
-  await clock.advance(20_000);
+  await passTime(clock, 20_000);
   t.match(await stateOf(client, "a"), /deleted/);
   t.match(await stateOf(client, "b"), /kept/);
   t.match(await stateOf(client, "c"), /kept/);

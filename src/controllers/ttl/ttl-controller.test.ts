@@ -2,6 +2,7 @@ import t from "tap";
 import { nodeKind } from "../../api/core/node/kind.ts";
 import { startInMemoryCluster } from "../../testing/apiserver/in-memory-cluster.ts";
 import { FakeClock } from "../../testing/std/fake-clock.ts";
+import { passTime } from "../../testing/std/pass-time.ts";
 import { nextStep } from "./ttl-controller.ts";
 
 const steps = [
@@ -27,12 +28,12 @@ t.test("a node has the annotation, also after another client changed it", async 
   const clock = new FakeClock();
   const client = await startInMemoryCluster(t, { embeddedControllers: ["ttl"] }, clock);
   await client.create(nodeKind, { metadata: { name: "n1" } });
-  await clock.advance(100);
+  await passTime(clock, 100);
   const ttlOf = async (): Promise<string | undefined> =>
     (await client.get(nodeKind, { name: "n1" })).metadata?.annotations?.["node.alpha.kubernetes.io/ttl"];
   t.equal(await ttlOf(), "0");
   const patch = { metadata: { annotations: { "node.alpha.kubernetes.io/ttl": "7" } } };
   await client.patch(nodeKind, { name: "n1" }, "merge", patch);
-  await clock.advance(100);
+  await passTime(clock, 100);
   t.equal(await ttlOf(), "0");
 });
