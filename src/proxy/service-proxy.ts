@@ -24,6 +24,7 @@ import { HealthChecks } from "./health-checks.ts";
 import { nftFamily, removeTable, type TableOptions } from "./nftables/base-rules.ts";
 import type { Nft } from "./nftables/nft.ts";
 import { ServiceTable } from "./nftables/service-table.ts";
+import type { ProxyMetrics } from "./proxy-metrics.ts";
 
 export interface ServiceProxyOptions {
   readonly nodeName: string;
@@ -36,6 +37,7 @@ export interface ServiceProxyOptions {
   readonly nodes: Informer<Node>;
   readonly informers: SharedInformers;
   readonly nft: Nft;
+  readonly metrics?: ProxyMetrics | undefined;
   /** The program `conntrack`; undefined if it is not installed. */
   readonly conntrack?: string | undefined;
   readonly clock: Clock;
@@ -57,7 +59,7 @@ export interface ServiceProxy {
 /** Delays after a transaction that failed. */
 const BACKOFF = { initialMs: 200, maxMs: 30_000, jitter: 0.1 };
 /** Changes that follow one another within this time are one transaction. */
-const BATCH_MS = 10;
+const BATCH_MS = 5;
 /** How often the existence of the tables is checked. */
 const CHECK_MS = 60_000;
 const ZONE = "topology.kubernetes.io/zone";
@@ -153,6 +155,7 @@ class RunningProxy implements ServiceProxy {
           onReady();
         } catch (error) {
           this.#healthy = false;
+          this.#options.metrics?.failed();
           // What the kernel has is unknown: the next transaction replaces all of it.
           this.#rebuilds = true;
           log.error("Failed to update the packet filter; retrying", error);
@@ -271,6 +274,8 @@ class RunningProxy implements ServiceProxy {
   }
 
   async #sync(): Promise<void> {
+    const { clock, metrics } = this.#options;
+    const began = clock.monotonic();
     const rebuilds = this.#rebuilds;
     const keys = rebuilds ? new Set([...this.#services.keys(), ...this.#dirty]) : this.#dirty;
     this.#rebuilds = false;
@@ -278,6 +283,7 @@ class RunningProxy implements ServiceProxy {
     const stale: StaleFlow[] = [];
     for (const state of this.#families) stale.push(...(await this.#syncFamily(state, keys, rebuilds)));
     this.#checks.set(this.#healthChecks());
+    metrics?.synced((clock.monotonic() - began) / 1000);
     const { conntrack, log } = this.#options;
     if (conntrack === undefined || stale.length === 0) return;
     await deleteFlows(conntrack, stale, (error) => log.warn("Cannot delete flows of gone endpoints", { error }));

@@ -73,6 +73,20 @@ export const upEffects: Partial<Record<Name, (t: Test) => Promise<void>>> = {
   "bind-address": async (t) => {
     t.equal(server("--bind-address=192.0.2.2").bindAddress, "192.0.2.2");
   },
+  "service-cidr": async (t) => {
+    t.same(server().services.clusterIpRanges, ["10.96.0.0/16"]);
+    t.same(server("--service-cidr=10.98.0.0/20").services.clusterIpRanges, ["10.98.0.0/20"]);
+    t.ok(serverNames(options("--service-cidr=10.98.0.0/20")).includes("10.98.0.1"));
+    t.same(options("--service-cidr=10.98.0.0/20").clusterDns, ["10.98.0.10"]);
+  },
+  "cluster-cidr": async (t) => {
+    t.same(agent().proxy?.clusterCidrs, ["10.244.0.0/16"]);
+    t.same(agent("--cluster-cidr=10.250.0.0/16").proxy?.clusterCidrs, ["10.250.0.0/16"]);
+  },
+  "service-proxy": async (t) => {
+    t.equal(agent().proxy?.table, "svc-proxy");
+    t.equal(agent("--service-proxy=false").proxy, undefined);
+  },
   "serve-dns": async (t) => {
     t.same(agent().dns, { forward: [] });
     t.equal(agent("--serve-dns=false").dns, undefined);

@@ -3,14 +3,15 @@ import { join } from "node:path";
 import { createClient } from "../../client/api-client.ts";
 import type { Client, Transport } from "../../client/client.ts";
 import { createSharedInformers, type SharedInformers } from "../../client/informer/shared-informers.ts";
+import { createRateLimitedTransport } from "../../client/transport/rate-limited-transport.ts";
 import { withClientMetrics } from "../../http/client-metrics.ts";
+import type { Nft } from "../../proxy/nftables/nft.ts";
 import { systemRandom } from "../../std/crypto/random.ts";
 import type { Logger } from "../../std/log/logger.ts";
 import { MetricRegistry } from "../../std/metrics/metrics.ts";
 import type { Clock } from "../../std/time/clock.ts";
 import type { AgentConfig } from "../agent-config.ts";
 import { type Connection, openConnection } from "../api-server/bootstrap.ts";
-import { createRateLimitedTransport } from "../../client/transport/rate-limited-transport.ts";
 import { CgroupTree } from "../cgroups/cgroup-tree.ts";
 import { type CallSystemd, SystemdSlices } from "../cgroups/systemd-slices.ts";
 import { Checkpoint } from "../checkpoint/checkpoint.ts";
@@ -40,6 +41,8 @@ export interface AgentDeps {
   readonly callSystemd?: CallSystemd;
   /** Replaces the machine's. */
   readonly iptables?: Iptables;
+  /** Replaces the machine's packet filter for the service proxy. */
+  readonly nft?: Nft;
   /** Replaces 53. */
   readonly dnsPort?: number;
   /** Serves clients of a node without API server; undefined: it serves none. */
@@ -71,6 +74,8 @@ export interface Foundation extends Lifetime {
   readonly oomGroup: boolean;
   readonly limitsSwap: boolean;
   readonly iptables: Iptables;
+  /** Undefined: the machine's. */
+  readonly nft: Nft | undefined;
   /** Undefined: systemd does not manage the cgroups. */
   readonly slices: SystemdSlices | undefined;
   /** Undefined: there are no credential plugins. */
@@ -114,7 +119,7 @@ export async function openFoundation(config: AgentConfig, deps: AgentDeps, lifet
   const directory = join(config.rootDir, "checkpoint");
   const checkpoint = client && stack.use(await Checkpoint.open({ directory, clock, log: log.child("checkpoint") }));
   const standalone = client === undefined ? await openStandalone(config, deps, stack) : undefined;
-  const { iptables = systemIptables } = deps;
+  const { iptables = systemIptables, nft } = deps;
   const host = {
     machine,
     ips,
@@ -127,6 +132,7 @@ export async function openFoundation(config: AgentConfig, deps: AgentDeps, lifet
     limitsSwap,
     slices,
     iptables,
+    nft,
     plugins,
   };
   const api = { client, informers, credentials, checkpoint, standalone };

@@ -14,6 +14,8 @@ export async function openProxy({
   config,
   client,
   informers,
+  metrics,
+  nft,
   clock,
   log,
   signal,
@@ -27,7 +29,8 @@ export async function openProxy({
   const proxyLog = log.child("service-proxy");
   const { openNftables } = await import("../../proxy/open-nftables.ts");
   const { startServiceProxy } = await import("../../proxy/service-proxy.ts");
-  const programs = await openNftables(proxyLog);
+  const { createProxyMetrics } = await import("../../proxy/proxy-metrics.ts");
+  const programs = nft === undefined ? await openNftables(proxyLog) : { nft };
   const query = { fieldSelector: `metadata.name=${config.nodeName}` };
   const events = { client, clock, random, log, component: COMPONENT, host: config.nodeName };
   const recorder = stack.use(createEventRecorder(events));
@@ -37,6 +40,7 @@ export async function openProxy({
     nodeName: config.nodeName,
     nodes: stack.use(startInformer({ client, kind: nodeKind, query, clock, random, log: proxyLog }, signal)),
     informers,
+    metrics: createProxyMetrics(metrics, clock),
     clock,
     random,
     log: proxyLog,

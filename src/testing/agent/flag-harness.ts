@@ -24,6 +24,7 @@ import { encodeYaml } from "../../schema/yaml/yaml.ts";
 import { createLogger, silentLogger } from "../../std/log/logger.ts";
 import { conditionTimeout, loadMutant } from "../flags/mutant.ts";
 import { FakeClock } from "../std/fake-clock.ts";
+import { freePort } from "../std/free-port.ts";
 import { until } from "../std/until.ts";
 import { FakeApi } from "./fake-api.ts";
 import { FakeRuntime } from "./fake-runtime.ts";
@@ -52,12 +53,16 @@ export interface TestAgent extends AsyncDisposable {
   readonly api: FakeApi;
   readonly fake: FakeRuntime;
   readonly clock: FakeClock;
+  /** Where the agent serves DNS, in place of 53. */
+  readonly dnsPort: number;
   /** The lines that the agent has logged, if the flags set a verbosity. */
   logged(): string;
   /** Calls to systemd. */
   readonly systemd: readonly { readonly method: string; readonly args: readonly string[] }[];
   /** The iptables chains and rules. */
   readonly iptables: ReadonlySet<string>;
+  /** The transactions of the service proxy. */
+  readonly nft: readonly string[];
   /** A file of the cgroup v1 tree: `cpu/kubepods/cpu.shares`; empty when it does not exist. */
   readCgroup(path: string): string;
   /** The Node object as registered. */
@@ -100,7 +105,9 @@ export async function createTestAgent(source: "flag" | "file", settings: Setting
   const cgroupHierarchy = join(directory, "cgroup");
   const systemd: { readonly method: string; readonly args: readonly string[] }[] = [];
   for (const name of controllers) await mkdir(join(cgroupHierarchy, name), { recursive: true });
+  const dnsPort = await freePort();
   const iptables = new Set<string>();
+  const nft: string[] = [];
   await using stack = new AsyncDisposableStack();
   stack.defer(() => rm(directory, { recursive: true, force: true }));
   let attempt = 0;
@@ -132,9 +139,11 @@ export async function createTestAgent(source: "flag" | "file", settings: Setting
     api,
     fake,
     clock,
+    dnsPort,
     logged: () => lines.join(""),
     systemd,
     iptables,
+    nft,
     readCgroup: (path) => {
       const file = join(cgroupHierarchy, path);
       return existsSync(file) ? readFileSync(file, "utf8") : "";
@@ -148,6 +157,8 @@ export async function createTestAgent(source: "flag" | "file", settings: Setting
         runtime: fake,
         cgroupHierarchy,
         iptables: createFakeIptables(iptables),
+        dnsPort,
+        nft: { apply: async (commands) => void nft.push(commands) },
         async callSystemd(method, _signature, args) {
           systemd.push({ method, args });
           const path = toSlicePath(args[0] ?? "");

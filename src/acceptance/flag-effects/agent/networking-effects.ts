@@ -1,9 +1,42 @@
 /** Effects of the flags for networking and DNS. */
+import { createSocket } from "node:dgram";
+import { Resolver } from "node:dns/promises";
+import { once } from "node:events";
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { readOpenFilesMax } from "../../../agent/node/machine/open-files.ts";
-import { type AgentFlagName, createTestAgent } from "../../../testing/agent/flag-harness.ts";
+import { type AgentFlagName, createTestAgent, type TestAgent } from "../../../testing/agent/flag-harness.ts";
 import { type Effect, expectRuntimeCall, files } from "./support.ts";
+
+/** The addresses of a name, from the agent's DNS server. */
+async function lookUp(agent: TestAgent, name: string, tries = 50): Promise<readonly string[]> {
+  const resolver = new Resolver({ timeout: 5000, tries: 1 });
+  resolver.setServers([`127.0.0.1:${agent.dnsPort}`]);
+  for (let attempt = 1; ; attempt++) {
+    try {
+      return await resolver.resolve4(name);
+    } catch (error) {
+      // The agent has not listed the services yet.
+      if (attempt >= tries) throw error;
+      await agent.clock.advance(10);
+    }
+  }
+}
+
+/** Starts a DNS server that has one address for every name; resolves with its port. */
+async function startDnsServerOf(address: string): Promise<number> {
+  const socket = createSocket("udp4").unref();
+  socket.on("message", (query, client) => {
+    // Without the OPT record, which has 11 bytes.
+    const question = query.subarray(12, query.length - 11);
+    const header = Buffer.from([query[0]!, query[1]!, 0x81, 0x80, 0, 1, 0, 1, 0, 0, 0, 0]);
+    const answer = Buffer.from([0xc0, 0x0c, 0, 1, 0, 1, 0, 0, 0, 60, 0, 4, ...address.split(".").map(Number)]);
+    socket.send(Buffer.concat([header, question, answer]), client.port, client.address);
+  });
+  socket.bind(0, "127.0.0.1");
+  await once(socket, "listening");
+  return socket.address().port;
+}
 
 export const networkingEffects: Partial<Record<AgentFlagName, Effect>> = {
   "cluster-dns": {
@@ -23,6 +56,47 @@ export const networkingEffects: Partial<Record<AgentFlagName, Effect>> = {
       {},
       { dnsPolicy: "ClusterFirst" },
     ),
+  },
+  "service-proxy": {
+    set: { "service-proxy": "true" },
+    verify: async (t, agent) => {
+      await agent.start();
+      await agent.until("the rules of services", () => agent.nft.length > 0);
+      t.match(agent.nft[0], "table ip svc-proxy {");
+    },
+  },
+  "cluster-cidr": {
+    set: { "service-proxy": "true", "cluster-cidr": "10.244.0.0/16" },
+    verify: async (t, agent) => {
+      await agent.start();
+      await agent.until("the rules of services", () => agent.nft.length > 0);
+      t.match(agent.nft[0], "elements = { 10.244.0.0/16 }");
+    },
+  },
+  "serve-dns": {
+    set: { "serve-dns": "true", "cluster-dns": "127.0.0.1", "cluster-domain": "corp.example" },
+    async verify(t, agent) {
+      agent.api.put("/api/v1/namespaces/default/services/web", {
+        kind: "Service",
+        metadata: { namespace: "default", name: "web" },
+        spec: { clusterIPs: ["10.96.0.7"] },
+      });
+      await agent.start();
+      t.same(await lookUp(agent, "web.default.svc.corp.example"), ["10.96.0.7"]);
+    },
+  },
+  "dns-forward": {
+    set: {
+      "serve-dns": "true",
+      "cluster-dns": "127.0.0.1",
+      "cluster-domain": "cluster.local",
+      "dns-forward": `127.0.0.1:1,corp.example=127.0.0.1:${await startDnsServerOf("192.0.2.7")}`,
+    },
+    async verify(t, agent) {
+      await agent.start();
+      t.same(await lookUp(agent, "www.corp.example"), ["192.0.2.7"]);
+      await t.rejects(lookUp(agent, "www.example", 1), { code: "ESERVFAIL" });
+    },
   },
   "resolv-conf": {
     set: { "resolv-conf": join(files, "resolv.conf") },

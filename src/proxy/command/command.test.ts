@@ -1,0 +1,72 @@
+import { get } from "node:http";
+import t from "tap";
+import { invoke } from "../../flags/program.ts";
+import { MetricRegistry } from "../../std/metrics/metrics.ts";
+import { FakeClock } from "../../testing/std/fake-clock.ts";
+import { createProxyMetrics } from "../proxy-metrics.ts";
+import { parseSocketAddress, proxyProgram } from "./flags.ts";
+import { healthPages, metricsPages, servePages } from "./pages.ts";
+
+interface Answer {
+  readonly status: number | undefined;
+  readonly body: string;
+}
+
+function fetchPage(port: number, path: string): Promise<Answer> {
+  return new Promise((resolve, reject) => {
+    get({ host: "127.0.0.1", port, path, agent: false }, (response) => {
+      let body = "";
+      response.on("data", (data) => {
+        body += data;
+      });
+      response.on("end", () => resolve({ status: response.statusCode, body }));
+    }).on("error", reject);
+  });
+}
+
+t.test("parseSocketAddress() reads IPv4 and IPv6 addresses with a port", async (t) => {
+  t.same(parseSocketAddress("127.0.0.1:10256"), { host: "127.0.0.1", port: 10256 });
+  t.same(parseSocketAddress("[::]:80"), { host: "::", port: 80 });
+  for (const text of ["localhost:80", "127.0.0.1", "127.0.0.1:70000", "::1:80"]) {
+    t.equal(parseSocketAddress(text), undefined, text);
+  }
+});
+
+t.test("svc proxy refuses an address without a port, and prints its help", async (t) => {
+  const refused = invoke(proxyProgram, ["--healthz-bind-address=localhost"], { version: "v1.33.0" });
+  t.match(refused, { kind: "exit", code: 1, stderr: /healthz-bind-address/ });
+  t.match(invoke(proxyProgram, ["--help"], { version: "v1.33.0" }), {
+    kind: "exit",
+    code: 0,
+    stdout: /--cluster-cidr/,
+  });
+});
+
+t.test("/healthz is 200 while the rules are up to date and 503 otherwise", async (t) => {
+  const proxy = { isHealthy: true };
+  const clock = new FakeClock(Date.UTC(2026, 0, 1));
+  const address = { host: "127.0.0.1", port: 0 };
+  await using server = await servePages("--healthz-bind-address", address, healthPages(proxy, clock));
+  const time = "2026-01-01T00:00:00.000Z";
+  const body = JSON.stringify({ lastUpdated: time, currentTime: time, nodeEligible: true });
+  t.same(await fetchPage(server.port, "/healthz"), { status: 200, body });
+  proxy.isHealthy = false;
+  t.equal((await fetchPage(server.port, "/livez?verbose")).status, 503);
+  t.equal((await fetchPage(server.port, "/metrics")).status, 404);
+  const taken = servePages("--metrics-bind-address", { host: "127.0.0.1", port: server.port }, {});
+  await t.rejects(taken, /--metrics-bind-address/, "a port in use is named with its flag");
+});
+
+t.test("/metrics has the duration of transactions and their failures", async (t) => {
+  const registry = new MetricRegistry();
+  const metrics = createProxyMetrics(registry, new FakeClock(5000));
+  metrics.synced(0.02);
+  metrics.failed();
+  await using server = await servePages("--metrics", { host: "127.0.0.1", port: 0 }, metricsPages(registry));
+  const { status, body } = await fetchPage(server.port, "/metrics");
+  t.equal(status, 200);
+  t.match(body, "kubeproxy_sync_proxy_rules_duration_seconds_count 1\n");
+  t.match(body, "kubeproxy_sync_proxy_rules_last_timestamp_seconds 5\n");
+  t.match(body, "kubeproxy_sync_proxy_rules_nftables_sync_failures_total 1\n");
+  t.same(await fetchPage(server.port, "/proxyMode"), { status: 200, body: "nftables" });
+});

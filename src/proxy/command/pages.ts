@@ -1,0 +1,71 @@
+/** The pages of the proxy over HTTP: health and metrics. */
+import { createServer } from "node:http";
+import { metricsResponse } from "../../http/metrics-page.ts";
+import { explainAddressInUse } from "../../http/server/address-in-use.ts";
+import type { MetricRegistry } from "../../std/metrics/metrics.ts";
+import type { Clock } from "../../std/time/clock.ts";
+import type { ServiceProxy } from "../service-proxy.ts";
+
+export interface Page {
+  readonly status: number;
+  readonly type: string;
+  readonly body: string | Uint8Array;
+}
+
+export type Pages = Readonly<Record<string, (accept: string | undefined) => Page>>;
+
+/** As kube-proxy's: load balancers of clouds read the status code. */
+export function healthPages(proxy: Pick<ServiceProxy, "isHealthy">, clock: Clock): Pages {
+  const health = (): Page => {
+    const now = new Date(clock.now()).toISOString();
+    const body = { lastUpdated: now, currentTime: now, nodeEligible: true };
+    return { status: proxy.isHealthy ? 200 : 503, type: "application/json", body: JSON.stringify(body) };
+  };
+  return { "/healthz": health, "/livez": health };
+}
+
+export function metricsPages(metrics: MetricRegistry): Pages {
+  return {
+    "/metrics": (accept) => {
+      const { body, headers } = metricsResponse([metrics], accept);
+      const type = headers["content-type"] ?? "text/plain";
+      return { status: 200, type: String(type), body: body instanceof Uint8Array ? body : "" };
+    },
+    "/proxyMode": () => ({ status: 200, type: "text/plain", body: "nftables" }),
+  };
+}
+
+const REQUEST_MS = 10_000;
+
+/** Rejects with a message for the operator. */
+export async function servePages(
+  flag: string,
+  { host, port }: { readonly host: string; readonly port: number },
+  pages: Pages,
+): Promise<AsyncDisposable & { readonly port: number }> {
+  const server = createServer({ requestTimeout: REQUEST_MS, headersTimeout: REQUEST_MS }, (request, response) => {
+    const [path = ""] = (request.url ?? "").split("?");
+    const page = Object.hasOwn(pages, path) ? pages[path] : undefined;
+    const { status, type, body } = page?.(request.headers.accept) ?? {
+      status: 404,
+      type: "text/plain",
+      body: "not found\n",
+    };
+    response.writeHead(status, { "Content-Type": type, "X-Content-Type-Options": "nosniff" });
+    response.end(body);
+  });
+  const { promise, resolve, reject } = Promise.withResolvers<void>();
+  server.once("error", reject);
+  server.listen(port, host, resolve);
+  await explainAddressInUse(flag, promise);
+  const address = server.address();
+  return {
+    port: typeof address === "object" && address !== null ? address.port : port,
+    async [Symbol.asyncDispose]() {
+      const closed = Promise.withResolvers<void>();
+      server.close(() => closed.resolve());
+      server.closeAllConnections();
+      await closed.promise;
+    },
+  };
+}
