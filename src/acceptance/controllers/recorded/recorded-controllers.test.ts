@@ -39,7 +39,7 @@ const AREAS: Readonly<Record<string, Area>> = {
     kinds: ["ControllerRevision", "DaemonSet", "Pod"],
   },
   statefulset: {
-    controllers: ["statefulset", "pvc-protection"],
+    controllers: ["persistentvolume-binder", "pvc-protection", "statefulset"],
     kinds: ["ControllerRevision", "PersistentVolumeClaim", "Pod", "StatefulSet"],
   },
   volumes: {
