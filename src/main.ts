@@ -30,9 +30,17 @@ const commands: Readonly<Record<string, Command>> = {
       return (argv) => run(argv, { nodeApi });
     },
   },
+  scheduler: {
+    summary: "assign pods to nodes (also when called as kube-scheduler)",
+    load: async () => (await import("./scheduler/command.ts")).run,
+  },
   "controller-manager": {
     summary: "run the controllers of a cluster (also when called as kube-controller-manager)",
     load: async () => (await import("./controller-manager/command.ts")).run,
+  },
+  proxy: {
+    summary: "make services lead to their pods on this machine (also when called as kube-proxy)",
+    load: async () => (await import("./proxy/command/command.ts")).run,
   },
   token: {
     summary: "let another machine join the cluster",
@@ -80,6 +88,8 @@ async function version(argv: readonly string[]): Promise<number> {
 
 async function dispatch(invokedAs: string, argv: readonly string[]): Promise<number> {
   if (invokedAs === "svclet") return (await commands.agent!.load())(argv);
+  if (invokedAs === "kube-proxy") return (await commands.proxy!.load())(argv);
+  if (invokedAs === "kube-scheduler") return (await commands.scheduler!.load())(argv);
   if (invokedAs === "kube-controller-manager") return (await commands["controller-manager"]!.load())(argv);
   const [word = "", ...rest] = argv;
   if (word === "--version") return await version(rest);

@@ -5,6 +5,8 @@ import { controllerManagerProgram } from "../../controller-manager/flags.ts";
 import type { CommandUsage } from "../../flags/commands.ts";
 import type { CompletedProgram } from "../../flags/completion.ts";
 import type { ReferencePage } from "../../flags/reference.ts";
+import { proxyProgram } from "../../proxy/command/flags.ts";
+import { schedulerProgram } from "../../scheduler/flags.ts";
 import { upProgram } from "../flags.ts";
 import { doctorProgram } from "./doctor-flags.ts";
 import { tokenProgram } from "./token-flags.ts";
@@ -14,7 +16,9 @@ export const programs: readonly (CompletedProgram & ReferencePage)[] = [
   listed("up", upProgram),
   listed("apiserver", apiserverProgram),
   listed("controller-manager", controllerManagerProgram),
+  listed("scheduler", schedulerProgram),
   { ...listed("agent", agentProgram), verbs: ["doctor"] },
+  listed("proxy", proxyProgram),
   { ...listed("token", tokenProgram), verbs: verbs(tokenProgram) },
   { ...listed("webhooks", webhooksProgram), verbs: verbs(webhooksProgram) },
   listed("doctor", doctorProgram),
