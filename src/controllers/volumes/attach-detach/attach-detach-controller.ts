@@ -67,10 +67,18 @@ export async function runAttachDetachController(deps: ControllerDeps): Promise<v
     volume: (name: string) => volumes.get(name),
     driver: (name: string) => drivers.get(name),
   };
+  /** Undefined until all caches are filled. */
+  let initial: Set<string> | undefined = new Set();
+  const queueAll = (names: readonly string[]): void => {
+    for (const name of names) {
+      if (initial === undefined) queue.add(name);
+      else initial.add(name);
+    }
+  };
   const setPod = (pod: Pod): void => {
     const names = needsVolumes(pod, nodes.get(pod.spec?.nodeName ?? "")) ? claimNamesOf(pod) : [];
     const needed = names.flatMap((name) => attachableVolumeOf(pod, name, sources) ?? []);
-    for (const name of desired.set(pod, needed)) queue.add(name);
+    queueAll(desired.set(pod, needed));
   };
   const setPods = (isConcerned: (pod: Pod) => boolean): void => {
     for (const pod of pods.list()) {
@@ -89,26 +97,27 @@ export async function runAttachDetachController(deps: ControllerDeps): Promise<v
   const onChange = <T extends ApiObject>(
     informer: { subscribe(handlers: { put(object: T, before?: T): void; delete(object: T): void }): () => void },
     handle: (object: T, before: T | undefined) => void,
+    remove: (object: T) => void = (object) => handle(object, undefined),
   ): void => {
     let isInitial = true;
     const put = (object: T, before?: T): void => {
       if (!isInitial) handle(object, before);
     };
-    subscriptions.defer(informer.subscribe({ put, delete: (object) => handle(object, undefined) }));
+    subscriptions.defer(informer.subscribe({ put, delete: remove }));
     isInitial = false;
   };
-  // What exists now is processed together, with all caches filled.
+  // What exists now is processed together, when all of it is known.
   setPods(() => true);
-  for (const { metadata } of attachments.list()) queue.add(metadata?.name ?? "");
-  subscriptions.defer(
-    pods.subscribe({
-      put: (pod, before) => {
-        if (before === undefined || hasMoved(pod, before)) setPod(pod);
-      },
-      delete: (pod) => {
-        for (const name of desired.set(pod, [])) queue.add(name);
-      },
-    }),
+  queueAll([...attachments.list()].map(({ metadata }) => metadata?.name ?? ""));
+  const existing = initial;
+  initial = undefined;
+  queueAll([...existing]);
+  onChange(
+    pods,
+    (pod, before) => {
+      if (before === undefined || hasMoved(pod, before)) setPod(pod);
+    },
+    (pod) => queueAll(desired.set(pod, [])),
   );
   onChange(claims, ({ metadata }) => setPodsOfClaim(metadata?.namespace, metadata?.name));
   onChange(volumes, ({ spec }) => setPodsOfClaim(spec?.claimRef?.namespace, spec?.claimRef?.name));
