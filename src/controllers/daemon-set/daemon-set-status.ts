@@ -1,6 +1,7 @@
 /** The status of a daemon set. */
 import { daemonSetKind } from "../../api/apps/daemon-set/kind.ts";
 import type { DaemonSet, DaemonSetStatus } from "../../api/apps/daemon-set/schema.ts";
+import type { Pod } from "../../api/core/pod/schema.ts";
 import type { Client } from "../../client/client.ts";
 import { statusCodeOf } from "../api-errors.ts";
 import { isPodAvailable, isPodReady } from "../workload/active-pods.ts";
@@ -12,19 +13,25 @@ type Counters = Omit<DaemonSetStatus, "observedGeneration" | "collisionCount" | 
 
 export function countNodes({ daemonSet, nodes, podsByNode, hash, now }: PlanContext): Counters {
   const minReadySeconds = daemonSet.spec?.minReadySeconds ?? 0;
-  const wanted = nodes.filter((node) => fitNode(node, daemonSet).shouldRun);
-  const podsOn = (name: string | undefined) => podsByNode.get(name ?? "") ?? [];
-  const oldest = wanted.flatMap(({ metadata }) => sortOldestFirst(podsOn(metadata?.name)).slice(0, 1));
-  const others = nodes.filter((node) => !wanted.includes(node));
+  const oldest: Pod[] = [];
+  let desired = 0;
+  let misscheduled = 0;
+  for (const node of nodes) {
+    const [pod] = sortOldestFirst(podsByNode.get(node.metadata?.name ?? "") ?? []);
+    const { shouldRun } = fitNode(node, daemonSet);
+    if (shouldRun) desired++;
+    else if (pod !== undefined) misscheduled++;
+    if (shouldRun && pod !== undefined) oldest.push(pod);
+  }
   const available = oldest.filter((pod) => isPodAvailable(pod, minReadySeconds, now)).length;
   return {
     currentNumberScheduled: oldest.length,
-    numberMisscheduled: others.filter(({ metadata }) => podsOn(metadata?.name).length > 0).length,
-    desiredNumberScheduled: wanted.length,
+    numberMisscheduled: misscheduled,
+    desiredNumberScheduled: desired,
     numberReady: oldest.filter(isPodReady).length,
     updatedNumberScheduled: oldest.filter((pod) => isUpToDate(pod, hash)).length,
     numberAvailable: available,
-    numberUnavailable: wanted.length - available,
+    numberUnavailable: desired - available,
   };
 }
 
