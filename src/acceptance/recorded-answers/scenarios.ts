@@ -339,7 +339,7 @@ function bodyOf({ body, text, base64, repeat }: SentRequest): string | Buffer | 
 function headerOf({ headers }: TestResponse, name: string): string {
   const values = [headers[name] ?? []].flat();
   if (name !== "warning") return values.join(", ");
-  // Without those for objects that have no effect in this build, or without controllers, which Kubernetes does not have.
+  // Without those for objects that have no effect in this build or no controller, which Kubernetes does not have.
   const texts = values.flatMap((value) => String(value).match(/299 - "(?:[^"\\]|\\.)*"/g) ?? []);
   return texts.filter((text) => !text.includes(" is not enforced: ")).join(", ");
 }
