@@ -52,12 +52,13 @@ const kernel = {
   ipForward: "1",
   netfilter: true,
   hasIptables: true,
+  hasNft: true,
   userNamespacesMax: 15_000,
   seccompActions: "allow log",
   parameters: [],
 };
-const lenient = { seccompDefault: false, protectKernelDefaults: false };
-const strict = { seccompDefault: true, protectKernelDefaults: true };
+const lenient = { seccompDefault: false, protectKernelDefaults: false, serviceProxy: false };
+const strict = { seccompDefault: true, protectKernelDefaults: true, serviceProxy: true };
 allOk(checkKernel(kernel, strict));
 const withKernel = (change: Partial<Parameters<typeof checkKernel>[0]>, settings = lenient) =>
   checkKernel({ ...kernel, ...change }, settings);
@@ -73,6 +74,8 @@ expect("kernel-br-netfilter", "warning", /is 0/, withKernel({ bridgeNetfilter: "
 expect("kernel-ip-forward", "warning", /is 0/, withKernel({ ipForward: "0" }));
 expect("kernel-iptables", "warning", /not installed/, withKernel({ hasIptables: false }));
 expect("kernel-iptables", "error", /no packet rules/, withKernel({ netfilter: false }));
+expect("kernel-nftables", "ok", /not needed/, withKernel({ hasNft: false }));
+expect("kernel-nftables", "error", /not installed/, withKernel({ hasNft: false }, strict));
 expect("kernel-user-namespaces", "warning", /is 0/, withKernel({ userNamespacesMax: 0 }));
 expect("kernel-user-namespaces", "warning", /has no user/, withKernel({ userNamespacesMax: undefined }));
 expect("kernel-seccomp", "warning", /no seccomp/, withKernel({ seccompActions: undefined }));

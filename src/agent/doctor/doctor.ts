@@ -74,13 +74,14 @@ function createChecks(subject: DoctorSubject, deps: DoctorDeps, shared: AbortSig
   const { config } = subject;
   const runtime = memoize(() => readRuntime(subject, deps, shared));
   const server = memoize(() => readServer(subject, clock, shared));
+  const kernelSettings = { ...config.runtime, serviceProxy: config.proxy !== undefined };
   return [
     { name: "configuration", run: async () => checkConfiguration(subject) },
     {
       name: "machine",
       run: async () => checkMachineFacts(await readMachineFacts(host), machineSettings(subject)),
     },
-    { name: "kernel", run: async () => checkKernel(await readKernelFacts(host), config.runtime) },
+    { name: "kernel", run: async () => checkKernel(await readKernelFacts(host), kernelSettings) },
     {
       name: "cgroups",
       run: async () => {

@@ -85,6 +85,11 @@ export const findingKinds = {
     meaning: "Pods reach only this machine, and host ports do not work.",
     remedy: "Install iptables, and use a kernel with CONFIG_NF_TABLES or CONFIG_IP_NF_IPTABLES.",
   },
+  "kernel-nftables": {
+    area: "kernel",
+    meaning: "With --service-proxy the agent does not start; without it, services need another proxy.",
+    remedy: "Install nft (Debian: nftables), and use a kernel with CONFIG_NF_TABLES; or set --service-proxy=false.",
+  },
   "kernel-user-namespaces": {
     area: "kernel",
     meaning: "Pods with hostUsers: false do not start.",

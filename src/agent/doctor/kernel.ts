@@ -16,6 +16,7 @@ export interface KernelFacts {
   readonly ipForward: string | undefined;
   readonly netfilter: boolean | undefined;
   readonly hasIptables: boolean;
+  readonly hasNft: boolean;
   /** Undefined: the kernel has no user namespaces. */
   readonly userNamespacesMax: number | undefined;
   readonly seccompActions: string | undefined;
@@ -26,6 +27,7 @@ export interface KernelFacts {
 export interface KernelSettings {
   readonly seccompDefault: boolean;
   readonly protectKernelDefaults: boolean;
+  readonly serviceProxy: boolean;
 }
 
 const RELEASE_MIN = [4, 19] as const;
@@ -42,6 +44,12 @@ export function checkKernel(facts: KernelFacts, settings: KernelSettings): reado
       ? finding("kernel-ip-forward", "ok", "net.ipv4.ip_forward is 1")
       : finding("kernel-ip-forward", "warning", `net.ipv4.ip_forward is ${facts.ipForward ?? "not readable"}`),
     checkIptables(facts),
+    findingOf(
+      "kernel-nftables",
+      facts.hasNft ? "nft is installed" : "not needed",
+      facts.hasNft || !settings.serviceProxy ? undefined : "nft is not installed",
+      "error",
+    ),
     userNamespacesMax !== undefined && userNamespacesMax > 0
       ? finding("kernel-user-namespaces", "ok", `user.max_user_namespaces is ${userNamespacesMax}`)
       : finding(
@@ -121,6 +129,7 @@ export async function readKernelFacts(host: HostReader): Promise<KernelFacts> {
       await has("ip_tables", "CONFIG_IP_NF_IPTABLES"),
     ]),
     hasIptables: await host.hasProgram("iptables"),
+    hasNft: await host.hasProgram("nft"),
     userNamespacesMax: userNamespaces === undefined ? undefined : Number(userNamespaces),
     seccompActions: await host.readText("/proc/sys/kernel/seccomp/actions_avail"),
     parameters: await findKernelProblems(),

@@ -41,7 +41,8 @@ export function usableOptions(
   try {
     return { options: upOptions(flags, surroundings), problems: [] };
   } catch (error) {
-    const options = upOptions({ ...flags, "node-ip": ["127.0.0.1"] }, surroundings);
+    const usable = { ...flags, "node-ip": ["127.0.0.1"], "service-cidr": [], "cluster-cidr": [] };
+    const options = upOptions(usable, { ...surroundings, routes: undefined });
     return { options, problems: [(error as Error).message] };
   }
 }
