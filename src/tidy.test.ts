@@ -102,7 +102,7 @@ const order = [
 /** Programs rather than modules: the tests in acceptance/cluster/ run them. */
 const testedAsProgram = [
   /^main\.ts$/,
-  /^(?:up|apiserver|agent|controller-manager)\/command\.ts$/,
+  /^(?:up|apiserver|agent|controller-manager|scheduler)\/command\.ts$/,
   /^up\/(?:cluster|containerd\/runtime|commands\/(?:completion|token|write-reference))\.ts$/,
   /^(?:acceptance|testing|bench)\//,
   /\.(?:bench|fuzz)\.ts$/,

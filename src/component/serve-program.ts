@@ -1,23 +1,26 @@
-/** The HTTPS port of the controller manager. */
+/** The HTTPS port of a control plane program, as its flags configure it. */
 import { createClient } from "../client/api-client.ts";
 import type { LeaderElection } from "../client/leader-election/leader-election.ts";
-import { openConnection } from "./connection.ts";
-import { createDelegatedAccess, type DelegatedAccess } from "./delegated-access.ts";
-import { serveComponent } from "./serving.ts";
-import { type Flag, type ParsedFlags, printValue } from "../flags/flag.ts";
+import { type Flag, type FlagTable, type ParsedFlags, printValue } from "../flags/flag.ts";
 import { parseTlsVersion, toOpenSslCiphers } from "../http/tls/cipher-suites.ts";
 import type { Logger } from "../std/log/logger.ts";
 import { MetricRegistry } from "../std/metrics/metrics.ts";
 import { systemClock } from "../std/time/clock.ts";
-import { controllerManagerFlags } from "../controller-manager/flags.ts";
-import { PROGRAM } from "../controller-manager/run.ts";
+import { openConnection } from "./connection.ts";
+import { createDelegatedAccess, type DelegatedAccess } from "./delegated-access.ts";
+import type { servingFlags } from "./flags.ts";
+import { serveComponent } from "./serving.ts";
 
 /** As Kubernetes: how long after the end of its lease a leader counts as healthy. */
 const LEASE_TOLERANCE_MS = 20_000;
 
-type Flags = ParsedFlags<typeof controllerManagerFlags>;
+type Flags = ParsedFlags<ReturnType<typeof servingFlags>>;
 
 interface ServedParts {
+  /** `kube-controller-manager`: the name in user agents and in a self-signed certificate. */
+  readonly program: string;
+  /** The content of `/configz`. */
+  readonly configz: unknown;
   readonly metrics: MetricRegistry;
   readonly election: LeaderElection | undefined;
   readonly log: Logger;
@@ -32,14 +35,14 @@ export interface ProgramServer extends AsyncDisposable {
 /** Rejects with a message for the operator. */
 export async function serveProgram(
   flags: Flags,
-  { metrics, election, log, setVerbosity }: ServedParts,
+  { program, configz, metrics, election, log, setVerbosity }: ServedParts,
   signal: AbortSignal,
 ): Promise<ProgramServer> {
   await using stack = new AsyncDisposableStack();
-  const access = await openAccess(flags, log, stack, signal);
+  const access = await openAccess(flags, program, log, stack, signal);
   const lease = { name: "leaderElection", check: () => election?.checkLease(LEASE_TOLERANCE_MS) };
   const listener = await serveComponent({
-    name: PROGRAM,
+    name: program,
     address: flags["bind-address"],
     port: flags["secure-port"],
     certFile: flags["tls-cert-file"],
@@ -53,7 +56,7 @@ export async function serveProgram(
     access: access.filter,
     checks: [{ name: "ping", check: () => {} }, ...(election === undefined ? [] : [lease])],
     metrics: [metrics],
-    configz: { flags: printedFlags(flags) },
+    configz,
     setVerbosity: flags.profiling ? setVerbosity : undefined,
     clock: systemClock,
     log: log.child("server"),
@@ -65,6 +68,7 @@ export async function serveProgram(
 
 async function openAccess(
   flags: Flags,
+  program: string,
   log: Logger,
   stack: AsyncDisposableStack,
   signal: AbortSignal,
@@ -72,10 +76,10 @@ async function openAccess(
   const clock = systemClock;
   const clientOf = async (kubeconfig: string) => {
     if (kubeconfig === "") return undefined;
-    const options = { kubeconfig, server: "", userAgent: PROGRAM, qps: 0, burst: 0 };
+    const options = { kubeconfig, server: "", userAgent: program, qps: 0, burst: 0 };
     const deps = { clock, metrics: new MetricRegistry(), env: process.env };
     const { transport } = stack.use(await openConnection(options, deps, signal));
-    return createClient({ transport, userAgent: PROGRAM });
+    return createClient({ transport, userAgent: program });
   };
   return await createDelegatedAccess({
     clientCaFile: flags["client-ca-file"],
@@ -90,7 +94,8 @@ async function openAccess(
   });
 }
 
-function printedFlags(flags: Flags): Readonly<Record<string, string>> {
-  const rows = Object.entries(controllerManagerFlags) as [keyof Flags, Flag][];
-  return Object.fromEntries(rows.map(([name, row]) => [name, printValue(row, flags[name])]));
+/** The values of flags as text, by name. */
+export function printFlags<T extends FlagTable>(table: T, values: ParsedFlags<T>): Readonly<Record<string, string>> {
+  const rows = Object.entries(table) as [keyof T & string, Flag][];
+  return Object.fromEntries(rows.map(([name, row]) => [name, printValue(row, values[name])]));
 }

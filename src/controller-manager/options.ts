@@ -1,5 +1,6 @@
 /** Converts the flags of `svc controller-manager` to its options. */
 import type { ConnectionOptions } from "../component/connection.ts";
+import { type LeaseOptions, leaseOptions } from "../component/lease-options.ts";
 import type { ControllerOptions } from "../controllers/controller-options.ts";
 import type { SigningAuthorities } from "../controllers/signing-authorities.ts";
 import type { ParsedFlags } from "../flags/flag.ts";
@@ -24,14 +25,6 @@ export interface ControllerManagerOptions {
   readonly election: LeaseOptions | undefined;
 }
 
-export interface LeaseOptions {
-  readonly namespace: string;
-  readonly name: string;
-  readonly leaseDurationMs: number;
-  readonly renewDeadlineMs: number;
-  readonly retryPeriodMs: number;
-}
-
 export function controllerManagerOptions(flags: Flags): ControllerManagerOptions {
   const authority = { certFile: flags["cluster-signing-cert-file"], keyFile: flags["cluster-signing-key-file"] };
   return {
@@ -52,18 +45,6 @@ export function controllerManagerOptions(flags: Flags): ControllerManagerOptions
         ? undefined
         : { clients: authority, nodeServing: authority, lifetimeMs: flags["cluster-signing-duration"] },
     election: leaseOptions(flags),
-  };
-}
-
-/** For programs with the flags of leader election. */
-function leaseOptions(flags: Flags): LeaseOptions | undefined {
-  if (!flags["leader-elect"]) return undefined;
-  return {
-    namespace: flags["leader-elect-resource-namespace"],
-    name: flags["leader-elect-resource-name"],
-    leaseDurationMs: flags["leader-elect-lease-duration"],
-    renewDeadlineMs: flags["leader-elect-renew-deadline"],
-    retryPeriodMs: flags["leader-elect-retry-period"],
   };
 }
 

@@ -10,6 +10,7 @@ import { hostname } from "node:os";
 import type { Pod } from "../api/core/pod/schema.ts";
 import type { Client, Transport } from "../client/client.ts";
 import { createSeriesRecorder, type SeriesRecorder } from "../client/events/series-recorder.ts";
+import { Semaphore } from "../std/async/semaphore.ts";
 import { TimeSlice } from "../std/async/time-slice.ts";
 import type { RandomSource } from "../std/crypto/random.ts";
 import type { Logger } from "../std/log/logger.ts";
@@ -54,6 +55,9 @@ export async function runScheduler(deps: SchedulerDeps): Promise<void> {
   await new Scheduler(deps, recorder, extenders.list).run();
 }
 
+/** The maximum number of requests that bind pods at the same time. */
+const BINDING_REQUESTS_MAX = 50;
+
 interface Failure {
   readonly reason: "Unschedulable" | "SchedulerError";
   readonly message: string;
@@ -73,6 +77,7 @@ class Scheduler {
   readonly #profiles: Profiles;
   readonly #queue: SchedulingQueue;
   readonly #selector: NodeSelector;
+  readonly #bindingRequests = new Semaphore(BINDING_REQUESTS_MAX);
   readonly #volumeListeners = new Set<() => void>();
   /** The bindings in progress by uid, with what ends their wait for volumes. Bounded by the number of pending pods. */
   readonly #bindings = new Map<string, { readonly end: AbortController; readonly done: Promise<void> }>();
@@ -229,7 +234,8 @@ class Scheduler {
   ): Promise<void> {
     const { info } = queued;
     const rejection =
-      (await framework.preBind(cycle, node, signal)) ?? (await this.#bindOne(framework, cycle, node.name, signal));
+      (await framework.preBind(cycle, node, signal)) ??
+      (await this.#bindingRequests.run(() => this.#bindOne(framework, cycle, node.name, signal), signal));
     if (rejection === undefined) {
       this.#deps.log.v(3)?.info("Bound pod", { pod: info.key, node: node.name });
       const note = `Successfully assigned ${info.key} to ${node.name}`;

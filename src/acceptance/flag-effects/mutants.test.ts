@@ -7,6 +7,7 @@ import { agentFlags } from "../../agent/flags.ts";
 import { apiserverFlags } from "../../apiserver/flags/flags.ts";
 import { controllerManagerFlags } from "../../controller-manager/flags.ts";
 import type { Flag, FlagTable } from "../../flags/flag.ts";
+import { schedulerFlags } from "../../scheduler/flags.ts";
 import { seededRandom } from "../../std/crypto/random.ts";
 import { type AgentFlagName, createTestAgent } from "../../testing/agent/flag-harness.ts";
 import { killMutant, type MutationTest } from "../../testing/flags/mutation-test.ts";
@@ -15,6 +16,7 @@ import { agentEffects } from "./agent/effects.ts";
 import { apiserverEffects } from "./apiserver/effects.ts";
 import { gateEffects } from "./apiserver/gate-effects.ts";
 import { controllerManagerEffects } from "./controller-manager-effects.ts";
+import { schedulerEffects } from "./scheduler-effects.ts";
 import { upEffects } from "./up-effects.ts";
 
 type Run = MutationTest["run"];
@@ -58,6 +60,12 @@ const controllerManagerRuns = Object.fromEntries(
   ),
 );
 
+const schedulerRuns = Object.fromEntries(
+  Object.entries(schedulerEffects).filter(
+    ([name]) => hasValues(schedulerFlags, name) && (schedulerFlags as FlagTable)[name]?.redundant === undefined,
+  ),
+);
+
 const mutants: readonly MutationTest[] = [
   ...table("apiserver", "flag", apiserverRuns),
   ...table("apiserver", "gate", gateEffects),
@@ -66,6 +74,7 @@ const mutants: readonly MutationTest[] = [
   ...table("agent", "field", fieldRuns),
   ...table("agent", "gate", agentGateEffects),
   ...table("controller-manager", "flag", controllerManagerRuns),
+  ...table("scheduler", "flag", schedulerRuns),
   ...table("up", "flag", upEffects),
 ];
 

@@ -24,8 +24,8 @@ type RawProfile = NonNullable<Raw["profiles"]>[number];
 export interface LoadedConfiguration {
   readonly scheduler: SchedulerConfiguration;
   readonly leaderElection: NonNullable<Raw["leaderElection"]>;
-  /** The path of a kubeconfig file. */
-  readonly kubeconfig: string | undefined;
+  /** `kubeconfig` is the path of a file. */
+  readonly connection: NonNullable<Raw["clientConnection"]>;
 }
 
 /** Throws an error that lists all problems. */
@@ -44,7 +44,7 @@ export function parseConfiguration(value: unknown): LoadedConfiguration {
     podMaxBackoffSeconds: raw.podMaxBackoffSeconds ?? 10,
   };
   validateConfiguration(scheduler);
-  return { scheduler, leaderElection: raw.leaderElection ?? {}, kubeconfig: raw.clientConnection?.kubeconfig };
+  return { scheduler, leaderElection: raw.leaderElection ?? {}, connection: raw.clientConnection ?? {} };
 }
 
 function decodeStrictly<S extends ObjectSchema>(schema: S, value: unknown, path: string): Infer<S> {

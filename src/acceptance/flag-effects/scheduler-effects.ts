@@ -1,0 +1,44 @@
+/** The effect of each flag of `svc scheduler`. */
+import { writeFileSync } from "node:fs";
+import { join } from "node:path";
+import type { Test } from "tap";
+import { type schedulerFlags, schedulerProgram } from "../../scheduler/flags.ts";
+import { type SchedulerOptions, schedulerOptions } from "../../scheduler/options.ts";
+import { invokeMutant } from "../../testing/flags/mutant.ts";
+import { componentEffects } from "./component-effects.ts";
+
+type Effects = Partial<Record<keyof typeof schedulerFlags, (t: Test) => Promise<void>>>;
+
+function invoke(...argv: readonly string[]) {
+  const invoked = invokeMutant(schedulerProgram, argv, { version: "v1.33.0" });
+  if (invoked.kind === "exit") throw new Error(invoked.stderr);
+  return invoked;
+}
+
+const options = (...argv: readonly string[]): SchedulerOptions => schedulerOptions(invoke(...argv).flags);
+
+const CONFIG = `
+apiVersion: kubescheduler.config.k8s.io/v1
+kind: KubeSchedulerConfiguration
+clientConnection: {kubeconfig: /etc/svc/scheduler.conf, qps: 70, burst: 140}
+leaderElection: {leaderElect: true, leaseDuration: 40s, renewDeadline: 20s, resourceName: from-file}
+profiles: [{schedulerName: packer}]
+`;
+
+export const schedulerEffects: Effects = {
+  ...componentEffects({ word: "scheduler", name: "kube-scheduler", invoke, options }),
+  config: async (t) => {
+    const file = join(t.testdir(), "config.yaml");
+    writeFileSync(file, CONFIG);
+    const { config, connection, election } = options(`--config=${file}`);
+    t.equal(config.profiles[0]?.schedulerName, "packer");
+    t.match(connection, { kubeconfig: "/etc/svc/scheduler.conf", qps: 70, burst: 140 });
+    t.match(election, { name: "from-file", leaseDurationMs: 40_000, renewDeadlineMs: 20_000, retryPeriodMs: 2_000 });
+    t.equal(options(`--config=${file}`, "--leader-elect-resource-name=given").election?.name, "given");
+    t.throws(() => options("--config=/missing.yaml"), { message: /Cannot read --config \/missing.yaml/ });
+    writeFileSync(file, CONFIG.replace("20s", "50s"));
+    t.throws(() => options(`--config=${file}`), { message: /must be greater than --leader-elect-renew-deadline/ });
+    writeFileSync(file, `${CONFIG}unknown: 1\n`);
+    t.throws(() => options(`--config=${file}`), { message: /unknown field "unknown"/ });
+  },
+};

@@ -1,0 +1,17 @@
+/** The effect of each flag of `svc scheduler`. */
+import t from "tap";
+import type { Flag } from "../../flags/flag.ts";
+import { schedulerFlags } from "../../scheduler/flags.ts";
+import { schedulerEffects as effects } from "./scheduler-effects.ts";
+
+t.test("every flag without an inert mark has a test", async (t) => {
+  const rows = Object.entries(schedulerFlags) as [string, Flag][];
+  const marked = rows.filter(([, row]) => row.inert === undefined);
+  t.same(Object.keys(effects).sort(), marked.map(([name]) => name).sort());
+});
+
+for (const [name, shows] of Object.entries(effects)) {
+  t.test(`--${name} has an effect`, async (t) => {
+    await shows(t);
+  });
+}

@@ -1,0 +1,75 @@
+/** Converts the flags of `svc scheduler` and its configuration file to its options. */
+import { readFileSync } from "node:fs";
+import type { ConnectionOptions } from "../component/connection.ts";
+import { validateLeaderElection } from "../component/flags.ts";
+import { type LeaseOptions, leaseOptions } from "../component/lease-options.ts";
+import type { ParsedFlags } from "../flags/flag.ts";
+import { isChanged } from "../flags/parse.ts";
+import { parseDuration } from "../schema/value/time.ts";
+import { parseYaml } from "../schema/yaml/yaml.ts";
+import { defaultConfiguration, type SchedulerConfiguration } from "./config/configuration.ts";
+import { type LoadedConfiguration, parseConfiguration } from "./config/load-configuration.ts";
+import { schedulerFlags } from "./flags.ts";
+
+type Flags = ParsedFlags<typeof schedulerFlags>;
+
+export interface SchedulerOptions {
+  readonly connection: Omit<ConnectionOptions, "userAgent">;
+  readonly contentType: Flags["kube-api-content-type"];
+  /** Undefined: it works without a lease. */
+  readonly election: LeaseOptions | undefined;
+  readonly config: SchedulerConfiguration;
+}
+
+/** Throws with a message for the operator. */
+export function schedulerOptions(flags: Flags): SchedulerOptions {
+  const loaded = flags.config === "" ? undefined : loadFile(flags.config);
+  const effective = loaded === undefined ? flags : withFileSettings(flags, loaded);
+  const [problem] = validateLeaderElection(effective);
+  if (problem !== undefined) throw new Error(problem);
+  return {
+    connection: {
+      kubeconfig: effective.kubeconfig,
+      server: effective.master,
+      qps: effective["kube-api-qps"],
+      burst: effective["kube-api-burst"],
+    },
+    contentType: effective["kube-api-content-type"],
+    election: leaseOptions(effective),
+    config: loaded?.scheduler ?? defaultConfiguration,
+  };
+}
+
+function loadFile(path: string): LoadedConfiguration {
+  try {
+    const documents = parseYaml(readFileSync(path, "utf8"));
+    if (documents.length !== 1) throw new Error(`expected one document, found ${documents.length}`);
+    return parseConfiguration(documents[0]?.value);
+  } catch (cause) {
+    throw new Error(`Cannot read --config ${path}: ${(cause as Error).message}`, { cause });
+  }
+}
+
+/** The settings of the file, except where a flag is given. */
+function withFileSettings(flags: Flags, { connection, leaderElection }: LoadedConfiguration): Flags {
+  const pick = <N extends keyof Flags>(name: N, fromFile: Flags[N] | undefined): Flags[N] =>
+    fromFile === undefined || isChanged(schedulerFlags[name], flags[name]) ? flags[name] : fromFile;
+  const { leaderElect, leaseDuration, renewDeadline, retryPeriod, resourceName, resourceNamespace } = leaderElection;
+  return {
+    ...flags,
+    kubeconfig: pick("kubeconfig", connection.kubeconfig),
+    "kube-api-qps": pick("kube-api-qps", connection.qps),
+    "kube-api-burst": pick("kube-api-burst", connection.burst),
+    "leader-elect": pick("leader-elect", leaderElect),
+    "leader-elect-lease-duration": pick("leader-elect-lease-duration", milliseconds(leaseDuration)),
+    "leader-elect-renew-deadline": pick("leader-elect-renew-deadline", milliseconds(renewDeadline)),
+    "leader-elect-retry-period": pick("leader-elect-retry-period", milliseconds(retryPeriod)),
+    "leader-elect-resource-name": pick("leader-elect-resource-name", resourceName),
+    "leader-elect-resource-namespace": pick("leader-elect-resource-namespace", resourceNamespace),
+  };
+}
+
+function milliseconds(text: string | undefined): number | undefined {
+  const nanos = text === undefined ? undefined : parseDuration(text);
+  return nanos === undefined ? undefined : Number(nanos / 1_000_000n);
+}

@@ -1,0 +1,25 @@
+/** Runs the scheduler against an API server, while this instance is the leader. */
+import { createClient } from "../client/api-client.ts";
+import { createSharedInformers } from "../client/informer/shared-informers.ts";
+import { type ComponentDeps, type RunningComponent, runElected } from "../component/run-elected.ts";
+import type { SchedulerOptions } from "./options.ts";
+import { runScheduler } from "./scheduler.ts";
+
+/** The program's name in user agents, and as the source of events. */
+export const PROGRAM = "kube-scheduler";
+
+export function runElectedScheduler(
+  { election, contentType, config }: SchedulerOptions,
+  deps: Omit<ComponentDeps, "program">,
+  signal: AbortSignal,
+): RunningComponent {
+  const { connection, clock, random, log } = deps;
+  const work = async (leading: AbortSignal): Promise<void> => {
+    const client = createClient({ transport: connection.transport, userAgent: PROGRAM, contentType });
+    const shared = { client, clock, random, log };
+    await using informers = createSharedInformers({ ...shared, log: log.child("informers") }, leading);
+    log.info("Started scheduling", { profiles: config.profiles.map(({ schedulerName }) => schedulerName) });
+    await runScheduler({ ...shared, informers, config, signal: leading });
+  };
+  return runElected(election, { ...deps, program: PROGRAM }, work, signal);
+}
