@@ -2,11 +2,16 @@
 import { createSocket } from "node:dgram";
 import { once } from "node:events";
 import t, { type Test } from "tap";
+import { findMissing } from "../../testing/agent/private-containerd.ts";
 import { until } from "../../testing/std/until.ts";
-import { command, findMissingRequirement, programs, TestCluster } from "./cluster.ts";
+import { command, findMissingRequirement, programs, root, TestCluster } from "./cluster.ts";
 import { exampleImage } from "./example-image.ts";
+import { Machine, Network } from "./machine.ts";
 
-const missing = findMissingRequirement();
+const missing =
+  findMissingRequirement() ?? ((await findMissing()).length > 0 ? `${await findMissing()} missing` : undefined);
+
+t.setTimeout(240_000);
 
 const container = { name: "c", image: exampleImage, imagePullPolicy: "IfNotPresent", command: ["sleep", "3600"] };
 const pod = (name: string, spec: object) => ({
@@ -101,6 +106,38 @@ else {
     t.notMatch((await command("ip", ["-o", "address", "show", "lo"])).stdout, ` ${dns}/`, "the address is removed");
     t.same(await cluster.remains(), []);
   });
+  t.test("names resolve on a node that joined, also without the API server", testJoinedNode);
+}
+
+async function testJoinedNode(t: Test): Promise<void> {
+  await using network = await Network.create();
+  await using cluster = await TestCluster.create({ program: programs.sources, flags: ["--bind-address=0.0.0.0"] });
+  await cluster.start("--stop-pods");
+  await using machine = await Machine.create(network, "d1", 11);
+  const words = ["token", "create", `--svcconfig=${cluster.kubeconfig}`, "--ttl=10m"];
+  const server = `--server=https://${network.gateway}:${cluster.port}`;
+  const join = await command("node", [`${root}/src/main.ts`, ...words, server]);
+  t.equal(join.code, 0, join.stderr);
+  const line = `${join.stdout.trim()} --serve-dns --cluster-dns=10.96.0.10 --cluster-domain=cluster.local`;
+  const resolves = async (): Promise<true | undefined> => {
+    const { stdout } = await machine.run("busybox", "nslookup", "kubernetes.default.svc.cluster.local", "10.96.0.10");
+    return /Name:\tkubernetes\.default\.svc\.cluster\.local\nAddress: 10\./.test(stdout) || undefined;
+  };
+  const untilResolved = (when: string) =>
+    until(`the name to resolve ${when}`, resolves).catch((cause: unknown) => {
+      throw new Error(machine.log(), { cause });
+    });
+  machine.startAgent(line);
+  await untilResolved("on the node");
+  await machine.stopAgent();
+  machine.startAgent(line);
+  await untilResolved("after a restart");
+  await cluster.stop();
+  t.ok(await resolves(), "while the API server is away");
+  await machine.killAgent();
+  t.notOk(await resolves());
+  machine.startAgent(line);
+  await untilResolved("after a restart without the API server");
 }
 
 /** A server that has `*.example` at 192.0.2.1. */

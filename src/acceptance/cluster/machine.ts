@@ -5,7 +5,7 @@ import { basename, join } from "node:path";
 import { type PrivateContainerd, startPrivateContainerd } from "../../testing/agent/private-containerd.ts";
 import { removeCgroups } from "../../testing/agent/remove-cgroups.ts";
 import { LoggedProcess } from "../../testing/std/logged-process.ts";
-import { command, root } from "./cluster.ts";
+import { type CommandResult, command, root } from "./cluster.ts";
 
 /** Runs `ip`; throws an error with its stderr. */
 async function ip(...words: readonly string[]): Promise<void> {
@@ -84,6 +84,12 @@ export class Machine implements AsyncDisposable {
     const [program = "", ...args] = [...this.#enter, "iptables", ...rule];
     const { code, stderr } = await command(program, args);
     if (code !== 0) throw new Error(`iptables: ${stderr}`);
+  }
+
+  /** Runs a program in the machine's network. */
+  run(...words: readonly string[]): Promise<CommandResult> {
+    const [program = "", ...args] = [...this.#enter, ...words];
+    return command(program, args);
   }
 
   get image(): string {
