@@ -22,6 +22,7 @@ export interface SendOptions {
 
 export interface ServerProcess extends AsyncDisposable {
   readonly child: ChildProcess;
+  readonly port: number;
   readonly errors: () => string;
   /** Resolves with the exit code or the signal. */
   readonly ended: Promise<number | NodeJS.Signals | null>;
@@ -83,6 +84,7 @@ export async function startServerProcess(options: ServerProcessOptions): Promise
     });
   const server: ServerProcess = {
     child,
+    port,
     errors: () => errors,
     ended,
     send,
