@@ -133,7 +133,7 @@ export function matchesStorage(set: StatefulSet, pod: Pod): boolean {
 
 /** Volumes of the claims replace those of the template with the same names. */
 export function withStorage(set: StatefulSet, pod: Pod): Pod {
-  if (pod.spec === undefined) return pod;
+  if (pod.spec === undefined || claimTemplates(set).length === 0) return pod;
   const claims = claimTemplates(set).map((template) => ({
     name: template.metadata?.name ?? "",
     persistentVolumeClaim: { claimName: claimNameOf(set, template, ordinalOf(pod)) },

@@ -201,6 +201,12 @@ const cases: readonly Case[] = [
     ],
   },
   {
+    title: "creates one pod of a set of any size",
+    set: set({ replicas: 2 ** 31 - 1 }),
+    pods: [pod("db-0"), pod("db-2")],
+    writes: ["create pod db-1 img:1 b", created("db-1"), "status 2,2,2,2 b b"],
+  },
+  {
     title: "deletes an ended pod and creates it later",
     pods: [pod("db-0", { phase: "Succeeded", ready: false })],
     writes: ["delete pod db-0", deleted("db-0"), "status 1,0,1,1 b b"],
@@ -405,6 +411,18 @@ const cases: readonly Case[] = [
     writes: ["status 1,0,1,1 b b"],
   },
 ];
+
+t.test("the StatefulSet controller creates at most 500 pods of a parallel set at once", async (t) => {
+  const owner = objectsOf(statefulSetKind, set({ ...parallel, replicas: 2 ** 31 - 1 }));
+  const objects = [objectsOf(controllerRevisionKind, first), objectsOf(podKind, pod("db-7", { revision: "a" }))];
+  const found = await syncOnce(runStatefulSetController, owner, objects, { show });
+  t.equal(found.filter((write) => write.startsWith("create pod")).length, 500);
+  t.same(
+    found.filter((write) => write.startsWith("delete pod")),
+    [],
+    "and updates none yet",
+  );
+});
 
 for (const { title, revisions = [first], pods = [], claims: volumes = [], options, writes, ...one } of cases) {
   t.test(`the StatefulSet controller ${title}`, async (t) => {

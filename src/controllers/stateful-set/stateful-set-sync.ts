@@ -29,6 +29,9 @@ import {
 import type { SetRevisions } from "./stateful-set-revisions.ts";
 import { type Counters, countPods, type RevisionNames } from "./stateful-set-status.ts";
 
+/** The maximum of pods that one sync creates: the next one goes on when they are seen. */
+const CREATIONS_MAX = 500;
+
 export interface SyncContext {
   readonly set: StatefulSet;
   readonly revisions: SetRevisions;
@@ -49,7 +52,7 @@ type Step = "proceed" | "wait";
 
 export async function syncStatefulSet(context: SyncContext, pods: readonly Pod[]): Promise<SyncResult> {
   const { set } = context;
-  const replicas = replicaPods(context, pods);
+  const { pods: replicas, isPartial } = replicaPods(context, pods);
   // A pod whose name has no ordinal is ignored.
   const condemned = pods
     .filter((pod) => ordinalOf(pod) >= 0 && !isInRange(set, pod))
@@ -58,7 +61,7 @@ export async function syncStatefulSet(context: SyncContext, pods: readonly Pod[]
   let deleted = false;
   let failure: SyncResult["failure"];
   try {
-    if ((await establishReplicas(context, replicas, condemned)) === "proceed" && updatesPods(set)) {
+    if ((await establishReplicas(context, replicas, condemned)) === "proceed" && updatesPods(set) && !isPartial) {
       deleted = await updateOne(context, replicas);
     }
   } catch (error) {
@@ -93,14 +96,30 @@ function statusOf({ set, revisions }: SyncContext, counters: Counters): Stateful
   };
 }
 
-/** The pods from the first ordinal on; missing ones as they are to be created. */
-function replicaPods(context: SyncContext, pods: readonly Pod[]): readonly Pod[] {
+interface Replicas {
+  /** From the first ordinal on; missing ones as they are to be created. */
+  readonly pods: readonly Pod[];
+  /** More are missing than one sync creates. */
+  readonly isPartial: boolean;
+}
+
+function replicaPods(context: SyncContext, pods: readonly Pod[]): Replicas {
   const { set } = context;
-  const existing = new Map(pods.map((pod) => [ordinalOf(pod), pod]));
-  return Array.from({ length: replicasOf(set) }, (_, index) => {
+  const existing = new Map(pods.filter((pod) => isInRange(set, pod)).map((pod) => [ordinalOf(pod), pod]));
+  // An ordered set waits for the first one that is missing.
+  const missingMax = allowsBurst(set) ? CREATIONS_MAX : 1;
+  const found: Pod[] = [];
+  let missing = 0;
+  let index = 0;
+  for (; index < replicasOf(set) && missing < missingMax; index++) {
     const ordinal = firstOrdinal(set) + index;
-    return existing.get(ordinal) ?? newVersionedPod(context, ordinal, index);
-  });
+    const pod = existing.get(ordinal);
+    existing.delete(ordinal);
+    if (pod === undefined) missing++;
+    found.push(pod ?? newVersionedPod(context, ordinal, index));
+  }
+  const others = [...existing.values()].sort((a, b) => ordinalOf(a) - ordinalOf(b));
+  return { pods: [...found, ...others], isPartial: found.length + others.length < replicasOf(set) };
 }
 
 /** Below the partition, and below the pods updated already, a pod is created with the current revision. */
