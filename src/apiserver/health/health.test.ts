@@ -1,10 +1,10 @@
 import t from "tap";
-import { silentLogger } from "../std/log/logger.ts";
-import { startTestServer } from "../testing/apiserver/server-fixture.ts";
-import { fixture } from "../testing/registry/registry-fixture.ts";
-import { respondHealth } from "./health.ts";
-import { postStartHooks } from "../apiserver/health/post-start-hooks.ts";
-import { Readiness } from "../apiserver/health/readiness.ts";
+import { silentLogger } from "../../std/log/logger.ts";
+import { startTestServer } from "../../testing/apiserver/server-fixture.ts";
+import { fixture } from "../../testing/registry/registry-fixture.ts";
+import { respondHealth } from "../../http/health.ts";
+import { postStartHooks } from "./post-start-hooks.ts";
+import { Readiness } from "./readiness.ts";
 
 const text = async (path: string, server: Awaited<ReturnType<typeof startTestServer>>) => {
   const answer = await server.send(`GET ${path}`);
