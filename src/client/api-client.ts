@@ -174,7 +174,11 @@ class ApiClient implements Client {
     name: ObjectName,
     type: PatchType,
     patch: unknown,
-    options: { readonly subresource?: string; readonly signal?: AbortSignal } = {},
+    options: {
+      readonly subresource?: string;
+      readonly query?: { readonly fieldManager: string; readonly force?: boolean };
+      readonly signal?: AbortSignal;
+    } = {},
   ): Promise<T> {
     return this.#object(kind, {
       method: "PATCH",

@@ -79,7 +79,12 @@ export interface Client {
     name: ObjectName,
     type: PatchType,
     patch: unknown,
-    options?: { readonly subresource?: string; readonly signal?: AbortSignal },
+    options?: {
+      readonly subresource?: string;
+      /** For server-side apply. */
+      readonly query?: { readonly fieldManager: string; readonly force?: boolean };
+      readonly signal?: AbortSignal;
+    },
   ): Promise<T>;
   delete<T extends ApiObject>(
     kind: Kind<T>,

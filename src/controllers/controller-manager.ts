@@ -180,6 +180,11 @@ const descriptors: Readonly<Record<string, ControllerDescriptor>> = {
     user: "system:kube-scheduler",
     load: async () => (await import("../scheduler/scheduler.ts")).runScheduler,
   },
+  service: {
+    user: "system:serviceaccount:kube-system:service-controller",
+    groups: SERVICE_ACCOUNTS,
+    load: async () => (await import("./service-load-balancer/load-balancer-controller.ts")).runLoadBalancerController,
+  },
   serviceaccount: {
     user: "system:serviceaccount:kube-system:service-account-controller",
     groups: SERVICE_ACCOUNTS,
@@ -209,6 +214,11 @@ const descriptors: Readonly<Record<string, ControllerDescriptor>> = {
     groups: SERVICE_ACCOUNTS,
     load: async () =>
       (await import("./ttl-after-finished/ttl-after-finished-controller.ts")).runTtlAfterFinishedController,
+  },
+  "validatingadmissionpolicy-status-controller": {
+    user: "system:serviceaccount:kube-system:validatingadmissionpolicy-status-controller",
+    groups: SERVICE_ACCOUNTS,
+    load: async () => (await import("./admission-policy-status/policy-status-controller.ts")).runPolicyStatusController,
   },
 };
 

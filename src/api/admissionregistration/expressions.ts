@@ -77,6 +77,8 @@ export interface AdmissionEnvironmentOptions {
   readonly params?: boolean;
   /** The type of `variables`, with a field for each variable compiled so far. */
   readonly variables?: ObjectType | undefined;
+  /** The types of `object` and `oldObject`, and of `params`, where they are known. */
+  readonly types?: { readonly object: Type; readonly params?: Type | undefined } | undefined;
 }
 
 const environments = new Map<boolean, Environment>();
@@ -84,8 +86,15 @@ const environments = new Map<boolean, Environment>();
 export function createAdmissionEnvironment({
   params = false,
   variables,
+  types,
 }: AdmissionEnvironmentOptions = {}): Environment {
   const names = { ...admissionVariables, ...(params ? { params: dynType } : {}) };
+  if (types !== undefined) {
+    const { object, params: paramsType = dynType } = types;
+    const typed = { ...names, object, oldObject: object, ...(params ? { params: paramsType } : {}) };
+    const all = variables === undefined ? typed : { ...typed, variables };
+    return createEnvironment({ variables: all, nameFormats, stored: true });
+  }
   if (variables !== undefined) return createEnvironment({ variables: { ...names, variables }, nameFormats });
   let cached = environments.get(params);
   if (cached === undefined) {

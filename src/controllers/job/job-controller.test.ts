@@ -69,7 +69,7 @@ async function endPods(client: Client, phase: "Succeeded" | "Failed"): Promise<v
 function withFailures(client: Client, method: keyof Client, kind: Kind, codeOf: () => number | undefined): Client {
   return new Proxy(client, {
     get(target, name: keyof Client) {
-      return async (...parameters: readonly unknown[]): Promise<unknown> => {
+      return async (...parameters: unknown[]): Promise<unknown> => {
         const code = name === method && parameters[0] === kind ? codeOf() : undefined;
         if (code !== undefined) throw new StatusError(code, "", "injected");
         return await (target[name] as (...parameters: unknown[]) => Promise<unknown>).apply(target, parameters);

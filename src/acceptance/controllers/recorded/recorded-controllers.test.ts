@@ -75,6 +75,10 @@ const AREAS: Readonly<Record<string, Area>> = {
     // The recorded server had no metrics server.
     apis: { ...defaultConfig.apis, runtimeConfig: { "metrics.k8s.io/v1beta1": "false" } },
   },
+  vap: {
+    controllers: ["validatingadmissionpolicy-status-controller"],
+    kinds: ["ValidatingAdmissionPolicy"],
+  },
   pdb: {
     controllers: [...DEPLOYMENTS, "disruption"],
     kinds: ["Deployment", "Pod", "PodDisruptionBudget", "ReplicaSet"],
