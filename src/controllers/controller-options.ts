@@ -1,4 +1,4 @@
-/** Settings of single controllers, by kube-controller-manager's flags and with its defaults. Durations in milliseconds. */
+/** Settings of single controllers, by kube-controller-manager's flags and with its defaults. Times in milliseconds. */
 export interface ControllerOptions {
   /** `--concurrent-*-syncs`: keys that a controller syncs at the same time, by its name; absent: its own default. */
   readonly concurrentSyncs: Readonly<Record<string, number>>;

@@ -39,8 +39,8 @@ export function explainMismatch(volume: PersistentVolume, claim: PersistentVolum
 }
 
 /**
- * Of the volumes with the fewest access modes one that is reserved for the claim, or the smallest. A claim whose binding
- * waits for a consumer gets only a reserved one.
+ * Of the volumes with the fewest access modes one that is reserved for the claim, or the smallest. A claim whose
+ * binding waits for a consumer gets only a reserved one.
  */
 export function findBestMatch(
   claim: PersistentVolumeClaim,
