@@ -3,7 +3,7 @@
  * them from outside.
  *   node src/bench/bench.ts [--only SECTION,…] [--program sources|bundle|binary] [--json]
  *     [--idle-seconds 30] [--pods 20]
- * Sections: start, requests, controllers, lists, watches, memory, cluster, agent, dns, streams, logs.
+ * Sections: start, requests, controllers, scheduler, lists, watches, memory, cluster, agent, dns, streams, logs.
  * On a shared machine CPU time and ratios are more reliable than rates.
  */
 import { parseArgs } from "node:util";
@@ -15,6 +15,7 @@ import { Figures } from "./figures.ts";
 import { measureLists, measureMemory } from "./lists.ts";
 import { measureLogs } from "./logs.ts";
 import { measureControllers, measureRequests } from "./requests.ts";
+import { measureScheduler } from "./scheduler.ts";
 import { measureStart } from "./start.ts";
 import { measureStreams } from "./streams.ts";
 import { measureWatches } from "./watches.ts";
@@ -35,6 +36,7 @@ const sections: Readonly<Record<string, Measure>> = {
   start: measureStart,
   requests: measureRequests,
   controllers: measureControllers,
+  scheduler: measureScheduler,
   lists: measureLists,
   watches: measureWatches,
   memory: measureMemory,
