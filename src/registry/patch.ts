@@ -1,7 +1,8 @@
 import type { ApiObject } from "../api/kind.ts";
 import { checkStoredValues } from "../schema/value/check-values.ts";
+import { runInSlices } from "../std/async/steps.ts";
 import { TimeSlice } from "../std/async/time-slice.ts";
-import { applyPatch, objectToJson, type Patch } from "./patches/apply-patch.ts";
+import { applyPatch, objectToJson, objectToJsonSteps, type Patch } from "./patches/apply-patch.ts";
 import { type DecodeFailure, describeDecodeFailure } from "./patches/decode-failure.ts";
 import type { Registry } from "./registry.ts";
 import type { Scope } from "./scope.ts";
@@ -29,10 +30,12 @@ export async function patch<T extends ApiObject>(
   const update: UpdateFunction<T> = async (previous, store) => {
     const slice = new TimeSlice();
     const current = (): unknown => objectToJson(kind, scope.group, previous);
-    const json = current();
+    const json = await runInSlices(objectToJsonSteps(kind, scope.group, previous), slice);
     await slice.yield();
     const value = applyPatch(kind, json, patch);
-    checkStoredValues(value, previous);
+    await slice.yield();
+    // Copies of a JSON patch multiply; other patches add as many values as a body has.
+    if (patch.type === "json") checkStoredValues(value, previous);
     await slice.yield();
     const decoded = options.decode(value, (message) => describeDecodeFailure(patch, current(), value, message));
     const object = setNamespace(request, checkName(decoded, name));

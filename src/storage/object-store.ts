@@ -185,7 +185,9 @@ export class ObjectStore<T extends ApiObject> {
       const slice = new TimeSlice();
       const bytes = this.#encode(next);
       await slice.yield();
-      if (sameBytes(bytes, state.seen ?? this.#codec.encode(state.object))) {
+      const isSame = sameBytes(bytes, state.seen ?? this.#codec.encode(state.object));
+      await slice.yield();
+      if (isSame) {
         // Only the store can confirm that nothing changes.
         if (state.bytes === undefined) throw staleCache(key);
         return { store: withResourceVersion(next, state.revision) };
@@ -266,7 +268,9 @@ export class ObjectStore<T extends ApiObject> {
   async #stored(key: string, options: ObjectUpdateOptions<T>): Promise<State<T>> {
     const item = await this.#store.get(key);
     if (item === undefined) throw notFound(this.#subject(key, options));
-    return await this.#state(item);
+    const state = await this.#state(item);
+    if (item.value.length > LARGE_BYTES) await new TimeSlice().end();
+    return state;
   }
 
   #state(item: KeyValue): MaybePromise<State<T>> {

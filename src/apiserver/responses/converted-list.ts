@@ -4,7 +4,11 @@ import { parseExact, stringifyExact } from "../../schema/json/exact-numbers.ts";
 import { escapeHtml } from "../../schema/json/html-escape.ts";
 import { parseJson } from "../../schema/json/parse.ts";
 import { encodeYaml } from "../../schema/yaml/yaml.ts";
+import { yamlChunks } from "../../schema/yaml/yaml-chunks.ts";
 import type { TypeMeta } from "./type-meta.ts";
+
+/** Ends a step of the computation. */
+const STEP = Buffer.alloc(0);
 
 interface ListHead extends TypeMeta {
   readonly metadata: object;
@@ -17,7 +21,10 @@ export function* yamlListChunks(
 ): Generator<Uint8Array> {
   // Members are in alphabetical order.
   yield Buffer.from(`${encodeYaml({ apiVersion })}items:\n`);
-  for (const item of items) yield Buffer.from(encodeYaml([parseJson(item).value]));
+  for (const item of items) {
+    yield STEP;
+    for (const chunk of yamlChunks([parseJson(item).value])) yield Buffer.from(chunk);
+  }
   yield Buffer.from(encodeYaml({ kind, metadata }));
 }
 
@@ -30,8 +37,11 @@ export function* indentedListChunks(
   yield Buffer.from(`${escapeHtml(head.slice(0, -"\n}".length))},\n  "items": [\n    `);
   let separator = "";
   for (const item of items) {
+    yield STEP;
     const value: unknown = parseExact(Buffer.from(item).toString());
+    yield STEP;
     const text = stringifyExact(value, 2).replaceAll("\n", "\n    ");
+    yield STEP;
     yield Buffer.from(`${separator}${escapeHtml(text)}`);
     separator = ",\n    ";
   }

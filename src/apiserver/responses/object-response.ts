@@ -8,6 +8,7 @@ import { parseExact, stringifyExact } from "../../schema/json/exact-numbers.ts";
 import { escapeHtml } from "../../schema/json/html-escape.ts";
 import { parseJson } from "../../schema/json/parse.ts";
 import { encodeYaml } from "../../schema/yaml/yaml.ts";
+import { yamlChunks } from "../../schema/yaml/yaml-chunks.ts";
 import { internalType } from "../handlers/body-kind.ts";
 import { encodeCborList, encodeCborObject, jsonToCbor } from "./cbor.ts";
 import { indentedListChunks, yamlListChunks } from "./converted-list.ts";
@@ -158,7 +159,7 @@ export function listResponse<T extends ApiObject>(
 }
 
 /** Stored bytes from which a list is encoded while it is sent, so that it is never in memory as a whole. */
-const STREAMED_BYTES_MIN = 4 * 2 ** 20;
+const STREAMED_BYTES_MIN = 2 ** 20;
 /** The same for YAML and indented JSON, which take up to 20 times as long for a byte. */
 const CONVERTED_STREAMED_BYTES_MIN = 2 ** 18;
 /** The largest list in CBOR, which needs all of it in memory. */
@@ -205,14 +206,23 @@ function tableOptions(responseOptions: ResponseOptions): TableOptions {
   return { ...responseOptions.table, metaVersion: responseOptions.representation.metaVersion, headers: true };
 }
 
+function* yamlBuffers(value: object): Generator<Uint8Array> {
+  for (const chunk of yamlChunks(value)) yield Buffer.from(chunk);
+}
+
 /** Encodes JSON chunks as the body: unchanged, indented, or converted to YAML or CBOR. */
 function encodeJson(status: number, representation: Representation, chunks: readonly Uint8Array[]): HttpResponse {
   if (representation.format === "cbor") {
     return bytesResponse(status, representation.mediaType, jsonToCbor(Buffer.concat(chunks)));
   }
   if (representation.format === "yaml") {
-    const value = parseJson(Buffer.concat(chunks)).value;
-    return bytesResponse(status, representation.mediaType, Buffer.from(encodeYaml(value)));
+    const bytes = Buffer.concat(chunks);
+    const { value } = parseJson(bytes);
+    if (bytes.length < CONVERTED_STREAMED_BYTES_MIN) {
+      return bytesResponse(status, representation.mediaType, Buffer.from(encodeYaml(value)));
+    }
+    const body = joinEachChunk(yamlBuffers(value as object));
+    return { ...bytesResponse(status, representation.mediaType, body), finite: true };
   }
   if (representation.pretty) {
     const value: unknown = parseExact(Buffer.concat(chunks).toString());

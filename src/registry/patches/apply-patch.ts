@@ -7,6 +7,7 @@ import { stringify } from "../../schema/json/encode.ts";
 import { parseExact } from "../../schema/json/exact-numbers.ts";
 import { jsonMergePatch } from "../../schema/patch/merge-patch.ts";
 import { PatchError, strategicMergePatch } from "../../schema/patch/strategic-merge.ts";
+import { runSteps, type Steps } from "../../std/async/steps.ts";
 
 export type Patch =
   | { readonly type: "json"; readonly operations: readonly JsonPatchOperation[] }
@@ -17,8 +18,14 @@ export type Patch =
 
 /** The object as JSON, with the apiVersion that `group` and the kind's version make. */
 export function objectToJson<T extends ApiObject>(kind: Kind<T>, group: string, object: T): unknown {
+  return runSteps(objectToJsonSteps(kind, group, object));
+}
+
+export function* objectToJsonSteps<T extends ApiObject>(kind: Kind<T>, group: string, object: T): Steps<unknown> {
   const typed = { ...object, kind: kind.kind, apiVersion: formatApiVersion(group, kind.version) };
-  return parseExact(stringify(kind.schema, typed));
+  const text = stringify(kind.schema, typed);
+  yield;
+  return parseExact(text);
 }
 
 /** Returns the patched value; may modify `current`. Throws a 400, 422 or 500 for a patch that does not apply. */

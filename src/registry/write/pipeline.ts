@@ -44,6 +44,7 @@ export function pipeline<T extends ApiObject>(request: WriteRequest<T>, sent: T)
       await slice.yield();
       if (previous === undefined) await options.authorizeCreate?.();
       await runValidatingAdmission(request, prepared, previous);
+      await slice.yield();
       checkStoredValues(prepared, previous);
       await slice.yield();
       const stored = previous === undefined ? prepared : keepUnchangedTimes(prepared, previous);

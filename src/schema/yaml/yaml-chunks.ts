@@ -1,0 +1,85 @@
+/** `encodeYaml` of a large value in parts, between which other requests are handled. The parts join to the same text. */
+import { countValues } from "../value/check-values.ts";
+import { encodeYaml } from "./yaml.ts";
+
+/** Values that are encoded at once: about a millisecond. */
+const VALUES_AT_ONCE = 500;
+
+/** The value is an object with members, or a list with items. */
+export function* yamlChunks(value: object): Generator<string> {
+  yield* Array.isArray(value) ? listChunks(value, 0) : objectChunks(value as Members, 0);
+}
+
+type Members = Readonly<Record<string, unknown>>;
+
+function* objectChunks(members: Members, depth: number): Generator<string> {
+  let group: Record<string, unknown> = {};
+  let size = 0;
+  for (const name of Object.keys(members).sort()) {
+    const member = members[name];
+    const values = countValues(member, VALUES_AT_ONCE);
+    const isNested = values > VALUES_AT_ONCE && isContainer(member);
+    const key = isNested ? keyText(name) : undefined;
+    if (size > 0 && (key !== undefined || size + values > VALUES_AT_ONCE)) {
+      yield indent(encodeYaml(group), depth);
+      group = {};
+      size = 0;
+    }
+    if (key === undefined) {
+      Object.defineProperty(group, name, { value: member, enumerable: true, configurable: true, writable: true });
+      size += values;
+    } else {
+      yield indent(`${key}:\n`, depth);
+      // Items of a list have the indentation of its key.
+      if (Array.isArray(member)) yield* listChunks(member, depth);
+      else yield* objectChunks(member as Members, depth + 1);
+    }
+  }
+  if (size > 0) yield indent(encodeYaml(group), depth);
+}
+
+function* listChunks(items: readonly unknown[], depth: number): Generator<string> {
+  let group: unknown[] = [];
+  let size = 0;
+  for (const item of items) {
+    const values = countValues(item, VALUES_AT_ONCE);
+    const isNested = values > VALUES_AT_ONCE && isContainer(item);
+    if (size > 0 && (isNested || size + values > VALUES_AT_ONCE)) {
+      yield indent(encodeYaml(group), depth);
+      group = [];
+      size = 0;
+    }
+    if (isNested) yield* itemChunks(item, depth);
+    else {
+      group.push(item);
+      size += values;
+    }
+  }
+  if (size > 0) yield indent(encodeYaml(group), depth);
+}
+
+/** An item is indented by the width of the dash before its first line. */
+function* itemChunks(item: object, depth: number): Generator<string> {
+  let dash = "- ";
+  for (const chunk of yamlChunks(item)) {
+    const text = indent(chunk, depth + 1);
+    const start = 2 * depth;
+    yield `${text.slice(0, start)}${dash}${text.slice(start + 2)}`;
+    dash = "  ";
+  }
+}
+
+/** Undefined for a key that is written before a question mark, since it is long. */
+function keyText(name: string): string | undefined {
+  const text = encodeYaml({ [name]: 0 });
+  return text.startsWith("? ") ? undefined : text.slice(0, -": 0\n".length);
+}
+
+/** Empty lines, which occur in block scalars, have no indentation. */
+function indent(text: string, depth: number): string {
+  return depth === 0 ? text : text.replace(/(^|\n)(?=[^\n])/g, `$1${"  ".repeat(depth)}`);
+}
+
+function isContainer(value: unknown): value is object {
+  return typeof value === "object" && value !== null;
+}
