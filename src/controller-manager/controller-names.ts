@@ -19,6 +19,7 @@ const ownNames: Readonly<Record<string, string>> = {
   "pod-garbage-collector-controller": "podgc",
   "resource-claim-controller": "resourceclaim",
   "root-ca-cert-publisher": "root-ca-certificate-publisher",
+  "service-lb-controller": "service",
   "storage-version-gc": "storageversion-garbage-collector",
   "token-cleaner-controller": "tokencleaner",
   garbagecollector: "garbage-collector",
@@ -32,14 +33,12 @@ const ABSENT = [
   "node-route-controller",
   "route",
   "selinux-warning-controller",
-  "service-lb-controller",
-  "service",
   "storage-version-migrator-controller",
   "taint-eviction-controller",
 ];
 
 /** Those that `*` does not include. The scheduler is a program of its own. */
-const OFF_BY_DEFAULT = ["bootstrapsigner", "local-path-provisioner", "scheduler", "tokencleaner"];
+const OFF_BY_DEFAULT = ["bootstrapsigner", "local-path-provisioner", "scheduler", "service", "tokencleaner"];
 
 export interface SelectedControllers {
   readonly names: readonly string[];

@@ -226,16 +226,16 @@ export const controllerNames: readonly string[] = Object.keys(descriptors);
 
 /** Whether the list of `--embedded-controllers` includes the controller. */
 export function includesController(names: readonly string[], name: string): boolean {
-  return names.includes(name) || names.includes("*");
+  return !names.includes(`-${name}`) && (names.includes(name) || names.includes("*"));
 }
 
-/** Expands `*` to all controllers. Throws an error that lists the valid names for an unknown one. */
+/** Expands `*` to all controllers, without those with a dash before their names. Throws an error that lists the valid names for an unknown one. */
 export function expandControllerNames(names: readonly string[]): readonly string[] {
-  const unknown = names.find((name) => name !== "*" && !Object.hasOwn(descriptors, name));
+  const unknown = names.find((name) => name !== "*" && !Object.hasOwn(descriptors, name.replace(/^-/, "")));
   if (unknown !== undefined) {
     throw new Error(`unknown controller ${JSON.stringify(unknown)}; allowed: *, ${controllerNames.join(", ")}`);
   }
-  return names.includes("*") ? controllerNames : [...new Set(names)];
+  return controllerNames.filter((name) => includesController(names, name));
 }
 
 export interface StartControllersDeps

@@ -66,6 +66,7 @@ async function measure(): Promise<void> {
         applied.resolve();
       },
     },
+    listeningPorts: async () => new Set(),
     clock: systemClock,
     random: systemRandom,
     log: silentLogger,

@@ -12,6 +12,7 @@ import { FakeInformers } from "../testing/client/fake-informers.ts";
 import { proxyService, proxySlice } from "../testing/proxy/objects.ts";
 import { FakeClock } from "../testing/std/fake-clock.ts";
 import { freePort } from "../testing/std/free-port.ts";
+import { readListeningPorts } from "./listening-ports.ts";
 import { removeProxyRules, type ServiceProxy, startServiceProxy } from "./service-proxy.ts";
 
 const node: Node = {
@@ -52,6 +53,7 @@ class Fixture {
           this.transactions.push(commands);
         },
       },
+      listeningPorts: async () => new Set(["tcp 22 *", "tcp 25 192.0.2.9"]),
       clock: this.clock,
       random: systemRandom,
       log: silentLogger,
@@ -179,6 +181,30 @@ t.test("an address that two services want is reported", async (t) => {
   const f = fixture(t, { services });
   await f.start();
   t.same(f.problems, ["b AddressConflict: Service shop/a already uses 198.51.100.7 tcp 80"]);
+});
+
+t.test("a load balancer does not take away the port of a program of the host", async (t) => {
+  const ports = [22, 25].map((port) => ({ name: `p${port}`, port, protocol: "TCP" as const }));
+  const balancer = proxyService("mail", { type: "LoadBalancer", clusterIP: "10.96.0.5", ports }, ["192.0.2.1"]);
+  const f = fixture(t, { services: [balancer] });
+  await f.start();
+  t.match(f.transactions[0], "192.0.2.1 . tcp . 25 : goto refuse");
+  t.notMatch(f.transactions[0], "192.0.2.1 . tcp . 22");
+  t.match(f.transactions[0], "10.96.0.5 . tcp . 22 : goto refuse");
+  t.same(f.problems, ["mail PortConflict: A program of node n1 listens at port 22/TCP"]);
+});
+
+t.test("readListeningPorts() lists listening TCP and unconnected UDP sockets with their addresses", async (t) => {
+  const head = "  sl  local_address rem_address   st\n";
+  const files: Readonly<Record<string, string>> = {
+    "/proc/net/tcp": `${head}   0: 00000000:0016 00000000:0000 0A\n   1: 010200C0:1F90 010200C0:1111 01\n`,
+    "/proc/net/tcp6": `${head}   0: B80D0120000000000000000001000000:0050 00000000000000000000000000000000:0000 0A\n`,
+    "/proc/net/udp": `${head}   0: 0100007F:0035 00000000:0000 07\n`,
+    "/proc/net/udp6": "",
+  };
+  const found = await readListeningPorts(async (path) => files[path] ?? "");
+  t.same([...found], ["tcp 22 *", "tcp 80 2001:db8::1", "udp 53 127.0.0.1"]);
+  t.ok((await readListeningPorts()).size >= 0, "the files of this machine can be read");
 });
 
 t.test("the health check of a service with local external traffic counts the node's endpoints", async (t) => {

@@ -19,14 +19,23 @@ import { Backoff } from "../std/time/backoff.ts";
 import type { Clock } from "../std/time/clock.ts";
 import { deleteFlows, findStaleFlows, type StaleFlow } from "./conntrack.ts";
 import { type ProxySlice, readSlice } from "./endpoints.ts";
-import { computeFrontends, isProxied, type NodeContext, type ServiceFrontends } from "./frontends.ts";
+import { computeFrontends, type Frontend, isProxied, type NodeContext, type ServiceFrontends } from "./frontends.ts";
 import { HealthChecks } from "./health-checks.ts";
 import { nftFamily, removeTable, type TableOptions } from "./nftables/base-rules.ts";
 import type { Nft } from "./nftables/nft.ts";
 import { ServiceTable } from "./nftables/service-table.ts";
 import type { ProxyMetrics } from "./proxy-metrics.ts";
 
-export interface ServiceProxyOptions {
+/** What the proxy uses of its host. */
+export interface ProxyHost {
+  readonly nft: Nft;
+  /** The program `conntrack`; undefined if it is not installed. */
+  readonly conntrack?: string | undefined;
+  /** Where programs listen, see `readListeningPorts`: load balancers do not take these ports away. */
+  readonly listeningPorts: () => Promise<ReadonlySet<string>>;
+}
+
+export interface ServiceProxyOptions extends ProxyHost {
   readonly nodeName: string;
   /** The name of the table in the packet filter; nothing else there is changed. */
   readonly table: string;
@@ -36,10 +45,7 @@ export interface ServiceProxyOptions {
   /** Has this node's object. */
   readonly nodes: Informer<Node>;
   readonly informers: SharedInformers;
-  readonly nft: Nft;
   readonly metrics?: ProxyMetrics | undefined;
-  /** The program `conntrack`; undefined if it is not installed. */
-  readonly conntrack?: string | undefined;
   readonly clock: Clock;
   readonly random: RandomSource;
   readonly log: Logger;
@@ -295,10 +301,12 @@ class RunningProxy implements ServiceProxy {
     if (rebuilds) state.table = this.#newTable(family);
     const changes = new Map<string, ServiceFrontends | undefined>();
     const stale: StaleFlow[] = [];
+    const usedPorts = await this.#usedPorts(keys);
     for (const key of keys) {
       const service = this.#services.get(key);
       const slices = [...(this.#slices.get(key)?.values() ?? [])];
-      const computed = service && computeFrontends(service, slices, family, this.#node);
+      const all = service && computeFrontends(service, slices, family, this.#node);
+      const computed = service && all && this.#withoutUsedPorts(service, all, usedPorts);
       const next = computed !== undefined && computed.clusterIps.length > 0 ? computed : undefined;
       const known = this.#frontends.get(`${family} ${key}`);
       stale.push(...findStaleFlows(known, next));
@@ -315,6 +323,32 @@ class RunningProxy implements ServiceProxy {
     state.isInstalled = true;
     this.#reportConflicts(state.table, changes);
     return stale;
+  }
+
+  /** Empty unless one of the services is a load balancer at the node's own address. */
+  async #usedPorts(keys: Iterable<string>): Promise<ReadonlySet<string>> {
+    for (const key of keys) {
+      const ingress = this.#services.get(key)?.status?.loadBalancer?.ingress ?? [];
+      if (ingress.some(({ ip = "" }) => this.#node.addresses.includes(ip))) return await this.#options.listeningPorts();
+    }
+    return new Set();
+  }
+
+  /** Leaves out the ports of a load balancer at which a program of this host listens, such as that of SSH. */
+  #withoutUsedPorts(service: Service, all: ServiceFrontends, used: ReadonlySet<string>): ServiceFrontends {
+    const ingress = new Set((service.status?.loadBalancer?.ingress ?? []).map(({ ip }) => ip));
+    const ports = new Set((service.spec?.ports ?? []).map(({ port }) => port));
+    const isTaken = ({ address, protocol, port }: Frontend): boolean =>
+      (used.has(`${protocol} ${port} *`) || used.has(`${protocol} ${port} ${address}`)) &&
+      ports.has(port) &&
+      ingress.has(address) &&
+      this.#node.addresses.includes(address);
+    const taken = all.frontends.filter(isTaken);
+    for (const { protocol, port } of taken) {
+      const message = `A program of node ${this.#node.name} listens at port ${port}/${protocol.toUpperCase()}`;
+      this.#options.onProblem(service, "PortConflict", message);
+    }
+    return taken.length === 0 ? all : { ...all, frontends: all.frontends.filter((frontend) => !isTaken(frontend)) };
   }
 
   #reportConflicts(table: ServiceTable, changes: ReadonlyMap<string, unknown>): void {

@@ -43,7 +43,7 @@ export const upFlags = {
     "embedded-controllers": flag(
       strings({ sample: "scheduler" }),
       ["*"],
-      "Controllers to run in the API server process; * enables all.",
+      "Controllers to run in the API server process; * enables all, -NAME excludes one.",
     ),
     "service-cidr": flag(
       cidrs,

@@ -30,7 +30,8 @@ export async function openProxy({
   const { openNftables } = await import("../../proxy/open-nftables.ts");
   const { startServiceProxy } = await import("../../proxy/service-proxy.ts");
   const { createProxyMetrics } = await import("../../proxy/proxy-metrics.ts");
-  const programs = nft === undefined ? await openNftables(proxyLog) : { nft };
+  const programs =
+    nft === undefined ? await openNftables(proxyLog) : { nft, listeningPorts: async () => new Set<string>() };
   const query = { fieldSelector: `metadata.name=${config.nodeName}` };
   const events = { client, clock, random, log, component: COMPONENT, host: config.nodeName };
   const recorder = stack.use(createEventRecorder(events));

@@ -20,7 +20,7 @@ const ownFlags = section("Single-process clusters", {
   "embedded-controllers": flag(
     strings({ sample: "scheduler" }),
     [],
-    "Controllers to run in this process, for clusters without a controller manager; * enables all.",
+    "Controllers to run in this process, for clusters without a controller manager; * enables all, -NAME excludes one.",
   ),
   "cluster-signing-cert-file": flag(
     file,
