@@ -10,6 +10,8 @@ export interface ControllerOptions {
   readonly clusterCidrs: readonly string[];
   /** `--node-cidr-mask-size` and those of one family: the prefix length of a node's pod CIDR. */
   readonly nodeCidrMaskSizes: { readonly ipv4: number; readonly ipv6: number };
+  /** Pod CIDRs that nodes have already outside of the API, by node: they get just these. */
+  readonly nodeCidrs: Readonly<Record<string, readonly string[]>>;
   /** `--service-cluster-ip-range`: nodes get no pod CIDRs of these ranges. */
   readonly serviceCidrs: readonly string[];
   /** `--terminated-pod-gc-threshold`: how many finished pods may stay; 0: all. */
@@ -39,6 +41,7 @@ export const defaultControllerOptions: ControllerOptions = {
   disableForceDetachOnTimeout: false,
   clusterCidrs: [],
   nodeCidrMaskSizes: { ipv4: 24, ipv6: 64 },
+  nodeCidrs: {},
   serviceCidrs: [],
   terminatedPodGcThreshold: 12_500,
   nodeMonitorGracePeriodMs: 50_000,

@@ -42,3 +42,18 @@ t.test("a node that has pod CIDRs keeps them, and no other node gets them", asyn
   t.equal(found?.spec?.podCIDR, "10.1.1.0/24");
   t.equal((await client.get(nodeKind, { name: "old" })).spec?.podCIDR, "10.1.0.0/24");
 });
+
+t.test("a node whose pod CIDR is configured gets just this, and no other node gets it", async (t) => {
+  const client = await startInMemoryCluster(t, {
+    embeddedControllers: ["nodeipam"],
+    controllerOptions: { clusterCidrs: ["10.1.0.0/16", "fd00:1::/56"], nodeCidrs: { own: ["10.1.0.0/24"] } },
+  });
+  const hasCidr = (node: Node | undefined): boolean => node?.spec?.podCIDR !== undefined;
+  for (const [name, cidrs] of [
+    ["other", ["10.1.1.0/24", "fd00:1::/64"]],
+    ["own", ["10.1.0.0/24"]],
+  ] as const) {
+    await client.create(nodeKind, { metadata: { name } });
+    t.same((await waitForObject(client, nodeKind, name, undefined, hasCidr))?.spec?.podCIDRs, cidrs);
+  }
+});

@@ -20,6 +20,8 @@ export async function runNodeIpamController(deps: ControllerDeps): Promise<void>
   const sets = createCidrSets(options);
   if (sets.length === 0) return await waitForAbort(signal);
   const nodes = informers.of(nodeKind);
+  const presets = readPresets(options);
+  for (const cidrs of presets.values()) for (const cidr of cidrs) for (const set of sets) set.occupy(cidr);
   /** The blocks of each node; bounded by the number of nodes. */
   const blocks = new Map<string, readonly Cidr[]>();
   await using recorder = createEventRecorder({ client, clock, random, log, component: "cidrAllocator" });
@@ -45,7 +47,8 @@ export async function runNodeIpamController(deps: ControllerDeps): Promise<void>
   async function syncNode(name: string, stopping: AbortSignal): Promise<void> {
     const node = nodes.get(name);
     if (node === undefined || blocks.has(name) || occupy(node)) return;
-    const allocated = sets.map((set) => set.allocate());
+    const preset = presets.get(name);
+    const allocated = preset ?? sets.map((set) => set.allocate());
     const complete = allocated.flatMap((cidr) => cidr ?? []);
     const record = (reason: string): void => {
       const reference = { kind: "Node", apiVersion: "v1", name, uid: name, namespace: "" };
@@ -62,7 +65,7 @@ export async function runNodeIpamController(deps: ControllerDeps): Promise<void>
       await client.patch(nodeKind, { name }, "strategic", patch, { signal: stopping });
       blocks.set(name, complete);
     } catch (error) {
-      release(allocated);
+      if (preset === undefined) release(allocated);
       // Another allocator may have been faster: its blocks are occupied with the next sync.
       if (!stopping.aborted && !isNotFoundOrConflict(error)) record("CIDRAssignmentFailed");
       throw error;
@@ -87,7 +90,7 @@ export async function runNodeIpamController(deps: ControllerDeps): Promise<void>
     },
     delete: (node) => {
       const { name = "" } = node.metadata ?? {};
-      release(blocks.get(name) ?? podCidrsOf(node));
+      if (!presets.has(name)) release(blocks.get(name) ?? podCidrsOf(node));
       blocks.delete(name);
       // Nodes that got none may get these blocks.
       for (const { metadata } of nodes.list()) if (!blocks.has(metadata?.name ?? "")) queue.add(metadata?.name ?? "");
@@ -111,6 +114,12 @@ function createCidrSets({ clusterCidrs, serviceCidrs, nodeCidrMaskSizes }: Contr
     }
     return set;
   });
+}
+
+function readPresets({ nodeCidrs }: ControllerOptions): ReadonlyMap<string, readonly Cidr[]> {
+  return new Map(
+    Object.entries(nodeCidrs).map(([name, texts]) => [name, texts.flatMap((text) => parseCidr(text) ?? [])]),
+  );
 }
 
 function podCidrsOf({ spec }: Node): readonly Cidr[] {
