@@ -229,7 +229,10 @@ export function includesController(names: readonly string[], name: string): bool
   return !names.includes(`-${name}`) && (names.includes(name) || names.includes("*"));
 }
 
-/** Expands `*` to all controllers, without those with a dash before their names. Throws an error that lists the valid names for an unknown one. */
+/**
+ * Expands `*` to all controllers, without those with a dash before their names. Throws an error that lists the valid
+ * names for an unknown one.
+ */
 export function expandControllerNames(names: readonly string[]): readonly string[] {
   const unknown = names.find((name) => name !== "*" && !Object.hasOwn(descriptors, name.replace(/^-/, "")));
   if (unknown !== undefined) {

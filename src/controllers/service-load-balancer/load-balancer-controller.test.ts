@@ -74,7 +74,8 @@ async function eventsOf({ client }: Cluster, name: string): Promise<readonly str
   const { items } = await client.list(eventKind, { namespace });
   return items
     .filter(({ involvedObject }) => involvedObject.name === name)
-    .map(({ type, reason, message, source }) => `${source?.component} ${type} ${reason}: ${message}`);
+    .map(({ type, reason, message, source }) => `${source?.component} ${type} ${reason}: ${message}`)
+    .sort();
 }
 
 const ports = [{ port: 80 }];
@@ -98,8 +99,8 @@ t.test("a load balancer has the addresses of ready nodes, and follows them", asy
   await cluster.pass();
   t.equal(await ingressOf(cluster, "web"), "192.0.2.2");
   t.same(await eventsOf(cluster, "web"), [
-    "service-controller Normal EnsuringLoadBalancer: Ensuring load balancer",
     "service-controller Normal EnsuredLoadBalancer: Ensured load balancer",
+    "service-controller Normal EnsuringLoadBalancer: Ensuring load balancer",
     "service-controller Normal UpdatedLoadBalancer: Updated load balancer with new hosts",
   ]);
 });
