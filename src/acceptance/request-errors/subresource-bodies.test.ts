@@ -1,4 +1,4 @@
-/** Bodies of evictions, bindings, scales, token requests and delete options: wrong types, unknown fields, wrong JSON. */
+/** Bodies of evictions, bindings, scales, token requests and deletions: wrong types, unknown fields, wrong JSON. */
 import t from "tap";
 import { tokenRequest } from "../../api/authentication/token-request.ts";
 import { scale } from "../../api/autoscaling/scale/schema.ts";
