@@ -84,9 +84,11 @@ export async function startAgent(config: AgentConfig, deps: AgentDeps): Promise<
     close: (options = {}) => {
       closing ??= (async () => {
         const graceSeconds = config.pods.shutdownGraceSeconds;
+        const hasPods = pods.pods.length > 0 || components.podComponents.relister.pods.size > 0;
         await pods.close({ stopPods: options.stopPods === true, graceSeconds });
         await dns?.close({ removeAddresses: options.stopPods === true });
-        await proxy?.close({ removeRules: options.stopPods === true });
+        // Pods that keep running need the rules, as they need their network.
+        await proxy?.close({ removeRules: options.stopPods === true || !hasPods });
         await components.reporting.status?.flush(FLUSH_MS);
         stop.abort(new Error("the agent stops"));
         await running;
