@@ -1,5 +1,6 @@
 /** Runs a control plane program with its flags until SIGINT or SIGTERM. */
 import type { FlagTable, ParsedFlags } from "../flags/flag.ts";
+import type { FeatureGates } from "../flags/gates.ts";
 import { logOptions } from "../flags/log-options.ts";
 import { invoke, type Program } from "../flags/program.ts";
 import { systemRandom } from "../std/crypto/random.ts";
@@ -29,7 +30,7 @@ export interface ComponentProgram<T extends FlagTable> {
   /** What the operator should read in the log. */
   readonly warnings?: (flags: ParsedFlags<T>, log: Logger) => void;
   /** Reads files and converts the flags. Rejects with a message for the operator. */
-  readonly prepare: (flags: ParsedFlags<T>) => Promise<PreparedProgram>;
+  readonly prepare: (flags: ParsedFlags<T>, gates: FeatureGates) => Promise<PreparedProgram>;
 }
 
 export interface PreparedProgram {
@@ -48,7 +49,7 @@ export async function runProgram<T extends FlagTable>(
     process.stderr.write(invocation.stderr);
     return invocation.code;
   }
-  const { flags } = invocation;
+  const { flags, gates } = invocation;
   using log = createLogger(logOptions(component.common(flags)));
   for (const warning of invocation.warnings) log.warn(warning);
   component.warnings?.(flags, log);
@@ -63,7 +64,7 @@ export async function runProgram<T extends FlagTable>(
   };
   process.on("SIGINT", onSignal).on("SIGTERM", onSignal);
   try {
-    const running = runUntilStopped(component, flags, log, stop.signal, () => notifier.ready());
+    const running = runUntilStopped(component, { flags, gates }, log, stop.signal, () => notifier.ready());
     return await Promise.race([running.then(() => 0), second.promise]);
   } catch (error) {
     log.error(`Cannot run ${component.name}`, error);
@@ -75,7 +76,7 @@ export async function runProgram<T extends FlagTable>(
 
 async function runUntilStopped<T extends FlagTable>(
   { name, program, prepare, common }: ComponentProgram<T>,
-  flags: ParsedFlags<T>,
+  { flags, gates }: { readonly flags: ParsedFlags<T>; readonly gates: FeatureGates },
   log: ReturnType<typeof createLogger>,
   signal: AbortSignal,
   onReady: () => Promise<void>,
@@ -83,7 +84,7 @@ async function runUntilStopped<T extends FlagTable>(
   const clock = systemClock;
   const metrics = new MetricRegistry();
   using _process = registerProcessMetrics(metrics);
-  const prepared = await prepare(flags);
+  const prepared = await prepare(flags, gates);
   // The connection is used until the work has ended.
   const closing = new AbortController();
   const failed = new AbortController();

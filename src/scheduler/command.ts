@@ -11,8 +11,8 @@ export async function run(argv: readonly string[]): Promise<number> {
       name: PROGRAM,
       program: schedulerProgram,
       common: (flags) => flags,
-      async prepare(flags) {
-        const options = schedulerOptions(flags);
+      async prepare(flags, gates) {
+        const options = schedulerOptions(flags, gates);
         return {
           connection: options.connection,
           start: (deps, signal) => runElectedScheduler(options, deps, signal),

@@ -8,6 +8,7 @@ import {
   validateLeaderElection,
 } from "../component/flags.ts";
 import { flag, section } from "../flags/flag.ts";
+import { schedulerGates } from "../flags/gate-tables/scheduler.ts";
 import { validateLogging } from "../flags/log-options.ts";
 import type { Program } from "../flags/program.ts";
 import { gateSettings } from "../flags/types/gate-settings.ts";
@@ -46,5 +47,6 @@ export const schedulerProgram: Program<typeof schedulerFlags> = {
   name: "svc scheduler",
   summary: "The scheduler assigns pods to nodes. It works with any API server of Kubernetes.",
   flags: schedulerFlags,
+  gates: schedulerGates,
   check: (flags) => [...validateLeaderElection(flags), ...validateLogging(flags)],
 };

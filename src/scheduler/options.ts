@@ -4,10 +4,12 @@ import type { ConnectionOptions } from "../component/connection.ts";
 import { validateLeaderElection } from "../component/flags.ts";
 import { type LeaseOptions, leaseOptions } from "../component/lease-options.ts";
 import type { ParsedFlags } from "../flags/flag.ts";
+import type { FeatureGates } from "../flags/gates.ts";
 import { isChanged } from "../flags/parse.ts";
 import { parseDuration } from "../schema/value/time.ts";
 import { parseYaml } from "../schema/yaml/yaml.ts";
 import { defaultConfiguration, type SchedulerConfiguration } from "./config/configuration.ts";
+import type { SchedulerFeatures } from "./config/features.ts";
 import { type LoadedConfiguration, parseConfiguration } from "./config/load-configuration.ts";
 import { schedulerFlags } from "./flags.ts";
 
@@ -19,10 +21,11 @@ export interface SchedulerOptions {
   /** Undefined: it works without a lease. */
   readonly election: LeaseOptions | undefined;
   readonly config: SchedulerConfiguration;
+  readonly features: SchedulerFeatures;
 }
 
 /** Throws with a message for the operator. */
-export function schedulerOptions(flags: Flags): SchedulerOptions {
+export function schedulerOptions(flags: Flags, gates: FeatureGates): SchedulerOptions {
   const loaded = flags.config === "" ? undefined : loadFile(flags.config);
   const effective = loaded === undefined ? flags : withFileSettings(flags, loaded);
   const [problem] = validateLeaderElection(effective);
@@ -37,6 +40,11 @@ export function schedulerOptions(flags: Flags): SchedulerOptions {
     contentType: effective["kube-api-content-type"],
     election: leaseOptions(effective),
     config: loaded?.scheduler ?? defaultConfiguration,
+    features: {
+      asyncPreemption: gates.enabled("SchedulerAsyncPreemption"),
+      popFromBackoff: gates.enabled("SchedulerPopFromBackoffQ"),
+      queueingHints: gates.enabled("SchedulerQueueingHints"),
+    },
   };
 }
 

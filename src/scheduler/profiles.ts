@@ -28,9 +28,12 @@ export class Profiles {
         nominator,
       });
       this.#frameworks.set(schedulerName, created);
-      const registrations = created
-        .plugins()
-        .flatMap(({ name, events = [] }) => events.map((registration) => ({ plugin: name, registration })));
+      const registrations = created.plugins().flatMap(({ name, events = [] }) =>
+        events.map(({ hint, ...event }) => {
+          const registration = deps.features.queueingHints ? { ...event, hint } : event;
+          return { plugin: name, registration };
+        }),
+      );
       this.#registrations.set(schedulerName, registrations);
     }
   }

@@ -9,7 +9,7 @@ import { runScheduler } from "./scheduler.ts";
 export const PROGRAM = "kube-scheduler";
 
 export function runElectedScheduler(
-  { election, contentType, config }: SchedulerOptions,
+  { election, contentType, config, features }: SchedulerOptions,
   deps: Omit<ComponentDeps, "program">,
   signal: AbortSignal,
 ): RunningComponent {
@@ -19,7 +19,7 @@ export function runElectedScheduler(
     const shared = { client, clock, random, log };
     await using informers = createSharedInformers({ ...shared, log: log.child("informers") }, leading);
     log.info("Started scheduling", { profiles: config.profiles.map(({ schedulerName }) => schedulerName) });
-    await runScheduler({ ...shared, informers, config, signal: leading });
+    await runScheduler({ ...shared, informers, config, features, signal: leading });
   };
   return runElected(election, { ...deps, program: PROGRAM }, work, signal);
 }

@@ -20,6 +20,7 @@ import type { NodeInfo } from "./cache/node-info.ts";
 import { Nominator } from "./cache/nominator.ts";
 import { isAssigned, PodInfo } from "./cache/pod-info.ts";
 import { DEFAULT_SCHEDULER_NAME, defaultConfiguration, type SchedulerConfiguration } from "./config/configuration.ts";
+import { defaultFeatures, type SchedulerFeatures } from "./config/features.ts";
 import { createExtenders } from "./extender/create-extenders.ts";
 import type { Extender } from "./extender/extender.ts";
 import { fitMessage } from "./framework/fit-error.ts";
@@ -43,6 +44,8 @@ export interface SchedulerDeps {
   readonly log: Logger;
   /** Kubernetes' default configuration when absent. */
   readonly config?: SchedulerConfiguration | undefined;
+  /** All when absent. */
+  readonly features?: SchedulerFeatures | undefined;
   /** Connects to an extender in place of the network. */
   readonly extenderTransport?: ((urlPrefix: string) => Transport) | undefined;
   readonly signal: AbortSignal;
@@ -86,7 +89,7 @@ class Scheduler {
     this.#deps = deps;
     this.#recorder = recorder;
     this.#extenders = extenders;
-    const { client, clock, random, log, signal, config = defaultConfiguration } = deps;
+    const { client, clock, random, log, signal, config = defaultConfiguration, features = defaultFeatures } = deps;
     this.#informers = new ClusterInformers(deps.informers);
     this.#cache = new ClusterCache(this.#informers.namespaceLabels());
     this.#evictions = new Evictions({
@@ -109,12 +112,13 @@ class Scheduler {
       listers: this.#informers.listers(),
       onVolumeChange: (callback: () => void, until: AbortSignal) => this.#onVolumeChange(callback, until),
     };
-    this.#profiles = new Profiles(config, { handle, extenders, evictions: this.#evictions }, this.#nominator);
+    const pluginDeps = { handle, extenders, evictions: this.#evictions, features };
+    this.#profiles = new Profiles(config, pluginDeps, this.#nominator);
     this.#queue = new SchedulingQueue({
       clock,
       initialBackoffMs: config.podInitialBackoffSeconds * 1000,
       maxBackoffMs: config.podMaxBackoffSeconds * 1000,
-      popsFromBackoff: true,
+      popsFromBackoff: features.popFromBackoff,
       preEnqueue: (pod) => this.#profiles.of(pod)?.preEnqueue(pod),
       interestedPlugins: (pod, event, rejectedBy) => this.#profiles.interestedPlugins(pod, event, rejectedBy),
       isRegistered: (event) => this.#profiles.isRegistered(event),

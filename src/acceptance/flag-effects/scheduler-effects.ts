@@ -15,7 +15,10 @@ function invoke(...argv: readonly string[]) {
   return invoked;
 }
 
-const options = (...argv: readonly string[]): SchedulerOptions => schedulerOptions(invoke(...argv).flags);
+const options = (...argv: readonly string[]): SchedulerOptions => {
+  const { flags, gates } = invoke(...argv);
+  return schedulerOptions(flags, gates);
+};
 
 const CONFIG = `
 apiVersion: kubescheduler.config.k8s.io/v1
@@ -27,6 +30,14 @@ profiles: [{schedulerName: packer}]
 
 export const schedulerEffects: Effects = {
   ...componentEffects({ word: "scheduler", name: "kube-scheduler", invoke, options }),
+  "feature-gates": async (t) => {
+    t.same(options("--feature-gates=SchedulerQueueingHints=false,SchedulerPopFromBackoffQ=false").features, {
+      asyncPreemption: true,
+      popFromBackoff: false,
+      queueingHints: false,
+    });
+    t.throws(() => options("--feature-gates=NoSuchGate=true"), { message: /unknown feature gate/ });
+  },
   config: async (t) => {
     const file = join(t.testdir(), "config.yaml");
     writeFileSync(file, CONFIG);

@@ -36,6 +36,6 @@ t.test("every listed gate is enabled in Kubernetes, and no program reads it", as
 });
 
 t.test("a gate that is enabled although its feature is missing gets a warning", async (t) => {
-  t.match(gateWarnings(apiserverGates, { SchedulerQueueingHints: true }), [/has no effect: .*, it stays false/]);
-  t.same(gateWarnings(apiserverGates, { SchedulerQueueingHints: false }), []);
+  t.match(gateWarnings(apiserverGates, { APIServerTracing: true }), [/has no effect: .*, it stays false/]);
+  t.same(gateWarnings(apiserverGates, { APIServerTracing: false }), []);
 });

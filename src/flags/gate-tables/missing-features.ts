@@ -25,11 +25,6 @@ export const missingFeatures: Readonly<Record<string, readonly string[]>> = {
   "no proxy for services": ["NFTablesProxyMode", "ServiceTrafficDistribution"],
   "no controller binds volumes": ["CSIMigrationPortworx", "HonorPVReclaimPolicy"],
   "taints are handled by the controller of the node lifecycle": ["SeparateTaintEvictionController"],
-  "the scheduler has one queue without hints, and no preemption": [
-    "SchedulerAsyncPreemption",
-    "SchedulerPopFromBackoffQ",
-    "SchedulerQueueingHints",
-  ],
   "the agent assigns no CPUs, memory or devices": [
     "CPUManagerPolicyBetaOptions",
     "CPUManagerPolicyOptions",

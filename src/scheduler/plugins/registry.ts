@@ -1,4 +1,5 @@
 /** The plugins by their names, and those of the default profile. */
+import type { SchedulerFeatures } from "../config/features.ts";
 import type { Extender } from "../extender/extender.ts";
 import type { Framework } from "../framework/framework.ts";
 import type { Handle } from "../framework/handle.ts";
@@ -38,12 +39,13 @@ export interface PluginDeps {
   readonly handle: Handle;
   readonly extenders: readonly Extender[];
   readonly evictions: Evictions;
+  readonly features: SchedulerFeatures;
   readonly framework: () => Framework;
 }
 
 /** All plugins, in the order of the default profile. */
 export function createPlugins(args: Partial<PluginArgs>, deps: PluginDeps): ReadonlyMap<string, Plugin> {
-  const { handle, extenders, evictions, framework } = deps;
+  const { handle, extenders, evictions, features, framework } = deps;
   const plugins = [
     schedulingGates,
     prioritySort,
@@ -63,7 +65,10 @@ export function createPlugins(args: Partial<PluginArgs>, deps: PluginDeps): Read
       ...handle,
       framework,
       extenders,
-      evict: (pod, victims) => evictions.evict(pod, victims),
+      async evict(pod, victims) {
+        const evicted = evictions.evict(pod, victims);
+        if (!features.asyncPreemption) await evicted;
+      },
       isPreempting: (uid) => evictions.isPreempting(uid),
     }),
     createBalancedAllocation(args.NodeResourcesBalancedAllocation ?? {}),

@@ -20,8 +20,8 @@ export interface DefaultPreemptionArgs {
 export interface DefaultPreemptionDeps extends Pick<Handle, "cache" | "nominator" | "listers" | "random" | "log"> {
   readonly framework: () => Framework;
   readonly extenders: readonly Extender[];
-  /** Deletes the victims in the background. `isPreempting` is true until the last of them is about to be deleted. */
-  readonly evict: (pod: PodInfo, victims: Victims) => void;
+  /** Deletes the victims, or resolves at once and does so in the background. `isPreempting` is true until the last of them is about to be deleted. */
+  readonly evict: (pod: PodInfo, victims: Victims) => Promise<void>;
   readonly isPreempting: (uid: string) => boolean;
 }
 
@@ -80,7 +80,7 @@ async function preempt(
   if (chosen === undefined) {
     return { nominatedNodeName: undefined, rejection: unschedulable(NAME, "no candidate node for preemption") };
   }
-  deps.evict(pod, chosen);
+  await deps.evict(pod, chosen);
   return { nominatedNodeName: chosen.node.name, rejection: undefined };
 }
 

@@ -38,7 +38,8 @@ export class Evictions {
     return this.#preempting.has(uid);
   }
 
-  evict(pod: PodInfo, victims: Victims): void {
+  /** Resolves when the victims are deleted, or the pod is retried since that failed. */
+  evict(pod: PodInfo, victims: Victims): Promise<void> {
     this.#preempting.add(pod.uid);
     const running = this.#evictAll(pod, victims)
       .catch((error: unknown) => {
@@ -49,6 +50,7 @@ export class Evictions {
       })
       .finally(() => this.#running.delete(running));
     this.#running.add(running);
+    return running;
   }
 
   /** Resolves when all evictions have ended. */

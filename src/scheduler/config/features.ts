@@ -1,0 +1,15 @@
+/** Features that gates switch off. */
+export interface SchedulerFeatures {
+  /** Victims are deleted in the background. */
+  readonly asyncPreemption: boolean;
+  /** Pods do not wait for the end of their back-off while no other pod is active. */
+  readonly popFromBackoff: boolean;
+  /** Plugins examine events; otherwise each registered event retries the pods that the plugin rejected. */
+  readonly queueingHints: boolean;
+}
+
+export const defaultFeatures: SchedulerFeatures = {
+  asyncPreemption: true,
+  popFromBackoff: true,
+  queueingHints: true,
+};
