@@ -214,7 +214,16 @@ export class TestCluster implements AsyncDisposable {
         .map(({ pid, text }) => `process ${pid}: ${text}`),
       ...mounts.map((line) => `mount ${line}`),
       ...(links === "" ? [] : [`link ${links.trim()}`]),
+      ...(await this.#tables()),
     ];
+  }
+
+  /** Tables of the packet filter: `table ip svc-proxy-1234abcd`. */
+  async #tables(): Promise<readonly string[]> {
+    const { runDir } = this;
+    if (runDir === "") return [];
+    const { stdout } = await command("/usr/sbin/nft", ["list", "tables"]);
+    return stdout.split("\n").filter((line) => line.endsWith(` ${runDir.replace("/run/svc", "svc-proxy")}`));
   }
 
   /** Stops svc and its pods and removes the data directory, also after a failed run. */
@@ -243,6 +252,7 @@ export class TestCluster implements AsyncDisposable {
       .filter((path) => places.some((place) => path.startsWith(`${place}/`)));
     for (const path of mounts.toReversed()) await command("umount", ["-l", path]);
     if (runDir !== "") await command("ip", ["link", "delete", runDir.replace("/run/", "")]);
+    for (const table of await this.#tables()) await command("/usr/sbin/nft", ["delete", ...table.split(" ")]);
     const dns = await this.#dnsAddress();
     if (dns !== "") await command("ip", ["address", "delete", `${dns}/32`, "dev", "lo"]);
     for (const place of places) rmSync(place, { recursive: true, force: true });
