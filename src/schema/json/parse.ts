@@ -62,7 +62,7 @@ interface Inspection {
   readonly members: number;
   /** There are numbers long enough to be integers beyond 2^53. */
   readonly longNumbers: boolean;
-  /** There are fractions or exponents. */
+  /** There are fractions or exponents that JSON would write otherwise, such as 1.0. */
   readonly otherNumbers: boolean;
 }
 
@@ -100,7 +100,7 @@ function inspectText(bytes: Buffer, max: number): Inspection {
         if (bytes[at]! >= 0x30 && bytes[at]! <= 0x39) {
           const end = numberEnd(bytes, at);
           longNumbers ||= end - at >= UNSAFE_DIGITS;
-          otherNumbers ||= !isDecimal(bytes, at, end);
+          otherNumbers ||= !isDecimal(bytes, at, end) && !isCanonical(bytes, at, end);
           at = end - 1;
         }
     }
@@ -128,6 +128,11 @@ function isDigit(byte: number | undefined): boolean {
 function isDecimal(bytes: Buffer, start: number, end: number): boolean {
   for (let at = start; at < end; at++) if (!isDigit(bytes[at])) return false;
   return true;
+}
+
+function isCanonical(bytes: Buffer, start: number, end: number): boolean {
+  const text = bytes.toString("latin1", start, end);
+  return String(Number(text)) === text;
 }
 
 /** Whether only spaces precede a closing bracket. */
