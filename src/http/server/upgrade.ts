@@ -4,6 +4,7 @@
  */
 import { type IncomingMessage, ServerResponse } from "node:http";
 import { type Duplex, Readable } from "node:stream";
+import { copiedBytes } from "../../std/memory/collect-copied.ts";
 import type { HttpResponse } from "../message.ts";
 import { type IncomingRequest, logFailure, outgoingHeaders, type ServerContext, stallTimeout } from "./exchange.ts";
 import { discardBody, writeBody } from "./write-body.ts";
@@ -90,6 +91,7 @@ function pipeStream(source: Readable, sink: Duplex): Promise<void> {
     // Destroyed before its end: the connection is to end as well.
     source.once("close", () => finish());
     source.on("data", (chunk: Uint8Array) => {
+      copiedBytes.add(chunk.length);
       if (!sink.write(chunk)) source.pause();
     });
     if (sink.destroyed) onClose();

@@ -1,5 +1,6 @@
 /** Writing the bodies of responses with backpressure. */
 import { Readable, type Writable } from "node:stream";
+import { copiedBytes } from "../../std/memory/collect-copied.ts";
 import type { Clock } from "../../std/time/clock.ts";
 import type { HttpResponse } from "../message.ts";
 
@@ -75,6 +76,7 @@ async function writeStream(sink: Writable, body: AsyncIterable<Uint8Array>, time
       return;
     }
     if (result.done === true) break;
+    copiedBytes.add(result.value.length);
     try {
       for (const chunk of sliceChunk(result.value)) {
         if (!sink.write(chunk)) await waitForDrain(sink, timeout);

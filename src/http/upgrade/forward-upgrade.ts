@@ -1,6 +1,6 @@
 /** Forwards a request that switches protocols to another server; after that, bytes pass unchanged both ways. */
-import { once } from "node:events";
 import type { Duplex, Writable } from "node:stream";
+import { copiedBytes } from "../../std/memory/collect-copied.ts";
 import { type HttpRequest, type HttpResponse, headerValues, type ResponseHeaders } from "../message.ts";
 import { connectUpgrade, UpgradeError, type UpgradeRequest } from "./connect-upgrade.ts";
 
@@ -50,15 +50,23 @@ async function sendReceived(request: HttpRequest, socket: Duplex, signal: AbortS
 export async function copyStream(source: AsyncIterable<Uint8Array>, sink: Writable): Promise<void> {
   for await (const chunk of source) {
     if (sink.destroyed || sink.writableEnded) return;
+    copiedBytes.add(chunk.length);
     if (!sink.write(chunk)) await waitForDrain(sink);
   }
 }
 
-export async function waitForDrain(sink: Writable): Promise<void> {
-  if (sink.destroyed || !sink.writableNeedDrain) return;
-  const stop = new AbortController();
-  const { signal } = stop;
-  await Promise.race([once(sink, "drain", { signal }), once(sink, "close", { signal })]).finally(() => stop.abort());
+/** Resolves when the sink takes more, or is closed. */
+export function waitForDrain(sink: Writable): Promise<void> {
+  if (sink.destroyed || !sink.writableNeedDrain) return Promise.resolve();
+  return new Promise((resolve) => {
+    const done = (): void => {
+      sink.off("drain", done);
+      sink.off("close", done);
+      resolve();
+    };
+    sink.on("drain", done);
+    sink.on("close", done);
+  });
 }
 
 /** The headers of a request for the next server: `upgrade` stays, and the client's address is added. */

@@ -1,5 +1,6 @@
 /** A WebSocket connection of a server, for messages in both directions. */
 import { PassThrough, type Writable } from "node:stream";
+import { copiedBytes } from "../../std/memory/collect-copied.ts";
 import { waitForDrain } from "../upgrade/forward-upgrade.ts";
 import { CLOSE_CODES, closeFrame, FrameError, frameHead, OPCODES, WebSocketReader } from "./frames.ts";
 
@@ -36,6 +37,7 @@ export class MessageSocket {
     const reader = new WebSocketReader();
     try {
       for await (const chunk of this.#received) {
+        copiedBytes.add(chunk.length);
         for (const frame of reader.read(chunk)) {
           if (frame.type === "close") return;
           if (frame.type === "ping") await this.#write(OPCODES.pong, frame.payload);
@@ -64,6 +66,7 @@ export class MessageSocket {
     const output = this.#output;
     if (output.writableEnded || output.destroyed) return;
     const length = parts.reduce((sum, part) => sum + part.length, 0);
+    copiedBytes.add(length);
     output.write(Buffer.concat([frameHead(opcode, length), ...parts]));
     await waitForDrain(output);
   }
