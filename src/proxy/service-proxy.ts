@@ -169,7 +169,9 @@ class RunningProxy implements ServiceProxy {
         }
       }
     } catch (error) {
-      if (!signal.aborted) throw error;
+      // The informers are closed first when the program stops while it starts.
+      const isStopped = error instanceof DOMException && error.name === "AbortError";
+      if (!signal.aborted && !isStopped) throw error;
     }
   }
 
