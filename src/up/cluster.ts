@@ -13,6 +13,7 @@ import { createDefaultConfig } from "../apiserver/config/default-config.ts";
 import { apiserverFlags } from "../apiserver/flags/flags.ts";
 import { type RunningApiServer, startApiServer } from "../apiserver/server.ts";
 import { createClient } from "../client/api-client.ts";
+import type { ControllerOptions } from "../controllers/controller-options.ts";
 import { makeRequest } from "../http/request.ts";
 import { explainAddressInUse } from "../http/server/address-in-use.ts";
 import { waitForAbort } from "../std/async/wait-for-abort.ts";
@@ -208,13 +209,34 @@ export function serverConfig(options: UpOptions, pki: Pki, version: string): Api
     gitVersion: version,
     embeddedControllers: options.controllers,
     localPathClass: true,
+    controllerOptions: nodeCidrOptions(options),
     signing: {
       clients: pki.authority,
       nodeServing: pki.agentAuthority,
       lifetimeMs: apiserverFlags["cluster-signing-duration"].default,
     },
     clusterCa: pki.ca,
+    agentFlags: joinFlags(options),
   };
+}
+
+/** The flags by which nodes that join have the same network as this one. */
+function joinFlags({ clusterDns, clusterDomain, clusterCidrs, dns, proxyTable }: UpOptions): readonly string[] {
+  return [
+    `--cluster-dns=${clusterDns.join(",")}`,
+    `--cluster-domain=${clusterDomain}`,
+    ...(dns === undefined ? [] : ["--serve-dns"]),
+    ...(proxyTable === undefined ? [] : ["--service-proxy", `--cluster-cidr=${clusterCidrs.join(",")}`]),
+  ];
+}
+
+/** This node has the range of its bridge; other nodes get ranges of the same size. */
+function nodeCidrOptions({ nodeName, podCidr, clusterCidrs, serviceCidrs }: UpOptions): Partial<ControllerOptions> {
+  const lengths = [podCidr, ...clusterCidrs.filter((range) => !range.includes(":"))].map(
+    (range) => range.split("/")[1],
+  );
+  const nodeCidrMaskSizes = { ipv4: Math.max(...lengths.map(Number)), ipv6: 64 };
+  return { clusterCidrs, serviceCidrs, nodeCidrMaskSizes, nodeCidrs: { [nodeName]: [podCidr] } };
 }
 
 /** The version that `--version=v…` sets is the agent's as well as the API server's. */
@@ -244,7 +266,7 @@ export function agentConfig(options: UpOptions, pki: Pick<Pki, "agentCaFile">, e
     node: { ...base.node, ips: options.nodeIps },
     pods: { ...base.pods, clusterDns: options.clusterDns, clusterDomain: options.clusterDomain },
     dns: options.dns,
-    proxy: options.proxyTable === undefined ? undefined : { ...options, table: options.proxyTable },
+    proxy: options.proxyTable === undefined ? undefined : proxyConfig(options, options.proxyTable),
     server: {
       ...base.server,
       port: options.agentPort,
@@ -258,6 +280,10 @@ export function agentConfig(options: UpOptions, pki: Pick<Pki, "agentCaFile">, e
       authorization: { ...base.server.authorization, mode: "Webhook" },
     },
   };
+}
+
+function proxyConfig({ clusterCidrs, serviceCidrs }: UpOptions, table: string): AgentConfig["proxy"] {
+  return { clusterCidrs, serviceCidrs, table, isOptional: true };
 }
 
 async function isHealthy(api: RunningApiServer): Promise<boolean> {

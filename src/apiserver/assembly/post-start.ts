@@ -105,7 +105,9 @@ async function startEmbeddedControllers(
     const { certificateAuthorityFile: file } = config.agents;
     const agentCa = file === undefined ? undefined : await readFlagFile("--svclet-certificate-authority", file);
     const info =
-      clusterCa === undefined ? undefined : { server: `https://${options.address()}`, ca: clusterCa, agentCa };
+      clusterCa === undefined
+        ? undefined
+        : { server: `https://${options.address()}`, ca: clusterCa, agentCa, agentFlags: config.agentFlags };
     await ensureNodeBootstrap(registries, info, stopping);
   }
   if (includesController(config.embeddedControllers, "local-path-provisioner")) {

@@ -56,6 +56,8 @@ export interface ApiServerConfig {
   readonly signing?: SigningAuthorities | undefined;
   /** PEM of the CA of the serving certificate, which the embedded root-ca-certificate-publisher publishes for pods. */
   readonly clusterCa?: string | undefined;
+  /** Flags that `svc token create` adds to the command of machines that join; without spaces. */
+  readonly agentFlags?: readonly string[] | undefined;
 }
 
 export interface ServingConfig {

@@ -15,6 +15,9 @@ import { ensure, systemScope } from "./ensure.ts";
 export const BOOTSTRAP_GROUP = "system:bootstrappers:svc:default-node-token";
 export const CLUSTER_INFO = { namespace: "kube-public", name: "cluster-info" } as const;
 
+/** The key of the flags of agents that join. */
+export const AGENT_FLAGS = "agent-flags";
+
 const GROUP = "rbac.authorization.svc.io";
 const REQUESTS = "system:certificates.k8s.io:certificatesigningrequests";
 
@@ -40,6 +43,8 @@ export interface ClusterInfo {
   readonly ca: string;
   /** PEM: the CA of the clients of node agents, when it differs. */
   readonly agentCa?: string | undefined;
+  /** Of `svc agent`, for the network of the cluster. */
+  readonly agentFlags?: readonly string[] | undefined;
 }
 
 /** Creates missing objects; changed ones are left as they are. */
@@ -73,9 +78,13 @@ async function publishClusterInfo(registries: Registries, info: ClusterInfo, sig
       subjects: [{ kind: "User", apiGroup: GROUP, name: ANONYMOUS }],
     },
   );
-  const { server, ca, agentCa } = info;
+  const { server, ca, agentCa, agentFlags } = info;
   const kubeconfig = renderKubeconfig({ server, ca, cluster: "svc", user: "", context: "svc" });
-  const data = { kubeconfig, ...(agentCa === undefined ? {} : { "agent-ca.crt": agentCa }) };
+  const data = {
+    kubeconfig,
+    ...(agentCa === undefined ? {} : { "agent-ca.crt": agentCa }),
+    ...(agentFlags === undefined ? {} : { [AGENT_FLAGS]: agentFlags.join(" ") }),
+  };
   await ensure(registries.of(configMapKind), scope, { metadata: CLUSTER_INFO, data }, (found) =>
     Object.entries(data).every(([key, value]) => found.data?.[key] === value)
       ? undefined

@@ -3,7 +3,8 @@ import { parseClusterInfo } from "../../agent/api-server/cluster-info.ts";
 import { publicKeyHash } from "../../agent/api-server/join.ts";
 import { configMapKind } from "../../api/core/config-map/kind.ts";
 import { secretKind } from "../../api/core/secret/kind.ts";
-import { BOOTSTRAP_GROUP, CLUSTER_INFO } from "../../apiserver/control-plane/node-bootstrap.ts";
+import { isNotFound } from "../../api/status.ts";
+import { AGENT_FLAGS, BOOTSTRAP_GROUP, CLUSTER_INFO } from "../../apiserver/control-plane/node-bootstrap.ts";
 import { createClient } from "../../client/api-client.ts";
 import type { Client } from "../../client/client.ts";
 import { loadKubeconfig } from "../../client/kubeconfig/kubeconfig.ts";
@@ -43,9 +44,14 @@ export async function createJoinCommand({ svcconfig, server, ttl }: ParsedFlags<
   }
   await using transport = networkTransport(access);
   const client = createClient({ transport });
-  const url = server === "" ? ((await publishedServer(client)) ?? access.server) : server;
+  const { data } = await client.get(configMapKind, CLUSTER_INFO).catch((error: unknown) => {
+    if (server !== "" && isNotFound(error)) return { data: undefined };
+    throw error;
+  });
+  const url = server === "" ? (parseClusterInfo(data?.kubeconfig ?? "").server ?? access.server) : server;
   const token = await createToken(client, systemClock.now() + ttl);
-  return `svc agent --join ${url} --token ${token} --ca-hash ${publicKeyHash(access.ca)}\n`;
+  const words = ["--join", url, "--token", token, "--ca-hash", publicKeyHash(access.ca), data?.[AGENT_FLAGS] ?? ""];
+  return `svc agent ${words.join(" ").trimEnd()}\n`;
 }
 
 /** Creates a bootstrap token: until it expires, its holder may request the certificate of a node. */
@@ -75,10 +81,4 @@ function randomToken(length: number): string {
     }
   }
   return token;
-}
-
-/** The URL of the server in the cluster's published connection file. */
-async function publishedServer(client: Client): Promise<string | undefined> {
-  const { data } = await client.get(configMapKind, CLUSTER_INFO);
-  return parseClusterInfo(data?.kubeconfig ?? "").server;
 }
