@@ -114,7 +114,7 @@ export class OpenApi {
     return this.#descriptionsPromise;
   }
 
-  *#v2(kinds: readonly Kind[], describe: Describe, mediaType: string): Steps<Uint8Array> {
+  *#v2(kinds: readonly Kind[], describe: Describe, mediaType: string): Steps<Buffer> {
     const context = createOpenApiContext(kinds, (kind) => listedGroupNames(kind, this.#aliases), describe);
     yield;
     const document = new OpenApiDocument(2, context);
@@ -128,7 +128,7 @@ export class OpenApi {
     }
     const json = document.json(this.#gitVersion);
     yield;
-    return mediaType === V2_PROTOBUF ? encodeGnostic(json) : Buffer.from(yield* stringifyMembers(json, 2));
+    return mediaType === V2_PROTOBUF ? Buffer.from(encodeGnostic(json)) : yield* encodeMembers(json, 2);
   }
 
   #v3(path: string, part: DocumentPart, describe: Describe): Promise<EncodedDocument> {
@@ -136,7 +136,7 @@ export class OpenApi {
     return this.#cached(`v3 ${path}`, kinds, this.#v3Document(part, kinds, describe));
   }
 
-  *#v3Document(part: DocumentPart, kinds: readonly Kind[], describe: Describe): Steps<Uint8Array> {
+  *#v3Document(part: DocumentPart, kinds: readonly Kind[], describe: Describe): Steps<Buffer> {
     const namesOf = (kind: Pick<Kind, "group" | "definedGroup">): readonly string[] => this.#groupNames(kind, part);
     const document = new OpenApiDocument(3, createOpenApiContext(this.#scheme.kinds(), namesOf, describe));
     yield;
@@ -145,7 +145,7 @@ export class OpenApi {
     else if (part.type === "groups") document.addGroups();
     else document.addProduct();
     yield;
-    return Buffer.from(yield* stringifyMembers(document.json(this.#gitVersion), 3));
+    return yield* encodeMembers(document.json(this.#gitVersion), 3);
   }
 
   /**
@@ -183,7 +183,7 @@ export class OpenApi {
   }
 
   /** Runs the steps unless the document is cached, or another request creates it. */
-  #cached(key: string, kinds: readonly Kind[], steps: Steps<Uint8Array>): Promise<EncodedDocument> {
+  #cached(key: string, kinds: readonly Kind[], steps: Steps<Buffer>): Promise<EncodedDocument> {
     this.#prune();
     const cached = this.#documents.get(key);
     if (cached !== undefined && isSameKinds(cached.kinds, kinds)) return cached.encoded;
@@ -207,23 +207,41 @@ export class OpenApi {
   }
 }
 
-async function encodeDocument(steps: Steps<Uint8Array>): Promise<EncodedDocument> {
-  const body = Buffer.from(await runInSlices(steps));
+async function encodeDocument(steps: Steps<Buffer>): Promise<EncodedDocument> {
+  const body = await runInSlices(steps);
   let protobuf: Uint8Array | undefined;
   return { body, etag: etagOf(body), protobuf: () => (protobuf ??= encodeGnosticV3(JSON.parse(body.toString()))) };
 }
 
-/** As `JSON.stringify`, in a step for each member down to `depth`. */
-function* stringifyMembers(value: object, depth: number): Steps<string> {
-  const parts: string[] = [];
+/** Characters of JSON that become bytes together. */
+const CHUNK_LENGTH = 64 * 1024;
+
+/** The value as JSON, in a step for each member down to `depth`. The text is never in memory as a whole. */
+function* encodeMembers(value: object, depth: number): Steps<Buffer> {
+  const chunks: Buffer[] = [];
+  let pending = "";
+  const write = (text: string): void => {
+    pending += text;
+    if (pending.length < CHUNK_LENGTH) return;
+    chunks.push(Buffer.from(pending));
+    pending = "";
+  };
+  yield* writeMembers(value, depth, write);
+  chunks.push(Buffer.from(pending));
+  return Buffer.concat(chunks);
+}
+
+function* writeMembers(value: object, depth: number, write: (text: string) => void): Steps<void> {
+  let separator = "{";
   for (const [name, member] of Object.entries(value)) {
     if (member === undefined) continue;
-    const isDivided = depth > 1 && isPlainObject(member);
-    const text = isDivided ? yield* stringifyMembers(member, depth - 1) : stringifyExact(member);
-    parts.push(`${JSON.stringify(name)}:${text}`);
+    write(`${separator}${JSON.stringify(name)}:`);
+    separator = ",";
+    if (depth > 1 && isPlainObject(member)) yield* writeMembers(member, depth - 1, write);
+    else write(stringifyExact(member));
     yield;
   }
-  return `{${parts.join(",")}}`;
+  write(separator === "{" ? "{}" : "}");
 }
 
 function isSameKinds(a: readonly Kind[], b: readonly Kind[]): boolean {
