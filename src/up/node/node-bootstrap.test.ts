@@ -47,6 +47,7 @@ const api = await startApiServer(
     authorizationModes: ["Node", "RBAC"],
     embeddedControllers: ["csrapproving", "csrsigning"],
     clusterCa: ca.cert,
+    agentFlags: ["--serve-dns", "--cluster-dns=10.0.0.10"],
     signing: { clients: pair("ca"), nodeServing: pair("ca"), lifetimeMs: 86_400_000 },
   },
   { clock: systemClock, log: silentLogger },
@@ -164,7 +165,9 @@ t.test("createJoinCommand() and joinCluster() let two machines join with one com
   const hash = publicKeyHash(ca.cert);
   t.match(
     command,
-    new RegExp(`^svc agent --join https://far\\.example:6443 --token \\w{6}\\.\\w{16} --ca-hash ${hash}\n$`),
+    new RegExp(
+      `^svc agent --join https://far\\.example:6443 --token \\w{6}\\.\\w{16} --ca-hash ${hash} --serve-dns --cluster-dns=10\\.0\\.0\\.10\n$`,
+    ),
   );
   const [, id] = /--token (\w+)\./.exec(command) ?? [];
   const secret = await admin.get(secretKind, { namespace: "svc-system", name: `bootstrap-token-${id}` });
