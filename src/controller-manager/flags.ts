@@ -14,7 +14,7 @@ import { duration } from "../flags/types/duration.ts";
 import { gateSettings } from "../flags/types/gate-settings.ts";
 import { strings } from "../flags/types/list.ts";
 import { cidrs } from "../flags/types/network.ts";
-import { int32 } from "../flags/types/number.ts";
+import { float, int32 } from "../flags/types/number.ts";
 import { bool, file, text } from "../flags/types/text.ts";
 import { selectControllers } from "./controller-names.ts";
 
@@ -97,6 +97,97 @@ const controllerFlags = section("Controllers", {
   }),
 });
 
+const WATCHED = "changes are watched";
+const CLOUD = "this build has no cloud providers";
+
+const nodeFlags = section("Nodes and pods", {
+  "node-monitor-grace-period": flag(
+    duration({ min: 1 }),
+    50_000,
+    "Time without a heartbeat after which a node is not ready.",
+  ),
+  "node-startup-grace-period": flag(
+    duration({ min: 1 }),
+    60_000,
+    "Time without a heartbeat after which a node that never sent one is not ready.",
+  ),
+  "node-monitor-period": flag(duration({ min: 1 }), 5_000, "How often heartbeats are read.", { redundant: WATCHED }),
+  "node-eviction-rate": flag(float({ min: 0 }), 0.1, "Nodes a second of a zone whose pods are evicted."),
+  "secondary-node-eviction-rate": flag(
+    float({ min: 0 }),
+    0.01,
+    "The same in a large zone in which many nodes are not ready; none in a small one.",
+  ),
+  "unhealthy-zone-threshold": flag(
+    float({ min: 0, max: 1 }),
+    0.55,
+    "Share of nodes that are not ready in such a zone, at least three.",
+  ),
+  "large-cluster-size-threshold": flag(int32({ min: 0 }), 50, "A zone with more nodes is large."),
+  "terminated-pod-gc-threshold": flag(int32({}), 12_500, "How many finished pods may stay; all if not positive."),
+  "resource-quota-sync-period": flag(
+    duration({ min: 1 }),
+    300_000,
+    "How often the usage of all quotas is calculated again.",
+  ),
+  "legacy-service-account-token-clean-up-period": flag(
+    duration({ min: 1 }),
+    31_536_000_000,
+    "How long an unused token secret stays, and then an invalid one.",
+  ),
+  "enable-garbage-collector": flag(bool, true, "Delete the dependents of deleted objects."),
+  "namespace-sync-period": flag(duration({ min: 1 }), 300_000, "How often namespaces are read.", {
+    redundant: WATCHED,
+  }),
+  "min-resync-period": flag(duration({ min: 1 }), 43_200_000, "How often all objects are processed again.", {
+    redundant: WATCHED,
+  }),
+});
+
+const autoscalerFlags = section("Autoscaling", {
+  "horizontal-pod-autoscaler-sync-period": flag(duration({ min: 1 }), 15_000, "How often metrics are read."),
+  "horizontal-pod-autoscaler-tolerance": flag(
+    float({ min: 0 }),
+    0.1,
+    "A usage that differs less from the target changes nothing.",
+  ),
+  "horizontal-pod-autoscaler-downscale-stabilization": flag(
+    duration({ min: 0 }),
+    300_000,
+    "A scale down uses the highest recommendation of this time.",
+  ),
+  "horizontal-pod-autoscaler-cpu-initialization-period": flag(
+    duration({ min: 0 }),
+    300_000,
+    "Time after the start of a pod in which its processor usage may be ignored.",
+  ),
+  "horizontal-pod-autoscaler-initial-readiness-delay": flag(
+    duration({ min: 0 }),
+    30_000,
+    "A pod that became unready within this time has never been ready.",
+  ),
+});
+
+const inertFlags = section("Endpoints and clouds", {
+  "max-endpoints-per-slice": flag(int32({ min: 1, max: 1000 }), 100, "Endpoints of an EndpointSlice.", {
+    inert: "slices have 100 endpoints",
+  }),
+  "mirroring-max-endpoints-per-subset": flag(int32({ min: 1, max: 1000 }), 1000, "Endpoints that are mirrored.", {
+    inert: "1000 addresses of a subset are mirrored",
+  }),
+  "endpointslice-updates-batch-period": flag(duration({ min: 0 }), 0, "How long changes of pods are collected.", {
+    inert: "changes are written at once",
+  }),
+  "mirroring-endpointslice-updates-batch-period": flag(
+    duration({ min: 0 }),
+    0,
+    "How long changes of Endpoints are collected.",
+    { inert: "changes are written at once" },
+  ),
+  "cloud-provider": flag(text, "", "Cloud provider.", { inert: CLOUD }),
+  "configure-cloud-routes": flag(bool, true, "Configure routes of the cloud.", { redundant: CLOUD }),
+});
+
 const networkFlags = section("Pod network", {
   "allocate-node-cidrs": flag(bool, false, "Give each node a block of --cluster-cidr for its pods.", {
     requires: ["cluster-cidr"],
@@ -121,16 +212,22 @@ const volumeFlags = section("Volumes", {
     false,
     "Never detach a volume in use from a node that is not ready; otherwise after six minutes.",
   ),
+  "attach-detach-reconcile-sync-period": flag(duration({ min: 1 }), 60_000, "How often attached volumes are read.", {
+    redundant: WATCHED,
+  }),
   "disable-attach-detach-reconciler-sync": flag(bool, false, "Do not read periodically which volumes are attached.", {
-    redundant: "changes are watched",
+    redundant: WATCHED,
   }),
 });
 
 export const controllerManagerFlags = {
   ...connectionFlags,
   ...controllerFlags,
+  ...nodeFlags,
   ...networkFlags,
   ...volumeFlags,
+  ...autoscalerFlags,
+  ...inertFlags,
   ...concurrency,
   ...leaderElectionFlags("kube-controller-manager"),
   ...servingFlags(10257),

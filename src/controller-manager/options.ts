@@ -28,7 +28,9 @@ export interface ControllerManagerOptions {
 export function controllerManagerOptions(flags: Flags): ControllerManagerOptions {
   const authority = { certFile: flags["cluster-signing-cert-file"], keyFile: flags["cluster-signing-key-file"] };
   return {
-    controllers: selectControllers(flags.controllers).names,
+    controllers: selectControllers(flags.controllers).names.filter(
+      (name) => name !== "garbage-collector" || flags["enable-garbage-collector"],
+    ),
     controllerOptions: controllerOptions(flags),
     connection: {
       kubeconfig: flags.kubeconfig,
@@ -56,6 +58,24 @@ function controllerOptions(flags: Flags): Partial<ControllerOptions> {
     concurrentSyncs: concurrentSyncs(flags),
     claimBinderSyncPeriodMs: flags["pvclaimbinder-sync-period"],
     disableForceDetachOnTimeout: flags["disable-force-detach-on-timeout"],
+    terminatedPodGcThreshold: flags["terminated-pod-gc-threshold"],
+    nodeMonitorGracePeriodMs: flags["node-monitor-grace-period"],
+    nodeStartupGracePeriodMs: flags["node-startup-grace-period"],
+    evictions: {
+      nodesPerSecond: flags["node-eviction-rate"],
+      nodesPerSecondDisrupted: flags["secondary-node-eviction-rate"],
+      disruptedShare: flags["unhealthy-zone-threshold"],
+      largeZoneNodes: flags["large-cluster-size-threshold"],
+    },
+    quotaSyncPeriodMs: flags["resource-quota-sync-period"],
+    legacyTokenCleanUpPeriodMs: flags["legacy-service-account-token-clean-up-period"],
+    autoscaler: {
+      syncPeriodMs: flags["horizontal-pod-autoscaler-sync-period"],
+      tolerance: flags["horizontal-pod-autoscaler-tolerance"],
+      downscaleStabilizationMs: flags["horizontal-pod-autoscaler-downscale-stabilization"],
+      cpuInitializationPeriodMs: flags["horizontal-pod-autoscaler-cpu-initialization-period"],
+      initialReadinessDelayMs: flags["horizontal-pod-autoscaler-initial-readiness-delay"],
+    },
     clusterCidrs: flags["allocate-node-cidrs"] ? flags["cluster-cidr"] : [],
     serviceCidrs: flags["service-cluster-ip-range"],
     nodeCidrMaskSizes: {

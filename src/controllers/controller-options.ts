@@ -18,8 +18,27 @@ export interface ControllerOptions {
   readonly terminatedPodGcThreshold: number;
   /** `--node-monitor-grace-period`: after this time without a heartbeat a node is not ready. */
   readonly nodeMonitorGracePeriodMs: number;
+  /** `--node-startup-grace-period`: the same for a node that has never sent one. */
+  readonly nodeStartupGracePeriodMs: number;
+  readonly evictions: EvictionOptions;
+  /** `--resource-quota-sync-period`: how often the usage of all quotas is calculated again. */
+  readonly quotaSyncPeriodMs: number;
+  /** `--legacy-service-account-token-clean-up-period`: how long an unused token secret stays, and then an invalid one. */
+  readonly legacyTokenCleanUpPeriodMs: number;
   /** `--horizontal-pod-autoscaler-*` */
   readonly autoscaler: AutoscalerOptions;
+}
+
+/** Evictions of pods from nodes that are not ready, in one zone. */
+export interface EvictionOptions {
+  /** `--node-eviction-rate`: nodes a second. */
+  readonly nodesPerSecond: number;
+  /** `--secondary-node-eviction-rate`: the same for a large zone that is disrupted; none in a small one. */
+  readonly nodesPerSecondDisrupted: number;
+  /** `--unhealthy-zone-threshold`: the share of nodes that are not ready in a disrupted zone. */
+  readonly disruptedShare: number;
+  /** `--large-cluster-size-threshold`: a zone with more nodes is large. */
+  readonly largeZoneNodes: number;
 }
 
 export interface AutoscalerOptions {
@@ -45,6 +64,10 @@ export const defaultControllerOptions: ControllerOptions = {
   serviceCidrs: [],
   terminatedPodGcThreshold: 12_500,
   nodeMonitorGracePeriodMs: 50_000,
+  nodeStartupGracePeriodMs: 60_000,
+  evictions: { nodesPerSecond: 0.1, nodesPerSecondDisrupted: 0.01, disruptedShare: 0.55, largeZoneNodes: 50 },
+  quotaSyncPeriodMs: 5 * 60_000,
+  legacyTokenCleanUpPeriodMs: 365 * 24 * 3_600_000,
   autoscaler: {
     syncPeriodMs: 15_000,
     tolerance: 0.1,

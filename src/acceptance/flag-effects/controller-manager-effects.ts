@@ -90,7 +90,65 @@ const controllerEffects: Effects = {
   ),
 };
 
+const objectEffects: Effects = {
+  "node-monitor-grace-period": async (t) => {
+    t.equal(settings("--node-monitor-grace-period=20s").nodeMonitorGracePeriodMs, 20_000);
+  },
+  "node-startup-grace-period": async (t) => {
+    t.equal(settings("--node-startup-grace-period=20s").nodeStartupGracePeriodMs, 20_000);
+  },
+  "node-monitor-period": warns({ invoke }, "--node-monitor-period=2s"),
+  "node-eviction-rate": async (t) => {
+    t.equal(settings("--node-eviction-rate=0.5").evictions?.nodesPerSecond, 0.5);
+  },
+  "secondary-node-eviction-rate": async (t) => {
+    t.equal(settings("--secondary-node-eviction-rate=0.5").evictions?.nodesPerSecondDisrupted, 0.5);
+  },
+  "unhealthy-zone-threshold": async (t) => {
+    t.equal(settings("--unhealthy-zone-threshold=0.8").evictions?.disruptedShare, 0.8);
+  },
+  "large-cluster-size-threshold": async (t) => {
+    t.equal(settings("--large-cluster-size-threshold=7").evictions?.largeZoneNodes, 7);
+  },
+  "terminated-pod-gc-threshold": async (t) => {
+    t.equal(settings("--terminated-pod-gc-threshold=7").terminatedPodGcThreshold, 7);
+  },
+  "resource-quota-sync-period": async (t) => {
+    t.equal(settings("--resource-quota-sync-period=1m").quotaSyncPeriodMs, 60_000);
+  },
+  "legacy-service-account-token-clean-up-period": async (t) => {
+    t.equal(settings("--legacy-service-account-token-clean-up-period=24h").legacyTokenCleanUpPeriodMs, 86_400_000);
+  },
+  "enable-garbage-collector": async (t) => {
+    t.notOk(options("--enable-garbage-collector=false").controllers.includes("garbage-collector"));
+    t.ok(options().controllers.includes("garbage-collector"));
+  },
+  "namespace-sync-period": warns({ invoke }, "--namespace-sync-period=2s"),
+  "min-resync-period": warns({ invoke }, "--min-resync-period=2s"),
+  "attach-detach-reconcile-sync-period": warns({ invoke }, "--attach-detach-reconcile-sync-period=2s"),
+  "configure-cloud-routes": warns({ invoke }, "--configure-cloud-routes=false"),
+  "horizontal-pod-autoscaler-sync-period": async (t) => {
+    t.equal(settings("--horizontal-pod-autoscaler-sync-period=1s").autoscaler?.syncPeriodMs, 1_000);
+  },
+  "horizontal-pod-autoscaler-tolerance": async (t) => {
+    t.equal(settings("--horizontal-pod-autoscaler-tolerance=0.3").autoscaler?.tolerance, 0.3);
+  },
+  "horizontal-pod-autoscaler-downscale-stabilization": async (t) => {
+    const { autoscaler } = settings("--horizontal-pod-autoscaler-downscale-stabilization=1s");
+    t.equal(autoscaler?.downscaleStabilizationMs, 1_000);
+  },
+  "horizontal-pod-autoscaler-cpu-initialization-period": async (t) => {
+    const { autoscaler } = settings("--horizontal-pod-autoscaler-cpu-initialization-period=1s");
+    t.equal(autoscaler?.cpuInitializationPeriodMs, 1_000);
+  },
+  "horizontal-pod-autoscaler-initial-readiness-delay": async (t) => {
+    const { autoscaler } = settings("--horizontal-pod-autoscaler-initial-readiness-delay=1s");
+    t.equal(autoscaler?.initialReadinessDelayMs, 1_000);
+  },
+};
+
 export const controllerManagerEffects: Effects = {
   ...componentEffects({ word: "controller-manager", name: "kube-controller-manager", invoke, options }),
   ...controllerEffects,
+  ...objectEffects,
 };

@@ -4,8 +4,11 @@ import type { Node, NodeCondition } from "../../api/core/node/schema.ts";
 import type { Clock } from "../../std/time/clock.ts";
 import { KeyTimers } from "../../std/time/key-timers.ts";
 
-/** The grace period of a new node without a heartbeat. */
-const STARTUP_GRACE_MS = 60_000;
+export interface GracePeriods {
+  readonly graceMs: number;
+  /** Of a new node without a heartbeat. */
+  readonly startupGraceMs: number;
+}
 
 /**
  * Time is measured from the observation of a heartbeat, since clocks of nodes may differ. After a start, each node has
@@ -14,15 +17,17 @@ const STARTUP_GRACE_MS = 60_000;
 export class Heartbeats implements Disposable {
   readonly #clock: Clock;
   readonly #graceMs: number;
+  readonly #startupGraceMs: number;
   readonly #deadlines: KeyTimers;
   /** The last heartbeat in the node's status; empty for a node that never reported its readiness. */
   readonly #heartbeats = new Map<string, string>();
   readonly #renewals = new Map<string, string>();
 
   /** `onSilent` is called once when a node exceeds its grace period. */
-  constructor(clock: Clock, graceMs: number, onSilent: (node: string) => void) {
+  constructor(clock: Clock, { graceMs, startupGraceMs }: GracePeriods, onSilent: (node: string) => void) {
     this.#clock = clock;
     this.#graceMs = graceMs;
+    this.#startupGraceMs = startupGraceMs;
     this.#deadlines = new KeyTimers(clock, onSilent);
   }
 
@@ -41,7 +46,7 @@ export class Heartbeats implements Disposable {
     else if (known === undefined) {
       const created = Date.parse(metadata?.creationTimestamp ?? "");
       const age = Number.isNaN(created) ? 0 : Math.max(0, this.#clock.now() - created);
-      this.#deadlines.set(name, STARTUP_GRACE_MS - age);
+      this.#deadlines.set(name, this.#startupGraceMs - age);
     }
   }
 
@@ -51,7 +56,7 @@ export class Heartbeats implements Disposable {
     if (this.#renewals.get(name) === renewTime) return;
     this.#renewals.set(name, renewTime);
     const beat = this.#heartbeats.get(name);
-    if (beat !== undefined) this.#deadlines.set(name, beat === "" ? STARTUP_GRACE_MS : this.#graceMs);
+    if (beat !== undefined) this.#deadlines.set(name, beat === "" ? this.#startupGraceMs : this.#graceMs);
   }
 
   forgetLease(node: string): void {

@@ -36,8 +36,12 @@ export async function runNodeLifecycleController(deps: ControllerDeps): Promise<
     component: "taint-eviction-controller",
   });
   await using evictions = new TaintEvictionController(deps, evictionRecorder);
-  using heartbeats = new Heartbeats(clock, options.nodeMonitorGracePeriodMs, (name) => queue.add(name));
-  using disruption = new ZoneDisruption(clock, (name) => queue.add(name));
+  using heartbeats = new Heartbeats(
+    clock,
+    { graceMs: options.nodeMonitorGracePeriodMs, startupGraceMs: options.nodeStartupGracePeriodMs },
+    (name) => queue.add(name),
+  );
+  using disruption = new ZoneDisruption(clock, (name) => queue.add(name), options.evictions);
   /** Nodes that were ready and whose pods must be marked as not ready. */
   const becameNotReady = new Set<string>();
   await using nodes = startInformer({ ...informerOptions, kind: nodeKind }, signal);

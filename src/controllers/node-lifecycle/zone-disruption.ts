@@ -6,14 +6,11 @@
 import type { Node } from "../../api/core/node/schema.ts";
 import type { Clock } from "../../std/time/clock.ts";
 import { KeyTimers } from "../../std/time/key-timers.ts";
+import { defaultControllerOptions, type EvictionOptions } from "../controller-options.ts";
 import { readyStatus } from "./condition-taints.ts";
 
-/** Kubernetes' defaults: evictions per second, and thresholds for disrupted and large zones. */
-const RATE = 0.1;
-const RATE_DISRUPTED = 0.01;
-const UNHEALTHY_SHARE = 0.55;
+/** Zones with fewer nodes that are not ready are not disrupted. */
 const UNHEALTHY_MIN = 3;
-const LARGE_ZONE = 51;
 
 const EXCLUDED = "node.kubernetes.io/exclude-disruption";
 
@@ -28,6 +25,7 @@ interface Zone {
 
 export class ZoneDisruption implements Disposable {
   readonly #clock: Clock;
+  readonly #options: EvictionOptions;
   readonly #onAdmitted: (node: string) => void;
   readonly #zones = new Map<string, Zone>();
   readonly #timers: KeyTimers;
@@ -35,8 +33,9 @@ export class ZoneDisruption implements Disposable {
   #allDown = false;
 
   /** `onTurn` is called when a waiting node may be evicted. */
-  constructor(clock: Clock, onTurn: (node: string) => void) {
+  constructor(clock: Clock, onTurn: (node: string) => void, options = defaultControllerOptions.evictions) {
     this.#clock = clock;
+    this.#options = options;
     this.#onAdmitted = onTurn;
     this.#timers = new KeyTimers(clock, (zone) => this.#admitNext(zone));
   }
@@ -48,6 +47,7 @@ export class ZoneDisruption implements Disposable {
 
   /** Updates the state of all zones. Returns whether `allDown` changed. */
   update(nodes: Iterable<Node>): boolean {
+    const { nodesPerSecond, nodesPerSecondDisrupted, disruptedShare, largeZoneNodes } = this.#options;
     const counts = new Map<string, { ready: number; notReady: number }>();
     for (const node of nodes) {
       if (node.metadata?.labels?.[EXCLUDED] !== undefined) continue;
@@ -60,10 +60,10 @@ export class ZoneDisruption implements Disposable {
     for (const name of this.#zones.keys()) if (!counts.has(name)) this.#zones.delete(name);
     for (const [name, { ready, notReady }] of counts) {
       const zone = this.#zone(name);
-      const isDisrupted = notReady >= UNHEALTHY_MIN && notReady / (ready + notReady) >= UNHEALTHY_SHARE;
+      const isDisrupted = notReady >= UNHEALTHY_MIN && notReady / (ready + notReady) >= disruptedShare;
       zone.isDown = ready === 0;
-      const slow = ready + notReady >= LARGE_ZONE ? RATE_DISRUPTED : 0;
-      zone.evictionsPerSecond = isDisrupted && !zone.isDown ? slow : RATE;
+      const slow = ready + notReady > largeZoneNodes ? nodesPerSecondDisrupted : 0;
+      zone.evictionsPerSecond = isDisrupted && !zone.isDown ? slow : nodesPerSecond;
     }
     const before = this.#allDown;
     this.#allDown = counts.size > 0 && [...this.#zones.values()].every(({ isDown }) => isDown);
@@ -98,7 +98,7 @@ export class ZoneDisruption implements Disposable {
   #zone(name: string): Zone {
     let zone = this.#zones.get(name);
     if (zone === undefined) {
-      zone = { evictionsPerSecond: RATE, isDown: false, waiting: new Set(), nextEvictionAt: 0 };
+      zone = { evictionsPerSecond: this.#options.nodesPerSecond, isDown: false, waiting: new Set(), nextEvictionAt: 0 };
       this.#zones.set(name, zone);
     }
     return zone;

@@ -22,8 +22,6 @@ import { QuotaMonitor } from "./quota-monitor.ts";
 
 /** The key for updating the watches. */
 const MONITOR_KEY = "";
-/** Kubernetes' default of the full recalculation. */
-const RESYNC_MS = 300_000;
 /** Delay after a deletion, since deletions come in groups. */
 const DELETION_DELAY_MS = 100;
 /**
@@ -76,7 +74,7 @@ export async function runResourceQuotaController(deps: ControllerDeps): Promise<
   });
   using _ = { [Symbol.dispose]: unsubscribe };
   while (!signal.aborted) {
-    await Promise.race([clock.sleep(RESYNC_MS, signal), waitForAbort(signal)]).catch(() => {});
+    await Promise.race([clock.sleep(deps.options.quotaSyncPeriodMs, signal), waitForAbort(signal)]).catch(() => {});
     if (signal.aborted) break;
     // New custom kinds may be served.
     queue.add(MONITOR_KEY);

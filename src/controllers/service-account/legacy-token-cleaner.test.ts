@@ -5,6 +5,8 @@ import { cleanupAction } from "./legacy-token-cleaner.ts";
 const NOW = Date.UTC(2026, 5, 15, 12);
 const OLD = "2024-01-01T00:00:00Z";
 
+const YEAR_MS = 365 * 24 * 3_600_000;
+
 t.test("cleanupAction() marks tokens unused for a year, and deletes those marked a year ago", (t) => {
   const cases: readonly (readonly [created: string, used: string | undefined, invalid: string | undefined, string])[] =
     [
@@ -27,13 +29,13 @@ t.test("cleanupAction() marks tokens unused for a year, and deletes those marked
       ...(invalid === undefined ? {} : { [INVALID_SINCE_LABEL]: invalid }),
     };
     t.equal(
-      cleanupAction({ metadata: { creationTimestamp, labels } }, NOW),
+      cleanupAction({ metadata: { creationTimestamp, labels } }, NOW, YEAR_MS),
       fate,
       `${creationTimestamp} ${used} ${invalid}`,
     );
   }
   t.equal(
-    cleanupAction({ metadata: { creationTimestamp: OLD, deletionTimestamp: OLD } }, NOW),
+    cleanupAction({ metadata: { creationTimestamp: OLD, deletionTimestamp: OLD } }, NOW, YEAR_MS),
     "keep",
     "being deleted",
   );
