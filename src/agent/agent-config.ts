@@ -50,6 +50,8 @@ export interface ProxyConfig {
   readonly serviceCidrs: readonly string[];
   /** The name of the table in the packet filter. */
   readonly table: string;
+  /** Whether the agent starts on a machine without nft, with a warning. */
+  readonly isOptional: boolean;
 }
 
 /** Where the agent's certificates come from. */

@@ -63,7 +63,7 @@ export function toAgentConfig(effective: EffectiveConfig): AgentConfig {
     pods: toPodsConfig(effective),
     dns: toDnsConfig(effective),
     proxy: effective.flags["service-proxy"]
-      ? { clusterCidrs: effective.flags["cluster-cidr"], serviceCidrs: [], table: "svc-proxy" }
+      ? { clusterCidrs: effective.flags["cluster-cidr"], serviceCidrs: [], table: "svc-proxy", isOptional: false }
       : undefined,
     volumes: toVolumesConfig(effective),
     server: toServerConfig(effective),

@@ -6,15 +6,13 @@ import { createNft } from "./nftables/nft.ts";
 import { findProxyProgram } from "./programs.ts";
 import type { ProxyHost } from "./service-proxy.ts";
 
-/** Throws a message for the operator if nft is missing. */
-export async function openNftables(log: Logger): Promise<ProxyHost> {
+export const NFT_MISSING =
+  "Cannot run the service proxy: nft is not installed. On Debian or Ubuntu, apt-get install nftables";
+
+/** Undefined if nft is missing. */
+export async function openNftables(log: Logger): Promise<ProxyHost | undefined> {
   const program = await findProxyProgram("nft");
-  if (program === undefined) {
-    throw new Error(
-      "Cannot run the service proxy: nft is not installed: on Debian or Ubuntu, apt-get install nftables; " +
-        "or set --service-proxy=false",
-    );
-  }
+  if (program === undefined) return undefined;
   const conntrack = await findProxyProgram("conntrack");
   if (conntrack === undefined) {
     log.v(1)?.info("conntrack is not installed: UDP flows to endpoints that are gone end only when they are idle");

@@ -27,17 +27,22 @@ export async function openProxy({
   }
   const random = systemRandom;
   const proxyLog = log.child("service-proxy");
-  const { openNftables } = await import("../../proxy/open-nftables.ts");
+  const { NFT_MISSING, openNftables } = await import("../../proxy/open-nftables.ts");
   const { startServiceProxy } = await import("../../proxy/service-proxy.ts");
   const { createProxyMetrics } = await import("../../proxy/proxy-metrics.ts");
-  const programs =
+  const host =
     nft === undefined ? await openNftables(proxyLog) : { nft, listeningPorts: async () => new Set<string>() };
+  if (host === undefined) {
+    if (!config.proxy.isOptional) throw new Error(NFT_MISSING);
+    proxyLog.warn(`${NFT_MISSING}; services have no addresses on this node`);
+    return undefined;
+  }
   const query = { fieldSelector: `metadata.name=${config.nodeName}` };
   const events = { client, clock, random, log, component: COMPONENT, host: config.nodeName };
   const recorder = stack.use(createEventRecorder(events));
   const proxy = startServiceProxy({
     ...config.proxy,
-    ...programs,
+    ...host,
     nodeName: config.nodeName,
     nodes: stack.use(startInformer({ client, kind: nodeKind, query, clock, random, log: proxyLog }, signal)),
     informers,

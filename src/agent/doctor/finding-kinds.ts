@@ -87,7 +87,7 @@ export const findingKinds = {
   },
   "kernel-nftables": {
     area: "kernel",
-    meaning: "With --service-proxy the agent does not start; without it, services need another proxy.",
+    meaning: "Addresses of services lead nowhere on this node; svc agent --service-proxy does not start.",
     remedy: "Install nft (Debian: nftables), and use a kernel with CONFIG_NF_TABLES; or set --service-proxy=false.",
   },
   "kernel-user-namespaces": {

@@ -17,9 +17,9 @@ import { MetricRegistry } from "../../std/metrics/metrics.ts";
 import { createNotifier } from "../../std/process/sd-notify.ts";
 import { systemClock } from "../../std/time/clock.ts";
 import { GIT_VERSION } from "../../std/version.ts";
-import { openNftables } from "../open-nftables.ts";
+import { NFT_MISSING, openNftables } from "../open-nftables.ts";
 import { createProxyMetrics } from "../proxy-metrics.ts";
-import { removeProxyRules, startServiceProxy } from "../service-proxy.ts";
+import { type ProxyHost, removeProxyRules, startServiceProxy } from "../service-proxy.ts";
 import { parseSocketAddress, type proxyFlags, proxyProgram } from "./flags.ts";
 import { healthPages, metricsPages, type Pages, servePages } from "./pages.ts";
 
@@ -49,7 +49,7 @@ export async function run(argv: readonly string[]): Promise<number> {
   process.on("SIGINT", onSignal).on("SIGTERM", onSignal);
   try {
     if (flags.cleanup) {
-      const { nft } = await openNftables(log);
+      const { nft } = await openHost(log);
       for (const commands of removeProxyRules(TABLE)) await nft.apply(commands);
       return 0;
     }
@@ -64,11 +64,17 @@ export async function run(argv: readonly string[]): Promise<number> {
   }
 }
 
+async function openHost(log: Logger): Promise<ProxyHost> {
+  const host = await openNftables(log);
+  if (host === undefined) throw new Error(NFT_MISSING);
+  return host;
+}
+
 async function runProxy(flags: Flags, log: Logger, signal: AbortSignal, onReady: () => Promise<void>): Promise<void> {
   const clock = systemClock;
   const random = systemRandom;
   const metrics = new MetricRegistry();
-  const programs = await openNftables(log);
+  const host = await openHost(log);
   const nodeName = (flags["hostname-override"] || hostname()).trim().toLowerCase();
   const access = { kubeconfig: flags.kubeconfig, server: flags.master, userAgent: COMPONENT };
   const limits = { qps: flags["kube-api-qps"], burst: flags["kube-api-burst"] };
@@ -89,7 +95,7 @@ async function runProxy(flags: Flags, log: Logger, signal: AbortSignal, onReady:
     serviceCidrs: [],
     nodes: stack.use(startInformer({ ...common, kind: nodeKind, query }, closing.signal)),
     informers,
-    ...programs,
+    ...host,
     metrics: createProxyMetrics(metrics, clock),
     clock,
     random,
