@@ -1,4 +1,5 @@
 /** The components of pods: their sources, services and workers, and the relisting of the runtime. */
+import { serviceKind } from "../../api/core/service/kind.ts";
 import { systemRandom } from "../../std/crypto/random.ts";
 import { NodeObjects } from "../checkpoint/node-objects.ts";
 import { ObjectReader } from "../pod-objects/object-reader.ts";
@@ -40,6 +41,7 @@ export function openPods(foundation: Foundation, reporting: Reporting, node: Nod
   const reader = foundation.stack.use(
     new ObjectReader({
       client,
+      services: foundation.informers?.of(serviceKind),
       clock,
       random,
       log: log.child("objects"),

@@ -1,6 +1,8 @@
 import t from "tap";
 import type { Pod } from "../../api/core/pod/schema.ts";
+import { serviceKind } from "../../api/core/service/kind.ts";
 import { createClient } from "../../client/api-client.ts";
+import { startInformer } from "../../client/informer/informer.ts";
 import { seededRandom } from "../../std/crypto/random.ts";
 import { silentLogger } from "../../std/log/logger.ts";
 import { FakeApi } from "../../testing/agent/fake-api.ts";
@@ -32,8 +34,11 @@ async function reading(prepare: (api: FakeApi) => void = () => undefined, goodFo
       return await api.transport(request);
     },
   });
+  const services = startInformer({ client, kind: serviceKind, clock, random: seededRandom(1), log: silentLogger });
+  t.teardown(async () => await services[Symbol.asyncDispose]());
   const reader = new ObjectReader({
     client,
+    services,
     clock,
     random: seededRandom(1),
     log: silentLogger,
@@ -163,7 +168,13 @@ t.test("ObjectReader.text.services() waits for the first list, up to a timeout",
 });
 
 t.test("ObjectReader without an API server rejects reads", async (t) => {
-  const options = { client: undefined, clock: new FakeClock(), random: seededRandom(1), log: silentLogger };
+  const options = {
+    client: undefined,
+    services: undefined,
+    clock: new FakeClock(),
+    random: seededRandom(1),
+    log: silentLogger,
+  };
   await using reader = new ObjectReader({ ...options, onChange: () => undefined });
   await t.rejects(reader.configMap("default", "a"), /the agent has no API server/);
   await t.rejects(reader.requestToken("default", "a", { spec: { audiences: [] } }), /no API server/);

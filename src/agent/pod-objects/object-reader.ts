@@ -11,7 +11,6 @@ import { persistentVolumeClaimKind } from "../../api/core/persistent-volume-clai
 import type { PersistentVolumeClaim } from "../../api/core/persistent-volume-claim/schema.ts";
 import type { Pod } from "../../api/core/pod/schema.ts";
 import { secretKind } from "../../api/core/secret/kind.ts";
-import { serviceKind } from "../../api/core/service/kind.ts";
 import type { Service } from "../../api/core/service/schema.ts";
 import { serviceAccountKind } from "../../api/core/service-account/kind.ts";
 import type { ServiceAccount } from "../../api/core/service-account/schema.ts";
@@ -32,6 +31,8 @@ import { findReferencedObjects } from "./references.ts";
 export interface ObjectReaderOptions {
   /** Undefined: the agent has no API server. */
   readonly client: Client | undefined;
+  /** All services, which the caller stops. Undefined: the agent has no API server. */
+  readonly services: Informer<Service> | undefined;
   readonly clock: Clock;
   readonly random: RandomSource;
   readonly log: Logger;
@@ -73,14 +74,11 @@ export class ObjectReader implements VolumeObjects, TokenRequestSource, ClaimSou
   readonly #cache = new Map<string, CachedObject>();
   /** The pods that refer to each, by the same keys. */
   #podsByKey: ReadonlyMap<string, ReadonlySet<string>> = new Map();
-  readonly #services: Informer<Service> | undefined;
   /** Watches that are being closed. */
   readonly #closing = new Set<Promise<void>>();
 
   constructor(options: ObjectReaderOptions) {
     this.#options = options;
-    const { client, clock, random, log } = options;
-    this.#services = client && startInformer({ client, kind: serviceKind, clock, random, log });
   }
 
   async configMap(namespace: string, name: string): Promise<Bytes | undefined> {
@@ -161,7 +159,7 @@ export class ObjectReader implements VolumeObjects, TokenRequestSource, ClaimSou
 
   async [Symbol.asyncDispose](): Promise<void> {
     this.setPods([]);
-    await Promise.all([...this.#closing, this.#services?.[Symbol.asyncDispose]()]);
+    await Promise.all(this.#closing);
   }
 
   async #close(informer: AsyncDisposable): Promise<void> {
@@ -226,16 +224,16 @@ export class ObjectReader implements VolumeObjects, TokenRequestSource, ClaimSou
   }
 
   async #listServices(): Promise<readonly Service[]> {
-    if (this.#services === undefined) return [];
-    if (!this.#services.isSynced) {
-      const { clock, log } = this.#options;
+    const { services, clock, log } = this.#options;
+    if (services === undefined) return [];
+    if (!services.isSynced) {
       const done = new AbortController();
-      await Promise.race([this.#services.synced, clock.sleep(SERVICES_WAIT_MS, done.signal)]).catch(() => undefined);
+      await Promise.race([services.synced, clock.sleep(SERVICES_WAIT_MS, done.signal)]).catch(() => undefined);
       done.abort();
-      if (!this.#services.isSynced)
+      if (!services.isSynced)
         log.warn("Services are not synced yet: containers start without their environment variables");
     }
-    return [...this.#services.list()];
+    return [...services.list()];
   }
 }
 
