@@ -3,13 +3,15 @@
  * them from outside.
  *   node src/bench/bench.ts [--only SECTION,…] [--program sources|bundle|binary] [--json]
  *     [--idle-seconds 30] [--pods 20]
- * Sections: start, requests, controllers, scheduler, lists, watches, memory, cluster, agent, dns, streams, logs.
+ * Sections: start, requests, controllers, controller-memory, scheduler, lists, watches, memory, cluster, agent, dns,
+ * streams, logs.
  * On a shared machine CPU time and ratios are more reliable than rates.
  */
 import { parseArgs } from "node:util";
 import { findMissingRequirement, programs } from "../acceptance/cluster/cluster.ts";
 import { measureAgent } from "./agent.ts";
 import { measureCluster } from "./cluster.ts";
+import { measureControllerMemory } from "./controller-memory.ts";
 import { measureDns } from "./dns.ts";
 import { Figures } from "./figures.ts";
 import { measureLists, measureMemory } from "./lists.ts";
@@ -36,6 +38,7 @@ const sections: Readonly<Record<string, Measure>> = {
   start: measureStart,
   requests: measureRequests,
   controllers: measureControllers,
+  "controller-memory": measureControllerMemory,
   scheduler: measureScheduler,
   lists: measureLists,
   watches: measureWatches,
