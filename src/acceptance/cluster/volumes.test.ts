@@ -2,6 +2,8 @@
 import { existsSync, readdirSync } from "node:fs";
 import { join } from "node:path";
 import t, { type Test } from "tap";
+import { systemMounter } from "../../agent/volumes/mount/mounter.ts";
+import { startFakeDriver } from "../../testing/agent/fake-csi-driver.ts";
 import { until } from "../../testing/std/until.ts";
 import { findMissingRequirement, programs, TestCluster } from "./cluster.ts";
 
@@ -62,6 +64,34 @@ spec:${container.replaceAll(/^ {4}/gm, "")}
           spec: { accessModes: [ReadWriteOnce], resources: { requests: { storage: 16Mi } } }
 `;
 
+const DRIVER = "disk.example.com";
+const csi = `
+apiVersion: storage.k8s.io/v1
+kind: CSIDriver
+metadata: { name: ${DRIVER} }
+spec: { attachRequired: true }
+---
+apiVersion: v1
+kind: PersistentVolume
+metadata: { name: disk }
+spec:
+  accessModes: [ReadWriteOnce]
+  capacity: { storage: 1Gi }
+  storageClassName: disks
+  csi: { driver: ${DRIVER}, volumeHandle: disk-1 }
+---
+apiVersion: v1
+kind: PersistentVolumeClaim
+metadata: { name: disk }
+spec: { accessModes: [ReadWriteOnce], storageClassName: disks, resources: { requests: { storage: 1Gi } } }
+---
+apiVersion: v1
+kind: Pod
+metadata: { name: reader }
+spec:${container.replaceAll(/^ {4}/gm, "")}
+  volumes: [{ name: data, persistentVolumeClaim: { claimName: disk } }]
+`;
+
 if (missing !== undefined) console.error(`Skipped: ${missing}.`);
 else {
   t.test("volumes of claims keep their data, grow and are reclaimed", { timeout: 120_000 }, async (t) => {
@@ -72,6 +102,7 @@ else {
     await t.test("pods share no volume, and a volume survives its pod", (t) => testSurvival(t, at));
     await t.test("a claim that requests more gets more", (t) => testGrowth(t, at));
     await t.test("a volume is removed with its claim, unless it is retained", (t) => testReclaim(t, at));
+    await t.test("a volume of a CSI driver is attached to the node of its pod", (t) => testCsi(t, at));
     t.equal(await cluster.stop(), 0);
     t.same(await cluster.remains(), []);
   });
@@ -90,6 +121,10 @@ class Volumes {
     const { code, stdout, stderr } = await this.#cluster.kubectl(args.split(" "), input === undefined ? {} : { input });
     this.#t.equal(code, 0, `kubectl ${args}: ${stderr}`);
     return stdout.trim();
+  }
+
+  get dataDir(): string {
+    return this.#cluster.dataDir;
   }
 
   /** How often a container has been started on the volume. */
@@ -146,4 +181,38 @@ async function testReclaim(t: Test, at: Volumes): Promise<void> {
   await until("the directories of the other volumes are removed", async () => at.directories.length === 1 || undefined);
   t.same(at.directories, [kept]);
   await at.run(`wait pv/${kept} --for=jsonpath={.status.phase}=Released --timeout=30s`);
+}
+
+/** Plays the attacher of the driver; its node service runs in this process. */
+async function testCsi(t: Test, at: Volumes): Promise<void> {
+  const storage = join(at.dataDir, "disks");
+  await using driver = await startFakeDriver({
+    name: DRIVER,
+    socket: join(at.dataDir, "agent", "plugins_registry", "disk.sock"),
+    storage,
+    mounter: systemMounter,
+    capabilities: ["STAGE_UNSTAGE_VOLUME"],
+  });
+  await until("the node has the driver", async () => (await at.run("get csinode e2e -o name")) !== "" || undefined);
+  await at.run("apply -f -", csi);
+  const attachment = await until(
+    "the controller attaches the volume",
+    async () => (await at.run("get volumeattachments -o jsonpath={.items[*].metadata.name}")) || undefined,
+  );
+  t.match(attachment, /^csi-[0-9a-f]{64}$/);
+  t.same(driver.volumeCalls, [], "it is not mounted before");
+  await at.run(
+    `patch volumeattachment ${attachment} --subresource=status --type=merge -p {"status":{"attached":true}}`,
+  );
+  await at.run("wait pod/reader --for=condition=Ready --timeout=60s");
+  t.equal(await at.starts("reader"), 1);
+  t.same(readdirSync(join(storage, "disk-1")), ["log"]);
+  const unique = `kubernetes.io/csi/${DRIVER}^disk-1`;
+  t.equal(await at.run("get node e2e -o jsonpath={.status.volumesAttached[*].name}"), unique);
+  await at.run("delete pod reader");
+  await at.run(`wait volumeattachment/${attachment} --for=delete --timeout=60s`);
+  t.equal(await at.run("get node e2e -o jsonpath={.status.volumesAttached[*].name}"), "");
+  t.same(driver.volumeCalls, ["stageVolume", "publishVolume", "unpublishVolume", "unstageVolume"]);
+  await at.run("delete pvc disk");
+  await at.run("wait pv/disk --for=jsonpath={.status.phase}=Released --timeout=30s");
 }
