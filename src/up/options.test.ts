@@ -39,6 +39,15 @@ t.test("upOptions() refuses a pod range that is not IPv4", async (t) => {
   t.throws(() => options("--pod-cidr=2001:db8::/112"), /must be an IPv4 range/);
 });
 
+t.test("upOptions() gives each data directory its own ranges of services", async (t) => {
+  t.match(options(), { serviceCidrs: ["10.96.0.0/16"], clusterCidrs: ["10.244.0.0/16"], clusterDns: ["10.96.0.10"] });
+  const [a, b] = [options("--data-dir=/tmp/a"), options("--data-dir=/tmp/b")];
+  t.match(a.serviceCidrs[0], /^10\.(?:9[7-9]|10\d|11[01])\.\d+\.0\/20$/);
+  t.not(a.serviceCidrs[0], b.serviceCidrs[0]);
+  t.not(a.proxyTable, b.proxyTable);
+  t.same(options("--pod-cidr=10.250.1.0/24").clusterCidrs, ["10.250.1.0/24"], "pods are in the range of all pods");
+});
+
 t.test("localServerUrl() uses loopback for a server on all interfaces", async (t) => {
   t.equal(localServerUrl(options()), "https://127.0.0.1:6443");
   t.equal(localServerUrl(options("--bind-address=::", "--secure-port=7443")), "https://[::1]:7443");
