@@ -50,7 +50,7 @@ t.test(
   },
 );
 
-t.test("RecordSource writes changes after a while, at most once a minute", async (t) => {
+t.test("RecordSource writes changes after a while, at most once in five minutes", async (t) => {
   const file = join(t.testdir(), "records");
   const { informers, clock, open } = start(file);
   const source = await open();
@@ -62,7 +62,7 @@ t.test("RecordSource writes changes after a while, at most once a minute", async
   await until("the file", () => written() === 1 || undefined);
   informers.delete(serviceKind, service);
   informers.put(serviceKind, makeService("default/a", "10.3.0.1"), makeService("default/b", "10.3.0.2"));
-  await clock.advance(59_000);
+  await clock.advance(299_000);
   t.equal(written(), 1);
   await clock.advance(1000);
   await until("the file", () => written() === 2 || undefined);

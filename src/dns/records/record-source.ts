@@ -14,8 +14,8 @@ export interface RecordSourceOptions {
   readonly log: Logger;
 }
 
-/** Between two writes of the file. */
-const WRITE_MS = 60_000;
+/** Between two writes of the file, which has a megabyte for each thousand services of ten endpoints. */
+const WRITE_MS = 300_000;
 /** Coalesces the changes of a start. */
 const SETTLE_MS = 5_000;
 
