@@ -2,6 +2,7 @@
 
 import { WorkQueue } from "../std/async/work-queue.ts";
 import type { BackoffOptions } from "../std/time/backoff.ts";
+import { statusCodeOf } from "./api-errors.ts";
 import type { ControllerDeps } from "./controller.ts";
 
 export interface ControllerQueueOptions {
@@ -17,6 +18,12 @@ export interface ControllerQueueOptions {
 /** The default rate limiter of Kubernetes' controllers. */
 export const RATE_LIMITER: BackoffOptions = { initialMs: 5, maxMs: 1_000_000, jitter: 0 };
 
+/**
+ * The maximum delay after an error that is not the server's answer to the request. The back-off of an outage would go
+ * on for as long as the outage lasted; Kubernetes' controllers end with it and start anew.
+ */
+const UNANSWERED_RETRY_MS = 30_000;
+
 const BACKOFF: BackoffOptions = { initialMs: 500, maxMs: 60_000, jitter: 0.1 };
 
 /** A queue holds each key once, so it is bounded by the number of objects. Disposal waits for syncs in progress. */
@@ -29,5 +36,18 @@ export function createControllerQueue(
   }: Pick<ControllerDeps, "clock" | "random" | "queue" | "workers">,
   { workers, backoff = BACKOFF, sync, onError }: ControllerQueueOptions,
 ): WorkQueue {
-  return new WorkQueue({ clock, random, metrics, concurrency: configured ?? workers, backoff, work: sync, onError });
+  const queue: WorkQueue = new WorkQueue({
+    clock,
+    random,
+    metrics,
+    concurrency: configured ?? workers,
+    backoff,
+    work: sync,
+    onError: (key, error) => {
+      // The queue keeps the earlier one of this time and that of the back-off.
+      if ((statusCodeOf(error) ?? 500) >= 500) queue.addAfter(key, UNANSWERED_RETRY_MS);
+      onError(key, error);
+    },
+  });
+  return queue;
 }

@@ -102,7 +102,7 @@ class DaemonSetController implements Disposable {
   readonly #podControl: PodControl;
   readonly #expectations: Expectations;
   readonly #failedPods: FailedPodsBackoff;
-  /** When a pod becomes available, or a failed pod may be deleted. */
+  /** When a pod becomes available, a failed pod may be deleted, or expectations expire. */
   readonly #timers: KeyTimers;
 
   constructor(deps: ControllerDeps, caches: Caches) {
@@ -211,7 +211,8 @@ class DaemonSetController implements Disposable {
     const sync: Sync = { daemonSet, hash: hashOf(history.current), adopted, signal, delays: [] };
     const isSatisfied = this.#expectations.areSatisfied(key);
     let failure: { readonly error: unknown } | undefined;
-    if (isSatisfied) {
+    if (!isSatisfied) sync.delays.push(this.#expectations.untilExpired(key));
+    else {
       try {
         await this.#syncPods(sync);
         const pods = [...groupByNode(this.#podsOf(sync), true).values()].flat();

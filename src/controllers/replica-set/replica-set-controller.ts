@@ -117,8 +117,8 @@ class ReplicaController<T extends ReplicaOwner> implements Disposable {
   readonly #caches: Caches<T>;
   readonly #podControl: PodControl;
   readonly #expectations: Expectations;
-  /** When the next pod of an owner becomes available. */
-  readonly #availability: KeyTimers;
+  /** When the next pod of an owner becomes available, or expectations expire. */
+  readonly #timers: KeyTimers;
 
   constructor(deps: ControllerDeps, type: ReplicaKind<T>, caches: Caches<T>) {
     this.#deps = deps;
@@ -126,11 +126,11 @@ class ReplicaController<T extends ReplicaOwner> implements Disposable {
     this.#caches = caches;
     this.#podControl = createPodControl(deps.client, caches.recorder);
     this.#expectations = new Expectations(deps.clock);
-    this.#availability = new KeyTimers(deps.clock, (key) => this.queue?.add(key));
+    this.#timers = new KeyTimers(deps.clock, (key) => this.queue?.add(key));
   }
 
   [Symbol.dispose](): void {
-    this.#availability[Symbol.dispose]();
+    this.#timers[Symbol.dispose]();
   }
 
   ownerChanged(owner: T, before: T | undefined): void {
@@ -194,7 +194,7 @@ class ReplicaController<T extends ReplicaOwner> implements Disposable {
     const owner = this.#caches.owners.get(name, namespace);
     if (owner === undefined) {
       this.#expectations.forget(key);
-      this.#availability.delete(key);
+      this.#timers.delete(key);
       return;
     }
     const isSatisfied = this.#expectations.areSatisfied(key);
@@ -211,8 +211,11 @@ class ReplicaController<T extends ReplicaOwner> implements Disposable {
     const status = calculateStatus(view, pods, error, clock.now());
     if (status !== undefined) await this.#updateStatus(owner, status, signal);
     if (error !== undefined) throw error;
-    const pending = pods.map((pod) => untilAvailable(pod, minReadySeconds, clock.now())).filter((left) => left > 0);
-    if (pending.length > 0) this.#availability.set(key, Math.min(...pending));
+    const delays = pods.map((pod) => untilAvailable(pod, minReadySeconds, clock.now()));
+    if (!isSatisfied) delays.push(this.#expectations.untilExpired(key));
+    const pending = delays.filter((left) => left > 0);
+    if (pending.length > 0) this.#timers.set(key, Math.min(...pending));
+    else this.#timers.delete(key);
   }
 
   /** Resolves with the first error. */

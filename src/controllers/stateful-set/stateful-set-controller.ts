@@ -80,18 +80,18 @@ class StatefulSetController implements Disposable {
   readonly #deps: ControllerDeps;
   readonly #parts: Parts;
   readonly #owners: OwnerLookup<StatefulSet>;
-  /** When the next pod of a set becomes available. */
-  readonly #availability: KeyTimers;
+  /** When the next pod of a set becomes available, or expectations expire. */
+  readonly #timers: KeyTimers;
 
   constructor(deps: ControllerDeps, parts: Parts) {
     this.#deps = deps;
     this.#parts = parts;
     this.#owners = new OwnerLookup(statefulSetKind, parts.sets, ({ spec }) => spec?.selector);
-    this.#availability = new KeyTimers(deps.clock, (key) => this.queue?.add(key));
+    this.#timers = new KeyTimers(deps.clock, (key) => this.queue?.add(key));
   }
 
   [Symbol.dispose](): void {
-    this.#availability[Symbol.dispose]();
+    this.#timers[Symbol.dispose]();
   }
 
   subscribe(subscriptions: DisposableStack): void {
@@ -119,7 +119,7 @@ class StatefulSetController implements Disposable {
 
   #forget(key: string): void {
     this.#parts.expectations.forget(key);
-    this.#availability.delete(key);
+    this.#timers.delete(key);
   }
 
   #podChanged(pod: Pod, before: Pod | undefined): void {
@@ -130,6 +130,8 @@ class StatefulSetController implements Disposable {
     const owner = this.#owners.controllerOf(pod);
     const isNew = before === undefined || before.metadata?.uid !== pod.metadata?.uid;
     if (isNew && owner !== undefined) this.#parts.expectations.creationObserved(keyOf(owner));
+    // The informer has missed the deletion of a pod whose name is used again.
+    if (isNew && before !== undefined) this.#podDeleted(before);
     this.#add(this.#owners.affectedBy(pod, before));
   }
 
@@ -150,8 +152,12 @@ class StatefulSetController implements Disposable {
     const { client, clock } = this.#deps;
     const revisions = await this.#claimRevisions(set, signal);
     const pods = await this.#claimPods(set, signal);
+    const { expectations } = this.#parts;
     // The informer shows neither the last creation nor the last deletion: names would be used twice.
-    if (!this.#parts.expectations.areSatisfied(key)) return;
+    if (!expectations.areSatisfied(key)) {
+      this.#timers.set(key, expectations.untilExpired(key));
+      return;
+    }
     const context = { client, set, signal };
     const synced = await syncRevisions(context, revisions);
     const { control } = this.#parts;
@@ -165,8 +171,8 @@ class StatefulSetController implements Disposable {
     if (failure !== undefined) throw failure.error;
     const minReadySeconds = set.spec?.minReadySeconds ?? 0;
     const pending = pods.map((pod) => untilAvailable(pod, minReadySeconds, now)).filter((left) => left > 0);
-    if (pending.length > 0) this.#availability.set(key, Math.min(...pending));
-    else this.#availability.delete(key);
+    if (pending.length > 0) this.#timers.set(key, Math.min(...pending));
+    else this.#timers.delete(key);
   }
 
   /** Adopts revisions that match the selector; a set that is being deleted adopts nothing. */

@@ -29,6 +29,12 @@ export class Expectations {
     return this.#clock.monotonic() - expected.since > EXPIRATION_MS;
   }
 
+  /** Milliseconds until open expectations expire; 0 if none is open. */
+  untilExpired(key: string): number {
+    if (this.areSatisfied(key)) return 0;
+    return (this.#expected.get(key)?.since ?? 0) + EXPIRATION_MS + 1 - this.#clock.monotonic();
+  }
+
   expectCreations(key: string, count: number): void {
     this.expect(key, count, []);
   }

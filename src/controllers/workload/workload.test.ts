@@ -31,8 +31,10 @@ t.test("Expectations are satisfied when all is observed, or after five minutes",
   // The update to terminating and the deletion count once.
   for (let count = 0; count < 2; count++) expectations.deletionObserved("a/b", "a/p");
   t.notOk(expectations.areSatisfied("a/b"));
+  t.equal(expectations.untilExpired("a/b"), 300_001);
   await clock.advance(300_001);
   t.ok(expectations.areSatisfied("a/b"));
+  t.equal(expectations.untilExpired("a/b"), 0);
 });
 
 function pod(name: string, more: Partial<Pod> & { readonly ready?: string; readonly cost?: string } = {}): Pod {
