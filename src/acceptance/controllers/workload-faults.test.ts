@@ -6,6 +6,7 @@ import { deploymentKind } from "../../api/apps/deployment/kind.ts";
 import { replicaSetKind } from "../../api/apps/replica-set/kind.ts";
 import { statefulSetKind } from "../../api/apps/stateful-set/kind.ts";
 import { nodeKind } from "../../api/core/node/kind.ts";
+import { persistentVolumeClaimKind } from "../../api/core/persistent-volume-claim/kind.ts";
 import { podKind } from "../../api/core/pod/kind.ts";
 import { replicationControllerKind } from "../../api/core/replication-controller/kind.ts";
 import type { ApiObject, Kind } from "../../api/kind.ts";
@@ -15,6 +16,7 @@ import { plainConnection, WorkloadCluster } from "./workload-cluster.ts";
 const CONTROLLERS = ["daemonset", "deployment", "replicaset", "replicationcontroller", "statefulset"];
 
 interface Workload {
+  readonly name: string;
   readonly kind: Kind;
   readonly spec: object;
   /** Whether it has a rollout. */
@@ -28,20 +30,51 @@ const template = (image: string): object => ({
 });
 const first = template("img:1");
 
+const claims = {
+  volumeClaimTemplates: [
+    {
+      metadata: { name: "data" },
+      spec: { accessModes: ["ReadWriteOnce"], resources: { requests: { storage: "1Gi" } } },
+    },
+  ],
+  persistentVolumeClaimRetentionPolicy: { whenDeleted: "Delete", whenScaled: "Delete" },
+};
+const replicated = { replicas: 3, selector, template: first };
+
 const workloads: readonly Workload[] = [
-  { kind: deploymentKind as Kind, spec: { replicas: 3, selector, template: first }, updates: true },
-  { kind: replicaSetKind as Kind, spec: { replicas: 3, selector, template: first }, updates: false },
+  { name: "Deployment", kind: deploymentKind as Kind, spec: replicated, updates: true },
   {
+    name: "Deployment that recreates its pods",
+    kind: deploymentKind as Kind,
+    spec: { ...replicated, strategy: { type: "Recreate" } },
+    updates: true,
+  },
+  { name: "ReplicaSet", kind: replicaSetKind as Kind, spec: replicated, updates: false },
+  {
+    name: "ReplicationController",
     kind: replicationControllerKind as Kind,
-    spec: { replicas: 3, selector: selector.matchLabels, template: first },
+    spec: { ...replicated, selector: selector.matchLabels },
     updates: false,
   },
   {
+    name: "StatefulSet with claims",
     kind: statefulSetKind as Kind,
-    spec: { replicas: 3, serviceName: "w", selector, template: first },
+    spec: { ...replicated, serviceName: "w", ...claims },
     updates: true,
   },
-  { kind: daemonSetKind as Kind, spec: { selector, template: first }, updates: true },
+  {
+    name: "parallel StatefulSet",
+    kind: statefulSetKind as Kind,
+    spec: { ...replicated, serviceName: "w", podManagementPolicy: "Parallel" },
+    updates: true,
+  },
+  { name: "DaemonSet", kind: daemonSetKind as Kind, spec: { selector, template: first }, updates: true },
+  {
+    name: "DaemonSet with surge",
+    kind: daemonSetKind as Kind,
+    spec: { selector, template: first, updateStrategy: { rollingUpdate: { maxSurge: 1, maxUnavailable: 0 } } },
+    updates: true,
+  },
 ];
 
 /** Creates, updates and scales the workload; resolves with what is there in the end. */
@@ -95,6 +128,7 @@ async function readState(cluster: WorkloadCluster, namespace: string, kind: Kind
   const pods = (await client.list(podKind, { namespace })).items;
   const sets = (await client.list(replicaSetKind, { namespace })).items;
   const revisions = (await client.list(controllerRevisionKind, { namespace })).items;
+  const volumes = (await client.list(persistentVolumeClaimKind, { namespace })).items;
   const { conditions = [], observedGeneration, collisionCount: _, ...counters } = owner.status ?? {};
   return {
     podsMax: cluster.podsMax,
@@ -110,6 +144,9 @@ async function readState(cluster: WorkloadCluster, namespace: string, kind: Kind
       })
       .sort(),
     sets: sets.map(({ spec, status }) => `${spec?.replicas} ${status?.replicas}`).sort(),
+    claims: volumes
+      .map(({ metadata }) => `${metadata?.name} of ${metadata?.ownerReferences?.map((owner) => owner.kind).join()}`)
+      .sort(),
     revisions: revisions.map(({ revision }) => Number(revision)).sort(),
   };
 }
@@ -126,7 +163,7 @@ interface Status {
 
 t.setTimeout(240_000);
 for (const [index, workload] of workloads.entries()) {
-  t.test(`a ${workload.kind.kind} ends in the same state whatever fails`, { timeout: 240_000 }, async (t) => {
+  t.test(`a ${workload.name} ends in the same state whatever fails`, { timeout: 240_000 }, async (t) => {
     const cluster = await WorkloadCluster.start(t, CONTROLLERS);
     const wanted = await play(cluster, `${index}-plain`, workload, { name: "nothing fails" });
     t.equal(wanted.pods.length, 2);
