@@ -2,6 +2,7 @@
 import { createClient } from "../client/api-client.ts";
 import { createSharedInformers } from "../client/informer/shared-informers.ts";
 import { type ComponentDeps, type RunningComponent, runElected } from "../component/run-elected.ts";
+import { createSchedulerMetrics } from "./metrics.ts";
 import type { SchedulerOptions } from "./options.ts";
 import { runScheduler } from "./scheduler.ts";
 
@@ -13,13 +14,14 @@ export function runElectedScheduler(
   deps: Omit<ComponentDeps, "program">,
   signal: AbortSignal,
 ): RunningComponent {
-  const { connection, clock, random, log } = deps;
+  const { connection, clock, random, log, metrics } = deps;
   const work = async (leading: AbortSignal): Promise<void> => {
     const client = createClient({ transport: connection.transport, userAgent: PROGRAM, contentType });
     const shared = { client, clock, random, log };
     await using informers = createSharedInformers({ ...shared, log: log.child("informers") }, leading);
     log.info("Started scheduling", { profiles: config.profiles.map(({ schedulerName }) => schedulerName) });
-    await runScheduler({ ...shared, informers, config, features, signal: leading });
+    const schedulerMetrics = createSchedulerMetrics(metrics);
+    await runScheduler({ ...shared, informers, config, features, metrics: schedulerMetrics, signal: leading });
   };
   return runElected(election, { ...deps, program: PROGRAM }, work, signal);
 }

@@ -27,6 +27,7 @@ import { fitMessage } from "./framework/fit-error.ts";
 import type { Framework } from "./framework/framework.ts";
 import type { Cycle } from "./framework/plugin.ts";
 import type { Rejection } from "./framework/rejection.ts";
+import type { SchedulerMetrics } from "./metrics.ts";
 import { type Diagnosis, NodeSelector } from "./node-selector.ts";
 import { writeUnschedulable } from "./pod-status.ts";
 import { Evictions } from "./preemption/evictions.ts";
@@ -46,6 +47,7 @@ export interface SchedulerDeps {
   readonly config?: SchedulerConfiguration | undefined;
   /** All when absent. */
   readonly features?: SchedulerFeatures | undefined;
+  readonly metrics?: SchedulerMetrics | undefined;
   /** Connects to an extender in place of the network. */
   readonly extenderTransport?: ((urlPrefix: string) => Transport) | undefined;
   readonly signal: AbortSignal;
@@ -60,6 +62,14 @@ export async function runScheduler(deps: SchedulerDeps): Promise<void> {
 
 /** The maximum number of requests that bind pods at the same time. */
 const BINDING_REQUESTS_MAX = 50;
+
+interface Attempt {
+  readonly queued: QueuedPod;
+  /** On the monotonic clock. */
+  readonly beganAt: number;
+  /** The time until the node was selected. */
+  algorithmMs: number;
+}
 
 interface Failure {
   readonly reason: "Unschedulable" | "SchedulerError";
@@ -98,6 +108,7 @@ class Scheduler {
       log,
       signal,
       nominator: this.#nominator,
+      onEvict: (count) => deps.metrics?.preemptionAttempted(count),
       recordPreempted: (victim, preemptor, nodeName) => this.#recordPreempted(victim, preemptor, nodeName),
       rejectBinding: (uid) => this.#rejectBinding(uid),
       retry: (uid) => this.#queue.activate(uid),
@@ -119,10 +130,12 @@ class Scheduler {
       initialBackoffMs: config.podInitialBackoffSeconds * 1000,
       maxBackoffMs: config.podMaxBackoffSeconds * 1000,
       popsFromBackoff: features.popFromBackoff,
+      onQueued: deps.metrics?.podQueued,
       preEnqueue: (pod) => this.#profiles.of(pod)?.preEnqueue(pod),
       interestedPlugins: (pod, event, rejectedBy) => this.#profiles.interestedPlugins(pod, event, rejectedBy),
       isRegistered: (event) => this.#profiles.isRegistered(event),
     });
+    deps.metrics?.observeQueue(this.#queue);
     this.#selector = new NodeSelector({ cache: this.#cache, extenders, random, signal });
   }
 
@@ -163,20 +176,21 @@ class Scheduler {
         await this.#queue.wait(signal);
         continue;
       }
+      const attempt = { queued, beganAt: this.#deps.clock.monotonic(), algorithmMs: 0 };
       try {
-        await this.#scheduleOne(queued);
+        await this.#scheduleOne(attempt);
       } catch (error) {
         if (signal.aborted) break;
         log.error("Failed to schedule pod, will retry", error, { pod: queued.info.key });
         const message = error instanceof Error ? error.message : String(error);
-        await this.#fail(queued, { reason: "SchedulerError", message, nominatedNodeName: "" });
+        await this.#fail(attempt, { reason: "SchedulerError", message, nominatedNodeName: "" });
       }
       await slice.yield();
     }
   }
 
-  async #scheduleOne(queued: QueuedPod): Promise<void> {
-    const { info } = queued;
+  async #scheduleOne(attempt: Attempt): Promise<void> {
+    const { info } = attempt.queued;
     const framework = this.#profiles.of(info);
     if (framework === undefined || this.#skips(info)) {
       this.#queue.done(info.uid);
@@ -184,10 +198,11 @@ class Scheduler {
     }
     const cycle: Cycle = { pod: info, filters: new Map(), states: new Map() };
     const selection = await this.#selector.select(framework, cycle);
-    if (selection.node !== undefined) return await this.#assume(queued, framework, cycle, selection.node);
+    attempt.algorithmMs = this.#deps.clock.monotonic() - attempt.beganAt;
+    if (selection.node !== undefined) return await this.#assume(attempt, framework, cycle, selection.node);
     if ("error" in selection) {
       const reason = selection.isError ? "SchedulerError" : "Unschedulable";
-      return await this.#fail(queued, { reason, message: selection.error, nominatedNodeName: "" });
+      return await this.#fail(attempt, { reason, message: selection.error, nominatedNodeName: "" });
     }
     const { diagnosis } = selection;
     const result = await framework.postFilter(cycle, diagnosis.rejections);
@@ -198,7 +213,7 @@ class Scheduler {
       postFilterMessage: result?.rejection?.reasons.join(", ") ?? "",
     });
     const nominatedNodeName = result?.nominatedNodeName;
-    await this.#fail(queued, { reason: "Unschedulable", message, nominatedNodeName, diagnosis });
+    await this.#fail(attempt, { reason: "Unschedulable", message, nominatedNodeName, diagnosis });
   }
 
   /** Pods that are being deleted or bound. */
@@ -210,18 +225,18 @@ class Scheduler {
     return this.#cache.isAssumed(pod);
   }
 
-  async #assume(queued: QueuedPod, framework: Framework, cycle: Cycle, node: NodeInfo): Promise<void> {
-    const { info } = queued;
+  async #assume(attempt: Attempt, framework: Framework, cycle: Cycle, node: NodeInfo): Promise<void> {
+    const { info } = attempt.queued;
     this.#cache.assume(info, node.name);
     this.#nominator.delete(info.uid);
     const rejection = framework.reserve(cycle, node);
     if (rejection !== undefined) {
       this.#forget(info);
-      return await this.#fail(queued, failureOf(rejection));
+      return await this.#fail(attempt, failureOf(rejection));
     }
     this.#queue.done(info.uid);
     const end = new AbortController();
-    const done = this.#bind(queued, framework, cycle, node, AbortSignal.any([end.signal, this.#deps.signal]))
+    const done = this.#bind(attempt, framework, cycle, node, AbortSignal.any([end.signal, this.#deps.signal]))
       .catch((error: unknown) => {
         if (!this.#deps.signal.aborted) this.#deps.log.error("Failed to bind pod", error, { pod: info.key });
       })
@@ -230,12 +245,13 @@ class Scheduler {
   }
 
   async #bind(
-    queued: QueuedPod,
+    attempt: Attempt,
     framework: Framework,
     cycle: Cycle,
     node: NodeInfo,
     signal: AbortSignal,
   ): Promise<void> {
+    const { queued, beganAt, algorithmMs } = attempt;
     const { info } = queued;
     const rejection =
       (await framework.preBind(cycle, node, signal)) ??
@@ -244,12 +260,15 @@ class Scheduler {
       this.#deps.log.v(3)?.info("Bound pod", { pod: info.key, node: node.name });
       const note = `Successfully assigned ${info.key} to ${node.name}`;
       this.#record(info.pod, "Normal", "Scheduled", "Binding", note);
+      const now = this.#deps.clock.monotonic();
+      this.#deps.metrics?.attemptEnded("scheduled", profileOf(info.pod), now - beganAt, algorithmMs);
+      this.#deps.metrics?.podScheduled(queued, now - (queued.firstActiveAt ?? beganAt));
       return;
     }
     framework.unreserve(cycle);
     this.#forget(info);
     if (this.#deps.signal.aborted) return;
-    await this.#fail(queued, failureOf(rejection));
+    await this.#fail(attempt, failureOf(rejection));
   }
 
   async #bindOne(
@@ -279,8 +298,14 @@ class Scheduler {
   }
 
   /** Returns the pod to the queue, and reports why it is pending. */
-  async #fail(queued: QueuedPod, { reason, message, nominatedNodeName, diagnosis }: Failure): Promise<void> {
+  async #fail(
+    { queued, beganAt, algorithmMs }: Attempt,
+    { reason, message, nominatedNodeName, diagnosis }: Failure,
+  ): Promise<void> {
     const { name, namespace, uid, pod } = queued.info;
+    const result = reason === "SchedulerError" ? "error" : "unschedulable";
+    const attemptMs = this.#deps.clock.monotonic() - beganAt;
+    this.#deps.metrics?.attemptEnded(result, profileOf(pod), attemptMs, algorithmMs);
     queued.rejectedBy = diagnosis?.rejectedBy ?? new Set();
     queued.pendingOn = diagnosis?.pendingOn ?? new Set();
     const current = this.#informers.pods.get(name, namespace);
@@ -322,19 +347,22 @@ class Scheduler {
       reason: "Preempted",
       action: "Preempting",
       note,
-      controller: preemptor.spec?.schedulerName ?? DEFAULT_SCHEDULER_NAME,
+      controller: profileOf(preemptor),
     });
   }
 
   #record(pod: Pod, type: "Normal" | "Warning", reason: string, action: string, note: string): void {
-    const controller = pod.spec?.schedulerName ?? DEFAULT_SCHEDULER_NAME;
-    this.#recorder.record({ regarding: referenceOf(pod), type, reason, action, note, controller });
+    this.#recorder.record({ regarding: referenceOf(pod), type, reason, action, note, controller: profileOf(pod) });
   }
 }
 
 function failureOf({ code, reasons }: Rejection): Failure {
   const reason = code === "Error" ? "SchedulerError" : "Unschedulable";
   return { reason, message: reasons.join(", "), nominatedNodeName: "" };
+}
+
+function profileOf({ spec }: Pod): string {
+  return spec?.schedulerName ?? DEFAULT_SCHEDULER_NAME;
 }
 
 function referenceOf({ metadata }: Pod) {

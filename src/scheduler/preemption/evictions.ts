@@ -18,6 +18,8 @@ export interface EvictionsDeps {
   readonly nominator: Nominator;
   readonly signal: AbortSignal;
   readonly recordPreempted: (victim: Pod, preemptor: Pod, nodeName: string) => void;
+  /** Called with the number of victims of each preemption. */
+  readonly onEvict: (count: number) => void;
   /** Ends the binding of a victim that is not bound yet; returns whether there was one. */
   readonly rejectBinding: (uid: string) => boolean;
   /** Schedules a pod, all of whose victims could not be deleted. */
@@ -41,6 +43,7 @@ export class Evictions {
   /** Resolves when the victims are deleted, or the pod is retried since that failed. */
   evict(pod: PodInfo, victims: Victims): Promise<void> {
     this.#preempting.add(pod.uid);
+    this.#deps.onEvict(victims.pods.length);
     const running = this.#evictAll(pod, victims)
       .catch((error: unknown) => {
         if (this.#deps.signal.aborted) return;

@@ -27,6 +27,8 @@ export interface SchedulingQueueOptions {
   readonly interestedPlugins: (pod: PodInfo, event: ClusterEvent, rejectedBy: ReadonlySet<string>) => readonly string[];
   /** Whether any plugin has registered the event. */
   readonly isRegistered: (event: ClusterEvent) => boolean;
+  /** Called when a pod is added to a part of the queue; `event` is what caused it. */
+  readonly onQueued?: ((part: "active" | "backoff" | "unschedulable", event: string) => void) | undefined;
   /** Pods without active ones before them do not wait for the end of their back-off. */
   readonly popsFromBackoff: boolean;
 }
@@ -73,7 +75,7 @@ export class SchedulingQueue implements Disposable {
       pendingOn: new Set(),
       gatedBy: undefined,
     };
-    this.#activate(queued);
+    this.#activate(queued, "PodAdd");
   }
 
   /** `events`: what has changed in the pod, which may make it schedulable. */
@@ -129,8 +131,9 @@ export class SchedulingQueue implements Disposable {
     queued.queuedAt = this.#options.clock.monotonic();
     queued.sequence = this.#sequence++;
     const isError = queued.rejectedBy.size === 0;
-    if (isError || events === undefined) this.#requeue(queued, "afterBackoff");
-    else this.#requeue(queued, strongest(events.map((event) => this.#requeueFor(queued, event))));
+    const requeues = events?.map((event) => this.#requeueFor(queued, event)) ?? [];
+    const requeue = isError || events === undefined ? "afterBackoff" : strongest(requeues);
+    this.#requeue(queued, requeue, "ScheduleAttemptFailure");
   }
 
   /** Retries the pods that the event may make schedulable. */
@@ -148,7 +151,7 @@ export class SchedulingQueue implements Disposable {
   /** Schedules the pod now, wherever it waits. */
   activate(uid: string): void {
     const queued = this.#unschedulable.get(uid) ?? this.#backoff.get(uid);
-    if (queued !== undefined) this.#activate(queued);
+    if (queued !== undefined) this.#activate(queued, "ForceActivate");
   }
 
   [Symbol.dispose](): void {
@@ -166,7 +169,7 @@ export class SchedulingQueue implements Disposable {
     const requeue = this.#requeueFor(queued, event);
     if (requeue === "never") return false;
     this.#unschedulable.delete(queued.info.uid);
-    return this.#requeue(queued, requeue);
+    return this.#requeue(queued, requeue, `${event.resource}${event.action}`);
   }
 
   #requeueFor({ info, rejectedBy, pendingOn }: QueuedPod, event: ClusterEvent): Requeue {
@@ -177,44 +180,47 @@ export class SchedulingQueue implements Disposable {
   }
 
   /** Returns whether the pod left the unschedulable part. */
-  #requeue(queued: QueuedPod, requeue: Requeue): boolean {
+  #requeue(queued: QueuedPod, requeue: Requeue, event: string): boolean {
     if (requeue === "never") {
-      this.#setUnschedulable(queued);
+      this.#setUnschedulable(queued, event);
       return false;
     }
     const isBackingOff = this.#backoffEnd(queued) > this.#options.clock.monotonic();
-    if (requeue === "now" || !isBackingOff) return this.#activate(queued);
-    if (!this.#passesGates(queued)) return false;
+    if (requeue === "now" || !isBackingOff) return this.#activate(queued, event);
+    if (!this.#passesGates(queued, event)) return false;
     this.#unschedulable.delete(queued.info.uid);
     this.#backoff.set(queued);
+    this.#options.onQueued?.("backoff", event);
     this.#armBackoff();
     if (this.#options.popsFromBackoff) this.#wakeup.notify();
     return true;
   }
 
-  #activate(queued: QueuedPod): boolean {
-    if (!this.#passesGates(queued)) return false;
+  #activate(queued: QueuedPod, event: string): boolean {
+    if (!this.#passesGates(queued, event)) return false;
     const { uid } = queued.info;
     this.#unschedulable.delete(uid);
     this.#backoff.delete(uid);
     queued.firstActiveAt ??= this.#options.clock.monotonic();
     this.#active.set(queued);
+    this.#options.onQueued?.("active", event);
     this.#wakeup.notify();
     return true;
   }
 
-  #passesGates(queued: QueuedPod): boolean {
+  #passesGates(queued: QueuedPod, event: string): boolean {
     const rejection = this.#options.preEnqueue(queued.info);
     queued.gatedBy = rejection?.plugin;
     if (rejection === undefined) return true;
     queued.rejectedBy = new Set([...queued.rejectedBy, rejection.plugin]);
     this.#backoff.delete(queued.info.uid);
-    this.#setUnschedulable(queued);
+    this.#setUnschedulable(queued, event);
     return false;
   }
 
-  #setUnschedulable(queued: QueuedPod): void {
+  #setUnschedulable(queued: QueuedPod, event: string): void {
     this.#unschedulable.set(queued.info.uid, queued);
+    this.#options.onQueued?.("unschedulable", event);
     this.#leftoverTimer ??= this.#options.clock.timer(UNSCHEDULABLE_MAX_MS, () => this.#flushLeftovers());
   }
 
@@ -225,7 +231,7 @@ export class SchedulingQueue implements Disposable {
     let next: number | undefined;
     for (const queued of [...this.#unschedulable.values()]) {
       const dueAt = queued.queuedAt + UNSCHEDULABLE_MAX_MS;
-      if (dueAt <= now && queued.gatedBy === undefined) this.#requeue(queued, "afterBackoff");
+      if (dueAt <= now && queued.gatedBy === undefined) this.#requeue(queued, "afterBackoff", "UnschedulableTimeout");
       else if (dueAt > now) next = Math.min(next ?? dueAt, dueAt);
     }
     if (next !== undefined && this.#leftoverTimer === undefined) {
@@ -266,7 +272,7 @@ export class SchedulingQueue implements Disposable {
     for (let first = this.#backoff.first; first !== undefined; first = this.#backoff.first) {
       if (this.#backoffEnd(first) > now) break;
       this.#backoff.delete(first.info.uid);
-      this.#activate(first);
+      this.#activate(first, "BackoffComplete");
     }
     this.#armBackoff();
   }
