@@ -70,7 +70,7 @@ export interface Kind<T extends ApiObject = ApiObject> {
   readonly converter?: Converter;
 }
 
-/** `spec`: the rules of the schema and of the strategy. `change`: those of the strategy for updates, last where unset. */
+/** `spec`: the rules of the schema and of the strategy. `change`: the strategy's for updates, last where unset. */
 export type UpdateCheck = "metadata" | "metadataUpdate" | "spec" | "change";
 
 /** One version of each resource: the storage version, or another where the storage version is not among `kinds`. */

@@ -22,8 +22,8 @@ export async function createConfigMap(server: TestServer, name: string): Promise
 }
 
 /**
- * `200`, or `400 BadRequest: MESSAGE`; warnings follow after ` | `, except for those that Kubernetes does not have: about
- * kinds on which nothing acts.
+ * `200`, or `400 BadRequest: MESSAGE`; warnings follow after ` | `. Without those about kinds on which nothing acts,
+ * which Kubernetes does not have.
  */
 export async function answerTo(
   server: TestServer,

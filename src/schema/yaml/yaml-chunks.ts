@@ -1,4 +1,4 @@
-/** `encodeYaml` of a large value in parts, between which other requests are handled. The parts join to the same text. */
+/** `encodeYaml` of a large value in parts, between which other requests are handled; joined, they are the same text. */
 import { countValues } from "../value/check-values.ts";
 import { encodeYaml } from "./yaml.ts";
 

@@ -42,8 +42,8 @@ export class ByteCount {
 
 /**
  * One budget, shared by all caches of a server: a kind takes what its use needs, not a fixed share. Histories and
- * queues of watchers have a sixth each, converted values a quarter; decoded objects, encodings and large values have what
- * these leave.
+ * queues of watchers have a sixth each, converted values a quarter; decoded objects, encodings and large values have
+ * what these leave.
  */
 export class CacheMemory {
   readonly objects: ApproximateLru<EvictableObject>;

@@ -141,7 +141,7 @@ export class WatchCache<T extends ApiObject> implements AsyncDisposable {
     return this.#stalled;
   }
 
-  /** Whether the objects are too large to be cached: the cache is stalled for good, clients read and watch the store. */
+  /** Whether the objects are too large to be cached: the cache is stalled for good, clients use the store. */
   get isOverflowing(): boolean {
     return this.#overflow.signal.aborted;
   }
