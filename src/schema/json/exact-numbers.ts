@@ -43,8 +43,8 @@ function literalOf(source: string): number | bigint | NumberLiteral {
 }
 
 /**
- * For a number in a text: `literals` keeps as `NumberLiteral`s those that are no 64-bit integers and that JSON would write
- * otherwise.
+ * For a number in a text: `literals` keeps as `NumberLiteral`s those that are no 64-bit integers and that JSON would
+ * write otherwise.
  */
 export function readNumber(source: string, literals: boolean): number | bigint | NumberLiteral {
   return literals ? literalOf(source) : numberOf(source);
