@@ -20,6 +20,7 @@ else {
       t.test("stateful set", { buffered: true }, (t) => testStatefulSet(t, kubectl.in(t, "db"))),
       t.test("daemon set", { buffered: true }, (t) => testDaemonSet(t, kubectl.in(t, "logs"))),
     ]);
+    await t.test("rollouts go on after svc up was killed", (t) => testKill(t, cluster, kubectl.in(t, "killed")));
     t.equal(await cluster.stop(), 0, "a clean stop");
     t.same(await cluster.remains(), [], "no remains");
   });
@@ -251,4 +252,21 @@ async function testDaemonSet(t: Test, kubectl: Kubectl): Promise<void> {
   await kubectl.run("delete daemonset logs --timeout=30s");
   await kubectl.run("wait --for=delete pod -l app=logs --timeout=30s");
   t.same(await kubectl.values("controllerrevisions", ".items[*].metadata.name"), [], "its revisions are gone");
+}
+
+/** Kills svc up in the middle of three rollouts. */
+async function testKill(t: Test, cluster: TestCluster, kubectl: Kubectl): Promise<void> {
+  const owners = ["deployment/web", "statefulset/db", "daemonset/logs"];
+  await kubectl.run("create namespace killed");
+  await kubectl.run("apply -f -", manifest("Deployment", "web", { replicas: 2 }));
+  await kubectl.run("apply -f -", manifest("StatefulSet", "db", { replicas: 2, serviceName: "db" }));
+  await kubectl.run("apply -f -", manifest("DaemonSet", "logs", {}));
+  await Promise.all(owners.map((owner) => kubectl.rolledOut(owner)));
+  await Promise.all(owners.map((owner) => kubectl.run(`set env ${owner} VERSION=2`)));
+  t.equal(await cluster.stop("SIGKILL"), "SIGKILL");
+  await cluster.start("--stop-pods");
+  await Promise.all(owners.map((owner) => kubectl.rolledOut(owner)));
+  await kubectl.expectVersions("web", ["2", "2"]);
+  await kubectl.expectVersions("db", ["2", "2"]);
+  await kubectl.expectVersions("logs", ["2"]);
 }
