@@ -1,6 +1,8 @@
 /** What `svc agent doctor` checks: the parts of the agent that a configuration describes. */
+
 import { join } from "node:path";
 import { loadKubeconfig } from "../../client/kubeconfig/kubeconfig.ts";
+import { DNS_PORT } from "../../dns/forward/server-address.ts";
 import type { AgentConfig } from "../agent-config.ts";
 import { CertificateFiles } from "../certificates/certificate-files.ts";
 import type { CertificateSubject, DirectorySubject, DoctorSubject, ListenerSubject } from "./subject.ts";
@@ -27,13 +29,20 @@ export async function agentSubject(
   };
 }
 
-export function agentListeners({ server }: AgentConfig): readonly ListenerSubject[] {
-  if (!server.enabled) return [];
+export function agentListeners(config: AgentConfig): readonly ListenerSubject[] {
+  const { server } = config;
+  if (!server.enabled) return dnsListeners(config);
   return [
     { flag: "--port", port: server.port, address: server.address },
     { flag: "--read-only-port", port: server.readOnlyPort, address: server.address },
     { flag: "--healthz-port", port: server.healthzPort, address: server.healthzAddress },
+    ...dnsListeners(config),
   ];
+}
+
+export function dnsListeners({ dns, pods }: AgentConfig): readonly ListenerSubject[] {
+  if (dns === undefined) return [];
+  return pods.clusterDns.map((address) => ({ flag: `--cluster-dns ${address}, port`, port: DNS_PORT, address }));
 }
 
 /** `flag`: the flag that sets the agent's directory. */

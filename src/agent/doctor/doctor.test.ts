@@ -292,6 +292,8 @@ t.test("the subject of svc agent doctor is what the flags configure", async (t) 
     directories: [{ path: "/r" }, {}],
     certificates: [{ name: "serving certificate", names: ["192.0.2.2"], isCreated: true }],
   });
+  const dns = ["--serve-dns", "--cluster-dns=10.96.0.10", "--cluster-domain=cluster.local", "--enable-server=false"];
+  t.match(await agentDoctor.subject(dns), { listeners: [{ port: 53, address: "10.96.0.10" }] });
   t.match(await agentDoctor.subject(["--version"]), { stdout: /^agent v1/, stderr: "" });
   t.match(await agentDoctor.subject(["--port=x"]), { stdout: "", stderr: /--port="x"/ });
 });

@@ -1,7 +1,7 @@
 /** `svc doctor`: checks what `svc up` with the same flags needs, while it runs and while it does not. */
 import { hostname, networkInterfaces } from "node:os";
 import { join } from "node:path";
-import { agentDirectories, servingCertificates } from "../../agent/doctor/agent-subject.ts";
+import { agentDirectories, dnsListeners, servingCertificates } from "../../agent/doctor/agent-subject.ts";
 import { type DiagnosedProgram, runDoctor } from "../../agent/doctor/command.ts";
 import type { CertificateSubject, DoctorSubject } from "../../agent/doctor/subject.ts";
 import { invoke } from "../../flags/program.ts";
@@ -76,6 +76,7 @@ export function upSubject(
     listeners: [
       { flag: "--secure-port", port: options.securePort, address: options.bindAddress },
       { flag: "--agent-port", port: options.agentPort, address: config.server.address },
+      ...dnsListeners(config),
     ],
     directories: [
       { flag: "--data-dir", path: dataDir, space: undefined, inodes: undefined, hasStore: true },
