@@ -48,7 +48,7 @@ export interface ProxyConfig {
   readonly clusterCidrs: readonly string[];
   /** Besides those of the cluster's ServiceCIDRs. */
   readonly serviceCidrs: readonly string[];
-  /** The name of the table in the packet filter. */
+  /** The name of the tables of nftables. */
   readonly table: string;
   /** Whether the agent starts on a machine without nft, with a warning. */
   readonly isOptional: boolean;

@@ -1,42 +1,45 @@
-/** Settings of the kernel without which packets of services do not pass the packet filter. */
+/** Settings of the kernel without which rules do not apply to packets of services. */
 import { readFile, writeFile } from "node:fs/promises";
 import type { Logger } from "../std/log/logger.ts";
 import { runProgram } from "./nftables/nft.ts";
 import { findProxyProgram } from "./programs.ts";
 
-/** Replies between pods on one bridge pass the packet filter only with the first two: it restores their addresses. */
-const SETTINGS = [
-  "/proc/sys/net/bridge/bridge-nf-call-iptables",
-  "/proc/sys/net/bridge/bridge-nf-call-ip6tables",
-  "/proc/sys/net/ipv4/ip_forward",
-];
+export interface KernelHost {
+  /** Undefined if the setting does not exist. */
+  read(path: string): Promise<string | undefined>;
+  write(path: string, value: string): Promise<void>;
+  loadModule(name: string): Promise<void>;
+}
+
+const BRIDGE = "/proc/sys/net/bridge/bridge-nf-call-iptables";
+/** Replies between pods on one bridge pass nftables only with the first two: it restores their addresses. */
+const SETTINGS = [BRIDGE, "/proc/sys/net/bridge/bridge-nf-call-ip6tables", "/proc/sys/net/ipv4/ip_forward"];
+
+const systemHost: KernelHost = {
+  read: (path) =>
+    readFile(path, "utf8").then(
+      (text) => text.trim(),
+      () => undefined,
+    ),
+  write: (path, value) => writeFile(path, value),
+  loadModule: async (name) => await runProgram((await findProxyProgram("modprobe")) ?? "modprobe", [name], ""),
+};
 
 /** Sets what is not set. A failure is logged: whether it matters depends on the pods' network. */
-export async function prepareKernel(log: Logger): Promise<void> {
-  if ((await readSetting(SETTINGS[0]!)) === undefined) await loadBridgeModule(log);
+export async function prepareKernel(log: Logger, host = systemHost): Promise<void> {
+  if ((await host.read(BRIDGE)) === undefined) {
+    await host.loadModule("br_netfilter").catch((error: unknown) => {
+      log.warn("Services cannot connect pods of one bridge: br_netfilter is not loaded", { error: String(error) });
+    });
+  }
   for (const path of SETTINGS) {
-    const value = await readSetting(path);
+    const value = await host.read(path);
     if (value === undefined || value === "1") continue;
     try {
-      await writeFile(path, "1\n");
+      await host.write(path, "1\n");
       log.info("Changed a setting of the kernel, which services need", { path, from: value, to: "1" });
     } catch (error) {
       log.warn("Cannot change a setting of the kernel, which services need", { path, error: String(error) });
     }
-  }
-}
-
-async function readSetting(path: string): Promise<string | undefined> {
-  return await readFile(path, "utf8").then(
-    (text) => text.trim(),
-    () => undefined,
-  );
-}
-
-async function loadBridgeModule(log: Logger): Promise<void> {
-  try {
-    await runProgram((await findProxyProgram("modprobe")) ?? "modprobe", ["br_netfilter"], "");
-  } catch (error) {
-    log.warn("Services cannot connect pods of one bridge: br_netfilter is not loaded", { error: String(error) });
   }
 }

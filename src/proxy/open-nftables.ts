@@ -10,10 +10,10 @@ export const NFT_MISSING =
   "Cannot run the service proxy: nft is not installed. On Debian or Ubuntu, apt-get install nftables";
 
 /** Undefined if nft is missing. */
-export async function openNftables(log: Logger): Promise<ProxyHost | undefined> {
-  const program = await findProxyProgram("nft");
+export async function openNftables(log: Logger, find = findProxyProgram): Promise<ProxyHost | undefined> {
+  const program = await find("nft");
   if (program === undefined) return undefined;
-  const conntrack = await findProxyProgram("conntrack");
+  const conntrack = await find("conntrack");
   if (conntrack === undefined) {
     log.v(1)?.info("conntrack is not installed: UDP flows to endpoints that are gone end only when they are idle");
   }

@@ -1,5 +1,5 @@
 /**
- * Run by `make bench`, as root with nft: 10,000 services with 10 endpoints each in the kernel's packet filter, in a
+ * Run by `make bench`, as root with nft: 10,000 services with 10 endpoints each in nftables, in a
  * network namespace of its own. One JSON line with milliseconds: all rules at the start, and the median and maximum
  * from a change of one endpoint until the rules are in the kernel.
  *

@@ -1,5 +1,5 @@
 /**
- * The service proxy of a node: keeps a table of the kernel's packet filter up to date with services and their
+ * The service proxy of a node: keeps tables of nftables up to date with services and their
  * endpoints.
  *
  *     informers → changed services → frontends → one transaction of nft, the next one when it has ended
@@ -37,7 +37,7 @@ export interface ProxyHost {
 
 export interface ServiceProxyOptions extends ProxyHost {
   readonly nodeName: string;
-  /** The name of the table in the packet filter; nothing else there is changed. */
+  /** The name of the tables of nftables; others are not changed. */
   readonly table: string;
   readonly clusterCidrs: readonly string[];
   /** Besides those of the cluster's ServiceCIDRs. */
@@ -164,7 +164,7 @@ class RunningProxy implements ServiceProxy {
           this.#options.metrics?.failed();
           // What the kernel has is unknown: the next transaction replaces all of it.
           this.#rebuilds = true;
-          log.error("Failed to update the packet filter; retrying", error);
+          log.error("Failed to update nftables; retrying", error);
           await clock.sleep(backoff.next(), signal);
         }
       }
@@ -379,7 +379,7 @@ class RunningProxy implements ServiceProxy {
     });
   }
 
-  /** Other programs may flush all rules of the packet filter. */
+  /** Other programs may flush all rules of the host. */
   async #checkTables(): Promise<void> {
     const { nft, table } = this.#options;
     for (const { family, isInstalled } of this.#families) {

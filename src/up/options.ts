@@ -31,7 +31,7 @@ export interface UpOptions {
   readonly bridge: string;
   readonly serviceCidrs: readonly string[];
   readonly clusterCidrs: readonly string[];
-  /** The table of the service proxy in the packet filter; undefined: svc up runs no service proxy. */
+  /** The name of the service proxy's tables of nftables; undefined: svc up runs no service proxy. */
   readonly proxyTable: string | undefined;
   /** Undefined: svc up starts containerd. */
   readonly runtimeEndpoint: string | undefined;
@@ -100,7 +100,7 @@ export function upOptions(flags: ParsedFlags<typeof upFlags>, surroundings: Host
   };
 }
 
-/** Clusters on one host have different ranges, since each has its rules in the same packet filter. */
+/** Clusters on one host have different ranges, since the rules of all apply to each packet. */
 function defaultServiceCidr(isDefault: boolean, suffix: string): string {
   if (isDefault) return "10.96.0.0/16";
   // One of 240 ranges of 4096 addresses.

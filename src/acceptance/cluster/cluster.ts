@@ -218,7 +218,7 @@ export class TestCluster implements AsyncDisposable {
     ];
   }
 
-  /** Tables of the packet filter: `table ip svc-proxy-1234abcd`. */
+  /** Tables of nftables: `table ip svc-proxy-1234abcd`. */
   async #tables(): Promise<readonly string[]> {
     const { runDir } = this;
     if (runDir === "") return [];

@@ -41,7 +41,7 @@ export interface AgentDeps {
   readonly callSystemd?: CallSystemd;
   /** Replaces the machine's. */
   readonly iptables?: Iptables;
-  /** Replaces the machine's packet filter for the service proxy. */
+  /** Replaces the machine's nftables for the service proxy. */
   readonly nft?: Nft;
   /** Replaces 53. */
   readonly dnsPort?: number;
