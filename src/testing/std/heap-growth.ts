@@ -30,7 +30,7 @@ export async function bytesLeftPerCall(work: (call: number) => unknown, { calls 
   return Math.round(((await liveBytes()) - before) / calls);
 }
 
-async function liveBytes(): Promise<number> {
+export async function liveBytes(): Promise<number> {
   await collectGarbage();
   const { heapUsed, external } = process.memoryUsage();
   return heapUsed + external;
