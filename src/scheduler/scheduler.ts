@@ -289,10 +289,12 @@ class Scheduler {
 
   /** The pod does not use the node any more, unless the server has bound it. */
   #forget({ pod, uid }: PodInfo): void {
-    if (!this.#cache.isAssumed(pod)) return;
+    const cached = this.#cache.pod(uid);
+    if (cached?.assumed !== true) return;
     this.#cache.deletePod(uid);
+    const assumed = { ...pod, spec: { containers: [], ...pod.spec, nodeName: cached.nodeName } };
     this.#queue.move(
-      { resource: "AssignedPod", action: "Delete", before: pod, after: undefined },
+      { resource: "AssignedPod", action: "Delete", before: assumed, after: undefined },
       (other) => other.uid !== uid,
     );
   }

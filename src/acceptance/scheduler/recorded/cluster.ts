@@ -22,12 +22,19 @@ export interface ScenarioCluster extends AsyncDisposable {
   readonly client: Client;
   readonly extenderCalls: readonly string[];
   send(method: string, path: string, body?: Json): Promise<Json>;
+  /** Another scheduler beside the first one. */
+  startScheduler(): AsyncDisposable;
+  restart(): Promise<void>;
   advance(milliseconds: number): Promise<void>;
   /** Moves the clock until the condition holds, at most for the time. */
   advanceUntil(isReached: () => boolean, milliseconds: number): Promise<void>;
 }
 
-export async function startScenarioCluster({ config, featureGates = {} }: Scenario): Promise<ScenarioCluster> {
+/** `wrap` changes the client of the scheduler. */
+export async function startScenarioCluster(
+  { config, featureGates = {} }: Pick<Scenario, "config" | "featureGates">,
+  wrap: (client: Client) => Client = (client) => client,
+): Promise<ScenarioCluster> {
   const clock = new FakeClock();
   const log = silentLogger;
   const defaults = createDefaultConfig({ ...featureGates });
@@ -38,21 +45,29 @@ export async function startScenarioCluster({ config, featureGates = {} }: Scenar
   const token = server.loopbackToken({ name: "admin", uid: "", groups: ["system:masters"], extra: {} });
   const headers = { authorization: `Bearer ${token}` };
   const client = createClient({ transport: server.handler, headers });
-  const stop = new AbortController();
   const random = seededRandom(1);
-  const informers = createSharedInformers({ client, clock, random, log }, stop.signal);
   const extenderCalls: string[] = [];
-  const running = runScheduler({
-    client,
-    informers,
-    clock,
-    random,
-    log,
-    config: config && readConfig(config),
-    extenderTransport: () => extender(clock, extenderCalls),
-    signal: stop.signal,
-  });
-  running.catch(() => {});
+  const startScheduler = (): AsyncDisposable => {
+    const stop = new AbortController();
+    const shared = { client: wrap(client), clock, random, log };
+    const informers = createSharedInformers(shared, stop.signal);
+    const running = runScheduler({
+      ...shared,
+      informers,
+      config: config && readConfig(config),
+      extenderTransport: () => extender(clock, extenderCalls),
+      signal: stop.signal,
+    });
+    running.catch(() => {});
+    return {
+      async [Symbol.asyncDispose]() {
+        stop.abort(new Error("The scheduler stops"));
+        await running;
+        await informers[Symbol.asyncDispose]();
+      },
+    };
+  };
+  let scheduler = startScheduler();
   const advance = async (milliseconds: number): Promise<void> => {
     await clock.advance(milliseconds);
     for (let turn = 0; turn < 4; turn++) await new Promise<void>((resolve) => setImmediate(resolve));
@@ -82,10 +97,13 @@ export async function startScenarioCluster({ config, featureGates = {} }: Scenar
     async advanceUntil(isReached, milliseconds) {
       for (let passed = 0; passed < milliseconds && !isReached(); passed += TICK_MS) await advance(TICK_MS);
     },
+    startScheduler,
+    async restart() {
+      await scheduler[Symbol.asyncDispose]();
+      scheduler = startScheduler();
+    },
     async [Symbol.asyncDispose]() {
-      stop.abort(new Error("The scenario has ended"));
-      await running;
-      await informers[Symbol.asyncDispose]();
+      await scheduler[Symbol.asyncDispose]();
       await server[Symbol.asyncDispose]();
     },
   };
