@@ -1,6 +1,6 @@
 /**
- * What each controller adds to the live memory of a process, alone and with its informers, in a cluster of 300 pods; and
- * what all of them add together, since they share their informers. Code is not included.
+ * What each controller adds to the live memory of a process, alone and with its informers, in a cluster of 300 pods;
+ * and what all of them add together, since they share their informers. Code is not included.
  */
 
 import { deploymentKind } from "../api/apps/deployment/kind.ts";

@@ -23,7 +23,7 @@ export interface ControllerOptions {
   readonly evictions: EvictionOptions;
   /** `--resource-quota-sync-period`: how often the usage of all quotas is calculated again. */
   readonly quotaSyncPeriodMs: number;
-  /** `--legacy-service-account-token-clean-up-period`: how long an unused token secret stays, and then an invalid one. */
+  /** `--legacy-service-account-token-clean-up-period`: how long an unused token secret stays, then an invalid one. */
   readonly legacyTokenCleanUpPeriodMs: number;
   /** `--horizontal-pod-autoscaler-*` */
   readonly autoscaler: AutoscalerOptions;
