@@ -139,7 +139,7 @@ export class StatefulPodControl {
   }
 
   async updateClaimOwners(set: StatefulSet, pod: Pod, signal: AbortSignal): Promise<void> {
-    const { client, recorder } = this.#deps;
+    const { recorder } = this.#deps;
     for (const claim of this.#existingClaims(set, pod)) {
       const name = claim.metadata?.name;
       if (hasUnexpectedController(claim, set, pod)) {
@@ -148,14 +148,33 @@ export class StatefulPodControl {
           "the retention policy is ignored for this claim";
         recorder.record(objectReference(set), "Warning", "ConflictingController", message);
       }
-      if (hasWantedOwner(claim, set, pod)) continue;
-      await client
-        .update(persistentVolumeClaimKind, withWantedOwner(claim, set, pod), signal)
-        .catch((error: unknown) => {
-          throw new Error(`could not update claim ${name} for delete policy ownerRefs: ${messageOf(error)}`, {
-            cause: error,
-          });
+      await this.#updateClaimOwner(set, pod, claim, signal).catch((error: unknown) => {
+        throw new Error(`could not update claim ${name} for delete policy ownerRefs: ${messageOf(error)}`, {
+          cause: error,
         });
+      });
+    }
+  }
+
+  /** Retries conflicts: the volume binder writes new claims at the same time. */
+  async #updateClaimOwner(
+    set: StatefulSet,
+    pod: Pod,
+    claim: PersistentVolumeClaim,
+    signal: AbortSignal,
+  ): Promise<void> {
+    const { client } = this.#deps;
+    const { name = "", namespace, uid } = claim.metadata ?? {};
+    let current = claim;
+    for (let attempt = 1; !hasWantedOwner(current, set, pod); attempt++) {
+      try {
+        await client.update(persistentVolumeClaimKind, withWantedOwner(current, set, pod), signal);
+        return;
+      } catch (error) {
+        if (statusCodeOf(error) !== 409 || attempt === UPDATE_ATTEMPTS_MAX) throw error;
+      }
+      current = await client.get(persistentVolumeClaimKind, { name, namespace }, signal);
+      if (current.metadata?.uid !== uid) return;
     }
   }
 

@@ -7,7 +7,7 @@ import { persistentVolumeClaimKind } from "../../api/core/persistent-volume-clai
 import type { PersistentVolumeClaim } from "../../api/core/persistent-volume-claim/schema.ts";
 import { podKind } from "../../api/core/pod/kind.ts";
 import type { Pod } from "../../api/core/pod/schema.ts";
-import { alreadyExists, forbidden } from "../../api/status.ts";
+import { alreadyExists, conflict, type ErrorSubject, forbidden } from "../../api/status.ts";
 import { objectsOf, START, type SyncOnceOptions, syncOnce, type Write } from "../../testing/controllers/sync-once.ts";
 import { revisionData } from "../workload/controller-history.ts";
 import { runStatefulSetController } from "./stateful-set-controller.ts";
@@ -151,6 +151,14 @@ const failing = (start: string, error: Error): SyncOnceOptions => ({
     if (write.startsWith(start)) throw error;
   },
 });
+function conflictOnce(start: string, subject: ErrorSubject): (write: string) => void {
+  let failed = false;
+  return (write) => {
+    if (failed || !write.startsWith(start)) return;
+    failed = true;
+    throw conflict(subject, "the object has been modified");
+  };
+}
 const quota = forbidden({ group: "", resource: "pods", name: "db-0" }, "exceeded quota");
 
 const cases: readonly Case[] = [
@@ -354,6 +362,29 @@ const cases: readonly Case[] = [
       "update pod db-0",
       "event SuccessfulUpdate update Pod db-0 in StatefulSet db successful",
       "status 1,1,1,1 b b",
+    ],
+  },
+  {
+    title: "makes the set the owner in spite of a conflict",
+    set: set({
+      ...claims,
+      replicas: 1,
+      persistentVolumeClaimRetentionPolicy: { whenDeleted: "Delete", whenScaled: "Retain" },
+    }),
+    claims: [claim("data-db-0")],
+    options: {
+      fail: conflictOnce("update claim", {
+        group: "",
+        resource: "persistentvolumeclaims",
+        name: "data-db-0",
+      }),
+    },
+    writes: [
+      "create pod db-0 img:1 b",
+      "update claim data-db-0 of StatefulSet",
+      "update claim data-db-0 of StatefulSet",
+      created("db-0"),
+      "status 0,0,0,0 b b",
     ],
   },
   {
