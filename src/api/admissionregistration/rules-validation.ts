@@ -8,6 +8,7 @@ import {
   notSupported,
   requiredField,
   tooMany,
+  validateEach,
 } from "../../schema/validation/field-error.ts";
 import { child, index } from "../../schema/value/field-path.ts";
 import { validateLabelSelector } from "../meta/validation/label-selector.ts";
@@ -26,7 +27,7 @@ export function validateRuleWithOperations(rule: RuleWithOperations, path: strin
   const at = child(path, "operations");
   return [
     ...validateList(operations, at, "operations"),
-    ...operations.flatMap((operation, i) => validateChoice(operation, OPERATIONS, index(at, i))),
+    ...validateEach(operations, (operation, i) => validateChoice(operation, OPERATIONS, index(at, i))),
     ...validateList(rule.apiGroups ?? [], child(path, "apiGroups"), "API groups"),
     ...validateList(rule.apiVersions ?? [], child(path, "apiVersions"), "API versions"),
     ...validatePresent(rule.apiVersions ?? [], child(path, "apiVersions")),
@@ -52,7 +53,7 @@ function validateList(values: readonly string[], path: string, what: string): re
 }
 
 function validatePresent(values: readonly string[], path: string): readonly FieldError[] {
-  return values.flatMap((value, i) => (value === "" ? [requiredField(index(path, i))] : []));
+  return validateEach(values, (value, i) => (value === "" ? [requiredField(index(path, i))] : []));
 }
 
 /** Resources such as `pods` and `pods/status`, with `*` for either part. Rejects those that a wildcard includes. */
@@ -91,7 +92,7 @@ export function validateMatchConditions(
 ): readonly FieldError[] {
   if (conditions.length > CONDITIONS_MAX) return [tooMany(path, conditions.length, CONDITIONS_MAX)];
   const seen = new Set<string>();
-  return conditions.flatMap(({ name, expression }, i) => {
+  return validateEach(conditions, ({ name, expression }, i) => {
     const at = index(path, i);
     const twice = name !== "" && seen.has(name);
     seen.add(name);
@@ -110,7 +111,7 @@ export function validateMatchResources(match: MatchResources | undefined, path: 
   if (match === undefined) return [];
   const { namespaceSelector, objectSelector, matchPolicy } = match;
   const named = (rules: readonly NamedRuleWithOperations[] = [], at: string): readonly FieldError[] =>
-    rules.flatMap((rule, i) => validateNamedRule(rule, index(at, i)));
+    validateEach(rules, (rule, i) => validateNamedRule(rule, index(at, i)));
   return [
     ...validateSelector(namespaceSelector, child(path, "namespaceSelector")),
     ...validateSelector(objectSelector, child(path, "objectSelector")),
@@ -128,7 +129,7 @@ function validateSelector(selector: MatchResources["objectSelector"], path: stri
 function validateNamedRule(rule: NamedRuleWithOperations, path: string): readonly FieldError[] {
   const seen = new Set<string>();
   const at = child(path, "resourceNames");
-  const names = (rule.resourceNames ?? []).flatMap((name, i) => {
+  const names = validateEach(rule.resourceNames ?? [], (name, i) => {
     const twice = seen.has(name);
     seen.add(name);
     return [

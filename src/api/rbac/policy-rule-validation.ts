@@ -1,10 +1,10 @@
-import { type FieldError, invalidField, requiredField } from "../../schema/validation/field-error.ts";
+import { type FieldError, invalidField, requiredField, validateEach } from "../../schema/validation/field-error.ts";
 import { child, index } from "../../schema/value/field-path.ts";
 import type { PolicyRule } from "./policy-rule.ts";
 
 /** A policy rule has either resources or non-resource URLs; the rules of a Role have resources only. */
 export function validatePolicyRules(rules: readonly PolicyRule[], namespaced: boolean): readonly FieldError[] {
-  return rules.flatMap((rule, i) => validatePolicyRule(rule, namespaced, index("rules", i)));
+  return validateEach(rules, (rule, i) => validatePolicyRule(rule, namespaced, index("rules", i)));
 }
 
 function validatePolicyRule(rule: PolicyRule, namespaced: boolean, path: string): readonly FieldError[] {

@@ -2,6 +2,7 @@
  * Interns FieldsV1 values (`managedFields`) and their JSON text: many objects have equal sets, which then share one
  * frozen value. Decoding and encoding an object would otherwise spend most of the time on these sets.
  */
+import { stringifyExact } from "../json/exact-numbers.ts";
 import { deepFreeze } from "./freeze.ts";
 
 const sets = new Map<string, object>();
@@ -37,13 +38,13 @@ function shareEmptyFields(set: object): object {
 }
 
 export function stringifyFieldsV1(set: unknown): string {
-  return (texts.get(set as object) ?? JSON.stringify(set)) || "null";
+  return (texts.get(set as object) ?? stringifyExact(set)) || "null";
 }
 
 /** Returns the shared value for all sets with the same text. Members in another order make another set. */
 export function internFieldsV1<S extends object>(set: S): S {
   if (texts.has(set) || longSets.has(set)) return set;
-  const text = JSON.stringify(set);
+  const text = stringifyExact(set);
   return (sets.get(text) as S | undefined) ?? cacheSet(text, set);
 }
 

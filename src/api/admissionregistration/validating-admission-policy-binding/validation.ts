@@ -5,6 +5,7 @@ import {
   invalidField,
   notSupported,
   requiredField,
+  validateEach,
 } from "../../../schema/validation/field-error.ts";
 import { index } from "../../../schema/value/field-path.ts";
 import { validateLabelSelector } from "../../meta/validation/label-selector.ts";
@@ -53,7 +54,7 @@ function validateParamRef(ref: ParamRef, path: string): readonly FieldError[] {
 function validateActions(actions: readonly string[], path: string): readonly FieldError[] {
   if (actions.length === 0) return [requiredField(path, "at least one validation action is required")];
   const seen = new Set<string>();
-  const errors = actions.flatMap((action, i) => {
+  const errors = validateEach(actions, (action, i) => {
     const twice = seen.has(action);
     seen.add(action);
     return [

@@ -5,6 +5,7 @@ import {
   type FieldError,
   invalidField,
   requiredField,
+  validateEach,
 } from "../../../schema/validation/field-error.ts";
 import { child, index } from "../../../schema/value/field-path.ts";
 import { dns1035Label, qualifiedName } from "../../meta/validation/names.ts";
@@ -58,7 +59,7 @@ export function validatePolicy(object: ValidatingAdmissionPolicy): readonly Fiel
     ...(validations.length === 0 && auditAnnotations.length === 0
       ? [requiredField("spec.validations", NOTHING_TO_DO), requiredField("spec.auditAnnotations", NOTHING_TO_DO)]
       : []),
-    ...validations.flatMap((one, i) => validateValidation(one, variables, index("spec.validations", i))),
+    ...validateEach(validations, (one, i) => validateValidation(one, variables, index("spec.validations", i))),
     ...validateAnnotations(auditAnnotations, object.metadata?.name ?? "", variables, "spec.auditAnnotations"),
   ];
 }
@@ -125,7 +126,7 @@ class PolicyVariables {
 
   declare(variables: readonly Variable[], path: string): readonly FieldError[] {
     this.#declared = variables.length > 0;
-    return variables.flatMap(({ name, expression }, i) => {
+    return validateEach(variables, ({ name, expression }, i) => {
       const at = index(path, i);
       return [...this.#nameErrors(name, child(at, "name")), ...this.#add(name, expression, child(at, "expression"))];
     });
@@ -181,7 +182,7 @@ function validateAnnotations(
   const many = annotations.length > ANNOTATIONS_MAX;
   return [
     ...(many ? [invalidField(path, annotations, `must not have more than ${ANNOTATIONS_MAX} auditAnnotations`)] : []),
-    ...annotations.flatMap(({ key, valueExpression }, i) => {
+    ...validateEach(annotations, ({ key, valueExpression }, i) => {
       const at = index(path, i);
       const twice = seen.has(key);
       seen.add(key);

@@ -4,6 +4,7 @@ import {
   invalidField,
   notSupported,
   requiredField,
+  validateEach,
 } from "../../../schema/validation/field-error.ts";
 import { child, index } from "../../../schema/value/field-path.ts";
 import { validateLabelSelector } from "../../meta/validation/label-selector.ts";
@@ -60,7 +61,7 @@ export function validateWebhooks(
 ): readonly FieldError[] {
   const exemptions = exemptionsFrom(previous, webhooks);
   const names = new Set<string>();
-  return webhooks.flatMap((webhook, i) => {
+  return validateEach(webhooks, (webhook, i) => {
     const path = index("webhooks", i);
     const twice = names.has(webhook.name) && !exemptions.names;
     names.add(webhook.name);
@@ -96,7 +97,7 @@ function validateWebhook(webhook: Webhook, exemptions: StoredExemptions, path: s
   const at = (member: string): string => child(path, member);
   return [
     ...validateName(webhook.name, at("name")),
-    ...(webhook.rules ?? []).flatMap((rule, i) => validateRuleWithOperations(rule, index(at("rules"), i))),
+    ...validateEach(webhook.rules ?? [], (rule, i) => validateRuleWithOperations(rule, index(at("rules"), i))),
     ...validateChoice(webhook.failurePolicy, FAILURE_POLICIES, at("failurePolicy")),
     ...validateChoice(webhook.matchPolicy, MATCH_POLICIES, at("matchPolicy")),
     ...(sideEffects === undefined
@@ -151,7 +152,7 @@ function validateVersions(
 ): readonly FieldError[] {
   if (versions.length === 0) return [requiredField(path, `must specify one of ${VERSIONS.join(", ")}`)];
   const seen = new Set<string>();
-  const errors = versions.flatMap((version, i) => {
+  const errors = validateEach(versions, (version, i) => {
     if (seen.has(version)) return [invalidField(index(path, i), version, "duplicate version")];
     seen.add(version);
     return dns1035Label(version).map((problem) => invalidField(index(path, i), version, problem));

@@ -5,6 +5,7 @@ import {
   invalidField,
   notSupported,
   requiredField,
+  validateEach,
 } from "../../../schema/validation/field-error.ts";
 import { child, index } from "../../../schema/value/field-path.ts";
 import { dns1035Label } from "../../meta/validation/names.ts";
@@ -81,7 +82,7 @@ function checkVersions(
 ): readonly FieldError[] {
   if (versions.length === 0) return [requiredField(field)];
   const repeated = repeatedIndexes(versions);
-  const errors = versions.flatMap((version, i) =>
+  const errors = validateEach(versions, (version, i) =>
     repeated.has(i)
       ? [invalidField(index(field, i), version, "duplicate version")]
       : dns1035Label(version).map((problem) => invalidField(index(field, i), version, problem)),

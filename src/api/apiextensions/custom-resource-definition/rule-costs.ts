@@ -6,7 +6,7 @@ import type { Schema } from "../../../schema/schema.ts";
 import { convertPart, convertResource } from "../../../schema/structural/convert.ts";
 import type { JsonSchemaProps } from "../../../schema/structural/json-schema-props.ts";
 import type { ExpressionChecker } from "../../../schema/structural/keywords.ts";
-import { type FieldError, forbiddenField, invalidField } from "../../../schema/validation/field-error.ts";
+import { type FieldError, forbiddenField, invalidField, validateEach } from "../../../schema/validation/field-error.ts";
 import { child, index } from "../../../schema/value/field-path.ts";
 import { objectMeta } from "../../meta/object-meta.ts";
 import { type CompiledRule, compileRules, type RuleCompileOptions } from "../custom-resource/rules.ts";
@@ -86,7 +86,7 @@ export class RuleCosts implements ExpressionChecker {
       return [{ type: "InternalError", field, detail }];
     }
     const each = this.#cardinalityOf(schema);
-    return rules.flatMap((rule, i) => this.#checkRule(rule, index(field, i), each, uncorrelatable));
+    return validateEach(rules, (rule, i) => this.#checkRule(rule, index(field, i), each, uncorrelatable));
   }
 
   /** The maximum number of values in a request: each takes a few bytes and a comma. */

@@ -1,6 +1,12 @@
 /** Rules for CustomResourceDefinitions, in the order and with the messages of Kubernetes 1.33. */
 
-import { type FieldError, invalidField, notSupported, requiredField } from "../../../schema/validation/field-error.ts";
+import {
+  type FieldError,
+  invalidField,
+  notSupported,
+  requiredField,
+  validateEach,
+} from "../../../schema/validation/field-error.ts";
 import { deepEqual } from "../../../schema/value/equal.ts";
 import { child, index } from "../../../schema/value/field-path.ts";
 import type { Steps } from "../../../std/async/steps.ts";
@@ -121,7 +127,7 @@ function validatePresence(
   const prunes = spec.preserveUnknownFields !== true;
   const expected =
     previous === undefined || previous.versions.every(({ schema }) => schema?.openAPIV3Schema !== undefined);
-  const errors = spec.versions.flatMap(({ served, schema }, i) => {
+  const errors = validateEach(spec.versions, ({ served, schema }, i) => {
     const field = `${index("spec.versions", i)}.schema.openAPIV3Schema`;
     if (schema?.openAPIV3Schema !== undefined) return [];
     if (expected) return [requiredField(field, "schemas are required")];
@@ -206,11 +212,11 @@ function validateNames(names: CustomResourceDefinitionNames, path: string): read
     ...(singular === "" ? [] : validateFieldName(child(path, "singular"), singular)),
     ...validateNameInAnyCase(child(path, "kind"), kind),
     ...validateNameInAnyCase(child(path, "listKind"), listKind),
-    ...shortNames.flatMap((name, i) => validateFieldName(index(child(path, "shortNames"), i), name)),
+    ...validateEach(shortNames, (name, i) => validateFieldName(index(child(path, "shortNames"), i), name)),
     ...(kind !== "" && kind === listKind
       ? [invalidField(child(path, "listKind"), listKind, "kind and listKind may not be the same")]
       : []),
-    ...categories.flatMap((name, i) => validateFieldName(index(child(path, "categories"), i), name)),
+    ...validateEach(categories, (name, i) => validateFieldName(index(child(path, "categories"), i), name)),
   ];
 }
 
@@ -295,7 +301,7 @@ function validateStoredVersions({ spec, status }: CustomResourceDefinition): rea
   const names = new Set(spec.versions.map(({ name }) => name));
   return [
     ...missing.map(({ name }) => invalidField(path, stored, `must have the storage version ${name}`)),
-    ...stored.flatMap((name, i) =>
+    ...validateEach(stored, (name, i) =>
       names.has(name) ? [] : [invalidField(index(path, i), name, storedVersionReason(name))],
     ),
   ];

@@ -7,6 +7,7 @@ import {
   invalidField,
   requiredField,
   tooMany,
+  validateEach,
 } from "../../../schema/validation/field-error.ts";
 import { child, index } from "../../../schema/value/field-path.ts";
 import type {
@@ -77,7 +78,7 @@ export function validateColumns(
   columns: readonly CustomResourceColumnDefinition[] | undefined,
   path: string,
 ): readonly FieldError[] {
-  return (columns ?? []).flatMap((column, i) => validateColumn(column, index(path, i)));
+  return validateEach(columns ?? [], (column, i) => validateColumn(column, index(path, i)));
 }
 
 function validateColumn(column: CustomResourceColumnDefinition, path: string): readonly FieldError[] {
@@ -106,7 +107,7 @@ export function validateSelectableFields(
   if (fields === undefined || fields.length === 0) return [];
   if (schema === undefined) return [invalidField(path, "", absent)];
   const seen = new Set<string>();
-  const errors = fields.flatMap(({ jsonPath }, i) =>
+  const errors = validateEach(fields, ({ jsonPath }, i) =>
     validateSelectableField(jsonPath, schema, child(index(path, i), "jsonPath"), seen),
   );
   return seen.size > SELECTABLE_FIELDS_MAX ? [...errors, tooMany(path, seen.size, SELECTABLE_FIELDS_MAX)] : errors;

@@ -1,7 +1,7 @@
 /** Rules for embedded resources (`x-kubernetes-embedded-resource`): type and metadata. */
 import { membersOf } from "../../../schema/members.ts";
 import type { Schema } from "../../../schema/schema.ts";
-import { type FieldError, invalidField, requiredField } from "../../../schema/validation/field-error.ts";
+import { type FieldError, invalidField, requiredField, validateEach } from "../../../schema/validation/field-error.ts";
 import { child, index, key } from "../../../schema/value/field-path.ts";
 import { isPlainObject } from "../../../schema/value/plain-object.ts";
 import type { ObjectMeta } from "../../meta/object-meta.ts";
@@ -19,19 +19,19 @@ export function validateEmbedded(schema: Schema, value: unknown, field = "", roo
       const members = membersOf(schema).filter(({ name }) => Object.hasOwn(value, name));
       return [
         ...own,
-        ...members.flatMap((member) =>
+        ...validateEach(members, (member) =>
           validateEmbedded(member.schema, value[member.name], child(field, member.name), false),
         ),
       ];
     }
     case "map":
       if (!isPlainObject(value)) return [];
-      return Object.keys(value).flatMap((name) =>
+      return validateEach(Object.keys(value), (name) =>
         validateEmbedded(schema.values, value[name], key(field, name), false),
       );
     case "list":
       if (!Array.isArray(value)) return [];
-      return value.flatMap((item, i) => validateEmbedded(schema.items, item, index(field, i), false));
+      return validateEach(value, (item, i) => validateEmbedded(schema.items, item, index(field, i), false));
     default:
       return [];
   }

@@ -1,5 +1,5 @@
 /** Rules for access reviews: a user, and either resource or non-resource attributes. */
-import { type FieldError, invalidField, requiredField } from "../../../schema/validation/field-error.ts";
+import { type FieldError, invalidField, requiredField, validateEach } from "../../../schema/validation/field-error.ts";
 import { index } from "../../../schema/value/field-path.ts";
 import type { ObjectMeta } from "../../meta/object-meta.ts";
 import { validateLabelRequirement } from "../../meta/validation/label-selector.ts";
@@ -88,7 +88,7 @@ function validateSelector(
   if (rawSelector === "" && requirements.length === 0) {
     return [requiredField(at, `when ${path} is specified, requirements or rawSelector is required`)];
   }
-  return requirements.flatMap((requirement, i) => validateRequirement(requirement, index(at, i)));
+  return validateEach(requirements, (requirement, i) => validateRequirement(requirement, index(at, i)));
 }
 
 /** Unknown operators are left to the authorizers. */

@@ -5,6 +5,7 @@ import {
   invalidField,
   notSupported,
   requiredField,
+  validateEach,
 } from "../../../schema/validation/field-error.ts";
 import { child, index } from "../../../schema/value/field-path.ts";
 import { validateContainerResourceName } from "../../core/resources/names.ts";
@@ -40,7 +41,7 @@ export function validateMetrics(
   const wakes = metrics.some(({ type }) => type === "Object" || type === "External");
   const asleep = "must specify at least one Object or External metric to support scaling to zero replicas";
   return [
-    ...metrics.flatMap((metric, i) => validateMetric(metric, index(path, i))),
+    ...validateEach(metrics, (metric, i) => validateMetric(metric, index(path, i))),
     ...(minReplicas === 0 && !wakes ? [forbiddenField(path, asleep)] : []),
   ];
 }

@@ -9,6 +9,7 @@ import {
   requiredField,
   tooLong,
   tooMany,
+  validateEach,
 } from "../../../schema/validation/field-error.ts";
 import { child, index } from "../../../schema/value/field-path.ts";
 import { validateNonNegative } from "../../meta/validation/bounds.ts";
@@ -38,7 +39,7 @@ export function validatePodFailurePolicy(spec: Partial<JobSpec>, path: string): 
   const names = new Set([...containers, ...initContainers].map(({ name }) => name));
   return [
     ...(rules.length > RULES_MAX ? [tooMany(at, rules.length, RULES_MAX)] : []),
-    ...rules.flatMap((rule, i) => validateFailureRule(rule, index(at, i), spec, names)),
+    ...validateEach(rules, (rule, i) => validateFailureRule(rule, index(at, i), spec, names)),
   ];
 }
 
@@ -105,7 +106,7 @@ function validatePatterns(
 ): readonly FieldError[] {
   return [
     ...(patterns.length > PATTERNS_MAX ? [tooMany(path, patterns.length, PATTERNS_MAX)] : []),
-    ...patterns.flatMap(({ type, status }, i) => {
+    ...validateEach(patterns, ({ type, status }, i) => {
       const at = index(path, i);
       return [
         ...qualifiedName(type).map((problem) => invalidField(child(at, "type"), type, problem)),
@@ -133,7 +134,7 @@ export function validateSuccessPolicy(spec: Partial<JobSpec>, path: string): rea
   return [
     ...(rules.length === 0 ? [requiredField(at, none)] : []),
     ...(rules.length > RULES_MAX ? [tooMany(at, rules.length, RULES_MAX)] : []),
-    ...rules.flatMap((rule, i) => validateSuccessRule(rule, index(at, i), spec.completions ?? 0)),
+    ...validateEach(rules, (rule, i) => validateSuccessRule(rule, index(at, i), spec.completions ?? 0)),
   ];
 }
 

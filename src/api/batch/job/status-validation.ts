@@ -9,6 +9,7 @@ import {
   invalidField,
   requiredField,
   unquotedTime,
+  validateEach,
 } from "../../../schema/validation/field-error.ts";
 import { deepEqual } from "../../../schema/value/equal.ts";
 import { validateNonNegativeFields } from "../../meta/validation/bounds.ts";
@@ -76,7 +77,7 @@ class StatusChange {
 function validateUncounted({ uncountedTerminatedPods }: JobStatus): readonly FieldError[] {
   const seen = new Set<string>();
   return (["succeeded", "failed"] as const).flatMap((list) =>
-    (uncountedTerminatedPods?.[list] ?? []).flatMap((uid, i) => {
+    validateEach(uncountedTerminatedPods?.[list] ?? [], (uid, i) => {
       const field = `status.uncountedTerminatedPods.${list}[${i}]`;
       if (uid === "") return [invalidField(field, uid, "must not be empty")];
       if (seen.has(uid)) return [duplicateField(field, uid)];

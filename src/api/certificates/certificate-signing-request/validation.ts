@@ -7,6 +7,7 @@ import {
   notSupported,
   requiredField,
   unquoted,
+  validateEach,
 } from "../../../schema/validation/field-error.ts";
 import { child, index } from "../../../schema/value/field-path.ts";
 import { repeatedIndexes } from "../../meta/validation/repeated.ts";
@@ -77,7 +78,7 @@ function validateConditions(now: Conditions, before: Conditions): readonly Field
   const bothBefore = types(before).includes("Approved") && types(before).includes("Denied");
   const repeatedBefore = new Set(types(before)).size < before.length;
   const earlier = new Set<string>();
-  return now.flatMap(({ type, status }, i) => {
+  return validateEach(now, ({ type, status }, i) => {
     const at = index(CONDITIONS, i);
     const other = type === "Approved" ? "Denied" : type === "Denied" ? "Approved" : undefined;
     const final = other !== undefined || type === "Failed";

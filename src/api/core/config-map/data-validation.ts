@@ -1,5 +1,11 @@
 /** Rules that ConfigMaps and Secrets share: keys are file names, the size is bounded, data may be immutable. */
-import { type FieldError, forbiddenField, invalidField, tooLong } from "../../../schema/validation/field-error.ts";
+import {
+  type FieldError,
+  forbiddenField,
+  invalidField,
+  tooLong,
+  validateEach,
+} from "../../../schema/validation/field-error.ts";
 import { deepEqual } from "../../../schema/value/equal.ts";
 import { key } from "../../../schema/value/field-path.ts";
 import { configMapKey } from "../../meta/validation/names.ts";
@@ -8,7 +14,7 @@ import { configMapKey } from "../../meta/validation/names.ts";
 const SIZE_MAX = 1_048_576;
 
 export function validateKeys(data: Readonly<Record<string, string>> | undefined, field: string): readonly FieldError[] {
-  return Object.keys(data ?? {}).flatMap((name) =>
+  return validateEach(Object.keys(data ?? {}), (name) =>
     configMapKey(name).map((problem) => invalidField(key(field, name), name, problem)),
   );
 }

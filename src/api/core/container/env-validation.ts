@@ -1,12 +1,12 @@
 /** Rules for environment variables. */
-import { type FieldError, invalidField, requiredField } from "../../../schema/validation/field-error.ts";
+import { type FieldError, invalidField, requiredField, validateEach } from "../../../schema/validation/field-error.ts";
 import { child, index } from "../../../schema/value/field-path.ts";
 import { configMapKey, dns1123Subdomain, environmentName, validateName } from "../../meta/validation/names.ts";
 import { ENV_FIELDS, validateFieldRef, validateResourceFieldRef } from "../references/field-ref-validation.ts";
 import type { EnvFromSource, EnvVar, EnvVarSource } from "./schema.ts";
 
 export function validateEnv(variables: readonly EnvVar[], path: string): readonly FieldError[] {
-  return variables.flatMap(({ name, value = "", valueFrom }, i) => {
+  return validateEach(variables, ({ name, value = "", valueFrom }, i) => {
     const at = index(path, i);
     return [
       ...(name === "" ? [requiredField(child(at, "name"))] : validateName(child(at, "name"), name, environmentName)),
@@ -47,7 +47,7 @@ function validateKeyRef({ name = "", key }: KeyRef, path: string): readonly Fiel
 
 /** Errors about a missing or a second source have the path of the list, as in Kubernetes. */
 export function validateEnvFrom(sources: readonly EnvFromSource[], path: string): readonly FieldError[] {
-  return sources.flatMap(({ prefix = "", configMapRef, secretRef }, i) => {
+  return validateEach(sources, ({ prefix = "", configMapRef, secretRef }, i) => {
     const at = index(path, i);
     const errors: FieldError[] = [];
     if (prefix !== "") errors.push(...validateName(child(at, "prefix"), prefix, environmentName));

@@ -7,6 +7,7 @@ import {
   notFoundField,
   notSupported,
   requiredField,
+  validateEach,
 } from "../../../schema/validation/field-error.ts";
 import { child, index } from "../../../schema/value/field-path.ts";
 import { dns1123Label, portName, portNumber, validateName } from "../../meta/validation/names.ts";
@@ -46,7 +47,7 @@ function validateMainContainers(
   if (containers.length === 0) return [requiredField(path)];
   const names = new Set<string>();
   return [
-    ...containers.flatMap((container, i) => {
+    ...validateEach(containers, (container, i) => {
       const at = index(path, i);
       const forbidden = forbiddenField(child(at, "restartPolicy"), "may not be set for non-init containers");
       return [
@@ -62,7 +63,7 @@ function validateMainContainers(
 
 function validateInitContainers(spec: PodSpec, path: string, pod: PodContext): readonly FieldError[] {
   const names = new Set(spec.containers.map(({ name }) => name));
-  return (spec.initContainers ?? []).flatMap((container, i) => {
+  return validateEach(spec.initContainers ?? [], (container, i) => {
     const at = index(path, i);
     const { restartPolicy } = container;
     const supported = restartPolicy === undefined || restartPolicy === "Always";
@@ -94,7 +95,7 @@ function validateEphemeralContainers(spec: PodSpec, path: string, pod: PodContex
   const others = new Set([...spec.containers, ...(spec.initContainers ?? [])].map(({ name }) => name));
   const names = new Set(others);
   const detail = "cannot be set for an Ephemeral Container";
-  return (spec.ephemeralContainers ?? []).flatMap((container: EphemeralContainer, i) => {
+  return validateEach(spec.ephemeralContainers ?? [], (container: EphemeralContainer, i) => {
     const at = index(path, i);
     const { targetContainerName: target = "", volumeMounts = [] } = container;
     return [
@@ -103,7 +104,7 @@ function validateEphemeralContainers(spec: PodSpec, path: string, pod: PodContex
       ...validateUnique(container.name, child(at, "name"), names),
       ...(target === "" || others.has(target) ? [] : [notFoundField(child(at, "targetContainerName"), target)]),
       ...forbidFields(container, at, EPHEMERAL_FORBIDDEN, detail),
-      ...volumeMounts.flatMap((mount, mountIndex) =>
+      ...validateEach(volumeMounts, (mount, mountIndex) =>
         forbidFields(mount, index(child(at, "volumeMounts"), mountIndex), ["subPath", "subPathExpr"], detail),
       ),
     ];
@@ -172,7 +173,7 @@ export function validateImageWhitespace({ image = "" }: Container, path: string)
 
 function validatePorts(ports: readonly ContainerPort[], path: string): readonly FieldError[] {
   const names = new Set<string>();
-  return ports.flatMap(({ name = "", containerPort, hostPort = 0, protocol = "" }, i) => {
+  return validateEach(ports, ({ name = "", containerPort, hostPort = 0, protocol = "" }, i) => {
     const at = index(path, i);
     const [nameAt, portAt, hostAt] = [child(at, "name"), child(at, "containerPort"), child(at, "hostPort")];
     const problems = name === "" ? [] : validateName(nameAt, name, portName);
@@ -192,8 +193,8 @@ function validatePort(port: number, path: string): readonly FieldError[] {
 /** Host ports must be unique within the pod. */
 function validateHostPorts(containers: readonly Container[], path: string): readonly FieldError[] {
   const used = new Set<string>();
-  return containers.flatMap(({ ports = [] }, i) =>
-    ports.flatMap(({ hostPort = 0, hostIP = "", protocol = "" }, portIndex) => {
+  return validateEach(containers, ({ ports = [] }, i) =>
+    validateEach(ports, ({ hostPort = 0, hostIP = "", protocol = "" }, portIndex) => {
       if (hostPort === 0) return [];
       const at = child(index(child(index(path, i), "ports"), portIndex), "hostPort");
       return validateUnique(`${protocol}/${hostIP}/${hostPort}`, at, used);

@@ -1,4 +1,10 @@
-import { type FieldError, invalidField, notSupported, requiredField } from "../../../schema/validation/field-error.ts";
+import {
+  type FieldError,
+  invalidField,
+  notSupported,
+  requiredField,
+  validateEach,
+} from "../../../schema/validation/field-error.ts";
 import { child, index } from "../../../schema/value/field-path.ts";
 import { ipWarnings, validateLegacyIp, validateNonSpecialIp } from "../../meta/validation/ip.ts";
 import { dns1123Label, dns1123Subdomain, portNumber, qualifiedName } from "../../meta/validation/names.ts";
@@ -6,7 +12,7 @@ import { PROTOCOLS } from "../protocols.ts";
 import type { EndpointAddress, EndpointPort, EndpointSubset, Endpoints } from "./schema.ts";
 
 export function validateEndpoints({ subsets = [] }: Endpoints): readonly FieldError[] {
-  return subsets.flatMap((subset, i) => validateSubset(subset, index("subsets", i)));
+  return validateEach(subsets, (subset, i) => validateSubset(subset, index("subsets", i)));
 }
 
 /** The ready and the not ready addresses, each with its path. */
@@ -22,8 +28,8 @@ function validateSubset(subset: EndpointSubset, path: string): readonly FieldErr
   const ports = subset.ports ?? [];
   return [
     ...(addresses.length === 0 ? [requiredField(path, "must specify `addresses` or `notReadyAddresses`")] : []),
-    ...addresses.flatMap(([address, at]) => validateAddress(address, at)),
-    ...ports.flatMap((port, i) => validatePort(port, ports.length > 1, index(child(path, "ports"), i))),
+    ...validateEach(addresses, ([address, at]) => validateAddress(address, at)),
+    ...validateEach(ports, (port, i) => validatePort(port, ports.length > 1, index(child(path, "ports"), i))),
   ];
 }
 

@@ -5,6 +5,7 @@ import {
   forbiddenField,
   invalidField,
   requiredField,
+  validateEach,
 } from "../../../schema/validation/field-error.ts";
 import { child, index, key } from "../../../schema/value/field-path.ts";
 import { compareQuantityTexts, quantityNanos } from "../../meta/quantity.ts";
@@ -16,7 +17,7 @@ const TYPES = ["Pod", "Container", "PersistentVolumeClaim"];
 
 export function validateLimitRange({ spec }: LimitRange): readonly FieldError[] {
   const types = new Set<string>();
-  return (spec?.limits ?? []).flatMap((item, i) => {
+  return validateEach(spec?.limits ?? [], (item, i) => {
     const at = index("spec.limits", i);
     const repeated = types.has(item.type);
     types.add(item.type);
@@ -24,7 +25,7 @@ export function validateLimitRange({ spec }: LimitRange): readonly FieldError[] 
       ...validateType(item.type, child(at, "type")),
       ...(repeated ? [duplicateField(child(at, "type"), item.type)] : []),
       ...validateNames(item, at),
-      ...resourcesOf(item).flatMap((name) => validateOrder(item, name, at)),
+      ...validateEach(resourcesOf(item), (name) => validateOrder(item, name, at)),
     ];
   });
 }
@@ -42,7 +43,7 @@ function validateNames(item: LimitRangeItem, path: string): readonly FieldError[
   const ofContainers = item.type === "Pod" || item.type === "Container";
   const check = ofContainers ? validateContainerResourceName : validateResourceName;
   const named = (list: List): readonly FieldError[] =>
-    Object.keys(item[list] ?? {}).flatMap((name) => check(name, key(child(path, list), name)));
+    validateEach(Object.keys(item[list] ?? {}), (name) => check(name, key(child(path, list), name)));
   const isClaim = item.type === "PersistentVolumeClaim";
   const bounded = item.min?.storage !== undefined || item.max?.storage !== undefined;
   const detail = "either minimum or maximum storage value is required, but neither was provided";

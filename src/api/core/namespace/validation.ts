@@ -1,4 +1,4 @@
-import { type FieldError, invalidField } from "../../../schema/validation/field-error.ts";
+import { type FieldError, invalidField, validateEach } from "../../../schema/validation/field-error.ts";
 import { index } from "../../../schema/value/field-path.ts";
 import { validateFinalizer } from "../../meta/validation/object-meta.ts";
 import type { Namespace } from "./schema.ts";
@@ -13,5 +13,7 @@ export function validateNamespaceStatusUpdate({ metadata, status }: Namespace): 
 }
 
 export function validateNamespaceFinalize({ spec }: Namespace): readonly FieldError[] {
-  return (spec?.finalizers ?? []).flatMap((finalizer, i) => validateFinalizer(finalizer, index("spec.finalizers", i)));
+  return validateEach(spec?.finalizers ?? [], (finalizer, i) =>
+    validateFinalizer(finalizer, index("spec.finalizers", i)),
+  );
 }

@@ -54,7 +54,7 @@ function validateEffect(effect: string, path: string): readonly FieldError[] {
 
 function validateResources({ status }: Node): readonly FieldError[] {
   return (["capacity", "allocatable"] as const).flatMap((list) =>
-    Object.entries(status?.[list] ?? {}).flatMap(([name, amount]) =>
+    validateEach(Object.entries(status?.[list] ?? {}), ([name, amount]) =>
       validateResourceQuantity(name, amount, child(`status.${list}`, name)),
     ),
   );
@@ -63,7 +63,7 @@ function validateResources({ status }: Node): readonly FieldError[] {
 /** At most one CIDR of each IP family. */
 function validateCidrs(cidrs: readonly string[]): readonly FieldError[] {
   const path = "spec.podCIDRs";
-  const cidrErrors = cidrs.flatMap((cidr, i) => validateLegacyCidr(cidr, index(path, i)));
+  const cidrErrors = validateEach(cidrs, (cidr, i) => validateLegacyCidr(cidr, index(path, i)));
   if (cidrs.length < 2) return cidrErrors;
   const families = cidrs.map((cidr) => parseCidr(cidr)?.family);
   const unread = families.indexOf(undefined);
@@ -90,7 +90,7 @@ export function validateNodeUpdate(next: Node, previous: Node): readonly FieldEr
 function validateAddresses({ status }: Node): readonly FieldError[] {
   const addresses = status?.addresses ?? [];
   const seen = new Set<string>();
-  return addresses.flatMap((address, i) =>
+  return validateEach(addresses, (address, i) =>
     seen.size === seen.add(canonicalJson(address)).size ? [duplicateField(index("status.addresses", i), address)] : [],
   );
 }

@@ -5,6 +5,7 @@ import {
   invalidField,
   notSupported,
   requiredField,
+  validateEach,
 } from "../../../schema/validation/field-error.ts";
 import { formatGoDiff } from "../../../schema/validation/go-diff.ts";
 import { deepEqual } from "../../../schema/value/equal.ts";
@@ -210,14 +211,14 @@ export function validatePersistentVolumeClaimStatusUpdate(next: PersistentVolume
   const amounts = "status.allocatedResources";
   return [
     ...((next.spec?.accessModes ?? []).length === 0 ? [requiredField("Spec.accessModes")] : []),
-    ...Object.entries(capacity ?? {}).flatMap(([name, amount]) =>
+    ...validateEach(Object.entries(capacity ?? {}), ([name, amount]) =>
       validateQuantity(amount, key("status.capacity", name)),
     ),
-    ...Object.entries(allocatedResourceStatuses ?? {}).flatMap(([name, state]) => [
+    ...validateEach(Object.entries(allocatedResourceStatuses ?? {}), ([name, state]) => [
       ...validateResourceKey(name, states),
       ...(RESIZE_STATES.includes(state) ? [] : [notSupported(states, name, RESIZE_STATES)]),
     ]),
-    ...Object.entries(allocatedResources ?? {}).flatMap(([name, amount]) => {
+    ...validateEach(Object.entries(allocatedResources ?? {}), ([name, amount]) => {
       const wrongName = validateResourceKey(name, amounts);
       return wrongName.length > 0 ? wrongName : validateQuantity(amount, key(amounts, name));
     }),

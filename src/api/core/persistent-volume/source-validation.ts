@@ -1,5 +1,5 @@
 /** Rules for the source of a persistent volume: exactly one source with its required fields. */
-import { type FieldError, invalidField, requiredField } from "../../../schema/validation/field-error.ts";
+import { type FieldError, invalidField, requiredField, validateEach } from "../../../schema/validation/field-error.ts";
 import { child } from "../../../schema/value/field-path.ts";
 import { dns1123Label, dns1123Subdomain } from "../../meta/validation/names.ts";
 import {
@@ -110,7 +110,7 @@ export function validatePersistentVolumeSource(
   // As in Kubernetes, flexVolume does not count as a second source.
   const checked = present.filter((name, i) => i === 0 || name === "flexVolume");
   const surplus = present.filter((name) => !checked.includes(name)).map((name) => surplusErrorNames[name] ?? name);
-  return [...checked.flatMap(check), ...validateSingleSource([...checked.slice(0, 1), ...surplus], path)];
+  return [...validateEach(checked, check), ...validateSingleSource([...checked.slice(0, 1), ...surplus], path)];
 }
 
 /** The fields of the spec that are sources. */
@@ -156,7 +156,7 @@ function validateCsi(source: CSIPersistentVolumeSource, path: string): readonly 
   return [
     ...validateDriverName(source.driver, child(path, "driver")),
     ...requireFields(source, path, "volumeHandle"),
-    ...checkedSecrets.flatMap((name) => {
+    ...validateEach(checkedSecrets, (name) => {
       const secret = source[name];
       return secret === undefined ? [] : validateSecret(secret, child(path, name));
     }),

@@ -5,6 +5,7 @@ import {
   invalidField,
   notSupported,
   requiredField,
+  validateEach,
 } from "../../../schema/validation/field-error.ts";
 import { formatGoDiff } from "../../../schema/validation/go-diff.ts";
 import { deepEqual } from "../../../schema/value/equal.ts";
@@ -75,7 +76,7 @@ function validateCapacity(spec: PersistentVolumeSpec, path: string): readonly Fi
   return [
     ...(amounts.length === 0 ? [requiredField(path)] : []),
     ...(onlyStorage ? [] : [notSupported(path, spec.capacity ?? {}, ["storage"])]),
-    ...amounts.flatMap(([name, amount]) => {
+    ...validateEach(amounts, ([name, amount]) => {
       const at = key(path, name);
       const units = Number(quantityNanos(amount) / 1_000_000_000n);
       return [

@@ -1,5 +1,5 @@
 /** Rules for annotations that Kubernetes interprets; some precede fields that replaced them. */
-import { type FieldError, invalidField } from "../../../schema/validation/field-error.ts";
+import { type FieldError, invalidField, validateEach } from "../../../schema/validation/field-error.ts";
 import { child, key } from "../../../schema/value/field-path.ts";
 import type { ObjectMeta } from "../../meta/object-meta.ts";
 import { validateAnnotationMatchesField } from "../container/security-context-validation.ts";
@@ -66,7 +66,7 @@ function validateAppArmorAnnotations(
   path: string,
 ): readonly FieldError[] {
   const names = new Set(containersWithPaths(spec, "").map(({ container }) => container.name));
-  return Object.entries(annotations).flatMap(([name, profile]) => {
+  return validateEach(Object.entries(annotations), ([name, profile]) => {
     if (!name.startsWith(APP_ARMOR)) return [];
     const container = name.slice(APP_ARMOR.length);
     const isKnown = ["", "runtime/default", "unconfined"].includes(profile) || profile.startsWith("localhost/");
@@ -87,7 +87,7 @@ export function validateSeccompAnnotationsMatchFields(
   const at = child(path, "securityContext.seccompProfile");
   return [
     ...validateAnnotationMatchesField(annotations[SECCOMP_POD], spec.securityContext?.seccompProfile, at, "seccomp"),
-    ...containersWithPaths(spec, path).flatMap(({ container, at: containerPath }) => {
+    ...validateEach(containersWithPaths(spec, path), ({ container, at: containerPath }) => {
       const annotation = annotations[`${SECCOMP_CONTAINER}${container.name}`];
       const field = child(containerPath, "securityContext.seccompProfile");
       return validateAnnotationMatchesField(annotation, container.securityContext?.seccompProfile, field, "seccomp");
@@ -103,7 +103,7 @@ export function validateAppArmorAnnotationsMatchFields(
 ): readonly FieldError[] {
   if (spec.os?.name === "windows") return [];
   const { annotations = {} } = metadata;
-  return containersWithPaths(spec, path).flatMap(({ container, at }) => {
+  return validateEach(containersWithPaths(spec, path), ({ container, at }) => {
     const annotation = annotations[`${APP_ARMOR}${container.name}`];
     const field = child(at, "securityContext.appArmorProfile");
     return validateAnnotationMatchesField(annotation, container.securityContext?.appArmorProfile, field, "apparmor");

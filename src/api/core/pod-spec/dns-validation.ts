@@ -46,9 +46,9 @@ function validateDnsConfig(config: PodDNSConfig, path: string): readonly FieldEr
 }
 
 export function validateHostAliases(aliases: readonly HostAlias[], path: string): readonly FieldError[] {
-  return aliases.flatMap(({ ip, hostnames = [] }, i) => [
+  return validateEach(aliases, ({ ip, hostnames = [] }, i) => [
     ...validateLegacyIp(ip, child(index(path, i), "ip")),
-    ...hostnames.flatMap((name, nameIndex) =>
+    ...validateEach(hostnames, (name, nameIndex) =>
       validateName(index(child(index(path, i), "hostnames"), nameIndex), name, dns1123Subdomain),
     ),
   ]);

@@ -5,6 +5,7 @@ import {
   invalidField,
   notSupported,
   requiredField,
+  validateEach,
 } from "../../../schema/validation/field-error.ts";
 import { child } from "../../../schema/value/field-path.ts";
 import { containersWithPaths } from "./containers.ts";
@@ -66,7 +67,7 @@ function validateWindows(spec: PodSpec, path: string): readonly FieldError[] {
   const forbid = (field: string): FieldError => forbiddenField(field, "cannot be set for a windows pod");
   return [
     ...WINDOWS_POD.filter((name) => isSet(fieldValue(spec, name))).map((name) => forbid(child(path, name))),
-    ...containersWithPaths(spec, path).flatMap(({ container, at }) =>
+    ...validateEach(containersWithPaths(spec, path), ({ container, at }) =>
       WINDOWS_CONTAINER.filter((name) => isSet(container.securityContext?.[name])).map((name) =>
         forbid(child(at, `securityContext.${name}`)),
       ),

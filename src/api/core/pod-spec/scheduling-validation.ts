@@ -6,6 +6,7 @@ import {
   invalidField,
   notSupported,
   requiredField,
+  validateEach,
 } from "../../../schema/validation/field-error.ts";
 import { child, index } from "../../../schema/value/field-path.ts";
 import type { LabelSelector } from "../../meta/label-selector.ts";
@@ -68,7 +69,7 @@ function validateNodeAffinity(
       : validateNodeSelector(required, child(path, REQUIRED), {
           allowInvalidValues: options.allowInvalidNodeAffinityValues === true,
         })),
-    ...(affinity?.[PREFERRED] ?? []).flatMap(({ weight, preference }, i) => {
+    ...validateEach(affinity?.[PREFERRED] ?? [], ({ weight, preference }, i) => {
       const at = index(child(path, PREFERRED), i);
       // Invalid values of preferred terms cause a warning instead of an error.
       const term = validateNodeTerm(preference, child(at, "preference"), { allowInvalidValues: true });
@@ -89,7 +90,7 @@ export function validateNodeSelector(
   const at = child(path, "nodeSelectorTerms");
   const terms = selector.nodeSelectorTerms;
   if (terms.length === 0) return [requiredField(at, "must have at least one node selector term")];
-  return terms.flatMap((term, i) => validateNodeTerm(term, index(at, i), options));
+  return validateEach(terms, (term, i) => validateNodeTerm(term, index(at, i), options));
 }
 
 function validateWeight(weight: number, path: string): readonly FieldError[] {
@@ -103,10 +104,12 @@ function validateNodeTerm(
   options: NodeSelectorValidationOptions,
 ): readonly FieldError[] {
   return [
-    ...(term.matchExpressions ?? []).flatMap((expression, i) =>
+    ...validateEach(term.matchExpressions ?? [], (expression, i) =>
       validateExpression(expression, index(child(path, "matchExpressions"), i), options),
     ),
-    ...(term.matchFields ?? []).flatMap((field, i) => validateMatchField(field, index(child(path, "matchFields"), i))),
+    ...validateEach(term.matchFields ?? [], (field, i) =>
+      validateMatchField(field, index(child(path, "matchFields"), i)),
+    ),
   ];
 }
 
@@ -119,7 +122,7 @@ function validateExpression(
   return [
     ...validateOperator(operator, values, path),
     ...validateName(child(path, "key"), key, qualifiedName),
-    ...(options.allowInvalidValues === true ? [] : values).flatMap((value, i) =>
+    ...validateEach(options.allowInvalidValues === true ? [] : values, (value, i) =>
       validateName(index(at, i), value, labelValue),
     ),
   ];
@@ -162,13 +165,13 @@ function validateMatchField(
   if (key !== "metadata.name") {
     return [...errors, invalidField(child(path, "key"), key, "not a valid field selector key")];
   }
-  return [...errors, ...values.flatMap((value, i) => validateName(index(at, i), value, dns1123Subdomain))];
+  return [...errors, ...validateEach(values, (value, i) => validateName(index(at, i), value, dns1123Subdomain))];
 }
 
 function validatePodAffinity(affinity: PodAffinity | undefined, path: string): readonly FieldError[] {
   return [
-    ...(affinity?.[REQUIRED] ?? []).flatMap((term, i) => validatePodTerm(term, index(child(path, REQUIRED), i))),
-    ...(affinity?.[PREFERRED] ?? []).flatMap(({ weight, podAffinityTerm }, i) => {
+    ...validateEach(affinity?.[REQUIRED] ?? [], (term, i) => validatePodTerm(term, index(child(path, REQUIRED), i))),
+    ...validateEach(affinity?.[PREFERRED] ?? [], ({ weight, podAffinityTerm }, i) => {
       const at = index(child(path, PREFERRED), i);
       return [...validateWeight(weight, at), ...validatePodTerm(podAffinityTerm, child(at, "podAffinityTerm"))];
     }),
@@ -184,10 +187,10 @@ function validatePodTerm(term: PodAffinityTerm, path: string): readonly FieldErr
   return [
     ...validateLabelSelector(labelSelector, child(path, "labelSelector")),
     ...validateLabelSelector(namespaceSelector, child(path, "namespaceSelector")),
-    ...namespaces.flatMap((name) => validateName(child(path, "namespace"), name, dns1123Label)),
+    ...validateEach(namespaces, (name) => validateName(child(path, "namespace"), name, dns1123Label)),
     ...validateLabelKeys(matchLabelKeys, labelSelector, match),
     ...validateLabelKeys(mismatchLabelKeys, labelSelector, mismatch),
-    ...matchLabelKeys.flatMap((name, i) =>
+    ...validateEach(matchLabelKeys, (name, i) =>
       mismatching.has(name)
         ? [invalidField(index(match, i), name, "exists in both matchLabelKeys and mismatchLabelKeys")]
         : [],
@@ -204,7 +207,7 @@ function validateLabelKeys(
 ): readonly FieldError[] {
   if (keys.length === 0) return [];
   if (selector === undefined) return [forbiddenField(path, "must not be specified when labelSelector is not set")];
-  return keys.flatMap((name, i) => validateName(index(path, i), name, qualifiedName));
+  return validateEach(keys, (name, i) => validateName(index(path, i), name, qualifiedName));
 }
 
 const UNSATISFIABLE = ["DoNotSchedule", "ScheduleAnyway"];
@@ -218,7 +221,7 @@ function validateSpread(
   const last = new Map(
     constraints.map(({ topologyKey, whenUnsatisfiable }, i) => [`${whenUnsatisfiable} ${topologyKey}`, i]),
   );
-  return constraints.flatMap((constraint, i) => {
+  return validateEach(constraints, (constraint, i) => {
     const at = index(path, i);
     const { topologyKey, whenUnsatisfiable, labelSelector } = constraint;
     const repeated = last.get(`${whenUnsatisfiable} ${topologyKey}`) !== i;
@@ -273,7 +276,7 @@ function validateMatchLabelKeys(
     ...(labelSelector === undefined
       ? [forbiddenField(path, "must not be specified when labelSelector is not set")]
       : []),
-    ...matchLabelKeys.flatMap((name, i) => [
+    ...validateEach(matchLabelKeys, (name, i) => [
       ...validateName(index(path, i), name, qualifiedName),
       ...(selected.has(name)
         ? [invalidField(index(path, i), name, "exists in both matchLabelKeys and labelSelector")]

@@ -5,6 +5,7 @@ import {
   invalidField,
   notSupported,
   requiredField,
+  validateEach,
 } from "../../../schema/validation/field-error.ts";
 import { child, index } from "../../../schema/value/field-path.ts";
 import type { Sysctl } from "../container/security-context.ts";
@@ -37,7 +38,7 @@ export function validatePodSecurityContext(
     ...validateId(context?.fsGroup, child(path, "fsGroup")),
     ...validateId(context?.runAsUser, child(path, "runAsUser")),
     ...validateId(context?.runAsGroup, child(path, "runAsGroup")),
-    ...(context?.supplementalGroups ?? []).flatMap((group, i) =>
+    ...validateEach(context?.supplementalGroups ?? [], (group, i) =>
       validateId(group, index(child(path, "supplementalGroups"), i)),
     ),
     ...(spec.shareProcessNamespace === true && spec.hostPID === true
@@ -50,7 +51,7 @@ export function validatePodSecurityContext(
         ]
       : []),
     ...validateSysctls(context?.sysctls ?? [], child(path, "sysctls"), spec, options),
-    ...choices.flatMap(([field, values]) => {
+    ...validateEach(choices, ([field, values]) => {
       const value = context?.[field];
       return value === undefined || values.includes(value) ? [] : [notSupported(child(path, field), value, values)];
     }),
@@ -71,7 +72,7 @@ function validateSysctls(
   options: PodSecurityValidationOptions,
 ): readonly FieldError[] {
   const seen = new Set<string>();
-  return sysctls.flatMap(({ name }, i) => {
+  return validateEach(sysctls, ({ name }, i) => {
     const at = child(index(path, i), "name");
     const errors: FieldError[] = [];
     if (name === "") errors.push(requiredField(at));

@@ -1,5 +1,5 @@
 /** Rules for tolerations of node taints. */
-import { type FieldError, invalidField, notSupported } from "../../../schema/validation/field-error.ts";
+import { type FieldError, invalidField, notSupported, validateEach } from "../../../schema/validation/field-error.ts";
 import { child, index } from "../../../schema/value/field-path.ts";
 import { labelValue, qualifiedName, validateName } from "../../meta/validation/names.ts";
 import type { Toleration } from "./affinity.ts";
@@ -7,7 +7,7 @@ import type { Toleration } from "./affinity.ts";
 const EFFECTS = ["NoSchedule", "PreferNoSchedule", "NoExecute"];
 
 export function validateTolerations(tolerations: readonly Toleration[], path: string): readonly FieldError[] {
-  return tolerations.flatMap((toleration, i) => validateToleration(toleration, index(path, i)));
+  return validateEach(tolerations, (toleration, i) => validateToleration(toleration, index(path, i)));
 }
 
 export function validateToleration(toleration: Toleration, path: string): readonly FieldError[] {

@@ -1,5 +1,5 @@
 /** Rules for pod specs, of pods and of templates. */
-import { duplicateField, type FieldError, invalidField } from "../../../schema/validation/field-error.ts";
+import { duplicateField, type FieldError, invalidField, validateEach } from "../../../schema/validation/field-error.ts";
 import { child, index } from "../../../schema/value/field-path.ts";
 import { dns1123Label, dns1123Subdomain, qualifiedName, validateName } from "../../meta/validation/names.ts";
 import { validateLabels } from "../../meta/validation/object-meta.ts";
@@ -69,8 +69,8 @@ export function validatePodSpec(
 /** With hostNetwork, host ports equal container ports; templates may leave host ports to the pod's defaults. */
 function validateHostPorts(spec: PodSpec, path: string, options: PodSpecValidationOptions): readonly FieldError[] {
   if (spec.hostNetwork !== true) return [];
-  return spec.containers.flatMap(({ ports = [] }, i) =>
-    ports.flatMap(({ hostPort = 0, containerPort }, portIndex) => {
+  return validateEach(spec.containers, ({ ports = [] }, i) =>
+    validateEach(ports, ({ hostPort = 0, containerPort }, portIndex) => {
       if (hostPort === containerPort || (hostPort === 0 && options.isPod !== true)) return [];
       const at = child(index(child(index(path, i), "ports"), portIndex), "hostPort");
       return [invalidField(at, hostPort, "must match `containerPort` when `hostNetwork` is true")];
@@ -82,10 +82,10 @@ function validateGates(spec: PodSpec, path: string): readonly FieldError[] {
   const gates = (spec.schedulingGates ?? []).map(({ name }) => name);
   const seen = new Set<string>();
   return [
-    ...(spec.readinessGates ?? []).flatMap(({ conditionType }, i) =>
+    ...validateEach(spec.readinessGates ?? [], ({ conditionType }, i) =>
       validateName(child(index(child(path, "readinessGates"), i), "conditionType"), conditionType, qualifiedName),
     ),
-    ...gates.flatMap((name, i) => {
+    ...validateEach(gates, (name, i) => {
       const at = index(child(path, "schedulingGates"), i);
       return [
         ...validateName(at, name, qualifiedName),
@@ -105,7 +105,9 @@ function validateNames(spec: PodSpec, path: string): readonly FieldError[] {
   ] as const;
   const { runtimeClassName } = spec;
   return [
-    ...formats.flatMap(([field, format]) => (spec[field] ? validateName(child(path, field), spec[field], format) : [])),
+    ...validateEach(formats, ([field, format]) =>
+      spec[field] ? validateName(child(path, field), spec[field], format) : [],
+    ),
     ...(runtimeClassName === undefined
       ? []
       : validateName(child(path, "runtimeClassName"), runtimeClassName, dns1123Subdomain)),

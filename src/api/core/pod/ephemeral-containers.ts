@@ -1,6 +1,6 @@
 /** The `ephemeralcontainers` subresource: adds ephemeral containers, which cannot be changed or removed. */
 import { semanticEqual } from "../../../schema/semantic-equal.ts";
-import { type FieldError, forbiddenField } from "../../../schema/validation/field-error.ts";
+import { type FieldError, forbiddenField, validateEach } from "../../../schema/validation/field-error.ts";
 import type { SubresourceStrategy } from "../../kind.ts";
 import { ephemeralContainer } from "../container/schema.ts";
 import { MIRROR } from "../pod-spec/annotation-validation.ts";
@@ -37,7 +37,7 @@ function validateExistingContainers(next: Pod, previous: Pod): readonly FieldErr
   const path = "spec.ephemeralContainers";
   // Of containers with the same name the first counts.
   const byName = new Map((next.spec?.ephemeralContainers ?? []).toReversed().map((one) => [one.name, one]));
-  return (previous.spec?.ephemeralContainers ?? []).flatMap((old) => {
+  return validateEach(previous.spec?.ephemeralContainers ?? [], (old) => {
     const now = byName.get(old.name);
     const which = `existing ephemeral containers ${JSON.stringify(old.name)} may not be`;
     if (now === undefined) return [forbiddenField(path, `${which} removed\n`)];

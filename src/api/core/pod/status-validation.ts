@@ -5,6 +5,7 @@ import {
   forbiddenField,
   invalidField,
   unquoted,
+  validateEach,
 } from "../../../schema/validation/field-error.ts";
 import { child, index } from "../../../schema/value/field-path.ts";
 import { parseIp } from "../../../std/net/ip.ts";
@@ -24,7 +25,7 @@ export function validatePodStatusUpdate(next: Pod, previous: Pod): readonly Fiel
   const nominated = nominatedNodeName !== (before.nominatedNodeName ?? "") && nominatedNodeName !== "";
   return [
     ...validateAnnotationUpdate(next.metadata, previous.metadata),
-    ...(status.conditions ?? []).flatMap(({ type }, i) =>
+    ...validateEach(status.conditions ?? [], ({ type }, i) =>
       SYSTEM_CONDITIONS.has(type) ? [] : validateName(`${index("status.conditions", i)}.Type`, type, qualifiedName),
     ),
     ...(nominated ? validateName("status.nominatedNodeName", nominatedNodeName, dns1123Subdomain) : []),
@@ -39,8 +40,8 @@ export function validatePodStatusUpdate(next: Pod, previous: Pod): readonly Fiel
 /** Rules for the users that containers run as. */
 function validateContainerUsers(status: PodStatus, windows: boolean): readonly FieldError[] {
   const lists = ["containerStatuses", "initContainerStatuses", "ephemeralContainerStatuses"] as const;
-  return lists.flatMap((list) =>
-    (status[list] ?? []).flatMap(({ user }, i) => {
+  return validateEach(lists, (list) =>
+    validateEach(status[list] ?? [], ({ user }, i) => {
       const linux = user?.linux;
       const at = child(index(`status.${list}`, i), "linux");
       if (linux === undefined) return [];
@@ -48,7 +49,7 @@ function validateContainerUsers(status: PodStatus, windows: boolean): readonly F
       return [
         ...validateId(linux.uid, child(at, "uid")),
         ...validateId(linux.gid, child(at, "gid")),
-        ...(linux.supplementalGroups ?? []).flatMap((group, groupIndex) =>
+        ...validateEach(linux.supplementalGroups ?? [], (group, groupIndex) =>
           validateId(group, index(child(at, "supplementalGroups"), groupIndex)),
         ),
       ];
@@ -98,7 +99,7 @@ function validateStaysTerminated(
   mayRestart: (status: ContainerStatus) => boolean,
 ): readonly FieldError[] {
   const running = new Set(next.filter(({ state }) => state?.terminated === undefined).map(({ name }) => name));
-  return previous.flatMap((old, i) => {
+  return validateEach(previous, (old, i) => {
     if (old.state?.terminated === undefined || mayRestart(old)) return [];
     const restarted = running.has(old.name);
     const at = child(index(path, i), "state");
@@ -110,7 +111,7 @@ const ONE_PER_FAMILY = "may specify no more than one IP for each IP family";
 
 function validatePodIps(ips: readonly string[]): readonly FieldError[] {
   return [
-    ...ips.flatMap((ip, i) => validateLegacyIp(ip, index("status.podIPs", i))),
+    ...validateEach(ips, (ip, i) => validateLegacyIp(ip, index("status.podIPs", i))),
     ...(isDualStack(ips) ? [] : [invalidField("status.podIPs", goIps("PodIP", ips), ONE_PER_FAMILY)]),
     ...validateUniqueIps(ips, "status.podIPs"),
   ];
@@ -123,7 +124,7 @@ function validateHostIps({ hostIP = "", hostIPs = [] }: PodStatus): readonly Fie
     ...(first === undefined || first === hostIP
       ? []
       : [invalidField("status.hostIPs[0].ip", first, "must be equal to `hostIP`")]),
-    ...ips.flatMap((ip, i) => validateLegacyIp(ip, index("status.hostIPs", i))),
+    ...validateEach(ips, (ip, i) => validateLegacyIp(ip, index("status.hostIPs", i))),
     ...(isDualStack(ips) ? [] : [invalidField("status.hostIPs", goIps("HostIP", ips), ONE_PER_FAMILY)]),
     ...validateUniqueIps(ips, "status.hostIPs"),
   ];
@@ -144,5 +145,5 @@ function isDualStack(ips: readonly string[]): boolean {
 
 function validateUniqueIps(ips: readonly string[], path: string): readonly FieldError[] {
   const seen = new Set<string>();
-  return ips.flatMap((ip, i) => (seen.size === seen.add(ip).size ? [duplicateField(index(path, i), ip)] : []));
+  return validateEach(ips, (ip, i) => (seen.size === seen.add(ip).size ? [duplicateField(index(path, i), ip)] : []));
 }

@@ -5,6 +5,7 @@ import {
   forbiddenField,
   invalidField,
   requiredField,
+  validateEach,
 } from "../../../schema/validation/field-error.ts";
 import { formatGoDiff } from "../../../schema/validation/go-diff.ts";
 import { child, index, key } from "../../../schema/value/field-path.ts";
@@ -53,7 +54,7 @@ export function validatePodUpdate(next: Pod, previous: Pod): readonly FieldError
 
 /** An update reports a missing image a second time. */
 function requireImages(containers: readonly Container[] = [], path: string): readonly FieldError[] {
-  return containers.flatMap(({ image }, i) => (image ? [] : [requiredField(child(index(path, i), "image"))]));
+  return validateEach(containers, ({ image }, i) => (image ? [] : [requiredField(child(index(path, i), "image"))]));
 }
 
 function initContainerCount({ initContainers = [] }: PodSpec): number {
@@ -118,7 +119,7 @@ function validateRemovedGates(
   previous: readonly PodSchedulingGate[],
 ): readonly FieldError[] {
   const before = new Set(previous.map(({ name }) => name));
-  return next.flatMap(({ name }, i) => {
+  return validateEach(next, ({ name }, i) => {
     if (before.has(name)) return [];
     const detail = `only deletion is allowed, but found new scheduling gate '${name}'`;
     return [forbiddenField(child(index("spec.schedulingGates", i), "name"), detail)];
@@ -173,7 +174,7 @@ function validateNodeAffinityNarrowing(
   if (now.length !== before.length) {
     return [invalidField(path, now, "no additions/deletions to non-empty NodeSelectorTerms list are allowed")];
   }
-  return now.flatMap((term, i) =>
+  return validateEach(now, (term, i) =>
     addsOnly(term, before[i]!)
       ? []
       : [invalidField(index(path, i), term, "only additions are allowed (no mutations or deletions)")],

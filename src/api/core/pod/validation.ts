@@ -1,5 +1,5 @@
 /** Rules for new pods, and those that hold on updates as well. `update-validation.ts` has the rules for changes. */
-import { type FieldError, forbiddenField } from "../../../schema/validation/field-error.ts";
+import { type FieldError, forbiddenField, validateEach } from "../../../schema/validation/field-error.ts";
 import { index } from "../../../schema/value/field-path.ts";
 import { validateImageWhitespace } from "../container/validation.ts";
 import {
@@ -36,8 +36,8 @@ export function validatePod(
     ...validatePodAnnotations(metadata, spec, "metadata.annotations"),
     ...validatePodSpec(spec, "spec", { ...options, isPod: true, name: metadata.name ?? "" }),
     ...validateTokenProjections(spec),
-    ...spec.containers.flatMap((container, i) => validateImageWhitespace(container, index("spec.containers", i))),
-    ...(spec.initContainers ?? []).flatMap((container, i) =>
+    ...validateEach(spec.containers, (container, i) => validateImageWhitespace(container, index("spec.containers", i))),
+    ...validateEach(spec.initContainers ?? [], (container, i) =>
       validateImageWhitespace(container, index("spec.initContainers", i)),
     ),
   ];
@@ -46,8 +46,8 @@ export function validatePod(
 /** A projected token requires a service account. */
 function validateTokenProjections(spec: PodSpec): readonly FieldError[] {
   if (spec.serviceAccountName) return [];
-  return (spec.volumes ?? []).flatMap(({ projected }, i) =>
-    (projected?.sources ?? []).flatMap(({ serviceAccountToken }, sourceIndex) =>
+  return validateEach(spec.volumes ?? [], ({ projected }, i) =>
+    validateEach(projected?.sources ?? [], ({ serviceAccountToken }, sourceIndex) =>
       serviceAccountToken === undefined
         ? []
         : [

@@ -34,7 +34,7 @@ export function validateResourceQuotaStatusUpdate({ status }: ResourceQuota): re
 }
 
 function validateQuantities(list: ResourceList | undefined, path: string): readonly FieldError[] {
-  return Object.entries(list ?? {}).flatMap(([name, amount]) => {
+  return validateEach(Object.entries(list ?? {}), ([name, amount]) => {
     const at = key(path, name);
     const countable = name.includes("/") || isForQuotas(name);
     return [

@@ -7,6 +7,7 @@ import {
   notSupported,
   requiredField,
   unquoted,
+  validateEach,
 } from "../../../schema/validation/field-error.ts";
 import { child, index, key } from "../../../schema/value/field-path.ts";
 import { compareQuantityTexts, isFractional } from "../../meta/quantity.ts";
@@ -38,8 +39,10 @@ export function validateContainerResources(
   const names = [...Object.keys(limits), ...Object.keys(requests)];
   const hugePagesOnly = names.some(isHugePages) && !names.some((name) => name === "cpu" || name === "memory");
   return [
-    ...Object.entries(limits).flatMap(([name, amount]) => validateContainerResource(name, amount, key(limitsAt, name))),
-    ...Object.entries(requests).flatMap(([name, amount]) => [
+    ...validateEach(Object.entries(limits), ([name, amount]) =>
+      validateContainerResource(name, amount, key(limitsAt, name)),
+    ),
+    ...validateEach(Object.entries(requests), ([name, amount]) => [
       ...validateContainerResource(name, amount, key(requestsAt, name)),
       ...validateRequest(name, amount, limits[name], path),
     ]),

@@ -5,6 +5,7 @@ import {
   invalidField,
   notSupported,
   requiredField,
+  validateEach,
 } from "../../../schema/validation/field-error.ts";
 import { index } from "../../../schema/value/field-path.ts";
 import { parseIp } from "../../../std/net/ip.ts";
@@ -47,7 +48,7 @@ function validatePrimary({ clusterIP = "", clusterIPs = [] }: ServiceSpec): read
 
 function validateFamilies({ ipFamilies = [] }: ServiceSpec): readonly FieldError[] {
   const repeated = repeatedIndexes(ipFamilies);
-  return ipFamilies.flatMap((family, i) => [
+  return validateEach(ipFamilies, (family, i) => [
     ...(KNOWN_FAMILIES.includes(family) ? [] : [notSupported(index(FAMILIES, i), family, KNOWN_FAMILIES)]),
     ...(repeated.has(i) ? [duplicateField(index(FAMILIES, i), family)] : []),
   ]);
@@ -61,7 +62,7 @@ function validatePolicy({ ipFamilyPolicy }: ServiceSpec): readonly FieldError[] 
 /** Accepts addresses of the stored service. */
 function validateAddresses(clusterIPs: readonly string[], before: readonly string[]): readonly FieldError[] {
   const accepted = new Set(before);
-  return clusterIPs.flatMap((ip, i) => {
+  return validateEach(clusterIPs, (ip, i) => {
     if (i === 0 && ip === HEADLESS) {
       return clusterIPs.length === 1 ? [] : [invalidField(IPS, clusterIPs, "'None' must be the first and only value")];
     }
@@ -70,7 +71,7 @@ function validateAddresses(clusterIPs: readonly string[], before: readonly strin
 }
 
 function validateMatch({ clusterIPs = [], ipFamilies = [] }: ServiceSpec): readonly FieldError[] {
-  return clusterIPs.slice(0, ipFamilies.length).flatMap((ip, i) => {
+  return validateEach(clusterIPs.slice(0, ipFamilies.length), (ip, i) => {
     const family = ipFamilies[i];
     const matches = family === "IPv6" ? parseIp(ip)?.family === "IPv6" : parseIp(ip)?.family !== "IPv6";
     const detail = `expected an ${family} value as indicated by \`ipFamilies[${i}]\``;
@@ -95,7 +96,7 @@ export function validateIpFieldsUpdate(next: Service, previous: Service): readon
 function validateIpsUpdate(spec: ServiceSpec, old: ServiceSpec): readonly FieldError[] {
   const [now, before] = [spec.clusterIPs ?? [], old.clusterIPs ?? []];
   const changed = (i: number): FieldError => invalidField(index(IPS, i), now, ONCE);
-  if (now.length === before.length) return before.flatMap((ip, i) => (ip === now[i] ? [] : [changed(i)]));
+  if (now.length === before.length) return validateEach(before, (ip, i) => (ip === now[i] ? [] : [changed(i)]));
   const errors: FieldError[] = [];
   if (now.length === 0) errors.push(invalidField(index(IPS, 0), now, "primary clusterIP can not be unset"));
   else if (before.length > 0 && now[0] !== before[0]) errors.push(changed(0));
@@ -110,7 +111,7 @@ function validateFamiliesUpdate(spec: ServiceSpec, old: ServiceSpec): readonly F
   const [now, before] = [spec.ipFamilies ?? [], old.ipFamilies ?? []];
   const first = index(FAMILIES, 0);
   if (now.length === before.length) {
-    return before.flatMap((family, i) => (family === now[i] ? [] : [invalidField(first, now, ONCE)]));
+    return validateEach(before, (family, i) => (family === now[i] ? [] : [invalidField(first, now, ONCE)]));
   }
   const errors: FieldError[] = [];
   if (before.length > now.length && (spec.clusterIPs ?? []).length === 0) {

@@ -5,6 +5,7 @@ import {
   invalidField,
   notSupported,
   requiredField,
+  validateEach,
 } from "../../../schema/validation/field-error.ts";
 import { child, index } from "../../../schema/value/field-path.ts";
 import { dns1123Label, portName, portNumber, qualifiedName } from "../../meta/validation/names.ts";
@@ -59,7 +60,7 @@ function validateProtocol(protocol: string, path: string): readonly FieldError[]
 function validateUniquePorts({ ports = [], type }: ServiceSpec): readonly FieldError[] {
   const used = new Set<string>();
   const isUsed = (what: string): boolean => used.size === used.add(what).size;
-  return ports.flatMap(({ port, protocol, nodePort = 0 }, i) => {
+  return validateEach(ports, ({ port, protocol, nodePort = 0 }, i) => {
     const path = index(PORTS, i);
     const at = child(path, "nodePort");
     const onNode = nodePort !== 0 && isUsed(`node ${nodePort} ${protocol}`);

@@ -5,6 +5,7 @@ import {
   invalidField,
   notSupported,
   requiredField,
+  validateEach,
 } from "../../../schema/validation/field-error.ts";
 import { child, index, key } from "../../../schema/value/field-path.ts";
 import { parseIp } from "../../../std/net/ip.ts";
@@ -122,7 +123,7 @@ function validateAffinity({ sessionAffinity, sessionAffinityConfig }: ServiceSpe
 /** Accepts addresses of the stored object. */
 function validateExternalIPs({ externalIPs = [] }: ServiceSpec, old: ServiceSpec): readonly FieldError[] {
   const before = new Set(old.externalIPs);
-  return externalIPs.flatMap((ip, i) => {
+  return validateEach(externalIPs, (ip, i) => {
     const at = index("spec.externalIPs", i);
     const errors = before.has(ip) ? [] : validateLegacyIp(ip, at);
     return errors.length > 0 ? errors : validateNonSpecialIp(ip, at);
@@ -136,7 +137,7 @@ function validateSourceRanges({ metadata, spec }: Service, old: ServiceSpec): re
     // The field name as in Kubernetes' messages.
     const path = "spec.LoadBalancerSourceRanges";
     const before = new Set(old.loadBalancerSourceRanges);
-    const errors = loadBalancerSourceRanges.flatMap((range, i) =>
+    const errors = validateEach(loadBalancerSourceRanges, (range, i) =>
       before.has(range) ? [] : validateLegacyCidr(range.trim(), index(path, i)),
     );
     return [...forbidden(path), ...errors];
@@ -145,7 +146,7 @@ function validateSourceRanges({ metadata, spec }: Service, old: ServiceSpec): re
   if (annotation === undefined) return [];
   const path = key("metadata.annotations", SOURCE_RANGES_ANNOTATION);
   const ranges = annotation.trim() === "" ? [] : annotation.split(",").map((range) => range.trim());
-  return [...forbidden(path), ...ranges.flatMap((range) => validateLegacyCidr(range, path))];
+  return [...forbidden(path), ...validateEach(ranges, (range) => validateLegacyCidr(range, path))];
 }
 
 function validateLoadBalancer(spec: ServiceSpec): readonly FieldError[] {
@@ -208,7 +209,7 @@ export function validateServiceStatus(next: Service, previous: Service): readonl
     return [forbiddenField(POINTS, "may only be used when `spec.type` is 'LoadBalancer'")];
   }
   const before = new Set((previous.status?.loadBalancer?.ingress ?? []).map(({ ip }) => ip));
-  return ingress.flatMap(({ ip = "", ipMode, hostname = "" }, i) => {
+  return validateEach(ingress, ({ ip = "", ipMode, hostname = "" }, i) => {
     const at = index(POINTS, i);
     const problems = hostname === "" ? [] : [...dns1123Subdomain(hostname)];
     if (parseIp(hostname) !== undefined) problems.push("must be a DNS name, not an IP address");

@@ -4,6 +4,7 @@ import {
   forbiddenField,
   invalidField,
   requiredField,
+  validateEach,
 } from "../../../schema/validation/field-error.ts";
 import { child, index } from "../../../schema/value/field-path.ts";
 import { FILE_FIELDS, validateFieldRef, validateResourceFieldRef } from "../references/field-ref-validation.ts";
@@ -22,7 +23,7 @@ export interface FilesVolume {
 export function validateFiles({ defaultMode, items = [] }: FilesVolume, path: string): readonly FieldError[] {
   return [
     ...validateMode(defaultMode, child(path, "defaultMode")),
-    ...items.flatMap((item, i) => validateKeyToPath(item, index(child(path, "items"), i))),
+    ...validateEach(items, (item, i) => validateKeyToPath(item, index(child(path, "items"), i))),
   ];
 }
 

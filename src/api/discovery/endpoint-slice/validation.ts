@@ -6,6 +6,7 @@ import {
   notSupported,
   requiredField,
   tooMany,
+  validateEach,
 } from "../../../schema/validation/field-error.ts";
 import { child, index } from "../../../schema/value/field-path.ts";
 import { parseIp } from "../../../std/net/ip.ts";
@@ -40,7 +41,7 @@ export function validateEndpointSlice(slice: EndpointSlice, previous?: EndpointS
 function validatePorts(ports: readonly EndpointPort[]): readonly FieldError[] {
   if (ports.length > PORTS_MAX) return [tooMany("ports", ports.length, PORTS_MAX)];
   const names = new Set<string>();
-  return ports.flatMap((port, i) => {
+  return validateEach(ports, (port, i) => {
     const { name = "", protocol, appProtocol } = port;
     const path = index("ports", i);
     const nameProblems = name === "" ? [] : dns1123Label(name);
@@ -59,14 +60,14 @@ function validatePorts(ports: readonly EndpointPort[]): readonly FieldError[] {
 function validateEndpoints(slice: EndpointSlice, storedAddresses: ReadonlySet<string>): readonly FieldError[] {
   const { endpoints, addressType } = slice;
   if (endpoints.length > ENDPOINTS_MAX) return [tooMany("endpoints", endpoints.length, ENDPOINTS_MAX)];
-  return endpoints.flatMap((endpoint, i) => {
+  return validateEach(endpoints, (endpoint, i) => {
     const path = index("endpoints", i);
     const at = child(path, "addresses");
     const { length } = endpoint.addresses;
     return [
       ...(length === 0 ? [requiredField(at, "must contain at least 1 address")] : []),
       ...(length > ADDRESSES_MAX ? [tooMany(at, length, ADDRESSES_MAX)] : []),
-      ...endpoint.addresses.flatMap((address, j) =>
+      ...validateEach(endpoint.addresses, (address, j) =>
         storedAddresses.has(address) ? [] : validateAddress(address, addressType, at, index(at, j)),
       ),
       ...validateEndpoint(endpoint, path),
@@ -103,7 +104,7 @@ function validateDomain(text: string, path: string): readonly FieldError[] {
   if (labels.length < 2) {
     return [invalidField(path, name, "should be a domain with at least two segments separated by dots")];
   }
-  return labels.flatMap((label) => dns1123Label(label).map((problem) => invalidField(path, label, problem)));
+  return validateEach(labels, (label) => dns1123Label(label).map((problem) => invalidField(path, label, problem)));
 }
 
 function validateEndpoint(endpoint: Endpoint, path: string): readonly FieldError[] {
@@ -125,7 +126,7 @@ function validateHints({ forZones = [] }: EndpointHints, path: string): readonly
   const at = child(path, "forZones");
   if (forZones.length > HINTS_MAX) return [tooMany(at, forZones.length, HINTS_MAX)];
   const repeatedZones = repeatedIndexes(forZones.map(({ name }) => name));
-  return forZones.flatMap(({ name }, i) => {
+  return validateEach(forZones, ({ name }, i) => {
     const field = child(index(at, i), "name");
     return [
       ...(repeatedZones.has(i) ? [duplicateField(field, name)] : []),

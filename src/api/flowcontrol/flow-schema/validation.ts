@@ -5,6 +5,7 @@ import {
   invalidField,
   notSupported,
   requiredField,
+  validateEach,
 } from "../../../schema/validation/field-error.ts";
 import { deepEqual } from "../../../schema/value/equal.ts";
 import { child, index } from "../../../schema/value/field-path.ts";
@@ -53,7 +54,7 @@ function validateSpec(name: string, spec: FlowSchemaSpec, path: string): readonl
     ...(level === ""
       ? [requiredField(reference, "must reference a priority level")]
       : validateName(reference, level, dns1123Subdomain)),
-    ...(spec.rules ?? []).flatMap((rule, i) => validateRule(rule, index(child(path, "rules"), i))),
+    ...validateEach(spec.rules ?? [], (rule, i) => validateRule(rule, index(child(path, "rules"), i))),
   ];
 }
 
@@ -70,12 +71,12 @@ function validateRule(rule: PolicyRulesWithSubjects, path: string): readonly Fie
   const list = child(path, "subjects");
   return [
     ...(subjects.length === 0 ? [requiredField(list, "subjects must contain at least one value")] : []),
-    ...subjects.flatMap((subject, i) => validateSubject(subject, index(list, i))),
+    ...validateEach(subjects, (subject, i) => validateSubject(subject, index(list, i))),
     ...(resourceRules.length + nonResourceRules.length === 0
       ? [requiredField(path, "at least one of resourceRules and nonResourceRules has to be non-empty")]
       : []),
-    ...resourceRules.flatMap((each, i) => validateResourceRule(each, index(child(path, "resourceRules"), i))),
-    ...nonResourceRules.flatMap((each, i) => validateUrlRule(each, index(child(path, "nonResourceRules"), i))),
+    ...validateEach(resourceRules, (each, i) => validateResourceRule(each, index(child(path, "resourceRules"), i))),
+    ...validateEach(nonResourceRules, (each, i) => validateUrlRule(each, index(child(path, "nonResourceRules"), i))),
   ];
 }
 
@@ -84,9 +85,9 @@ function validateSubject(subject: Subject, path: string): readonly FieldError[] 
   const { kind, user, group, serviceAccount } = subject;
   const members = { ServiceAccount: serviceAccount, User: user, Group: group };
   if (!SUBJECTS.includes(kind)) return [notSupported(child(path, "kind"), kind, SUBJECTS)];
-  return Object.entries(members)
-    .sort(([a], [b]) => Number(b === kind) - Number(a === kind))
-    .flatMap(([name, member]) => {
+  return validateEach(
+    Object.entries(members).sort(([a], [b]) => Number(b === kind) - Number(a === kind)),
+    ([name, member]) => {
       const field = `${name.charAt(0).toLowerCase()}${name.slice(1)}`;
       const at = child(path, field);
       if (name !== kind) {
@@ -95,7 +96,8 @@ function validateSubject(subject: Subject, path: string): readonly FieldError[] 
       }
       if (member === undefined) return [requiredField(at, `${field} is required when subject kind is '${kind}'`)];
       return "namespace" in member ? validateAccount(member, at) : validateNamed(member, at);
-    });
+    },
+  );
 }
 
 function validateNamed({ name }: { readonly name: string }, path: string): readonly FieldError[] {
@@ -146,7 +148,7 @@ function validateResourceRule(rule: ResourcePolicyRule, path: string): readonly 
 
 function validateNamespaces(namespaces: readonly string[], path: string): readonly FieldError[] {
   if (namespaces.includes("*")) return validateWildcard(namespaces, path, "namespaces");
-  return namespaces.flatMap((name, i) =>
+  return validateEach(namespaces, (name, i) =>
     dns1123Label(name).map((problem) => {
       const detail = `each member of this list must be '*' or a DNS-1123 label; ${problem}`;
       return invalidField(index(path, i), name, detail);
@@ -162,7 +164,7 @@ function validateUrlRule({ verbs, nonResourceURLs }: NonResourcePolicyRule, path
       ? [requiredField(urls, "nonResourceURLs must contain at least one value")]
       : nonResourceURLs.includes("*")
         ? validateWildcard(nonResourceURLs, urls, "non-resource URLs")
-        : nonResourceURLs.flatMap((url, i) => validateUrl(url, index(urls, i)))),
+        : validateEach(nonResourceURLs, (url, i) => validateUrl(url, index(urls, i)))),
   ];
 }
 

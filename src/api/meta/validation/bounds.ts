@@ -1,5 +1,5 @@
 /** Rules for numbers with a minimum. */
-import { type FieldError, invalidField } from "../../../schema/validation/field-error.ts";
+import { type FieldError, invalidField, validateEach } from "../../../schema/validation/field-error.ts";
 import { child } from "../../../schema/value/field-path.ts";
 
 /** Accepts an absent number. */
@@ -13,7 +13,7 @@ export function validateNonNegativeFields<T extends object>(
   path: string,
   names: readonly (keyof T & string)[],
 ): readonly FieldError[] {
-  return names.flatMap((name) => validateNonNegative(object[name] as number | undefined, child(path, name)));
+  return validateEach(names, (name) => validateNonNegative(object[name] as number | undefined, child(path, name)));
 }
 
 /** Rejects a lower value of a counter such as `status.collisionCount`; an absent one counts as 0. */

@@ -6,6 +6,7 @@ import {
   notSupported,
   requiredField,
   tooLong,
+  validateEach,
 } from "../../../schema/validation/field-error.ts";
 import { child, index } from "../../../schema/value/field-path.ts";
 import type { Condition } from "../condition.ts";
@@ -20,7 +21,7 @@ const REASON_MESSAGE =
 
 export function validateConditions(conditions: readonly Condition[] | undefined, path: string): readonly FieldError[] {
   const types = new Set<string>();
-  return (conditions ?? []).flatMap((condition, i) => {
+  return validateEach(conditions ?? [], (condition, i) => {
     const at = index(path, i);
     const repeated = types.has(condition.type) ? [duplicateField(child(at, "type"), condition.type)] : [];
     types.add(condition.type);

@@ -1,5 +1,5 @@
 /** Rules for names of field managers and for entries of `managedFields`. */
-import { type FieldError, invalidField, tooLong } from "../../../schema/validation/field-error.ts";
+import { type FieldError, invalidField, tooLong, validateEach } from "../../../schema/validation/field-error.ts";
 import type { ManagedFieldsEntry } from "../object-meta.ts";
 
 export const FIELD_MANAGER_MAX_BYTES = 128;
@@ -24,7 +24,7 @@ export function validateFieldManager(manager: string, path: string): readonly Fi
 
 /** Malformed entries are dropped before validation. */
 export function validateManagedFields(entries: readonly ManagedFieldsEntry[] = []): readonly FieldError[] {
-  return entries.flatMap(({ manager = "", subresource = "" }, i) => {
+  return validateEach(entries, ({ manager = "", subresource = "" }, i) => {
     const path = `metadata.managedFields[${i}]`;
     const isLong = Buffer.byteLength(subresource) > SUBRESOURCE_MAX_BYTES;
     return [

@@ -4,6 +4,7 @@ import {
   forbiddenField,
   invalidField,
   requiredField,
+  validateEach,
 } from "../../../schema/validation/field-error.ts";
 import { child, index } from "../../../schema/value/field-path.ts";
 import type { LabelSelector, LabelSelectorRequirement } from "../label-selector.ts";
@@ -24,7 +25,7 @@ export function validateLabelSelector(
   const expressions = selector?.matchExpressions ?? [];
   return [
     ...validateLabels(selector?.matchLabels, child(path, "matchLabels")),
-    ...expressions.flatMap((expression, i) =>
+    ...validateEach(expressions, (expression, i) =>
       validateLabelRequirement(expression, index(child(path, "matchExpressions"), i), rules),
     ),
   ];
@@ -39,7 +40,7 @@ export function validateLabelRequirement(
   return [
     ...validateOperator(operator, values, path),
     ...qualifiedName(key).map((problem) => invalidField(child(path, "key"), key, problem)),
-    ...(rules.allowInvalidValues === true ? [] : values).flatMap((value, i) =>
+    ...validateEach(rules.allowInvalidValues === true ? [] : values, (value, i) =>
       labelValue(value).map((problem) => invalidField(index(at, i), value, problem)),
     ),
   ];

@@ -7,6 +7,7 @@ import {
   tooLong,
   unquoted,
   unquotedTime,
+  validateEach,
 } from "../../../schema/validation/field-error.ts";
 import { deepEqual } from "../../../schema/value/equal.ts";
 import { index } from "../../../schema/value/field-path.ts";
@@ -62,7 +63,7 @@ export function validateFinalizerDomains(
   { allowsAnyFinalizer = false }: Pick<MetaRules, "allowsAnyFinalizer">,
 ): readonly FieldError[] {
   if (allowsAnyFinalizer) return [];
-  return finalizers.flatMap((finalizer, i) => validateFinalizerDomain(finalizer, index(FINALIZERS, i)));
+  return validateEach(finalizers, (finalizer, i) => validateFinalizerDomain(finalizer, index(FINALIZERS, i)));
 }
 
 const FINALIZERS = "metadata.finalizers";
@@ -82,7 +83,7 @@ function validateFinalizerDomain(finalizer: string, path: string): readonly Fiel
 function validateFinalizerNames(finalizers: readonly string[]): readonly FieldError[] {
   const both = finalizers.includes("orphan") && finalizers.includes("foregroundDeletion");
   return [
-    ...finalizers.flatMap((finalizer) => validateName(FINALIZERS, finalizer, qualifiedName)),
+    ...validateEach(finalizers, (finalizer) => validateName(FINALIZERS, finalizer, qualifiedName)),
     ...(both
       ? [invalidField(FINALIZERS, finalizers, "finalizer orphan and foregroundDeletion cannot be both set")]
       : []),
@@ -101,7 +102,7 @@ export function validateLabels(
   labels: Readonly<Record<string, string>> | undefined,
   field = "metadata.labels",
 ): readonly FieldError[] {
-  return Object.entries(labels ?? {}).flatMap(([name, value]) => [
+  return validateEach(Object.entries(labels ?? {}), ([name, value]) => [
     ...qualifiedName(name).map((problem) => invalidField(field, name, problem)),
     ...labelValue(value).map((problem) => invalidField(field, value, problem)),
   ]);

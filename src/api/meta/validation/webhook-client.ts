@@ -1,6 +1,6 @@
 /** Rules for the client configuration of webhooks: a URL or a service, and a CA bundle. */
 import { X509Certificate } from "node:crypto";
-import { type FieldError, invalidField, requiredField } from "../../../schema/validation/field-error.ts";
+import { type FieldError, invalidField, requiredField, validateEach } from "../../../schema/validation/field-error.ts";
 import { child } from "../../../schema/value/field-path.ts";
 import { dns1123Subdomain, portNumber } from "./names.ts";
 
@@ -71,7 +71,7 @@ function validatePath(path: string, field: string): readonly FieldError[] {
   const segments = path.slice(1).replace(/\/$/, "").split("/");
   return [
     ...errors,
-    ...segments.flatMap((segment, i) =>
+    ...validateEach(segments, (segment, i) =>
       segment === ""
         ? [invalidField(field, path, `segment[${i}] may not be empty`)]
         : dns1123Subdomain(segment).map((problem) => invalidField(field, path, `segment[${i}]: ${problem}`)),

@@ -1,5 +1,11 @@
 /** Rules for the hosts, paths and backends of an ingress. */
-import { type FieldError, invalidField, notSupported, requiredField } from "../../../schema/validation/field-error.ts";
+import {
+  type FieldError,
+  invalidField,
+  notSupported,
+  requiredField,
+  validateEach,
+} from "../../../schema/validation/field-error.ts";
 import { child, index } from "../../../schema/value/field-path.ts";
 import { parseIp } from "../../../std/net/ip.ts";
 import type { TypedLocalObjectReference } from "../../core/references/object-reference.ts";
@@ -81,7 +87,7 @@ function validateRule({ http }: IngressRule, path: string): readonly FieldError[
   if (http === undefined) return [];
   const at = child(child(path, "http"), "paths");
   if (http.paths.length === 0) return [requiredField(at)];
-  return http.paths.flatMap((one, i) => validatePath(one, index(at, i)));
+  return validateEach(http.paths, (one, i) => validatePath(one, index(at, i)));
 }
 
 function validatePath(path: HTTPIngressPath, at: string): readonly FieldError[] {
@@ -151,8 +157,12 @@ function validateServicePort(port: NonNullable<IngressServiceBackend["port"]>, p
   return [requiredField(path, "port name or number is required")];
 }
 
-function validateTls({ hosts = [], secretName = "" }: IngressTLS, path: string, exempt: boolean): FieldError[] {
-  const errors = hosts.flatMap((host, i) => {
+function validateTls(
+  { hosts = [], secretName = "" }: IngressTLS,
+  path: string,
+  exempt: boolean,
+): readonly FieldError[] {
+  const errors = validateEach(hosts, (host, i) => {
     const problems = host.includes("*") ? wildcardSubdomain(host) : dns1123Subdomain(host);
     return problems.map((problem) => invalidField(index(child(path, "hosts"), i), host, problem));
   });
@@ -170,7 +180,7 @@ const STATUS = "status.loadBalancer.ingress";
 /** Accepts addresses of the stored status. */
 export function validateIngressStatus(next: Ingress, previous: Ingress): readonly FieldError[] {
   const before = new Set((previous.status?.loadBalancer?.ingress ?? []).map(({ ip }) => ip));
-  return (next.status?.loadBalancer?.ingress ?? []).flatMap(({ ip = "", hostname = "" }, i) => {
+  return validateEach(next.status?.loadBalancer?.ingress ?? [], ({ ip = "", hostname = "" }, i) => {
     const at = index(STATUS, i);
     const problems =
       hostname === "" ? [] : [...dns1123Subdomain(hostname), ...(parseIp(hostname) === undefined ? [] : [NO_NAME])];

@@ -5,6 +5,7 @@ import {
   invalidField,
   notSupported,
   requiredField,
+  validateEach,
 } from "../../../schema/validation/field-error.ts";
 import { child, index } from "../../../schema/value/field-path.ts";
 import { contains, parseCidr } from "../../../std/net/ip.ts";
@@ -42,9 +43,9 @@ export function validateNetworkPolicy(policy: NetworkPolicy, previous?: NetworkP
   const lenient: LabelSelectorValidationOptions = { allowInvalidValues: before.length > 0 };
   return [
     ...validateLabelSelector(policy.spec?.podSelector, "spec.podSelector", lenient),
-    ...rulesOf(policy).flatMap(({ at, ports, peers, peersAt }) => [
-      ...ports.flatMap((port, i) => validatePort(port, index(child(at, "ports"), i))),
-      ...peers.flatMap((peer, i) => validatePeer(peer, index(peersAt, i), lenient)),
+    ...validateEach(rulesOf(policy), ({ at, ports, peers, peersAt }) => [
+      ...validateEach(ports, (port, i) => validatePort(port, index(child(at, "ports"), i))),
+      ...validateEach(peers, (peer, i) => validatePeer(peer, index(peersAt, i), lenient)),
     ]),
     ...validateTypes(policy.spec?.policyTypes ?? []),
   ];
@@ -120,7 +121,7 @@ function validateTypes(types: readonly string[]): readonly FieldError[] {
   if (types.length > POLICY_TYPES.length) {
     return [invalidField(path, types, "may not specify more than two policyTypes")];
   }
-  return types.flatMap((type, i) =>
+  return validateEach(types, (type, i) =>
     POLICY_TYPES.includes(type) ? [] : [notSupported(index(path, i), type, POLICY_TYPES)],
   );
 }

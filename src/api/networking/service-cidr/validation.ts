@@ -1,4 +1,4 @@
-import { type FieldError, invalidField, requiredField } from "../../../schema/validation/field-error.ts";
+import { type FieldError, invalidField, requiredField, validateEach } from "../../../schema/validation/field-error.ts";
 import { index } from "../../../schema/value/field-path.ts";
 import { parseCidr } from "../../../std/net/ip.ts";
 import { validateCidr } from "../../meta/validation/ip.ts";
@@ -11,7 +11,7 @@ const IMMUTABLE = "field is immutable";
 export function validateCidrs(cidrs: readonly string[]): readonly FieldError[] {
   if (cidrs.length === 0) return [requiredField(CIDRS, "at least one CIDR required")];
   if (cidrs.length > 2) return [invalidField(CIDRS, cidrs, "may only hold up to 2 values")];
-  const errors = cidrs.flatMap((cidr, i) => validateCidr(cidr, index(CIDRS, i)));
+  const errors = validateEach(cidrs, (cidr, i) => validateCidr(cidr, index(CIDRS, i)));
   const [first, second] = cidrs.map((cidr) => parseCidr(cidr)?.family);
   if (first === undefined || first !== second) return errors;
   const detail = "may specify no more than one IP for each IP family, i.e 192.168.0.0/24 and 2001:db8::/64";
@@ -23,7 +23,7 @@ export function validateServiceCIDRUpdate(next: ServiceCIDR, previous: ServiceCI
   const [cidrs, old] = [next.spec?.cidrs ?? [], previous.spec?.cidrs ?? []];
   const joins = old.length === 1 && cidrs.length === 2;
   if (cidrs.length !== old.length && !joins) return [invalidField(CIDRS, cidrs, IMMUTABLE)];
-  const changed = old.flatMap((cidr, i) =>
+  const changed = validateEach(old, (cidr, i) =>
     cidr === cidrs[i] ? [] : [invalidField(index(CIDRS, i), cidrs[i], IMMUTABLE)],
   );
   return joins ? [...changed, ...validateCidrs(cidrs)] : changed;

@@ -4,6 +4,7 @@ import {
   invalidField,
   notSupported,
   requiredField,
+  validateEach,
 } from "../../../schema/validation/field-error.ts";
 import { deepEqual } from "../../../schema/value/equal.ts";
 import { child, index } from "../../../schema/value/field-path.ts";
@@ -39,7 +40,7 @@ export function validateCSIDriverSpec(spec: CSIDriverSpec): readonly FieldError[
 
 function validateTokens(requests: readonly TokenRequest[], path: string): readonly FieldError[] {
   const audiences = new Set<string>();
-  return requests.flatMap(({ audience, expirationSeconds: seconds }, i) => {
+  return validateEach(requests, ({ audience, expirationSeconds: seconds }, i) => {
     const at = child(index(path, i), "expirationSeconds");
     if (audiences.has(audience)) return [duplicateField(child(index(path, i), "audience"), audience)];
     audiences.add(audience);

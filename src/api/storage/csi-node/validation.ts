@@ -3,6 +3,7 @@ import {
   type FieldError,
   invalidField,
   requiredField,
+  validateEach,
 } from "../../../schema/validation/field-error.ts";
 import { deepEqual } from "../../../schema/value/equal.ts";
 import { child, index } from "../../../schema/value/field-path.ts";
@@ -15,7 +16,7 @@ const NODE_ID_MAX = 256;
 
 export function validateCSINode({ spec }: CSINode): readonly FieldError[] {
   const names = new Set<string>();
-  return spec.drivers.flatMap((driver, i) => {
+  return validateEach(spec.drivers, (driver, i) => {
     const at = index("spec.drivers", i);
     const repeated = names.has(driver.name);
     names.add(driver.name);
@@ -43,7 +44,7 @@ function validateDriver({ name, nodeID, allocatable }: CSINodeDriver, path: stri
 /** Kubernetes reports errors of topology keys at the driver. */
 function validateTopologyKeys(keys: readonly string[], path: string): readonly FieldError[] {
   const repeated = repeatedIndexes(keys);
-  return keys.flatMap((key, i) => [
+  return validateEach(keys, (key, i) => [
     ...(key === "" ? [requiredField(path)] : []),
     ...(repeated.has(i) ? [duplicateField(path, key)] : []),
     ...validateName(path, key, qualifiedName),
@@ -53,7 +54,7 @@ function validateTopologyKeys(keys: readonly string[], path: string): readonly F
 /** Drivers may be added and removed, but not changed. */
 export function validateCSINodeUpdate(next: CSINode, previous: CSINode): readonly FieldError[] {
   const byName = Map.groupBy(next.spec.drivers, ({ name }) => name);
-  return previous.spec.drivers.flatMap((before) =>
+  return validateEach(previous.spec.drivers, (before) =>
     (byName.get(before.name) ?? [])
       .filter((driver) => !deepEqual(driver, before))
       .map((driver) => invalidField("spec.drivers", driver, "field is immutable")),

@@ -7,6 +7,7 @@ import {
   notSupported,
   requiredField,
   tooLong,
+  validateEach,
 } from "../../../schema/validation/field-error.ts";
 import { deepEqual } from "../../../schema/value/equal.ts";
 import { child, index } from "../../../schema/value/field-path.ts";
@@ -61,7 +62,7 @@ function validateTopologies(terms: readonly TopologySelectorTerm[], path: string
   );
   // An empty term repeats an empty first one.
   const repeated = repeatedIndexes([{}, ...meanings]);
-  return terms.flatMap((term, i) => [
+  return validateEach(terms, (term, i) => [
     ...validateTerm(term, index(path, i)),
     ...(repeated.has(i + 1) ? [duplicateField(child(index(path, i), "matchLabelExpressions"), "")] : []),
   ]);
@@ -69,7 +70,7 @@ function validateTopologies(terms: readonly TopologySelectorTerm[], path: string
 
 function validateTerm(term: TopologySelectorTerm, path: string): readonly FieldError[] {
   const keys = new Set<string>();
-  return (term.matchLabelExpressions ?? []).flatMap(({ key, values }, i) => {
+  return validateEach(term.matchLabelExpressions ?? [], ({ key, values }, i) => {
     const at = index(child(path, "matchLabelExpressions"), i);
     const list = child(at, "values");
     const errors: FieldError[] = values.length === 0 ? [requiredField(list)] : [];
