@@ -2,6 +2,7 @@
  * HTTP as values. The server turns a socket's bytes into an `HttpRequest`, calls a `Handler` and writes the
  * `HttpResponse`; handlers have no access to sockets.
  */
+import type { Readable } from "node:stream";
 
 /** Header names in lower case. Repeated headers are joined with ", " (cookies with "; "). */
 export type Headers = Readonly<Record<string, string>>;
@@ -22,6 +23,8 @@ export interface HttpRequest {
   readonly body: AsyncIterable<Uint8Array>;
   /** The connection can switch to the protocol of the `upgrade` header: see `HttpResponse`. */
   readonly upgradable?: boolean | undefined;
+  /** What `body` reads, of an upgradable request over a connection: to copy it without the steps of an iterator. */
+  readonly connection?: Readable | undefined;
   readonly peer: Peer;
   /** Aborts when the client disconnects or the server gives the request up. */
   readonly signal: AbortSignal;

@@ -69,6 +69,10 @@ export class IncomingRequest implements HttpRequest {
     return this.#source === undefined ? emptyBody() : this.#read(this.#source);
   }
 
+  get connection(): Readable | undefined {
+    return this.upgradable ? this.#source : undefined;
+  }
+
   /** A client that leaves breaks the stream before its connection reports the end. */
   async *#read(source: Readable): AsyncGenerator<Uint8Array> {
     try {

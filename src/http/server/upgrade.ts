@@ -4,8 +4,8 @@
  */
 import { type IncomingMessage, ServerResponse } from "node:http";
 import { type Duplex, Readable } from "node:stream";
-import { copiedBytes } from "../../std/memory/collect-copied.ts";
 import type { HttpResponse } from "../message.ts";
+import { copyConnection } from "../upgrade/forward-upgrade.ts";
 import { type IncomingRequest, logFailure, outgoingHeaders, type ServerContext, stallTimeout } from "./exchange.ts";
 import { discardBody, writeBody } from "./write-body.ts";
 
@@ -73,29 +73,17 @@ function waitUntilSent(socket: Duplex): Promise<void> {
  * Copies a connection to another one and ends it. There is no limit of time: a client that does not read may be a
  * stopped terminal. Node.js's `pipeline` is no faster, and would destroy the source without an error.
  */
-function pipeStream(source: Readable, sink: Duplex): Promise<void> {
-  return new Promise((resolve, reject) => {
-    const resume = (): void => void source.resume();
-    const onClose = (): void => void source.destroy();
-    const finish = (error?: Error): void => {
-      sink.off("drain", resume);
-      sink.off("close", onClose);
-      sink.end();
-      if (error === undefined) resolve();
-      else reject(error);
-    };
-    sink.on("drain", resume);
-    sink.once("close", onClose);
-    source.once("end", () => finish());
-    source.once("error", finish);
-    // Destroyed before its end: the connection is to end as well.
-    source.once("close", () => finish());
-    source.on("data", (chunk: Uint8Array) => {
-      copiedBytes.add(chunk.length);
-      if (!sink.write(chunk)) source.pause();
-    });
-    if (sink.destroyed) onClose();
-  });
+async function pipeStream(source: Readable, sink: Duplex): Promise<void> {
+  const destroy = (): void => void source.destroy();
+  sink.once("close", destroy);
+  try {
+    if (sink.destroyed) destroy();
+    else await copyConnection(source, sink);
+  } finally {
+    sink.off("close", destroy);
+    // Also when the source is destroyed before its end.
+    sink.end();
+  }
 }
 
 function switchingHead(response: HttpResponse): string {

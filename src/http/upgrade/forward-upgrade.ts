@@ -1,5 +1,5 @@
 /** Forwards a request that switches protocols to another server; after that, bytes pass unchanged both ways. */
-import type { Duplex, Writable } from "node:stream";
+import type { Duplex, Readable, Writable } from "node:stream";
 import { copiedBytes } from "../../std/memory/collect-copied.ts";
 import { type HttpRequest, type HttpResponse, headerValues, type ResponseHeaders } from "../message.ts";
 import { connectUpgrade, UpgradeError, type UpgradeRequest } from "./connect-upgrade.ts";
@@ -38,7 +38,8 @@ async function sendReceived(request: HttpRequest, socket: Duplex, signal: AbortS
   signal.addEventListener("abort", close, { once: true });
   socket.once("close", () => signal.removeEventListener("abort", close));
   try {
-    await copyStream(request.body, socket);
+    if (request.connection === undefined) await copyStream(request.body, socket);
+    else await copyConnection(request.connection, socket);
   } catch {
     socket.destroy();
     return;
@@ -53,6 +54,39 @@ export async function copyStream(source: AsyncIterable<Uint8Array>, sink: Writab
     copiedBytes.add(chunk.length);
     if (!sink.write(chunk)) await waitForDrain(sink);
   }
+}
+
+/**
+ * The same for the bytes of a connection. No iterator keeps its last chunk while nothing arrives: each chunk has a
+ * buffer of 64 KiB. Rejects when the source fails.
+ */
+export function copyConnection(source: Readable, sink: Writable): Promise<void> {
+  return new Promise((resolve, reject) => {
+    const finish = (error?: Error): void => {
+      source.off("data", write);
+      source.off("end", done);
+      source.off("close", done);
+      source.off("error", finish);
+      sink.off("drain", resume);
+      sink.off("close", done);
+      if (error === undefined) resolve();
+      else reject(error);
+    };
+    const done = (): void => finish();
+    const resume = (): void => void source.resume();
+    const write = (chunk: Uint8Array): void => {
+      copiedBytes.add(chunk.length);
+      if (sink.destroyed || sink.writableEnded) done();
+      else if (!sink.write(chunk)) source.pause();
+    };
+    source.once("end", done);
+    source.once("close", done);
+    source.once("error", finish);
+    sink.on("drain", resume);
+    sink.once("close", done);
+    source.on("data", write);
+    if (sink.destroyed || source.destroyed) done();
+  });
 }
 
 /** Resolves when the sink takes more, or is closed. */
