@@ -2,7 +2,11 @@
 import { join } from "node:path";
 import { createClient } from "../../client/api-client.ts";
 import type { Client, Transport } from "../../client/client.ts";
-import { createSharedInformers, type SharedInformers } from "../../client/informer/shared-informers.ts";
+import {
+  createSharedInformers,
+  dropManagedFields,
+  type SharedInformers,
+} from "../../client/informer/shared-informers.ts";
 import { createRateLimitedTransport } from "../../client/transport/rate-limited-transport.ts";
 import { withClientMetrics } from "../../http/client-metrics.ts";
 import type { Nft } from "../../proxy/nftables/nft.ts";
@@ -115,7 +119,13 @@ export async function openFoundation(config: AgentConfig, deps: AgentDeps, lifet
   const { client, credentials } = await connectApiServer(config, deps, lifetime, metrics);
   const random = systemRandom;
   const informers =
-    client && stack.use(createSharedInformers({ client, clock, random, log: log.child("informers") }, lifetime.signal));
+    client &&
+    stack.use(
+      createSharedInformers(
+        { client, clock, random, log: log.child("informers"), transform: dropManagedFields },
+        lifetime.signal,
+      ),
+    );
   const directory = join(config.rootDir, "checkpoint");
   const checkpoint = client && stack.use(await Checkpoint.open({ directory, clock, log: log.child("checkpoint") }));
   const standalone = client === undefined ? await openStandalone(config, deps, stack) : undefined;

@@ -19,17 +19,19 @@ export interface Informer<T> extends AsyncDisposable {
   subscribe(handlers: InformerHandlers<T>): () => void;
 }
 
+interface InformerOptions<T extends ApiObject> extends Omit<ReflectorOptions<T>, "onEvent"> {
+  /** What the informer keeps of an object; all of it when absent. */
+  readonly transform?: ((object: T) => T) | undefined;
+}
+
 /** Runs until `signal` aborts or it is disposed. */
-export function startInformer<T extends ApiObject>(
-  options: Omit<ReflectorOptions<T>, "onEvent">,
-  signal?: AbortSignal,
-): Informer<T> {
+export function startInformer<T extends ApiObject>(options: InformerOptions<T>, signal?: AbortSignal): Informer<T> {
   return new ReflectedInformer(options, signal);
 }
 
 class ReflectedInformer<T extends ApiObject> implements Informer<T> {
   readonly synced: Promise<void>;
-  readonly #options: Omit<ReflectorOptions<T>, "onEvent">;
+  readonly #options: InformerOptions<T>;
   readonly #objects = new Map<string, T>();
   readonly #subscribers = new Set<InformerHandlers<T>>();
   readonly #stop = new AbortController();
@@ -37,7 +39,7 @@ class ReflectedInformer<T extends ApiObject> implements Informer<T> {
   #synced = false;
   #settle: { resolve(): void; reject(error: unknown): void };
 
-  constructor(options: Omit<ReflectorOptions<T>, "onEvent">, signal: AbortSignal | undefined) {
+  constructor(options: InformerOptions<T>, signal: AbortSignal | undefined) {
     this.#options = options;
     const { promise, resolve, reject } = Promise.withResolvers<void>();
     this.synced = promise;
@@ -95,12 +97,13 @@ class ReflectedInformer<T extends ApiObject> implements Informer<T> {
     }
   }
 
-  #put(object: T): void {
-    const key = objectKey(object);
+  #put(received: T): void {
+    const key = objectKey(received);
     const previous = this.#objects.get(key);
-    const revision = object.metadata?.resourceVersion;
+    const revision = received.metadata?.resourceVersion;
     // A new list contains unchanged objects.
     if (previous !== undefined && revision !== undefined && previous.metadata?.resourceVersion === revision) return;
+    const object = this.#options.transform?.(received) ?? received;
     this.#objects.set(key, object);
     for (const handlers of this.#subscribers) this.#guard(() => handlers.put?.(object, previous));
   }

@@ -8,6 +8,7 @@ import { FakeApi, mapOf } from "../../testing/client/fake-api.ts";
 import { FakeClock } from "../../testing/std/fake-clock.ts";
 import { startInformer } from "./informer.ts";
 import { type ReflectorEvent, reflect } from "./reflector.ts";
+import { dropManagedFields } from "./shared-informers.ts";
 
 function start() {
   const api = new FakeApi();
@@ -140,4 +141,13 @@ t.test("startInformer() rejects synced when it stops first", async (t) => {
   await clock.advance(5000);
   controller.abort();
   await t.rejects(informer.synced, { name: "AbortError" });
+});
+
+t.test("an informer with dropManagedFields() keeps objects without managed fields", async (t) => {
+  const { api, clock, options } = start();
+  api.put({ ...mapOf("a"), metadata: { ...mapOf("a").metadata, managedFields: [{ manager: "m" }] } });
+  const informer = startInformer({ ...options, transform: dropManagedFields });
+  await clock.advance(0);
+  t.same(informer.get("a", "ns")?.metadata, { name: "a", namespace: "ns", resourceVersion: "1" });
+  await informer[Symbol.asyncDispose]();
 });

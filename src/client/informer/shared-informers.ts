@@ -16,6 +16,14 @@ export interface SharedInformersDeps {
   readonly clock: Clock;
   readonly random: RandomSource;
   readonly log: Logger;
+  /** What the informers keep of an object; all of it when absent. */
+  readonly transform?: (<T extends ApiObject>(object: T) => T) | undefined;
+}
+
+/** A transform for readers that never write the objects: managed fields are half of a small object. */
+export function dropManagedFields<T extends ApiObject>(object: T): T {
+  const { managedFields, ...metadata } = object.metadata ?? {};
+  return managedFields === undefined ? object : { ...object, metadata };
 }
 
 export function createSharedInformers(
@@ -30,7 +38,7 @@ export function createSharedInformers(
       // The key determines the type.
       const existing = informers.get(key) as Informer<T> | undefined;
       if (existing !== undefined) return existing;
-      const started = startInformer({ ...deps, kind }, signal);
+      const started = startInformer<T>({ ...deps, kind }, signal);
       informers.set(key, started as Informer<ApiObject>);
       return started;
     },
