@@ -120,6 +120,7 @@ const testedElsewhere: readonly (readonly [RegExp, string])[] = [
     /^controllers\/(?:deployment|replica-set|volumes|workload)\//,
     "acceptance/controllers/recorded/recorded-controllers.test.ts",
   ],
+  [/^scheduler\/(?:options|run)\.ts$/, "acceptance/scheduler/scheduler-process.test.ts"],
   [/^controllers\/garbage-collector\//, "acceptance/controllers/garbage-collector.test.ts"],
   [/^controllers\/resource-quota\//, "acceptance/controllers/resource-quota.test.ts"],
   [/^controllers\/service-account\//, "acceptance/controllers/service-account.test.ts"],
@@ -231,7 +232,7 @@ t.test("every file with code is imported by a test of its package, directly or n
   for (const { path } of sources.filter(({ path }) => path.endsWith(".test.ts"))) follow(path, packageOf(path));
   for (const { path, text } of sources) {
     // Types and data have nothing to run.
-    const runs = /\b(?:function|class)\b|^export const \w+.*=> /m.test(code(text));
+    const runs = /\b(?:function|class)\b|^export const \w+.*=> /m.test(code(text).replaceAll(/ from ".*"/g, ""));
     if (!runs || testedAsProgram.some((pattern) => pattern.test(path))) continue;
     const above = testedElsewhere.find(([pattern]) => pattern.test(path));
     if (above !== undefined) {

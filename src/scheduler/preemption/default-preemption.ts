@@ -20,7 +20,10 @@ export interface DefaultPreemptionArgs {
 export interface DefaultPreemptionDeps extends Pick<Handle, "cache" | "nominator" | "listers" | "random" | "log"> {
   readonly framework: () => Framework;
   readonly extenders: readonly Extender[];
-  /** Deletes the victims, or resolves at once and does so in the background. `isPreempting` is true until the last of them is about to be deleted. */
+  /**
+   * Deletes the victims, or resolves at once and does so in the background. `isPreempting` is true until the last of
+   * them is about to be deleted.
+   */
   readonly evict: (pod: PodInfo, victims: Victims) => Promise<void>;
   readonly isPreempting: (uid: string) => boolean;
 }
