@@ -59,6 +59,7 @@ async function runControllers(
     random,
     log: log.child("controllers"),
     kinds,
+    registry: metrics,
     queueMetrics: createQueueMetrics(metrics),
     options: controllerOptions,
   });

@@ -271,7 +271,7 @@ export function startControllers(names: readonly string[], deps: StartController
       const { user, groups = [], load } = descriptors[name]!;
       const run = await load();
       const client = deps.clientFor(createUser(user, groups));
-      const { clusterCa, signing, signLegacyToken, kinds } = deps;
+      const { clusterCa, signing, signLegacyToken, kinds, registry } = deps;
       const log = deps.log.child(name);
       const queue = deps.queueMetrics?.(name);
       await run({
@@ -285,6 +285,7 @@ export function startControllers(names: readonly string[], deps: StartController
         random,
         log,
         kinds,
+        registry,
         options,
         workers: options.concurrentSyncs[name],
         queue,

@@ -7,6 +7,7 @@ import type { Client } from "../client/client.ts";
 import type { SharedInformers } from "../client/informer/shared-informers.ts";
 import type { RandomSource } from "../std/crypto/random.ts";
 import type { Logger } from "../std/log/logger.ts";
+import type { MetricRegistry } from "../std/metrics/metrics.ts";
 import type { QueueMetrics } from "../std/metrics/queue-metrics.ts";
 import type { Clock } from "../std/time/clock.ts";
 import type { ControllerOptions } from "./controller-options.ts";
@@ -37,6 +38,8 @@ export interface ControllerDeps {
   readonly options: ControllerOptions;
   /** How many keys of the queue are synced at the same time; undefined: the controller's own default. */
   readonly workers?: number | undefined;
+  /** Where controllers register metrics of their own; undefined: nowhere. */
+  readonly registry?: MetricRegistry | undefined;
   /** The metrics of the controller's queue. */
   readonly queue?: QueueMetrics | undefined;
   /** Aborts when the controller must stop. */

@@ -9,6 +9,7 @@ import type { SigningAuthorities } from "../../controllers/signing-authorities.t
 import type { Handler } from "../../http/message.ts";
 import type { RandomSource } from "../../std/crypto/random.ts";
 import type { Logger } from "../../std/log/logger.ts";
+import type { MetricRegistry } from "../../std/metrics/metrics.ts";
 import type { QueueMetrics } from "../../std/metrics/queue-metrics.ts";
 import type { Clock } from "../../std/time/clock.ts";
 
@@ -26,6 +27,7 @@ export interface EmbeddedControllerDeps {
   readonly signLegacyToken: ((claims: LegacyTokenClaims) => Promise<string>) | undefined;
   /** The built-in kinds that are served. */
   readonly kinds: readonly Kind[];
+  readonly registry: MetricRegistry;
   readonly queueMetrics: (name: string) => QueueMetrics;
   readonly options: Partial<ControllerOptions>;
 }
@@ -48,6 +50,7 @@ export async function runEmbeddedControllers(
     signLegacyToken,
     kinds,
     queueMetrics,
+    registry,
     options,
   } = deps;
   const clientFor = (user: UserInfo): Client => {
@@ -64,6 +67,7 @@ export async function runEmbeddedControllers(
     log: log.child("controllers"),
     kinds,
     queueMetrics,
+    registry,
     options,
   });
   running.ended.catch((error: unknown) => log.error("An embedded controller stopped", error));

@@ -124,6 +124,7 @@ async function startEmbeddedControllers(
     signing: config.signing,
     signLegacyToken: authenticators.serviceAccounts.signLegacy,
     kinds: apis.kinds,
+    registry: metrics.registry,
     queueMetrics: metrics.queues,
     options: config.controllerOptions ?? {},
   });

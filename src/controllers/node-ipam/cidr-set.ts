@@ -10,6 +10,9 @@ export class CidrSet {
   /** Indexes; bounded by 2^16. */
   readonly #used = new Set<number>();
   #next = 0;
+  /** How many blocks were allocated or occupied, and released. */
+  allocations = 0;
+  releases = 0;
 
   /** Throws an error for the operator if the range cannot be divided. */
   constructor(range: Cidr, prefixLength: number) {
@@ -34,12 +37,18 @@ export class CidrSet {
     return 2 ** (this.#prefixLength - this.#range.prefixLength);
   }
 
+  /** The share of the blocks that are used. */
+  get usage(): number {
+    return this.#used.size / this.#size;
+  }
+
   /** Takes the first free block after the one that was taken last; undefined if there is none. */
   allocate(): Cidr | undefined {
     for (let step = 0; step < this.#size; step++) {
       const index = (this.#next + step) % this.#size;
       if (this.#used.has(index)) continue;
       this.#used.add(index);
+      this.allocations++;
       this.#next = (index + 1) % this.#size;
       return this.#blockAt(index);
     }
@@ -49,12 +58,15 @@ export class CidrSet {
   /** Marks all blocks that overlap the range. False if it lies outside. */
   occupy(cidr: Cidr): boolean {
     const indexes = this.#indexesOf(cidr);
-    for (const index of indexes) this.#used.add(index);
+    for (const index of indexes) {
+      if (!this.#used.has(index)) this.allocations++;
+      this.#used.add(index);
+    }
     return indexes.length > 0;
   }
 
   release(cidr: Cidr): void {
-    for (const index of this.#indexesOf(cidr)) this.#used.delete(index);
+    for (const index of this.#indexesOf(cidr)) if (this.#used.delete(index)) this.releases++;
   }
 
   #blockAt(index: number): Cidr {

@@ -20,6 +20,7 @@ export async function runNodeIpamController(deps: ControllerDeps): Promise<void>
   const sets = createCidrSets(options);
   if (sets.length === 0) return await waitForAbort(signal);
   const nodes = informers.of(nodeKind);
+  registerMetrics(deps, sets);
   const presets = readPresets(options);
   for (const cidrs of presets.values()) for (const cidr of cidrs) for (const set of sets) set.occupy(cidr);
   /** The blocks of each node; bounded by the number of nodes. */
@@ -113,6 +114,32 @@ function createCidrSets({ clusterCidrs, serviceCidrs, nodeCidrMaskSizes }: Contr
       if (cidr?.family === range.family) set.occupy(cidr);
     }
     return set;
+  });
+}
+
+/** Kubernetes' metrics of the ranges, one series for each. */
+function registerMetrics({ registry: metrics, options }: ControllerDeps, sets: readonly CidrSet[]): void {
+  if (metrics === undefined) return;
+  const common = { stability: "ALPHA" as const, labels: ["clusterCIDR"] };
+  const prefix = "node_ipam_controller_cidrset";
+  const allocations = metrics.counter({
+    ...common,
+    name: `${prefix}_cidrs_allocations_total`,
+    help: "Number of blocks that nodes got.",
+  });
+  const releases = metrics.counter({
+    ...common,
+    name: `${prefix}_cidrs_releases_total`,
+    help: "Number of blocks that were released.",
+  });
+  const usage = metrics.gauge({ ...common, name: `${prefix}_usage_cidrs`, help: "Share of the blocks that are used." });
+  metrics.onCollect(() => {
+    for (const [index, set] of sets.entries()) {
+      const range = options.clusterCidrs[index] ?? "";
+      allocations.with(range).value = set.allocations;
+      releases.with(range).value = set.releases;
+      usage.with(range).set(set.usage);
+    }
   });
 }
 

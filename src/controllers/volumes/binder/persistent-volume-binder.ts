@@ -25,6 +25,7 @@ import { Bindings } from "./bindings.ts";
 import { type ClaimSyncDeps, syncClaim } from "./sync-claim.ts";
 import { syncVolume, type VolumeSyncDeps } from "./sync-volume.ts";
 import { explainMismatch, isBoundToClaim, matchesSelector } from "./volume-matching.ts";
+import { registerBinderMetrics } from "./volume-metrics.ts";
 
 const BACKOFF = { initialMs: 100, maxMs: 60_000, jitter: 0.1 };
 const CLAIM = "claim:";
@@ -39,12 +40,20 @@ export async function runPersistentVolumeBinder(deps: ControllerDeps): Promise<v
   await using recorder = createEventRecorder({ client, clock, random, log, component: "persistentvolume-controller" });
   using claims = new AssumedObjects(claimInformer);
   using volumes = new AssumedObjects(volumeInformer);
+  const metrics =
+    deps.registry &&
+    registerBinderMetrics(
+      deps.registry,
+      () => volumeInformer.list(),
+      () => claimInformer.list(),
+    );
   const binding = { client, recorder, volumes, claims };
   const bindings = new Bindings(binding);
   const claimDeps: ClaimSyncDeps = {
     ...binding,
     bindings,
     classes,
+    metrics,
     podsOfClaim: ({ metadata }) =>
       [...pods.list()].filter(
         (pod) => pod.metadata?.namespace === metadata?.namespace && claimNamesOf(pod).includes(metadata?.name ?? ""),

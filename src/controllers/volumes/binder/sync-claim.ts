@@ -18,10 +18,12 @@ import {
 import type { BindingDeps, Bindings, PhaseEvent } from "./bindings.ts";
 import { delaysBinding, findDefaultClass } from "./storage-classes.ts";
 import { explainMismatch, findBestMatch, isBoundToClaim, matchesSelector } from "./volume-matching.ts";
+import type { BinderMetrics } from "./volume-metrics.ts";
 
 export interface ClaimSyncDeps extends BindingDeps {
   readonly bindings: Bindings;
   readonly classes: Informer<StorageClass>;
+  readonly metrics?: BinderMetrics | undefined;
   /** The pods of a namespace that use the claim. */
   readonly podsOfClaim: (claim: PersistentVolumeClaim) => readonly Pod[];
 }
@@ -76,14 +78,20 @@ function hasNewVolume(volumes: Iterable<PersistentVolume>, claim: PersistentVolu
 
 /** Sets the default class for a claim that was created before that class. */
 async function assignDefaultClass(
-  { bindings, classes }: ClaimSyncDeps,
+  { bindings, classes, metrics }: ClaimSyncDeps,
   claim: PersistentVolumeClaim,
   signal: AbortSignal,
 ): Promise<boolean> {
   if (claim.spec?.storageClassName !== undefined || storageClassNameOf(claim) !== "") return false;
   const storageClassName = findDefaultClass(classes)?.metadata?.name;
   if (storageClassName === undefined) return false;
-  await bindings.updateClaim({ ...claim, spec: { ...claim.spec, storageClassName } }, signal);
+  try {
+    await bindings.updateClaim({ ...claim, spec: { ...claim.spec, storageClassName } }, signal);
+  } catch (error) {
+    metrics?.defaultClassErrors.inc();
+    throw error;
+  }
+  metrics?.defaultClassAssigned.inc();
   return true;
 }
 

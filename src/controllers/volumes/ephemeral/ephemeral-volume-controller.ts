@@ -6,6 +6,7 @@ import type { Pod } from "../../../api/core/pod/schema.ts";
 import type { Volume } from "../../../api/core/volume/schema.ts";
 import { createEventRecorder } from "../../../client/events/event-recorder.ts";
 import { waitForAbort } from "../../../std/async/wait-for-abort.ts";
+import type { Counter } from "../../../std/metrics/metrics.ts";
 import { statusCodeOf } from "../../api-errors.ts";
 import type { ControllerDeps } from "../../controller.ts";
 import { createControllerQueue } from "../../controller-queue.ts";
@@ -21,6 +22,10 @@ export async function runEphemeralVolumeController(deps: ControllerDeps): Promis
   const pods = informers.of(podKind);
   const claims = informers.of(persistentVolumeClaimKind);
   await using recorder = createEventRecorder({ client, clock, random, log, component: "ephemeral_volume" });
+  const count = (name: string, help: string): Counter | undefined =>
+    deps.registry?.counter({ name: `ephemeral_volume_controller_${name}`, help, stability: "ALPHA" }).with();
+  const creations = count("create_total", "Number of requests that create claims.");
+  const failures = count("create_failures_total", "Number of requests that create claims and fail.");
 
   async function syncPod(key: string, stopping: AbortSignal): Promise<void> {
     const { namespace, name } = splitKey(key);
@@ -48,11 +53,13 @@ export async function runEphemeralVolumeController(deps: ControllerDeps): Promis
         `PVC ${namespace}/${name} was not created for pod ${namespace}/${pod.metadata?.name} (pod is not owner)`,
       );
     }
+    creations?.inc();
     try {
       await client.create(persistentVolumeClaimKind, claimOf(pod, volume, name), stopping);
     } catch (error) {
       // The claim of the previous sync, which the informer delivers later.
       if (statusCodeOf(error) === 409 && (await isOwn(pod, name, stopping))) return;
+      failures?.inc();
       throw new Error(`create PVC ${name}: ${messageOf(error)}`, { cause: error });
     }
   }
