@@ -1,24 +1,18 @@
 /**
- * Deletes the kernel's entries of UDP flows to endpoints that are gone: a client that keeps sending would reach them
- * for ever. Needs the program `conntrack`; without it flows end when they are idle for the kernel's timeout.
+ * Deletes the kernel's entries of UDP flows that no longer lead where they should: to endpoints that are gone, or not to
+ * endpoints, since they are older than the service. A client that keeps sending would use them for ever. Needs the
+ * program `conntrack`; without it flows end when they are idle for the kernel's timeout.
  */
+import { spawn } from "node:child_process";
+import { createInterface } from "node:readline";
 import type { ServiceFrontends } from "./frontends.ts";
 import { runProgram } from "./nftables/nft.ts";
 
-export interface StaleFlow {
-  readonly address: string;
-  readonly port: number;
-  readonly endpoint: string;
-}
+/** `address port` of a frontend → `address port` of each of its endpoints. */
+export type UdpTargets = ReadonlyMap<string, ReadonlySet<string>>;
 
-/** The flows of frontends that a service no longer has, or whose endpoints are gone. */
-export function findStaleFlows(before: ServiceFrontends | undefined, after: ServiceFrontends | undefined): StaleFlow[] {
-  const kept = udpTargets(after);
-  return [...udpTargets(before)].flatMap(([key, flow]) => (kept.has(key) ? [] : [flow]));
-}
-
-function udpTargets(service: ServiceFrontends | undefined): ReadonlyMap<string, StaleFlow> {
-  const targets = new Map<string, StaleFlow>();
+function targetsOf(service: ServiceFrontends | undefined): UdpTargets {
+  const targets = new Map<string, ReadonlySet<string>>();
   for (const { address, protocol, port, action } of service?.frontends ?? []) {
     if (protocol !== "udp") continue;
     const endpoints =
@@ -27,31 +21,71 @@ function udpTargets(service: ServiceFrontends | undefined): ReadonlyMap<string, 
         : action.type === "forwardLocally"
           ? [...action.local, ...action.cluster]
           : [];
-    for (const endpoint of endpoints) {
-      const [ip = ""] = endpoint.split(" ");
-      targets.set(`${address} ${port} ${endpoint}`, { address, port, endpoint: ip });
-    }
+    targets.set(`${address} ${port}`, new Set(endpoints.map((endpoint) => endpoint.replace(" . ", " "))));
   }
   return targets;
 }
 
-/** Resolves in any case; `onError` is called once for a failure. */
-export async function deleteFlows(
-  program: string,
-  flows: readonly StaleFlow[],
-  onError: (error: unknown) => void,
-): Promise<void> {
-  for (const { address, port, endpoint } of flows) {
-    const family = address.includes(":") ? "ipv6" : "ipv4";
-    const filter = ["--orig-dst", address, "--orig-port-dst", String(port), "--reply-src", endpoint];
-    try {
-      await runProgram(program, ["-D", "-f", family, "-p", "udp", ...filter], "");
-    } catch (error) {
-      // The program fails when there is no such flow.
-      if (!String(error).includes("0 flow entries")) {
-        onError(error);
-        return;
-      }
+/** The frontends whose flows may be stale after a change of a service: new ones, and those that lost endpoints. */
+export function findChangedTargets(
+  before: ServiceFrontends | undefined,
+  after: ServiceFrontends | undefined,
+): UdpTargets {
+  const [old, next] = [targetsOf(before), targetsOf(after)];
+  const changed = new Map<string, ReadonlySet<string>>();
+  for (const key of new Set([...old.keys(), ...next.keys()])) {
+    const [had, has = new Set<string>()] = [old.get(key), next.get(key)];
+    if (had === undefined || [...had].some((endpoint) => !has.has(endpoint))) changed.set(key, has);
+  }
+  return changed;
+}
+
+export interface Flow {
+  readonly source: string;
+  readonly sourcePort: string;
+  readonly destination: string;
+  readonly destinationPort: string;
+}
+
+/** The flow in a line of `conntrack -L`, if it leads to none of the endpoints of its frontend. */
+export function findStaleFlow(line: string, targets: UdpTargets): Flow | undefined {
+  const values = [...line.matchAll(/\b(?:src|dst|sport|dport)=(\S+)/g)].map(([, value = ""]) => value);
+  const [source = "", destination = "", sourcePort = "", destinationPort = "", endpoint, , endpointPort] = values;
+  const endpoints = targets.get(`${destination} ${destinationPort}`);
+  if (endpoints === undefined || endpoints.has(`${endpoint} ${endpointPort}`)) return undefined;
+  return { source, sourcePort, destination, destinationPort };
+}
+
+/** Flows that appear meanwhile follow the rules, which are changed already. */
+export async function deleteStaleFlows(program: string, targets: UdpTargets): Promise<void> {
+  for (const family of ["ipv4", "ipv6"]) {
+    const isOfFamily = [...targets.keys()].some((key) => key.includes(":") === (family === "ipv6"));
+    if (!isOfFamily) continue;
+    for (const flow of await listStaleFlows(program, family, targets)) {
+      const { source, sourcePort, destination, destinationPort } = flow;
+      const tuple = ["-s", source, "-d", destination, "--sport", sourcePort, "--dport", destinationPort];
+      // The flow may have ended meanwhile.
+      await runProgram(program, ["-D", "-f", family, "-p", "udp", ...tuple], "").catch((error: unknown) => {
+        if (!String(error).includes("0 flow entries")) throw error;
+      });
     }
   }
+}
+
+async function listStaleFlows(program: string, family: string, targets: UdpTargets): Promise<readonly Flow[]> {
+  const child = spawn(program, ["-L", "-f", family, "-p", "udp"], { stdio: ["ignore", "pipe", "ignore"] });
+  const ended = Promise.withResolvers<void>();
+  child.on("error", (error) => ended.reject(new Error(`Cannot run ${program}: ${error.message}`, { cause: error })));
+  child.on("close", (code) => {
+    if (code === 0) ended.resolve();
+    else ended.reject(new Error(`${program} -L failed (${code})`));
+  });
+  ended.promise.catch(() => {});
+  const stale: Flow[] = [];
+  for await (const line of createInterface({ input: child.stdout })) {
+    const flow = findStaleFlow(line, targets);
+    if (flow !== undefined) stale.push(flow);
+  }
+  await ended.promise;
+  return stale;
 }

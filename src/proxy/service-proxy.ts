@@ -17,7 +17,7 @@ import type { Logger } from "../std/log/logger.ts";
 import { type IpFamily, parseCidr } from "../std/net/ip.ts";
 import { Backoff } from "../std/time/backoff.ts";
 import type { Clock } from "../std/time/clock.ts";
-import { deleteFlows, findStaleFlows, type StaleFlow } from "./conntrack.ts";
+import { deleteStaleFlows, findChangedTargets, type UdpTargets } from "./conntrack.ts";
 import { type ProxySlice, readSlice } from "./endpoints.ts";
 import { computeFrontends, type Frontend, isProxied, type NodeContext, type ServiceFrontends } from "./frontends.ts";
 import { HealthChecks } from "./health-checks.ts";
@@ -288,21 +288,26 @@ class RunningProxy implements ServiceProxy {
     const keys = rebuilds ? new Set([...this.#services.keys(), ...this.#dirty]) : this.#dirty;
     this.#rebuilds = false;
     this.#dirty = new Set();
-    const stale: StaleFlow[] = [];
-    for (const state of this.#families) stale.push(...(await this.#syncFamily(state, keys, rebuilds)));
+    const targets = new Map<string, ReadonlySet<string>>();
+    for (const state of this.#families) {
+      for (const [frontend, endpoints] of await this.#syncFamily(state, keys, rebuilds))
+        targets.set(frontend, endpoints);
+    }
     this.#checks.set(this.#healthChecks());
     metrics?.synced((clock.monotonic() - began) / 1000);
     const { conntrack, log } = this.#options;
-    if (conntrack === undefined || stale.length === 0) return;
-    await deleteFlows(conntrack, stale, (error) => log.warn("Cannot delete flows of gone endpoints", { error }));
+    if (conntrack === undefined || targets.size === 0) return;
+    await deleteStaleFlows(conntrack, targets).catch((error: unknown) => {
+      log.warn("Cannot delete UDP flows to endpoints that are gone", { error: String(error) });
+    });
   }
 
-  /** Returns the flows that became stale. */
-  async #syncFamily(state: FamilyState, keys: Iterable<string>, rebuilds: boolean): Promise<readonly StaleFlow[]> {
+  /** Returns the frontends of UDP with flows that may be stale. */
+  async #syncFamily(state: FamilyState, keys: Iterable<string>, rebuilds: boolean): Promise<UdpTargets> {
     const { family } = state;
     if (rebuilds) state.table = this.#newTable(family);
     const changes = new Map<string, ServiceFrontends | undefined>();
-    const stale: StaleFlow[] = [];
+    const targets = new Map<string, ReadonlySet<string>>();
     const usedPorts = await this.#usedPorts(keys);
     for (const key of keys) {
       const service = this.#services.get(key);
@@ -311,7 +316,7 @@ class RunningProxy implements ServiceProxy {
       const computed = service && all && this.#withoutUsedPorts(service, all, usedPorts);
       const next = computed !== undefined && computed.clusterIps.length > 0 ? computed : undefined;
       const known = this.#frontends.get(`${family} ${key}`);
-      stale.push(...findStaleFlows(known, next));
+      for (const [frontend, endpoints] of findChangedTargets(known, next)) targets.set(frontend, endpoints);
       if (next !== undefined) this.#frontends.set(`${family} ${key}`, next);
       else this.#frontends.delete(`${family} ${key}`);
       if (next !== undefined || known !== undefined) changes.set(key, next);
@@ -320,11 +325,11 @@ class RunningProxy implements ServiceProxy {
     // A host may have no IPv6: its table appears with the first service that needs it.
     const isNeeded = family === "IPv4" || state.isInstalled || state.table.size > 0;
     const text = isNeeded ? (rebuilds || !state.isInstalled ? state.table.rebuild() : update.text()) : "";
-    if (text === "") return stale;
+    if (text === "") return targets;
     await this.#options.nft.apply(text);
     state.isInstalled = true;
     this.#reportConflicts(state.table, changes);
-    return stale;
+    return targets;
   }
 
   /** Empty unless one of the services is a load balancer at the node's own address. */

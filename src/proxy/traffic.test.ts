@@ -3,7 +3,7 @@ import t from "tap";
 import type { Service, ServiceSpec } from "../api/core/service/schema.ts";
 import { proxyService, proxySlice } from "../testing/proxy/objects.ts";
 import { addresses, findNetworkProblem, type Place, SimulatedNetwork } from "../testing/proxy/simulated-network.ts";
-import { deleteFlows, findStaleFlows } from "./conntrack.ts";
+import { deleteStaleFlows, findChangedTargets, findStaleFlow } from "./conntrack.ts";
 import { readSlice } from "./endpoints.ts";
 import { computeFrontends, type ServiceFrontends } from "./frontends.ts";
 import { removeTable } from "./nftables/base-rules.ts";
@@ -186,24 +186,28 @@ t.test("packets to services", { skip, timeout: 120_000 }, async (t) => {
 
   await t.test("UDP flows to an endpoint that is gone move to another one", async (t) => {
     const conntrack = await findProxyProgram("conntrack");
-    const udp = (): Service => web({ ports: [{ port: 53, protocol: "UDP" }] });
-    const before = await proxy.set(udp(), [both[1]!], "UDP");
+    const udp = web({ type: "NodePort", ports: [{ port: 53, protocol: "UDP", nodePort: 30053 }] });
+    t.equal(await network.open("outside", "udp", node, 30053, 4001), "ECONNREFUSED", "before there is a service");
+    const before = await proxy.set(udp, [both[1]!], "UDP");
     t.equal(await network.open("pod1", "udp", IP, 53, 4000), `pod2 ${pod1}`);
-    const after = await proxy.set(udp(), [both[0]!], "UDP");
+    const after = await proxy.set(udp, [both[0]!], "UDP");
     t.equal(await network.open("pod1", "udp", IP, 53, 4000), `pod2 ${pod1}`, "the kernel remembers the flow");
-    const stale = findStaleFlows(before, after);
-    t.same(stale, [{ address: IP, port: 53, endpoint: pod2 }]);
+    const targets = findChangedTargets(before, after);
+    t.same([...targets.keys()], [`${IP} 53`, `${node} 30053`]);
     if (conntrack === undefined) return;
-    const inside = `nsenter --net=/run/netns/${network.namespace("node")} ${conntrack} "$@"`;
-    await runProgram("sh", ["-c", inside, "sh", "-D", "-p", "udp", "--orig-dst", IP, "--reply-src", pod2], "");
+    const flows = (): readonly string[] => network.inside("node", conntrack, "-L", "-p", "udp").split("\n");
+    for (const flow of flows().flatMap((line) => findStaleFlow(line, targets) ?? [])) {
+      const { source, sourcePort, destination, destinationPort } = flow;
+      const tuple = ["-s", source, "-d", destination, "--sport", sourcePort, "--dport", destinationPort];
+      network.inside("node", conntrack, "-D", "-p", "udp", ...tuple);
+    }
     t.equal(await network.open("pod1", "udp", IP, 53, 4000), `pod1 ${bridge}`);
-    let failed: unknown;
-    await deleteFlows(
-      conntrack,
-      [{ address: "192.0.2.1", port: 1, endpoint: "192.0.2.2" }],
-      (error) => (failed = error),
+    t.equal(await network.open("outside", "udp", node, 30053, 4001), `pod1 ${bridge}`);
+    t.same(
+      flows().flatMap((line) => findStaleFlow(line, targets) ?? []),
+      [],
     );
-    t.equal(failed, undefined, "a flow that does not exist is no failure");
+    await deleteStaleFlows(conntrack, new Map([["192.0.2.1 9", new Set<string>()]]));
   });
 
   await t.test("IPv6 services work as IPv4 services", async (t) => {
