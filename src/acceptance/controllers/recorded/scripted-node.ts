@@ -38,6 +38,8 @@ export class ScriptedNode {
   readonly #ending = new Set<string>();
   /** Pods being deleted whose end is not scheduled: their node is stopped. */
   readonly #terminating = new Map<string, Pod>();
+  /** By the time when they are due. */
+  readonly #due = new Map<number, (() => Promise<void>)[]>();
   #endsPending = 0;
   /** The scenario's own nodes. */
   readonly #nodes = new Map<string, NodeState>();
@@ -295,12 +297,24 @@ export class ScriptedNode {
     return current.metadata?.uid === uid ? current : undefined;
   }
 
+  /** Actions that are due at the same time run together: pods of one batch become ready at once. */
   #later(milliseconds: number, action: () => Promise<void>): void {
+    const at = this.#clock.monotonic() + milliseconds;
+    const due = this.#due.get(at);
+    if (due !== undefined) {
+      due.push(action);
+      return;
+    }
+    const actions = [action];
+    this.#due.set(at, actions);
     this.#clock.timer(milliseconds, () => {
-      // The pod may be gone or changed by then.
-      action().catch((error: unknown) => {
-        if (!(error instanceof StatusError)) throw error;
-      });
+      this.#due.delete(at);
+      for (const each of actions) {
+        // The pod may be gone or changed by then.
+        each().catch((error: unknown) => {
+          if (!(error instanceof StatusError)) throw error;
+        });
+      }
     });
   }
 }
