@@ -1,7 +1,7 @@
 /**
- * Deletes the kernel's entries of UDP flows that no longer lead where they should: to endpoints that are gone, or not to
- * endpoints, since they are older than the service. A client that keeps sending would use them for ever. Needs the
- * program `conntrack`; without it flows end when they are idle for the kernel's timeout.
+ * Deletes the kernel's entries of UDP flows that no longer lead where they should: to endpoints that are gone, or to
+ * none, since they are older than the service. A client that keeps sending would use them for ever. Needs the program
+ * `conntrack`; without it flows end when they are idle for the kernel's timeout.
  */
 import { spawn } from "node:child_process";
 import { createInterface } from "node:readline";

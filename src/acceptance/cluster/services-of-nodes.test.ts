@@ -60,10 +60,10 @@ else {
       (await machine.run("timeout", "3", "busybox", "nc", clusterIp, String(port))).stdout.trim();
     const fromOutside = async (): Promise<string> =>
       (await command("timeout", ["3", "busybox", "nc", network.address(11), "30099"])).stdout.trim();
-    const untilBoth = (ask: () => Promise<string>): Promise<boolean> => {
+    const untilBoth = (connect: () => Promise<string>): Promise<boolean> => {
       const found = new Set<string>();
       return until("an answer of both endpoints", async () => {
-        found.add(await ask());
+        found.add(await connect());
         return (found.has("one") && found.has("two")) || undefined;
       }).catch((cause: unknown) => {
         throw new Error(`${[...found].join()}; the agent's log:\n${machine.log()}`, { cause });
