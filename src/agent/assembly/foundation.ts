@@ -2,11 +2,7 @@
 import { join } from "node:path";
 import { createClient } from "../../client/api-client.ts";
 import type { Client, Transport } from "../../client/client.ts";
-import {
-  createSharedInformers,
-  dropManagedFields,
-  type SharedInformers,
-} from "../../client/informer/shared-informers.ts";
+import { createSharedInformers, type SharedInformers } from "../../client/informer/shared-informers.ts";
 import { createRateLimitedTransport } from "../../client/transport/rate-limited-transport.ts";
 import { withClientMetrics } from "../../http/client-metrics.ts";
 import type { Nft } from "../../proxy/nftables/nft.ts";
@@ -22,6 +18,7 @@ import { Checkpoint } from "../checkpoint/checkpoint.ts";
 import { type CredentialPlugins, loadPlugins } from "../images/credential-providers.ts";
 import { type MachineInfo, readMachine, readUsage } from "../node/machine/machine.ts";
 import { type Iptables, systemIptables } from "../node/network/iptables-chains.ts";
+import { keepNetworkFields } from "../node/network/network-objects.ts";
 import { NodeIps } from "../node/network/node-ips.ts";
 import { computeNodeCapacity, type NodeCapacity } from "../node/status/capacity.ts";
 import { type CriClient, createCriClient } from "../runtime/cri-client.ts";
@@ -122,7 +119,7 @@ export async function openFoundation(config: AgentConfig, deps: AgentDeps, lifet
     client &&
     stack.use(
       createSharedInformers(
-        { client, clock, random, log: log.child("informers"), transform: dropManagedFields },
+        { client, clock, random, log: log.child("informers"), transform: keepNetworkFields },
         lifetime.signal,
       ),
     );
