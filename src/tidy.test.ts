@@ -225,8 +225,8 @@ t.test("every file with code is imported by a test of its package, directly or n
   const follow = (path: string, name: string): void => {
     if (reached.has(path) || packageOf(path) !== name) return;
     reached.add(path);
-    for (const { target, local, typeOnly } of byPath.get(path)?.imports ?? []) {
-      if (local && !typeOnly) follow(target, name);
+    for (const { target, local, typeOnly, dynamic } of byPath.get(path)?.imports ?? []) {
+      if (local && (dynamic || !typeOnly)) follow(target, name);
     }
   };
   for (const { path } of sources.filter(({ path }) => path.endsWith(".test.ts"))) follow(path, packageOf(path));
