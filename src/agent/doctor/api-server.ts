@@ -1,5 +1,6 @@
 /** The API server: connection, trust, credentials, rights of the node, and its version. */
 
+import { TUNNEL_CONDITION } from "../../api/core/node/tunnel.ts";
 import { type ClusterAccess, loadKubeconfig } from "../../client/kubeconfig/kubeconfig.ts";
 import { readAll } from "../../client/response.ts";
 import { networkTransport } from "../../client/transport/transport.ts";
@@ -22,11 +23,15 @@ export interface ApiServerFacts {
   readonly nodeStatus: number | undefined;
   /** The machine id in the node's object. */
   readonly machineId: string | undefined;
+  /** The node's condition about its tunnel. */
+  readonly tunnel: { readonly status: string; readonly message: string } | undefined;
   readonly offsetMs: number | undefined;
 }
 
 export interface ApiServerSettings {
   readonly nodeName: string;
+  /** `--tunnel` */
+  readonly tunnel: boolean;
   /** The version of the agent. */
   readonly version: string;
 }
@@ -52,7 +57,15 @@ export function checkApiServer(facts: ApiServerFacts, settings: ApiServerSetting
     finding("api-server-tls", "ok", "the certificate of the API server is valid"),
     ...checkUser(facts, settings),
     ...checkVersion(facts, settings),
+    ...checkTunnel(facts, settings),
   ];
+}
+
+function checkTunnel({ nodeStatus, tunnel }: ApiServerFacts, settings: ApiServerSettings): Finding[] {
+  // Before the node registers, no agent has opened a tunnel.
+  if (!settings.tunnel || nodeStatus !== 200) return [];
+  const found = tunnel?.message ?? `the node has no condition ${TUNNEL_CONDITION}`;
+  return [findingOf("api-server-tunnel", found, tunnel?.status === "True" ? undefined : found, "warning")];
 }
 
 function checkUser({ user, groups, nodeStatus }: ApiServerFacts, { nodeName }: ApiServerSettings): Finding[] {
@@ -94,6 +107,7 @@ const noFacts: ApiServerFacts = {
   groups: [],
   nodeStatus: undefined,
   machineId: undefined,
+  tunnel: undefined,
   offsetMs: undefined,
 };
 
@@ -160,6 +174,7 @@ async function readConnection(
       groups: Array.isArray(info.groups) ? info.groups.map(String) : [],
       nodeStatus: node.status,
       machineId: node.status === 200 ? text(machine.machineID) : undefined,
+      tunnel: readTunnelCondition(object(node.body.status).conditions),
     };
   } catch (error) {
     return { ...noFacts, server, connectProblem: describe(error, signal) };
@@ -183,6 +198,12 @@ function describe(error: unknown, signal: AbortSignal): ApiServerFacts["connectP
 }
 
 type Json = Readonly<Record<string, unknown>>;
+
+function readTunnelCondition(conditions: unknown): ApiServerFacts["tunnel"] {
+  const all = Array.isArray(conditions) ? conditions.map(object) : [];
+  const found = all.find(({ type }) => type === TUNNEL_CONDITION);
+  return found === undefined ? undefined : { status: String(found.status), message: String(found.message) };
+}
 
 function object(value: unknown): Json {
   return typeof value === "object" && value !== null ? (value as Json) : {};

@@ -285,9 +285,10 @@ const server: ApiServerFacts = {
   groups: ["system:nodes"],
   nodeStatus: 200,
   machineId: undefined,
+  tunnel: { status: "True", message: "the tunnel to the API server is open" },
   offsetMs: 0,
 };
-const edge = { nodeName: "edge-7", version: "v1.33.0" };
+const edge = { nodeName: "edge-7", version: "v1.33.0", tunnel: true };
 const withServer = (change: Partial<ApiServerFacts>, version = "v1.33.0") =>
   checkApiServer({ ...server, ...change }, { ...edge, version });
 allOk(withServer({}));
@@ -302,6 +303,10 @@ expect("api-server-node-access", "error", /edge-7 .*403/, withServer({ nodeStatu
 expect("api-server-node-access", "warning", /not system:node:edge-7/, withServer({ user: "admin" }));
 expect("api-server-node-access", "warning", /without the group/, withServer({ groups: [] }));
 expect("api-server-node-access", "ok", /not registered yet/, withServer({ nodeStatus: 404 }));
+const closed = { status: "False", message: "the tunnel is closed: connect ECONNREFUSED" };
+expect("api-server-tunnel", "ok", /is open/, withServer({}));
+expect("api-server-tunnel", "warning", /closed: connect/, withServer({ tunnel: closed }));
+expect("api-server-tunnel", "warning", /no condition TunnelReady/, withServer({ tunnel: undefined }));
 expect("api-server-version", "warning", /agent v1\.34/, withServer({}, "v1.34.0"));
 expect("api-server-version", "warning", /API server v1\.37/, withServer({ version: "v1.37.2" }));
 expect("api-server-version", "ok", /API server v1\.36/, withServer({ version: "v1.36.2" }));

@@ -171,7 +171,9 @@ async function checkServer(
     return [finding("api-server-reachable", "ok", why)];
   }
   const machineId = ((await host.readText("/etc/machine-id")) ?? "").trim();
-  return [...checkApiServer(facts, config), ...checkUniqueName(config.nodeName, machineId, facts.machineId)];
+  const { nodeName, version, server } = config;
+  const checked = checkApiServer(facts, { nodeName, version, tunnel: server.tunnel });
+  return [...checked, ...checkUniqueName(config.nodeName, machineId, facts.machineId)];
 }
 
 async function checkNetworkPlugins(

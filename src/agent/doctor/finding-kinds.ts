@@ -307,6 +307,13 @@ export const findingKinds = {
     meaning: "A node may be up to three minor versions older than the API server, and not newer.",
     remedy: "Upgrade the API server before its nodes.",
   },
+  "api-server-tunnel": {
+    area: "API server",
+    meaning: "The API server does not reach the agent: kubectl logs, exec, port-forward and top fail for its pods.",
+    remedy:
+      "Start the agent with --tunnel; it reports the reason. A proxy or load balancer must pass on its connection; " +
+      "the node needs get of nodes/tunnel, which the authorization mode Node grants.",
+  },
   "port-free": {
     area: "ports",
     meaning: "The start fails because the address is in use.",

@@ -106,7 +106,9 @@ async function findOwners(host: HostReader, inodes: ReadonlySet<string>): Promis
 }
 
 async function readCommand(host: HostReader, pid: number): Promise<readonly string[]> {
-  return ((await host.readText(`/proc/${pid}/cmdline`)) ?? "").split("\0").filter((word) => word !== "");
+  const words = ((await host.readText(`/proc/${pid}/cmdline`)) ?? "").split("\0").filter((word) => word !== "");
+  // A process that has set its title, as svc does, has one word with blanks.
+  return words.length === 1 ? words[0]!.split(" ") : words;
 }
 
 /** The program without its arguments, which may be secrets. */

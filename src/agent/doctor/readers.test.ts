@@ -144,18 +144,21 @@ t.test("readPortOwners() finds the process, and svc's programs by their command 
   const root = t.testdir({
     proc: {
       net: {
-        tcp: `header\n${line("0100007F:280A", "0A", 11)}${line("0100007F:192B", "01", 12)}`,
+        tcp: `header\n${line("0100007F:280A", "0A", 11)}${line("0100007F:192B", "01", 12)}${line("0100007F:280F", "0A", 15)}`,
         tcp6: `header\n${line("00000000000000000000000000000000:192B", "0A", 13)}${line("B80D0120000000000000000001000000:2808", "0A", 14)}`,
       },
       7: { fd: {}, cmdline: "/opt/kubelet\0--token=secret\0" },
       8: { fd: {}, cmdline: "/usr/bin/env\0/usr/local/bin/svc\0up\0--data-dir=/x\0" },
+      10: { fd: {}, cmdline: "svc agent --config=/x/y --token=secret" },
     },
   });
   symlinkSync("socket:[11]", join(root, "proc/7/fd/3"));
   symlinkSync("socket:[13]", join(root, "proc/8/fd/4"));
+  symlinkSync("socket:[15]", join(root, "proc/10/fd/5"));
   mkdirSync(join(root, "proc/9"));
-  t.same(await readPortOwners(hostOf(root), [10250, 6443, 10248]), [
+  t.same(await readPortOwners(hostOf(root), [10250, 6443, 10248, 10255]), [
     { port: 10250, address: "127.0.0.1", pid: 7, program: "kubelet", svcProgram: undefined },
+    { port: 10255, address: "127.0.0.1", pid: 10, program: "svc agent", svcProgram: "agent" },
     { port: 6443, address: "::", pid: 8, program: "svc up", svcProgram: "up" },
     {
       port: 10248,
