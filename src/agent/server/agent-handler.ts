@@ -49,7 +49,7 @@ export interface AgentHandlerOptions {
   readonly nodeLogs?: string | undefined;
   /** With `nodeLogs`: whether clients may query the logs of services. */
   readonly nodeLogQuery?: boolean;
-  /** Serves `/localVolumes`, with `authorize` only: it creates and removes directories. */
+  /** Serves `/localVolumes`, with `authenticate` only: it creates and removes directories. */
   readonly localVolumes?: ((request: HttpRequest, params: RouteParams) => Promise<HttpResponse>) | undefined;
   /** `/flagz` and `/statusz`. */
   readonly status?: StatusPagesOptions | undefined;
@@ -74,7 +74,7 @@ export function createAgentHandler(options: AgentHandlerOptions): Handler {
   addHealthPaths(endpoints, createHealthChecks(options.problems));
   endpoints.service("/pods", "", async ({ headers }) => jsonList(headers.accept, listPods(options.pods)));
   if (options.figures !== undefined) addFigurePages(endpoints, options.figures);
-  if (options.localVolumes !== undefined && options.authorize !== undefined) {
+  if (options.localVolumes !== undefined && options.authenticate !== undefined) {
     const patterns = ["ensure", "remove"].map((action) => `/{volume}/${action}`);
     endpoints.services("/localVolumes", patterns, ["POST"], options.localVolumes);
   }

@@ -1,4 +1,5 @@
 import { X509Certificate } from "node:crypto";
+import { request } from "node:https";
 import { join } from "node:path";
 import { connect, type TLSSocket } from "node:tls";
 import t from "tap";
@@ -78,4 +79,25 @@ t.test("startAgentServer() opens the read-only port alone, which serves no confi
   }
   const expected = { "/pods": 200, "/healthz": 200, "/configz": 404, "/runningpods/": 405 };
   t.same(statuses, { ...expected, "/containerLogs/a/b/c": 405 });
+});
+
+t.test("startAgentServer() serves volumes only where clients are authenticated", async (t) => {
+  await using at = await podHarness();
+  const files = { certFile: join(t.testdir({}), "tls.crt"), keyFile: join(t.testdir({}), "tls.key") };
+  await writeKeyPair(files, await issue("agent"));
+  const statusOf = async (anonymousAuth: boolean): Promise<number> => {
+    const settings = { tlsCertFile: files.certFile, tlsKeyFile: files.keyFile, anonymousAuth };
+    await using server = await startAgentServer({ ...(await options(settings)), pods: at.manager });
+    const { promise, resolve, reject } = Promise.withResolvers<number>();
+    const path = "/localVolumes/pvc-1/remove";
+    const target = { host: "127.0.0.1", port: server.address?.port, path, method: "POST", rejectUnauthorized: false };
+    request(target, (response) => {
+      response.resume().on("end", () => resolve(response.statusCode ?? 0));
+    })
+      .on("error", reject)
+      .end();
+    return await promise;
+  };
+  t.equal(await statusOf(true), 404);
+  t.equal(await statusOf(false), 401);
 });

@@ -59,6 +59,13 @@ export async function startAgentServer(options: AgentServerOptions): Promise<Age
     authentication?.[Symbol.dispose]();
     await Promise.all(listeners.map((each) => each.close(DRAIN_MS)));
   };
+  // Without authorization, anonymous clients could remove the data of pods.
+  const mayChangeVolumes = server.authorization.mode === "Webhook" || !server.anonymousAuth;
+  const serveVolumes: AgentHandlerOptions["localVolumes"] = async (request, params) => {
+    const { openProvisionedVolumes, serveLocalVolume } = await import("./local-volumes.ts");
+    volumes ??= openProvisionedVolumes(config.rootDir, log);
+    return await serveLocalVolume(volumes, request, params);
+  };
   const handler = (access: Pick<AgentHandlerOptions, "authenticate" | "authorize">, debugging: boolean) =>
     createAgentHandler({
       ...access,
@@ -73,11 +80,7 @@ export async function startAgentServer(options: AgentServerOptions): Promise<Age
       status: { ...config.observability, version: config.version },
       nodeLogQuery: server.nodeLogQuery,
       nodeLogs: server.nodeLogs ? NODE_LOGS : undefined,
-      localVolumes: async (request, params) => {
-        const { openProvisionedVolumes, serveLocalVolume } = await import("./local-volumes.ts");
-        volumes ??= openProvisionedVolumes(config.rootDir, log);
-        return await serveLocalVolume(volumes, request, params);
-      },
+      localVolumes: mayChangeVolumes ? serveVolumes : undefined,
       debugPages: {
         profiling: server.profiling,
         setVerbosity: server.debugFlags ? (options.setVerbosity ?? (() => undefined)) : undefined,
