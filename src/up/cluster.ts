@@ -21,6 +21,7 @@ import { makeDirectory } from "../std/fs/make-directory.ts";
 import { GIT_VERSION } from "../std/version.ts";
 import { openRuntime, type PodRuntime, type RuntimeDeps } from "./containerd/runtime.ts";
 import { lockDataDir } from "./host/data-dir-lock.ts";
+import { isInside } from "./node/address-ranges.ts";
 import { dnsServiceUser, ensureDnsService } from "./node/dns-service.ts";
 import { bootstrapUser, prepareNodeIdentity } from "./node/node-identity.ts";
 import { localServerUrl, type UpOptions } from "./options.ts";
@@ -154,8 +155,9 @@ async function prepareNode(
 }
 
 async function reserveDnsAddress(options: UpOptions, api: RunningApiServer, { log }: ClusterDeps): Promise<void> {
-  const [address] = options.clusterDns;
-  if (options.dns === undefined || address === undefined) return;
+  const [address = ""] = options.clusterDns;
+  const block = `${address}/${address.includes(":") ? 128 : 32}`;
+  if (options.dns === undefined || !options.serviceCidrs.some((range) => isInside(block, range))) return;
   const headers = { authorization: `Bearer ${api.loopbackToken(dnsServiceUser)}` };
   const client = createClient({ transport: api.handler, headers, userAgent: "svc-up" });
   await ensureDnsService(client, address, log);
