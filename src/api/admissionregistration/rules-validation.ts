@@ -3,6 +3,7 @@ import type { Environment } from "../../cel/environment.ts";
 import { boolType } from "../../cel/values/types.ts";
 import {
   duplicateField,
+  errorsMax,
   type FieldError,
   invalidField,
   notSupported,
@@ -63,6 +64,7 @@ function validateResources(resources: readonly string[], path: string): readonly
   const allOf = new Set<string>();
   const ofAll = new Set<string>();
   for (const [i, resource] of resources.entries()) {
+    if (errors.length >= errorsMax) break;
     const slash = resource.indexOf("/");
     if (slash < 0) continue;
     const [whole, part] = [resource.slice(0, slash), resource.slice(slash + 1)];

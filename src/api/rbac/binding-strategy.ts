@@ -1,5 +1,11 @@
 /** The strategy that RoleBinding and ClusterRoleBinding share. */
-import { type FieldError, invalidField, notSupported, requiredField } from "../../schema/validation/field-error.ts";
+import {
+  type FieldError,
+  invalidField,
+  notSupported,
+  requiredField,
+  validateEach,
+} from "../../schema/validation/field-error.ts";
 import { deepEqual } from "../../schema/value/equal.ts";
 import { child, index } from "../../schema/value/field-path.ts";
 import { ageColumn, column, nameColumn, wideColumn } from "../columns/columns.ts";
@@ -62,7 +68,7 @@ export function createBindingStrategy<T extends Binding>(roles: readonly string[
     }),
     validate: ({ roleRef, subjects = [] }) => [
       ...validateRoleRef(roleRef, roles),
-      ...subjects.flatMap((subject, i) => validateSubject(subject, index("subjects", i), namespaced)),
+      ...validateEach(subjects, (subject, i) => validateSubject(subject, index("subjects", i), namespaced)),
     ],
     allowCreateOnUpdate: true,
     // The role is immutable, because the permission to bind was checked against it.

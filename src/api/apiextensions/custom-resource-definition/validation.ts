@@ -1,6 +1,7 @@
 /** Rules for CustomResourceDefinitions, in the order and with the messages of Kubernetes 1.33. */
 
 import {
+  errorsMax,
   type FieldError,
   invalidField,
   notSupported,
@@ -146,6 +147,7 @@ function* validateVersions(
 ): Steps<readonly FieldError[]> {
   const errors: FieldError[] = [];
   for (const [i, { version, schema, subresources, columns, selectableFields }] of versions.entries()) {
+    if (errors.length >= errorsMax) break;
     yield;
     const path = index("spec.versions", i);
     const options = { ...requirements, status: hasStatus(subresources ?? shared.subresources) };

@@ -1,6 +1,7 @@
 /** Rules for pod failure policies and success policies. */
 import {
   duplicateField,
+  errorsMax,
   type FieldError,
   invalidCombination,
   invalidField,
@@ -90,6 +91,7 @@ function validateExitCodes(
   if (values.length > EXIT_CODES_MAX) errors.push(tooMany(at, values.length, EXIT_CODES_MAX));
   const repeated = repeatedIndexes(values);
   for (const [i, code] of values.entries()) {
+    if (errors.length >= errorsMax) break;
     if (operator === "In" && code === 0) {
       errors.push(invalidField(index(at, i), code, "must not be 0 for the In operator"));
     }

@@ -1,6 +1,7 @@
 import { X509Certificate } from "node:crypto";
 import {
   duplicateField,
+  errorsMax,
   type FieldError,
   forbiddenField,
   invalidField,
@@ -32,6 +33,7 @@ export function validateRequest({ spec }: CertificateSigningRequest): readonly F
   if (usages.length === 0) errors.push(requiredField("spec.usages"));
   const repeated = repeatedIndexes(usages);
   for (const [i, usage] of usages.entries()) {
+    if (errors.length >= errorsMax) break;
     const at = index("spec.usages", i);
     if (!USAGES.includes(usage)) errors.push(notSupported(at, usage, USAGES));
     if (repeated.has(i)) errors.push(duplicateField(at, usage));

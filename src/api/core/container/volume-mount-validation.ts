@@ -1,5 +1,6 @@
 /** Rules for volume mounts and volume devices of containers. */
 import {
+  errorsMax,
   type FieldError,
   forbiddenField,
   invalidField,
@@ -22,6 +23,7 @@ export function validateMounts(container: Container, path: string, volumes: Volu
   const devicePaths = new Set(devices.map(({ devicePath }) => devicePath));
   const list = child(path, "volumeMounts");
   for (const [i, mount] of (container.volumeMounts ?? []).entries()) {
+    if (errors.length >= errorsMax) break;
     const [name, mountPath] = [child(index(list, i), "name"), child(index(list, i), "mountPath")];
     if (mount.name === "") errors.push(requiredField(name));
     if (!volumes.has(mount.name)) errors.push(notFoundField(name, mount.name));
@@ -81,6 +83,7 @@ export function validateDevices(container: Container, path: string, volumes: Vol
   const mountPaths = new Set(mounts.map(({ mountPath }) => mountPath));
   const list = child(path, "volumeDevices");
   for (const [i, { name, devicePath }] of (container.volumeDevices ?? []).entries()) {
+    if (errors.length >= errorsMax) break;
     const [nameAt, pathAt] = [child(index(list, i), "name"), child(index(list, i), "devicePath")];
     const volume = volumes.get(name);
     if (name === "") errors.push(requiredField(nameAt));

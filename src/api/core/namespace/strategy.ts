@@ -1,3 +1,4 @@
+import { validateEach } from "../../../schema/validation/field-error.ts";
 import type { Strategy } from "../../kind.ts";
 import { validateFinalizer } from "../../meta/validation/object-meta.ts";
 import { keepStatus } from "../../strategy.ts";
@@ -25,7 +26,7 @@ export const namespaceStrategy: Strategy<Namespace> = {
   // Only the finalize subresource changes the spec.
   prepareForUpdate: (next, previous) => ({ ...keepStatus(next, previous), spec: previous.spec }),
   validate: (object, previous) => [
-    ...(object.spec?.finalizers ?? []).flatMap((finalizer) => validateFinalizer(finalizer, "spec.finalizers")),
+    ...validateEach(object.spec?.finalizers ?? [], (finalizer) => validateFinalizer(finalizer, "spec.finalizers")),
     ...validatePodSecurityLabels(object.metadata?.labels, previous?.metadata?.labels),
   ],
   hasSpecFinalizers: ({ spec }) => (spec?.finalizers ?? []).length > 0,

@@ -1,5 +1,5 @@
 /** Rules for annotations that Kubernetes interprets; some precede fields that replaced them. */
-import { type FieldError, invalidField, validateEach } from "../../../schema/validation/field-error.ts";
+import { errorsMax, type FieldError, invalidField, validateEach } from "../../../schema/validation/field-error.ts";
 import { child, key } from "../../../schema/value/field-path.ts";
 import type { ObjectMeta } from "../../meta/object-meta.ts";
 import { validateAnnotationMatchesField } from "../container/security-context-validation.ts";
@@ -32,6 +32,7 @@ export function validatePodAnnotations(
     errors.push(invalidField(key(path, DELETION_COST), cost, "must be a 32bit integer"));
   }
   for (const [name, profile] of Object.entries(annotations)) {
+    if (errors.length >= errorsMax) break;
     if (name === SECCOMP_POD || name.startsWith(SECCOMP_CONTAINER)) {
       errors.push(...validateSeccompAnnotation(profile, child(path, name)));
     }

@@ -1,5 +1,11 @@
 /** Rules for the DNS configuration and the host aliases of a pod. */
-import { type FieldError, invalidField, requiredField, validateEach } from "../../../schema/validation/field-error.ts";
+import {
+  errorsMax,
+  type FieldError,
+  invalidField,
+  requiredField,
+  validateEach,
+} from "../../../schema/validation/field-error.ts";
 import { child, index } from "../../../schema/value/field-path.ts";
 import { validateLegacyIp } from "../../meta/validation/ip.ts";
 import { dns1123Subdomain, looseSubdomain, validateName } from "../../meta/validation/names.ts";
@@ -37,9 +43,11 @@ function validateDnsConfig(config: PodDNSConfig, path: string): readonly FieldEr
     errors.push(invalidField(search, searches, detail));
   }
   for (const [i, domain] of searches.entries()) {
+    if (errors.length >= errorsMax) break;
     if (domain !== ".") errors.push(...validateName(index(search, i), domain.replace(/\.$/, ""), looseSubdomain));
   }
   for (const [i, { name = "" }] of options.entries()) {
+    if (errors.length >= errorsMax) break;
     if (name === "") errors.push(requiredField(index(child(path, "options"), i), "must not be empty"));
   }
   return errors;

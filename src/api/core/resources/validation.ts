@@ -1,6 +1,7 @@
 /** Rules for resource requirements and resize policies of containers. */
 import {
   duplicateField,
+  errorsMax,
   type FieldError,
   forbiddenField,
   invalidField,
@@ -88,6 +89,7 @@ export function validateResizePolicy(
     return [value === "" ? requiredField(path) : notSupported(path, shown, supported)];
   };
   for (const [i, { resourceName, restartPolicy }] of policies.entries()) {
+    if (errors.length >= errorsMax) break;
     if (seen.has(resourceName)) errors.push(duplicateField(index(path, i), resourceName));
     seen.add(resourceName);
     errors.push(

@@ -1,5 +1,6 @@
 import {
   duplicateField,
+  errorsMax,
   type FieldError,
   forbiddenField,
   invalidField,
@@ -22,12 +23,14 @@ export function validatePorts(spec: ServiceSpec): readonly FieldError[] {
   const errors: FieldError[] = [];
   if (ports.length === 0 && !isHeadless(spec) && type !== "ExternalName") errors.push(requiredField(PORTS));
   for (const [i, port] of ports.entries()) {
+    if (errors.length >= errorsMax) break;
     if (type !== "LoadBalancer" || port.port !== AGENT_PORT) continue;
     const detail = `may not expose port ${AGENT_PORT} externally since it is used by kubelet`;
     errors.push(invalidField(index(PORTS, i), port.port, detail));
   }
   const names = new Set<string | undefined>();
   for (const [i, port] of ports.entries()) {
+    if (errors.length >= errorsMax) break;
     const repeated = names.size === names.add(port.name).size;
     errors.push(...validatePort(port, ports.length > 1, repeated, index(PORTS, i)));
   }

@@ -1,5 +1,6 @@
 /** Rules for the files in volumes: keys, paths within the volume, modes. */
 import {
+  errorsMax,
   type FieldError,
   forbiddenField,
   invalidField,
@@ -79,6 +80,7 @@ export function validateProjected(projected: ProjectedVolumeSource, path: string
   const errors: FieldError[] = [...validateMode(projected.defaultMode, child(path, "defaultMode"))];
   const usedPaths = new Set<string>();
   for (const [i, source] of (projected.sources ?? []).entries()) {
+    if (errors.length >= errorsMax) break;
     const at = index(child(path, "sources"), i);
     errors.push(...validateProjection(source, at, path));
     for (const { name, file } of filesOf(source)) {
@@ -109,7 +111,8 @@ function validateProjection(source: VolumeProjection, path: string, volume: stri
     if (!files.name) errors.push(requiredField(child(at, "name")));
     errors.push(...validateFiles(files, at));
   }
-  for (const file of downwardAPI?.items ?? []) errors.push(...validateDownwardFile(file, child(path, "downwardAPI")));
+  const { items = [] } = downwardAPI ?? {};
+  errors.push(...validateEach(items, (file) => validateDownwardFile(file, child(path, "downwardAPI"))));
   if (serviceAccountToken === undefined) return errors;
   const { expirationSeconds, path: file } = serviceAccountToken;
   const at = child(path, "serviceAccountToken.expirationSeconds");

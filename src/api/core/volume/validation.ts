@@ -1,10 +1,12 @@
 /** Rules for the volumes of a pod: unique names, and exactly one valid source each. */
 import {
   duplicateField,
+  errorsMax,
   type FieldError,
   forbiddenField,
   invalidField,
   requiredField,
+  validateEach,
 } from "../../../schema/validation/field-error.ts";
 import { child, index } from "../../../schema/value/field-path.ts";
 import { parseQuantity } from "../../meta/quantity.ts";
@@ -50,6 +52,7 @@ export function validateVolumes(volumes: readonly Volume[], path: string, pod: s
     volumes.filter(({ ephemeral }) => pod !== "" && ephemeral !== undefined).map(({ name }) => `${pod}-${name}`),
   );
   for (const [i, volume] of volumes.entries()) {
+    if (errors.length >= errorsMax) break;
     const at = index(path, i);
     const found = [...validateSource(volume, at, pod), ...validateVolumeName(volume.name, child(at, "name"), good)];
     if (found.length === 0) good.set(volume.name, volume);
@@ -114,7 +117,7 @@ const sources: Sources = {
   quobyte: validateQuobyte,
   downwardAPI: ({ defaultMode, items = [] }, path) => [
     ...validateMode(defaultMode, child(path, "defaultMode")),
-    ...items.flatMap((item) => validateDownwardFile(item, path)),
+    ...validateEach(items, (item) => validateDownwardFile(item, path)),
   ],
   fc: validateFc,
   flexVolume: validateFlex,

@@ -1,5 +1,6 @@
 /** Rules for `metadata` of every kind. */
 import {
+  errorsMax,
   type FieldError,
   forbiddenField,
   invalidField,
@@ -118,7 +119,7 @@ export function validateAnnotations(
     bytes += Buffer.byteLength(name) + Buffer.byteLength(value);
     // Annotation keys may contain upper-case letters.
     const problems = qualifiedName(name.toLowerCase());
-    errors.push(...problems.map((problem) => invalidField(field, name, problem)));
+    if (errors.length < errorsMax) errors.push(...problems.map((problem) => invalidField(field, name, problem)));
   }
   return bytes > ANNOTATIONS_MAX ? [...errors, tooLong(field, ANNOTATIONS_MAX)] : errors;
 }

@@ -1,5 +1,6 @@
 /** Rules for the hosts, paths and backends of an ingress. */
 import {
+  errorsMax,
   type FieldError,
   invalidField,
   notSupported,
@@ -47,6 +48,7 @@ export function validateIngress(ingress: Ingress, previous?: Ingress): readonly 
     ({ secretName = "" }) => secretProblems(secretName).length > 0,
   );
   for (const [i, rule] of rules.entries()) {
+    if (errors.length >= errorsMax) break;
     const at = index("spec.rules", i);
     errors.push(...validateHost(rule.host ?? "", child(at, "host")));
     if (!(exemptWildcards && isWildcard(rule))) errors.push(...validateRule(rule, at));

@@ -1,5 +1,6 @@
 /** Rules for network policies: ports, peers, IP blocks. */
 import {
+  errorsMax,
   type FieldError,
   forbiddenField,
   invalidField,
@@ -105,6 +106,7 @@ function validateBlock({ cidr, except = [] }: IPBlock, path: string): readonly F
   const outer = parseCidr(cidr);
   if (outer === undefined) return errors;
   for (const [i, text] of except.entries()) {
+    if (errors.length >= errorsMax) break;
     const at = index(child(path, "except"), i);
     errors.push(...validateLegacyCidr(text, at));
     const inner = parseCidr(text);

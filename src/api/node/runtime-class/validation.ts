@@ -1,4 +1,4 @@
-import { duplicateField, type FieldError } from "../../../schema/validation/field-error.ts";
+import { duplicateField, type FieldError, validateEach } from "../../../schema/validation/field-error.ts";
 import { index } from "../../../schema/value/field-path.ts";
 import type { Toleration } from "../../core/pod-spec/affinity.ts";
 import { validateTolerations } from "../../core/pod-spec/toleration-validation.ts";
@@ -23,5 +23,5 @@ export function validateRuntimeClass({ handler, overhead, scheduling }: RuntimeC
 /** Compares tolerations without tolerationSeconds. */
 function validateUniqueTolerations(tolerations: readonly Toleration[], path: string): readonly FieldError[] {
   const repeated = repeatedIndexes(tolerations.map(({ tolerationSeconds: _, ...rest }) => rest));
-  return [...repeated].map((i) => duplicateField(index(path, i), tolerations[i]));
+  return validateEach(repeated, (i) => [duplicateField(index(path, i), tolerations[i])]);
 }

@@ -1,4 +1,4 @@
-import { type FieldError, invalidField, requiredField } from "../../../schema/validation/field-error.ts";
+import { errorsMax, type FieldError, invalidField, requiredField } from "../../../schema/validation/field-error.ts";
 import { index } from "../../../schema/value/field-path.ts";
 import { validateLabelSelector } from "../../meta/validation/label-selector.ts";
 import { validatePolicyRules } from "../policy-rule-validation.ts";
@@ -21,6 +21,7 @@ export function validateClusterRole(
   const before = previous?.aggregationRule?.clusterRoleSelectors ?? [];
   const allowBadValues = before.some((selector) => validateLabelSelector(selector, "").length > 0);
   for (const [i, selector] of selectors.entries()) {
+    if (errors.length >= errorsMax) break;
     const at = index(SELECTORS, i);
     errors.push(...validateLabelSelector(selector, at, { allowInvalidValues: allowBadValues }));
     if (validateLabelSelector(selector, at).length > 0) {

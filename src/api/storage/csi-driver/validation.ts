@@ -32,9 +32,9 @@ export function validateCSIDriverSpec(spec: CSIDriverSpec): readonly FieldError[
       ? []
       : [notSupported("spec.fsGroupPolicy", fsGroupPolicy, GROUP_POLICIES)]),
     ...validateTokens(spec.tokenRequests ?? [], "spec.tokenRequests"),
-    ...modes
-      .filter((mode) => !LIFECYCLE_MODES.includes(mode))
-      .map((mode) => notSupported("spec.volumeLifecycleModes", mode, LIFECYCLE_MODES)),
+    ...validateEach(modes, (mode) =>
+      LIFECYCLE_MODES.includes(mode) ? [] : [notSupported("spec.volumeLifecycleModes", mode, LIFECYCLE_MODES)],
+    ),
   ];
 }
 

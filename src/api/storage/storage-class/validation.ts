@@ -74,7 +74,7 @@ function validateTerm(term: TopologySelectorTerm, path: string): readonly FieldE
     const at = index(child(path, "matchLabelExpressions"), i);
     const list = child(at, "values");
     const errors: FieldError[] = values.length === 0 ? [requiredField(list)] : [];
-    for (const j of repeatedIndexes(values)) errors.push(duplicateField(index(list, j), values[j]));
+    errors.push(...validateEach(repeatedIndexes(values), (j) => [duplicateField(index(list, j), values[j])]));
     errors.push(...validateName(child(at, "key"), key, qualifiedName));
     if (keys.has(key)) errors.push(duplicateField(child(at, "key"), key));
     keys.add(key);
