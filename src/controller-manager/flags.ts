@@ -168,22 +168,31 @@ const autoscalerFlags = section("Autoscaling", {
   ),
 });
 
-const inertFlags = section("Endpoints and clouds", {
-  "max-endpoints-per-slice": flag(int32({ min: 1, max: 1000 }), 100, "Endpoints of an EndpointSlice.", {
-    inert: "slices have 100 endpoints",
-  }),
-  "mirroring-max-endpoints-per-subset": flag(int32({ min: 1, max: 1000 }), 1000, "Endpoints that are mirrored.", {
-    inert: "1000 addresses of a subset are mirrored",
-  }),
-  "endpointslice-updates-batch-period": flag(duration({ min: 0 }), 0, "How long changes of pods are collected.", {
-    inert: "changes are written at once",
-  }),
+const endpointsFlags = section("Endpoints", {
+  "max-endpoints-per-slice": flag(int32({ min: 1, max: 1000 }), 100, "Endpoints of an EndpointSlice, at most."),
+  "mirroring-max-endpoints-per-subset": flag(
+    int32({ min: 1, max: 1000 }),
+    1000,
+    "Addresses of a subset of Endpoints that are mirrored, at most.",
+  ),
+  "endpoint-updates-batch-period": flag(
+    duration({ min: 0 }),
+    0,
+    "How long changes of pods are collected before Endpoints are written.",
+  ),
+  "endpointslice-updates-batch-period": flag(
+    duration({ min: 0 }),
+    0,
+    "How long changes of pods are collected before EndpointSlices are written.",
+  ),
   "mirroring-endpointslice-updates-batch-period": flag(
     duration({ min: 0 }),
     0,
-    "How long changes of Endpoints are collected.",
-    { inert: "changes are written at once" },
+    "How long changes of mirrored EndpointSlices are collected before they are restored.",
   ),
+});
+
+const inertFlags = section("Clouds", {
   "cloud-provider": flag(text, "", "Cloud provider.", { inert: CLOUD }),
   "configure-cloud-routes": flag(bool, true, "Configure routes of the cloud.", { redundant: CLOUD }),
 });
@@ -227,6 +236,7 @@ export const controllerManagerFlags = {
   ...networkFlags,
   ...volumeFlags,
   ...autoscalerFlags,
+  ...endpointsFlags,
   ...inertFlags,
   ...concurrency,
   ...leaderElectionFlags("kube-controller-manager"),

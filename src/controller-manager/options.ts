@@ -76,6 +76,13 @@ function controllerOptions(flags: Flags): Partial<ControllerOptions> {
       cpuInitializationPeriodMs: flags["horizontal-pod-autoscaler-cpu-initialization-period"],
       initialReadinessDelayMs: flags["horizontal-pod-autoscaler-initial-readiness-delay"],
     },
+    endpoints: {
+      perSlice: flags["max-endpoints-per-slice"],
+      mirroredPerSubset: flags["mirroring-max-endpoints-per-subset"],
+      sliceBatchMs: flags["endpointslice-updates-batch-period"],
+      endpointsBatchMs: flags["endpoint-updates-batch-period"],
+      mirroringBatchMs: flags["mirroring-endpointslice-updates-batch-period"],
+    },
     clusterCidrs: flags["allocate-node-cidrs"] ? flags["cluster-cidr"] : [],
     serviceCidrs: flags["service-cluster-ip-range"],
     nodeCidrMaskSizes: {

@@ -27,6 +27,20 @@ export interface ControllerOptions {
   readonly legacyTokenCleanUpPeriodMs: number;
   /** `--horizontal-pod-autoscaler-*` */
   readonly autoscaler: AutoscalerOptions;
+  readonly endpoints: EndpointsOptions;
+}
+
+export interface EndpointsOptions {
+  /** `--max-endpoints-per-slice` */
+  readonly perSlice: number;
+  /** `--mirroring-max-endpoints-per-subset` */
+  readonly mirroredPerSubset: number;
+  /** `--endpointslice-updates-batch-period`: how long changes of pods are collected. */
+  readonly sliceBatchMs: number;
+  /** `--endpoint-updates-batch-period`: the same for Endpoints. */
+  readonly endpointsBatchMs: number;
+  /** `--mirroring-endpointslice-updates-batch-period`: how long changes of mirrored slices are collected. */
+  readonly mirroringBatchMs: number;
 }
 
 /** Evictions of pods from nodes that are not ready, in one zone. */
@@ -55,6 +69,7 @@ export interface AutoscalerOptions {
 }
 
 export const defaultControllerOptions: ControllerOptions = {
+  endpoints: { perSlice: 100, mirroredPerSubset: 1000, sliceBatchMs: 0, endpointsBatchMs: 0, mirroringBatchMs: 0 },
   concurrentSyncs: {},
   claimBinderSyncPeriodMs: 15_000,
   disableForceDetachOnTimeout: false,

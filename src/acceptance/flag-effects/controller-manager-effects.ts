@@ -127,6 +127,22 @@ const objectEffects: Effects = {
   "min-resync-period": warns({ invoke }, "--min-resync-period=2s"),
   "attach-detach-reconcile-sync-period": warns({ invoke }, "--attach-detach-reconcile-sync-period=2s"),
   "configure-cloud-routes": warns({ invoke }, "--configure-cloud-routes=false"),
+  "max-endpoints-per-slice": async (t) => {
+    t.equal(settings("--max-endpoints-per-slice=5").endpoints?.perSlice, 5);
+  },
+  "mirroring-max-endpoints-per-subset": async (t) => {
+    t.equal(settings("--mirroring-max-endpoints-per-subset=5").endpoints?.mirroredPerSubset, 5);
+  },
+  "endpoint-updates-batch-period": async (t) => {
+    t.equal(settings("--endpoint-updates-batch-period=1s").endpoints?.endpointsBatchMs, 1_000);
+  },
+  "endpointslice-updates-batch-period": async (t) => {
+    t.equal(settings("--endpointslice-updates-batch-period=1s").endpoints?.sliceBatchMs, 1_000);
+  },
+  "mirroring-endpointslice-updates-batch-period": async (t) => {
+    const { endpoints } = settings("--mirroring-endpointslice-updates-batch-period=1s");
+    t.equal(endpoints?.mirroringBatchMs, 1_000);
+  },
   "horizontal-pod-autoscaler-sync-period": async (t) => {
     t.equal(settings("--horizontal-pod-autoscaler-sync-period=1s").autoscaler?.syncPeriodMs, 1_000);
   },

@@ -29,7 +29,7 @@ const BACKOFF = { initialMs: 1000, maxMs: 1_000_000, jitter: 0 };
 const SLICE_DELAY_MS = 1000;
 
 export async function runEndpointSliceController(deps: ControllerDeps): Promise<void> {
-  const { client, clock, random, log, signal, informers } = deps;
+  const { client, clock, random, log, signal, informers, options } = deps;
   const services = informers.of(serviceKind);
   const pods = informers.of(podKind);
   const nodes = informers.of(nodeKind);
@@ -61,7 +61,7 @@ export async function runEndpointSliceController(deps: ControllerDeps): Promise<
     services.subscribe({ put: (service) => queue.add(keyOf(service)), delete: (service) => queue.add(keyOf(service)) }),
   );
   const addAll = (keys: Iterable<string>): void => {
-    for (const key of keys) queue.add(key);
+    for (const key of keys) queue.addAfter(key, options.endpoints.sliceBatchMs);
   };
   subscriptions.defer(
     pods.subscribe({
@@ -101,9 +101,11 @@ class EndpointSliceController {
   readonly #tracker = new SliceTracker();
   readonly #times = new TriggerTimes();
   readonly #hints = new TopologyHints();
+  readonly #sliceDelayMs: number;
 
   constructor(deps: ControllerDeps, caches: Caches) {
     this.#deps = deps;
+    this.#sliceDelayMs = Math.max(SLICE_DELAY_MS, deps.options.endpoints.sliceBatchMs);
     this.#caches = caches;
   }
 
@@ -133,7 +135,7 @@ class EndpointSliceController {
   }
 
   #enqueue(slice: EndpointSlice): void {
-    if (serviceNameOf(slice) !== "") this.queue?.addAfter(keyOfService(slice), SLICE_DELAY_MS);
+    if (serviceNameOf(slice) !== "") this.queue?.addAfter(keyOfService(slice), this.#sliceDelayMs);
   }
 
   async sync(key: string, signal: AbortSignal): Promise<void> {
@@ -154,6 +156,7 @@ class EndpointSliceController {
     const time = this.#times.next(key, service, pods);
     const events: HintEvent[] = [];
     const { byType, errors } = reconcileSlices({
+      max: this.#deps.options.endpoints.perSlice,
       service,
       pods,
       slices,

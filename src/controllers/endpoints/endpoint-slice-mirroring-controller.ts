@@ -32,8 +32,6 @@ const SKIP_MIRROR = "endpointslice.kubernetes.io/skip-mirror";
 const LAST_APPLIED = "kubectl.kubernetes.io/last-applied-configuration";
 /** As Kubernetes' controller. */
 const BACKOFF = { initialMs: 1000, maxMs: 100_000, jitter: 0 };
-/** As the default of Kubernetes' flag `--mirroring-max-endpoints-per-subset`. */
-const ADDRESSES_MAX = 1000;
 
 export async function runEndpointSliceMirroringController(deps: ControllerDeps): Promise<void> {
   const { client, clock, random, log, signal, informers } = deps;
@@ -108,6 +106,10 @@ class MirroringController {
     this.#caches = caches;
   }
 
+  get #max(): number {
+    return this.#deps.options.endpoints.mirroredPerSubset;
+  }
+
   sliceChanged(slice: EndpointSlice, before: EndpointSlice | undefined): void {
     if (before !== undefined && serviceNameOf(before) !== serviceNameOf(slice)) {
       this.#enqueue(slice);
@@ -123,7 +125,8 @@ class MirroringController {
   }
 
   #enqueue(slice: EndpointSlice): void {
-    if (serviceNameOf(slice) !== "") this.queue?.add(keyOfService(slice));
+    if (serviceNameOf(slice) !== "")
+      this.queue?.addAfter(keyOfService(slice), this.#deps.options.endpoints.mirroringBatchMs);
   }
 
   async sync(key: string, signal: AbortSignal): Promise<void> {
@@ -142,7 +145,7 @@ class MirroringController {
   }
 
   #computeChanges(endpoints: Endpoints, slices: readonly EndpointSlice[]): MirrorChanges {
-    const { groups, invalid, skipped } = groupAddresses(endpoints);
+    const { groups, invalid, skipped } = groupAddresses(endpoints, this.#max);
     this.#recordSkipped(endpoints, invalid, skipped);
     const existing = Map.groupBy(slices, ({ addressType, ports }) => `${addressType}-${portsKey(ports, true)}`);
     const changes: MirrorChanges = { create: [], update: [], delete: [] };
@@ -168,7 +171,7 @@ class MirroringController {
     }
     if (skipped > invalid) {
       const message =
-        `A max of ${ADDRESSES_MAX} addresses can be mirrored to EndpointSlices per Endpoints subset. ` +
+        `A max of ${this.#max} addresses can be mirrored to EndpointSlices per Endpoints subset. ` +
         `${skipped} addresses were skipped`;
       recorder.record(about, "Warning", "TooManyAddressesToMirror", message);
     }
@@ -217,7 +220,10 @@ interface MirrorGroup {
 }
 
 /** The endpoints by address type and ports, with the numbers of addresses that are invalid and that are left out. */
-function groupAddresses(endpoints: Endpoints): {
+function groupAddresses(
+  endpoints: Endpoints,
+  max: number,
+): {
   readonly groups: ReadonlyMap<string, MirrorGroup>;
   readonly invalid: number;
   readonly skipped: number;
@@ -233,7 +239,7 @@ function groupAddresses(endpoints: Endpoints): {
     ];
     let added = 0;
     for (const [address, ready] of all) {
-      if (added >= ADDRESSES_MAX) break;
+      if (added >= max) break;
       const ip = parseIp(address.ip);
       if (ip === undefined) {
         invalid++;
@@ -277,7 +283,7 @@ function newMirror(
       ownerReferences: [controllerReference({ ...ENDPOINTS_TYPE, metadata: endpoints.metadata })],
     },
     addressType: type,
-    endpoints: [...mirrored.values()].slice(0, ADDRESSES_MAX),
+    endpoints: [...mirrored.values()],
     ports,
   };
 }

@@ -34,7 +34,7 @@ const OVER_CAPACITY = "endpoints.kubernetes.io/over-capacity";
 export const LEADER_ELECTION = "control-plane.alpha.kubernetes.io/leader";
 
 export async function runEndpointsController(deps: ControllerDeps): Promise<void> {
-  const { client, clock, random, log, signal, informers } = deps;
+  const { client, clock, random, log, signal, informers, options } = deps;
   const services = informers.of(serviceKind);
   const pods = informers.of(podKind);
   const endpoints = informers.of(endpointsKind);
@@ -52,7 +52,7 @@ export async function runEndpointsController(deps: ControllerDeps): Promise<void
   });
   using subscriptions = new DisposableStack();
   const addAll = (keys: Iterable<string>): void => {
-    for (const key of keys) queue.add(key);
+    for (const key of keys) queue.addAfter(key, options.endpoints.endpointsBatchMs);
   };
   subscriptions.defer(
     services.subscribe({ put: (service) => queue.add(keyOf(service)), delete: (service) => queue.add(keyOf(service)) }),

@@ -18,7 +18,7 @@ import { silentLogger } from "../../std/log/logger.ts";
 import type { Clock } from "../../std/time/clock.ts";
 import { startInMemoryCluster } from "../../testing/apiserver/in-memory-cluster.ts";
 import { FakeClock } from "../../testing/std/fake-clock.ts";
-import { defaultControllerOptions } from "../controller-options.ts";
+import { defaultControllerOptions, type EndpointsOptions } from "../controller-options.ts";
 import { runEndpointSliceController } from "./endpoint-slice-controller.ts";
 import { runEndpointSliceMirroringController } from "./endpoint-slice-mirroring-controller.ts";
 import { exceedsCapacity, repackSubsets, truncateSubsets } from "./endpoint-subsets.ts";
@@ -34,10 +34,14 @@ interface Cluster {
   pass(milliseconds?: number): Promise<void>;
 }
 
-async function start(t: Pick<Test, "teardown">, instances = 1): Promise<Cluster> {
+async function start(
+  t: Pick<Test, "teardown">,
+  instances = 1,
+  endpoints: Partial<EndpointsOptions> = {},
+): Promise<Cluster> {
   const clock = new FakeClock();
   const client = await startInMemoryCluster(t, { embeddedControllers: ["serviceaccount"] }, clock);
-  await runControllers(t, client, clock, instances);
+  await runControllers(t, client, clock, instances, endpoints);
   const pass = async (milliseconds = 100): Promise<void> => {
     for (let passed = 0; passed < milliseconds; passed += 50) {
       await clock.advance(50);
@@ -61,13 +65,18 @@ async function runControllers(
   client: Client,
   clock: Clock,
   instances: number,
+  endpoints: Partial<EndpointsOptions>,
 ): Promise<void> {
+  const options = {
+    ...defaultControllerOptions,
+    endpoints: { ...defaultControllerOptions.endpoints, ...endpoints },
+  };
   const stop = new AbortController();
   const running: Promise<void>[] = [];
   const common = { client, clock, random: systemRandom, log: silentLogger };
   for (let instance = 0; instance < instances; instance++) {
     const informers = createSharedInformers(common, stop.signal);
-    const deps = { ...common, observer: client, informers, kinds: [], options: defaultControllerOptions };
+    const deps = { ...common, observer: client, informers, kinds: [], options };
     running.push(...CONTROLLERS.map((run) => run({ ...deps, signal: stop.signal })));
   }
   t.teardown(async () => {
@@ -369,4 +378,32 @@ t.test("repackSubsets() makes one subset of the ports that addresses share", asy
     ],
   );
   t.same(packed[0]?.ports?.map(({ port }) => port).toSorted(), [80, 90]);
+});
+
+t.test("sizes of slices and mirrored subsets are options, and changes of pods can be collected", async (t) => {
+  const options = { perSlice: 2, mirroredPerSubset: 1, sliceBatchMs: 3000, endpointsBatchMs: 5000 };
+  const cluster = await start(t, 1, options);
+  await createService(cluster, { selector, ports });
+  await cluster.pass(200);
+  for (const name of ["p", "pp", "ppp"]) await createPod(cluster, name);
+  await cluster.pass(2000);
+  t.same(await slicesOf(cluster), ["IPv4 : "], "not yet");
+  await cluster.pass(2000);
+  t.same(await slicesOf(cluster), [
+    "IPv4 80/TCP: 10.1.0.1 ready n1; 10.1.0.2 ready n1",
+    "IPv4 80/TCP: 10.1.0.3 ready n1",
+  ]);
+  t.same(await endpointsOf(cluster), []);
+  await cluster.pass(2500);
+  t.same(await endpointsOf(cluster), ["80: 10.1.0.1 | 10.1.0.2 | 10.1.0.3"]);
+  const subsets = [{ addresses: [{ ip: "1.2.3.4" }, { ip: "1.2.3.5" }], ports: [{ port: 80 }] }];
+  await cluster.client.create(endpointsKind, { metadata: { name: "own", namespace }, subsets });
+  await createService(cluster, { ports }, "own");
+  await cluster.pass();
+  t.same(await slicesOf(cluster, "own"), ["mirror IPv4 80/TCP: 1.2.3.4 ready"]);
+  const { items } = await cluster.client.list(eventKind, { namespace });
+  t.match(
+    items.find(({ reason }) => reason === "TooManyAddressesToMirror")?.message,
+    /^A max of 1 addresses .* 1 addresses/,
+  );
 });

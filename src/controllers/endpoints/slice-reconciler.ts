@@ -28,8 +28,6 @@ export const MANAGED_BY = "endpointslice.kubernetes.io/managed-by";
 export const SLICE_CONTROLLER = "endpointslice-controller.k8s.io";
 export const HEADLESS = "service.kubernetes.io/headless";
 const ZONE = "topology.kubernetes.io/zone";
-/** As the default of Kubernetes' flag `--max-endpoints-per-slice`. */
-const ENDPOINTS_MAX = 100;
 /** The maximum length of a slice's name. */
 const NAME_MAX = 253;
 
@@ -40,6 +38,8 @@ export interface SliceChanges {
 }
 
 export interface SliceInput {
+  /** Endpoints of a slice. */
+  readonly max: number;
   readonly service: Service;
   readonly pods: readonly Pod[];
   /** Those of the service that the controller manages. */
@@ -86,7 +86,7 @@ function reconcileType(input: SliceInput, type: AddressType, errors: string[]): 
   );
   const groups = groupEndpoints(input, type, errors);
   const drafts: SliceDrafts = { create: [], update: [], unchanged: [] };
-  for (const [key, group] of groups) reconcileGroup(service, type, owned.get(key) ?? [], group, drafts, deleted);
+  for (const [key, group] of groups) reconcileGroup(input, type, owned.get(key) ?? [], group, drafts, deleted);
   for (const [key, existing] of owned) if (!groups.has(key)) deleted.push(...existing);
   if (deleted.length === slices.length && drafts.create.length === 0) {
     const placeholder = newSlice(service, type, []);
@@ -157,7 +157,7 @@ function endpointOf(pod: Pod, node: Node | undefined, service: Service, type: Ad
 }
 
 function reconcileGroup(
-  service: Service,
+  { service, max }: SliceInput,
   type: AddressType,
   existing: readonly EndpointSlice[],
   { ports, endpoints: wanted }: EndpointGroup,
@@ -187,16 +187,16 @@ function reconcileGroup(
     else unchanged.push(slice);
   }
   const rest = [...wanted.values()];
-  for (const draft of updated.toSorted((a, b) => b.endpoints.length - a.endpoints.length)) fill(draft, rest);
+  for (const draft of updated.toSorted((a, b) => b.endpoints.length - a.endpoints.length)) fill(draft, rest, max);
   while (rest.length > 0) {
-    const fitting = rest.length < ENDPOINTS_MAX ? findFullest(unchanged, rest.length) : undefined;
+    const fitting = rest.length < max ? findFullest(unchanged, rest.length, max) : undefined;
     if (fitting === undefined) {
       const draft = draftOf(newSlice(service, type, ports));
-      fill(draft, rest);
+      fill(draft, rest, max);
       drafts.create.push(draft);
     } else {
       const draft = draftOf(fitting);
-      fill(draft, rest);
+      fill(draft, rest, max);
       updated.push(draft);
       unchanged.splice(unchanged.indexOf(fitting), 1);
     }
@@ -204,16 +204,16 @@ function reconcileGroup(
   drafts.update.push(...updated);
 }
 
-function fill({ endpoints }: SliceDraft, rest: Endpoint[]): void {
-  endpoints.push(...rest.splice(0, ENDPOINTS_MAX - endpoints.length));
+function fill({ endpoints }: SliceDraft, rest: Endpoint[], max: number): void {
+  endpoints.push(...rest.splice(0, Math.max(0, max - endpoints.length)));
 }
 
 /** The slice that is nearest to full with the number of endpoints more. An empty one is never chosen. */
-function findFullest(slices: readonly EndpointSlice[], count: number): EndpointSlice | undefined {
+function findFullest(slices: readonly EndpointSlice[], count: number, max: number): EndpointSlice | undefined {
   let fullest: EndpointSlice | undefined;
-  let least = ENDPOINTS_MAX;
+  let least = max;
   for (const slice of slices) {
-    const left = ENDPOINTS_MAX - count - slice.endpoints.length;
+    const left = max - count - slice.endpoints.length;
     if (left < 0 || left >= least) continue;
     least = left;
     fullest = slice;
