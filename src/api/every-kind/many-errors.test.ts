@@ -48,7 +48,7 @@ function listsOf(schema: Schema, path: Path, seen: Set<Schema>): readonly Path[]
 }
 
 const ITEMS = 2000;
-/** Each list may report a hundred errors, some of them for two reasons, and the lists within its first items as well. */
+/** Each list may report a hundred errors, some for two reasons, and the lists within its first items as well. */
 const ERRORS_MAX = 1000;
 
 t.test("kinds report a bounded number of errors of each list and map", async (t) => {
