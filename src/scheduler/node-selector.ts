@@ -168,18 +168,18 @@ export class NodeSelector {
 
   /** Any of the best, at random. */
   #pickBest(nodes: readonly NodeInfo[], totals: readonly number[]): NodeInfo {
-    let best = 0;
-    let ties = 1;
-    for (let index = 1; index < nodes.length; index++) {
-      if (totals[index]! > totals[best]!) {
-        best = index;
-        ties = 1;
-      } else if (totals[index] === totals[best]) {
-        ties++;
-        if (this.#deps.random.fraction() * ties < 1) best = index;
+    let best = totals[0]!;
+    let ties = 0;
+    for (const total of totals) {
+      if (total > best) {
+        best = total;
+        ties = 0;
       }
+      if (total === best) ties++;
     }
-    return nodes[best]!;
+    let skipped = Math.floor(this.#deps.random.fraction() * ties);
+    const index = totals.findIndex((total) => total === best && skipped-- === 0);
+    return nodes[index]!;
   }
 }
 
