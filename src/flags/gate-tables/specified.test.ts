@@ -26,11 +26,7 @@ t.test("gates have the stages and defaults of the specification", async (t) => {
     const differences = Object.entries(specified[program] ?? {}).filter(([name, gate]) => {
       return table[name]?.stage !== gate.stage || table[name].default !== gate.default;
     });
-    t.same(
-      differences.map(([name]) => name).sort(),
-      program === "agent" ? NEWER : [],
-      program,
-    );
+    t.same(differences.map(([name]) => name).sort(), program === "agent" ? NEWER : [], program);
     for (const name of program === "agent" ? NEWER : []) t.match(table[name], { stage: "BETA", default: true }, name);
     t.ok(Object.keys(specified[program] ?? {}).length > 100, `${program} has gates`);
   }
