@@ -52,7 +52,7 @@ export async function runNodeIpamController(deps: ControllerDeps): Promise<void>
     const allocated = preset ?? sets.map((set) => set.allocate());
     const complete = allocated.flatMap((cidr) => cidr ?? []);
     const record = (reason: string): void => {
-      const reference = { kind: "Node", apiVersion: "v1", name, uid: name, namespace: "" };
+      const reference = { kind: "Node", apiVersion: "v1", name, uid: node.metadata?.uid, namespace: "" };
       recorder.record(reference, "Normal", reason, `Node ${name} status is now: ${reason}`);
     };
     if (complete.length < allocated.length) {
