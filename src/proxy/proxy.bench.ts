@@ -1,7 +1,8 @@
 /**
  * Run by `make bench`, as root with nft: 10,000 services with 10 endpoints each in nftables, in a
  * network namespace of its own. One JSON line with milliseconds: all rules at the start, and the median and maximum
- * from a change of one endpoint until the rules are in the kernel.
+ * from a change of one endpoint until the rules are in the kernel; another with the median time of a connection with
+ * an answer, directly and by a service.
  *
  *     unshare --net node --expose-gc src/proxy/proxy.bench.ts
  */
@@ -10,19 +11,24 @@ import { fileURLToPath } from "node:url";
 import { nodeKind } from "../api/core/node/kind.ts";
 import { serviceKind } from "../api/core/service/kind.ts";
 import { endpointSliceKind } from "../api/discovery/endpoint-slice/kind.ts";
+import type { EndpointSlice } from "../api/discovery/endpoint-slice/schema.ts";
 import { systemRandom } from "../std/crypto/random.ts";
 import { silentLogger } from "../std/log/logger.ts";
 import { systemClock } from "../std/time/clock.ts";
 import { FakeInformers } from "../testing/client/fake-informers.ts";
 import { proxyService, proxySlice } from "../testing/proxy/objects.ts";
-import { findNetworkProblem } from "../testing/proxy/simulated-network.ts";
-import { createNft } from "./nftables/nft.ts";
+import { addresses, findNetworkProblem, SimulatedNetwork } from "../testing/proxy/simulated-network.ts";
+import { readSlice } from "./endpoints.ts";
+import { computeFrontends, type ServiceFrontends } from "./frontends.ts";
+import { createNft, runProgram } from "./nftables/nft.ts";
+import { ServiceTable } from "./nftables/service-table.ts";
 import { findProxyProgram } from "./programs.ts";
 import { startServiceProxy } from "./service-proxy.ts";
 
 const SERVICES = 10_000;
 const ENDPOINTS = 10;
 const CHANGES = 50;
+const CONNECTIONS = 1000;
 const IN_NAMESPACE = "SVC_BENCH_NAMESPACE";
 
 const problem = findNetworkProblem();
@@ -30,6 +36,7 @@ if (problem !== undefined) process.stdout.write(`${JSON.stringify({ skipped: `se
 else if (process.env[IN_NAMESPACE] === undefined) {
   const args = ["--net", process.execPath, ...process.execArgv, fileURLToPath(import.meta.url)];
   spawnSync("unshare", args, { stdio: "inherit", env: { ...process.env, [IN_NAMESPACE]: "1" } });
+  await measureConnections();
 } else await measure();
 
 function address(block: number, index: number): string {
@@ -94,6 +101,43 @@ async function measure(): Promise<void> {
     changeMs: round(times[CHANGES >> 1]!),
     changeMaxMs: round(times.at(-1)!),
     memoryMiB: Math.round(memory),
+  };
+  process.stdout.write(`${JSON.stringify(figures)}\n`);
+}
+
+/** From one pod to another on the same node: directly, and by a service beside all the others. */
+async function measureConnections(): Promise<void> {
+  await using network = await SimulatedNetwork.create();
+  const options = { family: "IPv4", table: "svc-bench", clusterCidrs: ["10.1.0.0/16"], serviceCidrs: [] } as const;
+  const table = new ServiceTable(options);
+  const node = { name: "n1", zone: undefined, addresses: [] };
+  const frontends = (name: string, clusterIP: string, endpoints: EndpointSlice): ServiceFrontends =>
+    computeFrontends(proxyService(name, { clusterIP }), [readSlice(endpoints)!], "IPv4", node);
+  const services = new Map<string, ServiceFrontends>();
+  for (let index = 1; index < SERVICES; index++) {
+    services.set(`web-${index}`, frontends(`web-${index}`, address(96, index), slice(index, ENDPOINTS)));
+  }
+  const ip = address(96, SERVICES);
+  services.set("web", frontends("web", ip, proxySlice("web", [addresses.pod2])));
+  table.update(services);
+  const enter = [`--net=/run/netns/${network.namespace("node")}`, (await findProxyProgram("nft")) ?? "nft", "-f", "-"];
+  await runProgram("nsenter", enter, table.rebuild());
+  const measureTo = async (destination: string, port: number): Promise<number> => {
+    const times: number[] = [];
+    for (let connection = 0; connection < CONNECTIONS; connection++) {
+      const at = performance.now();
+      const answer = await network.open("pod1", "tcp", destination, port);
+      if (!answer.startsWith("pod2")) throw new Error(`Unexpected answer: ${answer}`);
+      times.push(performance.now() - at);
+    }
+    return Math.round(times.sort((a, b) => a - b)[CONNECTIONS >> 1]! * 1000);
+  };
+  await measureTo(addresses.pod2, 8080);
+  const figures = {
+    benchmark: "service connection",
+    services: SERVICES,
+    directMicroseconds: await measureTo(addresses.pod2, 8080),
+    serviceMicroseconds: await measureTo(ip, 80),
   };
   process.stdout.write(`${JSON.stringify(figures)}\n`);
 }
