@@ -12,7 +12,10 @@ import type { Kind } from "../../../api/kind.ts";
 import { csiDriverKind } from "../../../api/storage/csi-driver/kind.ts";
 import { volumeAttachmentKind } from "../../../api/storage/volume-attachment/kind.ts";
 import type { VolumeAttachment } from "../../../api/storage/volume-attachment/schema.ts";
+import { MetricRegistry } from "../../../std/metrics/metrics.ts";
+import { formatMetrics } from "../../../std/metrics/text-format.ts";
 import { type KindObjects, objectsOf, syncOnce, type Write } from "../../../testing/controllers/sync-once.ts";
+import type { ControllerDeps } from "../../controller.ts";
 import { runAttachDetachController } from "./attach-detach-controller.ts";
 
 const DRIVER = "disk.example.com";
@@ -243,3 +246,16 @@ for (const { title, nodes, pods = [], attachments = [], others = volumes(), adva
     t.same(found, writes);
   });
 }
+
+t.test("detaching a volume that is in use is counted", async (t) => {
+  const registry = new MetricRegistry();
+  const run = (deps: ControllerDeps): Promise<void> => runAttachDetachController({ ...deps, registry });
+  const found = node("a", { inUse: true, taint: "node.kubernetes.io/out-of-service" });
+  await syncOnce(run, objectsOf(nodeKind), [
+    ...volumes(),
+    objectsOf(volumeAttachmentKind, attachment("a")),
+    objectsOf(nodeKind, found),
+  ]);
+  const line = 'attachdetach_controller_forced_detaches{reason="out-of-service"} 1';
+  t.ok(formatMetrics([registry], "prometheus").split("\n").includes(line));
+});

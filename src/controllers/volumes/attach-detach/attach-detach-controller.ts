@@ -51,6 +51,12 @@ export async function runAttachDetachController(deps: ControllerDeps): Promise<v
     volumes,
     attachments,
     forcesDetach: !options.disableForceDetachOnTimeout,
+    forcedDetaches: deps.registry?.counter({
+      name: "attachdetach_controller_forced_detaches",
+      help: "Number of volumes that were detached while they were in use.",
+      stability: "ALPHA",
+      labels: ["reason"],
+    }),
     queueAttachment: (name) => queue.add(name),
     queueNode: (name) => queue.add(`${NODE}${name}`),
   });

@@ -10,6 +10,7 @@ import type { EventRecorder } from "../../../client/events/event-recorder.ts";
 import type { Informer } from "../../../client/informer/informer.ts";
 import { deepEqual } from "../../../schema/value/equal.ts";
 import type { Logger } from "../../../std/log/logger.ts";
+import type { CounterFamily } from "../../../std/metrics/metrics.ts";
 import type { Clock } from "../../../std/time/clock.ts";
 import type { KeyTimers } from "../../../std/time/key-timers.ts";
 import { statusCodeOf } from "../../api-errors.ts";
@@ -43,6 +44,8 @@ export interface AttachmentSyncDeps {
   readonly attachments: Informer<VolumeAttachment>;
   /** Whether volumes are detached from nodes that are not ready after `UNMOUNT_TIMEOUT_MS`. */
   readonly forcesDetach: boolean;
+  /** Counts volumes that were detached while they were in use, by reason. */
+  readonly forcedDetaches?: CounterFamily | undefined;
   readonly queueAttachment: (name: string) => void;
   readonly queueNode: (name: string) => void;
 }
@@ -210,12 +213,13 @@ export class AttachmentSync {
     await client
       .delete(volumeAttachmentKind, { name }, { preconditions: { uid } }, signal)
       .catch((error: unknown) => ignoreNotFound(error));
+    if (node === undefined || !isInUse(node, uniqueName)) return;
+    this.#deps.forcedDetaches?.with(isOutOfService(node) ? "out-of-service" : "timeout").inc();
   }
 
   /** Whether the node has unmounted the volume, or will not. */
   #mayDetach(node: Node, uniqueName: string | undefined, untilForced: number): boolean {
-    const isInUse = uniqueName !== undefined && node.status?.volumesInUse?.includes(uniqueName) === true;
-    if (!isInUse || isOutOfService(node)) return true;
+    if (!isInUse(node, uniqueName) || isOutOfService(node)) return true;
     return this.#deps.forcesDetach && untilForced <= 0 && !isReady(node);
   }
 
@@ -249,6 +253,10 @@ export class AttachmentSync {
       .patch(nodeKind, { name: nodeName }, "merge", patch, { subresource: "status", signal })
       .catch(ignoreNotFound);
   }
+}
+
+function isInUse({ status }: Node, uniqueName: string | undefined): boolean {
+  return uniqueName !== undefined && status?.volumesInUse?.includes(uniqueName) === true;
 }
 
 function quotedName({ persistentVolume }: AttachableVolume): string {
