@@ -8,7 +8,8 @@ export const NODE_CLIENT_SIGNER = "kubernetes.io/kube-apiserver-client-kubelet";
 export const NODE_SERVING_SIGNER = "kubernetes.io/kubelet-serving";
 export const LEGACY_SIGNER = "kubernetes.io/legacy-unknown";
 
-const CLIENT_USAGES = ["digital signature", "client auth"];
+const CLIENT_AUTH = "client auth";
+const CLIENT_USAGES = ["digital signature", CLIENT_AUTH];
 const SERVING_USAGES = ["digital signature", "server auth"];
 /** RSA keys need it, ECDSA keys cannot have it. */
 const OPTIONAL_USAGE = "key encipherment";
@@ -55,13 +56,16 @@ export function validateForSigner(
     case NODE_SERVING_SIGNER:
       return validateNodeServingRequest(requested, usages);
     case CLIENT_SIGNER:
-      if (!usages.includes("client auth")) return `usages did not match ${CLIENT_USAGES.join(", ")}`;
-      return usages.every((usage) => CLIENT_USAGES.includes(usage) || usage === OPTIONAL_USAGE)
-        ? undefined
-        : `usages did not match ${CLIENT_USAGES.join(", ")}`;
+      return validateClientUsages(usages);
     default:
       return undefined;
   }
+}
+
+function validateClientUsages(usages: readonly string[]): string | undefined {
+  const invalid = usages.find((usage) => !CLIENT_USAGES.includes(usage) && usage !== OPTIONAL_USAGE);
+  if (invalid !== undefined) return `invalid usage for client certificate: ${invalid}`;
+  return usages.includes(CLIENT_AUTH) ? undefined : `missing required usage for client certificate: ${CLIENT_AUTH}`;
 }
 
 function hasExactUsages(usages: readonly string[], expected: readonly string[]): boolean {

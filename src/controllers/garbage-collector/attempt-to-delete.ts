@@ -3,12 +3,13 @@
  * dependents, removes its finalizer, or verifies that it exists.
  */
 
+import type { Kind } from "../../api/kind.ts";
 import type { ObjectMeta, OwnerReference } from "../../api/meta/object-meta.ts";
 import type { Client, DeleteQuery } from "../../client/client.ts";
 import { metadataOnly } from "../../client/metadata-only.ts";
 import type { Logger } from "../../std/log/logger.ts";
 import { statusCodeOf } from "../api-errors.ts";
-import type { OwnerLookup } from "./owner-lookup.ts";
+import { type Owner, type OwnerLookup, UnknownOwnerError } from "./owner-lookup.ts";
 import { FOREGROUND, ORPHAN, type OwnershipGraph, type OwnershipNode } from "./ownership-graph.ts";
 
 export interface CollectorDeps {
@@ -43,23 +44,44 @@ export async function attemptToDelete(deps: CollectorDeps, uid: string, signal: 
 
 /** Verifies an object that is only known from references: reads it from the server wherever dependents reference it. */
 async function verifyOwner(deps: CollectorDeps, node: OwnershipNode, signal: AbortSignal): Promise<void> {
-  const checked = new Set<string>();
-  let isCertain = true;
+  const states = new Map<string, Owner["state"]>();
+  const orphaned: OwnershipNode[] = [];
+  let unknownKind: UnknownOwnerError | undefined;
   for (const dependent of node.dependents ?? []) {
     const reference = dependent.owners.find(({ uid }) => uid === node.uid);
     if (reference === undefined) continue;
     const key = `${reference.apiVersion}/${reference.kind}/${dependent.namespace}/${reference.name}`;
-    if (checked.has(key)) continue;
-    checked.add(key);
-    const owner = await deps.owners.find(reference, dependent.namespace, signal);
-    if (owner.state === "present") {
-      // Its deletion is reported by its watch, after the events of its dependents.
-      deps.graph.observe(owner.kind, { ...owner.metadata, deletionTimestamp: undefined });
-      return;
+    if (states.get(key) === "absent") orphaned.push(dependent);
+    if (states.has(key)) continue;
+    try {
+      const owner = await deps.owners.find(reference, dependent.namespace, signal);
+      const live = owner.state === "impossible" ? await findAnywhere(deps, owner.kind, node.uid, signal) : owner;
+      if (live.state === "present") {
+        // Its deletion is reported by its watch, after the events of its dependents.
+        deps.graph.observe(live.kind, { ...live.metadata, deletionTimestamp: undefined });
+        return;
+      }
+      states.set(key, owner.state);
+      if (owner.state === "absent") orphaned.push(dependent);
+    } catch (error) {
+      if (!(error instanceof UnknownOwnerError)) throw error;
+      unknownKind = error;
     }
-    if (owner.state === "impossible") isCertain = false;
   }
+  if (unknownKind !== undefined) {
+    // A reference that cannot be resolved must not protect the dependents of the others.
+    for (const dependent of orphaned) deps.enqueue(dependent.uid);
+    throw unknownKind;
+  }
+  const isCertain = ![...states.values()].includes("impossible");
   if (isCertain && deps.graph.get(node.uid)?.kind === undefined) deps.graph.forget(node.uid);
+}
+
+/** Finds the namespaced owner that a cluster-scoped object references, so that the reference is reported. */
+async function findAnywhere({ client }: CollectorDeps, kind: Kind, uid: string, signal: AbortSignal): Promise<Owner> {
+  const { items } = await client.list(metadataOnly(kind), {}, signal);
+  const metadata = items.find((item) => item.metadata?.uid === uid)?.metadata;
+  return metadata === undefined ? { state: "impossible", kind } : { state: "present", kind, metadata };
 }
 
 /** Foreground deletion: removes the finalizer when no dependent blocks it any more. */

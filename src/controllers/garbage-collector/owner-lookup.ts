@@ -13,7 +13,7 @@ export type Owner =
   | { readonly state: "present"; readonly kind: Kind; readonly metadata: ObjectMeta }
   | { readonly state: "absent" }
   /** A cluster-scoped object cannot have a namespaced owner, so the reference cannot be resolved. */
-  | { readonly state: "impossible" };
+  | { readonly state: "impossible"; readonly kind: Kind };
 
 export class OwnerLookup {
   readonly #scheme: Scheme;
@@ -30,7 +30,7 @@ export class OwnerLookup {
   async find(reference: OwnerReference, namespaceOfDependent: string, signal: AbortSignal): Promise<Owner> {
     if (this.#absent.has(reference.uid)) return { state: "absent" };
     const kind = this.#kindOf(reference);
-    if (kind.namespaced && namespaceOfDependent === "") return { state: "impossible" };
+    if (kind.namespaced && namespaceOfDependent === "") return { state: "impossible", kind };
     const namespace = kind.namespaced ? namespaceOfDependent : "";
     const key = keyOf(kind, namespace, reference.name, reference.uid);
     if (this.#absent.has(key)) return { state: "absent" };

@@ -98,7 +98,11 @@ async function deleteContent(
       failures.push(recordError(error));
     }
     // Ordered deletion: other kinds wait until all pods have stopped.
-    if (kind.kind === podKind.kind && remains.length + failures.length > 0) break;
+    if (kind.kind !== podKind.kind || remains.length + failures.length === 0) continue;
+    // As in Kubernetes, the conditions do not mention the pods.
+    await updateStatus(deps, namespace, { remains: [], failures, discovery: discoveryError }, signal);
+    if (errors.length > 0) throw errors[0];
+    return false;
   }
   await updateStatus(deps, namespace, { remains, failures, discovery: discoveryError }, signal);
   if (errors.length > 0) throw errors[0];
@@ -187,17 +191,14 @@ async function* pages(
   } while (next !== undefined && next !== "");
 }
 
-/** Updates the conditions if they changed; skipped for a namespace that was empty at once. */
+/** Updates the conditions if they changed. */
 async function updateStatus(
   { client, clock }: ControllerDeps,
   { metadata, status }: Namespace,
   progress: DeletionProgress,
   signal: AbortSignal,
 ): Promise<void> {
-  const before = status?.conditions ?? [];
-  const isClean = progress.remains.length + progress.failures.length === 0 && progress.discovery === undefined;
-  if (isClean && before.length === 0) return;
-  const conditions = updateConditions(before, progress, formatTime(clock.now()));
+  const conditions = updateConditions(status?.conditions ?? [], progress, formatTime(clock.now()));
   if (conditions === undefined) return;
   try {
     const name = { name: metadata?.name ?? "" };

@@ -30,6 +30,7 @@ const TOP_FIELDS = [
   "reclaimPolicy",
   "allowVolumeExpansion",
   "volumeBindingMode",
+  "type",
 ];
 /** Counters that are written when they are 0. */
 const REQUIRED_COUNTERS = new Set([
@@ -80,7 +81,14 @@ export class Mask {
   }
 
   json(value: unknown): string {
-    return this.text(JSON.stringify(sortKeys(value)).replace(/"resourceVersion":"[^"]*"/g, '"resourceVersion":"<rv>"'));
+    return this.text(
+      JSON.stringify(sortKeys(value))
+        .replace(/"resourceVersion":"[^"]*"/g, '"resourceVersion":"<rv>"')
+        .replace(/"-----BEGIN [^"]*"/g, '"<pem>"')
+        .replace(/"request":"LS0t[^"]*"/g, '"request":"<csr>"')
+        // The recorded client had a UID.
+        .replaceAll('"uid":"uid-admin",', ""),
+    );
   }
 }
 
@@ -102,7 +110,10 @@ function isEmptyObject(value: unknown): boolean {
 
 export function trim(object: ApiObject): Json {
   const { kind, metadata } = object;
-  const { spec, status, ...others } = object as Json & { readonly spec?: Json; readonly status?: Json };
+  const { spec, status, ...others } = withoutSecrets(object as Json) as {
+    readonly spec?: Json;
+    readonly status?: Json;
+  } & Json;
   const { name, generateName, uid, generation, labels, annotations, ownerReferences, finalizers } = metadata ?? {};
   const kept = { name, generateName, uid, generation, labels, annotations, ownerReferences, finalizers };
   const { deletionGracePeriodSeconds } = metadata ?? {};
@@ -115,6 +126,12 @@ export function trim(object: ApiObject): Json {
     spec: kind === "Pod" ? trimPodSpec(spec ?? {}) : trimOwnerSpec(spec ?? {}),
     status: trimStatus(status ?? {}, kind),
   };
+}
+
+function withoutSecrets(object: Json): Json {
+  if (object.kind !== "Secret") return object;
+  const names = Object.keys((object.data as Json | undefined) ?? {});
+  return { ...object, data: Object.fromEntries(names.map((name) => [name, "<secret>"])) };
 }
 
 function withoutEmpty(value: Json): Json {

@@ -1,6 +1,7 @@
 /** Plays a recorded scenario against an in-memory cluster in fake time, and lists what differs. */
 import { builtinKinds } from "../../../api/builtin.ts";
 import { eventKind } from "../../../api/core/event/kind.ts";
+import type { Event } from "../../../api/core/event/schema.ts";
 import { namespaceKind } from "../../../api/core/namespace/kind.ts";
 import type { Node } from "../../../api/core/node/schema.ts";
 import { podKind } from "../../../api/core/pod/kind.ts";
@@ -18,11 +19,13 @@ import { ScriptedNode, SHARED_NODES } from "./scripted-node.ts";
 
 const TICK_MS = 20;
 const WAIT_MS = 30_000;
-/** Until controllers have observed new nodes. */
-const NODES_READY_MS = 2000;
+/** Until controllers have observed new nodes and namespaces. */
+const BEFORE_MS = 2000;
 /** In these no pod is bound: their pods stay pending. */
 const UNSCHEDULED = ["eps-pending", "node-gc-unscheduled"];
-const NEVER_OBSERVED = ["ServiceAccount/default", "ConfigMap/kube-root-ca.crt"];
+/** What every namespace gets, and the areas that compare it. */
+const NAMESPACE_OBJECTS = ["ServiceAccount/default", "ConfigMap/kube-root-ca.crt"];
+const NAMESPACE_AREAS = ["namespace", "serviceaccount"];
 
 /**
  * Plays the scenarios at the same time, each in a namespace of its own, and compares objects of the kinds. Returns the
@@ -92,7 +95,7 @@ class Player {
   readonly #node: ScriptedNode;
   readonly #transitions: Transition[] = [];
   readonly #objects = new Map<string, ApiObject>();
-  readonly #eventReasons = new Set<string>();
+  readonly #events = new Map<string, Event>();
   readonly #stop = new AbortController();
   #changedAt = 0;
 
@@ -120,10 +123,9 @@ class Player {
     const watches = [...this.#kinds, eventKind as Kind].map((kind) => this.#watch(kind));
     const { nodes, results = {} } = this.#scenario;
     for (const node of nodes === "shared" ? [] : nodes) await this.#node.addNode(node as Node);
-    if (nodes !== "shared") {
-      await this.#pass(NODES_READY_MS);
-      this.#transitions.length = 0;
-    }
+    if (nodes !== "shared" || NAMESPACE_AREAS.includes(this.#scenario.area)) await this.#pass(BEFORE_MS);
+    // Only of accounts does the recording contain what happens before the first step.
+    if (this.#scenario.area !== "serviceaccount") this.#transitions.length = 0;
     const differences: string[] = [];
     for (const [index, step] of this.#scenario.steps.entries()) {
       const code = await this.#codeOf(step);
@@ -132,11 +134,10 @@ class Player {
       if (!isSame) differences.push(`step ${index} ${step.op}: ${code} instead of ${wanted}`);
     }
     this.#node.stop();
-    const { items } = await this.#client.list(eventKind, { namespace: this.#namespace });
     const clusterEvents = await this.#client.list(eventKind, { namespace: "default" });
     const isOwn = ({ involvedObject }: { readonly involvedObject: { readonly name?: string | undefined } }): boolean =>
       involvedObject.name?.startsWith(`${this.#namespace}-`) === true;
-    const events = [...items, ...clusterEvents.items.filter(isOwn)];
+    const events = [...this.#events.values(), ...clusterEvents.items.filter(isOwn)];
     const objects = [...this.#objects.values()].filter(({ kind = "" }) => this.#compared.includes(kind));
     const observed = { objects, events, transitions: this.#transitions };
     differences.push(...compareWithRecording(this.#scenario, observed, this.#compared, this.#mask));
@@ -163,8 +164,10 @@ class Player {
         if (event.type === "BOOKMARK") continue;
         if (!kind.namespaced && !this.#isOwn(event.object)) continue;
         this.#changedAt = this.#clock.monotonic();
-        if (kind === (eventKind as Kind)) this.#eventReasons.add((event.object as { reason?: string }).reason ?? "");
-        else this.#observe(kind, event.object, event.type === "DELETED");
+        if (kind === (eventKind as Kind)) {
+          // Kept when they are deleted with their namespace.
+          this.#events.set(event.object.metadata?.name ?? "", event.object as Event);
+        } else this.#observe(kind, event.object, event.type === "DELETED");
       }
     } catch (error) {
       if (!this.#stop.signal.aborted) throw error;
@@ -174,7 +177,7 @@ class Player {
   #observe(kind: Kind, object: ApiObject, isDeleted: boolean): void {
     const name = object.metadata?.name ?? "";
     const key = `${kind.kind}/${name}`;
-    if (NEVER_OBSERVED.includes(key)) return;
+    if (NAMESPACE_OBJECTS.includes(key) && !this.#isRecorded(kind.kind, name)) return;
     this.#mask.observe(object);
     const before = this.#objects.get(key);
     if (isDeleted) this.#objects.delete(key);
@@ -186,6 +189,15 @@ class Player {
       else this.#transitions.push({ verb: "changed", ...common, set: changesOf(trim(before), trim(object)) });
     }
     if (kind === (podKind as Kind) && !isDeleted) this.#node.podChanged(object as Pod);
+  }
+
+  #isRecorded(kind: string, name: string): boolean {
+    const { transitions, final } = this.#scenario.expect;
+    const changed = transitions.flatMap(({ item, set }) => set ?? (item === undefined ? [] : [item]));
+    return (
+      changed.some((transition) => transition.kind === kind && transition.name === name) ||
+      final.some((object) => object.kind === kind && (object.metadata as Json).name === name)
+    );
   }
 
   #tick(): Promise<void> {
@@ -237,7 +249,10 @@ class Player {
       case "wait":
         return await this.#waitUntil(() => this.#isFulfilled(step), step);
       case "event":
-        return await this.#waitUntil(() => this.#eventReasons.has(step.reason ?? ""), step);
+        return await this.#waitUntil(
+          () => [...this.#events.values()].some(({ reason }) => reason === step.reason),
+          step,
+        );
       default:
         throw new Error(`unknown step ${step.op}`);
     }
@@ -263,7 +278,10 @@ class Player {
   /** Whether a cluster-scoped object is of this scenario: by its name, or as the VolumeAttachment of a node. */
   #isOwn(object: ApiObject): boolean {
     const { nodeName } = (object as { readonly spec?: { readonly nodeName?: string } }).spec ?? {};
-    return [object.metadata?.name, nodeName].some((name) => name?.startsWith(`${this.#namespace}-`) === true);
+    return (
+      object.metadata?.name === this.#namespace ||
+      [object.metadata?.name, nodeName].some((name) => name?.startsWith(`${this.#namespace}-`) === true)
+    );
   }
 
   #nameOf(kind: Kind, name: string) {

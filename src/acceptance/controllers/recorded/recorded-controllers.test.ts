@@ -6,16 +6,21 @@
  *     SVC_SCENARIO=dep-roll node src/acceptance/controllers/recorded/recorded-controllers.test.ts   prints differences
  */
 import { readFileSync } from "node:fs";
+import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import t from "tap";
+import type { ApiServerConfig } from "../../../apiserver/config/config.ts";
 import { defaultConfig } from "../../../apiserver/config/default-config.ts";
-import type { ApisConfig } from "../../../apiserver/discovery/api-enablement.ts";
+import { createCa } from "../../../auth/pki/certificate-authority.ts";
+import { writeKeyPair } from "../../../auth/pki/key-pair.ts";
 import { defaultControllerOptions } from "../../../controllers/controller-options.ts";
 import { startInMemoryCluster } from "../../../testing/apiserver/in-memory-cluster.ts";
 import { FakeClock } from "../../../testing/std/fake-clock.ts";
+import { fileDirectory } from "../../../testing/std/file-directory.ts";
 import { playScenarios } from "./player.ts";
 import { readScenarios } from "./scenario.ts";
 
+const DAY_MS = 86_400_000;
 const NAMESPACES = ["garbage-collector", "namespace", "serviceaccount"];
 const DEPLOYMENTS = ["deployment", "replicaset", "replicationcontroller"];
 
@@ -25,7 +30,7 @@ interface Area {
   readonly kinds: readonly string[];
   /** The time of day, in milliseconds since 1970. */
   readonly startAt?: number;
-  readonly apis?: ApisConfig;
+  readonly config?: Partial<ApiServerConfig>;
 }
 
 const AREAS: Readonly<Record<string, Area>> = {
@@ -73,12 +78,27 @@ const AREAS: Readonly<Record<string, Area>> = {
     controllers: [...DEPLOYMENTS, "horizontalpodautoscaling"],
     kinds: ["Deployment", "HorizontalPodAutoscaler", "Pod", "ReplicaSet"],
     // The recorded server had no metrics server.
-    apis: { ...defaultConfig.apis, runtimeConfig: { "metrics.k8s.io/v1beta1": "false" } },
+    config: { apis: { ...defaultConfig.apis, runtimeConfig: { "metrics.k8s.io/v1beta1": "false" } } },
   },
   vap: {
     controllers: ["validatingadmissionpolicy-status-controller"],
     kinds: ["ValidatingAdmissionPolicy"],
   },
+  gc: { controllers: [], kinds: ["ClusterRole", "ConfigMap"] },
+  namespace: {
+    controllers: [...DEPLOYMENTS, "job", "root-ca-certificate-publisher"],
+    kinds: ["ConfigMap", "Deployment", "Job", "Namespace", "Pod", "ReplicaSet"],
+  },
+  quota: {
+    controllers: ["resourcequota"],
+    kinds: ["ConfigMap", "PersistentVolumeClaim", "Pod", "ResourceQuota", "Service"],
+  },
+  serviceaccount: {
+    controllers: ["root-ca-certificate-publisher", "serviceaccount-token"],
+    kinds: ["ConfigMap", "Secret", "ServiceAccount"],
+  },
+  csr: { controllers: ["csrapproving", "csrcleaner", "csrsigning"], kinds: ["CertificateSigningRequest"] },
+  aggregate: { controllers: ["clusterrole-aggregation"], kinds: ["ClusterRole"] },
   pdb: {
     controllers: [...DEPLOYMENTS, "disruption"],
     kinds: ["Deployment", "Pod", "PodDisruptionBudget", "ReplicaSet"],
@@ -97,13 +117,24 @@ const known = reasons.flatMap(([, ids]) => ids);
 /** Scenarios whose result depends on the speed of the machine. */
 const varying = reasons.flatMap(([reason, ids]) => (reason.startsWith("sometimes: ") ? ids : []));
 
+const directory = fileDirectory(t);
+const ca = await createCa("test-ca", 10, Date.now());
+await writeKeyPair({ certFile: join(directory, "ca.crt"), keyFile: join(directory, "ca.key") }, ca);
+
 t.setTimeout(300_000);
 
-for (const [area, { controllers, kinds, startAt, apis = defaultConfig.apis }] of Object.entries(AREAS)) {
+for (const [area, { controllers, kinds, startAt, config = {} }] of Object.entries(AREAS)) {
   t.test(`the controllers do as recorded: ${area}`, { timeout: 300_000 }, async (t) => {
     const clock = new FakeClock(startAt);
     const embeddedControllers = [...NAMESPACES, ...controllers];
-    const client = await startInMemoryCluster(t, { embeddedControllers, controllerOptions: OPTIONS, apis }, clock);
+    const files = { certFile: join(directory, "ca.crt"), keyFile: join(directory, "ca.key") };
+    const signing = { clients: files, nodeServing: files, lifetimeMs: DAY_MS };
+    // A generated key takes long.
+    const serviceAccounts = { ...defaultConfig.authentication.serviceAccounts, signingKeyFile: files.keyFile };
+    const authentication = { ...defaultConfig.authentication, serviceAccounts };
+    const common = { controllerOptions: OPTIONS, clusterCa: ca.cert, signing, authentication };
+    const whole = { embeddedControllers, ...common, ...config };
+    const client = await startInMemoryCluster(t, whole, clock);
     await clock.advance(1000);
     const scenarios = readScenarios(area).filter(({ id }) => wanted === undefined || id.startsWith(wanted));
     const results = await playScenarios(client, clock, scenarios, kinds);

@@ -92,6 +92,7 @@ export interface RecordedEvent {
 
 export interface Scenario {
   readonly id: string;
+  readonly area: string;
   readonly title: string;
   readonly nodes: "shared" | readonly Json[];
   readonly podBehaviour: readonly PodRule[];
