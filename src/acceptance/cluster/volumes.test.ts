@@ -9,6 +9,8 @@ import { findMissingRequirement, programs, TestCluster } from "./cluster.ts";
 
 const missing = findMissingRequirement();
 
+t.setTimeout(120_000);
+
 /** Appends a line to a file of the volume at each start. */
 const container = `
       terminationGracePeriodSeconds: 1
