@@ -130,6 +130,21 @@ t.test("after a failed transaction the whole table is replaced, with back-off", 
   t.match(f.transactions.at(-1), "10.96.0.5 . tcp . 80 : goto choose-1");
 });
 
+t.test("a service that is deleted while transactions fail leaves nothing", async (t) => {
+  const f = fixture(t);
+  await f.start();
+  f.isFailing = true;
+  f.informers.delete(serviceKind, web);
+  await f.pass();
+  f.isFailing = false;
+  await f.pass(30_000);
+  await f.pass();
+  t.notMatch(f.transactions.at(-1), "10.96.0.5");
+  f.informers.put(serviceKind, web);
+  await f.pass();
+  t.match(f.transactions.at(-1), "add element ip t refused { 10.96.0.5 . tcp . 80 : goto refuse }");
+});
+
 t.test("a table that another program removed is installed again within a minute", async (t) => {
   const f = fixture(t);
   await f.start();

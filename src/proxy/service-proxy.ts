@@ -17,7 +17,7 @@ import type { Logger } from "../std/log/logger.ts";
 import { type IpFamily, parseCidr } from "../std/net/ip.ts";
 import { Backoff } from "../std/time/backoff.ts";
 import type { Clock } from "../std/time/clock.ts";
-import { deleteStaleFlows, findChangedTargets, type UdpTargets } from "./conntrack.ts";
+import { deleteStaleFlows, findChangedTargets } from "./conntrack.ts";
 import { type ProxySlice, readSlice } from "./endpoints.ts";
 import { computeFrontends, type Frontend, isProxied, type NodeContext, type ServiceFrontends } from "./frontends.ts";
 import { HealthChecks } from "./health-checks.ts";
@@ -96,7 +96,9 @@ class RunningProxy implements ServiceProxy {
   readonly #services = new Map<string, Service>();
   readonly #slices = new Map<string, Map<string, ProxySlice>>();
   readonly #cidrs = new Map<string, readonly string[]>();
-  /** What the kernel has, by family and service. */
+  /** UDP frontends with flows that may be stale, until a transaction succeeds. */
+  #changedTargets = new Map<string, ReadonlySet<string>>();
+  /** What the rules have, by family and service. */
   readonly #frontends = new Map<string, ServiceFrontends>();
   readonly #families: FamilyState[];
   readonly #running: Promise<void>;
@@ -285,29 +287,30 @@ class RunningProxy implements ServiceProxy {
     const { clock, metrics } = this.#options;
     const began = clock.monotonic();
     const rebuilds = this.#rebuilds;
-    const keys = rebuilds ? new Set([...this.#services.keys(), ...this.#dirty]) : this.#dirty;
+    const keys = rebuilds ? new Set([...this.#services.keys(), ...this.#known()]) : this.#dirty;
     this.#rebuilds = false;
     this.#dirty = new Set();
-    const targets = new Map<string, ReadonlySet<string>>();
-    for (const state of this.#families) {
-      for (const [frontend, endpoints] of await this.#syncFamily(state, keys, rebuilds))
-        targets.set(frontend, endpoints);
-    }
+    for (const state of this.#families) await this.#syncFamily(state, keys, rebuilds);
     this.#checks.set(this.#healthChecks());
     metrics?.synced((clock.monotonic() - began) / 1000);
     const { conntrack, log } = this.#options;
+    const targets = this.#changedTargets;
+    this.#changedTargets = new Map();
     if (conntrack === undefined || targets.size === 0) return;
     await deleteStaleFlows(conntrack, targets).catch((error: unknown) => {
       log.warn("Cannot delete UDP flows to endpoints that are gone", { error: String(error) });
     });
   }
 
-  /** Returns the frontends of UDP with flows that may be stale. */
-  async #syncFamily(state: FamilyState, keys: Iterable<string>, rebuilds: boolean): Promise<UdpTargets> {
+  /** The services with rules, which may be gone. */
+  #known(): readonly string[] {
+    return [...this.#frontends.keys()].map((key) => key.slice(key.indexOf(" ") + 1));
+  }
+
+  async #syncFamily(state: FamilyState, keys: Iterable<string>, rebuilds: boolean): Promise<void> {
     const { family } = state;
     if (rebuilds) state.table = this.#newTable(family);
     const changes = new Map<string, ServiceFrontends | undefined>();
-    const targets = new Map<string, ReadonlySet<string>>();
     const usedPorts = await this.#usedPorts(keys);
     for (const key of keys) {
       const service = this.#services.get(key);
@@ -316,7 +319,8 @@ class RunningProxy implements ServiceProxy {
       const computed = service && all && this.#withoutUsedPorts(service, all, usedPorts);
       const next = computed !== undefined && computed.clusterIps.length > 0 ? computed : undefined;
       const known = this.#frontends.get(`${family} ${key}`);
-      for (const [frontend, endpoints] of findChangedTargets(known, next)) targets.set(frontend, endpoints);
+      for (const [frontend, endpoints] of findChangedTargets(known, next))
+        this.#changedTargets.set(frontend, endpoints);
       if (next !== undefined) this.#frontends.set(`${family} ${key}`, next);
       else this.#frontends.delete(`${family} ${key}`);
       if (next !== undefined || known !== undefined) changes.set(key, next);
@@ -325,11 +329,10 @@ class RunningProxy implements ServiceProxy {
     // A host may have no IPv6: its table appears with the first service that needs it.
     const isNeeded = family === "IPv4" || state.isInstalled || state.table.size > 0;
     const text = isNeeded ? (rebuilds || !state.isInstalled ? state.table.rebuild() : update.text()) : "";
-    if (text === "") return targets;
+    if (text === "") return;
     await this.#options.nft.apply(text);
     state.isInstalled = true;
     this.#reportConflicts(state.table, changes);
-    return targets;
   }
 
   /** Empty unless one of the services is a load balancer at the node's own address. */
