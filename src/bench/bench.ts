@@ -20,6 +20,7 @@ import { measureControllers, measureRequests } from "./requests.ts";
 import { measureScheduler } from "./scheduler.ts";
 import { measureStart } from "./start.ts";
 import { measureStreams } from "./streams.ts";
+import { measureTunnel } from "./tunnel.ts";
 import { measureWatches } from "./watches.ts";
 
 const { values: options } = parseArgs({
@@ -52,6 +53,7 @@ const sections: Readonly<Record<string, Measure>> = {
   agent: measureAgent,
   dns: measureDns,
   streams: measureStreams,
+  tunnel: measureTunnel,
   logs: measureLogs,
 };
 

@@ -14,8 +14,9 @@ import { quantile } from "./load.ts";
 import { cpuMs, memory } from "./process.ts";
 
 const POD = "/api/v1/namespaces/default/pods/streams";
-const PORT = 9100;
-const BYTES = 200 * 2 ** 20;
+/** Of the pods that are measured. */
+export const PORT = 9100;
+export const BYTES = 200 * 2 ** 20;
 const ROUNDS = 30;
 const OPEN_STREAMS = 200;
 const MIB = 2 ** 20;
@@ -57,7 +58,7 @@ export async function measureStreams(figures: Figures, program: readonly string[
   await measureMemory(figures, pid, throughApi);
 }
 
-type Target = Pick<UpgradeRequest, "secure" | "host" | "port" | "path" | "agent">;
+export type Target = Pick<UpgradeRequest, "secure" | "host" | "port" | "path" | "agent">;
 
 async function startPod(cluster: TestCluster): Promise<void> {
   const command = ["sh", "-c", `exec nc -ll -p ${PORT} -e cat /dev/zero`];
@@ -70,7 +71,7 @@ async function startPod(cluster: TestCluster): Promise<void> {
   });
 }
 
-async function apiRequest(cluster: TestCluster): Promise<Target> {
+export async function apiRequest(cluster: TestCluster): Promise<Target> {
   const { server, ca, cert, key } = await loadKubeconfig(cluster.kubeconfig);
   const { hostname, port } = new URL(server);
   const agent = new Agent({ ca, cert, key });
@@ -118,7 +119,7 @@ function openPort(connection: SpdyConnection, data: (chunk: Buffer) => void): Sp
 }
 
 /** Resolves with the seconds for `BYTES` bytes. */
-async function download(target: Target): Promise<number> {
+export async function download(target: Target): Promise<number> {
   const connection = await open(target, "portforward.k8s.io");
   const began = performance.now();
   await new Promise<void>((resolve) => {

@@ -7,8 +7,8 @@ import { CertificateFiles } from "../../agent/certificates/certificate-files.ts"
 import { issueCertificate } from "../../auth/pki/certificate-authority.ts";
 import { findMissing } from "../../testing/agent/private-containerd.ts";
 import { until } from "../../testing/std/until.ts";
-import { command, findMissingRequirement, programs, root, TestCluster } from "./cluster.ts";
-import { Machine, Network } from "./machine.ts";
+import { findMissingRequirement, programs, TestCluster } from "./cluster.ts";
+import { createJoinCommand, Machine, Network } from "./machine.ts";
 
 const DAY_MS = 86_400_000;
 const problem =
@@ -60,15 +60,6 @@ else {
       t.equal((await cluster.kubectl(["delete", "pod", name, "--timeout=60s"])).code, 0, name);
     }
   });
-}
-
-/** The command to run on a machine. */
-async function createJoinCommand(cluster: TestCluster, network: Network): Promise<string> {
-  const server = `--server=https://${network.gateway}:${cluster.port}`;
-  const words = ["token", "create", `--svcconfig=${cluster.kubeconfig}`, server, "--ttl=10m"];
-  const { code, stdout, stderr } = await command("node", [join(root, "src/main.ts"), ...words]);
-  if (code !== 0) throw new Error(stderr);
-  return stdout;
 }
 
 async function addresses(cluster: TestCluster, node: string): Promise<string> {

@@ -5,7 +5,7 @@ import { basename, join } from "node:path";
 import { type PrivateContainerd, startPrivateContainerd } from "../../testing/agent/private-containerd.ts";
 import { removeCgroups } from "../../testing/agent/remove-cgroups.ts";
 import { LoggedProcess } from "../../testing/std/logged-process.ts";
-import { type CommandResult, command, root } from "./cluster.ts";
+import { type CommandResult, command, root, type TestCluster } from "./cluster.ts";
 
 /** Runs `ip`; throws an error with its stderr. */
 async function ip(...words: readonly string[]): Promise<void> {
@@ -143,6 +143,17 @@ export class Machine implements AsyncDisposable {
     this.#agent = new LoggedProcess(words, { logFile: join(directory, "agent.log") });
   }
 
+  /** The finding of `svc agent doctor` about the tunnel of an agent with `--tunnel`. */
+  async diagnoseTunnel(): Promise<unknown> {
+    const { directory } = this;
+    const [program = "", ...args] = [...this.#enter, "node", join(root, "src/main.ts"), "agent", "doctor", "--tunnel"];
+    const flags = [`--config=${directory}/agent.json`, `--root-dir=${directory}/agent`, `--cert-dir=${directory}/pki`];
+    const access = [`--svcconfig=${directory}/agent/svcconfig`, `--hostname-override=${this.name}`];
+    const { stdout } = await command(program, [...args, ...flags, ...access, "--output=json"]);
+    const { findings } = JSON.parse(stdout) as { readonly findings: readonly { readonly id: string }[] };
+    return findings.find(({ id }) => id === "api-server-tunnel") ?? findings.filter(({ id }) => id.startsWith("api-"));
+  }
+
   async killAgent(): Promise<void> {
     await this.#agent?.stop("SIGKILL");
     this.#agent = undefined;
@@ -169,4 +180,13 @@ export class Machine implements AsyncDisposable {
   async #inside(...words: readonly string[]): Promise<void> {
     await ip("-n", this.#namespace, ...words);
   }
+}
+
+/** The command to run on a machine. */
+export async function createJoinCommand(cluster: TestCluster, network: Network): Promise<string> {
+  const server = `--server=https://${network.gateway}:${cluster.port}`;
+  const words = ["token", "create", `--svcconfig=${cluster.kubeconfig}`, server, "--ttl=10m"];
+  const { code, stdout, stderr } = await command("node", [join(root, "src/main.ts"), ...words]);
+  if (code !== 0) throw new Error(stderr);
+  return stdout.trim();
 }

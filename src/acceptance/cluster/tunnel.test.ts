@@ -3,13 +3,12 @@
 import { spawn } from "node:child_process";
 import { createHash, randomBytes } from "node:crypto";
 import { once } from "node:events";
-import { join } from "node:path";
 import t, { type Test } from "tap";
 import { findMissing } from "../../testing/agent/private-containerd.ts";
 import { freePort } from "../../testing/std/free-port.ts";
 import { until } from "../../testing/std/until.ts";
-import { command, findMissingRequirement, programs, root, TestCluster } from "./cluster.ts";
-import { Machine, Network } from "./machine.ts";
+import { command, findMissingRequirement, programs, TestCluster } from "./cluster.ts";
+import { createJoinCommand, Machine, Network } from "./machine.ts";
 
 const INPUT_BYTES = 32 * 2 ** 20;
 const WEB = "while true; do echo -e 'HTTP/1.0 200 OK\\r\\n\\r\\nfrom the pod' | nc -l -p 8080; done";
@@ -45,6 +44,7 @@ else {
     t.match(agentMetrics, /^kubelet_tunnel_open 1$/m);
     const direct = await command("curl", ["-sk", "-m", "2", `https://${network.address(11)}:10250/healthz`]);
     t.not(direct.code, 0, "the agent's port is closed to this host");
+    t.match(await machine.diagnoseTunnel(), { id: "api-server-tunnel", severity: "ok", found: /is open/ });
 
     await machine.killAgent();
     await until("the API server notices", async () => {
@@ -101,13 +101,4 @@ async function createPod(cluster: TestCluster, machine: Machine): Promise<void> 
   const pod = { apiVersion: "v1", kind: "Pod", metadata: { name: "p" }, spec };
   const created = await cluster.kubectl(["create", "-f", "-"], { input: JSON.stringify(pod) });
   if (created.code !== 0) throw new Error(created.stderr);
-}
-
-/** The command to run on a machine. */
-async function createJoinCommand(cluster: TestCluster, network: Network): Promise<string> {
-  const server = `--server=https://${network.gateway}:${cluster.port}`;
-  const words = ["token", "create", `--svcconfig=${cluster.kubeconfig}`, server, "--ttl=10m"];
-  const { code, stdout, stderr } = await command("node", [join(root, "src/main.ts"), ...words]);
-  if (code !== 0) throw new Error(stderr);
-  return stdout.trim();
 }

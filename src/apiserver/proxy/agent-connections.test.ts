@@ -3,6 +3,7 @@ import { writeFileSync } from "node:fs";
 import { createServer } from "node:https";
 import type { AddressInfo } from "node:net";
 import { join } from "node:path";
+import type { Readable } from "node:stream";
 import { text } from "node:stream/consumers";
 import type { TLSSocket } from "node:tls";
 import t from "tap";
@@ -78,6 +79,24 @@ t.test("AgentConnections reload their files, and responses in progress continue"
   t.equal(await who(), "two", "an invalid file changes nothing");
   hold(await client("three"), (await makeServerCertificate()).ca);
   t.match(await becomes("StatusError"), /Get "https:.*(?:signature|verify)/, "the agent is not trusted any more");
+});
+
+t.test("followed logs keep no other request to their node waiting", { timeout: 60_000 }, async (t) => {
+  const agent = createServer({ cert: server.cert, key: server.key }, (request, answer) => {
+    answer.write("line");
+    if (request.url !== "/follow") answer.end();
+  });
+  await once(agent.listen({ port: 0, host: "127.0.0.1", backlog: 1024 }), "listening");
+  t.teardown(() => agent.close());
+  const config = { ...defaultConfig.agents, preferredAddressTypes: ["InternalIP"] };
+  const stop = new AbortController();
+  await using agents = await AgentConnections.open(config, { clock: new FakeClock(), log: silentLogger });
+  const daemonEndpoints = { kubeletEndpoint: { Port: (agent.address() as AddressInfo).port } };
+  const node = { status: { addresses: [{ type: "InternalIP", address: "127.0.0.1" }], daemonEndpoints } };
+  const followed = await Promise.all(Array.from({ length: 300 }, () => agents.get(node, "/follow", stop.signal)));
+  t.equal(await text((await agents.get(node, "/", signal)).body), "line");
+  for (const { body } of followed) (body as Readable).on("error", () => {});
+  stop.abort();
 });
 
 t.test("AgentConnections.open() rejects with the missing file", async (t) => {

@@ -6,6 +6,7 @@ import type { Node } from "../../api/core/node/schema.ts";
 import { usesTunnel } from "../../api/core/node/tunnel.ts";
 import { StatusError } from "../../api/status.ts";
 import { readKeyPair } from "../../auth/pki/key-pair.ts";
+import { TUNNEL_STREAMS_MAX } from "../../http/tunnel/tunnel-session.ts";
 import { describeConnectionError } from "../../http/upgrade/connect-upgrade.ts";
 import { watchFiles } from "../../std/fs/watch-files.ts";
 import type { Logger } from "../../std/log/logger.ts";
@@ -17,8 +18,10 @@ import { TunnelHttpsAgent } from "../tunnels/tunnel-https-agent.ts";
 
 /** The port of an agent whose Node specifies none. */
 const AGENT_PORT = 10250;
-/** Connections to one agent; further log streams wait. */
-const CONNECTIONS_MAX = 256;
+/** Connections to one agent; further requests wait. Each followed log has one for as long as it is followed. */
+const CONNECTIONS_MAX = 4096;
+/** Through a tunnel: half of what it admits. */
+const TUNNEL_CONNECTIONS_MAX = TUNNEL_STREAMS_MAX / 2;
 
 export interface AgentResponse {
   readonly status: number;
@@ -112,7 +115,7 @@ export class AgentConnections implements AsyncDisposable {
   #connectionsOf(tunnel: AgentTunnel): Agent {
     const existing = this.#tunnelConnections.get(tunnel);
     if (existing !== undefined) return existing;
-    const agent = new TunnelHttpsAgent(tunnel, httpsAgentOptions(this.#identity));
+    const agent = new TunnelHttpsAgent(tunnel, httpsAgentOptions(this.#identity, TUNNEL_CONNECTIONS_MAX));
     this.#tunnelConnections.set(tunnel, agent);
     return agent;
   }
@@ -198,15 +201,15 @@ async function readTlsOptions(config: AgentConnectionConfig): Promise<AgentTlsOp
 }
 
 function createHttpsAgent(identity: AgentTlsOptions): Agent {
-  return new Agent(httpsAgentOptions(identity));
+  return new Agent(httpsAgentOptions(identity, CONNECTIONS_MAX));
 }
 
-function httpsAgentOptions(identity: AgentTlsOptions): AgentOptions {
+function httpsAgentOptions(identity: AgentTlsOptions, maxSockets: number): AgentOptions {
   const skipsVerification = identity.ca === undefined;
   return {
     ...identity,
     ...(skipsVerification ? { rejectUnauthorized: false } : {}),
     keepAlive: true,
-    maxSockets: CONNECTIONS_MAX,
+    maxSockets,
   };
 }
