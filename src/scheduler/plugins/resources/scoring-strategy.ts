@@ -3,15 +3,21 @@ import type { NodeInfo } from "../../cache/node-info.ts";
 import { MAX_NODE_SCORE } from "../../framework/plugin.ts";
 import { type Allocation, DEFAULT_SCORED_RESOURCES, type ScoredResource } from "./allocation.ts";
 
-/** The score, from 0 to 10, at a utilization in percent. */
+/** The score, from 0 to 10, at a utilization in percent; zero where absent. */
 export interface ShapePoint {
-  readonly utilization: number;
-  readonly score: number;
+  readonly utilization?: number | undefined;
+  readonly score?: number | undefined;
+}
+
+/** A weight of zero, which is the default, means 1. */
+interface ResourceWeight {
+  readonly name: string;
+  readonly weight?: number | undefined;
 }
 
 export interface ScoringStrategy {
   readonly type?: "LeastAllocated" | "MostAllocated" | "RequestedToCapacityRatio" | undefined;
-  readonly resources?: readonly ScoredResource[] | undefined;
+  readonly resources?: readonly ResourceWeight[] | undefined;
   readonly requestedToCapacityRatio?: { readonly shape?: readonly ShapePoint[] | undefined } | undefined;
 }
 
@@ -20,11 +26,16 @@ export interface CompiledStrategy {
   readonly score: (allocations: readonly Allocation[], node: NodeInfo) => number;
 }
 
+interface CompiledPoint {
+  readonly utilization: number;
+  readonly score: number;
+}
+
 /** The maximum score of a point of a shape. */
 const MAX_SHAPE_SCORE = 10;
 
 export function compileStrategy(strategy: ScoringStrategy = {}): CompiledStrategy {
-  const resources = (strategy.resources ?? DEFAULT_SCORED_RESOURCES).map(({ name, weight }) => ({
+  const resources = (strategy.resources ?? DEFAULT_SCORED_RESOURCES).map(({ name, weight = 0 }) => ({
     name,
     weight: weight === 0 ? 1 : weight,
   }));
@@ -32,7 +43,7 @@ export function compileStrategy(strategy: ScoringStrategy = {}): CompiledStrateg
     case "MostAllocated":
       return { resources, score: (allocations, node) => weightedMean(allocations, node, mostAllocated) };
     case "RequestedToCapacityRatio": {
-      const shape = (strategy.requestedToCapacityRatio?.shape ?? []).map(({ utilization, score }) => ({
+      const shape = (strategy.requestedToCapacityRatio?.shape ?? []).map(({ utilization = 0, score = 0 }) => ({
         utilization,
         score: score * (MAX_NODE_SCORE / MAX_SHAPE_SCORE),
       }));
@@ -83,7 +94,7 @@ function meanOfPositive(allocations: readonly Allocation[], node: NodeInfo, scor
 }
 
 /** Linear between the points, constant beyond them. */
-function interpolate(shape: readonly ShapePoint[], utilization: number): number {
+function interpolate(shape: readonly CompiledPoint[], utilization: number): number {
   const index = shape.findIndex((point) => utilization <= point.utilization);
   if (index < 0) return shape.at(-1)?.score ?? 0;
   const right = shape[index]!;
