@@ -111,7 +111,8 @@ class Scheduler {
       onEvict: (count) => deps.metrics?.preemptionAttempted(count),
       recordPreempted: (victim, preemptor, nodeName) => this.#recordPreempted(victim, preemptor, nodeName),
       rejectBinding: (uid) => this.#rejectBinding(uid),
-      retry: (uid) => this.#queue.activate(uid),
+      activate: (uid) => this.#queue.activate(uid),
+      retryLater: (uid) => this.#queue.retryAfterBackoff(uid),
     });
     const handle = {
       client,

@@ -196,3 +196,35 @@ t.test("pods that cannot be scheduled while the API server is away are scheduled
   await cluster.advance(10_000);
   t.equal(await nodeOf(cluster, "a"), "n", "within the longest back-off");
 });
+
+t.test("a preemption whose victims cannot be deleted is tried again later", async (t) => {
+  let attempts = 0;
+  let isAway = true;
+  const away = (client: Client): Client => {
+    const remove: Client["delete"] = async (...args) => {
+      attempts++;
+      if (isAway) throw new Error("connect ECONNREFUSED");
+      await client.delete(...args);
+    };
+    return new Proxy(client, {
+      get(target, member) {
+        if (member === "delete") return remove;
+        const value: unknown = Reflect.get(target, member);
+        return typeof value === "function" ? value.bind(target) : value;
+      },
+    });
+  };
+  await using cluster = await startScenarioCluster({}, away);
+  await cluster.advance(200);
+  await cluster.send("POST", "/apis/scheduling.k8s.io/v1/priorityclasses", { metadata: { name: "high" }, value: 10 });
+  await createNode(cluster, "n");
+  const containers = [{ name: "c", image: "i", resources: { requests: { cpu: "8" } } }];
+  await createPod(cluster, "victim", { containers, terminationGracePeriodSeconds: 0 });
+  await cluster.advance(300);
+  await createPod(cluster, "p", { containers, priorityClassName: "high" });
+  await cluster.advance(10_000);
+  t.ok(attempts >= 2 && attempts <= 6, `${attempts} attempts in ten seconds`);
+  isAway = false;
+  await cluster.advance(20_000);
+  t.equal(await nodeOf(cluster, "p"), "n");
+});

@@ -22,8 +22,10 @@ export interface EvictionsDeps {
   readonly onEvict: (count: number) => void;
   /** Ends the binding of a victim that is not bound yet; returns whether there was one. */
   readonly rejectBinding: (uid: string) => boolean;
-  /** Schedules a pod, all of whose victims could not be deleted. */
-  readonly retry: (uid: string) => void;
+  /** Schedules a pod that is not nominated any more. */
+  readonly activate: (uid: string) => void;
+  /** Schedules a pod later, whose victims could not be deleted. */
+  readonly retryLater: (uid: string) => void;
 }
 
 export class Evictions {
@@ -49,7 +51,7 @@ export class Evictions {
         if (this.#deps.signal.aborted) return;
         this.#deps.log.error("Failed to preempt pods", error, { preemptor: pod.key, node: victims.node.name });
         this.#preempting.delete(pod.uid);
-        this.#deps.retry(pod.uid);
+        this.#deps.retryLater(pod.uid);
       })
       .finally(() => this.#running.delete(running));
     this.#running.add(running);
@@ -76,7 +78,7 @@ export class Evictions {
   async #clearNomination(nominated: PodInfo): Promise<void> {
     this.#deps.nominator.delete(nominated.uid);
     await patchPodStatus(this.#deps, nominated.pod, { nominatedNodeName: null });
-    this.#deps.retry(nominated.uid);
+    this.#deps.activate(nominated.uid);
   }
 
   async #evictOne(preemptor: PodInfo, { pod: victim, uid, name, namespace }: PodInfo, nodeName: string): Promise<void> {

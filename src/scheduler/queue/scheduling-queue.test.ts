@@ -94,6 +94,16 @@ t.test("after an error a pod is retried without an event", async (t) => {
   t.equal(nameOf(queue.pop()), "a");
 });
 
+t.test("a pod whose preemption failed is retried after its back-off only", async (t) => {
+  const { clock, queue } = createQueue(t, { popsFromBackoff: true });
+  queue.add(pod("a"));
+  reject(queue, queue.pop(), "Other");
+  queue.retryAfterBackoff("a");
+  t.equal(queue.pop(), undefined);
+  await clock.advance(1000);
+  t.equal(nameOf(queue.pop()), "a");
+});
+
 t.test("with nothing else to do, a pod does not wait for the end of its back-off", async (t) => {
   const { queue } = createQueue(t, { popsFromBackoff: true });
   queue.add(pod("a"));

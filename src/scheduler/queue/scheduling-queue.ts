@@ -154,6 +154,14 @@ export class SchedulingQueue implements Disposable {
     if (queued !== undefined) this.#activate(queued, "ForceActivate");
   }
 
+  /** Schedules a rejected pod after its back-off, as after an error. */
+  retryAfterBackoff(uid: string): void {
+    const queued = this.#unschedulable.get(uid);
+    if (queued === undefined) return;
+    queued.rejectedBy = new Set();
+    this.#requeue(queued, "afterBackoff", "PreemptionFailure");
+  }
+
   [Symbol.dispose](): void {
     this.#backoffTimer?.timer.cancel();
     this.#leftoverTimer?.cancel();

@@ -88,7 +88,8 @@ export function createSchedulerFixture(objects: ClusterObjects): SchedulerFixtur
     onEvict: () => {},
     recordPreempted: ({ metadata }) => victims.push(metadata?.name ?? ""),
     rejectBinding: () => false,
-    retry: () => {},
+    activate: () => {},
+    retryLater: () => {},
   });
   const onVolumeChange = (): void => {};
   const handle = { client: acceptingClient, clock, random, log, cache, nominator, listers, onVolumeChange };
