@@ -184,7 +184,7 @@ export const agentGates: GateTable = markMissing({
   UnauthenticatedHTTP2DOSMitigation: { stage: "BETA", default: true },
   UnknownVersionInteroperabilityProxy: { stage: "ALPHA", default: false },
   UserNamespacesPodSecurityStandards: { stage: "ALPHA", default: false },
-  UserNamespacesSupport: { stage: "BETA", default: true, effective: true },
+  UserNamespacesSupport: { stage: "BETA", default: false, effective: true },
   VolumeAttributesClass: { stage: "BETA", default: false },
   VolumeCapacityPriority: { stage: "ALPHA", default: false },
   WatchCacheInitializationPostStartHook: { stage: "BETA", default: false },

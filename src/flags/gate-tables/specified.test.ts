@@ -7,7 +7,7 @@ const shared = process.env.SVC_SHARED ?? new URL("../../../../shared", import.me
 const path = `${shared}/spec/gates-plugins-suites.json`;
 
 /** Gates of features that the agent has, which are on in Kubernetes 1.33; the specification has older defaults. */
-const NEWER = ["InPlacePodVerticalScaling", "SupplementalGroupsPolicy", "UserNamespacesSupport"];
+const NEWER = ["InPlacePodVerticalScaling", "SupplementalGroupsPolicy"];
 
 type Gates = Readonly<Record<string, { readonly stage: string; readonly default: boolean }>>;
 

@@ -138,7 +138,7 @@ export const fieldEffects: Readonly<Record<string, FieldEffect>> = {
     options: { runtime: { singleProcessOomKill: false } },
   },
   "userNamespaces.idsPerPod": {
-    text: "userNamespaces: {idsPerPod: 131072}",
+    text: "featureGates: {UserNamespacesSupport: true}\nuserNamespaces: {idsPerPod: 131072}",
     options: { pods: { idsPerPod: 131_072 } },
   },
 };
@@ -160,7 +160,7 @@ const gateOptions: Readonly<Record<string, { readonly set: boolean; readonly opt
   },
   SupplementalGroupsPolicy: { set: false, options: { pods: { supplementalGroupsPolicy: false } } },
   SvcletFineGrainedAuthz: { set: true, options: { server: { authorization: { fineGrained: true } } } },
-  UserNamespacesSupport: { set: false, options: { pods: { idsPerPod: undefined } } },
+  UserNamespacesSupport: { set: true, options: { pods: { idsPerPod: 65_536 } } },
 };
 
 /** A gate that a flag needs. */
