@@ -13,6 +13,8 @@ import { endsOf } from "./kubectl-sessions.ts";
 const GIB = 2 ** 30;
 /** `SVC_PIPE_GIB=10` for the figure of docs/performance.md. */
 const PIPE_BYTES = Number(process.env.SVC_PIPE_GIB ?? 1) * GIB;
+/** busybox counts in 32 bits. */
+const COUNTED_MAX = 2 ** 32;
 const MEMORY_MIB_MAX = 64;
 const STALL_MS = 3000;
 const RUN_MS_MAX = 600_000;
@@ -69,7 +71,7 @@ async function testPipe(t: Test, cluster: TestCluster, binary: string): Promise<
     for await (const chunk of child.stdout) chunks.push(chunk as Buffer);
     return Number(Buffer.concat(chunks).toString());
   });
-  t.equal(count, PIPE_BYTES, `${PIPE_BYTES / GIB} GiB arrive`);
+  t.equal(count, PIPE_BYTES % COUNTED_MAX, `${PIPE_BYTES / GIB} GiB arrive`);
   t.comment(`${Math.round(PIPE_BYTES / 1e3 / (performance.now() - began))} MB/s, ${Math.round(growth)} MiB more`);
   t.ok(growth < MEMORY_MIB_MAX, `${Math.round(growth)} MiB more memory`);
 }
