@@ -69,6 +69,10 @@ unit: packages ## run the unit tests only; five minutes
 e2e: packages build $(native_binary) $(example) ## run the tests of whole clusters only: svc up, containerd, kubectl
 	@node bin/test.mjs e2e
 
+.PHONY: long
+long: packages build $(native_binary) $(example) ## run the longest tests of whole clusters, which `make test` leaves out
+	@node bin/test.mjs long
+
 .PHONY: kubectl
 kubectl: packages ## run all cases of every kubectl; `make test` runs those of the oldest and the newest
 	@for cases in src/acceptance/kubectl/*.test.ts; do \

@@ -1,6 +1,6 @@
 #!/usr/bin/env node
 /**
- * Runs the named suites (unit, e2e) under tap and prints a last line, "N passed, N failed".
+ * Runs the named suites (unit, e2e, long) under tap and prints a last line, "N passed, N failed".
  *
  * A process for a test file takes half a second of CPU time, so the unit tests of a package share one: a file in
  * dist/tests/ imports them all. Tests of whole clusters run alone, one after the other.
@@ -14,12 +14,19 @@ import { Parser } from "tap-parser";
 const root = dirname(dirname(fileURLToPath(import.meta.url)));
 const entries = join(root, "dist", "tests");
 
+/** Tests of whole clusters that `make test` leaves out, so that it takes less than 20 minutes. */
+const isLong = (file) =>
+  /\/cluster\/(?:streams-load|streams-restarts|recorded-streams-down|services-of-nodes|container-logs)\.test\.ts$/.test(
+    file,
+  );
+
 /** Long tests, which get a process of their own. */
 const isAlone = (file) => /\/(?:kubectl\/|client-node|mutants\.)/.test(file);
 
 const suites = {
-  unit: () => run("unit", unitEntries(), ["--jobs=2", "--timeout=300"]),
-  e2e: () => run("e2e", tests("src/acceptance/cluster/**/*.test.ts"), ["--jobs=1", "--timeout=600"]),
+  unit: () => run("unit", unitEntries(), ["--jobs=2", "--timeout=600"]),
+  e2e: () => run("e2e", clusterTests(false), ["--jobs=1", "--timeout=600"]),
+  long: () => run("long", clusterTests(true), ["--jobs=1", "--timeout=900"]),
 };
 
 const wanted = process.argv.slice(2);
@@ -40,6 +47,10 @@ process.exitCode = failed === 0 ? 0 : 1;
 
 function tests(pattern) {
   return globSync(pattern, { cwd: root }).sort();
+}
+
+function clusterTests(long) {
+  return tests("src/acceptance/cluster/**/*.test.ts").filter((file) => isLong(file) === long);
 }
 
 /** Writes an entry file for each package; returns the paths. */
