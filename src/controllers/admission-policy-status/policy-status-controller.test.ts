@@ -3,8 +3,10 @@ import { validatingAdmissionPolicyKind } from "../../api/admissionregistration/v
 import type { ValidatingAdmissionPolicySpec } from "../../api/admissionregistration/validating-admission-policy/schema.ts";
 import { customResourceDefinitionKind } from "../../api/apiextensions/custom-resource-definition/kind.ts";
 import { startInMemoryCluster } from "../../testing/apiserver/in-memory-cluster.ts";
+import { startController } from "../../testing/controllers/start-controller.ts";
 import { FakeClock } from "../../testing/std/fake-clock.ts";
 import { passTime } from "../../testing/std/pass-time.ts";
+import { runPolicyStatusController } from "./policy-status-controller.ts";
 
 const rule = { operations: ["CREATE" as const], apiVersions: ["v1"] };
 const onPods = { resourceRules: [{ ...rule, apiGroups: [""], resources: ["pods", "pods/status"] }] };
@@ -19,8 +21,8 @@ async function warningsOf(
   spec: Partial<ValidatingAdmissionPolicySpec>,
 ): Promise<readonly string[]> {
   const clock = new FakeClock();
-  const embeddedControllers = ["validatingadmissionpolicy-status-controller"];
-  const client = await startInMemoryCluster(t, { embeddedControllers }, clock);
+  const client = await startInMemoryCluster(t, { embeddedControllers: [] }, clock);
+  startController(t, runPolicyStatusController, client, clock);
   await client.create(customResourceDefinitionKind, {
     metadata: { name: "widgets.example.com" },
     spec: {

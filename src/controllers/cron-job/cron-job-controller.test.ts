@@ -6,16 +6,19 @@ import { eventKind } from "../../api/core/event/kind.ts";
 import { resourceQuotaKind } from "../../api/core/resource-quota/kind.ts";
 import type { Client } from "../../client/client.ts";
 import { startInMemoryCluster } from "../../testing/apiserver/in-memory-cluster.ts";
+import { startController } from "../../testing/controllers/start-controller.ts";
 import { FakeClock } from "../../testing/std/fake-clock.ts";
 import { passTime } from "../../testing/std/pass-time.ts";
+import { runCronJobController } from "./cron-job-controller.ts";
 
 const namespace = "default";
 const START = Date.UTC(2026, 2, 2, 10, 0, 30);
 
 async function startCronJobController(t: Parameters<typeof startInMemoryCluster>[0], others: readonly string[] = []) {
   const clock = new FakeClock(START);
-  const embeddedControllers = ["cronjob", "garbage-collector", "serviceaccount", ...others];
+  const embeddedControllers = ["garbage-collector", "serviceaccount", ...others];
   const client = await startInMemoryCluster(t, { embeddedControllers }, clock);
+  startController(t, runCronJobController, client, clock);
   await passTime(clock, 100);
   return { client, clock };
 }

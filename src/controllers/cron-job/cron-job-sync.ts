@@ -192,9 +192,9 @@ async function startDueRun(sync: CronJobSync, deps: CronJobSyncDeps): Promise<nu
 function readSchedule({ cronJob, spec }: CronJobSync, recorder: EventRecorder): CronSchedule | undefined {
   const about = objectReference(cronJob);
   if (ZONE.test(spec.schedule)) {
-    const message = `CRON_TZ or TZ used in schedule ${JSON.stringify(
-      spec.schedule,
-    )} is not officially supported, see https://kubernetes.io/docs/concepts/workloads/controllers/cron-jobs/ for more details`;
+    const message =
+      `CRON_TZ or TZ used in schedule ${JSON.stringify(spec.schedule)} is not officially supported, ` +
+      "see https://kubernetes.io/docs/concepts/workloads/controllers/cron-jobs/ for more details";
     recorder.record(about, "Warning", "UnsupportedSchedule", message);
   }
   try {

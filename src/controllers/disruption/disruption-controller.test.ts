@@ -7,8 +7,10 @@ import type { PodDisruptionBudgetSpec } from "../../api/policy/pod-disruption-bu
 import type { Client } from "../../client/client.ts";
 import { formatTime } from "../../schema/value/time.ts";
 import { startInMemoryCluster } from "../../testing/apiserver/in-memory-cluster.ts";
+import { startController } from "../../testing/controllers/start-controller.ts";
 import { FakeClock } from "../../testing/std/fake-clock.ts";
 import { passTime } from "../../testing/std/pass-time.ts";
+import { runDisruptionController } from "./disruption-controller.ts";
 
 const namespace = "default";
 const labels = { app: "web" };
@@ -16,7 +18,8 @@ const selector = { matchLabels: labels };
 
 async function startDisruptionController(t: Parameters<typeof startInMemoryCluster>[0]) {
   const clock = new FakeClock();
-  const client = await startInMemoryCluster(t, { embeddedControllers: ["disruption", "serviceaccount"] }, clock);
+  const client = await startInMemoryCluster(t, { embeddedControllers: ["serviceaccount"] }, clock);
+  startController(t, runDisruptionController, client, clock);
   await passTime(clock, 1000);
   return { client, clock };
 }

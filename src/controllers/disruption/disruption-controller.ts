@@ -79,9 +79,11 @@ export async function runDisruptionController(deps: ControllerDeps): Promise<voi
       throw error;
     }
     if (expected.hasUnmanaged) {
-      const message = `Pods selected by this PodDisruptionBudget (selector: ${printSelector(
-        budget.spec?.selector ?? {},
-      )}) were found to be unmanaged. As a result, the status of the PDB cannot be calculated correctly, which may result in undefined behavior. To account for these pods please set ".spec.minAvailable" field of the PDB to an integer value.`;
+      const selector = printSelector(budget.spec?.selector ?? {});
+      const message =
+        `Pods selected by this PodDisruptionBudget (selector: ${selector}) were found to be unmanaged. As a result, ` +
+        "the status of the PDB cannot be calculated correctly, which may result in undefined behavior. To account for " +
+        'these pods please set ".spec.minAvailable" field of the PDB to an integer value.';
       recorder.record(about, "Warning", "UnmanagedPods", message);
     }
     const now = clock.now();

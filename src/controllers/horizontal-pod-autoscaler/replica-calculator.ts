@@ -1,4 +1,4 @@
-/** How many replicas a metric asks for. Amounts are in thousandths. */
+/** How many replicas a metric needs. Amounts are in thousandths. */
 import type { Pod } from "../../api/core/pod/schema.ts";
 import { isPodReady } from "../workload/active-pods.ts";
 import { type MetricsOfPods, milli } from "./metrics-client.ts";
