@@ -1,7 +1,8 @@
 /** `/healthz`, `/livez` and `/readyz`: named checks, served one by one or all together. */
+
+import type { Logger } from "../std/log/logger.ts";
 import type { HttpResponse } from "./message.ts";
 import { textResponse } from "./respond.ts";
-import type { Logger } from "../std/log/logger.ts";
 
 export interface HealthCheck {
   readonly name: string;

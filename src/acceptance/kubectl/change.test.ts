@@ -40,10 +40,7 @@ const patches: readonly KubectlOutput[] = [
   ],
   ['patch pod web -p {"spec":{"containers":[{"name":"c","image":""}]}}', /image: Required value/, { code: 1 }],
   ['patch pod absent -p {"metadata":{"labels":{"a":"b"}}}', /pods "absent" not found/, { code: 1 }],
-  [
-    'patch pod web --dry-run=server -p {"metadata":{"labels":{"by":"dry"}}} -o jsonpath={.metadata.labels.by}',
-    /^dry/,
-  ],
+  ['patch pod web --dry-run=server -p {"metadata":{"labels":{"by":"dry"}}} -o jsonpath={.metadata.labels.by}', /^dry/],
   ['patch -f DIR/pod.yaml --local -p {"metadata":{"labels":{"by":"local"}}} -o yaml', /by: local/],
   ["get pod web -o jsonpath={.metadata.labels.by}", /^file$/],
   ['1.24: patch pod web --subresource=status --type=merge -p {"status":{"message":"patched"}}', /pod\/web patched/],

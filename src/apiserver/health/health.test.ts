@@ -1,8 +1,8 @@
 import t from "tap";
+import { respondHealth } from "../../http/health.ts";
 import { silentLogger } from "../../std/log/logger.ts";
 import { startTestServer } from "../../testing/apiserver/server-fixture.ts";
 import { fixture } from "../../testing/registry/registry-fixture.ts";
-import { respondHealth } from "../../http/health.ts";
 import { postStartHooks } from "./post-start-hooks.ts";
 import { Readiness } from "./readiness.ts";
 

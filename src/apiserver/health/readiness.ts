@@ -1,10 +1,11 @@
 /** The checks of the health endpoints and the state that they read. */
+
+import type { HealthCheck, HealthEndpoint } from "../../http/health.ts";
 import type { Registries } from "../../registry/registries.ts";
 import type { Logger } from "../../std/log/logger.ts";
 import type { Clock } from "../../std/time/clock.ts";
 import { withTimeout } from "../../std/time/with-timeout.ts";
 import { prefixRange, type Store } from "../../storage/store.ts";
-import type { HealthCheck, HealthEndpoint } from "../../http/health.ts";
 import { type PostStartHookOptions, postStartHooks, type StartupStep } from "./post-start-hooks.ts";
 
 export interface ReadinessLimits {

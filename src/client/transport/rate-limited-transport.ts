@@ -1,8 +1,9 @@
 /** Limits the rate of requests to the API server: requests beyond it wait. */
-import type { Transport } from "../client.ts";
+
 import type { HttpRequest } from "../../http/message.ts";
 import type { Clock } from "../../std/time/clock.ts";
 import { TokenBucket } from "../../std/time/token-bucket.ts";
+import type { Transport } from "../client.ts";
 
 export interface RateLimitedTransportOptions {
   readonly transport: Transport;
