@@ -31,7 +31,7 @@ export interface AgentConfig {
   readonly server: ServerConfig;
   readonly observability: ObservabilityConfig;
   /** Pairs that the effective configuration prints at `/configz`; never secrets. */
-  readonly configz: unknown;
+  readonly configz: object;
 }
 
 /** What the agent shows of itself. */

@@ -33,12 +33,13 @@ const SHUTDOWN_GRACE_SECONDS = 30;
 export function defaultAgentConfig(nodeName: string, featureGates: GateSettings = {}): AgentConfig {
   const gates = Object.entries(featureGates).map(([name, value]) => `--feature-gates=${name}=${value}`);
   const options = toAgentConfig(loadAgentConfig([`--hostname-override=${nodeName}`, ...gates], {}));
+  const { oomScoreAdj: _score, maxOpenFiles: _files, ...shown } = options.configz as Readonly<Record<string, unknown>>;
   return {
     ...options,
     // Limits of the process and the host's iptables are left as they are.
     runtime: { ...options.runtime, oomScoreAdj: undefined, maxOpenFiles: undefined },
     node: { ...options.node, iptablesChains: false },
-    configz: {},
+    configz: { ...shown, makeIPTablesUtilChains: false },
   };
 }
 

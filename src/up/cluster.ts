@@ -16,6 +16,7 @@ import { createClient } from "../client/api-client.ts";
 import type { ControllerOptions } from "../controllers/controller-options.ts";
 import { makeRequest } from "../http/request.ts";
 import { explainAddressInUse } from "../http/server/address-in-use.ts";
+import { formatDuration } from "../schema/value/time.ts";
 import { waitForAbort } from "../std/async/wait-for-abort.ts";
 import { makeDirectory } from "../std/fs/make-directory.ts";
 import { GIT_VERSION } from "../std/version.ts";
@@ -241,6 +242,8 @@ function nodeCidrOptions({ nodeName, podCidr, clusterCidrs, serviceCidrs }: UpOp
   return { clusterCidrs, serviceCidrs, nodeCidrMaskSizes, nodeCidrs: { [nodeName]: [podCidr] } };
 }
 
+const TOKEN_CACHE_MS = agentFlags["authentication-token-webhook-cache-ttl"].default;
+
 /** The version that `--version=v…` sets is the agent's as well as the API server's. */
 function withReportedVersion(config: AgentConfig, version: string): AgentConfig {
   return version === GIT_VERSION ? config : { ...config, version };
@@ -278,9 +281,39 @@ export function agentConfig(options: UpOptions, pki: Pick<Pki, "agentCaFile">, e
       // The API server authenticates and authorizes the clients of the agent.
       clientCaFile: pki.agentCaFile,
       anonymousAuth: false,
-      tokenCacheMs: agentFlags["authentication-token-webhook-cache-ttl"].default,
+      tokenCacheMs: TOKEN_CACHE_MS,
       authorization: { ...base.server.authorization, mode: "Webhook" },
     },
+    configz: mergeSettings(base.configz, shownSettings(options, pki, endpoint)),
+  };
+}
+
+function mergeSettings(all: object, own: ReturnType<typeof shownSettings>): object {
+  const { authorization = {} } = all as { readonly authorization?: object };
+  return { ...all, ...own, authorization: { ...authorization, ...own.authorization } };
+}
+
+/** The settings of `agentConfig` as fields of an agent's configuration file. */
+function shownSettings(options: UpOptions, { agentCaFile }: Pick<Pki, "agentCaFile">, endpoint: string) {
+  return {
+    podLogsDir: options.podLogsDir,
+    rotateCertificates: true,
+    serverTLSBootstrap: true,
+    containerRuntimeEndpoint: endpoint,
+    imageServiceEndpoint: endpoint,
+    failSwapOn: false,
+    failCgroupV1: false,
+    clusterDNS: options.clusterDns,
+    clusterDomain: options.clusterDomain,
+    port: options.agentPort,
+    readOnlyPort: 0,
+    healthzPort: 0,
+    authentication: {
+      x509: { clientCAFile: agentCaFile },
+      webhook: { enabled: true, cacheTTL: formatDuration(BigInt(TOKEN_CACHE_MS) * 1_000_000n) },
+      anonymous: { enabled: false },
+    },
+    authorization: { mode: "Webhook" },
   };
 }
 
