@@ -13,6 +13,7 @@ import { MetricRegistry } from "../std/metrics/metrics.ts";
 import { systemClock } from "../std/time/clock.ts";
 import { FakeInformers } from "../testing/client/fake-informers.ts";
 import { makeExternalName, makeQuery, makeService, makeSlice, type TypeName } from "../testing/dns/queries.ts";
+import { freePort } from "../testing/std/free-port.ts";
 import { until } from "../testing/std/until.ts";
 import { startDnsServer } from "./dns-server.ts";
 import { frame } from "./forward/exchange.ts";
@@ -60,7 +61,7 @@ async function start(t: Test, { synced = true } = {}) {
   const commands: string[] = [];
   const options = {
     addresses: ["127.0.0.1"],
-    port: 0,
+    port: await freeDnsPort(),
     domain: "Cluster.Local",
     rules: [{ domain: "", server: { address: "127.0.0.1", port: upstream.port } }],
     readResolvers: async () => [],
@@ -78,6 +79,19 @@ async function start(t: Test, { synced = true } = {}) {
   if (synced) informers.sync();
   await sleep(0);
   return { server, options, informers, upstream, metrics, problems, commands };
+}
+
+/** A port of 127.0.0.1 that is free for UDP and TCP. */
+async function freeDnsPort(): Promise<number> {
+  for (;;) {
+    const port = await freePort();
+    const socket = createSocket("udp4").on("error", () => undefined);
+    const isFree = await new Promise<boolean>((resolve) => {
+      socket.once("error", () => resolve(false)).bind(port, "127.0.0.1", () => resolve(true));
+    });
+    socket.close();
+    if (isFree) return port;
+  }
 }
 
 async function exchangeUdp(port: number, ...messages: readonly Buffer[]): Promise<readonly Buffer[]> {

@@ -12,6 +12,7 @@ export function registerStreamMetrics(metrics: MetricRegistry): StreamMetrics {
     metrics.counter({
       name,
       help: `Total number of requests that were handled by the ${proxy}`,
+      stability: "ALPHA",
       labels: ["code"],
     });
   return {
