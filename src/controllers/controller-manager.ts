@@ -185,6 +185,11 @@ const descriptors: Readonly<Record<string, ControllerDescriptor>> = {
     groups: SERVICE_ACCOUNTS,
     load: async () => (await import("./service-load-balancer/load-balancer-controller.ts")).runLoadBalancerController,
   },
+  "service-cidr-controller": {
+    user: "system:serviceaccount:kube-system:service-cidrs-controller",
+    groups: SERVICE_ACCOUNTS,
+    load: async () => (await import("./service-cidr/service-cidr-controller.ts")).runServiceCidrController,
+  },
   serviceaccount: {
     user: "system:serviceaccount:kube-system:service-account-controller",
     groups: SERVICE_ACCOUNTS,

@@ -177,25 +177,3 @@ t.test("the condition Available of an API service has the reason of its unavaila
   await server.send("POST /apis/discovery.k8s.io/v1/namespaces/default/endpointslices", { body: slice });
   t.same(await reason(), [1, "False", "MissingEndpoints"]);
 });
-
-t.test("reconcileServiceCidrs() keeps a deleted ServiceCIDR while services use addresses of it alone", async (t) => {
-  await using server = await served();
-  const more = { metadata: { name: "more" }, spec: { cidrs: ["10.9.0.0/28"] } };
-  await server.send(`POST ${BLOCKS}`, { body: more });
-  await server.clock.advance(10_500);
-  t.match((await server.send(`GET ${BLOCKS}/more`)).json, {
-    metadata: { finalizers: ["networking.k8s.io/service-cidr-finalizer"] },
-    status: { conditions: [{ type: "Ready", status: "True" }] },
-  });
-  const service = { metadata: { name: "web" }, spec: { clusterIP: "10.9.0.3", ports: [{ port: 80 }] } };
-  t.equal((await server.send("POST /api/v1/namespaces/default/services", { body: service })).status, 201);
-  await server.send(`DELETE ${BLOCKS}/more`);
-  await server.clock.advance(10_500);
-  t.match((await server.send(`GET ${BLOCKS}/more`)).json.status.conditions[0], {
-    status: "False",
-    reason: "Terminating",
-  });
-  await server.send("DELETE /api/v1/namespaces/default/services/web");
-  await server.clock.advance(10_500);
-  t.equal((await server.send(`GET ${BLOCKS}/more`)).status, 404);
-});

@@ -26,7 +26,6 @@ import { IdentityLease } from "./identity-lease.ts";
 import type { ServiceAllocation } from "./kubernetes-service.ts";
 import { ensureLegacyTokenTracking } from "./legacy-token-tracking.ts";
 import { type PeriodicReconciler, reconcileOnce, runReconcilers } from "./periodic-reconciler.ts";
-import { reconcileServiceCidrs } from "./service-cidrs.ts";
 
 export interface ControlPlaneOptions {
   readonly registries: Registries;
@@ -67,7 +66,6 @@ export async function startControlPlaneControllers(options: ControlPlaneOptions)
       reconcile: async () => await endpointReconciler?.reconcile(),
     },
     { name: "the API server identity lease", everyMs: SHORT_INTERVAL_MS, reconcile: () => lease.renew() },
-    { name: "ServiceCIDRs", everyMs: SHORT_INTERVAL_MS, reconcile: () => reconcileServiceCidrs(registries, signal) },
     {
       name: "flow schemas and priority levels",
       everyMs: INTERVAL_MS,

@@ -183,6 +183,8 @@ async function ensureServiceCidr(
     const text = "The ServiceCIDR differs from --service-cluster-ip-range and is used unchanged";
     log.warn(text, { inUse: cidrs.join(","), wanted: wanted.join(",") });
   }
+  // The ServiceCIDR controller handles the deletion.
+  if (found?.metadata?.deletionTimestamp !== undefined) return;
   if (found?.status?.conditions?.some(({ type }) => type === "Ready") === true) return;
   const ready = {
     type: "Ready",

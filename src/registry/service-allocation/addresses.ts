@@ -3,6 +3,7 @@
  * fails when the address is in use. Free addresses come from the CIDRs of ServiceCIDR objects.
  */
 
+import { FAMILY_LABEL, MANAGER, MANAGER_LABEL } from "../../api/networking/ip-address/labels.ts";
 import type { IPAddress } from "../../api/networking/ip-address/schema.ts";
 import type { ServiceCIDR } from "../../api/networking/service-cidr/schema.ts";
 import { isNotFound, StatusError } from "../../api/status.ts";
@@ -23,10 +24,6 @@ import { remove } from "../delete.ts";
 import type { Registry } from "../registry.ts";
 import type { Scope } from "../scope.ts";
 import { metadataOf } from "../write/object-metadata.ts";
-
-const FAMILY_LABEL = "ipaddress.kubernetes.io/ip-family";
-export const MANAGER_LABEL = "ipaddress.kubernetes.io/managed-by";
-export const MANAGER = "ipallocator.k8s.io";
 
 /** The address is not available; the message is Kubernetes'. */
 export class AddressUnavailable extends Error {}

@@ -1,13 +1,14 @@
 /** Repairs the cluster IPs after a crash between the allocation of an address and the write of its service. */
 import type { Service } from "../../api/core/service/schema.ts";
 import { isHeadless, specOf } from "../../api/core/service/types.ts";
+import { MANAGER, MANAGER_LABEL } from "../../api/networking/ip-address/labels.ts";
 import type { IPAddress } from "../../api/networking/ip-address/schema.ts";
 import { formatIp, parseIp } from "../../std/net/ip.ts";
 import type { Revision } from "../../storage/store.ts";
 import type { Registry } from "../registry.ts";
 import type { Scope } from "../scope.ts";
 import { metadataOf } from "../write/object-metadata.ts";
-import { AddressUnavailable, MANAGER, MANAGER_LABEL, type ServiceAddresses } from "./addresses.ts";
+import { AddressUnavailable, type ServiceAddresses } from "./addresses.ts";
 
 export interface RepairResult {
   readonly released: number;

@@ -98,6 +98,7 @@ const AREAS: Readonly<Record<string, Area>> = {
     kinds: ["ConfigMap", "Secret", "ServiceAccount"],
   },
   csr: { controllers: ["csrapproving", "csrcleaner", "csrsigning"], kinds: ["CertificateSigningRequest"] },
+  servicecidr: { controllers: ["service-cidr-controller"], kinds: ["ServiceCIDR"] },
   aggregate: { controllers: ["clusterrole-aggregation"], kinds: ["ClusterRole"] },
   pdb: {
     controllers: [...DEPLOYMENTS, "disruption"],
