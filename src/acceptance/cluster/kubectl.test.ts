@@ -32,7 +32,10 @@ interface Release {
   readonly version: string;
 }
 
-/** Each release once: the kubectl of the PATH may be among those of SVC_KUBECTLS. */
+/**
+ * Each release once: the kubectl of the PATH may be among those of SVC_KUBECTLS. With SVC_KUBECTL=ends the oldest and the
+ * newest only.
+ */
 async function findReleases(): Promise<readonly Release[]> {
   const found = new Map<string, Release>();
   for (const binary of kubectlPaths()) {
@@ -41,14 +44,21 @@ async function findReleases(): Promise<readonly Release[]> {
     const version = clientVersion.gitVersion;
     if (!found.has(version)) found.set(version, { binary, version });
   }
-  return [...found.values()];
+  const releases = [...found.values()];
+  if (process.env.SVC_KUBECTL !== "ends") return releases;
+  const sorted = releases.sort((a, b) => minorOf(a.version) - minorOf(b.version));
+  return sorted.filter((_, i) => i === 0 || i === sorted.length - 1);
+}
+
+function minorOf(version: string): number {
+  return Number(/^v1\.(\d+)/.exec(version)?.[1]);
 }
 
 async function testOnCluster(t: Test, releases: readonly Release[]): Promise<void> {
   await using cluster = await TestCluster.create({ program: programs.bundle });
   await cluster.start("--stop-pods");
   for (const { binary, version } of releases) {
-    const minor = Number(/^v1\.(\d+)/.exec(version)?.[1]);
+    const minor = minorOf(version);
     const session = { cluster, binary, minor, namespace: `kubectl-${minor}` };
     await t.test(`kubectl ${version} (${binary})`, { timeout: ALL_MS_MAX }, (t) => testCases(t, session));
   }
