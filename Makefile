@@ -114,8 +114,9 @@ fuzz: packages ## fuzz the parsers, each for a minute (ARGS="--seconds 600 --see
 	@for reader in schema/json/json schema/json/json-path schema/yaml/yaml schema/protobuf/protobuf schema/cbor/cbor schema/structural/load cel/cel http/spdy/spdy dns/dns; do node src/$$reader.fuzz.ts $(ARGS) || exit 1; done
 
 .PHONY: docs
-docs: packages ## generate the pages docs/flags-*.md and docs/doctor.md
+docs: packages ## generate the pages docs/flags-*.md, docs/doctor.md and docs/conformance.md
 	node src/up/commands/write-reference.ts
+	node src/acceptance/conformance/write-page.ts
 
 .PHONY: format
 format: packages ## format the sources
