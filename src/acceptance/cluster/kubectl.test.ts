@@ -33,8 +33,8 @@ interface Release {
 }
 
 /**
- * Each release once: the kubectl of the PATH may be among those of SVC_KUBECTLS. With SVC_KUBECTL=ends the oldest and the
- * newest only.
+ * Each release once: the kubectl of the PATH may be among those of SVC_KUBECTLS. With SVC_KUBECTL=ends the oldest and
+ * the newest only.
  */
 async function findReleases(): Promise<readonly Release[]> {
   const found = new Map<string, Release>();
