@@ -87,7 +87,8 @@ async function play(cluster: WorkloadCluster, id: string, { kind, spec, updates 
   const own = isDaemonSet ? nodes : [];
   const isObserved = async (): Promise<boolean> => {
     const { metadata, status } = (await client.get(kind, { name: "w", namespace })) as Owner;
-    return status?.observedGeneration === metadata?.generation;
+    // A pod on a wrong node may stay until an expectation expires.
+    return status?.observedGeneration === metadata?.generation && (status?.numberMisscheduled ?? 0) === 0;
   };
   const settle = async (): Promise<void> => {
     await cluster.settle(fault.quietMs ?? 3000, isObserved);
@@ -157,6 +158,7 @@ interface Owner extends ApiObject {
 
 interface Status {
   readonly observedGeneration?: number;
+  readonly numberMisscheduled?: number;
   readonly collisionCount?: number;
   readonly conditions?: readonly { readonly type: string; readonly status: string }[];
 }
