@@ -16,7 +16,7 @@ const entries = join(root, "dist", "tests");
 
 /** Tests of whole clusters that `make test` leaves out, so that it takes less than 20 minutes. */
 const isLong = (file) =>
-  /\/cluster\/(?:clock|resource-metrics|streams-load|streams-restarts|recorded-streams-down|services-of-nodes|container-logs)\.test\.ts$/.test(
+  /\/cluster\/(?:clock|faults|resource-metrics|standalone|streams-load|streams-restarts|recorded-streams-down|services-of-nodes|container-logs)\.test\.ts$/.test(
     file,
   );
 
