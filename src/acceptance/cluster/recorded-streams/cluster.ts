@@ -138,9 +138,9 @@ export class RecordedCluster implements AsyncDisposable, ReplayTarget {
     await until("pod done", () => isRunning("done", "Succeeded"));
     await until("pod failed", () => isRunning("failed", "Failed"));
     await until("pod one to run", () => isRunning("one", "Running"));
-    await until("the whole log of pod ten", async () => {
+    await until("all lines of pod ten", async () => {
       const { stdout } = await this.#cluster.kubectl(["-n", NAMESPACE, "logs", "ten"]);
-      return stdout.includes("no newline") || undefined;
+      return stdout.includes("err 10") || undefined;
     });
     await until("the ephemeral container", async () => {
       const { stdout } = await this.#cluster.kubectl(["-n", NAMESPACE, "get", "pod", "web", "-o", "json"]);
