@@ -18,7 +18,7 @@ import { isNamespaceTerminating, messageOf } from "../workload/pod-control.ts";
 import { LabelIndex } from "./label-index.ts";
 import { ServicePods, selectorOf } from "./service-pods.ts";
 import { MANAGED_BY, reconcileSlices, SLICE_CONTROLLER, type SliceChanges } from "./slice-reconciler.ts";
-import { keyOfService, SERVICE_NAME, SliceTracker } from "./slice-tracker.ts";
+import { keyOfService, SERVICE_NAME, SliceTracker, serviceNameOf } from "./slice-tracker.ts";
 import { type HintEvent, isNodeReady, TopologyHints } from "./topology-hints.ts";
 import { TriggerTimes, withTriggerTime } from "./trigger-times.ts";
 
@@ -121,13 +121,7 @@ class EndpointSliceController {
   }
 
   sliceChanged(slice: EndpointSlice, before: EndpointSlice | undefined): void {
-    if (before !== undefined && serviceNameOf(before) !== serviceNameOf(slice)) {
-      this.#enqueue(slice);
-      this.#enqueue(before);
-      return;
-    }
-    const hasNewManager = before !== undefined && isManaged(before) !== isManaged(slice);
-    if (hasNewManager || (isManaged(slice) && this.#tracker.isUnexpected(slice))) this.#enqueue(slice);
+    for (const each of this.#tracker.affectedBy(slice, before, isManaged)) this.#enqueue(each);
   }
 
   sliceDeleted(slice: EndpointSlice): void {
@@ -220,10 +214,6 @@ const SERVICE_TYPE = { apiVersion: "v1", kind: "Service" };
 
 function failure(message: string, cause: unknown): Error {
   return new Error(`${message}: ${messageOf(cause)}`, { cause });
-}
-
-function serviceNameOf({ metadata }: EndpointSlice): string {
-  return metadata?.labels?.[SERVICE_NAME] ?? "";
 }
 
 function isManaged({ metadata }: EndpointSlice): boolean {

@@ -24,7 +24,7 @@ import { sortSlicePorts } from "./port-order.ts";
 import { selectorOf } from "./service-pods.ts";
 import { type AddressType, endpointKey, isSameEndpoint, portsKey } from "./slice-draft.ts";
 import { MANAGED_BY, slicePrefix } from "./slice-reconciler.ts";
-import { keyOfService, SERVICE_NAME, SliceTracker } from "./slice-tracker.ts";
+import { keyOfService, SERVICE_NAME, SliceTracker, serviceNameOf } from "./slice-tracker.ts";
 import { TRIGGER_TIME } from "./trigger-times.ts";
 
 const CONTROLLER = "endpointslicemirroring-controller.k8s.io";
@@ -111,13 +111,7 @@ class MirroringController {
   }
 
   sliceChanged(slice: EndpointSlice, before: EndpointSlice | undefined): void {
-    if (before !== undefined && serviceNameOf(before) !== serviceNameOf(slice)) {
-      this.#enqueue(slice);
-      this.#enqueue(before);
-      return;
-    }
-    const hasNewManager = before !== undefined && isManaged(before) !== isManaged(slice);
-    if (hasNewManager || (isManaged(slice) && this.#tracker.isUnexpected(slice))) this.#enqueue(slice);
+    for (const each of this.#tracker.affectedBy(slice, before, isManaged)) this.#enqueue(each);
   }
 
   sliceDeleted(slice: EndpointSlice): void {
@@ -317,10 +311,6 @@ function recycle({ create, update, delete: deleted }: MirrorChanges): MirrorChan
     else update.push({ ...slice, metadata: { ...slice.metadata, name: reused.metadata?.name } });
   }
   return { create: created, update, delete: rest };
-}
-
-function serviceNameOf({ metadata }: EndpointSlice): string {
-  return metadata?.labels?.[SERVICE_NAME] ?? "";
 }
 
 function isManaged({ metadata }: EndpointSlice): boolean {

@@ -10,11 +10,15 @@ export class SliceTracker {
   /** By service and UID. The controller deletes the entry with the service. */
   readonly #services = new Map<string, Map<string, Expectation>>();
 
-  /** Whether the slice is not as the controller wrote it. */
-  isUnexpected(slice: EndpointSlice): boolean {
-    const expected = this.#expected(slice);
-    if (expected === undefined) return true;
-    return expected === "deletion" || (slice.metadata?.generation ?? 0) > expected;
+  /** The states of a changed slice whose services have to be synced. `isManaged`: whether it is the controller's. */
+  affectedBy(
+    slice: EndpointSlice,
+    before: EndpointSlice | undefined,
+    isManaged: (slice: EndpointSlice) => boolean,
+  ): readonly EndpointSlice[] {
+    if (before !== undefined && serviceNameOf(before) !== serviceNameOf(slice)) return [slice, before];
+    const hasNewManager = before !== undefined && isManaged(before) !== isManaged(slice);
+    return hasNewManager || (isManaged(slice) && this.#isUnexpected(slice)) ? [slice] : [];
   }
 
   /** Whether the informer lacks one of the controller's writes. */
@@ -48,6 +52,13 @@ export class SliceTracker {
     this.#services.delete(key);
   }
 
+  /** Whether the slice is not as the controller wrote it. */
+  #isUnexpected(slice: EndpointSlice): boolean {
+    const expected = this.#expected(slice);
+    if (expected === undefined) return true;
+    return expected === "deletion" || (slice.metadata?.generation ?? 0) > expected;
+  }
+
   #expected(slice: EndpointSlice): Expectation | undefined {
     return this.#services.get(keyOfService(slice))?.get(slice.metadata?.uid ?? "");
   }
@@ -62,4 +73,9 @@ export class SliceTracker {
 /** The key of the service or Endpoints that the slice's label names. */
 export function keyOfService({ metadata }: EndpointSlice): string {
   return keyOf({ metadata: { namespace: metadata?.namespace, name: metadata?.labels?.[SERVICE_NAME] ?? "" } });
+}
+
+/** Empty for a slice of no service. */
+export function serviceNameOf({ metadata }: EndpointSlice): string {
+  return metadata?.labels?.[SERVICE_NAME] ?? "";
 }
