@@ -4,22 +4,21 @@ import { objectMeta } from "../../meta/object-meta.ts";
 import { typeMeta } from "../../meta/type-meta.ts";
 import { resourceList } from "../resources/schema.ts";
 
-export const scopedResourceSelectorRequirement = object("core/v1.ScopedResourceSelectorRequirement", {
-  scopeName: required(
-    1,
-    named(
-      "v1.ResourceQuotaScope",
-      documentedEnum(
-        "Terminating",
-        "NotTerminating",
-        "BestEffort",
-        "NotBestEffort",
-        "PriorityClass",
-        "CrossNamespacePodAffinity",
-        "VolumeAttributesClass",
-      ),
-    ),
+const resourceQuotaScope = named(
+  "v1.ResourceQuotaScope",
+  documentedEnum(
+    "Terminating",
+    "NotTerminating",
+    "BestEffort",
+    "NotBestEffort",
+    "PriorityClass",
+    "CrossNamespacePodAffinity",
+    "VolumeAttributesClass",
   ),
+);
+
+export const scopedResourceSelectorRequirement = object("core/v1.ScopedResourceSelectorRequirement", {
+  scopeName: required(1, resourceQuotaScope),
   operator: required(2, named("v1.ScopeSelectorOperator", documentedEnum("In", "NotIn", "Exists", "DoesNotExist"))),
   values: optional(3, list(string)),
 });
@@ -36,23 +35,7 @@ export type ScopeSelector = Infer<typeof scopeSelector>;
 
 export const resourceQuotaSpec = object("core/v1.ResourceQuotaSpec", {
   hard: optional(1, resourceList),
-  scopes: optional(
-    2,
-    list(
-      named(
-        "v1.ResourceQuotaScope",
-        documentedEnum(
-          "Terminating",
-          "NotTerminating",
-          "BestEffort",
-          "NotBestEffort",
-          "PriorityClass",
-          "CrossNamespacePodAffinity",
-          "VolumeAttributesClass",
-        ),
-      ),
-    ),
-  ),
+  scopes: optional(2, list(resourceQuotaScope)),
   scopeSelector: pointer(3, scopeSelector),
 });
 export type ResourceQuotaSpec = Infer<typeof resourceQuotaSpec>;
