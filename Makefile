@@ -58,7 +58,7 @@ check: packages ## check types, style, floating promises, unused code, shell scr
 	@if command -v shellcheck >/dev/null; then shellcheck bin/run bin/setup .ci/run; else echo "shellcheck is not installed: scripts are not checked"; fi
 
 .PHONY: test
-test: packages build $(native_binary) $(example) ## run all tests: units, then whole clusters if root and containerd are available
+test: packages build $(native_binary) $(example) ## run the unit tests, then those of whole clusters if root and containerd are available; the longest are in `make long`
 	@SVC_KUBECTL=ends node bin/test.mjs unit e2e
 
 .PHONY: unit
