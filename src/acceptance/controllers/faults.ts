@@ -5,8 +5,9 @@ import { type Connection, isWrite, type WorkloadCluster } from "./workload-clust
 
 const AWAY_MS = 20_000;
 const LATE_MS = 400;
-/** Of the time of day, in turn forwards and backwards. */
-let jump = 3_600_000;
+const JUMP_MS = 7_200_000;
+
+let jumps = 0;
 
 export interface Fault {
   readonly name: string;
@@ -100,9 +101,10 @@ export const faults: readonly Fault[] = [
   { name: "pods are slow", rules: [{ ready: 5000, deleteMs: 4000 }], quietMs: 10_000 },
   {
     name: "the clock jumps",
+    // In turn forwards and backwards, so that the years of all stories stay within those of RFC 3339.
     between: ({ clock }) => {
-      jump = -2 * jump;
-      clock.set(clock.now() + jump);
+      jumps++;
+      clock.set(clock.now() + (jumps % 2 === 0 ? -JUMP_MS : JUMP_MS));
     },
   },
 ];
