@@ -6,7 +6,7 @@ import { type ForwardRule, parseForwardRule } from "../dns/forward/forward-rule.
 import type { ParsedFlags } from "../flags/flag.ts";
 import type { GateSettings } from "../flags/types/gate-settings.ts";
 import { hostAddresses } from "../std/net/host-addresses.ts";
-import { gatewayOf } from "./cni/conflist.ts";
+import { gatewayOf } from "../pod-network/cni-config.ts";
 import { upFlags } from "./flags.ts";
 import { addressInRange, checkRanges, isInside } from "./node/address-ranges.ts";
 import { chooseNodeAddresses } from "./node/addresses.ts";

@@ -11,7 +11,7 @@ import { createLogger, silentLogger } from "../../std/log/logger.ts";
 import { invokeMutant, withoutWithheld } from "../../testing/flags/mutant.ts";
 import { FakeClock } from "../../testing/std/fake-clock.ts";
 import { agentConfig, serverConfig } from "../../up/cluster.ts";
-import { conflist } from "../../up/cni/conflist.ts";
+import { conflist } from "../../pod-network/cni-config.ts";
 import { openRuntime } from "../../up/containerd/runtime.ts";
 import { type upFlags, upProgram } from "../../up/flags.ts";
 import { inspectMachine } from "../../up/host/host.ts";

@@ -5,7 +5,7 @@ import { createCriClient } from "../../agent/runtime/cri-client.ts";
 import type { RandomSource } from "../../std/crypto/random.ts";
 import type { Logger } from "../../std/log/logger.ts";
 import type { Clock } from "../../std/time/clock.ts";
-import { writeConflist } from "../cni/conflist.ts";
+import { writeConflist } from "../../pod-network/cni-config.ts";
 import { checkHost, checkPlatform, findProgram, type Machine } from "../host/host.ts";
 import { runCommand } from "../host/run-command.ts";
 import { importImages, listArchives } from "../images/import.ts";

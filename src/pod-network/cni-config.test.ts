@@ -1,5 +1,5 @@
 import t from "tap";
-import { conflist, gatewayOf } from "./conflist.ts";
+import { conflist, gatewayOf } from "./cni-config.ts";
 
 const options = { confDir: "/c", leaseDir: "/l", bridge: "svc0", podCidr: "10.9.0.0/16" };
 
