@@ -3,10 +3,10 @@ import { existsSync } from "node:fs";
 import t from "tap";
 import { silentLogger } from "../std/log/logger.ts";
 import { run } from "./command/command.ts";
-import { prepareKernel } from "./kernel-settings.ts";
-import { createNft } from "./nftables/nft.ts";
+import { prepareKernel } from "../std/net/kernel-settings.ts";
+import { createNft } from "../std/nftables/nft.ts";
 import { openNftables } from "./open-nftables.ts";
-import { findProxyProgram } from "./programs.ts";
+import { findProxyProgram } from "../std/process/system-programs.ts";
 
 const settings = (values: Readonly<Record<string, string>>, isReadOnly = false) => {
   const files = new Map(Object.entries(values));

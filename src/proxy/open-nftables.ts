@@ -1,9 +1,9 @@
 /** Finds the programs of the proxy, and prepares the kernel. */
 import type { Logger } from "../std/log/logger.ts";
-import { prepareKernel } from "./kernel-settings.ts";
+import { prepareKernel } from "../std/net/kernel-settings.ts";
 import { readListeningPorts } from "./listening-ports.ts";
-import { createNft } from "./nftables/nft.ts";
-import { findProxyProgram } from "./programs.ts";
+import { createNft } from "../std/nftables/nft.ts";
+import { findProxyProgram } from "../std/process/system-programs.ts";
 import type { ProxyHost } from "./service-proxy.ts";
 
 export const NFT_MISSING =

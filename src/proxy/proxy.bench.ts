@@ -20,9 +20,9 @@ import { proxyService, proxySlice } from "../testing/proxy/objects.ts";
 import { addresses, findNetworkProblem, SimulatedNetwork } from "../testing/proxy/simulated-network.ts";
 import { readSlice } from "./endpoints.ts";
 import { computeFrontends, type ServiceFrontends } from "./frontends.ts";
-import { createNft, runProgram } from "./nftables/nft.ts";
+import { createNft, runProgram } from "../std/nftables/nft.ts";
 import { ServiceTable } from "./nftables/service-table.ts";
-import { findProxyProgram } from "./programs.ts";
+import { findProxyProgram } from "../std/process/system-programs.ts";
 import { startServiceProxy } from "./service-proxy.ts";
 
 const SERVICES = 10_000;

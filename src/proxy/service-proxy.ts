@@ -22,7 +22,7 @@ import { type ProxySlice, readSlice } from "./endpoints.ts";
 import { computeFrontends, type Frontend, isProxied, type NodeContext, type ServiceFrontends } from "./frontends.ts";
 import { HealthChecks } from "./health-checks.ts";
 import { nftFamily, removeTable, type TableOptions } from "./nftables/base-rules.ts";
-import type { Nft } from "./nftables/nft.ts";
+import type { Nft } from "../std/nftables/nft.ts";
 import { ServiceTable } from "./nftables/service-table.ts";
 import type { ProxyMetrics } from "./proxy-metrics.ts";
 

@@ -7,9 +7,9 @@ import { deleteStaleFlows, findChangedTargets, findStaleFlow } from "./conntrack
 import { readSlice } from "./endpoints.ts";
 import { computeFrontends, type ServiceFrontends } from "./frontends.ts";
 import { removeTable } from "./nftables/base-rules.ts";
-import { runProgram } from "./nftables/nft.ts";
+import { runProgram } from "../std/nftables/nft.ts";
 import { ServiceTable } from "./nftables/service-table.ts";
-import { findProxyProgram } from "./programs.ts";
+import { findProxyProgram } from "../std/process/system-programs.ts";
 
 const problem = findNetworkProblem();
 const skip = problem === undefined ? false : `cannot make network namespaces: ${problem}`;

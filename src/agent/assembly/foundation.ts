@@ -4,8 +4,9 @@ import { createClient } from "../../client/api-client.ts";
 import type { Client, Transport } from "../../client/client.ts";
 import { createSharedInformers, type SharedInformers } from "../../client/informer/shared-informers.ts";
 import { createRateLimitedTransport } from "../../client/transport/rate-limited-transport.ts";
-import { withClientMetrics } from "../../http/client-metrics.ts";
-import type { Nft } from "../../proxy/nftables/nft.ts";
+import { createRateLimitObserver, withClientMetrics } from "../../http/client-metrics.ts";
+import type { NetworkHost } from "../../pod-network/pod-network.ts";
+import type { Nft } from "../../std/nftables/nft.ts";
 import { systemRandom } from "../../std/crypto/random.ts";
 import type { Logger } from "../../std/log/logger.ts";
 import { MetricRegistry } from "../../std/metrics/metrics.ts";
@@ -16,6 +17,7 @@ import { CgroupTree } from "../cgroups/cgroup-tree.ts";
 import { type CallSystemd, SystemdSlices } from "../cgroups/systemd-slices.ts";
 import { Checkpoint } from "../checkpoint/checkpoint.ts";
 import { type CredentialPlugins, loadPlugins } from "../images/credential-providers.ts";
+import { observeRotation } from "../metrics/certificate-metrics.ts";
 import { type MachineInfo, readMachine, readUsage } from "../node/machine/machine.ts";
 import { type Iptables, systemIptables } from "../node/network/iptables-chains.ts";
 import { keepNetworkFields } from "../node/network/network-objects.ts";
@@ -44,6 +46,8 @@ export interface AgentDeps {
   readonly iptables?: Iptables;
   /** Replaces the machine's nftables for the service proxy. */
   readonly nft?: Nft;
+  /** Replaces the machine's programs for the pod network. */
+  readonly network?: NetworkHost;
   /** Replaces 53. */
   readonly dnsPort?: number;
   /** Serves clients of a node without API server; undefined: it serves none. */
@@ -77,6 +81,7 @@ export interface Foundation extends Lifetime {
   readonly iptables: Iptables;
   /** Undefined: the machine's. */
   readonly nft: Nft | undefined;
+  readonly network: NetworkHost | undefined;
   /** Undefined: systemd does not manage the cgroups. */
   readonly slices: SystemdSlices | undefined;
   /** Undefined: there are no credential plugins. */
@@ -126,7 +131,7 @@ export async function openFoundation(config: AgentConfig, deps: AgentDeps, lifet
   const directory = join(config.rootDir, "checkpoint");
   const checkpoint = client && stack.use(await Checkpoint.open({ directory, clock, log: log.child("checkpoint") }));
   const standalone = client === undefined ? await openStandalone(config, deps, stack) : undefined;
-  const { iptables = systemIptables, nft } = deps;
+  const { iptables = systemIptables, nft, network } = deps;
   const host = {
     machine,
     ips,
@@ -140,6 +145,7 @@ export async function openFoundation(config: AgentConfig, deps: AgentDeps, lifet
     slices,
     iptables,
     nft,
+    network,
     plugins,
   };
   const api = { client, informers, credentials, checkpoint, standalone };
@@ -176,8 +182,9 @@ async function connectApiServer(
   const { contentType, ...limits } = config.api;
   const createLimitedClient = (connected: Transport, host: string): Client => {
     const transport = withClientMetrics(connected, metrics, () => host, clock);
+    const onDelay = createRateLimitObserver(metrics, () => host);
     return createClient({
-      transport: createRateLimitedTransport({ transport, clock, ...limits, signal }),
+      transport: createRateLimitedTransport({ transport, clock, ...limits, signal, onDelay }),
       contentType,
     });
   };
@@ -187,7 +194,9 @@ async function connectApiServer(
   if (config.svcconfig === undefined) return none;
   const { svcconfig } = config;
   const { transport, host, credentials } = stack.use(
-    await openConnection({ ...config, svcconfig }, clock, log.child("certificates"), signal),
+    await openConnection({ ...config, svcconfig }, clock, log.child("certificates"), signal, () =>
+      observeRotation(metrics, clock, "client"),
+    ),
   );
   return { client: createLimitedClient(transport, host), credentials };
 }

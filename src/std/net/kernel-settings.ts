@@ -1,8 +1,8 @@
 /** Settings of the kernel without which rules do not apply to packets of services. */
 import { readFile, writeFile } from "node:fs/promises";
-import type { Logger } from "../std/log/logger.ts";
-import { runProgram } from "./nftables/nft.ts";
-import { findProxyProgram } from "./programs.ts";
+import type { Logger } from "../log/logger.ts";
+import { runProgram } from "../nftables/nft.ts";
+import { findProxyProgram } from "../process/system-programs.ts";
 
 export interface KernelHost {
   /** Undefined if the setting does not exist. */
