@@ -1,6 +1,6 @@
 /** Runs `ip` and `bridge` of iproute2, many commands at once. */
 import { type ChildProcess, spawn } from "node:child_process";
-import { findProxyProgram } from "../std/process/system-programs.ts";
+import { findSystemProgram } from "../std/process/system-programs.ts";
 
 export interface ProgramResult {
   readonly stdout: string;
@@ -27,7 +27,7 @@ const ERROR_CHARS_MAX = 2000;
 const TIMEOUT_MS = 20_000;
 
 /** Undefined if a program is missing. */
-export async function findRouteTools(find = findProxyProgram): Promise<RouteTools | undefined> {
+export async function findRouteTools(find = findSystemProgram): Promise<RouteTools | undefined> {
   const [ip, bridge] = [await find("ip"), await find("bridge")];
   return ip === undefined || bridge === undefined ? undefined : createRouteTools([ip], [bridge]);
 }

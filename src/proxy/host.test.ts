@@ -6,7 +6,7 @@ import { run } from "./command/command.ts";
 import { prepareKernel } from "../std/net/kernel-settings.ts";
 import { createNft } from "../std/nftables/nft.ts";
 import { openNftables } from "./open-nftables.ts";
-import { findProxyProgram } from "../std/process/system-programs.ts";
+import { findSystemProgram } from "../std/process/system-programs.ts";
 
 const settings = (values: Readonly<Record<string, string>>, isReadOnly = false) => {
   const files = new Map(Object.entries(values));
@@ -44,8 +44,8 @@ t.test(
 );
 
 t.test("findProxyProgram() looks in the PATH and in the directories of system programs", async (t) => {
-  t.ok(existsSync((await findProxyProgram("sh", { PATH: "/nowhere" })) ?? ""));
-  t.equal(await findProxyProgram("no-such-program"), undefined);
+  t.ok(existsSync((await findSystemProgram("sh", { PATH: "/nowhere" })) ?? ""));
+  t.equal(await findSystemProgram("no-such-program"), undefined);
 });
 
 t.test("a transaction that fails rejects with the program's output", async (t) => {

@@ -3,14 +3,14 @@ import type { Logger } from "../std/log/logger.ts";
 import { prepareKernel } from "../std/net/kernel-settings.ts";
 import { readListeningPorts } from "./listening-ports.ts";
 import { createNft } from "../std/nftables/nft.ts";
-import { findProxyProgram } from "../std/process/system-programs.ts";
+import { findSystemProgram } from "../std/process/system-programs.ts";
 import type { ProxyHost } from "./service-proxy.ts";
 
 export const NFT_MISSING =
   "Cannot run the service proxy: nft is not installed. On Debian or Ubuntu, apt-get install nftables";
 
 /** Undefined if nft is missing. */
-export async function openNftables(log: Logger, find = findProxyProgram): Promise<ProxyHost | undefined> {
+export async function openNftables(log: Logger, find = findSystemProgram): Promise<ProxyHost | undefined> {
   const program = await find("nft");
   if (program === undefined) return undefined;
   const conntrack = await find("conntrack");

@@ -22,7 +22,7 @@ import { readSlice } from "./endpoints.ts";
 import { computeFrontends, type ServiceFrontends } from "./frontends.ts";
 import { createNft, runProgram } from "../std/nftables/nft.ts";
 import { ServiceTable } from "./nftables/service-table.ts";
-import { findProxyProgram } from "../std/process/system-programs.ts";
+import { findSystemProgram } from "../std/process/system-programs.ts";
 import { startServiceProxy } from "./service-proxy.ts";
 
 const SERVICES = 10_000;
@@ -56,7 +56,7 @@ async function measure(): Promise<void> {
     informers.put(serviceKind, proxyService(`web-${index}`, { clusterIP: address(96, index + 1) }));
     informers.put(endpointSliceKind, slice(index, ENDPOINTS));
   }
-  const nft = createNft((await findProxyProgram("nft")) ?? "nft");
+  const nft = createNft((await findSystemProgram("nft")) ?? "nft");
   let applied = Promise.withResolvers<void>();
   const before = memoryMiB();
   const began = performance.now();
@@ -120,7 +120,7 @@ async function measureConnections(): Promise<void> {
   const ip = address(96, SERVICES);
   services.set("web", frontends("web", ip, proxySlice("web", [addresses.pod2])));
   table.update(services);
-  const enter = [`--net=/run/netns/${network.namespace("node")}`, (await findProxyProgram("nft")) ?? "nft", "-f", "-"];
+  const enter = [`--net=/run/netns/${network.namespace("node")}`, (await findSystemProgram("nft")) ?? "nft", "-f", "-"];
   await runProgram("nsenter", enter, table.rebuild());
   const measureTo = async (destination: string, port: number): Promise<number> => {
     const times: number[] = [];

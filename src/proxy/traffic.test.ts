@@ -9,7 +9,7 @@ import { computeFrontends, type ServiceFrontends } from "./frontends.ts";
 import { removeTable } from "./nftables/base-rules.ts";
 import { runProgram } from "../std/nftables/nft.ts";
 import { ServiceTable } from "./nftables/service-table.ts";
-import { findProxyProgram } from "../std/process/system-programs.ts";
+import { findSystemProgram } from "../std/process/system-programs.ts";
 
 const problem = findNetworkProblem();
 const skip = problem === undefined ? false : `cannot make network namespaces: ${problem}`;
@@ -40,7 +40,7 @@ class NodeTables {
   }
 
   async apply(text: string): Promise<void> {
-    const [net, nft] = [`--net=/run/netns/${this.network.namespace("node")}`, (await findProxyProgram("nft")) ?? "nft"];
+    const [net, nft] = [`--net=/run/netns/${this.network.namespace("node")}`, (await findSystemProgram("nft")) ?? "nft"];
     await runProgram("nsenter", [net, nft, "-f", "-"], text);
   }
 
@@ -185,7 +185,7 @@ t.test("packets to services", { skip, timeout: 120_000 }, async (t) => {
   });
 
   await t.test("UDP flows to an endpoint that is gone move to another one", async (t) => {
-    const conntrack = await findProxyProgram("conntrack");
+    const conntrack = await findSystemProgram("conntrack");
     const udp = web({ type: "NodePort", ports: [{ port: 53, protocol: "UDP", nodePort: 30053 }] });
     t.equal(await network.open("outside", "udp", node, 30053, 4001), "ECONNREFUSED", "before there is a service");
     const before = await proxy.set(udp, [both[1]!], "UDP");

@@ -2,7 +2,7 @@
 import { readFile, writeFile } from "node:fs/promises";
 import type { Logger } from "../log/logger.ts";
 import { runProgram } from "../nftables/nft.ts";
-import { findProxyProgram } from "../process/system-programs.ts";
+import { findSystemProgram } from "../process/system-programs.ts";
 
 export interface KernelHost {
   /** Undefined if the setting does not exist. */
@@ -22,7 +22,7 @@ const systemHost: KernelHost = {
       () => undefined,
     ),
   write: (path, value) => writeFile(path, value),
-  loadModule: async (name) => await runProgram((await findProxyProgram("modprobe")) ?? "modprobe", [name], ""),
+  loadModule: async (name) => await runProgram((await findSystemProgram("modprobe")) ?? "modprobe", [name], ""),
 };
 
 /** Sets what is not set. A failure is logged: whether it matters depends on the pods' network. */

@@ -6,7 +6,7 @@ import { join } from "node:path";
 const SYSTEM_PATH = ["/usr/local/sbin", "/usr/local/bin", "/usr/sbin", "/usr/bin", "/sbin", "/bin"];
 
 /** Undefined if the program is not installed. */
-export async function findProxyProgram(
+export async function findSystemProgram(
   name: string,
   env: NodeJS.ProcessEnv = process.env,
 ): Promise<string | undefined> {
