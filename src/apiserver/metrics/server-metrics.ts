@@ -11,7 +11,7 @@ import { versionInfo } from "../../std/version-info.ts";
 import { MeasuredStore } from "../../storage/measured-store.ts";
 import type { Store } from "../../storage/store.ts";
 import type { ApiServerConfig } from "../config/config.ts";
-import { registerHealthMetrics } from "./health-metrics.ts";
+import { registerHealthMetrics } from "../../http/health-metrics.ts";
 import { loadMetricPolicy } from "./metric-policy.ts";
 import { RequestMetrics } from "./request-metrics.ts";
 import { createKeyToResource, startStorageMetrics } from "./storage-metrics.ts";

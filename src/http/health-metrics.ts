@@ -1,4 +1,4 @@
-import type { MetricRegistry } from "../../std/metrics/metrics.ts";
+import type { MetricRegistry } from "../std/metrics/metrics.ts";
 
 /** Metrics of health checks: the last result and the number of requests of each. */
 export function registerHealthMetrics(
