@@ -1,5 +1,5 @@
 /** Properties and items inside logical junctors must also be specified outside of them, so that they have a type. */
-import { type FieldError, requiredField } from "../validation/field-error.ts";
+import { type FieldError, requiredField, validateEach } from "../validation/field-error.ts";
 import { child, index, key } from "../value/field-path.ts";
 import { itemsOf, type JsonSchemaProps, propertiesOf, propertyOf } from "./json-schema-props.ts";
 
@@ -11,7 +11,7 @@ export function validateCompleteness(root: JsonSchemaProps, path: string): reado
 /** `junctor` is the schema at `from`, whose junctors are checked; `described` is the schema at `path`. */
 function checkJunctors(junctor: JsonSchemaProps, described: JsonSchemaProps, path: string, from: string): FieldError[] {
   const all = (["allOf", "anyOf", "oneOf"] as const).flatMap((name) =>
-    (junctor[name] ?? []).flatMap((nested, position) =>
+    validateEach(junctor[name] ?? [], (nested, position) =>
       checkNestedSchema(nested, described, path, index(child(from, name), position)),
     ),
   );
@@ -33,7 +33,7 @@ function checkNestedSchema(
     ...(items === undefined
       ? []
       : checkNestedSchema(items, itemsOf(described), child(path, "items"), child(from, "items"))),
-    ...propertiesOf(nested).flatMap(([name, property]) => {
+    ...validateEach(propertiesOf(nested), ([name, property]) => {
       const member = key("properties", name);
       return checkNestedSchema(property, propertyOf(described, name), child(path, member), child(from, member));
     }),

@@ -8,6 +8,7 @@ import {
   invalidField,
   renderFieldError,
   requiredField,
+  validateEach,
 } from "../validation/field-error.ts";
 import { compilePattern } from "../validation/pattern.ts";
 import { child, index, key } from "../value/field-path.ts";
@@ -16,7 +17,7 @@ import { itemsOf, type JsonSchemaProps, propertiesOf, propertyOf, valuesOf } fro
 
 type Level = "root" | "item" | "field";
 
-/** Returns the errors sorted by their text, as Kubernetes does. */
+/** Returns the errors sorted by their text, as Kubernetes does. Stops at about a hundred. */
 export function validateStructural(root: JsonSchemaProps, path: string): readonly FieldError[] {
   const errors = [...validatePart(root, "root", path), ...validateCompleteness(root, path)];
   const texts = new Map(errors.map((error) => [error, `${error.field}: ${renderFieldError(error)}`]));
@@ -31,7 +32,7 @@ function validatePart(props: JsonSchemaProps, level: Level, path: string): reado
       ? [requiredField(child(path, "items"), "must be specified")]
       : []),
     ...(items === undefined ? [] : validatePart(items, "item", child(path, "items"))),
-    ...propertiesOf(props).flatMap(([name, property]) =>
+    ...validateEach(propertiesOf(props), ([name, property]) =>
       validatePart(property, "field", key(child(path, "properties"), name)),
     ),
     ...(props.additionalProperties !== undefined && level === "root"
@@ -153,7 +154,7 @@ function checkValueRules(
   { anyOf = false, firstAllOf = false }: IntOrStringExceptions,
 ): readonly FieldError[] {
   const each = (name: "allOf" | "anyOf" | "oneOf", excepted = false): readonly FieldError[] =>
-    (props[name] ?? []).flatMap((nested, position) =>
+    validateEach(props[name] ?? [], (nested, position) =>
       checkNested(nested, level, index(child(path, name), position), { anyOf: excepted && position === 0 }),
     );
   return [
@@ -206,7 +207,7 @@ function checkNested(
   return [
     ...checkValueRules(props, level, path, exceptions),
     ...(items === undefined ? [] : checkNested(items, level, child(path, "items"), {})),
-    ...propertiesOf(props).flatMap(([name, property]) =>
+    ...validateEach(propertiesOf(props), ([name, property]) =>
       checkNested(property, "field", key(child(path, "properties"), name), {}),
     ),
     ...specified.map(([name, why]) => forbiddenField(child(path, name), why)),

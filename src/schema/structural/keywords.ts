@@ -1,6 +1,7 @@
 /** Validates the keywords of a CustomResourceDefinition's schema, structural or not. */
 import type { Steps } from "../../std/async/steps.ts";
 import {
+  errorsMax,
   type FieldError,
   forbiddenField,
   invalidField,
@@ -36,7 +37,7 @@ interface WalkContext {
   readonly expressions?: ExpressionChecker | undefined;
 }
 
-/** Yields before each schema with CEL rules, which take long to compile. */
+/** Yields before each schema with CEL rules, which take long to compile. Stops at about a hundred errors. */
 export function* validateKeywords(
   root: JsonSchemaProps,
   path: string,
@@ -46,6 +47,7 @@ export function* validateKeywords(
   walker.walk(root, path, { expressions: options.expressions }, true);
   const errors = walker.schemaErrors;
   for (const check of walker.expressionChecks) {
+    if (errors.length >= errorsMax) break;
     yield;
     for (const error of check()) errors.push(error);
   }
@@ -68,6 +70,7 @@ class Walker {
 
   walk(props: JsonSchemaProps, path: string, context: WalkContext, root = false): void {
     const before = this.schemaErrors.length;
+    if (before >= errorsMax) return;
     this.schemaErrors.push(...checkPart(props, path, context, this.#options));
     this.#walkMembers(props, path, context, root);
     this.#walkJunctions(props, path, context);

@@ -1,5 +1,6 @@
 /** Validates the keywords of set and map lists. */
 import {
+  errorsMax,
   type FieldError,
   forbiddenField,
   invalidField,
@@ -65,6 +66,7 @@ function checkKeys(keys: readonly string[], items: JsonSchemaProps, path: string
   const seen = new Set<string>();
   const errors: FieldError[] = [];
   for (const name of keys) {
+    if (errors.length >= errorsMax) break;
     const type = propertyOf(items, name)?.type;
     if (propertyOf(items, name) === undefined) {
       errors.push(invalidField(child(path, MAP_KEYS), keys, "entries must all be names of item properties"));
@@ -91,6 +93,7 @@ export function validateListMapKeys(props: JsonSchemaProps, path: string): reado
   }
   if (listType === "set") return errors;
   for (const name of props[MAP_KEYS] ?? []) {
+    if (errors.length >= errorsMax) break;
     const property = propertyOf(items, name);
     if (property === undefined) continue;
     const field = key(child(child(path, "items"), "properties"), name);

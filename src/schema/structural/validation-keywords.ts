@@ -1,5 +1,5 @@
 /** Validates the members of `x-kubernetes-validations` rules other than the expressions. */
-import { type FieldError, invalidField, notSupported, requiredField } from "../validation/field-error.ts";
+import { type FieldError, invalidField, notSupported, requiredField, validateEach } from "../validation/field-error.ts";
 import type { ValidationRule } from "../validation/rules.ts";
 import { child, index } from "../value/field-path.ts";
 import type { JsonSchemaProps } from "./json-schema-props.ts";
@@ -8,7 +8,7 @@ import { followPath } from "./property-path.ts";
 const reasons = ["FieldValueDuplicate", "FieldValueForbidden", "FieldValueInvalid", "FieldValueRequired"] as const;
 
 export function checkValidations(props: JsonSchemaProps, path: string): readonly FieldError[] {
-  return (props["x-kubernetes-validations"] ?? []).flatMap((rule, i) =>
+  return validateEach(props["x-kubernetes-validations"] ?? [], (rule, i) =>
     checkRule(rule, props, index(child(path, "x-kubernetes-validations"), i)),
   );
 }
