@@ -1,7 +1,13 @@
 /** Validates defaults: they must be pruned, valid, and result in valid metadata. */
 import { decode } from "../decode/decode.ts";
 import type { Schema } from "../schema.ts";
-import { type FieldError, invalidField, renderFieldError } from "../validation/field-error.ts";
+import {
+  type FieldError,
+  invalidField,
+  renderFieldError,
+  unstructured,
+  validateEach,
+} from "../validation/field-error.ts";
 import { validate } from "../validation/validate.ts";
 import { child, key } from "../value/field-path.ts";
 import { type ConvertOptions, convertPart } from "./convert.ts";
@@ -50,7 +56,7 @@ function validatePart(
           options,
           wrapFurther(surroundings, (item) => [item]),
         )),
-    ...propertiesOf(props).flatMap(([name, property]) => {
+    ...validateEach(propertiesOf(props), ([name, property]) => {
       const member = (value: unknown): unknown => ({ [name]: value });
       const next =
         embedded && resourceMembers.has(name)
@@ -96,9 +102,11 @@ function validateFreeDefault(
 ): readonly FieldError[] {
   const { unknown, errors } = decode(schema, value);
   const [first] = errors;
-  if (first !== undefined) return [invalidField(field, value, first.message)];
+  if (first !== undefined) return [invalidField(field, unstructured(value), first.message)];
   const pruned =
-    unknown.length > 0 && requirePruned ? [invalidField(field, value, "must not have unknown fields")] : [];
+    unknown.length > 0 && requirePruned
+      ? [invalidField(field, unstructured(value), "must not have unknown fields")]
+      : [];
   return [...pruned, ...(examine?.(schema, value, field) ?? [])];
 }
 
@@ -112,5 +120,5 @@ function validateDefaultInResource(
   const { value: read, errors } = decode(resource, wrap(value));
   const found = options.validateResources?.(resource, read, "") ?? [];
   const why = errors[0]?.message ?? found.map((error) => `${error.field}: ${renderFieldError(error)}`).join(", ");
-  return why === "" ? [] : [invalidField(field, value, `must result in valid metadata: ${why}`)];
+  return why === "" ? [] : [invalidField(field, unstructured(value), `must result in valid metadata: ${why}`)];
 }

@@ -58,7 +58,7 @@ const refused: readonly (readonly [what: string, props: JsonSchemaProps, errors:
   [
     "a default that is not pruned",
     withProperty({ type: "object", properties: { b: { type: "string" } }, default: { c: 1 } }),
-    [`${A}.default: Invalid value: {"c":1}: must not have unknown fields`],
+    [`${A}.default: Invalid value: map[string]interface {}{"c":1}: must not have unknown fields`],
   ],
   [
     "an invalid default in embedded metadata",
@@ -68,7 +68,7 @@ const refused: readonly (readonly [what: string, props: JsonSchemaProps, errors:
       properties: { metadata: { type: "object", default: { labels: 5 } } },
     }),
     [
-      `${A}.properties[metadata].default: Invalid value: {"labels":5}: must result in valid metadata: json: cannot unmarshal number into Go struct field ObjectMeta.metadata.labels of type map[string]string`,
+      `${A}.properties[metadata].default: Invalid value: map[string]interface {}{"labels":5}: must result in valid metadata: json: cannot unmarshal number into Go struct field ObjectMeta.metadata.labels of type map[string]string`,
     ],
   ],
   [

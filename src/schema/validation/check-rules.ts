@@ -14,6 +14,7 @@ import {
   requiredField,
   tooLong,
   tooMany,
+  unstructured,
 } from "./field-error.ts";
 import { formatOf } from "./formats.ts";
 import { compilePattern } from "./pattern.ts";
@@ -267,7 +268,7 @@ function enumCheck({ enum: values }: Rules): Check | undefined {
   return (value, path, report) => {
     if (allowed.has(canonicalJson(value))) return;
     texts ??= values.map((each) => (typeof each === "string" ? each : stringifyExact(each)));
-    report.add(notSupported(report.field(path), value, texts));
+    report.add(notSupported(report.field(path), unstructured(value), texts));
   };
 }
 

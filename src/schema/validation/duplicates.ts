@@ -4,7 +4,7 @@ import { membersOf } from "../members.ts";
 import type { ListSchema, Schema } from "../schema.ts";
 import { child, index, key } from "../value/field-path.ts";
 import { isPlainObject, setMember } from "../value/plain-object.ts";
-import { duplicateField, errorsMax, type FieldError } from "./field-error.ts";
+import { duplicateField, errorsMax, type FieldError, unstructured } from "./field-error.ts";
 
 /** One error for each item that equals an earlier one, up to `errorsMax`. */
 export function findDuplicates(schema: Schema, value: unknown, field: string): readonly FieldError[] {
@@ -46,7 +46,7 @@ function collectRepeatedItems(
   for (const [position, item] of items.entries()) {
     const identity = schema.listType === "set" ? item : keysOf(schema, item);
     const text = canonicalJson(identity);
-    if (seen.has(text)) errors.push(duplicateField(index(field, position), identity));
+    if (seen.has(text)) errors.push(duplicateField(index(field, position), unstructured(identity)));
     if (errors.length >= errorsMax) return;
     seen.add(text);
   }

@@ -13,6 +13,7 @@ import {
   tooLong,
   tooMany,
   unquoted,
+  unstructured,
 } from "./field-error.ts";
 
 t.test("renderFieldError() formats Kubernetes' messages", async (t) => {
@@ -28,6 +29,11 @@ t.test("renderFieldError() formats Kubernetes' messages", async (t) => {
     [invalidMap("a", { b: "2", a: "1" }, "odd"), 'Invalid value: map[string]string{"a":"1", "b":"2"}: odd'],
     [invalidMap("a", undefined, "odd"), "Invalid value: map[string]string(nil): odd"],
     [invalidField("a", Buffer.from("\u0001z"), "odd"), "Invalid value: []byte{0x1, 0x7a}: odd"],
+    [
+      duplicateField("a", unstructured({ b: [1, 1.5, 2e-7, true, null], a: { "": "x" } })),
+      'Duplicate value: map[string]interface {}{"a":map[string]interface {}{"":"x"}, "b":[]interface {}{1, 1.5, 2e-07, true, interface {}(nil)}}',
+    ],
+    [duplicateField("a", unstructured("x")), 'Duplicate value: "x"'],
     [notSupported("a", "x", ["B", "A"]), 'Unsupported value: "x": supported values: "B", "A"'],
     [duplicateField("a", "x"), 'Duplicate value: "x"'],
     [forbiddenField("a", "not now"), "Forbidden: not now"],
@@ -47,6 +53,7 @@ t.test("renderFieldError() shortens long values", async (t) => {
     Array(100_000).fill("a"),
     { a: long },
     unquoted(long),
+    unstructured({ a: Array(100_000).fill({ b: "a" }) }),
     new Uint8Array(100_000),
   ];
   for (const value of values) t.ok(renderFieldError(invalidField("a", value, "no")).length < 32_000);

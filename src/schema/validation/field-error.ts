@@ -81,6 +81,22 @@ class UnquotedText {
   }
 }
 
+/** A part of a custom resource, formatted when it is shown. */
+class UnstructuredValue {
+  readonly #value: unknown;
+  constructor(value: unknown) {
+    this.#value = value;
+  }
+  toString(): string {
+    return formatUnstructured(this.#value, VALUE_SHOWN_MAX);
+  }
+}
+
+/** A `badValue` of a custom resource: objects and lists are formatted as Go's maps and slices. */
+export function unstructured(value: unknown): unknown {
+  return typeof value === "object" && value !== null ? new UnstructuredValue(value) : value;
+}
+
 /** A `badValue` that is formatted without quotes. */
 export function unquoted(text: string): unknown {
   return new UnquotedText(text);
@@ -181,7 +197,7 @@ function formatValue(value: unknown): string {
       return '"null"';
     default:
       if (value === null) return '"null"';
-      if (value instanceof UnquotedText) return shorten(value.toString());
+      if (value instanceof UnquotedText || value instanceof UnstructuredValue) return shorten(value.toString());
       if (value instanceof Uint8Array)
         return `[]byte{${[...value.subarray(0, BYTES_SHOWN_MAX)].map(formatByte).join(", ")}}`;
       // Decoding leaves no empty lists: an empty one was absent.
@@ -190,6 +206,37 @@ function formatValue(value: unknown): string {
         return shorten(`[]string{${value.slice(0, ITEMS_SHOWN_MAX).map(formatValue).join(", ")}}`);
       return shorten(stringifyExact(value));
   }
+}
+
+/** As Go's `%#v` of decoded JSON: `map[string]interface {}{"a":[]interface {}{1}}`. Stops at about `max` characters. */
+function formatUnstructured(value: unknown, max: number): string {
+  let left = max;
+  const join = <T>(items: readonly T[], format: (item: T) => string): string => {
+    let text = "";
+    for (const [index, item] of items.entries()) {
+      if (left < 0) break;
+      const part = (index === 0 ? "" : ", ") + format(item);
+      left -= part.length;
+      text += part;
+    }
+    return text;
+  };
+  const format = (part: unknown): string => {
+    if (part === null || part === undefined) return "interface {}(nil)";
+    if (typeof part === "string") return goQuote(shorten(part));
+    if (typeof part === "number" && !Number.isInteger(part)) return formatFloat(part);
+    if (typeof part !== "object") return formatValue(part);
+    if (Array.isArray(part)) return `[]interface {}{${join(part, format)}}`;
+    const members = Object.entries(part).sort(([a], [b]) => (a < b ? -1 : 1));
+    return `map[string]interface {}{${join(members, ([name, member]) => `${goQuote(name)}:${format(member)}`)}}`;
+  };
+  return format(value);
+}
+
+/** Go has exponents of two digits at least, below 0.0001. */
+function formatFloat(value: number): string {
+  const text = Math.abs(value) < 1e-4 ? value.toExponential() : String(value);
+  return text.replace(/e([+-])(\d)$/, "e$10$2");
 }
 
 /** The maximum length of a value in a message, in characters: errors must not multiply the size of a request. */
