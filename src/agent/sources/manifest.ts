@@ -133,7 +133,7 @@ function decodeObject<T>(
   const { value, unknown, errors } = decode(schema, raw);
   for (const field of unknown) problems.push(makeProblem(location, field, "unknown field"));
   for (const field of location.document.duplicates) problems.push(makeProblem(location, field, "is set twice"));
-  for (const { path, message } of errors) problems.push(makeProblem(location, path, simplifyMessage(message)));
+  for (const { path, message } of errors) problems.push(makeProblem(location, path, message));
   if (errors.length > 0) return;
   into.push({ object: value as T, raw, problem: (field, message) => makeProblem(location, field, message) });
 }
@@ -145,12 +145,6 @@ function makeProblem({ document, source, prefix }: SourceLocation, field: string
     line = document.line(path.replace(/\.$/, ""));
   }
   return { source, line: line ?? document.line("kind"), field, message };
-}
-
-/** Removes Go's terms from a decoding error: `cannot unmarshal string into Go struct field X.maxPods of type int32`. */
-function simplifyMessage(message: string): string {
-  const match = /cannot unmarshal (.+) into Go .* of type (\S+)$/.exec(message);
-  return match === null ? `cannot be read: ${message}` : `must be of type ${match[2]}, not ${match[1]}`;
 }
 
 /** `/etc/pods/web.yaml:7: spec.containers[0].image: Required value` */

@@ -51,7 +51,13 @@ t.test("parseManifest() reports file, line and field of an error", (t) => {
     /^\/m\/a.yaml:1: apiVersion: must be v1, not "apps\/v1"/,
   ]);
   t.match(problems("apiVersion: v1\nkind: Service\n"), [/^\/m\/a.yaml:2: kind: must be Pod, ConfigMap or Secret/]);
-  t.match(problems(`${yaml("a")}    ports: 7\n`), [/^\/m\/a.yaml:9: spec.containers\[0\].ports: must be of type/]);
+  const goField = "json: cannot unmarshal number into Go struct field Container.spec.containers";
+  t.same(problems(`${yaml("a")}    ports: 7\n`), [
+    `/m/a.yaml:9: spec.containers[0].ports: ${goField}.ports of type []v1.ContainerPort`,
+  ]);
+  t.same(problems(`${yaml("a")}    imagePullPolicy: 7\n`), [
+    `/m/a.yaml:9: spec.containers[0].imagePullPolicy: ${goField}.imagePullPolicy of type v1.PullPolicy`,
+  ]);
   t.match(problems(`${yaml("a")}    prots: []\n`), [/^\/m\/a.yaml:9: spec.containers\[0\].prots: unknown field/]);
   t.match(parseManifest(Buffer.from([0xff, 0xfe]), "x").problems, [{ message: "not UTF-8 text" }]);
   t.end();
