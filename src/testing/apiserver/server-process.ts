@@ -16,6 +16,8 @@ export interface Answer {
 
 export interface SendOptions {
   readonly accept?: string;
+  /** `application/json` when absent. */
+  readonly contentType?: string | undefined;
   /** Counts the bytes of the body only, which `json` is then. */
   readonly ignoreBody?: boolean;
 }
@@ -62,9 +64,10 @@ export async function startServerProcess(options: ServerProcessOptions): Promise
     child.on("exit", (code, signal) => resolve(signal ?? code));
   });
   const agent = new Agent({ keepAlive: true, maxSockets: 16, rejectUnauthorized: false });
-  const send: ServerProcess["send"] = (method, path, body, { accept = "application/json", ignoreBody = false } = {}) =>
+  const send: ServerProcess["send"] = (method, path, body, sending = {}) =>
     new Promise((resolve, reject) => {
-      const headers = { authorization: "Bearer secret", "content-type": "application/json", accept };
+      const { accept = "application/json", contentType = "application/json", ignoreBody = false } = sending;
+      const headers = { authorization: "Bearer secret", "content-type": contentType, accept };
       const sent = request({ host: "127.0.0.1", port, path, method, headers, agent }, (response) => {
         const chunks: Buffer[] = [];
         let length = 0;
