@@ -5,8 +5,8 @@
  */
 import { spawn } from "node:child_process";
 import { createInterface } from "node:readline";
-import type { ServiceFrontends } from "./frontends.ts";
 import { runProgram } from "../std/nftables/nft.ts";
+import type { ServiceFrontends } from "./frontends.ts";
 
 /** `address port` of a frontend → `address port` of each of its endpoints. */
 export type UdpTargets = ReadonlyMap<string, ReadonlySet<string>>;

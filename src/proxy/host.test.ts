@@ -1,12 +1,8 @@
 /** What the proxy finds and sets on this host. */
-import { existsSync } from "node:fs";
 import t from "tap";
 import { silentLogger } from "../std/log/logger.ts";
 import { run } from "./command/command.ts";
-import { prepareKernel } from "../std/net/kernel-settings.ts";
-import { createNft } from "../std/nftables/nft.ts";
-import { openNftables } from "./open-nftables.ts";
-import { findSystemProgram } from "../std/process/system-programs.ts";
+import { openNftables, prepareKernel } from "./open-nftables.ts";
 
 const settings = (values: Readonly<Record<string, string>>, isReadOnly = false) => {
   const files = new Map(Object.entries(values));
@@ -42,17 +38,6 @@ t.test(
     t.match(warnings, [{ path: FORWARD, error: /read-only/ }]);
   },
 );
-
-t.test("findProxyProgram() looks in the PATH and in the directories of system programs", async (t) => {
-  t.ok(existsSync((await findSystemProgram("sh", { PATH: "/nowhere" })) ?? ""));
-  t.equal(await findSystemProgram("no-such-program"), undefined);
-});
-
-t.test("a transaction that fails rejects with the program's output", async (t) => {
-  await t.rejects(createNft("/nowhere/nft").apply(""), /^Cannot run \/nowhere\/nft: /);
-  await t.rejects(createNft("false").apply("x"), /false -f - failed \(1\)/);
-  await createNft("true").apply("x");
-});
 
 t.test("openNftables() returns nothing without nft", async (t) => {
   const none = async (): Promise<undefined> => undefined;

@@ -14,15 +14,15 @@ import { endpointSliceKind } from "../api/discovery/endpoint-slice/kind.ts";
 import type { EndpointSlice } from "../api/discovery/endpoint-slice/schema.ts";
 import { systemRandom } from "../std/crypto/random.ts";
 import { silentLogger } from "../std/log/logger.ts";
+import { createNft, runProgram } from "../std/nftables/nft.ts";
+import { findSystemProgram } from "../std/process/system-programs.ts";
 import { systemClock } from "../std/time/clock.ts";
 import { FakeInformers } from "../testing/client/fake-informers.ts";
 import { proxyService, proxySlice } from "../testing/proxy/objects.ts";
 import { addresses, findNetworkProblem, SimulatedNetwork } from "../testing/proxy/simulated-network.ts";
 import { readSlice } from "./endpoints.ts";
 import { computeFrontends, type ServiceFrontends } from "./frontends.ts";
-import { createNft, runProgram } from "../std/nftables/nft.ts";
 import { ServiceTable } from "./nftables/service-table.ts";
-import { findSystemProgram } from "../std/process/system-programs.ts";
 import { startServiceProxy } from "./service-proxy.ts";
 
 const SERVICES = 10_000;

@@ -15,14 +15,15 @@ import type { SharedInformers } from "../client/informer/shared-informers.ts";
 import type { RandomSource } from "../std/crypto/random.ts";
 import type { Logger } from "../std/log/logger.ts";
 import { type IpFamily, parseCidr } from "../std/net/ip.ts";
+import type { Nft } from "../std/nftables/nft.ts";
+import { removeTable, tablePrefix } from "../std/nftables/table.ts";
 import { Backoff } from "../std/time/backoff.ts";
 import type { Clock } from "../std/time/clock.ts";
 import { deleteStaleFlows, findChangedTargets } from "./conntrack.ts";
 import { type ProxySlice, readSlice } from "./endpoints.ts";
 import { computeFrontends, type Frontend, isProxied, type NodeContext, type ServiceFrontends } from "./frontends.ts";
 import { HealthChecks } from "./health-checks.ts";
-import { nftFamily, removeTable, type TableOptions } from "./nftables/base-rules.ts";
-import type { Nft } from "../std/nftables/nft.ts";
+import type { TableOptions } from "./nftables/base-rules.ts";
 import { ServiceTable } from "./nftables/service-table.ts";
 import type { ProxyMetrics } from "./proxy-metrics.ts";
 
@@ -391,7 +392,7 @@ class RunningProxy implements ServiceProxy {
   async #checkTables(): Promise<void> {
     const { nft, table } = this.#options;
     for (const { family, isInstalled } of this.#families) {
-      if (isInstalled) await nft.apply(`list chain ${nftFamily(family)} ${table} services\n`);
+      if (isInstalled) await nft.apply(`list chain ${tablePrefix({ family, table })} services\n`);
     }
   }
 }

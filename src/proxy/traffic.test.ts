@@ -1,15 +1,15 @@
 /** Real packets through the kernel's tables, in network namespaces of their own. */
 import t from "tap";
 import type { Service, ServiceSpec } from "../api/core/service/schema.ts";
+import { runProgram } from "../std/nftables/nft.ts";
+import { removeTable } from "../std/nftables/table.ts";
+import { findSystemProgram } from "../std/process/system-programs.ts";
 import { proxyService, proxySlice } from "../testing/proxy/objects.ts";
 import { addresses, findNetworkProblem, type Place, SimulatedNetwork } from "../testing/proxy/simulated-network.ts";
 import { deleteStaleFlows, findChangedTargets, findStaleFlow } from "./conntrack.ts";
 import { readSlice } from "./endpoints.ts";
 import { computeFrontends, type ServiceFrontends } from "./frontends.ts";
-import { removeTable } from "./nftables/base-rules.ts";
-import { runProgram } from "../std/nftables/nft.ts";
 import { ServiceTable } from "./nftables/service-table.ts";
-import { findSystemProgram } from "../std/process/system-programs.ts";
 
 const problem = findNetworkProblem();
 const skip = problem === undefined ? false : `cannot make network namespaces: ${problem}`;
@@ -40,7 +40,10 @@ class NodeTables {
   }
 
   async apply(text: string): Promise<void> {
-    const [net, nft] = [`--net=/run/netns/${this.network.namespace("node")}`, (await findSystemProgram("nft")) ?? "nft"];
+    const [net, nft] = [
+      `--net=/run/netns/${this.network.namespace("node")}`,
+      (await findSystemProgram("nft")) ?? "nft",
+    ];
     await runProgram("nsenter", [net, nft, "-f", "-"], text);
   }
 

@@ -8,6 +8,7 @@
  * So the change of an endpoint changes elements of maps, and no rules.
  */
 import type { IpFamily } from "../../std/net/ip.ts";
+import { nftFamily, removeTable } from "../../std/nftables/table.ts";
 
 export interface TableOptions {
   readonly family: IpFamily;
@@ -20,10 +21,6 @@ export interface TableOptions {
 
 /** The bit of the packet mark, as kube-proxy's: set and cleared within the path of one packet. */
 const MASQUERADE_MARK = "0x4000";
-
-export function nftFamily(family: IpFamily): "ip" | "ip6" {
-  return family === "IPv4" ? "ip" : "ip6";
-}
 
 /** Text that replaces the table by one without services. */
 export function baseRules({ family, table, clusterCidrs, serviceCidrs }: TableOptions): string {
@@ -111,11 +108,6 @@ export function baseRules({ family, table, clusterCidrs, serviceCidrs }: TableOp
 
 function elements(ranges: readonly string[]): string {
   return ranges.length === 0 ? "" : `elements = { ${ranges.join(", ")} } `;
-}
-
-/** Text that deletes the table, whether it exists or not. */
-export function removeTable({ family, table }: Pick<TableOptions, "family" | "table">): string {
-  return `add table ${nftFamily(family)} ${table}\ndelete table ${nftFamily(family)} ${table}\n`;
 }
 
 /** A map of the endpoints with the index, and the chain that translates packets to them. */

@@ -1,5 +1,6 @@
 /** The part of the table that one service needs: elements of maps, and chains for what needs rules of its own. */
 import { createHash } from "node:crypto";
+import { elementId, type MapElement } from "../../std/nftables/rule-table.ts";
 import type { Affinity, Frontend, ServiceFrontends } from "../frontends.ts";
 import { chooseChain, type EndpointKind, endpointMapName, masqueradeChain, type TableOptions } from "./base-rules.ts";
 
@@ -11,16 +12,6 @@ export interface ServiceRules {
   readonly sets: ReadonlyMap<string, string>;
   /** The shared chains that verdicts go to. */
   readonly counts: readonly { readonly kind: EndpointKind; readonly count: number }[];
-}
-
-export interface MapElement {
-  readonly map: string;
-  readonly key: string;
-  readonly value: string;
-}
-
-export function elementId({ map, key }: MapElement): string {
-  return `${map} ${key}`;
 }
 
 export const noRules: ServiceRules = { elements: new Map(), chains: new Map(), sets: new Map(), counts: [] };

@@ -184,7 +184,7 @@ t.test("headless services, ExternalName and services of other proxies have no ru
 
 t.test("the change of one endpoint changes elements and no rules", async (t) => {
   const table = new ServiceTable(options);
-  table.update(new Map([["web", frontends(clusterIp, "10.1.0.1", "10.1.0.2")]]));
+  table.update(new Map([["web", frontends(clusterIp, "10.1.0.1", "10.1.0.2")]])).text();
   t.same(lines(table.update(new Map([["web", frontends(clusterIp, "10.1.0.2")]])).text()), [
     "delete element endpoints-0 { 10.96.0.5 . tcp . 80 }",
     "delete element services { 10.96.0.5 . tcp . 80 }",
@@ -197,7 +197,7 @@ t.test("the change of one endpoint changes elements and no rules", async (t) => 
 
 t.test("a deleted service leaves no elements", async (t) => {
   const table = new ServiceTable(options);
-  table.update(new Map([["web", frontends(clusterIp, "10.1.0.1 node=n1")]]));
+  table.update(new Map([["web", frontends(clusterIp, "10.1.0.1 node=n1")]])).text();
   t.same(lines(table.update(new Map([["web", undefined]])).text()), [
     "delete element cluster-ips { 10.96.0.5 }",
     "delete element hairpins { 10.1.0.1 . 10.1.0.1 }",

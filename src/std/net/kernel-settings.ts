@@ -1,4 +1,4 @@
-/** Settings of the kernel without which rules do not apply to packets of services. */
+/** Settings of the kernel's network. */
 import { readFile, writeFile } from "node:fs/promises";
 import type { Logger } from "../log/logger.ts";
 import { runProgram } from "../nftables/nft.ts";
@@ -11,11 +11,12 @@ export interface KernelHost {
   loadModule(name: string): Promise<void>;
 }
 
-const BRIDGE = "/proc/sys/net/bridge/bridge-nf-call-iptables";
-/** Replies between pods on one bridge pass nftables only with the first two: it restores their addresses. */
-const SETTINGS = [BRIDGE, "/proc/sys/net/bridge/bridge-nf-call-ip6tables", "/proc/sys/net/ipv4/ip_forward"];
+export const IP_FORWARD = "/proc/sys/net/ipv4/ip_forward";
+/** With 1, packets between two ports of a bridge pass nftables. Of the module br_netfilter. */
+export const BRIDGE_FILTER = "/proc/sys/net/bridge/bridge-nf-call-iptables";
+export const BRIDGE_FILTER_6 = "/proc/sys/net/bridge/bridge-nf-call-ip6tables";
 
-const systemHost: KernelHost = {
+export const systemKernel: KernelHost = {
   read: (path) =>
     readFile(path, "utf8").then(
       (text) => text.trim(),
@@ -25,21 +26,26 @@ const systemHost: KernelHost = {
   loadModule: async (name) => await runProgram((await findSystemProgram("modprobe")) ?? "modprobe", [name], ""),
 };
 
-/** Sets what is not set. A failure is logged: whether it matters depends on the pods' network. */
-export async function prepareKernel(log: Logger, host = systemHost): Promise<void> {
-  if ((await host.read(BRIDGE)) === undefined) {
-    await host.loadModule("br_netfilter").catch((error: unknown) => {
-      log.warn("Services cannot connect pods of one bridge: br_netfilter is not loaded", { error: String(error) });
-    });
-  }
-  for (const path of SETTINGS) {
+/** Loads the module of the bridge settings if they are missing. Rejects if they cannot be had. */
+export async function loadBridgeFilter(host: KernelHost): Promise<void> {
+  if ((await host.read(BRIDGE_FILTER)) === undefined) await host.loadModule("br_netfilter");
+}
+
+/** Sets to 1 what exists and is not. A failure is logged: whether it matters depends on the pods' network. */
+export async function enableSettings(
+  paths: readonly string[],
+  use: string,
+  log: Logger,
+  host: KernelHost,
+): Promise<void> {
+  for (const path of paths) {
     const value = await host.read(path);
     if (value === undefined || value === "1") continue;
     try {
       await host.write(path, "1\n");
-      log.info("Changed a setting of the kernel, which services need", { path, from: value, to: "1" });
+      log.info(`Changed a setting of the kernel, which ${use} need`, { path, from: value, to: "1" });
     } catch (error) {
-      log.warn("Cannot change a setting of the kernel, which services need", { path, error: String(error) });
+      log.warn(`Cannot change a setting of the kernel, which ${use} need`, { path, error: String(error) });
     }
   }
 }

@@ -1,4 +1,4 @@
-/** The programs that the proxy runs. */
+/** Finds programs of the system. */
 import { access, constants } from "node:fs/promises";
 import { join } from "node:path";
 
