@@ -2,6 +2,7 @@ import type { ContentType } from "../client/api-client.ts";
 import type { ForwardRule } from "../dns/forward/forward-rule.ts";
 import type { FeatureState } from "../flags/build-metrics.ts";
 import type { TlsOptions } from "../http/tls/options.ts";
+import type { NetworkNames } from "../pod-network/network-names.ts";
 import type { NodeCgroupSettings } from "./cgroups/node-cgroups.ts";
 import type { RestartDelays } from "./pods/worker/restart-backoff.ts";
 
@@ -27,6 +28,7 @@ export interface AgentConfig {
   readonly dns: DnsConfig | undefined;
   /** Undefined: the agent runs no service proxy. */
   readonly proxy: ProxyConfig | undefined;
+  readonly podNetwork: PodNetworkConfig;
   readonly volumes: VolumesConfig;
   readonly server: ServerConfig;
   readonly observability: ObservabilityConfig;
@@ -51,6 +53,21 @@ export interface ProxyConfig {
   /** The name of the tables of nftables. */
   readonly table: string;
   /** Whether the agent starts on a machine without nft, with a warning. */
+  readonly isOptional: boolean;
+}
+
+/** The network of the pods, which the agent configures unless the mode is `none`. */
+export interface PodNetworkConfig {
+  /** How packets reach pods of other nodes. */
+  readonly mode: "auto" | "vxlan" | "none";
+  /** Ranges of the addresses of all pods. */
+  readonly clusterCidrs: readonly string[];
+  readonly names: NetworkNames;
+  /** Directory of the CNI configuration; undefined: the runtime's. */
+  readonly confDir: string | undefined;
+  /** Directory of the addresses of pods; a reboot empties it. */
+  readonly leaseDir: string;
+  /** Whether the agent starts on a machine without iproute2. */
   readonly isOptional: boolean;
 }
 
@@ -200,6 +217,8 @@ export interface VolumesConfig {
   readonly pluginDir: string;
   /** Whether pods may mount images. */
   readonly images: boolean;
+  /** How long the measured size of a volume is reported; undefined: volumes are not measured. */
+  readonly statsMs: number | undefined;
 }
 
 export interface ServerConfig {

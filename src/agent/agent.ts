@@ -6,10 +6,13 @@ import { openDns } from "./assembly/dns.ts";
 import { type AgentDeps, type Foundation, openFoundation } from "./assembly/foundation.ts";
 import { runLoops } from "./assembly/loops.ts";
 import { type NodeComponents, openNode } from "./assembly/node.ts";
+import { openPodNetwork } from "./assembly/pod-network.ts";
 import { openPods, type PodComponents } from "./assembly/pods.ts";
 import { openProxy } from "./assembly/proxy.ts";
 import { openReporting, type Reporting } from "./assembly/reporting.ts";
 import { rotateServingCertificate } from "./certificates/serving-certificate.ts";
+import { observeRotation } from "./metrics/certificate-metrics.ts";
+import { createReviewMetrics } from "./metrics/review-metrics.ts";
 import { checkMachine, setOomScore } from "./node/machine/machine-check.ts";
 import { setOpenFilesMax } from "./node/machine/open-files.ts";
 import { podsDir } from "./pods/directories.ts";
@@ -25,6 +28,8 @@ export type { AgentConfig } from "./agent-config.ts";
 export interface RunningAgent {
   /** Where the HTTPS server listens; undefined when it is off. */
   readonly address: { readonly host: string; readonly port: number } | undefined;
+  /** See `AgentServer`. */
+  readonly connect: AgentServer["connect"];
   /** Resolves when the node is registered and reported Ready for the first time; rejects if the agent closes before. */
   ready(): Promise<void>;
   /** Whether the agent works: the container runtime answers. */
@@ -64,6 +69,7 @@ export async function startAgent(config: AgentConfig, deps: AgentDeps): Promise<
   await components.node.cgroups.moveProcesses();
   const dns = await openDns(foundation, components.reporting, deps.dnsPort);
   const proxy = await openProxy(foundation);
+  const podNetwork = await openPodNetwork(foundation, components.reporting);
   const running = Promise.all([
     runLoops(foundation, components.reporting, components.node, components.podComponents),
     components.tunnel?.run(foundation.signal),
@@ -72,6 +78,7 @@ export async function startAgent(config: AgentConfig, deps: AgentDeps): Promise<
   let closing: Promise<void> | undefined;
   return {
     address: server.address,
+    connect: server.connect,
     ready: () => components.node.statusManager?.ready ?? Promise.resolve(),
     isHealthy: () => components.podComponents.relister.healthy,
     ranOnce: () =>
@@ -89,6 +96,8 @@ export async function startAgent(config: AgentConfig, deps: AgentDeps): Promise<
         await dns?.close({ removeAddresses: options.stopPods === true });
         // Pods that keep running need the rules, as they need their network.
         await proxy?.close({ removeRules: options.stopPods === true || !hasPods });
+        const removeRoutes = options.stopPods === true || !hasPods;
+        await podNetwork?.close({ removeRoutes, removeConfig: options.stopPods === true });
         await components.reporting.status?.flush(FLUSH_MS);
         stop.abort(new Error("the agent stops"));
         await running;
@@ -175,7 +184,9 @@ async function openServer(
     runtime: cri.runtime,
     images: images.images,
     volumes: services.volumes,
+    volumeStatsMs: config.volumes.statsMs,
     rootDir: config.rootDir,
+    podLogsDir: config.podLogsDir,
     clock,
   });
   const server = stack.use(
@@ -188,13 +199,15 @@ async function openServer(
       ips: foundation.ips.current,
       problems: () => (relister.healthy ? [] : ["pleg: container runtime does not answer"]),
       figures,
+      reviews: createReviewMetrics(metrics.registry, clock),
       setVerbosity,
     }),
   );
   if (config.certificates.rotateServing && client !== undefined) {
     const use = server.useCertificate;
     const serving = { config, client, names: node.servingNames, clock, log: log.child("certificates"), use };
-    stack.use(rotateServingCertificate(serving, signal));
+    const rotation = observeRotation(metrics.registry, clock, "server");
+    stack.use(rotateServingCertificate({ ...serving, metrics: rotation }, signal));
   }
   const debugging = config.server.debuggingHandlers;
   const shown = { pods, clock, authenticate: undefined, problems: () => [], configz: {}, debugging };

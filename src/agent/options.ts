@@ -7,6 +7,7 @@ import { reportedVersion } from "../flags/program.ts";
 import { parseDuration } from "../flags/types/duration.ts";
 import type { GateSettings } from "../flags/types/gate-settings.ts";
 import { parseTlsVersion, toOpenSslCiphers } from "../http/tls/cipher-suites.ts";
+import { nameSuffix, networkNames } from "../pod-network/network-names.ts";
 import { KUBERNETES_VERSION } from "../std/version.ts";
 import type {
   AgentConfig,
@@ -15,6 +16,7 @@ import type {
   DnsConfig,
   NodeConfig,
   ObservabilityConfig,
+  PodNetworkConfig,
   PodsConfig,
   RuntimeConfig,
   ServerConfig,
@@ -66,6 +68,7 @@ export function toAgentConfig(effective: EffectiveConfig): AgentConfig {
     proxy: effective.flags["service-proxy"]
       ? { clusterCidrs: effective.flags["cluster-cidr"], serviceCidrs: [], table: "svc-proxy", isOptional: false }
       : undefined,
+    podNetwork: toPodNetworkConfig(effective),
     volumes: toVolumesConfig(effective),
     server: toServerConfig(effective),
     observability: toObservabilityConfig(effective),
@@ -211,11 +214,28 @@ function toDnsConfig({ flags }: EffectiveConfig): DnsConfig | undefined {
   return { forward: flags["dns-forward"].flatMap((text) => parseForwardRule(text) ?? []) };
 }
 
+/** Of 0, as of a field that is absent. */
+const VOLUME_STATS_MS = 60_000;
+
+function toPodNetworkConfig({ flags }: EffectiveConfig): PodNetworkConfig {
+  const mode = flags["pod-network"];
+  const clusterCidrs = flags["cluster-cidr"];
+  if (mode !== "none" && clusterCidrs.length === 0) throw new Error("Cannot use --pod-network without --cluster-cidr");
+  if (mode === "none" && clusterCidrs.length > 0 && !flags["service-proxy"]) {
+    throw new Error("Cannot use --cluster-cidr without --pod-network or --service-proxy");
+  }
+  const suffix = nameSuffix(flags["root-dir"], agentFlags["root-dir"].default);
+  const leaseDir = suffix === undefined ? "/run/svc-agent/addresses" : `/run/svc-agent-${suffix}/addresses`;
+  return { mode, clusterCidrs, names: networkNames(suffix), confDir: undefined, leaseDir, isOptional: false };
+}
+
 function toVolumesConfig({ flags, gates }: EffectiveConfig): VolumesConfig {
+  const statsMs = flags["volume-stats-agg-period"];
   return {
     controllerAttach: flags["enable-controller-attach-detach"],
     pluginDir: flags["volume-plugin-dir"],
     images: gates.enabled("ImageVolume"),
+    statsMs: statsMs < 0 ? undefined : statsMs || VOLUME_STATS_MS,
   };
 }
 

@@ -1,24 +1,30 @@
 /**
- * The CNI configuration of a node: a bridge, addresses from one range, port mappings. The bridge plugin creates the
- * bridge and enables IPv4 forwarding when the first pod starts; a host without pods is not changed.
+ * The CNI configuration of a node: a bridge, addresses from the node's pod CIDRs, port mappings. The bridge plugin
+ * creates the bridge and enables forwarding when the first pod starts; a host without pods is not changed.
  */
-import { mkdir, writeFile } from "node:fs/promises";
+import { mkdir, readdir, readFile, rename, rm, writeFile } from "node:fs/promises";
 import { isIPv4 } from "node:net";
 import { join } from "node:path";
 
-export interface CniOptions {
+export interface CniDirectories {
   readonly confDir: string;
   /** The leases of addresses; a reboot empties it, as it ends the pods. */
   readonly leaseDir: string;
+}
+
+export interface CniOptions extends CniDirectories {
   readonly bridge: string;
-  /** `10.244.0.0/24` */
-  readonly podCidr: string;
-  /** Without iptables pods reach the host and each other, but neither the outside nor host ports. */
+  /** `10.244.0.0/24`; at most one of each IP family. */
+  readonly podCidrs: readonly string[];
+  /** Whether the bridge plugin masquerades, by iptables; otherwise the node's own rules of nftables do. */
+  readonly ipMasq: boolean;
+  /** Without iptables there are no host ports. */
   readonly hasIptables: boolean;
 }
 
-export function conflist(options: CniOptions): unknown {
-  const { bridge, podCidr, leaseDir, hasIptables } = options;
+const FILE = "10-svc.conflist";
+
+export function conflist({ bridge, podCidrs, leaseDir, ipMasq, hasIptables }: CniOptions): unknown {
   return {
     cniVersion: "0.4.0",
     name: "svc",
@@ -27,12 +33,14 @@ export function conflist(options: CniOptions): unknown {
         type: "bridge",
         bridge,
         isGateway: true,
-        ipMasq: hasIptables,
+        // The bridge of a node that has got another pod CIDR gets its address.
+        forceAddress: true,
+        ipMasq,
         hairpinMode: true,
         ipam: {
           type: "host-local",
-          ranges: [[{ subnet: podCidr }]],
-          routes: [{ dst: "0.0.0.0/0" }],
+          ranges: podCidrs.map((subnet) => [{ subnet }]),
+          routes: podCidrs.map((subnet) => ({ dst: subnet.includes(":") ? "::/0" : "0.0.0.0/0" })),
           dataDir: leaseDir,
         },
       },
@@ -41,10 +49,30 @@ export function conflist(options: CniOptions): unknown {
   };
 }
 
-export async function writeConflist(options: CniOptions): Promise<void> {
-  await mkdir(options.confDir, { recursive: true, mode: 0o755 });
+/** Replaces the file at once. False if it has this configuration already. */
+export async function writeConflist(options: CniOptions): Promise<boolean> {
+  const path = join(options.confDir, FILE);
   const text = `${JSON.stringify(conflist(options), undefined, 2)}\n`;
-  await writeFile(join(options.confDir, "10-svc.conflist"), text, { mode: 0o644 });
+  if ((await readFile(path, "utf8").catch(() => undefined)) === text) return false;
+  await mkdir(options.confDir, { recursive: true, mode: 0o755 });
+  // The runtime does not read files with this ending.
+  await writeFile(`${path}.new`, text, { mode: 0o644 });
+  await rename(`${path}.new`, path);
+  return true;
+}
+
+export async function hasConflist(confDir: string): Promise<boolean> {
+  return (await readFile(join(confDir, FILE), "utf8").catch(() => undefined)) !== undefined;
+}
+
+export async function removeConflist(confDir: string): Promise<void> {
+  await rm(join(confDir, FILE), { force: true });
+}
+
+/** A file of another network in the directory; undefined if there is none. */
+export async function findForeignConfig(confDir: string): Promise<string | undefined> {
+  const names = await readdir(confDir).catch(() => []);
+  return names.sort().find((name) => name !== FILE && /\.(?:conflist|conf|json)$/.test(name));
 }
 
 /** The bridge's address: the first of the range. Throws for text that is not an IPv4 range. */

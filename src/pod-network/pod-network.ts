@@ -7,10 +7,10 @@
  */
 import type { Node } from "../api/core/node/schema.ts";
 import type { Informer } from "../client/informer/informer.ts";
-import type { Nft } from "../std/nftables/nft.ts";
 import type { RandomSource } from "../std/crypto/random.ts";
 import type { Logger } from "../std/log/logger.ts";
 import { type IpFamily, parseCidr } from "../std/net/ip.ts";
+import type { Nft } from "../std/nftables/nft.ts";
 import { Backoff } from "../std/time/backoff.ts";
 import type { Clock } from "../std/time/clock.ts";
 import { type CniDirectories, findForeignConfig, hasConflist, removeConflist, writeConflist } from "./cni-config.ts";
@@ -19,8 +19,8 @@ import { findChanges } from "./kernel-changes.ts";
 import { readKernelState } from "./kernel-state.ts";
 import { monitorLinks } from "./link-monitor.ts";
 import { masqueradeRules } from "./masquerade-rules.ts";
-import { type NetworkNode, type PlanOptions, planNetwork } from "./network-plan.ts";
 import type { NetworkNames } from "./network-names.ts";
+import { type NetworkNode, type PlanOptions, planNetwork } from "./network-plan.ts";
 import { NodeFile } from "./node-file.ts";
 import { IP_MISSING, type RouteTools } from "./programs.ts";
 
@@ -76,7 +76,11 @@ export function keepNetworkNode({ apiVersion, kind, metadata, spec, status }: No
   const { name, uid, resourceVersion } = metadata ?? {};
   const { podCIDR, podCIDRs } = spec ?? {};
   const internal = (status?.addresses ?? []).filter(({ type }) => type === "InternalIP");
-  const kept = { metadata: { name, uid, resourceVersion }, spec: { podCIDR, podCIDRs }, status: { addresses: internal } };
+  const kept = {
+    metadata: { name, uid, resourceVersion },
+    spec: { podCIDR, podCIDRs },
+    status: { addresses: internal },
+  };
   return { ...(apiVersion && { apiVersion }), ...(kind && { kind }), ...(kept as Node) };
 }
 
@@ -234,7 +238,15 @@ class RunningNetwork implements PodNetwork {
       const isCurrent = this.#masquerading.get(family) === text;
       // Other programs may flush all rules of the host.
       const check = `list chain ${family === "IPv4" ? "ip" : "ip6"} ${names.table} postrouting\n`;
-      if (isCurrent && (own.length === 0 || (await nft.apply(check).then(() => true, () => false)))) continue;
+      if (
+        isCurrent &&
+        (own.length === 0 ||
+          (await nft.apply(check).then(
+            () => true,
+            () => false,
+          )))
+      )
+        continue;
       this.#masquerading.delete(family);
       await nft.apply(text);
       this.#masquerading.set(family, text);
@@ -286,7 +298,9 @@ class RunningNetwork implements PodNetwork {
     const { signal } = this.#stop;
     this.#monitoring = (async () => {
       while (!signal.aborted) {
-        await monitorLinks(tools, names, () => this.#touch(), signal);
+        await monitorLinks(tools, names, () => this.#touch(), signal).catch((error: unknown) => {
+          this.#options.log.warn("Cannot follow changes of links and routes", { error: String(error) });
+        });
         await clock.sleep(MONITOR_RESTART_MS, signal).catch(() => {});
         // Changes meanwhile are found by comparison.
         this.#touch();
@@ -308,12 +322,13 @@ export async function removePodNetwork(
   if (tools !== undefined) {
     await attempt("routes", async () => {
       const state = await readKernelState(tools, names, [], new Set(FAMILIES));
-      const { ip, bridge } = findChanges(undefined, state, names);
-      const links = await tools.ip([`link show master ${names.bridge}`]);
-      // Fails without a bridge.
-      if (links.stderr === "" && links.stdout.replace(/[[\]{},\s]/g, "") === "") ip.push(`link delete ${names.bridge}`);
-      if (ip.length === 0 && bridge.length === 0) return;
-      const { stderr } = await tools.ip(ip);
+      const { ip } = findChanges(undefined, state, names);
+      const ports = await tools.ip([`link show master ${names.bridge}`]);
+      // Fails if there is no bridge; a bridge without pods is removed.
+      const isUnused = ports.stderr === "" && ports.stdout.replace(/[[\]{},\s]/g, "") === "";
+      const commands = isUnused ? [...ip, `link delete ${names.bridge}`] : ip;
+      if (commands.length === 0) return;
+      const { stderr } = await tools.ip(commands);
       if (stderr !== "") throw new Error(stderr);
     });
   }

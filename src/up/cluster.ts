@@ -11,6 +11,7 @@ import { defaultAgentConfig } from "../agent/options.ts";
 import type { ApiServerConfig } from "../apiserver/config/config.ts";
 import { createDefaultConfig } from "../apiserver/config/default-config.ts";
 import { apiserverFlags } from "../apiserver/flags/flags.ts";
+import type { LocalAgent } from "../apiserver/proxy/local-agent.ts";
 import { type RunningApiServer, startApiServer } from "../apiserver/server.ts";
 import { createClient } from "../client/api-client.ts";
 import type { ControllerOptions } from "../controllers/controller-options.ts";
@@ -20,7 +21,7 @@ import { formatDuration } from "../schema/value/time.ts";
 import { waitForAbort } from "../std/async/wait-for-abort.ts";
 import { makeDirectory } from "../std/fs/make-directory.ts";
 import { GIT_VERSION } from "../std/version.ts";
-import { openRuntime, type PodRuntime, type RuntimeDeps } from "./containerd/runtime.ts";
+import { cniDirectories, openRuntime, type PodRuntime, type RuntimeDeps } from "./containerd/runtime.ts";
 import { lockDataDir } from "./host/data-dir-lock.ts";
 import { isInside } from "./node/address-ranges.ts";
 import { dnsServiceUser, ensureDnsService } from "./node/dns-service.ts";
@@ -60,9 +61,11 @@ export async function startCluster(
   await using stack = new AsyncDisposableStack();
   stack.use(await lockDataDir(dataDir));
   await warnAboutSwap(deps);
+  let agent: RunningAgent | undefined;
+  const connect: LocalAgent["connect"] = (certificates) => agent?.connect(certificates);
   const [runtimeStart, serverStart] = await Promise.allSettled([
     openRuntime(options, deps, signal),
-    startServer(options, deps),
+    startServer(options, deps, { nodeName: options.nodeName, connect }),
   ]);
   const runtime = runtimeStart.status === "fulfilled" ? stack.use(runtimeStart.value) : undefined;
   const server = serverStart.status === "fulfilled" ? serverStart.value : undefined;
@@ -73,12 +76,13 @@ export async function startCluster(
   if (runtimeStart.status === "rejected") throw runtimeStart.reason;
   if (serverStart.status === "rejected") throw serverStart.reason;
   await Promise.all([prepareNode(options, server!, deps), reserveDnsAddress(options, server!.api, deps)]);
-  const agent = await explainAddressInUse(
+  const started = await explainAddressInUse(
     "--agent-port",
     startAgent(withReportedVersion(agentConfig(options, server!.pki, runtime!.endpoint), deps.version), deps),
   );
-  stack.defer(() => agent.close());
-  await waitUnlessAborted(agent.ready(), signal);
+  agent = started;
+  stack.defer(() => started.close());
+  await waitUnlessAborted(started.ready(), signal);
   const owned = stack.move();
   let closing: Promise<void> | undefined;
   return {
@@ -87,7 +91,7 @@ export async function startCluster(
     healthy: () => isHealthy(server!.api),
     releaseMemory: () => server!.api.releaseMemory(),
     close: () => {
-      closing ??= stop(options, agent, runtime!, owned);
+      closing ??= stop(options, started, runtime!, owned);
       return closing;
     },
   };
@@ -127,9 +131,10 @@ async function removeRunDir(runDir: string): Promise<void> {
 async function startServer(
   options: UpOptions,
   deps: ClusterDeps,
+  localAgent: LocalAgent,
 ): Promise<{ readonly api: RunningApiServer; readonly pki: Pki }> {
   const pki = await openClusterKeys(options, deps);
-  const api = await startApiServer(serverConfig(options, pki, deps.version), deps);
+  const api = await startApiServer(serverConfig(options, pki, deps.version), { ...deps, localAgent });
   return { api, pki };
 }
 
@@ -224,12 +229,16 @@ export function serverConfig(options: UpOptions, pki: Pki, version: string): Api
 }
 
 /** The flags by which nodes that join have the same network as this one. */
-function joinFlags({ clusterDns, clusterDomain, clusterCidrs, dns, proxyTable }: UpOptions): readonly string[] {
+function joinFlags(options: UpOptions): readonly string[] {
+  const { clusterDns, clusterDomain, clusterCidrs, dns, proxyTable, podNetwork } = options;
+  const needsRange = proxyTable !== undefined || podNetwork !== "none";
   return [
     `--cluster-dns=${clusterDns.join(",")}`,
     `--cluster-domain=${clusterDomain}`,
     ...(dns === undefined ? [] : ["--serve-dns"]),
-    ...(proxyTable === undefined ? [] : ["--service-proxy", `--cluster-cidr=${clusterCidrs.join(",")}`]),
+    ...(proxyTable === undefined ? [] : ["--service-proxy"]),
+    ...(podNetwork === "none" ? [] : [`--pod-network=${podNetwork}`]),
+    ...(needsRange ? [`--cluster-cidr=${clusterCidrs.join(",")}`] : []),
   ];
 }
 
@@ -272,6 +281,7 @@ export function agentConfig(options: UpOptions, pki: Pick<Pki, "agentCaFile">, e
     pods: { ...base.pods, clusterDns: options.clusterDns, clusterDomain: options.clusterDomain },
     dns: options.dns,
     proxy: options.proxyTable === undefined ? undefined : proxyConfig(options, options.proxyTable),
+    podNetwork: podNetworkConfig(options),
     server: {
       ...base.server,
       port: options.agentPort,
@@ -314,6 +324,19 @@ function shownSettings(options: UpOptions, { agentCaFile }: Pick<Pki, "agentCaFi
       anonymous: { enabled: false },
     },
     authorization: { mode: "Webhook" },
+  };
+}
+
+function podNetworkConfig(options: UpOptions): AgentConfig["podNetwork"] {
+  const { podNetwork: mode, clusterCidrs, networkNames: names, runtimeEndpoint } = options;
+  const { confDir, leaseDir } = cniDirectories(options);
+  return {
+    mode,
+    clusterCidrs,
+    names,
+    confDir: runtimeEndpoint === undefined ? confDir : undefined,
+    leaseDir,
+    isOptional: true,
   };
 }
 

@@ -55,7 +55,7 @@ export const upFlags = {
       cidrs,
       [],
       "Ranges of the addresses of all pods. Packets from elsewhere to services get the node's address as source.",
-      { defaultNote: "10.244.0.0/16, or --pod-cidr if that is outside of it" },
+      { defaultNote: "10.244.0.0/16, or a range around --pod-cidr if that is outside of it" },
     ),
     "feature-gates": flag(
       gateSettings("Gate=true,..."),
@@ -74,7 +74,25 @@ export const upFlags = {
       "Socket of a container runtime to use; without it svc up starts and supervises containerd.",
     ),
     "agent-port": flag(port("int", "no-zero"), 10250, "HTTPS port of the node agent."),
-    "pod-cidr": flag(podCidr, "10.244.0.0/24", "IPv4 range of the pods' addresses."),
+    "pod-cidr": flag(podCidr, "", "IPv4 range of the addresses of pods of this node.", {
+      defaultNote: "10.244.0.0/24, or the first /24 of --cluster-cidr",
+    }),
+    "pod-network": flag(
+      oneOf("auto", "vxlan", "none"),
+      "auto",
+      "How pods reach those of other nodes: auto takes routes to nodes in the same layer-2 network and VXLAN to others, " +
+        "vxlan takes VXLAN to all; none configures no network of pods.",
+    ),
+    "cni-conf-dir": flag(
+      directory,
+      "",
+      "Directory of the CNI configuration of another pod network, such as /etc/cni/net.d; svc up then configures none.",
+      { excludes: ["container-runtime-endpoint"] },
+    ),
+    "cni-bin-dir": flag(directory, "", "Directory of the CNI plugins.", {
+      defaultNote: "the first of /opt/cni/bin, /usr/lib/cni and /usr/libexec/cni that has the usual ones",
+      excludes: ["container-runtime-endpoint"],
+    }),
     "service-proxy": flag(
       bool,
       true,

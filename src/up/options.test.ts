@@ -16,7 +16,9 @@ t.test("upOptions() takes the name and addresses of the host by default", async 
     runDir: "/run/svc",
     imageDir: "/var/lib/svc/images",
     podLogsDir: "/var/log/pods",
-    bridge: "svc0",
+    podCidr: "10.244.0.0/24",
+    podNetwork: "auto",
+    networkNames: { bridge: "svc0" },
     nodeName: "edge-1",
     nodeIps: ["192.0.2.2"],
     runtimeEndpoint: undefined,
@@ -29,8 +31,8 @@ t.test(
   async (t) => {
     const [a, b] = [options("--data-dir=/tmp/a"), options("--data-dir=/tmp/b")];
     t.not(a.runDir, b.runDir);
-    t.not(a.bridge, b.bridge);
-    t.ok(a.bridge.length <= 15);
+    t.not(a.networkNames.bridge, b.networkNames.bridge);
+    t.ok(a.networkNames.bridge.length <= 15);
     t.equal(a.podLogsDir, "/tmp/a/pod-logs");
   },
 );
@@ -45,7 +47,20 @@ t.test("upOptions() gives each data directory its own ranges of services", async
   t.match(a.serviceCidrs[0], /^10\.(?:9[7-9]|10\d|11[01])\.\d+\.0\/20$/);
   t.not(a.serviceCidrs[0], b.serviceCidrs[0]);
   t.not(a.proxyTable, b.proxyTable);
-  t.same(options("--pod-cidr=10.250.1.0/24").clusterCidrs, ["10.250.1.0/24"], "pods are in the range of all pods");
+});
+
+t.test("upOptions() leaves room for the pods of other nodes", async (t) => {
+  t.same(options("--pod-cidr=10.250.1.0/24").clusterCidrs, ["10.250.0.0/16"]);
+  t.same(options("--pod-cidr=10.250.1.0/28").clusterCidrs, ["10.250.0.0/20"]);
+  t.same(options("--pod-cidr=10.0.0.0/16").clusterCidrs, ["10.0.0.0/10"], "beside the range of services");
+  const lan = { ...surroundings, routes: "\neth0\t0002A8C0\t00000000\t0001\t0\t0\t0\t00FFFFFF\t0\t0\t0" };
+  const ranges = (...argv: string[]) => upOptions(parseFlags(upFlags, argv), lan).clusterCidrs;
+  t.same(ranges("--pod-cidr=192.168.77.0/24"), ["192.168.64.0/18"], "beside the network of the host");
+  t.same(ranges("--pod-cidr=192.168.3.0/24"), ["192.168.3.0/24"], "no room");
+  t.equal(options("--cluster-cidr=10.250.0.0/16").podCidr, "10.250.0.0/24");
+  t.throws(() => options("--cluster-cidr=10.250.0.0/16", "--pod-cidr=10.9.0.0/24"), {
+    message: "--pod-cidr=10.9.0.0/24 is outside of --cluster-cidr=10.250.0.0/16",
+  });
 });
 
 t.test("localServerUrl() uses loopback for a server on all interfaces", async (t) => {

@@ -1,14 +1,15 @@
 /** Converts the flags of `svc up` to its options: directories, names and the host's addresses. */
-import { createHash } from "node:crypto";
 import { join, resolve } from "node:path";
 import { storeQuotaBytes } from "../apiserver/config/options.ts";
 import { type ForwardRule, parseForwardRule } from "../dns/forward/forward-rule.ts";
 import type { ParsedFlags } from "../flags/flag.ts";
 import type { GateSettings } from "../flags/types/gate-settings.ts";
-import { hostAddresses } from "../std/net/host-addresses.ts";
 import { gatewayOf } from "../pod-network/cni-config.ts";
+import { type NetworkNames, nameSuffix, networkNames } from "../pod-network/network-names.ts";
+import { hostAddresses } from "../std/net/host-addresses.ts";
+import { addressBits, type Cidr, formatCidr, parseCidr } from "../std/net/ip.ts";
 import { upFlags } from "./flags.ts";
-import { addressInRange, checkRanges, isInside } from "./node/address-ranges.ts";
+import { addressInRange, checkRanges, findCollision, isInside } from "./node/address-ranges.ts";
 import { chooseNodeAddresses } from "./node/addresses.ts";
 
 export interface UpOptions {
@@ -28,7 +29,11 @@ export interface UpOptions {
   /** All addresses of the host, for the API server's certificate. */
   readonly addresses: readonly string[];
   readonly podCidr: string;
-  readonly bridge: string;
+  readonly podNetwork: "auto" | "vxlan" | "none";
+  readonly networkNames: NetworkNames;
+  /** Directories of CNI; undefined: our own, and the first that has the usual plugins. */
+  readonly cniConfDir: string | undefined;
+  readonly cniBinDir: string | undefined;
   readonly serviceCidrs: readonly string[];
   readonly clusterCidrs: readonly string[];
   /** The name of the service proxy's tables of nftables; undefined: svc up runs no service proxy. */
@@ -54,28 +59,27 @@ export interface HostEnvironment {
 /** Throws an error for the operator. */
 export function upOptions(flags: ParsedFlags<typeof upFlags>, surroundings: HostEnvironment): UpOptions {
   const dataDir = resolve(flags["data-dir"]);
-  const isDefault = dataDir === upFlags["data-dir"].default;
   // Another data directory is another cluster, which needs sockets and a bridge of its own.
-  const suffix = createHash("sha256").update(dataDir).digest("hex").slice(0, 8);
-  const podCidr = flags["pod-cidr"] || upFlags["pod-cidr"].default;
-  gatewayOf(podCidr);
+  const suffix = nameSuffix(dataDir, upFlags["data-dir"].default);
   const addresses = hostAddresses(surroundings.interfaces, surroundings.routes);
-  const bridge = isDefault ? "svc0" : `svc-${suffix}`;
-  const serviceCidrs =
-    flags["service-cidr"].length > 0 ? flags["service-cidr"] : [defaultServiceCidr(isDefault, suffix)];
-  const clusterCidrs = flags["cluster-cidr"].length > 0 ? flags["cluster-cidr"] : [defaultClusterCidr(podCidr)];
+  const serviceCidrs = flags["service-cidr"].length > 0 ? flags["service-cidr"] : [defaultServiceCidr(suffix)];
+  const podCidr = choosePodCidr(flags["pod-cidr"], flags["cluster-cidr"]);
+  const { routes } = surroundings;
+  const clusterCidrs =
+    flags["cluster-cidr"].length > 0 ? flags["cluster-cidr"] : [defaultClusterCidr(podCidr, serviceCidrs, routes)];
   checkRanges(
     [
       ...serviceCidrs.map((range) => ({ flag: "service-cidr", range })),
       ...clusterCidrs.map((range) => ({ flag: "cluster-cidr", range })),
     ],
-    surroundings.routes,
+    routes,
   );
+  const cniConfDir = flags["cni-conf-dir"] === "" ? undefined : resolve(flags["cni-conf-dir"]);
   return {
     dataDir,
-    runDir: isDefault ? "/run/svc" : `/run/svc-${suffix}`,
+    runDir: suffix === undefined ? "/run/svc" : `/run/svc-${suffix}`,
     imageDir: flags["image-dir"] === "" ? join(dataDir, "images") : resolve(flags["image-dir"]),
-    podLogsDir: isDefault ? "/var/log/pods" : join(dataDir, "pod-logs"),
+    podLogsDir: suffix === undefined ? "/var/log/pods" : join(dataDir, "pod-logs"),
     bindAddress: flags["bind-address"],
     securePort: flags["secure-port"],
     agentPort: flags["agent-port"],
@@ -85,10 +89,13 @@ export function upOptions(flags: ParsedFlags<typeof upFlags>, surroundings: Host
     nodeIps: chooseNodeAddresses(flags["node-ip"], addresses),
     addresses,
     podCidr,
-    bridge,
+    podNetwork: cniConfDir === undefined ? flags["pod-network"] : "none",
+    networkNames: networkNames(suffix),
+    cniConfDir,
+    cniBinDir: flags["cni-bin-dir"] === "" ? undefined : resolve(flags["cni-bin-dir"]),
     serviceCidrs,
     clusterCidrs,
-    proxyTable: flags["service-proxy"] ? (isDefault ? "svc-proxy" : `svc-proxy-${suffix}`) : undefined,
+    proxyTable: flags["service-proxy"] ? (suffix === undefined ? "svc-proxy" : `svc-proxy-${suffix}`) : undefined,
     runtimeEndpoint: flags["container-runtime-endpoint"] === "" ? undefined : flags["container-runtime-endpoint"],
     stopPods: flags["stop-pods"],
     clusterDomain: flags["cluster-domain"],
@@ -101,15 +108,40 @@ export function upOptions(flags: ParsedFlags<typeof upFlags>, surroundings: Host
 }
 
 /** Clusters on one host have different ranges, since the rules of all apply to each packet. */
-function defaultServiceCidr(isDefault: boolean, suffix: string): string {
-  if (isDefault) return "10.96.0.0/16";
+function defaultServiceCidr(suffix: string | undefined): string {
+  if (suffix === undefined) return "10.96.0.0/16";
   // One of 240 ranges of 4096 addresses.
   const index = Number.parseInt(suffix, 16) % 240;
   return `10.${97 + Math.floor(index / 16)}.${(index % 16) * 16}.0/20`;
 }
 
-function defaultClusterCidr(podCidr: string): string {
-  return isInside(podCidr, CLUSTER_CIDR) ? CLUSTER_CIDR : podCidr;
+/** The first block of the range of all pods, unless the flag has another one. */
+function choosePodCidr(podCidr: string, clusterCidrs: readonly string[]): string {
+  const cluster = clusterCidrs.find((range) => !range.includes(":"));
+  if (podCidr === "")
+    return cluster === undefined
+      ? POD_CIDR
+      : formatCidr(rangeAround(cluster, Math.max(NODE_BITS, Number(cluster.split("/")[1]))));
+  gatewayOf(podCidr);
+  if (cluster !== undefined && !isInside(podCidr, cluster)) {
+    throw new Error(`--pod-cidr=${podCidr} is outside of --cluster-cidr=${cluster}`);
+  }
+  return podCidr;
+}
+
+/**
+ * A range that has blocks for other nodes as well: 256 of them if nothing else is in the way. The range of this node
+ * alone if there is no room.
+ */
+function defaultClusterCidr(podCidr: string, serviceCidrs: readonly string[], routes: string | undefined): string {
+  if (isInside(podCidr, CLUSTER_CIDR)) return CLUSTER_CIDR;
+  const bits = Number(podCidr.split("/")[1]);
+  for (let length = Math.max(bits - BLOCK_BITS, CLUSTER_BITS_MIN); length < bits; length++) {
+    const range = formatCidr(rangeAround(podCidr, length));
+    const others = serviceCidrs.map((service) => ({ flag: "service-cidr", range: service }));
+    if (findCollision([{ flag: "cluster-cidr", range }, ...others], routes) === undefined) return range;
+  }
+  return podCidr;
 }
 
 /** The URL of the API server for components on this host. */
@@ -120,6 +152,22 @@ export function localServerUrl({ bindAddress, securePort }: Pick<UpOptions, "bin
 }
 
 const CLUSTER_CIDR = "10.244.0.0/16";
+const POD_CIDR = "10.244.0.0/24";
+/** The prefix length of the pod CIDRs of nodes. */
+const NODE_BITS = 24;
+/** Of the number of nodes. */
+const BLOCK_BITS = 8;
+const CLUSTER_BITS_MIN = 8;
+
+/** The network with the prefix length that begins as the range does, or contains it. */
+function rangeAround(range: string, prefixLength: number): Cidr {
+  const block = parseCidr(range);
+  if (block === undefined) throw new Error(`Cannot use ${JSON.stringify(range)}: it is not a CIDR`);
+  const length = Math.max(prefixLength, 0);
+  const host = BigInt(addressBits(block.family) - length);
+  return { ...block, network: (block.network >> host) << host, prefixLength: length };
+}
+
 /** The address of the service `kubernetes` in clusters that were created with the range 10.0.0.0/24. */
 const EARLIER_SERVICE_IP = "10.0.0.1";
 

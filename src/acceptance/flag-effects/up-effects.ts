@@ -11,10 +11,9 @@ import { createLogger, silentLogger } from "../../std/log/logger.ts";
 import { invokeMutant, withoutWithheld } from "../../testing/flags/mutant.ts";
 import { FakeClock } from "../../testing/std/fake-clock.ts";
 import { agentConfig, serverConfig } from "../../up/cluster.ts";
-import { conflist } from "../../pod-network/cni-config.ts";
-import { openRuntime } from "../../up/containerd/runtime.ts";
+import { cniDirectories, openRuntime } from "../../up/containerd/runtime.ts";
 import { type upFlags, upProgram } from "../../up/flags.ts";
-import { inspectMachine } from "../../up/host/host.ts";
+import { checkHost, inspectMachine } from "../../up/host/host.ts";
 import { listArchives } from "../../up/images/import.ts";
 import { serverNames, type UpOptions, upOptions } from "../../up/options.ts";
 import type { Pki } from "../../up/pki/pki.ts";
@@ -158,10 +157,25 @@ export const upEffects: Partial<Record<Name, (t: Test) => Promise<void>>> = {
     t.equal(agent("--agent-port=20250").server.port, 20_250);
   },
   "pod-cidr": async (t) => {
-    const { podCidr, bridge } = options("--pod-cidr=10.9.8.0/24");
-    const text = JSON.stringify(conflist({ confDir: "", leaseDir: "", bridge, podCidr, hasIptables: true }));
-    t.match(text, /"subnet":"10\.9\.8\.0\/24"/);
+    t.equal(options("--pod-cidr=10.9.8.0/24").podCidr, "10.9.8.0/24");
+    t.same(server("--pod-cidr=10.9.8.0/24").controllerOptions?.nodeCidrs, { "edge-1": ["10.9.8.0/24"] });
     t.ok(serverNames(options("--pod-cidr=10.9.8.0/24")).includes("10.9.8.1"), "pods reach the server at the gateway");
+  },
+  "pod-network": async (t) => {
+    t.equal(agent().podNetwork.mode, "auto");
+    t.equal(agent("--pod-network=none").podNetwork.mode, "none");
+    t.ok(server("--pod-network=vxlan").agentFlags?.includes("--pod-network=vxlan"), "nodes that join have the same");
+    t.notMatch(server("--pod-network=none").agentFlags?.join(" "), "--pod-network");
+  },
+  "cni-conf-dir": async (t) => {
+    const chosen = options("--cni-conf-dir=/etc/cni/net.d");
+    t.equal(cniDirectories(chosen).confDir, "/etc/cni/net.d");
+    t.equal(agent("--cni-conf-dir=/etc/cni/net.d").podNetwork.mode, "none");
+  },
+  "cni-bin-dir": async (t) => {
+    const machine = { ...inspectMachine({}), uid: 0, isExecutable: (path: string) => !path.includes("/cni/") };
+    t.throws(() => checkHost(machine, options().cniBinDir), { message: /CNI plugins .* are in none of/ });
+    t.equal(checkHost(machine, options("--cni-bin-dir=/srv/plugins").cniBinDir).cniBinDir, "/srv/plugins");
   },
   "image-dir": async (t) => {
     const directory = join(t.testdir(), "images");

@@ -6,10 +6,10 @@ import { createSharedInformers, type SharedInformers } from "../../client/inform
 import { createRateLimitedTransport } from "../../client/transport/rate-limited-transport.ts";
 import { createRateLimitObserver, withClientMetrics } from "../../http/client-metrics.ts";
 import type { NetworkHost } from "../../pod-network/pod-network.ts";
-import type { Nft } from "../../std/nftables/nft.ts";
 import { systemRandom } from "../../std/crypto/random.ts";
 import type { Logger } from "../../std/log/logger.ts";
 import { MetricRegistry } from "../../std/metrics/metrics.ts";
+import type { Nft } from "../../std/nftables/nft.ts";
 import type { Clock } from "../../std/time/clock.ts";
 import type { AgentConfig } from "../agent-config.ts";
 import { type Connection, openConnection } from "../api-server/bootstrap.ts";

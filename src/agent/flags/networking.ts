@@ -51,8 +51,15 @@ export const networkingFlags = section("Networking, DNS and misc", {
   "cluster-cidr": flag(
     cidrs,
     [],
-    "Ranges of the addresses of all pods. Packets from elsewhere to services get the node's address as source.",
-    { requires: ["service-proxy"] },
+    "Ranges of the addresses of all pods. Packets from elsewhere to services get the node's address as source. Needs " +
+      "--service-proxy or --pod-network.",
+  ),
+  "pod-network": flag(
+    oneOf("none", "auto", "vxlan"),
+    "none",
+    "Configure the network of pods: auto takes routes to nodes in the same layer-2 network and VXLAN to others, vxlan " +
+      "takes VXLAN to all. Without effect if the runtime has another CNI configuration. Needs --cluster-cidr, and " +
+      "--svcconfig or --join.",
   ),
   "pod-cidr": flag(podCidr, "", "Pod IP CIDR, standalone mode only; IPv6 allocates at most 65536 addresses.", {
     config: "podCIDR",

@@ -33,6 +33,10 @@ export class CidrSet {
     this.#prefixLength = prefixLength;
   }
 
+  get family(): Cidr["family"] {
+    return this.#range.family;
+  }
+
   get #size(): number {
     return 2 ** (this.#prefixLength - this.#range.prefixLength);
   }

@@ -41,15 +41,19 @@ export async function runNodeIpamController(deps: ControllerDeps): Promise<void>
     return true;
   };
 
+  /** But for those that nodes have by configuration. */
+  const reserved = new Set([...presets.values()].flat().map(formatCidr));
   const release = (cidrs: readonly (Cidr | undefined)[]): void => {
-    for (const [index, cidr] of cidrs.entries()) if (cidr !== undefined) sets[index]?.release(cidr);
+    for (const [index, cidr] of cidrs.entries()) {
+      if (cidr !== undefined && !reserved.has(formatCidr(cidr))) sets[index]?.release(cidr);
+    }
   };
 
   async function syncNode(name: string, stopping: AbortSignal): Promise<void> {
     const node = nodes.get(name);
     if (node === undefined || blocks.has(name) || occupy(node)) return;
-    const preset = presets.get(name);
-    const allocated = preset ?? sets.map((set) => set.allocate());
+    const preset = presets.get(name) ?? [];
+    const allocated = sets.map((set) => preset.find(({ family }) => family === set.family) ?? set.allocate());
     const complete = allocated.flatMap((cidr) => cidr ?? []);
     const record = (reason: string): void => {
       const reference = { kind: "Node", apiVersion: "v1", name, uid: node.metadata?.uid, namespace: "" };
@@ -66,7 +70,7 @@ export async function runNodeIpamController(deps: ControllerDeps): Promise<void>
       await client.patch(nodeKind, { name }, "strategic", patch, { signal: stopping });
       blocks.set(name, complete);
     } catch (error) {
-      if (preset === undefined) release(allocated);
+      release(allocated);
       // Another allocator may have been faster: its blocks are occupied with the next sync.
       if (!stopping.aborted && !isNotFoundOrConflict(error)) record("CIDRAssignmentFailed");
       throw error;
@@ -91,7 +95,7 @@ export async function runNodeIpamController(deps: ControllerDeps): Promise<void>
     },
     delete: (node) => {
       const { name = "" } = node.metadata ?? {};
-      if (!presets.has(name)) release(blocks.get(name) ?? podCidrsOf(node));
+      release(blocks.get(name) ?? podCidrsOf(node));
       blocks.delete(name);
       // Nodes that got none may get these blocks.
       for (const { metadata } of nodes.list()) if (!blocks.has(metadata?.name ?? "")) queue.add(metadata?.name ?? "");

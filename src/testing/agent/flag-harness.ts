@@ -23,6 +23,7 @@ import { isPlainObject } from "../../schema/value/plain-object.ts";
 import { encodeYaml } from "../../schema/yaml/yaml.ts";
 import { createLogger, silentLogger } from "../../std/log/logger.ts";
 import { conditionTimeout, loadMutant } from "../flags/mutant.ts";
+import { createFakeRouteTools } from "../pod-network/fake-route-tools.ts";
 import { FakeClock } from "../std/fake-clock.ts";
 import { freePort } from "../std/free-port.ts";
 import { until } from "../std/until.ts";
@@ -63,6 +64,8 @@ export interface TestAgent extends AsyncDisposable {
   readonly iptables: ReadonlySet<string>;
   /** The transactions of the service proxy. */
   readonly nft: readonly string[];
+  /** The commands of `ip` and `bridge` that change something. */
+  readonly network: readonly string[];
   /** A file of the cgroup v1 tree: `cpu/kubepods/cpu.shares`; empty when it does not exist. */
   readCgroup(path: string): string;
   /** The Node object as registered. */
@@ -92,7 +95,9 @@ export async function createTestAgent(source: "flag" | "file", settings: Setting
   };
   const words = await toCommandLine(source, directory, { ...baseline, ...settings });
   const effective = loadMutant(words, await toCommandLine("flag", directory, baseline));
-  const config = { ...toAgentConfig(effective), podLogsDir: join(directory, "logs") };
+  const options = toAgentConfig(effective);
+  const podNetwork = { ...options.podNetwork, confDir: join(directory, "cni") };
+  const config = { ...options, podLogsDir: join(directory, "logs"), podNetwork };
   const clock = new FakeClock(Date.now());
   const api = new FakeApi();
   const fake = new FakeRuntime(clock);
@@ -108,6 +113,7 @@ export async function createTestAgent(source: "flag" | "file", settings: Setting
   const dnsPort = await freePort();
   const iptables = new Set<string>();
   const nft: string[] = [];
+  const network: string[] = [];
   await using stack = new AsyncDisposableStack();
   stack.defer(() => rm(directory, { recursive: true, force: true }));
   let attempt = 0;
@@ -144,6 +150,7 @@ export async function createTestAgent(source: "flag" | "file", settings: Setting
     systemd,
     iptables,
     nft,
+    network,
     readCgroup: (path) => {
       const file = join(cgroupHierarchy, path);
       return existsSync(file) ? readFileSync(file, "utf8") : "";
@@ -159,6 +166,12 @@ export async function createTestAgent(source: "flag" | "file", settings: Setting
         iptables: createFakeIptables(iptables),
         dnsPort,
         nft: { apply: async (commands) => void nft.push(commands) },
+        network: {
+          tools: createFakeRouteTools(network),
+          nft: { apply: async (commands) => void nft.push(commands) },
+          hasIptables: true,
+          enableForwarding: async () => {},
+        },
         async callSystemd(method, _signature, args) {
           systemd.push({ method, args });
           const path = toSlicePath(args[0] ?? "");

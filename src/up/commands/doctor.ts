@@ -7,6 +7,7 @@ import type { CertificateSubject, DoctorSubject } from "../../agent/doctor/subje
 import { invoke } from "../../flags/program.ts";
 import { GIT_VERSION } from "../../std/version.ts";
 import { agentConfig } from "../cluster.ts";
+import { cniDirectories } from "../containerd/runtime.ts";
 import { upFlags, upProgram } from "../flags.ts";
 import { findDataDirOwner } from "../host/data-dir-lock.ts";
 import { checkHost, HostError, inspectMachine, type Machine } from "../host/host.ts";
@@ -95,10 +96,10 @@ export function upSubject(
 }
 
 function managedRuntime(options: UpOptions, machine: Machine): NonNullable<DoctorSubject["managedRuntime"]> {
-  const cniConfDir = join(options.dataDir, "containerd", "cni");
+  const { confDir: cniConfDir } = cniDirectories(options);
   try {
     // Another finding reports a user that is not root.
-    return { missing: [], cniConfDir, cniBinDir: checkHost({ ...machine, uid: 0 }).cniBinDir };
+    return { missing: [], cniConfDir, cniBinDir: checkHost({ ...machine, uid: 0 }, options.cniBinDir).cniBinDir };
   } catch (error) {
     if (!(error instanceof HostError)) throw error;
     return { missing: error.missing, cniConfDir, cniBinDir: "/opt/cni/bin" };

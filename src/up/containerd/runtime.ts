@@ -2,11 +2,11 @@
 import { mkdir, readFile, rename, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { createCriClient } from "../../agent/runtime/cri-client.ts";
+import { type CniDirectories, findForeignConfig, hasConflist, writeConflist } from "../../pod-network/cni-config.ts";
 import type { RandomSource } from "../../std/crypto/random.ts";
 import type { Logger } from "../../std/log/logger.ts";
 import type { Clock } from "../../std/time/clock.ts";
-import { writeConflist } from "../../pod-network/cni-config.ts";
-import { checkHost, checkPlatform, findProgram, type Machine } from "../host/host.ts";
+import { checkHost, checkPlatform, findProgram, type Host, type Machine } from "../host/host.ts";
 import { runCommand } from "../host/run-command.ts";
 import { importImages, listArchives } from "../images/import.ts";
 import type { Architecture } from "../images/oci-archive.ts";
@@ -80,19 +80,11 @@ export async function waitForRuntime(
 
 async function startManagedRuntime(options: UpOptions, deps: RuntimeDeps): Promise<PodRuntime> {
   const { machine, log } = deps;
-  const host = checkHost(machine);
+  const host = checkHost(machine, options.cniBinDir);
   const directory = join(options.dataDir, "containerd");
   const root = join(directory, "root");
-  const cniConfDir = join(directory, "cni");
-  if (!host.hasIptables)
-    log.warn("iptables is not installed: pods can reach only this host, and host ports do not work");
-  await writeConflist({
-    confDir: cniConfDir,
-    leaseDir: join(options.runDir, "addresses"),
-    bridge: options.bridge,
-    podCidr: options.podCidr,
-    hasIptables: host.hasIptables,
-  });
+  const cni = cniDirectories(options);
+  if (options.podNetwork !== "none") await prepareNetwork(options, host, deps);
   const snapshotter = await chooseSnapshotter(root, probeOverlay, log);
   const containerd = await startContainerd({
     binary: host.containerd,
@@ -104,7 +96,7 @@ async function startManagedRuntime(options: UpOptions, deps: RuntimeDeps): Promi
       snapshotter,
       runc: host.runc,
       cniBinDir: host.cniBinDir,
-      cniConfDir,
+      cniConfDir: cni.confDir,
       registryConfigDir: join(directory, "registries"),
       mayLowerOomScore: host.mayLowerOomScore,
     },
@@ -136,9 +128,30 @@ async function startManagedRuntime(options: UpOptions, deps: RuntimeDeps): Promi
   return {
     endpoint: `unix://${containerd.socket}`,
     description: `containerd (managed), at ${containerd.socket}`,
-    removeNetwork: () => removeBridge(ip, options.bridge, log),
+    removeNetwork: () => removeBridge(ip, options.networkNames.bridge, log),
     [Symbol.asyncDispose]: () => containerd.close(),
   };
+}
+
+/** The directories of the managed containerd. */
+export function cniDirectories({ dataDir, runDir, cniConfDir }: UpOptions): CniDirectories {
+  return { confDir: cniConfDir ?? join(dataDir, "containerd", "cni"), leaseDir: join(runDir, "addresses") };
+}
+
+/** Writes the first CNI configuration, so that pods need not wait for the agent, which corrects it. */
+async function prepareNetwork(options: UpOptions, { hasIptables }: Host, { machine, log }: RuntimeDeps): Promise<void> {
+  const hasNft = findProgram(machine, "nft") !== undefined;
+  if (!hasIptables) {
+    const lack = hasNft
+      ? "host ports of pods do not work"
+      : "pods can reach only this cluster, and host ports do not work";
+    log.warn(`iptables is not installed: ${lack}`);
+  }
+  const directories = cniDirectories(options);
+  if ((await hasConflist(directories.confDir)) || (await findForeignConfig(directories.confDir)) !== undefined) return;
+  const { bridge } = options.networkNames;
+  const podCidrs = [options.podCidr];
+  await writeConflist({ ...directories, bridge, podCidrs, ipMasq: !hasNft && hasIptables, hasIptables });
 }
 
 async function writePauseArchive(directory: string, architecture: Architecture): Promise<string> {

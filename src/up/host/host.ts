@@ -74,8 +74,11 @@ export function checkPlatform(machine: Machine): void {
   if (missing.length > 0) throw new HostError(missing);
 }
 
-/** Finds the programs that a managed containerd needs. Throws `HostError` with everything that is missing. */
-export function checkHost(machine: Machine): Host {
+/**
+ * Finds the programs that a managed containerd needs. Throws `HostError` with everything that is missing. Another pod
+ * network installs its plugins into its own directory `cniBinDir`.
+ */
+export function checkHost(machine: Machine, chosenCniBinDir?: string): Host {
   const missing = findPlatformProblems(machine);
   const need = (program: string, debianPackage: string): string => {
     const found = findProgram(machine, program);
@@ -87,9 +90,9 @@ export function checkHost(machine: Machine): Host {
   const ctr = need("ctr", "containerd");
   need("containerd-shim-runc-v2", "containerd");
   const runc = need("runc", "runc");
-  const cniBinDir = cniBinDirs.find((directory) =>
-    cniPlugins.every((plugin) => machine.isExecutable(join(directory, plugin))),
-  );
+  const cniBinDir =
+    chosenCniBinDir ??
+    cniBinDirs.find((directory) => cniPlugins.every((plugin) => machine.isExecutable(join(directory, plugin))));
   if (cniBinDir === undefined) {
     missing.push(
       `CNI plugins (${cniPlugins.join(", ")}) are in none of ${cniBinDirs.join(", ")}: ` +

@@ -8,6 +8,7 @@ const routes = [
   "eth0\t000200C0\t00000000\t0001\t0\t0\t0\t00FFFFFF\t0\t0\t0",
   "tun0\t0000640A\t00000000\t0001\t0\t0\t0\t0000FFFF\t0\t0\t0",
   "svc0\t0000F40A\t00000000\t0001\t0\t0\t0\t00FFFFFF\t0\t0\t0",
+  "eth0\t0001F40A\t070200C0\t0003\t0\t0\t8400\t00FFFFFF\t0\t0\t0",
 ].join("\n");
 const ranges = (service: string, cluster: string) => [
   { flag: "service-cidr", range: service },
@@ -15,7 +16,7 @@ const ranges = (service: string, cluster: string) => [
 ];
 
 t.test(
-  "checkRanges() accepts the default ranges beside a LAN, a default route and the cluster's own bridge",
+  "checkRanges() accepts the default ranges beside a LAN, a default route, its own bridge and routes to pods",
   async (t) => {
     checkRanges(ranges("10.96.0.0/16", "10.244.0.0/16"), routes);
     checkRanges(ranges("10.96.0.0/16", "fd00:244::/48"), undefined);

@@ -1,4 +1,5 @@
 /** The ranges of services and pods: their first addresses, and whether they collide with the host's own networks. */
+import { isPodRoute } from "../../pod-network/network-names.ts";
 import { type Cidr, contains, formatCidr, formatIp, parseCidr } from "../../std/net/ip.ts";
 
 /** Throws for text that is not a range, or too small a one. */
@@ -19,27 +20,34 @@ interface NamedRange {
   readonly range: string;
 }
 
-/**
- * Throws an error for the operator if ranges overlap one another or a route of the host: packets to hosts there would
- * go to pods or services, or the other way round. Bridges of pods do not count.
- */
+/** Throws an error for the operator if ranges collide. */
 export function checkRanges(ranges: readonly NamedRange[], routes: string | undefined): void {
+  const problem = findCollision(ranges, routes);
+  if (problem !== undefined) throw new Error(problem);
+}
+
+/**
+ * Why ranges cannot be used that overlap one another or a route of the host: packets to hosts there would go to pods or
+ * services, or the other way round. Bridges of pods and routes to pods do not count.
+ */
+export function findCollision(ranges: readonly NamedRange[], routes: string | undefined): string | undefined {
   const blocks = ranges.map(({ flag, range }) => ({ flag, block: parseCidr(range) }));
   for (const [index, one] of blocks.entries()) {
     for (const other of blocks.slice(index + 1)) {
       if (!overlaps(one.block, other.block)) continue;
-      throw new Error(`--${one.flag}=${show(one.block)} overlaps --${other.flag}=${show(other.block)}`);
+      return `--${one.flag}=${show(one.block)} overlaps --${other.flag}=${show(other.block)}`;
     }
   }
   for (const { name, block } of readRoutes(routes ?? "")) {
     if (name.startsWith(BRIDGE)) continue;
     const found = blocks.find((one) => overlaps(one.block, block));
     if (found === undefined) continue;
-    throw new Error(
+    return (
       `--${found.flag}=${show(found.block)} overlaps the network ${formatCidr(block)} of this host's interface ${name}; ` +
-        `choose another range with --${found.flag}`,
+      `choose another range with --${found.flag}`
     );
   }
+  return undefined;
 }
 
 /** Whether the whole of a range is in another. */
@@ -59,13 +67,14 @@ function overlaps(a: Cidr | undefined, b: Cidr | undefined): boolean {
   return contains(wide, { family: narrow.family, value: narrow.network });
 }
 
-/** The routes in `/proc/net/route` except default routes. The numbers there are little-endian. */
+/** The routes in `/proc/net/route` except default routes and those to pods of other nodes. The numbers there are little-endian. */
 function readRoutes(text: string): readonly { readonly name: string; readonly block: Cidr }[] {
   return text
     .split("\n")
     .slice(1)
     .flatMap((line) => {
-      const [name = "", destination = "", , , , , , mask = ""] = line.split("\t");
+      const [name = "", destination = "", , , , , metric = "", mask = ""] = line.split("\t");
+      if (isPodRoute(Number(metric))) return [];
       const prefixLength = [...Number.parseInt(mask, 16).toString(2)].filter((bit) => bit === "1").length;
       const bytes = destination.match(/../g)?.reverse() ?? [];
       const address = bytes.map((byte) => Number.parseInt(byte, 16)).join(".");

@@ -73,6 +73,33 @@ export const networkingEffects: Partial<Record<AgentFlagName, Effect>> = {
       t.match(agent.nft[0], "elements = { 10.244.0.0/16 }");
     },
   },
+  "pod-network": {
+    set: { "pod-network": "auto", "cluster-cidr": "10.244.0.0/16" },
+    async verify(t, agent) {
+      const put = (name: string, podCidr: string, address: string): void => {
+        const own = agent.api.objects.get(`/api/v1/nodes/${name}`);
+        agent.api.put(`/api/v1/nodes/${name}`, {
+          ...own,
+          kind: "Node",
+          metadata: { ...own?.metadata, name },
+          spec: { podCIDR: podCidr, podCIDRs: [podCidr] },
+          status: { ...own?.status, addresses: [{ type: "InternalIP", address }] },
+        });
+      };
+      await agent.start();
+      put("n1", "10.244.0.0/24", "192.0.2.1");
+      put("n2", "10.244.1.0/24", "192.0.2.2");
+      const route = "route replace 10.244.1.0/24 via 192.0.2.2 dev eth0 proto 84 metric ";
+      await agent.until("a route to the other node", () => agent.network.some((line) => line.startsWith(route)));
+      t.match(readFileSync(join(agent.directory, "cni/10-svc.conflist"), "utf8"), '"subnet": "10.244.0.0/24"');
+      t.ok(agent.nft.some((text) => text.includes("table ip svc-pod-network")));
+      await agent.stop();
+      t.ok(
+        agent.network.some((line) => line.startsWith("link delete svc-")),
+        "removed, since there are no pods",
+      );
+    },
+  },
   "serve-dns": {
     set: { "serve-dns": "true", "cluster-dns": "127.0.0.1", "cluster-domain": "corp.example" },
     async verify(t, agent) {
