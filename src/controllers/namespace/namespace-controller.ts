@@ -2,18 +2,16 @@
  * The namespace controller: deletes the content of terminating namespaces, pods first, reports what remains in the
  * conditions, and removes the finalizer when nothing does.
  */
-
 import { namespaceKind } from "../../api/core/namespace/kind.ts";
 import type { Namespace } from "../../api/core/namespace/schema.ts";
 import { podKind } from "../../api/core/pod/kind.ts";
+import type { Pod } from "../../api/core/pod/schema.ts";
 import type { ApiObject, Kind } from "../../api/kind.ts";
 import { kubernetesGroup } from "../../api/scheme.ts";
 import type { Client } from "../../client/client.ts";
-import { startInformer } from "../../client/informer/informer.ts";
 import { metadataOnly } from "../../client/metadata-only.ts";
 import { formatTime } from "../../schema/value/time.ts";
 import { waitForAbort } from "../../std/async/wait-for-abort.ts";
-import { Backoff } from "../../std/time/backoff.ts";
 import { statusCodeOf } from "../api-errors.ts";
 import type { ControllerDeps } from "../controller.ts";
 import { createControllerQueue } from "../controller-queue.ts";
@@ -21,61 +19,65 @@ import { builtinContentKinds, customContentKinds } from "./content-kinds.ts";
 import { type DeletionProgress, type RemainingResources, updateConditions } from "./deletion-conditions.ts";
 
 const FINALIZER = "kubernetes";
-/** Delays between attempts while objects with grace periods or finalizers remain. */
-const REMAINING_BACKOFF = { initialMs: 1_000, maxMs: 15_000, jitter: 0.1 };
+/** After a change of a terminating namespace; all instances of the API server refuse new objects by then. */
+const GRACE_PERIOD_MS = 5_000;
+const BACKOFF = { initialMs: 5, maxMs: 60_000, jitter: 0 };
+/** How long objects with finalizers are expected to remain. */
+const FINALIZER_SECONDS = 15;
 /** The page size of Kubernetes' clients. */
 const PAGE_SIZE = 500;
 const CONCURRENT_DELETES = 8;
 
 export async function runNamespaceController(deps: ControllerDeps): Promise<void> {
-  const { client, clock, random, log, signal } = deps;
-  await using namespaces = startInformer({ client, clock, random, log, kind: namespaceKind }, signal);
+  const { client, log, signal, informers } = deps;
+  const namespaces = informers.of(namespaceKind);
   const builtin = builtinContentKinds(deps.kinds);
-  /** The backoff of each namespace with remaining content. */
-  const remaining = new Map<string, Backoff>();
   await using queue = createControllerQueue(deps, {
-    workers: 2,
+    workers: 10,
+    backoff: BACKOFF,
     sync: syncNamespace,
     onError: (name, error) => log.error("Failed to delete namespace content, will retry", error, { namespace: name }),
   });
 
   async function syncNamespace(name: string, stopping: AbortSignal): Promise<void> {
-    const namespace = namespaces.get(name);
+    const cached = namespaces.get(name);
+    if (cached === undefined || !isTerminating(cached)) return;
+    const namespace = await client.get(namespaceKind, { name }, stopping).catch(ignoreNotFound);
     if (namespace === undefined || !isTerminating(namespace)) return;
-    if (await deleteContent(deps, builtin, namespace, stopping)) {
-      remaining.delete(name);
-      return;
-    }
-    const again = remaining.get(name) ?? new Backoff(REMAINING_BACKOFF, random);
-    remaining.set(name, again);
-    queue.addAfter(name, again.next());
+    const remainingSeconds = await deleteContent(deps, builtin, namespace, stopping);
+    if (remainingSeconds > 0) queue.addAfter(name, (Math.floor(remainingSeconds / 2) + 1) * 1000);
   }
 
-  namespaces.subscribe({
-    put: (namespace, previous) => {
-      if (!isTerminating(namespace)) return;
-      // Later updates come from this controller's conditions.
-      if (previous === undefined || !isTerminating(previous)) queue.add(namespace.metadata?.name ?? "");
+  using subscriptions = new DisposableStack();
+  const unsubscribe = namespaces.subscribe({
+    put: (namespace) => {
+      // Changes of the conditions too: an attempt after one comes five seconds later at the latest.
+      if (isTerminating(namespace)) queue.addAfter(namespace.metadata?.name ?? "", GRACE_PERIOD_MS);
     },
-    delete: ({ metadata }) => {
-      remaining.delete(metadata?.name ?? "");
-      queue.forget(metadata?.name ?? "");
-    },
+    delete: ({ metadata }) => queue.forget(metadata?.name ?? ""),
   });
+  subscriptions.defer(unsubscribe);
   await waitForAbort(signal);
+}
+
+function ignoreNotFound(error: unknown): undefined {
+  if (statusCodeOf(error) !== 404) throw error;
 }
 
 function isTerminating(namespace: Namespace): boolean {
   return namespace.metadata?.deletionTimestamp !== undefined && (namespace.spec?.finalizers ?? []).includes(FINALIZER);
 }
 
-/** One attempt. Resolves with true if the namespace was empty and is finalized; rejects if a deletion failed. */
+/**
+ * One attempt. Resolves with the seconds that the remaining objects are expected to take; 0 if the namespace was empty
+ * and is finalized. Rejects if a deletion failed.
+ */
 async function deleteContent(
   deps: ControllerDeps,
   builtin: readonly Kind[],
   namespace: Namespace,
   signal: AbortSignal,
-): Promise<boolean> {
+): Promise<number> {
   const errors: unknown[] = [];
   const recordError = (error: unknown): string => {
     signal.throwIfAborted();
@@ -89,26 +91,34 @@ async function deleteContent(
     discoveryError = recordError(error);
     return [];
   });
-  const name = namespace.metadata?.name ?? "";
+  let seconds = 0;
   for (const kind of [...builtin, ...custom]) {
     try {
-      const left = await deleteAll(deps.client, kind, name, signal);
-      if (left !== undefined) remains.push(left);
+      const left = await deleteAll(deps, kind, namespace, signal);
+      if (left !== undefined) {
+        remains.push(left);
+        if (left.seconds === 0) throw new Error(explainUnexpected(namespace.metadata?.name ?? "", kind));
+        seconds = Math.max(seconds, left.seconds);
+      }
     } catch (error) {
       failures.push(recordError(error));
     }
     // Ordered deletion: other kinds wait until all pods have stopped.
-    if (kind.kind !== podKind.kind || remains.length + failures.length === 0) continue;
+    if (kind.kind !== podKind.kind || remains.length === 0) continue;
     // As in Kubernetes, the conditions do not mention the pods.
     await updateStatus(deps, namespace, { remains: [], failures, discovery: discoveryError }, signal);
     if (errors.length > 0) throw errors[0];
-    return false;
+    return seconds;
   }
   await updateStatus(deps, namespace, { remains, failures, discovery: discoveryError }, signal);
   if (errors.length > 0) throw errors[0];
-  if (remains.length > 0) return false;
-  await finalize(deps, namespace, signal);
-  return true;
+  if (seconds === 0) await finalize(deps, namespace, signal);
+  return seconds;
+}
+
+function explainUnexpected(namespace: string, { group, version, plural }: Kind): string {
+  const resource = `${kubernetesGroup(group)}/${version}, Resource=${plural}`;
+  return `unexpected items still remain in namespace: ${namespace} for gvr: ${resource}`;
 }
 
 /** Another instance of the controller may remove the finalizer first; conflicts are retried. */
@@ -129,17 +139,25 @@ async function finalize({ client, log }: ControllerDeps, namespace: Namespace, s
   }
 }
 
+interface RemainingObjects extends RemainingResources {
+  /** How long they are expected to remain; 0: they should be gone. */
+  readonly seconds: number;
+}
+
 /** Deletes all objects of the kind that are not terminating yet. Returns what remains. */
 async function deleteAll(
-  client: Client,
+  { client, clock }: ControllerDeps,
   kind: Kind,
-  namespace: string,
+  { metadata }: Namespace,
   signal: AbortSignal,
-): Promise<RemainingResources | undefined> {
+): Promise<RemainingObjects | undefined> {
+  const namespace = metadata?.name ?? "";
+  const graceSeconds = kind.kind === podKind.kind ? await longestGracePeriod(client, namespace, signal) : 0;
+  const elapsedMs = clock.now() - Date.parse(metadata?.deletionTimestamp ?? "");
   let isEmpty = true;
-  for await (const items of pages(client, kind, namespace, signal)) {
+  for await (const items of pages(client, metadataOnly(kind), namespace, signal)) {
     if (items.length > 0) isEmpty = false;
-    const living = items.filter(({ metadata }) => metadata?.deletionTimestamp === undefined);
+    const living = items.filter((item) => item.metadata?.deletionTimestamp === undefined);
     for (let start = 0; start < living.length; start += CONCURRENT_DELETES) {
       await Promise.all(
         living.slice(start, start + CONCURRENT_DELETES).map((item) => deleteOne(client, kind, item, signal)),
@@ -149,14 +167,28 @@ async function deleteAll(
   if (isEmpty) return undefined;
   let count = 0;
   const finalizers = new Map<string, number>();
-  for await (const items of pages(client, kind, namespace, signal)) {
+  for await (const items of pages(client, metadataOnly(kind), namespace, signal)) {
     count += items.length;
-    for (const { metadata } of items) {
-      for (const name of metadata?.finalizers ?? []) finalizers.set(name, (finalizers.get(name) ?? 0) + 1);
+    for (const item of items) {
+      for (const name of item.metadata?.finalizers ?? []) finalizers.set(name, (finalizers.get(name) ?? 0) + 1);
     }
   }
   if (count === 0) return undefined;
-  return { resource: `${kind.plural}.${kubernetesGroup(kind.group)}`, count, finalizers };
+  const stopping = elapsedMs >= graceSeconds * 1000 ? 0 : graceSeconds;
+  const seconds = stopping === 0 && finalizers.size > 0 ? FINALIZER_SECONDS : stopping;
+  return { resource: `${kind.plural}.${kubernetesGroup(kind.group)}`, count, finalizers, seconds };
+}
+
+/** The longest grace period of pods that have not finished, in seconds. */
+async function longestGracePeriod(client: Client, namespace: string, signal: AbortSignal): Promise<number> {
+  let longest = 0;
+  for await (const pods of pages<Pod>(client, podKind, namespace, signal)) {
+    for (const { spec, status } of pods) {
+      if (status?.phase === "Succeeded" || status?.phase === "Failed") continue;
+      longest = Math.max(longest, Number(spec?.terminationGracePeriodSeconds ?? 0));
+    }
+  }
+  return longest;
 }
 
 /** The dependents are in the namespace too, so background deletion suffices. */
@@ -170,17 +202,17 @@ async function deleteOne(client: Client, kind: Kind, { metadata }: ApiObject, si
   }
 }
 
-async function* pages(
+async function* pages<T extends ApiObject>(
   client: Client,
-  kind: Kind,
+  kind: Kind<T>,
   namespace: string,
   signal: AbortSignal,
-): AsyncGenerator<readonly ApiObject[]> {
+): AsyncGenerator<readonly T[]> {
   let next: string | undefined;
   do {
     const query = { namespace, limit: PAGE_SIZE, continue: next };
     try {
-      const page = await client.list(metadataOnly(kind), query, signal);
+      const page = await client.list(kind, query, signal);
       yield page.items;
       next = page.continue;
     } catch (error) {
