@@ -13,7 +13,6 @@ import type { Node, Taint } from "../../api/core/node/schema.ts";
 import { podKind } from "../../api/core/pod/kind.ts";
 import type { Pod } from "../../api/core/pod/schema.ts";
 import { createEventRecorder, type EventRecorder } from "../../client/events/event-recorder.ts";
-import { startInformer } from "../../client/informer/informer.ts";
 import { type ReflectorEvent, reflect } from "../../client/informer/reflector.ts";
 import { formatTime } from "../../schema/value/time.ts";
 import { isNotFoundOrConflict } from "../api-errors.ts";
@@ -21,11 +20,12 @@ import type { ControllerDeps } from "../controller.ts";
 import { createControllerQueue } from "../controller-queue.ts";
 import { desiredNoExecuteTaints, desiredNoScheduleTaints, hasNoExecuteTaint, readyStatus } from "./condition-taints.ts";
 import { Heartbeats, unknownConditions } from "./heartbeats.ts";
+import { createNodeMetrics } from "./node-metrics.ts";
 import { TaintEvictionController } from "./taint-eviction.ts";
-import { ZoneDisruption } from "./zone-disruption.ts";
+import { ZoneDisruption, zoneOf } from "./zone-disruption.ts";
 
 export async function runNodeLifecycleController(deps: ControllerDeps): Promise<void> {
-  const { client, observer, clock, random, log, signal, options } = deps;
+  const { client, observer, clock, random, log, signal, options, informers } = deps;
   const informerOptions = { client: observer, clock, random, log };
   await using recorder = createEventRecorder({ client, clock, random, log, component: "node-controller" });
   await using evictionRecorder = createEventRecorder({
@@ -35,20 +35,25 @@ export async function runNodeLifecycleController(deps: ControllerDeps): Promise<
     log,
     component: "taint-eviction-controller",
   });
+  const metrics = createNodeMetrics(deps.registry);
   await using evictions = new TaintEvictionController(deps, evictionRecorder);
   using heartbeats = new Heartbeats(
     clock,
     { graceMs: options.nodeMonitorGracePeriodMs, startupGraceMs: options.nodeStartupGracePeriodMs },
     (name) => queue.add(name),
   );
-  using disruption = new ZoneDisruption(clock, (name) => queue.add(name), options.evictions);
+  using disruption = new ZoneDisruption(clock, (name) => queue.add(name), options.evictions, metrics);
   /** Nodes that were ready and whose pods must be marked as not ready. */
   const becameNotReady = new Set<string>();
-  await using nodes = startInformer({ ...informerOptions, kind: nodeKind }, signal);
+  const nodes = informers.of(nodeKind);
   await using queue = createControllerQueue(deps, {
     workers: 4,
     backoff: { initialMs: 500, maxMs: 30_000, jitter: 0.1 },
-    sync: syncNode,
+    sync: async (name, stopping) => {
+      const began = clock.monotonic();
+      await syncNode(name, stopping);
+      metrics.nodeSynced((clock.monotonic() - began) / 1000);
+    },
     onError: (node, error) => log.error("Failed to sync node, will retry", error, { node }),
   });
 
@@ -67,7 +72,10 @@ export async function runNodeLifecycleController(deps: ControllerDeps): Promise<
     const now = formatTime(clock.now());
     if (await updateTaints(deps, node, desiredNoScheduleTaints(node, now), stopping)) return;
     const noExecute = desiredNoExecuteTaints(node, mayEvictPods(disruption, node), now);
-    if (await updateTaints(deps, node, noExecute, stopping)) return;
+    if (await updateTaints(deps, node, noExecute, stopping)) {
+      if (!hasNoExecuteTaint(node)) metrics.nodeEvicted(zoneOf(node));
+      return;
+    }
     if (!becameNotReady.has(name)) return;
     if (readyStatus(node) !== "True") await markPodsNotReady(deps, recorder, name, stopping);
     becameNotReady.delete(name);
@@ -78,7 +86,8 @@ export async function runNodeLifecycleController(deps: ControllerDeps): Promise<
     if (disruption.update(nodes.list())) for (const { metadata } of nodes.list()) queue.add(metadata?.name ?? "");
   };
   updateDisruption();
-  nodes.subscribe({
+  using subscriptions = new DisposableStack();
+  const unsubscribe = nodes.subscribe({
     put: (node, previous) => {
       const name = node.metadata?.name ?? "";
       heartbeats.observeStatus(node);
@@ -101,6 +110,7 @@ export async function runNodeLifecycleController(deps: ControllerDeps): Promise<
       updateDisruption();
     },
   });
+  subscriptions.defer(unsubscribe);
   const query = { namespace: "kube-node-lease" };
   const onEvent = (event: ReflectorEvent<Lease>): void => {
     if (event.type === "replace") for (const lease of event.items) heartbeats.observeLease(lease);

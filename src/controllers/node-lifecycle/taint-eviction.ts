@@ -1,14 +1,13 @@
 /**
  * Evicts pods from nodes with NoExecute taints that they do not tolerate, after the tolerationSeconds if they have
- * some. Only pods of tainted nodes are watched.
+ * some.
  */
-
 import type { Node, Taint } from "../../api/core/node/schema.ts";
 import { podKind } from "../../api/core/pod/kind.ts";
 import type { Pod } from "../../api/core/pod/schema.ts";
 import type { Toleration } from "../../api/core/pod-spec/affinity.ts";
 import type { EventRecorder } from "../../client/events/event-recorder.ts";
-import { type Informer, startInformer } from "../../client/informer/informer.ts";
+import type { Informer } from "../../client/informer/informer.ts";
 import { tolerates } from "../../scheduler/plugins/nodes/tolerations.ts";
 import { deepEqual } from "../../schema/value/equal.ts";
 import { formatTime } from "../../schema/value/time.ts";
@@ -16,31 +15,31 @@ import { WorkQueue } from "../../std/async/work-queue.ts";
 import { KeyTimers } from "../../std/time/key-timers.ts";
 import { isNotFoundOrConflict } from "../api-errors.ts";
 import type { ControllerDeps } from "../controller.ts";
-
-interface TaintedNode {
-  taints: readonly Taint[];
-  readonly pods: Informer<Pod>;
-}
+import { createEvictionMetrics, type EvictionMetrics } from "./node-metrics.ts";
 
 interface ScheduledEviction {
   readonly node: string;
   readonly uid: string;
-  /** Monotonic time of the first matching taint: later taints do not restart the toleration. */
-  readonly since: number;
+  /** On the monotonic clock. */
+  readonly dueAt: number;
 }
 
 export class TaintEvictionController implements AsyncDisposable {
   readonly #deps: ControllerDeps;
   readonly #recorder: EventRecorder;
-  readonly #nodes = new Map<string, TaintedNode>();
+  readonly #metrics: EvictionMetrics;
+  readonly #pods: Informer<Pod>;
+  /** The NoExecute taints of nodes that have some. */
+  readonly #taints = new Map<string, readonly Taint[]>();
   readonly #scheduled = new Map<string, ScheduledEviction>();
   readonly #timers: KeyTimers;
   readonly #queue: WorkQueue;
-  readonly #closing = new Set<Promise<void>>();
+  readonly #unsubscribe: () => void;
 
   constructor(deps: ControllerDeps, recorder: EventRecorder) {
-    const { clock, random, log } = deps;
+    const { clock, random, log, informers } = deps;
     this.#deps = deps;
+    this.#metrics = createEvictionMetrics(deps.registry);
     this.#recorder = recorder;
     this.#timers = new KeyTimers(clock, (key) => this.#queue.add(key));
     this.#queue = new WorkQueue({
@@ -51,79 +50,77 @@ export class TaintEvictionController implements AsyncDisposable {
       work: (key, signal) => this.#syncPod(key, signal),
       onError: (key, error) => log.error("Failed to evict pod, will retry", error, { pod: key }),
     });
+    this.#pods = informers.of(podKind);
+    this.#unsubscribe = this.#pods.subscribe({
+      put: (pod, previous) => {
+        if (this.#taints.has(pod.spec?.nodeName ?? "") && isConcerned(pod, previous)) this.#schedule(pod);
+      },
+      delete: (pod) => this.#cancelWithEvent(pod),
+    });
   }
 
   observe({ metadata, spec }: Node): void {
     const name = metadata?.name ?? "";
     const taints = (spec?.taints ?? []).filter(({ effect }) => effect === "NoExecute");
-    const known = this.#nodes.get(name);
-    if (taints.length === 0) {
-      this.forget(name);
-    } else if (known === undefined) {
-      const { observer, clock, random, log, signal } = this.#deps;
-      const query = { fieldSelector: `spec.nodeName=${name}` };
-      const pods = startInformer({ client: observer, clock, random, log, kind: podKind, query }, signal);
-      this.#nodes.set(name, { taints, pods });
-      pods.subscribe({
-        put: (pod) => this.#schedule(name, pod),
-        delete: (pod) => this.#cancel(keyOf(pod)),
-      });
-    } else if (!deepEqual(known.taints, taints)) {
-      known.taints = taints;
-      for (const pod of known.pods.list()) this.#schedule(name, pod, true);
+    const known = this.#taints.get(name);
+    if (taints.length === 0) this.forget(name);
+    else if (known === undefined || !deepEqual(known, taints)) {
+      this.#taints.set(name, taints);
+      for (const pod of this.#podsOf(name)) this.#schedule(pod);
     }
   }
 
   /** The node has no NoExecute taint any more, or was deleted. */
   forget(name: string): void {
-    const known = this.#nodes.get(name);
-    if (known === undefined) return;
-    this.#nodes.delete(name);
-    for (const pod of known.pods.list()) {
-      if (this.#cancel(keyOf(pod))) this.#recordEvent(pod, `Cancelling deletion of Pod ${keyOf(pod)}`);
-    }
-    const closing = Promise.resolve(known.pods[Symbol.asyncDispose]()).finally(() => this.#closing.delete(closing));
-    this.#closing.add(closing);
+    if (!this.#taints.delete(name)) return;
+    for (const pod of this.#podsOf(name)) this.#cancelWithEvent(pod);
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
+    this.#unsubscribe();
     this.#timers[Symbol.dispose]();
     await this.#queue[Symbol.asyncDispose]();
-    await Promise.all([...this.#nodes.values()].map(({ pods }) => pods[Symbol.asyncDispose]()));
-    await Promise.all(this.#closing);
   }
 
-  /** Kubernetes marks terminating pods again when their node gets a taint that they do not tolerate. */
-  #schedule(node: string, pod: Pod, isTaintNew = false): void {
+  #podsOf(node: string): readonly Pod[] {
+    return this.#pods
+      .list()
+      .filter(({ spec }) => spec?.nodeName === node)
+      .toArray();
+  }
+
+  /** As in Kubernetes, terminating pods are marked too, and a pod that waits keeps its time when taints change. */
+  #schedule(pod: Pod): void {
     const key = keyOf(pod);
-    const { uid = "", deletionTimestamp } = pod.metadata ?? {};
-    const known = this.#scheduled.get(key);
-    if (known !== undefined && known.uid !== uid) this.#cancel(key);
-    const tainted = this.#nodes.get(node);
-    const stayMs = tainted === undefined ? undefined : toleratedMs(pod.spec?.tolerations ?? [], tainted.taints);
-    const isMarked = deletionTimestamp !== undefined && !(isTaintNew && stayMs === 0);
-    if (stayMs === undefined || isMarked) {
-      this.#cancel(key);
-      return;
-    }
-    const { clock } = this.#deps;
-    const since = this.#scheduled.get(key)?.since ?? clock.monotonic();
-    this.#scheduled.set(key, { node, uid, since });
-    this.#timers.set(key, since + stayMs - clock.monotonic());
+    const node = pod.spec?.nodeName ?? "";
+    const { uid = "" } = pod.metadata ?? {};
+    if (this.#scheduled.get(key)?.uid !== uid) this.#cancel(key);
+    const stayMs = toleratedMs(pod.spec?.tolerations ?? [], this.#taints.get(node) ?? []);
+    if (stayMs === undefined || stayMs === 0) this.#cancelWithEvent(pod);
+    if (stayMs === undefined || this.#scheduled.has(key)) return;
+    this.#scheduled.set(key, { node, uid, dueAt: this.#deps.clock.monotonic() + stayMs });
+    this.#timers.set(key, stayMs);
   }
 
-  #cancel(key: string): boolean {
+  #cancelWithEvent(pod: Pod): void {
+    const key = keyOf(pod);
+    const isWaiting = this.#timers.has(key);
+    this.#cancel(key);
+    if (isWaiting) this.#recordEvent(pod, `Cancelling deletion of Pod ${key}`);
+  }
+
+  #cancel(key: string): void {
     this.#timers.delete(key);
     this.#queue.forget(key);
-    return this.#scheduled.delete(key);
+    this.#scheduled.delete(key);
   }
 
   async #syncPod(key: string, signal: AbortSignal): Promise<void> {
     const planned = this.#scheduled.get(key);
     if (planned === undefined) return;
     const [namespace = "", name = ""] = key.split("/");
-    const pod = this.#nodes.get(planned.node)?.pods.get(name, namespace);
-    if (pod === undefined) return;
+    const pod = this.#pods.get(name, namespace);
+    if (pod === undefined || pod.metadata?.uid !== planned.uid) return;
     const { client, clock, log } = this.#deps;
     const { uid } = planned;
     this.#recordEvent(pod, `Marking for deletion Pod ${key}`);
@@ -138,6 +135,7 @@ export class TaintEvictionController implements AsyncDisposable {
       const patch = { metadata: { uid }, status: { conditions: [condition] } };
       await client.patch(podKind, { name, namespace }, "strategic", patch, { subresource: "status", signal });
       await client.delete(podKind, { name, namespace }, { preconditions: { uid } }, signal);
+      this.#metrics.podDeleted(clock.monotonic() - planned.dueAt);
       log.info("Evicted pod from tainted node", { pod: key, node: planned.node });
     } catch (error) {
       // Deleted, or replaced by a pod of the same name.
@@ -169,6 +167,12 @@ export function toleratedMs(tolerations: readonly Toleration[], taints: readonly
     shortest = Math.min(shortest ?? milliseconds, milliseconds);
   }
   return shortest;
+}
+
+/** Whether the pod is new, came to another node or has other tolerations. */
+function isConcerned({ spec }: Pod, previous: Pod | undefined): boolean {
+  if (previous === undefined || previous.spec?.nodeName !== spec?.nodeName) return true;
+  return !deepEqual(previous.spec?.tolerations, spec?.tolerations);
 }
 
 function keyOf({ metadata }: Pod): string {

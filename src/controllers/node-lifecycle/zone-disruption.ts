@@ -8,6 +8,7 @@ import type { Clock } from "../../std/time/clock.ts";
 import { KeyTimers } from "../../std/time/key-timers.ts";
 import { defaultControllerOptions, type EvictionOptions } from "../controller-options.ts";
 import { readyStatus } from "./condition-taints.ts";
+import type { NodeMetrics } from "./node-metrics.ts";
 
 /** Zones with fewer nodes that are not ready are not disrupted. */
 const UNHEALTHY_MIN = 3;
@@ -27,13 +28,20 @@ export class ZoneDisruption implements Disposable {
   readonly #clock: Clock;
   readonly #options: EvictionOptions;
   readonly #onAdmitted: (node: string) => void;
+  readonly #metrics: NodeMetrics | undefined;
   readonly #zones = new Map<string, Zone>();
   readonly #timers: KeyTimers;
   readonly #admitted = new Set<string>();
   #allDown = false;
 
   /** `onTurn` is called when a waiting node may be evicted. */
-  constructor(clock: Clock, onTurn: (node: string) => void, options = defaultControllerOptions.evictions) {
+  constructor(
+    clock: Clock,
+    onTurn: (node: string) => void,
+    options = defaultControllerOptions.evictions,
+    metrics?: NodeMetrics,
+  ) {
+    this.#metrics = metrics;
     this.#clock = clock;
     this.#options = options;
     this.#onAdmitted = onTurn;
@@ -47,6 +55,7 @@ export class ZoneDisruption implements Disposable {
 
   /** Updates the state of all zones. Returns whether `allDown` changed. */
   update(nodes: Iterable<Node>): boolean {
+    const began = this.#clock.monotonic();
     const { nodesPerSecond, nodesPerSecondDisrupted, disruptedShare, largeZoneNodes } = this.#options;
     const counts = new Map<string, { ready: number; notReady: number }>();
     for (const node of nodes) {
@@ -71,6 +80,7 @@ export class ZoneDisruption implements Disposable {
       for (const zone of this.#zones.values()) zone.waiting.clear();
       this.#admitted.clear();
     } else for (const name of this.#zones.keys()) this.#admitNext(name);
+    this.#metrics?.zonesUpdated(counts, (this.#clock.monotonic() - began) / 1000);
     return before !== this.#allDown;
   }
 
@@ -120,7 +130,8 @@ export class ZoneDisruption implements Disposable {
   }
 }
 
-function zoneOf({ metadata }: Node): string {
+/** `region/zone`; a slash for a node without both. */
+export function zoneOf({ metadata }: Node): string {
   const { labels = {} } = metadata ?? {};
   return `${labels["topology.kubernetes.io/region"] ?? ""}/${labels["topology.kubernetes.io/zone"] ?? ""}`;
 }
