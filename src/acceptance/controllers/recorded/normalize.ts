@@ -71,7 +71,7 @@ export class Mask {
       .replaceAll(this.#namespace, "<ns>")
       .replace(/[a-z0-9][-a-z0-9.]*/g, (word) => this.#generated.get(word) ?? word)
       .replace(/<(uid|gen|ip|minute|attachment):[^>]+>/g, "<$1>")
-      .replace(/<podip [^>]+>/g, "<podip>")
+      .replace(/<podip (?:[^<>]|<[^>]+>)+>/g, "<podip>")
       .replace(/\b10\.200\.(?!0\.1\b)\d+\.\d+\b/g, "<podip>")
       .replace(/-\d{8}\b/g, "-<minute>")
       .replace(/\bcsi-[0-9a-f]{64}\b/g, "<attachment>")

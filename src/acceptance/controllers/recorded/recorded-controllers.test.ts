@@ -2,6 +2,8 @@
  * Plays what Kubernetes 1.33's controllers did: final objects, events, and transitions in the order that several
  * recordings of a scenario had in common.
  * `testdata/recorded-differences/controllers.json` lists the scenarios that differ by reason; no scenario may be added.
+ * All others must go as recorded in one of several attempts: when pods become ready together, and which controller is
+ * first, depends on the load of this machine too.
  *
  *     SVC_SCENARIO=dep-roll node src/acceptance/controllers/recorded/recorded-controllers.test.ts   prints differences
  */
@@ -18,9 +20,10 @@ import { startInMemoryCluster } from "../../../testing/apiserver/in-memory-clust
 import { FakeClock } from "../../../testing/std/fake-clock.ts";
 import { fileDirectory } from "../../../testing/std/file-directory.ts";
 import { playScenarios } from "./player.ts";
-import { readScenarios } from "./scenario.ts";
+import { readScenarios, type Scenario } from "./scenario.ts";
 
 const DAY_MS = 86_400_000;
+const ATTEMPTS_MAX = 8;
 const NAMESPACES = ["garbage-collector", "namespace", "serviceaccount"];
 const DEPLOYMENTS = ["deployment", "replicaset", "replicationcontroller"];
 
@@ -115,8 +118,6 @@ const wanted = process.env.SVC_SCENARIO;
 const list = fileURLToPath(new URL("../../../../testdata/recorded-differences/controllers.json", import.meta.url));
 const reasons = Object.entries(JSON.parse(readFileSync(list, "utf8")) as Record<string, readonly string[]>);
 const known = reasons.flatMap(([, ids]) => ids);
-/** Scenarios whose result depends on the speed of the machine. */
-const varying = reasons.flatMap(([reason, ids]) => (reason.startsWith("sometimes: ") ? ids : []));
 
 const directory = fileDirectory(t);
 const ca = await createCa("test-ca", 10, Date.now());
@@ -126,7 +127,6 @@ t.setTimeout(300_000);
 
 for (const [area, { controllers, kinds, startAt, config = {} }] of Object.entries(AREAS)) {
   t.test(`the controllers do as recorded: ${area}`, { timeout: 300_000 }, async (t) => {
-    const clock = new FakeClock(startAt);
     const embeddedControllers = [...NAMESPACES, ...controllers];
     const files = { certFile: join(directory, "ca.crt"), keyFile: join(directory, "ca.key") };
     const signing = { clients: files, nodeServing: files, lifetimeMs: DAY_MS };
@@ -135,15 +135,25 @@ for (const [area, { controllers, kinds, startAt, config = {} }] of Object.entrie
     const authentication = { ...defaultConfig.authentication, serviceAccounts };
     const common = { controllerOptions: OPTIONS, clusterCa: ca.cert, signing, authentication };
     const whole = { embeddedControllers, ...common, ...config };
-    const client = await startInMemoryCluster(t, whole, clock);
-    await clock.advance(1000);
-    const scenarios = readScenarios(area).filter(({ id }) => wanted === undefined || id.startsWith(wanted));
-    const results = await playScenarios(client, clock, scenarios, kinds);
-    for (const [index, { id, title }] of scenarios.entries()) {
-      const differences = results[index] ?? [];
-      if (wanted !== undefined) for (const difference of differences) t.comment(`${id}: ${difference}`);
-      if (varying.includes(id)) continue;
-      t.equal(differences.length > 0, known.includes(id), `${id}: ${title}`);
+    const play = async (scenarios: readonly Scenario[]): Promise<readonly (readonly string[])[]> => {
+      const clock = new FakeClock(startAt);
+      const client = await startInMemoryCluster(t, whole, clock);
+      await clock.advance(1000);
+      return await playScenarios(client, clock, scenarios, kinds);
+    };
+    let left = readScenarios(area).filter(({ id }) => wanted === undefined || id.startsWith(wanted));
+    for (let attempt = 1; left.length > 0 && attempt <= ATTEMPTS_MAX; attempt++) {
+      const results = await play(left);
+      left = left.filter(({ id, title }, index) => {
+        const differences = results[index] ?? [];
+        if (wanted !== undefined) for (const difference of differences) t.comment(`${id}: ${difference}`);
+        if (known.includes(id)) t.ok(differences.length > 0, `${id}: ${title}`);
+        else {
+          if (differences.length > 0 && attempt < ATTEMPTS_MAX) return true;
+          t.same(differences, [], `${id}: ${title}`);
+        }
+        return false;
+      });
     }
   });
 }
