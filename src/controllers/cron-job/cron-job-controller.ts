@@ -5,6 +5,8 @@ import { jobKind } from "../../api/batch/job/kind.ts";
 import type { Job } from "../../api/batch/job/schema.ts";
 import { createEventRecorder } from "../../client/events/event-recorder.ts";
 import { waitForAbort } from "../../std/async/wait-for-abort.ts";
+import { exponentialBuckets } from "../../std/metrics/buckets.ts";
+import { MetricRegistry } from "../../std/metrics/metrics.ts";
 import { KeyTimers } from "../../std/time/key-timers.ts";
 import type { ControllerDeps } from "../controller.ts";
 import { createControllerQueue } from "../controller-queue.ts";
@@ -29,6 +31,16 @@ export async function runCronJobController(deps: ControllerDeps): Promise<void> 
     sync: syncKey,
     onError: (key, error) => log.v(2)?.info("Failed to sync cron job, will retry", { key, error: String(error) }),
   });
+  const skew = (deps.registry ?? new MetricRegistry())
+    .histogram(
+      {
+        name: "cronjob_controller_job_creation_skew_duration_seconds",
+        help: "Time from the scheduled time of a job to its creation.",
+        stability: "STABLE",
+      },
+      exponentialBuckets(1, 2, 10),
+    )
+    .with();
   using runs = new KeyTimers(clock, (key) => queue.add(key));
 
   async function syncKey(key: string, stopping: AbortSignal): Promise<void> {
@@ -37,7 +49,7 @@ export async function runCronJobController(deps: ControllerDeps): Promise<void> 
     runs.delete(key);
     if (cronJob === undefined) return;
     const owned = jobsByOwner.owned(cronJob.metadata?.uid ?? "");
-    const next = await syncCronJob(cronJob, owned, { client, clock, recorder, signal: stopping });
+    const next = await syncCronJob(cronJob, owned, { client, clock, recorder, skew, signal: stopping });
     if (next !== undefined && next !== Infinity) runs.set(key, next);
   }
 

@@ -8,6 +8,7 @@ import type { Job } from "../../api/batch/job/schema.ts";
 import type { Client } from "../../client/client.ts";
 import type { EventRecorder } from "../../client/events/event-recorder.ts";
 import { formatTime } from "../../schema/value/time.ts";
+import type { Histogram } from "../../std/metrics/metrics.ts";
 import type { Clock } from "../../std/time/clock.ts";
 import { statusCodeOf } from "../api-errors.ts";
 import { isJobFinished, trueCondition } from "../job/job-conditions.ts";
@@ -25,6 +26,8 @@ export interface CronJobSyncDeps {
   readonly client: Client;
   readonly clock: Clock;
   readonly recorder: EventRecorder;
+  /** Seconds from the time of a run to the creation of its job. */
+  readonly skew: Histogram;
   readonly signal: AbortSignal;
 }
 
@@ -225,7 +228,7 @@ function localZone(): string {
 /** Does nothing if the run has been started before, or must not start. */
 async function startRun(sync: CronJobSync, due: number, deps: CronJobSyncDeps): Promise<void> {
   const { cronJob, spec } = sync;
-  const { client, recorder, clock, signal } = deps;
+  const { client, recorder, clock, skew, signal } = deps;
   const about = objectReference(cronJob);
   const { startingDeadlineSeconds: deadline } = spec;
   if (deadline !== undefined && due + deadline * 1000 < clock.now()) {
@@ -245,6 +248,7 @@ async function startRun(sync: CronJobSync, due: number, deps: CronJobSyncDeps): 
   let created: Job;
   try {
     created = await client.create(jobKind, job, signal);
+    skew.observe((clock.now() - due) / 1000);
     recorder.record(about, "Normal", "SuccessfulCreate", `Created job ${created.metadata?.name}`);
   } catch (error) {
     if (signal.aborted || isNamespaceTerminating(error)) throw error;

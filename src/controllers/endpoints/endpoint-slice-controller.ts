@@ -17,6 +17,7 @@ import { keyOf, objectReference, splitKey } from "../workload/object-keys.ts";
 import { isNamespaceTerminating, messageOf } from "../workload/pod-control.ts";
 import { LabelIndex } from "./label-index.ts";
 import { ServicePods, selectorOf } from "./service-pods.ts";
+import { EndpointSliceMetrics } from "./slice-metrics.ts";
 import { MANAGED_BY, reconcileSlices, SLICE_CONTROLLER, type SliceChanges } from "./slice-reconciler.ts";
 import { keyOfService, SERVICE_NAME, SliceTracker, serviceNameOf } from "./slice-tracker.ts";
 import { type HintEvent, isNodeReady, TopologyHints } from "./topology-hints.ts";
@@ -102,11 +103,13 @@ class EndpointSliceController {
   readonly #times = new TriggerTimes();
   readonly #hints = new TopologyHints();
   readonly #sliceDelayMs: number;
+  readonly #metrics: EndpointSliceMetrics;
 
   constructor(deps: ControllerDeps, caches: Caches) {
     this.#deps = deps;
     this.#sliceDelayMs = Math.max(SLICE_DELAY_MS, deps.options.endpoints.sliceBatchMs);
     this.#caches = caches;
+    this.#metrics = new EndpointSliceMetrics(deps.options.endpoints.perSlice, deps.registry);
   }
 
   nodeChanged(node: Node, before: Node | undefined): void {
@@ -139,13 +142,17 @@ class EndpointSliceController {
       this.#times.delete(key);
       this.#tracker.deleteService(key);
       this.#hints.deleteService(key);
+      this.#metrics.deleteService(key);
       return;
     }
     if (service.spec?.type === "ExternalName" || selectorOf(service) === undefined) return;
     const slices = this.#caches.slicesByService
       .withAll(namespace, { [SERVICE_NAME]: name, [MANAGED_BY]: SLICE_CONTROLLER })
       .filter(({ metadata }) => metadata?.deletionTimestamp === undefined);
-    if (this.#tracker.isStale(key, slices)) throw new Error("EndpointSlice informer cache is out of date");
+    if (this.#tracker.isStale(key, slices)) {
+      this.#metrics.syncEnded("stale");
+      throw new Error("EndpointSlice informer cache is out of date");
+    }
     const pods = this.#caches.servicePods.podsOf(service);
     const time = this.#times.next(key, service, pods);
     const events: HintEvent[] = [];
@@ -159,9 +166,17 @@ class EndpointSliceController {
     });
     try {
       for (const changes of byType) await this.#write(service, changes, time, signal);
+      const written = {
+        create: byType.flatMap(({ create }) => create),
+        update: byType.flatMap(({ update }) => update),
+        delete: byType.flatMap((changes) => changes.delete),
+      };
+      this.#metrics.serviceWritten(key, service, slices, written);
       for (const { type, reason, message } of events) this.#record(service, type, reason, message);
       if (errors.length > 0) throw new Error(errors.length === 1 ? errors[0] : `[${errors.join(", ")}]`);
+      this.#metrics.syncEnded("success");
     } catch (error) {
+      this.#metrics.syncEnded("error");
       const message = `Error updating Endpoint Slices for Service ${key}: ${messageOf(error)}`;
       if (!signal.aborted) this.#record(service, "Warning", "FailedToUpdateEndpointSlices", message);
       throw error;

@@ -23,6 +23,7 @@ import type { LabelIndex } from "./label-index.ts";
 import { sortSlicePorts } from "./port-order.ts";
 import { selectorOf } from "./service-pods.ts";
 import { type AddressType, endpointKey, isSameEndpoint, portsKey } from "./slice-draft.ts";
+import { MirroringMetrics } from "./slice-metrics.ts";
 import { MANAGED_BY, slicePrefix } from "./slice-reconciler.ts";
 import { keyOfService, SERVICE_NAME, SliceTracker, serviceNameOf } from "./slice-tracker.ts";
 import { TRIGGER_TIME } from "./trigger-times.ts";
@@ -100,10 +101,12 @@ class MirroringController {
   readonly #deps: ControllerDeps;
   readonly #caches: Caches;
   readonly #tracker = new SliceTracker();
+  readonly #metrics: MirroringMetrics;
 
   constructor(deps: ControllerDeps, caches: Caches) {
     this.#deps = deps;
     this.#caches = caches;
+    this.#metrics = new MirroringMetrics(deps.options.endpoints.mirroredPerSubset, deps.registry);
   }
 
   get #max(): number {
@@ -124,6 +127,16 @@ class MirroringController {
   }
 
   async sync(key: string, signal: AbortSignal): Promise<void> {
+    const { clock } = this.#deps;
+    const began = clock.monotonic();
+    try {
+      await this.#mirror(key, signal);
+    } finally {
+      this.#metrics.syncEnded((clock.monotonic() - began) / 1000);
+    }
+  }
+
+  async #mirror(key: string, signal: AbortSignal): Promise<void> {
     const { namespace, name } = splitKey(key);
     const endpoints = this.#caches.endpoints.get(name, namespace);
     const service = this.#caches.services.get(name, namespace);
@@ -131,14 +144,20 @@ class MirroringController {
     const isWanted = endpoints !== undefined && isMirrored(endpoints);
     if (!isWanted || service === undefined || selectorOf(service) !== undefined) {
       this.#tracker.deleteService(key);
+      this.#metrics.deleteService(key);
       for (const slice of slices) await this.#delete(slice, signal);
       return;
     }
     if (this.#tracker.isStale(key, slices)) throw new Error("EndpointSlice informer cache is out of date");
-    await this.#write(endpoints, this.#computeChanges(endpoints, slices), signal);
+    const { changes, skipped } = this.#computeChanges(endpoints, slices);
+    await this.#write(endpoints, changes, signal);
+    this.#metrics.endpointsWritten(key, slices, changes, skipped);
   }
 
-  #computeChanges(endpoints: Endpoints, slices: readonly EndpointSlice[]): MirrorChanges {
+  #computeChanges(
+    endpoints: Endpoints,
+    slices: readonly EndpointSlice[],
+  ): { readonly changes: MirrorChanges; readonly skipped: number } {
     const { groups, invalid, skipped } = groupAddresses(endpoints, this.#max);
     this.#recordSkipped(endpoints, invalid, skipped);
     const existing = Map.groupBy(slices, ({ addressType, ports }) => `${addressType}-${portsKey(ports, true)}`);
@@ -153,7 +172,7 @@ class MirroringController {
       else if (!matches(first, endpoints, group)) changes.update.push(newMirror(endpoints, group, first));
     }
     for (const unwanted of existing.values()) changes.delete.push(...unwanted);
-    return recycle(changes);
+    return { changes: recycle(changes), skipped };
   }
 
   #recordSkipped(endpoints: Endpoints, invalid: number, skipped: number): void {

@@ -25,6 +25,14 @@ export async function runGarbageCollector(deps: ControllerDeps): Promise<void> {
     enqueue: (uid) => queue.add(uid),
     invalidNamespace: (dependent, owner) => recordInvalidNamespace(recorder, dependent, owner),
   });
+  // Reading the kinds of the cluster never fails here: custom kinds come from a watch of their definitions.
+  deps.registry
+    ?.counter({
+      name: "garbagecollector_controller_resources_sync_error_total",
+      help: "Failed reads of the kinds to watch.",
+      stability: "ALPHA",
+    })
+    .with();
   await using watches = new MetadataWatches(deps, { scheme, graph, owners });
   const collector = { client, graph, owners, log, enqueue: (uid: string) => queue.addAfter(uid, RETRY_DELAY_MS) };
   await using queue = createControllerQueue(deps, {

@@ -10,6 +10,7 @@ import type { ControllerDeps } from "../controller.ts";
 import { createControllerQueue } from "../controller-queue.ts";
 import { keyOf, splitKey } from "../workload/object-keys.ts";
 import { Scales } from "../workload/scales.ts";
+import { createAutoscalerMetrics } from "./autoscaler-metrics.ts";
 import { syncAutoscaler } from "./autoscaler-sync.ts";
 import { ScalingHistory } from "./scaling-history.ts";
 
@@ -19,6 +20,7 @@ export async function runAutoscalerController(deps: ControllerDeps): Promise<voi
   const autoscalers = informers.of(horizontalPodAutoscalerKind);
   const pods = informers.of(podKind);
   const scales = new Scales({ client, observer, kinds, clock });
+  const metrics = createAutoscalerMetrics(deps.registry);
   /** By autoscaler. */
   const histories = new Map<string, ScalingHistory>();
   const selectors = new Map<string, readonly Requirement[]>();
@@ -57,6 +59,7 @@ export async function runAutoscalerController(deps: ControllerDeps): Promise<voi
           client,
           clock,
           recorder,
+          metrics,
           scales,
           options,
           history,

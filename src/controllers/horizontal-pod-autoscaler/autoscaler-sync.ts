@@ -20,6 +20,7 @@ import type { AutoscalerOptions } from "../controller-options.ts";
 import { objectReference } from "../workload/object-keys.ts";
 import { messageOf } from "../workload/pod-control.ts";
 import type { Scales } from "../workload/scales.ts";
+import { type AutoscalerMetrics, actionOf, type ScalingAction, type ScalingError } from "./autoscaler-metrics.ts";
 import { MetricError, type MetricProposal, proposeForMetric } from "./metric-proposals.ts";
 import { MetricsClient } from "./metrics-client.ts";
 import { type Limited, limitReplicas, type ScalingHistory } from "./scaling-history.ts";
@@ -28,6 +29,7 @@ export interface AutoscalerSyncDeps {
   readonly client: Client;
   readonly clock: Clock;
   readonly recorder: EventRecorder;
+  readonly metrics: AutoscalerMetrics;
   readonly scales: Scales;
   readonly options: AutoscalerOptions;
   readonly history: ScalingHistory;
@@ -45,11 +47,29 @@ interface Target {
 
 /** Errors are in the conditions and events; rejects if the status cannot be written. */
 export async function syncAutoscaler(autoscaler: HorizontalPodAutoscaler, deps: AutoscalerSyncDeps): Promise<void> {
-  if (autoscaler.spec !== undefined) await new AutoscalerSync(autoscaler, autoscaler.spec, deps).run();
+  if (autoscaler.spec === undefined) return;
+  const { clock, metrics } = deps;
+  const began = clock.monotonic();
+  const sync = new AutoscalerSync(autoscaler, autoscaler.spec, deps);
+  try {
+    await sync.run();
+  } catch (error) {
+    sync.fail("internal");
+    throw error;
+  } finally {
+    metrics.reconciled(sync.action, sync.error, (clock.monotonic() - began) / 1000);
+  }
 }
 
 /** A failure that the conditions report: nothing is scaled. */
-class SyncFailure extends Error {}
+class SyncFailure extends Error {
+  readonly kind: ScalingError;
+
+  constructor(message: string, kind: ScalingError) {
+    super(message);
+    this.kind = kind;
+  }
+}
 
 class AutoscalerSync {
   readonly #autoscaler: HorizontalPodAutoscaler;
@@ -57,12 +77,27 @@ class AutoscalerSync {
   readonly #deps: AutoscalerSyncDeps;
   #conditions: readonly HorizontalPodAutoscalerCondition[];
   #statuses: readonly MetricStatus[] = [];
+  #action: ScalingAction = "none";
+  #error: ScalingError = "none";
 
   constructor(autoscaler: HorizontalPodAutoscaler, spec: HorizontalPodAutoscalerSpec, deps: AutoscalerSyncDeps) {
     this.#autoscaler = autoscaler;
     this.#spec = spec;
     this.#deps = deps;
     this.#conditions = autoscaler.status?.conditions ?? [];
+  }
+
+  get action(): ScalingAction {
+    return this.#action;
+  }
+
+  get error(): ScalingError {
+    return this.#error;
+  }
+
+  /** The first error counts. */
+  fail(error: ScalingError): void {
+    if (this.#error === "none") this.#error = error;
   }
 
   async run(): Promise<void> {
@@ -76,6 +111,7 @@ class AutoscalerSync {
       decision = await this.#decide(target.scale, current);
     } catch (error) {
       if (!(error instanceof SyncFailure)) throw error;
+      this.fail(error.kind);
       await this.#writeStatus(current, this.#autoscaler.status?.desiredReplicas ?? 0, false);
       this.#record("Warning", "FailedComputeMetricsReplicas", error.message);
       return;
@@ -90,6 +126,7 @@ class AutoscalerSync {
       await this.#deps.scales.update(target.kind, scale, this.#deps.signal);
     } catch (error) {
       const why = messageOf(error);
+      this.fail("internal");
       this.#record("Warning", "FailedRescale", `New size: ${desired}; reason: ${reason}; error: ${why}`);
       const message = `the HPA controller was unable to update the target scale: ${why}`;
       this.#setCondition("AbleToScale", "False", "FailedUpdateScale", message);
@@ -98,6 +135,7 @@ class AutoscalerSync {
     }
     const message = `the HPA controller was able to update the target scale to ${desired}`;
     this.#setCondition("AbleToScale", "True", "SucceededRescale", message);
+    this.#action = actionOf(current, desired);
     this.#record("Normal", "SuccessfulRescale", `New size: ${desired}; reason: ${reason}`);
     const { behavior } = this.#spec;
     const rules = desired > current ? behavior?.scaleUp : behavior?.scaleDown;
@@ -122,6 +160,7 @@ class AutoscalerSync {
     } catch (error) {
       if (signal.aborted) throw error;
       const why = messageOf(error);
+      this.fail("internal");
       this.#record("Warning", "FailedGetScale", why);
       const message = `the HPA controller was unable to get the target's current scale: ${why}`;
       this.#setCondition("AbleToScale", "False", "FailedGetScale", message);
@@ -185,12 +224,17 @@ class AutoscalerSync {
     const statuses: MetricStatus[] = [];
     let best: MetricProposal | undefined;
     for (const spec of specs) {
+      const began = clock.monotonic();
+      const computed = (action: ScalingAction, error: ScalingError): void =>
+        this.#deps.metrics.metricComputed(spec.type, action, error, (clock.monotonic() - began) / 1000);
       try {
         const proposal = await proposeForMetric(spec, context);
+        computed(actionOf(current, proposal.replicas), "none");
         statuses.push(proposal.status);
         if (best === undefined || best.replicas === 0 || proposal.replicas > best.replicas) best = proposal;
       } catch (error) {
         if (signal.aborted || !(error instanceof MetricError)) throw error;
+        computed("none", errorKindOf(error));
         this.#record("Warning", error.reason, error.message);
         errors.push(error);
         // Kubernetes leaves the status of a failed metric empty.
@@ -203,7 +247,7 @@ class AutoscalerSync {
     if (best === undefined || (first !== undefined && best.replicas < current)) {
       const message = `the HPA was unable to compute the replica count: ${first?.message}`;
       this.#setCondition("ScalingActive", "False", first?.reason ?? "", message);
-      throw new SyncFailure(summary);
+      throw new SyncFailure(summary, first === undefined ? "internal" : errorKindOf(first));
     }
     const message = `the HPA was able to successfully calculate a replica count from ${best.name}`;
     this.#setCondition("ScalingActive", "True", "ValidMetricFound", message);
@@ -214,7 +258,7 @@ class AutoscalerSync {
     const fail = (event: string, reason: string, error: string, message: string): never => {
       this.#record("Warning", event, error);
       this.#setCondition("ScalingActive", "False", reason, message);
-      throw new SyncFailure(error);
+      throw new SyncFailure(error, "spec");
     };
     if (selector === "") {
       const message = "the HPA target's scale is missing a selector";
@@ -290,4 +334,8 @@ class AutoscalerSync {
     if (status !== undefined && deepEqual(normalize(next), normalize(status as Partial<typeof next>))) return;
     await client.updateStatus(horizontalPodAutoscalerKind, { ...this.#autoscaler, status: next }, signal);
   }
+}
+
+function errorKindOf({ reason }: MetricError): ScalingError {
+  return reason === "InvalidMetricSourceType" ? "spec" : "internal";
 }

@@ -23,6 +23,7 @@ import { OwnedObjects } from "../workload/owned-objects.ts";
 import { createPodControl, type PodControl } from "../workload/pod-control.ts";
 import { FinalizerExpectations } from "./finalizer-expectations.ts";
 import { isJobFinished } from "./job-conditions.ts";
+import { createJobMetrics, type JobMetrics } from "./job-metrics.ts";
 import { BATCH_MS } from "./job-state.ts";
 import { syncJob } from "./job-sync.ts";
 import { REMOVE_FINALIZER } from "./manage-pods.ts";
@@ -83,6 +84,7 @@ class JobController {
   readonly #deps: ControllerDeps;
   readonly #caches: Caches;
   readonly #podControl: PodControl;
+  readonly #metrics: JobMetrics;
   readonly #expectations: Expectations;
   readonly #finalizers = new FinalizerExpectations();
   /** Bounded by the number of unfinished jobs. */
@@ -93,6 +95,7 @@ class JobController {
     this.#caches = caches;
     this.#podControl = createPodControl(deps.client, caches.recorder);
     this.#expectations = new Expectations(deps.clock);
+    this.#metrics = createJobMetrics(deps.registry);
   }
 
   jobChanged(job: Job, before: Job | undefined): void {
@@ -102,6 +105,7 @@ class JobController {
     if (isStatusOnly) this.queues?.jobs.addAfter(key, BATCH_MS);
     else this.queues?.jobs.add(key);
     if (isJobFinished(job)) this.#releasePods(job);
+    if (before === undefined && isManagedElsewhere(job)) this.#metrics.jobOfOtherController(job.spec?.managedBy ?? "");
   }
 
   jobDeleted(job: Job): void {
@@ -110,6 +114,7 @@ class JobController {
   }
 
   podChanged(pod: Pod, before: Pod | undefined): void {
+    this.#metrics.podChanged(before, pod);
     if (pod.metadata?.deletionTimestamp !== undefined) {
       this.podDeleted(pod, false);
       return;
@@ -125,6 +130,7 @@ class JobController {
   }
 
   podDeleted(pod: Pod, isGone: boolean): void {
+    if (isGone) this.#metrics.podChanged(pod, undefined);
     const job = this.#jobOf(pod);
     const isTracked = hasTrackingFinalizer(pod);
     if (job === undefined || isJobFinished(job)) {
@@ -196,6 +202,7 @@ class JobController {
       podControl: this.#podControl,
       expectations: this.#expectations,
       finalizers: this.#finalizers,
+      metrics: this.#metrics,
       backoffs: this.#backoffs,
       requeue: (late, milliseconds) => this.queues?.jobs.addAfter(late, milliseconds),
       signal,

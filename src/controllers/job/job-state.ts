@@ -8,6 +8,7 @@ import type { Expectations } from "../workload/expectations.ts";
 import type { PodControl } from "../workload/pod-control.ts";
 import type { Indexes } from "./completion-indexes.ts";
 import type { FinalizerExpectations } from "./finalizer-expectations.ts";
+import type { JobMetrics, SyncAction } from "./job-metrics.ts";
 import type { BackoffRecord } from "./pod-backoff.ts";
 
 /** Changes within this time are handled by one sync. */
@@ -20,6 +21,7 @@ export interface JobSyncDeps {
   readonly podControl: PodControl;
   readonly expectations: Expectations;
   readonly finalizers: FinalizerExpectations;
+  readonly metrics: JobMetrics;
   /** Failures by the key of the job; the controller removes finished jobs. */
   readonly backoffs: Map<string, BackoffRecord>;
   /** Syncs the job again after the milliseconds. */
@@ -53,4 +55,6 @@ export interface JobSync {
   /** Failed pods by index that keep their finalizer until they are replaced: the next pod counts on from them. */
   replaceable: ReadonlyMap<number, Pod>;
   readonly backoff: BackoffRecord;
+  /** What the sync has done, for the metrics. */
+  action: SyncAction;
 }

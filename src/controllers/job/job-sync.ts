@@ -30,7 +30,7 @@ export async function syncJob(
   deps: JobSyncDeps,
 ): Promise<void> {
   if (job.spec === undefined) return;
-  const { clock, recorder } = deps;
+  const { clock } = deps;
   const removed = deps.finalizers.expected(key);
   const status = { ...job.status, uncountedTerminatedPods: job.status?.uncountedTerminatedPods ?? {} };
   const { succeeded = [], failed = [] } = status.uncountedTerminatedPods;
@@ -55,11 +55,31 @@ export async function syncJob(
     failedIndexes: undefined,
     replaceable: new Map(),
     backoff: nextBackoffRecord(deps.backoffs.get(key) ?? NO_FAILURES, newSucceeded, newFailed),
+    action: "reconciling",
   };
-  if (status.startTime === undefined && job.spec.suspend !== true) sync.status.startTime = formatTime(clock.now());
+  const began = clock.monotonic();
+  let isSuccess = false;
+  try {
+    await reconcile(sync, newFailed, isSatisfied, deps);
+    isSuccess = true;
+  } finally {
+    deps.metrics.syncEnded(job, sync.action, isSuccess, (clock.monotonic() - began) / 1000);
+  }
+}
+
+async function reconcile(
+  sync: JobSync,
+  newFailed: readonly Pod[],
+  isSatisfied: boolean,
+  deps: JobSyncDeps,
+): Promise<void> {
+  const { job, spec, status } = sync;
+  const { clock, recorder } = deps;
+  const { failed = [] } = status.uncountedTerminatedPods ?? {};
+  if (status.startTime === undefined && spec.suspend !== true) sync.status.startTime = formatTime(clock.now());
   const counted = newFailed.filter((pod) => matchFailurePolicy(job, pod).counts).length;
   sync.end = endOf(sync, (status.failed ?? 0) + counted + failed.length, deps);
-  if (job.spec.completionMode === "Indexed") evaluateIndexes(sync, clock.now());
+  if (spec.completionMode === "Indexed") evaluateIndexes(sync, clock.now());
 
   let error: unknown;
   let isSuspensionChanged = false;

@@ -64,6 +64,7 @@ function surplusPods({ spec, active }: JobSync, count: number, now: number): rea
 async function deletePods(sync: JobSync, pods: readonly Pod[], deps: JobSyncDeps): Promise<unknown> {
   const { key, job } = sync;
   const { client, expectations, podControl, signal } = deps;
+  sync.action = "pods_deleted";
   expectations.expectDeletions(key, pods.map(keyOf));
   const { error } = await deleteAll(sync, pods, async (pod) => {
     try {
@@ -121,9 +122,10 @@ async function createNow(
   sync: JobSync,
   indexes: readonly number[] | undefined,
   missing: number,
-  { expectations, podControl, signal }: JobSyncDeps,
+  { expectations, podControl, metrics, signal }: JobSyncDeps,
 ): Promise<unknown> {
   const { key, job, spec } = sync;
+  sync.action = "pods_created";
   const count = indexes?.length ?? missing;
   const { metadata } = spec.template;
   const finalizers = [...new Set([...(metadata?.finalizers ?? []), TRACKING_FINALIZER])];
@@ -131,11 +133,21 @@ async function createNow(
   const template = indexes === undefined ? tracked : addIndexVariable(tracked);
   const rest = [...(indexes ?? [])];
   expectations.expectCreations(key, count);
-  const { successes, error } = await slowStart(count, async () => {
-    const index = rest.shift();
+  const create = async (index: number | undefined): Promise<void> => {
     if (index === undefined) return await podControl.create(template, job, signal);
     const one = templateOfIndex(template, index, sync);
     await podControl.create(one.template, job, signal, one.generateName);
+  };
+  const { failed = 0 } = sync.status;
+  const isReplacement = failed > 0 || sync.terminating > 0;
+  const { successes, error } = await slowStart(count, async () => {
+    let isCreated = false;
+    try {
+      await create(rest.shift());
+      isCreated = true;
+    } finally {
+      metrics.podCreated(job, isReplacement, isCreated);
+    }
   });
   for (let skipped = successes; skipped < count; skipped++) expectations.creationObserved(key);
   sync.activeCount += successes;

@@ -7,7 +7,14 @@ import type { Pod } from "../../api/core/pod/schema.ts";
 import { deepEqual } from "../../schema/value/equal.ts";
 import { statusCodeOf } from "../api-errors.ts";
 import { objectReference } from "../workload/object-keys.ts";
-import { addIndexes, completionIndexOf, formatIndexes, hasIndex, isIndexBelow } from "./completion-indexes.ts";
+import {
+  addIndexes,
+  completionIndexOf,
+  formatIndexes,
+  hasIndex,
+  isIndexBelow,
+  readIndexes,
+} from "./completion-indexes.ts";
 import { jobCondition, setCondition, trueCondition } from "./job-conditions.ts";
 import type { JobSync, JobSyncDeps } from "./job-state.ts";
 import { REMOVE_FINALIZER } from "./manage-pods.ts";
@@ -20,17 +27,17 @@ const UNCOUNTED_MAX = 500;
 export async function trackPods(sync: JobSync, isChanged: boolean, deps: JobSyncDeps): Promise<void> {
   const { pods, removed, spec } = sync;
   const withFinalizer = new Set(pods.filter((pod) => isTracked(pod, removed)).map(uidOf));
-  const isCleaned = countUncounted(sync, withFinalizer);
-  const { counted, succeededIndexes, isComplete } = countPods(sync);
+  const isCleaned = countUncounted(sync, withFinalizer, deps);
+  const { counted, succeededIndexes, isComplete } = countPods(sync, deps);
   let isDirty = isChanged || isCleaned || counted.isAdded;
-  if (spec.completionMode === "Indexed") isDirty = setIndexes(sync, succeededIndexes) || isDirty;
+  if (spec.completionMode === "Indexed") isDirty = setIndexes(sync, succeededIndexes, deps) || isDirty;
   if (setInterimCondition(sync, deps.clock.now())) isDirty = true;
   if (isDirty) {
     await writeStatus(sync, deps);
     deps.backoffs.set(sync.key, sync.backoff);
   }
   const error = await removeFinalizers(sync, counted.pods, withFinalizer, deps);
-  isDirty = countUncounted(sync, withFinalizer);
+  isDirty = countUncounted(sync, withFinalizer, deps);
   if (error !== undefined) {
     if (isDirty) await writeStatus(sync, deps);
     throw error;
@@ -56,7 +63,10 @@ interface CountedPods {
 }
 
 /** Adds finished pods to `uncountedTerminatedPods`. */
-function countPods(sync: JobSync): {
+function countPods(
+  sync: JobSync,
+  { metrics }: JobSyncDeps,
+): {
   readonly counted: CountedPods;
   readonly succeededIndexes: readonly number[];
   readonly isComplete: boolean;
@@ -84,7 +94,9 @@ function countPods(sync: JobSync): {
         if (!known.succeeded.has(uid)) next.succeeded.push(uid);
       } else if (index !== undefined && isValid(pod) && !hasIndex(previousSucceededIndexes, index)) indexes.push(index);
     } else if ((hasFailed || isFailure) && !known.failed.has(uid) && isValid(pod)) {
-      if (matchFailurePolicy(job, pod).counts) next.failed.push(uid);
+      const { action, counts } = matchFailurePolicy(job, pod);
+      if (action !== undefined) metrics.failureHandled(action);
+      if (counts) next.failed.push(uid);
     }
     if (indexes.length + next.succeeded.length + next.failed.length >= UNCOUNTED_MAX) {
       isComplete = false;
@@ -112,24 +124,34 @@ function uncounted(succeeded: readonly string[], failed: readonly string[]): Unc
 }
 
 /** Moves uncounted pods that have no finalizer to the counters. */
-function countUncounted({ status }: JobSync, withFinalizer: ReadonlySet<string>): boolean {
+function countUncounted(
+  { job, status }: JobSync,
+  withFinalizer: ReadonlySet<string>,
+  { metrics }: JobSyncDeps,
+): boolean {
   const { succeeded = [], failed = [] } = status.uncountedTerminatedPods ?? {};
   const [restSucceeded, restFailed] = [succeeded, failed].map((uids) => uids.filter((uid) => withFinalizer.has(uid)));
   const newSucceeded = succeeded.length - (restSucceeded?.length ?? 0);
   const newFailed = failed.length - (restFailed?.length ?? 0);
   if (newSucceeded === 0 && newFailed === 0) return false;
+  metrics.podsCounted(job, "succeeded", newSucceeded);
+  metrics.podsCounted(job, "failed", newFailed);
   status.succeeded = (status.succeeded ?? 0) + newSucceeded;
   status.failed = (status.failed ?? 0) + newFailed;
   status.uncountedTerminatedPods = uncounted(restSucceeded ?? [], restFailed ?? []);
   return true;
 }
 
-function setIndexes(sync: JobSync, added: readonly number[]): boolean {
-  const { status } = sync;
+function setIndexes(sync: JobSync, added: readonly number[], { metrics }: JobSyncDeps): boolean {
+  const { status, job, spec } = sync;
   sync.succeededIndexes = addIndexes(sync.succeededIndexes, added);
   const completedIndexes = formatIndexes(sync.succeededIndexes);
   const failedIndexes = sync.failedIndexes === undefined ? undefined : formatIndexes(sync.failedIndexes);
   const isChanged = completedIndexes !== (status.completedIndexes ?? "") || failedIndexes !== status.failedIndexes;
+  const known = readIndexes(job.status?.failedIndexes ?? "", spec.completions ?? 0);
+  const newFailed = countIndexes(sync.failedIndexes ?? []) - countIndexes(known);
+  metrics.indexesFinished(job, "succeeded", added.length);
+  metrics.indexesFinished(job, "failed", newFailed);
   status.succeeded = countIndexes(sync.succeededIndexes);
   status.completedIndexes = completedIndexes;
   status.failedIndexes = failedIndexes;
@@ -184,8 +206,9 @@ async function writeStatus(sync: JobSync, { client, signal }: JobSyncDeps): Prom
   sync.status = { ...sync.job.status };
 }
 
-function recordEnd({ job, spec, end, status }: JobSync, { recorder }: JobSyncDeps): void {
+function recordEnd({ job, spec, end, status }: JobSync, { recorder, metrics }: JobSyncDeps): void {
   const about = objectReference(job);
+  metrics.jobFinished(job, end?.type === "Complete" ? "succeeded" : "failed", end?.reason ?? "");
   if (end?.type !== "Complete") {
     recorder.record(about, "Warning", end?.reason ?? "", end?.message ?? "");
     return;

@@ -18,6 +18,7 @@ import { createEventRecorder, type EventRecorder } from "../../client/events/eve
 import type { Informer } from "../../client/informer/informer.ts";
 import { waitForAbort } from "../../std/async/wait-for-abort.ts";
 import type { WorkQueue } from "../../std/async/work-queue.ts";
+import type { Histogram } from "../../std/metrics/metrics.ts";
 import { KeyTimers } from "../../std/time/key-timers.ts";
 import { statusCodeOf } from "../api-errors.ts";
 import type { ControllerDeps } from "../controller.ts";
@@ -29,6 +30,7 @@ import { controllerOf, keyOf, splitKey } from "../workload/object-keys.ts";
 import { OwnedObjects } from "../workload/owned-objects.ts";
 import { createPodControl, type PodControl } from "../workload/pod-control.ts";
 import { slowStart } from "../workload/slow-start.ts";
+import { deletionAgeRatio, observeDeletion } from "./deletion-metrics.ts";
 import { calculateStatus } from "./replica-status.ts";
 
 /** The maximum of creations or deletions in one sync. */
@@ -117,6 +119,7 @@ class ReplicaController<T extends ReplicaOwner> implements Disposable {
   readonly #caches: Caches<T>;
   readonly #podControl: PodControl;
   readonly #expectations: Expectations;
+  readonly #ageRatio: Histogram;
   /** When the next pod of an owner becomes available, or expectations expire. */
   readonly #timers: KeyTimers;
 
@@ -126,6 +129,7 @@ class ReplicaController<T extends ReplicaOwner> implements Disposable {
     this.#caches = caches;
     this.#podControl = createPodControl(deps.client, caches.recorder);
     this.#expectations = new Expectations(deps.clock);
+    this.#ageRatio = deletionAgeRatio(deps.registry);
     this.#timers = new KeyTimers(deps.clock, (key) => this.queue?.add(key));
   }
 
@@ -242,7 +246,10 @@ class ReplicaController<T extends ReplicaOwner> implements Disposable {
       perNode.set(node, (perNode.get(node) ?? 0) + 1);
     }
     const ranks = new Map(pods.map((pod) => [pod, perNode.get(pod.spec?.nodeName ?? "") ?? 0]));
-    return sortForDeletion(pods, ranks, this.#deps.clock.now()).slice(0, count);
+    const now = this.#deps.clock.now();
+    const deleted = sortForDeletion(pods, ranks, now).slice(0, count);
+    observeDeletion(this.#ageRatio, pods, deleted, now);
+    return deleted;
   }
 
   /** Active pods of all replica sets of the same deployment. */

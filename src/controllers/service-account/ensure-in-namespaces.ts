@@ -6,6 +6,7 @@ import type { ApiObject, Kind } from "../../api/kind.ts";
 import { StatusError } from "../../api/status.ts";
 import { startInformer } from "../../client/informer/informer.ts";
 import { waitForAbort } from "../../std/async/wait-for-abort.ts";
+import { statusCodeOf } from "../api-errors.ts";
 import type { ControllerDeps } from "../controller.ts";
 import { createControllerQueue } from "../controller-queue.ts";
 
@@ -14,11 +15,13 @@ export interface EnsuredObject<T extends ApiObject> {
   readonly name: string;
   /** Returns the desired object, given the existing one; undefined if it is up to date. */
   desired(found: T | undefined): T | undefined;
+  /** The sync of a namespace has ended: its duration, and the status code of its error or 200. */
+  readonly onSynced?: (seconds: number, code: number) => void;
 }
 
 export async function ensureInNamespaces<T extends ApiObject>(
   deps: ControllerDeps,
-  { kind, name, desired }: EnsuredObject<T>,
+  { kind, name, desired, onSynced }: EnsuredObject<T>,
 ): Promise<void> {
   const { client, observer, clock, random, log, signal } = deps;
   const shared = { client: observer, clock, random, log };
@@ -34,6 +37,19 @@ export async function ensureInNamespaces<T extends ApiObject>(
   });
 
   async function syncNamespace(namespace: string, stopping: AbortSignal): Promise<void> {
+    const began = clock.monotonic();
+    let code = 200;
+    try {
+      await ensure(namespace, stopping);
+    } catch (error) {
+      code = statusCodeOf(error) ?? 500;
+      throw error;
+    } finally {
+      onSynced?.((clock.monotonic() - began) / 1000, code);
+    }
+  }
+
+  async function ensure(namespace: string, stopping: AbortSignal): Promise<void> {
     const home = namespaces.get(namespace);
     if (home === undefined || !isActive(home)) return;
     const found = objects.get(name, namespace);

@@ -7,6 +7,8 @@ import { configMapKind } from "../../api/core/config-map/kind.ts";
 import type { ConfigMap } from "../../api/core/config-map/schema.ts";
 import { deepEqual } from "../../schema/value/equal.ts";
 import { waitForAbort } from "../../std/async/wait-for-abort.ts";
+import { exponentialBuckets } from "../../std/metrics/buckets.ts";
+import { MetricRegistry } from "../../std/metrics/metrics.ts";
 import type { ControllerDeps } from "../controller.ts";
 import { ensureInNamespaces } from "./ensure-in-namespaces.ts";
 
@@ -24,9 +26,31 @@ export async function runRootCaCertPublisher(deps: ControllerDeps): Promise<void
     return;
   }
   const data = { "ca.crt": clusterCa };
+  const registry = deps.registry ?? new MetricRegistry();
+  const labels = ["code"];
+  const stability = "ALPHA";
+  const syncs = registry.counter({
+    name: "root_ca_cert_publisher_sync_total",
+    help: "Syncs of namespaces by status code.",
+    stability,
+    labels,
+  });
+  const durations = registry.histogram(
+    {
+      name: "root_ca_cert_publisher_sync_duration_seconds",
+      help: "How long syncs of namespaces take, by status code.",
+      stability,
+      labels,
+    },
+    exponentialBuckets(0.001, 2, 15),
+  );
   await ensureInNamespaces<ConfigMap>(deps, {
     kind: configMapKind,
     name: "kube-root-ca.crt",
+    onSynced: (seconds, code) => {
+      syncs.with(String(code)).inc();
+      durations.with(String(code)).observe(seconds);
+    },
     desired: (found) => {
       if (found === undefined) return { metadata: { annotations: DESCRIPTION }, data };
       const { annotations } = found.metadata ?? {};

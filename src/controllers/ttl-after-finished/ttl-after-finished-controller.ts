@@ -3,6 +3,8 @@
 import { jobKind } from "../../api/batch/job/kind.ts";
 import type { Job } from "../../api/batch/job/schema.ts";
 import { reflect } from "../../client/informer/reflector.ts";
+import { exponentialBuckets } from "../../std/metrics/buckets.ts";
+import { MetricRegistry } from "../../std/metrics/metrics.ts";
 import { KeyTimers } from "../../std/time/key-timers.ts";
 import { isNotFoundOrConflict } from "../api-errors.ts";
 import type { ControllerDeps } from "../controller.ts";
@@ -15,6 +17,16 @@ export async function runTtlAfterFinishedController(deps: ControllerDeps): Promi
     sync: syncJob,
     onError: (key, error) => log.error("Failed to delete finished job, will retry", error, { key }),
   });
+  const delays = (deps.registry ?? new MetricRegistry())
+    .histogram(
+      {
+        name: "ttl_after_finished_controller_job_deletion_duration_seconds",
+        help: "Time from the end of a job's TTL to its deletion.",
+        stability: "ALPHA",
+      },
+      exponentialBuckets(0.1, 2, 14),
+    )
+    .with();
   // Only the key and expiration of each job are kept in memory.
   using expirations = new KeyTimers(clock, (key) => queue.add(key));
 
@@ -33,6 +45,7 @@ export async function runTtlAfterFinishedController(deps: ControllerDeps): Promi
       const { uid, resourceVersion } = job.metadata ?? {};
       const preconditions = { uid, resourceVersion };
       await client.delete(jobKind, { name, namespace }, { propagationPolicy: "Foreground", preconditions }, stopping);
+      delays.observe(-left / 1000);
       log.v(2)?.info("Deleted finished job", { namespace, name });
     } catch (error) {
       if (!isNotFoundOrConflict(error)) throw error;
