@@ -26,6 +26,7 @@ import { type ClaimSyncDeps, syncClaim } from "./sync-claim.ts";
 import { syncVolume, type VolumeSyncDeps } from "./sync-volume.ts";
 import { explainMismatch, isBoundToClaim, matchesSelector } from "./volume-matching.ts";
 import { registerBinderMetrics } from "./volume-metrics.ts";
+import { VolumeRecycler } from "./volume-recycler.ts";
 
 const BACKOFF = { initialMs: 100, maxMs: 60_000, jitter: 0.1 };
 const CLAIM = "claim:";
@@ -82,7 +83,14 @@ export async function runPersistentVolumeBinder(deps: ControllerDeps): Promise<v
       },
     },
   );
-  const volumeDeps: VolumeSyncDeps = { ...binding, bindings, queueClaim: (key) => queue.add(`${CLAIM}${key}`) };
+  await using recycler = new VolumeRecycler({
+    client,
+    pods,
+    onEnd: (name) => queue.add(`${VOLUME}${name}`),
+    signal,
+  });
+  const queueClaim = (key: string): void => queue.add(`${CLAIM}${key}`);
+  const volumeDeps: VolumeSyncDeps = { ...binding, bindings, queueClaim, recycler, pods };
   await Promise.all([classes, claimInformer, volumeInformer, pods].map(({ synced }) => synced)).catch((error) => {
     if (!signal.aborted) throw error;
   });
@@ -98,7 +106,8 @@ export async function runPersistentVolumeBinder(deps: ControllerDeps): Promise<v
         queue.add(`${VOLUME}${volume.metadata?.name}`);
         if (isNewlyAvailable(volume, before)) queueClaims((claim) => couldBind(volume, claim));
       },
-      delete: ({ spec }) => {
+      delete: ({ metadata, spec }) => {
+        recycler.forget(metadata?.name ?? "");
         const { namespace, name } = spec?.claimRef ?? {};
         if (name !== undefined) queue.add(`${CLAIM}${namespace}/${name}`);
       },

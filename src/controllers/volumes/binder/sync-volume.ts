@@ -3,7 +3,9 @@ import { persistentVolumeKind } from "../../../api/core/persistent-volume/kind.t
 import type { PersistentVolume } from "../../../api/core/persistent-volume/schema.ts";
 import { persistentVolumeClaimKind } from "../../../api/core/persistent-volume-claim/kind.ts";
 import type { PersistentVolumeClaim } from "../../../api/core/persistent-volume-claim/schema.ts";
+import type { Pod } from "../../../api/core/pod/schema.ts";
 import type { ObjectReference } from "../../../api/core/references/object-reference.ts";
+import type { Informer } from "../../../client/informer/informer.ts";
 import { statusCodeOf } from "../../api-errors.ts";
 import { keyOf, objectReference } from "../../workload/object-keys.ts";
 import { csiDriverOf } from "../csi-migration.ts";
@@ -11,11 +13,14 @@ import { MIGRATED_TO, PROVISIONED_BY } from "../volume-annotations.ts";
 import type { BindingDeps, Bindings } from "./bindings.ts";
 import { hasModeMismatch } from "./volume-matching.ts";
 import { explainDeletionFailure } from "./volume-plugins.ts";
+import { isRecyclable, podsUsing, type VolumeRecycler } from "./volume-recycler.ts";
 
 export interface VolumeSyncDeps extends BindingDeps {
   readonly bindings: Bindings;
   /** Requests another sync of the claim. */
   readonly queueClaim: (key: string) => void;
+  readonly recycler: VolumeRecycler;
+  readonly pods: Informer<Pod>;
 }
 
 export async function syncVolume(deps: VolumeSyncDeps, found: PersistentVolume, signal: AbortSignal): Promise<void> {
@@ -113,12 +118,33 @@ async function reclaim(deps: VolumeSyncDeps, volume: PersistentVolume, signal: A
     case "Retain":
       return;
     case "Recycle":
-      return await fail("VolumeFailedRecycle", "No recycler plugin found for the volume!");
+      return await recycleVolume(deps, volume, fail, signal);
     case "Delete":
       return await deleteVolume(deps, volume, fail, signal);
     default:
       return await fail("VolumeUnknownReclaimPolicy", "Volume has an unrecognized reclaim policy");
   }
+}
+
+async function recycleVolume(
+  { recorder, pods, claims, recycler, bindings }: VolumeSyncDeps,
+  volume: PersistentVolume,
+  fail: (reason: string, message: string) => Promise<void>,
+  signal: AbortSignal,
+): Promise<void> {
+  if (!isRecyclable(volume)) return await fail("VolumeFailedRecycle", "No recycler plugin found for the volume!");
+  const { name = "", namespace } = volume.spec?.claimRef ?? {};
+  const users = podsUsing(volume, pods.list());
+  if (users.length > 0 && claims.get(name, namespace) === undefined) {
+    const message = `Volume is used by pods: ${users.join(",")}`;
+    recorder.record(objectReference(volume), "Normal", "VolumeFailedRecycle", message);
+    return;
+  }
+  const result = recycler.recycle(volume);
+  if (result === undefined) return;
+  if (result.error !== undefined) return await fail("VolumeFailedRecycle", `Recycle failed: ${result.error}`);
+  recorder.record(objectReference(volume), "Normal", "VolumeRecycled", "Volume recycled");
+  await bindings.unbind(volume, signal);
 }
 
 async function deleteVolume(
