@@ -178,7 +178,14 @@ const descriptors: Readonly<Record<string, ControllerDescriptor>> = {
   },
   scheduler: {
     user: "system:kube-scheduler",
-    load: async () => (await import("../scheduler/scheduler.ts")).runScheduler,
+    load: async () => {
+      const [{ runScheduler }, { createSchedulerMetrics }] = await Promise.all([
+        import("../scheduler/scheduler.ts"),
+        import("../scheduler/metrics.ts"),
+      ]);
+      return ({ registry, ...deps }) =>
+        runScheduler({ ...deps, metrics: registry === undefined ? undefined : createSchedulerMetrics(registry) });
+    },
   },
   service: {
     user: "system:serviceaccount:kube-system:service-controller",

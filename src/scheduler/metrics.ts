@@ -1,5 +1,8 @@
 /** The metrics of the scheduler, with Kubernetes' names. */
+import { exponentialBuckets } from "../std/metrics/buckets.ts";
 import type { MetricRegistry } from "../std/metrics/metrics.ts";
+import type { ClusterCache } from "./cache/cluster-cache.ts";
+import { FrameworkMetrics } from "./framework/framework-metrics.ts";
 import type { QueuedPod } from "./queue/queued-pod.ts";
 import type { SchedulingQueue } from "./queue/scheduling-queue.ts";
 
@@ -11,17 +14,24 @@ export interface SchedulerMetrics {
   /** The pod is bound; `waitedMs` since it was first in the active queue. */
   podScheduled(pod: QueuedPod, waitedMs: number): void;
   preemptionAttempted(victims: number): void;
+  /** The victims of a preemption are deleted, or that failed. */
+  preemptionEnded(isSuccess: boolean, milliseconds: number): void;
+  /** The pods that an event concerns have been queued. */
+  eventHandled(event: string, milliseconds: number): void;
+  readonly framework: FrameworkMetrics;
   podQueued(queue: "active" | "backoff" | "unschedulable", event: string): void;
   /** Shows the numbers of pods that wait. */
-  observeQueue(queue: Pick<SchedulingQueue, "sizes">): void;
+  observeQueue(queue: Pick<SchedulingQueue, "sizes" | "rejections" | "inFlightCounts">): void;
+  /** Shows the sizes of the cache and how many pods are being bound. */
+  observeState(state: { readonly cache: Pick<ClusterCache, "sizes">; readonly bindings: () => number }): void;
 }
 
 /** From a millisecond to 16 s. */
-const ATTEMPT_SECONDS = powersOfTwo(0.001, 15);
+const ATTEMPT_SECONDS = exponentialBuckets(0.001, 2, 15);
 /** From 10 ms to 1.5 hours. */
-const WAIT_SECONDS = powersOfTwo(0.01, 20);
-const ATTEMPTS = powersOfTwo(1, 5);
-const VICTIMS = powersOfTwo(1, 7);
+const WAIT_SECONDS = exponentialBuckets(0.01, 2, 20);
+const ATTEMPTS = exponentialBuckets(1, 2, 5);
+const VICTIMS = exponentialBuckets(1, 2, 7);
 
 export function createSchedulerMetrics(metrics: MetricRegistry): SchedulerMetrics {
   const attempts = metrics.counter({
@@ -85,7 +95,76 @@ export function createSchedulerMetrics(metrics: MetricRegistry): SchedulerMetric
     stability: "STABLE",
     labels: ["queue"],
   });
+  const podSecondsDeprecated = metrics.histogram(
+    {
+      name: "scheduler_pod_scheduling_duration_seconds",
+      help: "As scheduler_pod_scheduling_sli_duration_seconds.",
+      stability: "STABLE",
+      labels: ["attempts"],
+      deprecatedSince: "1.29.0",
+    },
+    WAIT_SECONDS,
+  );
+  const rejections = metrics.gauge({
+    name: "scheduler_unschedulable_pods",
+    help: "Pods that a plugin rejected in their last attempt; a pod counts for each plugin that did.",
+    stability: "ALPHA",
+    labels: ["plugin", "profile"],
+  });
+  const inFlight = metrics.gauge({
+    name: "scheduler_inflight_events",
+    help: "Events that are kept for pods in scheduling, by name, and these pods (PodPopped).",
+    stability: "ALPHA",
+    labels: ["event"],
+  });
+  const cacheSize = metrics.gauge({
+    name: "scheduler_scheduler_cache_size",
+    help: "Nodes, pods and assumed pods in the cache.",
+    stability: "ALPHA",
+    labels: ["type"],
+  });
+  const running = metrics.gauge({
+    name: "scheduler_goroutines",
+    help: "Operations in progress, such as binding.",
+    stability: "ALPHA",
+    labels: ["operation"],
+  });
+  const eventSeconds = metrics.histogram(
+    {
+      name: "scheduler_event_handling_duration_seconds",
+      help: "How long it takes to queue the pods that an event concerns.",
+      stability: "ALPHA",
+      labels: ["event"],
+    },
+    exponentialBuckets(0.0001, 2, 12),
+  );
+  const preemptionSeconds = metrics.histogram(
+    {
+      name: "scheduler_preemption_goroutines_duration_seconds",
+      help: "How long the deletion of a preemption's victims takes.",
+      stability: "ALPHA",
+      labels: ["result"],
+    },
+    WAIT_SECONDS,
+  );
+  const preemptionRuns = metrics.counter({
+    name: "scheduler_preemption_goroutines_execution_total",
+    help: "Preemptions whose victims were deleted, or could not be.",
+    stability: "ALPHA",
+    labels: ["result"],
+  });
+  // No plugin of this scheduler makes pods wait for a permit.
+  metrics.histogram(
+    {
+      name: "scheduler_permit_wait_duration_seconds",
+      help: "How long pods wait for a permit.",
+      stability: "ALPHA",
+      labels: ["result"],
+    },
+    ATTEMPT_SECONDS,
+  );
   return {
+    framework: new FrameworkMetrics(metrics),
     attemptEnded(result, profile, attemptMs, algorithmMs) {
       attempts.with(result, profile).inc();
       attemptSeconds.with(result, profile).observe(attemptMs / 1000);
@@ -94,11 +173,21 @@ export function createSchedulerMetrics(metrics: MetricRegistry): SchedulerMetric
     podScheduled(pod, waitedMs) {
       podAttempts.with().observe(pod.attempts);
       // As upstream, so that the number of series is bounded.
-      podSeconds.with(pod.attempts >= 15 ? "15+" : String(pod.attempts)).observe(waitedMs / 1000);
+      const label = pod.attempts >= 15 ? "15+" : String(pod.attempts);
+      podSeconds.with(label).observe(waitedMs / 1000);
+      podSecondsDeprecated.with(label).observe(waitedMs / 1000);
     },
     preemptionAttempted(count) {
       preemptions.with().inc();
       victims.with().observe(count);
+    },
+    preemptionEnded(isSuccess, milliseconds) {
+      const result = isSuccess ? "success" : "error";
+      preemptionRuns.with(result).inc();
+      preemptionSeconds.with(result).observe(milliseconds / 1000);
+    },
+    eventHandled(event, milliseconds) {
+      eventSeconds.with(event).observe(milliseconds / 1000);
     },
     podQueued(queue, event) {
       incoming.with(queue, event).inc();
@@ -106,11 +195,17 @@ export function createSchedulerMetrics(metrics: MetricRegistry): SchedulerMetric
     observeQueue(queue) {
       metrics.onCollect(() => {
         for (const [name, size] of Object.entries(queue.sizes)) pending.with(name).set(size);
+        rejections.reset();
+        for (const [plugin, profile] of queue.rejections()) rejections.with(plugin, profile).inc();
+        inFlight.reset();
+        for (const [event, count] of queue.inFlightCounts()) inFlight.with(event).set(count);
+      });
+    },
+    observeState({ cache, bindings }) {
+      metrics.onCollect(() => {
+        for (const [type, size] of Object.entries(cache.sizes)) cacheSize.with(type).set(size);
+        running.with("binding").set(bindings());
       });
     },
   };
-}
-
-function powersOfTwo(first: number, count: number): readonly number[] {
-  return Array.from({ length: count }, (_, index) => first * 2 ** index);
 }

@@ -100,6 +100,9 @@ export class NodeSelector {
     diagnosis: Diagnosis,
     start: number,
   ): Promise<readonly NodeInfo[] | Rejection> {
+    const { metrics } = framework;
+    const { schedulerName } = framework.options;
+    const beganAt = metrics.now();
     const wanted = this.#wantedCount(framework, nodes.length);
     const feasible: NodeInfo[] = [];
     const { pod, filters } = cycle;
@@ -110,12 +113,17 @@ export class NodeSelector {
         ? framework.filterWithNominatedPods(pod, filters, node)
         : runFilters(filters, node);
       if (rejection === undefined) feasible.push(node);
-      else if (rejection.code === "Error") return rejection;
-      else {
+      else if (rejection.code === "Error") {
+        metrics.pointEnded("Filter", schedulerName, rejection, beganAt);
+        return rejection;
+      } else {
         diagnosis.rejections.byNode.set(node.name, rejection);
         addRejection(diagnosis, rejection);
       }
     }
+    const [rejection] = feasible.length === 0 ? diagnosis.rejections.byNode.values() : [];
+    metrics.pointEnded("Filter", schedulerName, rejection, beganAt);
+    metrics.filtersEvaluated(filters.keys(), schedulerName, feasible.length, diagnosis.rejections);
     return await this.#filterByExtenders(cycle, feasible, diagnosis);
   }
 

@@ -5,6 +5,7 @@ import { DEFAULT_SCHEDULER_NAME, type SchedulerConfiguration } from "./config/co
 import { expandPlugins } from "./config/profile.ts";
 import { type ClusterEvent, type EventRegistration, registrationMatches } from "./framework/cluster-event.ts";
 import { Framework } from "./framework/framework.ts";
+import { FrameworkMetrics } from "./framework/framework-metrics.ts";
 import { createPlugins, type PluginDeps } from "./plugins/registry.ts";
 
 interface Registration {
@@ -15,8 +16,15 @@ interface Registration {
 export class Profiles {
   readonly #frameworks = new Map<string, Framework>();
   readonly #registrations = new Map<string, readonly Registration[]>();
+  readonly #metrics: FrameworkMetrics;
 
-  constructor(config: SchedulerConfiguration, deps: Omit<PluginDeps, "framework">, nominator: Nominator) {
+  constructor(
+    config: SchedulerConfiguration,
+    deps: Omit<PluginDeps, "framework">,
+    nominator: Nominator,
+    metrics = new FrameworkMetrics(),
+  ) {
+    this.#metrics = metrics;
     for (const profile of config.profiles) {
       const { schedulerName } = profile;
       const framework = (): Framework => this.#frameworks.get(schedulerName)!;
@@ -26,6 +34,7 @@ export class Profiles {
         schedulerName,
         percentageOfNodesToScore: profile.percentageOfNodesToScore ?? config.percentageOfNodesToScore,
         nominator,
+        metrics,
       });
       this.#frameworks.set(schedulerName, created);
       const registrations = created.plugins().flatMap(({ name, events = [] }) =>
@@ -59,7 +68,9 @@ export class Profiles {
     const interested: string[] = [];
     for (const { plugin, registration } of registrations) {
       if (!rejectedBy.has(plugin) || !registrationMatches(registration, event)) continue;
-      if (registration.hint === undefined || registration.hint(pod, event)) interested.push(plugin);
+      const { hint } = registration;
+      const label = `${event.resource}${event.action}`;
+      if (hint === undefined || this.#metrics.hint(plugin, label, () => hint(pod, event))) interested.push(plugin);
     }
     return interested;
   }

@@ -109,6 +109,7 @@ class Scheduler {
       signal,
       nominator: this.#nominator,
       onEvict: (count) => deps.metrics?.preemptionAttempted(count),
+      onEvicted: (isSuccess, milliseconds) => deps.metrics?.preemptionEnded(isSuccess, milliseconds),
       recordPreempted: (victim, preemptor, nodeName) => this.#recordPreempted(victim, preemptor, nodeName),
       rejectBinding: (uid) => this.#rejectBinding(uid),
       activate: (uid) => this.#queue.activate(uid),
@@ -125,18 +126,20 @@ class Scheduler {
       onVolumeChange: (callback: () => void, until: AbortSignal) => this.#onVolumeChange(callback, until),
     };
     const pluginDeps = { handle, extenders, evictions: this.#evictions, features };
-    this.#profiles = new Profiles(config, pluginDeps, this.#nominator);
+    this.#profiles = new Profiles(config, pluginDeps, this.#nominator, deps.metrics?.framework);
     this.#queue = new SchedulingQueue({
       clock,
       initialBackoffMs: config.podInitialBackoffSeconds * 1000,
       maxBackoffMs: config.podMaxBackoffSeconds * 1000,
       popsFromBackoff: features.popFromBackoff,
       onQueued: deps.metrics?.podQueued,
+      onEventHandled: deps.metrics?.eventHandled,
       preEnqueue: (pod) => this.#profiles.of(pod)?.preEnqueue(pod),
       interestedPlugins: (pod, event, rejectedBy) => this.#profiles.interestedPlugins(pod, event, rejectedBy),
       isRegistered: (event) => this.#profiles.isRegistered(event),
     });
     deps.metrics?.observeQueue(this.#queue);
+    deps.metrics?.observeState({ cache: this.#cache, bindings: () => this.#bindings.size });
     this.#selector = new NodeSelector({ cache: this.#cache, extenders, random, signal });
   }
 

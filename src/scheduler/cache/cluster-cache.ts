@@ -90,6 +90,11 @@ export class ClusterCache {
     this.#ordered = undefined;
   }
 
+  get sizes(): Readonly<Record<"nodes" | "pods" | "assumed_pods", number>> {
+    const assumed = this.#pods.values().filter((pod) => pod.assumed);
+    return { nodes: this.nodes().length, pods: this.#pods.size, assumed_pods: [...assumed].length };
+  }
+
   pod(uid: string): CachedPod | undefined {
     return this.#pods.get(uid);
   }

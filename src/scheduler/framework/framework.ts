@@ -2,6 +2,7 @@
 import type { NodeInfo } from "../cache/node-info.ts";
 import type { Nominator } from "../cache/nominator.ts";
 import type { PodInfo } from "../cache/pod-info.ts";
+import { FrameworkMetrics } from "./framework-metrics.ts";
 import type {
   Cycle,
   ExtensionPoint,
@@ -26,6 +27,7 @@ export interface FrameworkOptions {
   /** From 1 to 100; zero for Kubernetes' function of the number of nodes. */
   readonly percentageOfNodesToScore: number;
   readonly nominator: Nominator;
+  readonly metrics?: FrameworkMetrics | undefined;
 }
 
 export type PreFilterOutcome =
@@ -45,9 +47,11 @@ export interface NodeScores {
 
 export class Framework {
   readonly options: FrameworkOptions;
+  readonly metrics: FrameworkMetrics;
 
   constructor(options: FrameworkOptions) {
     this.options = options;
+    this.metrics = options.metrics ?? new FrameworkMetrics();
   }
 
   /** All plugins at any extension point, once each. */
@@ -66,13 +70,24 @@ export class Framework {
 
   /** Prepares the filters of the cycle. */
   preFilter(cycle: Cycle): PreFilterOutcome {
-    const { plugins } = this.options;
+    this.metrics.beginCycle();
+    const beganAt = this.metrics.now();
+    const outcome = this.#preFilter(cycle);
+    const rejection = "rejection" in outcome ? outcome.rejection : undefined;
+    this.metrics.pointEnded("PreFilter", this.options.schedulerName, rejection, beganAt);
+    return outcome;
+  }
+
+  #preFilter(cycle: Cycle): PreFilterOutcome {
+    const { plugins, schedulerName } = this.options;
     const prepared = new Map<Plugin, PreFilterResult>();
     let rejection: Rejection | undefined;
     let nodeNames: ReadonlySet<string> | undefined;
     const restrictedBy: string[] = [];
     for (const plugin of new Set([...plugins.preFilter, ...plugins.filter])) {
-      const result = plugin.preFilter?.(cycle) ?? "skip";
+      const call = (): PreFilterResult => plugin.preFilter?.(cycle) ?? "skip";
+      const result = this.metrics.run("PreFilter", plugin.name, call, rejectionOfPreFilter);
+      if (plugin.points.includes("preFilter")) this.metrics.evaluated("PreFilter", plugin.name, schedulerName);
       prepared.set(plugin, result);
       if (result === "skip" || (!plugins.preFilter.includes(plugin) && plugin.points.includes("preFilter"))) continue;
       if ("rejection" in result) {
@@ -128,11 +143,19 @@ export class Framework {
   }
 
   async postFilter(cycle: Cycle, rejections: NodeRejections): Promise<PostFilterResult | undefined> {
+    const beganAt = this.metrics.now();
+    const result = await this.#postFilter(cycle, rejections);
+    this.metrics.pointEnded("PostFilter", this.options.schedulerName, result?.rejection, beganAt);
+    return result;
+  }
+
+  async #postFilter(cycle: Cycle, rejections: NodeRejections): Promise<PostFilterResult | undefined> {
     const reasons: string[] = [];
     let nominatedNodeName: string | undefined;
     let rejection: Rejection | undefined;
     for (const plugin of this.options.plugins.postFilter) {
-      const result = await plugin.postFilter?.(cycle, rejections);
+      const call = async (): Promise<PostFilterResult | undefined> => await plugin.postFilter?.(cycle, rejections);
+      const result = await this.metrics.runAsync("PostFilter", plugin.name, call, (found) => found?.rejection);
       if (result === undefined) continue;
       if (result.rejection === undefined || result.rejection.code !== "Unschedulable") return result;
       reasons.push(...result.rejection.reasons);
@@ -147,12 +170,24 @@ export class Framework {
   }
 
   score(cycle: Cycle, nodes: readonly NodeInfo[]): NodeScores {
+    const { metrics } = this;
+    const { scorers, schedulerName } = this.options;
     const totals = new Array<number>(nodes.length).fill(0);
     const byPlugin = new Map<string, readonly number[]>();
-    for (const { plugin, weight } of this.options.scorers) {
-      const scorer = plugin.preScore?.(cycle, nodes);
+    const never = (): undefined => undefined;
+    const preScoreAt = metrics.now();
+    const prepared = scorers.map(({ plugin, weight }) => {
+      const scorer = metrics.run("PreScore", plugin.name, () => plugin.preScore?.(cycle, nodes), never);
+      metrics.evaluated("PreScore", plugin.name, schedulerName);
+      return { plugin, weight, scorer };
+    });
+    metrics.pointEnded("PreScore", schedulerName, undefined, preScoreAt);
+    const scoreAt = metrics.now();
+    for (const { plugin, weight, scorer } of prepared) {
       if (scorer === undefined) continue;
-      const scores = nodes.map((node) => scorer.score(node));
+      const call = (): number[] => nodes.map((node) => scorer.score(node));
+      const scores = metrics.run("Score", plugin.name, call, never);
+      metrics.evaluated("Score", plugin.name, schedulerName, nodes.length);
       scorer.normalize?.(scores, nodes);
       for (let index = 0; index < scores.length; index++) {
         const weighted = scores[index]! * weight;
@@ -161,27 +196,41 @@ export class Framework {
       }
       byPlugin.set(plugin.name, scores);
     }
+    metrics.pointEnded("Score", schedulerName, undefined, scoreAt);
     return { totals, byPlugin };
   }
 
   /** Reverts all reservations if one fails. */
   reserve(cycle: Cycle, node: NodeInfo): Rejection | undefined {
+    const beganAt = this.metrics.now();
+    let rejection: Rejection | undefined;
     for (const plugin of this.options.plugins.reserve) {
-      const rejection = plugin.reserve?.(cycle, node);
-      if (rejection === undefined) continue;
-      this.unreserve(cycle);
-      return rejection;
+      const call = (): Rejection | undefined => plugin.reserve?.(cycle, node);
+      rejection = this.metrics.run("Reserve", plugin.name, call, (result) => result);
+      if (rejection !== undefined) break;
     }
-    return undefined;
+    this.metrics.pointEnded("Reserve", this.options.schedulerName, rejection, beganAt);
+    if (rejection !== undefined) this.unreserve(cycle);
+    return rejection;
   }
 
   unreserve(cycle: Cycle): void {
+    const beganAt = this.metrics.now();
     for (const plugin of this.options.plugins.reserve.toReversed()) plugin.unreserve?.(cycle);
+    this.metrics.pointEnded("Unreserve", this.options.schedulerName, undefined, beganAt);
   }
 
   async preBind(cycle: Cycle, node: NodeInfo, signal: AbortSignal): Promise<Rejection | undefined> {
+    const beganAt = this.metrics.now();
+    const rejection = await this.#preBind(cycle, node, signal);
+    this.metrics.pointEnded("PreBind", this.options.schedulerName, rejection, beganAt);
+    return rejection;
+  }
+
+  async #preBind(cycle: Cycle, node: NodeInfo, signal: AbortSignal): Promise<Rejection | undefined> {
     for (const plugin of this.options.plugins.preBind) {
-      const rejection = await plugin.preBind?.(cycle, node, signal);
+      const call = async (): Promise<Rejection | undefined> => await plugin.preBind?.(cycle, node, signal);
+      const rejection = await this.metrics.runAsync("PreBind", plugin.name, call, (result) => result);
       if (rejection?.code === "Error") return addContext(rejection, `running PreBind plugin "${plugin.name}"`);
       if (rejection !== undefined) return rejection;
     }
@@ -192,9 +241,16 @@ export class Framework {
   async bind(cycle: Cycle, nodeName: string, signal: AbortSignal): Promise<Rejection | undefined> {
     const plugin = this.options.plugins.bind.find(({ bind }) => bind !== undefined);
     if (plugin === undefined) return failed("", "no bind plugin is enabled");
-    const rejection = await plugin.bind?.(cycle, nodeName, signal);
+    const beganAt = this.metrics.now();
+    const call = async (): Promise<Rejection | undefined> => await plugin.bind?.(cycle, nodeName, signal);
+    const rejection = await this.metrics.runAsync("Bind", plugin.name, call, (result) => result);
+    this.metrics.pointEnded("Bind", this.options.schedulerName, rejection, beganAt);
     return rejection && addContext(rejection, `running Bind plugin "${plugin.name}"`);
   }
+}
+
+function rejectionOfPreFilter(result: PreFilterResult): Rejection | undefined {
+  return result !== "skip" && "rejection" in result ? result.rejection : undefined;
 }
 
 /** The first rejection counts. */

@@ -20,6 +20,8 @@ export interface EvictionsDeps {
   readonly recordPreempted: (victim: Pod, preemptor: Pod, nodeName: string) => void;
   /** Called with the number of victims of each preemption. */
   readonly onEvict: (count: number) => void;
+  /** Called when the victims of a preemption are deleted or that failed, with the time that it took. */
+  readonly onEvicted?: ((isSuccess: boolean, milliseconds: number) => void) | undefined;
   /** Ends the binding of a victim that is not bound yet; returns whether there was one. */
   readonly rejectBinding: (uid: string) => boolean;
   /** Schedules a pod that is not nominated any more. */
@@ -46,8 +48,12 @@ export class Evictions {
   evict(pod: PodInfo, victims: Victims): Promise<void> {
     this.#preempting.add(pod.uid);
     this.#deps.onEvict(victims.pods.length);
+    const { clock, onEvicted } = this.#deps;
+    const beganAt = clock.monotonic();
     const running = this.#evictAll(pod, victims)
+      .then(() => onEvicted?.(true, clock.monotonic() - beganAt))
       .catch((error: unknown) => {
+        onEvicted?.(false, clock.monotonic() - beganAt);
         if (this.#deps.signal.aborted) return;
         this.#deps.log.error("Failed to preempt pods", error, { preemptor: pod.key, node: victims.node.name });
         this.#preempting.delete(pod.uid);

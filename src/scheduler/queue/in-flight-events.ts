@@ -29,6 +29,17 @@ export class InFlightEvents {
     this.#events.push(event);
   }
 
+  /** The number of pods in flight, and of events by name. */
+  counts(): ReadonlyMap<string, number> {
+    const counts = new Map<string, number>();
+    if (this.#startOf.size > 0) counts.set("PodPopped", this.#startOf.size);
+    for (const { resource, action } of this.#events) {
+      const name = `${resource}${action}`;
+      counts.set(name, (counts.get(name) ?? 0) + 1);
+    }
+    return counts;
+  }
+
   /** The events since `begin`; undefined if some of them were dropped. */
   end(uid: string): readonly ClusterEvent[] | undefined {
     const start = this.#startOf.get(uid);

@@ -29,6 +29,8 @@ export interface SchedulingQueueOptions {
   readonly isRegistered: (event: ClusterEvent) => boolean;
   /** Called when a pod is added to a part of the queue; `event` is what caused it. */
   readonly onQueued?: ((part: "active" | "backoff" | "unschedulable", event: string) => void) | undefined;
+  /** Called when the pods that an event concerns have been queued. */
+  readonly onEventHandled?: ((event: string, milliseconds: number) => void) | undefined;
   /** Pods without active ones before them do not wait for the end of their back-off. */
   readonly popsFromBackoff: boolean;
 }
@@ -61,6 +63,18 @@ export class SchedulingQueue implements Disposable {
     for (const { gatedBy } of this.#unschedulable.values()) if (gatedBy !== undefined) gated++;
     const unschedulable = this.#unschedulable.size - gated;
     return { active: this.#active.size, backoff: this.#backoff.size, unschedulable, gated };
+  }
+
+  /** The pods that a plugin rejected in their last attempt, by plugin and profile. */
+  *rejections(): Generator<readonly [plugin: string, profile: string]> {
+    for (const queued of [...this.#unschedulable.values(), ...this.#backoff.values()]) {
+      const profile = queued.info.pod.spec?.schedulerName ?? "default-scheduler";
+      for (const plugin of queued.rejectedBy) yield [plugin, profile];
+    }
+  }
+
+  inFlightCounts(): ReadonlyMap<string, number> {
+    return this.#inFlight.counts();
   }
 
   add(pod: Pod): void {
@@ -138,7 +152,14 @@ export class SchedulingQueue implements Disposable {
 
   /** Retries the pods that the event may make schedulable. */
   move(event: ClusterEvent, isConcerned: (pod: PodInfo) => boolean = () => true): void {
+    const { clock, onEventHandled } = this.#options;
+    const beganAt = clock.monotonic();
     this.#inFlight.record(event);
+    this.#retryConcerned(event, isConcerned);
+    onEventHandled?.(`${event.resource}${event.action}`, clock.monotonic() - beganAt);
+  }
+
+  #retryConcerned(event: ClusterEvent, isConcerned: (pod: PodInfo) => boolean): void {
     if (this.#unschedulable.size === 0) return;
     const isRegistered = this.#options.isRegistered(event);
     for (const queued of [...this.#unschedulable.values()]) {
