@@ -25,6 +25,9 @@ export interface JsonPatchOperation {
 /** An operation does not apply. The message is that of Kubernetes' library. */
 export class JsonPatchError extends Error {}
 
+/** A `test` operation found another value. */
+export class JsonPatchTestError extends JsonPatchError {}
+
 /** The maximum number of operations in a patch, as in Kubernetes. */
 const OPERATIONS_MAX = 10_000;
 
@@ -121,7 +124,7 @@ class PatchedDocument {
     const path = pathOf(operation, "test");
     const value = path === "" ? this.root : (valueAt(this.#locate("test", "path", path)) ?? null);
     if (!deepEqual(value, operation.value ?? null)) {
-      throw new JsonPatchError(`testing value ${path} failed: test failed`);
+      throw new JsonPatchTestError(`testing value ${path} failed: test failed`);
     }
   }
 

@@ -6,6 +6,7 @@ import { comparison } from "./libraries/comparison.ts";
 import { conversion } from "./libraries/conversion.ts";
 import { formats, type NameFormats } from "./libraries/formats.ts";
 import { cidr, ip } from "./libraries/ip.ts";
+import { jsonPatch } from "./libraries/json-patch.ts";
 import { lists, sets } from "./libraries/lists.ts";
 import { loops } from "./libraries/loops.ts";
 import { optional } from "./libraries/optional.ts";
@@ -15,7 +16,7 @@ import { semver } from "./libraries/semver.ts";
 import { basicStrings, strings } from "./libraries/strings.ts";
 import { time } from "./libraries/time.ts";
 import { url } from "./libraries/url.ts";
-import type { Type } from "./values/types.ts";
+import type { ObjectType, Type } from "./values/types.ts";
 import type { Value } from "./values/value.ts";
 
 /** The order of overloads with the same name. */
@@ -51,7 +52,12 @@ export interface EnvironmentOptions {
   readonly mixedLiterals?: boolean;
   /** Disables type errors: evaluation fails instead. */
   readonly unchecked?: boolean;
+  /** The types of object literals (`Object.spec{…}`), with the functions for patches. */
+  readonly objectTypes?: ObjectTypes | undefined;
 }
+
+/** Returns the same type at each call with the same name; undefined for an unknown name. */
+export type ObjectTypes = (name: string) => ObjectType | undefined;
 
 /** Variables, functions and constants. Create it once for many expressions. */
 export interface Environment {
@@ -62,6 +68,7 @@ export interface Environment {
   /** See `EnvironmentOptions`. */
   readonly mixedLiterals: boolean;
   readonly unchecked: boolean;
+  readonly objectTypes: ObjectTypes | undefined;
 }
 
 interface FunctionSet {
@@ -69,21 +76,40 @@ interface FunctionSet {
   readonly constants: Environment["constants"];
 }
 
-const functionSets = new WeakMap<NameFormats, { readonly fresh: FunctionSet; readonly stored: FunctionSet }>();
+interface FunctionSets {
+  readonly fresh: FunctionSet;
+  readonly stored: FunctionSet;
+  /** Those with the functions for patches, fresh and stored. */
+  patches?: { readonly fresh: FunctionSet; readonly stored: FunctionSet };
+}
+
+const functionSets = new WeakMap<NameFormats, FunctionSets>();
 
 export function createEnvironment(options: EnvironmentOptions): Environment {
-  let both = functionSets.get(options.nameFormats);
-  if (both === undefined) {
-    const libraries = [...standardLibraries, formats(options.nameFormats), authorizer(options.nameFormats)];
-    both = { fresh: functionSetOf(libraries), stored: functionSetOf([...libraries, ...newLibraries]) };
-    functionSets.set(options.nameFormats, both);
-  }
+  const sets = functionSetsOf(options.nameFormats, options.objectTypes !== undefined);
   return {
-    ...(options.stored === true ? both.stored : both.fresh),
+    ...(options.stored === true ? sets.stored : sets.fresh),
     variables: new Map(Object.entries(options.variables)),
     mixedLiterals: options.mixedLiterals ?? false,
     unchecked: options.unchecked ?? false,
+    objectTypes: options.objectTypes,
   };
+}
+
+function functionSetsOf(nameFormats: NameFormats, patches: boolean): Pick<FunctionSets, "fresh" | "stored"> {
+  const libraries = (): readonly Library[] => [...standardLibraries, formats(nameFormats), authorizer(nameFormats)];
+  let sets = functionSets.get(nameFormats);
+  if (sets === undefined) {
+    sets = createFunctionSets(libraries());
+    functionSets.set(nameFormats, sets);
+  }
+  if (!patches) return sets;
+  sets.patches ??= createFunctionSets([...libraries(), jsonPatch]);
+  return sets.patches;
+}
+
+function createFunctionSets(libraries: readonly Library[]): Pick<FunctionSets, "fresh" | "stored"> {
+  return { fresh: functionSetOf(libraries), stored: functionSetOf([...libraries, ...newLibraries]) };
 }
 
 function functionSetOf(libraries: readonly Library[]): FunctionSet {

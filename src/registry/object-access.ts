@@ -25,6 +25,7 @@ export function createObjectReader(registries: Registries): ObjectReader {
         return cache.size === 0 ? [] : cache.list(prefix).items.map(({ object }) => object);
       });
     },
+    changes: (kind, waiting) => readFresh(registries.of(kind), waiting, (cache) => cache.changes),
     peek(kind, namespace, name) {
       const registry = registries.of(kind);
       return registry.cache.get(registry.objects.key(kind.namespaced ? namespace : undefined, name))?.object;

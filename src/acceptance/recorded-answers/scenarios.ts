@@ -6,6 +6,8 @@ import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "no
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
+import { AuditAnnotations } from "../../admission/chain/audit-annotations.ts";
+import type { ApiServerConfig } from "../../apiserver/config/config.ts";
 import { defaultConfig } from "../../apiserver/config/default-config.ts";
 import type { HttpResponse } from "../../http/message.ts";
 import { isPlainObject } from "../../schema/value/plain-object.ts";
@@ -39,10 +41,19 @@ interface Expected {
   readonly empty?: boolean;
   readonly prefixHex?: string;
   readonly events?: readonly unknown[];
+  /** Annotations for the audit log by the audit id of the request. */
+  readonly annotations?: Readonly<Record<string, Readonly<Record<string, string>>>>;
 }
 
 interface Step {
-  readonly action?: "sleep" | "compact" | "start" | "finish";
+  readonly action?: "sleep" | "compact" | "start" | "finish" | "poll" | "annotations";
+  /** For `poll`. */
+  readonly until?: {
+    readonly code?: number;
+    readonly text?: string;
+    readonly pointer?: string;
+    readonly value?: unknown;
+  };
   /** For `sleep`. */
   readonly ms?: number;
   /** Name of the captured revision to compact at. */
@@ -64,6 +75,7 @@ export interface Scenario {
   readonly area: string;
   readonly title: string;
   readonly serverFlags?: readonly string[];
+  readonly server?: { readonly controller?: string };
   readonly setup?: readonly SentRequest[];
   readonly steps: readonly Step[];
 }
@@ -81,24 +93,29 @@ bob-token,bob,uid-bob,"team-b"
 carol-token,carol,uid-carol
 node-n1-token,system:node:n1,uid-n1,"system:nodes"
 node-n2-token,system:node:n2,uid-n2,"system:nodes"
+sched-token,system:kube-scheduler,uid-sched
+kcm-token,system:kube-controller-manager,uid-kcm
 `;
 
 const shared = process.env.SVC_SHARED ?? fileURLToPath(new URL("../../../../shared", import.meta.url));
-const folder = `${shared}/oracles/recorded-http/`;
 
 /** Undefined when the recordings are not present. */
-export function recordedScenarios(...areas: readonly string[]): readonly Scenario[] | undefined {
-  if (!existsSync(folder)) return undefined;
-  return areas.flatMap((area) =>
-    readFileSync(`${folder}${area}.jsonl`, "utf8")
+export function recordedScenarios(area: string, recording = "recorded-http"): readonly Scenario[] | undefined {
+  const file = `${shared}/oracles/${recording}/${area}.jsonl`;
+  if (!existsSync(file)) return undefined;
+  return (
+    readFileSync(file, "utf8")
       .split("\n")
       .filter((line) => line !== "")
-      .map((line) => JSON.parse(line) as Scenario),
+      .map((line) => JSON.parse(line) as Scenario)
   );
 }
 
 /** Runs all on one server, as they were recorded: each uses its own names. */
-export async function playTogether(scenarios: readonly Scenario[]): Promise<readonly ScenarioOutcome[]> {
+export async function playTogether(
+  scenarios: readonly Scenario[],
+  more: Partial<ApiServerConfig> = {},
+): Promise<readonly ScenarioOutcome[]> {
   const watchList = scenarios.some(({ serverFlags = [] }) => serverFlags.some((flag) => flag.includes("WatchList")));
   const folder = mkdtempSync(join(tmpdir(), "recorded-"));
   const tokenFile = join(folder, "tokens.csv");
@@ -109,6 +126,7 @@ export async function playTogether(scenarios: readonly Scenario[]): Promise<read
     garbageCollector: true,
     gitVersion: "v1.33.13",
     watchList,
+    ...more,
   } as const;
   await using server = await startTestServer(config, {}, "192.0.2.2:27443");
   rmSync(folder, { recursive: true });
@@ -124,6 +142,8 @@ class Player {
   readonly #streams = new Map<string, WatchCollector>();
   readonly #captured = new Map<string, string>();
   readonly #placeholders = new Map<string, unknown>();
+  /** By audit id. */
+  readonly #annotations = new Map<string, Readonly<Record<string, string>>>();
 
   constructor(server: TestServer) {
     this.#server = server;
@@ -152,6 +172,10 @@ class Player {
     if (action === "compact") {
       return void (await this.#server.compact(Number(this.#captured.get(step.revision ?? ""))));
     }
+    if (action === "poll") return await this.#poll(step);
+    if (action === "annotations" && expect !== undefined) {
+      return this.#unlike(expect.annotations, Object.fromEntries(this.#annotations), "annotations");
+    }
     if (action === "start" && request !== undefined) {
       this.#streams.set(step.stream ?? "", await this.#watch(request));
       return undefined;
@@ -174,6 +198,20 @@ class Player {
     return this.#unlikeEvents(step, expect, watch.events()) ?? this.#unlikeHeaders(expect, response);
   }
 
+  async #poll({ request, until = {} }: Step): Promise<string | undefined> {
+    let last = "";
+    for (let attempt = 0; request !== undefined && attempt < 200; attempt++) {
+      const response = await this.#send(request);
+      last = `${response.status} ${response.text.slice(0, 300)}`;
+      const { code = response.status, text = "", pointer, value } = until;
+      const found = pointer === undefined ? undefined : valueAt(response, pointer);
+      const isFound = pointer === undefined || (value === undefined ? found !== "undefined" : found === String(value));
+      if (response.status === code && response.text.includes(text) && isFound) return undefined;
+      await this.#server.clock.advance(100);
+    }
+    return `never as expected: ${last}`;
+  }
+
   async #watch(request: SentRequest): Promise<WatchCollector> {
     const stop = new AbortController();
     const watch = new WatchCollector(await this.#open(request, stop.signal), stop);
@@ -187,7 +225,10 @@ class Player {
   }
 
   async #send(request: SentRequest, capture: Readonly<Record<string, string>> = {}): Promise<TestResponse> {
-    const whole = await this.#advanceUntil(this.#open(request).then(readResponse));
+    const id = request.headers?.["audit-id"];
+    const whole = await this.#recordAnnotations(id ?? undefined, () =>
+      this.#advanceUntil(this.#open(request).then(readResponse)),
+    );
     // The connection omits the body of a response to HEAD.
     const response = request.method === "HEAD" ? await readResponse(headOf(whole)) : whole;
     for (const [name, pointer] of Object.entries(capture)) {
@@ -197,6 +238,23 @@ class Player {
       );
     }
     return response;
+  }
+
+  /** Records the annotations that the audit event of the request would have. */
+  async #recordAnnotations<R>(id: string | undefined, send: () => Promise<R>): Promise<R> {
+    if (id === undefined) return await send();
+    const { add } = AuditAnnotations.prototype;
+    const recorded: Record<string, string> = {};
+    AuditAnnotations.prototype.add = function (key, value) {
+      if (!/^(?:authorization|pod-security)\.kubernetes|^authorization\.k8s/.test(key)) recorded[key] ??= value;
+      add.call(this, key, value);
+    };
+    try {
+      return await send();
+    } finally {
+      AuditAnnotations.prototype.add = add;
+      if (Object.keys(recorded).length > 0) this.#annotations.set(id, recorded);
+    }
   }
 
   /** Advances the fake clock until a delayed response arrives. */

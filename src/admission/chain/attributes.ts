@@ -87,3 +87,15 @@ export function subjectOf({ kind, group, name, object }: AdmissionRequest): Erro
 export function newForbidden(request: AdmissionRequest, reason: string): StatusError {
   return forbidden(subjectOf(request), reason);
 }
+
+/** A copy with another object. The members of a request are getters, so they are copied one by one. */
+export function copyWithObject(request: AdmissionRequest, object: ApiObject): AdmissionRequest {
+  const { operation, kind, group, subresource, objectKind, namespace, name, oldObject, options } = request;
+  const { dryRun, user, signal, reinvocation } = request;
+  return {
+    ...{ operation, kind, group, subresource, objectKind, namespace, name, oldObject, options },
+    ...{ dryRun, user, signal, reinvocation, object },
+    warn: (text) => request.warn(text),
+    annotate: (key, value) => request.annotate(key, value),
+  };
+}

@@ -118,12 +118,24 @@ export class WebhookMetrics {
       stability: "ALPHA",
       labels: ["name", "type", "operation", "code", "rejected"],
     });
-    this.conditions = new ConditionMetrics(registry);
+    this.conditions = ConditionMetrics.of(registry);
   }
 }
 
 /** Evaluations of match conditions. */
 export class ConditionMetrics {
+  static readonly #instances = new WeakMap<MetricRegistry, ConditionMetrics>();
+
+  /** The instance of this registry: webhooks and policies share it. */
+  static of(registry: MetricRegistry): ConditionMetrics {
+    let metrics = ConditionMetrics.#instances.get(registry);
+    if (metrics === undefined) {
+      metrics = new ConditionMetrics(registry);
+      ConditionMetrics.#instances.set(registry, metrics);
+    }
+    return metrics;
+  }
+
   readonly #errors;
   readonly #exclusions;
   readonly #seconds: HistogramFamily;
@@ -145,13 +157,13 @@ export class ConditionMetrics {
     );
   }
 
-  /** `type` is `admit` for mutating webhooks and `validating` for validating ones. */
+  /** `type` is `admit` for mutating webhooks, `validating` for validating ones and `validate` for policies. */
   observe(
-    { name, type, operation }: Readonly<Record<"name" | "type" | "operation", string>>,
+    { name, kind, type, operation }: Readonly<Record<"name" | "kind" | "type" | "operation", string>>,
     result: "matched" | "excluded" | "failed",
     milliseconds: number,
   ): void {
-    const values = [name, "webhook", type, operation];
+    const values = [name, kind, type, operation];
     this.#seconds.with(...values).observe(milliseconds / 1000);
     if (result === "failed") this.#errors.with(...values).inc();
     if (result === "excluded") this.#exclusions.with(...values).inc();

@@ -26,6 +26,8 @@ export interface ObjectReader {
     signal: SignalSource,
   ): MaybePromise<T | undefined>;
   list<T extends ApiObject>(kind: Kind<T>, namespace: string, signal: SignalSource): MaybePromise<readonly T[]>;
+  /** Number of changes of the kind's objects so far: what is derived from all of them is valid while it is the same. */
+  changes<T extends ApiObject>(kind: Kind<T>, signal: SignalSource): MaybePromise<number>;
   /** Returns what the cache has now, which may be stale. Undefined also while the cache is being filled. */
   peek<T extends ApiObject>(kind: Kind<T>, namespace: string, name: string): T | undefined;
 }

@@ -45,6 +45,13 @@ export function equivalentResources(attributes: AdmissionAttributes, scheme: Sch
     });
 }
 
+/** The resource under another alias of its group. */
+export function withGroupAlias(resource: EquivalentResource, group: string): EquivalentResource {
+  if (group === resource.group) return resource;
+  const isSameGroup = resource.objects.group === resource.group;
+  return { ...resource, group, objects: isSameGroup ? { ...resource.objects, group } : resource.objects };
+}
+
 /** The JSON of the object, with `apiVersion` and `kind`. */
 export function encodeJson(
   { objects, schema }: EquivalentResource,

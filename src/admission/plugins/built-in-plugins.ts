@@ -1,6 +1,7 @@
 /** The table of all admission plugins of Kubernetes, in the order in which they run. */
 
 import type { PluginRow } from "../chain/factory.ts";
+import { validatingAdmissionPolicy } from "../policies/validating-admission-policy.ts";
 import { mutatingAdmissionWebhook } from "../webhooks/mutating.ts";
 import { validatingAdmissionWebhook } from "../webhooks/validating.ts";
 import { certificateApproval } from "./certificate-approval/certificate-approval.ts";
@@ -126,9 +127,15 @@ export const plugins: readonly PluginRow[] = [
     create: async () =>
       (await import("./deny-service-external-ips/deny-service-external-ips.ts")).denyServiceExternalIPs(),
   },
-  { name: "MutatingAdmissionPolicy", enabledByDefault: true, featureGate: "MutatingAdmissionPolicy" },
+  {
+    name: "MutatingAdmissionPolicy",
+    enabledByDefault: true,
+    featureGate: "MutatingAdmissionPolicy",
+    create: async (deps) =>
+      (await import("../policies/mutating-admission-policy.ts")).mutatingAdmissionPolicy(deps),
+  },
   { name: "MutatingAdmissionWebhook", enabledByDefault: true, create: mutatingAdmissionWebhook },
-  { name: "ValidatingAdmissionPolicy", enabledByDefault: true },
+  { name: "ValidatingAdmissionPolicy", enabledByDefault: true, create: validatingAdmissionPolicy },
   { name: "ValidatingAdmissionWebhook", enabledByDefault: true, create: validatingAdmissionWebhook },
   { name: "ResourceQuota", enabledByDefault: true, create: resourceQuota },
   {

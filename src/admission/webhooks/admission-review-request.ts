@@ -1,11 +1,14 @@
 /** The webhooks that match a request, and the objects as each of them receives them. */
 import type { ApiObject } from "../../api/kind.ts";
 import { forbidden } from "../../api/status.ts";
-import { type AdmissionRequest, subjectOf } from "../chain/attributes.ts";
+import { toDynamicCelValue } from "../../cel/adapter/json-value.ts";
+import { type AdmissionRequest, copyWithObject, subjectOf } from "../chain/attributes.ts";
+import { AuthorizationChecks } from "../matching/authorization-checks.ts";
 import { convertObject, type EquivalentResource, requestedResource } from "../matching/equivalent-resource.ts";
+import { createRequestBindings } from "../matching/request-bindings.ts";
 import type { WebhookDeps } from "./deps.ts";
 import { matchWebhook } from "./match-webhook.ts";
-import { encodeObjects, type ReviewObjects, requestFields } from "./review.ts";
+import { encodeObjects, type ReviewObjects } from "./review.ts";
 import type { ConfiguredWebhook } from "./webhook-source.ts";
 
 export interface MatchedWebhook {
@@ -13,6 +16,9 @@ export interface MatchedWebhook {
   readonly resource: EquivalentResource;
   readonly objects: ReviewObjects;
 }
+
+/** The webhooks' JSON is used instead. */
+const NO_OBJECTS = { object: undefined, oldObject: undefined };
 
 /** A request with the object as the webhooks so far left it. */
 export class AdmissionReviewRequest {
@@ -40,21 +46,19 @@ export class AdmissionReviewRequest {
     if (resource === undefined) return undefined;
     const objects = await this.#encodeObjects(resource);
     if (webhook.conditions === undefined) return { webhook, resource, objects };
-    const { user, namespace, name, subresource } = request;
-    const target = {
-      group: request.group,
-      resource: request.kind.plural,
-      ...(subresource === "" ? {} : { subresource }),
-      ...(namespace === "" ? {} : { namespace }),
-      ...(name === "" ? {} : { name }),
-    };
-    const variables = { ...objects, request: requestFields(request, resource), user, resource: target };
     const { authorizer, clock, metrics } = this.#deps;
     const start = clock.monotonic();
-    const { matches, error, failedOpen = false } = await webhook.conditions.match(variables, authorizer);
+    const checks = new AuthorizationChecks(request.user, authorizer);
+    const bindings = {
+      ...createRequestBindings(request, resource, NO_OBJECTS, checks),
+      object: toDynamicCelValue(objects.object),
+      oldObject: toDynamicCelValue(objects.oldObject),
+    };
+    const { conditions } = webhook;
+    const { matches, error, failedOpen = false } = await checks.run(() => conditions.match(bindings));
     const type = webhook.kind === "MutatingWebhookConfiguration" ? "admit" : "validating";
     metrics.conditions.observe(
-      { name: webhook.definition.name, type, operation: request.operation },
+      { name: webhook.definition.name, kind: "webhook", type, operation: request.operation },
       failedOpen || error !== undefined ? "failed" : matches ? "matched" : "excluded",
       clock.monotonic() - start,
     );
@@ -74,16 +78,4 @@ export class AdmissionReviewRequest {
     }
     return objects;
   }
-}
-
-/** The members of a request are getters, so they are copied one by one. */
-function copyWithObject(request: AdmissionRequest, object: ApiObject): AdmissionRequest {
-  const { operation, kind, group, subresource, objectKind, namespace, name, oldObject, options } = request;
-  const { dryRun, user, signal, reinvocation } = request;
-  return {
-    ...{ operation, kind, group, subresource, objectKind, namespace, name, oldObject, options },
-    ...{ dryRun, user, signal, reinvocation, object },
-    warn: (text) => request.warn(text),
-    annotate: (key, value) => request.annotate(key, value),
-  };
 }

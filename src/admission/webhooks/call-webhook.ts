@@ -6,13 +6,13 @@ import { type RandomSource, randomUuid } from "../../std/crypto/random.ts";
 import type { Logger } from "../../std/log/logger.ts";
 import type { AdmissionRequest } from "../chain/attributes.ts";
 import type { EquivalentResource } from "../matching/equivalent-resource.ts";
+import { requestFields } from "../matching/request-fields.ts";
 import {
   decodeReview,
   denial,
   encodeReview,
   type ReviewObjects,
   type ReviewResponse,
-  requestFields,
   selectReviewVersion,
 } from "./review.ts";
 import type { ConfiguredWebhook } from "./webhook-source.ts";

@@ -1,15 +1,17 @@
 /** Selects the webhooks that apply to a request, and the version of the resource that each one receives. */
 
 import type { RuleWithOperations } from "../../api/admissionregistration/rules.ts";
-import { namespaceKind } from "../../api/core/namespace/kind.ts";
-import type { ApiObject } from "../../api/kind.ts";
-import { matchesLabels, type Requirement } from "../../api/meta/selectors/selector.ts";
 import type { Scheme } from "../../api/scheme.ts";
-import { notFound, type StatusError } from "../../api/status.ts";
-import { type AdmissionRequest, metadataOf } from "../chain/attributes.ts";
+import type { AdmissionRequest } from "../chain/attributes.ts";
 import type { ObjectReader } from "../chain/plugin.ts";
-import { type EquivalentResource, equivalentResources, requestedResource } from "../matching/equivalent-resource.ts";
+import {
+  type EquivalentResource,
+  equivalentResources,
+  requestedResource,
+  withGroupAlias,
+} from "../matching/equivalent-resource.ts";
 import { groupAliasIn, matchesRule } from "../matching/rules.ts";
+import { matchesNamespace, matchesObjects } from "../matching/selectors.ts";
 import type { ConfiguredWebhook } from "./webhook-source.ts";
 
 export interface MatchDeps {
@@ -34,33 +36,6 @@ export async function matchWebhook(
   return (await matchesNamespace(webhook.namespaces, request, deps.reader)) ? resource : undefined;
 }
 
-function matchesObjects(selector: readonly Requirement[], { object, oldObject }: AdmissionRequest): boolean {
-  if (selector.length === 0) return true;
-  const matches = (one: ApiObject | undefined): boolean =>
-    one?.metadata !== undefined && matchesLabels(selector, one.metadata.labels);
-  return matches(object) || matches(oldObject);
-}
-
-async function matchesNamespace(
-  selector: readonly Requirement[],
-  request: AdmissionRequest,
-  reader: ObjectReader,
-): Promise<boolean> {
-  const { namespace, kind, subresource, operation, object } = request;
-  const isNamespace = kind.group === "" && kind.plural === "namespaces";
-  if (selector.length === 0 || (namespace === "" && !isNamespace)) return true;
-  if (isNamespace && subresource === "" && (operation === "CREATE" || operation === "UPDATE")) {
-    return matchesLabels(selector, metadataOf(object).labels);
-  }
-  const found = await reader.get(namespaceKind, "", namespace, request);
-  if (found === undefined) throw namespaceNotFound(namespace);
-  return matchesLabels(selector, found.metadata?.labels);
-}
-
-function namespaceNotFound(name: string): StatusError {
-  return notFound({ group: "", resource: "namespaces", name });
-}
-
 function matchRules(
   { definition: webhook }: ConfiguredWebhook,
   request: AdmissionRequest,
@@ -72,20 +47,12 @@ function matchRules(
     matchesRule(rule, { operation, group, version, plural, subresource, namespace });
   const requested = requestedResource(request);
   const exact = rules.find((rule) => matches(rule, requested));
-  if (exact !== undefined) return withGroupAlias(requested, exact);
+  if (exact !== undefined) return withGroupAlias(requested, groupAliasIn(exact, requested.group));
   if (matchPolicy === "Exact" || rules.length === 0) return undefined;
   const others = equivalentResources(request, scheme);
   for (const rule of rules) {
     const resource = others.find((other) => matches(rule, other));
-    if (resource !== undefined) return withGroupAlias(resource, rule);
+    if (resource !== undefined) return withGroupAlias(resource, groupAliasIn(rule, resource.group));
   }
   return undefined;
-}
-
-/** The resource with the group alias that the rule uses. */
-function withGroupAlias(resource: EquivalentResource, rule: RuleWithOperations): EquivalentResource {
-  const group = groupAliasIn(rule, resource.group);
-  if (group === resource.group) return resource;
-  const isSameGroup = resource.objects.group === resource.group;
-  return { ...resource, group, objects: isSameGroup ? { ...resource.objects, group } : resource.objects };
 }

@@ -1,4 +1,5 @@
 /** The webhooks of all configurations, in the order in which they are called. */
+import { createAdmissionEnvironment } from "../../api/admissionregistration/expressions.ts";
 import type {
   MutatingWebhook,
   MutatingWebhookConfiguration,
@@ -91,7 +92,7 @@ function compileWebhooks(kind: ConfigurationKind, configuration: Configuration):
       id: `${nameOf(configuration)}/${webhook.name}/${index}`,
       namespaces: requirementsOf(webhook.namespaceSelector ?? {}),
       objects: requirementsOf(webhook.objectSelector ?? {}),
-      conditions: conditions.length === 0 ? undefined : matchConditions(conditions, failsOpen),
+      conditions: conditions.length === 0 ? undefined : matchConditions(conditions, createAdmissionEnvironment({ stored: true }), failsOpen),
       failsOpen,
     };
   });

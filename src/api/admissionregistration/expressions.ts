@@ -1,6 +1,7 @@
 /** The CEL environment of match conditions and admission policies, and validation of their expressions. */
 import { type CompileResult, compile } from "../../cel/cel.ts";
-import { createEnvironment, type Environment } from "../../cel/environment.ts";
+import { isSameType } from "../../cel/check/unify.ts";
+import { createEnvironment, type Environment, type ObjectTypes } from "../../cel/environment.ts";
 import { authorizerType, resourceCheckType } from "../../cel/libraries/authorizer.ts";
 import { renderErrors } from "../../cel/parse/source.ts";
 import {
@@ -59,7 +60,18 @@ const namespaceType = objectType("kubernetes.Namespace", {
     finalizers: listType(stringType),
   }),
   spec: objectType("kubernetes.NamespaceSpec", { finalizers: listType(stringType) }),
-  status: objectType("kubernetes.NamespaceStatus", { phase: stringType }),
+  status: objectType("kubernetes.NamespaceStatus", {
+    phase: stringType,
+    conditions: listType(
+      objectType("kubernetes.NamespaceCondition", {
+        status: stringType,
+        type: stringType,
+        lastTransitionTime: timestampType,
+        message: stringType,
+        reason: stringType,
+      }),
+    ),
+  }),
 });
 
 /** `object`, `oldObject` and `params` are dynamic: their type depends on the request. */
@@ -68,6 +80,9 @@ const admissionVariables = {
   oldObject: dynType,
   request: requestType,
   namespaceObject: namespaceType,
+} as const;
+
+const authorizerVariables = {
   authorizer: authorizerType,
   "authorizer.requestResource": resourceCheckType,
 } as const;
@@ -75,33 +90,85 @@ const admissionVariables = {
 export interface AdmissionEnvironmentOptions {
   /** Declares `params`, for policies with a `paramKind`. */
   readonly params?: boolean;
+  /** Declares `authorizer`; true when absent. Message expressions have none. */
+  readonly authorizer?: boolean;
+  /** The expressions are stored already. */
+  readonly stored?: boolean;
   /** The type of `variables`, with a field for each variable compiled so far. */
   readonly variables?: ObjectType | undefined;
   /** The types of `object` and `oldObject`, and of `params`, where they are known. */
   readonly types?: { readonly object: Type; readonly params?: Type | undefined } | undefined;
+  /** The types of the objects that mutations create. */
+  readonly objectTypes?: ObjectTypes | undefined;
 }
 
-const environments = new Map<boolean, Environment>();
+const environments = new Map<string, Environment>();
 
-export function createAdmissionEnvironment({
-  params = false,
-  variables,
-  types,
-}: AdmissionEnvironmentOptions = {}): Environment {
-  const names = { ...admissionVariables, ...(params ? { params: dynType } : {}) };
-  if (types !== undefined) {
-    const { object, params: paramsType = dynType } = types;
-    const typed = { ...names, object, oldObject: object, ...(params ? { params: paramsType } : {}) };
-    const all = variables === undefined ? typed : { ...typed, variables };
-    return createEnvironment({ variables: all, nameFormats, stored: true });
-  }
-  if (variables !== undefined) return createEnvironment({ variables: { ...names, variables }, nameFormats });
-  let cached = environments.get(params);
+export function createAdmissionEnvironment(options: AdmissionEnvironmentOptions = {}): Environment {
+  const { params = false, authorizer = true, stored = false, variables, types, objectTypes } = options;
+  if (types !== undefined || variables !== undefined || objectTypes !== undefined) return buildEnvironment(options);
+  const key = `${params} ${authorizer} ${stored}`;
+  let cached = environments.get(key);
   if (cached === undefined) {
-    cached = createEnvironment({ variables: names, nameFormats });
-    environments.set(params, cached);
+    cached = buildEnvironment(options);
+    environments.set(key, cached);
   }
   return cached;
+}
+
+function buildEnvironment(options: AdmissionEnvironmentOptions): Environment {
+  const { params = false, authorizer = true, stored = false, variables, types, objectTypes } = options;
+  const { object = dynType, params: paramsType = dynType } = types ?? {};
+  return createEnvironment({
+    variables: {
+      ...admissionVariables,
+      ...{ object, oldObject: object },
+      ...(authorizer ? authorizerVariables : {}),
+      ...(params ? { params: paramsType } : {}),
+      ...(variables === undefined ? {} : { variables }),
+    },
+    nameFormats,
+    stored: stored || types !== undefined,
+    objectTypes,
+  });
+}
+
+/** The type of the objects that apply configurations create. */
+const APPLY_CONFIGURATION = "Object";
+/** The type of an operation of a JSON patch. */
+const JSON_PATCH = "JSONPatch";
+
+const jsonPatchType = objectType(JSON_PATCH, {
+  op: stringType,
+  path: stringType,
+  from: stringType,
+  value: dynType,
+});
+
+/**
+ * The types of mutations: `JSONPatch`, `Object`, and `Object.spec.containers` for the objects at that path. Their
+ * fields can have any name and type, since the type of the mutated object depends on the request.
+ */
+export interface MutationTypes {
+  readonly objectTypes: ObjectTypes;
+  readonly applyConfiguration: Type;
+  readonly jsonPatch: Type;
+}
+
+export function createMutationTypes(): MutationTypes {
+  const types = new Map<string, ObjectType>();
+  const objectTypes = (name: string): ObjectType | undefined => {
+    if (name === JSON_PATCH) return jsonPatchType;
+    if (name !== APPLY_CONFIGURATION && !name.startsWith(`${APPLY_CONFIGURATION}.`)) return undefined;
+    let type = types.get(name);
+    if (type === undefined) {
+      type = { kind: "object", name, field: () => dynType, fieldNames: () => [] };
+      types.set(name, type);
+    }
+    return type;
+  };
+  const applyConfiguration = objectTypes(APPLY_CONFIGURATION) ?? dynType;
+  return { objectTypes, applyConfiguration, jsonPatch: listType(jsonPatchType) };
 }
 
 /** `missing` is the error detail for an empty expression. */
@@ -131,9 +198,7 @@ export function expressionErrors(
     return [invalidField(path, source, `compilation failed: ${renderErrors(compiled.errors, source)}`)];
   }
   const { resultType } = compiled.program;
-  if (results === undefined || results.some((type) => type.kind === resultType.kind || resultType.kind === "dyn")) {
-    return [];
-  }
+  if (results === undefined || results.some((type) => isSameType(type, resultType))) return [];
   const expected = results.length === 1 ? formatType(results[0]!) : `one of [${results.map(goTypeName).join(" ")}]`;
   return [invalidField(path, source, `must evaluate to ${expected} but got ${formatType(resultType)}`)];
 }

@@ -273,6 +273,14 @@ export const columnDescriptions: Readonly<Record<string, Readonly<Record<string,
       "holderIdentity contains the identity of the holder of a current lease. If Coordinated Leader Election " +
       "is used, the holder identity must be equal to the elected LeaseCandidate.metadata.name field.",
   },
+  MutatingAdmissionPolicy: {
+    Mutations: "Mutation indicates the number of mutations rules defined in this configuration",
+    ParamKind: "ParamKind specifies the kind of resources used to parameterize this policy",
+  },
+  MutatingAdmissionPolicyBinding: {
+    PolicyName: "PolicyName indicates the policy definition which the policy binding binded to",
+    ParamRef: "ParamRef indicates the param resource which sets the configration param",
+  },
   MutatingWebhookConfiguration: {
     Webhooks: "Webhooks indicates the number of webhooks registered in this configuration",
   },

@@ -43,8 +43,8 @@ export async function loadDescriptions(): Promise<Describe> {
   const texts: Texts = Object.assign({}, ...groups);
   return (name) => {
     const base = name.endsWith("Condition") ? { ...common, ...condition } : common;
-    // Beta versions have the same fields as version 1.
-    const described = Object.hasOwn(texts, name) ? name : name.replace("/v1beta1.", "/v1.");
+    // Beta and alpha versions have the same fields as version 1.
+    const described = Object.hasOwn(texts, name) ? name : name.replace(/\/v1(?:alpha|beta)\d+\./, "/v1.");
     return { ...base, ...(Object.hasOwn(texts, described) ? texts[described] : undefined) };
   };
 }

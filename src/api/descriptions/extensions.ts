@@ -123,6 +123,38 @@ export const extensionTexts: Texts = {
     matchResources: "Further restricts the requests that the policy matches.",
     validationActions: "Deny, Warn or Audit.",
   },
+  "admissionregistration/v1alpha1.MutatingAdmissionPolicy": { "": "Changes objects with CEL expressions." },
+  "admissionregistration/v1alpha1.MutatingAdmissionPolicySpec": {
+    "": "The matching requests and the mutations.",
+    paramKind: "The kind of the parameter objects.",
+    matchConstraints: "The matching requests.",
+    mutations: "The changes, in the order in which they are made.",
+    failurePolicy: "How evaluation errors are handled: Fail or Ignore.",
+    matchConditions: "CEL conditions that must all be true for the policy to apply.",
+    variables: "Named expressions for use in other expressions.",
+    reinvocationPolicy: "Whether the policy runs again after later changes of the object: Never or IfNeeded.",
+  },
+  "admissionregistration/v1alpha1.Mutation": {
+    "": "A change of the object.",
+    patchType: "ApplyConfiguration or JSONPatch.",
+    applyConfiguration: "The fields to set.",
+    jsonPatch: "The operations of a JSON patch.",
+  },
+  "admissionregistration/v1alpha1.ApplyConfiguration": {
+    "": "A server-side apply configuration.",
+    expression: "An expression that creates an Object with the fields to set.",
+  },
+  "admissionregistration/v1alpha1.JSONPatch": {
+    "": "A JSON patch.",
+    expression: "An expression that creates a list of JSONPatch operations.",
+  },
+  "admissionregistration/v1alpha1.MutatingAdmissionPolicyBinding": { "": "Applies a policy to resources." },
+  "admissionregistration/v1alpha1.MutatingAdmissionPolicyBindingSpec": {
+    "": "The policy and its parameters.",
+    policyName: "The policy.",
+    paramRef: "The parameter objects.",
+    matchResources: "Further restricts the requests that the policy matches.",
+  },
   "admissionregistration/v1.ParamRef": {
     "": "A reference to parameter objects, by name or labels.",
     name: "Its name.",

@@ -35,12 +35,14 @@ const cases: readonly Case[] = [
   {
     path: `${ADMISSION}/validatingadmissionpolicies`,
     body: { metadata: { name: "x" }, spec: policy },
-    warning: /ValidatingAdmissionPolicy is not enforced: this build does not have/,
+    warning: undefined,
   },
   {
     path: `${ADMISSION}/validatingadmissionpolicybindings`,
     body: { metadata: { name: "x" }, spec: { policyName: "x", validationActions: ["Deny"] } },
-    warning: /ValidatingAdmissionPolicyBinding is not enforced: this build does not have/,
+    admission: { disabled: ["ValidatingAdmissionPolicy"] },
+    warning:
+      /ValidatingAdmissionPolicyBinding is not enforced: the admission plugin ValidatingAdmissionPolicy is disabled/,
   },
   {
     path: `${FLOW_CONTROL}/prioritylevelconfigurations`,

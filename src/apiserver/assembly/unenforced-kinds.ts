@@ -7,7 +7,7 @@ import { svcGroup } from "../../api/scheme.ts";
 import { andThen, type MaybePromise } from "../../std/async/maybe-promise.ts";
 import type { ApiServerConfig } from "../config/config.ts";
 
-type Config = Pick<ApiServerConfig, "admission">;
+type Config = Pick<ApiServerConfig, "admission" | "observability">;
 
 interface UnenforcedKind {
   readonly group: string;
@@ -23,6 +23,8 @@ const noFairness = "this build has no queues and applies its limits to all reque
 const unenforcedKinds: readonly UnenforcedKind[] = [
   ofPlugin("ValidatingAdmissionPolicy", ADMISSION, "ValidatingAdmissionPolicy"),
   ofPlugin("ValidatingAdmissionPolicy", ADMISSION, "ValidatingAdmissionPolicyBinding"),
+  ofPlugin("MutatingAdmissionPolicy", ADMISSION, "MutatingAdmissionPolicy"),
+  ofPlugin("MutatingAdmissionPolicy", ADMISSION, "MutatingAdmissionPolicyBinding"),
   ofPlugin("ValidatingAdmissionWebhook", ADMISSION, "ValidatingWebhookConfiguration"),
   ofPlugin("MutatingAdmissionWebhook", ADMISSION, "MutatingWebhookConfiguration"),
   ofPlugin("LimitRanger", "", "LimitRange"),
@@ -41,14 +43,15 @@ const unenforcedKinds: readonly UnenforcedKind[] = [
   },
 ];
 
-/** A kind on which only an admission plugin acts, which this build may lack or a flag may disable. */
+/** A kind on which only an admission plugin acts, which a flag or a feature gate may disable. */
 function ofPlugin(plugin: string, group: string, kind: string): UnenforcedKind {
-  const isMissing = plugins.find(({ name }) => name === plugin)?.create === undefined;
+  const gate = plugins.find(({ name }) => name === plugin)?.featureGate;
   return {
     group,
     kind,
-    explain(_object, { admission }) {
-      if (isMissing) return `this build does not have the admission plugin ${plugin}`;
+    explain(_object, { admission, observability }) {
+      const isOff = observability.features.some(({ name, enabled }) => name === gate && !enabled);
+      if (isOff) return `the feature gate ${gate} is off`;
       const isDisabled = admission.disabled.includes(plugin) && !admission.enabled.includes(plugin);
       return isDisabled ? `the admission plugin ${plugin} is disabled` : undefined;
     },

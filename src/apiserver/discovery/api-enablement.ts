@@ -2,6 +2,7 @@
  * Selects the built-in kinds to serve from `--runtime-config` and the emulated version. The server itself also uses
  * kinds that it does not serve.
  */
+import { alphaKinds } from "../../api/alpha-kinds.ts";
 import { betaKinds } from "../../api/beta-kinds.ts";
 import { builtinKinds } from "../../api/builtin.ts";
 import type { Kind } from "../../api/kind.ts";
@@ -37,7 +38,7 @@ const LEGACY_KEY = "api/legacy";
 
 /** Throws one sentence with the invalid entry of `--runtime-config`. */
 export function selectServedApis(config: ApisConfig): ServedApis {
-  const all = [...builtinKinds, ...betaKinds];
+  const all = [...builtinKinds, ...betaKinds, ...alphaKinds];
   const entries = parseEntries(config.runtimeConfig, all);
   const served = new Set<Kind>(builtinKinds);
   const enable = (kinds: readonly Kind[], on: boolean): void => {
@@ -142,12 +143,7 @@ function minorOf(version: string): number {
 }
 
 function warnings({ runtimeConfig }: ApisConfig): readonly string[] {
-  return [
-    ...(runtimeConfig[LEGACY_KEY] === undefined
-      ? []
-      : ["--runtime-config: api/legacy is deprecated and has no effect"]),
-    ...(runtimeConfig["api/alpha"] === "true"
-      ? ["--runtime-config: api/alpha=true has no effect, this build has no alpha APIs"]
-      : []),
-  ];
+  return runtimeConfig[LEGACY_KEY] === undefined
+    ? []
+    : ["--runtime-config: api/legacy is deprecated and has no effect"];
 }

@@ -254,13 +254,8 @@ class Checker extends ExprPass<Type> {
   }
 
   object(expr: ObjectLiteral): Type {
-    const named = this.#lookup(expr, expr.type);
-    if (named === undefined) {
-      return this.#report(expr.offset, `undeclared reference to '${expr.type}' (in container '')`);
-    }
-    const type = named.kind === "type" ? named.of : undefined;
-    if (type?.kind !== "object")
-      return this.#report(expr.offset, `'${formatType(type ?? named)}' is not a message type`);
+    const type = this.#environment.objectTypes?.(expr.type) ?? this.#namedType(expr);
+    if (type.kind !== "object") return type;
     for (const field of expr.fields) {
       const fieldType = this.visit(field.value);
       const value = field.optional ? this.#unwrapOptional(field.value, fieldType) : fieldType;
@@ -270,6 +265,16 @@ class Checker extends ExprPass<Type> {
       this.#report(field.offset, `expected type of field '${field.name}' is ${types}`);
     }
     return type;
+  }
+
+  #namedType(expr: ObjectLiteral): Type {
+    const named = this.#lookup(expr, expr.type);
+    if (named === undefined) {
+      return this.#report(expr.offset, `undeclared reference to '${expr.type}' (in container '')`);
+    }
+    const type = named.kind === "type" ? named.of : undefined;
+    if (type?.kind === "object") return type;
+    return this.#report(expr.offset, `'${formatType(type ?? named)}' is not a message type`);
   }
 
   comprehension(expr: Comprehension): Type {

@@ -18,6 +18,7 @@ import type {
 } from "../parse/ast.ts";
 import { type ExprVisitor, visitExpr } from "../parse/visitor.ts";
 import { EntryMap } from "../values/entry-map.ts";
+import { ObjectValue } from "../values/object-value.ts";
 import {
   ArrayList,
   comparisonCounter,
@@ -298,16 +299,17 @@ class Planner implements ExprVisitor<Interpretable, boolean> {
   }
 
   object(expr: ObjectLiteral): Interpretable {
+    const type = this.#checked.typeOf(expr);
     const fields = expr.fields.map(({ name, value, optional }) => ({ name, value: this.plan(value), optional }));
     return (frame) => {
-      const built: (readonly [Value, Value])[] = [];
+      const built = new Map<string, Value>();
       for (const { name, value, optional } of fields) {
-        const entryValue = value(frame);
-        if (!optional) built.push([name, entryValue]);
-        else if (entryValue instanceof Optional && entryValue.value !== undefined) built.push([name, entryValue.value]);
+        const fieldValue = value(frame);
+        if (!optional) built.set(name, fieldValue);
+        else if (fieldValue instanceof Optional && fieldValue.value !== undefined) built.set(name, fieldValue.value);
       }
       frame.charge(OBJECT_COST);
-      return EntryMap.of(built);
+      return new ObjectValue(type, built);
     };
   }
 

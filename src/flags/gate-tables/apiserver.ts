@@ -97,7 +97,7 @@ export const apiserverGates: GateTable = markMissing({
   MemoryQoS: { stage: "ALPHA", default: false },
   MultiCIDRServiceAllocator: { stage: "GA", default: true },
   MutableCSINodeAllocatableCount: { stage: "ALPHA", default: false },
-  MutatingAdmissionPolicy: { stage: "ALPHA", default: false },
+  MutatingAdmissionPolicy: { stage: "ALPHA", default: false, effective: true },
   NFTablesProxyMode: { stage: "GA", default: true, locked: true },
   NodeInclusionPolicyInPodTopologySpread: { stage: "GA", default: true, locked: true },
   NodeLogQuery: { stage: "BETA", default: false },

@@ -29,6 +29,7 @@ export function readerOf(present: ClusterObjects): ObjectReader {
       present
         .filter(([of, { metadata }]) => of === kind && (namespace === "" || metadata?.namespace === namespace))
         .map(([, object]) => object) as never,
+    changes: () => present.length,
     peek: (kind, namespace, name) => find(kind, namespace, name) as never,
   };
 }

@@ -1,7 +1,7 @@
 import { ageColumn, column, nameColumn } from "../../columns/columns.ts";
 import { allVerbs, type Kind } from "../../kind.ts";
+import { formatParamRef } from "../params.ts";
 import {
-  type ParamRef,
   type ValidatingAdmissionPolicyBinding,
   validatingAdmissionPolicyBinding,
 } from "../validating-admission-policy/schema.ts";
@@ -25,16 +25,10 @@ export const validatingAdmissionPolicyBindingKind: Kind<ValidatingAdmissionPolic
   columns: [
     nameColumn,
     column("PolicyName", (object) => object.spec?.policyName ?? ""),
-    column("ParamRef", ({ spec }) => paramRefText(spec?.paramRef)),
+    column("ParamRef", ({ spec }) => formatParamRef(spec?.paramRef)),
     ageColumn,
   ],
   selectableFields: {},
   updateChecks: ["metadata", "spec"],
   strategy: validatingAdmissionPolicyBindingStrategy,
 };
-
-function paramRefText(ref: ParamRef | undefined): string {
-  if (ref === undefined) return "<unset>";
-  const { namespace = "", name = "*" } = ref;
-  return namespace === "" ? name : `${namespace}/${name}`;
-}

@@ -1,9 +1,10 @@
 import { ageColumn, column, integerColumn, nameColumn } from "../../columns/columns.ts";
 import { allVerbs, type Kind } from "../../kind.ts";
-import { validateConditions } from "../../meta/validation/condition.ts";
+import { formatParamKind } from "../params.ts";
 import { replaceStatusOnly, statusSubresource } from "../../strategy.ts";
 import { type ValidatingAdmissionPolicy, validatingAdmissionPolicy } from "./schema.ts";
 import { validatingAdmissionPolicyStrategy } from "./strategy.ts";
+import { validatePolicyStatus } from "./validation.ts";
 
 export const validatingAdmissionPolicyKind: Kind<ValidatingAdmissionPolicy> = {
   group: "admissionregistration.svc.io",
@@ -20,7 +21,7 @@ export const validatingAdmissionPolicyKind: Kind<ValidatingAdmissionPolicy> = {
   subresources: [
     statusSubresource("ValidatingAdmissionPolicy", {
       prepareForUpdate: replaceStatusOnly,
-      validateUpdate: (next) => validateConditions(next.status?.conditions, "status.conditions"),
+      validateUpdate: validatePolicyStatus,
     }),
   ],
   storageName: "validatingadmissionpolicies",
@@ -28,10 +29,7 @@ export const validatingAdmissionPolicyKind: Kind<ValidatingAdmissionPolicy> = {
   columns: [
     nameColumn,
     integerColumn("Validations", (object) => (object.spec?.validations ?? []).length),
-    column("ParamKind", ({ spec }) => {
-      const { apiVersion = "", kind = "" } = spec?.paramKind ?? {};
-      return spec?.paramKind === undefined ? "<unset>" : `${apiVersion}/${kind}`;
-    }),
+    column("ParamKind", ({ spec }) => formatParamKind(spec?.paramKind)),
     ageColumn,
   ],
   selectableFields: {},

@@ -1,5 +1,4 @@
-import { type CompileResult, compile } from "../../../cel/cel.ts";
-import { boolType, errorType, nullType, type ObjectType, stringType, type Type } from "../../../cel/values/types.ts";
+import { boolType, nullType, stringType } from "../../../cel/values/types.ts";
 import {
   duplicateField,
   type FieldError,
@@ -8,48 +7,31 @@ import {
   validateEach,
 } from "../../../schema/validation/field-error.ts";
 import { child, index } from "../../../schema/value/field-path.ts";
-import { dns1035Label, qualifiedName } from "../../meta/validation/names.ts";
-import { parseApiVersion } from "../../scheme.ts";
-import {
-  type AdmissionEnvironmentOptions,
-  createAdmissionEnvironment,
-  expressionErrors,
-  validateExpression,
-} from "../expressions.ts";
-import {
-  FAILURE_POLICIES,
-  validateChoice,
-  validateMatchConditions,
-  validateMatchResources,
-} from "../rules-validation.ts";
-import type {
-  AuditAnnotation,
-  ParamKind,
-  ValidatingAdmissionPolicy,
-  ValidatingAdmissionPolicySpec,
-  Validation,
-  Variable,
-} from "./schema.ts";
+import { validateConditions } from "../../meta/validation/condition.ts";
+import { qualifiedName } from "../../meta/validation/names.ts";
+import { createAdmissionEnvironment, validateExpression } from "../expressions.ts";
+import { validateConstraints, validateFailurePolicy, validateParamKind } from "../policy-validation.ts";
+import { PolicyVariables } from "../policy-variables.ts";
+import { validateChoice, validateMatchConditions } from "../rules-validation.ts";
+import type { AuditAnnotation, ValidatingAdmissionPolicy, Validation } from "./schema.ts";
 
 /** Kubernetes documents `Unauthorized` too, and refuses it. */
 const REASONS = ["Forbidden", "Invalid", "RequestEntityTooLarge"];
 const ANNOTATIONS_MAX = 20;
 const VALUE_EXPRESSION_BYTES_MAX = 5 * 1024;
-const IDENTIFIER = /^[_a-zA-Z][_a-zA-Z0-9]*$/;
 const NOT_SPECIFIED = "expression is not specified";
 const NOTHING_TO_DO = "validations or auditAnnotations must contain at least one item";
 
 export function validatePolicy(object: ValidatingAdmissionPolicy): readonly FieldError[] {
   const spec = object.spec ?? {};
-  const { paramKind, matchConstraints, failurePolicy, validations = [], auditAnnotations = [] } = spec;
+  const { paramKind, validations = [], auditAnnotations = [] } = spec;
   const params = paramKind !== undefined;
-  const variables = new PolicyVariables({ params });
-  const variableErrors = variables.declare(spec.variables ?? [], "spec.variables");
+  const variables = new PolicyVariables({ params }, false);
+  const variableErrors = variables.validate(spec.variables ?? [], "spec.variables");
   return [
-    ...(failurePolicy === undefined ? [requiredField("spec.failurePolicy")] : []),
-    ...validateChoice(failurePolicy, FAILURE_POLICIES, "spec.failurePolicy"),
-    ...(paramKind === undefined ? [] : validateParamKind(paramKind, "spec.paramKind")),
-    ...validateConstraints(matchConstraints, "spec.matchConstraints"),
+    ...validateFailurePolicy(spec.failurePolicy, "spec.failurePolicy"),
+    ...validateParamKind(paramKind, "spec.paramKind"),
+    ...validateConstraints(spec.matchConstraints, "spec.matchConstraints"),
     ...validateMatchConditions(
       spec.matchConditions ?? [],
       createAdmissionEnvironment({ params }),
@@ -64,112 +46,42 @@ export function validatePolicy(object: ValidatingAdmissionPolicy): readonly Fiel
   ];
 }
 
-function validateParamKind({ apiVersion = "", kind = "" }: ParamKind, path: string): readonly FieldError[] {
-  const at = child(path, "apiVersion");
-  const problems = dns1035Label(kind.toLowerCase());
+export function validatePolicyStatus({ status }: ValidatingAdmissionPolicy): readonly FieldError[] {
+  const path = "status.typeChecking.expressionWarnings";
   return [
-    ...(apiVersion === "" ? [requiredField(at)] : validateParamVersion(apiVersion, at)),
-    ...(kind === ""
-      ? [requiredField(child(path, "kind"))]
-      : problems.length === 0
-        ? []
-        : [
-            invalidField(
-              child(path, "kind"),
-              kind,
-              `may have mixed case, but should otherwise match: ${problems.join(",")}`,
-            ),
-          ]),
+    ...validateEach(status?.typeChecking?.expressionWarnings ?? [], ({ warning, fieldRef }, i) => [
+      ...(warning === "" ? [requiredField(child(index(path, i), "warning"))] : []),
+      ...(fieldRef.trim() === "" ? [requiredField(child(index(path, i), "fieldRef"))] : []),
+    ]),
+    ...validateConditions(status?.conditions, "status.conditions"),
   ];
-}
-
-function validateParamVersion(apiVersion: string, path: string): readonly FieldError[] {
-  const parsed = parseApiVersion(apiVersion);
-  if (parsed === undefined) {
-    return [invalidField(path, apiVersion, `unexpected GroupVersion string: ${apiVersion}`)];
-  }
-  return dns1035Label(parsed.version).map((problem) => invalidField(path, apiVersion, problem));
-}
-
-function validateConstraints(
-  constraints: ValidatingAdmissionPolicySpec["matchConstraints"],
-  path: string,
-): readonly FieldError[] {
-  if (constraints === undefined) return [requiredField(path)];
-  const nothing = (constraints.resourceRules ?? []).length === 0;
-  return [
-    ...validateMatchResources(constraints, path),
-    ...(nothing ? [requiredField(child(path, "resourceRules"))] : []),
-  ];
-}
-
-/** The CEL variables of a policy. Each may refer to those before it, and other expressions to all. */
-class PolicyVariables {
-  readonly #names: AdmissionEnvironmentOptions;
-  readonly #types = new Map<string, Type>();
-  #declared = false;
-
-  constructor(names: Pick<AdmissionEnvironmentOptions, "params">) {
-    const type: ObjectType = {
-      kind: "object",
-      name: "kubernetes.variables",
-      field: (name) => this.#types.get(name),
-      fieldNames: () => [...this.#types.keys()],
-    };
-    this.#names = { ...names, variables: type };
-  }
-
-  /** `variables` is unknown to a policy without any. */
-  get environment() {
-    return createAdmissionEnvironment(this.#declared ? this.#names : { ...this.#names, variables: undefined });
-  }
-
-  declare(variables: readonly Variable[], path: string): readonly FieldError[] {
-    this.#declared = variables.length > 0;
-    return validateEach(variables, ({ name, expression }, i) => {
-      const at = index(path, i);
-      return [...this.#nameErrors(name, child(at, "name")), ...this.#add(name, expression, child(at, "expression"))];
-    });
-  }
-
-  #nameErrors(name: string, path: string): readonly FieldError[] {
-    if (name.trim() === "") return [requiredField(path, "name is not specified")];
-    return IDENTIFIER.test(name) ? [] : [invalidField(path, name, "name is not a valid CEL identifier")];
-  }
-
-  #add(name: string, expression: string, path: string): readonly FieldError[] {
-    if (expression.trim() === "") return [requiredField(path, NOT_SPECIFIED)];
-    const compiled: CompileResult = compile(expression, this.environment);
-    // Errors of a variable are reported here only, not where other expressions use it.
-    this.#types.set(name, compiled.program?.resultType ?? errorType);
-    return expressionErrors(compiled, expression, undefined, path);
-  }
 }
 
 function validateValidation(validation: Validation, variables: PolicyVariables, path: string): readonly FieldError[] {
   const { expression, message = "", messageExpression = "", reason } = validation;
   const blank = messageExpression !== "" && messageExpression.trim() === "";
   return [
-    ...validateExpression(expression, variables.environment, [boolType], child(path, "expression"), NOT_SPECIFIED),
+    ...validateExpression(expression, variables.createEnvironment(), [boolType], child(path, "expression"), NOT_SPECIFIED),
     ...(blank
       ? [invalidField(child(path, "messageExpression"), messageExpression, "must be non-empty if specified")]
       : []),
     ...(messageExpression.trim() === ""
       ? []
-      : validateExpression(messageExpression, variables.environment, [stringType], child(path, "messageExpression"))),
-    ...validateMessage(message, expression, child(path, "message")),
+      : validateExpression(
+          messageExpression,
+          variables.createEnvironment({ authorizer: false }),
+          [stringType],
+          child(path, "messageExpression"),
+        )),
+    ...validateMessage(message, child(path, "message")),
     ...validateChoice(reason, REASONS, child(path, "reason")),
   ];
 }
 
-function validateMessage(message: string, expression: string, path: string): readonly FieldError[] {
+function validateMessage(message: string, path: string): readonly FieldError[] {
   const text = message.trim();
   if (message !== "" && text === "") return [invalidField(path, message, "message must be non-empty if specified")];
-  if (text.includes("\n")) return [invalidField(path, message, "message must not contain line breaks")];
-  if (expression.trim().includes("\n") && text === "") {
-    return [requiredField(path, "message must be specified if expression contains line breaks")];
-  }
-  return [];
+  return /[\r\n]/.test(text) ? [invalidField(path, message, "message must not contain line breaks")] : [];
 }
 
 function validateAnnotations(
@@ -204,5 +116,5 @@ function validateValue(expression: string, variables: PolicyVariables, path: str
     return [requiredField(path, `must not exceed ${VALUE_EXPRESSION_BYTES_MAX} bytes in length`)];
   }
   const missing = "valueExpression is not specified";
-  return validateExpression(expression, variables.environment, [stringType, nullType], path, missing);
+  return validateExpression(expression, variables.createEnvironment(), [stringType, nullType], path, missing);
 }

@@ -1,0 +1,191 @@
+/** The compiled expressions of a ValidatingAdmissionPolicy, and their evaluation for one request. */
+import { createAdmissionEnvironment } from "../../api/admissionregistration/expressions.ts";
+import { PolicyVariables } from "../../api/admissionregistration/policy-variables.ts";
+import type {
+  ValidatingAdmissionPolicy,
+  Validation,
+} from "../../api/admissionregistration/validating-admission-policy/schema.ts";
+import type { Variables } from "../../cel/cel.ts";
+import { PER_CALL_COST_MAX, PER_RESOURCE_COST_MAX } from "../../cel/cost/limits.ts";
+import { formatType } from "../../cel/values/types.ts";
+import { typeOfValue, type Value } from "../../cel/values/value.ts";
+import {
+  BudgetExhausted,
+  type CompiledExpression,
+  type CompiledVariable,
+  compiledExpression,
+  compileExpression,
+  type Evaluated,
+  Evaluation,
+} from "../matching/evaluation.ts";
+import { type MatchConditions, type MatchResult, matchConditions } from "../matching/match-conditions.ts";
+
+/** A message that an expression computes is ignored if it is longer. */
+const MESSAGE_BYTES_MAX = 5 * 1024;
+
+export interface ValidatingPolicyProgram {
+  readonly conditions: MatchConditions | undefined;
+  readonly variables: readonly CompiledVariable[];
+  readonly validations: readonly CompiledValidation[];
+  readonly auditAnnotations: readonly CompiledAnnotation[];
+}
+
+interface CompiledValidation {
+  readonly validation: Validation;
+  readonly expression: CompiledExpression;
+  readonly message: CompiledExpression | undefined;
+}
+
+interface CompiledAnnotation {
+  readonly key: string;
+  readonly expression: CompiledExpression;
+}
+
+export function compileValidatingPolicy({ spec = {} }: ValidatingAdmissionPolicy): ValidatingPolicyProgram {
+  const { matchConditions: conditions = [], failurePolicy, validations = [], auditAnnotations = [] } = spec;
+  const base = { params: spec.paramKind !== undefined, stored: true };
+  const names = new PolicyVariables(base, true);
+  const variables = (spec.variables ?? []).map((variable): CompiledVariable => {
+    return { name: variable.name, ...compiledExpression(variable.expression, names.compile(variable)) };
+  });
+  const environment = names.createEnvironment();
+  const messages = names.createEnvironment({ authorizer: false });
+  return {
+    conditions:
+      conditions.length === 0
+        ? undefined
+        : matchConditions(conditions, createAdmissionEnvironment(base), failurePolicy === "Ignore"),
+    variables,
+    validations: validations.map((validation) => {
+      const { expression, messageExpression = "" } = validation;
+      return {
+        validation,
+        expression: compileExpression(expression, environment),
+        message: messageExpression === "" ? undefined : compileExpression(messageExpression, messages),
+      };
+    }),
+    auditAnnotations: auditAnnotations.map(({ key, valueExpression }) => ({
+      key,
+      expression: compileExpression(valueExpression, environment),
+    })),
+  };
+}
+
+/** The result of one validation. */
+export type Decision =
+  | { readonly outcome: "admit" }
+  | { readonly outcome: "deny"; readonly message: string; readonly reason: string }
+  /** The expression failed: the failure policy decides. */
+  | { readonly outcome: "error"; readonly message: string };
+
+export interface PolicyResult {
+  /** By the index of the validation; one element if the policy as a whole failed. */
+  readonly decisions: readonly Decision[];
+  readonly annotations: readonly { readonly key: string; readonly value: string }[];
+  /** Errors of expressions of annotations. */
+  readonly annotationErrors: readonly string[];
+  /** The result of the match conditions; undefined if there are none. */
+  readonly conditions: MatchResult | undefined;
+}
+
+const ADMIT: Decision = { outcome: "admit" };
+
+/**
+ * Evaluates the policy with one parameter object. `params` and `namespaceObject` are in `bindings`. Throws what
+ * authorization checks throw while they are pending.
+ */
+export function evaluateValidatingPolicy(program: ValidatingPolicyProgram, bindings: Variables): PolicyResult {
+  // In Kubernetes, match conditions have no namespace.
+  const conditions = program.conditions?.match({ ...bindings, namespaceObject: null });
+  if (conditions?.error !== undefined) return failed(conditions.error, conditions);
+  if (conditions?.matches === false) return { decisions: [], annotations: [], annotationErrors: [], conditions };
+  try {
+    const { decisions } = validate(program, bindings);
+    return { decisions, ...annotate(program, bindings), conditions };
+  } catch (error) {
+    if (!(error instanceof BudgetExhausted)) throw error;
+    return failed(error.message, conditions);
+  }
+}
+
+function failed(message: string, conditions: MatchResult | undefined): PolicyResult {
+  return { decisions: [{ outcome: "error", message }], annotations: [], annotationErrors: [], conditions };
+}
+
+function validate(
+  { validations, variables }: ValidatingPolicyProgram,
+  bindings: Variables,
+): { readonly decisions: readonly Decision[] } {
+  const evaluation = new Evaluation(bindings, variables, PER_RESOURCE_COST_MAX);
+  const results = validations.map(({ expression }) => evaluation.evaluate(expression));
+  const messages = createMessages(validations, variables, results, bindings, evaluation.left);
+  const decisions = results.map((result, index): Decision => {
+    if (result.error !== undefined) return { outcome: "error", message: result.error };
+    if (messages.error !== undefined) return { outcome: "error", message: messages.error };
+    if (result.value === true) return ADMIT;
+    const { validation } = validations[index]!;
+    const message = denialMessage(validation, messages.results[index]);
+    return { outcome: "deny", message, reason: validation.reason || "Invalid" };
+  });
+  return { decisions };
+}
+
+interface Messages {
+  readonly results: readonly (Evaluated | undefined)[];
+  /** The expressions of the messages exceeded the budget. */
+  readonly error?: string;
+}
+
+/** Message expressions of all validations count against the budget, also of those that are true. */
+function createMessages(
+  validations: readonly CompiledValidation[],
+  variables: readonly CompiledVariable[],
+  results: readonly Evaluated[],
+  bindings: Variables,
+  budget: number,
+): Messages {
+  const count = validations.filter(({ message }) => message !== undefined).length;
+  if (count === 0) return { results: [] };
+  // Where they cannot exceed it, those that nothing needs are not evaluated.
+  const isBounded = (count + variables.length) * PER_CALL_COST_MAX < budget;
+  if (isBounded && !results.some(({ value }) => value === false)) return { results: [] };
+  const { authorizer: _, "authorizer.requestResource": __, ...rest } = bindings;
+  const evaluation = new Evaluation(rest, variables, budget);
+  try {
+    return { results: validations.map(({ message }) => message && evaluation.evaluate(message)) };
+  } catch (error) {
+    if (!(error instanceof BudgetExhausted)) throw error;
+    return { results: [], error: `failed messageExpression: ${error.message}` };
+  }
+}
+
+function denialMessage({ message = "", expression }: Validation, computed: Evaluated | undefined): string {
+  const text = typeof computed?.value === "string" ? computed.value.trim() : "";
+  const isUsable = text !== "" && Buffer.byteLength(text) <= MESSAGE_BYTES_MAX && !text.includes("\n");
+  return (isUsable ? text : "") || message.trim() || `failed expression: ${expression.trim()}`;
+}
+
+function annotate(
+  { auditAnnotations, variables }: ValidatingPolicyProgram,
+  bindings: Variables,
+): Pick<PolicyResult, "annotations" | "annotationErrors"> {
+  if (auditAnnotations.length === 0) return { annotations: [], annotationErrors: [] };
+  const evaluation = new Evaluation(bindings, variables, PER_RESOURCE_COST_MAX);
+  const annotations: { key: string; value: string }[] = [];
+  const annotationErrors: string[] = [];
+  for (const { key, expression } of auditAnnotations) {
+    const { value, error } = evaluation.evaluate(expression);
+    if (error !== undefined) annotationErrors.push(error);
+    else if (typeof value === "string" && value.trim() !== "") annotations.push({ key, value: value.trim() });
+    else if (typeof value !== "string" && value !== null) annotationErrors.push(unsupportedType(expression, value));
+  }
+  return { annotations, annotationErrors };
+}
+
+function unsupportedType({ source }: CompiledExpression, value: Value | undefined): string {
+  const type = value === undefined ? "" : formatType(typeOfValue(value));
+  return (
+    `valueExpression '${source}' resulted in unsupported return type: ${type}. ` +
+    "Return type must be either string or null."
+  );
+}
