@@ -90,7 +90,7 @@ const order = [
   ["registry"],
   ["component"],
   ["scheduler"],
-  ["controllers", "dns", "proxy"],
+  ["controllers", "dns", "network-policy", "proxy"],
   ["pod-network"],
   ["apiserver", "agent", "controller-manager"],
   ["up"],

@@ -1,0 +1,530 @@
+/**
+ * Enforces the network policies of the pods of a node: keeps tables of nftables up to date with policies, namespaces
+ * and pods.
+ *
+ *     informers, pods of this agent → PolicySet → one transaction of nft, the next one when it has ended
+ *
+ * Pods and namespaces are watched while there are policies.
+ */
+import { namespaceKind } from "../api/core/namespace/kind.ts";
+import { podKind } from "../api/core/pod/kind.ts";
+import type { Pod } from "../api/core/pod/schema.ts";
+import { networkPolicyKind } from "../api/networking/network-policy/kind.ts";
+import type { NetworkPolicy } from "../api/networking/network-policy/schema.ts";
+import type { Informer } from "../client/informer/informer.ts";
+import type { SharedInformers } from "../client/informer/shared-informers.ts";
+import type { RandomSource } from "../std/crypto/random.ts";
+import type { Logger } from "../std/log/logger.ts";
+import type { IpFamily } from "../std/net/ip.ts";
+import type { Nft } from "../std/nftables/nft.ts";
+import { removeTable, tablePrefix } from "../std/nftables/table.ts";
+import { Backoff } from "../std/time/backoff.ts";
+import type { Clock, Timer } from "../std/time/clock.ts";
+import type { PolicyMetrics } from "./policy-metrics.ts";
+import { type PolicyPod, toAddresses, toPolicyPod } from "./policy-pod.ts";
+import { PolicySet } from "./policy-set.ts";
+import { readSavedObjects, type SavedObjects, writeSavedObjects } from "./saved-objects.ts";
+
+export interface NetworkPoliciesOptions {
+  readonly nodeName: string;
+  /** The name of the tables of nftables; others are not changed. */
+  readonly table: string;
+  /** IPv6 only where the host has it. */
+  readonly families: readonly IpFamily[];
+  /** The bridges of the node's pods. */
+  readonly bridges: readonly string[];
+  /** Addresses of the node itself at which pods use the DNS of the cluster; policies see it as a pod of DNS_PEER. */
+  readonly dnsAddresses: readonly string[];
+  readonly nft: Nft;
+  /** Prepares the host before the first rules, and checks it again; returns what prevents enforcement. */
+  readonly prepareHost: () => Promise<string | undefined>;
+  /** `keepPolicyFields` may transform its objects. */
+  readonly informers: SharedInformers;
+  /** Opens informers of pods and namespaces, with `keepPolicyFields`. */
+  readonly openInformers: () => SharedInformers & AsyncDisposable;
+  /** Has the objects of the last run. */
+  readonly file: string;
+  readonly metrics?: PolicyMetrics | undefined;
+  readonly clock: Clock;
+  readonly random: RandomSource;
+  readonly log: Logger;
+  /** Called for what an operator should see. */
+  readonly onProblem: (message: string) => void;
+}
+
+export interface NetworkPolicies {
+  /**
+   * A pod of this node has the addresses. Resolves when its policies are in effect, which the start of its containers
+   * waits for; undefined if they are already.
+   */
+  setPod(pod: Pod, ips: readonly string[]): Promise<void> | undefined;
+  /** The pod has left the node. */
+  removePod(uid: string): void;
+  /** Idempotent. */
+  close(options: { readonly removeRules: boolean }): Promise<void>;
+}
+
+/** Where peers find the DNS of the cluster that the node itself serves: as CoreDNS's pods in other clusters. */
+const DNS_PEER = {
+  uid: "svc-dns",
+  namespace: "kube-system",
+  labels: { "k8s-app": "kube-dns" },
+  ports: [
+    { name: "dns", protocol: "udp", port: 53 },
+    { name: "dns-tcp", protocol: "tcp", port: 53 },
+  ],
+} as const;
+
+/** Delays after a transaction that failed. */
+const BACKOFF = { initialMs: 200, maxMs: 30_000, jitter: 0.1 };
+/** Changes that follow one another within this time are one transaction. */
+const BATCH_MS = 5;
+/** How often the existence of the tables is checked. */
+const CHECK_MS = 60_000;
+/** How long a start waits for the API server before the objects of the last run apply, if it had policies. */
+const SAVED_AFTER_MS = 10_000;
+/** The same if it had none. */
+const NONE_AFTER_MS = 2_000;
+/** How long informers of pods and namespaces stay open without policies. */
+const IDLE_MS = 300_000;
+/** Between two writes of the file. */
+const WRITE_MS = 300_000;
+/** Coalesces the changes of a start. */
+const SETTLE_MS = 5_000;
+
+export function startNetworkPolicies(options: NetworkPoliciesOptions): NetworkPolicies {
+  return new RunningPolicies(options);
+}
+
+/** Text that removes the rules of the table. */
+export function removePolicyRules(table: string, families: readonly IpFamily[]): string {
+  return families.map((family) => removeTable({ family, table })).join("");
+}
+
+interface LocalPod {
+  /** As its worker has it. */
+  pod: Pod;
+  readonly ips: readonly string[];
+  /** When the agent saw the addresses first; RFC 3339. */
+  readonly since: string;
+  /** The last change of the pod, see `#generation`. */
+  generation: number;
+}
+
+/** What policies come from. */
+type State =
+  /** Neither the API server's nor saved ones are known. */
+  | { readonly source: "unknown" }
+  | { readonly source: "none" }
+  | { readonly source: "saved" | "live"; readonly set: PolicySet; close(): void };
+
+interface Live {
+  readonly informers: SharedInformers & AsyncDisposable;
+  isSynced: boolean;
+}
+
+class RunningPolicies implements NetworkPolicies {
+  readonly #options: NetworkPoliciesOptions;
+  readonly #stop = new AbortController();
+  readonly #policies: Informer<NetworkPolicy>;
+  /** By uid; bounded by the pods of the node. */
+  readonly #local = new Map<string, LocalPod>();
+  readonly #running: Promise<void>;
+  #waiting: (() => void)[] = [];
+  /** Counts the changes of this node's pods. */
+  #generation = 0;
+  /** Up to which the kernel has them. */
+  #applied = 0;
+  #saved: SavedObjects | undefined;
+  #appliesSaved = false;
+  #state: State = { source: "unknown" };
+  #live: Live | undefined;
+  #idle: Timer | undefined;
+  #writer: Timer | undefined;
+  #writtenAt = Number.NEGATIVE_INFINITY;
+  #writing: Promise<void> = Promise.resolve();
+  /** Whether the kernel may have the tables. */
+  #isInstalled = true;
+  #rebuilds = true;
+  #isDirty = false;
+  #problem: string | undefined;
+  #wake: (() => void) | undefined;
+  #closing: Promise<void> | undefined;
+
+  constructor(options: NetworkPoliciesOptions) {
+    this.#options = options;
+    this.#policies = options.informers.of(networkPolicyKind);
+    this.#running = this.#run();
+  }
+
+  setPod(pod: Pod, ips: readonly string[]): Promise<void> | undefined {
+    const uid = pod.metadata?.uid ?? "";
+    if (uid === "" || ips.length === 0 || pod.spec?.hostNetwork === true) return undefined;
+    const known = this.#local.get(uid);
+    if (known === undefined || known.ips.join() !== ips.join()) {
+      const since = known?.since ?? new Date(this.#options.clock.now()).toISOString();
+      this.#local.set(uid, { pod, ips, since, generation: ++this.#generation });
+      this.#putPod(uid);
+    } else if (known.pod !== pod) {
+      known.pod = pod;
+      this.#putPod(uid);
+    }
+    const generation = this.#local.get(uid)?.generation ?? 0;
+    return this.#state.source === "none" || generation <= this.#applied ? undefined : this.#synced();
+  }
+
+  removePod(uid: string): void {
+    if (this.#local.delete(uid)) this.#putPod(uid);
+  }
+
+  close({ removeRules }: { readonly removeRules: boolean }): Promise<void> {
+    this.#closing ??= (async () => {
+      const { log, nft, table, families } = this.#options;
+      this.#stop.abort(new DOMException("The network policies are closed", "AbortError"));
+      await this.#running;
+      this.#idle?.cancel();
+      this.#writer?.cancel();
+      await this.#writing;
+      if (this.#writer !== undefined) await this.#write();
+      if ("close" in this.#state) this.#state.close();
+      await this.#live?.informers[Symbol.asyncDispose]();
+      for (const resume of this.#waiting.splice(0)) resume();
+      if (!removeRules || !this.#isInstalled) return;
+      await nft.apply(removePolicyRules(table, families)).catch((error: unknown) => {
+        log.error("Cannot remove the rules of network policies", error);
+      });
+    })();
+    return this.#closing;
+  }
+
+  /** Resolves after the next transaction, and when the policies are closed. */
+  #synced(): Promise<void> {
+    if (this.#stop.signal.aborted) return Promise.resolve();
+    this.#touch();
+    return new Promise((resolve) => void this.#waiting.push(resolve));
+  }
+
+  async #run(): Promise<void> {
+    const { clock, log, random } = this.#options;
+    const { signal } = this.#stop;
+    const backoff = new Backoff(BACKOFF, random);
+    try {
+      await this.#readSaved();
+      const unsubscribe = this.#policies.subscribe({
+        put: (policy) => this.#putPolicy(policy),
+        delete: (policy) => this.#deletePolicy(policy),
+      });
+      using _subscription = { [Symbol.dispose]: unsubscribe };
+      const hasSaved = (this.#saved?.policies.length ?? 0) > 0;
+      const timer = clock.timer(hasSaved ? SAVED_AFTER_MS : NONE_AFTER_MS, () => {
+        this.#appliesSaved = true;
+        this.#touch();
+      });
+      using _timer = { [Symbol.dispose]: () => timer.cancel() };
+      this.#policies.synced.then(() => this.#touch()).catch(() => {});
+      while (!signal.aborted) {
+        if (!this.#isDirty) await this.#changed(signal);
+        await clock.sleep(BATCH_MS, signal);
+        try {
+          if (this.#isDirty) await this.#sync();
+          else await this.#check();
+          backoff.reset();
+        } catch (error) {
+          this.#options.metrics?.failed();
+          // What the kernel has is unknown: the next transaction replaces all of it.
+          this.#rebuilds = true;
+          this.#isDirty = true;
+          this.#report(`Cannot enforce network policies: ${error instanceof Error ? error.message : String(error)}`);
+          log.error("Failed to update the rules of network policies; retrying", error);
+          await clock.sleep(backoff.next(), signal);
+        }
+      }
+    } catch (error) {
+      const isStopped = error instanceof DOMException && error.name === "AbortError";
+      if (!signal.aborted && !isStopped) throw error;
+    }
+  }
+
+  /** Reports each problem once, until it does not occur any more. */
+  #report(problem: string | undefined): void {
+    if (problem !== undefined && problem !== this.#problem) this.#options.onProblem(problem);
+    this.#problem = problem;
+  }
+
+  async #readSaved(): Promise<void> {
+    const { file, log } = this.#options;
+    this.#saved = await readSavedObjects(file).catch((error: unknown) => {
+      log.warn("Cannot read the network policies of the last run", { error: String(error) });
+      return undefined;
+    });
+  }
+
+  /** Resolves when something changes, and when the tables are to be checked. */
+  async #changed(signal: AbortSignal): Promise<void> {
+    const changed = new AbortController();
+    this.#wake = () => changed.abort();
+    await this.#options.clock.sleep(CHECK_MS, AbortSignal.any([signal, changed.signal])).catch(() => {});
+    this.#wake = undefined;
+    signal.throwIfAborted();
+  }
+
+  #touch(): void {
+    this.#isDirty = true;
+    this.#wake?.();
+  }
+
+  // Objects
+
+  #putPolicy(policy: NetworkPolicy): void {
+    if (this.#state.source === "live") this.#state.set.putPolicy(policy);
+    this.#objectChanged();
+  }
+
+  #deletePolicy({ metadata }: NetworkPolicy): void {
+    if (this.#state.source === "live") this.#state.set.deletePolicy(`${metadata?.namespace}/${metadata?.name}`);
+    this.#objectChanged();
+  }
+
+  #objectChanged(): void {
+    this.#touch();
+    if (this.#state.source === "live") this.#scheduleWrite();
+  }
+
+  /** Puts the pod with what is known of it: addresses from the agent, all else from the API server. */
+  #putPod(uid: string, listed?: Pod): void {
+    if (!("set" in this.#state)) return;
+    const { set } = this.#state;
+    const local = this.#local.get(uid);
+    const pod = this.#toPolicyPod(uid, listed ?? this.#find(local?.pod));
+    if (!(pod === undefined ? set.deletePod(uid) : set.putPod(pod))) return;
+    if (local !== undefined) local.generation = ++this.#generation;
+    this.#objectChanged();
+  }
+
+  /** The pod as the API server has it. */
+  #find(pod: Pod | undefined): Pod | undefined {
+    const { name = "", namespace = "", uid } = pod?.metadata ?? {};
+    const found = this.#live?.informers.of(podKind).get(name, namespace);
+    return found?.metadata?.uid === uid ? found : undefined;
+  }
+
+  #toPolicyPod(uid: string, listed: Pod | undefined): PolicyPod | undefined {
+    const { nodeName } = this.#options;
+    const local = this.#local.get(uid);
+    if (local === undefined) return listed && toPolicyPod(listed, nodeName);
+    const phase = listed?.status?.phase;
+    const pod = toPolicyPod({ ...(listed ?? local.pod), status: phase === undefined ? {} : { phase } }, nodeName);
+    return pod && { ...pod, addresses: toAddresses(local.ips), isLocal: true, since: local.since };
+  }
+
+  // State
+
+  /** Changes to the newest policies that are known. */
+  #updateState(): void {
+    const { source } = this.#state;
+    if (!this.#policies.isSynced) {
+      if (!this.#appliesSaved || source !== "unknown") return;
+      if (this.#saved === undefined || this.#saved.policies.length === 0) this.#state = { source: "none" };
+      else this.#state = this.#loadSaved(this.#saved);
+      return;
+    }
+    if (this.#policies.size === 0) {
+      if (source === "none") return;
+      if ("close" in this.#state) this.#state.close();
+      this.#state = { source: "none" };
+      this.#rebuilds = true;
+      this.#forgetSaved();
+      if (this.#live !== undefined) this.#idle ??= this.#options.clock.timer(IDLE_MS, () => void this.#closeLive());
+      return;
+    }
+    this.#idle?.cancel();
+    this.#idle = undefined;
+    if (source === "live") return;
+    this.#live ??= this.#openLive();
+    if (!this.#live.isSynced) {
+      // Pods that start now wait for their policies.
+      if (source === "none") {
+        this.#state = { source: "unknown" };
+        this.#applied = 0;
+      }
+      return;
+    }
+    if ("close" in this.#state) this.#state.close();
+    this.#saved = undefined;
+    this.#state = this.#follow(this.#live);
+    this.#rebuilds = true;
+    this.#scheduleWrite();
+  }
+
+  #newSet(): PolicySet {
+    const { table, families, bridges, dnsAddresses } = this.#options;
+    const nodeServices = toAddresses(dnsAddresses);
+    const set = new PolicySet({ table, families, bridges, nodeServices });
+    if (nodeServices.length > 0) set.putPod({ ...DNS_PEER, addresses: nodeServices, isLocal: false, since: "" });
+    return set;
+  }
+
+  #loadSaved({ policies, namespaces, pods }: SavedObjects): State {
+    this.#options.log.warn("The API server is away: the network policies of the last run apply", {
+      policies: policies.length,
+    });
+    const set = this.#newSet();
+    const { nodeName } = this.#options;
+    for (const { metadata } of namespaces) set.putNamespace(metadata?.name ?? "", metadata?.labels ?? {});
+    for (const object of pods) {
+      // Pods of this node come from its agent.
+      const pod = toPolicyPod(object, nodeName);
+      if (pod !== undefined && !pod.isLocal) set.putPod(pod);
+    }
+    this.#putLocalPods(set);
+    for (const policy of policies) set.putPolicy(policy);
+    this.#rebuilds = true;
+    return { source: "saved", set, close: () => {} };
+  }
+
+  #putLocalPods(set: PolicySet): void {
+    for (const [uid, local] of this.#local) {
+      const pod = this.#toPolicyPod(uid, this.#find(local.pod));
+      local.generation = ++this.#generation;
+      if (pod !== undefined) set.putPod(pod);
+    }
+  }
+
+  #openLive(): Live {
+    const informers = this.#options.openInformers();
+    const live: Live = { informers, isSynced: false };
+    Promise.all([informers.of(podKind).synced, informers.of(namespaceKind).synced])
+      .then(() => {
+        live.isSynced = true;
+        this.#touch();
+      })
+      // It was closed.
+      .catch(() => {});
+    return live;
+  }
+
+  async #closeLive(): Promise<void> {
+    this.#idle = undefined;
+    const live = this.#live;
+    this.#live = undefined;
+    await live?.informers[Symbol.asyncDispose]();
+  }
+
+  #follow({ informers }: Live): State {
+    const set = this.#newSet();
+    const close = (): void => {
+      for (const unsubscribe of subscriptions) unsubscribe();
+    };
+    const state: State = { source: "live", set, close };
+    // The subscriptions call back at once for what there is.
+    this.#state = state;
+    const subscriptions = [
+      informers.of(namespaceKind).subscribe({
+        put: ({ metadata }) => {
+          set.putNamespace(metadata?.name ?? "", metadata?.labels ?? {});
+          this.#objectChanged();
+        },
+        delete: ({ metadata }) => {
+          set.deleteNamespace(metadata?.name ?? "");
+          this.#objectChanged();
+        },
+      }),
+      informers.of(podKind).subscribe({
+        put: (pod) => this.#putPod(pod.metadata?.uid ?? "", pod),
+        delete: ({ metadata }) => this.#putPod(metadata?.uid ?? ""),
+      }),
+    ];
+    this.#putLocalPods(set);
+    for (const policy of this.#policies.list()) set.putPolicy(policy);
+    return state;
+  }
+
+  // The kernel
+
+  async #sync(): Promise<void> {
+    const { clock } = this.#options;
+    this.#isDirty = false;
+    this.#updateState();
+    const state = this.#state;
+    if (state.source === "unknown") return;
+    const began = clock.monotonic();
+    const waiting = this.#waiting.splice(0);
+    const generation = this.#generation;
+    try {
+      if ("set" in state && state.set.isActive) await this.#install(state.set);
+      else await this.#uninstall(state);
+    } catch (error) {
+      this.#waiting.unshift(...waiting);
+      throw error;
+    }
+    this.#applied = generation;
+    this.#options.metrics?.synced((clock.monotonic() - began) / 1000);
+    for (const resume of waiting) resume();
+  }
+
+  async #install(set: PolicySet): Promise<void> {
+    const replaces = this.#rebuilds || !this.#isInstalled;
+    this.#rebuilds = false;
+    if (replaces) this.#report(await this.#options.prepareHost());
+    const text = replaces ? set.takeAll() : set.takeChanges();
+    this.#isInstalled = true;
+    if (text !== "") await this.#options.nft.apply(text);
+  }
+
+  async #uninstall(state: State): Promise<void> {
+    const { nft, table, families, log } = this.#options;
+    if ("set" in state) state.set.takeChanges();
+    // While the API server is away, the rules of the last run stay.
+    if (!this.#isInstalled || !this.#policies.isSynced) return;
+    this.#isInstalled = false;
+    await nft.apply(removePolicyRules(table, families)).catch((error: unknown) => {
+      log.warn("Cannot remove the rules of network policies", { error: String(error) });
+    });
+  }
+
+  /** Other programs may flush all rules of the host, or change its settings. */
+  async #check(): Promise<void> {
+    const { nft, table, families, prepareHost } = this.#options;
+    if (!this.#isInstalled || !("set" in this.#state) || !this.#state.set.isActive) return;
+    this.#report(await prepareHost());
+    await nft.apply(
+      families.map((family) => `list chain ${tablePrefix({ family, table })} ingress-forward\n`).join(""),
+    );
+  }
+
+  // The file
+
+  #scheduleWrite(): void {
+    if (this.#writer !== undefined || this.#stop.signal.aborted) return;
+    const { clock } = this.#options;
+    const delay = Math.max(SETTLE_MS, this.#writtenAt + WRITE_MS - clock.monotonic());
+    this.#writer = clock.timer(delay, () => {
+      this.#writing = this.#write();
+    });
+  }
+
+  /** No policies are left. */
+  #forgetSaved(): void {
+    const hadPolicies = (this.#saved?.policies.length ?? 0) > 0 || this.#writtenAt !== Number.NEGATIVE_INFINITY;
+    this.#saved = undefined;
+    this.#writer?.cancel();
+    this.#writer = undefined;
+    if (hadPolicies) this.#writing = this.#writing.then(() => this.#write());
+  }
+
+  async #write(): Promise<void> {
+    const { clock, file, log } = this.#options;
+    this.#writer = undefined;
+    this.#writtenAt = clock.monotonic();
+    const live = this.#state.source === "live" ? this.#live?.informers : undefined;
+    const objects: SavedObjects = {
+      policies: live === undefined ? [] : [...this.#policies.list()],
+      namespaces: live === undefined ? [] : [...live.of(namespaceKind).list()],
+      pods: live === undefined ? [] : [...live.of(podKind).list()],
+    };
+    if (live === undefined) this.#writtenAt = Number.NEGATIVE_INFINITY;
+    await writeSavedObjects(file, objects).catch((error: unknown) => {
+      log.warn("Cannot write the network policies", { file, error: String(error) });
+    });
+  }
+}
