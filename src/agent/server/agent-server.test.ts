@@ -1,6 +1,10 @@
 import { X509Certificate } from "node:crypto";
+import { writeFile } from "node:fs/promises";
+import { Agent as HttpAgent, request as httpRequest } from "node:http";
 import { request } from "node:https";
 import { join } from "node:path";
+import type { Duplex } from "node:stream";
+import { text } from "node:stream/consumers";
 import { connect, type TLSSocket } from "node:tls";
 import t from "tap";
 import { createCa, issueCertificate } from "../../auth/pki/certificate-authority.ts";
@@ -100,4 +104,41 @@ t.test("startAgentServer() serves volumes only where clients are authenticated",
   };
   t.equal(await statusOf(true), 404);
   t.equal(await statusOf(false), 401);
+});
+
+t.test("connect() opens a connection whose certificates are verified as after a handshake", async (t) => {
+  await using at = await podHarness();
+  const directory = t.testdir({});
+  const files = { certFile: join(directory, "tls.crt"), keyFile: join(directory, "tls.key") };
+  await writeKeyPair(files, await issue("agent"));
+  const clientCaFile = join(directory, "ca.crt");
+  await writeFile(clientCaFile, ca.cert);
+  const settings = { tlsCertFile: files.certFile, tlsKeyFile: files.keyFile, anonymousAuth: false, clientCaFile };
+  const server = await startAgentServer({ ...(await options(settings)), pods: at.manager });
+  const client = (issuer: typeof ca): Promise<KeyPair> =>
+    issueCertificate(issuer, { commonName: "api", alternativeNames: [], usages: ["client"], days: 1 }, now);
+  const get = async (certificates: readonly Uint8Array[]): Promise<string> => {
+    class LocalAgent extends HttpAgent {
+      override createConnection(): Duplex | undefined {
+        return server.connect(certificates);
+      }
+    }
+    const { promise, resolve, reject } = Promise.withResolvers<string>();
+    httpRequest({ agent: new LocalAgent(), host: "agent", path: "/pods" }, async (response) => {
+      resolve(`${response.statusCode} ${await text(response)}`);
+    })
+      .on("error", reject)
+      .end();
+    return await promise;
+  };
+  const chain = async (issuer: typeof ca) => [new X509Certificate((await client(issuer)).cert).raw];
+  t.match(await get(await chain(ca)), /^200 .*"PodList"/);
+  t.match(await get(await chain(await createCa("other", 1, now))), /^401 /);
+  t.match(await get([]), /^401 /);
+  const closed = (socket: Duplex | undefined) =>
+    new Promise((resolve) => socket?.on("error", () => undefined).once("close", () => resolve("closed")));
+  const idle = closed(server.connect([]));
+  await server[Symbol.asyncDispose]();
+  t.equal(await idle, "closed", "a server that stops closes it");
+  t.equal(await closed(server.connect([])), "closed");
 });

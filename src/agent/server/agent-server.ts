@@ -1,8 +1,10 @@
 /** The agent's listeners: HTTPS, the read-only port, the health port. */
+import type { Socket } from "node:net";
 import { hostname } from "node:os";
 import { join } from "node:path";
 import { type KeyPair, type KeyPairFiles, readKeyPair, writeKeyPair } from "../../auth/pki/key-pair.ts";
 import type { Client } from "../../client/client.ts";
+import { createLocalConnection, localPeer } from "../../http/local-connection.ts";
 import { explainAddressInUse } from "../../http/server/address-in-use.ts";
 import type { Listener } from "../../http/server/listener.ts";
 import { listen } from "../../http/server/server.ts";
@@ -11,6 +13,7 @@ import type { Logger } from "../../std/log/logger.ts";
 import type { Clock } from "../../std/time/clock.ts";
 import type { AgentConfig } from "../agent-config.ts";
 import { CertificateFiles } from "../certificates/certificate-files.ts";
+import type { ReviewMetrics } from "../metrics/review-metrics.ts";
 import type { PodManager } from "../pods/pod-manager.ts";
 import type { Figures } from "../stats/figures.ts";
 import type { ProvisionedVolumes } from "../volumes/local/provisioned-volumes.ts";
@@ -28,6 +31,7 @@ export interface AgentServerOptions {
   readonly ips: readonly string[];
   readonly problems: () => readonly string[];
   readonly figures?: Figures | undefined;
+  readonly reviews?: ReviewMetrics | undefined;
   /** See `DebugPagesOptions`. */
   readonly setVerbosity?: ((level: number) => void) | undefined;
 }
@@ -35,6 +39,11 @@ export interface AgentServerOptions {
 export interface AgentServer extends AsyncDisposable {
   /** Address of the HTTPS listener; undefined when it is off. */
   readonly address: { readonly host: string; readonly port: number } | undefined;
+  /**
+   * Opens a connection within this process for a client with these certificates (DER, leaf first), which are verified
+   * as after a TLS handshake. Undefined when the HTTPS listener is off.
+   */
+  connect(certificates: readonly Uint8Array[]): Socket | undefined;
   /** Sets the certificate of new connections. */
   readonly useCertificate: (pair: KeyPair) => void;
 }
@@ -93,9 +102,11 @@ export async function startAgentServer(options: AgentServerOptions): Promise<Age
   try {
     if (server.enabled) {
       const { pair, files } = await loadServingCertificate(options);
-      authentication = await createAgentAuthentication({ server, client, clock, log });
+      const metrics = options.reviews;
+      authentication = await createAgentAuthentication({ server, client, clock, log, metrics });
       const { nodeName } = config;
-      const authorize = createAgentAuthorization({ nodeName, settings: server.authorization, client, clock, log });
+      const settings = server.authorization;
+      const authorize = createAgentAuthorization({ nodeName, settings, client, clock, log, metrics });
       const ca = authentication.clientCa();
       const opened = listen({
         handler: handler({ authenticate: authentication.authenticate, authorize }, server.debuggingHandlers),
@@ -132,6 +143,12 @@ export async function startAgentServer(options: AgentServerOptions): Promise<Age
   }
   return {
     address: main === undefined ? undefined : { host: main.address, port: main.port },
+    connect(certificates) {
+      if (main === undefined) return undefined;
+      const [client, served] = createLocalConnection();
+      main.accept(served, localPeer(certificates));
+      return client;
+    },
     useCertificate,
     [Symbol.asyncDispose]: close,
   };

@@ -89,9 +89,9 @@ async function createExtraHandlers(
   { authenticators, authorizer }: AccessControl,
   tunnels: AgentTunnels,
 ): Promise<RouterOptions["extraHandlers"]> {
-  const { config, clock, log, random, registries, readiness, metrics, resources } = base;
+  const { config, clock, log, random, registries, readiness, metrics, resources, localAgent } = base;
   const agents = resources.use(
-    await AgentConnections.open(config.agents, { clock, log: log.child("agents"), tunnels }),
+    await AgentConnections.open(config.agents, { clock, log: log.child("agents"), tunnels, localAgent }),
   );
   const forwarder = resources.use(new RequestForwarder());
   const pods = registries.of(podKind);

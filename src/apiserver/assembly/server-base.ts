@@ -2,6 +2,7 @@
 import { schemeOf } from "../../api/builtin.ts";
 import { leaseKind } from "../../api/coordination/lease/kind.ts";
 import type { Lease } from "../../api/coordination/lease/schema.ts";
+import type { Auditor, AuditorDeps } from "../../audit/auditor.ts";
 import { includesController } from "../../controllers/controller-manager.ts";
 import { forbidPrivileged } from "../../registry/allow-privileged.ts";
 import { uncachedKinds } from "../../registry/read/uncached.ts";
@@ -18,6 +19,7 @@ import { CustomResources } from "../custom-resources/custom-resources.ts";
 import { type ServedApis, selectServedApis } from "../discovery/api-enablement.ts";
 import { Readiness } from "../health/readiness.ts";
 import { ServerMetrics } from "../metrics/server-metrics.ts";
+import type { LocalAgent } from "../proxy/local-agent.ts";
 import { explainUncontrolled } from "./controlled-kinds.ts";
 import { unenforcedWarnings } from "./unenforced-kinds.ts";
 
@@ -29,6 +31,8 @@ export interface ApiServerDeps {
   readonly store?: Store | undefined;
   /** Sets the log verbosity (`-v`) while the server runs. */
   readonly setVerbosity?: ((level: number) => void) | undefined;
+  /** The agent of this process; undefined: there is none. */
+  readonly localAgent?: LocalAgent | undefined;
 }
 
 /** The lifetime of the server's parts. */
@@ -46,11 +50,14 @@ export interface ServerBase extends ServerLifetime {
   readonly random: RandomSource;
   readonly apis: ServedApis;
   readonly metrics: ServerMetrics;
+  /** Undefined: no request is recorded. */
+  readonly auditor: Auditor | undefined;
   readonly store: Store;
   readonly registries: Registries;
   readonly customResources: CustomResources;
   readonly proxyClientCertificate: ProxyClientCertificate;
   readonly readiness: Readiness;
+  readonly localAgent: LocalAgent | undefined;
 }
 
 export async function createServerBase(
@@ -64,6 +71,9 @@ export async function createServerBase(
   const apis = selectServedApis(config.apis);
   for (const warning of apis.warnings) log.warn(warning);
   const metrics = resources.use(await ServerMetrics.create(config, clock, log.child("metrics")));
+  // Disposed last: the requests that end with the server are recorded as well.
+  const auditor = await openAuditor(config, { clock, log: log.child("audit"), random, metrics: metrics.registry });
+  if (auditor !== undefined) resources.use(auditor);
   const openedStore = resources.use(deps.store ?? (await openStore({ ...storage, clock, log: log.child("store") })));
   const store = metrics.measureStore(openedStore);
   const registries = resources.use(createRegistries(config, { apis, store, clock, log, random }));
@@ -96,12 +106,19 @@ export async function createServerBase(
     random,
     apis,
     metrics,
+    auditor,
     store,
     registries,
     customResources: custom,
     proxyClientCertificate: outbound,
     readiness,
+    localAgent: deps.localAgent,
   };
+}
+
+async function openAuditor({ audit }: ApiServerConfig, deps: AuditorDeps): Promise<Auditor | undefined> {
+  if (audit === undefined) return undefined;
+  return await (await import("../../audit/auditor.ts")).openAuditor(audit, deps);
 }
 
 interface RegistriesDeps extends Pick<ServerBase, "apis" | "clock" | "log" | "random"> {

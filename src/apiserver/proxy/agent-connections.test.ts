@@ -1,12 +1,15 @@
+import { X509Certificate } from "node:crypto";
 import { once } from "node:events";
 import { writeFileSync } from "node:fs";
+import { createServer as createPlainServer } from "node:http";
 import { createServer } from "node:https";
-import type { AddressInfo } from "node:net";
+import type { AddressInfo, Socket } from "node:net";
 import { join } from "node:path";
 import type { Readable } from "node:stream";
 import { text } from "node:stream/consumers";
 import type { TLSSocket } from "node:tls";
 import t from "tap";
+import { createLocalConnection } from "../../http/local-connection.ts";
 import { silentLogger } from "../../std/log/logger.ts";
 import {
   CLIENT_AUTH,
@@ -97,6 +100,44 @@ t.test("followed logs keep no other request to their node waiting", { timeout: 6
   t.equal(await text((await agents.get(node, "/", signal)).body), "line");
   for (const { body } of followed) (body as Readable).on("error", () => {});
   stop.abort();
+});
+
+t.test("AgentConnections reach the agent of this process without TLS, with the client's certificates", async (t) => {
+  const directory = t.testdir({});
+  const { key, cert } = await client("api");
+  const files = { certFile: join(directory, "client.crt"), keyFile: join(directory, "client.key") };
+  writeFileSync(files.certFile, cert);
+  writeFileSync(files.keyFile, key);
+  const local = createPlainServer((request, answer) => answer.end(`local ${request.url}`));
+  const remote = createServer({ cert: server.cert, key: server.key }, (_, answer) => answer.end("remote"));
+  await once(remote.listen(0, "127.0.0.1"), "listening");
+  t.teardown(() => remote.close());
+  const subjects: string[] = [];
+  const opened: Socket[] = [];
+  let isServing = true;
+  const connect = (certificates: readonly Uint8Array[]) => {
+    if (!isServing) return undefined;
+    for (const each of certificates) subjects.push(new X509Certificate(each).subject);
+    const [near, far] = createLocalConnection();
+    local.emit("connection", far);
+    opened.push(far);
+    return near;
+  };
+  await using agents = await AgentConnections.open(
+    { ...defaultConfig.agents, clientCertificate: files, preferredAddressTypes: ["InternalIP"] },
+    { clock: new FakeClock(), log: silentLogger, localAgent: { nodeName: "n1", connect } },
+  );
+  const daemonEndpoints = { kubeletEndpoint: { Port: (remote.address() as AddressInfo).port } };
+  const status = { addresses: [{ type: "InternalIP", address: "127.0.0.1" }], daemonEndpoints };
+  const read = async (name: string) => text((await agents.get({ metadata: { name }, status }, "/pods", signal)).body);
+  t.equal(await read("n1"), "local /pods");
+  t.equal(await read("n1"), "local /pods");
+  t.same(subjects, ["CN=api"], "the connection is kept alive");
+  t.equal(await read("n2"), "remote");
+  isServing = false;
+  for (const each of opened) each.destroy();
+  await new Promise((resolve) => setImmediate(resolve));
+  t.equal(await read("n1"), "remote", "an agent that does not serve yet is reached by its address");
 });
 
 t.test("AgentConnections.open() rejects with the missing file", async (t) => {

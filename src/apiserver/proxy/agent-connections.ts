@@ -15,6 +15,7 @@ import type { AgentConnectionConfig } from "../config/config.ts";
 import { readFlagFile } from "../config/flag-file.ts";
 import type { AgentTunnel, AgentTunnels } from "../tunnels/agent-tunnels.ts";
 import { TunnelHttpsAgent } from "../tunnels/tunnel-https-agent.ts";
+import { type LocalAgent, LocalHttpsAgent } from "./local-agent.ts";
 
 /** The port of an agent whose Node specifies none. */
 const AGENT_PORT = 10250;
@@ -34,25 +35,32 @@ export interface AgentConnectionDeps {
   readonly log: Logger;
   /** Undefined: all agents are reached by their addresses. */
   readonly tunnels?: Pick<AgentTunnels, "find" | "explainMissing"> | undefined;
+  /** Undefined: no agent runs in this process. */
+  readonly localAgent?: LocalAgent | undefined;
 }
 
 export class AgentConnections implements AsyncDisposable {
   readonly #config: AgentConnectionConfig;
   readonly #watching: Disposable;
   readonly #tunnels: AgentConnectionDeps["tunnels"];
+  readonly #localAgent: LocalAgent | undefined;
   #identity: AgentTlsOptions;
   #connections: Agent;
+  /** Connections to `#localAgent`. */
+  #localConnections: Agent | undefined;
   /** Connections with previous certificates that are still in use. */
   #previousConnections: readonly Agent[] = [];
   /** Connections of one tunnel: two nodes behind NAT may have the same address. */
   #tunnelConnections = new WeakMap<AgentTunnel, Agent>();
 
   private constructor(config: AgentConnectionConfig, deps: AgentConnectionDeps, tlsOptions: AgentTlsOptions) {
-    const { clock, log, tunnels } = deps;
+    const { clock, log, tunnels, localAgent } = deps;
     this.#config = config;
     this.#tunnels = tunnels;
+    this.#localAgent = localAgent;
     this.#identity = tlsOptions;
     this.#connections = createHttpsAgent(tlsOptions);
+    this.#localConnections = createLocalConnections(localAgent, tlsOptions);
     let reloading = Promise.resolve();
     let lastError = "";
     const reload = async (): Promise<void> => {
@@ -96,8 +104,8 @@ export class AgentConnections implements AsyncDisposable {
   }
 
   /**
-   * The address of a node's agent and its connection pool: through the tunnel if the agent has opened one. Throws a
-   * `StatusError` 503 without a preferred address, and for a node whose agent uses a tunnel when none is open.
+   * The address of a node's agent and its connection pool: through the tunnel if the agent has opened one, within this
+   * process if it runs there. Throws a `StatusError` 503 without a preferred address, and for a node whose agent uses a tunnel when none is open.
    */
   reach(node: Node): { readonly host: string; readonly port: number; readonly agent: Agent } {
     const port = node.status?.daemonEndpoints?.kubeletEndpoint?.Port || AGENT_PORT;
@@ -109,7 +117,9 @@ export class AgentConnections implements AsyncDisposable {
     if (this.#tunnels !== undefined && usesTunnel(node)) {
       throw new StatusError(503, "ServiceUnavailable", `cannot reach the agent: ${this.#tunnels.explainMissing(name)}`);
     }
-    return { host: this.#nodeAddress(node), port, agent: this.#connections };
+    const isLocal = this.#localAgent?.nodeName === name;
+    const agent = (isLocal ? this.#localConnections : undefined) ?? this.#connections;
+    return { host: this.#nodeAddress(node), port, agent };
   }
 
   #connectionsOf(tunnel: AgentTunnel): Agent {
@@ -122,7 +132,11 @@ export class AgentConnections implements AsyncDisposable {
 
   async [Symbol.asyncDispose](): Promise<void> {
     this.#watching[Symbol.dispose]();
-    for (const each of [this.#connections, ...this.#previousConnections]) each.destroy();
+    for (const each of [...this.#agents(), ...this.#previousConnections]) each.destroy();
+  }
+
+  #agents(): readonly Agent[] {
+    return this.#localConnections === undefined ? [this.#connections] : [this.#connections, this.#localConnections];
   }
 
   /** Responses in progress continue; new requests use the new certificates. */
@@ -130,11 +144,12 @@ export class AgentConnections implements AsyncDisposable {
     const next = await readTlsOptions(this.#config);
     if (JSON.stringify(next) === JSON.stringify(this.#identity)) return false;
     this.#identity = next;
-    const previous = this.#connections;
+    const previous = this.#agents();
     this.#connections = createHttpsAgent(next);
+    this.#localConnections = createLocalConnections(this.#localAgent, next);
     this.#tunnelConnections = new WeakMap();
-    for (const socket of Object.values(previous.freeSockets).flat()) socket?.destroy();
-    this.#previousConnections = [...this.#previousConnections, previous].filter(
+    for (const { freeSockets } of previous) for (const socket of Object.values(freeSockets).flat()) socket?.destroy();
+    this.#previousConnections = [...this.#previousConnections, ...previous].filter(
       ({ sockets }) => Object.keys(sockets).length > 0,
     );
     return true;
@@ -202,6 +217,10 @@ async function readTlsOptions(config: AgentConnectionConfig): Promise<AgentTlsOp
 
 function createHttpsAgent(identity: AgentTlsOptions): Agent {
   return new Agent(httpsAgentOptions(identity, CONNECTIONS_MAX));
+}
+
+function createLocalConnections(local: LocalAgent | undefined, identity: AgentTlsOptions): Agent | undefined {
+  return local === undefined ? undefined : new LocalHttpsAgent(local, httpsAgentOptions(identity, CONNECTIONS_MAX));
 }
 
 function httpsAgentOptions(identity: AgentTlsOptions, maxSockets: number): AgentOptions {

@@ -2,7 +2,9 @@
 import { chmod, unlink } from "node:fs/promises";
 import type { Server as Http1Server } from "node:http";
 import { connect, type Server, type Socket } from "node:net";
+import type { Duplex } from "node:stream";
 import type { Clock } from "../../std/time/clock.ts";
+import type { Peer } from "../message.ts";
 import { plainPeer, type TlsCertificates } from "../tls/options.ts";
 import type { ServerContext } from "./exchange.ts";
 import { createHttp1Server } from "./http1.ts";
@@ -12,6 +14,8 @@ export interface Listener extends AsyncDisposable {
   readonly address: string;
   /** 0 for a Unix socket. */
   readonly port: number;
+  /** Serves a connection of this process, which the listener owns: HTTP/1.1 without TLS. */
+  accept(socket: Duplex, peer: Peer): void;
   /**
    * Stops: no new connections or requests (GOAWAY), waits up to `graceMs` (default 0) for requests in flight, then
    * aborts the rest. Resolves when every connection is closed.
@@ -47,7 +51,9 @@ export abstract class BaseListener implements Listener {
   protected readonly context: ServerContext;
   protected abstract readonly server: Server;
   protected abstract readonly http1: Http1Server;
-  readonly #sockets = new Set<Socket>();
+  /** Clients, by socket. */
+  protected readonly peers = new WeakMap<object, Peer>();
+  readonly #sockets = new Set<Duplex>();
 
   constructor(context: ServerContext) {
     this.context = context;
@@ -60,9 +66,8 @@ export abstract class BaseListener implements Listener {
 
   async start(options: BindOptions): Promise<void> {
     this.server.on("connection", (socket: Socket) => {
-      this.#sockets.add(socket);
-      socket.on("close", () => this.#sockets.delete(socket));
-      socket.on("error", () => {});
+      if (this.#sockets.has(socket)) return;
+      this.#own(socket);
       socket.setNoDelay(true);
       socket.setKeepAlive(true, KEEP_ALIVE_MS);
     });
@@ -81,6 +86,19 @@ export abstract class BaseListener implements Listener {
     this.address = bound === null ? "" : typeof bound === "string" ? bound : bound.address;
     this.port = bound === null || typeof bound === "string" ? 0 : bound.port;
     this.server.on("error", (error) => this.context.log.error("Cannot accept connections", error));
+  }
+
+  accept(socket: Duplex, peer: Peer): void {
+    this.#own(socket);
+    this.peers.set(socket, peer);
+    if (this.context.inFlight.draining) socket.destroy();
+    else this.http1.emit("connection", socket);
+  }
+
+  #own(socket: Duplex): void {
+    this.#sockets.add(socket);
+    socket.on("close", () => this.#sockets.delete(socket));
+    socket.on("error", () => {});
   }
 
   async close(graceMs = 0): Promise<void> {
@@ -110,7 +128,7 @@ export class PlainListener extends BaseListener {
 
   constructor(context: ServerContext) {
     super(context);
-    this.http1 = createHttp1Server(context, (socket) => plainPeer(socket as Socket));
+    this.http1 = createHttp1Server(context, (socket) => this.peers.get(socket) ?? plainPeer(socket as Socket));
     this.server = this.http1;
   }
 

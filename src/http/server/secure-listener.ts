@@ -45,7 +45,6 @@ export class SecureListener extends BaseListener {
   readonly #serversByAddress = new Map<string, Http2SecureServer>();
   readonly #default: Http2SecureServer;
   readonly #connections = new Set<Http2Connection>();
-  readonly #peers = new WeakMap<object, Peer>();
   #idleTimer: Timer | undefined;
 
   constructor(context: ServerContext, tls: TlsOptions, http2: boolean) {
@@ -114,10 +113,10 @@ export class SecureListener extends BaseListener {
 
   /** Read once per connection: a certificate cannot change later. */
   #peerOf(socket: TLSSocket): Peer {
-    let peer = this.#peers.get(socket);
+    let peer = this.peers.get(socket);
     if (peer === undefined) {
       peer = securePeer(socket);
-      this.#peers.set(socket, peer);
+      this.peers.set(socket, peer);
     }
     return peer;
   }
