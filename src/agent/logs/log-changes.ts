@@ -3,8 +3,9 @@
  * watcher (inotify) and there is one timer. A watcher reports one change and is closed, so that a container that writes
  * a million lines in a second causes no million events.
  */
-import { type FSWatcher, watch } from "node:fs";
+import { type FSWatcher, type Stats, watch } from "node:fs";
 import type { Clock, Timer } from "../../std/time/clock.ts";
+import { type FileStats, SharedReads, statIfPresent } from "./shared-reads.ts";
 
 /** How often the ends of containers are looked for, which change no file. */
 const CHECK_MS = 250;
@@ -15,8 +16,9 @@ interface Waiter {
 }
 
 /** One change of a directory. */
-export class LogChange {
+export class LogChange implements FileStats {
   readonly waiters = new Set<Waiter>();
+  readonly #stats = new Map<string, Promise<Stats | undefined>>();
   readonly #watcher: FSWatcher | undefined;
   #isOver = false;
 
@@ -34,6 +36,15 @@ export class LogChange {
 
   /** Wakes all that wait. */
   readonly close: () => void;
+
+  /** Read once, after the watcher was opened: what is written later is a change. */
+  stat(path: string): Promise<Stats | undefined> {
+    const existing = this.#stats.get(path);
+    if (existing !== undefined) return existing;
+    const found = statIfPresent(path);
+    this.#stats.set(path, found);
+    return found;
+  }
 
   get hasHappened(): boolean {
     return this.#isOver;
@@ -56,6 +67,7 @@ function openWatcher(directory: string, changed: () => void): FSWatcher | undefi
 }
 
 export class LogChanges {
+  readonly reads = new SharedReads();
   readonly #clock: Clock;
   readonly #pending = new Map<string, LogChange>();
   #timer: Timer | undefined;

@@ -229,3 +229,27 @@ t.test("parseLogLine() returns undefined for malformed lines", async (t) => {
   }
   t.match(parseLogLine("2026-01-01T00:00:00.0Z stderr P:x text"), { stream: "stderr", partial: true, content: "text" });
 });
+
+t.test("200 followers share what they read, and each gets every line once", async (t) => {
+  await writeFile(path, line(1, "0"));
+  let running = true;
+  const opened = Array.from({ length: 200 }, () => chunks({ follow: true }, () => running));
+  const texts = Promise.all(
+    opened.map(async (each, index) => {
+      let text = "";
+      for await (const chunk of each) {
+        text += Buffer.from(chunk).toString();
+        // Some fall behind: what others have read since must not count for them.
+        if (index % 7 === 0) await setTimeout(index);
+      }
+      return text;
+    }),
+  );
+  for (let number = 1; number < 200; number++) {
+    await appendFile(path, line(number % 60, String(number)));
+    if (number % 10 === 0) await setTimeout(7);
+  }
+  running = false;
+  const expected = Array.from({ length: 200 }, (_, number) => `${number}\n`).join("");
+  t.same(new Set(await texts), new Set([expected]));
+});

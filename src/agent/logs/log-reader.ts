@@ -110,9 +110,9 @@ async function* readFile(
   try {
     while (!signal.aborted) {
       const wasRunning = source.running();
-      const { unread, isAtPath } = await log.check(path);
+      const { unread, isAtPath } = await log.check(path, change ?? changes.reads);
       if (unread > 0) {
-        yield* log.read(unread, signal);
+        yield* log.read(unread, changes.reads, signal);
         isSettled = false;
         // The current log is looked at again after a pause; one that is not followed ends where it ended before.
         if (!isAtPath) continue;
@@ -120,7 +120,7 @@ async function* readFile(
       if (!isAtPath) {
         const next = await openNext(path, await log.stamp(path));
         const isLast = next !== undefined && (isSettled || !follow || !wasRunning);
-        if (isLast || (next !== undefined && (await isComplete(log, path, clock.now())))) return next;
+        if (isLast || (next !== undefined && (await isComplete(log, source)))) return next;
         await next?.[Symbol.asyncDispose]();
         if (next !== undefined) {
           await clock.sleep(SETTLE_MS, signal).catch(() => undefined);
@@ -147,7 +147,8 @@ async function* readFile(
 }
 
 /** Whether a rotated log has been read and not written for a while. Requires that the next log exists. */
-async function isComplete(log: OpenLog, path: string, now: number): Promise<boolean> {
-  const { unread, written } = await log.check(path);
+async function isComplete(log: OpenLog, { path, clock, changes }: LogSource): Promise<boolean> {
+  const now = clock.now();
+  const { unread, written } = await log.check(path, changes.reads);
   return unread === 0 && now - written >= SETTLE_MS;
 }

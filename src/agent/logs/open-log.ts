@@ -1,9 +1,11 @@
 /** One open file of a container's log. */
-import { type FileHandle, lstat } from "node:fs/promises";
+import type { Stats } from "node:fs";
+import type { FileHandle } from "node:fs/promises";
 import { pipeline } from "node:stream";
 import { createGunzip } from "node:zlib";
 import { openLog } from "../pods/containers/regular-file.ts";
 import { COMPRESSED, listRotatedLogs, type RotatedLog, readStamp } from "./rotated-logs.ts";
+import type { FileStats, SharedReads } from "./shared-reads.ts";
 
 const CHUNK_BYTES = 64 * 1024;
 /** A longer line is skipped. The runtime splits lines at 16 KiB. */
@@ -16,21 +18,22 @@ const EMPTY = Buffer.alloc(0);
 export class OpenLog implements AsyncDisposable {
   readonly #file: FileHandle;
   readonly #path: string;
-  readonly #inode: number;
+  /** Device and inode. */
+  readonly #id: string;
   #position = 0;
   /** The start of a line whose end is not written yet. */
   #rest: Buffer = EMPTY;
 
-  private constructor(file: FileHandle, path: string, inode: number) {
+  private constructor(file: FileHandle, path: string, id: string) {
     this.#file = file;
     this.#path = path;
-    this.#inode = inode;
+    this.#id = id;
   }
 
   /** The caller closes it. */
   static async open(path: string): Promise<OpenLog> {
     const file = await openLog(path);
-    return new OpenLog(file, path, (await file.stat()).ino);
+    return new OpenLog(file, path, identify(await file.stat()));
   }
 
   get isCompressed(): boolean {
@@ -54,10 +57,12 @@ export class OpenLog implements AsyncDisposable {
   /** Bytes that are not read yet, whether it is the one at `current`, and when it was written last. */
   async check(
     current: string,
+    stats: FileStats,
   ): Promise<{ readonly unread: number; readonly isAtPath: boolean; readonly written: number }> {
-    const found = await lstat(current).catch(() => undefined);
-    const isAtPath = found?.ino === this.#inode;
-    const { size, mtimeMs } = isAtPath ? found : await this.#file.stat();
+    const found = await stats.stat(current);
+    const isAtPath = found !== undefined && identify(found) === this.#id;
+    // The shared statistics may be older than what has been read.
+    const { size, mtimeMs } = isAtPath && found.size >= this.#position ? found : await this.#file.stat();
     if (size < this.#position) {
       // Something has truncated it: what is in it now is new.
       this.#position = 0;
@@ -67,14 +72,14 @@ export class OpenLog implements AsyncDisposable {
   }
 
   /** Reads `unread` bytes; each chunk consists of whole lines. */
-  async *read(unread: number, signal: AbortSignal): AsyncGenerator<Buffer> {
+  async *read(unread: number, reads: SharedReads, signal: AbortSignal): AsyncGenerator<Buffer> {
     const end = this.#position + unread;
     while (this.#position < end && !signal.aborted) {
-      const chunk = Buffer.allocUnsafe(Math.min(CHUNK_BYTES, end - this.#position));
-      const { bytesRead } = await this.#file.read(chunk, 0, chunk.length, this.#position);
-      if (bytesRead === 0) return;
-      this.#position += bytesRead;
-      const lines = this.#takeLines(chunk.subarray(0, bytesRead));
+      const length = Math.min(CHUNK_BYTES, end - this.#position);
+      const chunk = await reads.read(this.#file, this.#id, this.#position, length);
+      if (chunk.length === 0) return;
+      this.#position += chunk.length;
+      const lines = this.#takeLines(chunk);
       if (lines.length > 0) yield lines;
     }
   }
@@ -121,6 +126,10 @@ export class OpenLog implements AsyncDisposable {
     this.#rest = isTooLong || end === all.length ? EMPTY : Buffer.from(all.subarray(end));
     return all.subarray(0, end);
   }
+}
+
+function identify({ dev, ino }: Stats): string {
+  return `${dev}:${ino}`;
 }
 
 /**
