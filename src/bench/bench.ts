@@ -4,7 +4,7 @@
  *   node src/bench/bench.ts [--only SECTION,…] [--program sources|bundle|binary] [--json]
  *     [--idle-seconds 30] [--pods 20]
  * Sections: start, requests, controllers, controller-memory, scheduler, lists, watches, memory, cluster, agent, dns,
- * streams, logs.
+ * streams, separate-streams, tunnel, logs, scrapes.
  * On a shared machine CPU time and ratios are more reliable than rates.
  */
 import { parseArgs } from "node:util";
@@ -18,6 +18,8 @@ import { measureLists, measureMemory } from "./lists.ts";
 import { measureLogs } from "./logs.ts";
 import { measureControllers, measureRequests } from "./requests.ts";
 import { measureScheduler } from "./scheduler.ts";
+import { measureScrapes } from "./scrapes.ts";
+import { measureSeparateStreams } from "./separate-streams.ts";
 import { measureStart } from "./start.ts";
 import { measureStreams } from "./streams.ts";
 import { measureTunnel } from "./tunnel.ts";
@@ -53,8 +55,10 @@ const sections: Readonly<Record<string, Measure>> = {
   agent: measureAgent,
   dns: measureDns,
   streams: measureStreams,
+  "separate-streams": measureSeparateStreams,
   tunnel: measureTunnel,
   logs: measureLogs,
+  scrapes: measureScrapes,
 };
 
 const wanted = options.only === "" ? Object.keys(sections) : options.only.split(",");

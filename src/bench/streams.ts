@@ -1,9 +1,10 @@
 /** Streams into containers: a command's round trip, a forwarded port beside a direct one, memory of open streams. */
 import { Agent } from "node:https";
 import { join } from "node:path";
+import { setTimeout as sleep } from "node:timers/promises";
 import { findMissingRequirement, TestCluster } from "../acceptance/cluster/cluster.ts";
 import { exampleImage } from "../acceptance/cluster/example-image.ts";
-import { createCriClient } from "../agent/runtime/cri-client.ts";
+import { type CriClient, createCriClient } from "../agent/runtime/cri-client.ts";
 import { loadKubeconfig } from "../client/kubeconfig/kubeconfig.ts";
 import { SpdyConnection, type SpdyStream } from "../http/spdy/connection.ts";
 import { connectUpgrade, type UpgradeRequest } from "../http/upgrade/connect-upgrade.ts";
@@ -11,15 +12,19 @@ import { systemClock } from "../std/time/clock.ts";
 import { until } from "../testing/std/until.ts";
 import type { Figures } from "./figures.ts";
 import { quantile } from "./load.ts";
+import { PODS } from "./pod-starts.ts";
 import { cpuMs, memory } from "./process.ts";
 
-const POD = "/api/v1/namespaces/default/pods/streams";
+const POD = `${PODS}/streams`;
 /** Of the pods that are measured. */
 export const PORT = 9100;
 export const BYTES = 200 * 2 ** 20;
 const ROUNDS = 30;
+const DOWNLOADS = 7;
 const OPEN_STREAMS = 200;
 const MIB = 2 ** 20;
+/** An idle process collects twice within this time. */
+const SETTLE_MS = 35_000;
 
 export async function measureStreams(figures: Figures, program: readonly string[]): Promise<void> {
   const missing = findMissingRequirement();
@@ -37,33 +42,59 @@ export async function measureStreams(figures: Figures, program: readonly string[
     requestTimeoutMs: 60_000,
     clock: systemClock,
   });
-  const { items = [] } = await cri.runtime.listPodSandbox({
-    filter: { labelSelector: { "io.kubernetes.pod.name": "streams" } },
-  });
-  const direct = async (): Promise<Target> => {
-    const { url = "" } = await cri.runtime.portForward({ podSandboxId: items[0]?.id ?? "", port: [] });
-    const { hostname, port, pathname } = new URL(url);
-    return { secure: false, host: hostname, port: Number(port), path: pathname };
-  };
-  const forwarded = async (): Promise<Target> => ({ ...throughApi, path: `${POD}/portforward` });
-  const pid = cluster.pid ?? 0;
-  for (const [what, target] of [
-    ["direct to the runtime", direct],
-    ["through API server and agent", forwarded],
-  ] as const) {
-    const before = cpuMs(pid);
-    const seconds = await download(await target());
-    figures.addAll(`port-forward, ${what}`, { "MB/s": BYTES / 1e6 / seconds, "ms CPU of svc": cpuMs(pid) - before });
-  }
-  await measureMemory(figures, pid, throughApi);
+  const pids = { svc: cluster.pid ?? 0 };
+  await measureMemory(figures, pids, throughApi);
+  await measureDownloads(figures, pids, { direct: () => findRuntimeTarget(cri), through: throughApi });
 }
 
-export type Target = Pick<UpgradeRequest, "secure" | "host" | "port" | "path" | "agent">;
+export type Target = Pick<UpgradeRequest, "secure" | "host" | "port" | "path" | "agent"> & {
+  readonly headers?: Readonly<Record<string, string>>;
+};
+
+/** Process ids by what runs in them. */
+type Processes = Readonly<Record<string, number>>;
+
+/** The runtime's own server of a forwarded port: each URL serves one connection. */
+export async function findRuntimeTarget({ runtime }: CriClient): Promise<Target> {
+  const filter = { labelSelector: { "io.kubernetes.pod.name": "streams" } };
+  const { items = [] } = await runtime.listPodSandbox({ filter });
+  const { url = "" } = await runtime.portForward({ podSandboxId: items[0]?.id ?? "", port: [] });
+  const { hostname, port, pathname } = new URL(url);
+  return { secure: false, host: hostname, port: Number(port), path: pathname };
+}
+
+/** Both ways by turns: the load of the machine varies. */
+export async function measureDownloads(
+  figures: Figures,
+  pids: Processes,
+  { direct, through }: { readonly direct: () => Promise<Target>; readonly through: Target },
+): Promise<void> {
+  const rates: Record<"direct" | "through", number[]> = { direct: [], through: [] };
+  const before = Object.values(pids).map(cpuMs);
+  for (let round = 0; round < DOWNLOADS; round++) {
+    rates.direct.push(await download(await direct()));
+    rates.through.push(await download({ ...through, path: `${through.path}/portforward` }));
+  }
+  const median = (seconds: readonly number[]): number => BYTES / 1e6 / quantile(seconds, 0.5);
+  figures.addAll(`port-forward, medians of ${DOWNLOADS}: to the runtime; through API server and agent`, {
+    "MB/s directly": median(rates.direct),
+    "MB/s": median(rates.through),
+    "% of it": (median(rates.through) / median(rates.direct)) * 100,
+  });
+  for (const [index, [process, pid]] of Object.entries(pids).entries()) {
+    figures.add(`the same, CPU time of ${process}`, (cpuMs(pid) - (before[index] ?? 0)) / DOWNLOADS, "ms");
+  }
+}
+
+/** A pod that sends zeros to each connection. */
+export function streamsPod(image: string, imagePullPolicy: string): object {
+  const command = ["sh", "-c", `exec busybox nc -ll -p ${PORT} -e cat /dev/zero`];
+  const containers = [{ name: "c", image, imagePullPolicy, command }];
+  return { apiVersion: "v1", kind: "Pod", metadata: { name: "streams" }, spec: { containers } };
+}
 
 async function startPod(cluster: TestCluster): Promise<void> {
-  const command = ["sh", "-c", `exec nc -ll -p ${PORT} -e cat /dev/zero`];
-  const containers = [{ name: "c", image: exampleImage, imagePullPolicy: "IfNotPresent", command }];
-  const pod = { apiVersion: "v1", kind: "Pod", metadata: { name: "streams" }, spec: { containers } };
+  const pod = streamsPod(exampleImage, "IfNotPresent");
   await cluster.kubectl(["apply", "-f", "-"], { input: JSON.stringify(pod) });
   await until("the pod to run", async () => {
     const { stdout } = await cluster.kubectl(["get", "pod", "streams", "-o", "jsonpath={.status.phase}"]);
@@ -83,7 +114,7 @@ async function open(target: Target, protocol: string): Promise<SpdyConnection> {
   const result = await connectUpgrade({
     ...target,
     method: "POST",
-    headers: { upgrade: "SPDY/3.1", "x-stream-protocol-version": protocol },
+    headers: { ...target.headers, upgrade: "SPDY/3.1", "x-stream-protocol-version": protocol },
     signal: new AbortController().signal,
   });
   if (!("socket" in result)) throw new Error(`Cannot open a stream: status ${result.status}`);
@@ -133,9 +164,11 @@ export async function download(target: Target): Promise<number> {
   return (performance.now() - began) / 1000;
 }
 
-/** Resident memory for each idle terminal, in the one process of API server and agent. */
-async function measureMemory(figures: Figures, pid: number, target: Target): Promise<void> {
-  const before = memory(pid).rss;
+/** Memory of each idle terminal in each of the processes: just opened, and when the idle processes have collected. */
+export async function measureMemory(figures: Figures, pids: Processes, target: Target): Promise<void> {
+  const rss = (): number[] => Object.values(pids).map((pid) => memory(pid).rss);
+  await sleep(SETTLE_MS);
+  const before = rss();
   const path = `${POD}/exec?command=cat&stdin=true&stdout=true`;
   const connections: SpdyConnection[] = [];
   for (let count = 0; count < OPEN_STREAMS; count++) {
@@ -143,11 +176,16 @@ async function measureMemory(figures: Figures, pid: number, target: Target): Pro
     for (const streamtype of ["error", "stdin", "stdout"]) connection.open({ streamtype }, ignored);
     connections.push(connection);
   }
-  await new Promise((resolve) => setTimeout(resolve, 2000));
-  figures.add(
-    `memory of an open stream, of ${OPEN_STREAMS}`,
-    ((memory(pid).rss - before) * MIB) / 1024 / OPEN_STREAMS,
-    "KiB",
-  );
+  await sleep(2000);
+  const opened = rss();
+  await sleep(SETTLE_MS);
+  const settled = rss();
+  for (const [index, process] of Object.keys(pids).entries()) {
+    const kibibytes = (now = 0): number => ((now - (before[index] ?? 0)) * MIB) / 1024 / OPEN_STREAMS;
+    figures.addAll(`memory of an open exec, of ${OPEN_STREAMS}: ${process}`, {
+      "KiB just opened": kibibytes(opened[index]),
+      "KiB when idle": kibibytes(settled[index]),
+    });
+  }
   for (const connection of connections) connection.close();
 }
