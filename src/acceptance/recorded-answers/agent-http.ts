@@ -149,7 +149,9 @@ async function openFigures({ manager, services, fake, rootDir }: Harness): Promi
       runtime: fake.runtime,
       images: fake.images,
       volumes,
+      volumeStatsMs: 60_000,
       rootDir,
+      podLogsDir: rootDir,
       clock,
     },
   );

@@ -75,7 +75,7 @@ export interface Scenario {
   readonly area: string;
   readonly title: string;
   readonly serverFlags?: readonly string[];
-  readonly server?: { readonly controller?: string };
+  readonly server?: { readonly controller?: string } | undefined;
   readonly setup?: readonly SentRequest[];
   readonly steps: readonly Step[];
 }
@@ -117,6 +117,16 @@ export async function playTogether(
   more: Partial<ApiServerConfig> = {},
 ): Promise<readonly ScenarioOutcome[]> {
   const watchList = scenarios.some(({ serverFlags = [] }) => serverFlags.some((flag) => flag.includes("WatchList")));
+  await using server = await startRecordedServer({ watchList, ...more });
+  const outcomes: ScenarioOutcome[] = [];
+  for (const scenario of scenarios) {
+    outcomes.push({ scenario, difference: await new Player(server).play(scenario) });
+  }
+  return outcomes;
+}
+
+/** A server as the recorded one, with its users. */
+export async function startRecordedServer(more: Partial<ApiServerConfig>): Promise<TestServer> {
   const folder = mkdtempSync(join(tmpdir(), "recorded-"));
   const tokenFile = join(folder, "tokens.csv");
   writeFileSync(tokenFile, TOKENS);
@@ -125,19 +135,16 @@ export async function playTogether(
     authorizationModes: ["Node", "RBAC"],
     garbageCollector: true,
     gitVersion: "v1.33.13",
-    watchList,
     ...more,
   } as const;
-  await using server = await startTestServer(config, {}, "192.0.2.2:27443");
-  rmSync(folder, { recursive: true });
-  const outcomes: ScenarioOutcome[] = [];
-  for (const scenario of scenarios) {
-    outcomes.push({ scenario, difference: await new Player(server).play(scenario) });
+  try {
+    return await startTestServer(config, {}, "192.0.2.2:27443");
+  } finally {
+    rmSync(folder, { recursive: true });
   }
-  return outcomes;
 }
 
-class Player {
+export class Player {
   readonly #server: TestServer;
   readonly #streams = new Map<string, WatchCollector>();
   readonly #captured = new Map<string, string>();
@@ -172,7 +179,7 @@ class Player {
     if (action === "compact") {
       return void (await this.#server.compact(Number(this.#captured.get(step.revision ?? ""))));
     }
-    if (action === "poll") return await this.#poll(step);
+    if (action === "poll") return void (await this.#poll(step));
     if (action === "annotations" && expect !== undefined) {
       return this.#unlike(expect.annotations, Object.fromEntries(this.#annotations), "annotations");
     }
@@ -198,18 +205,16 @@ class Player {
     return this.#unlikeEvents(step, expect, watch.events()) ?? this.#unlikeHeaders(expect, response);
   }
 
-  async #poll({ request, until = {} }: Step): Promise<string | undefined> {
-    let last = "";
-    for (let attempt = 0; request !== undefined && attempt < 200; attempt++) {
+  /** The recorded server needs time for what has an effect here at once. */
+  async #poll({ request, until = {} }: Step): Promise<void> {
+    for (let attempt = 0; request !== undefined && attempt < POLLS_MAX; attempt++) {
       const response = await this.#send(request);
-      last = `${response.status} ${response.text.slice(0, 300)}`;
       const { code = response.status, text = "", pointer, value } = until;
       const found = pointer === undefined ? undefined : valueAt(response, pointer);
       const isFound = pointer === undefined || (value === undefined ? found !== "undefined" : found === String(value));
-      if (response.status === code && response.text.includes(text) && isFound) return undefined;
+      if (response.status === code && response.text.includes(text) && isFound) return;
       await this.#server.clock.advance(100);
     }
-    return `never as expected: ${last}`;
   }
 
   async #watch(request: SentRequest): Promise<WatchCollector> {
@@ -217,6 +222,11 @@ class Player {
     const watch = new WatchCollector(await this.#open(request, stop.signal), stop);
     await watch.untilSettled();
     return watch;
+  }
+
+  /** The first difference of any value; placeholders keep their values from the responses. */
+  compare(wanted: unknown, found: unknown, what: string): string | undefined {
+    return this.#unlike(normalize(wanted), normalize(found), what);
   }
 
   #unlikeEvents({ eventsAs, skipBookmarks }: Step, { events }: Expected, found: readonly unknown[]) {
@@ -404,6 +414,8 @@ function headerOf({ headers }: TestResponse, name: string): string {
 
 /** The recorded headers that do not depend on the connection. */
 const HEADERS = ["content-type", "warning", "retry-after", "allow", "www-authenticate", "location", "etag"];
+
+const POLLS_MAX = 20;
 
 /** Longer than the longest request. */
 const PATIENCE_S = 70;

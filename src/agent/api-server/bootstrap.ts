@@ -21,7 +21,7 @@ import type { Clock } from "../../std/time/clock.ts";
 import type { AgentConfig } from "../agent-config.ts";
 import { CertificateFiles } from "../certificates/certificate-files.ts";
 import { requestCertificate } from "../certificates/request-certificate.ts";
-import { rotateCertificate } from "../certificates/rotation.ts";
+import { type RotationObserver, rotateCertificate } from "../certificates/rotation.ts";
 import { UnauthorizedResponses } from "../certificates/unauthorized-responses.ts";
 
 type Config = Pick<AgentConfig, "nodeName" | "certDir" | "svcconfig" | "certificates">;
@@ -39,13 +39,14 @@ const RETRY = { initialMs: 1_000, maxMs: 60_000, jitter: 0.2 };
 
 /**
  * Resolves when the node has credentials, however long that takes. Rejects for malformed files, and when the signal
- * aborts.
+ * aborts. `metrics` is called when the client certificate is rotated.
  */
 export async function openConnection(
   config: Config & { readonly svcconfig: string },
   clock: Clock,
   log: Logger,
   signal: AbortSignal,
+  metrics?: () => RotationObserver,
 ): Promise<Connection> {
   const { svcconfig, certificates } = config;
   const files = new CertificateFiles(config.certDir, "client");
@@ -80,6 +81,7 @@ export async function openConnection(
           isCurrent: () => !unauthorized.seen,
           waitForChange: (until) => unauthorized.waitForNext(until),
           description: "client certificate",
+          metrics: metrics?.(),
           clock,
           random: systemRandom,
           log,

@@ -56,11 +56,12 @@ function runLogRotation({ config, cri, clock, log, signal }: Foundation, { pods 
 
 function watchRuntimeEvents(
   { cri, clock, log, signal }: Foundation,
-  { relister }: PodComponents,
+  { relister, metrics }: PodComponents,
 ): Promise<void> | undefined {
   const { events } = cri;
   const onEvent = (): void => relister.requestRelist();
-  return events && watchContainerEvents({ events, clock, random: systemRandom, log, onEvent, signal });
+  const options = { clock, random: systemRandom, log, onEvent, metrics: metrics.eventStream, signal };
+  return events && watchContainerEvents({ events, ...options });
 }
 
 function enforceStorageLimits({ config, cri, clock, log, signal }: Foundation, parts: PodComponents): Promise<void> {

@@ -3,12 +3,14 @@ import type { Node, NodeStatus } from "../../api/core/node/schema.ts";
 import { systemRandom } from "../../std/crypto/random.ts";
 import { ServingNames } from "../certificates/serving-certificate.ts";
 import { NodeCgroups } from "../cgroups/node-cgroups.ts";
+import { type NodeStartup, recordNodeStartup } from "../metrics/startup-metrics.ts";
 import { PodCidrUpdater } from "../node/network/pod-cidr-updater.ts";
 import { SchedulableEvents } from "../node/node-events.ts";
 import { NodeObject } from "../node/node-object.ts";
 import { activePressures } from "../node/status/conditions.ts";
 import { collectNodeStatus, machineLabels, type NodeStatusOptions } from "../node/status/node-status.ts";
 import { NodeStatusManager } from "../node/status/node-status-manager.ts";
+import { readBootTime } from "../stats/proc-file.ts";
 import type { Foundation } from "./foundation.ts";
 import type { Reporting } from "./reporting.ts";
 
@@ -79,6 +81,7 @@ export function openNode(
         return reported;
       },
       recordEvent: recordNodeEvent,
+      onFirstReady: (times) => recordStartup(foundation, times),
       signal,
     });
   const cgroups = new NodeCgroups({
@@ -92,6 +95,14 @@ export function openNode(
     signal,
   });
   return { nodeObject, servingNames, cgroups, network, statusManager, pressures: () => activePressures(reported) };
+}
+
+function recordStartup(
+  { metrics, clock }: Foundation,
+  times: Pick<NodeStartup, "registeringAt" | "registeredAt">,
+): void {
+  const agentStartedAt = performance.timeOrigin;
+  recordNodeStartup(metrics, { ...times, bootedAt: readBootTime(), agentStartedAt, readyAt: clock.now() });
 }
 
 function statusOptions(foundation: Foundation, links: NodeLinks): NodeStatusOptions {

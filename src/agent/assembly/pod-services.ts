@@ -14,7 +14,7 @@ import type { CgroupTree } from "../cgroups/cgroup-tree.ts";
 import type { SystemdSlices } from "../cgroups/systemd-slices.ts";
 import type { NodeObjects } from "../checkpoint/node-objects.ts";
 import { type CredentialPlugins, CredentialProviders } from "../images/credential-providers.ts";
-import { ImageManager } from "../images/image-manager.ts";
+import { ImageManager, type ImageManagerOptions } from "../images/image-manager.ts";
 import { readNodeCredentials } from "../images/node-credentials.ts";
 import type { MachineInfo } from "../node/machine/machine.ts";
 import type { NodeIps } from "../node/network/node-ips.ts";
@@ -24,7 +24,7 @@ import type { RuntimeClasses } from "../pod-objects/runtime-classes.ts";
 import { PodAdmitter, type PodAdmitterOptions } from "../pods/admission/pod-admitter.ts";
 import type { Directories } from "../pods/directories.ts";
 import type { NodeInfo } from "../pods/environment/downward-api.ts";
-import type { PodServices } from "../pods/pod-context.ts";
+import type { PodServices, PodWorkMetrics } from "../pods/pod-context.ts";
 import type { EventType, PodEventRecorder } from "../pods/pod-events.ts";
 import { isStatic, podName, podNamespace, podUid } from "../pods/pod-fields.ts";
 import { PodCgroups } from "../pods/resources/pod-cgroups.ts";
@@ -38,7 +38,7 @@ import type { ClaimSource } from "../volumes/claims.ts";
 import type { DriverVolumes } from "../volumes/drivers/driver-volumes.ts";
 import { systemMounter } from "../volumes/mount/mounter.ts";
 import { TokenManager } from "../volumes/projected/token-manager.ts";
-import { VolumeManager } from "../volumes/volume-manager.ts";
+import { VolumeManager, type VolumeObserver } from "../volumes/volume-manager.ts";
 
 /** Least number of pods that start at the same time on a busy machine. */
 const STARTS_MIN = 2;
@@ -83,6 +83,9 @@ export interface PodServiceLinks extends Pick<PodAdmitterOptions, "node" | "pres
   readonly active: () => readonly Pod[];
   readonly onProbe: ProberOptions["onResult"];
   readonly measureCgroup: MeasureCgroup;
+  readonly workerMetrics: PodWorkMetrics;
+  readonly volumeMetrics: VolumeObserver;
+  readonly onPulled: ImageManagerOptions["onPulled"];
 }
 
 export function createPodServices(options: PodServicesOptions, links: PodServiceLinks): PodServices {
@@ -111,6 +114,7 @@ export function createPodServices(options: PodServicesOptions, links: PodService
       claims: links.claims,
       drivers: links.drivers,
       events,
+      metrics: links.volumeMetrics,
     }),
     mounter: systemMounter,
     probes: new ProbeManager({
@@ -149,6 +153,7 @@ export function createPodServices(options: PodServicesOptions, links: PodService
     ),
     expectChange: links.expectChange,
     onFinished: links.finished,
+    metrics: links.workerMetrics,
   };
 }
 
@@ -223,6 +228,7 @@ function createImageManager(options: PodServicesOptions, links: PodServiceLinks)
     burst: config.runtime.registryBurst,
     parallel: config.runtime.parallelImagePulls,
     nodeCredentials: () => readNodeCredentials({ rootDir: config.rootDir, home: process.env.HOME, log }),
+    onPulled: links.onPulled,
     providers: options.plugins && options.stack.use(createCredentialProviders(options, options.plugins, links)),
   });
 }

@@ -69,6 +69,9 @@ export function openPods(foundation: Foundation, reporting: Reporting, node: Nod
       terminate: (uid, termination) => pods.terminate(uid, termination),
       onProbe: metrics.onProbe,
       measureCgroup: metrics.measureCgroup,
+      workerMetrics: metrics.workers,
+      volumeMetrics: metrics.volumes,
+      onPulled: (...pulled) => metrics.onPulled(...pulled),
       node: () => node.nodeObject.read(),
       pressures: () => node.pressures(),
     },
@@ -78,6 +81,7 @@ export function openPods(foundation: Foundation, reporting: Reporting, node: Nod
     services,
     onRestart: (pod) => metrics.onRestart(pod),
     onOrphan: () => metrics.onOrphan(),
+    onOrphanedVolumes: (removed, failed) => metrics.onOrphanedVolumes(removed, failed),
     isAbsentFromRuntime: (uid) => relister.isAbsent(uid),
     onStatus(pod, state) {
       if (config.sources.runOnce) runOnce.setPhase(pod, state);

@@ -3,6 +3,8 @@ import type { Pod, PodStatus } from "../../api/core/pod/schema.ts";
 import type { Client } from "../../client/client.ts";
 import { createEventRecorder } from "../../client/events/event-recorder.ts";
 import { systemRandom } from "../../std/crypto/random.ts";
+import { createQueueMetrics } from "../../std/metrics/queue-metrics.ts";
+import { createStatusHistogram } from "../metrics/status-metrics.ts";
 import type { RecordNodeEvent } from "../node/node-events.ts";
 import type { PodEventRecorder } from "../pods/pod-events.ts";
 import { isStatic, podUid } from "../pods/pod-fields.ts";
@@ -36,7 +38,7 @@ export function openReporting(foundation: Foundation): Reporting {
   const { eventQps: qps, eventBurst: burst } = config.pods;
   const events = { clock, random, log, component: COMPONENT, host: nodeName, qps, burst };
   const recorder = reportingClient && stack.use(createEventRecorder({ client: reportingClient, ...events }));
-  const status = client && stack.use(new StatusManager({ client, clock, random, log: log.child("status-manager") }));
+  const status = client && openStatusManager(foundation, client);
   const mirrors =
     client &&
     status &&
@@ -59,4 +61,17 @@ export function openReporting(foundation: Foundation): Reporting {
       else status?.removePod(podUid(pod));
     },
   };
+}
+
+function openStatusManager({ clock, log, metrics, stack }: Foundation, client: Client): StatusManager {
+  return stack.use(
+    new StatusManager({
+      client,
+      clock,
+      random: systemRandom,
+      log: log.child("status-manager"),
+      queueMetrics: createQueueMetrics(metrics)("pod-status"),
+      syncDuration: createStatusHistogram(metrics),
+    }),
+  );
 }

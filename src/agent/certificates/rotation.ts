@@ -9,6 +9,13 @@ import type { Logger } from "../../std/log/logger.ts";
 import { Backoff } from "../../std/time/backoff.ts";
 import type { Clock } from "../../std/time/clock.ts";
 
+/** Records the certificates in use. */
+export interface RotationObserver {
+  /** The first certificate, and each that replaces one. */
+  onCertificate(pair: KeyPair): void;
+  onError(): void;
+}
+
 export interface RotationOptions {
   /** Undefined: request one at once. */
   readonly certificate: KeyPair | undefined;
@@ -21,6 +28,7 @@ export interface RotationOptions {
   /** Resolves when the result of `isCurrent` may have changed, or the signal aborts. */
   readonly waitForChange?: ((signal: AbortSignal) => Promise<void>) | undefined;
   readonly description: string;
+  readonly metrics?: RotationObserver | undefined;
   readonly clock: Clock;
   readonly random: RandomSource;
   readonly log: Logger;
@@ -37,7 +45,8 @@ const BACKOFF = { initialMs: 2_000, maxMs: 128_000, jitter: 0.1 };
 
 /** Runs until the signal aborts. */
 export async function rotateCertificate(options: RotationOptions, signal: AbortSignal): Promise<void> {
-  const { request, use, isCurrent = () => true, description, clock, random, log } = options;
+  const { request, use, isCurrent = () => true, description, metrics, clock, random, log } = options;
+  if (options.certificate !== undefined) metrics?.onCertificate(options.certificate);
   const backoff = new Backoff(BACKOFF, random);
   let term =
     options.certificate === undefined ? undefined : new CertificateTerm(options.certificate, clock, random, false);
@@ -55,12 +64,14 @@ export async function rotateCertificate(options: RotationOptions, signal: AbortS
     try {
       const pair = await request(AbortSignal.any([signal, timeout.signal]));
       await use(pair);
+      metrics?.onCertificate(pair);
       term = new CertificateTerm(pair, clock, random, true);
       backoff.reset();
       log.info(`Renewed the ${description}`, { until: term.certificate.validToDate.toISOString() });
       if (isCurrent(term.certificate)) continue;
     } catch (error) {
       if (signal.aborted) return;
+      metrics?.onError();
       log.error(`Cannot renew the ${description}; trying again`, error);
     } finally {
       timer.cancel();

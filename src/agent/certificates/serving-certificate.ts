@@ -15,7 +15,7 @@ import type { Clock } from "../../std/time/clock.ts";
 import type { AgentConfig } from "../agent-config.ts";
 import { CertificateFiles } from "./certificate-files.ts";
 import { requestCertificate } from "./request-certificate.ts";
-import { rotateCertificate } from "./rotation.ts";
+import { type RotationObserver, rotateCertificate } from "./rotation.ts";
 
 export interface ServingRotationOptions {
   readonly config: Pick<AgentConfig, "nodeName" | "certDir">;
@@ -24,6 +24,7 @@ export interface ServingRotationOptions {
   readonly clock: Clock;
   readonly log: Logger;
   readonly use: (pair: KeyPair) => void;
+  readonly metrics?: RotationObserver | undefined;
 }
 
 const SIGNER = "kubernetes.io/kubelet-serving";
@@ -75,7 +76,7 @@ export function rotateServingCertificate(options: ServingRotationOptions, signal
 }
 
 async function runRotation(
-  { config, client, names, clock, log, use }: ServingRotationOptions,
+  { config, client, names, clock, log, use, metrics }: ServingRotationOptions,
   signal: AbortSignal,
 ): Promise<void> {
   const { nodeName, certDir } = config;
@@ -106,6 +107,7 @@ async function runRotation(
       isCurrent,
       waitForChange: (until) => names.waitForChange(until),
       description: "serving certificate",
+      metrics,
       clock,
       random: systemRandom,
       log,

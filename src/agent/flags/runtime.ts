@@ -195,11 +195,12 @@ export const runtimeFlags = section("Container runtime, images and cgroups", {
     "Directory searched for third-party volume plugins.",
     { config: "volumePluginDir", deprecated: inFile },
   ),
-  "volume-stats-agg-period": flag(duration(), 60_000, "Interval of volume disk-usage calculation; negative disables.", {
-    config: "volumeStatsAggPeriod",
-    deprecated: inFile,
-    inert: "this build does not aggregate the disk usage of volumes at an interval",
-  }),
+  "volume-stats-agg-period": flag(
+    duration(),
+    60_000,
+    "How long the measured disk usage of a volume is reported; negative disables measuring.",
+    { config: "volumeStatsAggPeriod", deprecated: inFile },
+  ),
   "experimental-mounter-path": flag(text, "mount", "Binary that mounts volumes.", {
     deprecated: "it will be removed in 1.24 or later; CSI drivers bring their own mounters.",
     inert: "this build mounts volumes without a mounter program",

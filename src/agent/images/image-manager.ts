@@ -25,6 +25,8 @@ export interface ImageManagerOptions extends PullLimits {
   /** Credentials in files of the node. */
   readonly nodeCredentials?: () => Promise<RegistryAuths>;
   readonly providers?: Pick<CredentialProviders, "getCredentials" | "forget"> | undefined;
+  /** Called when an image of so many bytes was pulled. */
+  readonly onPulled?: ((pod: Pod, bytes: number, milliseconds: number) => void) | undefined;
 }
 
 export interface PresentImage {
@@ -176,6 +178,7 @@ export class ImageManager {
       );
       const spent = `${formatDuration(ended - began)} (${formatDuration(ended - requestedAt)} including waiting)`;
       const size = image?.size ?? 0n;
+      this.#options.onPulled?.(target.pod, Number(size), ended - began);
       record("Normal", "Pulled", `Successfully pulled image "${name}" in ${spent}. Image size: ${size} bytes.`);
       return { ref: image?.id ?? ref, image };
     } catch (error) {

@@ -14,24 +14,38 @@ export interface OrphanedPodFiles {
   readonly hasWorker: (uid: string) => boolean;
 }
 
-/**
- * Resolves with the messages of what could not be removed, which keeps nothing else from being removed; the next call
- * tries again.
- */
+export interface RemovedPodFiles {
+  /** Messages of what could not be removed. */
+  readonly problems: readonly string[];
+  /** Pods whose volumes were removed, and those whose volumes could not be. */
+  readonly volumesRemoved: number;
+  readonly volumesFailed: number;
+}
+
+/** What could not be removed keeps nothing else from being removed; the next call tries again. */
 export async function removeOrphanedPodFiles({
   directories,
   volumes,
   cgroups,
   hasWorker: isKnown,
-}: OrphanedPodFiles): Promise<readonly string[]> {
+}: OrphanedPodFiles): Promise<RemovedPodFiles> {
   const problems: string[] = [];
-  const attempt = async (remove: () => Promise<void>): Promise<void> => {
-    await remove().catch((error: unknown) => problems.push(error instanceof Error ? error.message : String(error)));
+  let volumesRemoved = 0;
+  let volumesFailed = 0;
+  const attempt = async (remove: () => Promise<void>): Promise<boolean> => {
+    try {
+      await remove();
+      return true;
+    } catch (error) {
+      problems.push(error instanceof Error ? error.message : String(error));
+      return false;
+    }
   };
   for (const uid of await listDirectory(podsDir(directories))) {
     if (isKnown(uid)) continue;
     await attempt(() => cgroups.remove(uid));
-    await attempt(() => volumes.tearDown(uid));
+    if (await attempt(() => volumes.tearDown(uid))) volumesRemoved++;
+    else volumesFailed++;
   }
   for (const name of await listDirectory(directories.podLogsDir)) {
     const uid = podUidOf(name);
@@ -41,7 +55,7 @@ export async function removeOrphanedPodFiles({
   }
   const { containerLogsDir, podLogsDir } = directories;
   if (containerLogsDir !== undefined) await attempt(() => removeDanglingLinks(containerLogsDir, podLogsDir));
-  return problems;
+  return { problems, volumesRemoved, volumesFailed };
 }
 
 /** Of a directory `<namespace>_<name>_<uid>`; namespace and name contain no underscore. */

@@ -51,6 +51,20 @@ export interface PodSettings {
   readonly hookUserAgent: string;
 }
 
+/** Why a worker worked on its pod: the first time, a new version of it, or another change. */
+export type SyncOperation = "create" | "update" | "sync";
+
+/** Records what the workers do. */
+export interface PodWorkMetrics {
+  /** `seconds` since a source first had the pod. */
+  onWorkerStart(seconds: number): void;
+  /** The worker has nothing to do for now. */
+  onSync(operation: SyncOperation, seconds: number): void;
+  /** A lifecycle hook over HTTPS succeeded over HTTP only. */
+  onHookFallback(): void;
+  onSleepHookEndedEarly(): void;
+}
+
 /** Shared by all pods of the node. */
 export interface PodServices {
   readonly settings: PodSettings;
@@ -77,6 +91,7 @@ export interface PodServices {
   readonly getRuntimeHandler: (pod: Pod) => Promise<string>;
   readonly admission: Pick<PodAdmitter, "admit" | "adopt" | "resize">;
   readonly startLimiter: Pick<StartLimiter, "acquire">;
+  readonly metrics?: PodWorkMetrics | undefined;
   /** Announces a change in the runtime, so that the next listing comes soon. */
   readonly expectChange: () => void;
   /** All containers of a deleted pod have stopped and its volumes are released. */

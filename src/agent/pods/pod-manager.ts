@@ -20,6 +20,14 @@ export interface PodManagerOptions {
   readonly onRestart?: (pod: Pod) => void;
   /** The runtime has a pod that no source has. */
   readonly onOrphan?: () => void;
+  /** Of how many orphaned pods the volumes were removed, or could not be, in one pass. */
+  readonly onOrphanedVolumes?: (removed: number, failed: number) => void;
+}
+
+interface Successor {
+  readonly pod: Pod;
+  /** See `PodWorkerOptions`. */
+  readonly seenAt: number;
 }
 
 export class PodManager {
@@ -28,7 +36,7 @@ export class PodManager {
   readonly #workers = new Map<string, PodWorker>();
   readonly #desired = new Set<string>();
   /** Pods that start when one of the same name or uid has terminated, by namespace and name; bounded by the workers. */
-  readonly #successors = new Map<string, Pod>();
+  readonly #successors = new Map<string, Successor>();
   /** Of orphaned pods' files, as of the last attempt to remove them. */
   #loggedProblems: ReadonlySet<string> = new Set();
   #closed = false;
@@ -100,14 +108,20 @@ export class PodManager {
     const worker = this.#workers.get(uid);
     // A manifest that returns makes the same pod again, whose first run may still terminate.
     if (worker?.isRemoved === false) worker.update(pod);
-    else if (this.#predecessor(pod) !== undefined) this.#successors.set(fullName(pod), pod);
-    else this.#start(pod, false);
+    else if (this.#predecessor(pod) !== undefined) this.#addSuccessor(pod);
+    else this.#start(pod, this.#options.services.clock.monotonic());
+  }
+
+  #addSuccessor(pod: Pod): void {
+    const name = fullName(pod);
+    const seenAt = this.#successors.get(name)?.seenAt ?? this.#options.services.clock.monotonic();
+    this.#successors.set(name, { pod, seenAt });
   }
 
   /** No source has the pod any more. */
   delete(uid: string): void {
     this.#desired.delete(uid);
-    for (const [name, pod] of this.#successors) if (podUid(pod) === uid) this.#successors.delete(name);
+    for (const [name, { pod }] of this.#successors) if (podUid(pod) === uid) this.#successors.delete(name);
     this.#workers.get(uid)?.remove();
   }
 
@@ -128,7 +142,7 @@ export class PodManager {
       if (this.#workers.has(uid)) continue;
       this.#options.services.log.info("Terminating orphaned pod", { pod: `${namespace}/${name}`, uid });
       this.#options.onOrphan?.();
-      this.#start({ metadata: { uid, name, namespace } }, true);
+      this.#start({ metadata: { uid, name, namespace } }, undefined);
     }
   }
 
@@ -140,7 +154,9 @@ export class PodManager {
     const { settings, volumes, cgroups, log } = this.#options.services;
     const isKnown = (uid: string): boolean => this.#workers.has(uid);
     const { directories } = settings;
-    const problems = await removeOrphanedPodFiles({ directories, volumes, cgroups, hasWorker: isKnown });
+    const removed = await removeOrphanedPodFiles({ directories, volumes, cgroups, hasWorker: isKnown });
+    this.#options.onOrphanedVolumes?.(removed.volumesRemoved, removed.volumesFailed);
+    const { problems } = removed;
     for (const problem of problems) {
       if (!this.#loggedProblems.has(problem)) log.warn("Failed to remove files of an orphaned pod", { error: problem });
     }
@@ -158,7 +174,9 @@ export class PodManager {
     await volumes.unmountAll().catch((error: unknown) => log.error("Failed to unmount all volumes", error));
   }
 
-  #start(pod: Pod, orphan: boolean): void {
+  /** `seenAt`: when a source first had the pod, on the monotonic clock; undefined for an orphan. */
+  #start(pod: Pod, seenAt: number | undefined): void {
+    const orphan = seenAt === undefined;
     const uid = podUid(pod);
     const { services, onStatus, onRemoved, isAbsentFromRuntime } = this.#options;
     const isNew = isAbsentFromRuntime?.(uid) ?? false;
@@ -167,6 +185,7 @@ export class PodManager {
       pod,
       isOrphan: orphan,
       isNew,
+      seenAt,
       onStatus: orphan ? () => undefined : onStatus,
     });
     this.#workers.set(uid, worker);
@@ -177,10 +196,10 @@ export class PodManager {
       for (const other of this.#workers.values()) if (other.hasPendingResize) other.onRuntimeChange();
       const name = fullName(worker.pod);
       const next = this.#successors.get(name);
-      if (next === undefined || this.#predecessor(next) !== undefined) return;
+      if (next === undefined || this.#predecessor(next.pod) !== undefined) return;
       this.#successors.delete(name);
-      if (podUid(next) === uid) this.#options.onRestart?.(next);
-      this.#start(next, false);
+      if (podUid(next.pod) === uid) this.#options.onRestart?.(next.pod);
+      this.#start(next.pod, next.seenAt);
     });
   }
 

@@ -10,12 +10,22 @@ import type { Clock } from "../../std/time/clock.ts";
 import type { WatchContainerEvents } from "./cri-client.ts";
 import { RuntimeError } from "./runtime.ts";
 
+/** Records the state of the stream. */
+export interface ContainerEventsObserver {
+  /** A stream is requested. */
+  onConnected(): void;
+  onError(): void;
+  /** `ageSeconds` since the runtime created the event. */
+  onEvent(ageSeconds: number): void;
+}
+
 export interface ContainerEventsOptions {
   readonly events: WatchContainerEvents;
   readonly clock: Clock;
   readonly random: RandomSource;
   readonly log: Logger;
   readonly onEvent: () => void;
+  readonly metrics?: ContainerEventsObserver | undefined;
   readonly signal: AbortSignal;
 }
 
@@ -26,17 +36,20 @@ const UNSUPPORTED_RETRY_MS = 300_000;
 
 /** Runs until the signal aborts. Never rejects. */
 export async function watchContainerEvents(options: ContainerEventsOptions): Promise<void> {
-  const { events, clock, random, log, onEvent, signal } = options;
+  const { events, clock, random, log, onEvent, metrics, signal } = options;
   const backoff = new Backoff({ initialMs: RETRY_MIN_MS, maxMs: RETRY_MAX_MS }, random);
   while (!signal.aborted) {
     let delayMs: number | undefined;
     try {
-      await events(() => {
+      metrics?.onConnected();
+      await events(({ createdAt }) => {
         backoff.reset();
+        if (createdAt !== undefined) metrics?.onEvent(Math.max(0, clock.now() / 1000 - Number(createdAt) / 1e9));
         onEvent();
       }, signal);
     } catch (error) {
       if (signal.aborted) return;
+      metrics?.onError();
       if (error instanceof RuntimeError && error.code === "UNIMPLEMENTED") delayMs = UNSUPPORTED_RETRY_MS;
       log.v(2)?.info("Container event stream ended", { error: String(error) });
     }

@@ -1,80 +1,199 @@
-/** Who may do what, per endpoint: requests on the main listener by right, and on the read-only one. */
+/** Who may do what: every endpoint with every method, on each listener, with each right. */
+import { writeFile } from "node:fs/promises";
+import { join } from "node:path";
 import t from "tap";
 import type { UserInfo } from "../../auth/user.ts";
+import { createClient } from "../../client/api-client.ts";
 import { makeRequest } from "../../http/request.ts";
 import { textResponse } from "../../http/respond.ts";
+import { silentLogger } from "../../std/log/logger.ts";
 import { MetricRegistry } from "../../std/metrics/metrics.ts";
-import { podHarness, testPod } from "../../testing/agent/pod-harness.ts";
+import { FakeApi } from "../../testing/agent/fake-api.ts";
+import { type Harness, podHarness, testPod } from "../../testing/agent/pod-harness.ts";
 import { FakeClock } from "../../testing/std/fake-clock.ts";
 import { RequestMetrics } from "../stats/request-metrics.ts";
-import { createAgentHandler } from "./agent-handler.ts";
-import { findSubresources } from "./authorization.ts";
+import { type AgentHandlerOptions, createAgentHandler, createHealthHandler } from "./agent-handler.ts";
+import { createAgentAuthorization } from "./authorization.ts";
 
 const SUBRESOURCES = ["pods", "healthz", "configz", "stats", "metrics", "log", "checkpoint", "statusz", "proxy"];
+/** With the verb of each. */
+const METHODS: Readonly<Record<string, string>> = {
+  GET: "get",
+  HEAD: "",
+  POST: "create",
+  PUT: "update",
+  PATCH: "patch",
+  DELETE: "delete",
+  OPTIONS: "",
+};
 
-/** Method and path, the rights of which each suffices, and the status on the read-only port. */
-const endpoints: readonly (readonly [request: string, rights: readonly string[], readOnly: number])[] = [
-  ["GET /healthz", ["healthz", "proxy"], 200],
-  ["GET /healthz/ping", ["healthz", "proxy"], 200],
-  ["GET /pods", ["pods", "proxy"], 200],
-  ["GET /runningpods/", ["pods", "proxy"], 405],
-  ["GET /configz", ["configz", "proxy"], 404],
-  ["GET /flagz", ["configz"], 404],
-  ["GET /statusz", ["statusz"], 404],
-  ["GET /metrics", ["metrics"], 200],
-  ["GET /metrics/cadvisor", ["metrics"], 200],
-  ["GET /metrics/resource", ["metrics"], 200],
-  ["GET /metrics/probes", ["metrics"], 200],
-  ["GET /stats/summary", ["stats"], 200],
-  ["GET /logs/", ["log"], 405],
-  ["POST /checkpoint/default/web/c", ["checkpoint"], 404],
-  ["GET /containerLogs/default/web/c", ["proxy"], 405],
-  ["POST /exec/default/web/c", ["proxy"], 405],
-  ["POST /attach/default/web/c", ["proxy"], 405],
-  ["POST /portForward/default/web", ["proxy"], 405],
-  ["POST /run/default/web/c", ["proxy"], 405],
-  ["GET /debug/pprof/cmdline", ["proxy"], 405],
-  ["POST /localVolumes/x/remove", ["proxy"], 404],
-  ["PUT /debug/flags/v", ["proxy"], 404],
+interface Endpoint {
+  readonly path: string;
+  /** Each suffices. */
+  readonly rights: readonly string[];
+  /** Methods that the endpoint has; undefined: it responds to all in the same way. */
+  readonly methods: readonly string[] | undefined;
+  /** The status without debugging handlers and on the read-only port; undefined: as with them. */
+  readonly withoutDebugging: 404 | 405 | undefined;
+}
+
+const endpoint = (path: string, rights: string, methods?: string, withoutDebugging?: 404 | 405): Endpoint => ({
+  path,
+  rights: rights.split(" "),
+  methods: methods?.split(" "),
+  withoutDebugging,
+});
+
+const endpoints: readonly Endpoint[] = [
+  endpoint("/healthz", "healthz proxy"),
+  endpoint("/healthz/ping", "healthz proxy"),
+  endpoint("/healthz/log", "healthz proxy"),
+  endpoint("/healthz/syncloop", "healthz proxy"),
+  endpoint("/pods", "pods proxy", "GET"),
+  endpoint("/stats/summary", "stats", "GET POST"),
+  endpoint("/metrics", "metrics"),
+  endpoint("/metrics/cadvisor", "metrics"),
+  endpoint("/metrics/resource", "metrics"),
+  endpoint("/metrics/probes", "metrics"),
+  endpoint("/metrics/slis", "metrics"),
+  endpoint("/runningpods/", "pods proxy", "GET", 405),
+  endpoint("/configz", "configz proxy", undefined, 404),
+  endpoint("/flagz", "configz", undefined, 404),
+  endpoint("/statusz", "statusz", undefined, 404),
+  endpoint("/logs/", "log", "GET", 405),
+  endpoint("/logs/web.log", "log", "GET", 405),
+  endpoint("/checkpoint/default/web/c", "checkpoint", "POST", 404),
+  endpoint("/containerLogs/default/web/c", "proxy", "GET", 405),
+  endpoint("/exec/default/web/c", "proxy", "GET POST", 405),
+  endpoint("/exec/default/web/uid-web/c", "proxy", "GET POST", 405),
+  endpoint("/attach/default/web/c", "proxy", "GET POST", 405),
+  endpoint("/attach/default/web/uid-web/c", "proxy", "GET POST", 405),
+  endpoint("/portForward/default/web", "proxy", "GET POST", 405),
+  endpoint("/portForward/default/web/uid-web", "proxy", "GET POST", 405),
+  endpoint("/run/default/web/c", "proxy", "POST", 405),
+  endpoint("/run/default/web/uid-web/c", "proxy", "POST", 405),
+  endpoint("/debug/pprof/cmdline", "proxy", undefined, 405),
+  endpoint("/debug/flags/v", "proxy", undefined, 404),
 ];
 
-t.test("each endpoint requires its subresource of the node, and the read-only port serves no other", async (t) => {
-  await using at = await podHarness();
-  at.manager.put(testPod("web"));
-  await at.run(1);
+/** No client of the read-only port is known: it must not have what changes the node. */
+const localVolumes = endpoint("/localVolumes/x/remove", "proxy", "POST", 404);
+
+/** No listener has them, and no client is authenticated for them. */
+const unknownPaths = ["/", "/absent", "/exec", "/metricsx", "/healthz/absent", "/spec", "/version", "/debug", "/flags"];
+
+function createOptions(at: Harness): Omit<AgentHandlerOptions, "debugging" | "authenticate"> {
   const registry = new MetricRegistry();
   const figures = {
     registry,
     refresh: async () => undefined,
     probes: new MetricRegistry(),
+    slis: new MetricRegistry(),
+    observeHealth: () => undefined,
     requests: new RequestMetrics(registry, new FakeClock()),
     renderContainers: async () => "",
     renderResources: () => "",
     readSummary: async () => ({}),
   };
-  const shared = {
+  return {
     ...{ pods: at.manager, clock: at.clock, problems: () => [], configz: {}, figures },
     nodeLogs: at.rootDir,
     localVolumes: async () => textResponse(200, "done"),
     debugPages: { profiling: true, setVerbosity: () => undefined },
     status: { flags: {}, statusPage: true, version: "v1.33.0" },
   };
-  let right = "";
-  const handler = createAgentHandler({
-    ...shared,
-    debugging: true,
-    authenticate: async (): Promise<UserInfo> => ({ name: "eve", uid: "", groups: [], extra: {} }),
-    authorize: async (_user, { path }) =>
-      findSubresources(path, true).includes(right) ? undefined : textResponse(403, "Forbidden\n"),
-  });
-  const readOnly = createAgentHandler({ ...shared, debugging: false, authenticate: undefined });
-  for (const [line, rights, status] of endpoints) {
-    const [method = "", path = ""] = line.split(" ");
-    const request = () => makeRequest({ method, path, headers: { accept: "*/*" } });
-    for (right of SUBRESOURCES) {
-      const response = await handler(request());
-      t.equal(response.status !== 403, rights.includes(right), `${line} with nodes/${right}: ${response.status}`);
+}
+
+async function createHarness(): Promise<Harness> {
+  const at = await podHarness();
+  await writeFile(join(at.rootDir, "web.log"), "line\n");
+  at.manager.put(testPod("web"));
+  await at.run(1);
+  return at;
+}
+
+/** Allows the user one verb of one subresource. */
+function authorizeBy(verb: string, subresource: string): AgentHandlerOptions["authorize"] {
+  const api = new FakeApi();
+  api.allowed.add(`${user.name} ${verb} nodes/${subresource}`);
+  const client = createClient({ transport: api.transport });
+  const settings = { mode: "Webhook", allowedMs: 0, deniedMs: 0, fineGrained: true } as const;
+  return createAgentAuthorization({ nodeName: "n1", settings, client, clock: new FakeClock(), log: silentLogger });
+}
+
+const user: UserInfo = { name: "eve", uid: "", groups: [], extra: {} };
+const request = (method: string, path: string) => makeRequest({ method, path, headers: { accept: "*/*" } });
+
+t.test("each endpoint requires its subresource of the node, with the verb of the method", async (t) => {
+  await using at = await createHarness();
+  const options = createOptions(at);
+  for (const debugging of [true, false]) {
+    for (const each of [...endpoints, localVolumes]) {
+      // A path that the listener does not have is answered before.
+      if (!debugging && each.withoutDebugging === 404 && each !== localVolumes) continue;
+      for (const [method, verb] of Object.entries(METHODS)) {
+        const isAllowed = async (granted: string, subresource: string): Promise<boolean> => {
+          const authorize = authorizeBy(granted, subresource);
+          const handler = createAgentHandler({ ...options, debugging, authenticate: async () => user, authorize });
+          return (await handler(request(method, each.path))).status !== 403;
+        };
+        const allowed: string[] = [];
+        for (const subresource of SUBRESOURCES) if (await isAllowed(verb, subresource)) allowed.push(subresource);
+        t.same(allowed.sort(), [...each.rights].sort(), `${method} ${each.path}, debugging: ${debugging}`);
+        const other = verb === "get" ? "create" : "get";
+        for (const subresource of each.rights) {
+          t.notOk(await isAllowed(other, subresource), `${method} ${each.path} with ${other} of nodes/${subresource}`);
+        }
+      }
     }
-    t.equal((await readOnly(request())).status, status, `${line} on the read-only port`);
+  }
+});
+
+t.test("each listener responds to the methods of its endpoints only", async (t) => {
+  await using at = await createHarness();
+  const options = createOptions(at);
+  const main = createAgentHandler({ ...options, debugging: true, authenticate: async () => user });
+  const withoutDebugging = createAgentHandler({ ...options, debugging: false, authenticate: async () => user });
+  const readOnly = createAgentHandler({ ...options, debugging: false, authenticate: undefined });
+  const health = createHealthHandler(() => []);
+  for (const { path, methods, withoutDebugging: expected } of endpoints) {
+    for (const method of Object.keys(METHODS)) {
+      const name = `${method} ${path}`;
+      const isServed = methods?.includes(method) ?? true;
+      const { status } = await main(request(method, path));
+      t.equal(status === 405, !isServed, `${name}: ${status}`);
+      t.not(status, 404, name);
+      for (const handler of [withoutDebugging, readOnly]) {
+        const { status: found } = await handler(request(method, path));
+        t.equal(found, expected ?? status, `${name} without debugging handlers`);
+      }
+      const isHealth = path === "/healthz" || path === "/healthz/ping";
+      t.equal((await health(request(method, path))).status, isHealth ? 200 : 404, `${name} on the health port`);
+    }
+  }
+  t.equal((await readOnly(request("POST", localVolumes.path))).status, 404);
+});
+
+t.test("unknown paths are answered before authentication", async (t) => {
+  await using at = await createHarness();
+  const options = createOptions(at);
+  const authenticate = async (): Promise<undefined> => undefined;
+  for (const debugging of [true, false]) {
+    const main = createAgentHandler({ ...options, debugging, authenticate });
+    const readOnly = createAgentHandler({ ...options, debugging: false, authenticate: undefined });
+    for (const path of unknownPaths) {
+      for (const method of Object.keys(METHODS)) {
+        const { status } = await main(request(method, path));
+        const { status: readable } = await readOnly(request(method, path));
+        // The root of a service is known, and without debugging handlers redirects.
+        const isKnown = path === "/exec";
+        t.equal(status, isKnown ? (debugging ? 401 : 301) : 404, `${method} ${path}`);
+        t.equal(readable, isKnown ? 301 : 404, `${method} ${path} on the read-only port`);
+      }
+    }
+    for (const { path, withoutDebugging } of endpoints) {
+      if (!debugging && withoutDebugging === 404) continue;
+      t.equal((await main(request("GET", path))).status, 401, `${path} without credentials`);
+    }
   }
 });

@@ -71,7 +71,7 @@ const DEBUGGING_ROOTS = [
 
 export function createAgentHandler(options: AgentHandlerOptions): Handler {
   const endpoints = new Endpoints();
-  addHealthPaths(endpoints, createHealthChecks(options.problems));
+  addHealthPaths(endpoints, createHealthChecks(options.problems, options.figures?.observeHealth));
   endpoints.service("/pods", "", async ({ headers }) => jsonList(headers.accept, listPods(options.pods)));
   if (options.figures !== undefined) addFigurePages(endpoints, options.figures);
   if (options.localVolumes !== undefined && options.authenticate !== undefined) {

@@ -17,6 +17,7 @@ import { watchFiles } from "../../std/fs/watch-files.ts";
 import type { Logger } from "../../std/log/logger.ts";
 import type { Clock } from "../../std/time/clock.ts";
 import type { AgentConfig } from "../agent-config.ts";
+import type { ReviewMetrics } from "../metrics/review-metrics.ts";
 
 export interface AgentAuthentication extends Disposable {
   readonly authenticate: Authenticator;
@@ -30,6 +31,7 @@ export interface AgentAuthenticationOptions {
   readonly client: Client | undefined;
   readonly clock: Clock;
   readonly log: Logger;
+  readonly metrics?: ReviewMetrics | undefined;
 }
 
 /** The API server checks audiences: tokens that it accepts are accepted by the agent. */
@@ -37,10 +39,11 @@ const AUDIENCES = ["svclet"];
 
 /** Rejects when the CA file is invalid; later, an invalid file is logged and the previous CA stays. */
 export async function createAgentAuthentication(options: AgentAuthenticationOptions): Promise<AgentAuthentication> {
-  const { server, client, clock, log } = options;
+  const { server, client, clock, log, metrics } = options;
   const { clientCaFile: file, anonymousAuth, tokenCacheMs } = server;
   let ca = file === "" ? undefined : await readFile(file, "utf8");
-  const x509 = ca === undefined ? undefined : x509Authenticator({ caPem: ca, clock });
+  const x509 =
+    ca === undefined ? undefined : x509Authenticator({ caPem: ca, clock, observeRemaining: metrics?.certificateLasts });
   const reloadCa = async (): Promise<void> => {
     const next = await readFile(file, "utf8");
     if (next === ca) return;
@@ -61,7 +64,7 @@ export async function createAgentAuthentication(options: AgentAuthenticationOpti
     ...(x509 === undefined ? [] : [x509.authenticate]),
     ...(tokenCacheMs === undefined || client === undefined
       ? []
-      : [createTokenReviewAuthenticator(client, tokenCacheMs, clock)]),
+      : [createTokenReviewAuthenticator(client, tokenCacheMs, clock, metrics)]),
   ];
   return {
     authenticate: unionAuthenticator(authenticators, anonymousAuth ? anonymousAuthenticator() : undefined),
@@ -70,10 +73,16 @@ export async function createAgentAuthentication(options: AgentAuthenticationOpti
   };
 }
 
-function createTokenReviewAuthenticator(client: Client, cacheMs: number, clock: Clock): Authenticator {
+function createTokenReviewAuthenticator(
+  client: Client,
+  cacheMs: number,
+  clock: Clock,
+  metrics: ReviewMetrics | undefined,
+): Authenticator {
+  const measure = metrics?.measureTokenReview ?? ((review) => review());
   const review = async ({ token }: { readonly token: string }): Promise<TokenReviewStatus> => {
     try {
-      const { status = {} } = await client.create(tokenReviewKind, { spec: { token } });
+      const { status = {} } = await measure(() => client.create(tokenReviewKind, { spec: { token } }));
       const { audiences: _, ...result } = status;
       return result;
     } catch (error) {
@@ -82,5 +91,7 @@ function createTokenReviewAuthenticator(client: Client, cacheMs: number, clock: 
     }
   };
   const tokens = tokenWebhookAuthenticator({ review: review, audiences: AUDIENCES, clock, random: systemRandom });
-  return bearerAuthenticator(cacheTokens(tokens, { clock, successTtlMs: cacheMs, failureTtlMs: cacheMs }), AUDIENCES);
+  const observe = metrics?.tokenCache;
+  const cached = cacheTokens(tokens, { clock, successTtlMs: cacheMs, failureTtlMs: cacheMs, observe });
+  return bearerAuthenticator(cached, AUDIENCES);
 }

@@ -11,6 +11,7 @@ import { systemRandom } from "../../std/crypto/random.ts";
 import type { Logger } from "../../std/log/logger.ts";
 import type { Clock } from "../../std/time/clock.ts";
 import type { AgentConfig } from "../agent-config.ts";
+import type { ReviewMetrics } from "../metrics/review-metrics.ts";
 
 /** Resolves with the error response; undefined when the request is allowed. */
 export type AgentAuthorization = (user: UserInfo, request: HttpRequest) => Promise<HttpResponse | undefined>;
@@ -22,11 +23,12 @@ export interface AgentAuthorizationOptions {
   readonly client: Client | undefined;
   readonly clock: Clock;
   readonly log: Logger;
+  readonly metrics?: Pick<ReviewMetrics, "measureAccessReview"> | undefined;
 }
 
 /** Undefined: authenticated users may do everything. Throws when Webhook mode has no API server. */
 export function createAgentAuthorization(options: AgentAuthorizationOptions): AgentAuthorization | undefined {
-  const { nodeName, settings, client, clock, log } = options;
+  const { nodeName, settings, client, clock, log, metrics } = options;
   if (settings.mode === "AlwaysAllow") return undefined;
   if (client === undefined) {
     throw new Error(
@@ -37,7 +39,10 @@ export function createAgentAuthorization(options: AgentAuthorizationOptions): Ag
   }
   const authorizer = webhookAuthorizer({
     name: "API server",
-    review: (spec) => createReview(client, spec),
+    review: (spec) => {
+      const review = (): Promise<SubjectAccessReviewStatus> => createReview(client, spec);
+      return metrics?.measureAccessReview(review) ?? review();
+    },
     authorizedTtlMs: settings.allowedMs,
     unauthorizedTtlMs: settings.deniedMs,
     failurePolicy: "NoOpinion",

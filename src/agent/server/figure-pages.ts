@@ -1,7 +1,10 @@
 /** Metrics and statistics: `/metrics`, the pages below it, and `/stats/summary`. */
 import type { HttpRequest, HttpResponse } from "../../http/message.ts";
+import { resetMetrics } from "../../http/metrics-page.ts";
+import { negotiate } from "../../http/negotiate.ts";
 import { bytesResponse, compressResponses, jsonResponse, textResponse } from "../../http/respond.ts";
 import { formatMetrics, METRIC_MEDIA_TYPES } from "../../std/metrics/text-format.ts";
+import { encodeMetricPage, PROTOBUF_MEDIA_TYPE } from "../metrics/protobuf-page.ts";
 import type { Figures } from "../stats/figures.ts";
 import type { Endpoints } from "./endpoints.ts";
 import { accepts, notAcceptable } from "./go-responses.ts";
@@ -12,21 +15,41 @@ const compress = compressResponses(GZIP_THRESHOLD_BYTES);
 
 export function addFigurePages(endpoints: Endpoints, figures: Figures): void {
   const page = (path: string, render: () => Promise<string> | string): void =>
-    endpoints.path(path, (request) => compress(async () => textPage(await render()))(request));
+    endpoints.path(path, (request) =>
+      compress(async () => metricPage(request.headers.accept, await render()))(request),
+    );
   page("/metrics", async () => {
     await figures.refresh();
     return formatMetrics([figures.registry], "prometheus");
   });
   page("/metrics/probes", () => formatMetrics([figures.probes], "prometheus"));
+  endpoints.path("/metrics/slis", async ({ method, headers }) =>
+    method === "DELETE"
+      ? resetMetrics([figures.slis])
+      : metricPage(headers.accept, formatMetrics([figures.slis], "prometheus")),
+  );
   page("/metrics/cadvisor", () => figures.renderContainers());
   page("/metrics/resource", () => figures.renderResources());
   endpoints.services("/stats", ["/summary"], ["GET", "POST"], (request) => serveSummary(figures, request));
   endpoints.redirect("/stats");
 }
 
-function textPage(text: string): HttpResponse {
-  const started = String(Math.floor(performance.timeOrigin / 1000));
-  return bytesResponse(200, METRIC_MEDIA_TYPES.prometheus, Buffer.from(text), { "process-start-time-unix": started });
+/** As kubelet, without OpenMetrics; a client that accepts neither format gets text. */
+const OFFERS = [
+  { mediaType: "text/plain", isProtobuf: false },
+  { mediaType: "application/vnd.google.protobuf", isProtobuf: true },
+] as const;
+
+function metricPage(accept: string | undefined, text: string): HttpResponse {
+  const chosen = negotiate(accept, OFFERS, (offer, { version, proto, encoding }) =>
+    offer.isProtobuf
+      ? proto === "io.prometheus.client.MetricFamily" && encoding === "delimited"
+      : version === undefined || version === "0.0.4",
+  );
+  const headers = { "process-start-time-unix": String(Math.floor(performance.timeOrigin / 1000)) };
+  return chosen?.offer.isProtobuf === true
+    ? bytesResponse(200, PROTOBUF_MEDIA_TYPE, encodeMetricPage(text), headers)
+    : bytesResponse(200, METRIC_MEDIA_TYPES.prometheus, Buffer.from(text), headers);
 }
 
 async function serveSummary(figures: Figures, { headers, query }: HttpRequest): Promise<HttpResponse> {

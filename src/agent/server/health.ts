@@ -9,16 +9,27 @@ export interface HealthCheck {
   readonly check: () => string | undefined;
 }
 
-/** Kubernetes' checks of an agent; `syncloop` fails with the agent's problems. */
-export function createHealthChecks(problems: () => readonly string[]): readonly HealthCheck[] {
+/** Kubernetes' checks of an agent; `syncloop` fails with the agent's problems. `observe` gets the result of each. */
+export function createHealthChecks(
+  problems: () => readonly string[],
+  observe: (name: string, ok: boolean) => void = () => undefined,
+): readonly HealthCheck[] {
   const pass = (): undefined => undefined;
-  return [
+  const checks: readonly HealthCheck[] = [
     { name: "ping", check: pass },
     { name: "log", check: pass },
     { name: "syncloop", check: () => (problems().length === 0 ? undefined : problems().join("; ")) },
     // There is no manager of device plugins that could fail.
     { name: "device-plugin", check: pass },
   ];
+  return checks.map(({ name, check }) => ({
+    name,
+    check() {
+      const reason = check();
+      observe(name, reason === undefined);
+      return reason;
+    },
+  }));
 }
 
 /** The result of all checks; those named by the query's `exclude` are skipped, `verbose` lists those that pass. */

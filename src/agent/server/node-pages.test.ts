@@ -132,6 +132,8 @@ t.test("/stats/summary reports an error of the runtime, and /metrics is compress
     registry,
     refresh: async () => undefined,
     probes: new MetricRegistry(),
+    slis: new MetricRegistry(),
+    observeHealth: () => undefined,
     requests: new RequestMetrics(registry, new FakeClock()),
     renderContainers: async () => "c 1\n",
     renderResources: () => "r 1\n",

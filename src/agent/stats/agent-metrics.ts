@@ -1,13 +1,25 @@
 /** The metrics of the agent at `/metrics` and `/metrics/probes`, with the names of kubelet's. */
 import type { Pod, PodStatus } from "../../api/core/pod/schema.ts";
 import { type FeatureState, registerBuildMetrics, registerRegistryMetrics } from "../../flags/build-metrics.ts";
-import { type CounterFamily, type Histogram, type HistogramFamily, MetricRegistry } from "../../std/metrics/metrics.ts";
+import {
+  type CounterFamily,
+  type Gauge,
+  type Histogram,
+  type HistogramFamily,
+  MetricRegistry,
+} from "../../std/metrics/metrics.ts";
 import { registerProcessMetrics } from "../../std/metrics/process-metrics.ts";
 import type { Clock } from "../../std/time/clock.ts";
 import { versionInfo } from "../../std/version-info.ts";
+import { createEventStreamMetrics } from "../metrics/event-stream-metrics.ts";
+import { createStorageMetrics } from "../metrics/storage-metrics.ts";
+import { createWorkerMetrics } from "../metrics/worker-metrics.ts";
+import type { PodWorkMetrics } from "../pods/pod-context.ts";
 import { isStatic, podName, podNamespace, podUid } from "../pods/pod-fields.ts";
 import type { ProberOptions } from "../probes/prober.ts";
+import type { ContainerEventsObserver } from "../runtime/container-events.ts";
 import type { Relister, RelisterOptions } from "../runtime/relister.ts";
+import type { VolumeObserver } from "../volumes/volume-manager.ts";
 import { secondsBuckets } from "./buckets.ts";
 import { type MeasuredPods, PodStartMetrics, registerPodGauges } from "./pod-metrics.ts";
 import { ProbeMetrics } from "./probe-metrics.ts";
@@ -32,10 +44,15 @@ export class AgentMetrics implements Disposable {
   readonly registry: MetricRegistry;
   readonly probes = new MetricRegistry();
   readonly relist: NonNullable<RelisterOptions["metrics"]>;
+  readonly workers: PodWorkMetrics;
+  readonly volumes: VolumeObserver;
+  readonly eventStream: ContainerEventsObserver;
   readonly #probeMetrics = new ProbeMetrics(this.probes);
   readonly #starts: PodStartMetrics;
   readonly #restarted: CounterFamily;
   readonly #orphaned: CounterFamily;
+  readonly #cleanedVolumes: Gauge;
+  readonly #uncleanedVolumes: Gauge;
   readonly #cgroupDurations: HistogramFamily;
   readonly #clock: Clock;
   readonly #process: Disposable;
@@ -47,6 +64,9 @@ export class AgentMetrics implements Disposable {
       duration: this.#relistHistogram("duration", "Duration in seconds for relisting pods in PLEG."),
       interval: this.#relistHistogram("interval", "Interval in seconds between relisting in PLEG."),
     };
+    this.workers = createWorkerMetrics(registry);
+    this.volumes = createStorageMetrics(registry);
+    this.eventStream = createEventStreamMetrics(registry);
     this.#starts = new PodStartMetrics(registry, clock);
     const help = "The node's name. The count is always 1.";
     registry
@@ -75,6 +95,16 @@ export class AgentMetrics implements Disposable {
       stability,
     });
     this.#orphaned.with();
+    const cleaned = (suffix: string, what: string): Gauge =>
+      registry
+        .gauge({
+          name: `kubelet_orphan_pod_cleaned_volumes${suffix}`,
+          help: `The ${what} in the last periodic sweep.`,
+          stability,
+        })
+        .with();
+    this.#cleanedVolumes = cleaned("", "total number of orphaned Pods whose volumes were cleaned");
+    this.#uncleanedVolumes = cleaned("_errors", "number of orphaned Pods whose volumes failed to be cleaned");
     this.#cgroupDurations = registry.histogram(
       {
         name: "kubelet_cgroup_manager_duration_seconds",
@@ -125,6 +155,15 @@ export class AgentMetrics implements Disposable {
 
   onOrphan(): void {
     this.#orphaned.with().inc();
+  }
+
+  onOrphanedVolumes(removed: number, failed: number): void {
+    this.#cleanedVolumes.set(removed);
+    this.#uncleanedVolumes.set(failed);
+  }
+
+  onPulled(pod: Pod, bytes: number, milliseconds: number): void {
+    this.#starts.onPulled(pod, bytes, milliseconds);
   }
 
   onRemoved(pod: Pod): void {

@@ -1,6 +1,9 @@
 /** What the agent serves of its metrics: the pages' figures, and the metrics of the agent itself. */
-import type { MetricRegistry } from "../../std/metrics/metrics.ts";
+import { registerHealthMetrics } from "../../http/health-metrics.ts";
+import { MetricRegistry } from "../../std/metrics/metrics.ts";
+import { LogMetrics } from "../metrics/log-metrics.ts";
 import { ContainerPage, type ContainerPageOptions } from "./container-page.ts";
+import { DirectorySizes } from "./directory-sizes.ts";
 import { FileSystems } from "./file-systems.ts";
 import { readMeminfo } from "./proc-file.ts";
 import { RequestMetrics } from "./request-metrics.ts";
@@ -14,6 +17,9 @@ export interface Figures {
   refresh(): Promise<void>;
   /** Of `/metrics/probes`. */
   readonly probes: MetricRegistry;
+  /** Of `/metrics/slis`. */
+  readonly slis: MetricRegistry;
+  readonly observeHealth: (check: string, ok: boolean) => void;
   readonly requests: RequestMetrics;
   /** The text of `/metrics/cadvisor`. */
   renderContainers(): Promise<string>;
@@ -25,18 +31,24 @@ export interface Figures {
 
 export function createFigures(
   { registry, probes }: { readonly registry: MetricRegistry; readonly probes: MetricRegistry },
-  given: Omit<SummaryOptions, "fileSystems"> & ContainerPageOptions,
+  given: Omit<SummaryOptions, "fileSystems" | "sizes"> & ContainerPageOptions,
 ): Figures {
-  const options = { ...given, fileSystems: new FileSystems(given.clock) };
+  const { clock } = given;
+  const options = { ...given, fileSystems: new FileSystems(clock), sizes: new DirectorySizes(clock) };
   const volumes = new VolumeMetrics(registry, options);
+  const logs = new LogMetrics(registry, { ...options, sizes: new DirectorySizes(clock) });
   const containers = new ContainerPage(options);
   const summary = new SummaryProvider(options);
+  const slis = new MetricRegistry();
+  const observeHealth = registerHealthMetrics(slis);
   const hasSwap = (): boolean => readMeminfo()("SwapTotal") > 0;
   return {
     registry,
-    refresh: () => volumes.refresh(),
+    refresh: async () => void (await Promise.all([volumes.refresh(), logs.refresh()])),
     probes,
-    requests: new RequestMetrics(registry, options.clock),
+    slis,
+    observeHealth: (check, ok) => observeHealth("healthz", check, ok),
+    requests: new RequestMetrics(registry, clock),
     renderContainers: () => containers.render(),
     renderResources: () => renderResourcePage({ ...options, hasSwap }),
     readSummary: (onlyCpuAndMemory) => summary.read(onlyCpuAndMemory),

@@ -1,6 +1,6 @@
 /** Metrics of the node's pods, with the names and labels of kubelet's. */
 import type { Pod, PodStatus } from "../../api/core/pod/schema.ts";
-import type { HistogramFamily, MetricRegistry } from "../../std/metrics/metrics.ts";
+import type { Gauge, HistogramFamily, MetricRegistry } from "../../std/metrics/metrics.ts";
 import type { Clock } from "../../std/time/clock.ts";
 import { appContainers, ephemeralContainers, isStatic, podUid } from "../pods/pod-fields.ts";
 import type { StateName } from "../pods/states/pod-state.ts";
@@ -92,36 +92,76 @@ function toLifecycle({ stateName }: MeasuredPod): string {
   return stateName === "terminating" || stateName === "terminated" ? stateName : "sync";
 }
 
-/** Measures how long pods take to start. */
+/** A pod that has not started yet; times on the monotonic clock. */
+interface StartingPod {
+  readonly seenAt: number;
+  /** From the first to the last pull of its images; undefined when none was pulled. */
+  pulling?: { readonly began: number; readonly ended: number };
+}
+
+/** Kubernetes' ranges of the sizes of images. */
+const MIB = 2 ** 20;
+const GIB = 2 ** 30;
+const IMAGE_SIZES: readonly (readonly [bytesMax: number, label: string])[] = [
+  [10 * MIB, "0-10MB"],
+  [100 * MIB, "10MB-100MB"],
+  [500 * MIB, "100MB-500MB"],
+  [GIB, "500MB-1GB"],
+  [5 * GIB, "1GB-5GB"],
+  [10 * GIB, "5GB-10GB"],
+  [20 * GIB, "10GB-20GB"],
+  [30 * GIB, "20GB-30GB"],
+  [40 * GIB, "30GB-40GB"],
+  [60 * GIB, "40GB-60GB"],
+  [100 * GIB, "60GB-100GB"],
+];
+const PULL_SECONDS = [1, 5, 10, 20, 30, 60, 120, 180, 240, 300, 360, 480, 600, 900, 1200, 1800, 2700, 3600];
+
+/** Measures how long pods take to start, and the pulls of their images. */
 export class PodStartMetrics {
   readonly #clock: Clock;
   readonly #sinceSeen: HistogramFamily;
   readonly #sinceCreation: HistogramFamily;
+  readonly #withoutPulls: HistogramFamily;
+  readonly #firstNetworkPod: Gauge;
+  readonly #pulls: HistogramFamily;
   readonly #containersPerPod: HistogramFamily;
-  /** When each pod was seen first, on the monotonic clock; undefined once it has started. Bounded by the pods. */
-  readonly #seenAt = new Map<string, number | undefined>();
+  /** By uid; undefined once the pod has started. Bounded by the pods. */
+  readonly #starting = new Map<string, StartingPod | undefined>();
+  #hasNetworkPod = false;
 
   constructor(registry: MetricRegistry, clock: Clock) {
     this.#clock = clock;
     const stability = "ALPHA";
-    this.#sinceSeen = registry.histogram(
-      {
-        name: "kubelet_pod_start_duration_seconds",
-        help: "Duration in seconds from kubelet seeing a pod for the first time to the pod starting to run",
-        stability,
-      },
-      podStartBuckets,
+    const measured = "measured from pod creation timestamp to when all its containers are reported as started and";
+    const starts = (name: string, help: string) =>
+      registry.histogram({ name: `kubelet_pod_start_${name}duration_seconds`, help, stability }, podStartBuckets);
+    this.#sinceSeen = starts(
+      "",
+      "Duration in seconds from kubelet seeing a pod for the first time to the pod starting to run",
     );
-    this.#sinceCreation = registry.histogram(
+    this.#sinceCreation = starts(
+      "total_",
+      `Duration in seconds to start a pod since creation, including time to pull images and run init containers, ${measured} observed via watch`,
+    );
+    this.#withoutPulls = starts(
+      "sli_",
+      `Duration in seconds to start a pod, excluding time to pull images and run init containers, ${measured} observed via watch`,
+    );
+    this.#firstNetworkPod = registry
+      .gauge({
+        name: "kubelet_first_network_pod_start_sli_duration_seconds",
+        help: `Duration in seconds to start the first network pod, excluding time to pull images and run init containers, ${measured} observed via watch`,
+      })
+      .with();
+    this.#pulls = registry.histogram(
       {
-        name: "kubelet_pod_start_total_duration_seconds",
-        help:
-          "Duration in seconds to start a pod since creation, including time to pull images and run init " +
-          "containers, measured from pod creation timestamp to when all its containers are reported as started and " +
-          "observed via watch",
+        name: "kubelet_image_pull_duration_seconds",
+        help: "Duration in seconds to pull an image.",
         stability,
+        labels: ["image_size_in_bytes"],
       },
-      podStartBuckets,
+      PULL_SECONDS,
     );
     this.#containersPerPod = registry.histogram(
       { name: "kubelet_containers_per_pod_count", help: "The number of containers per pod.", stability },
@@ -130,22 +170,52 @@ export class PodStartMetrics {
   }
 
   /** A pod has a new status. */
-  onStatus(pod: Pod, { phase, containerStatuses = [] }: PodStatus): void {
+  onStatus(pod: Pod, status: PodStatus): void {
+    const { phase, containerStatuses = [] } = status;
     const uid = podUid(pod);
-    if (!this.#seenAt.has(uid)) {
+    if (!this.#starting.has(uid)) {
       // A pod that runs already was started by an earlier agent.
-      this.#seenAt.set(uid, phase === "Running" ? undefined : this.#clock.monotonic());
+      this.#starting.set(uid, phase === "Running" ? undefined : { seenAt: this.#clock.monotonic() });
       if (phase !== "Running") this.#containersPerPod.with().observe(appContainers(pod).length);
     }
-    const seenAt = this.#seenAt.get(uid);
-    if (seenAt === undefined || phase !== "Running" || !containerStatuses.every(({ started }) => started)) return;
-    this.#seenAt.set(uid, undefined);
-    this.#sinceSeen.with().observe((this.#clock.monotonic() - seenAt) / 1000);
+    const starting = this.#starting.get(uid);
+    if (starting === undefined || phase !== "Running" || !containerStatuses.every(({ started }) => started)) return;
+    this.#starting.set(uid, undefined);
+    this.#sinceSeen.with().observe((this.#clock.monotonic() - starting.seenAt) / 1000);
     const created = Date.parse(pod.metadata?.creationTimestamp ?? "");
-    if (Number.isFinite(created)) this.#sinceCreation.with().observe((this.#clock.now() - created) / 1000);
+    if (Number.isFinite(created)) this.#observeSinceCreation(pod, status, starting, this.#clock.now() - created);
+  }
+
+  /** An image of so many bytes was pulled for the pod. */
+  onPulled(pod: Pod, bytes: number, milliseconds: number): void {
+    const [, label = "GT100GB"] = IMAGE_SIZES.find(([bytesMax]) => bytes < bytesMax) ?? [];
+    this.#pulls.with(label).observe(milliseconds / 1000);
+    const starting = this.#starting.get(podUid(pod));
+    if (starting === undefined) return;
+    const ended = this.#clock.monotonic();
+    starting.pulling = { began: Math.min(starting.pulling?.began ?? ended, ended - milliseconds), ended };
   }
 
   onRemoved(pod: Pod): void {
-    this.#seenAt.delete(podUid(pod));
+    this.#starting.delete(podUid(pod));
   }
+
+  #observeSinceCreation(pod: Pod, status: PodStatus, { pulling }: StartingPod, milliseconds: number): void {
+    this.#sinceCreation.with().observe(milliseconds / 1000);
+    const pulledMs = pulling === undefined ? 0 : pulling.ended - pulling.began;
+    const seconds = Math.max(0, milliseconds - pulledMs - sumInitMs(status)) / 1000;
+    this.#withoutPulls.with().observe(seconds);
+    if (this.#hasNetworkPod || pod.spec?.hostNetwork === true) return;
+    this.#hasNetworkPod = true;
+    this.#firstNetworkPod.set(seconds);
+  }
+}
+
+/** How long the init containers ran, sidecars excluded. */
+function sumInitMs({ initContainerStatuses = [] }: PodStatus): number {
+  return initContainerStatuses.reduce((sum, { state }) => {
+    const { startedAt = "", finishedAt = "" } = state?.terminated ?? {};
+    const lasted = Date.parse(finishedAt) - Date.parse(startedAt);
+    return sum + Math.max(lasted || 0, 0);
+  }, 0);
 }

@@ -34,6 +34,11 @@ export function readMeminfo(): (key: string) => number {
   return (key) => Number(new RegExp(`^${key}:\\s+(\\d+) kB`, "m").exec(text)?.[1] ?? 0) * 1024;
 }
 
+/** The start of the machine: milliseconds since 1970. */
+export function readBootTime(): number {
+  return Number(/^btime (\d+)$/m.exec(readProcFile("/proc/stat") ?? "")?.[1] ?? 0) * 1000;
+}
+
 /** Lines of `key value`. */
 export function parseKeyedNumbers(text: string): ReadonlyMap<string, number> {
   const values = new Map<string, number>();

@@ -1,18 +1,20 @@
 /** `/stats/summary`: figures of the node, its pods and containers as `stats/v1alpha1.Summary`. */
-import { dirname } from "node:path";
+import { dirname, join } from "node:path";
 import type { Volume } from "../../api/core/volume/schema.ts";
 import { formatTime } from "../../schema/value/time.ts";
 import type { Clock } from "../../std/time/clock.ts";
 import type { MachineInfo } from "../node/machine/machine.ts";
+import { podLogDir } from "../pods/directories.ts";
 import type { CgroupSettings } from "../pods/resources/cgroup-names.ts";
 import type { ContainerStats } from "../runtime/cri/stats.ts";
 import type { ObservedContainer } from "../runtime/observation.ts";
 import type { ImageService, Runtime } from "../runtime/runtime.ts";
 import type { VolumeManager } from "../volumes/volume-manager.ts";
 import type { CgroupReader, CgroupUsage } from "./cgroup-reader.ts";
+import type { DirectorySize, DirectorySizes } from "./directory-sizes.ts";
 import { type FileSystem, type FileSystems, readFileSystem } from "./file-systems.ts";
 import { type InterfaceUsage, readDefaultInterface, readInterfaces } from "./network-usage.ts";
-import { readMeminfo, readProcFile, readProcNumber } from "./proc-file.ts";
+import { readBootTime, readMeminfo, readProcFile, readProcNumber } from "./proc-file.ts";
 import { listPodTargets, type PodTarget, podsCgroup, type StatsPod } from "./stats-targets.ts";
 import { UsageRates } from "./usage-rates.ts";
 
@@ -26,7 +28,11 @@ export interface SummaryOptions {
   readonly images: Pick<ImageService, "imageFsInfo">;
   readonly volumes: Pick<VolumeManager, "path">;
   readonly fileSystems: FileSystems;
+  readonly sizes: Pick<DirectorySizes, "read" | "retain">;
+  /** How long the measured size of a volume is reported; undefined: volumes are not reported. */
+  readonly volumeStatsMs: number | undefined;
   readonly rootDir: string;
+  readonly podLogsDir: string;
   readonly clock: Clock;
 }
 
@@ -44,6 +50,7 @@ export class SummaryProvider {
   async read(onlyCpuAndMemory: boolean): Promise<Json> {
     const { pods, settings, cgroups } = this.#options;
     const targets = listPodTargets(pods(), settings, cgroups);
+    if (!onlyCpuAndMemory) this.#options.sizes.retain(new Set(targets.flatMap((target) => this.#listMeasured(target))));
     const disk = onlyCpuAndMemory ? undefined : await this.#readDisk();
     const summary = {
       node: await this.#readNode(disk),
@@ -57,7 +64,7 @@ export class SummaryProvider {
     const { nodeName, settings, machine } = this.#options;
     const node = this.#readCgroup("/", machine.memoryBytes);
     const pods = this.#readCgroup(podsCgroup(settings), machine.memoryBytes);
-    const startTime = readBootTime();
+    const startTime = formatTime(readBootTime());
     const swap = readSwap();
     return {
       nodeName,
@@ -76,8 +83,11 @@ export class SummaryProvider {
     const own = this.#readCgroup(path);
     const first = disk && sandbox && !sandbox.sandbox.hostNetwork;
     const process = first ? this.#options.cgroups.listProcesses(sandbox.path)[0] : undefined;
-    const volumes = disk === undefined ? [] : await this.#readVolumes(target);
-    const containerStats = containers.map((each) => this.#readContainer(each.path, each.container, disk));
+    const [volumes, logs] =
+      disk === undefined ? [[], []] : await Promise.all([this.#readVolumes(target, disk), this.#readLogs(target)]);
+    const containerStats = containers.map((each, index) =>
+      this.#readContainer(each.path, each.container, disk, logs[index]),
+    );
     return {
       podRef: { name, namespace, uid },
       startTime: pod.status?.startTime ?? formatTime(sandbox?.sandbox.createdAt ?? this.#options.clock.now()),
@@ -86,19 +96,28 @@ export class SummaryProvider {
       ...(disk === undefined || process === undefined
         ? {}
         : { network: toNetwork(readInterfaces(process), disk.time) }),
-      ...(volumes.length === 0 ? {} : { volume: volumes }),
-      ...(disk === undefined ? {} : { "ephemeral-storage": { time: disk.time, ...sumUsed(disk, containers) } }),
+      ...(volumes.length === 0 ? {} : { volume: volumes.map(({ stats }) => stats) }),
+      ...(disk === undefined
+        ? {}
+        : {
+            "ephemeral-storage": { time: disk.time, ...sumUsed(disk, containers, [...logs, ...toEphemeral(volumes)]) },
+          }),
       ...(disk === undefined ? {} : own?.swap),
     };
   }
 
-  #readContainer(path: string, container: ObservedContainer, disk: DiskReading | undefined): Json {
+  #readContainer(
+    path: string,
+    container: ObservedContainer,
+    disk: DiskReading | undefined,
+    logs: DirectorySize | undefined,
+  ): Json {
     const found = this.#readCgroup(path);
     return {
       name: container.name,
       startTime: formatTime(container.startedAt),
       ...found?.figures,
-      ...(disk === undefined ? {} : { rootfs: toRootFs(disk, container), logs: toLogs(disk) }),
+      ...(disk === undefined ? {} : { rootfs: toRootFs(disk, container), logs: toLogs(disk, logs) }),
       ...(disk === undefined ? {} : found?.swap),
     };
   }
@@ -143,21 +162,58 @@ export class SummaryProvider {
     };
   }
 
-  /** Volumes of claims. Others are on the node's file system. */
-  async #readVolumes({ pod, namespace }: PodTarget): Promise<readonly Json[]> {
-    const claims = (pod.spec?.volumes ?? []).filter((volume) => volume.persistentVolumeClaim !== undefined);
-    const read = async (volume: Volume): Promise<readonly Json[]> => {
-      const found = await this.#options.fileSystems.read(this.#options.volumes.path(pod, volume));
-      if (found === undefined) return [];
-      const pvcRef = { name: volume.persistentVolumeClaim?.claimName ?? "", namespace };
-      return [{ time: this.#now(), ...found, name: volume.name, pvcRef }];
+  /** Volumes of claims are file systems of their own; the directories of others are measured. */
+  async #readVolumes({ pod, namespace }: PodTarget, { node }: DiskReading): Promise<readonly VolumeReading[]> {
+    const { fileSystems, sizes, volumes, volumeStatsMs } = this.#options;
+    if (volumeStatsMs === undefined) return [];
+    const read = async (volume: Volume): Promise<readonly VolumeReading[]> => {
+      const path = volumes.path(pod, volume);
+      const { name, persistentVolumeClaim: claim } = volume;
+      const time = this.#now();
+      if (claim !== undefined) {
+        const found = await fileSystems.read(path);
+        const pvcRef = { name: claim.claimName, namespace };
+        return found === undefined ? [] : [{ stats: { time, ...found, name, pvcRef }, size: undefined }];
+      }
+      if (!isMeasured(volume)) return [];
+      const [size, own] = await Promise.all([sizes.read(path, volumeStatsMs), fileSystems.read(path)]);
+      if (size === undefined) return [];
+      return [{ stats: { time, ...(own ?? node), ...size, name }, size: isOnDisk(volume) ? size : undefined }];
     };
-    return (await Promise.all(claims.map(read))).flat();
+    return (await Promise.all((pod.spec?.volumes ?? []).map(read))).flat();
+  }
+
+  async #readLogs(target: PodTarget): Promise<readonly (DirectorySize | undefined)[]> {
+    const read = ({ container }: PodTarget["containers"][number]) =>
+      this.#options.sizes.read(this.#logDirectory(target, container), LOGS_MAX_AGE_MS);
+    return await Promise.all(target.containers.map(read));
+  }
+
+  #logDirectory({ pod }: PodTarget, { name }: ObservedContainer): string {
+    return join(podLogDir(this.#options, pod), name);
+  }
+
+  #listMeasured(target: PodTarget): readonly string[] {
+    const volumes = (target.pod.spec?.volumes ?? []).filter(isMeasured);
+    return [
+      ...volumes.map((volume) => this.#options.volumes.path(target.pod, volume)),
+      ...target.containers.map(({ container }) => this.#logDirectory(target, container)),
+    ];
   }
 
   #now(): string {
     return formatNanoTime(this.#options.clock.now());
   }
+}
+
+/** Logs grow fast. */
+const LOGS_MAX_AGE_MS = 10_000;
+
+interface VolumeReading {
+  /** As in the response. */
+  readonly stats: Json;
+  /** What it adds to the pod's ephemeral storage. */
+  readonly size: DirectorySize | undefined;
 }
 
 interface DiskReading {
@@ -194,16 +250,36 @@ function toRootFs(disk: DiskReading, { id }: ObservedContainer): Json {
   return { ...disk.images, ...used };
 }
 
-/** Logs are on the node's file system; their sizes would have to be measured file by file. */
-function toLogs({ time, node }: DiskReading): Json {
+/** Logs are on the node's file system. */
+function toLogs({ time, node }: DiskReading, size: DirectorySize | undefined): Json {
   const { usedBytes: _used, inodesUsed: _inodes, ...rest } = node;
-  return { time, ...rest };
+  return { time, ...rest, ...size };
 }
 
-function sumUsed(disk: DiskReading, containers: PodTarget["containers"]): Json {
+/** Volumes whose files are in a directory of the pod. */
+function isMeasured({ emptyDir, configMap, secret, downwardAPI, projected }: Volume): boolean {
+  return [emptyDir, configMap, secret, downwardAPI, projected].some((each) => each !== undefined);
+}
+
+/** Whether the volume is part of the pod's ephemeral storage: those in memory are not. */
+function isOnDisk({ emptyDir, configMap }: Volume): boolean {
+  return (emptyDir !== undefined && !emptyDir.medium) || configMap !== undefined;
+}
+
+function toEphemeral(volumes: readonly VolumeReading[]): readonly (DirectorySize | undefined)[] {
+  return volumes.map(({ size }) => size);
+}
+
+/** Of writable layers, logs and volumes. */
+function sumUsed(
+  disk: DiskReading,
+  containers: PodTarget["containers"],
+  directories: readonly (DirectorySize | undefined)[],
+): Json {
   const layers = containers.map(({ container }) => disk.containers.get(container.id));
   const sum = (name: "usedBytes" | "inodesUsed"): number =>
-    layers.reduce((total, layer) => total + Number(layer?.[name]?.value ?? 0n), 0);
+    layers.reduce((total, layer) => total + Number(layer?.[name]?.value ?? 0n), 0) +
+    directories.reduce((total, size) => total + (size?.[name] ?? 0), 0);
   return { ...disk.node, usedBytes: sum("usedBytes"), inodesUsed: sum("inodesUsed") };
 }
 
@@ -229,12 +305,6 @@ function readLimits(time: string): Json {
 function readSwap(): Json {
   const of = readMeminfo();
   return { swapAvailableBytes: of("SwapFree"), swapUsageBytes: of("SwapTotal") - of("SwapFree") };
-}
-
-/** The start of the machine. */
-function readBootTime(): string {
-  const seconds = Number(/^btime (\d+)$/m.exec(readProcFile("/proc/stat") ?? "")?.[1] ?? 0);
-  return formatTime(seconds * 1000);
 }
 
 /** RFC 3339 with milliseconds, where the format has room for nanoseconds. */

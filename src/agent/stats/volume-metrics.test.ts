@@ -20,6 +20,7 @@ t.test("VolumeMetrics counts volumes by plugin, and reports the space in claims'
   const metrics = new VolumeMetrics(registry, {
     volumes: { path },
     fileSystems: new FileSystems(systemClock),
+    clock: systemClock,
     pods: () => pods,
   });
   await metrics.refresh();
@@ -33,7 +34,7 @@ t.test("VolumeMetrics counts volumes by plugin, and reports the space in claims'
   t.notMatch(text, "gone");
   pods = [];
   await metrics.refresh();
-  t.notMatch(formatMetrics([registry], "prometheus"), /^(?:kubelet_volume|volume_manager)/m);
+  t.notMatch(formatMetrics([registry], "prometheus"), /^(?:kubelet_volume_stats|volume_manager)/m);
 });
 
 t.test("FileSystems.read() begins no second read of a file system that does not respond", async (t) => {

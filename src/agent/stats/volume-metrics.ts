@@ -1,8 +1,10 @@
 /** Metrics of volumes: how many there are of each plugin, and how full the volumes of claims are. */
 import type { Volume } from "../../api/core/volume/schema.ts";
-import type { GaugeFamily, MetricRegistry } from "../../std/metrics/metrics.ts";
+import type { GaugeFamily, HistogramFamily, MetricRegistry } from "../../std/metrics/metrics.ts";
+import type { Clock } from "../../std/time/clock.ts";
 import { podNamespace } from "../pods/pod-fields.ts";
 import type { VolumeManager } from "../volumes/volume-manager.ts";
+import { secondsBuckets } from "./buckets.ts";
 import type { FileSystem, FileSystems } from "./file-systems.ts";
 import type { StatsPod } from "./stats-targets.ts";
 import type { SummaryOptions } from "./summary.ts";
@@ -27,15 +29,27 @@ export class VolumeMetrics {
   readonly #volumes: Pick<VolumeManager, "path">;
   readonly #fileSystems: FileSystems;
   readonly #pods: () => Iterable<StatsPod>;
+  readonly #clock: Clock;
+  readonly #durations: HistogramFamily;
   readonly #families: Readonly<Record<keyof FileSystem, GaugeFamily>>;
 
   constructor(
     registry: MetricRegistry,
-    { volumes, fileSystems, pods }: Pick<SummaryOptions, "volumes" | "fileSystems" | "pods">,
+    { volumes, fileSystems, pods, clock }: Pick<SummaryOptions, "volumes" | "fileSystems" | "pods" | "clock">,
   ) {
     this.#volumes = volumes;
     this.#fileSystems = fileSystems;
     this.#pods = pods;
+    this.#clock = clock;
+    this.#durations = registry.histogram(
+      {
+        name: "kubelet_volume_metric_collection_duration_seconds",
+        help: "Duration in seconds to calculate volume stats",
+        stability,
+        labels: ["metric_source"],
+      },
+      secondsBuckets,
+    );
     const claim = (name: string, help: string): GaugeFamily =>
       registry.gauge({ name: `kubelet_volume_stats_${name}`, help, stability, labels: CLAIM_LABELS });
     this.#families = {
@@ -63,12 +77,19 @@ export class VolumeMetrics {
     });
   }
 
+  async #read(path: string): Promise<FileSystem | undefined> {
+    const began = this.#clock.monotonic();
+    const usage = await this.#fileSystems.read(path);
+    this.#durations.with("statfs").observe((this.#clock.monotonic() - began) / 1000);
+    return usage;
+  }
+
   /** Reads the file systems of claims' volumes. A volume that cannot be read has no samples. */
   async refresh(): Promise<void> {
     const read = [...this.#pods()].flatMap(({ pod }) =>
       (pod.spec?.volumes ?? []).map(async (volume) => {
         const name = volume.persistentVolumeClaim?.claimName;
-        const usage = name === undefined ? undefined : await this.#fileSystems.read(this.#volumes.path(pod, volume));
+        const usage = name === undefined ? undefined : await this.#read(this.#volumes.path(pod, volume));
         return usage && { labels: [podNamespace(pod), name ?? ""] as const, usage };
       }),
     );
@@ -84,7 +105,7 @@ export class VolumeMetrics {
 }
 
 /** Of a claim's volume the plugin is that of its driver. */
-function findPlugin(volume: Volume): string {
+export function findPlugin(volume: Volume): string {
   const source = Object.keys(volume).find((key) => PLUGINS[key] !== undefined) ?? "csi";
   return PLUGINS[source] ?? source;
 }

@@ -11,6 +11,8 @@ import type { Client } from "../../client/client.ts";
 import { WorkQueue } from "../../std/async/work-queue.ts";
 import type { RandomSource } from "../../std/crypto/random.ts";
 import type { Logger } from "../../std/log/logger.ts";
+import type { Histogram } from "../../std/metrics/metrics.ts";
+import type { QueueMetrics } from "../../std/metrics/queue-metrics.ts";
 import type { Clock } from "../../std/time/clock.ts";
 import { podName, podNamespace, podUid } from "../pods/pod-fields.ts";
 import { makeStatusPatch } from "./status-patch.ts";
@@ -20,11 +22,16 @@ export interface StatusManagerOptions {
   readonly clock: Clock;
   readonly random: RandomSource;
   readonly log: Logger;
+  readonly queueMetrics?: QueueMetrics | undefined;
+  /** Seconds from a change of a status to its update in the API server. */
+  readonly syncDuration?: Histogram | undefined;
 }
 
 interface Entry {
   pod: Pod;
   status: PodStatus | undefined;
+  /** When the status first differed from the last one that was sent, on the monotonic clock. */
+  changedAt: number | undefined;
   /** The last status that the server returned. */
   server: PodStatus | undefined;
   finished: boolean;
@@ -46,6 +53,7 @@ export class StatusManager implements AsyncDisposable {
       concurrency: 4,
       backoff: { initialMs: 200, maxMs: 30_000, jitter: 0.2 },
       work: (uid, signal) => this.#sync(uid, signal),
+      metrics: options.queueMetrics,
       onError: (uid, error) => {
         const pod = this.#entries.get(uid)?.pod;
         options.log.warn("Failed to update pod status", {
@@ -60,12 +68,14 @@ export class StatusManager implements AsyncDisposable {
   setStatus(pod: Pod, status: PodStatus): void {
     const uid = podUid(pod);
     const entry = this.#entries.get(uid);
+    const changedAt = this.#options.clock.monotonic();
     if (entry === undefined) {
-      this.#entries.set(uid, { pod, status, server: pod.status, finished: false, gone: false });
+      this.#entries.set(uid, { pod, status, changedAt, server: pod.status, finished: false, gone: false });
     } else {
       entry.pod = pod;
       if (entry.status === status) return;
       entry.status = status;
+      entry.changedAt ??= changedAt;
     }
     this.#queue.add(uid);
   }
@@ -115,8 +125,9 @@ export class StatusManager implements AsyncDisposable {
     const entry = this.#entries.get(uid);
     if (entry === undefined || entry.gone) return;
     const name = { name: podName(entry.pod), namespace: podNamespace(entry.pod) };
+    const { status, changedAt } = entry;
+    entry.changedAt = undefined;
     try {
-      const { status } = entry;
       const patch = status === undefined ? undefined : makeStatusPatch(entry.server, status);
       if (patch !== undefined) {
         // With the uid, the server rejects the patch if another pod of that name has replaced this one.
@@ -126,12 +137,15 @@ export class StatusManager implements AsyncDisposable {
           signal,
         });
         entry.server = updated.status;
+        const { clock, syncDuration } = this.#options;
+        if (changedAt !== undefined) syncDuration?.observe((clock.monotonic() - changedAt) / 1000);
       }
       if (entry.finished && entry.status === status) {
         await this.#options.client.delete(podKind, name, { gracePeriodSeconds: 0, preconditions: { uid } }, signal);
         entry.gone = true;
       }
     } catch (error) {
+      entry.changedAt = changedAt;
       // If the pod was removed in the meantime, the server may respond with 403, because it is not the node's any more.
       if (!isNotFoundOrReplaced(error) && !entry.gone) throw error;
       this.#options.log.v(3)?.info("Pod was removed from the API server", { pod: name.name });

@@ -26,6 +26,14 @@ import {
 import type { TokenManager } from "./projected/token-manager.ts";
 import type { VolumePath } from "./volume-path.ts";
 
+/** Records operations on volumes. */
+export interface VolumeObserver {
+  /** One attempt, such as `volume_mount`. */
+  onOperation(volume: Volume, operation: string, hasFailed: boolean, seconds: number): void;
+  /** A volume is set up, `seconds` after the first attempt. */
+  onSetUp(volume: Volume, seconds: number): void;
+}
+
 export interface VolumeManagerOptions extends LocalVolumeOptions {
   readonly objects: VolumeObjects;
   /** ConfigMaps and Secrets of the manifests; the only ones that static pods see. */
@@ -35,6 +43,7 @@ export interface VolumeManagerOptions extends LocalVolumeOptions {
   readonly claims: ClaimSource;
   /** Undefined: volumes of drivers are not supported. */
   readonly drivers?: DriverVolumes;
+  readonly metrics?: VolumeObserver | undefined;
 }
 
 /** A token that is due is renewed with the next refresh, not at once. */
@@ -92,6 +101,8 @@ export class VolumeManager {
   readonly #paths = new Map<string, Map<string, VolumePath>>();
   /** When drivers were last called for a pod, in monotonic milliseconds. */
   readonly #refreshedAt = new Map<string, number>();
+  /** First attempts of volumes that are not set up yet, by pod and volume, in monotonic milliseconds. */
+  readonly #attemptedAt = new Map<string, Map<string, number>>();
 
   constructor(options: VolumeManagerOptions) {
     this.#options = options;
@@ -103,7 +114,9 @@ export class VolumeManager {
    */
   async setUp(pod: Pod, podIps: readonly string[], signal?: AbortSignal): Promise<void> {
     await mkdir(podDir(this.#options.directories, podUid(pod)), { recursive: true, mode: 0o750 });
-    await this.#each(pod.spec?.volumes ?? [], (volume) => this.#setUpOne(pod, volume, podIps, signal), signal);
+    const setUp = (volume: Volume): Promise<void> =>
+      this.#measureSetUp(pod, volume, () => this.#setUpOne(pod, volume, podIps, signal));
+    await this.#each(pod.spec?.volumes ?? [], setUp, signal);
     this.#refreshedAt.set(podUid(pod), this.#options.clock.monotonic());
   }
 
@@ -159,12 +172,31 @@ export class VolumeManager {
     this.#options.tokens.forget(uid);
     this.#paths.delete(uid);
     this.#refreshedAt.delete(uid);
+    this.#attemptedAt.delete(uid);
   }
 
   /** Unmounts all volumes and keeps their files, since the pods will be started again. */
   async unmountAll(): Promise<void> {
     const { mounter, directories } = this.#options;
     for (const point of await mounter.listMountPoints(podsDir(directories))) await mounter.unmount(point);
+  }
+
+  async #measureSetUp(pod: Pod, volume: Volume, setUp: () => Promise<void>): Promise<void> {
+    const { clock, metrics } = this.#options;
+    const began = clock.monotonic();
+    const attempts = this.#attemptedAt.get(podUid(pod)) ?? new Map<string, number>();
+    this.#attemptedAt.set(podUid(pod), attempts);
+    const firstBegan = attempts.get(volume.name) ?? began;
+    attempts.set(volume.name, firstBegan);
+    let hasFailed = true;
+    try {
+      await setUp();
+      hasFailed = false;
+      attempts.delete(volume.name);
+      metrics?.onSetUp(volume, (clock.monotonic() - firstBegan) / 1000);
+    } finally {
+      metrics?.onOperation(volume, "volume_mount", hasFailed, (clock.monotonic() - began) / 1000);
+    }
   }
 
   async #setUpOne(pod: Pod, volume: Volume, podIps: readonly string[], signal: AbortSignal | undefined): Promise<void> {

@@ -1,4 +1,5 @@
 /** Metrics of tokens and client certificates. */
+import { createCertificateObserver, createTokenCacheObserver } from "../../auth/authn/authentication-metrics.ts";
 import type { TokenUse } from "../../auth/service-account/authenticator.ts";
 import type { SignerObserver } from "../../auth/service-account/external-signer.ts";
 import type { MetricRegistry } from "../../std/metrics/metrics.ts";
@@ -13,32 +14,14 @@ export interface AuthenticationObserver extends TokenAuthenticatorsObserver {
   readonly signer: SignerObserver;
 }
 
-const CACHE_SECONDS = [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10];
-const LATENCY_SECONDS = [0.001, ...CACHE_SECONDS];
+const LATENCY_SECONDS = [0.001, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10];
 const SIGNER_SECONDS = [...LATENCY_SECONDS, 30, 60];
-const HOUR = 3600;
-const DAY = 24 * HOUR;
-/** Kubernetes' buckets; expired certificates are in the first one. */
-const CERTIFICATE_SECONDS = [
-  ...[0, HOUR / 2, HOUR, 2 * HOUR, 6 * HOUR, 12 * HOUR, DAY, 2 * DAY, 4 * DAY, 7 * DAY],
-  ...[30 * DAY, 90 * DAY, 180 * DAY, 360 * DAY],
-];
 
 export function createAuthenticationObserver(registry: MetricRegistry, clock: Clock): AuthenticationObserver {
-  const lasts = registry
-    .histogram(
-      {
-        name: "apiserver_client_certificate_expiration_seconds",
-        help: "Remaining lifetime of client certificates in seconds.",
-        stability: "ALPHA",
-      },
-      CERTIFICATE_SECONDS,
-    )
-    .with();
   return {
     cache: createTokenCacheObserver(registry),
     used: createTokenUseCounter(registry),
-    certificateLasts: (milliseconds) => lasts.observe(milliseconds / 1000),
+    certificateLasts: createCertificateObserver(registry),
     signer: createSignerObserver(registry, clock),
     ...createIssuerObserver(registry, clock),
   };
@@ -73,30 +56,6 @@ function createSignerObserver(registry: MetricRegistry, clock: Clock): SignerObs
       fetchedAt.with().set(clock.now() / 1000);
       dataAt.with().set(dataSeconds);
     },
-  };
-}
-
-function createTokenCacheObserver(registry: MetricRegistry): TokenAuthenticatorsObserver["cache"] {
-  const family = (name: string, help: string) =>
-    ({ name: `authentication_token_cache_${name}`, help, stability: "ALPHA", labels: ["status"] }) as const;
-  const requests = registry.counter(family("request_total", "Token cache lookups by result."));
-  const seconds = registry.histogram(
-    family("request_duration_seconds", "Duration of token cache lookups in seconds."),
-    CACHE_SECONDS,
-  );
-  const fetched = registry.counter(family("fetch_total", "Token authentications after a cache miss, by result."));
-  const active = registry.gauge(family("active_fetch_count", "Token authentications in progress."));
-  return {
-    lookedUp(result, milliseconds) {
-      requests.with(result).inc();
-      seconds.with(result).observe(milliseconds / 1000);
-    },
-    fetchStarted() {
-      const fetches = active.with("in_flight");
-      fetches.inc();
-      return () => fetches.dec();
-    },
-    fetchEnded: (result) => fetched.with(result).inc(),
   };
 }
 

@@ -24,6 +24,7 @@ const context: RequestContext = {
   user,
   signal,
   warnings: [],
+  auditId: "",
   annotations: new AuditAnnotations(),
 };
 const credentials = { certificates: [] };

@@ -1,6 +1,7 @@
 /** All metrics of an API server. */
 import type { Scheme } from "../../api/scheme.ts";
 import { registerBuildMetrics, registerRegistryMetrics } from "../../flags/build-metrics.ts";
+import { registerHealthMetrics } from "../../http/health-metrics.ts";
 import type { Registries } from "../../registry/registries.ts";
 import type { Logger } from "../../std/log/logger.ts";
 import { MetricRegistry } from "../../std/metrics/metrics.ts";
@@ -11,7 +12,6 @@ import { versionInfo } from "../../std/version-info.ts";
 import { MeasuredStore } from "../../storage/measured-store.ts";
 import type { Store } from "../../storage/store.ts";
 import type { ApiServerConfig } from "../config/config.ts";
-import { registerHealthMetrics } from "../../http/health-metrics.ts";
 import { loadMetricPolicy } from "./metric-policy.ts";
 import { RequestMetrics } from "./request-metrics.ts";
 import { createKeyToResource, startStorageMetrics } from "./storage-metrics.ts";

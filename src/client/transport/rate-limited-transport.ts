@@ -14,6 +14,8 @@ export interface RateLimitedTransportOptions {
   readonly burst: number;
   /** Rejects waiting requests. */
   readonly signal: AbortSignal;
+  /** Called with the delay of each request that the limit applies to. */
+  readonly onDelay?: ((method: string, milliseconds: number) => void) | undefined;
 }
 
 /** Events have a limit of their own; heartbeats are exempt, since a node without them becomes NotReady. */
@@ -23,12 +25,16 @@ export function createRateLimitedTransport({
   qps,
   burst,
   signal,
+  onDelay,
 }: RateLimitedTransportOptions): Transport {
   const bucket = new TokenBucket(clock, qps, burst);
   return async (request) => {
-    while (!isExempt(request) && !bucket.take()) {
+    if (isExempt(request)) return await transport(request);
+    const began = clock.monotonic();
+    while (!bucket.take()) {
       await clock.sleep(bucket.waitMs, AbortSignal.any([signal, request.signal]));
     }
+    onDelay?.(request.method, clock.monotonic() - began);
     return await transport(request);
   };
 }

@@ -25,13 +25,18 @@ export class WorkQueue implements AsyncDisposable {
   /** Key → when it was queued, on the monotonic clock. */
   readonly #ready = new Map<string, number>();
   readonly #delayed = new Map<string, { readonly at: number; readonly timer: Timer }>();
-  readonly #running = new Map<string, { again: boolean; forgotten: boolean }>();
+  readonly #running = new Map<string, { readonly began: number; again: boolean; forgotten: boolean }>();
   readonly #backoffs = new Map<string, Backoff>();
   readonly #abort = new AbortController();
+  readonly #observation: Disposable | undefined;
   #idle: (() => void)[] = [];
 
   constructor(options: WorkQueueOptions) {
     this.#options = options;
+    const { clock, metrics } = options;
+    this.#observation = metrics?.observeRunning(() =>
+      [...this.#running.values()].map(({ began }) => (clock.monotonic() - began) / 1000),
+    );
   }
 
   /** Queues the key; does nothing if it waits already. A key being worked on runs once more afterwards. */
@@ -93,6 +98,7 @@ export class WorkQueue implements AsyncDisposable {
     this.#ready.clear();
     this.#options.metrics?.depth.set(0);
     await this.idle();
+    this.#observation?.[Symbol.dispose]();
   }
 
   #cancelDelay(key: string): void {
@@ -120,10 +126,10 @@ export class WorkQueue implements AsyncDisposable {
   }
 
   async #run(key: string): Promise<void> {
-    const state = { again: false, forgotten: false };
-    this.#running.set(key, state);
     const { clock, metrics } = this.#options;
     const began = clock.monotonic();
+    const state = { began, again: false, forgotten: false };
+    this.#running.set(key, state);
     let failed = false;
     try {
       await this.#options.work(key, this.#abort.signal);

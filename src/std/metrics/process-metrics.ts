@@ -31,9 +31,27 @@ function registerHostMetrics(registry: MetricRegistry): void {
   );
   started(performance.timeOrigin / 1000);
   const limit = openFilesMax();
+  registerGauge(
+    registry,
+    "process_virtual_memory_max_bytes",
+    "Maximum amount of virtual memory available in bytes.",
+  )(addressSpaceMax());
+  const received = registry.counter({
+    name: "process_network_receive_bytes_total",
+    help: "Number of bytes received by the process over the network.",
+  });
+  const sent = registry.counter({
+    name: "process_network_transmit_bytes_total",
+    help: "Number of bytes sent by the process over the network.",
+  });
   registry.onCollect(() => {
     const { user, system } = process.cpuUsage();
     cpu.with().value = (user + system) / 1e6;
+    const network = readNetworkBytes();
+    if (network !== undefined) {
+      received.with().value = network.received;
+      sent.with().value = network.sent;
+    }
     resident(process.memoryUsage.rss());
     const pages = Number(readProc("/proc/self/statm")?.split(" ")[0]);
     if (pages > 0) virtual(pages * 4096);
@@ -124,6 +142,21 @@ function countOpenFiles(): number | undefined {
   } catch {
     return undefined;
   }
+}
+
+/** 2^64 when it is not limited, as Prometheus' client for Go reports it. */
+function addressSpaceMax(): number {
+  const match = /^Max address space\s+(\d+)/m.exec(readProc("/proc/self/limits") ?? "");
+  return match === null ? 2 ** 64 : Number(match[1]);
+}
+
+/** Bytes of IP packets of the process' network namespace, which Prometheus' client for Go reports too. */
+function readNetworkBytes(): { readonly received: number; readonly sent: number } | undefined {
+  const lines = (readProc("/proc/self/net/netstat") ?? "").split("\n").filter((line) => line.startsWith("IpExt:"));
+  const [names = [], values = []] = lines.map((line) => line.split(" "));
+  const readCounter = (name: string): number => Number(values[names.indexOf(name)]);
+  const found = { received: readCounter("InOctets"), sent: readCounter("OutOctets") };
+  return Number.isNaN(found.received + found.sent) ? undefined : found;
 }
 
 function openFilesMax(): number | undefined {

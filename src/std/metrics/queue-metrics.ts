@@ -9,6 +9,8 @@ export interface QueueMetrics {
   readonly queueDuration: Histogram;
   /** How long the work took. */
   readonly workDuration: Histogram;
+  /** `running` returns for how many seconds each key has been worked on. Disposing ends the observation. */
+  observeRunning(running: () => readonly number[]): Disposable;
 }
 
 /** Powers of ten, multiplied as Kubernetes does, so that the text of `le` is the same. */
@@ -49,11 +51,36 @@ export function createQueueMetrics(registry: MetricRegistry): (name: string) => 
     },
     SECONDS,
   );
+  const unfinished = registry.gauge({
+    name: "workqueue_unfinished_work_seconds",
+    help: "Sum of the seconds that keys have been worked on so far, of work that has not ended.",
+    stability,
+    labels,
+  });
+  const longest = registry.gauge({
+    name: "workqueue_longest_running_processor_seconds",
+    help: "Seconds since the start of the longest work that has not ended.",
+    stability,
+    labels,
+  });
+  const observed = new Set<{ readonly name: string; readonly running: () => readonly number[] }>();
+  registry.onCollect(() => {
+    for (const [name, queues] of Map.groupBy(observed, (each) => each.name)) {
+      const seconds = queues.flatMap(({ running }) => running());
+      unfinished.with(name).set(seconds.reduce((sum, each) => sum + each, 0));
+      longest.with(name).set(Math.max(0, ...seconds));
+    }
+  });
   return (name) => ({
     depth: depth.with(name),
     adds: adds.with(name),
     retries: retries.with(name),
     queueDuration: waited.with(name),
     workDuration: worked.with(name),
+    observeRunning(running) {
+      const queue = { name, running };
+      observed.add(queue);
+      return { [Symbol.dispose]: () => void observed.delete(queue) };
+    },
   });
 }

@@ -128,7 +128,8 @@ export class FakeApi {
   #reviewAccess(review: { readonly spec: object }): HttpResponse {
     this.accessReviews++;
     const { user, resourceAttributes } = review.spec as Readonly<Record<string, unknown>>;
-    const { verb, resource, subresource } = resourceAttributes as Readonly<Record<string, string>>;
+    // An empty verb is not sent.
+    const { verb = "", resource, subresource } = resourceAttributes as Readonly<Record<string, string>>;
     return jsonResponse(201, {
       ...review,
       status: { allowed: this.allowed.has(`${user} ${verb} ${resource}/${subresource}`) },

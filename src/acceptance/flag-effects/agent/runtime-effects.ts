@@ -2,6 +2,7 @@
 import { existsSync, mkdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { createServer } from "node:net";
 import { dirname, join } from "node:path";
+import { podUid } from "../../../agent/pods/pod-fields.ts";
 import type { AgentFlagName } from "../../../testing/agent/flag-harness.ts";
 import {
   binDir,
@@ -17,6 +18,7 @@ import {
   listenOn,
   providerConfig,
   rotateLog,
+  withFreePort,
 } from "./support.ts";
 
 export const runtimeEffects: Partial<Record<AgentFlagName, Effect>> = {
@@ -48,6 +50,26 @@ export const runtimeEffects: Partial<Record<AgentFlagName, Effect>> = {
       await agent.until("the driver mounts", () => existsSync(join(flexDrivers, "calls")) && calls().includes("mount"));
       t.same(calls().slice(0, 2), ["init", "mount"]);
       rmSync(join(flexDrivers, "calls"));
+    },
+  },
+  "volume-stats-agg-period": {
+    set: () => withFreePort("read-only-port", { address: "127.0.0.1", "volume-stats-agg-period": "-1s" }),
+    async verify(t, agent) {
+      await agent.start();
+      const pod = agent.createPod("web", { volumes: [{ name: "v", emptyDir: {} }] });
+      await agent.untilRunning("web");
+      const cgroup = `kubepods/besteffort/pod${podUid(pod)}`;
+      mkdirSync(join(agent.directory, "cgroup/cpu", cgroup, "container"), { recursive: true });
+      console.error(
+        (await import("node:child_process")).execSync(`find ${agent.directory}/cgroup/ -type d`).toString(),
+      );
+      const response = await fetch(`http://127.0.0.1:${agent.config.server.readOnlyPort}/stats/summary`);
+      const { pods } = (await response.json()) as { readonly pods: readonly { readonly volume?: unknown }[] };
+      t.same(
+        pods.map(({ volume }) => volume),
+        [undefined],
+        "a pod without volumes",
+      );
     },
   },
   "maximum-dead-containers-per-container": {

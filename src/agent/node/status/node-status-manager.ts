@@ -31,6 +31,10 @@ export interface NodeStatusManagerOptions {
   readonly recordEvent: (type: "Normal" | "Warning", reason: string, message: string) => void;
   /** Whether a controller attaches and detaches the node's volumes; true when absent. */
   readonly controllerAttach?: boolean;
+  /** Called when a new node is reported Ready for the first time; milliseconds since 1970. */
+  readonly onFirstReady?:
+    | ((times: { readonly registeringAt: number; readonly registeredAt: number }) => void)
+    | undefined;
   readonly signal: AbortSignal;
 }
 
@@ -59,6 +63,9 @@ export class NodeStatusManager {
   #reportedAt = Number.NEGATIVE_INFINITY;
   #lease: Lease | undefined;
   #uid = "";
+  #registeringAt: number | undefined;
+  /** Undefined for a node that was registered before. */
+  #registeredAt: number | undefined;
   #wake = new AbortController();
 
   constructor(options: NodeStatusManagerOptions) {
@@ -101,7 +108,8 @@ export class NodeStatusManager {
   }
 
   async #registerOnce(): Promise<void> {
-    const { client, config, nodeName, machineLabels, signal } = this.#options;
+    const { client, clock, config, nodeName, machineLabels, signal } = this.#options;
+    this.#registeringAt ??= clock.now();
     const status = await this.#options.status(undefined);
     const labels = { ...machineLabels, ...config.labels };
     const isAttached = this.#options.controllerAttach !== false;
@@ -120,6 +128,7 @@ export class NodeStatusManager {
     try {
       const made = await client.create(nodeKind, wanted, signal);
       this.#uid = made.metadata?.uid ?? "";
+      this.#registeredAt = clock.now();
       this.#recordEvents(undefined, status);
     } catch (error) {
       if (!(error instanceof StatusError) || error.status.code !== 409) throw error;
@@ -159,8 +168,11 @@ export class NodeStatusManager {
         if (!failing) log.warn("Cannot report node status", { error: String(error) });
         failing = true;
       }
-      wasReady ||= isReady(this.#reported);
-      if (wasReady) this.#ready.resolve();
+      if (!wasReady && isReady(this.#reported)) {
+        wasReady = true;
+        this.#reportFirstReady();
+        this.#ready.resolve();
+      }
       const soon = this.#wake;
       const pause = clock.sleep(
         wasReady || failing ? config.statusUpdateMs : STARTUP_INTERVAL_MS,
@@ -169,6 +181,12 @@ export class NodeStatusManager {
       await pause.catch(() => signal.throwIfAborted());
       if (soon.signal.aborted) this.#wake = new AbortController();
     }
+  }
+
+  #reportFirstReady(): void {
+    const [registeringAt, registeredAt] = [this.#registeringAt, this.#registeredAt];
+    if (registeringAt === undefined || registeredAt === undefined) return;
+    this.#options.onFirstReady?.({ registeringAt, registeredAt });
   }
 
   /** Updates the status without waiting for the interval. */

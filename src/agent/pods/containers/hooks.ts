@@ -8,6 +8,7 @@ import type { Clock } from "../../../std/time/clock.ts";
 import type { NetworkProbeOptions, ProbeResult } from "../../probes/actions.ts";
 import { NO_TLS, sendHttpHook } from "../../probes/http-action.ts";
 import type { Runtime } from "../../runtime/runtime.ts";
+import type { PodWorkMetrics } from "../pod-context.ts";
 import type { PodEventRecorder } from "../pod-events.ts";
 import { podFullName } from "../pod-fields.ts";
 
@@ -21,6 +22,7 @@ export interface HookOptions {
   readonly podIp: string;
   readonly signal: AbortSignal;
   readonly userAgent: string;
+  readonly metrics?: Pick<PodWorkMetrics, "onHookFallback" | "onSleepHookEndedEarly"> | undefined;
 }
 
 /**
@@ -31,7 +33,10 @@ export async function runHook(hook: LifecycleHandler, options: HookOptions): Pro
   const { clock, signal, container, pod } = options;
   const of = `for Container ${goQuote(container.name)} in Pod ${goQuote(podFullName(pod))}`;
   if (hook.sleep !== undefined) {
-    await clock.sleep(hook.sleep.seconds * 1000, signal);
+    await clock.sleep(hook.sleep.seconds * 1000, signal).catch((error: unknown) => {
+      options.metrics?.onSleepHookEndedEarly();
+      throw error;
+    });
   } else if (hook.exec !== undefined) {
     const command = hook.exec.command ?? [];
     const { error, output } = await runExecHook(command, options);
@@ -77,5 +82,6 @@ async function sendHttpGet(action: HTTPGetAction, options: HookOptions): Promise
   if (second.outcome !== "success") return outcome;
   const text = "request to HTTPS lifecycle hook got HTTP response, retry with HTTP succeeded";
   options.events.recordPodEvent(options.pod, "Warning", "LifecycleHTTPFallback", text);
+  options.metrics?.onHookFallback();
   return second;
 }

@@ -62,6 +62,7 @@ async function runPreStop(pod: PodContext, options: KillOptions, spec: Container
       podIp: pod.observation.sandboxes[0]?.ips[0] ?? "127.0.0.1",
       signal: AbortSignal.any([pod.signal, limit.signal]),
       userAgent: services.settings.hookUserAgent,
+      metrics: services.metrics,
     });
   } catch (error) {
     pod.signal.throwIfAborted();

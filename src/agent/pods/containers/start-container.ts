@@ -208,6 +208,7 @@ async function runPostStart(
       podIp: sandbox.ips[0] ?? "127.0.0.1",
       signal,
       userAgent: services.settings.hookUserAgent,
+      metrics: services.metrics,
     });
   } catch (error) {
     signal.throwIfAborted();

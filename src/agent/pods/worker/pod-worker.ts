@@ -7,7 +7,7 @@ import { deepEqual } from "../../../schema/value/equal.ts";
 import type { Logger } from "../../../std/log/logger.ts";
 import type { Timer } from "../../../std/time/clock.ts";
 import type { Observation, ObservedContainer } from "../../runtime/observation.ts";
-import type { PodContext, PodMemory, PodServices } from "../pod-context.ts";
+import type { PodContext, PodMemory, PodServices, SyncOperation } from "../pod-context.ts";
 import { podFullName, podUid } from "../pod-fields.ts";
 import type { PodState, StateName, Transition } from "../states/pod-state.ts";
 import { podStates } from "../states/states.ts";
@@ -26,6 +26,8 @@ export interface PodWorkerOptions {
   readonly isOrphan: boolean;
   /** The last listing of the runtime had nothing of the pod: the worker does not observe it first. */
   readonly isNew: boolean;
+  /** When a source first had the pod, on the monotonic clock; unknown when absent. */
+  readonly seenAt?: number | undefined;
   /** Called with every new status, also when it equals the one before. */
   readonly onStatus: (pod: Pod, status: PodStatus) => void;
 }
@@ -50,6 +52,9 @@ export class PodWorker {
   readonly #sleep: WorkerSleep;
   readonly #observer: PodObserver;
   #hasObserved = false;
+  /** The work since the last wait; undefined while the worker waits. */
+  #sync: { readonly operation: SyncOperation; readonly began: number } | undefined;
+  #isUpdated = false;
   #deadline: Timer | undefined;
   readonly #ended = Promise.withResolvers<void>();
 
@@ -129,6 +134,7 @@ export class PodWorker {
     if (this.stateName !== "admitting") this.#memory.resources.keepAllocation(before);
     const isUnchanged = deepEqual(relevantFields(pod), relevantFields(before));
     this.#pod = pod;
+    this.#isUpdated ||= !isUnchanged;
     if (!deepEqual(pod.spec, before.spec)) this.#resetRetries();
     if (this.#hasObserved && pod.spec?.activeDeadlineSeconds !== before.spec?.activeDeadlineSeconds)
       this.#watchDeadline();
@@ -201,6 +207,7 @@ export class PodWorker {
   async #run(): Promise<void> {
     // Lets the constructor return first.
     await Promise.resolve();
+    this.#recordStart();
     let retryMs = RETRY_MIN_MS;
     while (!this.#stop.signal.aborted) {
       if (this.#termination.current !== undefined && !isEnding(this.stateName)) this.#enter({ to: "terminating" });
@@ -223,10 +230,11 @@ export class PodWorker {
         if (this.#stop.signal.aborted) break;
         if (context.signal.aborted) continue;
         this.#log.error("Failed to sync pod", error, { state: this.stateName });
-        await this.#sleep.pause(retryMs, context.signal).catch(() => undefined);
+        await context.pause(retryMs).catch(() => undefined);
         retryMs = Math.min(retryMs * 2, RETRY_MAX_MS);
       }
     }
+    this.#recordSync();
     // An observation that has not completed must not publish the status of a pod that is removed.
     this.#stop.abort(new Error("the worker has ended"));
     this.#ended.resolve();
@@ -272,13 +280,41 @@ export class PodWorker {
       acquireStartSlot: () =>
         this.#sleep.acquireStartSlot(this.#options.services.startLimiter, this.#pod.spec?.priority ?? 0, signal),
       wait: (milliseconds) => this.#wait(milliseconds, signal),
-      pause: (milliseconds) => this.#sleep.pause(milliseconds, signal),
+      pause: (milliseconds) => this.#rest(() => this.#sleep.pause(milliseconds, signal)),
     };
   }
 
   async #wait(milliseconds: number, signal: AbortSignal): Promise<void> {
     this.#observer.isCurrent = false;
-    await this.#sleep.wait(milliseconds, signal);
+    await this.#rest(() => this.#sleep.wait(milliseconds, signal));
+  }
+
+  /** Ends the measured work and begins the next one afterwards. */
+  async #rest(sleep: () => Promise<void>): Promise<void> {
+    this.#recordSync();
+    try {
+      await sleep();
+    } finally {
+      this.#beginSync(this.#isUpdated ? "update" : "sync");
+    }
+  }
+
+  #beginSync(operation: SyncOperation): void {
+    this.#isUpdated = false;
+    this.#sync = { operation, began: this.#options.services.clock.monotonic() };
+  }
+
+  #recordStart(): void {
+    const { seenAt, services } = this.#options;
+    this.#beginSync("create");
+    if (seenAt !== undefined) services.metrics?.onWorkerStart((services.clock.monotonic() - seenAt) / 1000);
+  }
+
+  #recordSync(): void {
+    const { clock, metrics } = this.#options.services;
+    if (this.#sync === undefined) return;
+    metrics?.onSync(this.#sync.operation, (clock.monotonic() - this.#sync.began) / 1000);
+    this.#sync = undefined;
   }
 
   #onObservation(observation: Observation): void {
