@@ -25,7 +25,7 @@ import { NodeIps } from "../node/network/node-ips.ts";
 import { computeNodeCapacity, type NodeCapacity } from "../node/status/capacity.ts";
 import { type CriClient, createCriClient } from "../runtime/cri-client.ts";
 import { type MakeNodeApi, Standalone } from "../standalone/standalone.ts";
-import { RuntimeMetrics } from "../stats/runtime-metrics.ts";
+import { RuntimeMetrics } from "../metrics/runtime-metrics.ts";
 
 export interface AgentDeps {
   readonly clock: Clock;

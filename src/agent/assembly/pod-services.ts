@@ -33,7 +33,7 @@ import { isCpuBusy, StartLimiter } from "../pods/worker/start-limiter.ts";
 import { ProbeManager } from "../probes/probe-manager.ts";
 import type { ProberOptions } from "../probes/prober.ts";
 import type { CriClient } from "../runtime/cri-client.ts";
-import type { MeasureCgroup } from "../stats/agent-metrics.ts";
+import type { MeasureCgroup } from "../metrics/agent-metrics.ts";
 import type { ClaimSource } from "../volumes/claims.ts";
 import type { DriverVolumes } from "../volumes/drivers/driver-volumes.ts";
 import { systemMounter } from "../volumes/mount/mounter.ts";

@@ -11,7 +11,7 @@ import { Relister } from "../runtime/relister.ts";
 import { PodSources } from "../sources/pod-sources.ts";
 import { StaticPods } from "../sources/static-pods.ts";
 import { RunOnce } from "../standalone/run-once.ts";
-import { AgentMetrics } from "../stats/agent-metrics.ts";
+import { AgentMetrics } from "../metrics/agent-metrics.ts";
 import { VolumePlugins } from "../volumes/drivers/volume-plugins.ts";
 import { systemMounter } from "../volumes/mount/mounter.ts";
 import type { Foundation } from "./foundation.ts";

@@ -1,7 +1,7 @@
 /** Metrics of the stream of the runtime's container events, with the names of kubelet's. */
 import type { MetricRegistry } from "../../std/metrics/metrics.ts";
 import type { ContainerEventsObserver } from "../runtime/container-events.ts";
-import { secondsBuckets } from "../stats/buckets.ts";
+import { secondsBuckets } from "./buckets.ts";
 
 export function createEventStreamMetrics(registry: MetricRegistry): ContainerEventsObserver {
   const prefix = "kubelet_evented_pleg_connection";

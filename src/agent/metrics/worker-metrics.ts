@@ -1,7 +1,7 @@
 /** Metrics of the work on pods, with the names and labels of kubelet's. */
 import type { MetricRegistry } from "../../std/metrics/metrics.ts";
 import type { PodWorkMetrics, SyncOperation } from "../pods/pod-context.ts";
-import { secondsBuckets } from "../stats/buckets.ts";
+import { secondsBuckets } from "./buckets.ts";
 
 const stability = "ALPHA";
 

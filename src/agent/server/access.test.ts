@@ -11,7 +11,7 @@ import { MetricRegistry } from "../../std/metrics/metrics.ts";
 import { FakeApi } from "../../testing/agent/fake-api.ts";
 import { type Harness, podHarness, testPod } from "../../testing/agent/pod-harness.ts";
 import { FakeClock } from "../../testing/std/fake-clock.ts";
-import { RequestMetrics } from "../stats/request-metrics.ts";
+import { RequestMetrics } from "../metrics/request-metrics.ts";
 import { type AgentHandlerOptions, createAgentHandler, createHealthHandler } from "./agent-handler.ts";
 import { createAgentAuthorization } from "./authorization.ts";
 

@@ -5,7 +5,7 @@ import { makeRequest } from "../../http/request.ts";
 import { MetricRegistry } from "../../std/metrics/metrics.ts";
 import { podHarness, testPod } from "../../testing/agent/pod-harness.ts";
 import { FakeClock } from "../../testing/std/fake-clock.ts";
-import { RequestMetrics } from "../stats/request-metrics.ts";
+import { RequestMetrics } from "../metrics/request-metrics.ts";
 import { type AgentHandlerOptions, createAgentHandler } from "./agent-handler.ts";
 
 interface More {

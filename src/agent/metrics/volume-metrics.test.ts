@@ -4,7 +4,7 @@ import { formatMetrics } from "../../std/metrics/text-format.ts";
 import { systemClock } from "../../std/time/clock.ts";
 import { testPod } from "../../testing/agent/pod-harness.ts";
 import { FakeClock } from "../../testing/std/fake-clock.ts";
-import { FileSystems, readFileSystem } from "./file-systems.ts";
+import { FileSystems, readFileSystem } from "../stats/file-systems.ts";
 import { VolumeMetrics } from "./volume-metrics.ts";
 
 t.test("VolumeMetrics counts volumes by plugin, and reports the space in claims' volumes", async (t) => {

@@ -11,9 +11,9 @@ import {
 import { registerProcessMetrics } from "../../std/metrics/process-metrics.ts";
 import type { Clock } from "../../std/time/clock.ts";
 import { versionInfo } from "../../std/version-info.ts";
-import { createEventStreamMetrics } from "../metrics/event-stream-metrics.ts";
-import { createStorageMetrics } from "../metrics/storage-metrics.ts";
-import { createWorkerMetrics } from "../metrics/worker-metrics.ts";
+import { createEventStreamMetrics } from "./event-stream-metrics.ts";
+import { createStorageMetrics } from "./storage-metrics.ts";
+import { createWorkerMetrics } from "./worker-metrics.ts";
 import type { PodWorkMetrics } from "../pods/pod-context.ts";
 import { isStatic, podName, podNamespace, podUid } from "../pods/pod-fields.ts";
 import type { ProberOptions } from "../probes/prober.ts";

@@ -5,9 +5,9 @@ import type { Clock } from "../../std/time/clock.ts";
 import { podNamespace } from "../pods/pod-fields.ts";
 import type { VolumeManager } from "../volumes/volume-manager.ts";
 import { secondsBuckets } from "./buckets.ts";
-import type { FileSystem, FileSystems } from "./file-systems.ts";
-import type { StatsPod } from "./stats-targets.ts";
-import type { SummaryOptions } from "./summary.ts";
+import type { FileSystem, FileSystems } from "../stats/file-systems.ts";
+import type { StatsPod } from "../stats/stats-targets.ts";
+import type { SummaryOptions } from "../stats/summary.ts";
 
 /** Kubernetes' names of the plugins. */
 const PLUGINS: Readonly<Record<string, string>> = {
