@@ -190,11 +190,19 @@ t.test("packets to services", { skip, timeout: 120_000 }, async (t) => {
   await t.test("UDP flows to an endpoint that is gone move to another one", async (t) => {
     const conntrack = await findSystemProgram("conntrack");
     const udp = web({ type: "NodePort", ports: [{ port: 53, protocol: "UDP", nodePort: 30053 }] });
-    t.equal(await network.open("outside", "udp", node, 30053, 4001), "ECONNREFUSED", "before there is a service");
+    t.equal(
+      await network.open("outside", "udp", node, 30053, { localPort: 4001 }),
+      "ECONNREFUSED",
+      "before there is a service",
+    );
     const before = await proxy.set(udp, [both[1]!], "UDP");
-    t.equal(await network.open("pod1", "udp", IP, 53, 4000), `pod2 ${pod1}`);
+    t.equal(await network.open("pod1", "udp", IP, 53, { localPort: 4000 }), `pod2 ${pod1}`);
     const after = await proxy.set(udp, [both[0]!], "UDP");
-    t.equal(await network.open("pod1", "udp", IP, 53, 4000), `pod2 ${pod1}`, "the kernel remembers the flow");
+    t.equal(
+      await network.open("pod1", "udp", IP, 53, { localPort: 4000 }),
+      `pod2 ${pod1}`,
+      "the kernel remembers the flow",
+    );
     const targets = findChangedTargets(before, after);
     t.same([...targets.keys()], [`${IP} 53`, `${node} 30053`]);
     if (conntrack === undefined) return;
@@ -204,8 +212,8 @@ t.test("packets to services", { skip, timeout: 120_000 }, async (t) => {
       const tuple = ["-s", source, "-d", destination, "--sport", sourcePort, "--dport", destinationPort];
       network.inside("node", conntrack, "-D", "-p", "udp", ...tuple);
     }
-    t.equal(await network.open("pod1", "udp", IP, 53, 4000), `pod1 ${bridge}`);
-    t.equal(await network.open("outside", "udp", node, 30053, 4001), `pod1 ${bridge}`);
+    t.equal(await network.open("pod1", "udp", IP, 53, { localPort: 4000 }), `pod1 ${bridge}`);
+    t.equal(await network.open("outside", "udp", node, 30053, { localPort: 4001 }), `pod1 ${bridge}`);
     t.same(
       flows().flatMap((line) => findStaleFlow(line, targets) ?? []),
       [],

@@ -14,6 +14,7 @@ export interface PeerCommand {
     readonly address: string;
     readonly port: number;
     readonly from?: number;
+    readonly timeoutMs?: number;
   };
 }
 
@@ -37,11 +38,11 @@ async function serve(name: string, port: number): Promise<string> {
   return "serving";
 }
 
-function openTcp(address: string, port: number): Promise<string> {
+function openTcp(address: string, port: number, timeoutMs: number): Promise<string> {
   const { promise, resolve } = Promise.withResolvers<string>();
   const socket = connect(port, address);
   let text = "";
-  socket.setTimeout(ANSWER_MS_MAX, () => {
+  socket.setTimeout(timeoutMs, () => {
     resolve("timeout");
     socket.destroy();
   });
@@ -53,10 +54,10 @@ function openTcp(address: string, port: number): Promise<string> {
   return promise;
 }
 
-function openUdp(address: string, port: number, from: number | undefined): Promise<string> {
+function openUdp(address: string, port: number, from: number | undefined, timeoutMs: number): Promise<string> {
   const { promise, resolve } = Promise.withResolvers<string>();
   const socket = createSocket(isIPv6(address) ? "udp6" : "udp4");
-  const timer = setTimeout(() => resolve("timeout"), ANSWER_MS_MAX);
+  const timer = setTimeout(() => resolve("timeout"), timeoutMs);
   socket.on("message", (data) => resolve(data.toString()));
   socket.on("error", (error: NodeJS.ErrnoException) => resolve(error.code ?? "error"));
   // A connected socket reports that the port is unreachable.
@@ -70,9 +71,8 @@ function openUdp(address: string, port: number, from: number | undefined): Promi
 async function run({ serve: server, open }: PeerCommand): Promise<string> {
   if (server !== undefined) return await serve(server.name, server.port);
   if (open === undefined) return "";
-  return open.protocol === "tcp"
-    ? await openTcp(open.address, open.port)
-    : await openUdp(open.address, open.port, open.from);
+  const { protocol, address, port, from, timeoutMs = ANSWER_MS_MAX } = open;
+  return protocol === "tcp" ? await openTcp(address, port, timeoutMs) : await openUdp(address, port, from, timeoutMs);
 }
 
 createInterface({ input: process.stdin }).on("line", (line) => {

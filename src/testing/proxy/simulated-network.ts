@@ -1,9 +1,10 @@
 /**
- * A node with two pods on a bridge and a host outside, each a network namespace with a process that serves and opens
+ * A node with three pods on a bridge and a host outside, each a network namespace with a process that serves and opens
  * connections. Nothing is changed in the namespace of the tests.
  *
  *     pod1 10.1.0.11 ─┬─ bridge 10.1.0.1 ─ node 198.51.100.1 ─── outside 198.51.100.2
- *     pod2 10.1.0.12 ─┘
+ *     pod2 10.1.0.12 ─┤
+ *     pod3 10.1.0.13 ─┘
  */
 import { type ChildProcess, execFileSync, spawn } from "node:child_process";
 import { randomBytes } from "node:crypto";
@@ -12,8 +13,9 @@ import { fileURLToPath } from "node:url";
 import type { PeerCommand, PeerResult } from "./peer.ts";
 
 const PEER = fileURLToPath(new URL("./peer.ts", import.meta.url));
-export type Place = "node" | "pod1" | "pod2" | "outside";
-const PLACES: readonly Place[] = ["node", "pod1", "pod2", "outside"];
+const PODS = ["pod1", "pod2", "pod3"] as const;
+export type Place = "node" | (typeof PODS)[number] | "outside";
+const PLACES: readonly Place[] = ["node", ...PODS, "outside"];
 
 export const addresses = {
   node: "198.51.100.1",
@@ -22,8 +24,10 @@ export const addresses = {
   bridge: "10.1.0.1",
   pod1: "10.1.0.11",
   pod2: "10.1.0.12",
+  pod3: "10.1.0.13",
   pod1Six: "fd00:1::11",
   pod2Six: "fd00:1::12",
+  pod3Six: "fd00:1::13",
 } as const;
 
 /** The reason why the network cannot be made; undefined if it can. */
@@ -99,8 +103,20 @@ export class SimulatedNetwork implements AsyncDisposable {
   }
 
   /** What a server answers to a connection from the place, or an error's code. */
-  async open(from: Place, protocol: "tcp" | "udp", address: string, port: number, localPort?: number): Promise<string> {
-    const open = { protocol, address, port, ...(localPort === undefined ? {} : { from: localPort }) };
+  async open(
+    from: Place,
+    protocol: "tcp" | "udp",
+    address: string,
+    port: number,
+    { localPort, timeoutMs }: { readonly localPort?: number; readonly timeoutMs?: number } = {},
+  ): Promise<string> {
+    const open = {
+      protocol,
+      address,
+      port,
+      ...(localPort === undefined ? {} : { from: localPort }),
+      ...(timeoutMs === undefined ? {} : { timeoutMs }),
+    };
     return (await this.#peers.get(from)?.run({ open })) ?? "";
   }
 
@@ -129,7 +145,7 @@ export class SimulatedNetwork implements AsyncDisposable {
     ip("node", "addr", "add", `${addresses.bridge}/24`, "dev", "br0");
     ip("node", "addr", "add", "fd00:1::1/64", "dev", "br0", "nodad");
     ip("node", "link", "set", "br0", "up");
-    for (const pod of ["pod1", "pod2"] as const) {
+    for (const pod of PODS) {
       this.#link(pod, pod);
       ip("node", "link", "set", pod, "master", "br0", "up");
       ip("node", "link", "set", pod, "type", "bridge_slave", "hairpin", "on");
@@ -147,8 +163,7 @@ export class SimulatedNetwork implements AsyncDisposable {
       this.inside("node", "sysctl", "-q", "-w", `${setting}=1`);
     }
     for (const place of PLACES) this.#peers.set(place, new Peer(this.namespace(place)));
-    await this.serve("pod1", 8080);
-    await this.serve("pod2", 8080);
+    for (const pod of PODS) await this.serve(pod, 8080);
     await this.serve("outside", 9999);
   }
 
