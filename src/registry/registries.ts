@@ -1,5 +1,6 @@
 import type { ApiObject, Kind } from "../api/kind.ts";
 import type { Scheme } from "../api/scheme.ts";
+import { releaseLongSets } from "../schema/value/fields-v1-cache.ts";
 import { normalizePrefix } from "../storage/keys.ts";
 import { prefixRange } from "../storage/store.ts";
 import { CacheMemory } from "../storage/watch/cache-memory.ts";
@@ -48,6 +49,7 @@ export class Registries implements AsyncDisposable {
   /** Drops decoded objects, encodings and large values of all caches: they are created again at their next use. */
   releaseMemory(): void {
     this.#memory.objects.clear();
+    releaseLongSets();
   }
 
   /** The registries that exist. */

@@ -7,8 +7,11 @@ export function keepUnchangedTimes<T extends ApiObject>(next: T, previous: T): T
   const now = next.metadata?.managedFields ?? [];
   const old = previous.metadata?.managedFields ?? [];
   if (now.length === 0 || now.length !== old.length) return next;
-  if (!now.every((entry, i) => deepEqual({ ...entry, time: undefined }, { ...old[i], time: undefined }))) return next;
-  const { metadata: nextMetadata, ...rest } = withManagedFields(next, old);
-  const { metadata, ...previousRest } = previous;
-  return deepEqual(nextMetadata, metadata) && deepEqual(rest, previousRest) ? withManagedFields(next, old) : next;
+  const unchanged = withManagedFields(next, old);
+  const { metadata, ...rest } = unchanged;
+  const { metadata: previousMetadata, ...previousRest } = previous;
+  // Most updates change what is compared first, the metadata, or the rest of the object.
+  if (!deepEqual(metadata, previousMetadata) || !deepEqual(rest, previousRest)) return next;
+  const isSame = now.every((entry, i) => deepEqual({ ...entry, time: undefined }, { ...old[i], time: undefined }));
+  return isSame ? unchanged : next;
 }

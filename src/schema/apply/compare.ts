@@ -1,10 +1,11 @@
 import { deepEqual } from "../value/equal.ts";
-import { isPlainObject } from "../value/plain-object.ts";
+import { hasNoMembers, isPlainObject } from "../value/plain-object.ts";
 import {
   childrenOf,
   composeSubtree,
   type FieldSet,
   isEmptySet,
+  isOnlySelf,
   LEAF,
   type MutableFieldSet,
   noFields,
@@ -85,9 +86,7 @@ function withSelf(below: FieldSet | undefined): FieldSet {
 }
 
 function isFilledMap(value: unknown): value is Readonly<Record<string, unknown>> {
-  if (!isPlainObject(value)) return false;
-  for (const _ in value) return true;
-  return false;
+  return isPlainObject(value) && !hasNoMembers(value);
 }
 
 function isFilledList(value: unknown): value is readonly unknown[] {
@@ -228,11 +227,6 @@ function putElement(set: MutableFieldSet = {}, element: string, below: FieldSet)
 
 function joinSets(below: FieldSet | undefined, added: FieldSet | undefined): FieldSet | undefined {
   if (added === undefined) return below;
-  if (below === undefined) return isOnlySelf(added) ? LEAF : added;
+  if (below === undefined) return isOnlySelf(added) || isEmptySet(added) ? LEAF : added;
   return isEmptySet(below) ? { [SELF]: LEAF, ...added } : union(below, added);
-}
-
-function isOnlySelf(set: FieldSet): boolean {
-  for (const element in set) if (element !== SELF) return false;
-  return true;
 }

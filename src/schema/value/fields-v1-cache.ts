@@ -7,6 +7,9 @@ import { deepFreeze } from "./freeze.ts";
 
 const sets = new Map<string, object>();
 const texts = new WeakMap<object, string>();
+/** The sets that are too long for the cache, of the latest writes: each set is encoded and decoded soon. */
+const recentLongSets = new Map<string, object>();
+const LONG_SETS_MAX = 4;
 /** Frozen sets that are too long for the cache. */
 const longSets = new WeakSet<object>();
 /** The oldest are evicted first. */
@@ -19,7 +22,7 @@ export const emptyFields: Readonly<Record<string, never>> = Object.freeze({});
 
 /** Throws a `SyntaxError` when the text is not JSON. */
 export function parseFieldsV1(text: string): unknown {
-  const cached = sets.get(text);
+  const cached = sets.get(text) ?? recentLongSets.get(text);
   if (cached !== undefined) return cached;
   const set: unknown = JSON.parse(text);
   return typeof set === "object" && set !== null ? cacheSet(text, shareEmptyFields(set)) : set;
@@ -45,17 +48,33 @@ export function stringifyFieldsV1(set: unknown): string {
 export function internFieldsV1<S extends object>(set: S): S {
   if (texts.has(set) || longSets.has(set)) return set;
   const text = stringifyExact(set);
-  return (sets.get(text) as S | undefined) ?? cacheSet(text, set);
+  return ((sets.get(text) ?? recentLongSets.get(text)) as S | undefined) ?? cacheSet(text, set);
 }
 
 function cacheSet<S extends object>(text: string, set: S): S {
   deepFreeze(set);
   if (text.length > LENGTH_MAX) {
     longSets.add(set);
+    if (recentLongSets.size >= LONG_SETS_MAX) dropOldestLongSet();
+    recentLongSets.set(text, set);
+    texts.set(set, text);
     return set;
   }
   if (sets.size >= SETS_MAX) sets.delete(sets.keys().next().value!);
   sets.set(text, set);
   texts.set(set, text);
   return set;
+}
+
+function dropOldestLongSet(): void {
+  const [oldest] = recentLongSets;
+  if (oldest === undefined) return;
+  const [text, set] = oldest;
+  recentLongSets.delete(text);
+  texts.delete(set);
+}
+
+/** Drops the sets of the latest writes, of which each may have megabytes. */
+export function releaseLongSets(): void {
+  while (recentLongSets.size > 0) dropOldestLongSet();
 }

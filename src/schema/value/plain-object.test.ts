@@ -1,5 +1,6 @@
+import process from "node:process";
 import t from "tap";
-import { isPlainObject, setMember } from "./plain-object.ts";
+import { countMembers, hasNoMembers, isPlainObject, setMember } from "./plain-object.ts";
 
 t.test("setMember() sets __proto__ as an own member", async (t) => {
   const target: Record<string, unknown> = {};
@@ -13,3 +14,19 @@ t.test("isPlainObject() is false for lists, bytes and null", async (t) => {
   t.ok(isPlainObject({}));
   for (const other of [null, [], new Uint8Array(), "x", 1, undefined]) t.notOk(isPlainObject(other));
 });
+
+t.test(
+  "hasNoMembers() and countMembers() take the same time for an object of any size, after the first call",
+  async (t) => {
+    t.ok(hasNoMembers({}));
+    t.notOk(hasNoMembers({ a: undefined }));
+    t.equal(countMembers({ a: 1, b: 2 }), 2);
+    const large = Object.fromEntries(Array.from({ length: 50_000 }, (_, index) => [`k${index}`, index]));
+    t.equal(countMembers(large), 256);
+    const began = process.threadCpuUsage().user;
+    for (let call = 0; call < 1000; call++) if (hasNoMembers(large)) t.fail();
+    const ms = (process.threadCpuUsage().user - began) / 1000;
+    // Each call that lists the members takes some milliseconds.
+    t.ok(ms < 500, `${ms} ms`);
+  },
+);

@@ -18,10 +18,26 @@ export function setMember(target: Record<string, unknown>, name: string, value: 
   } else target[name] = value;
 }
 
-/** Does not allocate a list of names. */
+/** V8 lists all members of a large object before a loop visits the first, so that a loop that ends early is not short. */
+const largeObjects = new WeakSet<object>();
+const LARGE_MIN = 256;
+
+/** Does not allocate a list of names. The value must not lose members after the first call. */
 export function hasNoMembers(value: object): boolean {
-  for (const _ in value) return false;
-  return true;
+  return countMembers(value) === 0;
+}
+
+/** As `hasNoMembers`; more than `LARGE_MIN` members count as that many. */
+export function countMembers(value: object): number {
+  if (largeObjects.has(value)) return LARGE_MIN;
+  let count = 0;
+  for (const _ in value) {
+    count++;
+    if (count < LARGE_MIN) continue;
+    largeObjects.add(value);
+    break;
+  }
+  return count;
 }
 
 /** Sorted by UTF-16 code units. Most objects are sorted already. */

@@ -8,6 +8,7 @@
  * Sets are immutable, so they share common subtrees.
  */
 import { emptyFields } from "../../value/fields-v1-cache.ts";
+import { countMembers, hasNoMembers } from "../../value/plain-object.ts";
 import { compareElements, sortElements } from "./path-element.ts";
 
 export interface FieldSet {
@@ -24,9 +25,12 @@ export const noFields: FieldSet = Object.freeze({});
 export type MutableFieldSet = Record<string, FieldSet>;
 
 export function isEmptySet(set: FieldSet): boolean {
-  if (set === LEAF) return true;
-  for (const _ in set) return false;
-  return true;
+  return set === LEAF || (set[SELF] === undefined && hasNoMembers(set));
+}
+
+/** Whether the set has the marker of the element itself, and nothing else. */
+export function isOnlySelf(set: FieldSet): boolean {
+  return set[SELF] !== undefined && countMembers(set) === 1;
 }
 
 /** Whether the element whose subtree is `below` is a member of the set. */
@@ -76,37 +80,59 @@ function unionBelow(a: FieldSet, b: FieldSet): FieldSet {
 /** Fields in both `a` and `b`. */
 export function intersection(a: FieldSet, b: FieldSet): FieldSet {
   if (a === b) return a;
-  const result: MutableFieldSet = {};
+  return intersectElements(a, b, false) ?? noFields;
+}
+
+function intersectBelow(a: FieldSet, b: FieldSet): FieldSet | undefined {
+  if (a === b) return a;
+  const member = isMember(a) && isMember(b);
+  return isEmptySet(a) || isEmptySet(b) ? leafOf(member) : intersectElements(a, b, member);
+}
+
+function intersectElements(a: FieldSet, b: FieldSet, member: boolean): FieldSet | undefined {
+  const result: MutableFieldSet = member ? { [SELF]: LEAF } : {};
+  let isFilled = false;
   for (const element in a) {
     const theirs = b[element];
     if (element === SELF || theirs === undefined) continue;
-    const mine = a[element]!;
-    const member = isMember(mine) && isMember(theirs);
-    const below = composeSubtree(member, isEmptySet(mine) || isEmptySet(theirs) ? LEAF : intersection(mine, theirs));
-    if (below !== undefined) result[element] = below;
+    const below = intersectBelow(a[element]!, theirs);
+    if (below === undefined) continue;
+    result[element] = below;
+    isFilled = true;
   }
-  return result;
+  return isFilled ? result : leafOf(member);
+}
+
+function leafOf(member: boolean): FieldSet | undefined {
+  return member ? LEAF : undefined;
 }
 
 /** Fields in `a` that are not in `b`. Removing a field keeps the fields below it. */
 export function difference(a: FieldSet, b: FieldSet): FieldSet {
   if (a === b) return noFields;
-  if (isEmptySet(b)) return a;
-  const result: MutableFieldSet = {};
+  return isEmptySet(b) ? a : (subtractElements(a, b, false) ?? noFields);
+}
+
+function subtractBelow(a: FieldSet, b: FieldSet): FieldSet | undefined {
+  if (a === b) return undefined;
+  const member = isMember(a) && !isMember(b);
+  if (isEmptySet(a)) return leafOf(member);
+  return isEmptySet(b) ? composeSubtree(member, childrenOf(a)) : subtractElements(a, b, member);
+}
+
+function subtractElements(a: FieldSet, b: FieldSet, member: boolean): FieldSet | undefined {
+  const result: MutableFieldSet = member ? { [SELF]: LEAF } : {};
+  let isFilled = false;
   for (const element in a) {
     if (element === SELF) continue;
     const mine = a[element]!;
     const theirs = b[element];
-    const below =
-      theirs === undefined
-        ? mine
-        : composeSubtree(
-            isMember(mine) && !isMember(theirs),
-            isEmptySet(mine) ? LEAF : childrenOf(difference(mine, theirs)),
-          );
-    if (below !== undefined) result[element] = below;
+    const below = theirs === undefined ? mine : subtractBelow(mine, theirs);
+    if (below === undefined) continue;
+    result[element] = below;
+    isFilled = true;
   }
-  return result;
+  return isFilled ? result : leafOf(member);
 }
 
 /** Fields in `a` that are not in `b` and not below a field in `b`. */

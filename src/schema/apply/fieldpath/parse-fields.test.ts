@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import t from "tap";
-import { internFieldsV1 } from "../../value/fields-v1-cache.ts";
+import { internFieldsV1, parseFieldsV1, releaseLongSets, stringifyFieldsV1 } from "../../value/fields-v1-cache.ts";
 import { canonicalize, setOfPaths } from "./field-set.ts";
 import { parseFields } from "./parse-fields.ts";
 
@@ -22,6 +22,24 @@ t.test("internFieldsV1() and parseFields() return one object for equal sets", (t
   t.equal(internFieldsV1(structuredClone(set)), one);
   t.equal(parseFields(JSON.parse(JSON.stringify(set))), one);
   t.ok(Object.isFrozen(one));
+  t.end();
+});
+
+t.test("the long sets of the latest writes are encoded and decoded once", (t) => {
+  const longSet = (name: string) =>
+    internFieldsV1(setOfPaths(...Array.from({ length: 1000 }, (_, index) => [`f:${name}`, `f:key${index}`])));
+  const first = longSet("a");
+  const text = stringifyFieldsV1(first);
+  t.equal(parseFieldsV1(text), first);
+  t.equal(longSet("a"), first);
+  for (const name of ["b", "c", "d", "e"]) longSet(name);
+  t.not(parseFieldsV1(text), first, "the oldest of five is dropped");
+  t.same(parseFieldsV1(text), first);
+  t.equal(stringifyFieldsV1(first), text);
+  const last = parseFieldsV1(text);
+  t.equal(parseFieldsV1(text), last);
+  releaseLongSets();
+  t.not(parseFieldsV1(text), last);
   t.end();
 });
 

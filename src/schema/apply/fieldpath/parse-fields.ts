@@ -1,6 +1,6 @@
 import { internFieldsV1 } from "../../value/fields-v1-cache.ts";
 import { isPlainObject } from "../../value/plain-object.ts";
-import { canonicalize, type FieldSet, isEmptySet, LEAF, type MutableFieldSet, SELF } from "./field-set.ts";
+import { canonicalize, type FieldSet, isEmptySet, isOnlySelf, LEAF, type MutableFieldSet, SELF } from "./field-set.ts";
 import { canonicalElement } from "./path-element.ts";
 
 /** Results for interned FieldsV1 objects, which are parsed repeatedly. */
@@ -36,8 +36,4 @@ function parseSet(fields: Readonly<Record<string, unknown>>): FieldSet {
     if (element !== text || result[element] !== below) changed = true;
   }
   return changed ? result : (fields as FieldSet);
-}
-
-function isOnlySelf(set: FieldSet): boolean {
-  return set[SELF] !== undefined && Object.keys(set).length === 1;
 }
