@@ -64,6 +64,22 @@ t.test("remove() deletes a terminated pod without grace period", async (t) => {
   t.equal((await remove(pods, f.scope(), "web")).deleted, true);
 });
 
+t.test("remove() succeeds when another request deletes the terminating pod first", async (t) => {
+  await using f = fixture();
+  const pods = await pod(f);
+  const { objects } = pods;
+  const guaranteedUpdate = objects.guaranteedUpdate.bind(objects);
+  objects.guaranteedUpdate = async (...args) => {
+    objects.guaranteedUpdate = guaranteedUpdate;
+    const marked = await guaranteedUpdate(...args);
+    await remove(pods, f.scope(), "web");
+    return marked;
+  };
+  const { deleted, object } = await remove(pods, f.scope(), "web");
+  t.equal(deleted, true);
+  t.equal(object.metadata?.deletionGracePeriodSeconds, 0);
+});
+
 t.test("remove() checks preconditions", async (t) => {
   await using f = fixture();
   const maps = f.registries.of(configMapKind);

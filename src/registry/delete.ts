@@ -1,5 +1,5 @@
 import type { ApiObject } from "../api/kind.ts";
-import { conflict, forbidden, notFound } from "../api/status.ts";
+import { conflict, forbidden, isNotFound, notFound } from "../api/status.ts";
 import { formatTime } from "../schema/value/time.ts";
 import { get } from "./get.ts";
 import type { Registry } from "./registry.ts";
@@ -50,6 +50,7 @@ export async function removeExisting<T extends ApiObject>(
   const name = metadataOf(found).name ?? "";
   const key = registry.key(scope, name);
   const subject = registry.subject(scope, name);
+  let stored: T | undefined;
   for (let current = found; ; ) {
     checkPreconditions(registry, scope, current, options);
     const step = planDeletion(registry, current, options);
@@ -63,20 +64,26 @@ export async function removeExisting<T extends ApiObject>(
           ? current
           : await registry.objects.guaranteedUpdate(key, throwIfModified(current, step.object), { subject });
       if (!step.deleted) return { object: marked, deleted: false };
+      if (marked !== current) stored = marked;
       const last = await registry.objects.delete(key, { subject, check: throwIfModified(marked, undefined) });
       await registry.allocator?.release(scope, last);
       return { object: last, deleted: true };
     } catch (error) {
-      if (!(error instanceof ObjectModified)) throw error;
-      const next = await registry.objects.get(key);
-      if (next === undefined) throw notFound(subject);
-      current = next;
+      const next = error instanceof ObjectModified ? await registry.objects.get(key) : undefined;
+      if (next !== undefined) current = next;
+      // The agent may delete a pod as soon as it is terminating.
+      else if (stored !== undefined && isMissing(error)) return { object: stored, deleted: true };
+      else throw error instanceof ObjectModified ? notFound(subject) : error;
     }
   }
 }
 
 /** Another write came between: the deletion is planned again. */
 class ObjectModified extends Error {}
+
+function isMissing(error: unknown): boolean {
+  return error instanceof ObjectModified || isNotFound(error);
+}
 
 function throwIfModified<T extends ApiObject, R>(seen: T, result: R): (current: T) => R {
   return (current) => {
