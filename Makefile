@@ -91,6 +91,10 @@ bench: packages build $(example) ## measure this machine: objects, requests, wat
 recorded-agent: setup ## replay the pods recorded with a Kubernetes 1.33 agent; fails on regressions; ten minutes (ARGS="probes env")
 	@node src/acceptance/cluster/recorded-agent/replay.ts $(ARGS)
 
+.PHONY: conformance
+conformance: packages build $(example) ## show Kubernetes' conformance behaviours on a svc up in a network namespace; a quarter of an hour (ARGS="ConfigMap Secrets")
+	@node src/acceptance/conformance/run.ts $(ARGS)
+
 .PHONY: faults
 faults: setup ## inject faults at every step of a pod's lifecycle, and run the lifecycle suite on containerd; two minutes
 	@SVC_FAULTS=all tap run --reporter=silent --timeout=900 src/acceptance/agent/faults.test.ts src/acceptance/cluster/faults.test.ts

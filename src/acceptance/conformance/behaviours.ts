@@ -1,0 +1,49 @@
+/** All behaviours that are shown on a running cluster, and the sample that runs with the tests of clusters. */
+import { customResources } from "./api-machinery/custom-resources.ts";
+import { compactedList, policies } from "./api-machinery/policies.ts";
+import { publishedSchemas } from "./api-machinery/published-schemas.ts";
+import { quotas } from "./api-machinery/quotas.ts";
+import { webhooks } from "./api-machinery/webhooks.ts";
+import { jobs } from "./apps/jobs.ts";
+import { workloads } from "./apps/workloads.ts";
+import { access } from "./auth/access.ts";
+import type { Behaviours } from "./harness/behaviour.ts";
+import { services } from "./network/services.ts";
+import { containers } from "./node/containers.ts";
+import { pods } from "./node/pods.ts";
+import { probes } from "./node/probes.ts";
+import { builtInResources } from "./resources/built-in.ts";
+import { events } from "./resources/events.ts";
+import { downwardVolumes } from "./storage/downward-volumes.ts";
+import { emptyDirs } from "./storage/empty-dirs.ts";
+import { fileVolumes } from "./storage/file-volumes.ts";
+
+/** They last long without work, and run beside all others. */
+export const waiting: Behaviours = compactedList;
+
+/** They affect their own namespace only, or what they have made. */
+export const concurrent: Behaviours = {
+  ...builtInResources,
+  ...quotas,
+  ...policies,
+  ...webhooks,
+  ...customResources,
+  ...publishedSchemas,
+  ...fileVolumes,
+  ...downwardVolumes,
+  ...emptyDirs,
+  ...pods,
+  ...containers,
+  ...probes,
+  ...workloads,
+  ...jobs,
+  ...access,
+  ...events,
+  ...services,
+};
+
+/** They affect others, or measure. */
+export const alone: Behaviours = {};
+
+/** One of each sig and topic; together less than a minute. */
+export const sample: readonly string[] = [];
