@@ -9,6 +9,8 @@ import { type FileStats, SharedReads, statIfPresent } from "./shared-reads.ts";
 
 /** How often the ends of containers are looked for, which change no file. */
 const CHECK_MS = 250;
+/** Between a change and the wait for the next: what a container writes meanwhile is read at once. */
+const PAUSE_MS = 25;
 
 interface Waiter {
   readonly isOver: () => boolean;
@@ -71,9 +73,18 @@ export class LogChanges {
   readonly #clock: Clock;
   readonly #pending = new Map<string, LogChange>();
   #timer: Timer | undefined;
+  #pause: Promise<void> | undefined;
 
   constructor(clock: Clock) {
     this.#clock = clock;
+  }
+
+  /** At most `PAUSE_MS`: those who pause at the same time share one timer. */
+  pause(): Promise<void> {
+    this.#pause ??= this.#clock.sleep(PAUSE_MS).finally(() => {
+      this.#pause = undefined;
+    });
+    return this.#pause;
   }
 
   /** The next change of the directory from now on. The caller passes it to `wait`. */

@@ -22,8 +22,6 @@ export interface LogSource {
   readonly running: () => boolean;
 }
 
-/** Between a change and the wait for the next: what a container writes meanwhile is read at once. */
-const PAUSE_MS = 25;
 /** The runtime may write a few more lines to a rotated log after it has opened the next. */
 const SETTLE_MS = 200;
 
@@ -112,7 +110,12 @@ async function* readFile(
       const wasRunning = source.running();
       const { unread, isAtPath } = await log.check(path, change ?? changes.reads);
       if (unread > 0) {
-        yield* log.read(unread, changes.reads, signal);
+        const end = log.position + unread;
+        while (log.position < end && !signal.aborted) {
+          const lines = await log.read(end - log.position, changes.reads);
+          if (lines === undefined) break;
+          if (lines.length > 0) yield lines;
+        }
         isSettled = false;
         // The current log is looked at again after a pause; one that is not followed ends where it ended before.
         if (!isAtPath) continue;
@@ -136,7 +139,7 @@ async function* readFile(
         await changes.wait(change, () => !source.running(), signal);
         change = undefined;
       } else {
-        await clock.sleep(PAUSE_MS, signal).catch(() => undefined);
+        await changes.pause();
         change = changes.expect(dirname(path));
       }
     }

@@ -40,6 +40,11 @@ export class OpenLog implements AsyncDisposable {
     return this.#path.endsWith(COMPRESSED);
   }
 
+  /** In the file. */
+  get position(): number {
+    return this.#position;
+  }
+
   /** The start of an incomplete last line. */
   get rest(): Buffer {
     return this.#rest;
@@ -71,17 +76,12 @@ export class OpenLog implements AsyncDisposable {
     return { unread: size - this.#position, isAtPath, written: mtimeMs };
   }
 
-  /** Reads `unread` bytes; each chunk consists of whole lines. */
-  async *read(unread: number, reads: SharedReads, signal: AbortSignal): AsyncGenerator<Buffer> {
-    const end = this.#position + unread;
-    while (this.#position < end && !signal.aborted) {
-      const length = Math.min(CHUNK_BYTES, end - this.#position);
-      const chunk = await reads.read(this.#file, this.#id, this.#position, length);
-      if (chunk.length === 0) return;
-      this.#position += chunk.length;
-      const lines = this.#takeLines(chunk);
-      if (lines.length > 0) yield lines;
-    }
+  /** Reads at most `unread` bytes; returns the whole lines, undefined at the end of the file. */
+  async read(unread: number, reads: SharedReads): Promise<Buffer | undefined> {
+    const chunk = await reads.read(this.#file, this.#id, this.#position, Math.min(CHUNK_BYTES, unread));
+    if (chunk.length === 0) return undefined;
+    this.#position += chunk.length;
+    return this.#takeLines(chunk);
   }
 
   async *decompress(signal: AbortSignal): AsyncGenerator<Buffer> {

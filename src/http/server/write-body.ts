@@ -69,8 +69,9 @@ export function discardBody(body: Body): void {
 
 async function writeStream(sink: Writable, body: AsyncIterable<Uint8Array>, timeout: StallTimeout): Promise<void> {
   const source = body[Symbol.asyncIterator]();
+  const reader = new SinkReader(sink, source);
   for (;;) {
-    const result = await nextOrClosed(sink, source);
+    const result = await reader.next();
     if (result === "closed") {
       abandon(source);
       return;
@@ -90,28 +91,27 @@ async function writeStream(sink: Writable, body: AsyncIterable<Uint8Array>, time
 }
 
 /**
- * A source may be silent for hours: closing the sink must not wait for its next chunk. (Not `Promise.race` with one
- * promise for the close: that would keep a reaction for every chunk until then.)
+ * A source may be silent for hours: closing the sink must not wait for its next chunk. One listener for all chunks; not
+ * `Promise.race` with one promise for the close, which would keep a reaction for every chunk until then.
  */
-function nextOrClosed(
-  sink: Writable,
-  source: AsyncIterator<Uint8Array>,
-): Promise<IteratorResult<Uint8Array, unknown> | "closed"> {
-  if (sink.destroyed) return Promise.resolve("closed");
-  return new Promise((resolve, reject) => {
-    const closed = (): void => resolve("closed");
-    sink.once("close", closed);
-    source.next().then(
-      (result) => {
-        sink.off("close", closed);
-        resolve(result);
-      },
-      (error) => {
-        sink.off("close", closed);
-        reject(error);
-      },
-    );
-  });
+class SinkReader {
+  readonly #sink: Writable;
+  readonly #source: AsyncIterator<Uint8Array>;
+  #close: (() => void) | undefined;
+
+  constructor(sink: Writable, source: AsyncIterator<Uint8Array>) {
+    this.#sink = sink;
+    this.#source = source;
+    sink.once("close", () => this.#close?.());
+  }
+
+  next(): Promise<IteratorResult<Uint8Array, unknown> | "closed"> {
+    if (this.#sink.destroyed) return Promise.resolve("closed");
+    return new Promise((resolve, reject) => {
+      this.#close = () => resolve("closed");
+      this.#source.next().then(resolve, reject);
+    });
+  }
 }
 
 function abandon(source: AsyncIterator<Uint8Array>): void {
