@@ -103,12 +103,10 @@ const shared = process.env.SVC_SHARED ?? fileURLToPath(new URL("../../../../shar
 export function recordedScenarios(area: string, recording = "recorded-http"): readonly Scenario[] | undefined {
   const file = `${shared}/oracles/${recording}/${area}.jsonl`;
   if (!existsSync(file)) return undefined;
-  return (
-    readFileSync(file, "utf8")
-      .split("\n")
-      .filter((line) => line !== "")
-      .map((line) => JSON.parse(line) as Scenario)
-  );
+  return readFileSync(file, "utf8")
+    .split("\n")
+    .filter((line) => line !== "")
+    .map((line) => JSON.parse(line) as Scenario);
 }
 
 /** Runs all on one server, as they were recorded: each uses its own names. */
@@ -126,7 +124,10 @@ export async function playTogether(
 }
 
 /** A server as the recorded one, with its users. */
-export async function startRecordedServer(more: Partial<ApiServerConfig>): Promise<TestServer> {
+export async function startRecordedServer(
+  more: Partial<ApiServerConfig>,
+  address = "192.0.2.2:27443",
+): Promise<TestServer> {
   const folder = mkdtempSync(join(tmpdir(), "recorded-"));
   const tokenFile = join(folder, "tokens.csv");
   writeFileSync(tokenFile, TOKENS);
@@ -138,7 +139,7 @@ export async function startRecordedServer(more: Partial<ApiServerConfig>): Promi
     ...more,
   } as const;
   try {
-    return await startTestServer(config, {}, "192.0.2.2:27443");
+    return await startTestServer(config, {}, address);
   } finally {
     rmSync(folder, { recursive: true });
   }

@@ -1,7 +1,7 @@
 /** Evaluates the expressions of a webhook or a policy with one cost budget. */
 import { type CompileResult, compile, type Program, type Variables } from "../../cel/cel.ts";
-import type { Environment } from "../../cel/environment.ts";
 import { PER_CALL_COST_MAX } from "../../cel/cost/limits.ts";
+import type { Environment } from "../../cel/environment.ts";
 import { renderErrors } from "../../cel/parse/source.ts";
 import { dynType, type Type } from "../../cel/values/types.ts";
 import { fail, MapValue, type Value } from "../../cel/values/value.ts";

@@ -131,8 +131,7 @@ export const plugins: readonly PluginRow[] = [
     name: "MutatingAdmissionPolicy",
     enabledByDefault: true,
     featureGate: "MutatingAdmissionPolicy",
-    create: async (deps) =>
-      (await import("../policies/mutating-admission-policy.ts")).mutatingAdmissionPolicy(deps),
+    create: async (deps) => (await import("../policies/mutating-admission-policy.ts")).mutatingAdmissionPolicy(deps),
   },
   { name: "MutatingAdmissionWebhook", enabledByDefault: true, create: mutatingAdmissionWebhook },
   { name: "ValidatingAdmissionPolicy", enabledByDefault: true, create: validatingAdmissionPolicy },

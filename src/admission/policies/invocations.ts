@@ -1,7 +1,7 @@
 /** Finds the policies, bindings and parameters that apply to a request. */
 import type { Kind } from "../../api/kind.ts";
 import type { Scheme } from "../../api/scheme.ts";
-import { andThen, type MaybePromise } from "../../std/async/maybe-promise.ts";
+import { andThen, forEachInOrder, type MaybePromise } from "../../std/async/maybe-promise.ts";
 import { TimeSlice } from "../../std/async/time-slice.ts";
 import type { AdmissionRequest } from "../chain/attributes.ts";
 import type { ObjectReader } from "../chain/plugin.ts";
@@ -62,21 +62,16 @@ function addInvocations<P extends Policy, B extends Binding, E>(
       found.push({ problem: { bound, binding: undefined, message: `failed to configure policy: ${paramKind.error}` } });
       return undefined;
     }
-    let last: MaybePromise<void> = undefined;
-    for (const { matcher: own, ...binding } of bindings) {
-      const add = (): MaybePromise<void> => {
-        const params = attempt(request, () => paramsOf(binding.binding, own, paramKind.value, request, reader));
-        return andThen(params, ({ value, error: reason }) => {
-          if (reason !== undefined) {
-            found.push({ problem: { bound, binding, message: `failed to configure binding: ${reason}` } });
-          } else if (value !== undefined) {
-            found.push({ invocation: { bound, binding, resource: resource as EquivalentResource, params: value } });
-          }
-        });
-      };
-      last = andThen(last, add);
-    }
-    return last;
+    return forEachInOrder(bindings, ({ matcher: own, ...binding }) => {
+      const params = attempt(request, () => paramsOf(binding.binding, own, paramKind.value, request, reader));
+      return andThen(params, ({ value, error: reason }) => {
+        if (reason !== undefined) {
+          found.push({ problem: { bound, binding, message: `failed to configure binding: ${reason}` } });
+        } else if (value !== undefined) {
+          found.push({ invocation: { bound, binding, resource: resource as EquivalentResource, params: value } });
+        }
+      });
+    });
   });
 }
 
@@ -90,7 +85,9 @@ function paramsOf(
 ): MaybePromise<readonly Param[] | undefined> {
   const collect = () => collectParams(kind, binding.spec?.paramRef, request, reader);
   if (matcher === undefined) return collect();
-  return andThen(matchRequest(matcher, request, reader), (resource) => (resource === undefined ? undefined : collect()));
+  return andThen(matchRequest(matcher, request, reader), (resource) =>
+    resource === undefined ? undefined : collect(),
+  );
 }
 
 type Attempt<T> =

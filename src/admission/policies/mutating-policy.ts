@@ -4,7 +4,10 @@ import {
   createMutationTypes,
   expressionErrors,
 } from "../../api/admissionregistration/expressions.ts";
-import type { MutatingAdmissionPolicy, Mutation } from "../../api/admissionregistration/mutating-admission-policy/schema.ts";
+import type {
+  MutatingAdmissionPolicy,
+  Mutation,
+} from "../../api/admissionregistration/mutating-admission-policy/schema.ts";
 import { PolicyVariables } from "../../api/admissionregistration/policy-variables.ts";
 import { compile } from "../../cel/cel.ts";
 import { type CompiledExpression, type CompiledVariable, compiledExpression } from "../matching/evaluation.ts";
@@ -41,7 +44,10 @@ export function compileMutatingPolicy({ spec = {} }: MutatingAdmissionPolicy): M
   };
 }
 
-function compileMutation({ patchType, applyConfiguration, jsonPatch }: Mutation, names: PolicyVariables): CompiledMutation {
+function compileMutation(
+  { patchType, applyConfiguration, jsonPatch }: Mutation,
+  names: PolicyVariables,
+): CompiledMutation {
   const types = createMutationTypes();
   const isJsonPatch = patchType === "JSONPatch";
   const source = (isJsonPatch ? jsonPatch : applyConfiguration)?.expression ?? "";

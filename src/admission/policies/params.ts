@@ -24,9 +24,7 @@ export function findParamKind(paramKind: ParamKind | undefined, scheme: Scheme):
   const { group = "", version = "" } = parseApiVersion(apiVersion) ?? {};
   const found = scheme.byKind(group, version, kind);
   if (found?.verbs.includes("list") === true) return found;
-  throw new ConfigurationError(
-    `failed to find resource referenced by paramKind: '${group}/${version}, Kind=${kind}'`,
-  );
+  throw new ConfigurationError(`failed to find resource referenced by paramKind: '${group}/${version}, Kind=${kind}'`);
 }
 
 /**

@@ -43,7 +43,8 @@ export function applyConfiguration(resource: EquivalentResource, object: ApiObje
 
 /** As `applyConfiguration`. Undefined if an operation `test` fails: the patch has no effect then. */
 export function applyPatch(resource: EquivalentResource, object: ApiObject, patch: Value): ApiObject | undefined {
-  if (!(patch instanceof List)) throw new MutationError("type mismatch: JSONPatchType.expression should evaluate to array");
+  if (!(patch instanceof List))
+    throw new MutationError("type mismatch: JSONPatchType.expression should evaluate to array");
   const operations = [...patch].map(operationOf);
   let patched: unknown;
   try {
@@ -86,7 +87,9 @@ function jsonOf(value: Value): unknown {
     return toJson(value);
   } catch (error) {
     if (!(error instanceof NoJsonError)) throw error;
-    throw new MutationError(`JSONPath valueExpression evaluated to a type that could not marshal to JSON: ${error.message}`);
+    throw new MutationError(
+      `JSONPath valueExpression evaluated to a type that could not marshal to JSON: ${error.message}`,
+    );
   }
 }
 

@@ -8,7 +8,7 @@ import { validatingAdmissionPolicyBindingKind } from "../../api/admissionregistr
 import { forbidden, StatusError } from "../../api/status.ts";
 import { stringifyExact } from "../../schema/json/exact-numbers.ts";
 import { escapeHtml } from "../../schema/json/html-escape.ts";
-import { andThen, type MaybePromise } from "../../std/async/maybe-promise.ts";
+import { andThen, forEachInOrder, type MaybePromise } from "../../std/async/maybe-promise.ts";
 import { TimeSlice } from "../../std/async/time-slice.ts";
 import { type AdmissionRequest, subjectOf } from "../chain/attributes.ts";
 import type { PluginDeps } from "../chain/factory.ts";
@@ -69,6 +69,7 @@ class Dispatch {
   readonly #policyRequest: PolicyRequest;
   readonly #deps: PluginDeps;
   readonly #metrics: PolicyMetrics;
+  readonly #slice = new TimeSlice();
   readonly #denials: Denial[] = [];
   /** The values of audit annotations, by key. Bindings and parameters can have different ones. */
   readonly #annotations = new Map<string, Set<string>>();
@@ -82,10 +83,7 @@ class Dispatch {
 
   /** Rejects with the error of the first denial. */
   async run(candidates: Candidates): Promise<void> {
-    const slice = new TimeSlice();
     for (const { invocation, problem } of await findInvocations(candidates, this.#request, this.#deps)) {
-      const pause = slice.yield();
-      if (pause !== undefined) await pause;
       if (problem === undefined) {
         const done = this.#invoke(invocation);
         if (done instanceof Promise) await done;
@@ -100,7 +98,12 @@ class Dispatch {
     if (denial !== undefined) throw denialError(this.#request, denial);
   }
 
-  #deny({ name }: Pick<BoundPolicy<P, B, E>, "name">, binding: string | undefined, message: string, reason = "Invalid") {
+  #deny(
+    { name }: Pick<BoundPolicy<P, B, E>, "name">,
+    binding: string | undefined,
+    message: string,
+    reason = "Invalid",
+  ) {
     this.#denials.push({ policy: name, binding, message, reason });
   }
 
@@ -109,17 +112,16 @@ class Dispatch {
     const { resource, bound, binding } = invocation;
     return andThen(this.#policyRequest.namespaceObject(), (namespaceObject) => {
       const evaluate = (values: Awaited<ReturnType<PolicyRequest["bindingsFor"]>>): MaybePromise<void> => {
-        let last: MaybePromise<void> = undefined;
-        for (const param of invocation.params) {
-          const bindings = { ...values, namespaceObject, params: () => paramValue(param, bound.policy.spec?.paramKind) };
-          last = andThen(last, () => this.#evaluate(invocation, bindings));
-        }
-        return last;
+        return forEachInOrder(invocation.params, (param) => {
+          const params = () => paramValue(param, bound.policy.spec?.paramKind);
+          const run = () => this.#evaluate(invocation, { ...values, namespaceObject, params });
+          return this.#slice.yield()?.then(run) ?? run();
+        });
       };
       const values = this.#policyRequest.bindingsFor(resource);
       if (!(values instanceof Promise)) return evaluate(values);
       return values.then(evaluate, (error: unknown) => {
-        if (!(error instanceof Error) || error instanceof StatusError) throw error;
+        if (!(error instanceof Error) || this.#request.signal.aborted) throw error;
         if (bound.failsOpen) return;
         const reason = `failed to configure binding: failed to convert object version: ${error.message}`;
         this.#deny(bound, binding.name, reason);
@@ -161,7 +163,10 @@ class Dispatch {
     const { message } = decision;
     const observe = (action: string): void =>
       this.#metrics.observe(milliseconds, bound.name, name, errorTypeOf(message), action);
-    if (decision.outcome === "error" && bound.failsOpen) return observe("allow");
+    if (decision.outcome === "error" && bound.failsOpen) {
+      observe("allow");
+      return;
+    }
     const { validationActions = [], policyName = "" } = binding.spec ?? {};
     for (const action of validationActions) {
       if (action === "Deny") {

@@ -92,7 +92,10 @@ function compileWebhooks(kind: ConfigurationKind, configuration: Configuration):
       id: `${nameOf(configuration)}/${webhook.name}/${index}`,
       namespaces: requirementsOf(webhook.namespaceSelector ?? {}),
       objects: requirementsOf(webhook.objectSelector ?? {}),
-      conditions: conditions.length === 0 ? undefined : matchConditions(conditions, createAdmissionEnvironment({ stored: true }), failsOpen),
+      conditions:
+        conditions.length === 0
+          ? undefined
+          : matchConditions(conditions, createAdmissionEnvironment({ stored: true }), failsOpen),
       failsOpen,
     };
   });

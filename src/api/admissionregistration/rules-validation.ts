@@ -9,9 +9,11 @@ import {
   notSupported,
   requiredField,
   tooMany,
+  unquoted,
   validateEach,
 } from "../../schema/validation/field-error.ts";
 import { child, index } from "../../schema/value/field-path.ts";
+import { goQuote } from "../../schema/value/go-quote.ts";
 import { validateLabelSelector } from "../meta/validation/label-selector.ts";
 import { pathSegment, qualifiedName } from "../meta/validation/names.ts";
 import { validateExpression } from "./expressions.ts";
@@ -27,7 +29,7 @@ export function validateRuleWithOperations(rule: RuleWithOperations, path: strin
   const operations = rule.operations ?? [];
   const at = child(path, "operations");
   return [
-    ...validateList(operations, at, "operations"),
+    ...validateList(operations, at, "operations", goList("OperationType", operations)),
     ...validateEach(operations, (operation, i) => validateChoice(operation, OPERATIONS, index(at, i))),
     ...validateList(rule.apiGroups ?? [], child(path, "apiGroups"), "API groups"),
     ...validateList(rule.apiVersions ?? [], child(path, "apiVersions"), "API versions"),
@@ -47,10 +49,20 @@ export function validateChoice(
 }
 
 /** Requires at least one value, and no others beside `*`. */
-function validateList(values: readonly string[], path: string, what: string): readonly FieldError[] {
+function validateList(
+  values: readonly string[],
+  path: string,
+  what: string,
+  shown: unknown = values,
+): readonly FieldError[] {
   if (values.length === 0) return [requiredField(path)];
   const both = values.length > 1 && values.includes("*");
-  return both ? [invalidField(path, values, `if '*' is present, must not specify other ${what}`)] : [];
+  return both ? [invalidField(path, shown, `if '*' is present, must not specify other ${what}`)] : [];
+}
+
+/** As Go prints a list of a string type: `[]admissionregistration.OperationType{"*"}`. */
+export function goList(type: string, values: readonly string[]): unknown {
+  return unquoted(`[]admissionregistration.${type}{${values.map((value) => goQuote(value)).join(", ")}}`);
 }
 
 function validatePresent(values: readonly string[], path: string): readonly FieldError[] {
@@ -79,8 +91,9 @@ function validateResources(resources: readonly string[], path: string): readonly
   if (resources.length > 1 && resources.includes("*/*")) {
     errors.push(invalidField(path, resources, "if '*/*' is present, must not specify other resources"));
   }
-  const plain = resources.some((resource) => resource !== "" && resource !== "*" && !resource.includes("/"));
-  if (resources.includes("*") && plain) {
+  // As in Kubernetes, the last of those without a subresource decides.
+  const plain = resources.findLast((resource) => !resource.includes("/"));
+  if (resources.includes("*") && plain !== "*") {
     const detail = "if '*' is present, must not specify other resources without subresources";
     errors.push(invalidField(path, resources, detail));
   }

@@ -1,5 +1,11 @@
-/** Run by `make bench`: prints one JSON line for each sample with the cost of the default admission plugins. */
+/**
+ * Run by `make bench`: prints one JSON line for each sample with the cost of the default admission plugins, and one for
+ * each number of admission policies with the cost that each policy adds to a request that it matches.
+ */
+
 import type { AdmissionContext } from "../../admission/chain/chain.ts";
+import { validatingAdmissionPolicyKind } from "../../api/admissionregistration/validating-admission-policy/kind.ts";
+import { validatingAdmissionPolicyBindingKind } from "../../api/admissionregistration/validating-admission-policy-binding/kind.ts";
 import { builtinScheme } from "../../api/builtin.ts";
 import { configMapKind } from "../../api/core/config-map/kind.ts";
 import { namespaceKind } from "../../api/core/namespace/kind.ts";
@@ -56,14 +62,50 @@ const samples = [
   [pod, podKind as Kind],
 ] as const;
 for (const [sample, kind] of samples) {
+  const us = await admissionUs(sample, kind);
+  process.stdout.write(`${JSON.stringify({ admitting: sample.title, us: round(us) })}\n`);
+}
+
+const scope = systemScope("", stopping.signal);
+const rule = { operations: ["*" as const], apiGroups: [""], apiVersions: ["*"] };
+
+/** Creates policies for a resource. */
+async function createPolicies(prefix: string, count: number, resource: string): Promise<void> {
+  for (let index = 0; index < count; index++) {
+    const name = `${prefix}-${index}`;
+    await create(registries.of(validatingAdmissionPolicyKind), scope, {
+      metadata: { name },
+      spec: {
+        matchConstraints: { resourceRules: [{ ...rule, resources: [resource] }] },
+        validations: [{ expression: "object.metadata.name != 'bad' && size(object.metadata.name) < 64" }],
+      },
+    });
+    const spec = { policyName: name, validationActions: ["Deny" as const] };
+    await create(registries.of(validatingAdmissionPolicyBindingKind), scope, { metadata: { name }, spec });
+  }
+}
+
+const before = await admissionUs(configMap, configMapKind as Kind);
+await createPolicies("config-map", 10, "configmaps");
+for (const others of [0, 1000]) {
+  await createPolicies("other", others, "secrets");
+  const us = (await admissionUs(configMap, configMapKind as Kind)) - before;
+  const title = `10 policies match${others === 0 ? "" : `, ${others} do not`}`;
+  process.stdout.write(`${JSON.stringify({ policies: title, usPerMatch: round(us / 10) })}\n`);
+}
+
+function round(us: number): number {
+  return Number(us.toFixed(1));
+}
+
+async function admissionUs(sample: typeof pod, kind: Kind): Promise<number> {
   const { value } = decode(kind.schema, sample.create("web"));
   const object = applyDefaults({ registry: registries.of(kind) }, value as ApiObject);
-  const us = await cpuUs(async () => {
+  return await cpuUs(async () => {
     const about = aboutOf(kind);
     const admitted = await chain.mutate(about, "CREATE", object);
     await chain.validate(about, "CREATE", admitted);
   });
-  process.stdout.write(`${JSON.stringify({ admitting: sample.title, us: Number(us.toFixed(1)) })}\n`);
 }
 
 /** The context of a request, with a lazy signal. */

@@ -15,7 +15,8 @@ const mapType: Type = { kind: "map", key: { kind: "string" }, value: dynType };
 
 /** `identity`: the members `apiVersion` and `kind` of an object that is stored without them. */
 export function toUnstructuredValue(schema: ObjectSchema, object: Json, identity?: Json): Value {
-  if (schema.unstructured === true) return toDynamicCelValue(identity === undefined ? object : { ...object, ...identity });
+  if (schema.unstructured === true)
+    return toDynamicCelValue(identity === undefined ? object : { ...object, ...identity });
   return new UnstructuredObject(schema, object, identity);
 }
 

@@ -49,8 +49,9 @@ const ERRORS_MAX = 100;
 export function check(expr: Expr, source: string, environment: Environment): CheckResult {
   const checker = new Checker(environment);
   checker.visit(expr);
-  if (checker.issues.length > 0) {
-    const errors = checker.issues.slice(0, ERRORS_MAX);
+  const issues = checker.issues.length > 0 ? checker.issues : checker.literalIssues;
+  if (issues.length > 0) {
+    const errors = issues.slice(0, ERRORS_MAX);
     return { errors: errors.map(({ offset, message }) => createError(source, offset, message)) };
   }
   return {
@@ -71,6 +72,10 @@ interface Issue {
 
 class Checker extends ExprPass<Type> {
   readonly issues: Issue[] = [];
+  /** Literals with items of several types, which are errors only in an expression that has no other. */
+  readonly literalIssues: Issue[] = [];
+  /** Lists that may have items of several types: the arguments of `format`. */
+  readonly #mixed = new Set<Expr>();
   readonly references = new Map<Expr, Reference>();
   readonly #environment: Environment;
   readonly #bindings = new Bindings();
@@ -144,6 +149,7 @@ class Checker extends ExprPass<Type> {
 
   call(expr: Call): Type {
     if (expr.name === "_?._") return this.#optionalSelect(expr);
+    if (expr.name === "format" && expr.target !== undefined) for (const arg of expr.args) this.#mixed.add(arg);
     for (const arg of expr.args) this.visit(arg);
     const target = expr.target;
     if (target === undefined) {
@@ -221,7 +227,8 @@ class Checker extends ExprPass<Type> {
     let element: Type | undefined;
     expr.elements.forEach((item, index) => {
       const type = this.visit(item);
-      element = this.#join(item, element, expr.optional.has(index) ? this.#unwrapOptional(item, type) : type);
+      const plain = expr.optional.has(index) ? this.#unwrapOptional(item, type) : type;
+      element = this.#join(item, element, plain, this.#mixed.has(expr));
     });
     return listType(element ?? this.#bindings.freshParameter());
   }
@@ -246,11 +253,11 @@ class Checker extends ExprPass<Type> {
   }
 
   /** Kubernetes requires items of the same type in a literal. */
-  #join(expr: Expr, before: Type | undefined, type: Type): Type {
+  #join(expr: Expr, before: Type | undefined, type: Type, isMixed = false): Type {
     if (before === undefined) return type;
     if (this.#bindings.isAssignable(before, type)) return mostGeneral(before, type);
-    if (this.#environment.mixedLiterals) return dynType;
-    return this.#reportMismatch(expr, before, type);
+    if (!this.#environment.mixedLiterals && !isMixed) this.literalIssues.push(this.#mismatch(expr, before, type));
+    return dynType;
   }
 
   object(expr: ObjectLiteral): Type {
@@ -325,8 +332,13 @@ class Checker extends ExprPass<Type> {
   }
 
   #reportMismatch(expr: Expr, expected: Type, actual: Type): Type {
+    const { offset, message } = this.#mismatch(expr, expected, actual);
+    return this.#report(offset, message);
+  }
+
+  #mismatch({ offset }: Expr, expected: Type, actual: Type): Issue {
     const [wanted, found] = [expected, actual].map((type) => formatType(this.#bindings.resolve(type, true)));
-    return this.#report(expr.offset, `expected type '${wanted}' but found '${found}'`);
+    return { offset, message: `expected type '${wanted}' but found '${found}'` };
   }
 
   #report(offset: number, message: string): Type {

@@ -29,6 +29,8 @@ const startsOperand = ["[", "{", "(", ".", "-", "!", "true", "false", "null"];
 const literalKinds = ["NUM_FLOAT", "NUM_INT", "NUM_UINT", "STRING", "BYTES", "IDENTIFIER"];
 const operandStart: ReadonlySet<string> = new Set([...startsOperand, ...literalKinds]);
 const expectedOperandText = `{${[...startsOperand.map((word) => `'${word}'`), ...literalKinds].join(", ")}}`;
+/** Of the first argument of a call. */
+const expectedArgumentText = expectedOperandText.replace("'('", "'(', ')'");
 const relations: ReadonlySet<string> = new Set(["<", "<=", ">=", ">", "==", "!=", "in"]);
 const sums: ReadonlySet<string> = new Set(["+", "-"]);
 const products: ReadonlySet<string> = new Set(["*", "/", "%"]);
@@ -60,6 +62,8 @@ class Parser {
   readonly #issues: SyntaxIssue[];
   readonly #heights = new WeakMap<Expr, number>();
   #depth = 0;
+  /** The token after the opening parenthesis of the last call, where a closing one is expected too. */
+  #firstArgument: Token | undefined;
 
   constructor(tokens: readonly Token[], issues: SyntaxIssue[]) {
     this.#tokens = new TokenCursor(tokens);
@@ -176,6 +180,7 @@ class Parser {
   }
 
   #call(open: Token, name: string, target?: Expr): Expr {
+    this.#firstArgument = this.#tokens.peek();
     const args = this.#list(")", () => this.#expr(), false);
     if (isMacro(name, args.length, target !== undefined)) {
       const expanded = expandMacro({ offset: open.offset, name, args, ...(target && { target }) });
@@ -282,7 +287,10 @@ class Parser {
     const token = this.#tokens.peek();
     const offset = minus?.offset ?? token.offset;
     const value = this.#constant(token, minus !== undefined, offset);
-    if (value === undefined) this.#tokens.unexpected(expectedOperandText, operandStart.has(this.#tokens.peek(1).kind));
+    if (value === undefined) {
+      const expected = token === this.#firstArgument ? expectedArgumentText : expectedOperandText;
+      this.#tokens.unexpected(expected, operandStart.has(this.#tokens.peek(1).kind));
+    }
     this.#tokens.advance();
     return value;
   }

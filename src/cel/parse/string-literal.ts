@@ -28,8 +28,8 @@ export function scanStringLiteral(source: string, offset: number, start: string)
   const prefix = start.slice(0, -quotes.length).toLowerCase();
   const from = offset + start.length;
   const close = findClosingQuotes(source, from, quotes, prefix.includes("r"));
+  if (typeof close !== "number") return source.slice(offset, close.errorEnd);
   const end = close + quotes.length;
-  if (close < 0) return source.slice(offset, findLineEnd(source, from));
   const raw = source.slice(from, close);
   // Multi-line literals have normalized line ends.
   const body = quotes.length === 3 || raw.includes("\r") ? raw.replaceAll(/\r\n?/g, "\n") : raw;
@@ -41,22 +41,37 @@ export function scanStringLiteral(source: string, offset: number, start: string)
   return value === undefined ? source.slice(offset, end) : { value, end };
 }
 
-/** The offset of the closing quotes; -1 when they are missing or an escape is invalid. */
-function findClosingQuotes(source: string, from: number, quotes: string, raw: boolean): number {
+/** The text up to this offset is no token. */
+interface Unclosed {
+  readonly errorEnd: number;
+}
+
+/** The offset of the closing quotes, unless they are missing or an escape is invalid. */
+function findClosingQuotes(source: string, from: number, quotes: string, raw: boolean): number | Unclosed {
   let at = from;
   while (at < source.length) {
     if (source.startsWith(quotes, at)) return at;
     const letter = source[at];
-    if (quotes.length === 1 && (letter === "\n" || letter === "\r")) return -1;
+    if (quotes.length === 1 && (letter === "\n" || letter === "\r")) break;
     if (letter !== "\\" || raw) {
       at++;
       continue;
     }
     const length = escapeLength(source, at);
-    if (length === 0) return -1;
+    if (length === 0)
+      return { errorEnd: quotes.length === 1 ? findEscapeError(source, at) : findLineEnd(source, from) };
     at += length;
   }
-  return -1;
+  return { errorEnd: findLineEnd(source, from) };
+}
+
+const partialEscape = /\\(?:[xX][0-9a-fA-F]?|u[0-9a-fA-F]{0,3}|U[0-9a-fA-F]{0,7}|[0-3][0-7]?)?/y;
+
+/** The end of the first character that no escape has there. */
+function findEscapeError(source: string, at: number): number {
+  partialEscape.lastIndex = at;
+  const valid = partialEscape.exec(source)?.[0].length ?? 1;
+  return Math.min(at + valid + 1, source.length);
 }
 
 function escapeLength(source: string, at: number): number {

@@ -5,3 +5,15 @@ export type MaybePromise<T> = T | Promise<T>;
 export function andThen<T, R>(value: MaybePromise<T>, next: (value: T) => MaybePromise<R>): MaybePromise<R> {
   return value instanceof Promise ? value.then(next) : next(value);
 }
+
+/** Calls `work` for one item after the other: synchronously, unless it returns a promise. */
+export function forEachInOrder<T>(
+  items: readonly T[],
+  work: (item: T) => MaybePromise<void>,
+  first = 0,
+): MaybePromise<void> {
+  for (let index = first; index < items.length; index++) {
+    const done = work(items[index]!);
+    if (done instanceof Promise) return done.then(() => forEachInOrder(items, work, index + 1));
+  }
+}

@@ -66,9 +66,6 @@ export function admissionEffects(startServer: StartServer) {
           json: { message: 'services "s" is forbidden: Use of external IPs is denied by admission control.' },
         },
       ]);
-      await t.rejects(create({ "enable-admission-plugins": "MutatingAdmissionPolicy" }, ""), {
-        message: "Cannot use --enable-admission-plugins=MutatingAdmissionPolicy: this build does not have it",
-      });
     },
     "disable-admission-plugins": async (t) => {
       const map = { metadata: { name: "m" } };

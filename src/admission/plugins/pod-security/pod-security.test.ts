@@ -39,7 +39,11 @@ function pluginIn(labels: Record<string, string>, configuration?: PluginConfigur
 }
 
 t.test("podSecurity() admits every pod in a namespace without labels", async (t) => {
-  t.strictSame(await runPlugin(pluginIn({}), podKind, pod()), { object: pod(), warnings: [], annotations: {} });
+  t.strictSame(await runPlugin(pluginIn({}), podKind, pod()), {
+    object: pod(),
+    warnings: [],
+    annotations: { "pod-security.kubernetes.io/enforce-policy": "privileged:latest" },
+  });
 });
 
 t.test("podSecurity() rejects pods that violate the enforced level", async (t) => {

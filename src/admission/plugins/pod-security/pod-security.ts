@@ -70,7 +70,10 @@ export function podSecurity(
     const parsed = parsePolicy(metadata?.labels, defaults);
     const isPod = request.kind.plural === podKind.plural;
     const modes = isPod ? MODES : (["audit", "warn"] as const);
-    if (parsed.errors.length === 0 && modes.every((mode) => parsed.policy[mode].level === "privileged")) return;
+    if (parsed.errors.length === 0 && modes.every((mode) => parsed.policy[mode].level === "privileged")) {
+      if (isPod) request.annotate(`${ANNOTATION_PREFIX}enforce-policy`, "privileged:latest");
+      return;
+    }
     const target = isPod ? (request.object as Pod) : templateOf(request.object!);
     if (target?.spec === undefined) return;
     if (isPod && request.operation === "UPDATE" && !isSignificantUpdate(target as Pod, request.oldObject as Pod))

@@ -19,9 +19,10 @@ export const mutatingAdmissionPolicyStrategy: Strategy<MutatingAdmissionPolicy> 
 
 export const mutatingAdmissionPolicyBindingStrategy: Strategy<MutatingAdmissionPolicyBinding> = {
   setDefaults: (object) => {
-    const { matchResources } = object.spec ?? {};
-    if (matchResources === undefined) return object;
-    return { ...object, spec: { ...object.spec, matchResources: setMatchDefaults(matchResources) } };
+    const { matchResources, paramRef } = object.spec ?? {};
+    const match = matchResources === undefined ? {} : { matchResources: setMatchDefaults(matchResources) };
+    const params = paramRef === undefined ? {} : { paramRef: { parameterNotFoundAction: "Deny", ...paramRef } };
+    return { ...object, spec: { ...object.spec, ...match, ...params } };
   },
   prepareForCreate: setFirstGeneration,
   prepareForUpdate: (next, previous) => updateGeneration(next, previous, !deepEqual(next.spec, previous.spec)),

@@ -8,7 +8,7 @@ import {
 } from "../../../schema/validation/field-error.ts";
 import { index } from "../../../schema/value/field-path.ts";
 import { validateParamRef, validatePolicyName } from "../policy-validation.ts";
-import { validateMatchResources } from "../rules-validation.ts";
+import { goList, validateMatchResources } from "../rules-validation.ts";
 import type { ValidatingAdmissionPolicyBinding } from "../validating-admission-policy/schema.ts";
 
 const ACTIONS = ["Audit", "Deny", "Warn"];
@@ -40,5 +40,5 @@ function validateActions(actions: readonly string[], path: string): readonly Fie
   const detail =
     "must not contain both Deny and Warn (repeating the same validation failure information in the API response and " +
     "headers serves no purpose)";
-  return [...errors, invalidField(path, actions, detail)];
+  return [...errors, invalidField(path, goList("ValidationAction", actions), detail)];
 }

@@ -1,7 +1,7 @@
 import { ageColumn, column, integerColumn, nameColumn } from "../../columns/columns.ts";
 import { allVerbs, type Kind } from "../../kind.ts";
-import { formatParamKind } from "../params.ts";
 import { replaceStatusOnly, statusSubresource } from "../../strategy.ts";
+import { formatParamKind } from "../params.ts";
 import { type ValidatingAdmissionPolicy, validatingAdmissionPolicy } from "./schema.ts";
 import { validatingAdmissionPolicyStrategy } from "./strategy.ts";
 import { validatePolicyStatus } from "./validation.ts";

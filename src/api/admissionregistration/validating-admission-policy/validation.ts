@@ -61,7 +61,13 @@ function validateValidation(validation: Validation, variables: PolicyVariables, 
   const { expression, message = "", messageExpression = "", reason } = validation;
   const blank = messageExpression !== "" && messageExpression.trim() === "";
   return [
-    ...validateExpression(expression, variables.createEnvironment(), [boolType], child(path, "expression"), NOT_SPECIFIED),
+    ...validateExpression(
+      expression,
+      variables.createEnvironment(),
+      [boolType],
+      child(path, "expression"),
+      NOT_SPECIFIED,
+    ),
     ...(blank
       ? [invalidField(child(path, "messageExpression"), messageExpression, "must be non-empty if specified")]
       : []),
