@@ -29,6 +29,7 @@ export interface AgentConfig {
   /** Undefined: the agent runs no service proxy. */
   readonly proxy: ProxyConfig | undefined;
   readonly podNetwork: PodNetworkConfig;
+  readonly networkPolicy: NetworkPolicyConfig;
   readonly volumes: VolumesConfig;
   readonly server: ServerConfig;
   readonly observability: ObservabilityConfig;
@@ -53,6 +54,15 @@ export interface ProxyConfig {
   /** The name of the tables of nftables. */
   readonly table: string;
   /** Whether the agent starts on a machine without nft, with a warning. */
+  readonly isOptional: boolean;
+}
+
+export interface NetworkPolicyConfig {
+  /** Whether the agent enforces network policies. */
+  readonly isEnabled: boolean;
+  /** The name of the tables of nftables. */
+  readonly table: string;
+  /** Whether the agent starts on a machine without nft. */
   readonly isOptional: boolean;
 }
 

@@ -1,10 +1,12 @@
 /** Starts and stops the components of the node agent, in order. */
 import { mkdir } from "node:fs/promises";
+import type { NetworkPolicies } from "../network-policy/network-policies.ts";
 import { systemRandom } from "../std/crypto/random.ts";
 import type { AgentConfig } from "./agent-config.ts";
 import { openDns } from "./assembly/dns.ts";
 import { type AgentDeps, type Foundation, openFoundation } from "./assembly/foundation.ts";
 import { runLoops } from "./assembly/loops.ts";
+import { openNetworkPolicies } from "./assembly/network-policies.ts";
 import { type NodeComponents, openNode } from "./assembly/node.ts";
 import { openPodNetwork } from "./assembly/pod-network.ts";
 import { openPods, type PodComponents } from "./assembly/pods.ts";
@@ -58,7 +60,10 @@ export async function startAgent(config: AgentConfig, deps: AgentDeps): Promise<
   await mkdir(podsDir(config), { recursive: true, mode: 0o750 });
   await mkdir(config.podLogsDir, { recursive: true, mode: 0o755 });
   const foundation = await openFoundation(config, deps, { signal: stop.signal, stack });
-  const components = createComponents(foundation);
+  const policies = await openNetworkPolicies(foundation, (text) =>
+    components.reporting.recordNodeEvent("Warning", "NetworkPolicyFailed", text),
+  );
+  const components = createComponents(foundation, policies);
   const server = await openServer(foundation, components, deps.setVerbosity);
   components.address = server.address;
   components.tunnel = createTunnel(foundation, server, () => components.node.statusManager?.reportNow());
@@ -96,6 +101,7 @@ export async function startAgent(config: AgentConfig, deps: AgentDeps): Promise<
         await dns?.close({ removeAddresses: options.stopPods === true });
         // Pods that keep running need the rules, as they need their network.
         await proxy?.close({ removeRules: options.stopPods === true || !hasPods });
+        await policies?.close({ removeRules: options.stopPods === true || !hasPods });
         const removeRoutes = options.stopPods === true || !hasPods;
         await podNetwork?.close({ removeRoutes, removeConfig: options.stopPods === true });
         await components.reporting.status?.flush(FLUSH_MS);
@@ -124,7 +130,7 @@ interface AgentComponents {
 }
 
 /** The node's status needs the pods, and pods need the node: the closures resolve the cycle. */
-function createComponents(foundation: Foundation): AgentComponents {
+function createComponents(foundation: Foundation, policies: NetworkPolicies | undefined): AgentComponents {
   const reporting = openReporting(foundation);
   const node = openNode(foundation, reporting, {
     port: () => components.address?.port ?? 0,
@@ -137,7 +143,7 @@ function createComponents(foundation: Foundation): AgentComponents {
   const components: AgentComponents = {
     reporting,
     node,
-    podComponents: openPods(foundation, reporting, node),
+    podComponents: openPods(foundation, reporting, node, policies),
     address: undefined,
     tunnel: undefined,
   };

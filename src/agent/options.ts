@@ -7,6 +7,7 @@ import { reportedVersion } from "../flags/program.ts";
 import { parseDuration } from "../flags/types/duration.ts";
 import type { GateSettings } from "../flags/types/gate-settings.ts";
 import { parseTlsVersion, toOpenSslCiphers } from "../http/tls/cipher-suites.ts";
+import { policyTableName } from "../network-policy/table-name.ts";
 import { nameSuffix, networkNames } from "../pod-network/network-names.ts";
 import { KUBERNETES_VERSION } from "../std/version.ts";
 import type {
@@ -14,6 +15,7 @@ import type {
   ApiConfig,
   CertificatesConfig,
   DnsConfig,
+  NetworkPolicyConfig,
   NodeConfig,
   ObservabilityConfig,
   PodNetworkConfig,
@@ -69,6 +71,7 @@ export function toAgentConfig(effective: EffectiveConfig): AgentConfig {
       ? { clusterCidrs: effective.flags["cluster-cidr"], serviceCidrs: [], table: "svc-proxy", isOptional: false }
       : undefined,
     podNetwork: toPodNetworkConfig(effective),
+    networkPolicy: toNetworkPolicyConfig(effective),
     volumes: toVolumesConfig(effective),
     server: toServerConfig(effective),
     observability: toObservabilityConfig(effective),
@@ -227,6 +230,11 @@ function toPodNetworkConfig({ flags }: EffectiveConfig): PodNetworkConfig {
   const suffix = nameSuffix(flags["root-dir"], agentFlags["root-dir"].default);
   const leaseDir = suffix === undefined ? "/run/svc-agent/addresses" : `/run/svc-agent-${suffix}/addresses`;
   return { mode, clusterCidrs, names: networkNames(suffix), confDir: undefined, leaseDir, isOptional: false };
+}
+
+function toNetworkPolicyConfig({ flags }: EffectiveConfig): NetworkPolicyConfig {
+  const table = policyTableName(nameSuffix(flags["root-dir"], agentFlags["root-dir"].default));
+  return { isEnabled: flags["network-policy"], table, isOptional: false };
 }
 
 function toVolumesConfig({ flags, gates }: EffectiveConfig): VolumesConfig {

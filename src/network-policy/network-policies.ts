@@ -13,15 +13,17 @@ import { networkPolicyKind } from "../api/networking/network-policy/kind.ts";
 import type { NetworkPolicy } from "../api/networking/network-policy/schema.ts";
 import type { Informer } from "../client/informer/informer.ts";
 import type { SharedInformers } from "../client/informer/shared-informers.ts";
+import { Wakeup } from "../std/async/wakeup.ts";
 import type { RandomSource } from "../std/crypto/random.ts";
 import type { Logger } from "../std/log/logger.ts";
 import type { IpFamily } from "../std/net/ip.ts";
 import type { Nft } from "../std/nftables/nft.ts";
-import { removeTable, tablePrefix } from "../std/nftables/table.ts";
+import { tablePrefix } from "../std/nftables/table.ts";
 import { Backoff } from "../std/time/backoff.ts";
 import type { Clock, Timer } from "../std/time/clock.ts";
 import type { PolicyMetrics } from "./policy-metrics.ts";
 import { type PolicyPod, toAddresses, toPolicyPod } from "./policy-pod.ts";
+import { removePolicyRules } from "./policy-rules.ts";
 import { PolicySet } from "./policy-set.ts";
 import { readSavedObjects, type SavedObjects, writeSavedObjects } from "./saved-objects.ts";
 
@@ -55,9 +57,9 @@ export interface NetworkPoliciesOptions {
 export interface NetworkPolicies {
   /**
    * A pod of this node has the addresses. Resolves when its policies are in effect, which the start of its containers
-   * waits for; undefined if they are already.
+   * waits for, or when the signal aborts; undefined if they are already.
    */
-  setPod(pod: Pod, ips: readonly string[]): Promise<void> | undefined;
+  setPod(pod: Pod, ips: readonly string[], signal: AbortSignal): Promise<void> | undefined;
   /** The pod has left the node. */
   removePod(uid: string): void;
   /** Idempotent. */
@@ -96,11 +98,6 @@ export function startNetworkPolicies(options: NetworkPoliciesOptions): NetworkPo
   return new RunningPolicies(options);
 }
 
-/** Text that removes the rules of the table. */
-export function removePolicyRules(table: string, families: readonly IpFamily[]): string {
-  return families.map((family) => removeTable({ family, table })).join("");
-}
-
 interface LocalPod {
   /** As its worker has it. */
   pod: Pod;
@@ -130,7 +127,8 @@ class RunningPolicies implements NetworkPolicies {
   /** By uid; bounded by the pods of the node. */
   readonly #local = new Map<string, LocalPod>();
   readonly #running: Promise<void>;
-  #waiting: (() => void)[] = [];
+  /** Notified after each transaction. */
+  readonly #enforced = new Wakeup();
   /** Counts the changes of this node's pods. */
   #generation = 0;
   /** Up to which the kernel has them. */
@@ -157,7 +155,7 @@ class RunningPolicies implements NetworkPolicies {
     this.#running = this.#run();
   }
 
-  setPod(pod: Pod, ips: readonly string[]): Promise<void> | undefined {
+  setPod(pod: Pod, ips: readonly string[], signal: AbortSignal): Promise<void> | undefined {
     const uid = pod.metadata?.uid ?? "";
     if (uid === "" || ips.length === 0 || pod.spec?.hostNetwork === true) return undefined;
     const known = this.#local.get(uid);
@@ -169,8 +167,7 @@ class RunningPolicies implements NetworkPolicies {
       known.pod = pod;
       this.#putPod(uid);
     }
-    const generation = this.#local.get(uid)?.generation ?? 0;
-    return this.#state.source === "none" || generation <= this.#applied ? undefined : this.#synced();
+    return this.#isEnforced(uid) ? undefined : this.#untilEnforced(uid, signal);
   }
 
   removePod(uid: string): void {
@@ -188,7 +185,7 @@ class RunningPolicies implements NetworkPolicies {
       if (this.#writer !== undefined) await this.#write();
       if ("close" in this.#state) this.#state.close();
       await this.#live?.informers[Symbol.asyncDispose]();
-      for (const resume of this.#waiting.splice(0)) resume();
+      this.#enforced.notify();
       if (!removeRules || !this.#isInstalled) return;
       await nft.apply(removePolicyRules(table, families)).catch((error: unknown) => {
         log.error("Cannot remove the rules of network policies", error);
@@ -197,11 +194,14 @@ class RunningPolicies implements NetworkPolicies {
     return this.#closing;
   }
 
-  /** Resolves after the next transaction, and when the policies are closed. */
-  #synced(): Promise<void> {
-    if (this.#stop.signal.aborted) return Promise.resolve();
+  #isEnforced(uid: string): boolean {
+    const generation = this.#local.get(uid)?.generation ?? 0;
+    return this.#stop.signal.aborted || this.#state.source === "none" || generation <= this.#applied;
+  }
+
+  async #untilEnforced(uid: string, signal: AbortSignal): Promise<void> {
     this.#touch();
-    return new Promise((resolve) => void this.#waiting.push(resolve));
+    while (!signal.aborted && !this.#isEnforced(uid)) await this.#enforced.wait(signal);
   }
 
   async #run(): Promise<void> {
@@ -448,18 +448,12 @@ class RunningPolicies implements NetworkPolicies {
     const state = this.#state;
     if (state.source === "unknown") return;
     const began = clock.monotonic();
-    const waiting = this.#waiting.splice(0);
     const generation = this.#generation;
-    try {
-      if ("set" in state && state.set.isActive) await this.#install(state.set);
-      else await this.#uninstall(state);
-    } catch (error) {
-      this.#waiting.unshift(...waiting);
-      throw error;
-    }
+    if ("set" in state && state.set.isActive) await this.#install(state.set);
+    else await this.#uninstall(state);
     this.#applied = generation;
     this.#options.metrics?.synced((clock.monotonic() - began) / 1000);
-    for (const resume of waiting) resume();
+    this.#enforced.notify();
   }
 
   async #install(set: PolicySet): Promise<void> {

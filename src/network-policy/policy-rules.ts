@@ -65,6 +65,11 @@ export function basePolicyRules({ family, table, nodeServices, bridges }: Policy
   );
 }
 
+/** Text that removes the rules of the table. */
+export function removePolicyRules(table: string, families: readonly IpFamily[]): string {
+  return families.map((family) => removeTable({ family, table })).join("");
+}
+
 function addressType(family: IpFamily): "ipv4_addr" | "ipv6_addr" {
   return family === "IPv4" ? "ipv4_addr" : "ipv6_addr";
 }

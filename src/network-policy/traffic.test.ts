@@ -101,11 +101,12 @@ class PolicyNode {
     while (hasTable() !== specs.length > 0) await systemClock.sleep(20);
     // An address that changes goes into the next transaction, which has all of the above.
     const probe = { metadata: { namespace: "probe", name: "probe", uid: "probe" }, spec: { containers: [] } };
-    await this.policies.setPod(probe, [`192.0.2.${++this.#probes % 250}`]);
+    await this.policies.setPod(probe, [`192.0.2.${++this.#probes % 250}`], this.#signal);
     this.policies.removePod("probe");
   }
 
   #probes = 0;
+  readonly #signal = new AbortController().signal;
 
   /** The attempts that get an answer. */
   async answered(...attempts: readonly Attempt[]): Promise<readonly Attempt[]> {

@@ -10,6 +10,7 @@ import { agentFlags } from "../agent/flags.ts";
 import { defaultAgentConfig } from "../agent/options.ts";
 import type { ApiServerConfig } from "../apiserver/config/config.ts";
 import { createDefaultConfig } from "../apiserver/config/default-config.ts";
+import { ENFORCE_POLICIES } from "../apiserver/control-plane/node-bootstrap.ts";
 import { apiserverFlags } from "../apiserver/flags/flags.ts";
 import type { LocalAgent } from "../apiserver/proxy/local-agent.ts";
 import { type RunningApiServer, startApiServer } from "../apiserver/server.ts";
@@ -230,7 +231,7 @@ export function serverConfig(options: UpOptions, pki: Pki, version: string): Api
 
 /** The flags by which nodes that join have the same network as this one. */
 function joinFlags(options: UpOptions): readonly string[] {
-  const { clusterDns, clusterDomain, clusterCidrs, dns, proxyTable, podNetwork } = options;
+  const { clusterDns, clusterDomain, clusterCidrs, dns, proxyTable, podNetwork, networkPolicy } = options;
   const needsRange = proxyTable !== undefined || podNetwork !== "none";
   return [
     `--cluster-dns=${clusterDns.join(",")}`,
@@ -238,6 +239,7 @@ function joinFlags(options: UpOptions): readonly string[] {
     ...(dns === undefined ? [] : ["--serve-dns"]),
     ...(proxyTable === undefined ? [] : ["--service-proxy"]),
     ...(podNetwork === "none" ? [] : [`--pod-network=${podNetwork}`]),
+    ...(networkPolicy.isEnabled ? [ENFORCE_POLICIES] : []),
     ...(needsRange ? [`--cluster-cidr=${clusterCidrs.join(",")}`] : []),
   ];
 }
@@ -282,6 +284,7 @@ export function agentConfig(options: UpOptions, pki: Pick<Pki, "agentCaFile">, e
     dns: options.dns,
     proxy: options.proxyTable === undefined ? undefined : proxyConfig(options, options.proxyTable),
     podNetwork: podNetworkConfig(options),
+    networkPolicy: { ...options.networkPolicy, isOptional: true },
     server: {
       ...base.server,
       port: options.agentPort,

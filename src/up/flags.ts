@@ -99,6 +99,12 @@ export const upFlags = {
       "Make the addresses and node ports of services lead to their pods on this node, by nftables. Without it " +
         "something else must do that.",
     ),
+    "network-policy": flag(
+      bool,
+      true,
+      "Enforce NetworkPolicy objects, by nftables, on this node and those that join. Without effect with " +
+        "--pod-network=none or --cni-conf-dir, where the CNI plugin does that or none.",
+    ),
     "serve-dns": flag(
       bool,
       true,

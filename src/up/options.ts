@@ -4,6 +4,7 @@ import { storeQuotaBytes } from "../apiserver/config/options.ts";
 import { type ForwardRule, parseForwardRule } from "../dns/forward/forward-rule.ts";
 import type { ParsedFlags } from "../flags/flag.ts";
 import type { GateSettings } from "../flags/types/gate-settings.ts";
+import { policyTableName } from "../network-policy/table-name.ts";
 import { gatewayOf } from "../pod-network/cni-config.ts";
 import { type NetworkNames, nameSuffix, networkNames } from "../pod-network/network-names.ts";
 import { hostAddresses } from "../std/net/host-addresses.ts";
@@ -38,6 +39,7 @@ export interface UpOptions {
   readonly clusterCidrs: readonly string[];
   /** The name of the service proxy's tables of nftables; undefined: svc up runs no service proxy. */
   readonly proxyTable: string | undefined;
+  readonly networkPolicy: { readonly isEnabled: boolean; readonly table: string };
   /** Undefined: svc up starts containerd. */
   readonly runtimeEndpoint: string | undefined;
   readonly stopPods: boolean;
@@ -95,6 +97,10 @@ export function upOptions(flags: ParsedFlags<typeof upFlags>, surroundings: Host
     cniBinDir: flags["cni-bin-dir"] === "" ? undefined : resolve(flags["cni-bin-dir"]),
     serviceCidrs,
     clusterCidrs,
+    networkPolicy: {
+      isEnabled: flags["network-policy"] && cniConfDir === undefined && flags["pod-network"] !== "none",
+      table: policyTableName(suffix),
+    },
     proxyTable: flags["service-proxy"] ? (suffix === undefined ? "svc-proxy" : `svc-proxy-${suffix}`) : undefined,
     runtimeEndpoint: flags["container-runtime-endpoint"] === "" ? undefined : flags["container-runtime-endpoint"],
     stopPods: flags["stop-pods"],

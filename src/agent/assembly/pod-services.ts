@@ -7,6 +7,7 @@ import { dirname, join } from "node:path";
 import type { Pod } from "../../api/core/pod/schema.ts";
 import type { ObjectReference } from "../../api/core/references/object-reference.ts";
 import type { EventRecorder } from "../../client/events/event-recorder.ts";
+import type { NetworkPolicies } from "../../network-policy/network-policies.ts";
 import type { Logger } from "../../std/log/logger.ts";
 import type { Clock } from "../../std/time/clock.ts";
 import type { AgentConfig } from "../agent-config.ts";
@@ -16,6 +17,7 @@ import type { NodeObjects } from "../checkpoint/node-objects.ts";
 import { type CredentialPlugins, CredentialProviders } from "../images/credential-providers.ts";
 import { ImageManager, type ImageManagerOptions } from "../images/image-manager.ts";
 import { readNodeCredentials } from "../images/node-credentials.ts";
+import type { MeasureCgroup } from "../metrics/agent-metrics.ts";
 import type { MachineInfo } from "../node/machine/machine.ts";
 import type { NodeIps } from "../node/network/node-ips.ts";
 import type { NodeCapacity } from "../node/status/capacity.ts";
@@ -33,7 +35,6 @@ import { isCpuBusy, StartLimiter } from "../pods/worker/start-limiter.ts";
 import { ProbeManager } from "../probes/probe-manager.ts";
 import type { ProberOptions } from "../probes/prober.ts";
 import type { CriClient } from "../runtime/cri-client.ts";
-import type { MeasureCgroup } from "../metrics/agent-metrics.ts";
 import type { ClaimSource } from "../volumes/claims.ts";
 import type { DriverVolumes } from "../volumes/drivers/driver-volumes.ts";
 import { systemMounter } from "../volumes/mount/mounter.ts";
@@ -66,6 +67,8 @@ export interface PodServicesOptions {
   readonly images: Pick<CriClient, "images">;
   /** Undefined: there are no credential plugins. */
   readonly plugins: CredentialPlugins | undefined;
+  /** Undefined: the agent enforces no network policies. */
+  readonly networkPolicies: NetworkPolicies | undefined;
   /** Disposes what is created here. */
   readonly stack: AsyncDisposableStack;
 }
@@ -151,6 +154,7 @@ export function createPodServices(options: PodServicesOptions, links: PodService
         isBusy: () => isCpuBusy(options.machine.cpus),
       }),
     ),
+    networkPolicies: options.networkPolicies,
     expectChange: links.expectChange,
     onFinished: links.finished,
     metrics: links.workerMetrics,

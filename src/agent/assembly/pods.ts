@@ -1,7 +1,9 @@
 /** The components of pods: their sources, services and workers, and the relisting of the runtime. */
 import { serviceKind } from "../../api/core/service/kind.ts";
+import type { NetworkPolicies } from "../../network-policy/network-policies.ts";
 import { systemRandom } from "../../std/crypto/random.ts";
 import { NodeObjects } from "../checkpoint/node-objects.ts";
+import { AgentMetrics } from "../metrics/agent-metrics.ts";
 import { ObjectReader } from "../pod-objects/object-reader.ts";
 import { RuntimeClasses } from "../pod-objects/runtime-classes.ts";
 import type { PodServices } from "../pods/pod-context.ts";
@@ -11,7 +13,6 @@ import { Relister } from "../runtime/relister.ts";
 import { PodSources } from "../sources/pod-sources.ts";
 import { StaticPods } from "../sources/static-pods.ts";
 import { RunOnce } from "../standalone/run-once.ts";
-import { AgentMetrics } from "../metrics/agent-metrics.ts";
 import { VolumePlugins } from "../volumes/drivers/volume-plugins.ts";
 import { systemMounter } from "../volumes/mount/mounter.ts";
 import type { Foundation } from "./foundation.ts";
@@ -32,7 +33,12 @@ export interface PodComponents {
   readRuntimeName(): Promise<void>;
 }
 
-export function openPods(foundation: Foundation, reporting: Reporting, node: NodeComponents): PodComponents {
+export function openPods(
+  foundation: Foundation,
+  reporting: Reporting,
+  node: NodeComponents,
+  networkPolicies: NetworkPolicies | undefined,
+): PodComponents {
   const { config, clock, log, client, checkpoint, signal } = foundation;
   const { status, mirrors } = reporting;
   const random = systemRandom;
@@ -54,7 +60,7 @@ export function openPods(foundation: Foundation, reporting: Reporting, node: Nod
   const volumes = openVolumes(foundation, reporting, node, { reader, objects, pods: () => pods });
   let runtimeName = "containerd";
   const services = createPodServices(
-    { ...foundation, classes: new RuntimeClasses(client) },
+    { ...foundation, networkPolicies, classes: new RuntimeClasses(client) },
     {
       events: reporting.podEvents,
       objects,
@@ -91,6 +97,7 @@ export function openPods(foundation: Foundation, reporting: Reporting, node: Nod
     },
     onRemoved(pod) {
       metrics.onRemoved(pod);
+      networkPolicies?.removePod(podUid(pod));
       reporting.removePod(pod);
     },
   });

@@ -61,6 +61,12 @@ export const networkingFlags = section("Networking, DNS and misc", {
       "takes VXLAN to all. Without effect if the runtime has another CNI configuration. Needs --cluster-cidr, and " +
       "--svcconfig or --join.",
   ),
+  "network-policy": flag(
+    bool,
+    false,
+    "Enforce NetworkPolicy objects for the pods of this node, by nftables. Not for nodes whose CNI plugin does that. " +
+      "Needs --svcconfig or --join.",
+  ),
   "pod-cidr": flag(podCidr, "", "Pod IP CIDR, standalone mode only; IPv6 allocates at most 65536 addresses.", {
     config: "podCIDR",
     deprecated: inFile,

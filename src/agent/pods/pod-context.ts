@@ -1,5 +1,6 @@
 /** What the states of a pod's worker have access to. */
 import type { Pod, PodStatus } from "../../api/core/pod/schema.ts";
+import type { NetworkPolicies } from "../../network-policy/network-policies.ts";
 import type { Logger } from "../../std/log/logger.ts";
 import type { Clock } from "../../std/time/clock.ts";
 import type { ImageManager } from "../images/image-manager.ts";
@@ -92,6 +93,8 @@ export interface PodServices {
   readonly admission: Pick<PodAdmitter, "admit" | "adopt" | "resize">;
   readonly startLimiter: Pick<StartLimiter, "acquire">;
   readonly metrics?: PodWorkMetrics | undefined;
+  /** Undefined: the agent enforces no network policies. */
+  readonly networkPolicies?: Pick<NetworkPolicies, "setPod"> | undefined;
   /** Announces a change in the runtime, so that the next listing comes soon. */
   readonly expectChange: () => void;
   /** All containers of a deleted pod have stopped and its volumes are released. */

@@ -3,6 +3,7 @@
  * public ConfigMap `cluster-info` with the cluster's CA.
  */
 import { configMapKind } from "../../api/core/config-map/kind.ts";
+import { clusterRoleKind } from "../../api/rbac/cluster-role/kind.ts";
 import { clusterRoleBindingKind } from "../../api/rbac/cluster-role-binding/kind.ts";
 import { roleKind } from "../../api/rbac/role/kind.ts";
 import { roleBindingKind } from "../../api/rbac/role-binding/kind.ts";
@@ -14,6 +15,9 @@ import { ensure, systemScope } from "./ensure.ts";
 /** The group of bootstrap tokens that `svc token create` creates. */
 export const BOOTSTRAP_GROUP = "system:bootstrappers:svc:default-node-token";
 export const CLUSTER_INFO = { namespace: "kube-public", name: "cluster-info" } as const;
+
+/** The flag of agents that enforce network policies. */
+export const ENFORCE_POLICIES = "--network-policy";
 
 /** The key of the flags of agents that join. */
 export const AGENT_FLAGS = "agent-flags";
@@ -59,7 +63,22 @@ export async function ensureNodeBootstrap(
     const wanted = { metadata: { name }, roleRef, subjects: [subject] };
     await ensure(registries.of(clusterRoleBindingKind), clusterScope, wanted);
   }
+  if (info?.agentFlags?.includes(ENFORCE_POLICIES)) await allowNetworkPolicies(registries, signal);
   if (info !== undefined) await publishClusterInfo(registries, info, signal);
+}
+
+/** Rules about pods of other nodes need their labels and addresses. */
+async function allowNetworkPolicies(registries: Registries, signal: AbortSignal): Promise<void> {
+  const clusterScope = { ...systemScope("", signal), group: GROUP };
+  const metadata = { name: "svc:node-network-policy" };
+  const verbs = ["list", "watch"];
+  const rules = [
+    { verbs, apiGroups: ["networking.svc.io"], resources: ["networkpolicies"] },
+    { verbs, apiGroups: [""], resources: ["namespaces", "pods"] },
+  ];
+  await ensure(registries.of(clusterRoleKind), clusterScope, { metadata, rules });
+  const roleRef = { apiGroup: GROUP, kind: "ClusterRole", name: metadata.name };
+  await ensure(registries.of(clusterRoleBindingKind), clusterScope, { metadata, roleRef, subjects: [group(NODES)] });
 }
 
 /** Publishes a kubeconfig without a user that anonymous clients may read, as `kubeadm` does. */

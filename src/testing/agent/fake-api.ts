@@ -54,7 +54,9 @@ export class FakeApi {
         if (query.get("watch") !== null)
           return this.#watch(path, Number(query.get("resourceVersion") ?? 0), request.signal);
         if (found !== undefined) return jsonResponse(200, found);
-        return /\/(pods|nodes|events|leases|services|endpointslices|configmaps|secrets)$/.test(path)
+        return /\/(pods|nodes|events|leases|services|endpointslices|configmaps|secrets|namespaces|networkpolicies)$/.test(
+          path,
+        )
           ? this.#list(path)
           : notFound(path);
       case "POST": {

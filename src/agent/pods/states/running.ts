@@ -26,6 +26,7 @@ export const running = podState({
     await resizePod(pod);
     removeStaleRestarts(pod);
     const plan = makePlan(pod);
+    const policies = pod.services.networkPolicies?.setPod(pod.pod, plan.sandbox?.ips ?? [], pod.signal);
     const toStart = new Set([...plan.starts, ...plan.waits].map((each) => each.spec.name));
     for (const reasons of [pod.memory.waitingReasons, pod.memory.pendingReasons]) {
       for (const name of reasons.keys()) if (!toStart.has(name)) reasons.delete(name);
@@ -43,6 +44,9 @@ export const running = podState({
         return { to: "running" };
       }
       applyPendingReason(pod, first.spec.name);
+      // No container starts before the network policies of the pod are in effect.
+      await policies;
+      pod.signal.throwIfAborted();
       return { to: "pulling", start: first, sandbox: plan.sandbox };
     }
     for (const wait of plan.waits) setCrashLoopReason(pod, wait);
