@@ -63,8 +63,8 @@ t.test("single deviations are corrected", async (t) => {
   t.same(changes({ device: { ...has, mtu: 1500 } }).ip, ["link set svc-vxlan mtu 1450"]);
   t.same(changes({ device: { ...has, isUp: false } }).ip, ["link set svc-vxlan up"]);
   t.same(changes({ device: { ...has, addresses: ["10.244.7.0/32"] } }).ip, [
-    "address delete 10.244.7.0/32 dev svc-vxlan",
     "address add 10.244.0.0/32 dev svc-vxlan",
+    "address delete 10.244.7.0/32 dev svc-vxlan",
   ]);
 });
 

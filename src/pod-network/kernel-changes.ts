@@ -70,12 +70,13 @@ function deviceCommands(
     );
   } else if (has.mtu !== mtu) commands.push(`link set ${name} mtu ${mtu}`);
   if (has?.isUp !== true) commands.push(`link set ${name} up`);
-  for (const address of has?.addresses ?? []) {
-    if (!addresses.includes(address)) commands.push(`address delete ${address} dev ${name}`);
-  }
   for (const address of addresses) {
     if (has?.addresses.includes(address) === true) continue;
     commands.push(`address add ${address} dev ${name}${address.includes(":") ? " nodad" : ""}`);
+  }
+  // After the others: the kernel drops neighbours and routes with the last address.
+  for (const address of has?.addresses ?? []) {
+    if (!addresses.includes(address)) commands.push(`address delete ${address} dev ${name}`);
   }
   return commands;
 }

@@ -1,0 +1,137 @@
+/**
+ * Three nodes with a pod each, all network namespaces; nothing is changed in the namespace of the tests.
+ *
+ *     pod 10.244.0.2 ─ bridge ─ node a 198.51.100.1 ─┐
+ *     pod 10.244.1.2 ─ bridge ─ node b 198.51.100.2 ─┴─ router ─── node c 203.0.113.3 ─ bridge ─ pod 10.244.2.2
+ */
+import { execFile, execFileSync } from "node:child_process";
+import { randomBytes } from "node:crypto";
+import type { NetworkHost } from "../../pod-network/pod-network.ts";
+import { createRouteTools } from "../../pod-network/programs.ts";
+import { runProgram } from "../../std/nftables/nft.ts";
+
+export type NodeName = "a" | "b" | "c";
+type Place = NodeName | "router" | `pod-${NodeName}`;
+
+export const NODES: readonly NodeName[] = ["a", "b", "c"];
+const addresses = { a: "198.51.100.1", b: "198.51.100.2", c: "203.0.113.3" } as const;
+const gateways = { a: "198.51.100.254", b: "198.51.100.254", c: "203.0.113.254" } as const;
+export const ROUTER = gateways.a;
+
+export class SimulatedNodes implements Disposable {
+  readonly #name = `svcn${randomBytes(3).toString("hex")}`;
+  readonly #bridge: string;
+
+  /** `bridge`: the name of the bridge that connects the pods of a node. */
+  constructor(bridge: string) {
+    this.#bridge = bridge;
+    try {
+      this.#build();
+    } catch (error) {
+      this[Symbol.dispose]();
+      throw error;
+    }
+  }
+
+  static address(node: NodeName): string {
+    return addresses[node];
+  }
+
+  static podCidr(node: NodeName): string {
+    return `10.244.${NODES.indexOf(node)}.0/24`;
+  }
+
+  static pod(node: NodeName): string {
+    return `10.244.${NODES.indexOf(node)}.2`;
+  }
+
+  /** Runs a program in the namespace; throws with its stderr. */
+  inside(place: Place, ...words: readonly string[]): string {
+    return execFileSync("nsenter", [this.#net(place), ...words], {
+      encoding: "utf8",
+      env,
+      stdio: ["ignore", "pipe", "pipe"],
+    });
+  }
+
+  /** Whether a packet of so many bytes arrives, and its answer. */
+  pings(from: Place, address: string, bytes = 56): Promise<boolean> {
+    const words = ["timeout", "1", "busybox", "ping", "-c1", "-s", String(bytes), address];
+    return new Promise((resolve) => {
+      execFile("nsenter", [this.#net(from), ...words], { env }, (error) => resolve(error === null));
+    });
+  }
+
+  /** The programs of a node. */
+  host(node: NodeName): NetworkHost {
+    const enter = ["nsenter", this.#net(node)];
+    return {
+      tools: createRouteTools([...enter, "/sbin/ip"], [...enter, "/sbin/bridge"]),
+      nft: { apply: (text) => runProgram("nsenter", [this.#net(node), "/usr/sbin/nft", "-f", "-"], text) },
+      hasIptables: true,
+      enableForwarding: async () => {},
+    };
+  }
+
+  /** Takes the interface of a node down, which removes its routes, and up again. */
+  flap(node: NodeName): void {
+    this.inside(node, "ip", "link", "set", "eth0", "down");
+    this.inside(node, "ip", "link", "set", "eth0", "up");
+    this.inside(node, "ip", "route", "replace", "default", "via", gateways[node]);
+  }
+
+  [Symbol.dispose](): void {
+    for (const place of ["router", ...NODES, ...NODES.map((node) => `pod-${node}`)]) {
+      try {
+        execFileSync("ip", ["netns", "delete", `${this.#name}-${place}`], { stdio: "ignore", env });
+      } catch {
+        // It was not created.
+      }
+    }
+  }
+
+  #net(place: Place): string {
+    return `--net=/run/netns/${this.#name}-${place}`;
+  }
+
+  #build(): void {
+    for (const place of ["router", ...NODES, ...NODES.map((node) => `pod-${node}` as const)] as const) {
+      execFileSync("ip", ["netns", "add", `${this.#name}-${place}`], { env });
+      this.inside(place, "ip", "link", "set", "lo", "up");
+    }
+    const ip = (place: Place, ...words: readonly string[]): string => this.inside(place, "ip", ...words);
+    for (const [bridge, gateway] of [
+      ["near", gateways.a],
+      ["far", gateways.c],
+    ] as const) {
+      ip("router", "link", "add", bridge, "type", "bridge");
+      ip("router", "addr", "add", `${gateway}/24`, "dev", bridge);
+      ip("router", "link", "set", bridge, "up");
+    }
+    for (const node of NODES) {
+      this.#connect("router", `node-${node}`, node);
+      ip("router", "link", "set", `node-${node}`, "master", node === "c" ? "far" : "near", "up");
+      ip(node, "addr", "add", `${addresses[node]}/24`, "dev", "eth0");
+      ip(node, "link", "set", "eth0", "up");
+      ip(node, "route", "add", "default", "via", gateways[node]);
+      const [gateway, pod] = [SimulatedNodes.pod(node).replace(/2$/, "1"), `pod-${node}` as const];
+      ip(node, "link", "add", this.#bridge, "type", "bridge");
+      ip(node, "addr", "add", `${gateway}/24`, "dev", this.#bridge);
+      ip(node, "link", "set", this.#bridge, "up");
+      this.#connect(node, "veth0", pod);
+      ip(node, "link", "set", "veth0", "master", this.#bridge, "up");
+      ip(pod, "addr", "add", `${SimulatedNodes.pod(node)}/24`, "dev", "eth0");
+      ip(pod, "link", "set", "eth0", "up");
+      ip(pod, "route", "add", "default", "via", gateway);
+    }
+    for (const place of ["router", ...NODES] as const)
+      this.inside(place, "sysctl", "-q", "-w", "net.ipv4.ip_forward=1");
+  }
+
+  #connect(place: Place, name: string, peer: Place): void {
+    const words = ["link", "add", name, "type", "veth", "peer", "name", "eth0", "netns", `${this.#name}-${peer}`];
+    this.inside(place, "ip", ...words);
+  }
+}
+
+const env = { ...process.env, PATH: `${process.env.PATH}:/usr/sbin:/sbin`, NODE_OPTIONS: "" };
