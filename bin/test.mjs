@@ -18,7 +18,10 @@ const entries = join(root, "dist", "tests");
 const longTests = [
   "clock",
   "container-logs",
+  "container-logs-load",
   "faults",
+  "kubectl-debug",
+  "kubectl-transfers",
   "recorded-streams-down",
   "resource-metrics",
   "services-of-nodes",
