@@ -86,6 +86,14 @@ export const upEffects: Partial<Record<Name, (t: Test) => Promise<void>>> = {
     t.equal(agent().proxy?.table, "svc-proxy");
     t.equal(agent("--service-proxy=false").proxy, undefined);
   },
+  "network-policy": async (t) => {
+    t.same(agent().networkPolicy, { isEnabled: true, table: "svc-network-policy", isOptional: true });
+    t.ok(server().agentFlags?.includes("--network-policy"));
+    for (const flag of ["--network-policy=false", "--pod-network=none", "--cni-conf-dir=/etc/cni/net.d"]) {
+      t.equal(agent(flag).networkPolicy.isEnabled, false, flag);
+      t.notOk(server(flag).agentFlags?.includes("--network-policy"), flag);
+    }
+  },
   "serve-dns": async (t) => {
     t.same(agent().dns, { forward: [] });
     t.equal(agent("--serve-dns=false").dns, undefined);

@@ -44,7 +44,7 @@ export async function openNetworkPolicies(
     bridges: [config.podNetwork.names.bridge],
     dnsAddresses: config.dns === undefined ? [] : config.pods.clusterDns,
     nft,
-    prepareHost: () => prepareBridges(log),
+    prepareHost: async () => (foundation.nft === undefined ? await prepareBridges(log) : undefined),
     informers,
     openInformers: () => createSharedInformers({ client, clock, random, log, transform: keepPolicyFields }, signal),
     file,

@@ -100,6 +100,23 @@ export const networkingEffects: Partial<Record<AgentFlagName, Effect>> = {
       );
     },
   },
+  "network-policy": {
+    set: { "network-policy": "true" },
+    async verify(t, agent) {
+      agent.api.put("/apis/networking.k8s.io/v1/namespaces/default/networkpolicies/deny", {
+        kind: "NetworkPolicy",
+        metadata: { namespace: "default", name: "deny" },
+        spec: { podSelector: {}, policyTypes: ["Ingress"] },
+      });
+      await agent.start();
+      agent.createPod("web");
+      await agent.untilRunning("web");
+      t.ok(
+        agent.nft.some((text) => / ingress \{ [\d.]+ : goto ingress-/.test(text)),
+        "the pod is closed",
+      );
+    },
+  },
   "serve-dns": {
     set: { "serve-dns": "true", "cluster-dns": "127.0.0.1", "cluster-domain": "corp.example" },
     async verify(t, agent) {
