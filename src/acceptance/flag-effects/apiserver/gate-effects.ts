@@ -193,6 +193,7 @@ export const gateEffects: Readonly<Record<string, Effect>> = {
     "service-account-signing-endpoint",
     "/run/signer.sock",
   ),
+  MutatingAdmissionPolicy: addsPlugin("MutatingAdmissionPolicy", "MutatingAdmissionPolicy"),
   LoggingAlphaOptions: allowsFlag("LoggingAlphaOptions", false, "log-text-split-stream", "true"),
   PodLogsQuerySplitStreams: async (t) => {
     const status = async (gates: Gates) => {
