@@ -16,7 +16,7 @@ import { findMissingRequirement, programs, TestCluster } from "./cluster.ts";
 import { exampleImage } from "./example-image.ts";
 import { endsOf, KubectlSession } from "./kubectl-sessions.ts";
 
-const RUN_MS_MAX = 600_000;
+const RUN_MS_MAX = 850_000;
 const MIB = 2 ** 20;
 const FILE_BYTES = 100 * MIB;
 const STREAM_BYTES = 1024 * MIB;

@@ -1,7 +1,15 @@
 /** Replays recorded streams of Kubernetes 1.33 against the agent and the API server of a cluster, with containerd. */
 import { readFileSync } from "node:fs";
+import { request } from "node:https";
 import { join } from "node:path";
 import t, { type Test } from "tap";
+import {
+  compareResponse,
+  type Exchange,
+  nameExchanges,
+  readRecording,
+  receive,
+} from "../recorded-answers/agent-http.ts";
 import { findMissingRequirement, programs, root } from "./cluster.ts";
 import { RecordedCluster } from "./recorded-streams/cluster.ts";
 import { hasRecording, type RecordedCase, readCases } from "./recorded-streams/recording.ts";
@@ -13,6 +21,7 @@ const STREAM_CASES = /^auth-|^proxy-node-(?:exec|pf|run|logs)|^proxy-pod(?!-spdy
 /** Recorded with the gate PodLogsQuerySplitStreams. */
 const GATED = /^gate-/;
 const ALL_MS_MAX = 900_000;
+const STREAM_GATES = "SvcletFineGrainedAuthz=true";
 
 /** Cases that differ, by reason. The list only shrinks. */
 const reasons = JSON.parse(readFileSync(join(root, "testdata/recorded-differences/streams.json"), "utf8")) as Readonly<
@@ -31,7 +40,7 @@ else {
   const all = [...AREAS.flatMap(readCases), ...others].filter(({ id }) => filter.test(id));
   const [gated, plain] = [all.filter(({ id }) => GATED.test(id)), all.filter(({ id }) => !GATED.test(id))];
   t.test("streams are as recorded, except for known differences", { timeout: ALL_MS_MAX }, async (t) => {
-    await testCases(t, plain, "SvcletFineGrainedAuthz=true");
+    await testCases(t, plain, STREAM_GATES);
   });
   t.test("logs of one stream are as recorded", { timeout: ALL_MS_MAX }, async (t) => {
     await testCases(t, gated, "PodLogsQuerySplitStreams=true");
@@ -49,9 +58,32 @@ async function testCases(t: Test, cases: readonly RecordedCase[], gates: string)
   if (cases.length === 0) return;
   const { SVC_PROGRAM: selected = "bundle" } = process.env;
   await using cluster = await RecordedCluster.start(programs[selected as keyof typeof programs], gates);
+  if (gates === STREAM_GATES) await testRuntimeAnswers(t, cluster);
   for (const [id, problem] of await replayAll(cluster, cases)) {
     const reason = differences[id];
     if (reason === undefined) t.ok(problem === undefined, `${id}: ${problem ?? "as recorded"}`);
     else t.ok(problem !== undefined, `${id} differs: ${reason}`);
   }
+}
+
+/** Requests to the agent that the runtime answers, which the comparison without a runtime leaves out. */
+async function testRuntimeAnswers(t: Test, cluster: RecordedCluster): Promise<void> {
+  const listed = JSON.parse(
+    readFileSync(join(root, "testdata/recorded-differences/agent-http.json"), "utf8"),
+  ) as object;
+  const names = Object.entries(listed).flatMap(([reason, each]) =>
+    reason.startsWith("the answer is the runtime's") ? (each as readonly string[]) : [],
+  );
+  const exchanges = nameExchanges((readRecording()?.exchanges ?? []).filter(({ error }) => error === undefined));
+  for (const name of names) {
+    const exchange = exchanges.get(name);
+    const problem = exchange === undefined ? "not recorded" : compareResponse(exchange, await send(cluster, exchange));
+    t.equal(problem, undefined, name);
+  }
+}
+
+function send(cluster: RecordedCluster, { method = "GET", path: recorded, requestHeaders = {} }: Exchange) {
+  const path = cluster.replacePath(recorded.replace("<namespace>", "$NS").replace("<uid>", "$UID"));
+  const options = { ...cluster.agent, ...cluster.admin, method, path, headers: requestHeaders };
+  return receive(request({ ...options, agent: false, rejectUnauthorized: false }));
 }

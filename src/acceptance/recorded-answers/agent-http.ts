@@ -56,6 +56,19 @@ export function readRecording(): Recording | undefined {
   return existsSync(file) ? (JSON.parse(readFileSync(file, "utf8")) as Recording) : undefined;
 }
 
+/** Equal requests have the same name with a number. */
+export function nameExchanges(exchanges: readonly Exchange[]): ReadonlyMap<string, Exchange> {
+  const names = new Map<string, Exchange>();
+  for (const exchange of exchanges) {
+    const { what, as, method = "GET", path } = exchange;
+    const base = `${as ?? what.replace(/ \(.*| \d.*/, "")}: ${method} ${path}`;
+    let name = base;
+    for (let count = 2; names.has(name); count++) name = `${base} (${count})`;
+    names.set(name, exchange);
+  }
+  return names;
+}
+
 const ADMIN = "admin";
 const TOKEN = "token-without-rights";
 const ACCOUNT = "system:serviceaccount:default:default";
@@ -193,7 +206,7 @@ async function runPod(harness: Harness, pod: Pod): Promise<void> {
   }
 }
 
-async function receive(request: ReturnType<typeof plainRequest>, sent = ""): Promise<AgentResponse> {
+export async function receive(request: ReturnType<typeof plainRequest>, sent = ""): Promise<AgentResponse> {
   const { promise, resolve, reject } = Promise.withResolvers<AgentResponse>();
   request.on("response", (response) => {
     const chunks: Uint8Array[] = [];
@@ -230,7 +243,8 @@ async function sendBytes(port: number, path: string): Promise<AgentResponse> {
 
 const COMPARED_HEADERS = ["content-type", "allow", "location", "x-content-type-options"];
 
-function compareResponse(exchange: Exchange, response: AgentResponse): string | undefined {
+/** The difference from the recorded response; undefined without one. */
+export function compareResponse(exchange: Exchange, response: AgentResponse): string | undefined {
   if (exchange.code !== response.code)
     return `${response.code} instead of ${exchange.code}: ${response.body.slice(0, 200)}`;
   const expected = { "content-type": exchange.contentType, ...exchange.headers } as Record<string, string | undefined>;

@@ -25,6 +25,9 @@ const RESETS_PER_SECOND = 100;
 const SESSION_MEMORY_MB = 64;
 const HEADER_COUNT_MAX = 256;
 
+/** As Go's `net/http` responds to a request without TLS. */
+const PLAIN_HTTP_RESPONSE = "HTTP/1.0 400 Bad Request\r\n\r\nClient sent an HTTP request to an HTTPS server.\n";
+
 type SniCallback = (name: string, done: (error: Error | null, context?: SecureContext) => void) => void;
 
 interface NamedContext extends NamedTlsPair {
@@ -45,6 +48,8 @@ export class SecureListener extends BaseListener {
   readonly #serversByAddress = new Map<string, Http2SecureServer>();
   readonly #default: Http2SecureServer;
   readonly #connections = new Set<Http2Connection>();
+  /** By the client's address, for responses to clients that do not speak TLS. */
+  readonly #sockets = new Map<string, Socket>();
   #idleTimer: Timer | undefined;
 
   constructor(context: ServerContext, tls: TlsOptions, http2: boolean) {
@@ -55,7 +60,12 @@ export class SecureListener extends BaseListener {
     for (const address of this.#served.selector.addresses()) {
       this.#serversByAddress.set(normalizeAddress(address), this.#secureServer(http2, address));
     }
-    this.server = createServer((socket) => this.#serverFor(socket).emit("connection", socket));
+    this.server = createServer((socket) => {
+      const key = toKey(socket);
+      this.#sockets.set(key, socket);
+      socket.once("close", () => this.#sockets.delete(key));
+      this.#serverFor(socket).emit("connection", socket);
+    });
     // It gets sockets and never listens; this event starts its check of header timeouts.
     this.http1.emit("listening");
   }
@@ -106,7 +116,9 @@ export class SecureListener extends BaseListener {
     server.on("unknownProtocol", (socket: TLSSocket) => this.http1.emit("connection", socket));
     server.on("tlsClientError", (error: NodeJS.ErrnoException, socket) => {
       context.log.v(3)?.info("TLS handshake failed", { peer: socket.remoteAddress, error: error.message });
-      socket.destroy();
+      const plain = error.code === "ERR_SSL_HTTP_REQUEST" ? this.#sockets.get(toKey(socket)) : undefined;
+      if (plain === undefined) socket.destroy();
+      else plain.write(PLAIN_HTTP_RESPONSE, () => socket.destroy());
     });
     return server;
   }
@@ -134,6 +146,10 @@ export class SecureListener extends BaseListener {
       if (this.#connections.size > 0) this.#watchIdle();
     });
   }
+}
+
+function toKey({ remoteAddress, remotePort }: Pick<Socket, "remoteAddress" | "remotePort">): string {
+  return `${remoteAddress} ${remotePort}`;
 }
 
 /** Throws when a key does not match its certificate. */

@@ -272,12 +272,22 @@ t.test("listen() responds to malformed HTTP/2 requests with 400 and refuses over
 
 t.test("listen() keeps serving after aborted handshakes, garbage, and plain HTTP on its TLS port", async (t) => {
   const { listener } = await serve(t);
-  for (const bytes of ["\x16\x03\x01\x02\x00\x01\x00", "garbage", "GET / HTTP/1.1\r\nHost: x\r\n\r\n"]) {
+  const plain = "HTTP/1.0 400 Bad Request\r\n\r\nClient sent an HTTP request to an HTTPS server.\n";
+  for (const [bytes, expected] of [
+    ["\x16\x03\x01\x02\x00\x01\x00", ""],
+    ["garbage", ""],
+    ["GET / HTTP/1.1\r\nHost: x\r\n\r\n", plain],
+  ] as const) {
     const socket = connectTcp(listener.port, "127.0.0.1");
+    let received = "";
     socket.on("error", () => {});
-    socket.end(bytes);
-    socket.resume();
+    socket.on("data", (chunk) => {
+      received += chunk.toString();
+    });
+    socket.write(bytes);
+    if (bytes.startsWith("\x16")) socket.end();
     await once(socket, "close");
+    if (expected !== "") t.equal(received, expected);
   }
   const unknown = connectTls({
     host: "127.0.0.1",

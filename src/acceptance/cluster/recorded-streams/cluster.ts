@@ -62,6 +62,15 @@ export class RecordedCluster implements AsyncDisposable, ReplayTarget {
     return this.#cluster.port;
   }
 
+  get agent(): { readonly host: string; readonly port: number } {
+    return this.#agent;
+  }
+
+  /** A client with all rights at the agent. */
+  get admin(): Identity {
+    return this.#identities.get("agent admin") ?? {};
+  }
+
   address({ to }: RecordedCase): { host: string; port: number } {
     return to === "agent" ? this.#agent : { host: "127.0.0.1", port: this.#cluster.port };
   }
@@ -75,6 +84,10 @@ export class RecordedCluster implements AsyncDisposable, ReplayTarget {
 
   /** Fills in the placeholders of a path. */
   path({ request }: RecordedCase, pod: string): string {
+    return this.replacePath(request.path, pod);
+  }
+
+  replacePath(recorded: string, pod = ""): string {
     const values = {
       $NS: NAMESPACE,
       $NODE: NODE,
@@ -83,7 +96,7 @@ export class RecordedCluster implements AsyncDisposable, ReplayTarget {
       $AGENTPORT: String(this.#agent.port),
       "<time>": OLD_TIME,
     };
-    return Object.entries(values).reduce((path, [name, value]) => path.replaceAll(name, value), request.path);
+    return Object.entries(values).reduce((path, [name, value]) => path.replaceAll(name, value), recorded);
   }
 
   replace(text: string): string {
