@@ -14,7 +14,14 @@ import type { Clock } from "../../std/time/clock.ts";
 import { openLog } from "../pods/containers/regular-file.ts";
 import type { Observation, ObservedContainer } from "../runtime/observation.ts";
 import type { Runtime } from "../runtime/runtime.ts";
-import { COMPRESSED, listRotatedLogs, listSuffixedNames, makeStamp, UNFINISHED } from "./rotated-logs.ts";
+import {
+  COMPRESSED,
+  listRotatedLogs,
+  listSuffixedNames,
+  makeStamp,
+  type RotatedLog,
+  UNFINISHED,
+} from "./rotated-logs.ts";
 
 export interface LogRotationOptions {
   readonly runtime: Runtime;
@@ -87,6 +94,8 @@ async function rotate(options: LogRotationOptions, id: string, path: string): Pr
   }
   if (found.size <= maxBytes) return false;
   const target = `${path}.${makeStamp(clock.now(), rotated.at(-1)?.stamp)}`;
+  // First, as kubelet: the number of files has no moment above its limit.
+  await removeExcess(options, rotated);
   await rename(path, target);
   try {
     await runtime.reopenContainerLog({ containerId: id }, signal);
@@ -95,7 +104,6 @@ async function rotate(options: LogRotationOptions, id: string, path: string): Pr
     await rename(target, path);
     throw error;
   }
-  await removeExcess(options, path);
   return true;
 }
 
@@ -105,16 +113,17 @@ export async function removeLogs(path: string): Promise<void> {
     await rm(join(dirname(path), name), { force: true });
 }
 
-/** Removes the oldest logs: those above the number of files, and those above their total size. Keeps the last one. */
-async function removeExcess({ maxFiles, maxBytes }: LogRotationOptions, path: string): Promise<void> {
+/**
+ * Before another log is rotated, removes the oldest ones: those above the number of files, and those above their total
+ * size.
+ */
+async function removeExcess({ maxFiles, maxBytes }: LogRotationOptions, rotated: readonly RotatedLog[]): Promise<void> {
   let bytes = 0;
-  const newestFirst = (await listRotatedLogs(path)).toReversed();
-  for (const [index, { path: file }] of newestFirst.entries()) {
-    if (index === 0) continue;
+  for (const [index, { path: file }] of rotated.toReversed().entries()) {
     bytes += (await lstat(file).catch(() => undefined))?.size ?? 0;
     // The files of one rotation: both while one is being compressed.
     const plain = file.endsWith(COMPRESSED) ? file.slice(0, -COMPRESSED.length) : file;
-    if (index < maxFiles - 1 && bytes <= maxFiles * maxBytes) continue;
+    if (index < maxFiles - 2 && bytes <= maxFiles * maxBytes) continue;
     for (const name of [plain, `${plain}${COMPRESSED}`]) await rm(name, { force: true });
   }
 }
