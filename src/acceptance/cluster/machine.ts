@@ -1,7 +1,8 @@
 /** Simulated machines: a network namespace each, on one bridge, with its own containerd and agent. */
 import { randomBytes } from "node:crypto";
-import { readFileSync, writeFileSync } from "node:fs";
+import { readFileSync, rmSync, writeFileSync } from "node:fs";
 import { basename, join } from "node:path";
+import { nameSuffix } from "../../pod-network/network-names.ts";
 import { type PrivateContainerd, startPrivateContainerd } from "../../testing/agent/private-containerd.ts";
 import { removeCgroups } from "../../testing/agent/remove-cgroups.ts";
 import { LoggedProcess } from "../../testing/std/logged-process.ts";
@@ -53,13 +54,14 @@ export class Machine implements AsyncDisposable {
     this.#namespace = `${network.name}-${name}`;
   }
 
-  static async create(network: Network, name: string, host: number): Promise<Machine> {
+  /** Without a network of pods the runtime has no CNI configuration. */
+  static async create(network: Network, name: string, host: number, hasPodNetwork = true): Promise<Machine> {
     const machine = new Machine(network, name);
     try {
       await ip("netns", "add", machine.#namespace);
       await machine.#inside("link", "set", "lo", "up");
       await machine.plug(host);
-      machine.#containerd = await startPrivateContainerd(machine.#enter);
+      machine.#containerd = await startPrivateContainerd(machine.#enter, hasPodNetwork);
       return machine;
     } catch (error) {
       await machine[Symbol.asyncDispose]();
@@ -76,6 +78,18 @@ export class Machine implements AsyncDisposable {
     await this.#inside("addr", "add", `${this.#network.address(host)}/24`, "dev", far);
     await this.#inside("link", "set", far, "up");
     await this.#inside("route", "replace", "default", "via", this.#network.gateway, "dev", far);
+  }
+
+  /** Takes the interfaces down, as if the machine lost its power; or up again. */
+  async setConnected(isConnected: boolean): Promise<void> {
+    for (let link = 0; link < this.#links; link++) {
+      await ip("link", "set", `${this.#network.name}${this.name}${link}`, isConnected ? "up" : "down");
+    }
+  }
+
+  /** The file of the network namespace. */
+  get netns(): string {
+    return `/run/netns/${this.#namespace}`;
   }
 
   /** Drops what begins a connection from outside, as NAT does. */
@@ -169,7 +183,9 @@ export class Machine implements AsyncDisposable {
     const cgroup = basename(this.directory);
     await this.#containerd?.[Symbol.asyncDispose]();
     await command("ip", ["netns", "delete", this.#namespace]);
-    if (cgroup !== "") await removeCgroups(cgroup);
+    if (cgroup === "") return;
+    await removeCgroups(cgroup);
+    rmSync(`/run/svc-agent-${nameSuffix(join(this.directory, "agent"), "")}`, { recursive: true, force: true });
   }
 
   /** Only the network is separate: cgroups and files are those of this host. */
@@ -182,9 +198,13 @@ export class Machine implements AsyncDisposable {
   }
 }
 
-/** The command to run on a machine. */
-export async function createJoinCommand(cluster: TestCluster, network: Network): Promise<string> {
-  const server = `--server=https://${network.gateway}:${cluster.port}`;
+/** The command to run on a machine; `host` is the address of the API server. */
+export async function createJoinCommand(
+  cluster: TestCluster,
+  network: Network,
+  host = network.gateway,
+): Promise<string> {
+  const server = `--server=https://${host}:${cluster.port}`;
   const words = ["token", "create", `--svcconfig=${cluster.kubeconfig}`, server, "--ttl=10m"];
   const { code, stdout, stderr } = await command("node", [join(root, "src/main.ts"), ...words]);
   if (code !== 0) throw new Error(stderr);

@@ -45,7 +45,8 @@ const newEvents = operationsOf({
     reportingInstance: "e2e",
     regarding: involved(at),
   }),
-  change: { patch: { note: "This is a patched event" }, update: seriesOf(100, "lastObservedTime") },
+  // The note of an event of this group does not change.
+  change: { patch: seriesOf(2, "lastObservedTime"), update: seriesOf(100, "lastObservedTime") },
 });
 
 const limitRangeOf = (name: string, cpu: string) => ({
