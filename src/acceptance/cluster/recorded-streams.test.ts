@@ -76,10 +76,15 @@ async function testRuntimeAnswers(t: Test, cluster: RecordedCluster): Promise<vo
   );
   const exchanges = nameExchanges((readRecording()?.exchanges ?? []).filter(({ error }) => error === undefined));
   for (const name of names) {
-    const exchange = exchanges.get(name);
+    const exchange = withoutFrames(exchanges.get(name));
     const problem = exchange === undefined ? "not recorded" : compareResponse(exchange, await send(cluster, exchange));
-    t.equal(problem, undefined, name);
+    t.ok(problem === undefined, `${name}${problem === undefined ? "" : `: ${problem}`}`);
   }
+}
+
+/** What follows the headers of an upgrade is compared by the cases. */
+function withoutFrames(exchange: Exchange | undefined): Exchange | undefined {
+  return exchange?.code === 101 ? { ...exchange, body: undefined } : exchange;
 }
 
 function send(cluster: RecordedCluster, { method = "GET", path: recorded, requestHeaders = {} }: Exchange) {
