@@ -1,4 +1,4 @@
-/** The authorization checks of the expressions of one request (`authorizer.group('').resource('pods').check('get')`). */
+/** Authorization checks by the expressions of one request: `authorizer.group('').resource('pods').check('get')`. */
 import type { Authorizer, UserInfo } from "../../auth/user.ts";
 import type { AuthorizationDecision, CheckAttributes } from "../../cel/libraries/authorizer.ts";
 import type { MaybePromise } from "../../std/async/maybe-promise.ts";

@@ -1,5 +1,4 @@
 import t from "tap";
-import { defaultConfig } from "../../apiserver/config/default-config.ts";
 import { ADMISSION, CONFIG_MAPS, startPolicyServer } from "../../testing/admission/policy-server.ts";
 
 const POLICIES = `${ADMISSION}/v1alpha1/mutatingadmissionpolicies`;
@@ -99,8 +98,7 @@ t.test("parameters and match conditions select what a policy does", async (t) =>
 });
 
 t.test("without the feature gate the policies have no effect, and writes get a warning", async (t) => {
-  const { observability } = defaultConfig;
-  await using f = await startPolicyServer({ observability });
+  await using f = await startPolicyServer({ mutating: false });
   const body = { metadata: { name: "p" }, spec: { policyName: "p" } };
   const { headers } = await f.send(`POST ${POLICIES.replace("policies", "policybindings")}`, body);
   t.match(String(headers.warning), /is not enforced: the feature gate MutatingAdmissionPolicy is off/);

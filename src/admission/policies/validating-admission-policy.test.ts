@@ -188,10 +188,7 @@ t.test("of many policies only those for the resource apply", async (t) => {
 });
 
 t.test("the plugin can be disabled", async (t) => {
-  const disabled = ["ServiceAccount", "ValidatingAdmissionPolicy"];
-  const admission = { enabled: [], disabled, controlFile: undefined };
-  const { createDefaultConfig } = await import("../../apiserver/config/default-config.ts");
-  await using f = await startPolicyServer({ admission: { ...createDefaultConfig({}).admission, ...admission } });
+  await using f = await startPolicyServer({ disabledPlugins: ["ValidatingAdmissionPolicy"] });
   await f.validate("p", { validations: [{ expression: "false" }] });
   t.equal((await f.createConfigMap("a")).status, 201);
 });

@@ -25,11 +25,28 @@ export interface PolicyServer extends AsyncDisposable {
   createConfigMap(name: string, data?: Readonly<Record<string, string>>): Promise<TestResponse>;
 }
 
+export interface PolicyServerOptions {
+  /** The gate for mutating policies. */
+  readonly mutating?: boolean;
+  readonly disabledPlugins?: readonly string[];
+  readonly authorizationModes?: ApiServerConfig["authorizationModes"];
+}
+
 /** Mutating policies are enabled. */
-export async function startPolicyServer(config: Partial<ApiServerConfig> = {}): Promise<PolicyServer> {
-  const defaults = createDefaultConfig({ MutatingAdmissionPolicy: true });
+export async function startPolicyServer({
+  mutating = true,
+  disabledPlugins = [],
+  ...config
+}: PolicyServerOptions = {}): Promise<PolicyServer> {
+  const defaults = createDefaultConfig({ MutatingAdmissionPolicy: mutating });
+  const admission = { ...defaults.admission, disabled: [...defaults.admission.disabled, ...disabledPlugins] };
   const runtimeConfig = { "admissionregistration.k8s.io/v1alpha1": "true" };
-  const server = await startTestServer({ ...defaults, apis: { ...defaults.apis, runtimeConfig }, ...config });
+  const server = await startTestServer({
+    ...defaults,
+    admission,
+    apis: { ...defaults.apis, runtimeConfig },
+    ...config,
+  });
   const send = async (line: string, body?: object): Promise<TestResponse> => {
     const patch = line.startsWith("PATCH") ? { "content-type": "application/merge-patch+json" } : {};
     const response = await server.send(line, { headers: patch, ...(body === undefined ? {} : { body }) });
