@@ -14,6 +14,7 @@ import { runPostStartHooks } from "./assembly/post-start.ts";
 import { type ApiServerDeps, createServerBase, type ServerBase } from "./assembly/server-base.ts";
 import type { ApiServerConfig } from "./config/config.ts";
 import { DebugEndpoints } from "./debug/debug-endpoints.ts";
+import { withAudit, withFailedAuthenticationAudit } from "./filters/audit.ts";
 import { withAuthentication } from "./filters/authentication.ts";
 import { withAuthorization } from "./filters/authorization.ts";
 import { withCors } from "./filters/cors.ts";
@@ -142,7 +143,7 @@ export async function createApiServer(
  * pass those of `serving/secure-serving.ts`.
  */
 function buildHandlerChain(
-  { config, clock, log, random, metrics }: ServerBase,
+  { config, clock, log, random, metrics, auditor }: ServerBase,
   { authenticators, authorizer }: AccessControl,
   memory: MemoryProtection,
   apiHandler: RequestHandler,
@@ -157,7 +158,9 @@ function buildHandlerChain(
     withRequestMetrics(metrics.requests, clock),
     withErrorResponses(log.child("http")),
     withRequestDeadline(clock, config.limits.requestTimeoutMs, metrics.requests.onTermination),
+    ...(auditor === undefined ? [] : [withFailedAuthenticationAudit(auditor, clock)]),
     withAuthentication(authenticators.authenticate, clock, log.child("authentication")),
+    ...(auditor === undefined ? [] : [withAudit(auditor, clock, log.child("http"))]),
     withImpersonation(authorizer),
     withMaxInFlightLimit(config.limits.inFlight, metrics.requests.onTermination),
     withAuthorization(authorizer, config.authorization.selectors),

@@ -2,6 +2,7 @@
 
 import type { AdmissionSettings } from "../../admission/chain/create-plugins.ts";
 import type { GroupAliases } from "../../api/group-aliases.ts";
+import type { AuditConfig } from "../../audit/auditor.ts";
 import type { RequestHeaderNames } from "../../auth/authn/request-header.ts";
 import type { KeyPairFiles } from "../../auth/pki/key-pair.ts";
 import type { ControllerOptions } from "../../controllers/controller-options.ts";
@@ -25,6 +26,8 @@ export interface ApiServerConfig {
   readonly authorizationModes: readonly string[];
   readonly authorization: AuthorizationConfig;
   readonly admission: AdmissionConfig;
+  /** Undefined: no request is recorded. */
+  readonly audit: AuditConfig | undefined;
   readonly services: ServicesConfig;
   readonly storage: StorageConfig;
   readonly agents: AgentConnectionConfig;

@@ -5,6 +5,7 @@ import type { FeatureGates } from "../../flags/gates.ts";
 import { parseTlsVersion, toOpenSslCiphers } from "../../http/tls/cipher-suites.ts";
 import { apiserverFlags } from "../flags/flags.ts";
 import { emulatedVersion } from "../flags/values.ts";
+import { auditConfig } from "./audit-options.ts";
 import {
   type ApiServerConfig,
   type AuthorizationConfig,
@@ -71,6 +72,7 @@ export function apiServerOptions(
       },
       serviceEndpoints: flags["enable-aggregator-routing"],
     },
+    audit: auditConfig(flags),
     services: {
       clusterIpRanges:
         flags["service-cluster-ip-range"].length === 0 ? DEFAULT_RANGES : flags["service-cluster-ip-range"],

@@ -20,6 +20,7 @@ export async function publishAuthenticationTrust(
   signal: AbortSignal,
 ): Promise<void> {
   const own = trustData(authorities);
+  if (Object.keys(own).length === 0) return;
   for (const namespace of TRUST_NAMESPACES) {
     const wanted: ConfigMap = { metadata: { name: TRUST_CONFIG_MAP, namespace }, data: own };
     await ensure(registries.of(configMapKind), systemScope(namespace, signal), wanted, (found) => {

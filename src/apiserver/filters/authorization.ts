@@ -6,6 +6,10 @@ import { textResponse } from "../../http/respond.ts";
 import { type RequestContext, type RequestFilter, userOf } from "../request/request-context.ts";
 import { statusResponse } from "../responses/status-response.ts";
 
+/** Audit annotations. */
+const DECISION = "authorization.k8s.io/decision";
+const REASON = "authorization.k8s.io/reason";
+
 /**
  * Responds 403 to requests that no authorizer allows, and 500 when an authorizer failed. `selectors`: whether the
  * attributes include field and label selectors.
@@ -14,6 +18,10 @@ export function withAuthorization(authorizer: Authorizer, selectors = true): Req
   return (next) => async (context) => {
     const attributes = authorizerAttributes(context, selectors);
     const { decision, reason, error } = await authorizer.authorize(attributes);
+    if (context.audit !== undefined) {
+      if (error === undefined) context.annotations.add(DECISION, decision === "allow" ? "allow" : "forbid");
+      context.annotations.add(REASON, error === undefined ? reason : "internal error");
+    }
     if (decision === "allow") return await next(context);
     if (error === undefined) return forbiddenResponse(forbiddenError(attributes, reason), context);
     const { path, query } = context.request;

@@ -31,6 +31,16 @@ function isClientError(error: unknown): boolean {
   return error instanceof StatusError && error.status.code === 500 && error.status.reason === undefined;
 }
 
+/** Whether no handler throws such an error on purpose. */
+export function isUnexpected(error: unknown): boolean {
+  return !(
+    error instanceof StatusError ||
+    error instanceof HttpError ||
+    error instanceof StoreError ||
+    error instanceof TooManyValuesError
+  );
+}
+
 /** The Status of an error. Messages of unexpected errors are not sent, because they may contain secrets. */
 export function toStatus(error: unknown): Status {
   if (error instanceof StatusError) return error.status;

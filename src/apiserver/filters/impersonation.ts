@@ -30,7 +30,9 @@ export function withImpersonation(authorizer: Authorizer): RequestFilter {
       const subject = { group: part.apiGroup, resource: part.resource, name: part.name };
       throw forbidden(subject, forbiddenMessage(attributes, reason));
     }
-    return await next(withUser(context, addDefaultGroups(requested)));
+    const impersonated = addDefaultGroups(requested);
+    context.audit?.impersonate(impersonated);
+    return await next(withUser(context, impersonated));
   };
 }
 

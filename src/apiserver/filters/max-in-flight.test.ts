@@ -17,6 +17,7 @@ function context(line: string, groups: readonly string[] = []): RequestContext {
     user,
     signal: request.signal,
     warnings: [],
+    auditId: "",
     annotations: new AuditAnnotations(),
   };
 }

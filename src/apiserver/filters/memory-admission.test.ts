@@ -15,7 +15,7 @@ function context(line: string): RequestContext {
   const request = makeRequest({ method, path, query });
   const info = parseRequestInfo(request);
   const annotations = new AuditAnnotations();
-  return { request, info, user: undefined, signal: request.signal, warnings: [], annotations };
+  return { request, info, user: undefined, signal: request.signal, warnings: [], auditId: "", annotations };
 }
 
 t.test("withMemoryAdmission() refuses what needs memory while live objects fill the heap", async (t) => {

@@ -96,6 +96,7 @@ class DeadlineContext implements RequestContext {
   readonly info: RequestContext["info"];
   readonly user: RequestContext["user"];
   readonly warnings: RequestContext["warnings"];
+  readonly auditId: RequestContext["auditId"];
   readonly annotations: RequestContext["annotations"];
   /** By the clock's monotonic time. */
   due = 0;
@@ -108,6 +109,7 @@ class DeadlineContext implements RequestContext {
 
   constructor(outer: RequestContext, onDeadline: (reason: unknown) => void) {
     this.request = outer.request;
+    this.auditId = outer.auditId;
     this.info = outer.info;
     this.user = outer.user;
     this.warnings = outer.warnings;

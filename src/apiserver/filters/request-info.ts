@@ -20,10 +20,12 @@ export function withRequestInfo(next: RequestHandler, random: RandomSource): Han
         return request.signal;
       },
       warnings,
+      // An empty header is no id.
+      auditId: request.headers["audit-id"] || randomUuid(random),
       annotations: new AuditAnnotations(),
     };
     const response = await next(context);
-    return addStandardHeaders(response, warnings, request.headers["audit-id"] ?? randomUuid(random));
+    return addStandardHeaders(response, warnings, context.auditId);
   };
 }
 

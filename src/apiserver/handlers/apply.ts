@@ -5,6 +5,7 @@ import { apply } from "../../registry/apply.ts";
 import type { ApplyOptions, Configuration } from "../../registry/managed-fields/apply-configuration.ts";
 import { decodeCbor } from "../../schema/cbor/decode.ts";
 import { CborError } from "../../schema/cbor/error.ts";
+import { stringifyExact } from "../../schema/json/exact-numbers.ts";
 import { parseJson } from "../../schema/json/parse.ts";
 import { valuesMax } from "../../schema/value/limits.ts";
 import { isPlainObject } from "../../schema/value/plain-object.ts";
@@ -52,6 +53,7 @@ export async function readApplyBody(context: RequestContext): Promise<ApplyBody>
   const isCbor = context.request.headers["content-type"]?.startsWith(APPLY_CBOR_TYPE) === true;
   const slice = new TimeSlice();
   const { value, duplicates } = isCbor ? parseCborConfiguration(bytes) : await parseConfiguration(bytes, slice);
+  context.audit?.setRequestBody(() => stringifyExact(value));
   await slice.yield();
   const warn = (texts: readonly string[]): void => {
     for (const text of texts) context.warnings.push(text);

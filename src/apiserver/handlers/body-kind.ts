@@ -15,6 +15,8 @@ export interface ExpectedBody {
   readonly version: string;
   readonly kind: string;
   readonly schema: ObjectSchema;
+  /** Those of the kind's strategy, which follow those of the schema. */
+  readonly setDefaults?: Kind["strategy"]["setDefaults"] | undefined;
   /** All kinds: the error for a known kind differs from that for an unknown one. */
   readonly scheme?: Scheme | undefined;
   /** The kind is a custom resource. */

@@ -1,11 +1,14 @@
 /** Reads request bodies: media type, decoding and field validation. */
 import { isUtf8 } from "node:buffer";
 import type { ApiObject } from "../../api/kind.ts";
+import { formatApiVersion } from "../../api/scheme.ts";
 import { badRequest, StatusError } from "../../api/status.ts";
 import { parseMediaType } from "../../http/negotiate.ts";
 import { decodeCbor } from "../../schema/cbor/decode.ts";
 import { CborError } from "../../schema/cbor/error.ts";
 import { decode } from "../../schema/decode/decode.ts";
+import { applyDefaults } from "../../schema/defaults.ts";
+import { stringify } from "../../schema/json/encode.ts";
 import { type ParsedJson, parseJson } from "../../schema/json/parse.ts";
 import { mergeRepeatedMembers } from "../../schema/json/repeated-members.ts";
 import { decodeProtobuf } from "../../schema/protobuf/decode.ts";
@@ -71,7 +74,17 @@ export async function readObjectBody<T extends ApiObject>(
   const bytes = await readLimitedBody(context, expected.bytesMax);
   const query = parseWriteQuery(options, info.query);
   const object = await decodeBody<T>({ type: bodyTypeOf(), bytes }, expected, query.fieldValidation, warnings);
+  context.audit?.setRequestObject(object.metadata, () => encodeRequestObject(expected, object));
   return { ...query, object };
+}
+
+/** The object as the audit log shows it: with defaults, before anything else changes it. */
+function encodeRequestObject(expected: ExpectedBody, object: ApiObject): string {
+  const { kind, group, version, schema, setDefaults, custom } = expected;
+  const sent = custom === true ? { ...object, metadata: { creationTimestamp: null, ...object.metadata } } : object;
+  const defaulted = applyDefaults(schema, sent as ApiObject);
+  const typeMeta = { kind, apiVersion: formatApiVersion(group, version) };
+  return stringify(schema, { ...typeMeta, ...(setDefaults?.(defaulted) ?? defaulted) });
 }
 
 /** Throws a 400, or a 413 for too many values. */
@@ -133,8 +146,15 @@ export async function readOptionalBody<T extends ApiObject>(
     const parsed = type === "protobuf" ? undefined : await parseBody(bytes, type, new TimeSlice(), true);
     const identity = groupVersionKindOf(envelope ?? parsed?.value, expected);
     if (identity.kind !== expected.kind) throw new SyntaxError(notRegistered(identity, OPTIONS_SCHEME));
-    if (envelope !== undefined) return decodeProtobufBody(envelope.raw, identity, expected);
-    return decodeOptions<T>(parsed, expected);
+    const options =
+      envelope === undefined
+        ? decodeOptions<T>(parsed, expected)
+        : decodeProtobufBody<T>(envelope.raw, identity, expected);
+    context.audit?.setRequestBody(() =>
+      // Kubernetes records the options in their internal version.
+      stringify(expected.schema, { kind: expected.kind, apiVersion: "meta.k8s.io/__internal", ...options }),
+    );
+    return options;
   } catch (error) {
     throw new StatusError(500, "", decodeErrorMessage(error), { cause: error });
   }

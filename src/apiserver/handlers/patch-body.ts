@@ -51,6 +51,7 @@ export async function readPatchBody(
   const literals = schema.unstructured !== true && type !== "strategic";
   try {
     const parsed = parsePatch(bytes, type, query.fieldValidation !== "Ignore", literals);
+    context.audit?.setRequestBody(() => bytes.toString());
     await slice.yield();
     return { ...query, ...parsed };
   } catch (error) {

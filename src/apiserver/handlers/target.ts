@@ -67,7 +67,9 @@ export function scopeOf(
 
 export function expectedBodyOf({ kind, group, settings }: ResourceTarget): ExpectedBody {
   const { scheme, cbor } = settings;
-  return { group, version: kind.version, kind: kind.kind, schema: kind.schema, custom: kind.custom, scheme, cbor };
+  const { setDefaults } = kind.strategy;
+  const { version, schema, custom } = kind;
+  return { group, version, kind: kind.kind, schema, custom, setDefaults, scheme, cbor };
 }
 
 export function responseOptionsOf(
@@ -83,5 +85,6 @@ export function responseOptionsOf(
     typeMeta: typeMetaOf(kind, target.group),
     representation,
     table: { includeObject, now: settings.clock.now() },
+    ...(context.audit?.recordsResponse === true ? { audit: context.audit } : {}),
   };
 }

@@ -47,6 +47,7 @@ export function createTokenRequestHandler(
       validate: (request) => tokenRequestKind.strategy.validate?.(request) ?? [],
       warn,
       admission,
+      annotate: (key, value) => context.annotations.add(key, value),
     });
     return writtenResponse(201, kind, response, responseOptions);
   };

@@ -1,6 +1,7 @@
 /** The context of a request in the handler chain, and the filters that work on it. */
 import type { AuditAnnotations } from "../../admission/chain/audit-annotations.ts";
 import { unauthorized } from "../../api/status.ts";
+import type { RequestAudit } from "../../audit/request-audit.ts";
 import type { UserInfo } from "../../auth/user.ts";
 import type { HttpRequest, HttpResponse } from "../../http/message.ts";
 import type { RequestInfo } from "./request-info.ts";
@@ -14,8 +15,12 @@ export interface RequestContext {
   readonly signal: AbortSignal;
   /** Sent as `Warning` headers. Handlers add to it. */
   readonly warnings: string[];
+  /** The `audit-id` header of the request, or a random UUID. */
+  readonly auditId: string;
   /** Audit annotations. */
   readonly annotations: AuditAnnotations;
+  /** Undefined: nothing of the request is recorded. */
+  readonly audit?: RequestAudit | undefined;
 }
 
 export type RequestHandler = (context: RequestContext) => Promise<HttpResponse>;
@@ -33,12 +38,27 @@ export function userOf(context: RequestContext): UserInfo {
 
 /** Returns the same request with another user. The signal stays lazy, which an object spread would not preserve. */
 export function withUser(context: RequestContext, user: RequestContext["user"]): RequestContext {
+  return replaceMembers(context, user, context.audit);
+}
+
+/** Returns the same request, which is recorded. */
+export function withRequestAudit(context: RequestContext, audit: RequestAudit): RequestContext {
+  return replaceMembers(context, context.user, audit);
+}
+
+function replaceMembers(
+  context: RequestContext,
+  user: RequestContext["user"],
+  audit: RequestContext["audit"],
+): RequestContext {
   return {
     request: context.request,
     info: context.info,
     user,
     warnings: context.warnings,
+    auditId: context.auditId,
     annotations: context.annotations,
+    audit,
     get signal() {
       return context.signal;
     },
@@ -47,6 +67,6 @@ export function withUser(context: RequestContext, user: RequestContext["user"]):
 
 /** Returns the same request with a signal that never aborts: for work that does not end half-way. */
 export function withoutEnd(context: RequestContext): RequestContext {
-  const { request, info, user, warnings, annotations } = context;
-  return { request, info, user, warnings, annotations, signal: new AbortController().signal };
+  const { request, info, user, warnings, auditId, annotations, audit } = context;
+  return { request, info, user, warnings, auditId, annotations, audit, signal: new AbortController().signal };
 }

@@ -1,5 +1,6 @@
 /** Responses in the negotiated representation. JSON responses join the cached bytes of objects. */
 import type { ApiObject, Kind } from "../../api/kind.ts";
+import type { RequestAudit } from "../../audit/request-audit.ts";
 import { HttpError } from "../../http/http-error.ts";
 import type { HttpResponse } from "../../http/message.ts";
 import { bytesResponse } from "../../http/respond.ts";
@@ -34,7 +35,37 @@ export interface ResponseOptions {
   readonly typeMeta: TypeMeta;
   readonly representation: Representation;
   readonly table: Omit<TableOptions, "metaVersion" | "headers">;
+  /** Set when the response is recorded. */
+  readonly audit?: RequestAudit | undefined;
 }
+
+/** Encodes a response; if it is recorded, as JSON as well. */
+function encodeRecorded(
+  { audit, ...options }: ResponseOptions,
+  encode: (options: ResponseOptions) => HttpResponse,
+): HttpResponse {
+  const { representation } = options;
+  const asJson = { ...representation, format: "json" as const, pretty: false, mediaType: "application/json" };
+  // Encoded when the event is written, after the response.
+  audit?.setResponse(() => readJsonBody(encode({ ...options, representation: asJson }).body));
+  return encode(options);
+}
+
+/** Undefined for a body that is too large to be recorded. */
+async function readJsonBody(body: HttpResponse["body"]): Promise<string | undefined> {
+  if (body instanceof Uint8Array) return Buffer.from(body).toString();
+  const chunks: Uint8Array[] = [];
+  let bytes = 0;
+  for await (const chunk of body) {
+    bytes += chunk.length;
+    if (bytes > RECORDED_BYTES_MAX) return undefined;
+    chunks.push(chunk);
+  }
+  return Buffer.concat(chunks).toString();
+}
+
+/** The largest response that is recorded, since an event is written as a whole. */
+const RECORDED_BYTES_MAX = 32 * 2 ** 20;
 
 /** Throws a 406 when PartialObjectMetadataList is requested for an object, or PartialObjectMetadata for a list. */
 function checkMetadataKind(kind: Kind, { representation }: ResponseOptions, isList: boolean): void {
@@ -51,6 +82,9 @@ export function objectResponse<T extends ApiObject>(
   row: Row<T>,
   responseOptions: ResponseOptions,
 ): HttpResponse {
+  if (responseOptions.audit !== undefined) {
+    return encodeRecorded(responseOptions, (options) => objectResponse(status, kind, row, options));
+  }
   const { typeMeta, representation } = responseOptions;
   checkMetadataKind(kind as Kind, responseOptions, false);
   if (representation.as === "table") {
@@ -97,6 +131,9 @@ export function listResponse<T extends ApiObject>(
   page: ListPage<T>,
   responseOptions: ResponseOptions,
 ): HttpResponse {
+  if (responseOptions.audit !== undefined) {
+    return encodeRecorded(responseOptions, (options) => listResponse(kind, page, options));
+  }
   const { representation } = responseOptions;
   checkMetadataKind(kind as Kind, responseOptions, true);
   const metadata: ListMetadata = {

@@ -1,4 +1,6 @@
 import { type Status, StatusError } from "../../api/status.ts";
+import type { ResponseStatus } from "../../audit/event.ts";
+import type { RequestAudit } from "../../audit/request-audit.ts";
 import type { HttpResponse } from "../../http/message.ts";
 import { negotiate } from "../../http/negotiate.ts";
 import { bytesResponse } from "../../http/respond.ts";
@@ -25,8 +27,16 @@ export function statusResponse(status: Status, context: RequestContext): HttpRes
   return encodeStatus(status.code, status, context);
 }
 
+/** Records the status as the response of the request. */
+export function recordStatus(audit: RequestAudit, { kind: _kind, apiVersion: _version, ...status }: StatusBody): void {
+  audit.setStatus({ code: 0, ...status } as ResponseStatus);
+  audit.setResponse(() => JSON.stringify({ kind: "Status", apiVersion: "v1", ...status }));
+}
+
 function encodeStatus(code: number, status: StatusBody, context: RequestContext): HttpResponse {
   const chosen = negotiate(context.request.headers.accept, OFFERS)?.offer.mediaType;
+  // As in Kubernetes, which encodes a status that the client does not accept without the audit log.
+  if (context.audit !== undefined && chosen !== undefined) recordStatus(context.audit, status);
   switch (chosen) {
     case "application/yaml":
       return bytesResponse(code, chosen, Buffer.from(encodeYaml(status)));

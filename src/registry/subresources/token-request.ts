@@ -51,6 +51,8 @@ export async function requestToken(
     readonly validate: (request: TokenRequest) => readonly FieldError[];
     readonly warn: (texts: readonly string[]) => void;
     readonly admission?: Admission | undefined;
+    /** Adds an annotation to the audit event. */
+    readonly annotate: (key: string, value: string) => void;
   },
 ): Promise<TokenRequest> {
   const subject = { group: scope.group, resource: "TokenRequest" };
@@ -79,8 +81,10 @@ export async function requestToken(
     bound.pod !== undefined &&
     seconds === POD_TOKEN_SECONDS &&
     audiences.every((audience) => settings.audiences.includes(audience));
+  const id = randomUuid(random);
+  checks.annotate("authentication.kubernetes.io/issued-credential-id", `JTI=${id}`);
   const token = await settings.issuer.issue({
-    id: randomUuid(random),
+    id,
     audiences,
     now,
     expires:

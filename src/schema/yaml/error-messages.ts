@@ -41,12 +41,21 @@ const UNREADABLE_REASONS: ReadonlySet<string> = new Set([
   "null byte is not allowed in input",
 ]);
 
-/** `yaml: line 3: could not find expected ':'`; `line` is counted from zero. */
-export function toGoErrorMessage(reason: string, line: number, text: string): string {
+/** Where an error is. */
+interface Mark {
+  /** Counted from zero. */
+  readonly line: number;
+  readonly position: number;
+}
+
+/** `yaml: line 3: could not find expected ':'` */
+export function toGoErrorMessage(reason: string, { line, position }: Mark, text: string): string {
   if (UNREADABLE_REASONS.has(reason)) return "yaml: control characters are not allowed";
   const { text: message, scanning: fromOne } = reason.startsWith("tab characters")
     ? goMessageOfTab(text, line)
     : goMessageOf(reason);
+  // Go's parser counts the end of a text without a newline as a line of its own.
+  if (!fromOne && position >= text.length && !text.endsWith("\n")) return `yaml: line ${line + 1}: ${message}`;
   // Go does not name the first line.
   return line === 0 ? `yaml: ${message}` : `yaml: line ${fromOne ? line + 1 : line}: ${message}`;
 }

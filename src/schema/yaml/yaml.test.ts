@@ -34,7 +34,7 @@ t.test("parseYaml() throws for invalid input with its line", async (t) => {
     bomb.push(`${name}: &${name} [${Array(9).fill(`*${last}`).join(",")}]`);
   }
   const cases: readonly (readonly [string, RegExp])[] = [
-    ["a: [1", /^yaml: did not find expected/],
+    ["a: [1", /^yaml: line 1: did not find expected/],
     ["a: b\n c: d", /^yaml: line 2: /],
     ["x: 1\na: *missing", /^yaml: unknown anchor 'missing' referenced/],
     ["a: &a {b: *a}", /unknown anchor/],
@@ -48,7 +48,7 @@ t.test("parseYaml() throws for invalid input with its line", async (t) => {
     ["a: 1\nb", /^yaml: line 2: could not find/],
     ["a: x\n\tb: 1", /^yaml: line 2: found a tab character that violates indentation$/],
     ["a:\n\tb: 1", /^yaml: line 2: found character that cannot start any token$/],
-    ["a: [1, 2", /^yaml: did not find expected /],
+    ["a: [1, 2", /^yaml: line 1: did not find expected /],
   ];
   for (const [text, message] of cases) t.throws(() => parseYaml(text), { name: "SyntaxError", message });
 });

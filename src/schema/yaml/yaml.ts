@@ -62,7 +62,8 @@ function eventsOf(text: string): readonly Event[] {
     return parseEvents(text, { maxDepth: depthMax });
   } catch (error) {
     if (!(error instanceof YAMLException)) throw error;
-    throw new SyntaxError(toGoErrorMessage(error.reason, error.mark?.line ?? 0, text), { cause: error });
+    const { line = 0, position = 0 } = error.mark ?? {};
+    throw new SyntaxError(toGoErrorMessage(error.reason, { line, position }, text), { cause: error });
   }
 }
 

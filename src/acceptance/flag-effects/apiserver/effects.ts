@@ -1,6 +1,7 @@
 /** The effect of each flag of `svc apiserver`. */
 import { accessEffects } from "./access-effects.ts";
 import { admissionEffects } from "./admission-effects.ts";
+import { auditEffects } from "./audit-effects.ts";
 import { authenticationEffects } from "./authentication-effects.ts";
 import { authorizationEffects } from "./authorization-effects.ts";
 import { certificateEffects } from "./certificate-effects.ts";
@@ -20,4 +21,5 @@ export const apiserverEffects: Partial<Record<Name, Effect>> = {
   ...admissionEffects(startServer),
   ...authorizationEffects(startServer, file("tokens")),
   ...certificateEffects(startServer),
+  ...auditEffects(startServer),
 };

@@ -1,0 +1,128 @@
+/** What is recorded of one request while it is served. */
+import type { ApiObject } from "../api/kind.ts";
+import type { UserInfo } from "../auth/user.ts";
+import { parseExact, stringifyExact } from "../schema/json/exact-numbers.ts";
+import type { MaybePromise } from "../std/async/maybe-promise.ts";
+import type { AuditEvent, ObjectReference, ResponseStatus } from "./event.ts";
+import { type AuditDecision, LEVELS, type Level, type Stage } from "./policy.ts";
+
+export type RequestMetadata = Pick<
+  AuditEvent,
+  "auditId" | "requestUri" | "verb" | "user" | "sourceIps" | "userAgent" | "objectRef" | "receivedAt"
+>;
+
+type Metadata = ApiObject["metadata"];
+
+export class RequestAudit {
+  readonly decision: AuditDecision;
+  readonly #request: RequestMetadata;
+  readonly #annotations: () => ReadonlyMap<string, string>;
+  #impersonatedUser: UserInfo | undefined;
+  #objectRef: ObjectReference | undefined;
+  #requestObject: string | undefined;
+  #status: ResponseStatus | undefined;
+  #readResponse: (() => MaybePromise<string | undefined>) | undefined;
+  #responseObject: string | undefined;
+
+  /** `annotations`: those at the time of an event. */
+  constructor(decision: AuditDecision, request: RequestMetadata, annotations: () => ReadonlyMap<string, string>) {
+    this.decision = decision;
+    this.#annotations = annotations;
+    this.#request = request;
+    this.#objectRef = request.objectRef;
+  }
+
+  #reaches(level: Level): boolean {
+    return LEVELS.indexOf(this.decision.level) >= LEVELS.indexOf(level);
+  }
+
+  /** Whether the body of the response is recorded. */
+  get recordsResponse(): boolean {
+    return this.#reaches("RequestResponse");
+  }
+
+  impersonate(user: UserInfo): void {
+    this.#impersonatedUser = user;
+  }
+
+  /** The object of a request: names what the path does not, and is recorded if the level says so. */
+  setRequestObject(metadata: Metadata, encode: () => string): void {
+    const { objectRef } = this.#request;
+    this.#objectRef = {
+      resource: objectRef?.resource,
+      namespace: objectRef?.namespace || metadata?.namespace || undefined,
+      name: objectRef?.name || metadata?.name || undefined,
+      uid: metadata?.uid || undefined,
+      apiGroup: objectRef?.apiGroup,
+      apiVersion: objectRef?.apiVersion,
+      resourceVersion: metadata?.resourceVersion || undefined,
+      subresource: objectRef?.subresource,
+    };
+    this.setRequestBody(encode);
+  }
+
+  /** JSON that is no object of its own: patches and options. */
+  setRequestBody(encode: () => string): void {
+    if (this.#reaches("Request")) this.#requestObject = this.#withoutManagedFields(encode());
+  }
+
+  setStatus(status: ResponseStatus): void {
+    this.#status = status;
+  }
+
+  /** Reads the JSON of the response when the event is written. */
+  setResponse(read: () => MaybePromise<string | undefined>): void {
+    if (this.recordsResponse) this.#readResponse = read;
+  }
+
+  /** The event of a stage, unless the policy omits it. `code`: of the response, if there is one already. */
+  async event(stage: Stage, at: number, code?: number): Promise<AuditEvent | undefined> {
+    const { omitStages, level } = this.decision;
+    if (omitStages.has(stage)) return undefined;
+    if (stage === "RequestReceived") return { ...this.#request, level, stage, stageAt: at, annotations: NONE };
+    if (this.#readResponse !== undefined && this.#responseObject === undefined) {
+      const text = await this.#readResponse();
+      this.#responseObject = text === undefined ? undefined : this.#withoutManagedFields(text);
+    }
+    return {
+      ...this.#request,
+      level,
+      stage,
+      stageAt: at,
+      impersonatedUser: this.#impersonatedUser,
+      objectRef: this.#objectRef,
+      responseStatus: code === undefined ? undefined : { ...this.#status, code },
+      requestObject: this.#requestObject,
+      responseObject: this.#responseObject,
+      annotations: this.#annotations(),
+    };
+  }
+
+  #withoutManagedFields(json: string): string {
+    if (!this.decision.omitManagedFields || !json.includes('"managedFields"')) return json.trimEnd();
+    return stringifyExact(dropManagedFields(parseExact(json)));
+  }
+}
+
+const NONE: ReadonlyMap<string, string> = new Map();
+
+type Json = Readonly<Record<string, unknown>>;
+
+/** Of an object, the items of a list, and the objects of a table. */
+function dropManagedFields(value: unknown): unknown {
+  if (typeof value !== "object" || value === null || Array.isArray(value)) return value;
+  const { metadata, items, rows, object, ...rest } = value as Json;
+  return {
+    ...rest,
+    ...(metadata === undefined ? {} : { metadata: withoutMember(metadata, "managedFields") }),
+    ...(items === undefined ? {} : { items: Array.isArray(items) ? items.map(dropManagedFields) : items }),
+    ...(rows === undefined ? {} : { rows: Array.isArray(rows) ? rows.map(dropManagedFields) : rows }),
+    ...(object === undefined ? {} : { object: dropManagedFields(object) }),
+  };
+}
+
+function withoutMember(value: unknown, member: string): unknown {
+  if (typeof value !== "object" || value === null) return value;
+  const { [member]: _, ...rest } = value as Json;
+  return rest;
+}
