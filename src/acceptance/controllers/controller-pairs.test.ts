@@ -139,7 +139,7 @@ t.test("idle controllers send no requests", async (t) => {
   requests.length = 0;
   await clock.advance(60_000);
   const rounds = requests.filter((request) => request.includes("/namespaces/held/pods")).length;
-  t.ok(rounds > 0 && rounds <= 5, `${rounds} checks in a minute of a namespace with a finalizer`);
+  t.ok(rounds > 0 && rounds <= 8, `${rounds} checks in a minute of a namespace with a finalizer`);
   t.same(errors, []);
 });
 

@@ -152,11 +152,13 @@ async function deleteAll(
   signal: AbortSignal,
 ): Promise<RemainingObjects | undefined> {
   const namespace = metadata?.name ?? "";
-  const graceSeconds = kind.kind === podKind.kind ? await longestGracePeriod(client, namespace, signal) : 0;
+  let graceSeconds = 0;
   const elapsedMs = clock.now() - Date.parse(metadata?.deletionTimestamp ?? "");
   let isEmpty = true;
-  for await (const items of pages(client, metadataOnly(kind), namespace, signal)) {
+  const listed: Kind = kind.kind === podKind.kind ? kind : metadataOnly(kind);
+  for await (const items of pages(client, listed, namespace, signal)) {
     if (items.length > 0) isEmpty = false;
+    graceSeconds = Math.max(graceSeconds, ...items.map(gracePeriodOf));
     const living = items.filter((item) => item.metadata?.deletionTimestamp === undefined);
     for (let start = 0; start < living.length; start += CONCURRENT_DELETES) {
       await Promise.all(
@@ -179,16 +181,11 @@ async function deleteAll(
   return { resource: `${kind.plural}.${kubernetesGroup(kind.group)}`, count, finalizers, seconds };
 }
 
-/** The longest grace period of pods that have not finished, in seconds. */
-async function longestGracePeriod(client: Client, namespace: string, signal: AbortSignal): Promise<number> {
-  let longest = 0;
-  for await (const pods of pages<Pod>(client, podKind, namespace, signal)) {
-    for (const { spec, status } of pods) {
-      if (status?.phase === "Succeeded" || status?.phase === "Failed") continue;
-      longest = Math.max(longest, Number(spec?.terminationGracePeriodSeconds ?? 0));
-    }
-  }
-  return longest;
+/** Seconds; 0 for a pod that has finished and for other objects. */
+function gracePeriodOf(object: ApiObject): number {
+  const { spec, status } = object as Partial<Pod>;
+  const isFinished = status?.phase === "Succeeded" || status?.phase === "Failed";
+  return isFinished ? 0 : Number(spec?.terminationGracePeriodSeconds ?? 0);
 }
 
 /** The dependents are in the namespace too, so background deletion suffices. */
@@ -202,12 +199,12 @@ async function deleteOne(client: Client, kind: Kind, { metadata }: ApiObject, si
   }
 }
 
-async function* pages<T extends ApiObject>(
+async function* pages(
   client: Client,
-  kind: Kind<T>,
+  kind: Kind,
   namespace: string,
   signal: AbortSignal,
-): AsyncGenerator<readonly T[]> {
+): AsyncGenerator<readonly ApiObject[]> {
   let next: string | undefined;
   do {
     const query = { namespace, limit: PAGE_SIZE, continue: next };

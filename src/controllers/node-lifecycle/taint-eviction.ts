@@ -83,10 +83,7 @@ export class TaintEvictionController implements AsyncDisposable {
   }
 
   #podsOf(node: string): readonly Pod[] {
-    return this.#pods
-      .list()
-      .filter(({ spec }) => spec?.nodeName === node)
-      .toArray();
+    return [...this.#pods.list()].filter(({ spec }) => spec?.nodeName === node);
   }
 
   /** As in Kubernetes, terminating pods are marked too, and a pod that waits keeps its time when taints change. */
