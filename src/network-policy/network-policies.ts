@@ -102,8 +102,8 @@ interface LocalPod {
   /** As its worker has it. */
   pod: Pod;
   readonly ips: readonly string[];
-  /** When the agent saw the addresses first; RFC 3339. */
-  readonly since: string;
+  /** When the agent saw the addresses first; milliseconds since 1970. */
+  readonly since: number;
   /** The last change of the pod, see `#generation`. */
   generation: number;
 }
@@ -160,7 +160,7 @@ class RunningPolicies implements NetworkPolicies {
     if (uid === "" || ips.length === 0 || pod.spec?.hostNetwork === true) return undefined;
     const known = this.#local.get(uid);
     if (known === undefined || known.ips.join() !== ips.join()) {
-      const since = known?.since ?? new Date(this.#options.clock.now()).toISOString();
+      const since = known?.since ?? this.#options.clock.now();
       this.#local.set(uid, { pod, ips, since, generation: ++this.#generation });
       this.#putPod(uid);
     } else if (known.pod !== pod) {
@@ -218,7 +218,7 @@ class RunningPolicies implements NetworkPolicies {
       const hasSaved = (this.#saved?.policies.length ?? 0) > 0;
       const timer = clock.timer(hasSaved ? SAVED_AFTER_MS : NONE_AFTER_MS, () => {
         this.#appliesSaved = true;
-        this.#touch();
+        if (this.#state.source === "unknown") this.#touch();
       });
       using _timer = { [Symbol.dispose]: () => timer.cancel() };
       this.#policies.synced.then(() => this.#touch()).catch(() => {});
@@ -360,7 +360,7 @@ class RunningPolicies implements NetworkPolicies {
     const { table, families, bridges, dnsAddresses } = this.#options;
     const nodeServices = toAddresses(dnsAddresses);
     const set = new PolicySet({ table, families, bridges, nodeServices });
-    if (nodeServices.length > 0) set.putPod({ ...DNS_PEER, addresses: nodeServices, isLocal: false, since: "" });
+    if (nodeServices.length > 0) set.putPod({ ...DNS_PEER, addresses: nodeServices, isLocal: false, since: 0 });
     return set;
   }
 

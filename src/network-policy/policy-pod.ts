@@ -25,8 +25,8 @@ export interface PolicyPod {
   readonly ports: readonly PodPort[];
   /** Whether it runs on this node. */
   readonly isLocal: boolean;
-  /** When it started: of two pods with one address, the later one has it. RFC 3339. */
-  readonly since: string;
+  /** When it started: of two pods with one address, the later one has it. Milliseconds since 1970. */
+  readonly since: number;
 }
 
 /** Undefined for pods that have ended, and for those in the network of their node. */
@@ -43,7 +43,7 @@ export function toPolicyPod(pod: Pod, nodeName: string): PolicyPod | undefined {
     addresses: toAddresses(ips.length > 0 ? ips : [status?.podIP ?? ""]),
     ports: namedPorts(pod),
     isLocal: spec?.nodeName === nodeName,
-    since: status?.startTime ?? metadata?.creationTimestamp ?? "",
+    since: Date.parse(status?.startTime ?? metadata?.creationTimestamp ?? "") || 0,
   };
 }
 

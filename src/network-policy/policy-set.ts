@@ -417,7 +417,7 @@ export class PolicySet {
 }
 
 function startedLater(a: PolicyPod, b: PolicyPod): number {
-  if (a.since !== b.since) return a.since > b.since ? -1 : 1;
+  if (a.since !== b.since) return b.since - a.since;
   return a.uid < b.uid ? -1 : 1;
 }
 
