@@ -22,6 +22,7 @@ const longTests = [
   "faults",
   "kubectl-debug",
   "kubectl-transfers",
+  "pod-network",
   "recorded-streams-down",
   "resource-metrics",
   "services-of-nodes",

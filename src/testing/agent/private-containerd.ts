@@ -54,14 +54,20 @@ export async function findMissing(): Promise<readonly string[]> {
 
 const START_TIMEOUT_MS = 30_000;
 
-/** `prefix`: a program with arguments that executes containerd, for instance in another network namespace. */
-export async function startPrivateContainerd(prefix: readonly string[] = []): Promise<PrivateContainerd> {
+/**
+ * `prefix`: a program with arguments that executes containerd, for instance in another network namespace. Without a
+ * network there is no CNI configuration.
+ */
+export async function startPrivateContainerd(
+  prefix: readonly string[] = [],
+  hasNetwork = true,
+): Promise<PrivateContainerd> {
   const directory = await mkdtemp(join(tmpdir(), "svc-ctr-"));
   const name = randomBytes(3).toString("hex");
   const bridge = `svct${name}`;
   // Socket paths must be short. Shims outlive their containerd, and the clean-up needs their state.
   const socket = join(directory, "c.sock");
-  await writeConfig(directory, bridge);
+  await writeConfig(directory, hasNetwork ? bridge : undefined);
   const [program = "", ...args] = [...prefix, "containerd", "--config", join(directory, "config.toml")];
   const spawnContainerd = () => spawn(program, args, { stdio: "ignore" });
   let child = spawnContainerd();
@@ -69,7 +75,7 @@ export async function startPrivateContainerd(prefix: readonly string[] = []): Pr
   const clean = async (): Promise<void> => {
     await removeAll(ctr);
     await stop(child, "SIGTERM");
-    await removeNetworks(prefix, bridge);
+    await removeNetworks(prefix, hasNetwork ? bridge : undefined);
     await unmountBelow(directory);
     await rm(directory, { recursive: true, force: true });
   };
@@ -111,7 +117,7 @@ export async function startPrivateContainerd(prefix: readonly string[] = []): Pr
 }
 
 /** Networks of pods that were not stopped outlive their containers. */
-async function removeNetworks(prefix: readonly string[], bridge: string): Promise<void> {
+async function removeNetworks(prefix: readonly string[], bridge: string | undefined): Promise<void> {
   const ip = async (...args: readonly string[]): Promise<string> => {
     const [program = "", ...rest] = [...prefix, "ip", ...args];
     return await run(program, rest).then(
@@ -119,12 +125,12 @@ async function removeNetworks(prefix: readonly string[], bridge: string): Promis
       () => "",
     );
   };
-  const links = await ip("-o", "link", "show", "master", bridge);
-  for (const [, network = ""] of links.matchAll(/ link-netns (\S+)/g)) await ip("netns", "del", network);
-  await ip("link", "del", bridge);
+  const links = await ip("-o", "link", "show", ...(bridge === undefined ? ["type", "veth"] : ["master", bridge]));
+  for (const [, network = ""] of links.matchAll(/ link-netns (cni-\S+)/g)) await ip("netns", "del", network);
+  if (bridge !== undefined) await ip("link", "del", bridge);
 }
 
-async function writeConfig(directory: string, bridge: string): Promise<void> {
+async function writeConfig(directory: string, bridge: string | undefined): Promise<void> {
   const cni = join(directory, "cni");
   await mkdir(cni);
   const subnet = `10.${100 + ((randomBytes(1)[0] ?? 0) % 100)}.${randomBytes(1)[0]}.0/24`;
@@ -142,7 +148,8 @@ async function writeConfig(directory: string, bridge: string): Promise<void> {
       },
     },
   ];
-  await writeFile(join(cni, "10-test.conflist"), JSON.stringify({ cniVersion: "0.4.0", name: bridge, plugins }));
+  const conflist = JSON.stringify({ cniVersion: "0.4.0", name: bridge, plugins });
+  if (bridge !== undefined) await writeFile(join(cni, "10-test.conflist"), conflist);
   const text = `version = 2
 root = "${directory}/root"
 state = "${directory}/state"

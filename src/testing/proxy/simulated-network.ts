@@ -6,13 +6,10 @@
  *     pod2 10.1.0.12 ─┤
  *     pod3 10.1.0.13 ─┘
  */
-import { type ChildProcess, execFileSync, spawn } from "node:child_process";
+import { execFileSync } from "node:child_process";
 import { randomBytes } from "node:crypto";
-import { createInterface } from "node:readline";
-import { fileURLToPath } from "node:url";
-import type { PeerCommand, PeerResult } from "./peer.ts";
+import { PeerProcess } from "./peer-process.ts";
 
-const PEER = fileURLToPath(new URL("./peer.ts", import.meta.url));
 const PODS = ["pod1", "pod2", "pod3"] as const;
 export type Place = "node" | (typeof PODS)[number] | "outside";
 const PLACES: readonly Place[] = ["node", ...PODS, "outside"];
@@ -43,42 +40,9 @@ export function findNetworkProblem(): string | undefined {
   return undefined;
 }
 
-class Peer {
-  readonly #child: ChildProcess;
-  readonly #waiting = new Map<number, (text: string) => void>();
-  #next = 0;
-
-  constructor(namespace: string) {
-    const env = { ...process.env, NODE_OPTIONS: "" };
-    this.#child = spawn("nsenter", [`--net=/run/netns/${namespace}`, process.execPath, PEER], {
-      stdio: ["pipe", "pipe", "inherit"],
-      env,
-    });
-    createInterface({ input: this.#child.stdout! }).on("line", (line) => {
-      const { id, text } = JSON.parse(line) as PeerResult;
-      this.#waiting.get(id)?.(text);
-      this.#waiting.delete(id);
-    });
-  }
-
-  run(command: Omit<PeerCommand, "id">): Promise<string> {
-    const id = this.#next++;
-    return new Promise((resolve) => {
-      this.#waiting.set(id, resolve);
-      this.#child.stdin?.write(`${JSON.stringify({ id, ...command })}\n`);
-    });
-  }
-
-  async close(): Promise<void> {
-    const ended = new Promise((resolve) => this.#child.once("exit", resolve));
-    this.#child.kill("SIGKILL");
-    await ended;
-  }
-}
-
 export class SimulatedNetwork implements AsyncDisposable {
   readonly #name = `svcp${randomBytes(3).toString("hex")}`;
-  readonly #peers = new Map<Place, Peer>();
+  readonly #peers = new Map<Place, PeerProcess>();
 
   static async create(): Promise<SimulatedNetwork> {
     const network = new SimulatedNetwork();
@@ -162,7 +126,7 @@ export class SimulatedNetwork implements AsyncDisposable {
     for (const setting of [...settings, "net.bridge.bridge-nf-call-iptables", "net.bridge.bridge-nf-call-ip6tables"]) {
       this.inside("node", "sysctl", "-q", "-w", `${setting}=1`);
     }
-    for (const place of PLACES) this.#peers.set(place, new Peer(this.namespace(place)));
+    for (const place of PLACES) this.#peers.set(place, new PeerProcess(`/run/netns/${this.namespace(place)}`));
     for (const pod of PODS) await this.serve(pod, 8080);
     await this.serve("outside", 9999);
   }
