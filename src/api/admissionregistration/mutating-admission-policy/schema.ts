@@ -73,7 +73,7 @@ const mutatingAdmissionPolicySpec = object("admissionregistration/v1alpha1.Mutat
   mutations: optional(4, list(mutation)),
   failurePolicy: pointer(5, named("v1alpha1.FailurePolicyType", documentedEnum("Ignore", "Fail"))),
   matchConditions: optional(6, listMap(matchCondition, "name"), { patchStrategy: "merge", patchMergeKey: "name" }),
-  reinvocationPolicy: optional(7, named("v1.ReinvocationPolicyType", documentedEnum("Never", "IfNeeded"))),
+  reinvocationPolicy: optional(7, documentedEnum("Never", "IfNeeded")),
 });
 
 export const mutatingAdmissionPolicy = object("admissionregistration/v1alpha1.MutatingAdmissionPolicy", {
@@ -89,7 +89,7 @@ const paramRef = object(
     name: optional(1, string),
     namespace: optional(2, string),
     selector: pointer(3, labelSelector),
-    parameterNotFoundAction: pointer(4, named("v1alpha1.ParameterNotFoundActionType", string)),
+    parameterNotFoundAction: pointer(4, named("v1alpha1.ParameterNotFoundActionType", documentedEnum("Allow", "Deny"))),
   },
   { atomic: true },
 );

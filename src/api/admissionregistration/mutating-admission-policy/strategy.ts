@@ -21,7 +21,8 @@ export const mutatingAdmissionPolicyBindingStrategy: Strategy<MutatingAdmissionP
   setDefaults: (object) => {
     const { matchResources, paramRef } = object.spec ?? {};
     const match = matchResources === undefined ? {} : { matchResources: setMatchDefaults(matchResources) };
-    const params = paramRef === undefined ? {} : { paramRef: { parameterNotFoundAction: "Deny", ...paramRef } };
+    const params =
+      paramRef === undefined ? {} : { paramRef: { parameterNotFoundAction: "Deny" as const, ...paramRef } };
     return { ...object, spec: { ...object.spec, ...match, ...params } };
   },
   prepareForCreate: setFirstGeneration,
