@@ -121,10 +121,10 @@ async function removeExcess({ maxFiles, maxBytes }: LogRotationOptions, rotated:
   let bytes = 0;
   for (const [index, { path: file }] of rotated.toReversed().entries()) {
     bytes += (await lstat(file).catch(() => undefined))?.size ?? 0;
-    // The files of one rotation: both while one is being compressed.
     const plain = file.endsWith(COMPRESSED) ? file.slice(0, -COMPRESSED.length) : file;
     if (index < maxFiles - 2 && bytes <= maxFiles * maxBytes) continue;
-    for (const name of [plain, `${plain}${COMPRESSED}`]) await rm(name, { force: true });
+    // Without the unfinished file, its compression fails at the end.
+    for (const suffix of ["", COMPRESSED, UNFINISHED]) await rm(`${plain}${suffix}`, { force: true });
   }
 }
 
