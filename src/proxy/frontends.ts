@@ -110,7 +110,7 @@ function portFrontends(
   const ingress = (service.status?.loadBalancer?.ingress ?? []).flatMap(({ ip = "", ipMode = "VIP" }) =>
     ipMode === "VIP" && isOf(ip, family) ? [ip] : [],
   );
-  const sourceRanges = rangesOf(spec.loadBalancerSourceRanges ?? [], ingress, family);
+  const sourceRanges = rangesOf(spec.loadBalancerSourceRanges ?? [], ingress, node.addresses, family);
   return [
     ...clusterIps.map((ip) => at(ip, port, internal)),
     ...(spec.externalIPs ?? []).filter((ip) => isOf(ip, family)).map((ip) => at(ip, port, external)),
@@ -145,11 +145,20 @@ function externalAction(
   return { type: "forward", endpoints: cluster, masquerade: true, affinity };
 }
 
-/** Undefined if every source is allowed. The addresses themselves are sources of the node's own packets to them. */
-function rangesOf(ranges: readonly string[], own: readonly string[], family: IpFamily): readonly string[] | undefined {
+/**
+ * Undefined if every source is allowed. If the node is, so are the addresses of the load balancer: they are sources of
+ * the node's own packets to them.
+ */
+function rangesOf(
+  ranges: readonly string[],
+  own: readonly string[],
+  ofNode: readonly string[],
+  family: IpFamily,
+): readonly string[] | undefined {
   const valid = ranges.map((text) => text.trim()).filter((text) => parseCidr(text)?.family === family);
   if (ranges.length === 0 || valid.some((text) => parseCidr(text)?.prefixLength === 0)) return undefined;
-  const outside = own.filter((ip) => !valid.some((text) => isInside(ip, text)));
+  const isAllowed = (ip: string): boolean => valid.some((text) => isInside(ip, text));
+  const outside = ofNode.some(isAllowed) ? own.filter((ip) => !isAllowed(ip)) : [];
   return [...valid, ...outside];
 }
 

@@ -22,13 +22,15 @@ interface RunningCheck {
 const REQUEST_MS = 5_000;
 
 export class HealthChecks implements AsyncDisposable {
+  readonly #isHealthy: () => boolean;
   readonly #log: Logger;
   readonly #onError: (check: HealthCheck, error: Error) => void;
   /** By port; bounded by the number of services. */
   readonly #running = new Map<number, RunningCheck>();
 
-  constructor(log: Logger, onError: (check: HealthCheck, error: Error) => void) {
+  constructor(log: Logger, isHealthy: () => boolean, onError: (check: HealthCheck, error: Error) => void) {
     this.#log = log;
+    this.#isHealthy = isHealthy;
     this.#onError = onError;
   }
 
@@ -56,8 +58,9 @@ export class HealthChecks implements AsyncDisposable {
   #open(check: HealthCheck): void {
     const server = createServer({ requestTimeout: REQUEST_MS, headersTimeout: REQUEST_MS }, (_request, response) => {
       const { namespace, name, endpoints } = this.#running.get(check.port)?.check ?? check;
-      const body = { service: { namespace, name }, localEndpoints: endpoints, serviceProxyHealthy: true };
-      response.writeHead(endpoints > 0 ? 200 : 503, {
+      const serviceProxyHealthy = this.#isHealthy();
+      const body = { service: { namespace, name }, localEndpoints: endpoints, serviceProxyHealthy };
+      response.writeHead(endpoints > 0 && serviceProxyHealthy ? 200 : 503, {
         "Content-Type": "application/json",
         "X-Content-Type-Options": "nosniff",
         "X-Load-Balancing-Endpoint-Weight": String(endpoints),

@@ -247,6 +247,13 @@ t.test("the health check of a service with local external traffic counts the nod
   f.informers.put(endpointSliceKind, proxySlice("web", ["10.244.0.2 node=n1", "10.244.0.3 node=n2"]));
   await f.pass();
   t.same(await check(), [200, "1", answer(1)]);
+  f.isFailing = true;
+  f.informers.put(endpointSliceKind, proxySlice("web", ["10.244.0.2 node=n1"]));
+  await f.pass();
+  t.same(await check(), [503, "1", { ...answer(1), serviceProxyHealthy: false }], "while nft fails");
+  f.isFailing = false;
+  await f.pass(1000);
+  t.same(await check(), [200, "1", answer(1)]);
   f.informers.delete(serviceKind, proxyService("web", {}));
   await f.pass();
   await t.rejects(check());

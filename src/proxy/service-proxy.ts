@@ -114,11 +114,15 @@ class RunningProxy implements ServiceProxy {
     this.#options = options;
     this.#node = { name: options.nodeName, zone: undefined, addresses: [] };
     this.#checks = this.#resources.use(
-      new HealthChecks(options.log, ({ namespace, name, port }, error) => {
-        const service = this.#services.get(`${namespace}/${name}`);
-        const message = `node ${options.nodeName} cannot serve the health check at port ${port}: ${error.message}`;
-        if (service !== undefined) options.onProblem(service, "FailedToStartServiceHealthcheck", message);
-      }),
+      new HealthChecks(
+        options.log,
+        () => this.#healthy,
+        ({ namespace, name, port }, error) => {
+          const service = this.#services.get(`${namespace}/${name}`);
+          const message = `node ${options.nodeName} cannot serve the health check at port ${port}: ${error.message}`;
+          if (service !== undefined) options.onProblem(service, "FailedToStartServiceHealthcheck", message);
+        },
+      ),
     );
     this.#families = FAMILIES.map((family) => ({ family, table: this.#newTable(family), isInstalled: false }));
     const { promise, resolve, reject } = Promise.withResolvers<void>();

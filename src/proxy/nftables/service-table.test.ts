@@ -238,7 +238,18 @@ t.test("sources outside of loadBalancerSourceRanges are dropped", async (t) => {
   const spec = { type: "LoadBalancer", clusterIP: "10.96.0.5", loadBalancerSourceRanges: ["198.51.100.0/24"] } as const;
   const added = updated(["web", frontends(proxyService("web", spec, ["203.0.113.9"]), "10.1.0.1")]);
   const rule = added.find((line) => line.startsWith("add rule sources-"));
-  t.match(rule, /ip saddr != \{ 198\.51\.100\.0\/24, 203\.0\.113\.9 \} drop$/);
+  t.match(rule, /ip saddr != \{ 198\.51\.100\.0\/24 \} drop$/);
+  const ruleOf = (loadBalancerSourceRanges: readonly string[]): string | undefined =>
+    updated([
+      "web",
+      frontends(proxyService("web", { ...spec, loadBalancerSourceRanges }, ["203.0.113.9"]), "10.1.0.1"),
+    ]).find((line) => line.startsWith("add rule sources-"));
+  t.match(
+    ruleOf(["192.0.2.0/24"]),
+    /ip saddr != \{ 192\.0\.2\.0\/24, 203\.0\.113\.9 \} drop$/,
+    "with the node's address",
+  );
+  t.match(ruleOf(["2001:db8::/32"]), /^add rule sources-\w+ drop$/, "ranges of the other IP family");
   t.ok(added.some((line) => /^add element restricted \{ 203\.0\.113\.9 \. tcp \. 80 : goto sources-/.test(line)));
   const all = { ...spec, loadBalancerSourceRanges: ["0.0.0.0/0"] };
   const open = updated(["web", frontends(proxyService("web", all, ["203.0.113.9"]), "10.1.0.1")]);
