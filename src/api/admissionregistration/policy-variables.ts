@@ -50,6 +50,7 @@ export class PolicyVariables {
 
   /** Declares the variables of a policy that is written. */
   validate(variables: readonly Variable[], path: string): readonly FieldError[] {
+    this.#areDeclared ||= variables.length > 0;
     return validateEach(variables, (variable, i) => {
       const at = index(path, i);
       return [
