@@ -117,6 +117,8 @@ t.test("pods of three nodes", { skip, timeout: 180_000 }, async (t) => {
     ]);
     t.match(net.inside("a", "ip", "link", "show", "svc-vxlan"), "mtu 1450");
     for (const [from, to] of all) t.ok(await arrives(from, to, 4000), `large packets from ${from} to ${to}`);
+    t.equal(await net.transfer("a", "c", 2_000_000), 2_000_000, "path MTU discovery finds the size of segments");
+    t.equal(await net.transfer("c", "b", 2_000_000), 2_000_000);
     t.match(await readFile(join(nodes.confDir("c"), "10-svc.conflist"), "utf8"), '"subnet": "10.244.2.0/24"');
   });
 

@@ -123,8 +123,8 @@ export class NodeNetwork implements AsyncDisposable {
   }
 
   /**
-   * Creates a pod on the node, and a process in its network that answers at port 8080 with the pod's name. Resolves with
-   * its address.
+   * Creates a pod on the node, and a process in its network that answers at port 8080 with the pod's name. Resolves
+   * with its address.
    */
   async serve(name: string, node: NodeName, labels: object, ports: readonly object[] = []): Promise<string> {
     const mark = String(1_000_000 + Math.floor(Math.random() * 8_000_000));

@@ -43,7 +43,7 @@ t.test("a node that has pod CIDRs keeps them, and no other node gets them", asyn
   t.equal((await client.get(nodeKind, { name: "old" })).spec?.podCIDR, "10.1.0.0/24");
 });
 
-t.test("a node whose pod CIDR is configured gets just this, and no other node gets it", async (t) => {
+t.test("a node gets the pod CIDR that is configured for it, which no other node gets", async (t) => {
   const client = await startInMemoryCluster(t, {
     embeddedControllers: ["nodeipam"],
     controllerOptions: { clusterCidrs: ["10.1.0.0/16", "fd00:1::/56"], nodeCidrs: { own: ["10.1.0.0/24"] } },
@@ -51,7 +51,7 @@ t.test("a node whose pod CIDR is configured gets just this, and no other node ge
   const hasCidr = (node: Node | undefined): boolean => node?.spec?.podCIDR !== undefined;
   for (const [name, cidrs] of [
     ["other", ["10.1.1.0/24", "fd00:1::/64"]],
-    ["own", ["10.1.0.0/24"]],
+    ["own", ["10.1.0.0/24", "fd00:1:0:1::/64"]],
   ] as const) {
     await client.create(nodeKind, { metadata: { name } });
     t.same((await waitForObject(client, nodeKind, name, undefined, hasCidr))?.spec?.podCIDRs, cidrs);

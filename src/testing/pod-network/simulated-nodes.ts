@@ -62,6 +62,20 @@ export class SimulatedNodes implements Disposable {
     });
   }
 
+  /** Sends so many bytes over TCP; resolves with how many arrive. */
+  async transfer(from: NodeName, to: NodeName, bytes: number): Promise<number> {
+    const shell = (place: Place, script: string): Promise<string> =>
+      new Promise((resolve) => {
+        execFile("nsenter", [this.#net(place), "timeout", "10", "sh", "-c", script], { env }, (_, stdout) =>
+          resolve(stdout),
+        );
+      });
+    const received = shell(`pod-${to}`, "busybox nc -l -p 7000 | wc -c");
+    const send = `sleep 0.5; head -c ${bytes} /dev/zero | busybox nc -w 5 ${SimulatedNodes.pod(to)} 7000`;
+    await shell(`pod-${from}`, send);
+    return Number(await received);
+  }
+
   /** The programs of a node. */
   host(node: NodeName): NetworkHost {
     const enter = ["nsenter", this.#net(node)];

@@ -67,7 +67,10 @@ function overlaps(a: Cidr | undefined, b: Cidr | undefined): boolean {
   return contains(wide, { family: narrow.family, value: narrow.network });
 }
 
-/** The routes in `/proc/net/route` except default routes and those to pods of other nodes. The numbers there are little-endian. */
+/**
+ * The routes in `/proc/net/route` except default routes and those to pods of other nodes. The numbers of addresses there
+ * are little-endian.
+ */
 function readRoutes(text: string): readonly { readonly name: string; readonly block: Cidr }[] {
   return text
     .split("\n")
