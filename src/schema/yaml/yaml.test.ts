@@ -64,3 +64,27 @@ t.test("encodeYaml() sorts members and quotes strings that would parse as other 
     'a: "0644"\nb:\n- x\n- a: "yes"\n  c: 1\nd: "2021-01-01T00:00:00Z"\n',
   );
 });
+
+t.test("parseYaml() reports errors with the messages of Go's parser", async (t) => {
+  const cases: readonly (readonly [text: string, message: string])[] = [
+    ["a: [b\n", "line 1: did not find expected ',' or ']'"],
+    ["x: 1\na:\n- [b\nc: 1\n", "line 3: did not find expected ',' or ']'"],
+    ["a: {b: 1\n", "line 1: did not find expected ',' or '}'"],
+    ["a: {b: 1 c: 2}\n", "did not find expected ',' or '}'"],
+    ["a: [{b: '}'}, [c # ]\n", "line 1: did not find expected ',' or ']'"],
+    ["a: 'b\n", "line 2: found unexpected end of stream"],
+    ["a: 1\n- b\n", "line 1: did not find expected key"],
+    ["a:\n  b: 1\n c: 2\n", "line 2: did not find expected key"],
+    ["a:\n  - b\n c: d\n", "line 2: did not find expected key"],
+    ["- a\nb: c\n", "line 1: did not find expected '-' indicator"],
+    ["a: b: c\n", "mapping values are not allowed in this context"],
+    ["a\nb: 1\n", "line 2: mapping values are not allowed in this context"],
+    ["a: - b\n", "block sequence entries are not allowed in this context"],
+    ["x: 1\na: @b\n", "line 2: found character that cannot start any token"],
+    ["\ta: 1\n", "found character that cannot start any token"],
+    ["a: ]\n", "did not find expected node content"],
+    ["---\n%FOO\n", "line 2: found unknown directive name"],
+    ["a: |x\n  b\n", "did not find expected comment or line break"],
+  ];
+  for (const [text, message] of cases) t.throws(() => parseYaml(text), { message: `yaml: ${message}` }, text);
+});
