@@ -84,7 +84,8 @@ bench: packages build $(example) ## measure this machine: objects, requests, wat
 	  node --expose-gc src/cel/cel.bench.ts && node src/registry/apply.bench.ts && \
 	  node src/apiserver/metrics/metrics.bench.ts && node src/apiserver/authentication/authentication.bench.ts && node src/apiserver/authorization/authorization.bench.ts && \
 	  node src/apiserver/admission/admission.bench.ts && \
-	  node src/auth/authz/rbac/rbac.bench.ts && node --expose-gc src/proxy/proxy.bench.ts; fi
+	  node src/auth/authz/rbac/rbac.bench.ts && node --expose-gc src/proxy/proxy.bench.ts && \
+	  node --expose-gc src/network-policy/network-policy.bench.ts; fi
 	@node src/bench/bench.ts $(ARGS)
 
 .PHONY: recorded-agent

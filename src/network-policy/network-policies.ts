@@ -481,9 +481,10 @@ class RunningPolicies implements NetworkPolicies {
     const { nft, table, families, prepareHost } = this.#options;
     if (!this.#isInstalled || !("set" in this.#state) || !this.#state.set.isActive) return;
     this.#report(await prepareHost());
-    await nft.apply(
-      families.map((family) => `list chain ${tablePrefix({ family, table })} ingress-forward\n`).join(""),
-    );
+    // One call each: nft lists only tables of the family of the last command.
+    for (const family of families) {
+      await nft.apply(`list chain ${tablePrefix({ family, table })} ingress-forward\n`);
+    }
   }
 
   // The file
