@@ -16,13 +16,18 @@ const entries = join(root, "dist", "tests");
 
 /** Tests of whole clusters that `make test` leaves out, so that it takes less than 20 minutes. */
 const longTests = [
+  "applications",
   "clock",
   "container-logs",
   "container-logs-load",
   "faults",
+  "helm",
+  "in-cluster-client",
   "kubectl-debug",
+  "kubectl-operations",
   "kubectl-transfers",
   "pod-network",
+  "postgresql",
   "recorded-streams-down",
   "resource-metrics",
   "services-of-nodes",
