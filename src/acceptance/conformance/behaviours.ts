@@ -1,28 +1,38 @@
 /** All behaviours that are shown on a running cluster, and the sample that runs with the tests of clusters. */
 import { customResources } from "./api-machinery/custom-resources.ts";
+import { garbageCollection } from "./api-machinery/garbage-collection.ts";
 import { compactedList, policies } from "./api-machinery/policies.ts";
 import { publishedSchemas } from "./api-machinery/published-schemas.ts";
 import { quotas } from "./api-machinery/quotas.ts";
+import { watches } from "./api-machinery/watches.ts";
 import { webhooks } from "./api-machinery/webhooks.ts";
+import { cronJobs, indexedJobs } from "./apps/indexed-jobs.ts";
 import { jobs } from "./apps/jobs.ts";
+import { rollouts } from "./apps/rollouts.ts";
+import { statefulSets } from "./apps/stateful-sets.ts";
 import { workloads } from "./apps/workloads.ts";
 import { access } from "./auth/access.ts";
+import { commands } from "./cli/commands.ts";
 import { kubectl } from "./cli/kubectl.ts";
 import type { Behaviours } from "./harness/behaviour.ts";
+import { endpoints } from "./network/endpoints.ts";
 import { services } from "./network/services.ts";
 import { traffic } from "./network/traffic.ts";
 import { containers } from "./node/containers.ts";
+import { life, taints } from "./node/life.ts";
 import { pods } from "./node/pods.ts";
 import { probes } from "./node/probes.ts";
+import { variables } from "./node/variables.ts";
 import { builtInResources } from "./resources/built-in.ts";
 import { events } from "./resources/events.ts";
 import { schedulingOfNodes } from "./scheduling/nodes.ts";
+import { predicates } from "./scheduling/predicates.ts";
 import { downwardVolumes } from "./storage/downward-volumes.ts";
 import { emptyDirs } from "./storage/empty-dirs.ts";
 import { fileVolumes } from "./storage/file-volumes.ts";
 
 /** They last long without work, and run beside all others. */
-export const waiting: Behaviours = compactedList;
+export const waiting: Behaviours = { ...compactedList, ...cronJobs };
 
 /** They affect their own namespace only, or what they have made. */
 export const concurrent: Behaviours = {
@@ -30,6 +40,8 @@ export const concurrent: Behaviours = {
   ...quotas,
   ...policies,
   ...webhooks,
+  ...watches,
+  ...garbageCollection,
   ...customResources,
   ...publishedSchemas,
   ...fileVolumes,
@@ -38,17 +50,25 @@ export const concurrent: Behaviours = {
   ...pods,
   ...containers,
   ...probes,
+  ...variables,
+  ...life,
   ...workloads,
   ...jobs,
+  ...indexedJobs,
+  ...rollouts,
+  ...statefulSets,
+  ...predicates,
   ...access,
   ...events,
   ...services,
   ...traffic,
   ...kubectl,
+  ...commands,
+  ...endpoints,
 };
 
 /** They affect others, or measure. */
-export const alone: Behaviours = schedulingOfNodes;
+export const alone: Behaviours = { ...taints, ...schedulingOfNodes };
 
 /** Of most sigs and topics; together less than a minute. */
 export const sample: readonly string[] = [

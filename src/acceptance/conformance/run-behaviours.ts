@@ -1,11 +1,15 @@
 /** Run by run.ts in its network namespace: starts a cluster, and prints a line for each behaviour and the sums. */
 import { randomBytes } from "node:crypto";
+import { mkdtempSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
 import { until } from "../../testing/std/until.ts";
-import { programs, TestCluster } from "../cluster/cluster.ts";
+import { programs, root, TestCluster } from "../cluster/cluster.ts";
 import { alone, concurrent, sample, waiting } from "./behaviours.ts";
 import { readConformanceList } from "./conformance-list.ts";
 import { Api, readCredentials } from "./harness/api.ts";
 import { type Behaviour, type Behaviours, TestNamespace } from "./harness/behaviour.ts";
+import { makeEntryImage } from "./harness/entry-image.ts";
 
 const CONCURRENT_MAX = Number(process.env.SVC_CONFORMANCE_JOBS ?? 4);
 const RUN_MS_MAX = 240_000;
@@ -56,7 +60,13 @@ async function show(api: Api, name: string, behaviour: Behaviour, timeoutMs = RU
 }
 
 const { SVC_PROGRAM: program = "bundle" } = process.env;
+/** The images of the examples, and those that only behaviours use. */
+const imageDir = mkdtempSync(join(tmpdir(), "svc-conformance-images-"));
+process.on("exit", () => rmSync(imageDir, { recursive: true, force: true }));
+symlinkSync(join(root, "dist/images/hello.tar"), join(imageDir, "hello.tar"));
+writeFileSync(join(imageDir, "entry.tar"), makeEntryImage());
 await using cluster = await TestCluster.create({
+  imageDir,
   program: programs[program as keyof typeof programs],
   flags: ["--bind-address=0.0.0.0"],
 });

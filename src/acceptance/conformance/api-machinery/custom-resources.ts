@@ -55,6 +55,34 @@ async function mutateStored(at: TestNamespace): Promise<void> {
   });
 }
 
+async function mutateObjects(at: TestNamespace): Promise<void> {
+  await using definition = await define(at);
+  await using hook = await startTestWebhook(answerReviews);
+  await using _ = await register(at, "Mutating", hook, [ruleOf("widgets", ["CREATE"], [groupOf(at)])]);
+  let count = 0;
+  const { data } = await until("a mutated object", async () => {
+    const object = await definition.create(`widget-${++count}`, { data: { "mutation-start": "no" } });
+    return object.data["mutation-start"] === "yes" ? object : undefined;
+  });
+  assert.deepEqual(data, { "mutation-start": "yes", "mutation-stage-1": "yes", "mutation-stage-2": "yes" });
+}
+
+async function readConverted(at: TestNamespace): Promise<void> {
+  await using hook = await startConverter();
+  await using definition = await define(at, converted(hook.url));
+  await definition.create("one", { hostPort: "a:1" });
+  const { apiVersion, host, port } = await at.api.get(`${definition.objectsOf("v2")}/one`);
+  assert.deepEqual([apiVersion, host, port], [`${groupOf(at)}/v2`, "a", "1"]);
+}
+
+async function createAndDelete(at: TestNamespace): Promise<void> {
+  const definition = await define(at);
+  await definition.create("one");
+  await at.api.delete(definition.path);
+  await at.api.waitGone(definition.path);
+  await until("the end of the resource", async () => (await at.api.send(`GET ${definition.objects}`)).status === 404);
+}
+
 async function mutatePruned(at: TestNamespace): Promise<void> {
   const schema = dataOf("mutation-start", "mutation-stage-1");
   await using definition = await define(at, { versions: { v1: { schema } } });
@@ -254,6 +282,10 @@ async function discoverAggregated(at: TestNamespace): Promise<void> {
 export const customResources: Behaviours = {
   "AdmissionWebhook should be able to deny custom resource creation, update and deletion": denyObjects,
   "AdmissionWebhook should mutate custom resource with different stored version": mutateStored,
+  "AdmissionWebhook should mutate custom resource": mutateObjects,
+  "CustomResourceConversionWebhook should be able to convert from CR v1 to CR v2": readConverted,
+  "CustomResourceDefinition resources Simple CustomResourceDefinition creating/deleting custom resource definition objects works":
+    createAndDelete,
   "AdmissionWebhook should mutate custom resource with pruning": mutatePruned,
   "AggregatedDiscovery should support raw aggregated discovery request for CRDs": discoverAggregated,
   "CustomResourceConversionWebhook should be able to convert a non homogeneous list of CRs": listMixed,

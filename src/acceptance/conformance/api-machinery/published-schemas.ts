@@ -71,6 +71,19 @@ async function publishKinds(at: TestNamespace): Promise<void> {
   await untilPublished(at, "v6", ["Foo", "Bar"]);
 }
 
+async function publishVersions(at: TestNamespace): Promise<void> {
+  await using _ = await define(at, { versions: { v2: { schema }, v3: { schema } } });
+  for (const version of ["v2", "v3"]) await untilPublished(at, version, ["Widget"]);
+}
+
+async function publishGroups(at: TestNamespace): Promise<void> {
+  const other = `other.${groupOf(at)}`;
+  await using _ = await define(at, { versions: { v1: { schema } } });
+  await using __ = await define(at, { group: other, versions: { v3: { schema } } });
+  await untilPublished(at, "v1", ["Widget"]);
+  await untilPublished(at, "v3", ["Widget"], other);
+}
+
 async function withDefinition(
   at: TestNamespace,
   options: DefinitionOptions,
@@ -187,7 +200,55 @@ async function detectTyped(at: TestNamespace): Promise<void> {
   await strict(at, path, JSON.stringify(deployment), /unknown field "spec\.template\.metadata\.unknownSubMeta"/);
 }
 
+async function detectUnknownAndDuplicate(at: TestNamespace): Promise<void> {
+  const labels = { app: "web" };
+  const container = { name: "c", image: "i:1", imagePullPolicy: "Always", unknownField: "x" };
+  const spec = {
+    replicas: 1,
+    selector: { matchLabels: labels },
+    template: { metadata: { labels }, spec: { containers: [container] } },
+  };
+  const deployment = { apiVersion: "apps/v1", kind: "Deployment", metadata: { name: "web", labels }, spec };
+  const text = JSON.stringify(deployment).replace('"replicas":1', '"replicas":1,"replicas":2');
+  const path = at.pathOf("apps/v1", "Deployment");
+  await strict(at, path, text, /unknown field "spec\.template\.spec\.containers\[0\]\.unknownField"/);
+  await strict(at, path, text, /duplicate field "spec\.replicas"/);
+}
+
+/** kubectl creates and applies the object with strict validation. */
+function accepted(schema: object, fields: object): Behaviour {
+  return async (at) => {
+    await using definition = await define(at, { versions: { v1: { schema } } });
+    const body = definition.object("one", fields);
+    const strictly = `${definition.objects}?fieldValidation=Strict`;
+    assert.equal((await at.api.send(`POST ${strictly}`, { body })).status, 201);
+    await at.run("apply -f - --server-side --validate=strict --force-conflicts", JSON.stringify(body));
+    await at.run("delete -f -", JSON.stringify(body));
+    await at.run("create -f - --validate=strict", JSON.stringify(body));
+  };
+}
+
+async function rejectExtra(at: TestNamespace): Promise<void> {
+  await using definition = await define(at, { versions: { v1: { schema } } });
+  const body = JSON.stringify(definition.object("one", { spec: { bars: [{ name: "a", unknownField: "x" }] } }));
+  await strict(at, definition.objects, body, /unknown field "spec\.bars\[0\]\.unknownField"/);
+  const { code, stderr } = await at.kubectl(["apply", "-f", "-", "--server-side", "--validate=strict"], body);
+  assert.notEqual(code, 0);
+  assert.match(stderr, /unknownField/);
+}
+
 export const publishedSchemas: Behaviours = {
+  "CustomResourcePublishOpenAPI works for multiple CRDs of different groups": publishGroups,
+  "CustomResourcePublishOpenAPI works for multiple CRDs of same group but different versions": publishVersions,
+  "FieldValidation should create/apply a CR with unknown fields for CRD with no validation schema": accepted(
+    preserving,
+    unknown,
+  ),
+  "FieldValidation should create/apply a valid CR for CRD with validation schema": accepted(schema, {
+    spec: { bars: [{ name: "a", age: "1", bazs: ["b"] }] },
+  }),
+  "FieldValidation should create/apply an invalid CR with extra properties for CRD with validation schema": rejectExtra,
+  "FieldValidation should detect unknown and duplicate fields of a typed object": detectUnknownAndDuplicate,
   "CustomResourcePublishOpenAPI removes definition from spec when one version gets changed to not be served":
     stopServing,
   "CustomResourcePublishOpenAPI updates the published spec when one version gets renamed": renameVersion,

@@ -30,8 +30,9 @@ async function used(at: TestNamespace, name: string, amounts: Amounts): Promise<
 function countObject(resource: string, object: KubeObject, more: Amounts = {}): Behaviour {
   return async (at) => {
     const unused = Object.fromEntries(Object.keys(more).map((name) => [name, "0"]));
-    const before = (await at.api.list(at.path("secrets"))).length;
-    const base = resource === "secrets" ? before : 0;
+    // A namespace has the ConfigMap with the root certificates.
+    const counted = resource === "secrets" || resource === "configmaps";
+    const base = counted ? (await at.api.list(at.path(resource))).length : 0;
     await at.create(quotaOf("test-quota", { resourcequotas: "1", [resource]: "10", ...hardOf(more) }));
     await used(at, "test-quota", { resourcequotas: "1", [resource]: String(base), ...unused });
     const { status } = await at.api.get(at.path("resourcequotas/test-quota"));
@@ -60,6 +61,7 @@ const controller = {
   metadata,
   spec: { selector: labels, ...replicated },
 };
+const configMap = { apiVersion: "v1", kind: "ConfigMap", metadata, data: { key: "value" } };
 const secret = { apiVersion: "v1", kind: "Secret", metadata, stringData: { key: "value" } };
 const service = {
   apiVersion: "v1",
@@ -203,6 +205,16 @@ export const quotas: Behaviours = {
   "ResourceQuota should create a ResourceQuota and capture the life of a replication controller.": countObject(
     "replicationcontrollers",
     controller,
+  ),
+  "ResourceQuota should create a ResourceQuota and ensure its status is promptly calculated.": async (at) => {
+    const all = { pods: "5", services: "10", secrets: "10", resourcequotas: "1", persistentvolumeclaims: "10" };
+    await at.create(quotaOf("test-quota", all));
+    await used(at, "test-quota", { pods: "0", services: "0", resourcequotas: "1", persistentvolumeclaims: "0" });
+    assert.deepEqual((await at.api.get(at.path("resourcequotas/test-quota"))).status.hard, all);
+  },
+  "ResourceQuota should create a ResourceQuota and capture the life of a configMap.": countObject(
+    "configmaps",
+    configMap,
   ),
   "ResourceQuota should create a ResourceQuota and capture the life of a secret.": countObject("secrets", secret),
   "ResourceQuota should create a ResourceQuota and capture the life of a service.": countObject("services", service, {

@@ -1,6 +1,13 @@
 /** Admission webhooks that deny, mutate, match by conditions, hang, and are listed and changed. */
 import assert from "node:assert/strict";
-import { caBundle, startTestWebhook, type TestWebhook } from "../../../testing/admission/webhook-fixture.ts";
+import {
+  caBundle,
+  patchResponse,
+  type ReceivedReview,
+  reviewResponse,
+  startTestWebhook,
+  type TestWebhook,
+} from "../../../testing/admission/webhook-fixture.ts";
 import { until } from "../../../testing/std/until.ts";
 import type { Json } from "../harness/api.ts";
 import {
@@ -109,6 +116,73 @@ function changed(type: Type): Behaviour {
 
 const excludeLeases = { name: "exclude-leases", expression: "request.resource.resource != 'leases'" };
 const excludeNodes = { name: "exclude-nodes", expression: "request.resource.resource != 'nodes'" };
+
+/** Two webhooks, of which the second sees what the first has added. */
+async function mutateTwice(at: TestNamespace): Promise<void> {
+  const add = (key: string, when: string) => (received: ReceivedReview) =>
+    received.review.request.object.data?.[when] === "yes"
+      ? patchResponse(received, [{ op: "add", path: `/data/${key}`, value: "yes" }])
+      : reviewResponse(received, {});
+  await using first = await startTestWebhook(add("mutation-stage-1", "mutation-start"));
+  await using second = await startTestWebhook(add("mutation-stage-2", "mutation-stage-1"));
+  await using _ = await register(at, "Mutating", first, [ruleOf("configmaps")], { name: `${at.name}-1` });
+  await using __ = await register(at, "Mutating", second, [ruleOf("configmaps")], { name: `${at.name}-2` });
+  const { data } = await until("a ConfigMap that both webhooks have changed", async () => {
+    const map = await at.create(mapOf(`map-${++count}`, { "mutation-start": "yes" }));
+    return map.data["mutation-stage-2"] === "yes" ? map : undefined;
+  });
+  assert.deepEqual(data, { "mutation-start": "yes", "mutation-stage-1": "yes", "mutation-stage-2": "yes" });
+}
+
+/** Webhooks for webhook configurations have no effect on those. */
+async function spareConfigurations(at: TestNamespace): Promise<void> {
+  const seen: string[] = [];
+  await using hook = await startTestWebhook((received) => {
+    seen.push(received.review.request.name);
+    return reviewResponse(received, { allowed: false });
+  });
+  const rules = ["validatingwebhookconfigurations", "mutatingwebhookconfigurations"].map((resource) =>
+    ruleOf(resource, ["CREATE", "DELETE"], ["admissionregistration.k8s.io"]),
+  );
+  const everywhere = { namespaceSelector: {}, failurePolicy: "Fail" };
+  await using _ = await register(at, "Validating", hook, rules, { name: `${at.name}-deny`, ...everywhere });
+  await using __ = await register(at, "Mutating", hook, rules, { name: `${at.name}-mutate`, ...everywhere });
+  for (const type of ["Validating", "Mutating"] as const) {
+    for (let round = 0; round < 10; round++) {
+      const { path } = await register(at, type, hook, [ruleOf("configmaps")], { name: `${at.name}-probe` });
+      const { metadata, webhooks } = await at.api.get(path);
+      assert.deepEqual([Object.keys(metadata.labels), webhooks.length], [["webhooks-of"], 1]);
+      await at.api.delete(path);
+      await at.api.waitGone(path);
+    }
+  }
+  assert.deepEqual(seen, []);
+}
+
+async function failClosed(at: TestNamespace): Promise<void> {
+  // Without the CA the certificate is of an unknown authority.
+  await using hook = await startTestWebhook(answerReviews);
+  const clientConfig = { url: hook.url };
+  await using _ = await register(at, "Validating", hook, [ruleOf("configmaps")], {
+    clientConfig,
+    failurePolicy: "Fail",
+  });
+  await until("a refused ConfigMap", async () => {
+    return (await at.api.send(`POST ${at.path("configmaps")}?dryRun=All`, { body: mapOf("probe") })).status === 500;
+  });
+  await at.refused(500, at.create(mapOf("foo")), /failed calling webhook|failed to call webhook/);
+  assert.deepEqual(hook.received, []);
+}
+
+async function rejectValidatingCondition(at: TestNamespace): Promise<void> {
+  await using hook = await startTestWebhook(answerReviews);
+  const matchConditions = [{ name: "invalid", expression: "!= request.resource" }];
+  await at.refused(
+    422,
+    register(at, "Validating", hook, [ruleOf("configmaps")], { matchConditions }),
+    /compilation failed/,
+  );
+}
 
 function stored(type: Type): Behaviour {
   return async (at) => {
@@ -266,6 +340,12 @@ export const webhooks: Behaviours = {
   "AdmissionWebhook should be able to create and update validating webhook configurations with match conditions":
     stored("Validating"),
   "AdmissionWebhook should reject mutating webhook configurations with invalid match conditions": rejectCondition,
+  "AdmissionWebhook should mutate configmap": mutateTwice,
+  "AdmissionWebhook should not be able to mutate or prevent deletion of webhook configuration objects":
+    spareConfigurations,
+  "AdmissionWebhook should reject validating webhook configurations with invalid match conditions":
+    rejectValidatingCondition,
+  "AdmissionWebhook should unconditionally reject operations on fail closed webhook": failClosed,
   "AdmissionWebhook should be able to deny attaching pod": denyAttaching,
   "AdmissionWebhook should be able to deny pod and configmap creation": denyPodsAndMaps,
   "AdmissionWebhook should deny crd creation": denyDefinitions,

@@ -5,7 +5,7 @@ import type { Json } from "../harness/api.ts";
 import { type Behaviours, conditionOf, PAUSE, podOf, type TestNamespace } from "../harness/behaviour.ts";
 import { waitReplicas, workloadOf } from "./workloads.ts";
 
-function jobOf(name: string, script: string, spec: object = {}, pod: object = {}) {
+export function jobOf(name: string, script: string, spec: object = {}, pod: object = {}) {
   const { spec: podSpec } = podOf("", script, { spec: pod });
   return {
     apiVersion: "batch/v1",

@@ -50,7 +50,7 @@ const podsOf = (at: TestNamespace, name: string): Promise<readonly Json[]> =>
   at.api.list(`${at.path("pods")}?labelSelector=app%3D${name}`);
 
 /** Reads, updates and patches the scale; pods follow. */
-function scaled(kind: Kind): Behaviour {
+export function scaled(kind: Kind): Behaviour {
   return async (at) => {
     const object = workloadOf(kind, "scaled");
     await at.create(object);
@@ -72,7 +72,7 @@ function scaled(kind: Kind): Behaviour {
 }
 
 /** Status conditions are replaced and patched, and read again. */
-function statusChanged(kind: Kind): Behaviour {
+export function statusChanged(kind: Kind): Behaviour {
   return async (at) => {
     const object = workloadOf(kind, "stated");
     await at.create(object);

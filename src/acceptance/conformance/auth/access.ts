@@ -1,6 +1,7 @@
 /** Certificate requests, tokens of service accounts in pods, OIDC discovery, and access reviews. */
 import assert from "node:assert/strict";
 import { createCertificateRequest } from "../../../auth/pki/certificate-signing.ts";
+import { until } from "../../../testing/std/until.ts";
 import { Api } from "../harness/api.ts";
 import { type Behaviours, containerOf, PAUSE, podOf, type TestNamespace } from "../harness/behaviour.ts";
 import { nodeContainer, nodeVolumes } from "../harness/node-program.ts";
@@ -140,7 +141,55 @@ async function review(at: TestNamespace): Promise<void> {
   assert.equal((await own.send(`GET ${at.path("configmaps")}`)).status, 200, "the account itself");
 }
 
+async function reviewToken(at: TestNamespace): Promise<void> {
+  await at.api.post(at.path("serviceaccounts"), { metadata: { name: "e2e" } });
+  const { status } = await at.api.post(at.path("serviceaccounts/e2e/token"), { spec: {} });
+  assert.ok(status.token);
+  const reviewed = await at.api.post("/apis/authentication.k8s.io/v1/tokenreviews", { spec: { token: status.token } });
+  assert.equal(reviewed.status.error ?? "", "");
+  assert.equal(reviewed.status.authenticated, true);
+  assert.equal(reviewed.status.user.username, `system:serviceaccount:${at.name}:e2e`);
+}
+
+/** The ConfigMap with the root certificates is created, and comes back after a deletion and a change. */
+async function keepRootCertificates(at: TestNamespace): Promise<void> {
+  const path = at.path("configmaps/kube-root-ca.crt");
+  const found = (): Promise<string> =>
+    until("the certificates", async () => {
+      const { status, json } = await at.api.send(`GET ${path}`);
+      return status === 200 && Object.keys(json.data).join() === "ca.crt" ? (json.data["ca.crt"] as string) : undefined;
+    });
+  const certificate = await found();
+  assert.match(certificate, /BEGIN CERTIFICATE/);
+  await at.api.delete(path);
+  assert.equal(await found(), certificate);
+  await at.api.update(path, (map) => {
+    map.data = { "ca.crt": "" };
+  });
+  await at.wait(path, "the certificate again", ({ data }) => data["ca.crt"] === certificate);
+}
+
+async function projectToken(at: TestNamespace): Promise<void> {
+  const script =
+    "cat /var/run/secrets/tokens/test-token; echo; busybox stat -L -c '%a %u' /var/run/secrets/tokens/test-token";
+  const token = { serviceAccountToken: { path: "test-token", expirationSeconds: 3600 } };
+  const pod = podOf("reader", script, {
+    container: { volumeMounts: [{ name: "t", mountPath: "/var/run/secrets/tokens", readOnly: true }] },
+    spec: { volumes: [{ name: "t", projected: { sources: [token] } }] },
+  });
+  const [text = "", mode] = (await at.outputOf(pod)).split("\n");
+  assert.equal(mode, "644 0");
+  const { metadata } = await at.pod("reader");
+  const payload = JSON.parse(Buffer.from(text.split(".")[1] ?? "", "base64url").toString());
+  assert.equal(payload.sub, `system:serviceaccount:${at.name}:default`);
+  assert.equal(payload["kubernetes.io"].pod.uid, metadata.uid);
+  assert.equal(payload.exp - payload.iat, 3600);
+}
+
 export const access: Behaviours = {
+  "ServiceAccounts should create a serviceAccountToken and ensure a successful TokenReview": reviewToken,
+  "ServiceAccounts should guarantee kube-root-ca.crt exist in any namespace": keepRootCertificates,
+  "ServiceAccounts should mount projected service account token": projectToken,
   "Certificates API should support CSR API operations": certificateRequests,
   "ServiceAccounts ServiceAccountIssuerDiscovery should support OIDC discovery of service account issuer":
     discoverIssuer,

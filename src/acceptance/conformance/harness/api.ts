@@ -1,7 +1,9 @@
 /** A small client of the API server for the conformance behaviours: JSON, watches, and errors with their Status. */
+import { randomBytes } from "node:crypto";
 import { readFileSync } from "node:fs";
 import type { IncomingMessage } from "node:http";
 import { Agent, request } from "node:https";
+import type { Socket } from "node:net";
 import { parseYaml } from "../../../schema/yaml/yaml.ts";
 import { until } from "../../../testing/std/until.ts";
 
@@ -98,6 +100,30 @@ export function readCredentials(kubeconfig: string): Credentials {
   };
 }
 
+const [TEXT, BINARY, CLOSE] = [1, 2, 8];
+
+interface Frame {
+  readonly opcode: number;
+  readonly payload: Buffer;
+}
+
+/** The whole frames of a server, which does not mask them (RFC 6455, 5.2). */
+function parseFrames(bytes: Buffer): readonly Frame[] {
+  const frames: Frame[] = [];
+  for (let at = 0; at + 2 <= bytes.length; ) {
+    const short = (bytes[at + 1] ?? 0) & 0x7f;
+    const extra = short === 126 ? 2 : short === 127 ? 8 : 0;
+    if (at + 2 + extra > bytes.length) break;
+    const length =
+      extra === 2 ? bytes.readUInt16BE(at + 2) : extra === 8 ? Number(bytes.readBigUInt64BE(at + 2)) : short;
+    const start = at + 2 + extra;
+    if (start + length > bytes.length) break;
+    frames.push({ opcode: (bytes[at] ?? 0) & 0x0f, payload: bytes.subarray(start, start + length) });
+    at = start + length;
+  }
+  return frames;
+}
+
 export class Api implements Disposable {
   readonly credentials: Credentials;
   readonly #agent: Agent;
@@ -117,7 +143,13 @@ export class Api implements Disposable {
       const options = {
         method,
         agent: this.#agent,
-        headers: { "content-type": "application/json", ...authorization, ...headers },
+        headers: {
+          "content-type": "application/json",
+          // Node.js sends none for DELETE.
+          ...(sent === undefined ? {} : { "content-length": Buffer.byteLength(sent) }),
+          ...authorization,
+          ...headers,
+        },
       };
       request(new URL(path, server), options, resolve).on("error", reject).end(sent);
     });
@@ -193,6 +225,42 @@ export class Api implements Disposable {
   async waitGone(path: string, timeoutMs = 60_000): Promise<void> {
     const isGone = async (): Promise<boolean> => (await this.send(`GET ${path}`)).status === 404;
     await until(`the end of ${path}`, isGone, { timeoutMs });
+  }
+
+  /** The payloads of a WebSocket's binary and text frames, until the server closes it. */
+  async readSocket(path: string, protocol: string): Promise<readonly Buffer[]> {
+    const { server, ca, cert, key } = this.credentials;
+    const headers = {
+      connection: "Upgrade",
+      upgrade: "websocket",
+      "sec-websocket-version": "13",
+      "sec-websocket-key": randomBytes(16).toString("base64"),
+      "sec-websocket-protocol": protocol,
+    };
+    const sent = request(new URL(path, server), { agent: false, ca, cert, key, headers });
+    const upgraded = new Promise<Socket>((resolve, reject) => {
+      sent.on("upgrade", (_, socket, head) => {
+        if (head.length > 0) socket.unshift(head);
+        resolve(socket);
+      });
+      sent.on("response", ({ statusCode }) => reject(new Error(`${path} was not upgraded: ${statusCode}`)));
+      sent.on("error", reject);
+    });
+    sent.end();
+    const socket = await upgraded;
+    const chunks: Buffer[] = [];
+    try {
+      for await (const chunk of socket) {
+        chunks.push(chunk as Buffer);
+        const frames = parseFrames(Buffer.concat(chunks));
+        if (frames.some(({ opcode }) => opcode === CLOSE)) break;
+      }
+    } finally {
+      socket.destroy();
+    }
+    return parseFrames(Buffer.concat(chunks))
+      .filter(({ opcode }) => opcode === TEXT || opcode === BINARY)
+      .map(({ payload }) => payload);
   }
 
   [Symbol.dispose](): void {

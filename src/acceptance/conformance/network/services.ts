@@ -24,7 +24,7 @@ const deploymentOf = (replicas: number) => ({
   spec: { replicas, selector: { matchLabels: labels }, template: { metadata: { labels }, spec: serverSpec() } },
 });
 
-async function runServers(at: TestNamespace, replicas: number): Promise<void> {
+export async function runServers(at: TestNamespace, replicas: number): Promise<void> {
   const deployment = deploymentOf(replicas);
   await at.create(deployment);
   await at.runPod(podOf("client", PAUSE));
@@ -35,7 +35,7 @@ async function runServers(at: TestNamespace, replicas: number): Promise<void> {
 const ask = async (at: TestNamespace, address: string): Promise<string> =>
   await at.exec("client", `busybox timeout 3 wget -q -O - http://${address}/hostname 2>/dev/null || true`);
 
-async function untilReached(at: TestNamespace, address: string): Promise<void> {
+export async function untilReached(at: TestNamespace, address: string): Promise<void> {
   await until(`an answer of ${address}`, async () => /^server/.test(await ask(at, address)));
 }
 
@@ -45,7 +45,7 @@ async function addressOfNode(at: TestNamespace): Promise<string> {
 }
 
 /** The name, the cluster IP, and with a node port the address of the node. */
-async function addressesOf(at: TestNamespace, service: Json): Promise<readonly string[]> {
+export async function addressesOf(at: TestNamespace, service: Json): Promise<readonly string[]> {
   const { name } = service.metadata;
   const { clusterIP, ports } = service.spec;
   const nodePort = ports[0].nodePort === undefined ? [] : [`${await addressOfNode(at)}:${ports[0].nodePort}`];

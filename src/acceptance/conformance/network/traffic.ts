@@ -18,7 +18,7 @@ const lookUp = (at: TestNamespace, name: string, type = "a"): Promise<string> =>
   );
 
 /** Resolves with the answer when it has the address. */
-async function resolves(at: TestNamespace, name: string, pattern: RegExp, type = "a"): Promise<void> {
+export async function resolves(at: TestNamespace, name: string, pattern: RegExp, type = "a"): Promise<void> {
   let last = "";
   await until(
     () => `${pattern} in the answer for ${name}: ${last}`,
@@ -29,7 +29,7 @@ async function resolves(at: TestNamespace, name: string, pattern: RegExp, type =
   );
 }
 
-const literally = (text: string): string => text.replaceAll(".", "\\.");
+export const literally = (text: string): string => text.replaceAll(".", "\\.");
 
 async function resolveCluster(at: TestNamespace): Promise<void> {
   await at.runPod(podOf("client", PAUSE));

@@ -169,6 +169,18 @@ async function scheduleRuntimeClass(at: TestNamespace): Promise<void> {
   await at.api.delete(`/apis/node.k8s.io/v1/runtimeclasses/${at.name}`);
 }
 
+async function initializeOverhead(at: TestNamespace): Promise<void> {
+  const overhead = { podFixed: { cpu: "10m", memory: "1Mi" } };
+  const metadata = { name: at.name };
+  await at.create({ apiVersion: "node.k8s.io/v1", kind: "RuntimeClass", metadata, handler: "runc", overhead });
+  await at.create(podOf("classy", PAUSE, { spec: { runtimeClassName: at.name } }));
+  const { spec } = await at.waitForPod("classy", "a node", ({ status }) => {
+    return conditionOf(status, "PodScheduled")?.status === "True";
+  });
+  assert.deepEqual(spec.overhead, overhead.podFixed);
+  await at.api.delete(`/apis/node.k8s.io/v1/runtimeclasses/${at.name}`);
+}
+
 const LOGGED = "/dev/termination-custom-log";
 
 async function terminationMessage(at: TestNamespace, container: object, script: string, message: string) {
@@ -196,6 +208,13 @@ export const pods: Behaviours = {
     "data-1=value-1",
     "p-data-1=value-1",
   ),
+  "RuntimeClass should reject a Pod requesting a non-existent RuntimeClass": (at) =>
+    at.refused(
+      403,
+      at.create(podOf("classy", "true", { spec: { runtimeClassName: at.name } })),
+      /RuntimeClass .* not found/,
+    ),
+  "RuntimeClass should schedule a Pod requesting a RuntimeClass and initialize its Overhead": initializeOverhead,
   "RuntimeClass should reject a Pod requesting a deleted RuntimeClass": rejectDeletedRuntimeClass,
   "RuntimeClass should schedule a Pod requesting a RuntimeClass without PodOverhead": scheduleRuntimeClass,
   "Container Runtime blackbox test on terminated container should report termination message from file when pod succeeds and TerminationMessagePolicy FallbackToLogsOnError is set":

@@ -361,6 +361,7 @@ export const builtInResources: Behaviours = {
   "VolumeAttachment Conformance should apply changes to a volumeattachment status": volumeAttachmentStatus,
   "ConfigMap should run through a ConfigMap lifecycle": configMap,
   "Secrets should patch a secret": secret,
+  "PodTemplates should run the lifecycle of PodTemplates": podTemplate,
   "PodTemplates should replace a pod template": podTemplate,
   "PodTemplates should delete a collection of pod templates": podTemplate,
   "Lease lease API should be available": lease,

@@ -137,6 +137,7 @@ export const downwardVolumes: Behaviours = {
   "Downward API volume should provide podname only": podNameOnly("downwardAPI"),
   "Downward API volume should set DefaultMode on files": fileMode("downwardAPI", "default"),
   "Downward API volume should set mode on item file": fileMode("downwardAPI", "item"),
+  "Downward API volume should update labels on modification": metadataUpdated("downwardAPI", "labels"),
   "Downward API volume should update annotations on modification": metadataUpdated("downwardAPI", "annotations"),
   "Projected downwardAPI should provide container's cpu limit": resource("projected", "limits.cpu", "2"),
   "Projected downwardAPI should provide container's cpu request": resource("projected", "requests.cpu", "1"),

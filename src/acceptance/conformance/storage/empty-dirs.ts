@@ -1,6 +1,6 @@
 /** Files in emptyDir volumes: modes, users, media; and parts of volumes mounted by subPath. */
 import assert from "node:assert/strict";
-import { type Behaviour, type Behaviours, podOf } from "../harness/behaviour.ts";
+import { type Behaviour, type Behaviours, containerOf, podOf, type TestNamespace } from "../harness/behaviour.ts";
 
 const NON_ROOT = 1001;
 
@@ -46,7 +46,39 @@ function subPath(volume: object, expected: string, { over = "/test/file" } = {})
 
 const items = [{ key: "key", path: "dir/key" }];
 
+/** The permissions of the volume itself; tmpfs has the sticky bit as well. */
+function directory(medium: "default" | "tmpfs"): Behaviour {
+  return async (at) => {
+    const script =
+      "busybox stat -c %a /v | busybox tail -c 4 && (busybox grep -q '^tmpfs /v tmpfs ' /proc/mounts && echo tmpfs || echo default)";
+    const pod = podOf("reader", script, {
+      container: { volumeMounts: [{ name: "v", mountPath: "/v" }] },
+      spec: { volumes: [{ name: "v", emptyDir: medium === "tmpfs" ? { medium: "Memory" } : {} }] },
+    });
+    assert.equal(await at.outputOf(pod), `777\n${medium}\n`);
+  };
+}
+
+/** The main container waits for the file of the other one. */
+async function share(at: TestNamespace): Promise<void> {
+  const mounts = { volumeMounts: [{ name: "v", mountPath: "/v" }] };
+  const containers = [
+    containerOf("while [ ! -e /v/data ]; do sleep 1; done; cat /v/data; sleep 3600", mounts, "main"),
+    containerOf("echo hello from the other > /v/.data && busybox mv /v/.data /v/data; sleep 3600", mounts, "sub"),
+  ];
+  await at.runPod(podOf("shared", "", { spec: { containers, volumes: [{ name: "v", emptyDir: {} }] } }));
+  await at.waitForLog("shared", /^hello from the other$/m, { container: "main" });
+  assert.equal(await at.exec("shared", "cat /v/data", "main"), "hello from the other\n");
+}
+
 export const emptyDirs: Behaviours = {
+  "EmptyDir volumes pod should support shared volumes between containers": share,
+  "EmptyDir volumes volume on default medium should have the correct mode": directory("default"),
+  "EmptyDir volumes volume on tmpfs should have the correct mode": directory("tmpfs"),
+  "Subpath Atomic writer volumes should support subpaths with configmap pod": subPath(
+    { configMap: { name: "files", items } },
+    "value of the map",
+  ),
   "EmptyDir volumes should support (root,0644,default)": file("root", "0644", "default"),
   "EmptyDir volumes should support (root,0644,tmpfs)": file("root", "0644", "tmpfs"),
   "EmptyDir volumes should support (root,0666,default)": file("root", "0666", "default"),

@@ -205,7 +205,44 @@ const readOnly = { defaultMode: 0o400, mode: "-r--------" };
 const mapped = { itemMode: 0 };
 const mappedReadOnly = { itemMode: 0o400, mode: "-r--------" };
 
+/** Text and bytes that are no text, in two volumes beside a Secret. */
+async function readBinary(at: TestNamespace): Promise<void> {
+  const bytes = Buffer.from([0xde, 0xca, 0xfe, 0xba, 0xd0, 0xfe, 0xff]);
+  const object = sourceObject("configMap", "files", { "data-1": "value-1" });
+  await at.create({ ...object, binaryData: { "dump.bin": bytes.toString("base64") } });
+  const pod = podOf("reader", "cat /files/data-1; echo; busybox hexdump -e '1/1 \"%02x\"' /files/dump.bin; echo", {
+    container: { volumeMounts: [{ name: "v", mountPath: "/files" }] },
+    spec: { volumes: [volumeOf("v", "configMap", "files")] },
+  });
+  assert.equal(await at.outputOf(pod), `value-1\n${bytes.toString("hex")}\n`);
+}
+
+async function mountBoth(at: TestNamespace): Promise<void> {
+  await at.create(sourceObject("secret", "files", { "data-1": "value-1" }));
+  await at.create(sourceObject("configMap", "files", { "data-2": "value-2" }));
+  const pod = podOf("reader", "cat /etc/secret-volume/data-1 /etc/configmap-volume/data-2", {
+    container: {
+      volumeMounts: [
+        { name: "secret-volume", mountPath: "/etc/secret-volume", readOnly: true },
+        { name: "configmap-volume", mountPath: "/etc/configmap-volume" },
+      ],
+    },
+    spec: {
+      volumes: [volumeOf("secret-volume", "secret", "files"), volumeOf("configmap-volume", "configMap", "files")],
+    },
+  });
+  assert.equal(await at.outputOf(pod), "value-1value-2");
+}
+
 export const fileVolumes: Behaviours = {
+  "ConfigMap binary data should be reflected in volume": readBinary,
+  "ConfigMap should be consumable from pods in volume": readable("configMap"),
+  "ConfigMap updates should be reflected in volume": updated("configMap"),
+  "Secrets should be consumable from pods in volume as non-root with defaultMode and fsGroup set": readable(
+    "secret",
+    owner,
+  ),
+  "EmptyDir wrapper volumes should not conflict": mountBoth,
   "ConfigMap should be consumable from pods in volume as non-root": readable("configMap", { user }),
   "ConfigMap should be consumable from pods in volume with defaultMode set": readable("configMap", readOnly),
   "ConfigMap should be consumable from pods in volume with mappings": readable("configMap", mapped),
