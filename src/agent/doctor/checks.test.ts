@@ -53,15 +53,25 @@ const kernel = {
   netfilter: true,
   hasIptables: true,
   hasNft: true,
+  hasIproute: true,
+  vxlan: true,
   userNamespacesMax: 15_000,
   seccompActions: "allow log",
   parameters: [],
 };
-const lenient = { seccompDefault: false, protectKernelDefaults: false, serviceProxy: false };
-const strict = { seccompDefault: true, protectKernelDefaults: true, serviceProxy: true };
+const lenient = { seccompDefault: false, protectKernelDefaults: false, serviceProxy: false, podNetwork: undefined };
+const podNetwork = { isOptional: false };
+const strict = { seccompDefault: true, protectKernelDefaults: true, serviceProxy: true, podNetwork };
 allOk(checkKernel(kernel, strict));
-const withKernel = (change: Partial<Parameters<typeof checkKernel>[0]>, settings = lenient) =>
-  checkKernel({ ...kernel, ...change }, settings);
+const withKernel = (
+  change: Partial<Parameters<typeof checkKernel>[0]>,
+  settings: Parameters<typeof checkKernel>[1] = lenient,
+) => checkKernel({ ...kernel, ...change }, settings);
+expect("kernel-pod-network", "ok", /not needed/, withKernel({ hasIproute: false }));
+expect("kernel-pod-network", "error", /not installed/, withKernel({ hasIproute: false }, strict));
+expect("kernel-pod-network", "warning", /no vxlan/, withKernel({ vxlan: false }, strict));
+const optional = { ...strict, podNetwork: { isOptional: true } };
+expect("kernel-pod-network", "warning", /not installed/, withKernel({ hasIproute: false }, optional));
 expect("kernel-version", "warning", /^4\.14\.0$/, withKernel({ release: "4.14.0" }));
 expect("kernel-version", "error", /^2\.6\.32$/, withKernel({ release: "2.6.32" }));
 expect("kernel-version", "error", /^unknown$/, withKernel({ release: "" }));

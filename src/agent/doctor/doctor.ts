@@ -74,7 +74,8 @@ function createChecks(subject: DoctorSubject, deps: DoctorDeps, shared: AbortSig
   const { config } = subject;
   const runtime = memoize(() => readRuntime(subject, deps, shared));
   const server = memoize(() => readServer(subject, clock, shared));
-  const kernelSettings = { ...config.runtime, serviceProxy: config.proxy !== undefined };
+  const podNetwork = config.podNetwork.mode === "none" ? undefined : config.podNetwork;
+  const kernelSettings = { ...config.runtime, serviceProxy: config.proxy !== undefined, podNetwork };
   return [
     { name: "configuration", run: async () => checkConfiguration(subject) },
     {

@@ -90,6 +90,12 @@ export const findingKinds = {
     meaning: "Addresses of services lead nowhere on this node; svc agent --service-proxy does not start.",
     remedy: "Install nft (Debian: nftables), and use a kernel with CONFIG_NF_TABLES; or set --service-proxy=false.",
   },
+  "kernel-pod-network": {
+    area: "kernel",
+    meaning:
+      "Pods do not reach those of other nodes, or not those in other networks; svc agent --pod-network needs ip.",
+    remedy: "Install ip and bridge (Debian: iproute2), and use a kernel with CONFIG_VXLAN; or set --pod-network=none.",
+  },
   "kernel-user-namespaces": {
     area: "kernel",
     meaning: "Pods with hostUsers: false do not start.",

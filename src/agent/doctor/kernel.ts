@@ -17,6 +17,9 @@ export interface KernelFacts {
   readonly netfilter: boolean | undefined;
   readonly hasIptables: boolean;
   readonly hasNft: boolean;
+  /** The programs `ip` and `bridge`. */
+  readonly hasIproute: boolean;
+  readonly vxlan: boolean | undefined;
   /** Undefined: the kernel has no user namespaces. */
   readonly userNamespacesMax: number | undefined;
   readonly seccompActions: string | undefined;
@@ -28,6 +31,8 @@ export interface KernelSettings {
   readonly seccompDefault: boolean;
   readonly protectKernelDefaults: boolean;
   readonly serviceProxy: boolean;
+  /** Whether the agent configures the network of pods; undefined: not, `isOptional`: it starts without iproute2. */
+  readonly podNetwork: { readonly isOptional: boolean } | undefined;
 }
 
 const RELEASE_MIN = [4, 19] as const;
@@ -50,6 +55,7 @@ export function checkKernel(facts: KernelFacts, settings: KernelSettings): reado
       facts.hasNft || !settings.serviceProxy ? undefined : "nft is not installed",
       "error",
     ),
+    checkPodNetwork(facts, settings),
     userNamespacesMax !== undefined && userNamespacesMax > 0
       ? finding("kernel-user-namespaces", "ok", `user.max_user_namespaces is ${userNamespacesMax}`)
       : finding(
@@ -110,6 +116,14 @@ function checkIptables({ hasIptables, netfilter }: KernelFacts): Finding {
   return finding(id, "ok", "iptables is installed");
 }
 
+function checkPodNetwork({ hasIproute, vxlan }: KernelFacts, { podNetwork }: KernelSettings): Finding {
+  const id = "kernel-pod-network";
+  if (podNetwork === undefined) return finding(id, "ok", "not needed");
+  if (!hasIproute) return finding(id, podNetwork.isOptional ? "warning" : "error", "ip or bridge is not installed");
+  if (vxlan === false) return finding(id, "warning", "the kernel has no vxlan");
+  return finding(id, "ok", "ip and bridge are installed");
+}
+
 export async function readKernelFacts(host: HostReader): Promise<KernelFacts> {
   const release = ((await host.readText("/proc/sys/kernel/osrelease")) ?? "").trim();
   const kernel = await readKernelBuild(host, release);
@@ -130,6 +144,8 @@ export async function readKernelFacts(host: HostReader): Promise<KernelFacts> {
     ]),
     hasIptables: await host.hasProgram("iptables"),
     hasNft: await host.hasProgram("nft"),
+    hasIproute: (await host.hasProgram("ip")) && (await host.hasProgram("bridge")),
+    vxlan: await has("vxlan", "CONFIG_VXLAN"),
     userNamespacesMax: userNamespaces === undefined ? undefined : Number(userNamespaces),
     seccompActions: await host.readText("/proc/sys/kernel/seccomp/actions_avail"),
     parameters: await findKernelProblems(),
