@@ -13,18 +13,24 @@ t.test("serveNodeLogQuery() serves the journal of services", async (t) => {
   const calls: string[] = [];
   async function* run(program: string, args: readonly string[]) {
     calls.push([program, ...args].join(" "));
-    yield Buffer.from(`journal of ${args.at(-1)}\n`);
+    if (args.includes("_SYSTEMD_UNIT")) yield Buffer.from("b.service\nempty.service\na.service\n");
+    else if (args.includes("--unit=empty")) {
+      yield Buffer.from("-- No entries --\n");
+      throw new Error("journalctl ended with status 1");
+    } else yield Buffer.from(`journal of ${args.at(-1)}\n`);
   }
-  const options = { root: t.testdir({}), run };
+  const options = { root: t.testdir({ "empty.log": "of a file\n", "c.log": "of c\n" }), run };
   t.equal(
     await read(options, "query=a&query=b&tailLines=5&pattern=x.y&boot=-1&sinceTime=1970-01-01T00:01:00Z"),
     "200 journal of --unit=a\njournal of --unit=b\n",
   );
   const all = "journalctl --utc --no-pager --output=short-precise --since=@60 --lines=5 --grep=x.y --boot=-1 --unit";
-  t.same(calls, [`${all}=a`, `${all}=b`]);
+  t.same(calls, ["journalctl --field _SYSTEMD_UNIT", `${all}=a`, `${all}=b`]);
+  t.equal(await read(options, "query=empty&pattern=x"), "200 -- No entries --\n", "no line of the unit matches");
+  t.equal(await read(options, "query=c&query=a"), "200 of c\njournal of --unit=a\n", "c has no unit");
 });
 
-t.test("serveNodeLogQuery() serves a service's log file when the journal has nothing", async (t) => {
+t.test("serveNodeLogQuery() serves a service's log file when the journal does not have its unit", async (t) => {
   async function* run(): AsyncGenerator<Uint8Array> {
     yield* [];
     throw new Error("no journalctl");

@@ -22,6 +22,9 @@ export interface NodeLogQuery {
   readonly boot: string | undefined;
 }
 
+/** Names of units have at most 256 bytes. */
+const UNITS_BYTES_MAX = 4 * 2 ** 20;
+
 export interface NodeLogQueryOptions {
   readonly root: string;
   /** Streams the output of a program; see `runProgram`. */
@@ -84,20 +87,36 @@ async function* readServices(
   query: NodeLogQuery,
   signal: AbortSignal,
 ): AsyncGenerator<Uint8Array> {
+  const units = await listJournalUnits(run, signal);
   for (const service of query.services) {
-    let isEmpty = true;
-    try {
-      for await (const chunk of run("journalctl", toJournalArguments(service, query), signal)) {
-        isEmpty = false;
-        yield chunk;
-      }
-    } catch (error) {
-      signal.throwIfAborted();
-      // A machine without systemd has log files only.
-      if (!isEmpty) throw error;
+    if (!units.has(`${service}.service`)) {
+      yield* readLogFile(root, service);
+      continue;
     }
-    if (isEmpty) yield* readLogFile(root, service);
+    try {
+      yield* run("journalctl", toJournalArguments(service, query), signal);
+    } catch {
+      // Its status is 1 when no line matches.
+      signal.throwIfAborted();
+    }
   }
+}
+
+/** Units with a line in the journal; none on a machine without systemd, which has log files only. */
+async function listJournalUnits(run: NodeLogQueryOptions["run"], signal: AbortSignal): Promise<ReadonlySet<string>> {
+  const chunks: Uint8Array[] = [];
+  let bytes = 0;
+  try {
+    for await (const chunk of run("journalctl", ["--field", "_SYSTEMD_UNIT"], signal)) {
+      bytes += chunk.length;
+      if (bytes > UNITS_BYTES_MAX) break;
+      chunks.push(chunk);
+    }
+  } catch {
+    signal.throwIfAborted();
+    return new Set();
+  }
+  return new Set(Buffer.concat(chunks).toString().split("\n"));
 }
 
 function toJournalArguments(service: string, query: NodeLogQuery): readonly string[] {
