@@ -22,6 +22,20 @@ interface Watcher {
   fail(): void;
 }
 
+/** Resources with lists and watches. */
+const listed: ReadonlySet<string> = new Set([
+  "configmaps",
+  "endpointslices",
+  "events",
+  "leases",
+  "namespaces",
+  "networkpolicies",
+  "nodes",
+  "pods",
+  "secrets",
+  "services",
+]);
+
 export class FakeApi {
   /** By path: `/api/v1/namespaces/default/pods/web`. */
   readonly objects = new Map<string, Stored>();
@@ -54,11 +68,7 @@ export class FakeApi {
         if (query.get("watch") !== null)
           return this.#watch(path, Number(query.get("resourceVersion") ?? 0), request.signal);
         if (found !== undefined) return jsonResponse(200, found);
-        return /\/(pods|nodes|events|leases|services|endpointslices|configmaps|secrets|namespaces|networkpolicies)$/.test(
-          path,
-        )
-          ? this.#list(path)
-          : notFound(path);
+        return listed.has(path.slice(path.lastIndexOf("/") + 1)) ? this.#list(path) : notFound(path);
       case "POST": {
         if (path.endsWith("/tokenreviews")) return this.#review(body);
         if (path.endsWith("/subjectaccessreviews")) return this.#reviewAccess(body);

@@ -203,8 +203,10 @@ function evaluateChain(table: Table, chain: Chain, packet: Packet): Verdict | un
   return undefined;
 }
 
-const FIELD =
-  /^(?:ip6? (?:saddr|daddr)|meta l4proto|th dport|(?:tcp|udp|sctp) dport|ct (?:direction|state)|icmpv6 type|[io]ifname)/;
+const FIELD = new RegExp(
+  "^(?:ip6? (?:saddr|daddr)|meta l4proto|th dport|(?:tcp|udp|sctp) dport|ct (?:direction|state)|icmpv6 type|" +
+    "[io]ifname)",
+);
 
 /** The verdict of a rule that matches. */
 function evaluateRule(table: Table, rule: string, packet: Packet): string | undefined {
