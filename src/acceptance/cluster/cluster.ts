@@ -223,7 +223,8 @@ export class TestCluster implements AsyncDisposable {
     const { runDir } = this;
     if (runDir === "") return [];
     const { stdout } = await command("/usr/sbin/nft", ["list", "tables"]);
-    return stdout.split("\n").filter((line) => line.endsWith(` ${runDir.replace("/run/svc", "svc-proxy")}`));
+    const names = ["svc-proxy", "svc-pod-network"].map((name) => ` ${runDir.replace("/run/svc", name)}`);
+    return stdout.split("\n").filter((line) => names.some((name) => line.endsWith(name)));
   }
 
   /** Stops svc and its pods and removes the data directory, also after a failed run. */
