@@ -171,7 +171,10 @@ async function scheduleConcurrently(at: TestNamespace): Promise<void> {
   const cron = cronJobOf("concurrent", "Allow", SLOW);
   await at.create(cron);
   await waitActive(at, cron, 2);
-  assert.ok((await at.api.list(at.pathOf("batch/v1", "Job"))).filter(({ status }) => status.active > 0).length >= 2);
+  await until("two active jobs", async () => {
+    const jobs = await at.api.list(at.pathOf("batch/v1", "Job"));
+    return jobs.filter(({ status }) => status.active > 0).length >= 2;
+  });
 }
 
 async function suspend(at: TestNamespace): Promise<void> {
