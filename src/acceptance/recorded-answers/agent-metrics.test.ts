@@ -30,6 +30,7 @@ interface FoundMetric {
   isTimed: boolean;
 }
 
+const TOKEN = "token-of-ali";
 const file = `${shared}/oracles/recorded-agent/metrics-names.json`;
 
 function parsePage(text: string): ReadonlyMap<string, FoundMetric> {
@@ -62,7 +63,9 @@ function compare(recorded: RecordedMetric, found: FoundMetric | undefined): stri
 
 async function get(port: number, path: string): Promise<string> {
   const { promise, resolve, reject } = Promise.withResolvers<string>();
-  const sent = request({ host: "127.0.0.1", port, path, agent: false, rejectUnauthorized: false }, (response) => {
+  const headers = { authorization: `Bearer ${TOKEN}` };
+  const options = { host: "127.0.0.1", port, path, headers, agent: false, rejectUnauthorized: false };
+  const sent = request(options, (response) => {
     let text = "";
     response.setEncoding("utf8");
     response.on("data", (chunk: string) => {
@@ -108,8 +111,12 @@ t.test("metrics of the agent have the names, types, labels and bounds of kubelet
     return;
   }
   const port = await freePort();
-  const settings = { "enable-server": "true", address: "127.0.0.1", port: String(port), "anonymous-auth": "true" };
-  await using agent = await createTestAgent("flag", settings);
+  await using agent = await createTestAgent("flag", {
+    ...{ "enable-server": "true", address: "127.0.0.1", port: String(port) },
+    ...{ "authentication-token-webhook": "true", "authorization-mode": "Webhook" },
+  });
+  agent.api.tokens.set(TOKEN, "ali");
+  agent.api.allowed.add("ali get nodes/metrics");
   const hierarchy = join(agent.directory, "cgroup");
   writeCgroup(hierarchy, "/");
   await agent.start();
@@ -117,7 +124,9 @@ t.test("metrics of the agent have the names, types, labels and bounds of kubelet
   agent.fake.execs.set("true", { exitCode: 0 });
   const container = { name: "c", image: "busybox:1", imagePullPolicy: "IfNotPresent", readinessProbe } as const;
   const volumes = [{ name: "v", emptyDir: {} }];
+  agent.fake.fail("startContainer");
   const pod = agent.createPod("web", { containers: [container], volumes });
+  agent.createPod("waiting", { volumes: [{ name: "v", persistentVolumeClaim: { claimName: "absent" } }] });
   await agent.untilRunning("web");
   await agent.until("a probe", () => agent.fake.calls.some(({ method }) => method === "execSync"));
   const path = `/kubepods/besteffort/pod${podUid(pod)}`;

@@ -11,9 +11,6 @@ import {
 import { registerProcessMetrics } from "../../std/metrics/process-metrics.ts";
 import type { Clock } from "../../std/time/clock.ts";
 import { versionInfo } from "../../std/version-info.ts";
-import { createEventStreamMetrics } from "./event-stream-metrics.ts";
-import { createStorageMetrics } from "./storage-metrics.ts";
-import { createWorkerMetrics } from "./worker-metrics.ts";
 import type { PodWorkMetrics } from "../pods/pod-context.ts";
 import { isStatic, podName, podNamespace, podUid } from "../pods/pod-fields.ts";
 import type { ProberOptions } from "../probes/prober.ts";
@@ -21,8 +18,11 @@ import type { ContainerEventsObserver } from "../runtime/container-events.ts";
 import type { Relister, RelisterOptions } from "../runtime/relister.ts";
 import type { VolumeObserver } from "../volumes/volume-manager.ts";
 import { secondsBuckets } from "./buckets.ts";
+import { createEventStreamMetrics } from "./event-stream-metrics.ts";
 import { type MeasuredPods, PodStartMetrics, registerPodGauges } from "./pod-metrics.ts";
 import { ProbeMetrics } from "./probe-metrics.ts";
+import { createStorageMetrics } from "./storage-metrics.ts";
+import { createWorkerMetrics } from "./worker-metrics.ts";
 
 export interface AgentMetricsOptions {
   /** Has the metrics of the runtime's calls already. */

@@ -1,7 +1,7 @@
 /** Metrics of operations on volumes, with the names and labels of kubelet's. */
 import type { MetricRegistry } from "../../std/metrics/metrics.ts";
-import { findPlugin } from "./volume-metrics.ts";
 import type { VolumeObserver } from "../volumes/volume-manager.ts";
+import { findPlugin } from "./volume-metrics.ts";
 
 const OPERATION_SECONDS = [0.1, 0.25, 0.5, 1, 2.5, 5, 10, 15, 25, 50, 120, 300, 600];
 

@@ -3,11 +3,11 @@ import type { Volume } from "../../api/core/volume/schema.ts";
 import type { GaugeFamily, HistogramFamily, MetricRegistry } from "../../std/metrics/metrics.ts";
 import type { Clock } from "../../std/time/clock.ts";
 import { podNamespace } from "../pods/pod-fields.ts";
-import type { VolumeManager } from "../volumes/volume-manager.ts";
-import { secondsBuckets } from "./buckets.ts";
 import type { FileSystem, FileSystems } from "../stats/file-systems.ts";
 import type { StatsPod } from "../stats/stats-targets.ts";
 import type { SummaryOptions } from "../stats/summary.ts";
+import type { VolumeManager } from "../volumes/volume-manager.ts";
+import { secondsBuckets } from "./buckets.ts";
 
 /** Kubernetes' names of the plugins. */
 const PLUGINS: Readonly<Record<string, string>> = {

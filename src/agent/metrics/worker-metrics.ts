@@ -25,6 +25,12 @@ export function createWorkerMetrics(registry: MetricRegistry): PodWorkMetrics {
       secondsBuckets,
     )
     .with();
+  const rejections = registry.counter({
+    name: "kubelet_admission_rejections_total",
+    help: "Cumulative number pod admission rejections by the Kubelet.",
+    stability,
+    labels: ["reason"],
+  });
   const count = (name: string, help: string) => registry.counter({ name, help, stability }).with();
   const fallbacks = count(
     "kubelet_lifecycle_handler_http_fallbacks_total",
@@ -37,6 +43,7 @@ export function createWorkerMetrics(registry: MetricRegistry): PodWorkMetrics {
   return {
     onWorkerStart: (seconds) => starts.observe(seconds),
     onSync: (operation: SyncOperation, seconds) => syncs.with(operation).observe(seconds),
+    onRejected: (reason) => rejections.with(reason).inc(),
     onHookFallback: () => fallbacks.inc(),
     onSleepHookEndedEarly: () => endedSleeps.inc(),
   };

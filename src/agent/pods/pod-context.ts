@@ -61,6 +61,8 @@ export interface PodWorkMetrics {
   onWorkerStart(seconds: number): void;
   /** The worker has nothing to do for now. */
   onSync(operation: SyncOperation, seconds: number): void;
+  /** The node does not run the pod. */
+  onRejected(reason: string): void;
   /** A lifecycle hook over HTTPS succeeded over HTTP only. */
   onHookFallback(): void;
   onSleepHookEndedEarly(): void;

@@ -16,6 +16,7 @@ export const admitting = podState({
     const rejection = adopted ? undefined : await findRejection(pod);
     if (rejection !== undefined) {
       pod.memory.rejection = rejection;
+      pod.services.metrics?.onRejected(rejection.reason);
       pod.services.events.recordPodEvent(pod.pod, "Warning", rejection.reason, rejection.message);
       return { to: "terminating" };
     }
