@@ -171,6 +171,7 @@ t.test("libraries are imported only by the packages that wrap them", (t) => {
     "dns-packet": /^dns\/(?:wire\/|dns\.fuzz)/,
     "zod/mini": /^(?:client\/kubeconfig|auth\/authn\/jwt|agent\/(?:api-server|images|volumes\/flex))\//,
     pino: /^std\//,
+    "@noble/ciphers/salsa.js": /^storage\/encryption\//,
     level: /^storage\/level\//,
     "@grpc/grpc-js": /^(?:storage\/kvstore|agent\/|auth\/service-account\/external-signer|testing\/)/,
     "@peculiar/x509": /^(?:auth|up|agent|testing)\//,

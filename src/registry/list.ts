@@ -1,4 +1,4 @@
-import type { ApiObject } from "../api/kind.ts";
+import type { ApiObject, Kind } from "../api/kind.ts";
 import { badRequest, expired, StatusError } from "../api/status.ts";
 import { type KeyValue, prefixRange, type Revision, StoreError } from "../storage/store.ts";
 import type { CachedObject } from "../storage/watch/watch-event.ts";
@@ -53,9 +53,9 @@ export async function list<T extends ApiObject>(
   }
   if (query.resourceVersion) parseListRevision(query.resourceVersion);
   if ((await getCache(registry, scope, query.resourceVersion)) === undefined) {
-    return await listFromStore(registry, selection, limit, {
-      revision: currentRevision(registry, query.resourceVersion),
-      after: "",
+    const from = { revision: currentRevision(registry, query.resourceVersion), after: "" };
+    return await listFromStore(registry, selection, limit, from).catch((error: unknown) => {
+      throw isInitializing(registry, error) ? initializing(registry.kind, error) : error;
     });
   }
   const { items, revision } = cachedCandidates(registry, scope, selection);
@@ -63,6 +63,18 @@ export async function list<T extends ApiObject>(
   const page = toPage(found, selection, limit, revision);
   registry.cache.recordList(selection.index?.name ?? "", items.length, page.items.length);
   return page;
+}
+
+/** Whether a value that cannot be decrypted kept the cache from its first list. */
+function isInitializing<T extends ApiObject>(registry: Registry<T>, error: unknown): error is StoreError {
+  return error instanceof StoreError && error.code === "undecryptable" && registry.cacheInUse?.isListed === false;
+}
+
+function initializing({ group, kind }: Pick<Kind, "group" | "kind">, { message }: StoreError): StatusError {
+  const type = `*${group === "" ? "core" : group.split(".", 1)}.${kind}`;
+  return new StatusError(429, "TooManyRequests", `storage is (re)initializing: failed to list ${type}: ${message}`, {
+    details: { retryAfterSeconds: 1 },
+  });
 }
 
 function parseListRevision(text: string): Revision {

@@ -71,6 +71,8 @@ interface State<T> {
   readonly revision: Revision;
   /** The stored bytes; undefined when the state comes from a cache and may be stale. */
   readonly bytes: Uint8Array | undefined;
+  /** The value is to be rewritten although it is the same. */
+  readonly isStale?: boolean | undefined;
   /** The bytes in the version of the kind, also of a cached state. */
   readonly seen: Uint8Array | undefined;
 }
@@ -119,7 +121,7 @@ export class ObjectStore<T extends ApiObject> {
     try {
       const slice = new TimeSlice();
       const bytes = this.#encode(object);
-      await slice.yield();
+      if (slice.isOver) await slice.end();
       const { stored, shown } = this.#converted ? await this.#written(bytes) : { stored: bytes, shown: object };
       const revision = await this.#store.create(key, toUnpooledBuffer(stored), options);
       if (stored.length > LARGE_BYTES) await slice.end();
@@ -184,13 +186,13 @@ export class ObjectStore<T extends ApiObject> {
       const next = outcome.store;
       const slice = new TimeSlice();
       const bytes = this.#encode(next);
-      await slice.yield();
+      if (slice.isOver) await slice.end();
       const isSame = sameBytes(bytes, state.seen ?? this.#codec.encode(state.object));
-      await slice.yield();
+      if (slice.isOver) await slice.end();
       if (isSame) {
         // Only the store can confirm that nothing changes.
         if (state.bytes === undefined) throw staleCache(key);
-        return { store: withResourceVersion(next, state.revision) };
+        if (state.isStale !== true) return { store: withResourceVersion(next, state.revision) };
       }
       const ttlSeconds = options.ttlSeconds?.(next);
       const { stored, shown } = this.#converted ? await this.#written(bytes) : { stored: bytes, shown: next };
@@ -275,7 +277,13 @@ export class ObjectStore<T extends ApiObject> {
 
   #state(item: KeyValue): MaybePromise<State<T>> {
     return andThen(this.toKindVersion([item]), ([shown = item]) => {
-      return { object: this.decode(shown), revision: item.modified, bytes: item.value, seen: shown.value };
+      return {
+        object: this.decode(shown),
+        revision: item.modified,
+        bytes: item.value,
+        seen: shown.value,
+        isStale: item.isStale,
+      };
     });
   }
 

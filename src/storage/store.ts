@@ -20,6 +20,10 @@ export interface KeyValue {
   readonly modified: Revision;
   /** Revision of the write that created the key. */
   readonly created: Revision;
+  /** The value is to be rewritten although it is the same: it is encrypted with an older key. */
+  readonly isStale?: boolean;
+  /** Of an event: why the value cannot be decrypted. The watch goes on, since it may be of all resources. */
+  readonly failure?: StoreError;
 }
 
 /** Keys `from <= key < to`. `prefixRange(p)` is the range of all keys that start with `p`. */
@@ -114,7 +118,8 @@ export type StoreErrorCode =
   | "newer-format"
   | "no-space"
   | "closed"
-  | "unavailable";
+  | "unavailable"
+  | "undecryptable";
 
 export class StoreError extends Error {
   override readonly name = "StoreError";

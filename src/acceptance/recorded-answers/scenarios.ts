@@ -12,6 +12,7 @@ import { defaultConfig } from "../../apiserver/config/default-config.ts";
 import type { HttpResponse } from "../../http/message.ts";
 import { isPlainObject } from "../../schema/value/plain-object.ts";
 import { systemClock } from "../../std/time/clock.ts";
+import type { Store } from "../../storage/store.ts";
 import {
   readResponse,
   startTestServer,
@@ -127,6 +128,7 @@ export async function playTogether(
 export async function startRecordedServer(
   more: Partial<ApiServerConfig>,
   address = "192.0.2.2:27443",
+  store?: Store,
 ): Promise<TestServer> {
   const folder = mkdtempSync(join(tmpdir(), "recorded-"));
   const tokenFile = join(folder, "tokens.csv");
@@ -139,7 +141,7 @@ export async function startRecordedServer(
     ...more,
   } as const;
   try {
-    return await startTestServer(config, {}, address);
+    return await startTestServer(config, { store }, address);
   } finally {
     rmSync(folder, { recursive: true });
   }
@@ -372,7 +374,7 @@ export class Player {
     const different = `${path}: ${JSON.stringify(found)}, not ${JSON.stringify(wanted)}`;
     if (found === undefined || found === null) return different;
     const pattern = wanted.split(
-      /(<(?:uid|rv|gen|ip|port|etag|continue|time|microtime|jwt|hash|age|reason|ptr|gotime)(?::\d+)?>)/,
+      /(<(?:uid|rv|gen|ip|port|etag|continue|time|microtime|jwt|hash|age|reason|ptr|gotime|prefix|seconds)(?::\d+)?>)/,
     );
     const names = pattern.filter((_, place) => place % 2 === 1);
     const form = pattern.map((part, place) =>

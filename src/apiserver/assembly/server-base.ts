@@ -75,7 +75,8 @@ export async function createServerBase(
   const auditor = await openAuditor(config, { clock, log: log.child("audit"), random, metrics: metrics.registry });
   if (auditor !== undefined) resources.use(auditor);
   const openedStore = resources.use(deps.store ?? (await openStore({ ...storage, clock, log: log.child("store") })));
-  const store = metrics.measureStore(openedStore);
+  const measuredStore = metrics.measureStore(openedStore);
+  const store = await encryptStore(measuredStore, config, { kinds: apis.kinds, clock, log, resources });
   const registries = resources.use(createRegistries(config, { apis, store, clock, log, random }));
   metrics.setScheme(registries);
   const outbound = resources.use(
@@ -94,7 +95,7 @@ export async function createServerBase(
   const readiness = new Readiness(store, registries, log.child("health"), {
     clock,
     ...storage,
-    hooks: { fairness: config.limits.inFlight.shared },
+    hooks: { fairness: config.limits.inFlight.shared, encryptionReload: storage.encryption?.reload },
     livezGraceMs: config.livezGraceMs,
     observe: metrics.observeHealth,
   });
@@ -114,6 +115,21 @@ export async function createServerBase(
     readiness,
     localAgent: deps.localAgent,
   };
+}
+
+async function encryptStore(
+  store: Store,
+  { storage: { encryption, prefix } }: ApiServerConfig,
+  deps: Pick<ServerBase, "clock" | "log" | "resources"> & Pick<ServedApis, "kinds">,
+): Promise<Store> {
+  if (encryption === undefined) return store;
+  const [{ StorageEncryption }, { EncryptedStore }] = await Promise.all([
+    import("../../storage/encryption/storage-encryption.ts"),
+    import("../../storage/encryption/encrypted-store.ts"),
+  ]);
+  const options = { ...deps, prefix, log: deps.log.child("encryption") };
+  const transformers = deps.resources.use(new StorageEncryption(encryption, options));
+  return new EncryptedStore(store, (key) => transformers.transformerOf(key));
 }
 
 async function openAuditor({ audit }: ApiServerConfig, deps: AuditorDeps): Promise<Auditor | undefined> {

@@ -10,6 +10,7 @@ import type { SigningAuthorities } from "../../controllers/signing-authorities.t
 import type { FeatureState } from "../../flags/build-metrics.ts";
 import type { TlsOptions } from "../../http/tls/options.ts";
 import type { StorageMediaType } from "../../storage/codec.ts";
+import type { EncryptionOptions } from "../../storage/encryption/storage-encryption.ts";
 import type { ApisConfig } from "../discovery/api-enablement.ts";
 import type { InFlightLimits } from "../filters/max-in-flight.ts";
 import type { MetricsConfig } from "../metrics/metric-policy.ts";
@@ -233,6 +234,8 @@ export interface StorageConfig {
   /** `/registry` */
   readonly prefix: string;
   readonly mediaType: StorageMediaType;
+  /** Undefined: values are stored as plain text. */
+  readonly encryption: EncryptionOptions | undefined;
   /** 0: history is never compacted. */
   readonly compactionIntervalMs: number;
   readonly eventTtlMs: number;

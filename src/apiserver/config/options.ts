@@ -22,6 +22,14 @@ type Flags = ParsedFlags<typeof apiserverFlags>;
 const DEFAULT_RANGES = ["10.0.0.0/24"];
 const DEFAULT_STORE = "level:///var/lib/svc/kvstore";
 
+function encryptionOptions(flags: Flags): ApiServerConfig["storage"]["encryption"] {
+  const file = flags["encryption-provider-config"];
+  const reload = flags["encryption-provider-config-automatic-reload"];
+  if (file !== "") return { file, reload };
+  if (!reload) return undefined;
+  throw new Error("--encryption-provider-config-automatic-reload must be set with --encryption-provider-config");
+}
+
 /** Throws one sentence for flag values that this build does not support. */
 export function apiServerOptions(
   flags: Flags,
@@ -85,6 +93,7 @@ export function apiServerOptions(
       url: storeUrl(flags["kvstore-servers"]),
       prefix: flags["kvstore-prefix"],
       mediaType: flags["storage-media-type"],
+      encryption: encryptionOptions(flags),
       compactionIntervalMs: flags["kvstore-compaction-interval"],
       quotaBytes: storeQuotaBytes(flags["kvstore-quota-bytes"]),
       eventTtlMs: flags["event-ttl"],

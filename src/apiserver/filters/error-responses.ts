@@ -70,7 +70,9 @@ function storeStatus(error: StoreError): Status {
         "etcdserver: mvcc: database space exceeded: the store is full; delete objects, or give it more space",
       ).status;
     default:
-      return new StatusError(500, "InternalError", `Internal error occurred: ${error.message}`).status;
+      return new StatusError(500, "InternalError", `Internal error occurred: ${error.message}`, {
+        details: { causes: [{ message: error.message }] },
+      }).status;
   }
 }
 

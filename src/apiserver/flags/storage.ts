@@ -8,7 +8,6 @@ import { addressTypes, isCacheSize, isServersOverride, runtimeConfig } from "./v
 
 /** Why these flags have no effect. */
 const embedded = "this build keeps its own store in place of a remote one";
-const noEncryption = "this build does not encrypt stored objects";
 
 export const storageFlags = section("Storage, node connections and caching", {
   "storage-backend": flag(oneOf("kvstore3"), "kvstore3", "Persistence backend."),
@@ -50,12 +49,11 @@ export const storageFlags = section("Storage, node connections and caching", {
   "kvstore-db-metric-poll-interval": flag(duration({ min: 0 }), 30_000, "Polling for the metric; 0 disables."),
   "kvstore-healthcheck-timeout": flag(duration({ min: 1 }), 2000, "Health check timeout."),
   "kvstore-readycheck-timeout": flag(duration({ min: 1 }), 2000, "Readiness check timeout."),
-  "encryption-provider-config": flag(file, "", "Encryption providers for secrets in storage.", { inert: noEncryption }),
+  "encryption-provider-config": flag(file, "", "Encryption providers for secrets in storage."),
   "encryption-provider-config-automatic-reload": flag(
     bool,
     false,
     "Reload on file change; when true, the health endpoints do not distinguish KMS plugins.",
-    { inert: noEncryption },
   ),
   "watch-cache": flag(bool, true, "Enable watch caching."),
   "watch-cache-sizes": flag(

@@ -15,12 +15,15 @@ export interface PostStartHook {
 export interface PostStartHookOptions {
   /** `--enable-priority-and-fairness` */
   readonly fairness: boolean;
+  /** `--encryption-provider-config-automatic-reload` */
+  readonly encryptionReload?: boolean | undefined;
 }
 
-export function postStartHooks({ fairness }: PostStartHookOptions): readonly PostStartHook[] {
+export function postStartHooks({ fairness, encryptionReload }: PostStartHookOptions): readonly PostStartHook[] {
   const hook = (step: StartupStep, ...names: readonly string[]): PostStartHook[] =>
     names.map((name) => ({ name: `poststarthook/${name}`, step }));
   return [
+    ...(encryptionReload === true ? hook("handlers", "start-encryption-provider-config-automatic-reload") : []),
     ...hook("handlers", "start-apiserver-admission-initializer", "generic-apiserver-start-informers"),
     ...(fairness
       ? hook("handlers", "priority-and-fairness-config-consumer", "priority-and-fairness-filter")

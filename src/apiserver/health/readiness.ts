@@ -67,8 +67,11 @@ export class Readiness {
       ({ name, check }): HealthCheck => ({ name, check: () => this.#checkAfterGrace(check) }),
     );
     const store: HealthCheck = { name: "etcd", alias: "kvstore", check: () => this.probeStore() };
+    // Without KMS plugins, whose state it would report.
+    const kms = this.#limits.hooks.encryptionReload === true ? [{ name: "kms-providers", check: () => {} }] : [];
     const ready: readonly HealthCheck[] = [
       ...base,
+      ...kms,
       { name: "informer-sync", check: () => this.#checkInformers() },
       { name: "kvstore-alarms", showReason: true, hideSuccess: true, check: () => this.#checkAlarms() },
       ...hooks,
@@ -78,8 +81,8 @@ export class Readiness {
       return { name, checks, observe: (check, ok) => this.#limits.observe?.(name, check, ok) };
     };
     return [
-      endpoint("healthz", [...base, store, ...hooks]),
-      endpoint("livez", [...base, store, ...livezHooks]),
+      endpoint("healthz", [...base, store, ...kms, ...hooks]),
+      endpoint("livez", [...base, store, ...kms, ...livezHooks]),
       endpoint("readyz", ready),
     ];
   }

@@ -1,6 +1,6 @@
 /**
  * Reads from the store: of kinds without a watch cache (`--watch-cache=false`, `--watch-cache-sizes`), and of kinds
- * whose cache is stalled because their conversion webhook fails.
+ * whose cache is stalled because their conversion webhook fails, or because a value cannot be decrypted.
  */
 import type { ApiObject, Kind } from "../../api/kind.ts";
 import { svcGroup } from "../../api/scheme.ts";
@@ -32,7 +32,8 @@ export function getCache<T extends ApiObject>(
 ): Promise<WatchCache<T> | undefined> {
   if (registry.bypassesCache) return Promise.resolve(undefined);
   const cache = waitForCache(registry, scope, resourceVersion);
-  if (registry.kind.converter === undefined) return cache;
+  const { cacheInUse } = registry;
+  if (registry.kind.converter === undefined && cacheInUse?.isListed === true && !cacheInUse.stalled) return cache;
   return cache.then((found) => (found.stalled ? undefined : found));
 }
 

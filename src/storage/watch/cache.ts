@@ -136,9 +136,14 @@ export class WatchCache<T extends ApiObject> implements AsyncDisposable {
     return this.#listed && this.#damage === undefined && this.revision() >= revision;
   }
 
-  /** Whether the fallible feed has failed: the cache may be outdated, and receives no changes. */
+  /** Whether the fallible feed has failed, or a value could not be decrypted: the cache may be outdated, and receives no changes. */
   get stalled(): boolean {
     return this.#stalled;
+  }
+
+  /** Whether a list has succeeded. */
+  get isListed(): boolean {
+    return this.#listed;
   }
 
   /** Whether the objects are too large to be cached: the cache is stalled for good, clients use the store. */
@@ -287,8 +292,9 @@ export class WatchCache<T extends ApiObject> implements AsyncDisposable {
       onInterrupt: (error) => {
         this.#base = this.revision();
         this.#following = false;
-        if (error instanceof StoreError && error.code === "corrupt") this.#fail(error);
-        else if (this.#options.fallible === true) this.#stall();
+        const code = error instanceof StoreError ? error.code : undefined;
+        if (error instanceof StoreError && code === "corrupt") this.#fail(error);
+        else if (this.#options.fallible === true || code === "undecryptable") this.#stall();
       },
     };
     const prefix = objects.prefix();

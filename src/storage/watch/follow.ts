@@ -73,6 +73,10 @@ async function followOnce({ feed, prefix, follower, signal }: FollowOptions, onL
     end.resolve();
   };
   const change = (event: WatchEvent): void => {
+    if (event.type === "put" && event.item.failure !== undefined) {
+      subscriber.onBroken(event.item.failure);
+      return;
+    }
     // The feed may be behind the list.
     if ((event.type === "put" ? event.item.modified : event.revision) > listed) follower.onChange(event);
   };

@@ -5,6 +5,7 @@ import { auditEffects } from "./audit-effects.ts";
 import { authenticationEffects } from "./authentication-effects.ts";
 import { authorizationEffects } from "./authorization-effects.ts";
 import { certificateEffects } from "./certificate-effects.ts";
+import { encryptionEffects } from "./encryption-effects.ts";
 import { lifecycleEffects } from "./lifecycle-effects.ts";
 import { serviceAccountEffects } from "./service-account-effects.ts";
 import { servingEffects } from "./serving-effects.ts";
@@ -22,4 +23,5 @@ export const apiserverEffects: Partial<Record<Name, Effect>> = {
   ...authorizationEffects(startServer, file("tokens")),
   ...certificateEffects(startServer),
   ...auditEffects(startServer),
+  ...encryptionEffects(startServer),
 };
