@@ -29,7 +29,11 @@ type RequestedSpec = Partial<NonNullable<TokenRequest["spec"]>>;
 
 function request(f: Fixture, requested: RequestedSpec, more: Partial<TokenSettings> = {}, warnings: string[] = []) {
   const spec = { audiences: [], ...requested };
-  const checks = { validate: () => [], annotate: () => {}, warn: (texts: readonly string[]) => void warnings.push(...texts) };
+  const checks = {
+    validate: () => [],
+    annotate: () => {},
+    warn: (texts: readonly string[]) => void warnings.push(...texts),
+  };
   return requestToken(f.registries, { ...settings, ...more }, f.scope(), "till", { spec }, checks);
 }
 
