@@ -16,13 +16,14 @@ import type { RandomSource } from "../std/crypto/random.ts";
 import type { Logger } from "../std/log/logger.ts";
 import { type IpFamily, parseCidr } from "../std/net/ip.ts";
 import type { Nft } from "../std/nftables/nft.ts";
-import { removeTable, tablePrefix } from "../std/nftables/table.ts";
+import { nftFamily, removeTable, tablePrefix } from "../std/nftables/table.ts";
 import { Backoff } from "../std/time/backoff.ts";
 import type { Clock } from "../std/time/clock.ts";
 import { deleteStaleFlows, findChangedTargets } from "./conntrack.ts";
 import { type ProxySlice, readSlice } from "./endpoints.ts";
 import { computeFrontends, type Frontend, isProxied, type NodeContext, type ServiceFrontends } from "./frontends.ts";
 import { HealthChecks } from "./health-checks.ts";
+import { type AffinityClient, parseAffinityClients } from "./nftables/affinity-clients.ts";
 import type { TableOptions } from "./nftables/base-rules.ts";
 import { ServiceTable } from "./nftables/service-table.ts";
 import type { ProxyMetrics } from "./proxy-metrics.ts";
@@ -333,11 +334,25 @@ class RunningProxy implements ServiceProxy {
     const update = state.table.update(changes);
     // A host may have no IPv6: its table appears with the first service that needs it.
     const isNeeded = family === "IPv4" || state.isInstalled || state.table.size > 0;
-    const text = isNeeded ? (rebuilds || !state.isInstalled ? state.table.rebuild() : update.text()) : "";
+    const replaces = rebuilds || !state.isInstalled;
+    const clients = isNeeded && replaces ? await this.#readClients(state) : undefined;
+    const text = isNeeded ? (replaces ? state.table.rebuild(clients) : update.text()) : "";
     if (text === "") return;
     await this.#options.nft.apply(text);
     state.isInstalled = true;
     this.#reportConflicts(state.table, changes);
+  }
+
+  /** The clients that the kernel's table has, which is replaced: they stay with their endpoints. */
+  async #readClients({ family, table }: FamilyState): Promise<ReadonlyMap<string, readonly AffinityClient[]>> {
+    const { nft, log, table: name } = this.#options;
+    if (nft.listSets === undefined || table.affinitySets.length === 0) return new Map();
+    try {
+      return parseAffinityClients(await nft.listSets(nftFamily(family)), name);
+    } catch (error) {
+      log.warn("Cannot read the clients of services with session affinity", { error: String(error) });
+      return new Map();
+    }
   }
 
   /** Empty unless one of the services is a load balancer at the node's own address. */

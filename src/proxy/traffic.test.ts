@@ -9,6 +9,7 @@ import { addresses, findNetworkProblem, type Place, SimulatedNetwork } from "../
 import { deleteStaleFlows, findChangedTargets, findStaleFlow } from "./conntrack.ts";
 import { readSlice } from "./endpoints.ts";
 import { computeFrontends, type ServiceFrontends } from "./frontends.ts";
+import { parseAffinityClients } from "./nftables/affinity-clients.ts";
 import { ServiceTable } from "./nftables/service-table.ts";
 
 const problem = findNetworkProblem();
@@ -49,6 +50,12 @@ class NodeTables {
 
   async reset(): Promise<void> {
     for (const family of ["IPv4", "IPv6"] as const) await this.apply(this.#tables[family].rebuild());
+  }
+
+  /** As a proxy that restarts does. */
+  async replace(): Promise<void> {
+    const listed = this.network.inside("node", "nft", "-j", "list", "sets", "ip");
+    await this.apply(this.#tables.IPv4.rebuild(parseAffinityClients(listed, "t")));
   }
 
   /** Replaces the service by one with the endpoints. */
@@ -176,6 +183,8 @@ t.test("packets to services", { skip, timeout: 120_000 }, async (t) => {
     t.not(next.slice(0, 4), first.slice(0, 4));
     await proxy.set(service, both);
     t.same(await proxy.all("pod1", IP), [next], "the client stays where it is now");
+    await proxy.replace();
+    t.same(await proxy.all("pod1", IP), [next], "also when the table is replaced");
   });
 
   await t.test("a service changes its endpoints while clients connect", async (t) => {

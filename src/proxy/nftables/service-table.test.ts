@@ -4,6 +4,7 @@ import type { Service } from "../../api/core/service/schema.ts";
 import { proxyService, proxySlice } from "../../testing/proxy/objects.ts";
 import { readSlice } from "../endpoints.ts";
 import { computeFrontends, type ServiceFrontends } from "../frontends.ts";
+import { parseAffinityClients } from "./affinity-clients.ts";
 import { ServiceTable } from "./service-table.ts";
 
 const options = { family: "IPv4", table: "t", clusterCidrs: ["10.1.0.0/16"], serviceCidrs: ["10.96.0.0/16"] } as const;
@@ -232,6 +233,26 @@ t.test("clients of a service with session affinity return to their endpoint", as
   t.same(removed.slice(-3), [`flush chain ${second}`, `delete chain ${second}`, `delete set ${second}`]);
   const gone = lines(table.update(new Map([["web", undefined]])).text());
   t.ok(gone.includes(`delete set ${first}`));
+});
+
+t.test("clients of services with session affinity stay when the table is replaced", async (t) => {
+  const service = proxyService("web", { clusterIP: "10.96.0.5", sessionAffinity: "ClientIP" });
+  const table = new ServiceTable(options);
+  table.update(new Map([["web", frontends(service, "10.1.0.1", "10.1.0.2")]]));
+  const [first = "", second = ""] = table.affinitySets;
+  const listed = (name: string, ...elem: readonly object[]) => ({ set: { family: "ip", name, table: "t", elem } });
+  const json = JSON.stringify({
+    nftables: [
+      { metainfo: { version: "1.0.6" } },
+      listed(first, { elem: { val: "10.1.0.9", expires: 286 } }, { elem: { val: "10.1.0.8", expires: 0 } }),
+      listed("affinity-of-a-service-that-is-gone", { elem: { val: "10.1.0.7", expires: 9 } }),
+      listed("cluster-ips"),
+      { set: { family: "ip", name: second, table: "other", elem: [{ elem: { val: "10.1.0.6", expires: 9 } }] } },
+    ],
+  });
+  const text = table.rebuild(parseAffinityClients(json, "t"));
+  t.ok(text.endsWith(`add element ip t ${first} { 10.1.0.9 expires 286s }\n`));
+  t.equal(text.split(" expires ").length, 2);
 });
 
 t.test("sources outside of loadBalancerSourceRanges are dropped", async (t) => {

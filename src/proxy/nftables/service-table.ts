@@ -2,6 +2,7 @@
 import { RuleTable } from "../../std/nftables/rule-table.ts";
 import { tablePrefix } from "../../std/nftables/table.ts";
 import type { ServiceFrontends } from "../frontends.ts";
+import type { AffinityClient } from "./affinity-clients.ts";
 import { baseRules, chooseChains, type EndpointKind, endpointMap, type TableOptions } from "./base-rules.ts";
 import { frontendKey, noRules, type ServiceRules, serviceRules } from "./service-rules.ts";
 
@@ -67,14 +68,27 @@ export class ServiceTable {
     return { text: () => this.#takePrepared() + this.#rules.takeChanges() };
   }
 
-  /** Returns the transaction that replaces the kernel's table by one with all services. */
-  rebuild(): string {
+  /** The sets of clients of services with session affinity. */
+  get affinitySets(): readonly string[] {
+    return [...this.#rules.setNames];
+  }
+
+  /**
+   * Returns the transaction that replaces the kernel's table by one with all services, and with the clients of those
+   * with session affinity, by set.
+   */
+  rebuild(clients: ReadonlyMap<string, readonly AffinityClient[]> = new Map()): string {
     this.#maps.cluster = 0;
     this.#maps.local = 0;
     this.#counts.clear();
     this.#prepared = "";
     for (const { rules } of this.#services.values()) this.#ensureCounts(rules);
-    return baseRules(this.#options) + this.#takePrepared() + this.#rules.takeAll();
+    const kept = this.affinitySets.flatMap((name) => {
+      const elements = (clients.get(name) ?? []).map(({ address, seconds }) => `${address} expires ${seconds}s`);
+      if (elements.length === 0) return [];
+      return `add element ${tablePrefix(this.#options)} ${name} { ${elements.join(", ")} }\n`;
+    });
+    return baseRules(this.#options) + this.#takePrepared() + this.#rules.takeAll() + kept.join("");
   }
 
   #takePrepared(): string {

@@ -74,6 +74,10 @@ export class RuleTable {
     if (released !== undefined) this.#transaction.setElement(released, undefined);
   }
 
+  get setNames(): IterableIterator<string> {
+    return this.#sets.keys();
+  }
+
   /** Returns the commands for what changed since the last call; empty if nothing did. */
   takeChanges(): string {
     const text = this.#transaction.text();
