@@ -21,6 +21,7 @@ const longTests = [
   "container-logs",
   "container-logs-load",
   "faults",
+  "network-policy",
   "helm",
   "in-cluster-client",
   "kubectl-debug",
