@@ -63,6 +63,20 @@ t.test("collectGarbageWhenIdle() collects in a process in use that holds more me
   t.equal(await use(0), 2, "an idle process collects twice");
 });
 
+t.test("collectGarbageWhenIdle() compacts a fragmented heap with the second collection", async (t) => {
+  for (const [committed, flavors] of [
+    [130, ["regular", "last-resort"]],
+    [120, ["regular", "regular"]],
+  ] as const) {
+    const clock = new FakeClock();
+    const found: string[] = [];
+    const collect = (options?: { readonly flavor: string }) => found.push(options?.flavor ?? "regular");
+    using _idle = collectGarbageWhenIdle({ clock, collect, cpuMs: () => 0, memory: () => ({ committed, used: 100 }) });
+    await clock.advance(60_000);
+    t.same(found, flavors, String(committed));
+  }
+});
+
 t.test("collectGarbageWhenIdle() cancels its timer when disposed, and starts none without --expose-gc", (t) => {
   const clock = new FakeClock();
   collectGarbageWhenIdle({ clock, collect: () => undefined, cpuMs: () => 0 })[Symbol.dispose]();

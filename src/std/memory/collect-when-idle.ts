@@ -6,7 +6,7 @@ import { findMallocTrim } from "./malloc-trim.ts";
 export interface IdleCollectionOptions {
   readonly clock: Clock;
   /** Collects all garbage. Undefined without `--expose-gc`: nothing is done then. */
-  readonly collect?: (() => void) | undefined;
+  readonly collect?: ((options?: Compaction) => unknown) | undefined;
   /** Called when the process has become idle, before the collection: drops what can be created again. */
   readonly onIdle?: (() => void) | undefined;
   /** Returns memory that the C library has free after a collection. Undefined where that is impossible. */
@@ -14,6 +14,13 @@ export interface IdleCollectionOptions {
   /** CPU time of this process so far, in milliseconds. */
   readonly cpuMs?: () => number;
   readonly memory?: () => MemoryUse;
+}
+
+/** Moves the objects of all pages together, and drops code that is compiled again when it is needed. */
+interface Compaction {
+  readonly type: "major";
+  readonly execution: "sync";
+  readonly flavor: "last-resort";
 }
 
 /** Bytes of the JavaScript heap and of buffers. */
@@ -36,6 +43,9 @@ const IN_USE_INTERVAL_MS = 60_000;
 const IN_USE_INTERVAL_MAX_MS = 16 * IN_USE_INTERVAL_MS;
 /** The second one frees what was only reachable through finalizers of the first. */
 const COLLECTIONS = 2;
+/** Committed memory above which the second one compacts the heap, as a multiple of what is live. */
+const FRAGMENTED_MIN = 1.25;
+const COMPACTION: Compaction = { type: "major", execution: "sync", flavor: "last-resort" };
 
 /**
  * Collects garbage twice, one check after the other, each time the process has become idle, and once a minute at most
@@ -52,6 +62,7 @@ export function collectGarbageWhenIdle(options: IdleCollectionOptions): Disposab
   let collectedAt = clock.monotonic();
   let intervalMs = IN_USE_INTERVAL_MS;
   const isOverCommitted = (): boolean => memory().committed > live * COMMITTED_MAX;
+  const isFragmented = (): boolean => memory().committed > live * FRAGMENTED_MIN;
   const check = (): void => {
     const share = (cpuMs() - before) / CHECK_INTERVAL_MS;
     const isIdle = share < IDLE_CPU_SHARE;
@@ -60,7 +71,8 @@ export function collectGarbageWhenIdle(options: IdleCollectionOptions): Disposab
     if (isIdle ? left > 0 : isDue) {
       if (isIdle && left === COLLECTIONS) onIdle?.();
       if (isIdle) left -= 1;
-      collect?.();
+      if (isIdle && left === 0 && isFragmented()) collect?.(COMPACTION);
+      else collect?.();
       // Found at the first use: a program that ends soon does not need it.
       trim ??= findMallocTrim() ?? (() => {});
       trim();
