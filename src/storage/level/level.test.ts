@@ -140,6 +140,28 @@ t.test("watch() reads changes from disk when they are no longer in memory", asyn
   t.match(events.at(-2), { type: "put", previous: { modified: from + 1 } });
 });
 
+t.test("a quiet store keeps no recent changes in memory, and reads them from disk", async (t) => {
+  const clock = new FakeClock();
+  await using store = await open(newPath(), {}, clock);
+  const from = store.current();
+  await Promise.all(Array.from({ length: 150 }, (_, i) => store.create(`/many/${i}`, bytes(String(i)))));
+  const head = await store.create("/a", bytes("1"));
+  const item = await store.get("/a");
+  const lastItem = async (): Promise<unknown> => {
+    const events = await eventsUpTo(store, from);
+    t.equal(events.length, 151);
+    const last = events.at(-1);
+    return last?.type === "put" ? last.item : undefined;
+  };
+  await clock.advance(20_000);
+  t.equal(await lastItem(), item, "more than 100 writes are not quiet");
+  await clock.advance(20_000);
+  t.not(await lastItem(), item);
+  t.same(await lastItem(), item);
+  const next = await store.update("/a", bytes("2"), head);
+  t.match(await eventsUpTo(store, head), [{ type: "put", item: { modified: next }, previous: { modified: head } }]);
+});
+
 t.test("openLevelStore() fails with locked when another process has the store open", async (t) => {
   const path = newPath();
   await using _store = await open(path);

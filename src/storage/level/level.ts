@@ -1,6 +1,6 @@
 import { Wakeup } from "../../std/async/wakeup.ts";
 import type { Logger } from "../../std/log/logger.ts";
-import type { Clock } from "../../std/time/clock.ts";
+import type { Clock, Timer } from "../../std/time/clock.ts";
 import { Compactor } from "../compactor.ts";
 import { type ExpiredValue, Expiry } from "../expiry.ts";
 import { Leases } from "../leases.ts";
@@ -92,6 +92,8 @@ const RECLAIM_TABLES = 16;
 const EXPIRING_WRITES = 500;
 /** The keys and the other entries of a write in the log, at least. */
 const ENTRY_BYTES = 200;
+/** The memory of recent changes is released after this time with at most so many writes, such as heartbeats. */
+const QUIET = { ms: 20_000, writes: 100 };
 /** Minimum time after a failed write before the database is opened again. */
 const REOPEN_PAUSE_MS = 5000;
 
@@ -130,6 +132,9 @@ class LevelStore implements Store {
   #compacting: Promise<void> = Promise.resolve();
   #expiring: Promise<void> = Promise.resolve();
   #reopening: Promise<void> | undefined;
+  /** Writes since the timer was started. */
+  #writes = 0;
+  #quietTimer: Timer | undefined;
   #failedAt: number | undefined;
 
   constructor(options: LevelStoreOptions, { database, layout, ttls, revisionFile, space }: LevelStoreParts) {
@@ -247,6 +252,7 @@ class LevelStore implements Store {
     if (this.#closed) return;
     this.#closed = true;
     this.#expiry.close();
+    this.#quietTimer?.cancel();
     this.#compactor?.close();
     this.#changed.notify();
     await this.#writer.idle();
@@ -303,6 +309,18 @@ class LevelStore implements Store {
     }
     this.#revisionFile.update(this.#revision);
     this.#changed.notify();
+    this.#writes += writes.length;
+    this.#quietTimer ??= this.#options.clock.timer(QUIET.ms, () => this.#releaseWhenQuiet());
+  }
+
+  /** Watches that are behind read from disk then. The next write starts the timer again. */
+  #releaseWhenQuiet(): void {
+    const isQuiet = this.#writes <= QUIET.writes;
+    this.#writes = 0;
+    this.#quietTimer = undefined;
+    if (this.#closed) return;
+    if (!isQuiet) this.#quietTimer = this.#options.clock.timer(QUIET.ms, () => this.#releaseWhenQuiet());
+    else this.#recent.restart(this.#revision);
   }
 
   #live(range: Range, from: Revision): WatchBatch {
