@@ -3,7 +3,7 @@
  * them from outside.
  *   node src/bench/bench.ts [--only SECTION,…] [--program sources|bundle|binary] [--json]
  *     [--idle-seconds 30] [--pods 20]
- * Sections: start, requests, controllers, controller-memory, scheduler, lists, watches, memory, cluster, agent, dns,
+ * Sections: start, requests, controllers, controller-memory, scheduler, deployment, lists, watches, memory, cluster, agent, dns,
  * streams, separate-streams, tunnel, logs, scrapes.
  * On a shared machine CPU time and ratios are more reliable than rates.
  */
@@ -12,6 +12,7 @@ import { findMissingRequirement, programs } from "../acceptance/cluster/cluster.
 import { measureAgent } from "./agent.ts";
 import { measureCluster } from "./cluster.ts";
 import { measureControllerMemory } from "./controller-memory.ts";
+import { measureDeployment } from "./deployment.ts";
 import { measureDns } from "./dns.ts";
 import { Figures } from "./figures.ts";
 import { measureLists, measureMemory } from "./lists.ts";
@@ -43,6 +44,7 @@ const sections: Readonly<Record<string, Measure>> = {
   controllers: measureControllers,
   "controller-memory": measureControllerMemory,
   scheduler: measureScheduler,
+  deployment: measureDeployment,
   lists: measureLists,
   watches: measureWatches,
   memory: measureMemory,

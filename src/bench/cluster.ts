@@ -35,6 +35,7 @@ async function measure(figures: Figures, cluster: TestCluster, options: ClusterB
   await sleep(5000);
   await measureIdle(figures, cluster, options.idleSeconds);
   using connection = new Connection(await admin(cluster));
+  await measureDeploymentsAtRest(figures, cluster, connection, options.idleSeconds);
   await measurePods(figures, connection, options.pods);
   figures.add("after the pods: svc resident", memory(cluster.pid!).rss, "MiB");
   const began = performance.now();
@@ -75,6 +76,38 @@ async function measureIdle(figures: Figures, cluster: TestCluster, seconds: numb
   }
 }
 
+const DEPLOYMENTS = 30;
+const deployments = "/apis/apps/v1/namespaces/default/deployments";
+
+/** What a node costs whose applications do nothing. */
+async function measureDeploymentsAtRest(
+  figures: Figures,
+  cluster: TestCluster,
+  connection: Connection,
+  seconds: number,
+): Promise<void> {
+  for (let index = 0; index < DEPLOYMENTS; index++) {
+    const labels = { app: `rest-${index}` };
+    const template = { metadata: { labels }, spec: podSpec() };
+    const spec = { replicas: 1, selector: { matchLabels: labels }, template };
+    expectStatus(await connection.request("POST", deployments, { metadata: { name: `rest-${index}` }, spec }), 201);
+  }
+  const wait = ["wait", "--for=condition=Available", "deployment", "--all", "--timeout=120s"];
+  const { code, stderr } = await cluster.kubectl(wait, { timeoutMs: 180_000 });
+  if (code !== 0) throw new Error(`Not all deployments are available: ${stderr}`);
+  await sleep(15_000);
+  const pids = [cluster.pid!, cluster.containerdPid()];
+  const before = pids.map(cpuMs);
+  await sleep(seconds * 1000);
+  const [svc = 0, containerd = 0] = pids.map((pid, index) => (cpuMs(pid) - before[index]!) / (seconds * 10));
+  figures.addAll(`${DEPLOYMENTS} deployments at rest over ${seconds} s, of one core`, {
+    "% svc": svc,
+    "% containerd": containerd,
+    "MiB resident of svc": memory(pids[0]!).rss,
+  });
+  await cluster.kubectl(["delete", "deployment", "--all", "--cascade=foreground", "--timeout=120s"]);
+}
+
 const pods = "/api/v1/namespaces/default/pods";
 
 /** One pod at a time, from the create request until a watch reports phase Running. */
@@ -110,9 +143,12 @@ async function measurePods(figures: Figures, connection: Connection, count: numb
 }
 
 function pod(name: string): unknown {
+  return { apiVersion: "v1", kind: "Pod", metadata: { name }, spec: podSpec() };
+}
+
+function podSpec(): unknown {
   const container = { name: "c", image: exampleImage, imagePullPolicy: "Never", command: ["sleep", "3600"] };
-  const spec = { terminationGracePeriodSeconds: 0, containers: [container] };
-  return { apiVersion: "v1", kind: "Pod", metadata: { name }, spec };
+  return { terminationGracePeriodSeconds: 0, containers: [container] };
 }
 
 async function admin(cluster: TestCluster): Promise<Credentials> {
