@@ -30,19 +30,20 @@ export async function patch<T extends ApiObject>(
   const update: UpdateFunction<T> = async (previous, store) => {
     const slice = new TimeSlice();
     const current = (): unknown => objectToJson(kind, scope.group, previous);
-    const json = await runInSlices(objectToJsonSteps(kind, scope.group, previous), slice);
-    await slice.yield();
+    const encoding = runInSlices(objectToJsonSteps(kind, scope.group, previous), slice);
+    const json = encoding instanceof Promise ? await encoding : encoding;
+    if (slice.isOver) await slice.end();
     const value = applyPatch(kind, json, patch);
-    await slice.yield();
+    if (slice.isOver) await slice.end();
     // Copies of a JSON patch multiply; other patches add as many values as a body has.
     if (patch.type === "json") checkStoredValues(value, previous);
-    await slice.yield();
+    if (slice.isOver) await slice.end();
     const decoded = options.decode(value, (message) => describeDecodeFailure(patch, current(), value, message));
     const object = setNamespace(request, checkName(decoded, name));
     if (requestedResourceVersion(object) === undefined && kind.strategy.allowUnconditionalUpdate === false) {
       throw resourceVersionRequired(request);
     }
-    await slice.yield();
+    if (slice.isOver) await slice.end();
     return await pipeline(request, object)(previous, store);
   };
   return await guaranteedUpdate(request, update);

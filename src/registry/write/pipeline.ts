@@ -26,29 +26,34 @@ export function pipeline<T extends ApiObject>(request: WriteRequest<T>, sent: T)
     const { scope, options } = request;
     const slice = new TimeSlice();
     desired ??= dedupOwnerReferences(request, applyDefaults(request, sent, previous));
-    await slice.yield();
-    const tracked = await trackManagedFields(request, desired, previous);
-    await slice.yield();
-    const mutated = await runMutatingAdmission(request, tracked, previous);
+    if (slice.isOver) await slice.end();
+    const tracking = trackManagedFields(request, desired, previous);
+    const tracked = tracking instanceof Promise ? await tracking : tracking;
+    if (slice.isOver) await slice.end();
+    const mutating = runMutatingAdmission(request, tracked, previous);
+    const mutated = mutating instanceof Promise ? await mutating : mutating;
     const admitted = dedupOwnerReferences(request, mutated, AFTER_ADMISSION);
-    await slice.yield();
-    await options.checkEscalation?.(scope, admitted, previous);
+    if (slice.isOver) await slice.end();
+    if (options.checkEscalation !== undefined) await options.checkEscalation(scope, admitted, previous);
     return await store(admitted, async (allocate) => {
       const identified = setSystemMetadata(request, admitted, previous);
       // Before the strategy, as in Kubernetes (BeginCreate, BeginUpdate).
-      const allocated = await allocate(identified, previous);
+      const allocating = allocate(identified, previous);
+      const allocated = allocating instanceof Promise ? await allocating : allocating;
       const prepared =
         previous === undefined ? prepareForCreate(request, allocated) : prepareForUpdate(request, allocated, previous);
-      await slice.yield();
-      await validate(request, prepared, previous);
-      await slice.yield();
+      if (slice.isOver) await slice.end();
+      const validating = validate(request, prepared, previous);
+      if (validating instanceof Promise) await validating;
+      if (slice.isOver) await slice.end();
       if (previous === undefined) await options.authorizeCreate?.();
-      await runValidatingAdmission(request, prepared, previous);
-      await slice.yield();
+      const admitting = runValidatingAdmission(request, prepared, previous);
+      if (admitting instanceof Promise) await admitting;
+      if (slice.isOver) await slice.end();
       checkStoredValues(prepared, previous);
-      await slice.yield();
+      if (slice.isOver) await slice.end();
       const stored = previous === undefined ? prepared : keepUnchangedTimes(prepared, previous);
-      await slice.yield();
+      if (slice.isOver) await slice.end();
       return stored;
     });
   };

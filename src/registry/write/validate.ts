@@ -9,30 +9,31 @@ import { invalid } from "../../api/status.ts";
 import { type FieldError, renderFieldError } from "../../schema/validation/field-error.ts";
 import { validateWithRatcheting } from "../../schema/validation/ratcheting.ts";
 import { validate as validateSchema } from "../../schema/validation/validate.ts";
-import type { MaybePromise } from "../../std/async/maybe-promise.ts";
+import { andThen, type MaybePromise } from "../../std/async/maybe-promise.ts";
 import { runInSlices, type Steps } from "../../std/async/steps.ts";
 import { metadataOf } from "./object-metadata.ts";
 import type { WriteRequest } from "./request.ts";
 
 /** Validates by metadata, schema, strategy and cluster policy, in this order; then warns. Throws a 422. */
-export async function validate<T extends ApiObject>(
+export function validate<T extends ApiObject>(
   request: WriteRequest<T>,
   object: T,
   previous: T | undefined,
-): Promise<void> {
+): MaybePromise<void> {
   const { registry, scope, options } = request;
   const steps = previous === undefined ? createErrors(request, object) : updateErrors(request, object, previous);
-  const errors = await runInSlices(steps);
-  if (errors.length > 0) {
-    throw invalid(registry.kindSubject(scope, metadataOf(object).name ?? ""), errors, renderFieldError);
-  }
-  const { warn } = options;
-  if (warn === undefined) return;
-  const warning = unenforcedWarning(request, object);
-  const unenforced = warning instanceof Promise ? await warning : warning;
-  if (unenforced !== undefined) warn([unenforced]);
-  if (previous === undefined) warn(registry.kind.strategy.warnings?.(object, undefined) ?? []);
-  else warn((options.subresourceStrategy ?? registry.kind.strategy).warnings?.(object, previous) ?? []);
+  return andThen(runInSlices(steps), (errors) => {
+    if (errors.length > 0) {
+      throw invalid(registry.kindSubject(scope, metadataOf(object).name ?? ""), errors, renderFieldError);
+    }
+    const { warn } = options;
+    if (warn === undefined) return;
+    return andThen(unenforcedWarning(request, object), (unenforced) => {
+      if (unenforced !== undefined) warn([unenforced]);
+      if (previous === undefined) warn(registry.kind.strategy.warnings?.(object, undefined) ?? []);
+      else warn((options.subresourceStrategy ?? registry.kind.strategy).warnings?.(object, previous) ?? []);
+    });
+  });
 }
 
 function unenforcedWarning<T extends ApiObject>(

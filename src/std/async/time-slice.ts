@@ -8,9 +8,17 @@ const SLICE_MS = 10;
 export class TimeSlice {
   #began = systemClock.monotonic();
 
+  /**
+   * Whether others should proceed. In the path of every write `if (slice.isOver) await slice.end()` takes less time than
+   * an await of `undefined`, during which the requests in flight proceed by turns.
+   */
+  get isOver(): boolean {
+    return systemClock.monotonic() - this.#began >= SLICE_MS;
+  }
+
   /** Waits for the next turn of the event loop when the slice is over; otherwise returns undefined. */
   yield(): Promise<void> | undefined {
-    return systemClock.monotonic() - this.#began < SLICE_MS ? undefined : this.end();
+    return this.isOver ? this.end() : undefined;
   }
 
   /** Waits for the next turn of the event loop, before a step that is known to be long. */
