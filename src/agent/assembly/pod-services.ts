@@ -84,6 +84,7 @@ export interface PodServiceLinks extends Pick<PodAdmitterOptions, "node" | "pres
   readonly expectChange: () => void;
   readonly finished: (pod: Pod) => void;
   readonly active: () => readonly Pod[];
+  readonly assigned: () => readonly Pod[];
   readonly onProbe: ProberOptions["onResult"];
   readonly measureCgroup: MeasureCgroup;
   readonly workerMetrics: PodWorkMetrics;
@@ -140,7 +141,7 @@ export function createPodServices(options: PodServicesOptions, links: PodService
     admission: new PodAdmitter({
       node: links.node,
       pressures: links.pressures,
-      pods: links.active,
+      pods: links.assigned,
       terminate: links.terminate,
       events,
       clock,

@@ -72,6 +72,7 @@ export function openPods(
       expectChange: () => relister.requestRelist(),
       finished: (pod) => status?.onPodFinished(pod),
       active: () => pods.active,
+      assigned: () => pods.assigned,
       terminate: (uid, termination) => pods.terminate(uid, termination),
       onProbe: metrics.onProbe,
       measureCgroup: metrics.measureCgroup,

@@ -1,4 +1,5 @@
 import t from "tap";
+import type { Pod } from "../../api/core/pod/schema.ts";
 import { type Harness, podHarness, testPod } from "../../testing/agent/pod-harness.ts";
 
 const staticPod = (name: string) => {
@@ -107,4 +108,19 @@ t.test("PodManager shows a pod whose source returns while it terminates as an or
   t.equal(harness.status("web")?.phase, "Running");
   t.ok(harness.statuses.length > published);
   t.equal(harness.fake.containersNamed("c")[0]?.status.state, "CONTAINER_RUNNING");
+});
+
+t.test("PodManager counts no pods that their source has removed, though they still terminate", async (t) => {
+  await using harness = await podHarness();
+  harness.fake.programs.set("c", { stopAfterMs: 5_000 });
+  harness.manager.put(testPod("web"));
+  await harness.run(2);
+  const names = (pods: readonly Pod[]) => pods.map(({ metadata }) => metadata?.name);
+  t.same(names(harness.manager.assigned), ["web"]);
+  harness.manager.delete("uid-web");
+  await harness.run(1);
+  t.same(names(harness.manager.active), ["web"]);
+  t.same(names(harness.manager.assigned), []);
+  await harness.run(8);
+  t.same(harness.removed, ["web"]);
 });

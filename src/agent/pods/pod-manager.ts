@@ -59,6 +59,11 @@ export class PodManager {
     return [...this.#workers.values()].filter(({ stateName }) => stateName !== "terminated").map(({ pod }) => pod);
   }
 
+  /** Pods of the sources whose containers may still run: what a pod takes that is deleted by force is free at once. */
+  get assigned(): readonly Pod[] {
+    return this.active.filter((pod) => this.#desired.has(podUid(pod)));
+  }
+
   /** Terminates a pod because the node requires it; resolves when no container of it runs any more. */
   async terminate(uid: string, termination: Termination): Promise<void> {
     const worker = this.#workers.get(uid);
