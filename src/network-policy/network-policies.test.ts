@@ -354,6 +354,7 @@ t.test("without policies in the last run, pods wait two seconds for the API serv
   await f.pass(2_000);
   t.equal(f.policies.setPod(pod("web"), ["10.1.0.2"], f.signal), undefined);
   t.same(f.transactions, []);
+  t.match(f.problems, [/^The API server has not listed network policies/]);
   await f.sync(deny);
   t.notOk(f.isOpen("10.1.0.2"));
 });

@@ -77,6 +77,10 @@ const DNS_PEER = {
   ],
 } as const;
 
+const UNKNOWN =
+  "The API server has not listed network policies, namespaces and pods: pods start with the policies of the last run, " +
+  "or without any if there were none";
+
 /** Delays after a transaction that failed. */
 const BACKOFF = { initialMs: 200, maxMs: 30_000, jitter: 0.1 };
 /** Changes that follow one another within this time are one transaction. */
@@ -218,7 +222,9 @@ class RunningPolicies implements NetworkPolicies {
       const hasSaved = (this.#saved?.policies.length ?? 0) > 0;
       const timer = clock.timer(hasSaved ? SAVED_AFTER_MS : NONE_AFTER_MS, () => {
         this.#appliesSaved = true;
-        if (this.#state.source === "unknown") this.#touch();
+        if (this.#policies.isSynced) return;
+        this.#report(UNKNOWN);
+        this.#touch();
       });
       using _timer = { [Symbol.dispose]: () => timer.cancel() };
       this.#policies.synced.then(() => this.#touch()).catch(() => {});

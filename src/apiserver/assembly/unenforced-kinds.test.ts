@@ -4,6 +4,7 @@ import type { ApiServerConfig } from "../config/config.ts";
 import { defaultConfig } from "../config/default-config.ts";
 
 const ADMISSION = "/apis/admissionregistration.k8s.io/v1";
+const NETWORK_POLICIES = "/apis/networking.k8s.io/v1/namespaces/default/networkpolicies";
 const FLOW_CONTROL = "/apis/flowcontrol.apiserver.k8s.io/v1";
 
 const resourceRules = [{ apiGroups: [""], apiVersions: ["v1"], operations: ["CREATE"], resources: ["pods"] }];
@@ -15,6 +16,7 @@ interface Case {
   readonly body: object;
   readonly warning: RegExp | undefined;
   readonly admission?: Partial<ApiServerConfig["admission"]>;
+  readonly agentFlags?: readonly string[];
 }
 
 const policy = { validations: [{ expression: "false" }], matchConstraints: { resourceRules } };
@@ -72,6 +74,11 @@ const cases: readonly Case[] = [
       /ValidatingWebhookConfiguration is not enforced: the admission plugin ValidatingAdmissionWebhook is disabled/,
   },
   { path: "/api/v1/namespaces/default/resourcequotas", body: { metadata: { name: "x" } }, warning: undefined },
+  ...[
+    { agentFlags: ["--pod-network=auto"], warning: /NetworkPolicy is not enforced: --network-policy is off/ },
+    { agentFlags: ["--pod-network=auto", "--network-policy"], warning: undefined },
+    { agentFlags: [], warning: undefined },
+  ].map((row) => ({ ...row, path: NETWORK_POLICIES, body: { metadata: { name: "x" }, spec: { podSelector: {} } } })),
   {
     path: "/api/v1/namespaces/default/resourcequotas",
     body: { metadata: { name: "x" } },
@@ -87,8 +94,8 @@ async function warningsOf(server: TestServer, line: string, body: object): Promi
 }
 
 t.test("a write of an object without effect gets a warning", async (t) => {
-  for (const { path, body, warning, admission } of cases) {
-    const config = { admission: { ...defaultConfig.admission, ...admission } };
+  for (const { path, body, warning, admission, agentFlags } of cases) {
+    const config = { admission: { ...defaultConfig.admission, ...admission }, agentFlags };
     await using server = await startTestServer(config);
     const { name } = (body as { metadata: { name: string } }).metadata;
     const created = await warningsOf(server, `POST ${path}`, body);

@@ -6,8 +6,9 @@ import { nodeMetricsKind } from "../../api/metrics/kinds.ts";
 import { svcGroup } from "../../api/scheme.ts";
 import { andThen, type MaybePromise } from "../../std/async/maybe-promise.ts";
 import type { ApiServerConfig } from "../config/config.ts";
+import { ENFORCE_POLICIES } from "../control-plane/node-bootstrap.ts";
 
-type Config = Pick<ApiServerConfig, "admission" | "observability">;
+type Config = Pick<ApiServerConfig, "admission" | "agentFlags" | "observability">;
 
 interface UnenforcedKind {
   readonly group: string;
@@ -29,8 +30,32 @@ const unenforcedKinds: readonly UnenforcedKind[] = [
   ofPlugin("MutatingAdmissionWebhook", ADMISSION, "MutatingWebhookConfiguration"),
   ofPlugin("LimitRanger", "", "LimitRange"),
   ofPlugin("ResourceQuota", "", "ResourceQuota"),
+  {
+    group: "networking.svc.io",
+    kind: "NetworkPolicy",
+    explain(_object, { agentFlags = [] }) {
+      // Another pod network may enforce policies itself.
+      const isOwnNetwork = agentFlags.some((flag) => flag.startsWith("--pod-network="));
+      return isOwnNetwork && !agentFlags.includes(ENFORCE_POLICIES) ? `${ENFORCE_POLICIES} is off` : undefined;
+    },
+  },
   { group: FLOW_CONTROL, kind: "FlowSchema", explain: () => noFairness },
   { group: FLOW_CONTROL, kind: "PriorityLevelConfiguration", explain: () => noFairness },
+  {
+    group: "coordination.svc.io",
+    kind: "LeaseCandidate",
+    explain: () => "this build has no coordinated leader election",
+  },
+  {
+    group: "storagemigration.svc.io",
+    kind: "StorageVersionMigration",
+    explain: () => "this build has no controller that migrates",
+  },
+  {
+    group: "storage.svc.io",
+    kind: "VolumeAttributesClass",
+    explain: () => "claims cannot name one: the feature gate VolumeAttributesClass has no effect in this build",
+  },
   {
     group: "apiregistration.svc.io",
     kind: "APIService",
