@@ -9,8 +9,11 @@ import { joinCluster, publicKeyHash } from "../../agent/api-server/join.ts";
 import { CertificateFiles } from "../../agent/certificates/certificate-files.ts";
 import { rotateServingCertificate, ServingNames } from "../../agent/certificates/serving-certificate.ts";
 import { defaultAgentConfig } from "../../agent/options.ts";
+import { namespaceKind } from "../../api/core/namespace/kind.ts";
 import { nodeKind } from "../../api/core/node/kind.ts";
+import { podKind } from "../../api/core/pod/kind.ts";
 import { secretKind } from "../../api/core/secret/kind.ts";
+import { networkPolicyKind } from "../../api/networking/network-policy/kind.ts";
 import { defaultConfig } from "../../apiserver/config/default-config.ts";
 import { BOOTSTRAP_GROUP } from "../../apiserver/control-plane/node-bootstrap.ts";
 import { startApiServer } from "../../apiserver/server.ts";
@@ -47,7 +50,7 @@ const api = await startApiServer(
     authorizationModes: ["Node", "RBAC"],
     embeddedControllers: ["csrapproving", "csrsigning"],
     clusterCa: ca.cert,
-    agentFlags: ["--serve-dns", "--cluster-dns=10.0.0.10"],
+    agentFlags: ["--serve-dns", "--cluster-dns=10.0.0.10", "--network-policy"],
     signing: { clients: pair("ca"), nodeServing: pair("ca"), lifetimeMs: 86_400_000 },
   },
   { clock: systemClock, log: silentLogger },
@@ -69,6 +72,10 @@ t.test("openConnection() bootstraps a node with a token, and keeps and uses its 
     await using connection = await open();
     const client = createClient({ transport: connection.transport });
     const node = await client.create(nodeKind, { metadata: { name: "n1" } });
+    // For rules about pods of other nodes.
+    t.same((await client.list(networkPolicyKind)).items, []);
+    t.same((await client.list(podKind)).items, []);
+    t.not((await client.list(namespaceKind)).items.length, 0);
     const addresses = [
       { type: "InternalIP", address: "127.0.0.1" },
       { type: "Hostname", address: "n1" },
@@ -166,7 +173,7 @@ t.test("createJoinCommand() and joinCluster() let two machines join with one com
   t.match(
     command,
     new RegExp(
-      `^svc agent --join https://far\\.example:6443 --token \\w{6}\\.\\w{16} --ca-hash ${hash} --serve-dns --cluster-dns=10\\.0\\.0\\.10\n$`,
+      `^svc agent --join https://far\\.example:6443 --token \\w{6}\\.\\w{16} --ca-hash ${hash} --serve-dns --cluster-dns=10\\.0\\.0\\.10 --network-policy\n$`,
     ),
   );
   const [, id] = /--token (\w+)\./.exec(command) ?? [];
