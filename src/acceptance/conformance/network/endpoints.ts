@@ -163,9 +163,9 @@ async function shareHostPort(at: TestNamespace): Promise<void> {
   await at.runPod(pod("pod1", { protocol: "TCP", hostIP: "127.0.0.1" }));
   await at.runPod(pod("pod2", { protocol: "TCP", hostIP: address }));
   await at.runPod(pod("pod3", { containerPort: 8081, protocol: "UDP", hostIP: address }));
-  const ask = async (host: string): Promise<string> => (await fetch(`http://${host}:${PORT}/hostname`)).text();
-  await until("an answer of the first pod", async () => (await ask("127.0.0.1").catch(() => "")) === "pod1");
-  await until("an answer of the second pod", async () => (await ask(address).catch(() => "")) === "pod2");
+  const readName = async (host: string): Promise<string> => (await fetch(`http://${host}:${PORT}/hostname`)).text();
+  await until("an answer of the first pod", async () => (await readName("127.0.0.1").catch(() => "")) === "pod1");
+  await until("an answer of the second pod", async () => (await readName(address).catch(() => "")) === "pod2");
   const dialler = await at.runPod(serverPod("dialler"));
   await until("an answer of the third pod", async () => {
     const url = `http://${dialler.status.podIP}:8080/dial?host=${address}&port=${PORT}`;

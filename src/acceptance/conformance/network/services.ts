@@ -32,11 +32,11 @@ export async function runServers(at: TestNamespace, replicas: number): Promise<v
 }
 
 /** The host name that a server answers to the client, or an empty string. */
-const ask = async (at: TestNamespace, address: string): Promise<string> =>
+const readName = async (at: TestNamespace, address: string): Promise<string> =>
   await at.exec("client", `busybox timeout 3 wget -q -O - http://${address}/hostname 2>/dev/null || true`);
 
 export async function untilReached(at: TestNamespace, address: string): Promise<void> {
-  await until(`an answer of ${address}`, async () => /^server/.test(await ask(at, address)));
+  await until(`an answer of ${address}`, async () => /^server/.test(await readName(at, address)));
 }
 
 async function addressOfNode(at: TestNamespace): Promise<string> {
@@ -52,11 +52,11 @@ export async function addressesOf(at: TestNamespace, service: Json): Promise<rea
   return [`${name}:80`, `${clusterIP}:80`, ...nodePort];
 }
 
-const ASKS = 15;
+const REQUESTS = 15;
 
 /** The servers that answer repeated requests, of several in one run of the shell. */
 async function serversOf(at: TestNamespace, address: string): Promise<ReadonlySet<string>> {
-  const script = `for i in $(busybox seq ${ASKS}); do busybox timeout 3 wget -q -O - http://${address}/hostname; echo; done`;
+  const script = `for i in $(busybox seq ${REQUESTS}); do busybox timeout 3 wget -q -O - http://${address}/hostname; echo; done`;
   return new Set((await at.exec("client", script)).trim().split("\n"));
 }
 
@@ -200,7 +200,7 @@ async function servePortsOfProtocols(at: TestNamespace): Promise<void> {
   const { clusterIP } = (await at.create(service)).spec;
   await at.runPod(serverPod("dialler"));
   await runServers(at, 1);
-  const tcp = async (): Promise<boolean> => /^server/.test(await ask(at, `${clusterIP}:80`));
+  const tcp = async (): Promise<boolean> => /^server/.test(await readName(at, `${clusterIP}:80`));
   const udp = (): Promise<boolean> => udpAnswers(at, clusterIP);
   const reaches = async (expected: { readonly tcp: boolean; readonly udp: boolean }): Promise<void> => {
     await until(`traffic of ${JSON.stringify(expected)}`, async () => {
@@ -248,8 +248,8 @@ async function serveSeveralPorts(at: TestNamespace): Promise<void> {
   await endpoints(["server-1/portname1"]);
   await at.runPod(pod("server-2", "portname2"));
   await endpoints(["server-1/portname1", "server-2/portname2"]);
-  await until("an answer at the first port", async () => (await ask(at, `${clusterIP}:80`)) === "server-1");
-  await until("an answer at the second port", async () => (await ask(at, `${clusterIP}:81`)) === "server-2");
+  await until("an answer at the first port", async () => (await readName(at, `${clusterIP}:80`)) === "server-1");
+  await until("an answer at the second port", async () => (await readName(at, `${clusterIP}:81`)) === "server-2");
   await at.api.delete(at.path("pods/server-1"));
   await endpoints(["server-2/portname2"]);
   await at.api.delete(at.path("pods/server-2"));
