@@ -1,6 +1,6 @@
 /**
- * Compares what is stored with an EncryptionConfiguration, and what the server says of invalid ones, with the recording
- * of a Kubernetes 1.33 server. `testdata/recorded-differences/encryption.json` lists the scenarios that differ by reason.
+ * Compares what is stored with an EncryptionConfiguration, and the errors of invalid ones, with the recording of a
+ * Kubernetes 1.33 server. `testdata/recorded-differences/encryption.json` lists the scenarios that differ by reason.
  *
  *     SVC_SCENARIO=encryption/aes node src/acceptance/recorded-answers/encryption.test.ts   prints their differences
  */

@@ -84,7 +84,7 @@ function readConfiguration(file: string): string {
   }
 }
 
-/** Custom resources, whose kinds come and go, are stored under group and plural name; the maximum that is remembered. */
+/** Custom resources, whose kinds come and go, are stored under group and plural name: the most that are remembered. */
 const CUSTOM_RESOURCES_MAX = 4096;
 
 function createResourceFinder(

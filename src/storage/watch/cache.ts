@@ -136,7 +136,10 @@ export class WatchCache<T extends ApiObject> implements AsyncDisposable {
     return this.#listed && this.#damage === undefined && this.revision() >= revision;
   }
 
-  /** Whether the fallible feed has failed, or a value could not be decrypted: the cache may be outdated, and receives no changes. */
+  /**
+   * Whether the fallible feed has failed, or a value could not be decrypted: the cache may be outdated, and receives no
+   * changes.
+   */
   get stalled(): boolean {
     return this.#stalled;
   }
