@@ -3,8 +3,8 @@
  * them from outside.
  *   node src/bench/bench.ts [--only SECTION,…] [--program sources|bundle|binary] [--json]
  *     [--idle-seconds 30] [--pods 20]
- * Sections: start, requests, controllers, controller-memory, scheduler, deployment, lists, watches, memory, cluster, agent, dns,
- * streams, separate-streams, tunnel, logs, scrapes.
+ * Sections: start, requests, controllers, controller-memory, scheduler, deployment, lists, watches, memory, cluster,
+ * agent, dns, streams, separate-streams, tunnel, logs, scrapes.
  * On a shared machine CPU time and ratios are more reliable than rates.
  */
 import { parseArgs } from "node:util";

@@ -105,7 +105,7 @@ export class FrameworkMetrics {
     if (count > 0) this.#evaluations.with(plugin, point, profile).inc(count);
   }
 
-  /** Filters of a node stop at the first rejection, so that a plugin is called for the nodes that those before passed. */
+  /** Filters stop at the first rejection, so that a plugin is called for the nodes that those before passed. */
   filtersEvaluated(plugins: Iterable<string>, profile: string, feasible: number, { byNode }: NodeRejections): void {
     const rejected = new Map<string, number>();
     for (const { plugin } of byNode.values()) rejected.set(plugin, (rejected.get(plugin) ?? 0) + 1);

@@ -256,6 +256,6 @@ t.test("detaching a volume that is in use is counted", async (t) => {
     objectsOf(volumeAttachmentKind, attachment("a")),
     objectsOf(nodeKind, found),
   ]);
-  const line = 'attachdetach_controller_forced_detaches{reason="out-of-service"} 1';
+  const line = 'attach_detach_controller_attachdetach_controller_forced_detaches{reason="out-of-service"} 1';
   t.ok(formatMetrics([registry], "prometheus").split("\n").includes(line));
 });

@@ -52,7 +52,7 @@ export async function runAttachDetachController(deps: ControllerDeps): Promise<v
     attachments,
     forcesDetach: !options.disableForceDetachOnTimeout,
     forcedDetaches: deps.registry?.counter({
-      name: "attachdetach_controller_forced_detaches",
+      name: "attach_detach_controller_attachdetach_controller_forced_detaches",
       help: "Number of volumes that were detached while they were in use.",
       stability: "ALPHA",
       labels: ["reason"],
