@@ -30,8 +30,8 @@ export function createNft(program: string): Nft {
 }
 
 /**
- * Writes the input to the program. Rejects with its error output unless it succeeds. `onOutput` gets its standard output
- * in parts; the program is killed when it returns false.
+ * Writes the input to the program. Rejects with its error output unless it succeeds. `onOutput` gets parts of its
+ * standard output; the program is killed when it returns false.
  */
 export function runProgram(
   program: string,
