@@ -44,6 +44,12 @@ export class Scheme {
   readonly #custom = new Map<string, readonly Kind[]>();
   #kinds: readonly Kind[] | undefined;
   #changeCount = 0;
+  readonly #listeners: (() => void)[] = [];
+
+  /** Calls `listener` after each change of the kinds, as long as the scheme exists. */
+  onChange(listener: () => void): void {
+    this.#listeners.push(listener);
+  }
 
   /** Increments with each change of the kinds, so that callers can invalidate what they derive from them. */
   get changeCount(): number {
@@ -110,6 +116,7 @@ export class Scheme {
   #recordChange(): void {
     this.#kinds = undefined;
     this.#changeCount++;
+    for (const listener of this.#listeners) listener();
   }
 }
 

@@ -50,8 +50,6 @@ export class OpenApi {
   readonly #gitVersion: string;
   readonly #clock: Clock;
   readonly #documents = new Map<string, CachedDocument>();
-  /** The state of the scheme for which `#documents` was last pruned. */
-  #changeCount = 0;
   #descriptionsPromise: Promise<Describe> | undefined;
 
   constructor(scheme: Scheme, aliases: GroupAliases, gitVersion: string, clock: Clock) {
@@ -59,6 +57,8 @@ export class OpenApi {
     this.#scheme = scheme;
     this.#aliases = aliases;
     this.#gitVersion = gitVersion;
+    // Without this the documents of deleted definitions would stay until the next request.
+    scheme.onChange(() => this.#prune());
   }
 
   /** `/openapi/v2`, in JSON or in protobuf for older clients. */
@@ -184,7 +184,6 @@ export class OpenApi {
 
   /** Runs the steps unless the document is cached, or another request creates it. */
   #cached(key: string, kinds: readonly Kind[], steps: Steps<Buffer>): Promise<EncodedDocument> {
-    this.#prune();
     const cached = this.#documents.get(key);
     if (cached !== undefined && isSameKinds(cached.kinds, kinds)) return cached.encoded;
     const encoded = encodeDocument(steps);
@@ -195,9 +194,7 @@ export class OpenApi {
 
   /** Drops the documents of kinds and groups that are not served any more. */
   #prune(): void {
-    const { changeCount } = this.#scheme;
-    if (changeCount === this.#changeCount) return;
-    this.#changeCount = changeCount;
+    if (this.#documents.size === 0) return;
     const kinds = new Set(this.#scheme.kinds());
     const keys = new Set([...this.#parts().keys()].map((path) => `v3 ${path}`));
     for (const [key, document] of this.#documents) {
