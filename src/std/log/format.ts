@@ -56,7 +56,7 @@ function formatErrorChain(error: unknown): string {
   // Cause chains are as short as the layers of the program; a cycle ends here too.
   for (let depth = 0; current !== undefined && current !== null && depth < 10; depth++) {
     const text = formatError(current);
-    if (parts.at(-1)?.endsWith(text) !== true) parts.push(text);
+    if (parts.at(-1)?.includes(text) !== true) parts.push(text);
     current = current instanceof Error ? current.cause : undefined;
   }
   return parts.join(": ");
