@@ -70,6 +70,10 @@ await using cluster = await TestCluster.create({
   program: programs[program as keyof typeof programs],
   flags: ["--bind-address=0.0.0.0"],
 });
+/** The terminal and the parent process both send the signal. */
+const interrupt = new AbortController();
+interrupt.signal.onabort = () => void cluster[Symbol.asyncDispose]().finally(() => process.exit(1));
+for (const signal of ["SIGINT", "SIGTERM"] as const) process.on(signal, () => interrupt.abort());
 await cluster.start("--stop-pods");
 using api = new Api(readCredentials(cluster.kubeconfig));
 const waited = Promise.all(select(waiting).map(([name, behaviour]) => show(api, name, behaviour, WAIT_MS_MAX)));
