@@ -253,6 +253,25 @@ t.test("an address belongs to the pod that started last, and to none that has en
   t.ok(f.isOpen("10.1.0.2"));
 });
 
+t.test("a pod whose sandbox is made again has the address of a later pod that has left it", async (t) => {
+  const f = new Fixture(t);
+  await f.sync(deny);
+  t.ok(await f.hasStarted(pod("web"), "10.1.0.2"));
+  t.ok(await f.hasStarted(pod("db"), "10.1.0.3"));
+  t.ok(await f.hasStarted(pod("web"), "10.1.0.3"));
+  t.notOk(f.isOpen("10.1.0.3"));
+  t.ok(f.isOpen("10.1.0.2"));
+});
+
+t.test("another node cannot take an address by the status of its pods", async (t) => {
+  const f = new Fixture(t, { pods: [pod("web", "10.1.0.2")] });
+  await f.sync(deny);
+  const thief = pod("thief", "10.1.0.2", { nodeName: "n2" });
+  f.informers?.put(podKind, { ...thief, status: { ...thief.status, startTime: "2099-01-01T00:00:00Z" } });
+  await f.pass();
+  t.notOk(f.isOpen("10.1.0.2"));
+});
+
 t.test("changes that follow one another are one transaction", async (t) => {
   const f = new Fixture(t, { pods: [pod("web", "10.1.0.2"), pod("db", "10.1.0.3")] });
   await f.sync(deny);

@@ -164,7 +164,7 @@ class RunningPolicies implements NetworkPolicies {
     if (uid === "" || ips.length === 0 || pod.spec?.hostNetwork === true) return undefined;
     const known = this.#local.get(uid);
     if (known === undefined || known.ips.join() !== ips.join()) {
-      const since = known?.since ?? this.#options.clock.now();
+      const since = this.#options.clock.now();
       this.#local.set(uid, { pod, ips, since, generation: ++this.#generation });
       this.#putPod(uid);
     } else if (known.pod !== pod) {
@@ -366,7 +366,8 @@ class RunningPolicies implements NetworkPolicies {
     const { table, families, bridges, dnsAddresses } = this.#options;
     const nodeServices = toAddresses(dnsAddresses);
     const set = new PolicySet({ table, families, bridges, nodeServices });
-    if (nodeServices.length > 0) set.putPod({ ...DNS_PEER, addresses: nodeServices, isLocal: false, since: 0 });
+    if (nodeServices.length > 0)
+      set.putPod({ ...DNS_PEER, addresses: nodeServices, isLocal: false, since: Number.POSITIVE_INFINITY });
     return set;
   }
 

@@ -181,7 +181,7 @@ export class PolicySet {
       const others = (this.#claims.get(text) ?? []).filter((pod) => pod.uid !== uid);
       const claims = after?.addresses.some((address) => address.text === text) ? [...others, after] : others;
       if (claims.length === 0) this.#claims.delete(text);
-      else this.#claims.set(text, claims.toSorted(startedLater));
+      else this.#claims.set(text, claims.toSorted(compareClaims));
       for (const other of others) changed.add(other.uid);
     }
     return changed;
@@ -416,7 +416,9 @@ export class PolicySet {
   }
 }
 
-function startedLater(a: PolicyPod, b: PolicyPod): number {
+/** The order of claims of an address. Those of other nodes, which these report themselves, yield to the node's own. */
+function compareClaims(a: PolicyPod, b: PolicyPod): number {
+  if (a.isLocal !== b.isLocal) return a.isLocal ? -1 : 1;
   if (a.since !== b.since) return b.since - a.since;
   return a.uid < b.uid ? -1 : 1;
 }
