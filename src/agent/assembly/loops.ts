@@ -68,7 +68,8 @@ function enforceStorageLimits({ config, cri, clock, log, signal }: Foundation, p
   const { volumes, events } = parts.services;
   const measureUsage = measureDiskUsage;
   const storage = { runtime: cri.runtime, volumes, directories: config, measureUsage };
-  const findExcess = (pod: Pod): Promise<string | undefined> => findStorageExcess(storage, pod);
+  const findExcess = (pod: Pod) => findStorageExcess(storage, pod);
+  const onEvicted = (limit: string): void => parts.metrics.onEvicted(limit);
   const pods = () => parts.pods.workers;
-  return enforceSizeLimits({ findExcess, pods, volumes, events, clock, log, measureUsage, signal });
+  return enforceSizeLimits({ findExcess, onEvicted, pods, volumes, events, clock, log, measureUsage, signal });
 }

@@ -51,6 +51,7 @@ export class AgentMetrics implements Disposable {
   readonly #starts: PodStartMetrics;
   readonly #restarted: CounterFamily;
   readonly #orphaned: CounterFamily;
+  readonly #evictions: CounterFamily;
   readonly #cleanedVolumes: Gauge;
   readonly #uncleanedVolumes: Gauge;
   readonly #cgroupDurations: HistogramFamily;
@@ -95,6 +96,12 @@ export class AgentMetrics implements Disposable {
       stability,
     });
     this.#orphaned.with();
+    this.#evictions = registry.counter({
+      name: "kubelet_evictions",
+      help: "Cumulative number of pod evictions by eviction signal",
+      stability,
+      labels: ["eviction_signal"],
+    });
     const cleaned = (suffix: string, what: string): Gauge =>
       registry
         .gauge({
@@ -155,6 +162,11 @@ export class AgentMetrics implements Disposable {
 
   onOrphan(): void {
     this.#orphaned.with().inc();
+  }
+
+  /** `emptydirfs.limit` */
+  onEvicted(signal: string): void {
+    this.#evictions.with(signal).inc();
   }
 
   onOrphanedVolumes(removed: number, failed: number): void {

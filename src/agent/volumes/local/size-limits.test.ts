@@ -22,6 +22,7 @@ t.test("enforceSizeLimits() evicts pods over their limits once, and no others", 
   const stop = new AbortController();
   const ended: { readonly name: string | undefined; readonly termination: Termination }[] = [];
   const events: string[] = [];
+  const signals: string[] = [];
   const used: Record<string, number> = { over: 5 * MI + 1, within: 5 * MI, memory: 9 * MI, endless: 9 * MI };
   const pods = [
     podOf("over", { sizeLimit: "5Mi" }),
@@ -35,6 +36,7 @@ t.test("enforceSizeLimits() evicts pods over their limits once, and no others", 
   }));
   const running = enforceSizeLimits({
     findExcess: async () => undefined,
+    onEvicted: (signal) => signals.push(signal),
     pods: () => pods,
     volumes: { path: (pod) => pod.metadata?.name ?? "" },
     events: {
@@ -53,6 +55,7 @@ t.test("enforceSizeLimits() evicts pods over their limits once, and no others", 
   await clock.advance(60_000);
   const message = 'Usage of EmptyDir volume "v" exceeds the limit "5Mi". ';
   t.same(ended, [{ name: "over", termination: { graceSeconds: 1, failure: { reason: "Evicted", message } } }]);
+  t.same(signals, ["emptydirfs.limit"]);
   t.same(events, [`Warning Evicted ${message}`]);
   stop.abort();
   await running;

@@ -10,6 +10,7 @@ import { isCritical, isTerminal, podFullName } from "../../pods/pod-fields.ts";
 import { parseUnits } from "../../pods/resources/quantities.ts";
 import type { Termination } from "../../pods/worker/pod-termination.ts";
 import type { VolumeManager } from "../volume-manager.ts";
+import type { StorageExcess } from "./storage-limits.ts";
 
 export interface LimitedPod {
   readonly pod: Pod;
@@ -24,8 +25,9 @@ export interface SizeLimitOptions {
   readonly log: Logger;
   /** Bytes on disk below a directory. */
   readonly measureUsage: (directory: string) => Promise<number>;
-  /** The eviction message of a pod that exceeds its limits of ephemeral storage. */
-  readonly findExcess: (pod: Pod) => Promise<string | undefined>;
+  /** Whether a pod exceeds its limits of ephemeral storage. */
+  readonly findExcess: (pod: Pod) => Promise<StorageExcess | undefined>;
+  readonly onEvicted?: ((signal: StorageExcess["signal"]) => void) | undefined;
   readonly signal: AbortSignal;
 }
 
@@ -42,9 +44,11 @@ export async function enforceSizeLimits(options: SizeLimitOptions): Promise<void
     const began = clock.monotonic();
     for (const each of options.pods()) {
       if (evicted.has(each) || isTerminal(each.pod) || isCritical(each.pod)) continue;
-      const message = (await findVolumeExcess(options, each.pod)) ?? (await findPodExcess(options, each.pod));
-      if (message === undefined) continue;
+      const excess = (await findVolumeExcess(options, each.pod)) ?? (await findPodExcess(options, each.pod));
+      if (excess === undefined) continue;
+      const { message } = excess;
       evicted.add(each);
+      options.onEvicted?.(excess.signal);
       options.events.recordPodEvent(each.pod, "Warning", "Evicted", message);
       each.terminate({ graceSeconds: GRACE_SECONDS, failure: { reason: "Evicted", message } });
     }
@@ -56,14 +60,14 @@ export async function enforceSizeLimits(options: SizeLimitOptions): Promise<void
 async function findVolumeExcess(
   { volumes, measureUsage: usage, log }: SizeLimitOptions,
   pod: Pod,
-): Promise<string | undefined> {
+): Promise<StorageExcess | undefined> {
   for (const volume of pod.spec?.volumes ?? []) {
     const limit = diskLimit(volume);
     if (limit === undefined) continue;
     try {
-      // kubelet's message, with its trailing space.
       if ((await usage(volumes.path(pod, volume))) > parseUnits(limit)) {
-        return `Usage of EmptyDir volume "${volume.name}" exceeds the limit "${limit}". `;
+        const message = `Usage of EmptyDir volume "${volume.name}" exceeds the limit "${limit}". `;
+        return { signal: "emptydirfs.limit", message };
       }
     } catch (error) {
       // The directory does not exist yet or any more.
@@ -73,7 +77,10 @@ async function findVolumeExcess(
   return undefined;
 }
 
-async function findPodExcess({ findExcess: excess, log }: SizeLimitOptions, pod: Pod): Promise<string | undefined> {
+async function findPodExcess(
+  { findExcess: excess, log }: SizeLimitOptions,
+  pod: Pod,
+): Promise<StorageExcess | undefined> {
   try {
     return await excess(pod);
   } catch (error) {

@@ -41,13 +41,21 @@ function node(written: readonly number[], volume = 0): StorageLimitOptions {
 
 t.test("findStorageExcess() counts writable layers, logs and volumes on disk for pods and containers", async (t) => {
   const total = (limit: string) => `Pod ephemeral local storage usage exceeds the total limit of containers ${limit}. `;
-  const table: readonly (readonly [Pod, StorageLimitOptions, string | undefined])[] = [
+  const table: readonly (readonly [Pod, StorageLimitOptions, message: string | undefined, signal?: string])[] = [
     [pod(undefined), node([1000]), undefined],
     [pod("5Mi"), node([4]), undefined],
-    [pod("5Mi"), node([5]), total("5Mi")],
-    [pod("5Mi"), node([1], 4), total("5Mi")],
-    [pod("5Mi", "3Mi"), node([4, 4]), total("8Mi")],
-    [pod("9Mi", "3Mi"), node([1, 3]), 'Container c1 exceeded its local ephemeral storage limit "3Mi". '],
+    [pod("5Mi"), node([5]), total("5Mi"), "ephemeralpodfs.limit"],
+    [pod("5Mi"), node([1], 4), total("5Mi"), "ephemeralpodfs.limit"],
+    [pod("5Mi", "3Mi"), node([4, 4]), total("8Mi"), "ephemeralpodfs.limit"],
+    [
+      pod("9Mi", "3Mi"),
+      node([1, 3]),
+      'Container c1 exceeded its local ephemeral storage limit "3Mi". ',
+      "ephemeralcontainerfs.limit",
+    ],
   ];
-  for (const [one, at, expected] of table) t.equal(await findStorageExcess(at, one), expected);
+  for (const [one, at, message, signal] of table) {
+    const excess = await findStorageExcess(at, one);
+    t.same([excess?.message, excess?.signal], [message, signal]);
+  }
 });

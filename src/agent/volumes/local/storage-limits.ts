@@ -10,6 +10,14 @@ import { labels } from "../../runtime/observation.ts";
 import type { Runtime } from "../../runtime/runtime.ts";
 import type { VolumeManager } from "../volume-manager.ts";
 
+/** Why a pod is evicted for its use of local storage. */
+export interface StorageExcess {
+  /** Kubernetes' name of the limit. */
+  readonly signal: "emptydirfs.limit" | "ephemeralcontainerfs.limit" | "ephemeralpodfs.limit";
+  /** Kubernetes' message, with its trailing space. */
+  readonly message: string;
+}
+
 export interface StorageLimitOptions {
   readonly runtime: Pick<Runtime, "listContainerStats">;
   readonly volumes: Pick<VolumeManager, "path">;
@@ -20,11 +28,8 @@ export interface StorageLimitOptions {
 
 const NAME = "ephemeral-storage";
 
-/**
- * Kubernetes' eviction message, with its trailing space, for a pod that exceeds its limits. Pods without a limit are
- * not measured.
- */
-export async function findStorageExcess(options: StorageLimitOptions, pod: Pod): Promise<string | undefined> {
+/** Undefined for a pod within its limits. Pods without a limit are not measured. */
+export async function findStorageExcess(options: StorageLimitOptions, pod: Pod): Promise<StorageExcess | undefined> {
   const limitOf = (resources: { readonly limits?: Readonly<Record<string, string>> | undefined } | undefined) =>
     resources?.limits?.[NAME];
   const limits = allContainers(pod).flatMap(({ spec }) => limitOf(spec.resources) ?? []);
@@ -37,13 +42,16 @@ export async function findStorageExcess(options: StorageLimitOptions, pod: Pod):
   const limit = getPodResource(pod, "limits", NAME);
   if (limit > 0 && total > limit) {
     const text = limits.length === 1 ? limits[0] : formatBinary(limit);
-    return `Pod ephemeral local storage usage exceeds the total limit of containers ${text}. `;
+    const message = `Pod ephemeral local storage usage exceeds the total limit of containers ${text}. `;
+    return { signal: "ephemeralpodfs.limit", message };
   }
   const over = appContainers(pod).find(({ name, resources }) => {
     const own = parseUnits(limitOf(resources));
     return own > 0 && (used.get(name) ?? 0) > own;
   });
-  return over && `Container ${over.name} exceeded its local ephemeral storage limit "${limitOf(over.resources)}". `;
+  if (over === undefined) return undefined;
+  const message = `Container ${over.name} exceeded its local ephemeral storage limit "${limitOf(over.resources)}". `;
+  return { signal: "ephemeralcontainerfs.limit", message };
 }
 
 /** Bytes of the writable layer and logs, by container. */
