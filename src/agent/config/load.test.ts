@@ -330,7 +330,11 @@ t.test("loadAgentConfig() refuses negative durations in every field and flag, an
     t.not(problemsOf([`--config=${directory}/agent.yaml`]).length, 0, steps.join("."));
     if (flag !== undefined) t.not(problemsOf([`--${flag.name}=-1s`]).length, 0, flag.name);
   }
-  for (const line of ["containerLogMonitorInterval: 1s", "nodeLeaseDurationSeconds: -5"]) {
+  for (const line of [
+    "containerLogMonitorInterval: 1s",
+    "nodeLeaseDurationSeconds: -5",
+    "configMapAndSecretChangeDetectionStrategy: Sometimes",
+  ]) {
     const directory = files(t, { "agent.yaml": `${header}${line}\n` });
     t.not(problemsOf([`--config=${directory}/agent.yaml`]).length, 0, line);
   }

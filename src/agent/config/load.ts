@@ -212,6 +212,8 @@ function validateFields(
       return [`${at}: this build does not support this field, ${only}`];
     }
     if (isNegativeDuration(target, node)) return [`${at}: must not be negative`];
+    const choices = unknownChoice(target, node);
+    if (choices !== undefined) return [`${at}: ${choices}`];
     return gate === undefined || gates.has(gate) ? [] : [`${at}: needs feature gate ${gate}`];
   });
 }
@@ -220,6 +222,15 @@ function validateFields(
 function isNegativeDuration({ schema, flag }: ConfigField, node: ReturnType<typeof findOrigin>): boolean {
   if (flag !== undefined || schema !== duration || node === undefined) return false;
   return (parseDuration(String(toPlainValue(node))) ?? 0) < 0;
+}
+
+/** The error of a value that the schema does not list. Fields with a flag have the flag's choices. */
+function unknownChoice({ schema, flag }: ConfigField, node: ReturnType<typeof findOrigin>): string | undefined {
+  if (flag !== undefined || schema.type !== "string" || schema.values === undefined || node === undefined)
+    return undefined;
+  const value = toPlainValue(node);
+  if (typeof value !== "string" || value === "" || schema.values.includes(value)) return undefined;
+  return `${JSON.stringify(value)} must be one of ${schema.values.join(", ")}`;
 }
 
 function firstLeaf(node: ReturnType<typeof findOrigin> & object) {
