@@ -1,6 +1,6 @@
 /** First steps of a user: a pod, with every installed kubectl. */
 import { spawn } from "node:child_process";
-import { readFileSync } from "node:fs";
+import { readdirSync, readFileSync, realpathSync } from "node:fs";
 import { join } from "node:path";
 import t, { type Test } from "tap";
 import { kubectlPaths } from "../../testing/apiserver/kubectl-paths.ts";
@@ -70,6 +70,11 @@ async function testFirstSteps(t: Test, cluster: TestCluster, binary: string, pod
   t.match(await run(`describe pod ${pod}`), /Successfully assigned/, "describe shows events");
   t.match(await run("describe node e2e"), /Ready +True/);
   await until("a greeting", async () => ((await run(`logs ${pod}`)).includes("hello 1 from") ? true : undefined));
+  // With the default data directory, /var/log/containers beside /var/log/pods.
+  const linksDirectory = join(cluster.dataDir, "containers");
+  const links = readdirSync(linksDirectory).filter((name) => name.startsWith(`${pod}_default_`));
+  t.equal(links.length, 1, "a link to the log, for collectors");
+  t.match(realpathSync(join(linksDirectory, links[0] ?? "")), /\/pod-logs\/default_.*\/0\.log$/);
   t.match(await followLog(cluster, binary, pod), /hello \d+ from .*\n.*hello \d+ from/, "logs -f prints new lines");
   t.match(await run(`get pod ${pod} -o yaml`), /phase: Running/);
   t.match(await run(`delete pod ${pod}`), `pod "${pod}" deleted`);
