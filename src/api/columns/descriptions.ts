@@ -96,6 +96,17 @@ export const columnDescriptions: Readonly<Record<string, Readonly<Record<string,
     Groups: "Groups in the clusterRoleBinding",
     ServiceAccounts: "ServiceAccounts in the clusterRoleBinding",
   },
+  ClusterTrustBundle: {
+    SignerName:
+      "signerName indicates the associated signer, if any.\n\nIn order to create or update a ClusterTrustBundle " +
+      "that sets signerName, you must have the following cluster-scoped permission: group=certificates.k8s.io " +
+      "resource=signers resourceName=<the signer name> verb=attest.\n\nIf signerName is not empty, then the " +
+      "ClusterTrustBundle object must be named with the signer name as a prefix (translating slashes to " +
+      "colons). For example, for the signer name `example.com/foo`, valid ClusterTrustBundle object names " +
+      "include `example.com:foo:abc` and `example.com:foo:v1`.\n\nIf signerName is empty, then the " +
+      "ClusterTrustBundle object's name must not have such a prefix.\n\nList/watch requests for " +
+      "ClusterTrustBundles can filter on this field using a `spec.signerName=NAME` field selector.",
+  },
   ConfigMap: {
     Data:
       "Data contains the configuration data. Each key must consist of alphanumeric characters, '-', '_' or " +
@@ -272,6 +283,9 @@ export const columnDescriptions: Readonly<Record<string, Readonly<Record<string,
     Holder:
       "holderIdentity contains the identity of the holder of a current lease. If Coordinated Leader Election " +
       "is used, the holder identity must be equal to the elected LeaseCandidate.metadata.name field.",
+  },
+  LeaseCandidate: {
+    LeaseName: "LeaseName is the name of the lease for which this candidate is contending. This field is immutable.",
   },
   MutatingAdmissionPolicy: {
     Mutations: "Mutation indicates the number of mutations rules defined in this configuration",
@@ -543,6 +557,18 @@ export const columnDescriptions: Readonly<Record<string, Readonly<Record<string,
     Provisioner: "The provisioner that creates volumes of this class.",
     ReclaimPolicy: "The reclaim policy of volumes of this class.",
   },
+  StorageVersion: {
+    CommonEncodingVersion:
+      "If all API server instances agree on the same encoding storage version, then this field is set to that " +
+      "version. Otherwise this field is left empty. API servers should finish updating its storageVersionStatus " +
+      "entry before serving write operations, so that this field will be in sync with the reality.",
+    StorageVersions: "The reported versions per API server instance.",
+  },
+  StorageVersionMigration: {
+    Resource:
+      "The resource that is being migrated. The migrator sends requests to the endpoint serving the resource. " +
+      "Immutable.",
+  },
   ValidatingAdmissionPolicy: {
     Validations: "Validations indicates the number of validation rules defined in this configuration",
     ParamKind: "ParamKind specifies the kind of resources used to parameterize this policy",
@@ -563,5 +589,8 @@ export const columnDescriptions: Readonly<Record<string, Readonly<Record<string,
     Attached:
       "attached indicates the volume is successfully attached. This field must only be set by the entity " +
       "completing the attach operation, i.e. the external-attacher.",
+  },
+  VolumeAttributesClass: {
+    DriverName: "Name of the CSI driver This field is immutable.",
   },
 };

@@ -154,6 +154,12 @@ export const accessTexts: Texts = {
     nonResourceURLs: policyRule.nonResourceURLs,
   },
   "certificates/v1.CertificateSigningRequest": { "": "A request for a signed certificate." },
+  "certificates/v1beta1.ClusterTrustBundle": { "": "Certificates of authorities that workloads may trust." },
+  "certificates/v1beta1.ClusterTrustBundleSpec": {
+    "": "The signer and the certificates.",
+    signerName: "The signer of what the authorities certify, if any; it cannot be changed.",
+    trustBundle: "The certificates, in PEM.",
+  },
   "certificates/v1.CertificateSigningRequestSpec": {
     "": "The requested certificate.",
     request: "The PKCS#10 request in PEM, encoded in base64.",

@@ -12,6 +12,16 @@ export const coordinationTexts: Texts = {
     strategy: "The strategy of coordinated leader election.",
     preferredHolder: "The preferred next holder.",
   },
+  "coordination/v1beta1.LeaseCandidate": { "": "A candidate for a lease in coordinated leader election." },
+  "coordination/v1beta1.LeaseCandidateSpec": {
+    "": "The lease and the version of the candidate.",
+    leaseName: "The lease; it cannot be changed.",
+    pingTime: "The time when the server last asked the candidate to renew.",
+    renewTime: "The time of the last renewal by the candidate.",
+    binaryVersion: "The version of the binary, such as 1.33.0.",
+    emulationVersion: "The version that the binary emulates.",
+    strategy: "The strategy that chooses among the candidates.",
+  },
   "events/v1.Event": {
     "": "A report of an event in the cluster; deleted after a time.",
     eventTime: "The time of the event.",

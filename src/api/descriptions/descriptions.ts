@@ -43,8 +43,12 @@ export async function loadDescriptions(): Promise<Describe> {
   const texts: Texts = Object.assign({}, ...groups);
   return (name) => {
     const base = name.endsWith("Condition") ? { ...common, ...condition } : common;
-    // Beta and alpha versions have the same fields as version 1.
-    const described = Object.hasOwn(texts, name) ? name : name.replace(/\/v1(?:alpha|beta)\d+\./, "/v1.");
+    // The versions of a kind have the same fields.
+    const names = [
+      name,
+      ...["v1", "v1beta1"].map((version) => name.replace(/\/v1(?:alpha|beta)\d+\./, `/${version}.`)),
+    ];
+    const described = names.find((candidate) => Object.hasOwn(texts, candidate)) ?? name;
     return { ...base, ...(Object.hasOwn(texts, described) ? texts[described] : undefined) };
   };
 }

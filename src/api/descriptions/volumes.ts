@@ -333,6 +333,11 @@ export const volumeTexts: Texts = {
     capacity: "The available capacity.",
     maximumVolumeSize: "The maximum size of a volume.",
   },
+  "storage/v1beta1.VolumeAttributesClass": {
+    "": "Attributes that a CSI driver can change on existing volumes.",
+    driverName: "The driver; it cannot be changed.",
+    parameters: "The attributes, for the driver; they cannot be changed.",
+  },
   "storage/v1.VolumeAttachment": { "": "A request to attach a volume to a node." },
   "storage/v1.VolumeAttachmentSpec": {
     "": "The volume and the node.",

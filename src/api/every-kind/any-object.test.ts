@@ -5,8 +5,8 @@ import { decode } from "../../schema/decode/decode.ts";
 import { applyDefaults } from "../../schema/defaults.ts";
 import { validate } from "../../schema/validation/validate.ts";
 import { deepFreeze } from "../../schema/value/freeze.ts";
+import { everyKind } from "../../testing/api/every-kind.ts";
 import { arbitraryOf } from "../../testing/schema/arbitrary.ts";
-import { builtinScheme } from "../builtin.ts";
 import type { ApiObject, Kind } from "../kind.ts";
 
 const RUNS = 40;
@@ -49,7 +49,7 @@ function show(kind: Kind, object: ApiObject): void {
   if (kind.conversion !== undefined) kind.conversion.fromStorage(kind.conversion.toStorage(object));
 }
 
-for (const kind of builtinScheme().kinds()) {
+for (const kind of everyKind().kinds()) {
   t.test(`${kind.group}/${kind.version} ${kind.kind} accepts any object`, async (t) => {
     const objects = arbitraryOf(kind.schema);
     const property = fc.property(objects, objects, (one, other) => {

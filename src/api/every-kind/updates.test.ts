@@ -1,6 +1,6 @@
 /** Which kinds a PUT creates, and which it replaces without a resourceVersion, as in Kubernetes. */
 import t from "tap";
-import { builtinScheme } from "../builtin.ts";
+import { everyKind } from "../../testing/api/every-kind.ts";
 
 /** Kinds that a PUT to a name without an object creates. */
 const CREATED_BY_UPDATES: ReadonlySet<string> = new Set([
@@ -9,6 +9,7 @@ const CREATED_BY_UPDATES: ReadonlySet<string> = new Set([
   "limitranges",
   "services",
   "leases",
+  "leasecandidates",
   "roles",
   "rolebindings",
   "clusterroles",
@@ -19,6 +20,10 @@ const CREATED_BY_UPDATES: ReadonlySet<string> = new Set([
 const CONDITIONAL: ReadonlySet<string> = new Set([
   "poddisruptionbudgets",
   "leases",
+  "leasecandidates",
+  "clustertrustbundles",
+  "storageversions",
+  "storageversionmigrations",
   "runtimeclasses",
   "csidrivers",
   "csinodes",
@@ -36,7 +41,7 @@ const CONDITIONAL: ReadonlySet<string> = new Set([
 
 t.test("kinds differ in what a PUT may do", async (t) => {
   let found = 0;
-  for (const { plural, group, verbs, strategy } of builtinScheme().kinds()) {
+  for (const { plural, group, verbs, strategy } of everyKind().kinds()) {
     if (!verbs.includes("update")) continue;
     found++;
     t.equal(strategy.allowCreateOnUpdate === true, CREATED_BY_UPDATES.has(plural), `${plural}.${group} created`);

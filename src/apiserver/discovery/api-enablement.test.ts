@@ -49,6 +49,10 @@ t.test("selectServedApis() lets specific entries take precedence over general on
   for (const prefix of ["v1", "api/v1"]) t.notOk(served({ [`${prefix}/pods`]: "false" }).includes("/v1/pods"), prefix);
   t.ok(served({}).includes("/v1/pods"));
   t.ok(served({ "batch/v1": "false", "batch/v1/jobs": "true" }).includes("batch/v1/jobs"), "without its version");
+  const group = served({ "networking.k8s.io/v1": "false", "networking.k8s.io": "true" });
+  t.ok(group.includes(BETA_CIDRS), "all versions of a group");
+  t.notOk(group.includes(CIDRS), "but the version that another entry disables");
+  t.notOk(served({ apps: "false" }).some((name) => name.startsWith("apps/")));
   for (const group of ["networking.k8s.io", "networking.svc.io"]) {
     t.notOk(served({ [`${group}/v1/ingresses`]: "false" }).includes("networking.svc.io/v1/ingresses"), group);
   }
@@ -59,6 +63,8 @@ t.test("selectServedApis() rejects unknown groups, versions and resources", asyn
     ["bakery.io/v1", "true", /--runtime-config=bakery.io\/v1=true: there is no API group "bakery.io"/],
     ["apps/v7", "false", /group "apps" has no version v7/],
     ["resource.k8s.io/v1beta1", "true", /this build does not have that version/],
+    ["resource.k8s.io", "true", /this build does not have that group/],
+    ["bakery.io", "true", /there is no API group "bakery.io"/],
     ["apps/v1/breads", "false", /apps\/v1 has no resource breads/],
   ];
   for (const [key, value, message] of cases) t.throws(() => served({ [key]: value }), message);
@@ -144,4 +150,55 @@ t.test("embedded controllers ignore disabled APIs", async (t) => {
     status = (await server.send("GET /api/v1/namespaces/brief")).status;
   }
   t.equal(status, 404, "objects of served versions are deleted");
+});
+
+t.test("kinds without a stable version are served in the versions that are enabled", async (t) => {
+  await using server = await startTestServer({ apis: config({ "api/all": "true" }) });
+  const cases: readonly [path: string, version: string, other: string | undefined, body: object, cell: string][] = [
+    [
+      "storage.k8s.io",
+      "v1beta1/volumeattributesclasses",
+      "v1alpha1",
+      { driverName: "a.b", parameters: { a: "b" } },
+      "a.b",
+    ],
+    [
+      "coordination.k8s.io",
+      "v1alpha2/namespaces/default/leasecandidates",
+      "v1beta1",
+      {
+        spec: {
+          leaseName: "web",
+          binaryVersion: "1.33.0",
+          emulationVersion: "1.33.0",
+          strategy: "OldestEmulationVersion",
+        },
+      },
+      "web",
+    ],
+    [
+      "storagemigration.k8s.io",
+      "v1alpha1/storageversionmigrations",
+      undefined,
+      { spec: { resource: { group: "apps", version: "v1", resource: "deployments" } } },
+      "deployments.v1.apps",
+    ],
+    ["internal.apiserver.k8s.io", "v1alpha1/storageversions", undefined, { spec: {}, status: {} }, "<unset>"],
+  ];
+  for (const [group, path, other, body, cell] of cases) {
+    const url = `/apis/${group}/${path}`;
+    const made = await server.send(`POST ${url}`, { body: { metadata: { name: "apps.web" }, ...body } });
+    t.match(made, { status: 201, json: body }, url);
+    const accept = "application/json;as=Table;v=v1;g=meta.k8s.io";
+    const table = (await server.send(`GET ${url}`, { headers: { accept } })).json;
+    t.equal(table.rows[0].cells[1], cell, url);
+    if (other === undefined) continue;
+    const same = url.replace(/v1[a-z]+\d/, other);
+    t.match(await server.send(`GET ${same}/apps.web`), {
+      status: 200,
+      json: { apiVersion: `${group}/${other}`, ...body },
+    });
+  }
+  t.match((await server.send("GET /apis/certificates.k8s.io/v1alpha1/clustertrustbundles")).json, { items: [] });
+  t.match((await server.send("GET /openapi/v3/apis/coordination.k8s.io/v1beta1")).text, /v1beta1\.LeaseCandidateSpec/);
 });

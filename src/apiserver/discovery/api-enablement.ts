@@ -2,11 +2,12 @@
  * Selects the built-in kinds to serve from `--runtime-config` and the emulated version. The server itself also uses
  * kinds that it does not serve.
  */
-import { alphaKinds } from "../../api/alpha-kinds.ts";
+
 import { betaKinds } from "../../api/beta-kinds.ts";
 import { builtinKinds } from "../../api/builtin.ts";
 import type { Kind } from "../../api/kind.ts";
 import { nodeMetricsKind } from "../../api/metrics/kinds.ts";
+import { previewKinds } from "../../api/preview-kinds.ts";
 import { svcGroup } from "../../api/scheme.ts";
 import { isKubernetesApi } from "./local-api-services.ts";
 
@@ -38,7 +39,7 @@ const LEGACY_KEY = "api/legacy";
 
 /** Throws one sentence with the invalid entry of `--runtime-config`. */
 export function selectServedApis(config: ApisConfig): ServedApis {
-  const all = [...builtinKinds, ...betaKinds, ...alphaKinds];
+  const all = [...builtinKinds, ...betaKinds, ...previewKinds];
   const entries = parseEntries(config.runtimeConfig, all);
   const served = new Set<Kind>(builtinKinds);
   const enable = (kinds: readonly Kind[], on: boolean): void => {
@@ -73,17 +74,20 @@ export function selectServedApis(config: ApisConfig): ServedApis {
 interface RuntimeConfigEntry {
   readonly text: string;
   readonly group: string;
+  /** Empty for all versions. */
   readonly version: string;
   /** Undefined for the whole version. */
   readonly resource: string | undefined;
   readonly on: boolean;
 }
 
+/** Those of a group come first: those of its versions take precedence. */
 function parseEntries(runtimeConfig: ApisConfig["runtimeConfig"], all: readonly Kind[]): readonly RuntimeConfigEntry[] {
   const stages = new Set([LEGACY_KEY, ...STAGES.map(([key]) => key)]);
   return Object.entries(runtimeConfig)
     .filter(([key]) => !stages.has(key))
-    .map(([key, value]) => parseEntry(key, value === "true", all));
+    .map(([key, value]) => parseEntry(key, value === "true", all))
+    .sort((a, b) => Number(a.version !== "") - Number(b.version !== ""));
 }
 
 function parseEntry(key: string, on: boolean, all: readonly Kind[]): RuntimeConfigEntry {
@@ -99,8 +103,9 @@ function parseEntry(key: string, on: boolean, all: readonly Kind[]): RuntimeConf
   }
   const kinds = kindsOfVersion(entry, all);
   if (kinds.length === 0) {
-    if (!isKubernetesApi(group, version)) throw error(`group ${JSON.stringify(group)} has no version ${version}`);
-    if (on) throw error("this build does not have that version");
+    if (version !== "" && !isKubernetesApi(group, version))
+      throw error(`group ${JSON.stringify(group)} has no version ${version}`);
+    if (on) throw error(`this build does not have that ${version === "" ? "group" : "version"}`);
   } else if (resource !== undefined && kindsOfResource(entry, all).length === 0) {
     throw error(`${key.slice(0, -resource.length - 1)} has no resource ${resource}`);
   }
@@ -108,7 +113,7 @@ function parseEntry(key: string, on: boolean, all: readonly Kind[]): RuntimeConf
 }
 
 function kindsOfVersion({ group, version }: RuntimeConfigEntry, all: readonly Kind[]): readonly Kind[] {
-  return all.filter((kind) => kind.group === group && kind.version === version);
+  return all.filter((kind) => kind.group === group && (version === "" || kind.version === version));
 }
 
 function kindsOfResource(entry: RuntimeConfigEntry, all: readonly Kind[]): readonly Kind[] {

@@ -31,12 +31,15 @@ export const admissionPlugins: ValueType<readonly string[]> = {
 /** Node address types in the default order of preference. */
 export const addressTypes: readonly string[] = ["Hostname", "InternalDNS", "InternalIP", "ExternalDNS", "ExternalIP"];
 
-/** `api/beta=false,apps/v1=true`: stages, versions of the core group, or group/version. */
+/** `api/beta=false,apps/v1=true`: stages, versions of the core group, groups, their versions, or resources of these. */
 export const runtimeConfig: ValueType<Pairs> = pairs({
-  allowed: "api/all, api/ga, api/beta, api/alpha, v1 or group/version, each =true or =false",
+  allowed:
+    "api/all, api/ga, api/beta, api/alpha, v1, group, group/version or group/version/resource, each =true or =false",
   accepts: (key, value) =>
     (value === "true" || value === "false") &&
-    (/^api\/(all|ga|beta|alpha|legacy)$/.test(key) || /^([a-z0-9.-]+\/)?v\d+((alpha|beta)\d+)?(\/[a-z]+)?$/.test(key)),
+    (/^api\/(all|ga|beta|alpha|legacy)$/.test(key) ||
+      /^([a-z0-9.-]+\/)?v\d+((alpha|beta)\d+)?(\/[a-z]+)?$/.test(key) ||
+      /^(?!api$)[a-z0-9.-]+$/.test(key)),
   sample: "api/beta=false,apps/v1=true",
   wrong: "api/some=true",
 });

@@ -21,19 +21,19 @@ const PARAMETERS_MAX_BYTES = 256 * 1024;
 
 export function validateStorageClass(storageClass: StorageClass): readonly FieldError[] {
   return [
-    ...validateProvisioner(storageClass.provisioner),
+    ...validateDriver(storageClass.provisioner, "provisioner"),
     ...validateParameters(storageClass.parameters ?? {}),
     ...validatePolicies(storageClass),
     ...validateTopologies(storageClass.allowedTopologies ?? [], "allowedTopologies"),
   ];
 }
 
-function validateProvisioner(provisioner: string): readonly FieldError[] {
-  if (provisioner === "") return [requiredField("provisioner")];
-  return validateName("provisioner", provisioner.toLowerCase(), qualifiedName);
+/** A provisioner or driver: a qualified name in any case. */
+export function validateDriver(name: string, path: string): readonly FieldError[] {
+  return name === "" ? [requiredField(path)] : validateName(path, name.toLowerCase(), qualifiedName);
 }
 
-function validateParameters(parameters: Readonly<Record<string, string>>): readonly FieldError[] {
+export function validateParameters(parameters: Readonly<Record<string, string>>): readonly FieldError[] {
   const entries = Object.entries(parameters);
   if (entries.length > PARAMETERS_MAX) return [tooLong("parameters", PARAMETERS_MAX)];
   const bytes = entries.reduce((sum, [name, value]) => sum + Buffer.byteLength(name) + Buffer.byteLength(value), 0);
