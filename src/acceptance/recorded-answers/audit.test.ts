@@ -17,7 +17,8 @@ import { silentLogger } from "../../std/log/logger.ts";
 import { MetricRegistry } from "../../std/metrics/metrics.ts";
 import { systemClock } from "../../std/time/clock.ts";
 import { RecordedDifferences } from "./recorded-differences.ts";
-import { Player, recordedScenarios, type Scenario, startRecordedServer } from "./scenarios.ts";
+import type { Scenario } from "./scenario.ts";
+import { Player, recordedScenarios, startRecordedServer } from "./scenarios.ts";
 
 interface AuditScenario extends Omit<Scenario, "server"> {
   readonly server: {

@@ -19,7 +19,8 @@ import type { Store } from "../../storage/store.ts";
 import type { TestServer } from "../../testing/apiserver/server-fixture.ts";
 import { FakeClock } from "../../testing/std/fake-clock.ts";
 import { RecordedDifferences } from "./recorded-differences.ts";
-import { Player, recordedScenarios, type Scenario, startRecordedServer } from "./scenarios.ts";
+import type { Scenario } from "./scenario.ts";
+import { Player, recordedScenarios, startRecordedServer } from "./scenarios.ts";
 
 interface EncryptionStep {
   readonly action?: string;

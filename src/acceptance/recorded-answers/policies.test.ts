@@ -20,29 +20,33 @@ const config = {
   embeddedControllers: ["validatingadmissionpolicy-status-controller"],
 };
 
-t.test("requests under admission policies get the responses of a Kubernetes 1.33 server", async (t) => {
-  const scenarios = recordedScenarios("policies", "recorded-apiserver-more");
-  if (scenarios === undefined) {
-    t.comment("Skipped: shared/ is not present");
-    return;
-  }
-  const wanted = process.env.SVC_SCENARIO;
-  const selected = scenarios.filter(({ id }) => wanted === undefined || id.includes(wanted));
-  const withoutController = selected.filter(({ server }) => server?.controller === undefined);
-  const withController = selected.filter(({ server }) => server?.controller !== undefined);
-  const outcomes = [
-    ...(await playTogether(withoutController, { ...config, embeddedControllers: [] })),
-    ...(withController.length === 0 ? [] : await playTogether(withController, config)),
-  ];
-  const differences = new RecordedDifferences("policies");
-  for (const { scenario, difference } of outcomes) differences.add(scenario.id, difference);
-  t.comment(`${outcomes.length - differences.count}/${outcomes.length} scenarios`);
-  if (wanted !== undefined) {
-    for (const { scenario, difference } of outcomes) {
-      if (difference !== undefined) console.log(`${scenario.id}\n    ${difference}`);
+t.test(
+  "requests under admission policies get the responses of a Kubernetes 1.33 server",
+  { timeout: 300_000 },
+  async (t) => {
+    const scenarios = recordedScenarios("policies", "recorded-apiserver-more");
+    if (scenarios === undefined) {
+      t.comment("Skipped: shared/ is not present");
+      return;
     }
-    return;
-  }
-  t.same(differences.unlisted(), []);
-  t.same(differences.resolved(), [], "every listed scenario differs (SVC_RECORD=1 removes the others)");
-});
+    const wanted = process.env.SVC_SCENARIO;
+    const selected = scenarios.filter(({ id }) => wanted === undefined || id.includes(wanted));
+    const withoutController = selected.filter(({ server }) => server?.controller === undefined);
+    const withController = selected.filter(({ server }) => server?.controller !== undefined);
+    const outcomes = [
+      ...(await playTogether(withoutController, { ...config, embeddedControllers: [] })),
+      ...(withController.length === 0 ? [] : await playTogether(withController, config)),
+    ];
+    const differences = new RecordedDifferences("policies");
+    for (const { scenario, difference } of outcomes) differences.add(scenario.id, difference);
+    t.comment(`${outcomes.length - differences.count}/${outcomes.length} scenarios`);
+    if (wanted !== undefined) {
+      for (const { scenario, difference } of outcomes) {
+        if (difference !== undefined) console.log(`${scenario.id}\n    ${difference}`);
+      }
+      return;
+    }
+    t.same(differences.unlisted(), []);
+    t.same(differences.resolved(), [], "every listed scenario differs (SVC_RECORD=1 removes the others)");
+  },
+);

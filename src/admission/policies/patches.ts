@@ -119,7 +119,7 @@ function* typeMismatches(value: Value, path: readonly string[]): Iterable<string
 }
 
 /**
- * The paths of atomic values. Whoever sets a part of one would remove the rest of it, so that they cannot be set at
+ * The paths of atomic values. Setting a part of one would remove the rest of it, so that they cannot be set at
  * all. Values of maps are not examined.
  */
 function* findAtomics(shape: Shape, value: unknown, path: string): Iterable<string> {
