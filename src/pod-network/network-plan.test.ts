@@ -86,6 +86,11 @@ for (const [what, other, message] of refused) {
   });
 }
 
+t.test("a range of this node that others refuse is reported", async (t) => {
+  const { problems } = planNetwork(node("a", "10.9.0.0/24", "192.0.2.1"), [], hops(), options);
+  t.match(problems, [/10\.9\.0\.0\/24 of this node is outside/]);
+});
+
 t.test("macOf() is stable, unicast and locally administered", async (t) => {
   t.equal(macOf("a"), macOf("a"));
   t.not(macOf("a"), macOf("b"));

@@ -78,6 +78,9 @@ export function planNetwork(
   const ownCidrs = readCidrs(own.podCidrs);
   const ranges = readCidrs(options.clusterCidrs);
   const taken = [...ownCidrs];
+  for (const cidr of ownCidrs.filter((each) => !ranges.some((range) => isInside(each, range)))) {
+    problems.push(`the pod CIDR ${formatCidr(cidr)} of this node is outside of the cluster's range`);
+  }
   const local = own.addresses[0];
   let mtu = Number.POSITIVE_INFINITY;
   for (const node of others.toSorted((a, b) => (a.name < b.name ? -1 : 1))) {

@@ -1,18 +1,20 @@
 /** The networks of three nodes in network namespaces: real packets, and what brings them back when something breaks. */
-import { writeFileSync } from "node:fs";
+import { existsSync, writeFileSync } from "node:fs";
 import { mkdir, readFile, rm } from "node:fs/promises";
 import { join } from "node:path";
+import { setTimeout } from "node:timers/promises";
 import t, { type Test } from "tap";
 import { nodeKind } from "../api/core/node/kind.ts";
 import { createClient } from "../client/api-client.ts";
 import { startInformer } from "../client/informer/informer.ts";
 import { systemRandom } from "../std/crypto/random.ts";
 import { silentLogger } from "../std/log/logger.ts";
-import { systemClock } from "../std/time/clock.ts";
+import { type Clock, systemClock } from "../std/time/clock.ts";
 import { FakeApi } from "../testing/agent/fake-api.ts";
 import { createFakeRouteTools } from "../testing/pod-network/fake-route-tools.ts";
 import { NODES, type NodeName, ROUTER, SimulatedNodes } from "../testing/pod-network/simulated-nodes.ts";
 import { findNetworkProblem } from "../testing/proxy/simulated-network.ts";
+import { FakeClock } from "../testing/std/fake-clock.ts";
 import { until } from "../testing/std/until.ts";
 import { openNetworkHost } from "./network-host.ts";
 import { networkNames } from "./network-names.ts";
@@ -31,8 +33,11 @@ class TestNodes implements AsyncDisposable {
   readonly #running = new Map<string, { readonly network: PodNetwork; readonly stop: AsyncDisposableStack }>();
   readonly problems: string[] = [];
 
-  constructor(t: Test) {
+  readonly #clock: Clock;
+
+  constructor(t: Test, clock: Clock = systemClock) {
     this.#directory = t.testdir();
+    this.#clock = clock;
   }
 
   put(name: string, podCidr: string, ...addresses: readonly string[]): void {
@@ -54,7 +59,7 @@ class TestNodes implements AsyncDisposable {
 
   async start(name: string, host: NetworkHost, mode: "auto" | "vxlan" = "auto"): Promise<PodNetwork> {
     await mkdir(join(this.#directory, name), { recursive: true });
-    const [clock, random, log, stop] = [systemClock, systemRandom, silentLogger, new AsyncDisposableStack()];
+    const [clock, random, log, stop] = [this.#clock, systemRandom, silentLogger, new AsyncDisposableStack()];
     const client = createClient({ transport: this.api.transport });
     const informer = { client, kind: nodeKind, clock, random, log, transform: keepNetworkNode };
     const network = startPodNetwork({
@@ -247,6 +252,41 @@ t.test("without iproute2 a node alone has its network, and several have an expla
   nodes.put("n2", "10.244.1.0/24", "192.0.2.2");
   await until("the report", () => nodes.problems.length > 0);
   t.same(nodes.problems, [IP_MISSING]);
+});
+
+t.test("rules and the configuration that disappear without an event are restored within a minute", async (t) => {
+  const clock = new FakeClock();
+  await using nodes = new TestNodes(t, clock);
+  nodes.put("n1", "10.244.0.0/24", "192.0.2.1");
+  const transactions: string[] = [];
+  let isFlushed = false;
+  const nft = {
+    apply: async (text: string) => {
+      if (text.startsWith("list") && isFlushed) throw new Error("No such file or directory");
+      if (!text.startsWith("list")) transactions.push(text);
+    },
+  };
+  const host = { tools: createFakeRouteTools([]), nft, hasIptables: true, enableForwarding: async () => {} };
+  const network = await nodes.start("n1", host);
+  let isReady = false;
+  void network.ready.then(() => {
+    isReady = true;
+  });
+  // Files take real time.
+  const wait = async (): Promise<void> => {
+    await setTimeout(2);
+    await clock.advance(10);
+  };
+  await until("the network", () => isReady, { wait });
+  for (let step = 0; step < 50; step++) await wait();
+  const { length } = transactions;
+  isFlushed = true;
+  const conflist = join(nodes.confDir("n1"), "10-svc.conflist");
+  await rm(conflist);
+  for (let step = 0; step < 50; step++) await wait();
+  t.equal(transactions.length, length, "not before");
+  await clock.advance(60_000);
+  await until("both", () => transactions.length > length && existsSync(conflist), { wait });
 });
 
 t.test("a failure of nftables does not prevent routes, and is reported once", async (t) => {

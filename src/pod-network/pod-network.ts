@@ -22,6 +22,7 @@ import { masqueradeRules } from "./masquerade-rules.ts";
 import type { NetworkNames } from "./network-names.ts";
 import { type NetworkNode, type PlanOptions, planNetwork } from "./network-plan.ts";
 import { NodeFile } from "./node-file.ts";
+import type { PodNetworkMetrics } from "./pod-network-metrics.ts";
 import { IP_MISSING, type RouteTools } from "./programs.ts";
 
 /** What the network changes its host with. */
@@ -44,6 +45,7 @@ export interface PodNetworkOptions extends NetworkHost {
   readonly nodes: Informer<Node>;
   /** Where the nodes are for the next start. */
   readonly nodeFile: string;
+  readonly metrics?: PodNetworkMetrics | undefined;
   readonly clock: Clock;
   readonly random: RandomSource;
   readonly log: Logger;
@@ -158,6 +160,7 @@ class RunningNetwork implements PodNetwork {
           isFailing = false;
         } catch (error) {
           if (signal.aborted) return;
+          this.#options.metrics?.failed();
           const text = error instanceof Error ? error.message : String(error);
           if (!isFailing) onProblem(text);
           log.error("Failed to configure the pod network; retrying", error);
@@ -270,6 +273,7 @@ class RunningNetwork implements PodNetwork {
     const plan = planNetwork(own, others, state.nextHops, { ...this.#options, device: names.device });
     this.#showProblems(plan.problems);
     const { ip, bridge } = findChanges(plan, state, names);
+    this.#options.metrics?.synced(plan);
     if (ip.length === 0 && bridge.length === 0) return;
     log.info("Changing the ways to the pods of other nodes", {
       nodes: others.length,
@@ -278,7 +282,10 @@ class RunningNetwork implements PodNetwork {
       commands: ip.length + bridge.length,
     });
     log.v(2)?.info("Commands of ip and bridge", { ip: ip.join("; "), bridge: bridge.join("; ") });
-    const errors = [await tools.ip(ip), bridge.length === 0 ? undefined : await tools.bridge(bridge)]
+    const errors = [
+      ip.length === 0 ? undefined : await tools.ip(ip),
+      bridge.length === 0 ? undefined : await tools.bridge(bridge),
+    ]
       .map((result) => result?.stderr ?? "")
       .filter((stderr) => stderr !== "");
     if (errors.length > 0) throw new Error(`Cannot connect pods of other nodes: ${errors.join("; ")}`);

@@ -4,6 +4,8 @@ import t, { type Test } from "tap";
 import { createClient } from "../../client/api-client.ts";
 import type { NetworkHost } from "../../pod-network/pod-network.ts";
 import { silentLogger } from "../../std/log/logger.ts";
+import { MetricRegistry } from "../../std/metrics/metrics.ts";
+import { formatMetrics } from "../../std/metrics/text-format.ts";
 import { systemClock } from "../../std/time/clock.ts";
 import { FakeApi } from "../../testing/agent/fake-api.ts";
 import { createFakeRouteTools } from "../../testing/pod-network/fake-route-tools.ts";
@@ -16,6 +18,7 @@ import type { Reporting } from "./reporting.ts";
 
 interface Fixture extends AsyncDisposable {
   readonly directory: string;
+  readonly metrics: MetricRegistry;
   readonly api: FakeApi;
   readonly commands: readonly string[];
   readonly events: readonly string[];
@@ -34,6 +37,7 @@ function createFixture(t: Test): Fixture {
   const events: string[] = [];
   const api = new FakeApi();
   const [stack, stop] = [new AsyncDisposableStack(), new AbortController()];
+  const fixtureMetrics = new MetricRegistry();
   const config = JSON.stringify({ cni: { confDir: join(directory, "net.d") } });
   const reporting = { recordNodeEvent: (...event: readonly string[]) => void events.push(event.join(": ")) };
   for (const [name, podCIDR, address] of [
@@ -45,6 +49,7 @@ function createFixture(t: Test): Fixture {
   }
   return {
     directory,
+    metrics: fixtureMetrics,
     api,
     commands,
     events,
@@ -64,6 +69,7 @@ function createFixture(t: Test): Fixture {
           enableForwarding: async () => {},
           ...host,
         },
+        metrics: fixtureMetrics,
         clock: systemClock,
         log: silentLogger,
         signal: stop.signal,
@@ -85,6 +91,7 @@ t.test("the configuration is written to the directory of the runtime", async (t)
   t.match(readFileSync(join(fixture.directory, "net.d/10-svc.conflist"), "utf8"), '"subnet": "10.244.0.0/24"');
   await until("a route", () => fixture.commands.some((line) => line.startsWith("route replace 10.244.1.0/24 ")));
   t.ok(existsSync(join(fixture.directory, "root/pod-network")));
+  t.match(formatMetrics([fixture.metrics], "prometheus"), 'svc_pod_network_routes{way="direct"} 1\n');
 });
 
 t.test("mode none removes what another mode has made, and otherwise does nothing", async (t) => {

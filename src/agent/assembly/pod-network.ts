@@ -35,6 +35,7 @@ export async function openPodNetwork(
   if (client === undefined) throw new Error("Cannot use --pod-network without --svcconfig or --join");
   const { IP_MISSING } = await import("../../pod-network/programs.ts");
   if (host.tools === undefined && !isOptional) throw new Error(IP_MISSING);
+  const { createPodNetworkMetrics } = await import("../../pod-network/pod-network-metrics.ts");
   const random = systemRandom;
   const informer = { client, kind: nodeKind, clock, random, log, transform: keepNetworkNode };
   const network = startPodNetwork({
@@ -46,6 +47,7 @@ export async function openPodNetwork(
     cni: { confDir, leaseDir },
     nodes: stack.use(startInformer(informer, signal)),
     nodeFile,
+    metrics: createPodNetworkMetrics(foundation.metrics),
     clock,
     random,
     log,

@@ -68,8 +68,8 @@ function overlaps(a: Cidr | undefined, b: Cidr | undefined): boolean {
 }
 
 /**
- * The routes in `/proc/net/route` except default routes and those to pods of other nodes. The numbers of addresses there
- * are little-endian.
+ * The routes in `/proc/net/route` except default routes and those to pods of other nodes. The numbers of addresses
+ * there are little-endian.
  */
 function readRoutes(text: string): readonly { readonly name: string; readonly block: Cidr }[] {
   return text

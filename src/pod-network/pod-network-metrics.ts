@@ -1,0 +1,36 @@
+/** Metrics of the pod network. */
+import type { MetricRegistry } from "../std/metrics/metrics.ts";
+import type { NetworkPlan } from "./network-plan.ts";
+
+export interface PodNetworkMetrics {
+  /** The ways to other nodes are as planned. */
+  synced(plan: NetworkPlan): void;
+  failed(): void;
+}
+
+export function createPodNetworkMetrics(registry: MetricRegistry): PodNetworkMetrics {
+  const routes = registry.gauge({
+    name: "svc_pod_network_routes",
+    help: "Number of routes to pods of other nodes: direct, or by the VXLAN device",
+    labels: ["way"],
+  });
+  const problems = registry.gauge({
+    name: "svc_pod_network_unreachable_ranges",
+    help: "Number of ranges of pods of other nodes to which there is no way",
+    labels: [],
+  });
+  const failures = registry.counter({
+    name: "svc_pod_network_failures_total",
+    help: "Number of attempts to configure the pod network that failed",
+    labels: [],
+  });
+  return {
+    synced(plan) {
+      // Each route by the device has a neighbour.
+      routes.with("vxlan").set(plan.neighbors.length);
+      routes.with("direct").set(plan.routes.length - plan.neighbors.length);
+      problems.with().set(plan.problems.length);
+    },
+    failed: () => failures.with().inc(),
+  };
+}
