@@ -105,7 +105,8 @@ export class AgentConnections implements AsyncDisposable {
 
   /**
    * The address of a node's agent and its connection pool: through the tunnel if the agent has opened one, within this
-   * process if it runs there. Throws a `StatusError` 503 without a preferred address, and for a node whose agent uses a tunnel when none is open.
+   * process if it runs there. Throws a `StatusError` 503 without a preferred address, and for a node whose agent uses a
+   * tunnel when none is open.
    */
   reach(node: Node): { readonly host: string; readonly port: number; readonly agent: Agent } {
     const port = node.status?.daemonEndpoints?.kubeletEndpoint?.Port || AGENT_PORT;

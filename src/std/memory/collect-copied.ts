@@ -1,8 +1,8 @@
 /** Frees the buffers of copied data. */
 
 /**
- * Between two collections. V8 adds the buffers since its last marking to the heap, and its limit may be 8 MiB above what
- * is live: with 16 MiB some processes marked the heap after each collection.
+ * Between two collections. V8 adds the buffers since its last marking to the heap, and its limit may be 8 MiB above
+ * what is live: with 16 MiB some processes marked the heap after each collection.
  */
 const INTERVAL_BYTES = 4 * 2 ** 20;
 
