@@ -18,7 +18,7 @@ export function setMember(target: Record<string, unknown>, name: string, value: 
   } else target[name] = value;
 }
 
-/** V8 lists all members of a large object before a loop visits the first, so that a loop that ends early is not short. */
+/** V8 lists all members of a large object before a loop visits the first: a loop that ends early is not short. */
 const largeObjects = new WeakSet<object>();
 const LARGE_MIN = 256;
 

@@ -9,8 +9,8 @@ export class TimeSlice {
   #began = systemClock.monotonic();
 
   /**
-   * Whether others should proceed. In the path of every write `if (slice.isOver) await slice.end()` takes less time than
-   * an await of `undefined`, during which the requests in flight proceed by turns.
+   * Whether others should proceed. In the path of every write `if (slice.isOver) await slice.end()` takes less time
+   * than an await of `undefined`, during which the requests in flight proceed by turns.
    */
   get isOver(): boolean {
     return systemClock.monotonic() - this.#began >= SLICE_MS;
