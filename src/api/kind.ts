@@ -56,6 +56,8 @@ export interface Kind<T extends ApiObject = ApiObject> {
   readonly deprecation?: string;
   /** The Kubernetes release that introduced it, for servers that emulate an older one: `1.33`. */
   readonly since?: string;
+  /** The gate without which the kind is not served. */
+  readonly featureGate?: string;
   /** The version in which Kubernetes 1.33 stores the kind, where it differs: discovery publishes its hash. */
   readonly storageVersion?: string;
   /** A CustomResourceDefinition defines the kind. */

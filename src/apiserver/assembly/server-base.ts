@@ -68,7 +68,7 @@ export async function createServerBase(
   const { clock, log, random = systemRandom } = deps;
   const { resources, stopping } = life;
   const { storage } = config;
-  const apis = selectServedApis(config.apis);
+  const apis = selectServedApis(config.apis, config.observability.features);
   for (const warning of apis.warnings) log.warn(warning);
   const metrics = resources.use(await ServerMetrics.create(config, clock, log.child("metrics")));
   // Disposed last: the requests that end with the server are recorded as well.

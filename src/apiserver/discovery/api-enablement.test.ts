@@ -153,7 +153,16 @@ t.test("embedded controllers ignore disabled APIs", async (t) => {
 });
 
 t.test("kinds without a stable version are served in the versions that are enabled", async (t) => {
-  await using server = await startTestServer({ apis: config({ "api/all": "true" }) });
+  const gate = { name: "ClusterTrustBundle", stage: "BETA", enabled: true } as const;
+  const observability = { ...defaultConfig.observability, features: [gate] };
+  const apis = config({ "api/all": "true" });
+  const without = selectServedApis(apis);
+  t.notOk(without.kinds.some(({ kind }) => kind === "ClusterTrustBundle"));
+  t.match(without.warnings, [
+    /certificates\.k8s\.io\/v1beta1\/clustertrustbundles is not served: the feature gate/,
+    /v1alpha1/,
+  ]);
+  await using server = await startTestServer({ apis, observability });
   const cases: readonly [path: string, version: string, other: string | undefined, body: object, cell: string][] = [
     [
       "storage.k8s.io",

@@ -8,7 +8,7 @@ import { builtinKinds } from "../../api/builtin.ts";
 import type { Kind } from "../../api/kind.ts";
 import { nodeMetricsKind } from "../../api/metrics/kinds.ts";
 import { previewKinds } from "../../api/preview-kinds.ts";
-import { svcGroup } from "../../api/scheme.ts";
+import { kubernetesGroup, svcGroup } from "../../api/scheme.ts";
 import { isKubernetesApi } from "./local-api-services.ts";
 
 export interface ApisConfig {
@@ -20,6 +20,11 @@ export interface ApisConfig {
   readonly forwardCompatible: boolean;
   /** Whether `runtimeConfig` may enable APIs that were introduced after the emulated version. */
   readonly runtimeConfigForwardCompatible: boolean;
+}
+
+interface FeatureState {
+  readonly name: string;
+  readonly enabled: boolean;
 }
 
 export interface ServedApis {
@@ -37,8 +42,8 @@ const STAGES: readonly (readonly [key: string, version: RegExp])[] = [
 ];
 const LEGACY_KEY = "api/legacy";
 
-/** Throws one sentence with the invalid entry of `--runtime-config`. */
-export function selectServedApis(config: ApisConfig): ServedApis {
+/** Throws one sentence with the invalid entry of `--runtime-config`. Gates that `features` lacks are off. */
+export function selectServedApis(config: ApisConfig, features: readonly FeatureState[] = []): ServedApis {
   const all = [...builtinKinds, ...betaKinds, ...previewKinds];
   const entries = parseEntries(config.runtimeConfig, all);
   const served = new Set<Kind>(builtinKinds);
@@ -65,10 +70,13 @@ export function selectServedApis(config: ApisConfig): ServedApis {
     if (config.runtimeConfigForwardCompatible && requested.has(kind)) return true;
     return config.forwardCompatible && betaKinds.some((beta) => served.has(beta) && isSameResource(beta, kind));
   };
-  const kinds = all.filter((kind) => served.has(kind) && isInEmulatedVersion(kind));
+  const selected = all.filter((kind) => served.has(kind) && isInEmulatedVersion(kind));
+  const gates = new Set(features.filter(({ enabled }) => enabled).map(({ name }) => name));
+  const kinds = selected.filter(({ featureGate }) => featureGate === undefined || gates.has(featureGate));
   if (kinds.every(({ group }) => group === nodeMetricsKind.group))
     throw new Error("Cannot use --runtime-config: no API is enabled");
-  return { kinds, warnings: warnings(config) };
+  const left = selected.filter((kind) => !kinds.includes(kind));
+  return { kinds, warnings: [...warnings(config), ...left.map(gateWarning)] };
 }
 
 interface RuntimeConfigEntry {
@@ -145,6 +153,10 @@ function isIntroducedAfter({ since }: Kind, emulatedVersion: string): boolean {
 
 function minorOf(version: string): number {
   return Number(version.split(".")[1]);
+}
+
+function gateWarning({ group, version, plural, featureGate }: Kind): string {
+  return `--runtime-config: ${kubernetesGroup(group)}/${version}/${plural} is not served: the feature gate ${featureGate} is off`;
 }
 
 function warnings({ runtimeConfig }: ApisConfig): readonly string[] {

@@ -7,6 +7,7 @@ export const clusterTrustBundleKind: Kind<ClusterTrustBundle> = {
   group: "certificates.svc.io",
   version: "v1beta1",
   since: "1.33",
+  featureGate: "ClusterTrustBundle",
   kind: "ClusterTrustBundle",
   listKind: "ClusterTrustBundleList",
   plural: "clustertrustbundles",
