@@ -7,6 +7,7 @@ import { createSchedulerMetrics } from "./metrics.ts";
 t.test("attempts, waits, preemptions and the queue are shown with Kubernetes' names", async (t) => {
   const registry = new MetricRegistry();
   const metrics = createSchedulerMetrics(registry);
+  t.match(formatMetrics([registry], "prometheus"), /^scheduler_preemption_attempts_total 0$/m);
   metrics.attemptEnded("scheduled", "default-scheduler", 3, 1);
   metrics.attemptEnded("error", "packer", 3, 1);
   metrics.preemptionAttempted(2);

@@ -153,6 +153,8 @@ export function createSchedulerMetrics(metrics: MetricRegistry): SchedulerMetric
     stability: "ALPHA",
     labels: ["result"],
   });
+  // Families without labels are shown from the start, as in Kubernetes.
+  for (const family of [algorithmSeconds, podAttempts, preemptions, victims]) family.with();
   // No plugin of this scheduler makes pods wait for a permit.
   metrics.histogram(
     {
