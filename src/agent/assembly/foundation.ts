@@ -18,6 +18,7 @@ import { type CallSystemd, SystemdSlices } from "../cgroups/systemd-slices.ts";
 import { Checkpoint } from "../checkpoint/checkpoint.ts";
 import { type CredentialPlugins, loadPlugins } from "../images/credential-providers.ts";
 import { observeRotation } from "../metrics/certificate-metrics.ts";
+import { RuntimeMetrics } from "../metrics/runtime-metrics.ts";
 import { type MachineInfo, readMachine, readUsage } from "../node/machine/machine.ts";
 import { type Iptables, systemIptables } from "../node/network/iptables-chains.ts";
 import { keepNetworkFields } from "../node/network/network-objects.ts";
@@ -25,7 +26,6 @@ import { NodeIps } from "../node/network/node-ips.ts";
 import { computeNodeCapacity, type NodeCapacity } from "../node/status/capacity.ts";
 import { type CriClient, createCriClient } from "../runtime/cri-client.ts";
 import { type MakeNodeApi, Standalone } from "../standalone/standalone.ts";
-import { RuntimeMetrics } from "../metrics/runtime-metrics.ts";
 
 export interface AgentDeps {
   readonly clock: Clock;
