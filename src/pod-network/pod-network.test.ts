@@ -9,6 +9,8 @@ import { createClient } from "../client/api-client.ts";
 import { startInformer } from "../client/informer/informer.ts";
 import { systemRandom } from "../std/crypto/random.ts";
 import { silentLogger } from "../std/log/logger.ts";
+import { MetricRegistry } from "../std/metrics/metrics.ts";
+import { formatMetrics } from "../std/metrics/text-format.ts";
 import { type Clock, systemClock } from "../std/time/clock.ts";
 import { FakeApi } from "../testing/agent/fake-api.ts";
 import { createFakeRouteTools } from "../testing/pod-network/fake-route-tools.ts";
@@ -19,6 +21,7 @@ import { until } from "../testing/std/until.ts";
 import { openNetworkHost } from "./network-host.ts";
 import { networkNames } from "./network-names.ts";
 import { keepNetworkNode, type NetworkHost, type PodNetwork, startPodNetwork } from "./pod-network.ts";
+import { createPodNetworkMetrics } from "./pod-network-metrics.ts";
 import { findRouteTools, IP_MISSING } from "./programs.ts";
 
 t.setTimeout(180_000);
@@ -32,6 +35,8 @@ class TestNodes implements AsyncDisposable {
   readonly #directory: string;
   readonly #running = new Map<string, { readonly network: PodNetwork; readonly stop: AsyncDisposableStack }>();
   readonly problems: string[] = [];
+  /** Of the node that was started last. */
+  metrics = new MetricRegistry();
 
   readonly #clock: Clock;
 
@@ -60,6 +65,7 @@ class TestNodes implements AsyncDisposable {
   async start(name: string, host: NetworkHost, mode: "auto" | "vxlan" = "auto"): Promise<PodNetwork> {
     await mkdir(join(this.#directory, name), { recursive: true });
     const [clock, random, log, stop] = [this.#clock, systemRandom, silentLogger, new AsyncDisposableStack()];
+    this.metrics = new MetricRegistry();
     const client = createClient({ transport: this.api.transport });
     const informer = { client, kind: nodeKind, clock, random, log, transform: keepNetworkNode };
     const network = startPodNetwork({
@@ -71,6 +77,7 @@ class TestNodes implements AsyncDisposable {
       cni: { confDir: this.confDir(name), leaseDir: "/run/none" },
       nodes: stop.use(startInformer(informer)),
       nodeFile: this.nodeFile(name),
+      metrics: createPodNetworkMetrics(this.metrics),
       clock,
       random,
       log,
@@ -309,4 +316,7 @@ t.test("a failure of nftables does not prevent routes, and is reported once", as
   await until("the second attempt", () => attempts > 1);
   t.same(commands[0], "route replace 10.244.1.0/24 via 192.0.2.2 dev eth0 proto 84 metric 8400");
   t.same(nodes.problems, ["Operation not permitted"]);
+  const page = formatMetrics([nodes.metrics], "prometheus");
+  t.match(page, /^svc_pod_network_failures_total [1-9]/m);
+  t.match(page, 'svc_pod_network_routes{way="direct"} 1\n');
 });
