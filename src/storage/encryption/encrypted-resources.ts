@@ -1,7 +1,7 @@
 /** The transformer of each resource, from an EncryptionConfiguration. */
 import { svcGroup } from "../../api/scheme.ts";
 import { aesCbc, aesGcm, secretbox } from "./ciphers.ts";
-import type { EncryptionConfiguration, KeysConfiguration, ProviderConfiguration } from "./configuration.ts";
+import type { EncryptionConfiguration, KeysConfiguration, ProviderConfiguration } from "./configuration-schema.ts";
 import { type Cipher, identity, joinTransformers, type Transformer, withKeys } from "./transformer.ts";
 
 /** `deployments` of `deployments.apps`. */

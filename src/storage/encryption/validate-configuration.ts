@@ -5,7 +5,7 @@ import type {
   KeysConfiguration,
   KmsConfiguration,
   ProviderConfiguration,
-} from "./configuration.ts";
+} from "./configuration-schema.ts";
 import { groupOf, resourceOf } from "./encrypted-resources.ts";
 
 const AES_KEY_BYTES = [16, 24, 32];
