@@ -122,5 +122,7 @@ function validateValue(expression: string, variables: PolicyVariables, path: str
     return [requiredField(path, `must not exceed ${VALUE_EXPRESSION_BYTES_MAX} bytes in length`)];
   }
   const missing = "valueExpression is not specified";
-  return validateExpression(expression, variables.createEnvironment(), [stringType, nullType], path, missing);
+  const errors = validateExpression(expression, variables.createEnvironment(), [stringType, nullType], path, missing);
+  // As in Kubernetes, these errors show the text as sent, those of other expressions without the spaces around it.
+  return errors.map((error) => (error.type === "FieldValueInvalid" ? { ...error, badValue: expression } : error));
 }
