@@ -71,8 +71,17 @@ async function describe(at: TestNamespace): Promise<void> {
   const [pod = ""] = await waitRunning(at, 1);
   await at.waitReady(pod);
   const shows = async (what: string, ...patterns: readonly RegExp[]): Promise<void> => {
-    const output = await at.run(`describe ${what}`);
-    for (const pattern of patterns) assert.match(output, pattern, what);
+    // Events come after what they report.
+    let output = "";
+    const missing = (): readonly RegExp[] => patterns.filter((pattern) => !pattern.test(output));
+    await until(
+      () => `${missing()} in the description of ${what}:\n${output}`,
+      async () => {
+        output = await at.run(`describe ${what}`);
+        return missing().length === 0;
+      },
+      { timeoutMs: 20_000 },
+    );
   };
   const namespace = new RegExp(`^Namespace:\\s+${at.name}$`, "m");
   const labelled = [/^Labels:\s+app=agnhost$/m, /^\s+role=primary$/m];

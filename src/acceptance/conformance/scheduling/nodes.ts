@@ -38,9 +38,11 @@ async function preemptPath(at: TestNamespace): Promise<void> {
       const template = templateOf({ app: name }, PAUSE, { container: { resources }, spec });
       const object = workloadOf("ReplicaSet", name, replicas, { template });
       await at.create(object);
-      await at.wait(at.pathOfObject(object), `${fitting} ready pods`, ({ status }) => {
-        return (status.readyReplicas ?? 0) >= fitting;
-      });
+      await until(`${fitting} ready pods of ${name}`, async () => (await readyReplicas(at, index)) >= fitting).catch(
+        async (cause) => {
+          throw new Error(await at.run("get pods,events"), { cause });
+        },
+      );
     }
     // What the highest level leaves holds one pod of the lowest.
     await until("the pods of the lowest level that fit again", async () => (await readyReplicas(at, 0)) === 1);
