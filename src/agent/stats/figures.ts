@@ -2,14 +2,14 @@
 import { registerHealthMetrics } from "../../http/health-metrics.ts";
 import { MetricRegistry } from "../../std/metrics/metrics.ts";
 import { LogMetrics } from "../metrics/log-metrics.ts";
+import { RequestMetrics } from "../metrics/request-metrics.ts";
+import { VolumeMetrics } from "../metrics/volume-metrics.ts";
 import { ContainerPage, type ContainerPageOptions } from "./container-page.ts";
 import { DirectorySizes } from "./directory-sizes.ts";
 import { FileSystems } from "./file-systems.ts";
 import { readMeminfo } from "./proc-file.ts";
-import { RequestMetrics } from "../metrics/request-metrics.ts";
 import { renderResourcePage } from "./resource-page.ts";
 import { type SummaryOptions, SummaryProvider } from "./summary.ts";
-import { VolumeMetrics } from "../metrics/volume-metrics.ts";
 
 export interface Figures {
   /** Of `/metrics`; `refresh` first reads what takes time. */
