@@ -55,7 +55,7 @@ export async function openAuditor({ policyFile, log, webhook }: AuditConfig, dep
       metrics.countEvent();
       const results = backends.map((backend) => backend.process(event));
       if (results.every((result) => result === true)) return true;
-      return Promise.all(results).then((all) => all.every((succeeded) => succeeded));
+      return Promise.all(results.map(async (result) => await result)).then((all) => !all.includes(false));
     },
     countRejected: () => metrics.countRejected(),
     [Symbol.asyncDispose]: () => parts.disposeAsync(),

@@ -124,8 +124,8 @@ t.test("connect() opens a connection whose certificates are verified as after a 
       }
     }
     const { promise, resolve, reject } = Promise.withResolvers<string>();
-    httpRequest({ agent: new LocalAgent(), host: "agent", path: "/pods" }, async (response) => {
-      resolve(`${response.statusCode} ${await text(response)}`);
+    httpRequest({ agent: new LocalAgent(), host: "agent", path: "/pods" }, (response) => {
+      text(response).then((body) => resolve(`${response.statusCode} ${body}`), reject);
     })
       .on("error", reject)
       .end();

@@ -4,6 +4,7 @@ import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { text } from "node:stream/consumers";
 import type { Test } from "tap";
 import type { Effect, Name, Settings, startServer } from "./support.ts";
 
@@ -74,13 +75,13 @@ async function createLarge(server: Server, bytes: number, times = 1): Promise<vo
 async function startReceiver(t: Test, folder: AuditFolder) {
   const batches: (readonly AuditEvent[])[] = [];
   const state = { isFailing: false, requests: 0 };
-  const server = createServer(async (request, response) => {
-    const chunks: Buffer[] = [];
-    for await (const chunk of request) chunks.push(chunk as Buffer);
-    state.requests++;
-    const list = JSON.parse(Buffer.concat(chunks).toString()) as { apiVersion: string; items: readonly AuditEvent[] };
-    if (!state.isFailing) batches.push(list.items.map((item) => ({ ...item, apiVersion: list.apiVersion })));
-    response.writeHead(state.isFailing ? 500 : 200).end();
+  const server = createServer((request, response) => {
+    void text(request).then((body) => {
+      state.requests++;
+      const list = JSON.parse(body) as { apiVersion: string; items: readonly AuditEvent[] };
+      if (!state.isFailing) batches.push(list.items.map((item) => ({ ...item, apiVersion: list.apiVersion })));
+      response.writeHead(state.isFailing ? 500 : 200).end();
+    });
   });
   await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
   t.teardown(() => {
