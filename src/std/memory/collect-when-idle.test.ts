@@ -27,10 +27,29 @@ t.test("collectGarbageWhenIdle() collects twice each time a busy process becomes
   t.equal(collections, 2, "nor is what a calm process does");
   cpu += 250;
   await clock.advance(60_000);
+  t.equal(collections, 2, "nor is a little more");
+  cpu += 1_000;
+  await clock.advance(60_000);
   t.equal(collections, 4);
   t.equal(trims, 4, "after each collection");
   t.equal(idle, 2, "once each time");
 });
+
+t.test(
+  "collectGarbageWhenIdle() collects every ten minutes in a process whose CPU use is around the limit",
+  async (t) => {
+    const clock = new FakeClock();
+    let cpu = 0;
+    let collections = 0;
+    const memory = () => ({ committed: 110, used: 100 });
+    using _collecting = collectGarbageWhenIdle({ clock, collect: () => collections++, cpuMs: () => cpu, memory });
+    for (let check = 0; check < 360; check++) {
+      cpu += check % 2 === 0 ? 150 : 250;
+      await clock.advance(10_000);
+    }
+    t.ok(collections > 5 && collections <= 14, `${collections} in an hour`);
+  },
+);
 
 t.test("collectGarbageWhenIdle() collects in a process in use that holds more memory than it needs", async (t) => {
   const clock = new FakeClock();

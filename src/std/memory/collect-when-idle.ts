@@ -41,6 +41,10 @@ const COMMITTED_MAX = 1.5;
 /** The least time between two collections of a process in use; twice as long after each that did not help. */
 const IN_USE_INTERVAL_MS = 60_000;
 const IN_USE_INTERVAL_MAX_MS = 16 * IN_USE_INTERVAL_MS;
+/** CPU use above which an idle time is collected in any case. */
+const WORKING_CPU_SHARE = 0.1;
+/** The time between the collections of two idle times without such work between them. */
+const IDLE_INTERVAL_MS = 600_000;
 /** The second one frees what was only reachable through finalizers of the first. */
 const COLLECTIONS = 2;
 /** Committed memory above which the second one compacts the heap, as a multiple of what is live. */
@@ -48,14 +52,16 @@ const FRAGMENTED_MIN = 1.25;
 const COMPACTION: Compaction = { type: "major", execution: "sync", flavor: "last-resort" };
 
 /**
- * Collects garbage twice, one check after the other, each time the process has become idle, and once a minute at most
- * while it is in use without being busy and holds more memory than it needs; until disposed.
+ * Collects garbage twice, one check after the other, when the process has become idle: after work, every ten minutes, or
+ * when it holds more memory than it needs. Then also once a minute at most while it is in use without being busy. Until
+ * disposed.
  */
 export function collectGarbageWhenIdle(options: IdleCollectionOptions): Disposable {
   const { clock, collect = globalThis.gc, onIdle, cpuMs = processCpuMs, memory = memoryUse } = options;
   let { trim } = options;
   let before = cpuMs();
   let left = COLLECTIONS;
+  let hasWorked = false;
   let timer: Timer | undefined;
   /** Bytes that were live after the last collection; unknown before the first. */
   let live = 0;
@@ -68,9 +74,14 @@ export function collectGarbageWhenIdle(options: IdleCollectionOptions): Disposab
     const isIdle = share < IDLE_CPU_SHARE;
     if (!isIdle) left = COLLECTIONS;
     const isDue = share < BUSY_CPU_SHARE && clock.monotonic() - collectedAt >= intervalMs && isOverCommitted();
-    if (isIdle ? left > 0 : isDue) {
+    if (share >= WORKING_CPU_SHARE) hasWorked = true;
+    // A process whose CPU use is around the limit becomes idle every minute, and each time a collection costs as much.
+    const isLongAgo = clock.monotonic() - collectedAt >= IDLE_INTERVAL_MS;
+    const isWorthwhile = hasWorked || isLongAgo || left < COLLECTIONS || isOverCommitted();
+    if (isIdle ? left > 0 && isWorthwhile : isDue) {
       if (isIdle && left === COLLECTIONS) onIdle?.();
       if (isIdle) left -= 1;
+      if (isIdle) hasWorked = false;
       if (isIdle && left === 0 && isFragmented()) collect?.(COMPACTION);
       else collect?.();
       // Found at the first use: a program that ends soon does not need it.
