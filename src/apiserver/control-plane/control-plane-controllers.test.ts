@@ -1,5 +1,7 @@
 import { hostname } from "node:os";
+import { join } from "node:path";
 import t from "tap";
+import { createCa } from "../../auth/pki/certificate-authority.ts";
 import { startTestServer, type TestServer } from "../../testing/apiserver/server-fixture.ts";
 import type { ApiServerConfig } from "../config/config.ts";
 import { defaultConfig } from "../config/default-config.ts";
@@ -27,7 +29,9 @@ async function patch(server: TestServer, path: string, body: unknown): Promise<v
 }
 
 t.test("startControlPlaneControllers() creates the initial objects, and recreates deleted ones", async (t) => {
-  await using server = await served();
+  const ca = await createCa("clients", 1, Date.now());
+  const authentication = { ...defaultConfig.authentication, clientCaFile: join(t.testdir({ ca: ca.cert }), "ca") };
+  await using server = await served(undefined, undefined, { authentication });
   const lease = `${LEASES}/${serverIdentity(hostname())}`;
   const paths = [
     ENDPOINTS,
@@ -52,6 +56,12 @@ t.test("startControlPlaneControllers() creates the initial objects, and recreate
   }
   await server.clock.advance(9500);
   t.equal((await server.send(`GET ${lease}`)).status, 200);
+});
+
+t.test("without authorities of clients there is no ConfigMap of them", async (t) => {
+  await using server = await served();
+  const path = "/api/v1/namespaces/kube-system/configmaps/extension-apiserver-authentication";
+  t.equal((await server.send(`GET ${path}`)).status, 404);
 });
 
 t.test("default/svc has the endpoints of default/kubernetes where Kubernetes' names are off", async (t) => {

@@ -85,7 +85,7 @@ t.test("loadKubeconfig() resolves relative paths, token files and the requested 
 const good = 'server: "https://h"';
 const bad: readonly (readonly [string, string, RegExp])[] = [
   ["empty", "", /config: the file is empty/],
-  ["no YAML", "a: [", /config: yaml: did not find expected/],
+  ["no YAML", "a: [", /config: yaml: line 1: did not find expected/],
   ["a list", "[]", /expected a mapping/],
   ["another kind", "kind: Pod", /config:1: kind: expected Config, found "Pod"/],
   ["no context", "kind: Config", /current-context: it is empty/],

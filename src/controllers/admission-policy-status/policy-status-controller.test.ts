@@ -63,12 +63,12 @@ t.test("message expressions and variables are checked", async (t) => {
       { name: "wrong", expression: "object.nope" },
     ],
     validations: [
-      { expression: "variables.names.size() > 0 && variables.wrong == 1", messageExpression: "object.spec.nodeNamed" },
+      { expression: "variables.names.size() > 0 && variables.wrong == 1", messageExpression: "string(object.spec.nodeNamed)" },
       { expression: "variables.names[0] > 1" },
     ],
   });
   t.match(warnings, [
-    /^spec\.validations\[0\]\.messageExpression: \/v1, Kind=Pod: ERROR: <input>:1:12: undefined field 'nodeNamed'/,
+    /^spec\.validations\[0\]\.messageExpression: \/v1, Kind=Pod: ERROR: <input>:1:19: undefined field 'nodeNamed'/,
     /^spec\.validations\[1\]\.expression: \/v1, Kind=Pod: .*found no matching overload for '_>_' applied to '\(string, int\)'/,
   ]);
 });

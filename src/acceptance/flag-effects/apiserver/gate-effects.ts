@@ -5,6 +5,7 @@ import { plugins } from "../../../admission/plugins/built-in-plugins.ts";
 import { apiServerOptions } from "../../../apiserver/config/options.ts";
 import { createCertificateRequest } from "../../../auth/pki/certificate-signing.ts";
 import { makeRequest } from "../../../http/request.ts";
+import { MetricRegistry } from "../../../std/metrics/metrics.ts";
 import { freePort } from "../../../testing/std/free-port.ts";
 import { type Effect, file, type Name, PODS, parseFlags, pod, type Settings, startServer } from "./support.ts";
 
@@ -44,7 +45,7 @@ function allowsFlag(gate: string, normal: boolean, name: Name, value: string): E
 function addsPlugin(gate: string, name: string): Effect {
   const created = async (gates: Gates) => {
     const parsed = parseFlags(withGates(gates)).gates;
-    const deps = { isFeatureEnabled: (each: string) => parsed.has(each) } as PluginDeps;
+    const deps = { isFeatureEnabled: (each: string) => parsed.has(each), metrics: new MetricRegistry() } as PluginDeps;
     const row = plugins.filter((each) => each.name === name);
     return (await createPlugins({ enabled: [], disabled: [], controlFile: undefined }, deps, row)).plugins.length;
   };
