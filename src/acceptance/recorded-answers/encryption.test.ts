@@ -153,6 +153,18 @@ function keepOpen(store: Store): Store {
   });
 }
 
+/** A wrong key decrypts to random padding, which decides between two errors. */
+const RANDOM_PADDING = /invalid PKCS7 data|invalid padding on input/;
+const ATTEMPTS_MAX = 10;
+
+async function playOften(scenario: Scenario): Promise<string | undefined> {
+  for (let attempt = 1; ; attempt++) {
+    await using recording = new Recording();
+    const difference = await recording.play(scenario);
+    if (difference === undefined || !RANDOM_PADDING.test(difference) || attempt === ATTEMPTS_MAX) return difference;
+  }
+}
+
 t.setTimeout(300_000);
 t.test("encryption at rest is that of a Kubernetes 1.33 server", { timeout: 300_000 }, async (t) => {
   const scenarios = recordedScenarios("encryption", "recorded-apiserver-more");
@@ -163,8 +175,7 @@ t.test("encryption at rest is that of a Kubernetes 1.33 server", { timeout: 300_
   const selected = process.env.SVC_SCENARIO;
   const differences = new RecordedDifferences("encryption");
   for (const scenario of scenarios.filter(({ id }) => selected === undefined || id.includes(selected))) {
-    await using recording = new Recording();
-    const difference = await recording.play(scenario);
+    const difference = await playOften(scenario);
     if (selected !== undefined && difference !== undefined) console.log(`${scenario.id}\n    ${difference}`);
     differences.add(scenario.id, difference);
   }

@@ -14,7 +14,8 @@ t.test("collectGarbageWhenIdle() collects twice each time a busy process becomes
   const trim = (): void => void trims++;
   let idle = 0;
   const onIdle = (): void => void idle++;
-  using _tidying = collectGarbageWhenIdle({ clock, collect, trim, onIdle, cpuMs: () => cpu });
+  const memory = () => ({ committed: 110, used: 100 });
+  using _tidying = collectGarbageWhenIdle({ clock, collect, trim, onIdle, cpuMs: () => cpu, memory });
   cpu += 2_000;
   await clock.advance(10_000);
   t.equal(collections, 0, "it works");

@@ -52,9 +52,9 @@ const FRAGMENTED_MIN = 1.25;
 const COMPACTION: Compaction = { type: "major", execution: "sync", flavor: "last-resort" };
 
 /**
- * Collects garbage twice, one check after the other, when the process has become idle: after work, every ten minutes, or
- * when it holds more memory than it needs. Then also once a minute at most while it is in use without being busy. Until
- * disposed.
+ * Collects garbage twice, one check after the other, when the process has become idle: after work, every ten minutes,
+ * or when it holds more memory than it needs. In the last case also, once a minute at most, while it is in use without
+ * being busy. Until disposed.
  */
 export function collectGarbageWhenIdle(options: IdleCollectionOptions): Disposable {
   const { clock, collect = globalThis.gc, onIdle, cpuMs = processCpuMs, memory = memoryUse } = options;
