@@ -63,7 +63,10 @@ t.test("message expressions and variables are checked", async (t) => {
       { name: "wrong", expression: "object.nope" },
     ],
     validations: [
-      { expression: "variables.names.size() > 0 && variables.wrong == 1", messageExpression: "string(object.spec.nodeNamed)" },
+      {
+        expression: "variables.names.size() > 0 && variables.wrong == 1",
+        messageExpression: "string(object.spec.nodeNamed)",
+      },
       { expression: "variables.names[0] > 1" },
     ],
   });
