@@ -170,6 +170,9 @@ class LevelStore implements Store {
   async get(key: string, options?: ReadOptions): Promise<KeyValue | undefined> {
     this.#check(options?.revision);
     if (options?.revision !== undefined) return await readAt(this.#database, key, options.revision);
+    // The database shows a write before its revision is current: what a reader does then must not reveal it.
+    const settled = this.#writer.settled(key);
+    if (settled !== undefined) await settled;
     return this.#writer.stored(key);
   }
 

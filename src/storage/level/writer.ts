@@ -94,6 +94,11 @@ export class Writer {
     await this.#draining;
   }
 
+  /** Resolves when the write of the key that is in progress is on disk or has failed; undefined when there is none. */
+  settled(key: string): Promise<void> | undefined {
+    return this.#latest.get(key)?.commit.promise.catch(() => {});
+  }
+
   /** The value on disk. */
   stored(key: string): KeyValue | undefined {
     const cached = this.#items.get(key);
