@@ -7,6 +7,8 @@ const AES_BLOCK_BYTES = 16;
 const GCM_NONCE_BYTES = 12;
 const GCM_TAG_BYTES = 16;
 const SECRETBOX_NONCE_BYTES = 24;
+const TAG = { authTagLength: GCM_TAG_BYTES };
+const NOT_AUTHENTIC = "cipher: message authentication failed";
 const TOO_SHORT = "the stored data was shorter than the required size";
 
 /** A random nonce, the encrypted value and its tag; authenticates the key of the value in the store. */
@@ -15,18 +17,20 @@ export function aesGcm(secret: Buffer): Cipher {
   return {
     encrypt(value, key) {
       const nonce = randomBytes(GCM_NONCE_BYTES);
-      const cipher = createCipheriv(algorithm, secret, nonce).setAAD(Buffer.from(key));
+      const cipher = createCipheriv(algorithm, secret, nonce, TAG).setAAD(Buffer.from(key));
       return Buffer.concat([nonce, cipher.update(value), cipher.final(), cipher.getAuthTag()]);
     },
     decrypt(value, key) {
       if (value.length < GCM_NONCE_BYTES) throw new Error(TOO_SHORT);
+      const tagAt = value.length - GCM_TAG_BYTES;
+      // Node.js would accept a shorter tag, which is easier to forge.
+      if (tagAt < GCM_NONCE_BYTES) throw new Error(NOT_AUTHENTIC);
       try {
-        const tagAt = value.length - GCM_TAG_BYTES;
-        const decipher = createDecipheriv(algorithm, secret, value.subarray(0, GCM_NONCE_BYTES));
-        decipher.setAAD(Buffer.from(key)).setAuthTag(value.subarray(Math.max(tagAt, GCM_NONCE_BYTES)));
+        const decipher = createDecipheriv(algorithm, secret, value.subarray(0, GCM_NONCE_BYTES), TAG);
+        decipher.setAAD(Buffer.from(key)).setAuthTag(value.subarray(tagAt));
         return Buffer.concat([decipher.update(value.subarray(GCM_NONCE_BYTES, tagAt)), decipher.final()]);
       } catch (cause) {
-        throw new Error("cipher: message authentication failed", { cause });
+        throw new Error(NOT_AUTHENTIC, { cause });
       }
     },
   };

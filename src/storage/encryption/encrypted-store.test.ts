@@ -70,6 +70,17 @@ for (const type of ["aesgcm", "aescbc", "secretbox"]) {
   });
 }
 
+t.test("aesgcm refuses a value whose tag is cut off", async (t) => {
+  const { inner, open } = start();
+  const store = open(provider("aesgcm", ["k1", SECRET]));
+  let revision: Revision = await store.create(KEY, Buffer.of());
+  const { value } = (await inner.get(KEY))!;
+  for (let length = value.length - 1; length >= value.length - 16; length--) {
+    revision = await inner.update(KEY, value.subarray(0, length), revision);
+    await t.rejects(store.get(KEY), { code: "undecryptable" }, `${length} bytes`);
+  }
+});
+
 t.test("a value moves from plain text to encryption and back", async (t) => {
   const { inner, open } = start();
   let revision = await open(plain).create(KEY, Buffer.from("a secret"));
