@@ -8,7 +8,7 @@ import {
   type FieldError,
   invalidField,
   notSupported,
-  renderFieldError,
+  renderFieldErrors,
   requiredField,
 } from "../schema/validation/field-error.ts";
 import { isPlainObject } from "../schema/value/plain-object.ts";
@@ -90,7 +90,7 @@ function parsePolicy(path: string, text: string): LoadedPolicy {
   const { value: policy, unknown, errors } = decode(policySchema, value);
   if (errors[0] !== undefined) throw new Error(`failed decoding: ${errors[0].message}`);
   const invalid = validatePolicy(policy);
-  if (invalid.length > 0) throw new Error(renderErrors(invalid));
+  if (invalid.length > 0) throw new Error(renderFieldErrors(invalid));
   const { rules = [], omitStages = [], omitManagedFields = false } = policy;
   if (rules.length === 0) throw new Error("loaded illegal policy with 0 rules");
   const at = (field: string): string => `${path}:${document?.line(field) ?? 1}`;
@@ -129,11 +129,6 @@ function checkIdentity({
   }
   if (kind === "Policy") return;
   throw new Error(`failed decoding: converting (v1.${kind}) to (audit.Policy): unknown conversion`);
-}
-
-function renderErrors(errors: readonly FieldError[]): string {
-  const texts = [...new Set(errors.map((error) => `${error.field}: ${renderFieldError(error)}`))];
-  return texts.length === 1 ? (texts[0] ?? "") : `[${texts.join(", ")}]`;
 }
 
 function validatePolicy({ omitStages = [], rules = [] }: PolicyValue): readonly FieldError[] {

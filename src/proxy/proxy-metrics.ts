@@ -1,35 +1,20 @@
 /** Metrics with the names that kube-proxy gives them. */
 import type { MetricRegistry } from "../std/metrics/metrics.ts";
+import { createSyncMetrics, type SyncMetrics } from "../std/nftables/sync-metrics.ts";
 import type { Clock } from "../std/time/clock.ts";
 
-/** 1 ms to 16 s. */
-const SECONDS = Array.from({ length: 15 }, (_, index) => 0.001 * 2 ** index);
-
-export interface ProxyMetrics {
-  synced(seconds: number): void;
-  failed(): void;
-}
+export type ProxyMetrics = SyncMetrics;
 
 export function createProxyMetrics(registry: MetricRegistry, clock: Clock): ProxyMetrics {
-  const durations = registry.histogram(
-    { name: "kubeproxy_sync_proxy_rules_duration_seconds", help: "SyncProxyRules latency in seconds", labels: [] },
-    SECONDS,
-  );
-  const last = registry.gauge({
-    name: "kubeproxy_sync_proxy_rules_last_timestamp_seconds",
-    help: "The last time proxy rules were successfully synced",
-    labels: [],
-  });
-  const failures = registry.counter({
-    name: "kubeproxy_sync_proxy_rules_nftables_sync_failures_total",
-    help: "Cumulative proxy nftables sync failures",
-    labels: [],
-  });
-  return {
-    synced(seconds) {
-      durations.with().observe(seconds);
-      last.with().set(clock.now() / 1000);
+  return createSyncMetrics(registry, clock, {
+    duration: { name: "kubeproxy_sync_proxy_rules_duration_seconds", help: "SyncProxyRules latency in seconds" },
+    last: {
+      name: "kubeproxy_sync_proxy_rules_last_timestamp_seconds",
+      help: "The last time proxy rules were successfully synced",
     },
-    failed: () => failures.with().inc(),
-  };
+    failures: {
+      name: "kubeproxy_sync_proxy_rules_nftables_sync_failures_total",
+      help: "Cumulative proxy nftables sync failures",
+    },
+  });
 }

@@ -22,7 +22,7 @@ t.test("mutations change the object, each the one that the previous one left", a
   await f.validate("v", { validations: [{ expression: "object.metadata.labels.size == '1'" }] });
   const { json } = await f.createConfigMap("m", { x: "1" });
   t.match(json, { metadata: { labels: { size: "1" } }, data: { x: "1", "a.b": "1" } });
-  t.notMatch(JSON.stringify(json.metadata.managedFields), "labels", "nobody manages what policies set");
+  t.notMatch(JSON.stringify(json.metadata.managedFields), "labels", "what policies set has no manager");
 });
 
 t.test("what a mutation cannot do rejects the request, unless the failure policy is Ignore", async (t) => {

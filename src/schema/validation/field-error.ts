@@ -258,3 +258,9 @@ function formatByte(byte: number): string {
 function isStringList(value: unknown): value is readonly string[] {
   return Array.isArray(value) && value.every((item) => typeof item === "string");
 }
+
+/** All errors of a configuration file as one text, as Kubernetes joins them: repeated ones once. */
+export function renderFieldErrors(errors: readonly FieldError[]): string {
+  const [first = "", ...more] = new Set(errors.map((error) => `${error.field}: ${renderFieldError(error)}`));
+  return more.length === 0 ? first : `[${[first, ...more].join(", ")}]`;
+}

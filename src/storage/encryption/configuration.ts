@@ -1,6 +1,6 @@
 /** Reads an EncryptionConfiguration. Error messages are those of Kubernetes. */
 import { decode } from "../../schema/decode/decode.ts";
-import { type FieldError, renderFieldError } from "../../schema/validation/field-error.ts";
+import { renderFieldErrors } from "../../schema/validation/field-error.ts";
 import { goQuote } from "../../schema/value/go-quote.ts";
 import { isPlainObject } from "../../schema/value/plain-object.ts";
 import { describeDuplicateKeys, parseYaml, type YamlDocument } from "../../schema/yaml/yaml.ts";
@@ -28,7 +28,7 @@ export function parseEncryptionConfiguration(path: string, text: string): Encryp
     );
   }
   const errors = validateConfiguration(value);
-  if (errors.length > 0) throw new Error(`error while parsing file: ${renderErrors(errors)}`);
+  if (errors.length > 0) throw new Error(`error while parsing file: ${renderFieldErrors(errors)}`);
   return value;
 }
 
@@ -66,9 +66,4 @@ function strictErrors(document: YamlDocument | undefined, unknown: readonly stri
     ...(duplicates.length === 0 ? [] : [`yaml: unmarshal errors:${lines}`]),
     ...unknown.map((field) => `unknown field ${goQuote(field)}`),
   ];
-}
-
-function renderErrors(errors: readonly FieldError[]): string {
-  const texts = [...new Set(errors.map((error) => `${error.field}: ${renderFieldError(error)}`))];
-  return texts.length === 1 ? (texts[0] ?? "") : `[${texts.join(", ")}]`;
 }

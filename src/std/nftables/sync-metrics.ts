@@ -1,0 +1,31 @@
+/** Metrics of updates of rules in the kernel. */
+import type { MetricOptions, MetricRegistry } from "../metrics/metrics.ts";
+import type { Clock } from "../time/clock.ts";
+
+/** 1 ms to 16 s. */
+const SECONDS = Array.from({ length: 15 }, (_, index) => 0.001 * 2 ** index);
+
+export interface SyncMetrics {
+  synced(seconds: number): void;
+  failed(): void;
+}
+
+type Metric = Pick<MetricOptions, "name" | "help">;
+
+/** `duration` and `last` are in seconds. */
+export function createSyncMetrics(
+  registry: MetricRegistry,
+  clock: Clock,
+  names: { readonly duration: Metric; readonly last: Metric; readonly failures: Metric },
+): SyncMetrics {
+  const durations = registry.histogram({ ...names.duration, labels: [] }, SECONDS);
+  const last = registry.gauge({ ...names.last, labels: [] });
+  const failures = registry.counter({ ...names.failures, labels: [] });
+  return {
+    synced(seconds) {
+      durations.with().observe(seconds);
+      last.with().set(clock.now() / 1000);
+    },
+    failed: () => failures.with().inc(),
+  };
+}
