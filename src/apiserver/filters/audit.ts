@@ -1,4 +1,5 @@
 /** Records requests: Kubernetes' WithAudit and WithFailedAuthenticationAudit. */
+import { Readable } from "node:stream";
 import { StatusError } from "../../api/status.ts";
 import type { Auditor } from "../../audit/auditor.ts";
 import type { AuditAttributes, Stage } from "../../audit/policy.ts";
@@ -116,7 +117,7 @@ function isLasting({ isResourceRequest, verb, subresource, path }: RequestInfo):
 
 /** The same response; `complete` is called once, when its body ends, or when the client disconnects before. */
 function whenEnded(response: HttpResponse, { request }: RequestContext, complete: () => Promise<void>): HttpResponse {
-  const body = response.body as AsyncIterable<Uint8Array>;
+  const { body } = response;
   let completed: Promise<void> | undefined;
   const end = (): Promise<void> => {
     completed ??= complete();
@@ -124,9 +125,15 @@ function whenEnded(response: HttpResponse, { request }: RequestContext, complete
   };
   // A body that was never read has no end.
   request.signal.addEventListener("abort", () => void end(), { once: true });
+  // An upgraded connection is copied without the steps of an iterator.
+  if (body instanceof Readable) {
+    if (body.closed) void end();
+    else body.once("close", () => void end());
+    return response;
+  }
   async function* observe(): AsyncGenerator<Uint8Array> {
     try {
-      yield* body;
+      yield* body as AsyncIterable<Uint8Array>;
     } finally {
       await end();
     }
