@@ -11,7 +11,12 @@ import { runProgram } from "../std/nftables/nft.ts";
 import { findSystemProgram } from "../std/process/system-programs.ts";
 import { systemClock } from "../std/time/clock.ts";
 import { FakeInformers } from "../testing/client/fake-informers.ts";
-import { addresses, findNetworkProblem, type Place, SimulatedNetwork } from "../testing/proxy/simulated-network.ts";
+import {
+  addresses,
+  findNetworkProblem,
+  type NetworkNamespace,
+  SimulatedNetwork,
+} from "../testing/proxy/simulated-network.ts";
 import { type NetworkPolicies, startNetworkPolicies } from "./network-policies.ts";
 
 t.setTimeout(240_000);
@@ -33,7 +38,7 @@ const pods = {
 } as const;
 
 /** `pod1 tcp 10.1.0.12 8080` */
-type Attempt = `${Place} ${"tcp" | "udp"} ${string} ${number}`;
+type Attempt = `${NetworkNamespace} ${"tcp" | "udp"} ${string} ${number}`;
 
 class PolicyNode {
   readonly network: SimulatedNetwork;
@@ -112,7 +117,7 @@ class PolicyNode {
   async answered(...attempts: readonly Attempt[]): Promise<readonly Attempt[]> {
     const results = await Promise.all(
       attempts.map(async (attempt) => {
-        const [from, protocol, address, port] = attempt.split(" ") as [Place, "tcp" | "udp", string, string];
+        const [from, protocol, address, port] = attempt.split(" ") as [NetworkNamespace, "tcp" | "udp", string, string];
         const answer = await this.network.open(from, protocol, address, Number(port), { timeoutMs });
         return /^(?:pod\d|node|outside) /.test(answer) ? attempt : [];
       }),
@@ -127,7 +132,7 @@ class PolicyNode {
 
 const app = (name: string) => ({ matchLabels: { app: name } });
 const inNamespace = (name: string) => ({ matchLabels: { "kubernetes.io/metadata.name": name } });
-const both = (from: Place, address: string, port = 8080): readonly Attempt[] => [
+const both = (from: NetworkNamespace, address: string, port = 8080): readonly Attempt[] => [
   `${from} tcp ${address} ${port}`,
   `${from} udp ${address} ${port}`,
 ];
@@ -300,7 +305,7 @@ t.test("packets of pods with policies", { skip, timeout: 180_000 }, async (t) =>
     const linkLocal = /inet6 (fe80::\S+)\/64/.exec(
       network.inside("pod1", "ip", "-6", "addr", "show", "dev", "eth0"),
     )?.[1];
-    const through = (from: Place) => network.open(from, "tcp", `${linkLocal}%eth0`, 8080);
+    const through = (from: NetworkNamespace) => network.open(from, "tcp", `${linkLocal}%eth0`, 8080);
     t.equal(await through("pod3"), "timeout", "link-local addresses");
     await cluster.set();
     t.match(await through("pod3"), "pod1 fe80::");

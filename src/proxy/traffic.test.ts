@@ -5,7 +5,12 @@ import { runProgram } from "../std/nftables/nft.ts";
 import { removeTable } from "../std/nftables/table.ts";
 import { findSystemProgram } from "../std/process/system-programs.ts";
 import { proxyService, proxySlice } from "../testing/proxy/objects.ts";
-import { addresses, findNetworkProblem, type Place, SimulatedNetwork } from "../testing/proxy/simulated-network.ts";
+import {
+  addresses,
+  findNetworkProblem,
+  type NetworkNamespace,
+  SimulatedNetwork,
+} from "../testing/proxy/simulated-network.ts";
 import { deleteStaleFlows, findChangedTargets, findStaleFlow } from "./conntrack.ts";
 import { readSlice } from "./endpoints.ts";
 import { computeFrontends, type ServiceFrontends } from "./frontends.ts";
@@ -77,12 +82,12 @@ class NodeTables {
     }
   }
 
-  tcp(from: Place, address: string, port = 80): Promise<string> {
+  tcp(from: NetworkNamespace, address: string, port = 80): Promise<string> {
     return this.network.open(from, "tcp", address, port);
   }
 
   /** The different answers to several connections, sorted. */
-  async all(from: Place, address: string, port = 80, count = 24): Promise<readonly string[]> {
+  async all(from: NetworkNamespace, address: string, port = 80, count = 24): Promise<readonly string[]> {
     const answers = new Set<string>();
     for (let i = 0; i < count; i++) answers.add(await this.tcp(from, address, port));
     return [...answers].sort();
@@ -109,10 +114,10 @@ t.test("packets to services", { skip, timeout: 120_000 }, async (t) => {
     "packets to a service without endpoints are refused, also to other ports and unused addresses",
     async (t) => {
       await proxy.set(web(), []);
-      for (const place of ["pod1", "node"] as const) {
-        t.equal(await proxy.tcp(place, IP), "ECONNREFUSED", `no endpoints, from ${place}`);
-        t.equal(await proxy.tcp(place, "10.96.7.7"), "ECONNREFUSED", `no service, from ${place}`);
-        t.equal(await network.open(place, "udp", IP, 80), "ECONNREFUSED", `another protocol, from ${place}`);
+      for (const netns of ["pod1", "node"] as const) {
+        t.equal(await proxy.tcp(netns, IP), "ECONNREFUSED", `no endpoints, from ${netns}`);
+        t.equal(await proxy.tcp(netns, "10.96.7.7"), "ECONNREFUSED", `no service, from ${netns}`);
+        t.equal(await network.open(netns, "udp", IP, 80), "ECONNREFUSED", `another protocol, from ${netns}`);
       }
       await proxy.set(web(), both);
       t.equal(await proxy.tcp("pod1", IP, 81), "ECONNREFUSED", "another port");
@@ -128,8 +133,8 @@ t.test("packets to services", { skip, timeout: 120_000 }, async (t) => {
 
   await t.test("a node port leads to all endpoints from the node's address", async (t) => {
     await proxy.set(web({ type: "NodePort", ports: [{ port: 80, protocol: "TCP", nodePort: 30080 }] }), both);
-    for (const place of ["outside", "node", "pod1"] as const) {
-      t.same(await proxy.all(place, node, 30080), [`pod1 ${bridge}`, `pod2 ${bridge}`], place);
+    for (const netns of ["outside", "node", "pod1"] as const) {
+      t.same(await proxy.all(netns, node, 30080), [`pod1 ${bridge}`, `pod2 ${bridge}`], netns);
     }
     t.equal(await proxy.tcp("outside", node, 30081), "ECONNREFUSED");
     await proxy.set(web({ type: "NodePort", ports: [{ port: 80, protocol: "TCP", nodePort: 30080 }] }), []);

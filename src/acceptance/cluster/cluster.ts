@@ -201,8 +201,8 @@ export class TestCluster implements AsyncDisposable {
   /** Remains of the cluster on this machine, a line each: processes, mounts, the bridge, the address of DNS. */
   async remains(): Promise<readonly string[]> {
     const runDir = this.runDir;
-    const places = [this.dataDir, ...(runDir === "" ? [] : [runDir])];
-    const mine = (text: string): boolean => places.some((place) => text.includes(place));
+    const directories = [this.dataDir, ...(runDir === "" ? [] : [runDir])];
+    const mine = (text: string): boolean => directories.some((directory) => text.includes(directory));
     const mounts = readFileSync("/proc/mounts", "utf8").split("\n").filter(mine);
     const links =
       runDir === "" ? "" : (await command("ip", ["-o", "link", "show", runDir.replace("/run/", "")])).stdout;
@@ -243,20 +243,20 @@ export class TestCluster implements AsyncDisposable {
 
   async #sweep(): Promise<void> {
     const runDir = this.runDir;
-    const places = [this.dataDir, ...(runDir === "" ? [] : [runDir])];
+    const directories = [this.dataDir, ...(runDir === "" ? [] : [runDir])];
     for (const { pid, text } of processes()) {
-      if (places.some((place) => text.includes(place))) process.kill(pid, "SIGKILL");
+      if (directories.some((directory) => text.includes(directory))) process.kill(pid, "SIGKILL");
     }
     const mounts = readFileSync("/proc/mounts", "utf8")
       .split("\n")
       .map((line) => line.split(" ")[1] ?? "")
-      .filter((path) => places.some((place) => path.startsWith(`${place}/`)));
+      .filter((path) => directories.some((directory) => path.startsWith(`${directory}/`)));
     for (const path of mounts.toReversed()) await command("umount", ["-l", path]);
     if (runDir !== "") await command("ip", ["link", "delete", runDir.replace("/run/", "")]);
     for (const table of await this.#tables()) await command("/usr/sbin/nft", ["delete", ...table.split(" ")]);
     const dns = await this.#dnsAddress();
     if (dns !== "") await command("ip", ["address", "delete", `${dns}/32`, "dev", "lo"]);
-    for (const place of places) rmSync(place, { recursive: true, force: true });
+    for (const directory of directories) rmSync(directory, { recursive: true, force: true });
   }
 }
 

@@ -86,8 +86,8 @@ else {
       const { code } = await machine.api.send("GET", "/api/v1/namespaces/default/serviceaccounts/default");
       return code === 200 ? true : undefined;
     });
-    for (const [place, [victim, when, method]] of steps.entries()) {
-      const name = `pod-${place}`;
+    for (const [index, [victim, when, method]] of steps.entries()) {
+      const name = `pod-${index}`;
       const title = `${victim} killed ${when} ${method}`;
       let recovery: Promise<void> | undefined;
       cri?.on({

@@ -81,9 +81,9 @@ class Services {
   /** Every pod answers, and nothing else. Resolves with what does not hold. */
   async findFailures(alive: readonly NodeName[]): Promise<readonly string[]> {
     const expected = alive.map((node) => node.replace("n", "w"));
-    const places = [...alive, ...expected, "client"];
+    const origins = [...alive, ...expected, "client"];
     const failures = await Promise.all(
-      places.map(async (from) => {
+      origins.map(async (from) => {
         const found: string[] = [];
         for (const [name, address, port] of this.targets(from, alive)) {
           for (const protocol of PROTOCOLS) {

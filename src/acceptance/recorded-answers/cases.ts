@@ -200,9 +200,9 @@ function describeTextDifference({ expect }: RecordedCase, response: TestResponse
     String(message),
     ...causes.map((cause) => `${cause.reason} ${cause.field}: ${cause.message}`),
   ]) as [string[], string[]];
-  const place = wanted.findIndex((text, place) => !matches(text, found[place]));
-  if (place === -1 && wanted.length === found.length) return undefined;
-  return `${found[place] ?? found.length}, not ${wanted[place] ?? wanted.length}`;
+  const index = wanted.findIndex((text, index) => !matches(text, found[index]));
+  if (index === -1 && wanted.length === found.length) return undefined;
+  return `${found[index] ?? found.length}, not ${wanted[index] ?? wanted.length}`;
 }
 
 const PLACEHOLDER = /<(?:value|diff|object|ptr|uid|time|rv|clusterIP|nodePort|token|random)>/;
@@ -214,9 +214,9 @@ function matches(wanted: string, found: string | undefined): boolean {
   if (!found.startsWith(first)) return false;
   let at = first.length;
   for (const part of others) {
-    const place = found.indexOf(part, at);
-    if (place === -1) return false;
-    at = place + part.length;
+    const index = found.indexOf(part, at);
+    if (index === -1) return false;
+    at = index + part.length;
   }
   return others.at(-1) === "" || found.endsWith(others.at(-1) ?? first);
 }
@@ -285,7 +285,7 @@ function same(wanted: unknown, found: unknown): boolean {
     return found.startsWith(wanted.slice(0, wanted.indexOf("<random>")));
   }
   if (Array.isArray(wanted) && Array.isArray(found)) {
-    return wanted.length === found.length && wanted.every((item, place) => same(item, found[place]));
+    return wanted.length === found.length && wanted.every((item, index) => same(item, found[index]));
   }
   return deepEqual(wanted, found);
 }
@@ -304,7 +304,7 @@ function changes(wanted: Json, found: Json): readonly string[] {
 function changesBetween(from: unknown, to: unknown, path: string): readonly Change[] {
   if (deepEqual(from, to)) return [];
   if (Array.isArray(from) && Array.isArray(to) && from.length === to.length) {
-    return from.flatMap((item, place) => changesBetween(item, to[place], `${path}/${place}`));
+    return from.flatMap((item, index) => changesBetween(item, to[index], `${path}/${index}`));
   }
   if (isObject(from) && isObject(to)) {
     const names = [...new Set([...Object.keys(from), ...Object.keys(to)])];

@@ -250,19 +250,19 @@ expect("key-mode", "error", /a\.key has mode 0644/, checkCertificate(certificate
 
 const fs = { totalBytes: 10_240 * MIB, availableBytes: 5120 * MIB, inodes: 1000, freeInodes: 900 };
 const directory = { flag: "--data-dir", path: "/data", space: "10%", inodes: "5%", hasStore: true };
-const place = { existing: "/data", fs, type: "ext4", isReadOnly: false, mayWrite: true };
-const withFs = (change: Partial<typeof fs>) => checkDirectory(directory, { ...place, fs: { ...fs, ...change } });
-allOk(checkDirectory(directory, place));
-expect("disk-present", "error", /not a directory/, checkDirectory(directory, { ...place, existing: undefined }));
-expect("disk-present", "ok", /created at the start, in \//, checkDirectory(directory, { ...place, existing: "/" }));
-expect("disk-writable", "error", /read-only/, checkDirectory(directory, { ...place, isReadOnly: true }));
-expect("disk-writable", "error", /cannot be written/, checkDirectory(directory, { ...place, mayWrite: false }));
+const disk = { existing: "/data", fs, type: "ext4", isReadOnly: false, mayWrite: true };
+const withFs = (change: Partial<typeof fs>) => checkDirectory(directory, { ...disk, fs: { ...fs, ...change } });
+allOk(checkDirectory(directory, disk));
+expect("disk-present", "error", /not a directory/, checkDirectory(directory, { ...disk, existing: undefined }));
+expect("disk-present", "ok", /created at the start, in \//, checkDirectory(directory, { ...disk, existing: "/" }));
+expect("disk-writable", "error", /read-only/, checkDirectory(directory, { ...disk, isReadOnly: true }));
+expect("disk-writable", "error", /cannot be written/, checkDirectory(directory, { ...disk, mayWrite: false }));
 expect("disk-space", "warning", /500 MiB of 10\.0 GiB.*threshold/, withFs({ availableBytes: 500 * MIB }));
 expect("disk-space", "error", /10 MiB of/, withFs({ availableBytes: 10 * MIB }));
 expect("disk-inodes", "warning", /40 of 1000 .*threshold is 50/, withFs({ freeInodes: 40 }));
 expect("disk-inodes", "error", /0 of 1000/, withFs({ freeInodes: 0 }));
-expect("disk-type", "warning", /tmpfs/, checkDirectory(directory, { ...place, type: "tmpfs" }));
-expect("disk-type", "error", /nfs4/, checkDirectory(directory, { ...place, type: "nfs4" }));
+expect("disk-type", "warning", /tmpfs/, checkDirectory(directory, { ...disk, type: "tmpfs" }));
+expect("disk-type", "error", /nfs4/, checkDirectory(directory, { ...disk, type: "nfs4" }));
 expect("store-reserve", "warning", /100 MiB free/, withFs({ availableBytes: 100 * MIB }));
 
 const resolv = (...lines: string[]) => ({

@@ -137,7 +137,7 @@ function validateTokenFlags(flags: ParsedFlags<ApiserverFlags>): readonly string
     ...issuers.filter((name) => name === "").map((name) => problem(name, "must not be empty")),
     ...issuers.filter(isInvalidUrl).map((name) => problem(name, "must be a valid URL because it contains a colon")),
     ...issuers
-      .filter((name, place) => issuers.indexOf(name) !== place)
+      .filter((name, index) => issuers.indexOf(name) !== index)
       .map((name) => problem(name, "must not be repeated")),
     ...(longest === 0 || (longest >= TOKEN_MS_MIN && longest <= TOKEN_MS_MAX)
       ? []

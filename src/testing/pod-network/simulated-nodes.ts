@@ -11,7 +11,7 @@ import { createRouteTools } from "../../pod-network/programs.ts";
 import { runProgram } from "../../std/nftables/nft.ts";
 
 export type NodeName = "a" | "b" | "c";
-type Place = NodeName | "router" | `pod-${NodeName}`;
+type NetworkNamespace = NodeName | "router" | `pod-${NodeName}`;
 
 export const NODES: readonly NodeName[] = ["a", "b", "c"];
 const addresses = { a: "198.51.100.1", b: "198.51.100.2", c: "203.0.113.3" } as const;
@@ -46,8 +46,8 @@ export class SimulatedNodes implements Disposable {
   }
 
   /** Runs a program in the namespace; throws with its stderr. */
-  inside(place: Place, ...words: readonly string[]): string {
-    return execFileSync("nsenter", [this.#net(place), ...words], {
+  inside(netns: NetworkNamespace, ...words: readonly string[]): string {
+    return execFileSync("nsenter", [this.#net(netns), ...words], {
       encoding: "utf8",
       env,
       stdio: ["ignore", "pipe", "pipe"],
@@ -55,7 +55,7 @@ export class SimulatedNodes implements Disposable {
   }
 
   /** Whether a packet of so many bytes arrives, and its answer. */
-  pings(from: Place, address: string, bytes = 56): Promise<boolean> {
+  pings(from: NetworkNamespace, address: string, bytes = 56): Promise<boolean> {
     const words = ["timeout", "1", "busybox", "ping", "-c1", "-s", String(bytes), address];
     return new Promise((resolve) => {
       execFile("nsenter", [this.#net(from), ...words], { env }, (error) => resolve(error === null));
@@ -64,9 +64,9 @@ export class SimulatedNodes implements Disposable {
 
   /** Sends so many bytes over TCP; resolves with how many arrive. */
   async transfer(from: NodeName, to: NodeName, bytes: number): Promise<number> {
-    const shell = (place: Place, script: string): Promise<string> =>
+    const shell = (netns: NetworkNamespace, script: string): Promise<string> =>
       new Promise((resolve) => {
-        execFile("nsenter", [this.#net(place), "timeout", "10", "sh", "-c", script], { env }, (_, stdout) =>
+        execFile("nsenter", [this.#net(netns), "timeout", "10", "sh", "-c", script], { env }, (_, stdout) =>
           resolve(stdout),
         );
       });
@@ -95,25 +95,25 @@ export class SimulatedNodes implements Disposable {
   }
 
   [Symbol.dispose](): void {
-    for (const place of ["router", ...NODES, ...NODES.map((node) => `pod-${node}`)]) {
+    for (const netns of ["router", ...NODES, ...NODES.map((node) => `pod-${node}`)]) {
       try {
-        execFileSync("ip", ["netns", "delete", `${this.#name}-${place}`], { stdio: "ignore", env });
+        execFileSync("ip", ["netns", "delete", `${this.#name}-${netns}`], { stdio: "ignore", env });
       } catch {
         // It was not created.
       }
     }
   }
 
-  #net(place: Place): string {
-    return `--net=/run/netns/${this.#name}-${place}`;
+  #net(netns: NetworkNamespace): string {
+    return `--net=/run/netns/${this.#name}-${netns}`;
   }
 
   #build(): void {
-    for (const place of ["router", ...NODES, ...NODES.map((node) => `pod-${node}` as const)] as const) {
-      execFileSync("ip", ["netns", "add", `${this.#name}-${place}`], { env });
-      this.inside(place, "ip", "link", "set", "lo", "up");
+    for (const netns of ["router", ...NODES, ...NODES.map((node) => `pod-${node}` as const)] as const) {
+      execFileSync("ip", ["netns", "add", `${this.#name}-${netns}`], { env });
+      this.inside(netns, "ip", "link", "set", "lo", "up");
     }
-    const ip = (place: Place, ...words: readonly string[]): string => this.inside(place, "ip", ...words);
+    const ip = (netns: NetworkNamespace, ...words: readonly string[]): string => this.inside(netns, "ip", ...words);
     for (const [bridge, gateway] of [
       ["near", gateways.a],
       ["far", gateways.c],
@@ -138,13 +138,13 @@ export class SimulatedNodes implements Disposable {
       ip(pod, "link", "set", "eth0", "up");
       ip(pod, "route", "add", "default", "via", gateway);
     }
-    for (const place of ["router", ...NODES] as const)
-      this.inside(place, "sysctl", "-q", "-w", "net.ipv4.ip_forward=1");
+    for (const netns of ["router", ...NODES] as const)
+      this.inside(netns, "sysctl", "-q", "-w", "net.ipv4.ip_forward=1");
   }
 
-  #connect(place: Place, name: string, peer: Place): void {
+  #connect(netns: NetworkNamespace, name: string, peer: NetworkNamespace): void {
     const words = ["link", "add", name, "type", "veth", "peer", "name", "eth0", "netns", `${this.#name}-${peer}`];
-    this.inside(place, "ip", ...words);
+    this.inside(netns, "ip", ...words);
   }
 }
 

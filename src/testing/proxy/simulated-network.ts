@@ -11,8 +11,8 @@ import { randomBytes } from "node:crypto";
 import { PeerProcess } from "./peer-process.ts";
 
 const PODS = ["pod1", "pod2", "pod3"] as const;
-export type Place = "node" | (typeof PODS)[number] | "outside";
-const PLACES: readonly Place[] = ["node", ...PODS, "outside"];
+export type NetworkNamespace = "node" | (typeof PODS)[number] | "outside";
+const NAMESPACES: readonly NetworkNamespace[] = ["node", ...PODS, "outside"];
 
 export const addresses = {
   node: "198.51.100.1",
@@ -42,7 +42,7 @@ export function findNetworkProblem(): string | undefined {
 
 export class SimulatedNetwork implements AsyncDisposable {
   readonly #name = `svcp${randomBytes(3).toString("hex")}`;
-  readonly #peers = new Map<Place, PeerProcess>();
+  readonly #peers = new Map<NetworkNamespace, PeerProcess>();
 
   static async create(): Promise<SimulatedNetwork> {
     const network = new SimulatedNetwork();
@@ -55,20 +55,20 @@ export class SimulatedNetwork implements AsyncDisposable {
     }
   }
 
-  namespace(place: Place): string {
-    return `${this.#name}-${place}`;
+  namespace(netns: NetworkNamespace): string {
+    return `${this.#name}-${netns}`;
   }
 
   /** Runs a program in the namespace; throws with its stderr. */
-  inside(place: Place, program: string, ...args: readonly string[]): string {
+  inside(netns: NetworkNamespace, program: string, ...args: readonly string[]): string {
     const env = { ...process.env, PATH: `${process.env.PATH}:/usr/sbin:/sbin` };
-    const words = [`--net=/run/netns/${this.namespace(place)}`, program, ...args];
+    const words = [`--net=/run/netns/${this.namespace(netns)}`, program, ...args];
     return execFileSync("nsenter", words, { encoding: "utf8", env, stdio: ["ignore", "pipe", "pipe"] });
   }
 
-  /** What a server answers to a connection from the place, or an error's code. */
+  /** What a server answers to a connection from the netns, or an error's code. */
   async open(
-    from: Place,
+    from: NetworkNamespace,
     protocol: "tcp" | "udp",
     address: string,
     port: number,
@@ -84,15 +84,15 @@ export class SimulatedNetwork implements AsyncDisposable {
     return (await this.#peers.get(from)?.run({ open })) ?? "";
   }
 
-  async serve(place: Place, port: number): Promise<void> {
-    await this.#peers.get(place)?.run({ serve: { name: place, port } });
+  async serve(netns: NetworkNamespace, port: number): Promise<void> {
+    await this.#peers.get(netns)?.run({ serve: { name: netns, port } });
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
     for (const peer of this.#peers.values()) await peer.close();
-    for (const place of PLACES) {
+    for (const netns of NAMESPACES) {
       try {
-        execFileSync("ip", ["netns", "delete", this.namespace(place)], { stdio: "ignore" });
+        execFileSync("ip", ["netns", "delete", this.namespace(netns)], { stdio: "ignore" });
       } catch {
         // It was not created.
       }
@@ -100,11 +100,11 @@ export class SimulatedNetwork implements AsyncDisposable {
   }
 
   async #build(): Promise<void> {
-    for (const place of PLACES) {
-      execFileSync("ip", ["netns", "add", this.namespace(place)]);
-      this.inside(place, "ip", "link", "set", "lo", "up");
+    for (const netns of NAMESPACES) {
+      execFileSync("ip", ["netns", "add", this.namespace(netns)]);
+      this.inside(netns, "ip", "link", "set", "lo", "up");
     }
-    const ip = (place: Place, ...words: readonly string[]): string => this.inside(place, "ip", ...words);
+    const ip = (netns: NetworkNamespace, ...words: readonly string[]): string => this.inside(netns, "ip", ...words);
     ip("node", "link", "add", "br0", "type", "bridge");
     ip("node", "addr", "add", `${addresses.bridge}/24`, "dev", "br0");
     ip("node", "addr", "add", "fd00:1::1/64", "dev", "br0", "nodad");
@@ -126,18 +126,18 @@ export class SimulatedNetwork implements AsyncDisposable {
     for (const setting of [...settings, "net.bridge.bridge-nf-call-iptables", "net.bridge.bridge-nf-call-ip6tables"]) {
       this.inside("node", "sysctl", "-q", "-w", `${setting}=1`);
     }
-    for (const place of PLACES) this.#peers.set(place, new PeerProcess(`/run/netns/${this.namespace(place)}`));
+    for (const netns of NAMESPACES) this.#peers.set(netns, new PeerProcess(`/run/netns/${this.namespace(netns)}`));
     for (const pod of PODS) await this.serve(pod, 8080);
     await this.serve("outside", 9999);
   }
 
-  #link(place: Place, near: string): void {
-    const words = ["link", "add", near, "type", "veth", "peer", "name", "eth0", "netns", this.namespace(place)];
+  #link(netns: NetworkNamespace, near: string): void {
+    const words = ["link", "add", near, "type", "veth", "peer", "name", "eth0", "netns", this.namespace(netns)];
     this.inside("node", "ip", ...words);
   }
 
-  #addresses(place: Place, four: string, six: string, gateway: string, gateway6: string): void {
-    const ip = (...words: readonly string[]): string => this.inside(place, "ip", ...words);
+  #addresses(netns: NetworkNamespace, four: string, six: string, gateway: string, gateway6: string): void {
+    const ip = (...words: readonly string[]): string => this.inside(netns, "ip", ...words);
     ip("addr", "add", `${four}/24`, "dev", "eth0");
     ip("addr", "add", `${six}/64`, "dev", "eth0", "nodad");
     ip("link", "set", "eth0", "up");

@@ -30,7 +30,7 @@ const host = ((): Host | undefined => {
 })();
 
 /** Not below the test's own directory: the paths of sockets are short. */
-function place(): string {
+function newDirectory(): string {
   return mkdtempSync(join(tmpdir(), "svcup-"));
 }
 
@@ -100,14 +100,14 @@ t.test("parseImportedNames() reads the names in the output of ctr", async (t) =>
 
 if (host !== undefined) {
   t.test("startContainerd() reports the end of the log when containerd does not start", async (t) => {
-    const directory = place();
+    const directory = newDirectory();
     t.teardown(() => rmSync(directory, { recursive: true, force: true }));
     await t.rejects(startContainerd({ ...optionsIn(directory, host), binary: "/bin/false" }), /exited immediately/);
     await t.rejects(startContainerd({ ...optionsIn(directory, host), binary: "/none" }), /exited immediately/);
   });
 
   t.test("startContainerd() starts, imports images, restarts when killed, and stops", async (t) => {
-    const directory = place();
+    const directory = newDirectory();
     t.teardown(() => rmSync(directory, { recursive: true, force: true }));
     const options = optionsIn(directory, host);
     const containerd = await startContainerd(options);
@@ -145,7 +145,7 @@ if (host !== undefined) {
   });
 
   t.test("startContainerd() replaces the daemon of an earlier run", async (t) => {
-    const directory = place();
+    const directory = newDirectory();
     t.teardown(() => rmSync(directory, { recursive: true, force: true }));
     const options = optionsIn(directory, host);
     await using left = await startContainerd(options);
@@ -157,7 +157,7 @@ if (host !== undefined) {
   });
 
   t.test("probeOverlay() leaves nothing behind", async (t) => {
-    const directory = place();
+    const directory = newDirectory();
     t.teardown(() => rmSync(directory, { recursive: true, force: true }));
     await probeOverlay(directory).catch(() => {});
     t.notMatch(readFileSync("/proc/mounts", "utf8"), directory);
