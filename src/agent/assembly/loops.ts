@@ -60,7 +60,8 @@ function watchRuntimeEvents(
 ): Promise<void> | undefined {
   const { events } = cri;
   const onEvent = (): void => relister.requestRelist();
-  const options = { clock, random: systemRandom, log, onEvent, metrics: metrics.eventStream, signal };
+  const onStream = (isOpen: boolean): void => relister.setEventStream(isOpen);
+  const options = { clock, random: systemRandom, log, onEvent, onStream, metrics: metrics.eventStream, signal };
   return events && watchContainerEvents({ events, ...options });
 }
 

@@ -4,6 +4,7 @@ import { decodeProtobuf } from "../../schema/protobuf/decode.ts";
 import { encodeProtobuf } from "../../schema/protobuf/encode.ts";
 import type { ObjectSchema } from "../../schema/schema.ts";
 import type { Clock, Timer } from "../../std/time/clock.ts";
+import { announcesChange, createdAtOf, type EventEnvelope, eventFilters, subscribe } from "./containerd-events.ts";
 import type { ContainerEventResponse } from "./cri/container.ts";
 import { imageService, runtimeService } from "./cri/services.ts";
 import { type ImageService, type Runtime, RuntimeError } from "./runtime.ts";
@@ -22,9 +23,12 @@ export interface CriClient extends Disposable {
   readonly events: WatchContainerEvents;
 }
 
-/** Streams the runtime's container events; resolves when the stream ends, rejects with its `RuntimeError`. */
+/**
+ * Streams the runtime's container events: those of the CRI, or else those of containerd. Resolves when the stream ends,
+ * rejects with its `RuntimeError`.
+ */
 export type WatchContainerEvents = (
-  onEvent: (event: ContainerEventResponse) => void,
+  onEvent: (event: Pick<ContainerEventResponse, "createdAt">) => void,
   signal: AbortSignal,
 ) => Promise<void>;
 
@@ -103,25 +107,43 @@ function createUnaryCall(client: grpc.Client, options: CriOptions): UnaryCall {
 }
 
 function createEventWatcher(client: grpc.Client): WatchContainerEvents {
-  const { request, response } = runtimeService.GetContainerEvents;
-  return (onEvent, signal) =>
-    new Promise((resolve, reject) => {
-      signal.throwIfAborted();
-      const stream = client.makeServerStreamRequest(
-        "/runtime.v1.RuntimeService/GetContainerEvents",
-        (value: unknown) => Buffer.from(encodeProtobuf(request, value)),
-        (bytes: Buffer) => decodeProtobuf(response, bytes) as ContainerEventResponse,
-        {},
-      );
-      const cancel = (): void => stream.cancel();
-      signal.addEventListener("abort", cancel, { once: true });
-      stream.on("data", onEvent);
-      stream.on("error", (error: grpc.ServiceError) =>
-        reject(signal.aborted ? signal.reason : fromServiceError(error)),
-      );
-      stream.on("end", resolve);
-      stream.on("close", () => signal.removeEventListener("abort", cancel));
-    });
+  const cri = { path: "/runtime.v1.RuntimeService/GetContainerEvents", ...runtimeService.GetContainerEvents };
+  return async (onEvent, signal) => {
+    try {
+      await readStream<ContainerEventResponse>(client, cri, {}, onEvent, signal);
+    } catch (error) {
+      if (!(error instanceof RuntimeError) || error.code !== "UNIMPLEMENTED") throw error;
+      const onEnvelope = (envelope: EventEnvelope): void => {
+        if (announcesChange(envelope)) onEvent({ createdAt: createdAtOf(envelope) });
+      };
+      await readStream<EventEnvelope>(client, subscribe, { filters: eventFilters }, onEnvelope, signal);
+    }
+  };
+}
+
+/** Calls a method that streams its responses. */
+function readStream<Response>(
+  client: grpc.Client,
+  { path, request, response }: Method & { readonly path: string },
+  value: unknown,
+  onResponse: (response: Response) => void,
+  signal: AbortSignal,
+): Promise<void> {
+  return new Promise((resolve, reject) => {
+    signal.throwIfAborted();
+    const stream = client.makeServerStreamRequest(
+      path,
+      (each: unknown) => Buffer.from(encodeProtobuf(request, each)),
+      (bytes: Buffer) => decodeProtobuf(response, bytes) as Response,
+      value,
+    );
+    const cancel = (): void => stream.cancel();
+    signal.addEventListener("abort", cancel, { once: true });
+    stream.on("data", onResponse);
+    stream.on("error", (error: grpc.ServiceError) => reject(signal.aborted ? signal.reason : fromServiceError(error)));
+    stream.on("end", resolve);
+    stream.on("close", () => signal.removeEventListener("abort", cancel));
+  });
 }
 
 function fromServiceError(error: grpc.ServiceError): RuntimeError {

@@ -94,3 +94,32 @@ t.test("Relister reports a change again after the next listing if onChange retur
   await fixture.clock.advance(10_000);
   t.same(fixture.changes, ["1: sandbox=ready", "1: sandbox=ready"]);
 });
+
+t.test("Relister lists rarely while events announce changes", async (t) => {
+  await using fixture = createFixture();
+  const { clock, fake, relister } = fixture;
+  const metadata = { name: "web", uid: "1", namespace: "default", attempt: 0 };
+  await fake.runtime.runPodSandbox({ config: { metadata, labels: { [labels.podUid]: "1" } } });
+  await clock.advance(60_000);
+  const countIn = async (milliseconds: number): Promise<number> => {
+    const before = fixture.listings();
+    await clock.advance(milliseconds);
+    return fixture.listings() - before;
+  };
+  t.equal(await countIn(60_000), 60, "each second without events");
+  relister.setEventStream(true);
+  await clock.advance(10_000);
+  t.equal(await countIn(60_000), 6);
+  relister.requestRelist();
+  const soon = await countIn(5_000);
+  t.ok(soon >= 6 && soon <= 9, `after an event as without events: ${soon}`);
+  fixture.isProcessed = false;
+  await fake.runtime.stopPodSandbox({ podSandboxId: [...fake.sandboxes.keys()][0] ?? "" });
+  await clock.advance(20_000);
+  t.ok((await countIn(10_000)) >= 10, "each second while a change is not processed");
+  fixture.isProcessed = true;
+  await clock.advance(20_000);
+  t.equal(await countIn(60_000), 6);
+  relister.setEventStream(false);
+  t.equal(await countIn(100), 1, "at once when the stream ends");
+});

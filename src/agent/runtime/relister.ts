@@ -1,6 +1,7 @@
 /**
  * Detects changes in the runtime without a call per pod: lists all sandboxes and containers and compares them with the
- * last listing. Lists in a short period after a change, in a longer one while pods run, and rarely when there are none.
+ * last listing. Lists in a short period after a change, in a longer one while pods run, and rarely when there are none
+ * or when the runtime's events announce changes.
  */
 
 import type { Logger } from "../../std/log/logger.ts";
@@ -36,6 +37,10 @@ export interface RuntimePod {
 const FAST_PERIOD_MS = 100;
 const NORMAL_PERIOD_MS = 1_000;
 const EMPTY_PERIOD_MS = 10_000;
+/** With events; also detects changes without one. */
+const EVENTS_PERIOD_MS = 10_000;
+/** After an event or a change the normal period is kept for this time: the runtime may list a change after its event. */
+const SETTLE_MS = 5_000;
 /** Listings take at most this share of the time, so that they do not overload a slow runtime. */
 const LISTING_TIME_SHARE = 0.1;
 /** The runtime is unhealthy if no listing succeeds for this time, as in Kubernetes. */
@@ -52,11 +57,15 @@ export class Relister {
   #minPeriodMs = FAST_PERIOD_MS;
   #wake: AbortController = new AbortController();
   #lastSuccess: number;
+  /** Of an announced or a listed change. */
+  #lastChange: number;
+  #hasEvents = false;
   #failing = false;
 
   constructor(options: RelisterOptions) {
     this.#options = options;
     this.#lastSuccess = options.clock.monotonic();
+    this.#lastChange = this.#lastSuccess;
   }
 
   /** Pods at the last listing, by uid. */
@@ -81,8 +90,16 @@ export class Relister {
 
   /** Announces a change: the next listing comes soon, and the period is short for a while. Calls are coalesced. */
   requestRelist(): void {
+    this.#lastChange = this.#options.clock.monotonic();
     this.#delayMs = FAST_PERIOD_MS;
     this.#wake.abort();
+  }
+
+  /** Whether events announce changes. Lists when they no longer do, because some may have been lost. */
+  setEventStream(isOpen: boolean): void {
+    const isLost = this.#hasEvents && !isOpen;
+    this.#hasEvents = isOpen;
+    if (isLost) this.requestRelist();
   }
 
   /** Lists once; rejects when the call fails. */
@@ -102,6 +119,7 @@ export class Relister {
     this.#hasListed = true;
     const changed = findChangedPods(before, pods);
     if (changed.length > 0) {
+      this.#lastChange = clock.monotonic();
       this.#delayMs = FAST_PERIOD_MS;
     }
     const uids = [...new Set([...changed, ...this.#unprocessed])];
@@ -129,7 +147,7 @@ export class Relister {
         }
         this.#delayMs = NORMAL_PERIOD_MS;
       }
-      const longestMs = this.#pods.size === 0 ? EMPTY_PERIOD_MS : NORMAL_PERIOD_MS;
+      const longestMs = this.#maxPeriodMs();
       const delayMs = this.#delayMs;
       this.#delayMs = Math.min(this.#delayMs * 2, longestMs);
       this.#wake = new AbortController();
@@ -137,6 +155,12 @@ export class Relister {
       if (delayMs > this.#minPeriodMs) await clock.sleep(delayMs - this.#minPeriodMs, wake).catch(() => undefined);
       await clock.sleep(this.#minPeriodMs, signal).catch(() => undefined);
     }
+  }
+
+  #maxPeriodMs(): number {
+    if (this.#pods.size === 0) return EMPTY_PERIOD_MS;
+    const isSettled = this.#options.clock.monotonic() - this.#lastChange >= SETTLE_MS && this.#unprocessed.size === 0;
+    return this.#hasEvents && isSettled ? EVENTS_PERIOD_MS : NORMAL_PERIOD_MS;
   }
 }
 
