@@ -77,7 +77,10 @@ export class Evictions {
     await Promise.all(pods.slice(0, -1).map((victim) => this.#evictOne(pod, victim, node.name)));
     // The deletion of the last victim is the event that retries the pod.
     this.#preempting.delete(pod.uid);
-    if (last !== undefined) await this.#evictOne(pod, last, node.name);
+    if (last === undefined) return;
+    const isDeleted = await this.#evictOne(pod, last, node.name);
+    // The others may have gone before, and no event retries the pod any more.
+    if (!isDeleted) this.#deps.activate(pod.uid);
   }
 
   /** A pod of a lower priority may not fit there any more. */
@@ -87,7 +90,12 @@ export class Evictions {
     this.#deps.activate(nominated.uid);
   }
 
-  async #evictOne(preemptor: PodInfo, { pod: victim, uid, name, namespace }: PodInfo, nodeName: string): Promise<void> {
+  /** Returns false for a victim that does not exist any more. */
+  async #evictOne(
+    preemptor: PodInfo,
+    { pod: victim, uid, name, namespace }: PodInfo,
+    nodeName: string,
+  ): Promise<boolean> {
     const { client, clock, recordPreempted, rejectBinding, signal } = this.#deps;
     if (!rejectBinding(uid)) {
       const { schedulerName = "default-scheduler" } = preemptor.pod.spec ?? {};
@@ -103,10 +111,10 @@ export class Evictions {
         await client.delete(podKind, { name, namespace }, {}, signal);
       } catch (error) {
         if (!(error instanceof StatusError) || error.status.code !== 404) throw error;
-        // Gone already.
-        return;
+        return false;
       }
     }
     recordPreempted(victim, preemptor.pod, nodeName);
+    return true;
   }
 }

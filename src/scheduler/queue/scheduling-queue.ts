@@ -40,6 +40,9 @@ const UNSCHEDULABLE_MAX_MS = 5 * 60_000;
 /** The name in `rejectedBy` of extenders, which register no events: any event retries the pod. */
 export const EXTENDER = "Extender";
 
+/** The plugin whose pods only a change of themselves releases. */
+const SCHEDULING_GATES = "SchedulingGates";
+
 type Requeue = "never" | "afterBackoff" | "now";
 
 export class SchedulingQueue implements Disposable {
@@ -260,7 +263,8 @@ export class SchedulingQueue implements Disposable {
     let next: number | undefined;
     for (const queued of [...this.#unschedulable.values()]) {
       const dueAt = queued.queuedAt + UNSCHEDULABLE_MAX_MS;
-      if (dueAt <= now && queued.gatedBy === undefined) this.#requeue(queued, "afterBackoff", "UnschedulableTimeout");
+      if (dueAt <= now && queued.gatedBy !== SCHEDULING_GATES)
+        this.#requeue(queued, "afterBackoff", "UnschedulableTimeout");
       else if (dueAt > now) next = Math.min(next ?? dueAt, dueAt);
     }
     if (next !== undefined && this.#leftoverTimer === undefined) {
