@@ -36,6 +36,8 @@ export interface ComponentProgram<T extends FlagTable> {
 export interface PreparedProgram {
   readonly connection: Omit<ConnectionOptions, "userAgent">;
   readonly start: (deps: ComponentDeps, signal: AbortSignal) => RunningComponent;
+  /** Of `/metrics/resources`. */
+  readonly resourceMetrics?: MetricRegistry;
 }
 
 /** Resolves with the exit code: 1 also when leadership is lost, so that the program is started again. */
@@ -97,7 +99,9 @@ async function runUntilStopped<T extends FlagTable>(
   try {
     const setVerbosity = (level: number): void => log.setVerbosity(level);
     const configz = { flags: printFlags(program.flags, flags) };
-    const served = { program: name, configz, metrics, election: running.election, log, setVerbosity };
+    const { resourceMetrics } = prepared;
+    const { election } = running;
+    const served = { program: name, configz, metrics, resourceMetrics, election, log, setVerbosity };
     await using _server = await serveProgram(common(flags), served, closing.signal);
     await onReady();
     await running.ended;

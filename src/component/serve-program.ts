@@ -22,6 +22,8 @@ interface ServedParts {
   /** The content of `/configz`. */
   readonly configz: unknown;
   readonly metrics: MetricRegistry;
+  /** Of `/metrics/resources`; undefined: it is not served. */
+  readonly resourceMetrics: MetricRegistry | undefined;
   readonly election: LeaderElection | undefined;
   readonly log: Logger;
   readonly setVerbosity: (level: number) => void;
@@ -35,7 +37,7 @@ export interface ProgramServer extends AsyncDisposable {
 /** Rejects with a message for the operator. */
 export async function serveProgram(
   flags: Flags,
-  { program, configz, metrics, election, log, setVerbosity }: ServedParts,
+  { program, configz, metrics, resourceMetrics, election, log, setVerbosity }: ServedParts,
   signal: AbortSignal,
 ): Promise<ProgramServer> {
   await using stack = new AsyncDisposableStack();
@@ -56,6 +58,7 @@ export async function serveProgram(
     access: access.filter,
     checks: [{ name: "ping", check: () => {} }, ...(election === undefined ? [] : [lease])],
     metrics: [metrics],
+    resourceMetrics,
     configz,
     setVerbosity: flags.profiling ? setVerbosity : undefined,
     clock: systemClock,

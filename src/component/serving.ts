@@ -32,6 +32,8 @@ export interface ComponentServingOptions {
   readonly access: Filter;
   readonly checks: readonly HealthCheck[];
   readonly metrics: readonly MetricRegistry[];
+  /** Of `/metrics/resources`; undefined: it is not served. */
+  readonly resourceMetrics: MetricRegistry | undefined;
   /** The content of `/configz`. */
   readonly configz: unknown;
   /** Profiles and the verbosity of logs; undefined: they are not served. */
@@ -74,7 +76,7 @@ export async function serveComponent(options: ComponentServingOptions): Promise<
 const HEALTH_PATHS = ["healthz", "livez", "readyz"];
 
 async function createHandler(options: ComponentServingOptions): Promise<Handler> {
-  const { access, checks, metrics, configz, setVerbosity, clock, log } = options;
+  const { access, checks, metrics, resourceMetrics, configz, setVerbosity, clock, log } = options;
   const router = new Router<Handler>();
   for (const name of HEALTH_PATHS) {
     const endpoint = { name, checks };
@@ -84,6 +86,8 @@ async function createHandler(options: ComponentServingOptions): Promise<Handler>
     );
   }
   router.add("GET", "/metrics", async ({ headers }) => metricsResponse(metrics, headers.accept));
+  if (resourceMetrics !== undefined)
+    router.add("GET", "/metrics/resources", async ({ headers }) => metricsResponse([resourceMetrics], headers.accept));
   router.add("GET", "/configz", async () => jsonResponse(200, configz));
   if (setVerbosity !== undefined) {
     const { createDebugPages } = await import("../profiling/debug-pages.ts");

@@ -18,6 +18,10 @@ const SERVICE_ACCOUNTS = ["system:serviceaccounts", "system:serviceaccounts:kube
 /** The user of the informers of all controllers, as in Kubernetes. */
 const OBSERVER = "system:kube-controller-manager";
 
+const MANAGER = "kube-controller-manager";
+/** As in Kubernetes, those that a cloud's controller manager may run instead. */
+const REPORTED_CONTROLLERS = ["nodeipam", "service"];
+
 const descriptors: Readonly<Record<string, ControllerDescriptor>> = {
   attachdetach: {
     user: "system:serviceaccount:kube-system:attachdetach-controller",
@@ -274,6 +278,12 @@ export function startControllers(names: readonly string[], deps: StartController
   const observer = deps.clientFor(createUser(OBSERVER));
   const { clock, random } = deps;
   const options = { ...defaultControllerOptions, ...deps.options };
+  const running = deps.registry?.gauge({
+    name: "running_managed_controllers",
+    help: "Whether a controller runs in this process.",
+    stability: "ALPHA",
+    labels: ["manager", "name"],
+  });
   const informers = createSharedInformers(
     { client: observer, clock, random, log: deps.log.child("informers") },
     stopping.signal,
@@ -286,6 +296,7 @@ export function startControllers(names: readonly string[], deps: StartController
       const { clusterCa, signing, signLegacyToken, kinds, registry } = deps;
       const log = deps.log.child(name);
       const queue = deps.queueMetrics?.(name);
+      if (REPORTED_CONTROLLERS.includes(name)) running?.with(MANAGER, name).set(1);
       await run({
         client,
         observer,

@@ -1,5 +1,6 @@
 /** `svc scheduler`, also invoked as `kube-scheduler`. */
 import { runProgram } from "../component/run-program.ts";
+import { MetricRegistry } from "../std/metrics/metrics.ts";
 import { schedulerProgram } from "./flags.ts";
 import { schedulerOptions } from "./options.ts";
 import { PROGRAM, runElectedScheduler } from "./run.ts";
@@ -13,9 +14,11 @@ export async function run(argv: readonly string[]): Promise<number> {
       common: (flags) => flags,
       async prepare(flags, gates) {
         const options = schedulerOptions(flags, gates);
+        const resourceMetrics = new MetricRegistry();
         return {
           connection: options.connection,
-          start: (deps, signal) => runElectedScheduler(options, deps, signal),
+          resourceMetrics,
+          start: (deps, signal) => runElectedScheduler(options, { ...deps, resourceMetrics }, signal),
         };
       },
     },

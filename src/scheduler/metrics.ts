@@ -3,6 +3,7 @@ import { exponentialBuckets } from "../std/metrics/buckets.ts";
 import type { MetricRegistry } from "../std/metrics/metrics.ts";
 import type { ClusterCache } from "./cache/cluster-cache.ts";
 import { FrameworkMetrics } from "./framework/framework-metrics.ts";
+import type { VolumeStage } from "./framework/handle.ts";
 import type { QueuedPod } from "./queue/queued-pod.ts";
 import type { SchedulingQueue } from "./queue/scheduling-queue.ts";
 
@@ -16,6 +17,7 @@ export interface SchedulerMetrics {
   preemptionAttempted(victims: number): void;
   /** The victims of a preemption are deleted, or that failed. */
   preemptionEnded(isSuccess: boolean, milliseconds: number): void;
+  volumeStageFailed(stage: VolumeStage): void;
   /** The pods that an event concerns have been queued. */
   eventHandled(event: string, milliseconds: number): void;
   readonly framework: FrameworkMetrics;
@@ -153,6 +155,19 @@ export function createSchedulerMetrics(metrics: MetricRegistry): SchedulerMetric
     stability: "ALPHA",
     labels: ["result"],
   });
+  const volumeFailures = metrics.counter({
+    name: "scheduler_volume_scheduling_stage_error_total",
+    help: "Failures of the search for volumes (predicate) and of their binding (bind).",
+    stability: "ALPHA",
+    labels: ["operation"],
+  });
+  // Nothing counts here since Kubernetes 1.21, which has the metric all the same.
+  metrics.counter({
+    name: "scheduler_volume_binder_cache_requests_total",
+    help: "Requests of a cache of volume bindings, which does not exist.",
+    stability: "ALPHA",
+    labels: ["operation"],
+  });
   // Families without labels are shown from the start, as in Kubernetes.
   for (const family of [algorithmSeconds, podAttempts, preemptions, victims]) family.with();
   // No plugin of this scheduler makes pods wait for a permit.
@@ -187,6 +202,9 @@ export function createSchedulerMetrics(metrics: MetricRegistry): SchedulerMetric
       const result = isSuccess ? "success" : "error";
       preemptionRuns.with(result).inc();
       preemptionSeconds.with(result).observe(milliseconds / 1000);
+    },
+    volumeStageFailed(stage) {
+      volumeFailures.with(stage).inc();
     },
     eventHandled(event, milliseconds) {
       eventSeconds.with(event).observe(milliseconds / 1000);

@@ -124,6 +124,7 @@ class Scheduler {
       nominator: this.#nominator,
       listers: this.#informers.listers(),
       onVolumeChange: (callback: () => void, until: AbortSignal) => this.#onVolumeChange(callback, until),
+      onVolumeError: deps.metrics?.volumeStageFailed,
     };
     const pluginDeps = { handle, extenders, evictions: this.#evictions, features };
     this.#profiles = new Profiles(config, pluginDeps, this.#nominator, deps.metrics?.framework);

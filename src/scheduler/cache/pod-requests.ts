@@ -15,15 +15,32 @@ type ContainerStatus = NonNullable<NonNullable<Pod["status"]>["containerStatuses
  * before it, whichever is larger. While a container is resized, the larger of its old and new requests counts.
  */
 export function podRequests(pod: Pod): Resources {
-  return aggregate(pod, false);
+  return scheduledRequests(pod, false);
 }
 
 /** The same with defaults for CPU and memory that containers do not request, which only scores use. */
 export function nonZeroRequests(pod: Pod): Resources {
-  return aggregate(pod, true);
+  return scheduledRequests(pod, true);
 }
 
-function aggregate(pod: Pod, withDefaults: boolean): Resources {
+/** Of the specification alone, without what a resize has allocated. */
+export function specRequests(pod: Pod): Resources {
+  const total = aggregate(pod, ({ resources }) => Resources.of(resources?.requests));
+  const level = Resources.of(podLevelRequests(pod));
+  for (const name of level.names()) total.set(name, level.get(name));
+  total.add(Resources.of(pod.spec?.overhead));
+  return total;
+}
+
+/** Of the specification alone. A resource without a limit has none by overhead. */
+export function specLimits(pod: Pod): Resources {
+  const total = aggregate(pod, ({ resources }) => Resources.of(resources?.limits));
+  const overhead = Resources.of(pod.spec?.overhead);
+  for (const name of total.names()) total.set(name, total.get(name) + overhead.get(name));
+  return total;
+}
+
+function scheduledRequests(pod: Pod, withDefaults: boolean): Resources {
   const level = Resources.of(podLevelRequests(pod));
   const statuses = new Map<string, ContainerStatus>();
   for (const status of [...(pod.status?.containerStatuses ?? []), ...(pod.status?.initContainerStatuses ?? [])]) {
@@ -36,6 +53,13 @@ function aggregate(pod: Pod, withDefaults: boolean): Resources {
     if (withDefaults) applyDefaults(requests, container, level);
     return requests;
   };
+  const total = aggregate(pod, requestsOf);
+  for (const name of level.names()) total.set(name, level.get(name));
+  total.add(Resources.of(pod.spec?.overhead));
+  return total;
+}
+
+function aggregate(pod: Pod, requestsOf: (container: Container, isLongRunning: boolean) => Resources): Resources {
   const total = new Resources();
   for (const container of pod.spec?.containers ?? []) total.add(requestsOf(container, true));
   const sidecars = new Resources();
@@ -53,8 +77,6 @@ function aggregate(pod: Pod, withDefaults: boolean): Resources {
     }
   }
   total.raise(starting);
-  for (const name of level.names()) total.set(name, level.get(name));
-  total.add(Resources.of(pod.spec?.overhead));
   return total;
 }
 

@@ -48,6 +48,8 @@ export interface Listers {
   readonly attachments: Lister<VolumeAttachment>;
 }
 
+export type VolumeStage = "predicate" | "bind";
+
 export interface Handle {
   readonly client: Client;
   readonly clock: Clock;
@@ -58,4 +60,6 @@ export interface Handle {
   readonly listers: Listers;
   /** Calls back when a volume, a claim or a pod changed, until the signal aborts. */
   readonly onVolumeChange: (callback: () => void, signal: AbortSignal) => void;
+  /** The search for volumes, or their binding, has failed with an error. */
+  readonly onVolumeError?: ((stage: VolumeStage) => void) | undefined;
 }

@@ -247,6 +247,25 @@ for (const { title, nodes, pods = [], attachments = [], others = volumes(), adva
   });
 }
 
+t.test("volumes that are attached, and those that pods need, are counted", async (t) => {
+  const registry = new MetricRegistry();
+  const run = (deps: ControllerDeps): Promise<void> => runAttachDetachController({ ...deps, registry });
+  await syncOnce(run, objectsOf(nodeKind), [
+    ...volumes(),
+    objectsOf(volumeAttachmentKind, attachment("a", { attached: true }), attachment("b", { attached: false })),
+    objectsOf(podKind, pod("p", "a")),
+    objectsOf(nodeKind, node("a"), node("b")),
+  ]);
+  const shown = formatMetrics([registry], "prometheus");
+  for (const line of [
+    'storage_count_attachable_volumes_in_use{node="a",volume_plugin="kubernetes.io/csi"} 1',
+    'attachdetach_controller_total_volumes{plugin_name="kubernetes.io/csi",state="desired_state_of_world"} 1',
+    'attachdetach_controller_total_volumes{plugin_name="kubernetes.io/csi",state="actual_state_of_world"} 1',
+  ]) {
+    t.ok(shown.split("\n").includes(line), `${line} in ${shown}`);
+  }
+});
+
 t.test("detaching a volume that is in use is counted", async (t) => {
   const registry = new MetricRegistry();
   const run = (deps: ControllerDeps): Promise<void> => runAttachDetachController({ ...deps, registry });

@@ -21,6 +21,7 @@ import { createControllerQueue } from "../../controller-queue.ts";
 import { keyOf } from "../../workload/object-keys.ts";
 import { claimNamesOf } from "../pod-claims.ts";
 import { attachableVolumeOf, isManaged, isOutOfService, isReady, needsVolumes } from "./attachable-volumes.ts";
+import { registerAttachmentCounts, registerForcedDetaches } from "./attachment-metrics.ts";
 import { AttachmentSync } from "./attachment-sync.ts";
 import { DesiredAttachments } from "./desired-attachments.ts";
 
@@ -51,15 +52,11 @@ export async function runAttachDetachController(deps: ControllerDeps): Promise<v
     volumes,
     attachments,
     forcesDetach: !options.disableForceDetachOnTimeout,
-    forcedDetaches: deps.registry?.counter({
-      name: "attach_detach_controller_attachdetach_controller_forced_detaches",
-      help: "Number of volumes that were detached while they were in use.",
-      stability: "ALPHA",
-      labels: ["reason"],
-    }),
+    forcedDetaches: deps.registry && registerForcedDetaches(deps.registry),
     queueAttachment: (name) => queue.add(name),
     queueNode: (name) => queue.add(`${NODE}${name}`),
   });
+  if (deps.registry !== undefined) registerAttachmentCounts(deps.registry, desired, () => attachments.list());
   await using queue = createControllerQueue(deps, {
     workers: WORKERS,
     backoff: BACKOFF,

@@ -19,6 +19,10 @@ export class DesiredAttachments {
   readonly #entries = new Map<string, Entry>();
   readonly #attachmentsOfPod = new Map<string, readonly string[]>();
 
+  all(): Iterable<DesiredAttachment> {
+    return this.#entries.values();
+  }
+
   get(attachment: string): DesiredAttachment | undefined {
     return this.#entries.get(attachment);
   }

@@ -77,6 +77,7 @@ export function createVolumeBinding(args: VolumeBindingArgs, handle: Handle): Pl
               state.byNode.set(node.name, outcome.found);
               return undefined;
             } catch (error) {
+              handle.onVolumeError?.("predicate");
               return failed(NAME, error);
             }
           },
@@ -102,6 +103,7 @@ export function createVolumeBinding(args: VolumeBindingArgs, handle: Handle): Pl
         await bindPodVolumes(cycle.pod, node, assumed, handle, timeoutMs, signal);
         return undefined;
       } catch (error) {
+        handle.onVolumeError?.("bind");
         return failed(NAME, error);
       }
     },
