@@ -14,7 +14,7 @@ import { formatMetrics } from "../std/metrics/text-format.ts";
 import { type Clock, systemClock } from "../std/time/clock.ts";
 import { FakeApi } from "../testing/agent/fake-api.ts";
 import { createFakeRouteTools } from "../testing/pod-network/fake-route-tools.ts";
-import { NODES, type NodeName, ROUTER, SimulatedNodes } from "../testing/pod-network/simulated-nodes.ts";
+import { NODES, type NodeName, ROUTER, ROUTER6, SimulatedNodes } from "../testing/pod-network/simulated-nodes.ts";
 import { findNetworkProblem } from "../testing/proxy/simulated-network.ts";
 import { FakeClock } from "../testing/std/fake-clock.ts";
 import { until } from "../testing/std/until.ts";
@@ -49,7 +49,7 @@ class TestNodes implements AsyncDisposable {
     this.api.put(`/api/v1/nodes/${name}`, {
       kind: "Node",
       metadata: { name },
-      spec: { podCIDR: podCidr, podCIDRs: podCidr.split(",") },
+      spec: { podCIDR: podCidr.split(",")[0], podCIDRs: podCidr.split(",") },
       status: { addresses: addresses.map((address) => ({ type: "InternalIP", address })) },
     });
   }
@@ -73,7 +73,7 @@ class TestNodes implements AsyncDisposable {
       mode,
       nodeName: name,
       names,
-      clusterCidrs: ["10.244.0.0/16"],
+      clusterCidrs: ["10.244.0.0/16", "fd00:244::/32"],
       cni: { confDir: this.confDir(name), leaseDir: "/run/none" },
       nodes: stop.use(startInformer(informer)),
       nodeFile: this.nodeFile(name),
@@ -245,6 +245,49 @@ t.test("pods of three nodes", { skip, timeout: 180_000 }, async (t) => {
     await nodes.stop("c", true);
     t.throws(() => net.inside("c", "ip", "link", "show", names.bridge));
   });
+});
+
+t.test("pods of three nodes by IPv6", { skip, timeout: 180_000 }, async (t) => {
+  const stacks: readonly (readonly [string, (node: NodeName) => readonly [string, ...string[]]])[] = [
+    [
+      "beside IPv4",
+      (node) => [
+        `${SimulatedNodes.podCidr(node)},${SimulatedNodes.podCidr6(node)}`,
+        SimulatedNodes.address(node),
+        SimulatedNodes.address6(node),
+      ],
+    ],
+    ["alone", (node) => [SimulatedNodes.podCidr6(node), SimulatedNodes.address6(node)]],
+  ];
+  for (const [title, valuesOf] of stacks) {
+    await t.test(title, async (t) => {
+      await using nodes = new TestNodes(t);
+      using net = new SimulatedNodes(names.bridge);
+      for (const node of NODES) nodes.put(node, ...valuesOf(node));
+      const arrives = (from: NodeName, to: NodeName, bytes?: number): Promise<boolean> =>
+        net.pings(`pod-${from}`, SimulatedNodes.pod6(to), bytes);
+      const all = NODES.flatMap((from) => NODES.filter((to) => to !== from).map((to) => [from, to] as const));
+      t.notOk((await arrives("a", "b")) || (await arrives("a", "c")));
+      for (const node of NODES) await (await nodes.start(node, net.host(node))).ready;
+      net.inside("c", "nft", "add table ip6 seen; add chain ip6 seen in { type filter hook forward priority 0; }");
+      net.inside("c", "nft", `add rule ip6 seen in ip6 saddr ${SimulatedNodes.pod6("a")} counter`);
+      for (const [from, to] of all) t.ok(await arrives(from, to), `${from} to ${to}`);
+      for (const [from, to] of all) t.ok(await arrives(from, to, 4000), `large packets from ${from} to ${to}`);
+      for (const [from, to] of all) t.ok(await net.pings(from, SimulatedNodes.pod6(to)), `from node ${from} to ${to}`);
+      t.notMatch(net.inside("c", "nft", "list", "table", "ip6", "seen"), "counter packets 0", "by its own address");
+      const routes = (): string => net.inside("a", "ip", "-6", "route", "show", "proto", "84");
+      t.match(routes(), /^fd00:244:1::\/64 via fd00:51::2 dev eth0 metric 8400 /m);
+      t.match(routes(), /^fd00:244:2::\/64 via fd00:244:2:: dev svc-vxlan metric 8400 /m);
+      t.ok(await net.pings("pod-a", ROUTER6), "packets that leave the cluster get the node's address");
+      net.inside("a", "ip", "-6", "route", "flush", "proto", "84");
+      await until("the ways to b and c", () => both(arrives("a", "b"), arrives("a", "c")), { timeoutMs: 15_000 });
+      net.inside("a", "ip", "link", "delete", "svc-vxlan");
+      await until("the ways again", () => both(arrives("a", "b"), arrives("c", "a")), { timeoutMs: 15_000 });
+      await nodes.stop("a", true);
+      t.equal(routes(), "");
+      t.same(nodes.problems, []);
+    });
+  }
 });
 
 t.test("without iproute2 a node alone has its network, and several have an explanation", async (t) => {

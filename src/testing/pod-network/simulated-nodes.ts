@@ -3,6 +3,8 @@
  *
  *     pod 10.244.0.2 ─ bridge ─ node a 198.51.100.1 ─┐
  *     pod 10.244.1.2 ─ bridge ─ node b 198.51.100.2 ─┴─ router ─── node c 203.0.113.3 ─ bridge ─ pod 10.244.2.2
+ *
+ * By IPv6 the nodes are fd00:51::1, fd00:51::2 and fd00:c::3, the pods fd00:244:N::2.
  */
 import { execFile, execFileSync } from "node:child_process";
 import { randomBytes } from "node:crypto";
@@ -16,7 +18,10 @@ type NetworkNamespace = NodeName | "router" | `pod-${NodeName}`;
 export const NODES: readonly NodeName[] = ["a", "b", "c"];
 const addresses = { a: "198.51.100.1", b: "198.51.100.2", c: "203.0.113.3" } as const;
 const gateways = { a: "198.51.100.254", b: "198.51.100.254", c: "203.0.113.254" } as const;
+const addresses6 = { a: "fd00:51::1", b: "fd00:51::2", c: "fd00:c::3" } as const;
+const gateways6 = { a: "fd00:51::fe", b: "fd00:51::fe", c: "fd00:c::fe" } as const;
 export const ROUTER = gateways.a;
+export const ROUTER6 = gateways6.a;
 
 export class SimulatedNodes implements Disposable {
   readonly #name = `svcn${randomBytes(3).toString("hex")}`;
@@ -35,6 +40,18 @@ export class SimulatedNodes implements Disposable {
 
   static address(node: NodeName): string {
     return addresses[node];
+  }
+
+  static address6(node: NodeName): string {
+    return addresses6[node];
+  }
+
+  static podCidr6(node: NodeName): string {
+    return `fd00:244:${NODES.indexOf(node)}::/64`;
+  }
+
+  static pod6(node: NodeName): string {
+    return `fd00:244:${NODES.indexOf(node)}::2`;
   }
 
   static podCidr(node: NodeName): string {
@@ -114,32 +131,38 @@ export class SimulatedNodes implements Disposable {
       this.inside(netns, "ip", "link", "set", "lo", "up");
     }
     const ip = (netns: NetworkNamespace, ...words: readonly string[]): string => this.inside(netns, "ip", ...words);
-    for (const [bridge, gateway] of [
-      ["near", gateways.a],
-      ["far", gateways.c],
+    for (const [bridge, gateway, gateway6] of [
+      ["near", gateways.a, gateways6.a],
+      ["far", gateways.c, gateways6.c],
     ] as const) {
       ip("router", "link", "add", bridge, "type", "bridge");
       ip("router", "addr", "add", `${gateway}/24`, "dev", bridge);
+      ip("router", "addr", "add", `${gateway6}/64`, "dev", bridge, "nodad");
       ip("router", "link", "set", bridge, "up");
     }
     for (const node of NODES) {
       this.#connect("router", `node-${node}`, node);
       ip("router", "link", "set", `node-${node}`, "master", node === "c" ? "far" : "near", "up");
       ip(node, "addr", "add", `${addresses[node]}/24`, "dev", "eth0");
+      ip(node, "addr", "add", `${addresses6[node]}/64`, "dev", "eth0", "nodad");
       ip(node, "link", "set", "eth0", "up");
       ip(node, "route", "add", "default", "via", gateways[node]);
+      ip(node, "route", "add", "default", "via", gateways6[node]);
       const [gateway, pod] = [SimulatedNodes.pod(node).replace(/2$/, "1"), `pod-${node}` as const];
       ip(node, "link", "add", this.#bridge, "type", "bridge");
       ip(node, "addr", "add", `${gateway}/24`, "dev", this.#bridge);
+      ip(node, "addr", "add", `${SimulatedNodes.pod6(node).replace(/2$/, "1")}/64`, "dev", this.#bridge, "nodad");
       ip(node, "link", "set", this.#bridge, "up");
       this.#connect(node, "veth0", pod);
       ip(node, "link", "set", "veth0", "master", this.#bridge, "up");
       ip(pod, "addr", "add", `${SimulatedNodes.pod(node)}/24`, "dev", "eth0");
+      ip(pod, "addr", "add", `${SimulatedNodes.pod6(node)}/64`, "dev", "eth0", "nodad");
       ip(pod, "link", "set", "eth0", "up");
       ip(pod, "route", "add", "default", "via", gateway);
+      ip(pod, "route", "add", "default", "via", SimulatedNodes.pod6(node).replace(/2$/, "1"));
     }
     for (const netns of ["router", ...NODES] as const)
-      this.inside(netns, "sysctl", "-q", "-w", "net.ipv4.ip_forward=1");
+      this.inside(netns, "sysctl", "-q", "-w", "net.ipv4.ip_forward=1", "net.ipv6.conf.all.forwarding=1");
   }
 
   #connect(netns: NetworkNamespace, name: string, peer: NetworkNamespace): void {
