@@ -102,8 +102,15 @@ export async function startServiceAllocation(
   });
   const scope = systemScope("", signal);
   const startRevision = store.current();
+  let reportedCidrs = "";
+  /** Logs a difference once, until the ServiceCIDR changes. */
+  const onDifferentCidr = (inUse: string, wanted: string): void => {
+    if (inUse === reportedCidrs) return;
+    reportedCidrs = inUse;
+    log.warn("The ServiceCIDR differs from --service-cluster-ip-range and is used unchanged", { inUse, wanted });
+  };
   const reconcileApiServices = async (): Promise<void> => {
-    await ensureServiceCidr(cidrs, ranges.map(formatCidr), scope, log);
+    await ensureServiceCidr(cidrs, ranges.map(formatCidr), scope, onDifferentCidr);
     await ensureApiService(services, KUBERNETES_SERVICE, config, firstAddress(ranges[0]), signal);
     for (const name of config.serviceNames.filter((each) => each !== KUBERNETES_SERVICE))
       await ensureApiService(services, name, { ...config, kubernetesServiceNodePort: 0 }, undefined, signal);
@@ -166,12 +173,12 @@ function firstAddress(block: Cidr | undefined): string {
   return formatIp({ family: block.family, value: usableRange(block).first });
 }
 
-/** Creates the ServiceCIDR, or adds the range of a second IP family. Other changes of the flag only log a warning. */
+/** Creates the ServiceCIDR, or adds the range of a second IP family. Other changes of the flag are only reported. */
 async function ensureServiceCidr(
   registry: Registry<ServiceCIDR>,
   wanted: readonly string[],
   scope: Scope,
-  log: Logger,
+  onDifference: (inUse: string, wanted: string) => void,
 ): Promise<void> {
   const found = await registry.objects.get(registry.objects.key(undefined, KUBERNETES_SERVICE));
   const cidrs = found?.spec?.cidrs ?? [];
@@ -180,8 +187,7 @@ async function ensureServiceCidr(
   else if (cidrs.length === 1 && wanted.length === 2 && cidrs[0] === wanted[0]) {
     await update(registry, scope, KUBERNETES_SERVICE, { ...found, spec: { cidrs: wanted } });
   } else if (!deepEqual(cidrs, wanted)) {
-    const text = "The ServiceCIDR differs from --service-cluster-ip-range and is used unchanged";
-    log.warn(text, { inUse: cidrs.join(","), wanted: wanted.join(",") });
+    onDifference(cidrs.join(","), wanted.join(","));
   }
   // The ServiceCIDR controller handles the deletion.
   if (found?.metadata?.deletionTimestamp !== undefined) return;
