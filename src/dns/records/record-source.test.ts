@@ -50,7 +50,7 @@ t.test(
   },
 );
 
-t.test("RecordSource writes changes after a while, at most once in five minutes", async (t) => {
+t.test("RecordSource writes changes after seconds, and large records at most once in five minutes", async (t) => {
   const file = join(t.testdir(), "records");
   const { informers, clock, open } = start(file);
   const source = await open();
@@ -62,8 +62,22 @@ t.test("RecordSource writes changes after a while, at most once in five minutes"
   await until("the file", () => written() === 1 || undefined);
   informers.delete(serviceKind, service);
   informers.put(serviceKind, makeService("default/a", "10.3.0.1"), makeService("default/b", "10.3.0.2"));
-  await clock.advance(299_000);
+  await clock.advance(4000);
   t.equal(written(), 1);
+  await clock.advance(1000);
+  await until("the file", () => written() === 2 || undefined);
+
+  const many = Array.from({ length: 40_000 }, (_, index) =>
+    makeService(`default/${"x".repeat(50)}-${index}`, `10.4.${index >> 8}.${index & 255}`),
+  );
+  informers.put(serviceKind, ...many);
+  await clock.advance(5000);
+  await until("the large file", () => written() === many.length + 2 || undefined);
+  t.ok(statSync(file).size > 3_000_000, "more than five minutes at 10 kB a second");
+  await clock.advance(0);
+  for (const each of many) informers.delete(serviceKind, each);
+  await clock.advance(299_000);
+  t.equal(written(), many.length + 2);
   await clock.advance(1000);
   await until("the file", () => written() === 2 || undefined);
   informers.delete(serviceKind, makeService("default/a", "10.3.0.1"));

@@ -14,9 +14,13 @@ export interface RecordSourceOptions {
   readonly log: Logger;
 }
 
-/** Between two writes of the file, which has a megabyte for each thousand services of ten endpoints. */
-const WRITE_MS = 300_000;
-/** Coalesces the changes of a start. */
+/**
+ * While records change, the file is written at this rate in bytes a second, but not more rarely than the longest
+ * interval. It has a megabyte for each thousand services of ten endpoints.
+ */
+const WRITE_RATE = 10_000;
+const INTERVAL_MS_MAX = 300_000;
+/** Coalesces the changes of a start; the age of saved records of a small cluster. */
 const SETTLE_MS = 5_000;
 
 export class RecordSource implements AsyncDisposable {
@@ -26,7 +30,8 @@ export class RecordSource implements AsyncDisposable {
   #saved: ClusterRecords | undefined;
   #isSynced = false;
   #timer: Timer | undefined;
-  #writtenAt = Number.NEGATIVE_INFINITY;
+  /** No write begins earlier; on the monotonic clock. */
+  #nextWriteAt = Number.NEGATIVE_INFINITY;
   #writing: Promise<void> = Promise.resolve();
   #isChanged = false;
 
@@ -86,7 +91,7 @@ export class RecordSource implements AsyncDisposable {
     this.#isChanged = true;
     if (!this.#isSynced || this.#timer !== undefined) return;
     const { clock } = this.#options;
-    const delay = Math.max(SETTLE_MS, this.#writtenAt + WRITE_MS - clock.monotonic());
+    const delay = Math.max(SETTLE_MS, this.#nextWriteAt - clock.monotonic());
     this.#timer = clock.timer(delay, () => {
       this.#writing = this.#write();
     });
@@ -96,9 +101,13 @@ export class RecordSource implements AsyncDisposable {
     const { clock, file, log } = this.#options;
     this.#timer = undefined;
     this.#isChanged = false;
-    this.#writtenAt = clock.monotonic();
-    await writeRecordsFile(file, this.#live).catch((error: unknown) => {
+    const began = clock.monotonic();
+    this.#nextWriteAt = began + INTERVAL_MS_MAX;
+    try {
+      const bytes = await writeRecordsFile(file, this.#live);
+      this.#nextWriteAt = began + Math.min((bytes / WRITE_RATE) * 1000, INTERVAL_MS_MAX);
+    } catch (error) {
       log.warn("Cannot write the DNS records", { file, error: String(error) });
-    });
+    }
   }
 }

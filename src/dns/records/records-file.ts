@@ -12,8 +12,8 @@ type Line = readonly [
   slices: readonly (readonly [name: string, slice: SliceRecord])[],
 ];
 
-/** The file is replaced as a whole. */
-export async function writeRecordsFile(path: string, records: ClusterRecords): Promise<void> {
+/** The file is replaced as a whole. Returns its length in bytes. */
+export async function writeRecordsFile(path: string, records: ClusterRecords): Promise<number> {
   const slice = new TimeSlice();
   const lines: string[] = [HEADER];
   for (const { namespace, name, service, slices } of records.entries()) {
@@ -22,8 +22,10 @@ export async function writeRecordsFile(path: string, records: ClusterRecords): P
     await slice.yield();
   }
   const temporary = `${path}.new`;
-  await writeFile(temporary, `${lines.join("\n")}\n`, { mode: 0o600 });
+  const bytes = Buffer.from(`${lines.join("\n")}\n`);
+  await writeFile(temporary, bytes, { mode: 0o600 });
   await rename(temporary, path);
+  return bytes.length;
 }
 
 /** Undefined when there is no file. Rejects when it is not one of this version, or cannot be read. */
