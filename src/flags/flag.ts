@@ -50,7 +50,7 @@ export interface Flag<T = unknown> {
   readonly deprecated?: string;
   /** Flags (exact, or with a trailing `*`) that cannot be combined with this one. */
   readonly excludes?: readonly string[];
-  /** Flags that this one requires. */
+  /** Flags that this one requires, also when it is given its default. A switch that is off requires none. */
   readonly requires?: readonly string[];
   /** Why the flag has no effect in this build: only its default is accepted. Absent for a flag that has its effect. */
   readonly inert?: string;

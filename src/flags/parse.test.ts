@@ -20,6 +20,8 @@ const table = section("All", {
   later: flag(int32(), 3, "Later.", { inert: "this build never waits" }),
   cert: flag(text, "", "Certificate.", { requires: ["key"] }),
   key: flag(text, "", "Key."),
+  mode: flag(text, "a", "Mode.", { requires: ["key"] }),
+  "fast-mode": flag(bool, false, "Fast mode.", { requires: ["fast"] }),
   file: flag(text, "", "File.", { excludes: ["zones", "max-*"] }),
 });
 
@@ -114,6 +116,12 @@ t.test("parseFlags() refuses flags that exclude each other or lack one that they
   t.same(problemsOf("--file=x", "--max-wait=1s"), ["--file and --max-wait exclude each other: give one of them"]);
   t.same(problemsOf("--cert=x"), ["--cert needs --key as well"]);
   t.same(problemsOf("--cert=x", "--key=y"), []);
+  t.same(problemsOf("--mode=a"), ["--mode needs --key as well"], "at its default");
+  t.same(problemsOf("--cert="), ["--cert needs --key as well"], "at an empty default");
+  t.same(problemsOf("--mode=a", "--key="), ["--mode needs --key as well"], "with the required flag empty");
+  t.same(problemsOf("--cert=", "--key="), [], "all empty");
+  t.same(problemsOf("--fast-mode", "--fast=false"), ["--fast-mode needs --fast as well"], "with the required flag off");
+  t.same(problemsOf("--fast-mode=false"), [], "a switch that is off");
 });
 
 t.test(

@@ -160,8 +160,10 @@ function findConflicts(
         problems.push(`--${name} and --${clash} exclude each other: give one of them`);
       }
     }
-    for (const other of isChanged(row, values[name]) ? (row.requires ?? []) : []) {
-      if (!given.has(other)) problems.push(`--${name} needs --${other} as well`);
+    const requires = row.inert !== undefined || values[name] === false ? [] : (row.requires ?? []);
+    for (const other of requires) {
+      const isMissing = !given.has(other) || (isSet(row, values[name]) && !isSet(table[other]!, values[other]));
+      if (isMissing) problems.push(`--${name} needs --${other} as well`);
     }
   }
   return [...new Set(problems)];
@@ -170,6 +172,11 @@ function findConflicts(
 /** Whether the value differs from the default. */
 export function isChanged(row: Flag, value: unknown): boolean {
   return row.type.print(value) !== row.type.print(row.default);
+}
+
+/** Whether the value is one: not an empty text or list, as of a variable of a script that is not set, and not false. */
+function isSet(row: Flag, value: unknown): boolean {
+  return !["", "false"].includes(row.type.print(value));
 }
 
 function inertProblem(name: string, row: Flag, value: unknown): string {

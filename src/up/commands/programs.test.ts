@@ -159,6 +159,20 @@ _svc; printf '%s\\n' "\${COMPREPLY[@]}"`;
   t.same(complete("svc", "token", "create", "--t"), ["--ttl="]);
 });
 
+t.test("a flag that requires others is refused without each of them, whatever its value", async (t) => {
+  for (const { word, flags } of programs) {
+    for (const [name, row] of Object.entries(flags) as [string, Flag][]) {
+      const texts = [row.type.sample, row.type.print(row.default)].filter((text) => text !== "false");
+      for (const other of row.inert === undefined ? (row.requires ?? []) : []) {
+        for (const text of texts) {
+          const problems = problemsOf(() => parseCommandLine(flags, [`--${name}=${text}`]));
+          t.ok(problems.includes(`--${name} needs --${other} as well`), `${word} --${name}=${text}`);
+        }
+      }
+    }
+  }
+});
+
 t.test("flags without effect accept only their default, and no other flag loses its effect", async (t) => {
   const file = new URL("testdata/flags-without-effect.json", root);
   const listed = JSON.parse(readFileSync(file, "utf8")) as Readonly<Record<string, readonly string[]>>;
