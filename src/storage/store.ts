@@ -22,6 +22,8 @@ export interface KeyValue {
   readonly created: Revision;
   /** The value is to be rewritten although it is the same: it is encrypted with an older key. */
   readonly isStale?: boolean;
+  /** The value stays in memory where it is cached: to read it again may need a call of a KMS plugin. */
+  readonly isPinned?: boolean;
   /** Of an event: why the value cannot be decrypted. The watch goes on, since it may be of all resources. */
   readonly failure?: StoreError;
 }
@@ -119,7 +121,8 @@ export type StoreErrorCode =
   | "no-space"
   | "closed"
   | "unavailable"
-  | "undecryptable";
+  | "undecryptable"
+  | "unencryptable";
 
 export class StoreError extends Error {
   override readonly name = "StoreError";

@@ -1,9 +1,12 @@
 /** The base of the server: the served kinds, the store, registries, metrics and readiness. */
+import { hostname } from "node:os";
 import { schemeOf } from "../../api/builtin.ts";
 import { leaseKind } from "../../api/coordination/lease/kind.ts";
 import type { Lease } from "../../api/coordination/lease/schema.ts";
 import type { Auditor, AuditorDeps } from "../../audit/auditor.ts";
 import { includesController } from "../../controllers/controller-manager.ts";
+import type { FeatureLookup } from "../../flags/gates.ts";
+import type { HealthCheck } from "../../http/health.ts";
 import { forbidPrivileged } from "../../registry/allow-privileged.ts";
 import { uncachedKinds } from "../../registry/read/uncached.ts";
 import { Registries } from "../../registry/registries.ts";
@@ -12,12 +15,17 @@ import type { Logger } from "../../std/log/logger.ts";
 import type { Clock } from "../../std/time/clock.ts";
 import { openStore } from "../../storage/open.ts";
 import type { Store } from "../../storage/store.ts";
+import type { Tracer, TracerDeps } from "../../tracing/tracer.ts";
 import { ProxyClientCertificate } from "../admission/proxy-client-certificate.ts";
+import { type Aggregator, createAggregator } from "../aggregation/aggregator.ts";
 import type { ApiServerConfig } from "../config/config.ts";
+import { readFlagFile } from "../config/flag-file.ts";
+import { serverIdentity } from "../control-plane/identity-lease.ts";
 import { createConversionDeps } from "../custom-resources/conversion/conversion-deps.ts";
 import { CustomResources } from "../custom-resources/custom-resources.ts";
 import { type ServedApis, selectServedApis } from "../discovery/api-enablement.ts";
 import { Readiness } from "../health/readiness.ts";
+import { serverIdHash } from "../metrics/server-id.ts";
 import { ServerMetrics } from "../metrics/server-metrics.ts";
 import type { LocalAgent } from "../proxy/local-agent.ts";
 import { explainUncontrolled } from "./controlled-kinds.ts";
@@ -48,15 +56,20 @@ export interface ServerBase extends ServerLifetime {
   readonly clock: Clock;
   readonly log: Logger;
   readonly random: RandomSource;
+  /** The feature gates that are on. */
+  readonly features: FeatureLookup;
   readonly apis: ServedApis;
   readonly metrics: ServerMetrics;
   /** Undefined: no request is recorded. */
   readonly auditor: Auditor | undefined;
+  /** Undefined: no traces are exported. */
+  readonly tracer: Tracer | undefined;
   readonly store: Store;
   readonly registries: Registries;
   readonly customResources: CustomResources;
   readonly proxyClientCertificate: ProxyClientCertificate;
   readonly readiness: Readiness;
+  readonly aggregator: Aggregator;
   readonly localAgent: LocalAgent | undefined;
 }
 
@@ -69,15 +82,20 @@ export async function createServerBase(
   const { resources, stopping } = life;
   const { storage } = config;
   const apis = selectServedApis(config.apis, config.observability.features);
+  const features = enabledFeatures(config);
   for (const warning of apis.warnings) log.warn(warning);
   const metrics = resources.use(await ServerMetrics.create(config, clock, log.child("metrics")));
-  // Disposed last: the requests that end with the server are recorded as well.
+  // Disposed last, with the spans of the last requests.
+  const tracer = await openTracer(config, { clock, log: log.child("tracing"), random });
+  if (tracer !== undefined) resources.use(tracer);
+  // Disposed last but one: the requests that end with the server are recorded as well.
   const auditor = await openAuditor(config, { clock, log: log.child("audit"), random, metrics: metrics.registry });
   if (auditor !== undefined) resources.use(auditor);
   const openedStore = resources.use(deps.store ?? (await openStore({ ...storage, clock, log: log.child("store") })));
   const measuredStore = metrics.measureStore(openedStore);
-  const store = await encryptStore(measuredStore, config, { kinds: apis.kinds, clock, log, resources });
-  const registries = resources.use(createRegistries(config, { apis, store, clock, log, random }));
+  const encryptionDeps = { kinds: apis.kinds, clock, log, resources, metrics };
+  const { store, kmsChecks } = await encryptStore(measuredStore, config, encryptionDeps);
+  const registries = resources.use(createRegistries(config, { apis, features, store, clock, log, random }));
   metrics.setScheme(registries);
   const outbound = resources.use(
     await ProxyClientCertificate.open(config.proxyClientCertificate, { clock, log: log.child("webhooks") }),
@@ -96,23 +114,36 @@ export async function createServerBase(
     clock,
     ...storage,
     hooks: { fairness: config.limits.inFlight.shared, encryptionReload: storage.encryption?.reload },
+    kmsChecks,
     livezGraceMs: config.livezGraceMs,
     observe: metrics.observeHealth,
   });
+  const aggregator = createAggregator(config, {
+    registries,
+    log: log.child("aggregator"),
+    metrics,
+    stopping,
+    clientCertificate: () => outbound.pair,
+    connector: () => undefined,
+  });
+  resources.use(aggregator);
   return {
     ...life,
     config,
     clock,
     log,
     random,
+    features,
     apis,
     metrics,
     auditor,
+    tracer,
     store,
     registries,
     customResources: custom,
     proxyClientCertificate: outbound,
     readiness,
+    aggregator,
     localAgent: deps.localAgent,
   };
 }
@@ -120,16 +151,33 @@ export async function createServerBase(
 async function encryptStore(
   store: Store,
   { storage: { encryption, prefix } }: ApiServerConfig,
-  deps: Pick<ServerBase, "clock" | "log" | "resources"> & Pick<ServedApis, "kinds">,
-): Promise<Store> {
-  if (encryption === undefined) return store;
-  const [{ StorageEncryption }, { EncryptedStore }] = await Promise.all([
+  deps: Pick<ServerBase, "clock" | "log" | "resources" | "metrics"> & Pick<ServedApis, "kinds">,
+): Promise<{ readonly store: Store; readonly kmsChecks?: readonly HealthCheck[] }> {
+  if (encryption === undefined) return { store };
+  const [{ StorageEncryption }, { EncryptedStore }, { EncryptionMetrics }] = await Promise.all([
     import("../../storage/encryption/storage-encryption.ts"),
     import("../../storage/encryption/encrypted-store.ts"),
+    import("../../storage/encryption/encryption-metrics.ts"),
   ]);
-  const options = { ...deps, prefix, log: deps.log.child("encryption") };
-  const transformers = deps.resources.use(new StorageEncryption(encryption, options));
-  return new EncryptedStore(store, (key) => transformers.transformerOf(key));
+  const metrics = new EncryptionMetrics(deps.metrics.registry, deps.clock, serverIdHash());
+  const options = { ...deps, prefix, log: deps.log.child("encryption"), metrics };
+  const transformers = deps.resources.use(await StorageEncryption.open(encryption, options));
+  const encrypted = new EncryptedStore(store, (key) => transformers.transformerOf(key));
+  return { store: encrypted, kmsChecks: transformers.healthChecks() };
+}
+
+async function openTracer(
+  { tracingFile: path }: ApiServerConfig,
+  deps: Omit<TracerDeps, "resource">,
+): Promise<Tracer | undefined> {
+  if (path === undefined) return undefined;
+  const [{ Tracer }, { parseTracingConfiguration }] = await Promise.all([
+    import("../../tracing/tracer.ts"),
+    import("../config/tracing-file.ts"),
+  ]);
+  const tracingConfig = parseTracingConfiguration(path, await readFlagFile("--tracing-config-file", path));
+  const resource = { "service.name": "apiserver", "service.instance.id": serverIdentity(hostname()) };
+  return new Tracer(tracingConfig, { ...deps, resource });
 }
 
 async function openAuditor({ audit }: ApiServerConfig, deps: AuditorDeps): Promise<Auditor | undefined> {
@@ -137,12 +185,19 @@ async function openAuditor({ audit }: ApiServerConfig, deps: AuditorDeps): Promi
   return await (await import("../../audit/auditor.ts")).openAuditor(audit, deps);
 }
 
-interface RegistriesDeps extends Pick<ServerBase, "apis" | "clock" | "log" | "random"> {
+function enabledFeatures({ observability }: ApiServerConfig): FeatureLookup {
+  return new Set(observability.features.filter(({ enabled }) => enabled).map(({ name }) => name));
+}
+
+interface RegistriesDeps extends Pick<ServerBase, "apis" | "features" | "clock" | "log" | "random"> {
   readonly store: Store;
 }
 
-function createRegistries(config: ApiServerConfig, { apis, store, clock, log, random }: RegistriesDeps): Registries {
-  const { storage, observability: observe } = config;
+function createRegistries(
+  config: ApiServerConfig,
+  { apis, features, store, clock, log, random }: RegistriesDeps,
+): Registries {
+  const { storage } = config;
   const findLease = async (name: string): Promise<Lease | undefined> => {
     if (!apis.kinds.includes(leaseKind)) return undefined;
     const leases = registries.of(leaseKind).objects;
@@ -159,7 +214,8 @@ function createRegistries(config: ApiServerConfig, { apis, store, clock, log, ra
     eventTtlSeconds: Math.ceil(storage.eventTtlMs / 1000),
     deleteCollectionWorkers: config.deleteCollectionWorkers,
     garbageCollector: config.garbageCollector || includesController(config.embeddedControllers, "garbage-collector"),
-    bindingLabels: observe.features.some(({ name, enabled }) => enabled && name === "PodTopologyLabelsAdmission"),
+    features,
+    bindingLabels: features.has("PodTopologyLabelsAdmission"),
     validatePolicy: config.admission.allowPrivileged ? undefined : forbidPrivileged,
     unenforcedWarning: unenforcedWarnings(config, explainUncontrolled({ ...config, findLease, clock })),
   });

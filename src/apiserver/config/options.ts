@@ -22,10 +22,10 @@ type Flags = ParsedFlags<typeof apiserverFlags>;
 const DEFAULT_RANGES = ["10.0.0.0/24"];
 const DEFAULT_STORE = "level:///var/lib/svc/kvstore";
 
-function encryptionOptions(flags: Flags): ApiServerConfig["storage"]["encryption"] {
+function encryptionOptions(flags: Flags, gates: FeatureGates): ApiServerConfig["storage"]["encryption"] {
   const file = flags["encryption-provider-config"];
   const reload = flags["encryption-provider-config-automatic-reload"];
-  if (file !== "") return { file, reload };
+  if (file !== "") return { file, reload, kmsV1: gates.has("KMSv1") };
   if (!reload) return undefined;
   throw new Error("--encryption-provider-config-automatic-reload must be set with --encryption-provider-config");
 }
@@ -81,6 +81,7 @@ export function apiServerOptions(
       serviceEndpoints: flags["enable-aggregator-routing"],
     },
     audit: auditConfig(flags),
+    tracingFile: tracingFile(flags, gates),
     services: {
       clusterIpRanges:
         flags["service-cluster-ip-range"].length === 0 ? DEFAULT_RANGES : flags["service-cluster-ip-range"],
@@ -93,7 +94,7 @@ export function apiServerOptions(
       url: storeUrl(flags["kvstore-servers"]),
       prefix: flags["kvstore-prefix"],
       mediaType: flags["storage-media-type"],
-      encryption: encryptionOptions(flags),
+      encryption: encryptionOptions(flags, gates),
       compactionIntervalMs: flags["kvstore-compaction-interval"],
       quotaBytes: storeQuotaBytes(flags["kvstore-quota-bytes"]),
       eventTtlMs: flags["event-ttl"],
@@ -103,6 +104,7 @@ export function apiServerOptions(
       healthTimeoutMs: flags["kvstore-healthcheck-timeout"],
       readyTimeoutMs: flags["kvstore-readycheck-timeout"],
     },
+    rejectsExtensionRedirects: flags["aggregator-reject-forwarding-redirect"],
     proxyClientCertificate: keyPairFiles(flags["proxy-client-cert-file"], flags["proxy-client-key-file"]),
     agents: {
       clientCertificate: keyPairFiles(flags["svclet-client-certificate"], flags["svclet-client-key"]),
@@ -155,6 +157,12 @@ export function apiServerOptions(
     embeddedControllers: flags["embedded-controllers"],
     signing: signingAuthorities(flags),
   };
+}
+
+function tracingFile(flags: Flags, gates: FeatureGates): string | undefined {
+  const file = nonEmpty(flags["tracing-config-file"]);
+  if (file === undefined || gates.has("APIServerTracing")) return file;
+  throw new Error("APIServerTracing feature is not enabled, but --tracing-config-file was provided");
 }
 
 /** Kubernetes' timeout of the webhook authorizer of the flags. */

@@ -15,6 +15,8 @@ export interface ReadinessLimits {
   /** Timeout of the store for `/readyz`. */
   readonly readyTimeoutMs: number;
   readonly hooks: PostStartHookOptions;
+  /** The checks of KMS plugins; none when absent. */
+  readonly kmsChecks?: readonly HealthCheck[] | undefined;
   /** How long after the start `/livez` ignores unfinished post-start hooks. */
   readonly livezGraceMs: number;
   /** Called with the result of each requested check. */
@@ -67,8 +69,7 @@ export class Readiness {
       ({ name, check }): HealthCheck => ({ name, check: () => this.#checkAfterGrace(check) }),
     );
     const store: HealthCheck = { name: "etcd", alias: "kvstore", check: () => this.probeStore() };
-    // Without KMS plugins, whose state it would report.
-    const kms = this.#limits.hooks.encryptionReload === true ? [{ name: "kms-providers", check: () => {} }] : [];
+    const kms = this.#limits.kmsChecks ?? [];
     const ready: readonly HealthCheck[] = [
       ...base,
       ...kms,

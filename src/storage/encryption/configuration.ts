@@ -10,8 +10,11 @@ import { validateConfiguration } from "./validate-configuration.ts";
 const GROUPS = ["apiserver.svc.io", "apiserver.config.k8s.io"];
 const SCHEME = "pkg/server/options/encryptionconfig/config.go:142";
 
-/** Throws one sentence for a file that is no valid configuration. `path` is for messages. */
-export function parseEncryptionConfiguration(path: string, text: string): EncryptionConfiguration {
+/**
+ * Throws one sentence for a file that is no valid configuration. `path` is for messages; `reload`: whether the file is
+ * read again when it changes.
+ */
+export function parseEncryptionConfiguration(path: string, text: string, reload = false): EncryptionConfiguration {
   if (text === "") {
     throw new Error(
       `error while parsing file: error while loading file: encryption provider configuration file ${goQuote(path)} is empty`,
@@ -27,7 +30,7 @@ export function parseEncryptionConfiguration(path: string, text: string): Encryp
       { cause },
     );
   }
-  const errors = validateConfiguration(value);
+  const errors = validateConfiguration(value, reload);
   if (errors.length > 0) throw new Error(`error while parsing file: ${renderFieldErrors(errors)}`);
   return value;
 }

@@ -1,8 +1,24 @@
 /** The transformer of each resource, from an EncryptionConfiguration. */
 import { svcGroup } from "../../api/scheme.ts";
+import type { Logger } from "../../std/log/logger.ts";
+import type { Clock } from "../../std/time/clock.ts";
 import { aesCbc, aesGcm, secretbox } from "./ciphers.ts";
-import type { EncryptionConfiguration, KeysConfiguration, ProviderConfiguration } from "./configuration-schema.ts";
-import { type Cipher, identity, joinTransformers, type Transformer, withKeys } from "./transformer.ts";
+import type {
+  EncryptionConfiguration,
+  KeysConfiguration,
+  KmsConfiguration,
+  ProviderConfiguration,
+} from "./configuration-schema.ts";
+import type { EncryptionMetrics, ObserveTransformation } from "./encryption-metrics.ts";
+import type { KmsProvider } from "./kms/kms-provider.ts";
+import {
+  type Cipher,
+  cipherTransformer,
+  identity,
+  joinTransformers,
+  type PrefixedTransformer,
+  type Transformer,
+} from "./transformer.ts";
 
 /** `deployments` of `deployments.apps`. */
 export function resourceOf(name: string): string {
@@ -21,14 +37,48 @@ export interface GroupResource {
   readonly resource: string;
 }
 
-/** Returns the transformer of a resource; undefined: it is stored as plain text. */
-export type FindTransformer = (resource: GroupResource) => Transformer | undefined;
+/** The transformers of one configuration. Disposing disconnects from its plugins. */
+export interface ResourceTransformers extends Disposable {
+  /** Undefined: no rule is for the resource. `observe` records the transformations of its values. */
+  find(resource: GroupResource, observe?: ObserveTransformation): Transformer | undefined;
+  /** In the order of the configuration. */
+  readonly plugins: readonly KmsProvider[];
+  /** Whether all plugins are of KMS v2. */
+  readonly isV2Only: boolean;
+}
 
-/** Throws one sentence for rules that have no effect, and for providers that this build does not have. */
-export function createTransformers({ resources = [] }: EncryptionConfiguration): FindTransformer {
-  const byName = new Map<string, Transformer[]>();
+export interface ProviderDeps {
+  /** The gate `KMSv1`. */
+  readonly kmsV1: boolean;
+  readonly clock: Clock;
+  readonly log: Logger;
+  readonly metrics?: EncryptionMetrics | undefined;
+}
+
+/** A transformer with keys that need nothing but the resource's metrics. */
+type CreateTransformer = (observe: ObserveTransformation | undefined) => PrefixedTransformer;
+
+/** Connects to plugins. Rejects with one sentence for rules that have no effect, and for providers that are off. */
+export async function createTransformers(
+  { resources = [] }: EncryptionConfiguration,
+  deps: ProviderDeps,
+): Promise<ResourceTransformers> {
+  using opened = new DisposableStack();
+  const plugins: KmsProvider[] = [];
+  const byName = new Map<string, CreateTransformer[]>();
+  let isV2Only = true;
   for (const { resources: names = [], providers = [] } of resources) {
-    const transformers = providers.map(createTransformer);
+    const transformers: CreateTransformer[] = [];
+    for (const provider of providers) {
+      if (!provider.kms) {
+        transformers.push(createLocal(provider));
+        continue;
+      }
+      const plugin = opened.use(await openPlugin(provider.kms, deps));
+      plugins.push(plugin);
+      isV2Only &&= provider.kms.apiVersion === "v2";
+      transformers.push(() => plugin.prefixed);
+    }
     for (const name of names) {
       const masking = [nameOf("*", groupOf(name)), EVERYTHING].find((each) => byName.has(each));
       if (masking !== undefined) {
@@ -39,9 +89,18 @@ export function createTransformers({ resources = [] }: EncryptionConfiguration):
       byName.set(key, [...(byName.get(key) ?? []), ...transformers]);
     }
   }
-  const joined = new Map([...byName].map(([name, transformers]) => [name, joinTransformers(transformers)]));
-  return ({ group, resource }) =>
-    joined.get(nameOf(resource, group)) ?? joined.get(nameOf("*", group)) ?? joined.get(EVERYTHING);
+  const owned = opened.move();
+  return {
+    plugins,
+    isV2Only,
+    find({ group, resource }, observe) {
+      const creators = byName.get(nameOf(resource, group)) ?? byName.get(nameOf("*", group)) ?? byName.get(EVERYTHING);
+      if (creators === undefined) return undefined;
+      const created = creators.map((create) => create(observe));
+      return joinTransformers(created, "no matching prefix found", observe);
+    },
+    [Symbol.dispose]: () => owned.dispose(),
+  };
 }
 
 const EVERYTHING = "*.*";
@@ -55,28 +114,41 @@ function shownName(name: string): string {
   return name.endsWith(".") && !name.startsWith("*") ? name.slice(0, -1) : name;
 }
 
-const KMS_V1 =
-  "KMSv1 is deprecated and will only receive security updates going forward. Use KMSv2 instead.  " +
-  "Set --feature-gates=KMSv1=true to use the deprecated KMSv1 feature.";
+const KMS_V1 = "KMSv1 is deprecated and will only receive security updates going forward. Use KMSv2 instead.";
+const KMS_V1_OFF = `${KMS_V1}  Set --feature-gates=KMSv1=true to use the deprecated KMSv1 feature.`;
 
-function createTransformer({ aesgcm, aescbc, secretbox: box, kms }: ProviderConfiguration): Transformer {
-  const aes = "no matching key was found for the provided AES transformer";
-  if (aesgcm) return withKeys("k8s:enc:aesgcm:v1:", ciphersOf(aesgcm, aesGcm), aes);
-  if (aescbc) return withKeys("k8s:enc:aescbc:v1:", ciphersOf(aescbc, aesCbc), aes);
-  if (box) {
-    const missing = "no matching key was found for the provided Secretbox transformer";
-    return withKeys("k8s:enc:secretbox:v1:", ciphersOf(box, secretbox), missing);
+async function openPlugin(kms: KmsConfiguration, { kmsV1, ...deps }: ProviderDeps): Promise<KmsProvider> {
+  const shared = { ...deps, metrics: deps.metrics };
+  if (kms.apiVersion === "v2") {
+    const { KmsV2Provider } = await import("./kms/kms-v2.ts");
+    return await KmsV2Provider.open(kms, shared);
   }
-  if (kms && kms.apiVersion !== "v2") throw new Error(`error while building transformers: ${KMS_V1}`);
-  if (kms) {
-    throw new Error(
-      `error while building transformers: the provider kms (${kms.name}) is not supported by this build; ` +
-        "supported are secretbox, aesgcm, aescbc and identity",
-    );
-  }
-  return identity;
+  if (!kmsV1) throw new Error(`error while building transformers: ${KMS_V1_OFF}`);
+  deps.log.info(KMS_V1);
+  const { KmsV1Provider } = await import("./kms/kms-v1.ts");
+  return new KmsV1Provider(kms, shared);
 }
 
-function ciphersOf({ keys = [] }: KeysConfiguration, create: (secret: Buffer) => Cipher) {
-  return keys.map(({ name = "", secret = "" }) => ({ name, cipher: create(Buffer.from(secret, "base64")) }));
+const NO_KEY = "no matching key was found for the provided";
+
+function createLocal({ aesgcm, aescbc, secretbox: box }: ProviderConfiguration): CreateTransformer {
+  if (aesgcm) return withKeys("k8s:enc:aesgcm:v1:", ciphersOf(aesgcm, aesGcm), `${NO_KEY} AES transformer`);
+  if (aescbc) return withKeys("k8s:enc:aescbc:v1:", ciphersOf(aescbc, aesCbc), `${NO_KEY} AES transformer`);
+  if (box) return withKeys("k8s:enc:secretbox:v1:", ciphersOf(box, secretbox), `${NO_KEY} Secretbox transformer`);
+  return () => identity;
+}
+
+/** A provider with several keys: the first one encrypts. `missing`: the error for a key that is not among them. */
+function withKeys(prefix: string, keys: readonly PrefixedTransformer[], missing: string): CreateTransformer {
+  return (observe) => ({ prefix, transformer: joinTransformers(keys, missing, observe) });
+}
+
+function ciphersOf(
+  { keys = [] }: KeysConfiguration,
+  create: (secret: Buffer) => Cipher,
+): readonly PrefixedTransformer[] {
+  return keys.map(({ name = "", secret = "" }) => ({
+    prefix: `${name}:`,
+    transformer: cipherTransformer(create(Buffer.from(secret, "base64"))),
+  }));
 }

@@ -16,17 +16,18 @@ const provider = (type: string, ...secrets: readonly (readonly [name: string, se
 });
 const plain = { identity: {} };
 
-function transformersOf(...providers: readonly object[]) {
+async function transformersOf(...providers: readonly object[]) {
   const resources = [{ resources: ["secrets"], providers }];
   const text = JSON.stringify({ apiVersion: "apiserver.svc.io/v1", kind: "EncryptionConfiguration", resources });
-  return createTransformers(parseEncryptionConfiguration("file", text));
+  const deps = { kmsV1: false, clock: new FakeClock(), log: silentLogger };
+  return await createTransformers(parseEncryptionConfiguration("file", text), deps);
 }
 
 function start() {
   const inner = createMemoryStore({ clock: new FakeClock(), log: silentLogger });
-  const open = (...providers: readonly object[]): EncryptedStore => {
-    const find = transformersOf(...providers);
-    return new EncryptedStore(inner, () => find({ group: "", resource: "secrets" }));
+  const open = async (...providers: readonly object[]): Promise<EncryptedStore> => {
+    const transformer = (await transformersOf(...providers)).find({ group: "", resource: "secrets" });
+    return new EncryptedStore(inner, () => transformer);
   };
   return { inner, open };
 }
@@ -39,14 +40,14 @@ async function textOf(store: EncryptedStore): Promise<string | undefined> {
 for (const type of ["aesgcm", "aescbc", "secretbox"]) {
   t.test(`${type} round trips, and rotates keys by rewriting`, async (t) => {
     const { inner, open } = start();
-    const first = open(provider(type, ["k1", SECRET]), plain);
+    const first = await open(provider(type, ["k1", SECRET]), plain);
     const created = await first.create(KEY, Buffer.from("a secret"));
     const stored = Buffer.from((await inner.get(KEY))!.value).toString("latin1");
     t.ok(stored.startsWith(`k8s:enc:${type}:v1:k1:`));
     t.notOk(stored.includes("secret:v1:a secret"));
     t.equal(await textOf(first), "a secret");
     t.equal((await first.get(KEY))?.isStale, undefined);
-    const rotated = open(provider(type, ["k2", OTHER], ["k1", SECRET]), plain);
+    const rotated = await open(provider(type, ["k2", OTHER], ["k1", SECRET]), plain);
     t.equal(await textOf(rotated), "a secret");
     t.equal((await rotated.get(KEY))?.isStale, true);
     await rotated.update(KEY, Buffer.from("a secret"), created);
@@ -56,7 +57,7 @@ for (const type of ["aesgcm", "aescbc", "secretbox"]) {
 
   t.test(`${type} detects changed bytes`, async (t) => {
     const { inner, open } = start();
-    const store = open(provider(type, ["k1", SECRET]));
+    const store = await open(provider(type, ["k1", SECRET]));
     let revision: Revision = await store.create(KEY, Buffer.from("a secret"));
     const { value } = (await inner.get(KEY))!;
     for (let at = value.length - 16; at < value.length; at++) {
@@ -72,7 +73,7 @@ for (const type of ["aesgcm", "aescbc", "secretbox"]) {
 
 t.test("aesgcm refuses a value whose tag is cut off", async (t) => {
   const { inner, open } = start();
-  const store = open(provider("aesgcm", ["k1", SECRET]));
+  const store = await open(provider("aesgcm", ["k1", SECRET]));
   let revision: Revision = await store.create(KEY, Buffer.of());
   const { value } = (await inner.get(KEY))!;
   for (let length = value.length - 1; length >= value.length - 16; length--) {
@@ -83,11 +84,11 @@ t.test("aesgcm refuses a value whose tag is cut off", async (t) => {
 
 t.test("a value moves from plain text to encryption and back", async (t) => {
   const { inner, open } = start();
-  let revision = await open(plain).create(KEY, Buffer.from("a secret"));
-  const encrypting = open(provider("secretbox", ["k1", SECRET]), plain);
+  let revision = await (await open(plain)).create(KEY, Buffer.from("a secret"));
+  const encrypting = await open(provider("secretbox", ["k1", SECRET]), plain);
   t.same([await textOf(encrypting), (await encrypting.get(KEY))?.isStale], ["a secret", true]);
   revision = await encrypting.update(KEY, Buffer.from("a secret"), revision);
-  const decrypting = open(plain, provider("secretbox", ["k1", SECRET]));
+  const decrypting = await open(plain, provider("secretbox", ["k1", SECRET]));
   t.same([await textOf(decrypting), (await decrypting.get(KEY))?.isStale], ["a secret", true]);
   await decrypting.update(KEY, Buffer.from("a secret"), revision);
   t.equal(Buffer.from((await inner.get(KEY))!.value).toString(), "a secret");
@@ -95,7 +96,7 @@ t.test("a value moves from plain text to encryption and back", async (t) => {
 
 t.test("a watch goes on after a value that cannot be decrypted", async (t) => {
   const { inner, open } = start();
-  const store = open(provider("aesgcm", ["k1", SECRET]));
+  const store = await open(provider("aesgcm", ["k1", SECRET]));
   const stop = new AbortController();
   const seen: (string | undefined)[] = [];
   const from = inner.current();
@@ -112,7 +113,7 @@ t.test("a watch goes on after a value that cannot be decrypted", async (t) => {
 
 t.test("the error of a conflict has the decrypted value", async (t) => {
   const { open } = start();
-  const store = open(provider("aescbc", ["k1", SECRET]));
+  const store = await open(provider("aescbc", ["k1", SECRET]));
   const revision = await store.create(KEY, Buffer.from("one"));
   await store.update(KEY, Buffer.from("two"), revision);
   const error = await store.update(KEY, Buffer.from("three"), revision).catch((failure: StoreError) => failure);

@@ -1,4 +1,5 @@
 /** A store whose values are encrypted as the configuration says. Keys and revisions are not. */
+import { andThen, type MaybePromise } from "../../std/async/maybe-promise.ts";
 import {
   type KeyValue,
   type ListOptions,
@@ -34,31 +35,39 @@ export class EncryptedStore implements Store {
 
   async get(key: string, options?: ReadOptions): Promise<KeyValue | undefined> {
     const item = await this.#store.get(key, options);
-    return item && this.#decrypt(item, "");
+    return item && (await this.#decrypt(item, ""));
   }
 
   async list(range: Range, options?: ListOptions): Promise<Page> {
     const page = await this.#store.list(range, options);
-    return { ...page, items: page.items.map((item) => this.#decrypt(item)) };
+    return { ...page, items: await this.#decryptAll(page.items) };
   }
 
   async *scan(range: Range, options?: ReadOptions): AsyncIterable<ScanPart> {
     for await (const part of this.#store.scan(range, options)) {
-      yield { ...part, items: part.items.map((item) => this.#decrypt(item)) };
+      yield { ...part, items: await this.#decryptAll(part.items) };
     }
   }
 
+  /** Undefined also for a value whose key is in a plugin: such values are pinned. */
   readVersion(key: string, modified: Revision): Uint8Array | undefined {
     const value = this.#store.readVersion(key, modified);
-    return value && this.#decryptValue(key, value, transformPrefix(key)).value;
+    const decrypted = value && this.#decryptValue(key, value, transformPrefix(key));
+    if (!(decrypted instanceof Promise)) return decrypted?.value;
+    decrypted.catch(() => {});
+    return undefined;
   }
 
   async create(key: string, value: Uint8Array, options?: WriteOptions): Promise<Revision> {
-    return await this.#decryptConflicts(this.#store.create(key, this.#encrypt(key, value), options));
+    const encrypted = this.#encrypt(key, value);
+    const bytes = encrypted instanceof Promise ? await encrypted : encrypted;
+    return await this.#decryptConflicts(this.#store.create(key, bytes, options));
   }
 
   async update(key: string, value: Uint8Array, expected: Revision, options?: WriteOptions): Promise<Revision> {
-    return await this.#decryptConflicts(this.#store.update(key, this.#encrypt(key, value), expected, options));
+    const encrypted = this.#encrypt(key, value);
+    const bytes = encrypted instanceof Promise ? await encrypted : encrypted;
+    return await this.#decryptConflicts(this.#store.update(key, bytes, expected, options));
   }
 
   async delete(key: string, expected: Revision): Promise<Revision> {
@@ -67,7 +76,9 @@ export class EncryptedStore implements Store {
 
   async *watch(range: Range, from: Revision, signal: AbortSignal): AsyncIterable<WatchBatch> {
     for await (const batch of this.#store.watch(range, from, signal)) {
-      yield { ...batch, events: batch.events.map((event) => this.#decryptEvent(event)) };
+      const events: WatchEvent[] = [];
+      for (const event of batch.events) events.push(await this.#decryptEvent(event));
+      yield { ...batch, events };
     }
   }
 
@@ -83,41 +94,67 @@ export class EncryptedStore implements Store {
     await this.#store[Symbol.asyncDispose]();
   }
 
-  #encrypt(key: string, value: Uint8Array): Uint8Array {
-    return this.#transformerOf(key)?.encrypt(value, key) ?? value;
+  /** Throws or rejects with a `StoreError` of code `unencryptable`. */
+  #encrypt(key: string, value: Uint8Array): MaybePromise<Uint8Array> {
+    const transformer = this.#transformerOf(key);
+    if (transformer === undefined) return value;
+    try {
+      const encrypted = transformer.encrypt(value, key);
+      return encrypted instanceof Promise ? encrypted.catch(failEncryption) : encrypted;
+    } catch (error) {
+      return failEncryption(error);
+    }
   }
 
-  /** Throws a `StoreError` of code `corrupt`, whose message begins with `prefix`. */
-  #decrypt(item: KeyValue, prefix = transformPrefix(item.key)): KeyValue {
+  /** One after the other: a provider may call its plugin for each. */
+  async #decryptAll(items: readonly KeyValue[]): Promise<readonly KeyValue[]> {
+    const decrypted: KeyValue[] = [];
+    for (const item of items) {
+      const found = this.#decrypt(item);
+      decrypted.push(found instanceof Promise ? await found : found);
+    }
+    return decrypted;
+  }
+
+  /** Throws or rejects with a `StoreError` of code `undecryptable`, whose message begins with `prefix`. */
+  #decrypt(item: KeyValue, prefix = transformPrefix(item.key)): MaybePromise<KeyValue> {
     if (this.#transformerOf(item.key) === undefined) return item;
-    const { value, isStale } = this.#decryptValue(item.key, item.value, prefix);
-    return { ...item, value, ...(isStale ? { isStale } : {}) };
+    return andThen(this.#decryptValue(item.key, item.value, prefix), ({ value, isStale, isPinned }) => ({
+      ...item,
+      value,
+      ...(isStale ? { isStale } : {}),
+      ...(isPinned === true ? { isPinned } : {}),
+    }));
   }
 
-  #decryptValue(key: string, value: Uint8Array, prefix: string): Transformed {
+  #decryptValue(key: string, value: Uint8Array, prefix: string): MaybePromise<Transformed> {
     const transformer = this.#transformerOf(key);
     if (transformer === undefined) return { value, isStale: false };
-    try {
-      return transformer.decrypt(value, key);
-    } catch (cause) {
+    const fail = (cause: unknown): never => {
       throw new StoreError("undecryptable", `${prefix}${(cause as Error).message}`, { cause });
+    };
+    try {
+      const decrypted = transformer.decrypt(value, key);
+      return decrypted instanceof Promise ? decrypted.catch(fail) : decrypted;
+    } catch (cause) {
+      return fail(cause);
     }
   }
 
   /** A previous value that cannot be decrypted is left out of an update. */
-  #decryptEvent(event: WatchEvent): WatchEvent {
-    if (event.type === "delete") return { ...event, previous: this.#tryDecrypt(event.previous) };
-    const previous = event.previous && this.#tryDecrypt(event.previous);
+  async #decryptEvent(event: WatchEvent): Promise<WatchEvent> {
+    if (event.type === "delete") return { ...event, previous: await this.#tryDecrypt(event.previous) };
+    const previous = event.previous && (await this.#tryDecrypt(event.previous));
     return {
       ...event,
-      item: this.#tryDecrypt(event.item),
+      item: await this.#tryDecrypt(event.item),
       previous: previous?.failure === undefined ? previous : undefined,
     };
   }
 
-  #tryDecrypt(item: KeyValue): KeyValue {
+  async #tryDecrypt(item: KeyValue): Promise<KeyValue> {
     try {
-      return this.#decrypt(item);
+      return await this.#decrypt(item);
     } catch (failure) {
       return { ...item, failure: failure as StoreError };
     }
@@ -129,10 +166,14 @@ export class EncryptedStore implements Store {
       return await write;
     } catch (error) {
       if (!(error instanceof StoreError) || error.current === undefined) throw error;
-      const current = this.#tryDecrypt(error.current);
+      const current = await this.#tryDecrypt(error.current);
       throw new StoreError(error.code, error.message, { cause: error, current });
     }
   }
+}
+
+function failEncryption(cause: unknown): never {
+  throw new StoreError("unencryptable", (cause as Error).message, { cause });
 }
 
 function transformPrefix(key: string): string {

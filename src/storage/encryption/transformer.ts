@@ -1,21 +1,32 @@
 /**
- * Transformers of stored values. The bytes are those of Kubernetes: `k8s:enc:PROVIDER:v1:KEY:` and the encrypted value,
- * so that a stock API server can read them with the same keys, and the other way round.
+ * Transformers of stored values. The bytes are those of Kubernetes: `k8s:enc:PROVIDER:VERSION:KEY:` and the encrypted
+ * value, so that a stock API server can read them with the same keys, and the other way round.
  */
+import { andThen, type MaybePromise } from "../../std/async/maybe-promise.ts";
+import type { ObserveTransformation } from "./encryption-metrics.ts";
 
 export interface Transformed {
   readonly value: Uint8Array;
   /** The value is to be rewritten: it was not written with the first key of the first provider. */
   readonly isStale: boolean;
+  /** To decrypt the value again may need a plugin. */
+  readonly isPinned?: boolean;
 }
 
+/** Promises are of providers whose keys are in a plugin. */
 export interface Transformer {
+  /** `key`: of the value in the store, which some providers authenticate. */
+  encrypt(value: Uint8Array, key: string): MaybePromise<Uint8Array>;
+  /** Throws Kubernetes' error for values that cannot be decrypted. */
+  decrypt(value: Uint8Array, key: string): MaybePromise<Transformed>;
+}
+
+/** A transformer of the values with a prefix. */
+export interface PrefixedTransformer {
   /** Empty for plain text. */
   readonly prefix: string;
-  /** `key`: of the value in the store, which some providers authenticate. */
-  encrypt(value: Uint8Array, key: string): Uint8Array;
-  /** `value` is without the prefix. Throws Kubernetes' error for values that cannot be decrypted. */
-  decrypt(value: Uint8Array, key: string): Transformed;
+  /** Its values are without the prefix. */
+  readonly transformer: Transformer;
 }
 
 /** Encrypts with one key. */
@@ -25,70 +36,120 @@ export interface Cipher {
 }
 
 /** Of all encrypted values. */
-const ENCRYPTED_PREFIX = "k8s:enc:";
+export const ENCRYPTED_PREFIX = "k8s:enc:";
 
 /** Plain text. */
-export const identity: Transformer = {
+export const identity: PrefixedTransformer = {
   prefix: "",
-  encrypt: (value) => value,
-  decrypt(value) {
-    if (startsWith(value, ENCRYPTED_PREFIX)) throw new Error("identity transformer tried to read encrypted data");
-    return { value, isStale: false };
+  transformer: {
+    encrypt: (value) => value,
+    decrypt(value) {
+      if (startsWith(value, ENCRYPTED)) throw new Error("identity transformer tried to read encrypted data");
+      return { value, isStale: false };
+    },
   },
 };
 
-/** A provider with several keys: the first one encrypts. `missing`: the error for a key that is not among them. */
-export function withKeys(
-  prefix: string,
-  keys: readonly { readonly name: string; readonly cipher: Cipher }[],
+const ENCRYPTED = Buffer.from(ENCRYPTED_PREFIX);
+
+export function cipherTransformer(cipher: Cipher): Transformer {
+  return {
+    encrypt: (value, key) => cipher.encrypt(value, key),
+    decrypt: (value, key) => ({ value: cipher.decrypt(value, key), isStale: false }),
+  };
+}
+
+/**
+ * The first transformer encrypts; those with the value's prefix decrypt, in their order, until one succeeds. `missing`:
+ * the error for a value of no prefix.
+ */
+export function joinTransformers(
+  transformers: readonly PrefixedTransformer[],
   missing: string,
+  observe: ObserveTransformation | undefined,
 ): Transformer {
-  const named = keys.map(({ name, cipher }) => ({ prefix: Buffer.from(`${name}:`), cipher }));
-  const [first] = named;
-  return {
-    prefix,
-    encrypt: (value, key) => Buffer.concat([first!.prefix, first!.cipher.encrypt(value, key)]),
-    decrypt(value, key) {
-      // Two keys may have one name.
-      let failure: unknown;
-      for (const [index, { prefix: name, cipher }] of named.entries()) {
-        if (!startsWith(value, name)) continue;
-        try {
-          return { value: cipher.decrypt(value.subarray(name.length), key), isStale: index > 0 };
-        } catch (error) {
-          failure ??= error;
-        }
+  const rows = transformers.map(({ prefix, transformer }) => ({ prefix, bytes: Buffer.from(prefix), transformer }));
+  const first = rows[0]!;
+  const decryptFrom = (start: number, value: Uint8Array, key: string, failures: Error[]): MaybePromise<Transformed> => {
+    for (let index = start; index < rows.length; index++) {
+      const { bytes, prefix, transformer } = rows[index]!;
+      if (!startsWith(value, bytes)) continue;
+      const began = observe?.start() ?? 0;
+      const succeed = (result: Transformed): Transformed => {
+        observe?.end("from_storage", prefix === "" ? "identity" : prefix, began);
+        return index > 0 && !result.isStale ? { ...result, isStale: true } : result;
+      };
+      const fail = (error: unknown): void => {
+        // Plain text may come first, so that values are decrypted as they are rewritten.
+        if (prefix === "") return;
+        observe?.end("from_storage", prefix, began, error);
+        failures.push(error as Error);
+      };
+      try {
+        const result = transformer.decrypt(bytes.length === 0 ? value : value.subarray(bytes.length), key);
+        if (!(result instanceof Promise)) return succeed(result);
+        return result.then(succeed, (error: unknown) => {
+          fail(error);
+          return decryptFrom(index + 1, value, key, failures);
+        });
+      } catch (error) {
+        fail(error);
       }
-      throw failure ?? new Error(missing);
+    }
+    if (failures.length > 0) {
+      throw new Error(aggregateErrors(failures.map(({ message }) => message)), { cause: failures[0] });
+    }
+    const error = new Error(missing);
+    observe?.end("from_storage", "unknown", observe.start(), error);
+    throw error;
+  };
+  return {
+    decrypt: (value, key) => decryptFrom(0, value, key, []),
+    encrypt(value, key) {
+      const began = observe?.start() ?? 0;
+      const finish = (encrypted: Uint8Array): Uint8Array => {
+        observe?.end("to_storage", first.prefix, began);
+        return first.bytes.length === 0 ? encrypted : Buffer.concat([first.bytes, encrypted]);
+      };
+      try {
+        const encrypted = first.transformer.encrypt(value, key);
+        if (!(encrypted instanceof Promise)) return finish(encrypted);
+        return encrypted.then(finish, (error: unknown) => {
+          observe?.end("to_storage", first.prefix, began, error);
+          throw error;
+        });
+      } catch (error) {
+        observe?.end("to_storage", first.prefix, began, error);
+        throw error;
+      }
     },
   };
 }
 
-/** The providers of a resource: the first one encrypts, the one with the value's prefix decrypts. */
-export function joinTransformers(transformers: readonly Transformer[]): Transformer {
-  const [first] = transformers;
-  const prefixed = transformers.map((transformer) => ({ transformer, prefix: Buffer.from(transformer.prefix) }));
+/** Formats several errors as Kubernetes does: one alone, several in brackets, none twice. */
+export function aggregateErrors(messages: readonly string[]): string {
+  const [first = "", ...more] = new Set(messages);
+  return more.length === 0 ? first : `[${[first, ...more].join(", ")}]`;
+}
+
+/** Tries `other` when the first transformer cannot decrypt a value, which is then stale. */
+export function withFallback(first: Transformer, other: Transformer): Transformer {
   return {
-    prefix: "",
-    encrypt: (value, key) => Buffer.concat([Buffer.from(first!.prefix), first!.encrypt(value, key)]),
+    encrypt: (value, key) => first.encrypt(value, key),
     decrypt(value, key) {
-      let failure: unknown;
-      for (const [index, { transformer, prefix }] of prefixed.entries()) {
-        if (!startsWith(value, prefix)) continue;
+      try {
+        return first.decrypt(value, key);
+      } catch (error) {
         try {
-          const result = transformer.decrypt(value.subarray(prefix.length), key);
-          return { value: result.value, isStale: result.isStale || index > 0 };
-        } catch (error) {
-          // Plain text may come first, so that values are decrypted as they are rewritten.
-          if (prefix.length > 0) failure ??= error;
+          return andThen(other.decrypt(value, key), (result) => ({ ...result, isStale: true }));
+        } catch (second) {
+          throw new Error(aggregateErrors([(error as Error).message, (second as Error).message]), { cause: error });
         }
       }
-      throw failure ?? new Error("no matching prefix found");
     },
   };
 }
 
-function startsWith(value: Uint8Array, prefix: string | Uint8Array): boolean {
-  const bytes = typeof prefix === "string" ? Buffer.from(prefix) : prefix;
-  return value.length >= bytes.length && Buffer.compare(value.subarray(0, bytes.length), bytes) === 0;
+function startsWith(value: Uint8Array, prefix: Uint8Array): boolean {
+  return value.length >= prefix.length && Buffer.compare(value.subarray(0, prefix.length), prefix) === 0;
 }

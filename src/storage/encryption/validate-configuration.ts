@@ -1,5 +1,7 @@
 /** Validates an EncryptionConfiguration as Kubernetes does. */
 import { type FieldError, invalidField, requiredField, unquoted } from "../../schema/validation/field-error.ts";
+import { goQuote } from "../../schema/value/go-quote.ts";
+import { parseDuration } from "../../schema/value/time.ts";
 import type {
   EncryptionConfiguration,
   KeysConfiguration,
@@ -16,7 +18,11 @@ const OVERLAP =
 const INTERNAL_RESOURCES = ["apiserveripinfo", "serviceipallocations", "servicenodeportallocations"];
 const PROVIDER_FIELDS = ["aesgcm", "aescbc", "secretbox", "identity", "kms"] as const;
 
-export function validateConfiguration({ resources = [] }: EncryptionConfiguration): readonly FieldError[] {
+/** `reload`: whether the file is read again when it changes. */
+export function validateConfiguration(
+  { resources = [] }: EncryptionConfiguration,
+  reload: boolean,
+): readonly FieldError[] {
   if (resources.length === 0) return [requiredField("resources", "at least one resources is required")];
   const kmsNames = new Set<string>();
   return resources.flatMap(({ resources: names = [], providers = [] }, index) => {
@@ -27,7 +33,9 @@ export function validateConfiguration({ resources = [] }: EncryptionConfiguratio
       ...validateOverlap(names, ofNames),
       ...names.flatMap((name, position) => validateResource(name, `${ofNames}[${position}]`)),
       ...(providers.length === 0 ? [requiredField(ofProviders, `at least one ${ofProviders} is required`)] : []),
-      ...providers.flatMap((each, position) => validateProvider(each, `${ofProviders}[${position}]`, kmsNames)),
+      ...providers.flatMap((each, position) =>
+        validateProvider(each, `${ofProviders}[${position}]`, { names: kmsNames, reload }),
+      ),
     ];
   });
 }
@@ -64,7 +72,13 @@ function validateResource(name: string, path: string): readonly FieldError[] {
   return problem === undefined ? [] : [invalidField(path, name, problem)];
 }
 
-function validateProvider(provider: ProviderConfiguration, path: string, kmsNames: Set<string>): readonly FieldError[] {
+/** The names of KMS providers so far. */
+interface KmsNames {
+  readonly names: Set<string>;
+  readonly reload: boolean;
+}
+
+function validateProvider(provider: ProviderConfiguration, path: string, kmsNames: KmsNames): readonly FieldError[] {
   const given = PROVIDER_FIELDS.filter((field) => provider[field] !== undefined && provider[field] !== null);
   const shown = unquoted(formatProvider(provider));
   const expected = "provider does not contain any of the expected providers: KMS, AESGCM, AESCBC, Secretbox, Identity";
@@ -117,43 +131,52 @@ function isBase64(text: string): boolean {
   return bare.length % 4 === 0 && /^[A-Za-z0-9+/]*={0,2}$/.test(bare);
 }
 
-function validateKms(kms: KmsConfiguration, path: string, names: Set<string>): readonly FieldError[] {
+function validateKms(kms: KmsConfiguration, path: string, { names, reload }: KmsNames): readonly FieldError[] {
   const { name = "", apiVersion = "v1", endpoint = "", cachesize, timeout } = kms;
   const version = apiVersion === "" ? "v1" : apiVersion;
   const errors: FieldError[] = [];
   if (name === "") errors.push(requiredField(`${path}.name`, "name is a mandatory field for a provider"));
-  if (version === "v2" && name.includes(":")) {
+  if (version !== "v1" && name.includes(":")) {
     errors.push(invalidField(`${path}.name`, name, `invalid KMS provider name ${name}, must not contain ':'`));
   }
-  if (version === "v2" && names.has(name)) {
+  if ((reload || version !== "v1") && names.has(name)) {
     errors.push(invalidField(`${path}.name`, name, `duplicate KMS provider name ${name}, names must be unique`));
   }
   names.add(name);
-  if (timeout && Number.parseFloat(String(timeout)) <= 0) {
-    errors.push(
-      invalidField(`${path}.timeout`, unquoted(formatTimeout(timeout)), "timeout should be a positive value"),
-    );
+  const nanoseconds = timeout ? (parseDuration(timeout) ?? 0n) : undefined;
+  if (nanoseconds !== undefined && nanoseconds <= 0n) {
+    const shown = unquoted(`v1.Duration{Duration:${nanoseconds}}`);
+    errors.push(invalidField(`${path}.timeout`, shown, "timeout should be a positive value"));
   }
   errors.push(...validateEndpoint(endpoint, `${path}.endpoint`));
+  if (version !== "v1" && cachesize !== undefined && cachesize !== null) {
+    errors.push(invalidField(`${path}.cachesize`, cachesize, "cachesize is not supported in v2"));
+  }
   if (version === "v1" && cachesize === 0) {
     errors.push(invalidField(`${path}.cachesize`, 0, "cachesize should be a positive value, or negative to disable"));
   }
   if (version !== "v1" && version !== "v2") {
-    const why = `unsupported apiVersion ${version} for KMS provider, only v1 and v2 are supported`;
+    // The text of Kubernetes, which names the field in place of its value.
+    const why = "unsupported apiVersion apiVersion for KMS provider, only v1 and v2 are supported";
     errors.push(invalidField(`${path}.apiVersion`, version, why));
   }
   return errors;
 }
 
-/** As Go prints it. */
-function formatTimeout(text: string): string {
-  const seconds = Number.parseFloat(text);
-  return `v1.Duration{Duration:${seconds * 1e9}}`;
-}
-
 function validateEndpoint(endpoint: string, path: string): readonly FieldError[] {
   if (endpoint === "") return [invalidField(path, endpoint, "endpoint is a mandatory field for a kms")];
-  const scheme = /^([a-z][a-z0-9+.-]*):/i.exec(endpoint)?.[1] ?? "";
-  if (scheme === "unix") return [];
-  return [invalidField(path, endpoint, `unsupported scheme "${scheme}" for KMS provider, only unix is supported`)];
+  const [scheme = "", ...rest] = endpoint.split(":");
+  if (rest.length === 0) return [invalidField(path, endpoint, unsupportedScheme(""))];
+  if (!/^[a-z][a-z0-9+.-]*$/i.test(scheme)) {
+    // The errors of Go's `url.Parse` for text before the first colon that is no scheme.
+    const problem = scheme === "" ? "missing protocol scheme" : "first path segment in URL cannot contain colon";
+    const why = `parse ${goQuote(endpoint)}: ${problem}`;
+    return [invalidField(path, endpoint, `invalid endpoint for kms provider, error: ${why}`)];
+  }
+  if (scheme.toLowerCase() === "unix") return [];
+  return [invalidField(path, endpoint, unsupportedScheme(scheme.toLowerCase()))];
+}
+
+function unsupportedScheme(scheme: string): string {
+  return `unsupported scheme "${scheme}" for KMS provider, only unix is supported`;
 }

@@ -404,7 +404,10 @@ export class WatchCache<T extends ApiObject> implements AsyncDisposable {
     }
   }
 
-  /** The store has compacted what watchers would receive last of an object: they end, and no index may need it. */
+  /**
+   * The store has compacted what watchers would receive last of an object, or the key of its encryption is gone: they
+   * end, and no index may need it.
+   */
   #startOver(): void {
     this.#watchers.failAll(tooOld(this.#base));
     this.#indexes.rebuild(this.#objects.all().filter((object) => object.isReadable));
@@ -426,8 +429,14 @@ export class WatchCache<T extends ApiObject> implements AsyncDisposable {
     if (this.isOverflowing) return;
     this.counts.received++;
     const { key, modified } = event.type === "put" ? event.item : { key: event.key, modified: event.revision };
-    const previous = this.#objects.get(key);
+    let previous = this.#objects.get(key);
     previous?.restore(event.previous);
+    if (previous?.isReadable === false) {
+      // Watchers cannot receive the change: they list again.
+      this.#startOver();
+      this.#history.restart(modified);
+      previous = undefined;
+    }
     const current = event.type === "put" ? this.#decode(event.item) : undefined;
     if (previous === undefined && current === undefined) return;
     const change = new Change<T>(modified, previous, current, CHANGE_BYTES + (previous?.keptBytes ?? 0));

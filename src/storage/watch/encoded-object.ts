@@ -38,6 +38,7 @@ export class EncodedObject<T extends ApiObject> implements CachedObject<T>, Evic
   readonly #source: ObjectSource<T> | undefined;
   readonly #modified: Revision;
   readonly #created: Revision;
+  readonly #isPinned: boolean;
   #value: Uint8Array | undefined;
   #object: T | undefined;
   #bytes: Buffer | undefined;
@@ -57,6 +58,7 @@ export class EncodedObject<T extends ApiObject> implements CachedObject<T>, Evic
     this.size = stored?.item.value.length ?? 0;
     this.#modified = stored?.item.modified ?? revision;
     this.#created = stored?.item.created ?? revision;
+    this.#isPinned = stored?.item.isPinned === true;
   }
 
   get stored(): Uint8Array | undefined {
@@ -122,10 +124,18 @@ export class EncodedObject<T extends ApiObject> implements CachedObject<T>, Evic
     return this.#event("DELETED");
   }
 
-  /** Whether the object can be read: not if its value has been evicted, superseded and compacted. */
+  /**
+   * Whether the object can be read: not if its value has been evicted, superseded and compacted, or its encryption key
+   * has been removed since.
+   */
   get isReadable(): boolean {
     if (this.#object !== undefined || this.#value !== undefined) return true;
-    return this.#source?.reread?.(this.key, this.#modified) !== undefined;
+    try {
+      return this.#source?.reread?.(this.key, this.#modified) !== undefined;
+    } catch (error) {
+      if (error instanceof StoreError && error.code === "undecryptable") return false;
+      throw error;
+    }
   }
 
   /** The same state with the revision of its deletion. */
@@ -151,7 +161,8 @@ export class EncodedObject<T extends ApiObject> implements CachedObject<T>, Evic
 
   /** Sets an evicted value that is in memory anyway: with it an event can be read that is older than a compaction. */
   restore(item: KeyValue | undefined): void {
-    if (item?.modified === this.#modified && this.#isRereadable) this.#value = item.value;
+    if (item?.failure !== undefined || item?.modified !== this.#modified || !this.#isRereadable) return;
+    this.#value = item.value;
   }
 
   /** Called when neither the cache nor its history has the object: encodings live as long as the queues with it. */
@@ -179,7 +190,7 @@ export class EncodedObject<T extends ApiObject> implements CachedObject<T>, Evic
   }
 
   get #isRereadable(): boolean {
-    return this.size >= REREAD_BYTES_MIN && this.#source?.reread !== undefined;
+    return !this.#isPinned && this.size >= REREAD_BYTES_MIN && this.#source?.reread !== undefined;
   }
 
   /** The memory that counts the object; none when only queues of watchers have it. */
@@ -202,7 +213,8 @@ export class EncodedObject<T extends ApiObject> implements CachedObject<T>, Evic
     if (value === undefined) {
       throw new StoreError("compacted", `Cannot read "${this.key}" of revision ${this.#modified}: it is compacted`);
     }
-    return { key: this.key, value, modified: this.#modified, created: this.#created };
+    const item = { key: this.key, value, modified: this.#modified, created: this.#created };
+    return this.#isPinned ? { ...item, isPinned: true } : item;
   }
 
   #event(type: EventType): ObjectEvent<T> {
