@@ -82,3 +82,8 @@ export const UNAUTHENTICATED = "system:unauthenticated";
 export const MASTERS = "system:masters";
 export const NODES = "system:nodes";
 export const NODE_USER_PREFIX = "system:node:";
+
+/** The values of a message, in which a list may be null. */
+export function extraOf(extra: Readonly<Record<string, readonly string[] | null>>): UserInfo["extra"] {
+  return Object.fromEntries(Object.entries(extra).map(([name, values]) => [name, values ?? []] as const));
+}

@@ -122,7 +122,7 @@ export function listMap<S extends Schema>(
 export function map<S extends Schema>(
   values: S,
   options?: Pick<MapSchema, "atomic">,
-): MapSchema & Describes<Readonly<Record<string, Infer<S>>>> {
+): MapSchema & Describes<Readonly<Record<string, S extends ListSchema ? Infer<S> | null : Infer<S>>>> {
   return { type: "map", values, ...options };
 }
 

@@ -1,5 +1,6 @@
 import t from "tap";
 import { builtinScheme } from "../../api/builtin.ts";
+import { decodeCbor } from "../../schema/cbor/decode.ts";
 import { startTestServer } from "../../testing/apiserver/server-fixture.ts";
 
 const AUTHORIZATION = "/apis/authorization.k8s.io/v1";
@@ -25,6 +26,23 @@ t.test("a SubjectAccessReview returns whether a user is allowed, and the reason"
   t.match((await review({ user: "eve", nonResourceAttributes: { verb: "get", path: "/secret" } })).status, {
     allowed: false,
   });
+});
+
+t.test("reviews return null lists of extra values as they were sent, in every format", async (t) => {
+  await using server = await startTestServer({ cbor: true });
+  const body = { spec: { user: "eve", extra: { none: null, empty: [], one: [null] }, resourceAttributes: pods } };
+  const extra = { none: null, empty: [], one: [""] };
+  const paths = ["subjectaccessreviews", "namespaces/default/localsubjectaccessreviews"];
+  for (const path of paths.map((name) => `POST ${AUTHORIZATION}/${name}`)) {
+    t.strictSame((await server.send(path, { body })).json.spec.extra, extra, path);
+    const accepting = async (accept: string) => (await server.send(path, { body, headers: { accept } })).bytes;
+    t.match(Buffer.from(await accepting("application/yaml")).toString(), /none: null/, path);
+    t.match(decodeCbor(await accepting("application/cbor")), { spec: { extra } }, path);
+    const protobuf = await accepting("application/vnd.kubernetes.protobuf");
+    const headers = { "content-type": "application/vnd.kubernetes.protobuf" };
+    const again = (await server.send(path, { body: protobuf, headers })).json;
+    t.strictSame(again.spec.extra, { ...extra, none: [] }, "protobuf has no null");
+  }
 });
 
 t.test(

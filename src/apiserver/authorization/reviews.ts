@@ -11,7 +11,7 @@ import type { SelfSubjectRulesReview } from "../../api/authorization/access-revi
 import type { ApiObject } from "../../api/kind.ts";
 import { kubernetesGroup, svcGroup } from "../../api/scheme.ts";
 import { badRequest } from "../../api/status.ts";
-import type { Attributes, Authorizer, UserInfo } from "../../auth/user.ts";
+import { type Attributes, type Authorizer, extraOf, type UserInfo } from "../../auth/user.ts";
 import { formatTime } from "../../schema/value/time.ts";
 import type { Clock } from "../../std/time/clock.ts";
 import type { ReviewToken } from "../authentication/authenticators.ts";
@@ -128,7 +128,7 @@ function reviewAttributes(
 }
 
 function reviewedUser({ user = "", groups = [], extra = {}, uid = "" }: SubjectAccessReviewSpec): UserInfo {
-  return { name: user, uid, groups, extra };
+  return { name: user, uid, groups, extra: extraOf(extra) };
 }
 
 function userInfo({ name, uid, groups, extra }: UserInfo) {

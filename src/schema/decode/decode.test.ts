@@ -22,6 +22,8 @@ import {
   string,
   time,
 } from "../define.ts";
+import { decodeProtobuf } from "../protobuf/decode.ts";
+import { encodeProtobuf } from "../protobuf/encode.ts";
 import type { ObjectSchema } from "../schema.ts";
 import { reportedErrorsMax } from "./context.ts";
 import { decode } from "./decode.ts";
@@ -98,6 +100,25 @@ t.test("decode() drops nulls and empty optional members, but keeps zero values o
     bytes: "",
   });
   t.strictSame(value, { replicas: 0 });
+});
+
+t.test("decode() keeps a null list in a map or list, and replaces other nulls there by zero", async (t) => {
+  const holder = object("t/v1.Holder", {
+    extra: optional(1, map(list(string))),
+    rows: optional(2, list(list(string))),
+    texts: optional(3, map(string)),
+    parts: optional(4, map(reference)),
+  });
+  const value = { extra: { a: null, b: [], c: [null] }, rows: [null], texts: { a: null }, parts: { a: null } };
+  const decoded = decode(holder, value).value;
+  t.strictSame(decoded, {
+    extra: { a: null, b: [], c: [""] },
+    rows: [null],
+    texts: { a: "" },
+    parts: { a: {} },
+  });
+  const stored = decodeProtobuf(holder, encodeProtobuf(holder, { extra: decoded.extra }));
+  t.strictSame(stored, { extra: { a: [], b: [], c: [""] } }, "protobuf has no null");
 });
 
 t.test("decode() reports unknown members by path and drops them", async (t) => {

@@ -246,8 +246,12 @@ function mapDecoder(schema: MapSchema): Decoder {
   };
 }
 
-/** An item that is null or invalid becomes zero, so that a list keeps its length. */
+/**
+ * An item that is null or invalid becomes zero, so that a list keeps its length. A list that is null stays null, as a
+ * nil slice in Go does until the object is stored in protobuf.
+ */
 function decodeItem(schema: Schema, decode: Decoder, value: unknown, context: DecodeContext): unknown {
+  if (value === null && schema.type === "list") return null;
   const decoded = value === null ? undefined : decode(value, context);
   if (decoded !== undefined) return decoded;
   return schema.type === "object" ? decode({}, context) : zeroOf(schema);

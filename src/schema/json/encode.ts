@@ -119,7 +119,9 @@ function quote(text: string): string {
 
 function listWriter(schema: ListSchema): Writer {
   let item: Writer | undefined;
-  return (items: readonly never[]) => {
+  return (items: readonly never[] | null) => {
+    // In a map or list, a list can be null.
+    if (items === null) return "null";
     item ??= writerOf(schema.items);
     let text = "[";
     for (let index = 0; index < items.length; index++) {

@@ -2,6 +2,7 @@
 import type { TokenReviewStatus } from "../../../api/authentication/token-review.ts";
 import type { RandomSource } from "../../../std/crypto/random.ts";
 import type { Clock } from "../../../std/time/clock.ts";
+import { extraOf } from "../../user.ts";
 import { retryWebhook } from "../../webhook/retry.ts";
 import { InvalidCredentialsError } from "../invalid-credentials-error.ts";
 import type { TokenAuthenticator } from "./bearer-token.ts";
@@ -33,7 +34,7 @@ export function tokenWebhookAuthenticator(options: TokenWebhookOptions): TokenAu
     if (audiences.length === 0) return undefined;
     const { username: name = "", uid = "", groups = [], extra = {} } = status.user ?? {};
     if (name === "") throw new InvalidCredentialsError("the webhook returned no user");
-    return { user: { name, uid, groups, extra }, audiences };
+    return { user: { name, uid, groups, extra: extraOf(extra) }, audiences };
   };
 }
 
