@@ -132,7 +132,13 @@ export function invalid(
 ): StatusError {
   const causes = renderCauses(errors, render);
   // A repeated error is a cause each time, but appears once in the message.
-  const texts = [...new Set(causes.map(({ field, message }) => `${field}: ${message}`))];
+  const texts: string[] = [];
+  const seen = new Set<string>();
+  for (const [i, { field, message }] of causes.entries()) {
+    const text = `${field}: ${message}`;
+    if (!seen.has(text) || errors[i]?.isDistinct === true) texts.push(text);
+    seen.add(text);
+  }
   if (causes.length < errors.length) texts.push(`and ${errors.length - causes.length} more errors`);
   const all = texts.length === 1 ? texts[0] : `[${texts.join(", ")}]`;
   return new StatusError(422, "Invalid", `${qualifiedResource(subject)} "${subject.name}" is invalid: ${all}`, {

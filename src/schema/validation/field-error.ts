@@ -9,6 +9,11 @@ export interface FieldError {
   readonly field: string;
   readonly badValue?: unknown;
   readonly detail: string;
+  /**
+   * A repetition appears in the message again: Kubernetes formats the value with the addresses of its pointers, so that
+   * the texts differ.
+   */
+  readonly isDistinct?: true;
 }
 
 /** The maximum number of errors of one object: validation stops there. */

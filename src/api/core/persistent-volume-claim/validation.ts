@@ -89,7 +89,7 @@ function validateDataSources(
   if (dataSourceRef.namespace) {
     errors.push(invalidField(source, dataSource, "may not be specified when dataSourceRef.namespace is specified"));
   } else if (!deepEqual({ ...dataSource }, { ...dataSourceRef, namespace: undefined })) {
-    errors.push(invalidField(path, dataSource, "must match dataSourceRef"));
+    errors.push({ ...invalidField(path, dataSource, "must match dataSourceRef"), isDistinct: true });
   }
   return errors;
 }
