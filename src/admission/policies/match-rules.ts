@@ -1,6 +1,5 @@
 /** Which requests the match constraints of a policy, or of its binding, match. */
-import type { NamedRuleWithOperations } from "../../api/admissionregistration/rules.ts";
-import type { LabelSelector } from "../../api/meta/label-selector.ts";
+import type { MatchResources, NamedRuleWithOperations } from "../../api/admissionregistration/rules.ts";
 import { type Requirement, requirementsOf } from "../../api/meta/selectors/selector.ts";
 import type { Scheme } from "../../api/scheme.ts";
 import { andThen, type MaybePromise } from "../../std/async/maybe-promise.ts";
@@ -14,15 +13,6 @@ import {
 } from "../matching/equivalent-resource.ts";
 import { groupAliasIn, matchesRule } from "../matching/rules.ts";
 import { matchesNamespace, matchesObjects } from "../matching/selectors.ts";
-
-/** `MatchResources` of any version of the group. */
-export interface MatchResources {
-  readonly namespaceSelector?: LabelSelector | undefined;
-  readonly objectSelector?: LabelSelector | undefined;
-  readonly resourceRules?: readonly NamedRuleWithOperations[] | undefined;
-  readonly excludeResourceRules?: readonly NamedRuleWithOperations[] | undefined;
-  readonly matchPolicy?: string | undefined;
-}
 
 /** A rule that matches the attributes of a request, if the name is one of `names`; any name if there are none. */
 interface MatchingRule {

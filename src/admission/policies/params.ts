@@ -1,4 +1,5 @@
 /** The parameter objects of a binding. */
+import type { ParamKind, ParamRef } from "../../api/admissionregistration/validating-admission-policy/schema.ts";
 import type { ApiObject, Kind } from "../../api/kind.ts";
 import { matchesLabels, requirementsOf } from "../../api/meta/selectors/selector.ts";
 import { parseApiVersion, type Scheme } from "../../api/scheme.ts";
@@ -7,7 +8,6 @@ import { andThen, type MaybePromise } from "../../std/async/maybe-promise.ts";
 import type { AdmissionRequest } from "../chain/attributes.ts";
 import type { ObjectReader } from "../chain/plugin.ts";
 import { identifiedValue } from "../matching/request-bindings.ts";
-import type { ParamKind, ParamRef } from "./policy-source.ts";
 
 /** A policy or a binding cannot be used. The message is that of Kubernetes. */
 export class ConfigurationError extends Error {}

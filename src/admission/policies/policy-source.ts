@@ -1,50 +1,40 @@
 /** The policies with their bindings, in the order of their names, and those of them that a request may concern. */
+import type {
+  ValidatingAdmissionPolicyBindingSpec,
+  ValidatingAdmissionPolicySpec,
+} from "../../api/admissionregistration/validating-admission-policy/schema.ts";
 import type { ApiObject, Kind } from "../../api/kind.ts";
 import type { Scheme } from "../../api/scheme.ts";
 import { andThen, type MaybePromise } from "../../std/async/maybe-promise.ts";
 import type { AdmissionAttributes, AdmissionRequest } from "../chain/attributes.ts";
 import type { ObjectReader } from "../chain/plugin.ts";
-import { createRequestMatcher, type MatchResources, type RequestMatcher } from "./match-rules.ts";
+import { createRequestMatcher, type RequestMatcher } from "./match-rules.ts";
 
-/** A policy of either kind. */
+/** A policy of either kind: the fields that both have. */
 export interface Policy extends ApiObject {
-  readonly spec?:
-    | {
-        readonly paramKind?: ParamKind | undefined;
-        readonly matchConstraints?: MatchResources | undefined;
-        readonly failurePolicy?: string | undefined;
-      }
-    | undefined;
+  readonly spec?: Pick<ValidatingAdmissionPolicySpec, "paramKind" | "matchConstraints" | "failurePolicy"> | undefined;
 }
 
-export interface ParamKind {
-  readonly apiVersion?: string | undefined;
-  readonly kind?: string | undefined;
-}
-
-/** A binding of either kind. */
+/** A binding of either kind: the fields that both have. */
 export interface Binding extends ApiObject {
-  readonly spec?:
-    | {
-        readonly policyName?: string | undefined;
-        readonly paramRef?: ParamRef | undefined;
-        readonly matchResources?: MatchResources | undefined;
-      }
-    | undefined;
+  readonly spec?: Pick<ValidatingAdmissionPolicyBindingSpec, "policyName" | "paramRef" | "matchResources"> | undefined;
 }
 
-export interface ParamRef {
-  readonly name?: string | undefined;
-  readonly namespace?: string | undefined;
-  readonly selector?: NonNullable<MatchResources["objectSelector"]> | undefined;
-  readonly parameterNotFoundAction?: string | undefined;
+interface NamedBinding<B extends Binding> {
+  readonly name: string;
+  readonly binding: B;
+}
+
+interface MatchingBinding<B extends Binding> extends NamedBinding<B> {
+  /** Undefined when all requests match. */
+  readonly matcher: RequestMatcher | undefined;
 }
 
 /** A policy that has bindings. `E`: its compiled expressions. */
 export interface BoundPolicy<P extends Policy, B extends Binding, E> {
   readonly name: string;
   readonly policy: P;
-  readonly bindings: readonly { readonly name: string; readonly binding: B }[];
+  readonly bindings: readonly NamedBinding<B>[];
   readonly failsOpen: boolean;
   /** Compiled at the first access. */
   readonly compiled: E;
@@ -54,15 +44,9 @@ export interface BoundPolicy<P extends Policy, B extends Binding, E> {
 export interface Candidate<P extends Policy, B extends Binding, E> {
   readonly bound: BoundPolicy<P, B, E>;
   readonly matcher: RequestMatcher;
-  /** The bindings whose rules match too; without a matcher, all requests match. */
-  readonly bindings: readonly {
-    readonly name: string;
-    readonly binding: B;
-    readonly matcher: RequestMatcher | undefined;
-  }[];
+  /** The bindings whose rules match too. */
+  readonly bindings: readonly MatchingBinding<B>[];
 }
-
-type Mutable<L extends readonly unknown[]> = L[number][];
 
 export interface PolicySourceDeps {
   readonly reader: ObjectReader;
@@ -131,7 +115,7 @@ export class PolicySource<P extends Policy, B extends Binding, E> {
     });
   }
 
-  #create(policy: P, bindings: BoundPolicy<P, B, E>["bindings"]): BoundPolicy<P, B, E> {
+  #create(policy: P, bindings: readonly NamedBinding<B>[]): BoundPolicy<P, B, E> {
     return new LazyPolicy(policy, bindings, () => this.#compile(policy));
   }
 
@@ -155,7 +139,7 @@ export class PolicySource<P extends Policy, B extends Binding, E> {
     const { scheme } = this.#deps;
     const matcher = createRequestMatcher(bound.policy.spec?.matchConstraints ?? {}, attributes, scheme);
     if (matcher === undefined) return [];
-    const bindings: Mutable<Candidate<P, B, E>["bindings"]> = [];
+    const bindings: MatchingBinding<B>[] = [];
     for (const { name, binding } of bound.bindings) {
       const { matchResources } = binding.spec ?? {};
       const own = matchResources && createRequestMatcher(matchResources, attributes, scheme);
@@ -170,12 +154,12 @@ const NONE: readonly never[] = [];
 class LazyPolicy<P extends Policy, B extends Binding, E> implements BoundPolicy<P, B, E> {
   readonly name: string;
   readonly policy: P;
-  readonly bindings: BoundPolicy<P, B, E>["bindings"];
+  readonly bindings: readonly NamedBinding<B>[];
   readonly failsOpen: boolean;
   #compile: (() => E) | undefined;
   #compiled: E | undefined;
 
-  constructor(policy: P, bindings: BoundPolicy<P, B, E>["bindings"], compile: () => E) {
+  constructor(policy: P, bindings: readonly NamedBinding<B>[], compile: () => E) {
     this.name = nameOf(policy);
     this.policy = policy;
     this.bindings = bindings;
