@@ -10,7 +10,7 @@ import {
 } from "../../../schema/validation/field-error.ts";
 import { child, index } from "../../../schema/value/field-path.ts";
 import type { LabelSelector } from "../../meta/label-selector.ts";
-import { validateLabelSelector } from "../../meta/validation/label-selector.ts";
+import { validateLabelSelector, validateOperator } from "../../meta/validation/label-selector.ts";
 import {
   dns1123Label,
   dns1123Subdomain,
@@ -120,7 +120,7 @@ function validateExpression(
 ): readonly FieldError[] {
   const at = child(path, "values");
   return [
-    ...validateOperator(operator, values, path),
+    ...validateNodeOperator(operator, values, path),
     ...validateName(child(path, "key"), key, qualifiedName),
     ...validateEach(options.allowInvalidValues === true ? [] : values, (value, i) =>
       validateName(index(at, i), value, labelValue),
@@ -128,25 +128,10 @@ function validateExpression(
   ];
 }
 
-function validateOperator(operator: string, values: readonly string[], path: string): readonly FieldError[] {
-  const at = child(path, "values");
-  switch (operator) {
-    case "In":
-    case "NotIn":
-      return values.length > 0 ? [] : [requiredField(at, "must be specified when `operator` is 'In' or 'NotIn'")];
-    case "Exists":
-    case "DoesNotExist":
-      return values.length === 0
-        ? []
-        : [forbiddenField(at, "may not be specified when `operator` is 'Exists' or 'DoesNotExist'")];
-    case "Gt":
-    case "Lt":
-      return values.length === 1
-        ? []
-        : [requiredField(at, "must be specified single value when `operator` is 'Lt' or 'Gt'")];
-    default:
-      return [invalidField(child(path, "operator"), operator, "not a valid selector operator")];
-  }
+function validateNodeOperator(operator: string, values: readonly string[], path: string): readonly FieldError[] {
+  if (operator !== "Gt" && operator !== "Lt") return validateOperator(operator, values, path);
+  const detail = "must be specified single value when `operator` is 'Lt' or 'Gt'";
+  return values.length === 1 ? [] : [requiredField(child(path, "values"), detail)];
 }
 
 /** Of the fields of nodes, only `metadata.name` can be selected. */

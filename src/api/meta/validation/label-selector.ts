@@ -46,8 +46,8 @@ export function validateLabelRequirement(
   ];
 }
 
-/** The operators of all label selectors. */
-function validateOperator(operator: string, values: readonly string[], path: string): readonly FieldError[] {
+/** The operators of label selectors. */
+export function validateOperator(operator: string, values: readonly string[], path: string): readonly FieldError[] {
   const at = child(path, "values");
   switch (operator) {
     case "In":
