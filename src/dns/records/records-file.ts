@@ -1,6 +1,6 @@
 /** The records in a file, so that a server that starts while the API server is away has answers. A line per service. */
-import { readFile, rename, writeFile } from "node:fs/promises";
 import { TimeSlice } from "../../std/async/time-slice.ts";
+import { readLineFile, writeLineFile } from "../../std/fs/line-file.ts";
 import { ClusterRecords, type ServiceRecord, type SliceRecord } from "./cluster-records.ts";
 
 const HEADER = "svc DNS records 1";
@@ -14,33 +14,22 @@ type Line = readonly [
 
 /** The file is replaced as a whole. Returns its length in bytes. */
 export async function writeRecordsFile(path: string, records: ClusterRecords): Promise<number> {
-  const slice = new TimeSlice();
-  const lines: string[] = [HEADER];
+  return await writeLineFile(path, HEADER, linesOf(records));
+}
+
+function* linesOf(records: ClusterRecords): Generator<Line> {
   for (const { namespace, name, service, slices } of records.entries()) {
-    const line: Line = [namespace, name, service ?? null, [...slices]];
-    lines.push(JSON.stringify(line));
-    await slice.yield();
+    yield [namespace, name, service ?? null, [...slices]];
   }
-  const temporary = `${path}.new`;
-  const bytes = Buffer.from(`${lines.join("\n")}\n`);
-  await writeFile(temporary, bytes, { mode: 0o600 });
-  await rename(temporary, path);
-  return bytes.length;
 }
 
 /** Undefined when there is no file. Rejects when it is not one of this version, or cannot be read. */
 export async function readRecordsFile(path: string): Promise<ClusterRecords | undefined> {
-  const text = await readFile(path, "utf8").catch((error: NodeJS.ErrnoException) => {
-    if (error.code === "ENOENT") return undefined;
-    throw error;
-  });
-  if (text === undefined) return undefined;
-  const [header, ...lines] = text.trimEnd().split("\n");
-  if (header !== HEADER) throw new Error(`${path} does not start with ${JSON.stringify(HEADER)}`);
+  const lines = await readLineFile(path, HEADER);
+  if (lines === undefined) return undefined;
   const slice = new TimeSlice();
   const records = new ClusterRecords();
-  for (const line of lines) {
-    const [namespace, name, service, slices] = JSON.parse(line) as Line;
+  for (const [namespace, name, service, slices] of lines as readonly Line[]) {
     records.setService(namespace, name, service ?? undefined);
     for (const [sliceName, record] of slices) records.setSlice(namespace, name, sliceName, record);
     await slice.yield();
