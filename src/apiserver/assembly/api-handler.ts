@@ -44,7 +44,7 @@ export async function createApiHandler(
   accessControl: AccessControl,
   { address, debugEndpoints }: ApiHandlerOptions,
 ): Promise<RequestHandler> {
-  const { config, clock, random, registries, customResources, readiness, metrics, stopping } = base;
+  const { config, clock, random, registries, customResources, readiness, metrics, stopping, aggregator } = base;
   const { authenticators, authorizer, admission } = accessControl;
   const { scheme } = registries;
   const tunnels = base.resources.use(
@@ -67,7 +67,12 @@ export async function createApiHandler(
       escalationCheckFor: createEscalationCheck(authorizer, registries),
     },
     readiness,
-    operatorPages: createOperatorPages(config, { metrics, debugEndpoints, clock }),
+    operatorPages: createOperatorPages(config, {
+      metrics,
+      debugEndpoints,
+      clock,
+      flowController: base.flowControl?.controller,
+    }),
     groupAliases: config.groupAliases,
     gitVersion: config.gitVersion,
     emulatedVersion: config.apis.emulatedVersion,
@@ -80,6 +85,7 @@ export async function createApiHandler(
     }),
     extraHandlers: await createExtraHandlers(base, accessControl, tunnels),
     openTunnel: createTunnelHandler(tunnels),
+    aggregator,
   });
 }
 

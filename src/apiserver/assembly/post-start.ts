@@ -83,6 +83,7 @@ async function startRequiredControllers(
     serviceAllocation: service,
     endpoints: await endpointReconcilerOptions(config),
     clientAuthorities,
+    flowController: base.flowControl?.controller,
     clock,
     log: log.child("control-plane"),
     signal: stopping,
@@ -90,6 +91,10 @@ async function startRequiredControllers(
   stopped.push(own.ended);
   readiness.markDone("services");
   await registerLocalApiServices(registries, config.groupAliases, stopping);
+  await new Promise<void>((resolve) => {
+    stopped.push(base.aggregator.run(resolve));
+    stopping.addEventListener("abort", () => resolve(), { once: true });
+  });
   readiness.markDone("apis");
   metrics.startStorageMetrics(registries, store);
 }
@@ -127,6 +132,7 @@ async function startEmbeddedControllers(
     registry: metrics.registry,
     queueMetrics: metrics.queues,
     options: config.controllerOptions ?? {},
+    features: base.features,
   });
   resources.use(embedded);
 }

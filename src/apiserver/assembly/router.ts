@@ -10,6 +10,7 @@ import { Router } from "../../http/router.ts";
 import type { Registries } from "../../registry/registries.ts";
 import { lazy } from "../../std/async/lazy.ts";
 import { versionInfo } from "../../std/version-info.ts";
+import type { Aggregator } from "../aggregation/aggregator.ts";
 import { CONFIGURATION_PATH, type IssuerDiscovery, JWKS_PATH } from "../authentication/issuer-discovery.ts";
 import type { CustomResources } from "../custom-resources/custom-resources.ts";
 import { createCustomResourceHandler } from "../custom-resources/custom-routes.ts";
@@ -36,6 +37,7 @@ export interface RouterOptions {
   readonly address: () => string;
   readonly issuerDiscovery: IssuerDiscovery | undefined;
   readonly extraHandlers: ExtraHandlers;
+  readonly aggregator: Aggregator;
   /** Opens the tunnel of a node. */
   readonly openTunnel: Route;
 }
@@ -51,7 +53,8 @@ export function createRouter(options: RouterOptions): RequestHandler {
   } = options;
   const router = new Router<Route>();
   addResourceRoutes(router, scheme, registries, settings, { aliases, extra });
-  const discovery = new Discovery(scheme, aliases, options.address);
+  const { aggregator } = options;
+  const discovery = new Discovery(scheme, aliases, options.address, aggregator);
   router.add("GET", `/api/v1/nodes/{name}/${TUNNEL_SUBRESOURCE}`, options.openTunnel);
   addNonResourceRoutes(router, options, discovery);
   const respondCustom = createCustomResourceHandler({
@@ -63,6 +66,8 @@ export function createRouter(options: RouterOptions): RequestHandler {
   const groups = new Set(discovery.paths().map((path) => path.split("/").slice(0, 3).join("/")));
   return async (context) => {
     const { request } = context;
+    const forwarded = aggregator.respond(context);
+    if (forwarded !== undefined) return await forwarded;
     const allowsHead = !context.info.isResourceRequest && !GET_ONLY_PATH.test(request.path);
     const method = request.method === "HEAD" && allowsHead ? "GET" : request.method;
     const match = router.match(method, request.path);
@@ -98,7 +103,9 @@ function addNonResourceRoutes(router: Router<Route>, options: RouterOptions, dis
   }
   const openApi = lazy(async () => {
     const { OpenApi } = await import("../openapi/openapi.ts");
-    return new OpenApi(options.scheme, options.groupAliases, options.gitVersion, options.settings.clock);
+    const { aggregator } = options;
+    const extensions = { v2: () => aggregator.openApiV2(), v3: () => aggregator.openApiV3Paths() };
+    return new OpenApi(options.scheme, options.groupAliases, options.gitVersion, options.settings.clock, extensions);
   });
   addAny(
     "/openapi/v2",
@@ -108,7 +115,10 @@ function addNonResourceRoutes(router: Router<Route>, options: RouterOptions, dis
     const documents = await openApi();
     return path.endsWith("/") ? await documents.v3("", null, headers) : await documents.root(headers["if-none-match"]);
   });
-  addAny("/openapi/v3/{path*}", async ({ request, info }, { path = "" }) => {
+  addAny("/openapi/v3/{path*}", async (context, { path = "" }) => {
+    const { request, info } = context;
+    const forwarded = options.aggregator.respondOpenApiV3(path, context);
+    if (forwarded !== undefined) return await forwarded;
     return await (await openApi()).v3(path, info.query.get("hash"), request.headers);
   });
   const version = versionInfo(options.gitVersion, options.emulatedVersion);

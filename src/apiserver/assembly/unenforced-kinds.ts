@@ -1,14 +1,11 @@
 /** Kinds whose objects are stored although no part of this server acts on them: writes get a warning. */
 import { plugins } from "../../admission/plugins/built-in-plugins.ts";
-import type { APIService } from "../../api/apiregistration/api-service/schema.ts";
 import type { ApiObject, Kind } from "../../api/kind.ts";
-import { nodeMetricsKind } from "../../api/metrics/kinds.ts";
-import { svcGroup } from "../../api/scheme.ts";
 import { andThen, type MaybePromise } from "../../std/async/maybe-promise.ts";
 import type { ApiServerConfig } from "../config/config.ts";
 import { ENFORCE_POLICIES } from "../control-plane/node-bootstrap.ts";
 
-type Config = Pick<ApiServerConfig, "admission" | "agentFlags" | "observability">;
+type Config = Pick<ApiServerConfig, "admission" | "agentFlags" | "limits" | "observability">;
 
 interface UnenforcedKind {
   readonly group: string;
@@ -19,7 +16,6 @@ interface UnenforcedKind {
 
 const ADMISSION = "admissionregistration.svc.io";
 const FLOW_CONTROL = "flowcontrol.apiserver.svc.io";
-const noFairness = "this build has no queues and applies its limits to all requests alike";
 
 const unenforcedKinds: readonly UnenforcedKind[] = [
   ofPlugin("ValidatingAdmissionPolicy", ADMISSION, "ValidatingAdmissionPolicy"),
@@ -39,8 +35,8 @@ const unenforcedKinds: readonly UnenforcedKind[] = [
       return isOwnNetwork && !agentFlags.includes(ENFORCE_POLICIES) ? `${ENFORCE_POLICIES} is off` : undefined;
     },
   },
-  { group: FLOW_CONTROL, kind: "FlowSchema", explain: () => noFairness },
-  { group: FLOW_CONTROL, kind: "PriorityLevelConfiguration", explain: () => noFairness },
+  { group: FLOW_CONTROL, kind: "FlowSchema", explain: explainFlowControl },
+  { group: FLOW_CONTROL, kind: "PriorityLevelConfiguration", explain: explainFlowControl },
   {
     group: "coordination.svc.io",
     kind: "LeaseCandidate",
@@ -56,17 +52,11 @@ const unenforcedKinds: readonly UnenforcedKind[] = [
     kind: "VolumeAttributesClass",
     explain: () => "claims cannot name one: the feature gate VolumeAttributesClass has no effect in this build",
   },
-  {
-    group: "apiregistration.svc.io",
-    kind: "APIService",
-    explain({ spec }: APIService) {
-      if (!spec?.service) return undefined;
-      const isMetrics = svcGroup(spec.group ?? "") === nodeMetricsKind.group;
-      const own = isMetrics ? "; the server itself serves metrics.k8s.io/v1beta1" : "";
-      return `this build forwards no requests to aggregated API servers${own}`;
-    },
-  },
 ];
+
+function explainFlowControl(_object: ApiObject, { limits }: Config): string | undefined {
+  return limits.inFlight.shared ? undefined : "--enable-priority-and-fairness is off";
+}
 
 /** A kind on which only an admission plugin acts, which a flag or a feature gate may disable. */
 function ofPlugin(plugin: string, group: string, kind: string): UnenforcedKind {

@@ -29,9 +29,13 @@ export interface ApiServerConfig {
   readonly admission: AdmissionConfig;
   /** Undefined: no request is recorded. */
   readonly audit: AuditConfig | undefined;
+  /** `--tracing-config-file`; undefined: no traces are exported. */
+  readonly tracingFile: string | undefined;
   readonly services: ServicesConfig;
   readonly storage: StorageConfig;
   readonly agents: AgentConnectionConfig;
+  /** `--aggregator-reject-forwarding-redirect` */
+  readonly rejectsExtensionRedirects: boolean;
   /** PEM files of the client certificate for webhooks; undefined: no client certificate. */
   readonly proxyClientCertificate: KeyPairFiles | undefined;
   readonly limits: LimitsConfig;

@@ -159,31 +159,3 @@ t.test("the condition Dangling of a flow schema follows its priority level", asy
   await server.clock.advance(1000);
   t.match(await dangling(), { status: "False", reason: "Found", message: /"mine" and it exists$/ });
 });
-
-t.test("the condition Available of an API service has the reason of its unavailability", async (t) => {
-  await using server = await served();
-  const services = "/apis/apiregistration.k8s.io/v1/apiservices";
-  const service = { name: "s", namespace: "default", port: 443 };
-  const spec = { group: "x.example.com", version: "v1", groupPriorityMinimum: 10, versionPriority: 10, service };
-  const metadata = { name: "v1.x.example.com" };
-  await server.send(`POST ${services}`, { body: { metadata, spec: { ...spec, insecureSkipTLSVerify: true } } });
-  const reason = async () => {
-    await server.clock.advance(10_500);
-    const { conditions } = (await server.send(`GET ${services}/v1.x.example.com`)).json.status;
-    return [conditions.length, conditions[0].status, conditions[0].reason];
-  };
-  t.same(await reason(), [1, "False", "ServiceNotFound"]);
-  const body = { metadata: { name: "s" }, spec: { ports: [{ name: "web", port: 80 }] } };
-  await server.send("POST /api/v1/namespaces/default/services", { body });
-  t.same(await reason(), [1, "False", "ServicePortError"]);
-  await patch(server, "/api/v1/namespaces/default/services/s", { spec: { ports: [{ name: "web", port: 443 }] } });
-  t.same(await reason(), [1, "False", "EndpointsNotFound"]);
-  const slice = {
-    metadata: { name: "s-1", labels: { "kubernetes.io/service-name": "s" } },
-    addressType: "IPv4",
-    endpoints: [],
-    ports: [{ name: "web", port: 8443 }],
-  };
-  await server.send("POST /apis/discovery.k8s.io/v1/namespaces/default/endpointslices", { body: slice });
-  t.same(await reason(), [1, "False", "MissingEndpoints"]);
-});

@@ -3,7 +3,6 @@
  * objects before the server is ready and recreate those that are deleted.
  */
 import { hostname } from "node:os";
-import { apiServiceKind } from "../../api/apiregistration/api-service/kind.ts";
 import { configMapKind } from "../../api/core/config-map/kind.ts";
 import { namespaceKind } from "../../api/core/namespace/kind.ts";
 import { flowSchemaKind } from "../../api/flowcontrol/flow-schema/kind.ts";
@@ -16,12 +15,12 @@ import type { Logger } from "../../std/log/logger.ts";
 import type { Clock } from "../../std/time/clock.ts";
 import { withTimeout } from "../../std/time/with-timeout.ts";
 import type { ClientAuthorities } from "../authentication/authenticators.ts";
-import { reconcileApiServiceAvailability } from "./api-service-availability.ts";
+import type { FlowController } from "../fairness/flow-controller.ts";
 import { ensureSystemObjects, SYSTEM_NAMESPACES } from "./bootstrap-objects.ts";
 import { publishAuthenticationTrust, TRUST_CONFIG_MAP, TRUST_NAMESPACES } from "./cluster-authentication-trust.ts";
 import { EndpointReconciler, type EndpointReconcilerOptions } from "./endpoint-reconciler.ts";
 import { ensureFlowControl } from "./flow-control-bootstrap.ts";
-import { reconcileFlowSchemaStatus } from "./flow-schema-status.ts";
+import { FlowControlConsumer } from "./flow-control-consumer.ts";
 import { IdentityLease } from "./identity-lease.ts";
 import type { ServiceAllocation } from "./kubernetes-service.ts";
 import { ensureLegacyTokenTracking } from "./legacy-token-tracking.ts";
@@ -33,6 +32,8 @@ export interface ControlPlaneOptions {
   /** Undefined when the server has no address that other hosts can reach. */
   readonly endpoints: EndpointReconcilerOptions | undefined;
   readonly clientAuthorities: ClientAuthorities;
+  /** Undefined: flow schemas and priority levels have no effect. */
+  readonly flowController: FlowController | undefined;
   readonly clock: Clock;
   readonly log: Logger;
   readonly signal: AbortSignal;
@@ -47,11 +48,13 @@ const WITHDRAW_TIMEOUT_MS = 1000;
 const SHORT_INTERVAL_MS = 10_000;
 const INTERVAL_MS = 60_000;
 const SERVICE_REPAIR_INTERVAL_MS = 180_000;
+/** Changes that are written together take effect together. */
+const FLOW_CONTROL_DELAY_MS = 50;
 const LEASE_GC_INTERVAL_MS = 3_600_000;
 
 /** Resolves after the first run of the initial reconcilers; failures are logged and retried. */
 export async function startControlPlaneControllers(options: ControlPlaneOptions): Promise<ControlPlaneControllers> {
-  const { registries, serviceAllocation, endpoints, clientAuthorities, clock, log, signal } = options;
+  const { registries, serviceAllocation, endpoints, clientAuthorities, flowController, clock, log, signal } = options;
   const lease = new IdentityLease(registries, hostname(), signal);
   const endpointReconciler =
     endpoints === undefined ? undefined : new EndpointReconciler(registries, endpoints, signal);
@@ -86,6 +89,8 @@ export async function startControlPlaneControllers(options: ControlPlaneOptions)
       reconcile: () => ensureLegacyTokenTracking(registries, clock, signal),
     },
   ];
+  /** Runs after the objects exist. */
+  const flowControl = flowController === undefined ? undefined : reconcileFlowControl({ ...options, flowController });
   /** These ran before, or readiness does not depend on them. */
   const backgroundReconcilers: readonly PeriodicReconciler[] = [
     {
@@ -100,18 +105,6 @@ export async function startControlPlaneControllers(options: ControlPlaneOptions)
       ensuredKeys: serviceAllocation.keys,
       reconcile: () => serviceAllocation.reconcile(),
     },
-    {
-      name: "the status of flow schemas",
-      everyMs: INTERVAL_MS,
-      watchedKeys: [prefixOf(flowSchemaKind), prefixOf(priorityLevelConfigurationKind)],
-      reconcile: () => reconcileFlowSchemaStatus(registries, signal),
-    },
-    {
-      name: "the availability of API services",
-      everyMs: SHORT_INTERVAL_MS,
-      watchedKeys: [prefixOf(apiServiceKind)],
-      reconcile: () => reconcileApiServiceAvailability(registries, signal),
-    },
     { name: "service IP addresses", everyMs: SERVICE_REPAIR_INTERVAL_MS, reconcile: () => serviceAllocation.repair() },
     {
       name: "expired API server identity leases",
@@ -120,7 +113,9 @@ export async function startControlPlaneControllers(options: ControlPlaneOptions)
     },
   ];
   await Promise.all(initialReconcilers.map((each) => reconcileOnce(each, log, signal)));
-  const { ended } = runReconcilers([...initialReconcilers, ...backgroundReconcilers], {
+  if (flowControl !== undefined) await reconcileOnce(flowControl, log, signal);
+  const reconcilers = [...initialReconcilers, ...backgroundReconcilers, ...(flowControl === undefined ? [] : [flowControl])];
+  const { ended } = runReconcilers(reconcilers, {
     feed: registries.feed,
     clock,
     log,
@@ -135,4 +130,21 @@ export async function startControlPlaneControllers(options: ControlPlaneOptions)
       log.warn("Cannot remove this server from the endpoints of the kubernetes service", { error: String(error) }),
     );
   return { ended: withdrawn };
+}
+
+function reconcileFlowControl({
+  registries,
+  flowController,
+  clock,
+  signal,
+}: ControlPlaneOptions & { readonly flowController: FlowController }): PeriodicReconciler {
+  const consumer = new FlowControlConsumer({ registries, controller: flowController, clock, signal });
+  const kinds = [flowSchemaKind, priorityLevelConfigurationKind];
+  return {
+    name: "the flow schemas and priority levels in effect",
+    everyMs: INTERVAL_MS,
+    delayMs: FLOW_CONTROL_DELAY_MS,
+    watchedKeys: kinds.map((kind) => registries.of<ApiObject>(kind).objects.prefix()),
+    reconcile: () => consumer.reconcile(),
+  };
 }

@@ -9,11 +9,9 @@ import { remove } from "../../registry/delete.ts";
 import type { Registries } from "../../registry/registries.ts";
 import type { Scope } from "../../registry/scope.ts";
 import { ignoreConflict } from "../control-plane/ensure.ts";
-import { AUTOMANAGED_LABEL } from "../discovery/local-api-services.ts";
+import { AUTOMANAGED_LABEL, CUSTOM_PRIORITIES } from "../discovery/local-api-services.ts";
 
 const AUTOMANAGED = "true";
-/** Lower priorities than those of built-in groups. */
-const PRIORITIES = { groupPriorityMinimum: 1000, versionPriority: 100 };
 
 /** Creates missing API services and deletes those of group versions that are not served any more. */
 export async function syncCustomApiServices(
@@ -44,7 +42,7 @@ function customApiServices({ scheme }: Registries, aliases: GroupAliases): Reado
     if (kind.custom !== true) continue;
     for (const group of listedGroupNames(kind, aliases)) {
       const name = `${kind.version}.${group}`;
-      const spec = { group, version: kind.version, ...PRIORITIES };
+      const spec = { group, version: kind.version, ...CUSTOM_PRIORITIES };
       apis.set(name, { metadata: { name, labels: { [AUTOMANAGED_LABEL]: AUTOMANAGED } }, spec });
     }
   }

@@ -10,6 +10,9 @@ import { bytesResponse } from "../../http/respond.ts";
 import type { RequestContext } from "../request/request-context.ts";
 import { isPretty, notAcceptable, transformNotAcceptable } from "../responses/status-response.ts";
 import { createDocument, type DiscoveryDocument, type DiscoveryObject } from "./discovery-documents.ts";
+import type { ExternalDiscovery, ExternalVersion } from "./external-discovery.ts";
+import { priorityOf } from "./local-api-services.ts";
+import { mergeVersions } from "./merge-groups.ts";
 
 interface ServedVersion {
   readonly group: string;
@@ -41,13 +44,20 @@ export class Discovery {
   readonly #scheme: Scheme;
   readonly #aliases: GroupAliases;
   readonly #address: () => string;
-  #cached: { readonly changes: number; readonly pages: DiscoveryDocuments } | undefined;
+  readonly #external: ExternalDiscovery;
+  #cached: { readonly changes: string; readonly pages: DiscoveryDocuments } | undefined;
 
   /** `address` returns the host and port that clients connect to: `10.0.0.1:6443`. */
-  constructor(scheme: Scheme, aliases: GroupAliases, address: () => string) {
+  constructor(
+    scheme: Scheme,
+    aliases: GroupAliases,
+    address: () => string,
+    external: ExternalDiscovery = { changeCount: 0, versions: () => [] },
+  ) {
     this.#scheme = scheme;
     this.#aliases = aliases;
     this.#address = address;
+    this.#external = external;
   }
 
   /** All paths of discovery documents. */
@@ -65,31 +75,43 @@ export class Discovery {
   }
 
   #current(): DiscoveryDocuments {
-    const { changeCount: changes } = this.#scheme;
+    const changes = `${this.#scheme.changeCount} ${this.#external.changeCount}`;
     if (this.#cached?.changes !== changes) {
-      this.#cached = { changes, pages: new DiscoveryDocuments(this.#scheme, this.#aliases, this.#address) };
+      const versions = servedVersions(this.#scheme, this.#aliases);
+      const listed = new Set(this.#scheme.kinds().flatMap((kind) => listedGroupNames(kind, this.#aliases)));
+      const pages = new DiscoveryDocuments(versions, listed, this.#external.versions(), this.#address);
+      this.#external.onAggregate?.();
+      this.#cached = { changes, pages };
     }
     return this.#cached.pages;
   }
 }
 
 class DiscoveryDocuments {
-  readonly #versions: readonly ServedVersion[];
+  readonly #versions: readonly (ServedVersion | ExternalVersion)[];
   readonly #documents = new Map<string, DiscoveryDocument>();
   readonly #aggregated = new Map<string, AggregatedDocument>();
   readonly #address: () => string;
 
-  constructor(scheme: Scheme, aliases: GroupAliases, address: () => string) {
-    this.#versions = servedVersions(scheme, aliases);
+  /** `listed`: the names of the local groups in the list of groups. */
+  constructor(
+    local: readonly ServedVersion[],
+    listed: ReadonlySet<string>,
+    external: readonly ExternalVersion[],
+    address: () => string,
+  ) {
+    this.#versions = mergeVersions(local, external, priorityOf);
     const groups = this.#groups();
-    const listed = new Set(scheme.kinds().flatMap((kind) => listedGroupNames(kind, aliases)));
-    const listedGroups = groups.filter(({ name }) => listed.has(name));
+    const isListed = (name: string): boolean => listed.has(name) || external.some(({ group }) => group === name);
+    const listedGroups = groups.filter(({ name }) => isListed(name));
     this.addDocument("/apis", { kind: "APIGroupList", apiVersion: "v1", groups: listedGroups });
     for (const group of groups)
       this.addDocument(`/apis/${group.name}`, { kind: "APIGroup", apiVersion: "v1", ...group });
-    for (const served of this.#versions) this.addDocument(versionPath(served), resourceList(served));
+    for (const served of this.#versions) {
+      if (isServed(served)) this.addDocument(versionPath(served), resourceList(served));
+    }
     this.#aggregate("/api", (group) => group === "");
-    this.#aggregate("/apis", (group) => group !== "" && listed.has(group));
+    this.#aggregate("/apis", (group) => group !== "" && isListed(group));
     this.#address = address;
   }
 
@@ -159,13 +181,21 @@ class DiscoveryDocuments {
       metadata: { ...(name === "" ? {} : { name }), creationTimestamp: null },
       versions: this.#versions
         .filter(({ group }) => group === name)
-        .map((served) => aggregatedVersion(served, this.#isAliasOfKubernetesGroup(name))),
+        .map((served) =>
+          isServed(served)
+            ? aggregatedVersion(served, this.#isAliasOfKubernetesGroup(name))
+            : { version: served.version, ...(served.discovered ?? { freshness: "Current" }) },
+        ),
     }));
     const apiVersion = "apidiscovery.k8s.io/v2";
     const document = createDocument({ kind: "APIGroupDiscoveryList", apiVersion, metadata: {}, items });
     const etag = `"${createHash("sha512").update(document.json).digest("hex").toUpperCase()}"`;
     this.#aggregated.set(path, { document, etag });
   }
+}
+
+function isServed(version: ServedVersion | ExternalVersion): version is ServedVersion {
+  return "kinds" in version;
 }
 
 function isAggregated({ as, g, v }: Readonly<Record<string, string>>): boolean {

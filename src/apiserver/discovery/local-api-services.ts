@@ -12,10 +12,13 @@ import type { Registries } from "../../registry/registries.ts";
 import type { Scope } from "../../registry/scope.ts";
 import { update } from "../../registry/update.ts";
 import { ignoreConflict } from "../control-plane/ensure.ts";
+import type { VersionPriority } from "./merge-groups.ts";
 
 /** Kubernetes' label of API services that the server manages; others are not changed. */
 export const AUTOMANAGED_LABEL = "kube-aggregator.kubernetes.io/automanaged";
 const ON_START = "onstart";
+/** As in Kubernetes. */
+const FIELD_MANAGER = "kube-apiserver";
 
 /** Kubernetes' priorities of groups and of versions within a group. */
 const priorities: Readonly<
@@ -47,6 +50,16 @@ const priorities: Readonly<
   "metrics.k8s.io": { group: 100, versions: { v1beta1: 100 } },
 };
 
+/** Kubernetes' priorities of the API services of custom resources: lower ones than those of built-in groups. */
+export const CUSTOM_PRIORITIES = { groupPriorityMinimum: 1000, versionPriority: 100 };
+
+/** The priority of a group version that this server serves. */
+export function priorityOf({ group, version }: { readonly group: string; readonly version: string }): VersionPriority {
+  const found = priorities[kubernetesGroup(group)];
+  const { groupPriorityMinimum, versionPriority } = CUSTOM_PRIORITIES;
+  return { group: found?.group ?? groupPriorityMinimum, version: found?.versions[version] ?? versionPriority };
+}
+
 /** Whether Kubernetes 1.33 has the group, under any alias, and its version, whether or not this build implements it. */
 export function isKubernetesApi(group: string, version?: string): boolean {
   const priority = priorities[kubernetesGroup(group)];
@@ -61,16 +74,18 @@ export async function registerLocalApiServices(
 ): Promise<void> {
   const registry = registries.of(apiServiceKind);
   const user = { name: "system:apiserver", uid: "", groups: [MASTERS], extra: {} };
-  const scope: Scope = { namespace: "", group: registry.kind.group, user, signal };
+  const scope: Scope = { namespace: "", group: kubernetesGroup(registry.kind.group), user, signal };
   const { items } = await registry.objects.list(registry.prefix(scope));
   const found = new Map(items.map((item) => [item.metadata?.name ?? "", item]));
   const served = localApiServices(registries.scheme, aliases);
   const ensureApiService = async (wanted: APIService): Promise<void> => {
     const name = wanted.metadata?.name ?? "";
     const existing = found.get(name);
-    if (existing === undefined) await ignoreConflict(create(registry, scope, wanted));
+    if (existing === undefined) await ignoreConflict(create(registry, scope, wanted, { fieldManager: FIELD_MANAGER }));
     else if (isManaged(existing) && !isOfExtensionServer(existing)) {
-      await ignoreConflict(update(registry, scope, name, { ...existing, spec: wanted.spec }));
+      await ignoreConflict(
+        update(registry, scope, name, { ...existing, spec: wanted.spec }, { fieldManager: FIELD_MANAGER }),
+      );
     }
   };
   const unserved = items.filter((item) => isManaged(item) && !served.has(item.metadata?.name ?? ""));

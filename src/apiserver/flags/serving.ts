@@ -88,9 +88,7 @@ export const servingFlags = section("Serving, network and TLS", {
   profiling: flag(bool, true, "Profiling via host:port/debug/pprof/."),
   "contention-profiling": flag(bool, false, "Block profiling when profiling is on."),
   "enable-aggregator-routing": flag(bool, false, "Route aggregator requests to endpoint IPs instead of cluster IP."),
-  "aggregator-reject-forwarding-redirect": flag(bool, true, "Reject redirect responses forwarded back to the client.", {
-    inert: "this build forwards no requests to aggregated API servers",
-  }),
+  "aggregator-reject-forwarding-redirect": flag(bool, true, "Reject redirect responses forwarded back to the client."),
   "svc-service-node-port": flag(
     port("int", "zero-disables"),
     0,

@@ -1,6 +1,6 @@
 /** The OpenAPI documents of the served kinds, created on first request and again after the kinds have changed. */
 
-import { createHash } from "node:crypto";
+import { createHash, type Hash } from "node:crypto";
 import { type Describe, loadDescriptions } from "../../api/descriptions/descriptions.ts";
 import { type GroupAliases, groupNames, listedGroupNames } from "../../api/group-aliases.ts";
 import type { Kind } from "../../api/kind.ts";
@@ -16,6 +16,7 @@ import type { Clock } from "../../std/time/clock.ts";
 import { OpenApiDocument } from "./document.ts";
 import { encodeGnostic } from "./gnostic-v2.ts";
 import { encodeGnosticV3 } from "./gnostic-v3.ts";
+import { mergePart, type OpenApiPart } from "./merge-part.ts";
 import { createOpenApiContext } from "./openapi-context.ts";
 
 /** How long clients may cache a document whose hash is in the URL. */
@@ -24,10 +25,17 @@ const JSON_TYPE = "application/json";
 const V2_PROTOBUF = "application/com.github.proto-openapi.spec.v2.v1.0+protobuf";
 const V3_PROTOBUF = "application/com.github.proto-openapi.spec.v3.v1.0+protobuf";
 
+/** The maximum size of the cached bodies of v3 documents: beyond it, only the newest stay. */
+const V3_BYTES_MAX = 16 * 2 ** 20;
+
 interface CachedDocument {
   /** The kinds of the document; other kinds need another one. */
   readonly kinds: readonly Kind[];
-  readonly encoded: Promise<EncodedDocument>;
+  /** Of a v3 document in the list of documents, which needs no bodies. */
+  etag?: Promise<string>;
+  encoded?: Promise<EncodedDocument> | undefined;
+  /** The size of the body of a v3 document. */
+  bytes?: number | undefined;
 }
 
 interface EncodedDocument {
@@ -35,6 +43,14 @@ interface EncodedDocument {
   readonly etag: string;
   /** The document in protobuf, for v3. */
   readonly protobuf: () => Uint8Array;
+}
+
+/** The documents of extension servers. */
+export interface ExtensionDocuments {
+  /** OpenAPI v2; an etag changes with the content. */
+  v2(): Promise<readonly (OpenApiPart & { readonly etag: string })[]>;
+  /** The URLs of OpenAPI v3 documents by path: `apis/GROUP/VERSION`. */
+  v3(): Promise<ReadonlyMap<string, string>>;
 }
 
 /** The content of a v3 document: a group version, a group, the list of groups, or the version of the server. */
@@ -50,9 +66,17 @@ export class OpenApi {
   readonly #gitVersion: string;
   readonly #clock: Clock;
   readonly #documents = new Map<string, CachedDocument>();
+  readonly #extensions: ExtensionDocuments | undefined;
   #descriptionsPromise: Promise<Describe> | undefined;
 
-  constructor(scheme: Scheme, aliases: GroupAliases, gitVersion: string, clock: Clock) {
+  constructor(
+    scheme: Scheme,
+    aliases: GroupAliases,
+    gitVersion: string,
+    clock: Clock,
+    extensions?: ExtensionDocuments | undefined,
+  ) {
+    this.#extensions = extensions;
     this.#clock = clock;
     this.#scheme = scheme;
     this.#aliases = aliases;
@@ -67,7 +91,12 @@ export class OpenApi {
     if (mediaType === undefined) return emptyResponse(406);
     const describe = await this.#descriptions();
     const kinds = this.#scheme.kinds();
-    const encoded = await this.#cached(`v2 ${mediaType}`, kinds, this.#v2(kinds, describe, mediaType));
+    const specs = (await this.#extensions?.v2()) ?? [];
+    const key = `v2 ${mediaType}${specs.map(({ etag }) => ` ${etag}`).join("")}`;
+    const document = this.#document(key, kinds);
+    document.encoded ??= this.#droppedOnError(document, encodeDocument(this.#v2(kinds, specs, describe, mediaType)));
+    this.#dropOtherMerges(mediaType, key);
+    const encoded = await document.encoded;
     return documentResponse(mediaType, encoded.body, encoded.etag, ifNoneMatch);
   }
 
@@ -77,11 +106,12 @@ export class OpenApi {
     const paths: Record<string, { readonly serverRelativeURL: string }> = {};
     const slice = new TimeSlice();
     for (const [path, part] of this.#parts(true)) {
-      const { etag } = await this.#v3(path, part, describe);
+      const etag = await this.#v3Etag(path, part, describe);
       const hash = encodeURIComponent(etag.slice(1, -1));
       paths[path] = { serverRelativeURL: `/openapi/v3/${path}?hash=${hash}` };
       await slice.yield();
     }
+    for (const [path, url] of (await this.#extensions?.v3()) ?? []) paths[path] = { serverRelativeURL: url };
     const body = Buffer.from(JSON.stringify({ paths }));
     return documentResponse(JSON_TYPE, body, etagOf(body), ifNoneMatch);
   }
@@ -109,12 +139,19 @@ export class OpenApi {
     return { ...response, headers: { ...response.headers, "cache-control": "public, immutable", expires } };
   }
 
+  /** Drops the documents with former ones of extension servers. */
+  #dropOtherMerges(mediaType: string, key: string): void {
+    for (const other of this.#documents.keys()) {
+      if (other !== key && other.startsWith(`v2 ${mediaType}`)) this.#documents.delete(other);
+    }
+  }
+
   #descriptions(): Promise<Describe> {
     this.#descriptionsPromise ??= loadDescriptions();
     return this.#descriptionsPromise;
   }
 
-  *#v2(kinds: readonly Kind[], describe: Describe, mediaType: string): Steps<Buffer> {
+  *#v2(kinds: readonly Kind[], specs: readonly OpenApiPart[], describe: Describe, mediaType: string): Steps<Buffer> {
     const context = createOpenApiContext(kinds, (kind) => listedGroupNames(kind, this.#aliases), describe);
     yield;
     const document = new OpenApiDocument(2, context);
@@ -126,26 +163,50 @@ export class OpenApi {
       else if (part.type === "group" && part.group !== "") document.addGroup(part.group);
       yield;
     }
-    const json = document.json(this.#gitVersion);
+    const json = { paths: {}, definitions: {}, ...document.json(this.#gitVersion) };
     yield;
+    for (const spec of specs) {
+      mergePart(json, spec);
+      yield;
+    }
     return mediaType === V2_PROTOBUF ? Buffer.from(encodeGnostic(json)) : yield* encodeMembers(json, 2);
   }
 
-  #v3(path: string, part: DocumentPart, describe: Describe): Promise<EncodedDocument> {
-    const kinds = part.type === "version" ? this.#kindsOf(part) : [];
-    return this.#cached(`v3 ${path}`, kinds, this.#v3Document(part, kinds, describe));
+  async #v3(path: string, part: DocumentPart, describe: Describe): Promise<EncodedDocument> {
+    const kinds = this.#kindsOf(part);
+    const key = `v3 ${path}`;
+    const document = this.#document(key, kinds);
+    if (document.encoded !== undefined) return await document.encoded;
+    const json = this.#v3Document(part, kinds, describe);
+    document.encoded = this.#droppedOnError(document, encodeDocument(encodeSteps(json, 3)));
+    const encoded = await document.encoded;
+    document.bytes = encoded.body.length;
+    if (this.#documents.get(key) === document) this.#keepNewest(key, document);
+    return encoded;
   }
 
-  *#v3Document(part: DocumentPart, kinds: readonly Kind[], describe: Describe): Steps<Buffer> {
+  /** Computes the ETag without a body, since a list of hundreds of documents is read for one of them. */
+  async #v3Etag(path: string, part: DocumentPart, describe: Describe): Promise<string> {
+    const kinds = this.#kindsOf(part);
+    const document = this.#document(`v3 ${path}`, kinds);
+    if (document.encoded !== undefined) return (await document.encoded).etag;
+    const json = this.#v3Document(part, kinds, describe);
+    document.etag ??= this.#droppedOnError(document, Promise.resolve(runInSlices(hashSteps(json, 3))));
+    return await document.etag;
+  }
+
+  *#v3Document(part: DocumentPart, kinds: readonly Kind[], describe: Describe): Steps<object> {
     const namesOf = (kind: Pick<Kind, "group" | "definedGroup">): readonly string[] => this.#groupNames(kind, part);
-    const document = new OpenApiDocument(3, createOpenApiContext(this.#scheme.kinds(), namesOf, describe));
+    const isCustom = kinds.length > 0 && kinds.every(({ custom }) => custom === true);
+    const context = createOpenApiContext(isCustom ? kinds : this.#scheme.kinds(), namesOf, describe);
+    const document = new OpenApiDocument(3, context);
     yield;
     if (part.type === "version") document.addKinds(kinds, part.group, part.version);
     else if (part.type === "group") document.addGroup(part.group);
     else if (part.type === "groups") document.addGroups();
     else document.addProduct();
     yield;
-    return yield* encodeMembers(document.json(this.#gitVersion), 3);
+    return document.json(this.#gitVersion);
   }
 
   /**
@@ -159,7 +220,10 @@ export class OpenApi {
     return names.length === 1 ? names : names.filter((name) => groupDomain(name) === own);
   }
 
-  #kindsOf({ group, version }: { readonly group: string; readonly version: string }): readonly Kind[] {
+  /** Those of a group version; other documents contain none. */
+  #kindsOf(part: DocumentPart): readonly Kind[] {
+    if (part.type !== "version") return [];
+    const { group, version } = part;
     return this.#scheme
       .kinds()
       .filter((kind) => kind.version === version && groupNames(kind.group, this.#aliases).includes(group));
@@ -182,14 +246,32 @@ export class OpenApi {
     return parts;
   }
 
-  /** Runs the steps unless the document is cached, or another request creates it. */
-  #cached(key: string, kinds: readonly Kind[], steps: Steps<Buffer>): Promise<EncodedDocument> {
+  /** The cached document of these kinds, or a new one, which replaces that of other kinds. */
+  #document(key: string, kinds: readonly Kind[]): CachedDocument {
     const cached = this.#documents.get(key);
-    if (cached !== undefined && isSameKinds(cached.kinds, kinds)) return cached.encoded;
-    const encoded = encodeDocument(steps);
-    this.#documents.set(key, { kinds, encoded });
-    encoded.catch(() => this.#documents.delete(key));
-    return encoded;
+    if (cached !== undefined && isSameKinds(cached.kinds, kinds)) return cached;
+    const document: CachedDocument = { kinds };
+    this.#documents.set(key, document);
+    return document;
+  }
+
+  #droppedOnError<T>(document: CachedDocument, result: Promise<T>): Promise<T> {
+    result.catch(() => {
+      for (const [key, other] of this.#documents) if (other === document) this.#documents.delete(key);
+    });
+    return result;
+  }
+
+  #keepNewest(key: string, document: CachedDocument): void {
+    this.#documents.delete(key);
+    this.#documents.set(key, document);
+    let bytes = 0;
+    for (const other of [...this.#documents.values()].reverse()) {
+      bytes += other.bytes ?? 0;
+      if (bytes <= V3_BYTES_MAX || other.bytes === undefined || other === document) continue;
+      other.encoded = undefined;
+      other.bytes = undefined;
+    }
   }
 
   /** Drops the documents of kinds and groups that are not served any more. */
@@ -210,22 +292,37 @@ async function encodeDocument(steps: Steps<Buffer>): Promise<EncodedDocument> {
   return { body, etag: etagOf(body), protobuf: () => (protobuf ??= encodeGnosticV3(JSON.parse(body.toString()))) };
 }
 
-/** Characters of JSON that become bytes together. */
+/** Characters of JSON that are encoded or hashed together. */
 const CHUNK_LENGTH = 64 * 1024;
 
-/** The value as JSON, in a step for each member down to `depth`. The text is never in memory as a whole. */
+function* encodeSteps(document: Steps<object>, depth: number): Steps<Buffer> {
+  return yield* encodeMembers(yield* document, depth);
+}
+
+/** The value as JSON, in a step for each member down to `depth`. */
 function* encodeMembers(value: object, depth: number): Steps<Buffer> {
   const chunks: Buffer[] = [];
+  yield* writeChunks(value, depth, (chunk) => void chunks.push(Buffer.from(chunk)));
+  return Buffer.concat(chunks);
+}
+
+/** The ETag of the value as JSON. */
+function* hashSteps(document: Steps<object>, depth: number): Steps<string> {
+  const hash = createHash("sha512");
+  yield* writeChunks(yield* document, depth, (chunk) => void hash.update(chunk));
+  return quotedHash(hash);
+}
+
+/** The text is never in memory as a whole. */
+function* writeChunks(value: object, depth: number, write: (chunk: string) => void): Steps<void> {
   let pending = "";
-  const write = (text: string): void => {
+  yield* writeMembers(value, depth, (text) => {
     pending += text;
     if (pending.length < CHUNK_LENGTH) return;
-    chunks.push(Buffer.from(pending));
+    write(pending);
     pending = "";
-  };
-  yield* writeMembers(value, depth, write);
-  chunks.push(Buffer.from(pending));
-  return Buffer.concat(chunks);
+  });
+  write(pending);
 }
 
 function* writeMembers(value: object, depth: number, write: (text: string) => void): Steps<void> {
@@ -262,7 +359,11 @@ function emptyResponse(status: number): HttpResponse {
 }
 
 function etagOf(body: Uint8Array): string {
-  return `"${createHash("sha512").update(body).digest("hex").toUpperCase()}"`;
+  return quotedHash(createHash("sha512").update(body));
+}
+
+function quotedHash(hash: Hash): string {
+  return `"${hash.digest("hex").toUpperCase()}"`;
 }
 
 function documentResponse(
