@@ -165,6 +165,27 @@ if (missing.length > 0) {
     });
   });
 
+  await t.test("createCriClient().events() streams changes of containers of containerd", async (t) => {
+    const stop = new AbortController();
+    let count = 0;
+    const stream = cri.events(() => count++, stop.signal);
+    const failed = t.rejects(stream, { message: "over" });
+    const metadata = { name: "events", uid: "events", namespace: "default", attempt: 0 };
+    const { podSandboxId } = await until("a sandbox whose start is announced", async () => {
+      const found = await cri.runtime.runPodSandbox({ config: { metadata, logDirectory: logs } });
+      if (count > 0) return found;
+      await cri.runtime.stopPodSandbox(found);
+      await cri.runtime.removePodSandbox(found);
+      return undefined;
+    });
+    const before = count;
+    await cri.runtime.stopPodSandbox({ podSandboxId });
+    await until("the event of its end", () => count > before);
+    await cri.runtime.removePodSandbox({ podSandboxId });
+    stop.abort(new Error("over"));
+    await failed;
+  });
+
   await t.test("PodWorker runs a pod in containerd: volumes, environment, init, logs, deletion", async (t) => {
     await using at = await podHarness();
     await using node = await startHarness(at, containerd, cri);

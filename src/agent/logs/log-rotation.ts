@@ -82,17 +82,17 @@ async function forEach<Log extends Pick<ObservedContainer, "logPath">>(
 /** Returns whether the log was too large. */
 async function rotate(options: LogRotationOptions, id: string, path: string): Promise<boolean> {
   const { runtime, clock, maxBytes, signal } = options;
-  const rotated = await listRotatedLogs(path);
   const found = await lstat(path).catch((error: NodeJS.ErrnoException) => {
     if (error.code !== "ENOENT") throw error;
     return undefined;
   });
   if (found === undefined) {
     // The agent has ended between the two steps below: the runtime still writes to the rotated log.
-    if (rotated.length > 0) await runtime.reopenContainerLog({ containerId: id }, signal);
+    if ((await listRotatedLogs(path)).length > 0) await runtime.reopenContainerLog({ containerId: id }, signal);
     return false;
   }
   if (found.size <= maxBytes) return false;
+  const rotated = await listRotatedLogs(path);
   const target = `${path}.${makeStamp(clock.now(), rotated.at(-1)?.stamp)}`;
   // First, as kubelet: the number of files has no moment above its limit.
   await removeExcess(options, rotated);

@@ -121,7 +121,7 @@ t.test("createCriClient().events() streams containerd's events where the CRI has
     [{ createdAt: 5_000_000_007n }, { createdAt: undefined }],
     "without the end of an exec in the container",
   );
-  t.match(filters, { text: /namespace==k8s\.io,topic==\/tasks\/exit/ });
+  t.match(filters, { text: /namespace=="k8s\.io",topic=="\/tasks\/exit"/ });
 });
 
 t.test("watchContainerEvents() reports an open stream when the runtime has not ended it at once", async (t) => {

@@ -40,7 +40,7 @@ const EXIT = "/tasks/exit";
 const TOPICS = ["/containers/create", "/containers/delete", "/tasks/start", EXIT, "/tasks/oom"];
 
 /** Events that match one of the filters are sent. */
-export const eventFilters: readonly string[] = TOPICS.map((topic) => `namespace==${NAMESPACE},topic==${topic}`);
+export const eventFilters: readonly string[] = TOPICS.map((topic) => `namespace=="${NAMESPACE}",topic=="${topic}"`);
 
 /** False for the end of an exec in a container, such as a probe. */
 export function announcesChange({ topic, event }: EventEnvelope): boolean {
