@@ -80,6 +80,7 @@ const sources: readonly Source[] = globSync("**/*.ts", { cwd: src })
 /** What each package may import besides itself: everything in the rows above it. */
 const order = [
   ["std"],
+  ["tracing"],
   ["flags", "http"],
   ["schema"],
   ["cel"],
@@ -173,7 +174,7 @@ t.test("libraries are imported only by the packages that wrap them", (t) => {
     pino: /^std\//,
     "@noble/ciphers/salsa.js": /^storage\/encryption\//,
     level: /^storage\/level\//,
-    "@grpc/grpc-js": /^(?:storage\/kvstore|agent\/|auth\/service-account\/external-signer|testing\/)/,
+    "@grpc/grpc-js": /^(?:storage\/kvstore|agent\/|tracing\/otlp\/exporter|auth\/service-account\/external-signer|testing\/)/,
     "@peculiar/x509": /^(?:auth|up|agent|testing)\//,
     "js-yaml": /^schema\//,
     re2js: /^(?:schema|cel)\//,

@@ -22,9 +22,11 @@ import { withErrorResponses } from "./filters/error-responses.ts";
 import { withHsts } from "./filters/hsts.ts";
 import { withImpersonation } from "./filters/impersonation.ts";
 import { withMaxInFlightLimit } from "./filters/max-in-flight.ts";
+import { withPriorityAndFairness } from "./filters/priority-and-fairness.ts";
 import { withRequestDeadline } from "./filters/request-deadline.ts";
 import { withRequestInfo } from "./filters/request-info.ts";
 import { withRequestLog } from "./filters/request-log.ts";
+import { RequestTracing } from "./filters/tracing.ts";
 import type { Readiness } from "./health/readiness.ts";
 import { withRequestMetrics } from "./metrics/request-metrics.ts";
 import type { ServerMetrics } from "./metrics/server-metrics.ts";
@@ -143,7 +145,7 @@ export async function createApiServer(
  * pass those of `serving/secure-serving.ts`.
  */
 function buildHandlerChain(
-  { config, clock, log, random, metrics, auditor }: ServerBase,
+  { config, clock, log, random, metrics, auditor, tracer, flowControl }: ServerBase,
   { authenticators, authorizer }: AccessControl,
   memory: MemoryProtection,
   apiHandler: RequestHandler,
@@ -153,18 +155,36 @@ function buildHandlerChain(
     withHsts(config.serving.strictTransportSecurity),
     withCors(config.serving.corsOrigins),
   ];
+  const { requestTimeoutMs: timeoutMs } = config.limits;
+  const { onTermination } = metrics.requests;
+  const requestLog = log.child("httplog");
+  const tracing = new RequestTracing({ clock, log, tracer });
   const requestFilters: readonly RequestFilter[] = [
-    withRequestLog(log.child("httplog"), clock),
+    tracing.server,
+    withRequestLog(requestLog, clock),
     withRequestMetrics(metrics.requests, clock),
     withErrorResponses(log.child("http")),
-    withRequestDeadline(clock, config.limits.requestTimeoutMs, metrics.requests.onTermination),
+    withRequestDeadline(clock, timeoutMs, onTermination),
     ...(auditor === undefined ? [] : [withFailedAuthenticationAudit(auditor, clock)]),
-    withAuthentication(authenticators.authenticate, clock, log.child("authentication")),
-    ...(auditor === undefined ? [] : [withAudit(auditor, clock, log.child("http"))]),
-    withImpersonation(authorizer),
-    withMaxInFlightLimit(config.limits.inFlight, metrics.requests.onTermination),
-    withAuthorization(authorizer, config.authorization.selectors),
+    tracing.filter(
+      "authentication",
+      withAuthentication(authenticators.authenticate, clock, log.child("authentication")),
+    ),
+    tracing.sampling,
+    ...(auditor === undefined ? [] : [tracing.filter("audit", withAudit(auditor, clock, log.child("http")))]),
+    tracing.filter("impersonation", withImpersonation(authorizer)),
+    flowControl === undefined
+      ? tracing.filter("maxinflight", withMaxInFlightLimit(config.limits.inFlight, onTermination))
+      : tracing.filter(
+          "priorityandfairness",
+          withPriorityAndFairness({ ...flowControl, clock, timeoutMs, onRejection: onTermination, log: requestLog }),
+        ),
+    tracing.filter(
+      "authorization",
+      withAuthorization(authorizer, config.authorization.selectors, log.child("authorization")),
+    ),
     memory.filter,
+    tracing.handler,
   ];
   return applyFilters(httpFilters, withRequestInfo(applyFilters(requestFilters, apiHandler), random));
 }

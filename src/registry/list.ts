@@ -2,6 +2,7 @@ import type { ApiObject, Kind } from "../api/kind.ts";
 import { badRequest, expired, StatusError } from "../api/status.ts";
 import { type KeyValue, prefixRange, type Revision, StoreError } from "../storage/store.ts";
 import type { CachedObject } from "../storage/watch/watch-event.ts";
+import { type Attributes, addEvent, inSpan } from "../tracing/span.ts";
 import { type ContinueToken, decodeContinue, encodeContinue } from "./read/continue.ts";
 import { parseResourceVersion, tooLargeResourceVersion } from "./read/freshness.ts";
 import { type Selection, type Selectors, select } from "./read/selection.ts";
@@ -58,11 +59,21 @@ export async function list<T extends ApiObject>(
       throw isInitializing(registry, error) ? initializing(registry.kind, error) : error;
     });
   }
-  const { items, revision } = cachedCandidates(registry, scope, selection);
-  const found = selection.matches === undefined ? items : items.filter((item) => selection.matches?.(item));
-  const page = toPage(found, selection, limit, revision);
-  registry.cache.recordList(selection.index?.name ?? "", items.length, page.items.length);
-  return page;
+  const attributes = (): Attributes => ({ type: resourceOf(registry.kind) });
+  return await inSpan("cacher.GetList", attributes, () => {
+    addEvent("Ready");
+    const { items, revision } = cachedCandidates(registry, scope, selection);
+    addEvent("Listed items from cache", { count: items.length });
+    const found = selection.matches === undefined ? items : items.filter((item) => selection.matches?.(item));
+    const page = toPage(found, selection, limit, revision);
+    addEvent("Filtered items", { count: page.items.length });
+    registry.cache.recordList(selection.index?.name ?? "", items.length, page.items.length);
+    return page;
+  });
+}
+
+function resourceOf({ group, plural }: Pick<Kind, "group" | "plural">): string {
+  return group === "" ? plural : `${plural}.${group}`;
 }
 
 /** Whether a value that cannot be decrypted kept the cache from its first list. */
@@ -158,6 +169,21 @@ function toPage<T extends ApiObject>(
 
 /** Lists at a revision from the store, a part at a time. */
 async function listFromStore<T extends ApiObject>(
+  registry: Registry<T>,
+  selection: Selection<T>,
+  limit: number | undefined,
+  from: PageStart,
+): Promise<ListPage<T>> {
+  const attributes = (): Attributes => ({
+    key: selection.prefix,
+    resourceVersion: String(from.revision),
+    limit: limit ?? 0,
+    continue: from.after,
+  });
+  return await inSpan("List(recursive=true) etcd3", attributes, () => readPage(registry, selection, limit, from));
+}
+
+async function readPage<T extends ApiObject>(
   registry: Registry<T>,
   selection: Selection<T>,
   limit: number | undefined,

@@ -5,6 +5,7 @@ import { andThen, type MaybePromise } from "../std/async/maybe-promise.ts";
 import { TimeSlice } from "../std/async/time-slice.ts";
 import { toUnpooledBuffer } from "../std/memory/unpooled-buffer.ts";
 import { type Clock, systemClock } from "../std/time/clock.ts";
+import { type Attributes, addEvent, inSpan } from "../tracing/span.ts";
 import { type Codec, codecOf, type StorageMediaType } from "./codec.ts";
 import { ConvertedValues } from "./converted-values.ts";
 import { KeyQueues } from "./key-queues.ts";
@@ -118,18 +119,30 @@ export class ObjectStore<T extends ApiObject> {
 
   /** Resolves with the object as stored. Throws 409 AlreadyExists. */
   async create(key: string, object: T, options: ObjectWriteOptions = {}): Promise<T> {
+    return await inSpan("Create etcd3", this.#spanAttributes(key), () => this.#create(key, object, options));
+  }
+
+  async #create(key: string, object: T, options: ObjectWriteOptions): Promise<T> {
     try {
+      addEvent("About to Encode");
       const slice = new TimeSlice();
       const bytes = this.#encode(object);
+      addEvent("Encode succeeded", { len: bytes.length });
       if (slice.isOver) await slice.end();
       const { stored, shown } = this.#converted ? await this.#written(bytes) : { stored: bytes, shown: object };
       const revision = await this.#store.create(key, toUnpooledBuffer(stored), options);
+      addEvent("Txn call succeeded");
       if (stored.length > LARGE_BYTES) await slice.end();
       return withResourceVersion(shown, revision);
     } catch (error) {
       if (isCode(error, "exists")) throw alreadyExists(this.#subject(key, options));
       throw error;
     }
+  }
+
+  #spanAttributes(key: string): () => Attributes {
+    const { kind, group, plural: resource } = this.kind;
+    return () => ({ key, type: `*${group.split(".", 1)[0] || "core"}.${kind}`, group, resource });
   }
 
   #encode(object: T): Uint8Array {
@@ -176,7 +189,18 @@ export class ObjectStore<T extends ApiObject> {
     mutate: (current: T) => MaybePromise<UpdateOutcome<T>>,
     options: ObjectUpdateOptions<T> = {},
   ): Promise<UpdateOutcome<T>> {
+    return await inSpan("GuaranteedUpdate etcd3", this.#spanAttributes(key), () =>
+      this.#updateOrDelete(key, mutate, options),
+    );
+  }
+
+  async #updateOrDelete(
+    key: string,
+    mutate: (current: T) => MaybePromise<UpdateOutcome<T>>,
+    options: ObjectUpdateOptions<T>,
+  ): Promise<UpdateOutcome<T>> {
     return await this.#retry(key, options, async (state) => {
+      addEvent("initial value restored");
       const outcome = await mutate(state.object);
       if ("delete" in outcome) {
         if (state.bytes === undefined) throw staleCache(key);
@@ -196,7 +220,9 @@ export class ObjectStore<T extends ApiObject> {
       }
       const ttlSeconds = options.ttlSeconds?.(next);
       const { stored, shown } = this.#converted ? await this.#written(bytes) : { stored: bytes, shown: next };
+      addEvent("Transaction prepared");
       const revision = await this.#store.update(key, toUnpooledBuffer(stored), state.revision, { ttlSeconds });
+      addEvent("Transaction committed");
       if (stored.length > LARGE_BYTES) await slice.end();
       return { store: withResourceVersion(shown, revision) };
     });

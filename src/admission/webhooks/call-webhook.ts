@@ -4,6 +4,7 @@ import type { WebhookClient } from "../../client/webhook/webhook-client.ts";
 import { goQuote } from "../../schema/value/go-quote.ts";
 import { type RandomSource, randomUuid } from "../../std/crypto/random.ts";
 import type { Logger } from "../../std/log/logger.ts";
+import { type Attributes, addEvent, inSpan } from "../../tracing/span.ts";
 import type { AdmissionRequest } from "../chain/attributes.ts";
 import type { EquivalentResource } from "../matching/equivalent-resource.ts";
 import { requestFields } from "../matching/request-fields.ts";
@@ -43,7 +44,7 @@ const DRY_RUN_SAFE = ["None", "NoneOnDryRun"];
  * `StatusError` of a webhook that denies it.
  */
 export async function callWebhook(
-  { definition: webhook }: ConfiguredWebhook,
+  { definition: webhook, configuration }: ConfiguredWebhook,
   request: AdmissionRequest,
   resource: EquivalentResource,
   objects: ReviewObjects,
@@ -60,7 +61,21 @@ export async function callWebhook(
   );
   const body = encodeReview(version, uid, requestFields(request, resource), objects);
   const timeoutMs = (webhook.timeoutSeconds ?? DEFAULT_TIMEOUT_SECONDS) * 1000;
-  const response = await deps.client.post(clientConfig, body, timeoutMs, request.signal).catch((error: Error) => {
+  const attributes = (): Attributes => ({
+    configuration: configuration.metadata?.name ?? "",
+    webhook: name,
+    resource: `${resource.group}/${resource.version}, Resource=${resource.plural}`,
+    subresource: request.subresource,
+    operation: request.operation,
+    UID: uid,
+  });
+  const calling = async () =>
+    await inSpan(`Call ${mutating ? "mutating" : "validating"} webhook`, attributes, async () => {
+      const found = await deps.client.post(clientConfig, body, timeoutMs, request.signal);
+      addEvent("Request completed");
+      return found;
+    });
+  const response = await calling().catch((error: Error) => {
     const code = error instanceof StatusError ? error.status.code : UNAVAILABLE;
     throw new WebhookCallError(name, `failed to call webhook: ${error.message}`, code, { cause: error });
   });

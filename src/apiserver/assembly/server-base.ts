@@ -24,11 +24,13 @@ import { serverIdentity } from "../control-plane/identity-lease.ts";
 import { createConversionDeps } from "../custom-resources/conversion/conversion-deps.ts";
 import { CustomResources } from "../custom-resources/custom-resources.ts";
 import { type ServedApis, selectServedApis } from "../discovery/api-enablement.ts";
+import type { PriorityAndFairness } from "../filters/priority-and-fairness.ts";
 import { Readiness } from "../health/readiness.ts";
 import { serverIdHash } from "../metrics/server-id.ts";
 import { ServerMetrics } from "../metrics/server-metrics.ts";
 import type { LocalAgent } from "../proxy/local-agent.ts";
 import { explainUncontrolled } from "./controlled-kinds.ts";
+import { createFlowControl } from "./flow-control.ts";
 import { unenforcedWarnings } from "./unenforced-kinds.ts";
 
 export interface ApiServerDeps {
@@ -69,6 +71,8 @@ export interface ServerBase extends ServerLifetime {
   readonly customResources: CustomResources;
   readonly proxyClientCertificate: ProxyClientCertificate;
   readonly readiness: Readiness;
+  /** Undefined: plain limits apply to requests in flight. */
+  readonly flowControl: PriorityAndFairness | undefined;
   readonly aggregator: Aggregator;
   readonly localAgent: LocalAgent | undefined;
 }
@@ -97,6 +101,7 @@ export async function createServerBase(
   const { store, kmsChecks } = await encryptStore(measuredStore, config, encryptionDeps);
   const registries = resources.use(createRegistries(config, { apis, features, store, clock, log, random }));
   metrics.setScheme(registries);
+  const flowControl = await createFlowControl(config, { registries, metrics, clock, log, resources });
   const outbound = resources.use(
     await ProxyClientCertificate.open(config.proxyClientCertificate, { clock, log: log.child("webhooks") }),
   );
@@ -143,6 +148,7 @@ export async function createServerBase(
     customResources: custom,
     proxyClientCertificate: outbound,
     readiness,
+    flowControl,
     aggregator,
     localAgent: deps.localAgent,
   };

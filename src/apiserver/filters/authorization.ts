@@ -1,20 +1,23 @@
 import { forbidden, StatusError } from "../../api/status.ts";
 import { escapeHtml, forbiddenMessage } from "../../auth/authz/reason.ts";
-import type { Attributes, Authorizer } from "../../auth/user.ts";
+import type { Attributes, Authorization, Authorizer } from "../../auth/user.ts";
 import type { HttpResponse } from "../../http/message.ts";
 import { textResponse } from "../../http/respond.ts";
+import { type Logger, silentLogger } from "../../std/log/logger.ts";
 import { type RequestContext, type RequestFilter, userOf } from "../request/request-context.ts";
 import { statusResponse } from "../responses/status-response.ts";
 
 /** Audit annotations. */
 const DECISION = "authorization.k8s.io/decision";
 const REASON = "authorization.k8s.io/reason";
+/** The verbosity of kube-apiserver's line for a request that is forbidden. */
+const DECISION_LEVEL = 4;
 
 /**
  * Responds 403 to requests that no authorizer allows, and 500 when an authorizer failed. `selectors`: whether the
  * attributes include field and label selectors.
  */
-export function withAuthorization(authorizer: Authorizer, selectors = true): RequestFilter {
+export function withAuthorization(authorizer: Authorizer, selectors = true, log: Logger = silentLogger): RequestFilter {
   return (next) => async (context) => {
     const attributes = authorizerAttributes(context, selectors);
     const { decision, reason, error } = await authorizer.authorize(attributes);
@@ -22,12 +25,20 @@ export function withAuthorization(authorizer: Authorizer, selectors = true): Req
       if (error === undefined) context.annotations.add(DECISION, decision === "allow" ? "allow" : "forbid");
       context.annotations.add(REASON, error === undefined ? reason : "internal error");
     }
+    const lines = log.v(DECISION_LEVEL);
+    if (lines !== undefined) logDecision(lines, context, { decision, reason, error });
     if (decision === "allow") return await next(context);
     if (error === undefined) return forbiddenResponse(forbiddenError(attributes, reason), context);
     const { path, query } = context.request;
     const target = query === "" ? path : `${path}?${query}`;
     return textResponse(500, `Internal Server Error: ${escapeHtml(`${JSON.stringify(target)}: ${error}`)}\n`);
   };
+}
+
+function logDecision(log: Logger, context: RequestContext, { decision, reason, error }: Authorization): void {
+  const { verb, path } = context.info;
+  const message = decision === "allow" ? "Allowed" : error === undefined ? "Forbidden" : "Authorization failed";
+  log.info(message, { URI: path, verb, user: context.user?.name, decision, reason, error });
 }
 
 function forbiddenResponse({ status }: StatusError, context: RequestContext): HttpResponse {

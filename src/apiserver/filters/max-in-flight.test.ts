@@ -6,6 +6,8 @@ import type { RequestContext } from "../request/request-context.ts";
 import { parseRequestInfo } from "../request/request-info.ts";
 import { type InFlightLimits, withMaxInFlightLimit } from "./max-in-flight.ts";
 
+type Limits = Pick<InFlightLimits, "readOnly" | "mutating">;
+
 function context(line: string, groups: readonly string[] = []): RequestContext {
   const [method = "", target = ""] = line.split(" ");
   const [path = "", query] = target.split("?");
@@ -23,7 +25,7 @@ function context(line: string, groups: readonly string[] = []): RequestContext {
 }
 
 /** Starts the requests one after the other and reports which are admitted (`+`) and rejected (`-`). */
-async function admitted(limits: InFlightLimits, lines: readonly (readonly [string, string?])[]): Promise<string> {
+async function admitted(limits: Limits, lines: readonly (readonly [string, string?])[]): Promise<string> {
   const release = Promise.withResolvers<void>();
   let entered = 0;
   const filter = withMaxInFlightLimit(limits)(async () => {
@@ -55,7 +57,7 @@ const probe = ["GET /readyz"] as const;
 t.test(
   "withMaxInFlightLimit() counts read-only and mutating requests separately, and exempts masters and watches",
   async (t) => {
-    const limits = { readOnly: 2, mutating: 1, shared: false };
+    const limits = { readOnly: 2, mutating: 1 };
     t.equal(
       await admitted(limits, [read, read, read, write, write, watch, masterRead, masterWrite, probe]),
       "++-+-+++-",
@@ -63,19 +65,14 @@ t.test(
     t.equal(await admitted(limits, [masterRead, read, read]), "++-", "requests of masters are counted below the limit");
     t.equal(await admitted({ ...limits, readOnly: 0 }, [read, read, read, write, write]), "++++-", "0 is no limit");
     t.equal(await admitted({ ...limits, mutating: 0 }, [write, write, read, read, read]), "++++-");
-    t.equal(await admitted({ readOnly: 0, mutating: 0, shared: false }, [write, write, read, read]), "++++");
+    t.equal(await admitted({ readOnly: 0, mutating: 0 }, [write, write, read, read]), "++++");
   },
 );
-
-t.test("withMaxInFlightLimit() with a shared limit does not count masters and probes", async (t) => {
-  const limits = { readOnly: 2, mutating: 1, shared: true };
-  t.equal(await admitted(limits, [write, write, masterRead, read, read, write, watch, probe]), "++++--++");
-});
 
 t.test("withMaxInFlightLimit() responds 429 as Kubernetes does, and counts down after a failed request", async (t) => {
   const release = Promise.withResolvers<void>();
   let fails = true;
-  const filter = withMaxInFlightLimit({ readOnly: 1, mutating: 0, shared: false })(async () => {
+  const filter = withMaxInFlightLimit({ readOnly: 1, mutating: 0 })(async () => {
     await release.promise;
     if (fails) throw new Error("oh");
     return textResponse(200, "");

@@ -81,6 +81,11 @@ class DeadlineQueue {
 
 const TIMEOUT_MESSAGE = "Timeout: request did not complete within requested timeout - context deadline exceeded";
 
+/** The time that a request has which is not long-running: that of its query, but at most `maxMs`. */
+export function requestTimeoutMs(context: RequestContext, maxMs: number): number {
+  return Math.min(requestedTimeoutMs(context) ?? maxMs, maxMs);
+}
+
 /** Milliseconds; undefined when the query has no timeout. */
 function requestedTimeoutMs({ info }: RequestContext): number | undefined {
   const text = info.query.get("timeout");
@@ -98,6 +103,7 @@ class DeadlineContext implements RequestContext {
   readonly warnings: RequestContext["warnings"];
   readonly auditId: RequestContext["auditId"];
   readonly annotations: RequestContext["annotations"];
+  readonly responseHeaders: RequestContext["responseHeaders"];
   /** By the clock's monotonic time. */
   due = 0;
   readonly #outer: RequestContext;
@@ -114,6 +120,7 @@ class DeadlineContext implements RequestContext {
     this.user = outer.user;
     this.warnings = outer.warnings;
     this.annotations = outer.annotations;
+    this.responseHeaders = outer.responseHeaders;
     this.#outer = outer;
     this.#onDeadline = onDeadline;
   }

@@ -1,5 +1,5 @@
 import { AuditAnnotations } from "../../admission/chain/audit-annotations.ts";
-import type { Handler, HttpResponse } from "../../http/message.ts";
+import type { Handler, HttpResponse, ResponseHeaders } from "../../http/message.ts";
 import { type RandomSource, randomUuid } from "../../std/crypto/random.ts";
 import type { RequestHandler } from "../request/request-context.ts";
 import { parseRequestInfo } from "../request/request-info.ts";
@@ -12,6 +12,9 @@ import { warningHeaders } from "../responses/warning-headers.ts";
 export function withRequestInfo(next: RequestHandler, random: RandomSource): Handler {
   return async (request) => {
     const warnings: string[] = [];
+    // An empty header is no id.
+    const auditId = request.headers["audit-id"] || randomUuid(random);
+    const responseHeaders = { "audit-id": auditId, "cache-control": "no-cache, private" };
     const context = {
       request,
       info: parseRequestInfo(request),
@@ -20,21 +23,17 @@ export function withRequestInfo(next: RequestHandler, random: RandomSource): Han
         return request.signal;
       },
       warnings,
-      // An empty header is no id.
-      auditId: request.headers["audit-id"] || randomUuid(random),
+      auditId,
       annotations: new AuditAnnotations(),
+      responseHeaders,
     };
     const response = await next(context);
-    return addStandardHeaders(response, warnings, context.auditId);
+    return addHeaders(response, warnings, responseHeaders);
   };
 }
 
-function addStandardHeaders(response: HttpResponse, warnings: readonly string[], auditId: string): HttpResponse {
-  const headers: Record<string, string | readonly string[]> = {
-    "audit-id": auditId,
-    "cache-control": "no-cache, private",
-    ...response.headers,
-  };
+function addHeaders(response: HttpResponse, warnings: readonly string[], more: ResponseHeaders): HttpResponse {
+  const headers: Record<string, string | readonly string[]> = { ...more, ...response.headers };
   if (warnings.length > 0) headers.warning = warningHeaders(warnings);
   return { ...response, headers };
 }

@@ -1,12 +1,16 @@
-import type { HttpResponse } from "../../http/message.ts";
+/** Logs requests: Kubernetes' httplog at -v=3, and what they changed at -v=2. */
+import type { HttpRequest, HttpResponse } from "../../http/message.ts";
 import { isStreamed } from "../../http/server/write-body.ts";
 import type { Logger } from "../../std/log/logger.ts";
 import type { Clock } from "../../std/time/clock.ts";
+import { formatGoDuration } from "../../std/time/go-duration.ts";
 import { measureBody } from "../metrics/measured-stream.ts";
 import type { RequestContext, RequestFilter } from "../request/request-context.ts";
+import { type RequestInfo, requestScope } from "../request/request-info.ts";
 
 /** The verbosity of kube-apiserver's request log. */
-const REQUEST_LEVEL = 3;
+export const REQUEST_LEVEL = 3;
+const CHANGE_LEVEL = 2;
 
 /** Query parameters whose values are logged. Others may hold secrets: tokens, commands. */
 const LOGGED_PARAMETERS = new Set(
@@ -14,47 +18,118 @@ const LOGGED_PARAMETERS = new Set(
     "allowWatchBookmarks container continue dryRun fieldManager fieldSelector fieldValidation follow force " +
     "gracePeriodSeconds labelSelector limit limitBytes orphanDependents pretty previous propagationPolicy " +
     "resourceVersion resourceVersionMatch sendInitialEvents sinceSeconds sinceTime stream tailLines timeout " +
-    "timeoutSeconds timestamps watch"
+    "timeoutSeconds timestamps verbose watch"
   ).split(" "),
 );
 
-/** Logs each request with its response at -v=3, as kube-apiserver does: streams when they end. */
+/** Characters of an error response in the log. */
+const ERROR_LENGTH_MAX = 1024;
+/** Kubernetes' limit for the ID in spans and logs. */
+const AUDIT_ID_LENGTH_MAX = 64;
+
+/** What filters add to the line of a request. Nothing is kept of requests that are not logged. */
+const addedFields = new WeakMap<HttpRequest, Record<string, unknown>>();
+
+/** Adds a field to the line of a request, if it is logged. */
+export function addLogField(request: HttpRequest, key: string, value: unknown): void {
+  const fields = addedFields.get(request);
+  if (fields !== undefined) fields[key] = value;
+}
+
+/** Streams are logged when they end. */
 export function withRequestLog(log: Logger, clock: Clock): RequestFilter {
   return (next) => async (context) => {
+    const changes = log.v(CHANGE_LEVEL);
+    if (changes === undefined) return await next(context);
     const lines = log.v(REQUEST_LEVEL);
-    if (lines === undefined) return await next(context);
+    if (lines === undefined) return logChange(changes, context, await next(context));
     const start = clock.monotonic();
-    const write = (resp: number | string): void => {
-      const latency = `${(clock.monotonic() - start).toFixed(3)}ms`;
-      lines.info("HTTP", { ...describeRequest(context), latency, resp });
+    const { request } = context;
+    const added: Record<string, unknown> = {};
+    addedFields.set(request, added);
+    const write = (end: Readonly<Record<string, unknown>>): void => {
+      const latency = formatGoDuration(clock.monotonic() - start);
+      lines.info("HTTP", { ...describeRequest(context, latency), ...added, ...end });
     };
     let response: HttpResponse;
     try {
       response = await next(context);
     } catch (error) {
-      write("aborted");
+      // The connection ends without a response.
+      write({ resp: 0 });
       throw error;
     }
     const { status, body } = response;
     if (!isStreamed(body)) {
-      write(status);
-      return response;
+      write({ resp: status, ...(status >= 500 ? { addedInfo: describeError(body) } : {}) });
+      return logChange(changes, context, response);
     }
-    return measureBody(response, body, () => write(status), undefined);
+    return measureBody(response, body, () => write(status === 101 ? { hijacked: true } : { resp: status }), undefined);
   };
 }
 
-function describeRequest({ request, info }: RequestContext): Readonly<Record<string, string>> {
-  const { method, path, query, headers, peer } = request;
+function describeRequest(
+  { request, info, auditId }: RequestContext,
+  latency: string,
+): Readonly<Record<string, string>> {
+  const { path, query, headers, peer } = request;
   return {
-    method,
-    verb: info.verb,
+    verb: loggedVerb(request, info),
     URI: query === "" ? path : `${path}?${redactQuery(query)}`,
+    latency,
     userAgent: headers["user-agent"] ?? "",
-    srcIP: peer.protocol === "local" ? "local" : `${peer.address}:${peer.port}`,
+    "audit-ID": shortAuditId(auditId),
+    srcIP: peer.protocol === "local" ? "local" : `${formatHost(peer.address)}:${peer.port}`,
   };
 }
 
-function redactQuery(query: string): string {
+function formatHost(address: string): string {
+  return address.includes(":") ? `[${address}]` : address;
+}
+
+/** Kubernetes' CleanVerb: the method, but for lists, watches and applies. */
+export function loggedVerb({ method, headers }: HttpRequest, info: RequestInfo): string {
+  if (info.verb === "watch") return "WATCH";
+  if (method === "PATCH" && headers["content-type"]?.startsWith("application/apply-patch+") === true) return "APPLY";
+  if (method !== "GET" && method !== "HEAD") return method;
+  const scope = requestScope(info);
+  return scope === "resource" || scope === "" ? "GET" : "LIST";
+}
+
+export function shortAuditId(auditId: string): string {
+  return auditId.length <= AUDIT_ID_LENGTH_MAX ? auditId : `${auditId.slice(0, AUDIT_ID_LENGTH_MAX)}...`;
+}
+
+export function redactQuery(query: string): string {
   return query.replace(/([^&=]*)=[^&]*/g, (pair, name: string) => (LOGGED_PARAMETERS.has(name) ? pair : `${name}=…`));
+}
+
+function describeError(body: HttpResponse["body"]): string {
+  const chunks = body instanceof Uint8Array ? [body] : (body as readonly Uint8Array[]);
+  const text = Buffer.concat(chunks).toString().slice(0, ERROR_LENGTH_MAX);
+  return `\nlogging error output: ${JSON.stringify(text)}\n`;
+}
+
+const CHANGING_VERBS: ReadonlySet<string> = new Set(["create", "update", "patch", "delete", "deletecollection"]);
+/** What components write all the time; the log of requests has it. */
+const FREQUENT_RESOURCES: ReadonlySet<string> = new Set(["endpoints", "endpointslices", "events", "leases"]);
+/** What is stored of these is an object's own; the rest streams, or asks for a decision. */
+const STORED_SUBRESOURCES: ReadonlySet<string> = new Set(["", "approval", "binding", "eviction", "finalize", "scale"]);
+
+function logChange(log: Logger, { info, user }: RequestContext, response: HttpResponse): HttpResponse {
+  const { verb, group, version, resource, subresource, namespace, name } = info;
+  const isStored = STORED_SUBRESOURCES.has(subresource) && !resource.endsWith("reviews");
+  if (!info.isResourceRequest || !CHANGING_VERBS.has(verb) || response.status >= 300 || !isStored) return response;
+  if (FREQUENT_RESOURCES.has(resource) || info.query.get("dryRun") !== null) return response;
+  log.info("Changed", {
+    verb,
+    resource: [resource, ...(group === "" ? [] : [group])].join("."),
+    version,
+    ...(subresource === "" ? {} : { subresource }),
+    ...(namespace === "" ? {} : { namespace }),
+    ...(name === "" ? {} : { name }),
+    user: user?.name,
+    resp: response.status,
+  });
+  return response;
 }

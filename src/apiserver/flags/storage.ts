@@ -86,9 +86,7 @@ export const storageFlags = section("Storage, node connections and caching", {
   "egress-selector-config-file": flag(file, "", "Egress selector configuration (document 3).", {
     inert: "this build connects to nodes and webhooks without egress proxies",
   }),
-  "tracing-config-file": flag(file, "", "Tracing configuration (document 3).", {
-    inert: "this build exports no traces",
-  }),
+  "tracing-config-file": flag(file, "", "Tracing configuration (document 3)."),
   "runtime-config": flag(
     runtimeConfig,
     {},

@@ -18,6 +18,7 @@ import { valuesMax } from "../../schema/value/limits.ts";
 import { describeDuplicateKeys, parseYamlBody } from "../../schema/yaml/yaml.ts";
 import type { MaybePromise } from "../../std/async/maybe-promise.ts";
 import { TimeSlice } from "../../std/async/time-slice.ts";
+import { addEvent } from "../../tracing/span.ts";
 import type { RequestContext } from "../request/request-context.ts";
 import {
   cannotHandle,
@@ -73,7 +74,9 @@ export async function readObjectBody<T extends ApiObject>(
   if (options === "CreateOptions") bodyTypeOf();
   const bytes = await readLimitedBody(context, expected.bytesMax);
   const query = parseWriteQuery(options, info.query);
+  addEvent("About to convert to expected version");
   const object = await decodeBody<T>({ type: bodyTypeOf(), bytes }, expected, query.fieldValidation, warnings);
+  addEvent("Conversion done");
   context.audit?.setRequestObject(object.metadata, () => encodeRequestObject(expected, object));
   return { ...query, object };
 }

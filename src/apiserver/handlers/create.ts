@@ -1,4 +1,5 @@
 import { create } from "../../registry/create.ts";
+import { addEvent } from "../../tracing/span.ts";
 import { writtenResponse } from "../responses/object-response.ts";
 import { readObjectBody } from "./body.ts";
 import { fieldManagerOptions } from "./field-manager.ts";
@@ -16,6 +17,8 @@ export const createObject: ResourceHandler = async (target, context, params) => 
     ...fieldManagerOptions(context, fieldManager),
     ...writeChecks(target, context, params, dryRun),
   };
+  addEvent("About to store object in database");
   const object = await create(target.registry, scopeOf(target, context, params), sent, options);
+  addEvent("Write to database call succeeded");
   return writtenResponse(201, target.kind, object, responseOptions);
 };

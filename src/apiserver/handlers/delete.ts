@@ -3,6 +3,7 @@ import { deleteOptions as deleteOptionsSchema, type DeleteOptions as SentOptions
 import { type DeleteOptions, type DeleteResult, remove } from "../../registry/delete.ts";
 import { deleteCollection } from "../../registry/delete-collection.ts";
 import type { Scope } from "../../registry/scope.ts";
+import { addEvent } from "../../tracing/span.ts";
 import { type RequestContext, withoutEnd } from "../request/request-context.ts";
 import { listResponse, writtenResponse } from "../responses/object-response.ts";
 import { deletedResponse } from "../responses/status-response.ts";
@@ -28,7 +29,9 @@ export function createDeleteHandler(deleteFunction = removeObject): ResourceHand
     const responseOptions = responseOptionsOf(target, context, "object");
     const options = await readDeleteOptions(target, context, params);
     const name = params.name ?? "";
+    addEvent("About to delete object from database");
     const { object, deleted } = await deleteFunction(target, scopeOf(target, context, params), name, options);
+    addEvent("Object deleted from database");
     // With orphanDependents=false, 202 means that dependents are not deleted yet.
     const accepted = !deleted && options.orphanDependents === false;
     if (!deleted || target.kind.returnsDeletedObject === true)
@@ -49,7 +52,9 @@ export const deleteObjects: ResourceHandler = async (target, context, params) =>
   // Goes on when the client disconnects or the deadline passes, rather than end half-way.
   const lasting = withoutEnd(context);
   const options = await readDeleteOptions(target, lasting, params, query);
+  addEvent("About to delete items from database");
   const page = await deleteCollection(target.registry, scopeOf(target, lasting, params), listed, options);
+  addEvent("Items deleted from database", { count: page.items.length });
   return listResponse(target.kind, page, responseOptions);
 };
 

@@ -1,6 +1,7 @@
 import type { ApiObject, SubresourceStrategy } from "../../api/kind.ts";
 import { patch } from "../../registry/patch.ts";
 import type { DecodeFailure } from "../../registry/patches/decode-failure.ts";
+import { addEvent } from "../../tracing/span.ts";
 import { writtenResponse } from "../responses/object-response.ts";
 import { createApplyHandler } from "./apply.ts";
 import { fieldManagerOptions } from "./field-manager.ts";
@@ -26,6 +27,7 @@ export function createPatchHandler(part?: SubresourceStrategy): ResourceHandler 
       return decodePatched(sent, value, show, expected, fieldValidation, context.warnings);
     };
     const scope = scopeOf(target, context, params);
+    addEvent("About to apply patch");
     const object = await patch(target.registry, scope, params.name ?? "", sent.patch, {
       dryRun,
       subresourceStrategy: part,
@@ -34,6 +36,7 @@ export function createPatchHandler(part?: SubresourceStrategy): ResourceHandler 
       ...fieldManagerOptions(context, fieldManager),
       ...writeChecks(target, context, params, dryRun),
     });
+    addEvent("Object stored in database");
     return writtenResponse(200, target.kind, object, responseOptions);
   };
 }

@@ -1,6 +1,7 @@
 /** Reads bodies of requests within the limits of their senders. */
 import { UNAUTHENTICATED } from "../../auth/user.ts";
 import { readBody } from "../../http/body.ts";
+import { addEvent } from "../../tracing/span.ts";
 import type { RequestContext } from "../request/request-context.ts";
 import { reserveMemory } from "../request/request-memory.ts";
 
@@ -18,6 +19,7 @@ const ANONYMOUS_BYTES_MAX = 64 * 1024;
 export async function readLimitedBody({ request, user }: RequestContext, max = BODY_BYTES_MAX): Promise<Buffer> {
   const isAnonymous = user === undefined || user.groups.includes(UNAUTHENTICATED);
   const body = await readBody(request, isAnonymous ? Math.min(max, ANONYMOUS_BYTES_MAX) : max);
+  addEvent("limitedReadBody succeeded", { len: body.length });
   await reserveMemory(request, body.length);
   return body;
 }

@@ -1,6 +1,7 @@
 import type { SubresourceStrategy } from "../../api/kind.ts";
 import { update } from "../../registry/update.ts";
 import type { WriteOptions } from "../../registry/write/request.ts";
+import { addEvent } from "../../tracing/span.ts";
 import { writtenResponse } from "../responses/object-response.ts";
 import { readObjectBody } from "./body.ts";
 import { fieldManagerOptions } from "./field-manager.ts";
@@ -25,7 +26,9 @@ export function createUpdateHandler(part?: SubresourceStrategy): ResourceHandler
       ...fieldManagerOptions(context, fieldManager),
       ...writeChecks(target, context, params, dryRun),
     };
+    addEvent("About to store object in database");
     const result = await update(target.registry, scopeOf(target, context, params), params.name ?? "", sent, options);
+    addEvent("Object stored in database");
     return writtenResponse(result.created ? 201 : 200, target.kind, result.object, responseOptions);
   };
 }

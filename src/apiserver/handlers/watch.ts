@@ -26,9 +26,12 @@ export const watchObjects: ResourceHandler = async (target, context, params) => 
     throw transformNotAcceptable(advertisedTypes(settings.cbor));
   }
   const timeout = new WatchTimeout(context, settings, options);
+  const { watch: lifecycle } = context;
+  lifecycle?.claim();
   const scope: Scope = { ...scopeOf(target, context, params), signal: timeout.signal };
   try {
-    const events = await watch(registry, scope, options);
+    const onInitialized = lifecycle === undefined ? undefined : () => lifecycle.initialized();
+    const events = await watch(registry, scope, { ...options, onInitialized });
     const { mediaType, format } = responseOptions.representation;
     const frames = () => timeout.wrap(streamWatchFrames(kind, events, responseOptions, settings.clock));
     if (isWebSocketRequest(context.request)) return watchWebSocket(context.request, frames(), format);
@@ -48,6 +51,7 @@ class WatchTimeout {
   readonly signal: AbortSignal;
   readonly #controller = new AbortController();
   readonly #timer: { cancel(): void };
+  readonly #lifecycle: RequestContext["watch"];
 
   constructor(
     context: RequestContext,
@@ -59,13 +63,19 @@ class WatchTimeout {
     const requestedMs = timeoutSeconds === undefined || timeoutSeconds === 0 ? undefined : timeoutSeconds * 1000;
     const ms = Math.max(0, requestedMs ?? minWatchMs * (1 + random.fraction()));
     this.#timer = clock.timer(ms, () => this.#controller.abort());
+    this.#lifecycle = context.watch;
     // A disconnected client does not finish the stream.
-    this.signal.addEventListener("abort", () => this.#timer.cancel(), { once: true });
+    this.signal.addEventListener("abort", () => this.#stop(), { once: true });
   }
 
   end(): void {
-    this.#timer.cancel();
+    this.#stop();
     this.#controller.abort();
+  }
+
+  #stop(): void {
+    this.#timer.cancel();
+    this.#lifecycle?.ended();
   }
 
   async *wrap<V>(stream: AsyncIterable<V>): AsyncGenerator<V> {

@@ -11,6 +11,7 @@ import { describeConnectionError } from "../../http/upgrade/connect-upgrade.ts";
 import { watchFiles } from "../../std/fs/watch-files.ts";
 import type { Logger } from "../../std/log/logger.ts";
 import type { Clock } from "../../std/time/clock.ts";
+import { traceHeaders } from "../../tracing/span.ts";
 import type { AgentConnectionConfig } from "../config/config.ts";
 import { readFlagFile } from "../config/flag-file.ts";
 import type { AgentTunnel, AgentTunnels } from "../tunnels/agent-tunnels.ts";
@@ -88,7 +89,7 @@ export class AgentConnections implements AsyncDisposable {
   async get(node: Node, path: string, signal: AbortSignal): Promise<AgentResponse> {
     const { host, port, agent } = this.reach(node);
     try {
-      const response = await this.#request({ agent, host, port, path, signal });
+      const response = await this.#request({ agent, host, port, path, signal, headers: traceHeaders() });
       return {
         status: response.statusCode ?? 0,
         contentType: response.headers["content-type"] ?? "text/plain",

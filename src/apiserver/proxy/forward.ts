@@ -11,6 +11,7 @@ import { Readable } from "node:stream";
 import { StatusError } from "../../api/status.ts";
 import type { HttpRequest, HttpResponse, ResponseHeaders } from "../../http/message.ts";
 import { describeConnectionError } from "../../http/upgrade/connect-upgrade.ts";
+import { traceHeaders } from "../../tracing/span.ts";
 import { upgradeConnection } from "./upgrade-connection.ts";
 
 /** Connections to one server; further requests wait. */
@@ -117,6 +118,8 @@ function forwardedHeaders(request: HttpRequest): Record<string, string> {
     const isServerHeader = name.startsWith(":") || name.startsWith("impersonate-") || name.startsWith("x-remote-");
     if (!NOT_FORWARDED.has(name) && !named.has(name) && !isServerHeader) headers[name] = value;
   }
+  // The span of this server replaces the client's.
+  Object.assign(headers, traceHeaders());
   headers["x-forwarded-uri"] = request.path;
   headers["x-forwarded-proto"] = request.peer.encrypted ? "https" : "http";
   const host = request.headers.host ?? request.headers[":authority"];

@@ -7,6 +7,7 @@ import type { HttpRequest, HttpResponse } from "../../http/message.ts";
 import { UpgradeError } from "../../http/upgrade/connect-upgrade.ts";
 import { forwardUpgrade, upgradeRequestHeaders } from "../../http/upgrade/forward-upgrade.ts";
 import { offeredProtocols } from "../../http/websocket/handshake.ts";
+import { traceHeaders } from "../../tracing/span.ts";
 
 export interface UpgradeDestination {
   readonly secure: boolean;
@@ -46,5 +47,7 @@ export function forwardedHeaders(request: HttpRequest): Record<string, string | 
     Object.entries(all).filter(([name]) => !name.startsWith("impersonate-") && !name.startsWith("x-remote-")),
   );
   const protocols = offeredProtocols(request).filter((name) => !isTokenProtocol(name));
+  // The span of this server replaces the client's.
+  Object.assign(headers, traceHeaders());
   return protocols.length === 0 ? headers : { ...headers, "sec-websocket-protocol": protocols.join(", ") };
 }

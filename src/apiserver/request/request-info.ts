@@ -111,16 +111,26 @@ export function isTrue(value: string | null): boolean {
   return value !== null && value.toLowerCase() !== "false" && value !== "0";
 }
 
-const STREAMING_SUBRESOURCES: ReadonlySet<string> = new Set(["attach", "exec", "portforward", "proxy", "tunnel"]);
+/** Kubernetes' scope of a request: `resource` for one object, `namespace`, `cluster`, or empty for other paths. */
+export function requestScope(info: RequestInfo): "resource" | "namespace" | "cluster" | "" {
+  if (!info.isResourceRequest) return "";
+  if (info.name !== "" || info.verb === "create") return "resource";
+  return info.namespace === "" ? "cluster" : "namespace";
+}
+
+const STREAMING_SUBRESOURCES: ReadonlySet<string> = new Set([
+  "attach",
+  "exec",
+  "log",
+  "portforward",
+  "proxy",
+  "tunnel",
+]);
 
 /** Long-running requests have no deadline and do not count against the in-flight limits. */
 export function isLongRunning(info: RequestInfo): boolean {
   if (!info.isResourceRequest) return info.path.startsWith("/debug/pprof/");
-  return (
-    info.verb === "watch" ||
-    STREAMING_SUBRESOURCES.has(info.subresource) ||
-    (info.subresource === "log" && isTrue(info.query.get("follow")))
-  );
+  return info.verb === "watch" || STREAMING_SUBRESOURCES.has(info.subresource);
 }
 
 function decodeSegment(part: string): string {

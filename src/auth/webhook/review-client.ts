@@ -5,6 +5,7 @@ import { loadWebhookKubeconfig } from "../../client/kubeconfig/webhook-kubeconfi
 import { readAll } from "../../client/response.ts";
 import { makeRequest } from "../../http/request.ts";
 import type { Clock } from "../../std/time/clock.ts";
+import { inClientSpan } from "../../tracing/span.ts";
 import { RetryableError } from "./retry.ts";
 
 export interface ReviewClient extends AsyncDisposable {
@@ -33,8 +34,10 @@ export async function createReviewClient(
       try {
         const body = JSON.stringify({ kind, apiVersion, metadata: { creationTimestamp: null }, spec, status: {} });
         const headers = { "content-type": "application/json", accept: "application/json" };
-        const question = { method: "POST", path: pathname, query: search.slice(1), headers, body, signal: stop.signal };
-        const answer = await transport(makeRequest(question)).catch((cause: unknown) => {
+        const question = { method: "POST", path: pathname, query: search.slice(1), body, signal: stop.signal };
+        const send = (traceHeaders: Readonly<Record<string, string>>) =>
+          transport(makeRequest({ ...question, headers: { ...headers, ...traceHeaders } }));
+        const answer = await inClientSpan("POST", file.server, send).catch((cause: unknown) => {
           throw new RetryableError((cause as Error).message, { cause });
         });
         const text = (await readAll(answer.body, BYTES_MAX)).toString();

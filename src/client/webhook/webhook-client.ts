@@ -6,6 +6,7 @@ import { StatusError } from "../../api/status.ts";
 import { parseJson } from "../../schema/json/parse.ts";
 import { goQuote } from "../../schema/value/go-quote.ts";
 import type { Clock } from "../../std/time/clock.ts";
+import { inClientSpan } from "../../tracing/span.ts";
 import { type Credentials, UserCredentials } from "../kubeconfig/user-credentials.ts";
 import { parseStatusError } from "../response.ts";
 import { hostOf, portOf } from "../transport/dial.ts";
@@ -112,20 +113,23 @@ export class WebhookClient implements Disposable {
     const credentials = credentialsFor?.(`${hostOf(url)}:${portOf(url)}`);
     const { authorization, ...pair } =
       credentials instanceof UserCredentials ? await credentials.get() : (credentials ?? {});
-    const response = await this.#connections.post({
-      url,
-      address,
-      identity: { ...pair, ca: caBundle ? Buffer.from(caBundle, "base64").toString("latin1") : undefined },
-      headers: {
-        "content-type": "application/json",
-        accept: "application/json, */*",
-        "user-agent": userAgent,
-        ...(authorization === undefined ? {} : { authorization }),
-      },
-      body: Buffer.from(body),
-      responseBytesMax,
-      signal,
-    });
+    const send = (traceHeaders: Readonly<Record<string, string>>): Promise<WebhookResponse> =>
+      this.#connections.post({
+        url,
+        address,
+        identity: { ...pair, ca: caBundle ? Buffer.from(caBundle, "base64").toString("latin1") : undefined },
+        headers: {
+          "content-type": "application/json",
+          accept: "application/json, */*",
+          "user-agent": userAgent,
+          ...(authorization === undefined ? {} : { authorization }),
+          ...traceHeaders,
+        },
+        body: Buffer.from(body),
+        responseBytesMax,
+        signal,
+      });
+    const response = await inClientSpan("POST", url.href, send);
     if (response.status === 401 && credentials instanceof UserCredentials) credentials.invalidate();
     return response;
   }

@@ -84,6 +84,7 @@ class Errors implements Logger {
   error(message: string, error?: unknown): void {
     this.lines.push(`${message}: ${String(error)}`);
   }
+  text(): void {}
   v(): undefined {
     return undefined;
   }

@@ -3,9 +3,13 @@ import type { ApiObject } from "../../api/kind.ts";
 import type { MaybePromise } from "../../std/async/maybe-promise.ts";
 import { andThen } from "../../std/async/maybe-promise.ts";
 import { runSteps } from "../../std/async/steps.ts";
+import { inExportedSpan } from "../../tracing/span.ts";
 import { readManagers } from "../managed-fields/entries.ts";
 import { metadataOf, withMetadata } from "./object-metadata.ts";
 import type { WriteOptions, WriteRequest } from "./request.ts";
+
+const MUTATING = { name: "mutating admission" };
+const VALIDATING = { name: "validating admission" };
 
 type AdmissionRequest<T extends ApiObject> = Pick<WriteRequest<T>, "options">;
 
@@ -15,7 +19,15 @@ export function runMutatingAdmission<T extends ApiObject>(
   object: T,
   previous: T | undefined,
 ): MaybePromise<T> {
-  const { admission, view, warn } = options;
+  if (options.admission === undefined) return object;
+  return inExportedSpan(MUTATING, () => mutate(options, object, previous));
+}
+
+function mutate<T extends ApiObject>(
+  { admission, view, warn }: WriteRequest<T>["options"],
+  object: T,
+  previous: T | undefined,
+): MaybePromise<T> {
   if (admission === undefined) return object;
   const { chain, context } = admission;
   if (previous === undefined) {
@@ -36,7 +48,15 @@ export function runValidatingAdmission<T extends ApiObject>(
   object: T,
   previous: T | undefined,
 ): MaybePromise<void> {
-  const { admission, view } = options;
+  if (options.admission === undefined) return;
+  return inExportedSpan(VALIDATING, () => validate(options, object, previous));
+}
+
+function validate<T extends ApiObject>(
+  { admission, view }: WriteRequest<T>["options"],
+  object: T,
+  previous: T | undefined,
+): MaybePromise<void> {
   if (admission === undefined) return;
   const { chain, context } = admission;
   if (previous === undefined) return chain.validate(context, "CREATE", object);

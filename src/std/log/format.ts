@@ -10,6 +10,8 @@ export interface LogLine {
   readonly caller: string;
   readonly level: number;
   readonly message: string;
+  /** The message may have several lines, and is printed without quotes. */
+  readonly isText?: boolean | undefined;
   readonly fields: Readonly<Record<string, unknown>>;
 }
 
@@ -22,7 +24,7 @@ const HEADER_LETTER = { info: "I", warning: "W", error: "E" } as const;
 export function formatText(line: LogLine, pid: number): string {
   const time = headerTime(line.time);
   const header = `${HEADER_LETTER[line.severity]}${time} ${String(pid).padStart(7)} ${line.caller}]`;
-  let text = `${header} ${quote(truncate(line.message))}`;
+  let text = `${header} ${line.isText === true ? printableLines(line.message) : quote(truncate(line.message))}`;
   for (const [key, value] of Object.entries(line.fields)) {
     if (value !== undefined) text += ` ${plainKey(key)}=${textValue(value)}`;
   }
@@ -106,6 +108,12 @@ function toJsonText(value: unknown): string {
 
 function quote(text: string): string {
   return escapeUnsafe(JSON.stringify(text));
+}
+
+/** The lines of a text, with the characters escaped that a terminal interprets. */
+function printableLines(text: string): string {
+  const lines = text.split("\n").map((line) => quote(truncate(line)).slice(1, -1).replaceAll('\\"', '"'));
+  return lines.join("\n");
 }
 
 /** Characters that JSON does not escape and a terminal or line reader interprets: DEL, C1, line and direction marks. */

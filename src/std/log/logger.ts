@@ -10,6 +10,8 @@ export interface Logger {
   warn(message: string, fields?: LogFields): void;
   /** `error` may be anything that was thrown; the line has its message and cause chain, from `-v=6` on its stack. */
   error(message: string, error?: unknown, fields?: LogFields): void;
+  /** Writes a text of several lines as it is, without quotes, as klog's unstructured messages. */
+  text(text: string): void;
   /** The logger if verbosity `level` is on for this module, else undefined: `log.v(4)?.info("Syncing", { pod })`. */
   v(level: number): Logger | undefined;
   /** A logger that names its module (for `--vmodule` and JSON) and adds fields to every line. */
@@ -81,6 +83,7 @@ export const silentLogger: Logger = {
   info: () => {},
   warn: () => {},
   error: () => {},
+  text: () => {},
   v: () => undefined,
   child: () => silentLogger,
 };
@@ -117,6 +120,10 @@ class ModuleLogger implements Logger {
     this.#write("error", message, { ...err, ...fields, ...stack });
   }
 
+  text(text: string): void {
+    this.#write("info", text, undefined, true);
+  }
+
   v(level: number): Logger | undefined {
     if (level > this.#threshold()) return undefined;
     return level === this.#level ? this : new ModuleLogger(this.#root, this.#module, level, this.#fields);
@@ -135,7 +142,7 @@ class ModuleLogger implements Logger {
     return this.#override ?? this.#root.verbosity;
   }
 
-  #write(severity: LogLine["severity"], message: string, fields: LogFields | undefined): void {
+  #write(severity: LogLine["severity"], message: string, fields: LogFields | undefined, isText = false): void {
     this.#root.write({
       severity,
       time: this.#root.clock.now(),
@@ -143,6 +150,7 @@ class ModuleLogger implements Logger {
       caller: callerLocation(),
       level: this.#level,
       message,
+      isText,
       fields: fields === undefined ? this.#fields : { ...this.#fields, ...fields },
     });
   }
@@ -184,6 +192,10 @@ class Root implements RootLogger {
 
   error(message: string, error?: unknown, fields?: LogFields): void {
     this.#logger.error(message, error, fields);
+  }
+
+  text(text: string): void {
+    this.#logger.text(text);
   }
 
   v(level: number): Logger | undefined {

@@ -14,6 +14,8 @@ import { FakeClock } from "../std/fake-clock.ts";
 
 export interface RequestOptions {
   readonly body?: unknown;
+  /** The body in parts, in place of `body`. */
+  readonly stream?: AsyncIterable<Uint8Array>;
   readonly headers?: Readonly<Record<string, string>>;
   /** Default: `admin`, a member of system:masters. */
   readonly user?: string;
@@ -63,14 +65,15 @@ export async function startTestServer(
   };
   const open = async (
     line: string,
-    { body, headers, user = "admin", signal }: RequestOptions = {},
+    { body, stream, headers, user = "admin", signal }: RequestOptions = {},
   ): Promise<HttpResponse> => {
     const [method = "GET", target = "/"] = line.split(" ");
     const [path = "", query = ""] = target.split("?");
     const sent = body === undefined ? {} : { body: encodeBody(body) };
     const authorization = user === "" ? {} : { authorization: `Bearer ${tokenOf(user)}` };
     const all = { "content-type": "application/json", ...authorization, ...headers };
-    return await parts.server.handler(makeRequest({ method, path, query, headers: all, signal, ...sent }));
+    const request = makeRequest({ method, path, query, headers: all, signal, ...sent });
+    return await parts.server.handler(stream === undefined ? request : { ...request, body: stream });
   };
   return {
     clock,
