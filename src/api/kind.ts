@@ -1,4 +1,5 @@
 /** A kind: its names, schema and columns, and its strategy for writes. */
+import type { FeatureLookup } from "../flags/gates.ts";
 import type { ObjectSchema } from "../schema/schema.ts";
 import type { JsonSchemaProps } from "../schema/structural/json-schema-props.ts";
 import type { FieldError } from "../schema/validation/field-error.ts";
@@ -158,7 +159,7 @@ export interface SubresourceStrategy<T extends ApiObject = ApiObject> {
   readonly manageableFields?: readonly (readonly string[])[];
   /** The object to write: all fields but those of the subresource come from `previous`. `now` is an RFC 3339 time. */
   prepareForUpdate(next: T, previous: T, now: string): T;
-  validateUpdate?(next: T, previous: T): readonly FieldError[];
+  validateUpdate?(next: T, previous: T, features?: FeatureLookup): readonly FieldError[];
   /** Like the strategy's, for the fields of the subresource. */
   warnings?(next: T, previous: T): readonly string[];
 }
@@ -196,12 +197,12 @@ export interface Strategy<T> {
   prepareForUpdate?(next: T, previous: T, now: string): T;
   /**
    * Validates across fields, after the schema's validation. Updates pass the previous object: some rules exempt what
-   * was stored before they existed.
+   * was stored before they existed. Absent features have their defaults.
    */
-  validate?(object: T, previous?: T): readonly FieldError[];
+  validate?(object: T, previous?: T, features?: FeatureLookup): readonly FieldError[];
   /** The same, for kinds whose validation may take long. */
   validateInSteps?(object: T, previous?: T): Steps<readonly FieldError[]>;
-  validateUpdate?(next: T, previous: T): readonly FieldError[];
+  validateUpdate?(next: T, previous: T, features?: FeatureLookup): readonly FieldError[];
   /** Warnings for the client: deprecated fields, fields without effect. Updates pass `previous`. */
   warnings?(object: T, previous: T | undefined): readonly string[];
   /** Warnings about fields that `prepareForCreate` changes. They come first. */

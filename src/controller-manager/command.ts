@@ -17,8 +17,8 @@ export async function run(argv: readonly string[]): Promise<number> {
           log.warn("This build has no such controller; --controllers ignores it", { controller });
         }
       },
-      async prepare(flags) {
-        const options = controllerManagerOptions(flags);
+      async prepare(flags, gates) {
+        const options = controllerManagerOptions(flags, gates);
         return {
           connection: options.connection,
           start: (deps, signal) => runControllerManager(options, deps, signal),

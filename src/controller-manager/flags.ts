@@ -8,6 +8,7 @@ import {
   validateLeaderElection,
 } from "../component/flags.ts";
 import { flag, section } from "../flags/flag.ts";
+import { controllerManagerGates } from "../flags/gate-tables/controller-manager.ts";
 import { validateLogging } from "../flags/log-options.ts";
 import type { Program } from "../flags/program.ts";
 import { duration } from "../flags/types/duration.ts";
@@ -254,6 +255,7 @@ export const controllerManagerProgram: Program<typeof controllerManagerFlags> = 
     "The controller manager runs the controllers of a cluster, which bring its objects to their desired state. It works " +
     "with any API server of Kubernetes.",
   flags: controllerManagerFlags,
+  gates: controllerManagerGates,
   check: (flags) => {
     const { unknown } = selectControllers(flags.controllers);
     return [

@@ -4,6 +4,8 @@ import { type LeaseOptions, leaseOptions } from "../component/lease-options.ts";
 import type { ControllerOptions } from "../controllers/controller-options.ts";
 import type { SigningAuthorities } from "../controllers/signing-authorities.ts";
 import type { ParsedFlags } from "../flags/flag.ts";
+import { controllerManagerGates } from "../flags/gate-tables/controller-manager.ts";
+import { FeatureGates, type FeatureLookup } from "../flags/gates.ts";
 import { isChanged } from "../flags/parse.ts";
 import { parseCidr } from "../std/net/ip.ts";
 import { selectControllers } from "./controller-names.ts";
@@ -14,6 +16,7 @@ type Flags = ParsedFlags<typeof controllerManagerFlags>;
 export interface ControllerManagerOptions {
   readonly controllers: readonly string[];
   readonly controllerOptions: Partial<ControllerOptions>;
+  readonly features: FeatureLookup;
   readonly connection: Omit<ConnectionOptions, "userAgent">;
   readonly contentType: Flags["kube-api-content-type"];
   readonly usesAccounts: boolean;
@@ -25,13 +28,17 @@ export interface ControllerManagerOptions {
   readonly election: LeaseOptions | undefined;
 }
 
-export function controllerManagerOptions(flags: Flags): ControllerManagerOptions {
+export function controllerManagerOptions(
+  flags: Flags,
+  features: FeatureLookup = new FeatureGates(controllerManagerGates),
+): ControllerManagerOptions {
   const authority = { certFile: flags["cluster-signing-cert-file"], keyFile: flags["cluster-signing-key-file"] };
   return {
     controllers: selectControllers(flags.controllers).names.filter(
       (name) => name !== "garbage-collector" || flags["enable-garbage-collector"],
     ),
     controllerOptions: controllerOptions(flags),
+    features,
     connection: {
       kubeconfig: flags.kubeconfig,
       server: flags.master,

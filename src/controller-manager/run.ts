@@ -36,7 +36,7 @@ async function runControllers(
   signal: AbortSignal,
 ): Promise<void> {
   const { connection, clock, random, log, metrics } = deps;
-  const { rootCaFile, accountKeyFile, signing, controllerOptions, contentType } = options;
+  const { rootCaFile, accountKeyFile, signing, controllerOptions, features, contentType } = options;
   const key =
     accountKeyFile === "" ? undefined : readSigningKey(accountKeyFile, await readFile(accountKeyFile, "utf8"));
   const clusterCa = rootCaFile === "" ? connection.ca : await readFile(rootCaFile, "utf8");
@@ -62,6 +62,7 @@ async function runControllers(
     registry: metrics,
     queueMetrics: createQueueMetrics(metrics),
     options: controllerOptions,
+    features,
   });
   log.info("Started controllers", { controllers: options.controllers });
   try {

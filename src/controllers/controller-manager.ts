@@ -183,12 +183,15 @@ const descriptors: Readonly<Record<string, ControllerDescriptor>> = {
   scheduler: {
     user: "system:kube-scheduler",
     load: async () => {
-      const [{ runScheduler }, { createSchedulerMetrics }] = await Promise.all([
+      const [{ runScheduler }, { createSchedulerMetrics }, { schedulerFeatures }] = await Promise.all([
         import("../scheduler/scheduler.ts"),
         import("../scheduler/metrics.ts"),
+        import("../scheduler/config/features.ts"),
       ]);
-      return ({ registry, ...deps }) =>
-        runScheduler({ ...deps, metrics: registry === undefined ? undefined : createSchedulerMetrics(registry) });
+      return ({ registry, features, ...deps }) => {
+        const metrics = registry === undefined ? undefined : createSchedulerMetrics(registry);
+        return runScheduler({ ...deps, metrics, features: features && schedulerFeatures(features) });
+      };
     },
   },
   service: {
@@ -293,7 +296,7 @@ export function startControllers(names: readonly string[], deps: StartController
       const { user, groups = [], load } = descriptors[name]!;
       const run = await load();
       const client = deps.clientFor(createUser(user, groups));
-      const { clusterCa, signing, signLegacyToken, kinds, registry } = deps;
+      const { clusterCa, signing, signLegacyToken, kinds, registry, features } = deps;
       const log = deps.log.child(name);
       const queue = deps.queueMetrics?.(name);
       if (REPORTED_CONTROLLERS.includes(name)) running?.with(MANAGER, name).set(1);
@@ -310,6 +313,7 @@ export function startControllers(names: readonly string[], deps: StartController
         kinds,
         registry,
         options,
+        features,
         workers: options.concurrentSyncs[name],
         queue,
         signal: stopping.signal,

@@ -5,6 +5,7 @@ import type { Kind } from "../api/kind.ts";
 import type { LegacyTokenClaims } from "../auth/service-account/claims.ts";
 import type { Client } from "../client/client.ts";
 import type { SharedInformers } from "../client/informer/shared-informers.ts";
+import type { FeatureLookup } from "../flags/gates.ts";
 import type { RandomSource } from "../std/crypto/random.ts";
 import type { Logger } from "../std/log/logger.ts";
 import type { MetricRegistry } from "../std/metrics/metrics.ts";
@@ -36,6 +37,8 @@ export interface ControllerDeps {
   readonly kinds: readonly Kind[];
   /** Settings of single controllers. */
   readonly options: ControllerOptions;
+  /** The defaults of Kubernetes 1.33 when absent. */
+  readonly features?: FeatureLookup | undefined;
   /** How many keys of the queue are synced at the same time; undefined: the controller's own default. */
   readonly workers?: number | undefined;
   /** Where controllers register metrics of their own; undefined: nowhere. */

@@ -27,22 +27,30 @@ t.test("FeatureGates.enabled() follows defaults, settings, then AllAlpha and All
   t.equal(new FeatureGates(table).has("Typo"), false);
 });
 
-t.test("a gate that the program does not read keeps its state", async (t) => {
-  const settings = { AllAlpha: true, AllBeta: true, Idle: true };
-  t.equal(new FeatureGates(table, settings).enabled("Idle"), false);
-  t.equal(new FeatureGates({ ...table, Idle: { ...table.Idle, actual: true } }).enabled("Idle"), true);
-  t.match(gateWarnings(table, settings), [
-    /AllAlpha=true has an effect only on the gates that this build reads: Early$/,
-    /AllBeta=true has an effect only on the gates that this build reads: Late, SvcletThing$/,
-    /Idle=true has no effect: nothing in this build depends on it, it stays false/,
-  ]);
+t.test("a gate that the program does not read can be set, with a warning", async (t) => {
+  t.equal(new FeatureGates(table, { Idle: true }).enabled("Idle"), true);
+  t.match(gateWarnings(table, { Idle: true }), [/Idle=true has no effect: other programs read it/]);
+  t.match(gateWarnings({ ...table, WinDSR: table.Idle }, { WinDSR: true }), [/WinDSR=true has no effect: nodes run L/]);
   t.same(gateWarnings(table, { AllAlpha: false, Idle: false, Early: true }), []);
+});
+
+t.test("a gate whose feature is missing is off, and cannot be set", async (t) => {
+  const lacking = { ...table, Absent: { stage: "BETA", default: true, missing: "it is hard" } } as const;
+  t.equal(new FeatureGates(lacking).enabled("Absent"), false);
+  t.equal(new FeatureGates(lacking, { AllBeta: true, Absent: true }).enabled("Absent"), false);
+  t.same(gateProblems(lacking, { Absent: true }), [
+    "feature gate Absent cannot be set to true: this build lacks its feature, it is hard",
+  ]);
+  t.same(gateProblems(table, { Absent: true }, lacking), gateProblems(lacking, { Absent: true }), "in any program");
+  t.same(gateProblems(lacking, { Absent: false }), []);
+  t.same(gateWarnings(lacking, { Absent: false, AllAlpha: true }), []);
+  t.match(gateWarnings(lacking, { AllBeta: true }), [/AllBeta=true leaves out .* this build lacks: Absent$/]);
 });
 
 t.test("gateProblems() names unknown gates with the nearest, and locked ones", async (t) => {
   t.same(gateProblems(table, { Erly: true, Done: false, KubeletThing: true, constructor: true }), [
     "unknown feature gate Erly: did you mean Early?",
-    "feature gate Done cannot be set to false: it is GA and locked to true",
+    "cannot set feature gate Done to false, feature is locked to true",
     "unknown feature gate constructor",
   ]);
   t.same(gateProblems(table, { Done: true, Idle: true }), []);
@@ -53,25 +61,31 @@ t.test("one list of all gates with all values configures both programs", async (
   for (const [program, gates] of Object.entries({ agentGates, apiserverGates, older: apiserverGatesIn("1.31") })) {
     for (const name of Object.keys(allGates)) {
       for (const value of [true, false]) {
-        if (gates[name]?.locked && gates[name].default !== value) continue;
+        const gate = gates[name];
+        const isRefused = value && (gate ?? allGates[name])?.missing !== undefined && gate?.effective !== true;
+        if ((gate?.locked && gate.default !== value) || isRefused) {
+          t.equal(gateProblems(gates, { [name]: value }, allGates).length, 1, `${program} ${name}=${value} is refused`);
+          continue;
+        }
         t.same(gateProblems(gates, { [name]: value }, allGates), [], `${program} ${name}=${value}`);
-        const isEffective = gates[name]?.effective === true;
         const enabled = new FeatureGates(gates, { [name]: value }).has(name);
+        if (gate !== undefined) t.equal(enabled, value, `${program} ${name}=${value}`);
         const warnings = gateWarnings(gates, { [name]: value }).filter((text) => text.includes("effect"));
-        t.equal(isEffective || enabled === value || warnings.length === 1, true, `${program} ${name}=${value} warns`);
-        if (isEffective) t.equal(enabled, value, `${program} ${name}=${value} acts`);
+        const changes = value !== (gate !== undefined && gate.default && gate.missing === undefined);
+        t.equal(warnings.length, gate === undefined || (gate.effective !== true && changes) ? 1 : 0, name);
       }
     }
   }
 });
 
-t.test("AllAlpha, AllBeta and emulation change only the gates that the API server reads", async (t) => {
-  const states = (gates: FeatureGates) => new Map(gates.list().map(({ name, enabled }) => [name, enabled]));
-  const usual = states(new FeatureGates(apiserverGates));
-  const settings = { AllAlpha: true, AllBeta: true };
+t.test("AllAlpha, AllBeta and emulation set every gate of their stage that is not locked or missing", async (t) => {
   for (const version of ["1.31", "1.32", "1.33"]) {
-    for (const [name, enabled] of states(new FeatureGates(apiserverGatesIn(version), settings))) {
-      if (apiserverGates[name]?.effective !== true) t.equal(enabled, usual.get(name), `${name} in ${version}`);
+    const gates = apiserverGatesIn(version);
+    for (const { name, stage, enabled } of new FeatureGates(gates, { AllAlpha: true, AllBeta: true }).list()) {
+      if (name === "AllAlpha" || name === "AllBeta") continue;
+      const isMissing = gates[name]?.missing !== undefined && !gates[name].effective;
+      const expected = stage === "ALPHA" || stage === "BETA" ? true : gates[name]?.default;
+      t.equal(enabled, !isMissing && expected, `${name} in ${version}`);
     }
   }
 });

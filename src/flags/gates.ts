@@ -1,5 +1,6 @@
 /** Feature gates and their settings. */
 import { findNearest } from "./distance.ts";
+import { gatesWithoutEffect } from "./gate-tables/without-effect.ts";
 import type { GateSettings } from "./types/gate-settings.ts";
 
 export type GateStage = "ALPHA" | "BETA" | "GA" | "DEPRECATED";
@@ -9,13 +10,19 @@ export interface Gate {
   readonly default: boolean;
   /** The value cannot be changed. */
   readonly locked?: boolean;
-  /** This program reads the gate. Settings of other gates have no effect. */
+  /** This program reads the gate. Settings of other gates change only what the program reports. */
   readonly effective?: true;
-  /** The state of a gate that this program does not read, if it is not `default`. */
-  readonly actual?: boolean;
+  /** What this build lacks of the feature: the gate is off, and nothing can set it to true. */
+  readonly missing?: string;
 }
 
 export type GateTable = Readonly<Record<string, Gate>>;
+
+/** The gates of a program, as code below the programs reads them. */
+export interface FeatureLookup {
+  /** Whether the gate exists and is enabled. */
+  has(name: string): boolean;
+}
 
 /** The name in this program of a gate with its Kubernetes name. */
 function normaliseGateName(name: string): string {
@@ -23,7 +30,7 @@ function normaliseGateName(name: string): string {
 }
 
 /** The gates of one program with their settings. Immutable. */
-export class FeatureGates {
+export class FeatureGates implements FeatureLookup {
   readonly #enabled: ReadonlyMap<string, boolean>;
   readonly #table: GateTable;
 
@@ -53,13 +60,13 @@ export class FeatureGates {
 }
 
 /**
- * AllAlpha and AllBeta apply to gates that are not set by name. Gates that this program does not read keep their state,
- * so that metrics report what the program does, and locked gates their default.
+ * AllAlpha and AllBeta apply to gates that are not set by name, but not to locked ones. Gates whose feature this build
+ * lacks are off, so that metrics report what the program does.
  */
 function isGateEnabled(name: string, gate: Gate, settings: GateSettings): boolean {
-  const set = findSetting(settings, name);
-  if (gate.effective !== true) return gate.actual ?? gate.default;
+  if (gate.missing !== undefined && gate.effective !== true) return false;
   if (gate.locked) return gate.default;
+  const set = findSetting(settings, name);
   if (set !== undefined) return set;
   if (isGroupGate(name)) return gate.default;
   if (gate.stage === "ALPHA" && settings.AllAlpha !== undefined) return settings.AllAlpha;
@@ -86,9 +93,11 @@ export function gateProblems(table: GateTable, settings: GateSettings, known: Ga
     }
     const gate = table[name];
     if (gate?.locked && value !== gate.default) {
-      return [`feature gate ${given} cannot be set to ${value}: it is ${gate.stage} and locked to ${gate.default}`];
+      return [`cannot set feature gate ${given} to ${value}, feature is locked to ${gate.default}`];
     }
-    return [];
+    const { missing, effective } = gate ?? known[name] ?? {};
+    if (missing === undefined || effective || !value) return [];
+    return [`feature gate ${given} cannot be set to true: this build lacks its feature, ${missing}`];
   });
 }
 
@@ -107,15 +116,21 @@ export function gateWarnings(table: GateTable, settings: GateSettings): string[]
 function effectWarnings(table: GateTable, name: string, value: boolean): string[] {
   const gate = table[name]!;
   if (isGroupGate(name)) {
-    if (value === gate.default) return [];
-    const read = Object.keys(table).filter(
-      (other) => table[other]!.stage === gate.stage && table[other]!.effective === true && !isGroupGate(other),
-    );
-    return [`Feature gate ${name}=${value} has an effect only on the gates that this build reads: ${read.join(", ")}`];
+    const left = value ? leftOut(table, gate.stage) : [];
+    if (left.length === 0) return [];
+    return [`Feature gate ${name}=true leaves out gates whose features this build lacks: ${left.join(", ")}`];
   }
-  const actual = gate.actual ?? gate.default;
-  if (gate.effective === true || value === actual) return [];
-  return [`Feature gate ${name}=${value} has no effect: nothing in this build depends on it, it stays ${actual}`];
+  if (gate.effective === true || value === (gate.missing === undefined && gate.default)) return [];
+  return [`Feature gate ${name}=${value} has no effect: ${gatesWithoutEffect.get(name) ?? OTHER_PROGRAM}`];
+}
+
+const OTHER_PROGRAM = "other programs read it";
+
+function leftOut(table: GateTable, stage: GateStage): readonly string[] {
+  return Object.keys(table).filter((name) => {
+    const gate = table[name]!;
+    return gate.stage === stage && gate.missing !== undefined && gate.effective !== true;
+  });
 }
 
 function isGroupGate(name: string): boolean {

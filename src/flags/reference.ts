@@ -1,6 +1,7 @@
 /** Renders the reference pages `docs/flags-*.md` from the tables. */
 import { type Flag, type FlagTable, printValue } from "./flag.ts";
-import type { GateTable } from "./gates.ts";
+import { gatesWithoutEffect } from "./gate-tables/without-effect.ts";
+import type { Gate, GateTable } from "./gates.ts";
 import { bySection } from "./help.ts";
 
 export interface ReferencePage {
@@ -54,14 +55,15 @@ function codes(names: readonly string[]): string {
 }
 
 const gateNotes = [
-  "Only the gates marked *Read* have an effect in this build. All other gates of Kubernetes are accepted, so that one list",
-  "can configure all components, and a warning in the log names each setting without effect.",
+  "A gate with *yes* changes what this program does; one of other programs is accepted, so that one list can configure all",
+  "components, with a warning in the log. The rest cannot change, or both values mean the same, for the reason in its row;",
+  "a gate whose feature is missing cannot be enabled.",
 ];
 
 function renderGates(gates: GateTable): string[] {
   const rows = Object.entries(gates).map(
-    ([name, { stage, default: value, locked, effective }]) =>
-      `| ${name} | ${stage} | ${value}${locked ? ", locked" : ""} | ${effective && !locked ? "yes" : ""} |`,
+    ([name, gate]) =>
+      `| ${name} | ${gate.stage} | ${gate.default}${gate.locked ? ", locked" : ""} | ${describeEffect(name, gate)} |`,
   );
   return [
     "",
@@ -69,8 +71,16 @@ function renderGates(gates: GateTable): string[] {
     "",
     ...gateNotes,
     "",
-    "| Gate | Stage | Default | Read |",
+    "| Gate | Stage | Default | Effect |",
     "|---|---|---|---|",
     ...rows,
   ];
+}
+
+function describeEffect(name: string, { effective, locked, missing }: Gate): string {
+  if (effective) return locked ? "" : "yes";
+  if (missing !== undefined) return `missing: ${missing}`;
+  if (locked) return "";
+  const reason = gatesWithoutEffect.get(name);
+  return reason === undefined ? "in other programs" : `none: ${reason}`;
 }

@@ -1,7 +1,11 @@
 /** What the verbs of one kind share: its object store, its watch cache and its dependencies. */
 
+import { createDropDisabledFields, type DropDisabledFields } from "../api/gated-fields/drop-disabled-fields.ts";
+import { createValidateGated, type ValidateGated } from "../api/gated-fields/gated-validation.ts";
 import type { ApiObject, Kind } from "../api/kind.ts";
 import type { ErrorSubject } from "../api/status.ts";
+import { defaultFeatures } from "../flags/gate-tables/default-features.ts";
+import type { FeatureLookup } from "../flags/gates.ts";
 import type { FieldError } from "../schema/validation/field-error.ts";
 import { formatTime } from "../schema/value/time.ts";
 import type { MaybePromise } from "../std/async/maybe-promise.ts";
@@ -28,6 +32,8 @@ export interface RegistryDeps {
   readonly clock: Clock;
   readonly random: RandomSource;
   readonly log: Logger;
+  /** The defaults of Kubernetes 1.33 when absent. */
+  readonly features?: FeatureLookup | undefined;
   /** Time to live of events; they never expire when absent. */
   readonly eventTtlSeconds?: number | undefined;
   /** Objects that a delete-collection deletes in parallel; 1 when absent. */
@@ -65,6 +71,10 @@ export class Registry<T extends ApiObject = ApiObject> implements AsyncDisposabl
   readonly versions: () => readonly Kind[];
   /** Whether clients' reads of this kind always go to the store. */
   readonly isUncached: boolean;
+  readonly features: FeatureLookup;
+  readonly dropDisabledFields: DropDisabledFields<T> | undefined;
+  /** The rules that gates add to those of the strategy. */
+  readonly validateGated: ValidateGated<T> | undefined;
   #cache: WatchCache<T> | undefined;
 
   readonly #shared: SharedCacheResources;
@@ -75,6 +85,9 @@ export class Registry<T extends ApiObject = ApiObject> implements AsyncDisposabl
     this.versions = versions ?? (() => [kind]);
     this.deps = deps;
     this.isUncached = deps.isUncached?.(kind) ?? false;
+    this.features = deps.features ?? defaultFeatures;
+    this.dropDisabledFields = createDropDisabledFields(kind, this.features);
+    this.validateGated = createValidateGated(kind, this.features);
     const { store, prefix, mediaType, clock } = deps;
     this.objects = new ObjectStore({ store, kind, prefix, mediaType, clock });
   }

@@ -9,7 +9,7 @@ import { isChanged } from "../flags/parse.ts";
 import { parseDuration } from "../schema/value/time.ts";
 import { parseYaml } from "../schema/yaml/yaml.ts";
 import { defaultConfiguration, type SchedulerConfiguration } from "./config/configuration.ts";
-import type { SchedulerFeatures } from "./config/features.ts";
+import { type SchedulerFeatures, schedulerFeatures } from "./config/features.ts";
 import { type LoadedConfiguration, parseConfiguration } from "./config/load-configuration.ts";
 import { schedulerFlags } from "./flags.ts";
 
@@ -40,11 +40,7 @@ export function schedulerOptions(flags: Flags, gates: FeatureGates): SchedulerOp
     contentType: effective["kube-api-content-type"],
     election: leaseOptions(effective),
     config: loaded?.scheduler ?? defaultConfiguration,
-    features: {
-      asyncPreemption: gates.enabled("SchedulerAsyncPreemption"),
-      popFromBackoff: gates.enabled("SchedulerPopFromBackoffQ"),
-      queueingHints: gates.enabled("SchedulerQueueingHints"),
-    },
+    features: schedulerFeatures(gates),
   };
 }
 

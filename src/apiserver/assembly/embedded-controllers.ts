@@ -6,6 +6,7 @@ import { createClient } from "../../client/api-client.ts";
 import type { Client } from "../../client/client.ts";
 import type { ControllerOptions } from "../../controllers/controller-options.ts";
 import type { SigningAuthorities } from "../../controllers/signing-authorities.ts";
+import type { FeatureLookup } from "../../flags/gates.ts";
 import type { Handler } from "../../http/message.ts";
 import type { RandomSource } from "../../std/crypto/random.ts";
 import type { Logger } from "../../std/log/logger.ts";
@@ -30,6 +31,7 @@ export interface EmbeddedControllerDeps {
   readonly registry: MetricRegistry;
   readonly queueMetrics: (name: string) => QueueMetrics;
   readonly options: Partial<ControllerOptions>;
+  readonly features: FeatureLookup;
 }
 
 /** Throws for an unknown controller name. Disposing stops all controllers. */
@@ -52,6 +54,7 @@ export async function runEmbeddedControllers(
     queueMetrics,
     registry,
     options,
+    features,
   } = deps;
   const clientFor = (user: UserInfo): Client => {
     const headers = { authorization: `Bearer ${loopbackToken(user)}` };
@@ -69,6 +72,7 @@ export async function runEmbeddedControllers(
     queueMetrics,
     registry,
     options,
+    features,
   });
   running.ended.catch((error: unknown) => log.error("An embedded controller stopped", error));
   return running;

@@ -1,33 +1,47 @@
-import { readdirSync, readFileSync } from "node:fs";
-import { join } from "node:path";
 import t from "tap";
-import { plugins } from "../../admission/plugins/built-in-plugins.ts";
-import type { Flag } from "../../flags/flag.ts";
+import { agentGates } from "../../flags/gate-tables/agent.ts";
+import { allGates } from "../../flags/gate-tables/all.ts";
 import { apiserverGates } from "../../flags/gate-tables/apiserver.ts";
-import { apiserverFlags } from "./flags.ts";
+import { controllerManagerGates } from "../../flags/gate-tables/controller-manager.ts";
+import { missingFeatures } from "../../flags/gate-tables/missing-features.ts";
+import { schedulerGates } from "../../flags/gate-tables/scheduler.ts";
+import { gatesWithoutEffect } from "../../flags/gate-tables/without-effect.ts";
+import { findGateReads, programFolders } from "../../testing/flags/gate-reads.ts";
 
-t.test("the API server's effective gates are exactly those that its code reads", async (t) => {
-  const read = new Set(["AllAlpha", "AllBeta", "LoggingBetaOptions"]);
-  for (const { featureGate, create } of plugins) {
-    if (featureGate !== undefined && create !== undefined) read.add(featureGate);
+/** Read by the code of the flags, which all programs share. */
+const shared = ["AllAlpha", "AllBeta"];
+const tables = {
+  apiserver: apiserverGates,
+  agent: agentGates,
+  controllerManager: controllerManagerGates,
+  scheduler: schedulerGates,
+} as const;
+const programs = Object.keys(tables) as (keyof typeof tables)[];
+
+const readBy = (program: keyof typeof tables) => [
+  ...shared,
+  ...[...findGateReads(programFolders[program]).keys()].filter((name) => tables[program][name]?.missing === undefined),
+];
+
+for (const program of programs) {
+  t.test(`the effective gates of ${program} are exactly those that its code reads`, async (t) => {
+    const effective = Object.keys(tables[program]).filter((name) => tables[program][name]?.effective);
+    t.same(effective.sort(), [...new Set(readBy(program))].sort());
+  });
+}
+
+t.test("every gate is read, locked, without possible effect, or refused", async (t) => {
+  const read = new Set(programs.flatMap(readBy));
+  const missing = new Set(Object.values(missingFeatures).flat());
+  for (const name of Object.keys(allGates)) {
+    const rows = [agentGates[name], apiserverGates[name]].filter((row) => row !== undefined);
+    const states = {
+      read: read.has(name),
+      locked: !read.has(name) && rows.some(({ locked }) => locked),
+      withoutEffect: gatesWithoutEffect.has(name),
+      refused: missing.has(name),
+    };
+    const found = Object.entries(states).flatMap(([state, holds]) => (holds ? [state] : []));
+    t.equal(found.length, 1, `${name}: ${found.join(" and ")}`);
   }
-  for (const row of Object.values<Flag>(apiserverFlags)) {
-    if (row.gate !== undefined && row.inert === undefined) read.add(row.gate);
-  }
-  const patterns = [
-    /(?:gates\.has|gates\.enabled|isFeatureEnabled|isEnabled|isOn)\("(\w+)"\)/g,
-    /(?:name ===|const gate =) "(\w+)"/g,
-  ];
-  for (const folder of ["apiserver", "admission"]) {
-    const directory = new URL(`../../${folder}`, import.meta.url).pathname;
-    for (const file of readdirSync(directory, { recursive: true, encoding: "utf8" })) {
-      if (!file.endsWith(".ts") || file.endsWith(".test.ts")) continue;
-      const text = readFileSync(join(directory, file), "utf8");
-      for (const pattern of patterns) {
-        for (const [, name = ""] of text.matchAll(pattern)) if (Object.hasOwn(apiserverGates, name)) read.add(name);
-      }
-    }
-  }
-  const effective = Object.keys(apiserverGates).filter((name) => apiserverGates[name]?.effective);
-  t.same(effective, [...read].sort());
 });

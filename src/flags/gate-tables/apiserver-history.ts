@@ -3,7 +3,7 @@ import type { Gate, GateTable } from "../gates.ts";
 import { apiserverGates } from "./apiserver.ts";
 
 /** Undefined: there was no such gate yet. */
-type Differences = Readonly<Record<string, Omit<Gate, "effective" | "actual"> | undefined>>;
+type Differences = Readonly<Record<string, Omit<Gate, "effective" | "missing"> | undefined>>;
 
 const in132: Differences = {
   AggregatedDiscoveryRemoveBetaType: { stage: "GA", default: false },
@@ -196,7 +196,7 @@ const in131: Differences = {
 
 const differences: Readonly<Record<string, Differences>> = { "1.31": in131, "1.32": in132 };
 
-/** The gates of a server that emulates `version`: `1.32`. Gates that the server does not read keep their state. */
+/** The gates of a server that emulates `version`: `1.32`. */
 export function apiserverGatesIn(version: string): GateTable {
   const changed = differences[version] ?? {};
   return Object.fromEntries(
@@ -204,12 +204,9 @@ export function apiserverGatesIn(version: string): GateTable {
       if (!Object.hasOwn(changed, name)) return [[name, gate]];
       const then = changed[name];
       if (then === undefined) return [];
-      return [
-        [
-          name,
-          gate.effective ? { ...then, effective: true as const } : { ...then, actual: gate.actual ?? gate.default },
-        ],
-      ];
+      const { effective, missing } = gate;
+      const now = { ...(effective ? { effective } : {}), ...(missing === undefined ? {} : { missing }) };
+      return [[name, { ...then, ...now }]];
     }),
   );
 }

@@ -1,57 +1,46 @@
-/** Gates that Kubernetes 1.33 enables and whose feature this build lacks: programs report them as disabled. */
+/** Gates of Kubernetes 1.33 whose feature this build lacks: programs report them as disabled and refuse to enable them. */
 import type { GateTable } from "../gates.ts";
 
-/** By what is missing. A gate leaves the list with the change that adds its feature. */
+/** By what is missing. A gate leaves the list, and testdata/gates-without-feature.json, with the change that adds it. */
 export const missingFeatures: Readonly<Record<string, readonly string[]>> = {
-  "traces are not exported": ["APIServerTracing", "SvcletTracing"],
-  "validation is not generated from declarations": ["DeclarativeValidation"],
-  "requests have no thread of their own": ["APIServingWithRoutine"],
-  "watches of a separate cache process": ["SeparateCacheWatchRPC"],
-  "the group resource.k8s.io is not served": ["DRAResourceClaimDeviceStatus"],
-  "no controller acts on workloads": [
-    "CronJobsScheduledAnnotation",
-    "ElasticIndexedJob",
-    "JobBackoffLimitPerIndex",
-    "JobManagedBy",
-    "JobPodReplacementPolicy",
-    "JobSuccessPolicy",
-    "LogarithmicScaleDown",
-    "PodDeletionCost",
-    "PodIndexLabel",
-    "StatefulSetAutoDeletePVC",
-    "StatefulSetStartOrdinal",
-  ],
-  "no controller acts on services": ["TopologyAwareHints"],
-  "no proxy for services": ["NFTablesProxyMode", "ServiceTrafficDistribution"],
-  "no controller binds volumes": ["CSIMigrationPortworx", "HonorPVReclaimPolicy"],
-  "taints are handled by the controller of the node lifecycle": ["SeparateTaintEvictionController"],
-  "the agent assigns no CPUs, memory or devices": [
-    "CPUManagerPolicyBetaOptions",
-    "CPUManagerPolicyOptions",
-    "DevicePluginCDIDevices",
-    "DisableCPUQuotaWithExclusiveCPUs",
-    "MemoryManager",
-    "TopologyManagerPolicyBetaOptions",
-    "TopologyManagerPolicyOptions",
-  ],
+  "requests are not passed on to peers": ["UnknownVersionInteroperabilityProxy"],
+  "the agent serves no resources of pods": ["SvcletPodResourcesDynamicResources", "SvcletPodResourcesGet"],
+  "the agent sets no memory protection of control groups": ["MemoryQoS"],
   "the agent ends no pods when the host shuts down": ["GracefulNodeShutdown", "GracefulNodeShutdownBasedOnPodPriority"],
   "the agent takes the cgroup driver from its flag": ["SvcletCgroupDriverFromCRI"],
   "the agent makes no checkpoints of containers": ["ContainerCheckpoint"],
   "the agent removes images by disk usage only": ["ImageMaximumGCAge"],
   "the agent has no quotas of file systems": ["LocalStorageCapacityIsolationFSQuotaMonitoring"],
   "images and containers are on one file system": ["SvcletSeparateDiskGC"],
-  "volumes are labelled file by file": ["SELinuxChangePolicy", "SELinuxMountReadWriteOncePod"],
-  "nodes run Linux": ["WinDSR", "WinOverlay", "WindowsHostNetwork"],
+  "the agent measures pods itself": ["PodAndContainerStatsFromCRI"],
+  "the agent reads no pressure stall information": ["SvcletPSI"],
+  "the agent keeps no records of who pulled an image": ["SvcletEnsureSecretPulledImages"],
+  "the agent needs the host's own user namespace": ["SvcletInUserNamespace"],
+  "the agent always registers its node in one way": ["SvcletRegistrationGetOnExistsOnly"],
+  "the agent does not watch the health of volumes and devices": ["CSIVolumeHealth"],
+  "the agent always takes lifecycle events from the runtime": ["EventedPLEG"],
+  "the agent ends probes at their timeout": ["ExecProbeTimeout"],
+  "the agent mounts no volumes of this kind": ["GitRepoVolumeDriver"],
+  "image requests name no runtime class": ["RuntimeClassInImageCriApi"],
+  "volumes are labelled file by file": ["SELinuxMount"],
+  "pods have one way to end early": ["AllowOverwriteTerminationGracePeriodSeconds"],
+  "clients of this build negotiate JSON and protobuf": ["ClientsAllowCBOR", "ClientsPreferCBOR", "WatchListClient"],
+  "log lines always have their context": ["ContextualLogging"],
+  "sidecar containers have one order": ["LegacySidecarContainers"],
+  "objects that cannot be read cannot be deleted": ["AllowUnsafeMalformedObjectDeletion"],
+  "volumes are chosen by size only": ["StorageCapacityScoring"],
 };
 
-const missing: ReadonlySet<string> = new Set(Object.values(missingFeatures).flat());
+const reasonOf: ReadonlyMap<string, string> = new Map(
+  Object.entries(missingFeatures).flatMap(([reason, names]) => names.map((name) => [name, reason] as const)),
+);
 
-/** The table with the actual state of gates whose feature is missing. */
+/** The table with the reason of each gate whose feature is missing. */
 export function markMissing(table: GateTable): GateTable {
   return Object.fromEntries(
     Object.entries(table).map(([name, gate]) => {
-      const isReported = gate.effective !== true && gate.default && missing.has(name);
-      return [name, isReported ? { ...gate, actual: false } : gate];
+      const missing = reasonOf.get(name);
+      return [name, missing === undefined ? gate : { ...gate, missing }];
     }),
   );
 }

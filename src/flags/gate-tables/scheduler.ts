@@ -2,8 +2,8 @@
 import type { GateTable } from "../gates.ts";
 
 export const schedulerGates: GateTable = {
-  AllAlpha: { stage: "ALPHA", default: false },
-  AllBeta: { stage: "BETA", default: false },
+  AllAlpha: { stage: "ALPHA", default: false, effective: true },
+  AllBeta: { stage: "BETA", default: false, effective: true },
   SchedulerAsyncPreemption: { stage: "BETA", default: true, effective: true },
   SchedulerPopFromBackoffQ: { stage: "BETA", default: true, effective: true },
   SchedulerQueueingHints: { stage: "BETA", default: true, effective: true },

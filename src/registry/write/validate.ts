@@ -1,4 +1,4 @@
-import type { ApiObject, Strategy, UpdateCheck } from "../../api/kind.ts";
+import type { ApiObject, UpdateCheck } from "../../api/kind.ts";
 import {
   validateFinalizerDomains,
   validateGenericContent,
@@ -11,6 +11,7 @@ import { validateWithRatcheting } from "../../schema/validation/ratcheting.ts";
 import { validate as validateSchema } from "../../schema/validation/validate.ts";
 import { andThen, type MaybePromise } from "../../std/async/maybe-promise.ts";
 import { runInSlices, type Steps } from "../../std/async/steps.ts";
+import type { Registry } from "../registry.ts";
 import { metadataOf } from "./object-metadata.ts";
 import type { WriteRequest } from "./request.ts";
 
@@ -55,7 +56,7 @@ function* createErrors<T extends ApiObject>({ registry }: WriteRequest<T>, objec
   yield;
   addErrors(errors, validateSchema(kind.schema, object));
   yield;
-  addErrors(errors, yield* validateFields(kind.strategy, object));
+  addErrors(errors, yield* validateFields(registry, object));
   yield;
   addErrors(errors, deps.validatePolicy?.(kind, object, undefined) ?? []);
   return errors;
@@ -75,13 +76,13 @@ function* updateErrors<T extends ApiObject>(
   yield;
   const spec = [...validateWithRatcheting(kind.schema, object, previous)];
   yield;
-  if (subresourceStrategy === undefined) addErrors(spec, yield* validateFields(kind.strategy, object, previous));
+  if (subresourceStrategy === undefined) addErrors(spec, yield* validateFields(registry, object, previous));
   yield;
   const found: Readonly<Record<UpdateCheck, readonly FieldError[]>> = {
     metadata: [...content, ...domains],
     metadataUpdate: [...change, ...domains],
     spec,
-    change: (subresourceStrategy ?? kind.strategy).validateUpdate?.(object, previous) ?? [],
+    change: (subresourceStrategy ?? kind.strategy).validateUpdate?.(object, previous, registry.features) ?? [],
   };
   const errors = [...content, ...change];
   const checks = subresourceStrategy === undefined ? kind.updateChecks : undefined;
@@ -93,12 +94,16 @@ function* updateErrors<T extends ApiObject>(
 }
 
 function* validateFields<T extends ApiObject>(
-  strategy: Strategy<T>,
+  { kind, features, validateGated }: Registry<T>,
   object: T,
   previous?: T,
 ): Steps<readonly FieldError[]> {
-  if (strategy.validateInSteps !== undefined) return yield* strategy.validateInSteps(object, previous);
-  return strategy.validate?.(object, previous) ?? [];
+  const { strategy } = kind;
+  const errors =
+    strategy.validateInSteps === undefined
+      ? (strategy.validate?.(object, previous, features) ?? [])
+      : yield* strategy.validateInSteps(object, previous);
+  return validateGated === undefined ? errors : [...errors, ...validateGated(object, previous)];
 }
 
 /** The checks of most kinds. */

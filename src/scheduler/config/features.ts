@@ -1,3 +1,5 @@
+import type { FeatureLookup } from "../../flags/gates.ts";
+
 /** Features that gates switch off. */
 export interface SchedulerFeatures {
   /** Victims are deleted in the background. */
@@ -13,3 +15,11 @@ export const defaultFeatures: SchedulerFeatures = {
   popFromBackoff: true,
   queueingHints: true,
 };
+
+export function schedulerFeatures(gates: FeatureLookup): SchedulerFeatures {
+  return {
+    asyncPreemption: gates.has("SchedulerAsyncPreemption"),
+    popFromBackoff: gates.has("SchedulerPopFromBackoffQ"),
+    queueingHints: gates.has("SchedulerQueueingHints"),
+  };
+}

@@ -214,9 +214,14 @@ t.test("invoke() handles all variants of --version, --help and mistakes without 
   t.match(run("--nonsense", "-h"), { kind: "exit", code: 0, stdout: /Usage:/ });
   t.match(run("--nonsense"), { kind: "exit", code: 1, stderr: /unknown flag --nonsense/ });
   t.match(run("--feature-gates=Nope=true"), { kind: "exit", code: 1, stderr: /unknown feature gate Nope/ });
-  t.match(run("--feature-gates=SvcletSeparateDiskGC=true,VolumeCapacityPriority=true"), {
+  t.match(run("--feature-gates=QOSReserved=true,VolumeCapacityPriority=true"), {
     kind: "run",
-    warnings: [/SvcletSeparateDiskGC=true has no effect/, /VolumeCapacityPriority=true has no effect/],
+    warnings: [/QOSReserved=true has no effect/, /VolumeCapacityPriority=true has no effect/],
+  });
+  t.match(run("--feature-gates=SvcletInUserNamespace=true"), {
+    kind: "exit",
+    code: 1,
+    stderr: /feature gate SvcletInUserNamespace cannot be set to true: this build lacks its feature, the agent needs/,
   });
   t.match(run("--log-text-split-stream"), { kind: "exit", code: 1, stderr: /needs feature gate LoggingAlphaOptions/ });
   t.match(run("--log-text-split-stream", "--feature-gates=svc:LoggingAlphaOptions=true"), { kind: "run" });

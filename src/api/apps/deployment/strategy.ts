@@ -3,7 +3,6 @@ import { deepEqual } from "../../../schema/value/equal.ts";
 import type { Strategy } from "../../kind.ts";
 import { validateImmutableSelector } from "../../meta/validation/immutable.ts";
 import { keepStatus, replaceStatus, updateGeneration } from "../../strategy.ts";
-import { dropTerminatingReplicas } from "../workload/status-validation.ts";
 import { controllerWarnings, prepareForCreate } from "../workload/strategy.ts";
 import { setDeploymentDefaults } from "./defaults.ts";
 import { type Deployment, deploymentSpec } from "./schema.ts";
@@ -21,7 +20,7 @@ export function prepareForStatusUpdate(next: Deployment, previous: Deployment): 
   const { labels: _, ...metadata } = next.metadata ?? {};
   const labels = previous.metadata?.labels;
   const kept: Deployment = { ...next, metadata: labels === undefined ? metadata : { ...metadata, labels } };
-  return replaceStatus(dropTerminatingReplicas(kept, previous), previous);
+  return replaceStatus(kept, previous);
 }
 
 export const deploymentStrategy: Strategy<Deployment> = {

@@ -2,9 +2,9 @@ import { scaleSubresource } from "../../autoscaling/scale/kind.ts";
 import { ageColumn, integerColumn, nameColumn, wideColumn } from "../../columns/columns.ts";
 import { formatLabelSelector } from "../../columns/selector-text.ts";
 import { allVerbs, type Kind } from "../../kind.ts";
-import { replaceStatus, statusSubresource } from "../../strategy.ts";
+import { statusSubresource } from "../../strategy.ts";
 import { containerColumns } from "../workload/columns.ts";
-import { dropTerminatingReplicas, validateReplicaStatus } from "../workload/status-validation.ts";
+import { validateReplicaStatus } from "../workload/status-validation.ts";
 import { type ReplicaSet, replicaSet } from "./schema.ts";
 import { replicaSetStrategy } from "./strategy.ts";
 
@@ -22,7 +22,6 @@ export const replicaSetKind: Kind<ReplicaSet> = {
   subresources: [
     scaleSubresource(({ spec }) => spec?.selector),
     statusSubresource("ReplicaSet", {
-      prepareForUpdate: (next, previous) => replaceStatus(dropTerminatingReplicas(next, previous), previous),
       validateUpdate: (next) => validateReplicaStatus(next.status),
     }),
   ],

@@ -12,21 +12,10 @@ function afterDecode(object: StatefulSet): StatefulSet {
   return { ...object, spec: { ...spec, ...claimed, template: dropEmptyContainers(template) } };
 }
 
-/** Drops `maxUnavailable`, whose feature is off by default, unless the stored set has it. */
-function dropDisabledFields(next: StatefulSet, previous: StatefulSet | undefined): StatefulSet {
-  const rollingUpdate = next.spec?.updateStrategy?.rollingUpdate;
-  if (next.spec === undefined || rollingUpdate?.maxUnavailable === undefined) return next;
-  if (previous?.spec?.updateStrategy?.rollingUpdate?.maxUnavailable !== undefined) return next;
-  const { maxUnavailable: _, ...rest } = rollingUpdate;
-  return { ...next, spec: { ...next.spec, updateStrategy: { ...next.spec.updateStrategy, rollingUpdate: rest } } };
-}
-
-const countChanges = createPrepareForUpdate<StatefulSet>(statefulSetSpec);
-
 export const statefulSetStrategy: Strategy<StatefulSet> = {
   setDefaults: setStatefulSetDefaults,
-  prepareForCreate: (object) => prepareForCreate(dropDisabledFields(object, undefined)),
-  prepareForUpdate: (next, previous) => countChanges(dropDisabledFields(next, previous), previous),
+  prepareForCreate,
+  prepareForUpdate: createPrepareForUpdate<StatefulSet>(statefulSetSpec),
   validate: validateStatefulSet,
   validateUpdate: validateStatefulSetUpdate,
   warnings: statefulSetWarnings,

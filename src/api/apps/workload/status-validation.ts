@@ -1,5 +1,4 @@
 import { type FieldError, invalidField } from "../../../schema/validation/field-error.ts";
-import type { ApiObject } from "../../kind.ts";
 import { validateNonNegativeFields } from "../../meta/validation/bounds.ts";
 
 /** Rules for the status of ReplicaSets and ReplicationControllers. */
@@ -27,15 +26,4 @@ export function validateReplicaStatus(status: ReplicaStatus | undefined): readon
       ? [invalidField("status.availableReplicas", availableReplicas, "cannot be greater than readyReplicas")]
       : []),
   ];
-}
-
-interface WithTerminatingReplicas extends ApiObject {
-  readonly status?: { readonly terminatingReplicas?: number | undefined } | undefined;
-}
-
-/** Drops `terminatingReplicas`, whose feature is off by default, unless the stored object has it. */
-export function dropTerminatingReplicas<T extends WithTerminatingReplicas>(next: T, previous: T): T {
-  if (next.status?.terminatingReplicas === undefined || previous.status?.terminatingReplicas !== undefined) return next;
-  const { terminatingReplicas: _, ...status } = next.status;
-  return { ...next, status };
 }

@@ -2,7 +2,7 @@ import { allVerbs, type Kind } from "../../kind.ts";
 import { statusSubresource } from "../../strategy.ts";
 import { persistentVolumeClaimColumns } from "./columns.ts";
 import { type PersistentVolumeClaim, persistentVolumeClaim } from "./schema.ts";
-import { persistentVolumeClaimStrategy, prepareForStatusUpdate } from "./strategy.ts";
+import { persistentVolumeClaimStrategy } from "./strategy.ts";
 import { validatePersistentVolumeClaimStatusUpdate } from "./validation.ts";
 
 export const persistentVolumeClaimKind: Kind<PersistentVolumeClaim> = {
@@ -19,7 +19,6 @@ export const persistentVolumeClaimKind: Kind<PersistentVolumeClaim> = {
   returnsDeletedObject: true,
   subresources: [
     statusSubresource("PersistentVolumeClaim", {
-      prepareForUpdate: prepareForStatusUpdate,
       validateUpdate: validatePersistentVolumeClaimStatusUpdate,
     }),
   ],

@@ -1,27 +1,11 @@
 import type { Strategy } from "../../kind.ts";
-import { keepStatus, replaceStatus } from "../../strategy.ts";
+import { keepStatus } from "../../strategy.ts";
 import { addProtectionFinalizer } from "../persistent-volume/in-use-protection.ts";
 import type { PersistentVolumeClaimSpec } from "../volume/schema.ts";
 import { setPersistentVolumeClaimDefaults } from "./defaults.ts";
 import type { PersistentVolumeClaim } from "./schema.ts";
 import { validatePersistentVolumeClaim, validatePersistentVolumeClaimUpdate } from "./validation.ts";
 import { persistentVolumeClaimWarnings } from "./warnings.ts";
-
-/** Drops the fields of features that are off by default, unless the stored claim has them. */
-function dropDisabledFields(
-  spec: PersistentVolumeClaimSpec,
-  previous?: PersistentVolumeClaimSpec,
-): PersistentVolumeClaimSpec {
-  const { volumeAttributesClassName: attributes, dataSourceRef: reference, ...rest } = spec;
-  const keepsReference = !reference?.namespace || previous?.dataSourceRef?.namespace !== undefined;
-  return {
-    ...rest,
-    ...(reference !== undefined && keepsReference ? { dataSourceRef: reference } : {}),
-    ...(attributes !== undefined && previous?.volumeAttributesClassName !== undefined
-      ? { volumeAttributesClassName: attributes }
-      : {}),
-  };
-}
 
 /**
  * `dataSource` supports claims and snapshots only; other kinds in it are dropped. `dataSourceRef` supports any kind.
@@ -49,24 +33,14 @@ export const persistentVolumeClaimStrategy: Strategy<PersistentVolumeClaim> = {
   setDefaults: setPersistentVolumeClaimDefaults,
   prepareForCreate: (object) => ({
     ...addProtectionFinalizer(object, "kubernetes.io/pvc-protection"),
-    spec: syncDataSources(dropDisabledFields(object.spec ?? {})),
+    spec: syncDataSources(object.spec ?? {}),
     status: { phase: "Pending" },
   }),
   prepareForUpdate: (next, previous) => ({
     ...keepStatus(next, previous),
-    spec: syncDataSources(dropDisabledFields(next.spec ?? {}, previous.spec), previous.spec),
+    spec: syncDataSources(next.spec ?? {}, previous.spec),
   }),
   validate: validatePersistentVolumeClaim,
   validateUpdate: validatePersistentVolumeClaimUpdate,
   warnings: persistentVolumeClaimWarnings,
 };
-
-export function prepareForStatusUpdate(
-  next: PersistentVolumeClaim,
-  previous: PersistentVolumeClaim,
-): PersistentVolumeClaim {
-  const kept = replaceStatus(next, previous);
-  if (kept.status === undefined) return kept;
-  const { currentVolumeAttributesClassName: _, modifyVolumeStatus: __, ...status } = kept.status;
-  return { ...kept, status };
-}

@@ -6,14 +6,6 @@ import type { PersistentVolume } from "./schema.ts";
 import { validatePersistentVolume, validatePersistentVolumeUpdate } from "./validation.ts";
 import { persistentVolumeWarnings } from "./warnings.ts";
 
-/** Drops the field of a feature that is off by default, unless the stored volume has it. */
-function dropDisabledFields(object: PersistentVolume, previous?: PersistentVolume): PersistentVolume {
-  if (object.spec?.volumeAttributesClassName === undefined) return object;
-  if (previous?.spec?.volumeAttributesClassName !== undefined) return object;
-  const { volumeAttributesClassName: _, ...spec } = object.spec;
-  return { ...object, spec };
-}
-
 /** Sets `lastPhaseTransitionTime` when the phase changes, unless the client sets it. */
 export function prepareForStatusUpdate(
   next: PersistentVolume,
@@ -40,10 +32,10 @@ function phaseTransitionTime(status: Status, before: Status, now: string): strin
 export const persistentVolumeStrategy: Strategy<PersistentVolume> = {
   setDefaults: setPersistentVolumeDefaults,
   prepareForCreate: (object, now) => ({
-    ...addProtectionFinalizer(dropDisabledFields(object), "kubernetes.io/pv-protection"),
+    ...addProtectionFinalizer(object, "kubernetes.io/pv-protection"),
     status: { phase: "Pending", lastPhaseTransitionTime: now },
   }),
-  prepareForUpdate: (next, previous) => keepStatus(dropDisabledFields(next, previous), previous),
+  prepareForUpdate: keepStatus,
   validate: validatePersistentVolume,
   validateUpdate: validatePersistentVolumeUpdate,
   warnings: persistentVolumeWarnings,

@@ -4,7 +4,6 @@ import { type FieldError, forbiddenField, validateEach } from "../../../schema/v
 import type { SubresourceStrategy } from "../../kind.ts";
 import { ephemeralContainer } from "../container/schema.ts";
 import { MIRROR } from "../pod-spec/annotation-validation.ts";
-import { dropDisabledFields } from "../pod-spec/disabled-fields.ts";
 import { validationOptionsFrom } from "../pod-spec/validation-options.ts";
 import { updatePodGeneration } from "./generation.ts";
 import { subresourceMetadata } from "./resize.ts";
@@ -15,7 +14,7 @@ import { validatePod } from "./validation.ts";
 export const podEphemeralContainersStrategy: SubresourceStrategy<Pod> = {
   prepareForUpdate: (next, previous) => {
     const { ephemeralContainers: _, ...spec } = previous.spec ?? { containers: [] };
-    const added = next.spec === undefined ? undefined : dropDisabledFields(next.spec).ephemeralContainers;
+    const added = next.spec?.ephemeralContainers;
     const kept = {
       ...previous,
       metadata: subresourceMetadata(next, previous),

@@ -6,7 +6,6 @@ import type { SubresourceStrategy } from "../../kind.ts";
 import { compareQuantityTexts } from "../../meta/quantity.ts";
 import type { Container } from "../container/schema.ts";
 import { MIRROR } from "../pod-spec/annotation-validation.ts";
-import { dropDisabledFields } from "../pod-spec/disabled-fields.ts";
 import { type PodSpec, podSpec } from "../pod-spec/schema.ts";
 import { validationOptionsFrom } from "../pod-spec/validation-options.ts";
 import type { ResourceList, ResourceRequirements } from "../resources/schema.ts";
@@ -36,8 +35,7 @@ function prepareForUpdate(next: Pod, previous: Pod): Pod {
       ? {}
       : { initContainers: copyResources(old.initContainers, spec.initContainers ?? []) }),
   };
-  const enabled = dropDisabledFields(resized);
-  return updatePodGeneration({ ...previous, metadata: subresourceMetadata(next, previous), spec: enabled }, previous);
+  return updatePodGeneration({ ...previous, metadata: subresourceMetadata(next, previous), spec: resized }, previous);
 }
 
 /** Takes from the client's metadata only the object's identity and managedFields. */

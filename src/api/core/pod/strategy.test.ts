@@ -41,33 +41,6 @@ t.test("podStrategy adds matchLabelKeys to the selectors of affinity terms", asy
   ]);
 });
 
-t.test("podStrategy drops the fields of disabled features", async (t) => {
-  const pod = created({
-    resources: { limits: { cpu: "1" } },
-    resourceClaims: [{ name: "gpu" }],
-    containers: [
-      {
-        ...container,
-        lifecycle: { stopSignal: "SIGTERM" },
-        resources: { claims: [{ name: "gpu" }] },
-        volumeMounts: [{ name: "image", mountPath: "/image" }],
-      },
-    ],
-    volumes: [{ name: "image", image: { reference: "x" } }],
-  });
-  t.strictSame(pod.spec?.containers[0], {
-    ...container,
-    resources: {},
-    terminationMessagePath: "/dev/termination-log",
-    terminationMessagePolicy: "File",
-    imagePullPolicy: "IfNotPresent",
-    volumeMounts: [],
-  });
-  t.same(pod.spec?.volumes, []);
-  t.notOk("resources" in (pod.spec ?? {}));
-  t.notOk("resourceClaims" in (pod.spec ?? {}));
-});
-
 t.test("podStatusStrategy rejects a terminated container that runs again", async (t) => {
   const ended = {
     name: "a",

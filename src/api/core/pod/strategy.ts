@@ -2,10 +2,8 @@
 import type { FieldError } from "../../../schema/validation/field-error.ts";
 import type { Strategy, SubresourceStrategy } from "../../kind.ts";
 import { keepStatus, replaceStatus, setFirstGeneration } from "../../strategy.ts";
-import type { ContainerStatus } from "../container/status.ts";
 import type { PodAffinityTerm } from "../pod-spec/affinity.ts";
 import { appArmorWarnings, syncAppArmor } from "../pod-spec/app-armor.ts";
-import { dropDisabledFields } from "../pod-spec/disabled-fields.ts";
 import type { PodSpec } from "../pod-spec/schema.ts";
 import { setPodDefaults } from "./defaults.ts";
 import { updatePodGeneration } from "./generation.ts";
@@ -20,8 +18,7 @@ export const podStrategy: Strategy<Pod> = {
   setDefaults: (object) => syncPodIps(setPodDefaults(object)),
   warningsBeforePrepare: (object) => appArmorWarnings(object),
   prepareForCreate,
-  prepareForUpdate: (next, previous) =>
-    updatePodGeneration(keepStatus(dropDisabledSpecFields(next), previous), previous),
+  prepareForUpdate: (next, previous) => updatePodGeneration(keepStatus(next, previous), previous),
   validate: (object, previous): readonly FieldError[] => (previous === undefined ? validateNewPod(object) : []),
   validateUpdate: validatePodUpdate,
   // Controllers and agents, not people, update pods, and often.
@@ -38,13 +35,8 @@ export const podStatusStrategy: SubresourceStrategy<Pod> = {
 function prepareForCreate(object: Pod): Pod {
   const pod = syncAppArmor(setFirstGeneration(object));
   if (pod.spec === undefined) return { ...pod, status: { phase: "Pending" } };
-  const enabled = dropDisabledFields(pod.spec);
-  const spec = applyMatchLabelKeys(replaceNegativeGracePeriod(enabled), pod.metadata?.labels ?? {});
+  const spec = applyMatchLabelKeys(replaceNegativeGracePeriod(pod.spec), pod.metadata?.labels ?? {});
   return { ...pod, spec, status: { phase: "Pending", qosClass: qosClassOf(spec), ...schedulingGatedStatus(spec) } };
-}
-
-function dropDisabledSpecFields(object: Pod): Pod {
-  return object.spec === undefined ? object : { ...object, spec: dropDisabledFields(object.spec) };
 }
 
 function replaceNegativeGracePeriod(spec: PodSpec): PodSpec {
@@ -110,7 +102,7 @@ function prepareForStatusUpdate(next: Pod, previous: Pod): Pod {
       previous,
     ),
   );
-  const status = dropDisabledStatusFields(kept.status ?? {});
+  const status: PodStatus = kept.status ?? {};
   const qosClass = status.qosClass ?? previous.status?.qosClass;
   const observedGeneration = status.observedGeneration ?? previous.status?.observedGeneration;
   return {
@@ -121,18 +113,6 @@ function prepareForStatusUpdate(next: Pod, previous: Pod): Pod {
       ...(observedGeneration === undefined ? {} : { observedGeneration }),
     },
   };
-}
-
-/**
- * Drops the status fields of features that are off by default in 1.33: device claims, resource health, allocated
- * resources, stop signals.
- */
-function dropDisabledStatusFields({ resourceClaimStatuses: _, ...status }: PodStatus): PodStatus {
-  const clean = (statuses: readonly ContainerStatus[]): readonly ContainerStatus[] =>
-    statuses.map(({ allocatedResources: _, allocatedResourcesStatus: __, stopSignal: ___, ...rest }) => rest);
-  const lists = ["containerStatuses", "initContainerStatuses", "ephemeralContainerStatuses"] as const;
-  const cleaned = lists.flatMap((list) => (status[list] === undefined ? [] : [[list, clean(status[list])] as const]));
-  return { ...status, ...Object.fromEntries(cleaned) };
 }
 
 /** A pod that is unscheduled or finished is deleted at once (`podStrategy.CheckGracefulDelete`). */

@@ -6,15 +6,13 @@ import { setEndpointSliceDefaults } from "./defaults.ts";
 import type { Endpoint, EndpointSlice } from "./schema.ts";
 import { endpointSliceWarnings, validateEndpointSlice } from "./validation.ts";
 
-/** Drops deprecatedTopology, which v1 replaces with fields of its own, and node hints, which are off by default. */
+/** Drops deprecatedTopology, which v1 replaces with fields of its own. */
 function dropDeprecatedFields(object: EndpointSlice): EndpointSlice {
   return { ...object, endpoints: object.endpoints.map(dropEndpointFields) };
 }
 
-function dropEndpointFields({ deprecatedTopology: _, hints, ...rest }: Endpoint): Endpoint {
-  if (hints === undefined) return rest;
-  const { forNodes, ...kept } = hints;
-  return forNodes !== undefined && (kept.forZones ?? []).length === 0 ? rest : { ...rest, hints: kept };
+function dropEndpointFields({ deprecatedTopology: _, ...rest }: Endpoint): Endpoint {
+  return rest;
 }
 
 function prepareForUpdate(next: EndpointSlice, previous: EndpointSlice): EndpointSlice {

@@ -32,19 +32,8 @@ t.test("validateEndpointSlice() skips addresses that the stored slice has alread
   t.equal(validateEndpointSlice(slice("IPv4", "127.0.0.1", "127.0.0.2"), before).length, 1);
 });
 
-t.test("endpointSliceKind drops deprecatedTopology and the fields of disabled features", async (t) => {
-  const hints = { forZones: [{ name: "z" }], forNodes: [{ name: "n" }] };
+t.test("endpointSliceKind drops deprecatedTopology", async (t) => {
   const endpoint = { addresses: ["10.0.0.1"], deprecatedTopology: { a: "b" } };
-  const { prepareForCreate } = endpointSliceKind.strategy;
-  const sent: EndpointSlice = {
-    addressType: "IPv4",
-    endpoints: [
-      { ...endpoint, hints },
-      { ...endpoint, hints: { forNodes: hints.forNodes } },
-    ],
-  };
-  t.same(prepareForCreate?.(sent, "")?.endpoints, [
-    { addresses: ["10.0.0.1"], hints: { forZones: hints.forZones } },
-    { addresses: ["10.0.0.1"] },
-  ]);
+  const sent: EndpointSlice = { addressType: "IPv4", endpoints: [endpoint] };
+  t.same(endpointSliceKind.strategy.prepareForCreate?.(sent, "")?.endpoints, [{ addresses: ["10.0.0.1"] }]);
 });

@@ -63,10 +63,15 @@ export function validateNonSpecialIp(text: string, path: string): readonly Field
   );
 }
 
-export function validateCidr(text: string, path: string): readonly FieldError[] {
+/** Kubernetes' messages for an invalid CIDR in a newer field. */
+export function cidrProblems(text: string): readonly string[] {
   const block = parseCidr(text);
   const problem = block === undefined ? NO_CIDR : problemOf(block);
-  return problem === undefined ? [] : [invalidField(path, text, problem)];
+  return problem === undefined ? [] : [problem];
+}
+
+export function validateCidr(text: string, path: string): readonly FieldError[] {
+  return cidrProblems(text).map((problem) => invalidField(path, text, problem));
 }
 
 function problemOf(block: Cidr): string | undefined {

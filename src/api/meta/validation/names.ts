@@ -109,6 +109,16 @@ export const environmentName: NameFormat = (text) => {
   return ENV_NAME.test(text) ? [] : [ENV_NAME_MESSAGE];
 };
 
+const STRICT_ENV_NAME = /^[-._a-zA-Z][-._a-zA-Z0-9]*$/;
+const STRICT_ENV_NAME_MESSAGE =
+  "a valid environment variable name must consist of alphabetic characters, digits, '_', '-', or '.', and must not start with a digit (e.g. 'my.env-name',  or 'MY_ENV.NAME',  or 'MyEnvName1', regex used for validation is '[-._a-zA-Z][-._a-zA-Z0-9]*')";
+
+/** The format of names of environment variables before Kubernetes 1.32. */
+export const strictEnvironmentName: NameFormat = (text) => [
+  ...(STRICT_ENV_NAME.test(text) ? [] : [STRICT_ENV_NAME_MESSAGE]),
+  ...hiddenFileProblems(text),
+];
+
 function hiddenFileProblems(text: string): string[] {
   if (text === ".") return ["must not be '.'"];
   if (text === "..") return ["must not be '..'"];

@@ -5,21 +5,10 @@ import { setCSIDriverDefaults } from "./defaults.ts";
 import type { CSIDriver } from "./schema.ts";
 import { validateCSIDriverSpec, validateCSIDriverUpdate } from "./validation.ts";
 
-/** Drops the field of a feature that is off by default, unless the stored driver has it. */
-function dropDisabledFields(object: CSIDriver, previous?: CSIDriver): CSIDriver {
-  const { nodeAllocatableUpdatePeriodSeconds: seconds, ...spec } = object.spec;
-  if (seconds === undefined || previous?.spec.nodeAllocatableUpdatePeriodSeconds !== undefined) return object;
-  return { ...object, spec };
-}
-
 export const csiDriverStrategy: Strategy<CSIDriver> = {
   allowUnconditionalUpdate: false,
   setDefaults: setCSIDriverDefaults,
-  prepareForCreate: (object) => dropDisabledFields(object),
-  prepareForUpdate: (next, previous) => {
-    const kept = dropDisabledFields(next, previous);
-    return updateGeneration(kept, previous, !deepEqual(kept.spec, previous.spec));
-  },
+  prepareForUpdate: (next, previous) => updateGeneration(next, previous, !deepEqual(next.spec, previous.spec)),
   validate: ({ spec }) => validateCSIDriverSpec(spec),
   validateUpdate: validateCSIDriverUpdate,
 };

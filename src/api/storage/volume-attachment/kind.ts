@@ -1,8 +1,8 @@
 import { ageColumn, booleanColumn, column, nameColumn } from "../../columns/columns.ts";
 import { allVerbs, type Kind } from "../../kind.ts";
-import { statusSubresource } from "../../strategy.ts";
+import { replaceStatusOnly, statusSubresource } from "../../strategy.ts";
 import { type VolumeAttachment, volumeAttachment } from "./schema.ts";
-import { prepareForStatusUpdate, volumeAttachmentStrategy } from "./strategy.ts";
+import { volumeAttachmentStrategy } from "./strategy.ts";
 import { validateVolumeAttachmentStatusUpdate } from "./validation.ts";
 
 export const volumeAttachmentKind: Kind<VolumeAttachment> = {
@@ -19,7 +19,7 @@ export const volumeAttachmentKind: Kind<VolumeAttachment> = {
   returnsDeletedObject: true,
   subresources: [
     statusSubresource("VolumeAttachment", {
-      prepareForUpdate: prepareForStatusUpdate,
+      prepareForUpdate: replaceStatusOnly,
       validateUpdate: validateVolumeAttachmentStatusUpdate,
       resetFields: [["metadata"], ["spec"]],
     }),

@@ -1,0 +1,104 @@
+/** Rules that a gate adds to those of a kind's strategy, while it has the value that makes validation stricter. */
+import type { FeatureLookup } from "../../flags/gates.ts";
+import { errorsMax, type FieldError, invalidField } from "../../schema/validation/field-error.ts";
+import { parseCidr, parseIp } from "../../std/net/ip.ts";
+import { type ApiObject, type Kind, storageKindOf } from "../kind.ts";
+import { cidrProblems, ipProblems } from "../meta/validation/ip.ts";
+import { dns1123Subdomain, strictEnvironmentName } from "../meta/validation/names.ts";
+import { type FieldPath, listFields, parseFieldPath } from "./paths.ts";
+import { podSpecPaths } from "./rules.ts";
+
+/** `previous` is undefined for a new object. */
+export type ValidateGated<T> = (object: T, previous: T | undefined) => readonly FieldError[];
+
+interface GatedRule {
+  readonly gate: string;
+  /** The rule applies while the gate has this value. */
+  readonly while: boolean;
+  readonly paths: readonly string[];
+  /** Returns the problems of the value. Values of the stored object are not checked again. */
+  readonly problems: (value: string) => readonly string[];
+}
+
+const CONTAINERS = ["containers", "initContainers", "ephemeralContainers"];
+
+const podSpecRules: readonly GatedRule[] = [
+  {
+    gate: "RelaxedEnvironmentVariableValidation",
+    while: false,
+    paths: CONTAINERS.flatMap((list) => [`${list}[].env[].name`, `${list}[].envFrom[].prefix`]),
+    problems: strictEnvironmentName,
+  },
+  {
+    gate: "RelaxedDNSSearchValidation",
+    while: false,
+    paths: ["dnsConfig.searches[]"],
+    problems: (search) => dns1123Subdomain(search.replace(/\.$/, "")),
+  },
+  strictIps("hostAliases[].ip", "dnsConfig.nameservers[]"),
+];
+
+/** The rules of the strategy reject text that is no address at all. */
+function strictIps(...paths: readonly string[]): GatedRule {
+  const problems = (text: string) => (parseIp(text) === undefined ? [] : ipProblems(text));
+  return { gate: "StrictIPCIDRValidation", while: true, paths, problems };
+}
+
+function strictCidrs(...paths: readonly string[]): GatedRule {
+  const problems = (text: string) => (parseCidr(text) === undefined ? [] : cidrProblems(text));
+  return { gate: "StrictIPCIDRValidation", while: true, paths, problems };
+}
+
+const rulesByResource: Readonly<Record<string, readonly GatedRule[]>> = {
+  "/nodes": [strictCidrs("spec.podCIDRs[]")],
+  "/services": [strictIps("spec.clusterIPs[]", "spec.externalIPs[]"), strictCidrs("spec.loadBalancerSourceRanges[]")],
+  "/endpoints": [strictIps("subsets[].addresses[].ip", "subsets[].notReadyAddresses[].ip")],
+  "discovery.svc.io/endpointslices": [strictIps("endpoints[].addresses[]")],
+  "networking.svc.io/networkpolicies": [
+    strictCidrs(
+      ...["spec.ingress[].from[].ipBlock", "spec.egress[].to[].ipBlock"].flatMap((block) => [
+        `${block}.cidr`,
+        `${block}.except[]`,
+      ]),
+    ),
+  ],
+};
+
+/** Undefined when no rule applies to the kind. */
+export function createValidateGated<T extends ApiObject>(
+  kind: Kind<T>,
+  features: FeatureLookup,
+): ValidateGated<T> | undefined {
+  if (kind.custom) return undefined;
+  const { group, plural } = storageKindOf(kind);
+  const resource = `${group}/${plural}`;
+  const podSpec = podSpecPaths[resource];
+  const inPodSpec = podSpec === undefined ? [] : podSpecRules.map((rule) => compile(rule, features, `${podSpec}.`));
+  const own = (rulesByResource[resource] ?? []).map((rule) => compile(rule, features, ""));
+  const checks = [...inPodSpec, ...own].filter((check) => check !== undefined);
+  if (checks.length === 0) return undefined;
+  return (object, previous) => checks.flatMap((check) => check(object, previous));
+}
+
+type Check = (object: unknown, previous: unknown) => readonly FieldError[];
+
+function compile(rule: GatedRule, features: FeatureLookup, scope: string): Check | undefined {
+  if (features.has(rule.gate) !== rule.while) return undefined;
+  const paths = rule.paths.map((path) => parseFieldPath(`${scope}${path}`));
+  return (object, previous) => {
+    const kept = new Set(paths.flatMap((path) => valuesAt(previous, path)));
+    const errors: FieldError[] = [];
+    for (const path of paths) {
+      for (const [at, value] of listFields(object, path)) {
+        if (typeof value !== "string" || value === "" || kept.has(value)) continue;
+        for (const problem of rule.problems(value)) errors.push(invalidField(at, value, problem));
+        if (errors.length >= errorsMax) return errors;
+      }
+    }
+    return errors;
+  };
+}
+
+function valuesAt(object: unknown, path: FieldPath): readonly unknown[] {
+  return [...listFields(object, path)].map(([, value]) => value);
+}
