@@ -17,6 +17,7 @@ export class Leases {
   readonly #reuseSeconds: number;
   #expiresAt = 0;
   #values = 0;
+  #batch = 0;
 
   /** 0 disables sharing. */
   constructor(reuseSeconds: number) {
@@ -29,10 +30,22 @@ export class Leases {
     const extra = Math.min(this.#reuseSeconds, ttlSeconds * REUSE_SHARE) * 1000;
     const fits = earliest <= this.#expiresAt && this.#expiresAt <= earliest + extra;
     if (!fits || this.#values >= LEASE_VALUES) {
+      this.startBatch();
       this.#expiresAt = earliest + extra;
-      this.#values = 0;
     }
     this.#values++;
     return this.#expiresAt;
+  }
+
+  /** Number of the values' batch that `expiresAt` returned last; those of a batch expire together. */
+  get batch(): number {
+    return this.#batch;
+  }
+
+  /** The next value starts a batch. */
+  startBatch(): void {
+    this.#batch++;
+    this.#expiresAt = 0;
+    this.#values = 0;
   }
 }

@@ -11,7 +11,7 @@ t.test("MeasuredStore is a Store", (t) =>
   testStore(
     t,
     async (clock) => new MeasuredStore(createMemoryStore({ clock }), new MetricRegistry(), clock, () => "pods"),
-    { fakeTime: true },
+    { isEmbedded: true },
   ),
 );
 

@@ -51,7 +51,7 @@ async function eventsUpTo(store: Store, from: Revision, revision = store.current
   return events;
 }
 
-t.test("openLevelStore() is a Store", (t) => testStore(t, (clock) => open(newPath(), {}, clock), { fakeTime: true }));
+t.test("openLevelStore() is a Store", (t) => testStore(t, (clock) => open(newPath(), {}, clock), { isEmbedded: true }));
 
 t.test("openLevelStore() restores values, history and revisions", async (t) => {
   const path = newPath();
