@@ -13,6 +13,8 @@ export interface WatchQuery extends Selectors {
   readonly allowBookmarks?: boolean | undefined;
   /** Starts with ADDED events for all objects and a bookmark, at any resourceVersion. */
   readonly sendInitialEvents?: boolean | undefined;
+  /** Called once, when the initial events have been read. */
+  readonly onInitialized?: (() => void) | undefined;
 }
 
 /**
@@ -29,18 +31,17 @@ export async function watch<T extends ApiObject>(
   if (version !== "") parseResourceVersion(version);
   const fromNow = version === "" || version === "0" || query.sendInitialEvents === true;
   const from = fromNow ? undefined : parseResourceVersion(version);
+  const bookmarks = query.allowBookmarks === true;
+  const options = { prefix, matches, bookmarks, signal: scope.signal, onInitialized: query.onInitialized };
   if (registry.isUncached || (await isOverflowing(registry))) {
     currentRevision(registry, version);
-    const { signal } = scope;
     const { store, clock } = registry.deps;
-    const bookmarks = query.allowBookmarks === true;
-    const events = watchUncached({ store, clock, objects: registry.objects, prefix, from, matches, bookmarks, signal });
+    const events = watchUncached({ store, clock, objects: registry.objects, ...options, from });
     return query.sendInitialEvents === true ? events : withoutInitialEventsEnd(events);
   }
   const cache = fromNow ? await waitForCache(registry, scope, version) : await registry.startedCache();
   if (cache.stalled) throw storageInitializing();
-  const bookmarks = query.allowBookmarks === true;
-  const events = cache.watch({ prefix, from, matches, index, bookmarks, signal: scope.signal });
+  const events = cache.watch({ ...options, from, index });
   return query.sendInitialEvents === true ? events : withoutInitialEventsEnd(events);
 }
 

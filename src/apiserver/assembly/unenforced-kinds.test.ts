@@ -17,6 +17,7 @@ interface Case {
   readonly warning: RegExp | undefined;
   readonly admission?: Partial<ApiServerConfig["admission"]>;
   readonly agentFlags?: readonly string[];
+  readonly fairness?: boolean;
 }
 
 const policy = { validations: [{ expression: "false" }], matchConstraints: { resourceRules } };
@@ -49,12 +50,19 @@ const cases: readonly Case[] = [
   {
     path: `${FLOW_CONTROL}/prioritylevelconfigurations`,
     body: { metadata: { name: "x" }, spec: level },
-    warning: /PriorityLevelConfiguration is not enforced: this build has no queues/,
+    warning: undefined,
+  },
+  {
+    path: `${FLOW_CONTROL}/prioritylevelconfigurations`,
+    body: { metadata: { name: "x" }, spec: level },
+    fairness: false,
+    warning: /PriorityLevelConfiguration is not enforced: --enable-priority-and-fairness is off/,
   },
   {
     path: `${FLOW_CONTROL}/flowschemas`,
     body: { metadata: { name: "x" }, spec: { priorityLevelConfiguration: { name: "exempt" }, matchingPrecedence: 9 } },
-    warning: /FlowSchema is not enforced: this build has no queues/,
+    fairness: false,
+    warning: /FlowSchema is not enforced: --enable-priority-and-fairness is off/,
   },
   {
     path: "/apis/apiregistration.k8s.io/v1/apiservices",
@@ -94,8 +102,10 @@ async function warningsOf(server: TestServer, line: string, body: object): Promi
 }
 
 t.test("a write of an object without effect gets a warning", async (t) => {
-  for (const { path, body, warning, admission, agentFlags } of cases) {
-    const config = { admission: { ...defaultConfig.admission, ...admission }, agentFlags };
+  for (const { path, body, warning, admission, agentFlags, fairness = true } of cases) {
+    const inFlight = { ...defaultConfig.limits.inFlight, shared: fairness };
+    const limits = { ...defaultConfig.limits, inFlight };
+    const config = { admission: { ...defaultConfig.admission, ...admission }, agentFlags, limits };
     await using server = await startTestServer(config);
     const { name } = (body as { metadata: { name: string } }).metadata;
     const created = await warningsOf(server, `POST ${path}`, body);

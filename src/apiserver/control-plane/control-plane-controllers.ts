@@ -114,7 +114,11 @@ export async function startControlPlaneControllers(options: ControlPlaneOptions)
   ];
   await Promise.all(initialReconcilers.map((each) => reconcileOnce(each, log, signal)));
   if (flowControl !== undefined) await reconcileOnce(flowControl, log, signal);
-  const reconcilers = [...initialReconcilers, ...backgroundReconcilers, ...(flowControl === undefined ? [] : [flowControl])];
+  const reconcilers = [
+    ...initialReconcilers,
+    ...backgroundReconcilers,
+    ...(flowControl === undefined ? [] : [flowControl]),
+  ];
   const { ended } = runReconcilers(reconcilers, {
     feed: registries.feed,
     clock,

@@ -14,6 +14,8 @@ export interface PeriodicReconciler {
   readonly ensuredKeys?: readonly string[] | undefined;
   /** Store keys or prefixes; every change of one of them triggers the reconciler. */
   readonly watchedKeys?: readonly string[] | undefined;
+  /** Milliseconds between a change and the run that it triggers; 500 when absent. */
+  readonly delayMs?: number | undefined;
   /** Registers the callback of another source of changes, such as a reloaded file. */
   readonly onChange?: ((changed: () => void) => void) | undefined;
   reconcile(): Promise<void>;
@@ -71,7 +73,7 @@ async function reconcilePeriodically(reconciler: PeriodicReconciler, options: Re
     const woken = AbortSignal.any([signal, wakeSignal.signal]);
     await Promise.race([clock.sleep(reconciler.everyMs, woken).catch(() => {}), changes.next(woken)]);
     wakeSignal.abort();
-    if (changes.take()) await clock.sleep(RETRIGGER_DELAY_MS, signal).catch(() => {});
+    if (changes.take()) await clock.sleep(reconciler.delayMs ?? RETRIGGER_DELAY_MS, signal).catch(() => {});
     if (signal.aborted) return;
     await reconcileOnce(reconciler, log, signal);
   }

@@ -4,6 +4,8 @@ import { metricsResponse, resetMetrics } from "../../http/metrics-page.ts";
 import { flagz, statusz } from "../../http/zpages.ts";
 import type { Clock } from "../../std/time/clock.ts";
 import type { ApiServerConfig } from "../config/config.ts";
+import { createDebugDumps } from "../fairness/debug-dumps.ts";
+import type { FlowController } from "../fairness/flow-controller.ts";
 import type { Route } from "../handlers/routes.ts";
 import type { ServerMetrics } from "../metrics/server-metrics.ts";
 import type { DebugEndpoints } from "./debug-endpoints.ts";
@@ -21,13 +23,20 @@ export interface OperatorPageDeps {
   readonly metrics: ServerMetrics;
   readonly debugEndpoints: DebugEndpoints;
   readonly clock: Clock;
+  /** Undefined: priority and fairness is off. */
+  readonly flowController: FlowController | undefined;
 }
 
 /** The component name on the pages, as in Kubernetes. */
 const COMPONENT = "kube-apiserver";
 
 export function createOperatorPages(config: ApiServerConfig, deps: OperatorPageDeps): readonly OperatorPage[] {
-  return [...createMetricPages(config, deps), ...createProfilePages(config, deps), ...createZPages(config, deps)];
+  return [
+    ...createMetricPages(config, deps),
+    ...createProfilePages(config, deps),
+    ...createZPages(config, deps),
+    ...createFlowControlPages(deps),
+  ];
 }
 
 function createMetricPages({ observability }: ApiServerConfig, { metrics }: OperatorPageDeps): readonly OperatorPage[] {
@@ -49,6 +58,13 @@ function createProfilePages(
   if (!observability.profiling) return [];
   return debugEndpoints.pages.map(({ path, methods, respond }) =>
     page(path, ({ request }) => respond(request), methods, false),
+  );
+}
+
+function createFlowControlPages({ flowController, clock }: OperatorPageDeps): readonly OperatorPage[] {
+  if (flowController === undefined) return [];
+  return createDebugDumps(flowController, clock).map(({ path, respond }) =>
+    page(path, async ({ info }) => respond(info.query), ["GET", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"], false),
   );
 }
 

@@ -62,7 +62,7 @@ export function withPriorityAndFairness(options: PriorityAndFairnessOptions): Re
     metrics.estimatedSeats.observe(maxSeatsOf(estimate));
     const distinguisher = flow.distinguisherOf(info, user);
     const isLogged = options.log.v(REQUEST_LEVEL) !== undefined;
-    if (isLogged) logClassification(context, flow, distinguisher, estimate);
+    if (isLogged) logClassification(context, flow, estimate);
     const request = level.queueSet.start(
       { flow: metrics, distinguisher, context, estimate },
       flow.handOf(distinguisher),
@@ -81,11 +81,10 @@ export function withPriorityAndFairness(options: PriorityAndFairnessOptions): Re
   };
 }
 
-function logClassification({ request }: RequestContext, flow: Flow, distinguisher: string, work: WorkEstimate): void {
+function logClassification({ request }: RequestContext, flow: Flow, work: WorkEstimate): void {
   const shorten = (text: string): string => text.slice(0, LOGGED_LENGTH_MAX);
   addLogField(request, "apf_pl", shorten(flow.level.name));
   addLogField(request, "apf_fs", shorten(flow.name));
-  addLogField(request, "apf_fd", shorten(distinguisher));
   addLogField(request, "apf_iseats", work.initialSeats);
   addLogField(request, "apf_fseats", work.finalSeats);
   addLogField(request, "apf_additionalLatency", formatGoDuration(work.additionalLatencyMs));

@@ -18,7 +18,7 @@ t.test("-v=3 logs method, URI, status and latency of each request", async (t) =>
   const [list = "", denied = "", ...more] = requests();
   t.match(
     list,
-    /"HTTP" verb="LIST" URI="\/api\/v1\/pods\?limit=1" latency="0s" userAgent="test\/1" audit-ID="[0-9a-f-]{36}" srcIP="local" resp=200\n/,
+    /"HTTP" verb="LIST" URI="\/api\/v1\/pods\?limit=1" latency="0s" userAgent="test\/1" audit-ID="[0-9a-f-]{36}" srcIP="local" apf_pl="exempt" apf_fs="exempt" apf_iseats=1 apf_fseats=0 apf_additionalLatency="0s" apf_execution_time="0s" resp=200\n/,
   );
   t.match(denied, /verb="GET" URI="\/api\/v1\/namespaces\/default\/pods\/none" .* resp=401/);
   t.notMatch(denied, "hidden");

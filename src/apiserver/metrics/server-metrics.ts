@@ -14,7 +14,7 @@ import type { Store } from "../../storage/store.ts";
 import type { ApiServerConfig } from "../config/config.ts";
 import { loadMetricPolicy } from "./metric-policy.ts";
 import { RequestMetrics } from "./request-metrics.ts";
-import { createKeyToResource, startStorageMetrics } from "./storage-metrics.ts";
+import { createKeyToResource, type StorageMetrics, startStorageMetrics } from "./storage-metrics.ts";
 
 /** Created before the parts that it measures, and disposed after them. */
 export class ServerMetrics implements AsyncDisposable {
@@ -29,7 +29,7 @@ export class ServerMetrics implements AsyncDisposable {
   readonly #log: Logger;
   readonly #process: Disposable;
   #scheme: Scheme | undefined;
-  #storage: Disposable | undefined;
+  #storage: StorageMetrics | undefined;
 
   /** Rejects with one sentence when a file of the flags is invalid. */
   static async create(config: ApiServerConfig, clock: Clock, log: Logger): Promise<ServerMetrics> {
@@ -90,6 +90,11 @@ export class ServerMetrics implements AsyncDisposable {
         this.#log.warn("Unknown metric name", { metric: name });
       }
     }
+  }
+
+  /** Stored objects of `deployments.apps` at the last count; -1 when counting failed. */
+  objectCount(resource: string): number | undefined {
+    return this.#storage?.objectCount(resource);
   }
 
   async [Symbol.asyncDispose](): Promise<void> {

@@ -25,10 +25,20 @@ export interface StorageMetricsOptions {
 const CLUSTER = "storage-cluster-0";
 
 /** Disposing stops the polling. */
-export function startStorageMetrics(options: StorageMetricsOptions): Disposable {
+export interface StorageMetrics extends Disposable {
+  /** Objects at the last count; undefined before it and for unknown resources, -1 when counting failed. */
+  objectCount(resource: string): number | undefined;
+}
+
+export function startStorageMetrics(options: StorageMetricsOptions): StorageMetrics {
   registerCacheMetrics(options.registry, options.registries);
-  const polls = [pollCounts(options), pollSize(options)];
+  let counts: ReadonlyMap<string, number> = new Map();
+  const onCounted = (counted: ReadonlyMap<string, number>): void => {
+    counts = counted;
+  };
+  const polls = [pollCounts(options, onCounted), pollSize(options)];
   return {
+    objectCount: (resource) => counts.get(resource),
     [Symbol.dispose]() {
       for (const poll of polls) poll.stop();
     },
@@ -68,7 +78,10 @@ function storedKinds(scheme: Scheme): ReadonlyMap<string, Kind> {
   return kinds;
 }
 
-function pollCounts({ registry, registries, clock, log, countPollMs }: StorageMetricsOptions): Poller {
+function pollCounts(
+  { registry, registries, clock, log, countPollMs }: StorageMetricsOptions,
+  onCounted: (counts: ReadonlyMap<string, number>) => void,
+): Poller {
   const objects = registry.gauge({
     name: "apiserver_storage_objects",
     help: "Number of stored objects by resource at the last count; -1 when counting failed.",
@@ -76,12 +89,13 @@ function pollCounts({ registry, registries, clock, log, countPollMs }: StorageMe
     labels: ["resource"],
   });
   return new Poller(clock, log, countPollMs, async () => {
-    const found: { readonly name: string; readonly count: number }[] = [];
+    const found = new Map<string, number>();
     for (const kind of storedKinds(registries.scheme).values()) {
-      found.push({ name: resourceName(kind), count: await countObjects(registries.of(kind)) });
+      found.set(resourceName(kind), await countObjects(registries.of(kind)));
     }
     objects.clear();
-    for (const { name, count } of found) objects.with(name).set(count);
+    for (const [name, count] of found) objects.with(name).set(count);
+    onCounted(found);
   });
 }
 

@@ -21,6 +21,19 @@ export interface RequestContext {
   readonly annotations: AuditAnnotations;
   /** Undefined: nothing of the request is recorded. */
   readonly audit?: RequestAudit | undefined;
+  /** Headers of the response, whatever it is; filters add to them. A header that the handler sets takes precedence. */
+  readonly responseHeaders?: Record<string, string> | undefined;
+  /** Set for a watch that takes seats of its priority level until it is initialized. */
+  readonly watch?: WatchLifecycle | undefined;
+}
+
+/** Receives the steps of a watch. Each may be called more than once, and `ended` without the others. */
+export interface WatchLifecycle {
+  /** A handler reports the steps; without it the watch ends with the handler. */
+  claim(): void;
+  /** The initial events are sent. */
+  initialized(): void;
+  ended(): void;
 }
 
 export type RequestHandler = (context: RequestContext) => Promise<HttpResponse>;
@@ -38,18 +51,24 @@ export function userOf(context: RequestContext): UserInfo {
 
 /** Returns the same request with another user. The signal stays lazy, which an object spread would not preserve. */
 export function withUser(context: RequestContext, user: RequestContext["user"]): RequestContext {
-  return replaceMembers(context, user, context.audit);
+  return replaceMembers(context, user, context.audit, context.watch);
 }
 
 /** Returns the same request, which is recorded. */
 export function withRequestAudit(context: RequestContext, audit: RequestAudit): RequestContext {
-  return replaceMembers(context, context.user, audit);
+  return replaceMembers(context, context.user, audit, context.watch);
+}
+
+/** Returns the same request, a watch, whose handler reports its steps. */
+export function withWatchLifecycle(context: RequestContext, watch: WatchLifecycle): RequestContext {
+  return replaceMembers(context, context.user, context.audit, watch);
 }
 
 function replaceMembers(
   context: RequestContext,
   user: RequestContext["user"],
   audit: RequestContext["audit"],
+  watch: RequestContext["watch"],
 ): RequestContext {
   return {
     request: context.request,
@@ -59,6 +78,8 @@ function replaceMembers(
     auditId: context.auditId,
     annotations: context.annotations,
     audit,
+    responseHeaders: context.responseHeaders,
+    watch,
     get signal() {
       return context.signal;
     },
@@ -67,6 +88,7 @@ function replaceMembers(
 
 /** Returns the same request with a signal that never aborts: for work that does not end half-way. */
 export function withoutEnd(context: RequestContext): RequestContext {
-  const { request, info, user, warnings, auditId, annotations, audit } = context;
-  return { request, info, user, warnings, auditId, annotations, audit, signal: new AbortController().signal };
+  const { request, info, user, warnings, auditId, annotations, audit, responseHeaders } = context;
+  const { signal } = new AbortController();
+  return { request, info, user, warnings, auditId, annotations, audit, responseHeaders, signal };
 }

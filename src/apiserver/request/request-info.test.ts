@@ -53,10 +53,10 @@ t.test("parseRequestInfo() rewrites deprecated watch paths to query parameters",
   t.equal(query.get("fieldSelector"), "metadata.name=web,spec.nodeName=n");
 });
 
-t.test("isLongRunning() is true for watches and followed logs", async (t) => {
+t.test("isLongRunning() is true for watches and logs", async (t) => {
   t.ok(isLongRunning(info("GET /api/v1/pods?watch=1")));
   t.ok(isLongRunning(info("GET /api/v1/namespaces/x/pods/p/log?follow=true")));
-  t.notOk(isLongRunning(info("GET /api/v1/namespaces/x/pods/p/log")));
+  t.ok(isLongRunning(info("GET /api/v1/namespaces/x/pods/p/log")));
   t.notOk(isLongRunning(info("GET /api/v1/pods")));
 });
 

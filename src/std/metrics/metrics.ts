@@ -13,6 +13,8 @@ export interface MetricOptions {
   readonly labels?: readonly string[];
   /** `1.27.0` */
   readonly deprecatedSince?: string;
+  /** Kubernetes marks the texts of its timing histograms so. */
+  readonly experimental?: boolean;
 }
 
 /** Which metrics are shown, as set by flags. */

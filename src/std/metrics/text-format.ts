@@ -49,8 +49,8 @@ function addHistogram(lines: string[], name: string, labels: string, histogram: 
   lines.push(`${name}_count${braced} ${formatNumber(count, false)}`);
 }
 
-function formatHelp({ help, stability, deprecatedSince }: MetricOptions): string {
-  const level = stability === undefined ? "" : `[${stability}] `;
+function formatHelp({ help, stability, deprecatedSince, experimental }: MetricOptions): string {
+  const level = `${experimental === true ? "EXPERIMENTAL: " : ""}${stability === undefined ? "" : `[${stability}] `}`;
   return deprecatedSince === undefined ? `${level}${help}` : `${level}(Deprecated since ${deprecatedSince}) ${help}`;
 }
 

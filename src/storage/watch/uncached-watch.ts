@@ -22,7 +22,7 @@ export interface UncachedWatchOptions<T extends ApiObject> extends Omit<WatchOpt
 export async function* watchUncached<T extends ApiObject>(
   options: UncachedWatchOptions<T>,
 ): AsyncGenerator<CacheEvent<T>> {
-  const { store, objects, clock, prefix, matches, bookmarks, signal } = options;
+  const { store, objects, clock, prefix, matches, bookmarks, onInitialized, signal } = options;
   const encoded = (item: KeyValue): EncodedObject<T> =>
     new EncodedObject(objects.kind, item.key, objects.decode(item), item.modified);
   const { converter } = objects.kind;
@@ -37,6 +37,7 @@ export async function* watchUncached<T extends ApiObject>(
     from = page.revision;
     if (bookmarks === true) yield { type: "BOOKMARK", revision: from, initialEventsEnd: true };
   }
+  onInitialized?.();
   let marked = clock.monotonic();
   try {
     for await (const batch of store.watch(prefixRange(prefix), from, signal)) {

@@ -23,6 +23,8 @@ export interface WatchOptions<T> {
   readonly index?: IndexValue | undefined;
   /** Sends a BOOKMARK about once a minute, and after the initial events. */
   readonly bookmarks?: boolean | undefined;
+  /** Called once, when the initial events have been read, and with the first read when there are none. */
+  readonly onInitialized?: (() => void) | undefined;
   readonly signal: AbortSignal;
 }
 
@@ -46,6 +48,7 @@ export class Watcher<T extends ApiObject> implements AsyncIterableIterator<Cache
   /** The initial events; not counted in the limits of the queue, as they are references into the cache. */
   #initial: (CacheEvent<T> | undefined)[];
   #initialNext = 0;
+  #isInitialized: boolean;
   readonly #queue = new Fifo<CacheEvent<T>>();
   readonly #pool: QueuePool | undefined;
   #queuedBytes = 0;
@@ -65,6 +68,7 @@ export class Watcher<T extends ApiObject> implements AsyncIterableIterator<Cache
   ) {
     this.#pool = pool;
     this.options = options;
+    this.#isInitialized = options.onInitialized === undefined;
     this.#matches = matches;
     this.#ahead = ahead;
     this.#initial = initial;
@@ -142,6 +146,10 @@ export class Watcher<T extends ApiObject> implements AsyncIterableIterator<Cache
   #take(): CacheEvent<T> | undefined {
     const initial = this.#initial[this.#initialNext];
     if (initial === undefined) {
+      if (!this.#isInitialized) {
+        this.#isInitialized = true;
+        this.options.onInitialized?.();
+      }
       const event = this.#queue.shift();
       if (event !== undefined && event.type !== "BOOKMARK") this.#dequeued(event);
       return event;

@@ -1,0 +1,120 @@
+/** A request of a priority level, and the queue in which it waits. */
+import type { RequestContext } from "../request/request-context.ts";
+import type { FlowMetrics } from "./flow-control-metrics.ts";
+import { maxSeatsOf, totalWorkOf, type WorkEstimate } from "./work-estimate.ts";
+
+/** How the wait of a queued request ended. */
+export type Decision = "execute" | "timeout" | "cancel";
+
+export class FlowRequest {
+  readonly flow: FlowMetrics;
+  readonly distinguisher: string;
+  readonly context: RequestContext;
+  /** Monotonic milliseconds. */
+  readonly arrivalMs: number;
+  /** Undefined while it waits. */
+  startMs: number | undefined;
+  /** The virtual time of the arrival, in seat-seconds. */
+  arrivalR: number;
+  readonly queue: RequestQueue | undefined;
+  estimate: WorkEstimate;
+  readonly maxSeats: number;
+  /** In seat-seconds. */
+  readonly totalWork: number;
+  /** Whether it has to wait in its queue: it does not execute at once. */
+  isQueued = false;
+  /** Set while the request waits in its queue. */
+  decide: ((decision: Decision) => void) | undefined;
+  /** The neighbours in the queue. */
+  previous: FlowRequest | undefined;
+  next: FlowRequest | undefined;
+
+  constructor(
+    { flow, distinguisher, context, estimate }: FlowRequestOptions,
+    queue: RequestQueue | undefined,
+    arrivalMs: number,
+    arrivalR: number,
+  ) {
+    this.flow = flow;
+    this.distinguisher = distinguisher;
+    this.context = context;
+    this.arrivalMs = arrivalMs;
+    this.arrivalR = arrivalR;
+    this.queue = queue;
+    this.estimate = estimate;
+    this.maxSeats = maxSeatsOf(estimate);
+    this.totalWork = totalWorkOf(estimate);
+  }
+
+  get isExecuting(): boolean {
+    return this.startMs !== undefined;
+  }
+}
+
+export interface FlowRequestOptions {
+  readonly flow: FlowMetrics;
+  readonly distinguisher: string;
+  readonly context: RequestContext;
+  readonly estimate: WorkEstimate;
+}
+
+/** First in, first out; a request that gives up leaves from anywhere. */
+export class RequestQueue {
+  /** The position in the queue set. */
+  index: number;
+  /** The virtual time at which the oldest request starts, in seat-seconds. */
+  nextDispatchR = 0;
+  /** Of executing requests, and of those that linger after their response. */
+  seatsInUse = 0;
+  readonly executing = new Set<FlowRequest>();
+  /** Sums over the waiting requests. */
+  length = 0;
+  initialSeats = 0;
+  maxSeats = 0;
+  totalWork = 0;
+  #oldest: FlowRequest | undefined;
+  #newest: FlowRequest | undefined;
+
+  constructor(index: number) {
+    this.index = index;
+  }
+
+  get oldest(): FlowRequest | undefined {
+    return this.#oldest;
+  }
+
+  get isIdle(): boolean {
+    return this.length === 0 && this.executing.size === 0;
+  }
+
+  push(request: FlowRequest): void {
+    request.previous = this.#newest;
+    if (this.#newest === undefined) this.#oldest = request;
+    else this.#newest.next = request;
+    this.#newest = request;
+    this.length++;
+    this.initialSeats += request.estimate.initialSeats;
+    this.maxSeats += request.maxSeats;
+    this.totalWork += request.totalWork;
+  }
+
+  /** The request is in this queue. */
+  remove(request: FlowRequest): void {
+    const { previous, next } = request;
+    if (previous === undefined) this.#oldest = next;
+    else previous.next = next;
+    if (next === undefined) this.#newest = previous;
+    else next.previous = previous;
+    request.previous = undefined;
+    request.next = undefined;
+    this.length--;
+    this.initialSeats -= request.estimate.initialSeats;
+    this.maxSeats -= request.maxSeats;
+    // Exact again when the queue is empty, whatever the roundings were.
+    this.totalWork = this.length === 0 ? 0 : this.totalWork - request.totalWork;
+  }
+
+  *waiting(): Generator<FlowRequest> {
+    for (let request = this.#oldest; request !== undefined; request = request.next) yield request;
+  }
+}
