@@ -7,13 +7,22 @@ import type { Effect, Name, startServer } from "./support.ts";
 
 /** Writes a configuration whose key has this name, and returns the path of the file. */
 function writeConfiguration(file: string, key: string): string {
-  const providers = [{ secretbox: { keys: [{ name: key, secret: Buffer.alloc(32, key).toString("base64") }] } }];
-  const resources = [{ resources: ["secrets"], providers: [...providers, { identity: {} }] }];
+  const keys = [{ name: key, secret: Buffer.alloc(32, key).toString("base64") }];
+  return writeFor(file, [{ secretbox: { keys } }, { identity: {} }]);
+}
+
+function writeFor(file: string, providers: readonly object[]): string {
+  const resources = [{ resources: ["secrets"], providers }];
   writeFileSync(
     file,
     JSON.stringify({ apiVersion: "apiserver.svc.io/v1", kind: "EncryptionConfiguration", resources }),
   );
   return file;
+}
+
+/** Writes a configuration with these providers for secrets, and returns the path of the file. */
+export function writeProviders(t: Test, providers: readonly object[]): string {
+  return writeFor(temporaryFile(t), providers);
 }
 
 function temporaryFile(t: Test): string {

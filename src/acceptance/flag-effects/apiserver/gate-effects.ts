@@ -7,6 +7,8 @@ import { createCertificateRequest } from "../../../auth/pki/certificate-signing.
 import { makeRequest } from "../../../http/request.ts";
 import { MetricRegistry } from "../../../std/metrics/metrics.ts";
 import { freePort } from "../../../testing/std/free-port.ts";
+import { FakeKms } from "../../../testing/storage/fake-kms.ts";
+import { writeProviders } from "./encryption-effects.ts";
 import { type Effect, file, type Name, PODS, parseFlags, pod, type Settings, startServer } from "./support.ts";
 
 /** The value that the test sets, and the other flags. */
@@ -195,6 +197,17 @@ export const gateEffects: Readonly<Record<string, Effect>> = {
     "/run/signer.sock",
   ),
   MutatingAdmissionPolicy: addsPlugin("MutatingAdmissionPolicy", "MutatingAdmissionPolicy"),
+  KMSv1: async (t) => {
+    await using plugin = await FakeKms.start();
+    const providers = [{ kms: { apiVersion: "v1", name: "p", endpoint: plugin.endpoint } }];
+    const path = writeProviders(t, providers);
+    await t.rejects(startServer({ "encryption-provider-config": path }), /Set --feature-gates=KMSv1=true to use/);
+    await using server = await startServer(withGates({ KMSv1: true }, { "encryption-provider-config": path }));
+    const body = { metadata: { name: "a" }, stringData: { password: "sesame" } };
+    await server.send("POST /api/v1/namespaces/default/secrets", body);
+    const written = server.writes.findLast(({ key }) => key.endsWith("/secrets/default/a"));
+    t.match(Buffer.from(written?.value ?? []).toString("latin1"), /^k8s:enc:kms:v1:p:/);
+  },
   LoggingAlphaOptions: allowsFlag("LoggingAlphaOptions", false, "log-text-split-stream", "true"),
   PodLogsQuerySplitStreams: async (t) => {
     const status = async (gates: Gates) => {
