@@ -23,10 +23,12 @@ export type TransformerOfKey = (key: string) => Transformer | undefined;
 export class EncryptedStore implements Store {
   readonly #store: Store;
   readonly #transformerOf: TransformerOfKey;
+  readonly readRevision?: () => Promise<Revision>;
 
   constructor(store: Store, transformerOf: TransformerOfKey) {
     this.#store = store;
     this.#transformerOf = transformerOf;
+    if (store.readRevision !== undefined) this.readRevision = store.readRevision.bind(store);
   }
 
   current(): Revision {

@@ -70,7 +70,8 @@ async function shownEvents<T extends ApiObject>(
 }
 
 function changeOf<T extends ApiObject>(event: WatchEvent, encoded: (item: KeyValue) => EncodedObject<T>): Change<T> {
-  if (event.type === "put" && event.item.failure !== undefined) throw event.item.failure;
+  const failure = (event.type === "put" ? event.item : event.previous).failure;
+  if (failure !== undefined) throw failure;
   const previous = event.previous && encoded(event.previous);
   const current = event.type === "put" ? encoded(event.item) : undefined;
   return new Change(event.type === "put" ? event.item.modified : event.revision, previous, current, 0);
