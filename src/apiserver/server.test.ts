@@ -142,7 +142,7 @@ t.test("startApiServer() rejects with one sentence when it cannot start", async 
   const start = (config: Partial<ApiServerConfig>) =>
     startApiServer({ ...defaultConfig, ...serving(dir), ...config }, deps);
   await t.rejects(start({ authorizationModes: ["Nonsense"] }), { message: /mode "Nonsense" is unknown/ });
-  await t.rejects(start({ storage: { ...defaultConfig.storage, url: "ftp://x" } }), { message: /Cannot use store/ });
+  await t.rejects(start({ storage: { ...defaultConfig.storage, urls: ["ftp://x"] } }), { message: /Cannot use store/ });
   const certificate = { certFile: join(dir, "none.crt"), keyFile: join(dir, "none.key") };
   await t.rejects(start({ serving: { ...defaultConfig.serving, certificate } }), {
     message: /none\.crt .* does not exist/,

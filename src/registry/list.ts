@@ -1,6 +1,6 @@
 import type { ApiObject, Kind } from "../api/kind.ts";
 import { badRequest, expired, StatusError } from "../api/status.ts";
-import { type KeyValue, prefixRange, type Revision, StoreError } from "../storage/store.ts";
+import { type KeyValue, latestRevision, prefixRange, type Revision, StoreError } from "../storage/store.ts";
 import type { CachedObject } from "../storage/watch/watch-event.ts";
 import { type Attributes, addEvent, inSpan } from "../tracing/span.ts";
 import { type ContinueToken, decodeContinue, encodeContinue } from "./read/continue.ts";
@@ -46,17 +46,23 @@ export async function list<T extends ApiObject>(
       throw badRequest("specifying resource version is not allowed when using continue");
     }
     const { after, revision } = decodeContinue(query.continue);
-    return await listAt(registry, selection, limit, { after, revision: revision ?? registry.deps.store.current() });
+    return await listAt(registry, selection, limit, {
+      after,
+      revision: revision ?? (await latestRevision(registry.deps.store)),
+    });
   }
   if (query.resourceVersion && query.resourceVersion !== "0" && isExact(query)) {
     const revision = parseListRevision(query.resourceVersion);
     return await listAt(registry, selection, limit, { revision, after: "" });
   }
   if (query.resourceVersion) parseListRevision(query.resourceVersion);
-  if ((await getCache(registry, scope, query.resourceVersion)) === undefined) {
-    const from = { revision: currentRevision(registry, query.resourceVersion), after: "" };
+  const isConsistent = query.resourceVersion === undefined || query.resourceVersion === "";
+  const readsStore = isConsistent && !registry.features.has("ConsistentListFromCache");
+  if (readsStore || (await getCache(registry, scope, query.resourceVersion)) === undefined) {
+    const from = { revision: await currentRevision(registry, query.resourceVersion), after: "" };
     return await listFromStore(registry, selection, limit, from).catch((error: unknown) => {
-      throw isInitializing(registry, error) ? initializing(registry.kind, error) : error;
+      const isRejected = registry.features.has("ResilientWatchCacheInitialization") && isInitializing(registry, error);
+      throw isRejected ? initializing(registry.kind, error) : error;
     });
   }
   const attributes = (): Attributes => ({ type: resourceOf(registry.kind) });

@@ -1,5 +1,7 @@
 import type { ApiObject, Kind } from "../api/kind.ts";
 import type { Scheme } from "../api/scheme.ts";
+import { defaultFeatures } from "../flags/gate-tables/default-features.ts";
+import type { FeatureLookup } from "../flags/gates.ts";
 import { releaseLongSets } from "../schema/value/fields-v1-cache.ts";
 import { normalizePrefix } from "../storage/keys.ts";
 import { prefixRange } from "../storage/store.ts";
@@ -20,6 +22,11 @@ export class Registries implements AsyncDisposable {
   readonly scheme: Scheme;
   readonly deps: RegistryDeps;
   readonly #registries: RegistryMap = new Map<Kind, never>();
+
+  /** The feature gates that are on. */
+  get features(): FeatureLookup {
+    return this.deps.features ?? defaultFeatures;
+  }
 
   /** One watch of the store, for the caches of all kinds. */
   readonly feed: StoreFeed;

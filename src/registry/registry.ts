@@ -123,12 +123,17 @@ export class Registry<T extends ApiObject = ApiObject> implements AsyncDisposabl
 
   /** The cache, once it has every write that was acknowledged before this call. */
   async freshCache(scope: Pick<Scope, "signal">): Promise<WatchCache<T>> {
+    const { store } = this.deps;
+    if (store.readRevision !== undefined) {
+      await this.cache.waitFor(await store.readRevision(), scope.signal);
+      return this.cache;
+    }
     // Reading `scope.signal` creates the signal, and mostly there is nothing to wait for.
     if (!this.isFresh) await this.cache.waitFor(this.deps.store.current(), scope.signal);
     return this.cache;
   }
 
-  /** Whether the cache has every acknowledged write. */
+  /** Whether the cache has every write that is known here. */
   get isFresh(): boolean {
     return this.cache.hasReached(this.deps.store.current());
   }

@@ -34,7 +34,7 @@ export async function watch<T extends ApiObject>(
   const bookmarks = query.allowBookmarks === true;
   const options = { prefix, matches, bookmarks, signal: scope.signal, onInitialized: query.onInitialized };
   if (registry.isUncached || (await isOverflowing(registry))) {
-    currentRevision(registry, version);
+    await currentRevision(registry, version);
     const { store, clock } = registry.deps;
     const events = watchUncached({ store, clock, objects: registry.objects, ...options, from });
     return query.sendInitialEvents === true ? events : withoutInitialEventsEnd(events);

@@ -62,9 +62,11 @@ export class MeasuredStore implements Store {
   readonly #clock: Clock;
   readonly #families: ReturnType<typeof createStoreMetrics>;
   readonly #resourceOf: (key: string) => string;
+  readonly readRevision?: () => Promise<Revision>;
 
   constructor(store: Store, registry: MetricRegistry, clock: Clock, resourceOf: (key: string) => string) {
     this.#store = store;
+    if (store.readRevision !== undefined) this.readRevision = store.readRevision.bind(store);
     this.#clock = clock;
     this.#families = createStoreMetrics(registry);
     if (store.status?.() !== undefined) registerStatusMetrics(store, registry);

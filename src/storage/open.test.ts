@@ -11,17 +11,19 @@ const options = { clock: new FakeClock(), log: silentLogger, compactionIntervalM
 t.test("openStore() opens the engine of the URL scheme", async (t) => {
   const directory = mkdtempSync(join(tmpdir(), "svc-open-"));
   t.teardown(() => rmSync(directory, { recursive: true }));
-  await using memory = await openStore({ ...options, url: "memory://" });
+  await using memory = await openStore({ ...options, urls: ["memory://"] });
   t.equal(memory.current(), 1);
-  await using level = await openStore({ ...options, url: `level://${directory}/with%20space` });
+  await using level = await openStore({ ...options, urls: [`level://${directory}/with%20space`] });
   t.equal(level.current(), 1);
   t.ok(existsSync(join(directory, "with space", "CURRENT")));
 });
 
 t.test("openStore() rejects an unknown URL with the supported formats", async (t) => {
   for (const url of ["", "level://", "level://relative", "bolt:///x", "memory"]) {
-    await t.rejects(openStore({ ...options, url }), {
-      message: `Cannot use store "${url}": it must be level:///path/to/directory or memory://`,
+    await t.rejects(openStore({ ...options, urls: [url] }), {
+      message: `Cannot use store "${url}": it must be level:///path/to/directory, memory:// or https://host:port`,
     });
   }
+  const urls = ["memory://", "https://192.0.2.1:2379"];
+  await t.rejects(openStore({ ...options, urls }), { message: /only http:\/\/ and https:\/\/ servers/ });
 });

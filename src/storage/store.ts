@@ -1,5 +1,5 @@
 /**
- * Revisioned values under keys, with etcd's semantics. Engines: `memory.ts`, `level/`. Each engine runs the test suite
+ * Revisioned values under keys, with etcd's semantics. Engines: `memory.ts`, `level/`, `kvstore3/`. Each engine runs the test suite
  * `src/testing/storage/conformance.ts`.
  *
  * Guarantees of every engine:
@@ -74,8 +74,13 @@ export interface WatchBatch {
 }
 
 export interface Store extends AsyncDisposable {
-  /** The revision of the latest write. */
+  /** The revision of the latest write; of a store that others write to as well, of the latest one that is known here. */
   current(): Revision;
+  /**
+   * Of a store that others write to as well: resolves with a revision that is not older than any write that was
+   * acknowledged before the call.
+   */
+  readRevision?(): Promise<Revision>;
   get(key: string, options?: ReadOptions): Promise<KeyValue | undefined>;
   list(range: Range, options?: ListOptions): Promise<Page>;
   /** The state of the range, in parts of about a MiB; at least one. */
@@ -139,4 +144,9 @@ export class StoreError extends Error {
 
 export function prefixRange(prefix: string): Range {
   return { from: prefix, to: `${prefix.slice(0, -1)}${String.fromCharCode(prefix.charCodeAt(prefix.length - 1) + 1)}` };
+}
+
+/** A revision that is not older than any write that was acknowledged before the call. */
+export async function latestRevision(store: Pick<Store, "current" | "readRevision">): Promise<Revision> {
+  return (await store.readRevision?.()) ?? store.current();
 }

@@ -29,7 +29,7 @@ import { dnsServiceUser, ensureDnsService } from "./node/dns-service.ts";
 import { bootstrapUser, prepareNodeIdentity } from "./node/node-identity.ts";
 import { localServerUrl, type UpOptions } from "./options.ts";
 import { adminConfigFile, openClusterKeys, renewKeys } from "./pki/cluster-keys.ts";
-import type { Pki } from "./pki/pki.ts";
+import { FRONT_PROXY, type Pki } from "./pki/pki.ts";
 
 export interface ClusterDeps extends RuntimeDeps {
   /** The version at `/version`: `v1.33.0+svc.1.2.3`. */
@@ -195,16 +195,25 @@ export function serverConfig(options: UpOptions, pki: Pki, version: string): Api
       ...base.authentication,
       clientCaFile: pki.caFile,
       bootstrapTokens: true,
+      requestHeader: {
+        caFile: pki.frontProxyCaFile,
+        allowedNames: [FRONT_PROXY],
+        usernames: ["X-Remote-User"],
+        uids: ["X-Remote-Uid"],
+        groups: ["X-Remote-Group"],
+        extraPrefixes: ["X-Remote-Extra-"],
+      },
       serviceAccounts: {
         ...base.authentication.serviceAccounts,
         generatedKeyFile: join(options.dataDir, "pki", "service-account.key"),
       },
     },
+    proxyClientCertificate: pki.frontProxyClient,
     services: { ...base.services, clusterIpRanges: options.serviceCidrs },
     authorizationModes: ["Node", "RBAC"],
     storage: {
       ...base.storage,
-      url: `level://${join(options.dataDir, "kvstore")}`,
+      urls: [`level://${join(options.dataDir, "kvstore")}`],
       quotaBytes: options.storeQuotaBytes,
     },
     agents: {
@@ -213,7 +222,7 @@ export function serverConfig(options: UpOptions, pki: Pki, version: string): Api
       certificateAuthorityFile: pki.agentCaFile,
       preferredAddressTypes: ["InternalIP", "Hostname"],
     },
-    // Webhooks are called at their endpoints, because this host may run no service proxy.
+    // Webhooks and extension servers are called at their endpoints, because this host may run no service proxy.
     admission: { ...base.admission, enabled: ["NodeRestriction"], disabled: [], serviceEndpoints: true },
     gitVersion: version,
     embeddedControllers: options.controllers,

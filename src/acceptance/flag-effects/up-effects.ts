@@ -65,7 +65,7 @@ function captureLog(...argv: readonly string[]): string {
 
 export const upEffects: Partial<Record<Name, (t: Test) => Promise<void>>> = {
   "data-dir": async (t) => {
-    t.equal(server("--data-dir=/srv/c").storage.url, "level:///srv/c/kvstore");
+    t.same(server("--data-dir=/srv/c").storage.urls, ["level:///srv/c/kvstore"]);
     t.equal(agent("--data-dir=/srv/c").rootDir, "/srv/c/agent");
     t.equal(agent("--data-dir=/srv/c").svcconfig, "/srv/c/node.svcconfig");
   },

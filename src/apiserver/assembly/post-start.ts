@@ -1,5 +1,6 @@
 /** What the server runs after its listener is open: first the parts that readiness depends on, then the others. */
 import { eventKind } from "../../api/core/event/kind.ts";
+import { isPersisted } from "../../api/review-kind.ts";
 import { includesController } from "../../controllers/controller-manager.ts";
 import type { Handler } from "../../http/message.ts";
 import { EventBudget } from "../../registry/events/event-budget.ts";
@@ -41,7 +42,7 @@ export async function runPostStartHooks(
     options.stop();
     await Promise.all(stopped);
   });
-  const failure = `Cannot use the store ${config.storage.url}: it does not answer`;
+  const failure = `Cannot use the store ${config.storage.urls.join(",")}: it does not answer`;
   const started = startRequiredControllers(base, accessControl, stopped);
   await withTimeout(clock, config.storage.initializationTimeoutMs, started, failure);
   const { registries, log, stopping } = base;
@@ -84,6 +85,7 @@ async function startRequiredControllers(
     endpoints: await endpointReconcilerOptions(config),
     clientAuthorities,
     flowController: base.flowControl?.controller,
+    hasIdentity: base.features.has("APIServerIdentity"),
     clock,
     log: log.child("control-plane"),
     signal: stopping,
@@ -96,6 +98,11 @@ async function startRequiredControllers(
     stopping.addEventListener("abort", () => resolve(), { once: true });
   });
   readiness.markDone("apis");
+  if (base.features.has("WatchCacheInitializationPostStartHook")) {
+    const cached = base.apis.kinds.filter((kind) => isPersisted(kind) && !registries.of(kind).isUncached);
+    await Promise.all(cached.map((kind) => registries.of(kind).startedCache()));
+    readiness.markDone("caches");
+  }
   metrics.startStorageMetrics(registries, store);
 }
 

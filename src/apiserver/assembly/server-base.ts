@@ -95,7 +95,15 @@ export async function createServerBase(
   // Disposed last but one: the requests that end with the server are recorded as well.
   const auditor = await openAuditor(config, { clock, log: log.child("audit"), random, metrics: metrics.registry });
   if (auditor !== undefined) resources.use(auditor);
-  const openedStore = resources.use(deps.store ?? (await openStore({ ...storage, clock, log: log.child("store") })));
+  const openedStore = resources.use(
+    deps.store ??
+      (await openStore({
+        ...storage,
+        statusIntervalMs: config.observability.sizePollMs,
+        clock,
+        log: log.child("store"),
+      })),
+  );
   const measuredStore = metrics.measureStore(openedStore);
   const encryptionDeps = { kinds: apis.kinds, clock, log, resources, metrics };
   const { store, kmsChecks } = await encryptStore(measuredStore, config, encryptionDeps);
@@ -118,7 +126,12 @@ export async function createServerBase(
   const readiness = new Readiness(store, registries, log.child("health"), {
     clock,
     ...storage,
-    hooks: { fairness: config.limits.inFlight.shared, encryptionReload: storage.encryption?.reload },
+    hooks: {
+      fairness: config.limits.inFlight.shared,
+      encryptionReload: storage.encryption?.reload,
+      identity: features.has("APIServerIdentity"),
+      storageReadiness: features.has("WatchCacheInitializationPostStartHook"),
+    },
     kmsChecks,
     livezGraceMs: config.livezGraceMs,
     observe: metrics.observeHealth,

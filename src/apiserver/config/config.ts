@@ -11,6 +11,7 @@ import type { FeatureState } from "../../flags/build-metrics.ts";
 import type { TlsOptions } from "../../http/tls/options.ts";
 import type { StorageMediaType } from "../../storage/codec.ts";
 import type { EncryptionOptions } from "../../storage/encryption/storage-encryption.ts";
+import type { StoreTlsFiles } from "../../storage/kvstore3/tls.ts";
 import type { ApisConfig } from "../discovery/api-enablement.ts";
 import type { InFlightLimits } from "../filters/max-in-flight.ts";
 import type { MetricsConfig } from "../metrics/metric-policy.ts";
@@ -233,8 +234,10 @@ export interface ServicesConfig {
 }
 
 export interface StorageConfig {
-  /** `level:///var/lib/svc/kvstore` or `memory://`. */
-  readonly url: string;
+  /** `level:///var/lib/svc/kvstore`, `memory://`, or the servers of a remote store: `https://192.0.2.1:2379`. */
+  readonly urls: readonly string[];
+  /** PEM files of connections to remote servers. */
+  readonly tls: StoreTlsFiles;
   /** `/registry` */
   readonly prefix: string;
   readonly mediaType: StorageMediaType;

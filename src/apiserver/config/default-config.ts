@@ -28,7 +28,7 @@ export function createDefaultConfig(featureGates: GateSettings): ApiServerConfig
     },
     // Without controllers no namespace has the service account that its pods need.
     admission: { ...fromFlags.admission, disabled: ["ServiceAccount"], allowPrivileged: true },
-    storage: { ...fromFlags.storage, url: "memory://" },
+    storage: { ...fromFlags.storage, urls: ["memory://"] },
     observability: { ...fromFlags.observability, flags: {} },
     garbageCollector: false,
   };

@@ -15,7 +15,7 @@ t.test("apiServerOptions() without flags returns the defaults of the specificati
     serving: { certificate: undefined, certDir: "/var/run/svc", ciphers: undefined },
     authentication: { anonymous: false, clientCaFile: undefined },
     authorizationModes: ["AlwaysAllow"],
-    storage: { url: "level:///var/lib/svc/kvstore", prefix: "/registry", eventTtlMs: 3_600_000 },
+    storage: { urls: ["level:///var/lib/svc/kvstore"], prefix: "/registry", eventTtlMs: 3_600_000 },
     limits: { requestTimeoutMs: 60_000, minRequestTimeoutMs: 1_800_000 },
     groupAliases: { served: true, listed: false },
     garbageCollector: true,
@@ -37,7 +37,7 @@ t.test("apiServerOptions() maps flags to the configuration", async (t) => {
     ["--authorization-mode=RBAC,AlwaysAllow", { authentication: { anonymous: false } }],
     ["--authorization-config=/none", { authentication: { anonymous: true } }],
     ["--authorization-mode=Node,RBAC", { authorizationModes: ["Node", "RBAC"] }],
-    ["--kvstore-servers=memory://", { storage: { url: "memory://" } }],
+    ["--kvstore-servers=memory://", { storage: { urls: ["memory://"] } }],
     ["--storage-media-type=application/json", { storage: { mediaType: "application/json" } }],
     ["--event-ttl=10m", { storage: { eventTtlMs: 600_000 } }],
     ["--min-request-timeout=60", { limits: { minRequestTimeoutMs: 60_000 } }],
@@ -48,8 +48,11 @@ t.test("apiServerOptions() maps flags to the configuration", async (t) => {
   for (const [flag, expected] of cases) t.match(options(flag), expected, flag);
 });
 
-t.test("apiServerOptions() rejects remote stores", async (t) => {
-  t.throws(() => options("--kvstore-servers=http://127.0.0.1:2379"), /level:\/\/\/path or memory:\/\//);
+t.test("apiServerOptions() accepts several servers of a remote store only", async (t) => {
+  const urls = ["https://192.0.2.1:2379", "https://192.0.2.2:2379"];
+  t.same(options(`--kvstore-servers=${urls.join(",")}`).storage.urls, urls);
+  const mixed = "--kvstore-servers=memory://,https://192.0.2.1:2379";
+  t.throws(() => options(mixed), /only http:\/\/ and https:\/\/ servers form a store together/);
 });
 
 t.test("apiServerOptions() maps feature gates to the node authorizer", async (t) => {

@@ -1,4 +1,5 @@
 /** Creates the configuration of the API server from its flags. */
+import { join } from "node:path";
 import type { SigningAuthorities } from "../../controllers/signing-authorities.ts";
 import { type Flag, type ParsedFlags, printValue } from "../../flags/flag.ts";
 import type { FeatureGates } from "../../flags/gates.ts";
@@ -91,7 +92,12 @@ export function apiServerOptions(
       advertiseAddress: nonEmpty(flags["advertise-address"]),
     },
     storage: {
-      url: storeUrl(flags["kvstore-servers"]),
+      urls: storeUrls(flags["kvstore-servers"]),
+      tls: {
+        caFile: nonEmpty(flags["kvstore-cafile"]),
+        certFile: nonEmpty(flags["kvstore-certfile"]),
+        keyFile: nonEmpty(flags["kvstore-keyfile"]),
+      },
       prefix: flags["kvstore-prefix"],
       mediaType: flags["storage-media-type"],
       encryption: encryptionOptions(flags, gates),
@@ -276,16 +282,18 @@ function serviceAccountTokensConfig(flags: Flags): ServiceAccountTokensConfig {
     fallbackKeyFile: keyFiles.length === 0 ? nonEmpty(flags["tls-private-key-file"]) : undefined,
     signingKeyFile: nonEmpty(flags["service-account-signing-key-file"]),
     signingEndpoint: nonEmpty(flags["service-account-signing-endpoint"]),
-    generatedKeyFile: generatedKeyFile(storeUrl(flags["kvstore-servers"])),
+    generatedKeyFile: generatedKeyFile(flags),
     lookup: flags["service-account-lookup"],
     maxTokenMs: flags["service-account-max-token-expiration"],
     extendTokens: flags["service-account-extend-token-expiration"],
   };
 }
 
-/** The generated key is stored beside the store; with a store in memory it is in memory too. */
-function generatedKeyFile(store: string): string | undefined {
-  return store.startsWith("level://") ? `${store.slice("level://".length)}-service-account.key` : undefined;
+/** The generated key is stored beside the embedded store; with a store in memory it is in memory too. */
+function generatedKeyFile(flags: Flags): string | undefined {
+  const [url = ""] = storeUrls(flags["kvstore-servers"]);
+  if (url.startsWith("level://")) return `${url.slice("level://".length)}-service-account.key`;
+  return url === "memory://" ? undefined : join(flags["cert-dir"], "service-account.key");
 }
 
 function nonEmpty(text: string): string | undefined {
@@ -301,14 +309,10 @@ function uncachedResources(sizes: readonly string[]): readonly string[] {
   return sizes.filter((size) => /#0+$/.test(size)).map((size) => size.slice(0, size.lastIndexOf("#")));
 }
 
-function storeUrl(servers: readonly string[]): string {
-  const [first = DEFAULT_STORE, ...more] = servers;
-  if (/^https?:/.test(first)) {
-    throw new Error(
-      `Cannot use --kvstore-servers=${first}: this build supports its embedded store only, level:///path or memory://`,
-    );
+function storeUrls(servers: readonly string[]): readonly string[] {
+  if (servers.length > 1 && !servers.every((url) => /^https?:/.test(url))) {
+    const why = "only http:// and https:// servers form a store together";
+    throw new Error(`Cannot use --kvstore-servers=${servers.join(",")}: ${why}`);
   }
-  if (more.length > 0)
-    throw new Error(`Cannot use --kvstore-servers=${servers.join(",")}: this build supports one embedded store`);
-  return first;
+  return servers.length === 0 ? [DEFAULT_STORE] : servers;
 }

@@ -6,8 +6,8 @@ import { int } from "../../flags/types/number.ts";
 import { bool, file, keyPrefix, oneOf } from "../../flags/types/text.ts";
 import { addressTypes, isCacheSize, isServersOverride, runtimeConfig } from "./values.ts";
 
-/** Why these flags have no effect. */
-const embedded = "this build keeps its own store in place of a remote one";
+/** Why the flag has no effect. */
+const oneStore = "this build keeps all resources in one store";
 
 export const storageFlags = section("Storage, node connections and caching", {
   "storage-backend": flag(oneOf("kvstore3"), "kvstore3", "Persistence backend."),
@@ -32,16 +32,14 @@ export const storageFlags = section("Storage, node connections and caching", {
     }),
     [],
     "group/resource#server;server overrides, built-in resources only.",
-    { inert: embedded },
+    { inert: oneStore },
   ),
-  "kvstore-cafile": flag(file, "", "CA that verifies the certificate of the store.", { inert: embedded }),
+  "kvstore-cafile": flag(file, "", "CA that verifies the certificate of the store."),
   "kvstore-certfile": flag(file, "", "Client certificate for connections to the store.", {
     requires: ["kvstore-keyfile"],
-    inert: embedded,
   }),
   "kvstore-keyfile": flag(file, "", "Key of the client certificate for connections to the store.", {
     requires: ["kvstore-certfile"],
-    inert: embedded,
   }),
   "kvstore-prefix": flag(keyPrefix, "/registry", "Prefix of all stored resource paths."),
   "kvstore-compaction-interval": flag(duration({ min: 0 }), 300_000, "Compaction request interval; 0 disables."),

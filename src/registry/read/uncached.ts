@@ -4,7 +4,7 @@
  */
 import type { ApiObject, Kind } from "../../api/kind.ts";
 import { svcGroup } from "../../api/scheme.ts";
-import type { Revision } from "../../storage/store.ts";
+import { latestRevision, type Revision } from "../../storage/store.ts";
 import type { WatchCache } from "../../storage/watch/cache.ts";
 import { EncodedObject } from "../../storage/watch/encoded-object.ts";
 import type { CachedObject } from "../../storage/watch/watch-event.ts";
@@ -43,17 +43,17 @@ export async function getStored<T extends ApiObject>(
   key: string,
   resourceVersion: string | undefined,
 ): Promise<CachedObject<T> | undefined> {
-  currentRevision(registry, resourceVersion);
+  await currentRevision(registry, resourceVersion);
   const object = await registry.objects.get(key);
   return object && new EncodedObject(registry.kind, key, object, Number(object.metadata?.resourceVersion) as Revision);
 }
 
 /** The store's revision. Throws a 504 when it is older than `resourceVersion`. */
-export function currentRevision<T extends ApiObject>(
+export async function currentRevision<T extends ApiObject>(
   registry: Registry<T>,
   resourceVersion: string | undefined,
-): Revision {
-  const current = registry.deps.store.current();
+): Promise<Revision> {
+  const current = await latestRevision(registry.deps.store);
   const requested = resourceVersion ? parseResourceVersion(resourceVersion) : 0;
   if (requested <= current) return current;
   throw tooLargeResourceVersion(String(requested), current);

@@ -36,7 +36,7 @@ async function answer(argv: readonly string[]): Promise<string> {
 }
 
 const serve = async (url: string) => {
-  const store = await openStore({ url, clock: systemClock, log: silentLogger, compactionIntervalMs: 0 });
+  const store = await openStore({ urls: [url], clock: systemClock, log: silentLogger, compactionIntervalMs: 0 });
   const lines: string[] = [];
   const log = { ...silentLogger, error: (text: string) => lines.push(text), child: () => log };
   const server = await startTestServer({}, { store, log: log as never });

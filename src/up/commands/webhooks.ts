@@ -68,7 +68,7 @@ async function open(url: string): Promise<Store> {
   // Opening a store creates its directory.
   if (!existsSync(decodeURIComponent(directory))) throw new Error(`Cannot open ${url}: there is no such directory`);
   try {
-    return await openStore({ url, clock: systemClock, log: silentLogger, compactionIntervalMs: 0 });
+    return await openStore({ urls: [url], clock: systemClock, log: silentLogger, compactionIntervalMs: 0 });
   } catch (error) {
     if (!(error instanceof StoreError) || error.code !== "locked") throw error;
     const why = "it is in use: stop the API server, or use kubectl annotate while it answers";

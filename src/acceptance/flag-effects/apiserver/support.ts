@@ -108,7 +108,7 @@ export async function startServer(
   const writes: { key: string; value: Uint8Array; options: WriteOptions | undefined }[] = [];
   const deps = { clock, log: makeLog(flags, clock) };
   const store =
-    config.storage.url === "memory://"
+    config.storage.urls[0] === "memory://"
       ? recordWrites(createMemoryStore({ ...deps, ...config.storage }), writes, change)
       : undefined;
   const running = await startApiServer(config, { ...deps, store });
