@@ -3,8 +3,10 @@ import type { ForwardRule } from "../dns/forward/forward-rule.ts";
 import type { FeatureState } from "../flags/build-metrics.ts";
 import type { TlsOptions } from "../http/tls/options.ts";
 import type { NetworkNames } from "../pod-network/network-names.ts";
+import type { TracingConfig } from "../tracing/tracer.ts";
 import type { NodeCgroupSettings } from "./cgroups/node-cgroups.ts";
 import type { RestartDelays } from "./pods/worker/restart-backoff.ts";
+import type { ResourceManagersConfig } from "./resource-managers/config.ts";
 
 /** The agent's configuration, validated and with defaults; made from flags and file by `options.ts`. */
 export interface AgentConfig {
@@ -21,6 +23,7 @@ export interface AgentConfig {
   /** Requests to the API server, without events and the node's own heartbeat. */
   readonly api: ApiConfig;
   readonly runtime: RuntimeConfig;
+  readonly resources: ResourceManagersConfig;
   readonly node: NodeConfig;
   readonly sources: SourcesConfig;
   readonly pods: PodsConfig;
@@ -33,6 +36,8 @@ export interface AgentConfig {
   readonly volumes: VolumesConfig;
   readonly server: ServerConfig;
   readonly observability: ObservabilityConfig;
+  /** Undefined: no traces are exported. */
+  readonly tracing: TracingConfig | undefined;
   /** Pairs that the effective configuration prints at `/configz`; never secrets. */
   readonly configz: object;
 }

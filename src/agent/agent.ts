@@ -12,12 +12,14 @@ import { openPodNetwork } from "./assembly/pod-network.ts";
 import { openPods, type PodComponents } from "./assembly/pods.ts";
 import { openProxy } from "./assembly/proxy.ts";
 import { openReporting, type Reporting } from "./assembly/reporting.ts";
+import { openResourceManagers } from "./assembly/resource-managers.ts";
 import { rotateServingCertificate } from "./certificates/serving-certificate.ts";
 import { observeRotation } from "./metrics/certificate-metrics.ts";
 import { createReviewMetrics } from "./metrics/review-metrics.ts";
 import { checkMachine, setOomScore } from "./node/machine/machine-check.ts";
 import { setOpenFilesMax } from "./node/machine/open-files.ts";
 import { podsDir } from "./pods/directories.ts";
+import type { ResourceManagers } from "./resource-managers/resource-managers.ts";
 import { createAgentHandler } from "./server/agent-handler.ts";
 import { type AgentServer, startAgentServer } from "./server/agent-server.ts";
 import { createCgroupReader } from "./stats/cgroup-reader.ts";
@@ -63,7 +65,10 @@ export async function startAgent(config: AgentConfig, deps: AgentDeps): Promise<
   const policies = await openNetworkPolicies(foundation, (text) =>
     components.reporting.recordNodeEvent("Warning", "NetworkPolicyFailed", text),
   );
-  const components = createComponents(foundation, policies);
+  const managers = await openResourceManagers(foundation, {
+    workers: () => (components.podComponents.sources.isReady ? [...components.podComponents.pods.workers] : undefined),
+  });
+  const components = createComponents(foundation, policies, managers);
   const server = await openServer(foundation, components, deps.setVerbosity);
   components.address = server.address;
   components.tunnel = createTunnel(foundation, server, () => components.node.statusManager?.reportNow());
@@ -76,7 +81,7 @@ export async function startAgent(config: AgentConfig, deps: AgentDeps): Promise<
   const proxy = await openProxy(foundation);
   const podNetwork = await openPodNetwork(foundation, components.reporting);
   const running = Promise.all([
-    runLoops(foundation, components.reporting, components.node, components.podComponents),
+    runLoops(foundation, components.reporting, components.node, components.podComponents, managers),
     components.tunnel?.run(foundation.signal),
   ]);
   const owned = stack.move();
@@ -130,7 +135,11 @@ interface AgentComponents {
 }
 
 /** The node's status needs the pods, and pods need the node: the closures resolve the cycle. */
-function createComponents(foundation: Foundation, policies: NetworkPolicies | undefined): AgentComponents {
+function createComponents(
+  foundation: Foundation,
+  policies: NetworkPolicies | undefined,
+  managers: ResourceManagers,
+): AgentComponents {
   const reporting = openReporting(foundation);
   const node = openNode(foundation, reporting, {
     port: () => components.address?.port ?? 0,
@@ -143,7 +152,7 @@ function createComponents(foundation: Foundation, policies: NetworkPolicies | un
   const components: AgentComponents = {
     reporting,
     node,
-    podComponents: openPods(foundation, reporting, node, policies),
+    podComponents: openPods(foundation, reporting, node, policies, managers),
     address: undefined,
     tunnel: undefined,
   };
@@ -205,6 +214,7 @@ async function openServer(
       ips: foundation.ips.current,
       problems: () => (relister.healthy ? [] : ["pleg: container runtime does not answer"]),
       figures,
+      tracer: foundation.tracer,
       reviews: createReviewMetrics(metrics.registry, clock),
       setVerbosity,
     }),

@@ -10,6 +10,7 @@ import { parseTlsVersion, toOpenSslCiphers } from "../http/tls/cipher-suites.ts"
 import { policyTableName } from "../network-policy/table-name.ts";
 import { nameSuffix, networkNames } from "../pod-network/network-names.ts";
 import { KUBERNETES_VERSION } from "../std/version.ts";
+import type { TracingConfig } from "../tracing/tracer.ts";
 import type {
   AgentConfig,
   ApiConfig,
@@ -29,6 +30,7 @@ import { type EffectiveConfig, loadAgentConfig } from "./config/load.ts";
 import { agentFlags } from "./flags.ts";
 import { validateAllowedSysctls } from "./pods/sandbox/sysctls.ts";
 import { defaultRestartDelays, type RestartDelays } from "./pods/worker/restart-backoff.ts";
+import { toReservations, toResourceManagersConfig } from "./resource-managers/to-config.ts";
 
 /** The time that pods get to stop when the agent stops them. */
 const SHUTDOWN_GRACE_SECONDS = 30;
@@ -63,6 +65,7 @@ export function toAgentConfig(effective: EffectiveConfig): AgentConfig {
     certificates: toCertificatesConfig(effective),
     api: toApiConfig(effective),
     runtime: toRuntimeConfig(effective),
+    resources: toResourceManagersConfig(effective),
     node: toNodeConfig(effective),
     sources: toSourcesConfig(effective),
     pods: toPodsConfig(effective),
@@ -75,6 +78,7 @@ export function toAgentConfig(effective: EffectiveConfig): AgentConfig {
     volumes: toVolumesConfig(effective),
     server: toServerConfig(effective),
     observability: toObservabilityConfig(effective),
+    tracing: toTracingConfig(effective),
     configz: config,
   };
 }
@@ -86,6 +90,12 @@ function toObservabilityConfig(effective: EffectiveConfig): ObservabilityConfig 
     flags: gates.enabled("ComponentFlagz") ? printFlags(effective) : undefined,
     statusPage: gates.enabled("ComponentStatusz"),
   };
+}
+
+function toTracingConfig({ config: { tracing } }: EffectiveConfig): TracingConfig | undefined {
+  if (tracing === undefined) return undefined;
+  const { endpoint, samplingRatePerMillion } = tracing;
+  return { endpoint: endpoint ?? undefined, samplingRatePerMillion: samplingRatePerMillion ?? undefined };
 }
 
 function printFlags({ flags }: EffectiveConfig): Readonly<Record<string, string>> {
@@ -130,8 +140,7 @@ function toRuntimeConfig(effective: EffectiveConfig): RuntimeConfig {
     cgroupRoot: flags["cgroup-root"],
     cgroupsPerQos: flags["cgroups-per-qos"],
     enforce: flags["enforce-node-allocatable"] as RuntimeConfig["enforce"],
-    systemReserved: flags["system-reserved"],
-    svcReserved: flags["svc-reserved"],
+    ...toReservations(effective),
     systemReservedCgroup: flags["system-reserved-cgroup"],
     svcReservedCgroup: flags["svc-reserved-cgroup"],
     agentCgroup: flags["svclet-cgroups"],
@@ -150,7 +159,9 @@ function toRuntimeConfig(effective: EffectiveConfig): RuntimeConfig {
   };
 }
 
-function toNodeConfig({ flags, config }: EffectiveConfig): NodeConfig {
+function toNodeConfig(effective: EffectiveConfig): NodeConfig {
+  const { flags, config } = effective;
+  const { systemReserved, svcReserved } = toReservations(effective);
   return {
     register: flags["register-node"],
     labels: flags["node-labels"],
@@ -164,7 +175,7 @@ function toNodeConfig({ flags, config }: EffectiveConfig): NodeConfig {
     statusMaxImages: flags["node-status-max-images"],
     maxPods: flags["max-pods"],
     podsPerCore: flags["pods-per-core"],
-    reserved: addReservations(flags["svc-reserved"], flags["system-reserved"]),
+    reserved: addReservations(svcReserved, systemReserved),
     evictionHard: flags["eviction-hard"],
     podCidr: flags["pod-cidr"],
     iptablesChains: flags["make-iptables-util-chains"],

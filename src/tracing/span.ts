@@ -31,6 +31,9 @@ export type Scope =
 
 export const HTTP_SCOPE: Scope = "go.opentelemetry.io/contrib/instrumentation/net/http/otelhttp";
 
+export const GRPC_SCOPE: Scope = "go.opentelemetry.io/contrib/instrumentation/google.golang.org/grpc/otelgrpc";
+export const AGENT_SCOPE: Scope = "k8s.io/kubernetes/pkg/kubelet";
+
 export interface SpanOptions {
   readonly name: string;
   readonly kind?: SpanKind | undefined;
@@ -64,12 +67,22 @@ export const SLOW_MS = 500;
 const NO_ATTRIBUTES: Attributes = {};
 const NO_HEADERS: Readonly<Record<string, string>> = {};
 
-const spans = new AsyncLocalStorage<Span>();
+/** Holds the current span. That of a loop which works on one request after the other changes. */
+export interface SpanHolder {
+  readonly span: Span | undefined;
+}
+
+const spans = new AsyncLocalStorage<SpanHolder>();
 
 /** The span of the calling function; undefined when its request is not traced, or has ended. */
 export function currentSpan(): Span | undefined {
-  const span = spans.getStore();
+  const span = spans.getStore()?.span;
   return span === undefined || span.trace.hasEnded ? undefined : span;
+}
+
+/** Runs a loop whose current span is that of the holder. */
+export function runWithSpans<T>(holder: SpanHolder, work: () => T): T {
+  return spans.run(holder, work);
 }
 
 /** Adds a step to the current span. */
@@ -214,7 +227,8 @@ function isSampled(traceId: string, ratio: number): boolean {
   return BigInt(`0x${traceId.slice(16)}`) >> 1n < bound;
 }
 
-export class Span {
+export class Span implements SpanHolder {
+  readonly span = this;
   readonly trace: Trace;
   readonly parent: Span | undefined;
   readonly name: string;

@@ -11,6 +11,8 @@ import type { Logger } from "../../std/log/logger.ts";
 import { MetricRegistry } from "../../std/metrics/metrics.ts";
 import type { Nft } from "../../std/nftables/nft.ts";
 import type { Clock } from "../../std/time/clock.ts";
+import { currentSpan, inClientSpan } from "../../tracing/span.ts";
+import type { Tracer } from "../../tracing/tracer.ts";
 import type { AgentConfig } from "../agent-config.ts";
 import { type Connection, openConnection } from "../api-server/bootstrap.ts";
 import { CgroupTree } from "../cgroups/cgroup-tree.ts";
@@ -24,6 +26,7 @@ import { type Iptables, systemIptables } from "../node/network/iptables-chains.t
 import { keepNetworkFields } from "../node/network/network-objects.ts";
 import { NodeIps } from "../node/network/node-ips.ts";
 import { computeNodeCapacity, type NodeCapacity } from "../node/status/capacity.ts";
+import { type MachineTopology, readMachineTopology } from "../resource-managers/topology/machine-topology.ts";
 import { type CriClient, createCriClient } from "../runtime/cri-client.ts";
 import { type MakeNodeApi, Standalone } from "../standalone/standalone.ts";
 
@@ -38,6 +41,8 @@ export interface AgentDeps {
   readonly setVerbosity?: (level: number) => void;
   /** Replaces the runtime at the configured endpoints; the agent does not close it. */
   readonly runtime?: Pick<CriClient, "runtime" | "images"> & Partial<Pick<CriClient, "events">>;
+  /** Replaces `/sys` for the CPUs and the NUMA nodes. */
+  readonly sysRoot?: string;
   /** Replaces the machine's. */
   readonly cgroupHierarchy?: string;
   /** Replaces the machine's, with `cgroupDriver` systemd. */
@@ -65,6 +70,7 @@ export interface Foundation extends Lifetime {
   readonly clock: Clock;
   readonly log: Logger;
   readonly machine: MachineInfo;
+  readonly topology: MachineTopology;
   readonly ips: NodeIps;
   readonly capacity: NodeCapacity;
   readonly cri: Pick<CriClient, "runtime"> & Partial<Pick<CriClient, "events">>;
@@ -73,6 +79,8 @@ export interface Foundation extends Lifetime {
   /** Served at `/metrics`. */
   readonly metrics: MetricRegistry;
   readonly runtimeMetrics: RuntimeMetrics;
+  /** Undefined: no traces are exported. */
+  readonly tracer: Tracer | undefined;
   /** Whether the machine uses cgroup v2. */
   readonly isUnified: boolean;
   /** See `ResourceSettings`; likewise below. */
@@ -102,13 +110,16 @@ export interface Foundation extends Lifetime {
 export async function openFoundation(config: AgentConfig, deps: AgentDeps, lifetime: Lifetime): Promise<Foundation> {
   const { clock, log } = deps;
   const { stack } = lifetime;
-  const machine = await readMachine();
+  // Disposed last, with the spans of what ends before.
+  const tracer = await openTracer(config, deps);
+  if (tracer !== undefined) stack.use(tracer);
+  const { machine, topology } = await readHardware(config, deps.sysRoot);
   const ips = await NodeIps.open(config.node.ips);
   const capacity = computeNodeCapacity(machine, await readUsage(config.rootDir), config.node);
   const metrics = new MetricRegistry();
   const runtimeMetrics = new RuntimeMetrics(metrics, clock);
   const runtimes = measureRuntimes(
-    deps.runtime === undefined ? connectRuntime(config, clock, stack) : toRuntimes(deps.runtime),
+    deps.runtime === undefined ? connectRuntime(config, clock, stack, tracer) : toRuntimes(deps.runtime),
     runtimeMetrics,
   );
   const tree = new CgroupTree(deps.cgroupHierarchy ?? "/sys/fs/cgroup");
@@ -134,11 +145,13 @@ export async function openFoundation(config: AgentConfig, deps: AgentDeps, lifet
   const { iptables = systemIptables, nft, network } = deps;
   const host = {
     machine,
+    topology,
     ips,
     capacity,
     tree,
     metrics,
     runtimeMetrics,
+    tracer,
     isUnified,
     oomGroup,
     limitsSwap,
@@ -150,6 +163,26 @@ export async function openFoundation(config: AgentConfig, deps: AgentDeps, lifet
   };
   const api = { client, informers, credentials, checkpoint, standalone };
   return { ...lifetime, ...host, ...runtimes, ...api, config, clock, log };
+}
+
+/** The topology is empty where nothing is placed by it. The CPUs of sysfs count where containers get their own. */
+async function readHardware(
+  { resources: { cpu, memory, topology: alignment } }: AgentConfig,
+  sysRoot = "/sys",
+): Promise<Pick<Foundation, "machine" | "topology">> {
+  const machine = await readMachine();
+  const isPlaced = cpu.policy !== "none" || memory.policy !== "None" || alignment.policy !== "none";
+  if (!isPlaced) return { machine, topology: { cpus: [], numaNodes: [] } };
+  const topology = await readMachineTopology(sysRoot, machine.memoryBytes);
+  if (cpu.policy === "none") return { machine, topology };
+  return { machine: { ...machine, cpus: topology.cpus.length }, topology };
+}
+
+async function openTracer({ tracing, nodeName }: AgentConfig, { clock, log }: AgentDeps): Promise<Tracer | undefined> {
+  if (tracing === undefined) return undefined;
+  const { Tracer } = await import("../../tracing/tracer.ts");
+  const resource = { "service.name": "svclet", "host.name": nodeName };
+  return new Tracer(tracing, { clock, log: log.child("tracing"), resource });
 }
 
 type Runtimes = Pick<Foundation, "cri" | "images">;
@@ -165,11 +198,27 @@ function measureRuntimes({ cri, images }: Runtimes, metrics: RuntimeMetrics): Ru
   };
 }
 
-function connectRuntime(config: AgentConfig, clock: Clock, stack: AsyncDisposableStack): Runtimes {
+function connectRuntime(
+  config: AgentConfig,
+  clock: Clock,
+  stack: AsyncDisposableStack,
+  tracer: Tracer | undefined,
+): Runtimes {
   const { endpoint, imageEndpoint, requestTimeoutMs } = config.runtime;
-  const cri = stack.use(createCriClient({ endpoint, requestTimeoutMs, clock }));
+  const cri = stack.use(createCriClient({ endpoint, requestTimeoutMs, clock, tracer }));
   if (imageEndpoint === endpoint) return toRuntimes(cri);
-  return { cri, images: stack.use(createCriClient({ endpoint: imageEndpoint, requestTimeoutMs, clock })) };
+  return { cri, images: stack.use(createCriClient({ endpoint: imageEndpoint, requestTimeoutMs, clock, tracer })) };
+}
+
+/** Requests that a span makes have a span of their own, which connects those of the API server. */
+function withTracing(transport: Transport, host: string): Transport {
+  return (request) => {
+    if (currentSpan() === undefined) return transport(request);
+    const url = `https://${host}${request.path}`;
+    return inClientSpan(request.method, url, (headers) =>
+      transport({ ...request, headers: { ...request.headers, ...headers } }),
+    );
+  };
 }
 
 async function connectApiServer(
@@ -181,7 +230,8 @@ async function connectApiServer(
   const { clock, log } = deps;
   const { contentType, ...limits } = config.api;
   const createLimitedClient = (connected: Transport, host: string): Client => {
-    const transport = withClientMetrics(connected, metrics, () => host, clock);
+    const measured = withClientMetrics(connected, metrics, () => host, clock);
+    const transport = config.tracing === undefined ? measured : withTracing(measured, host);
     const onDelay = createRateLimitObserver(metrics, () => host);
     return createClient({
       transport: createRateLimitedTransport({ transport, clock, ...limits, signal, onDelay }),

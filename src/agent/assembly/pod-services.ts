@@ -10,6 +10,7 @@ import type { EventRecorder } from "../../client/events/event-recorder.ts";
 import type { NetworkPolicies } from "../../network-policy/network-policies.ts";
 import type { Logger } from "../../std/log/logger.ts";
 import type { Clock } from "../../std/time/clock.ts";
+import type { Tracer } from "../../tracing/tracer.ts";
 import type { AgentConfig } from "../agent-config.ts";
 import type { CgroupTree } from "../cgroups/cgroup-tree.ts";
 import type { SystemdSlices } from "../cgroups/systemd-slices.ts";
@@ -34,6 +35,7 @@ import { readHostIdRange, UserNamespaces } from "../pods/sandbox/user-namespaces
 import { isCpuBusy, StartLimiter } from "../pods/worker/start-limiter.ts";
 import { ProbeManager } from "../probes/probe-manager.ts";
 import type { ProberOptions } from "../probes/prober.ts";
+import type { ResourceManagers } from "../resource-managers/resource-managers.ts";
 import type { CriClient } from "../runtime/cri-client.ts";
 import type { ClaimSource } from "../volumes/claims.ts";
 import type { DriverVolumes } from "../volumes/drivers/driver-volumes.ts";
@@ -69,6 +71,9 @@ export interface PodServicesOptions {
   readonly plugins: CredentialPlugins | undefined;
   /** Undefined: the agent enforces no network policies. */
   readonly networkPolicies: NetworkPolicies | undefined;
+  readonly resourceManagers: ResourceManagers;
+  /** Undefined: the work on pods is not traced. */
+  readonly tracer: Tracer | undefined;
   /** Disposes what is created here. */
   readonly stack: AsyncDisposableStack;
 }
@@ -147,7 +152,9 @@ export function createPodServices(options: PodServicesOptions, links: PodService
       clock,
       allowedSysctls: config.pods.allowedUnsafeSysctls,
       appArmor: hasAppArmor(),
+      resources: options.resourceManagers,
     }),
+    resourceManagers: options.resourceManagers,
     startLimiter: options.stack.use(
       new StartLimiter({
         clock,
@@ -159,11 +166,12 @@ export function createPodServices(options: PodServicesOptions, links: PodService
     expectChange: links.expectChange,
     onFinished: links.finished,
     metrics: links.workerMetrics,
+    tracer: options.tracer,
   };
 }
 
 function createPodCgroups(
-  { config, tree, slices, capacity }: PodServicesOptions,
+  { config, tree, slices, capacity, resourceManagers }: PodServicesOptions,
   { active, measureCgroup }: PodServiceLinks,
   hugePageSizes: readonly string[],
 ): PodServices["cgroups"] {
@@ -172,6 +180,7 @@ function createPodCgroups(
     slices,
     settings: { ...config.runtime, hugePageSizes },
     pods: active,
+    isWithoutQuota: (pod) => resourceManagers.isPodWithoutQuota(pod),
     memoryBytes: capacity.memoryBytes,
   });
   return {

@@ -29,6 +29,8 @@ const effectiveFields: ReadonlySet<string> = new Set([
   "nodeStatusReportFrequency",
   "podLogsDir",
   "singleProcessOOMKill",
+  "tracing.endpoint",
+  "tracing.samplingRatePerMillion",
   "userNamespaces.idsPerPod",
 ]);
 

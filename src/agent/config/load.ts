@@ -68,7 +68,7 @@ export function loadAgentConfig(argv: readonly string[], env: Environment): Effe
   const settings = flags["feature-gates"];
   const gates = new FeatureGates(agentGates, settings);
   problems.push(...validateGateSettings(origins, settings), ...validateFields(origins, withFile, gates, wrong));
-  if (problems.length === 0) problems.push(...validateRules(flags, origins));
+  if (problems.length === 0) problems.push(...validateRules(flags, origins, gates.enabled("SvcletTracing")));
   if (problems.length > 0) throw new FlagError(problems);
   return {
     config: toPlainValue(origins) as DefaultedConfiguration,

@@ -73,6 +73,9 @@ t.test("validateRules() checks fields without a flag", async (t) => {
   const cases: readonly [object, RegExp | undefined][] = [
     [{ containerLogMaxWorkers: 0 }, /^containerLogMaxWorkers must be a positive number$/],
     [{ containerLogMaxWorkers: 3 }, undefined],
+    [{ tracing: { samplingRatePerMillion: -1 } }, /^tracing.samplingRatePerMillion: .*must be positive/],
+    [{ tracing: { endpoint: "https://a" } }, /^tracing.endpoint: .*unsupported scheme: https/],
+    [{ tracing: { endpoint: "localhost:4317" } }, undefined],
     [{ crashLoopBackOff: { maxContainerRestartPeriod: "300s" } }, undefined],
     [{ crashLoopBackOff: { maxContainerRestartPeriod: "301s" } }, restart],
     [{ crashLoopBackOff: { maxContainerRestartPeriod: "999ms" } }, restart],

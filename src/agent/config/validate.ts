@@ -1,6 +1,9 @@
 /** Rules between settings of files and flags. */
 import type { ParsedFlags } from "../../flags/flag.ts";
 import { parseDuration } from "../../flags/types/duration.ts";
+import { renderFieldError } from "../../schema/validation/field-error.ts";
+import { validateTracing } from "../../schema/validation/tracing.ts";
+import { isPlainObject } from "../../schema/value/plain-object.ts";
 import type { agentFlags } from "../flags.ts";
 import { type Branch, findOrigin, formatSource, listLeaves, type Steps, toPlainValue } from "./origin.ts";
 
@@ -9,6 +12,8 @@ type AgentFlags = ParsedFlags<typeof agentFlags>;
 interface RestartSettings {
   readonly maxContainerRestartPeriod?: string;
 }
+
+type TracingSettings = Parameters<typeof validateTracing>[0];
 
 interface Rule {
   /** The field that the message is about. */
@@ -132,15 +137,28 @@ const rules: readonly Rule[] = [
   },
 ];
 
-/** One line for each broken rule, with the source of the field. */
-export function validateRules(flags: AgentFlags, origins: Branch): string[] {
+function validateTracingField(value: unknown, isAllowed: boolean): readonly string[] {
+  if (!isPlainObject(value)) return [];
+  if (!isAllowed) {
+    return ["invalid configuration: tracing should not be configured if SvcletTracing feature flag is disabled."];
+  }
+  const { endpoint, samplingRatePerMillion } = value as TracingSettings;
+  return validateTracing({ endpoint, samplingRatePerMillion }, "tracing").map(
+    (error) => `${error.field}: ${renderFieldError(error)}`,
+  );
+}
+
+/** One line for each broken rule, with the source of the field. `tracing`: the gate of that field. */
+export function validateRules(flags: AgentFlags, origins: Branch, tracing = true): string[] {
   const field = (name: string): unknown => {
     const node = findOrigin(origins, [name]);
     return node === undefined ? undefined : toPlainValue(node);
   };
-  return rules
-    .filter(({ isBroken: broken }) => broken(flags, field))
+  const broken = rules
+    .filter(({ isBroken }) => isBroken(flags, field))
     .map(({ steps, message }) => `${origin(origins, steps)}${message}`);
+  const ofTracing = validateTracingField(field("tracing"), tracing);
+  return [...broken, ...ofTracing.map((message) => `${origin(origins, ["tracing"])}${message}`)];
 }
 
 function requiresCgroup(flags: AgentFlags, name: "system-reserved" | "svc-reserved"): boolean {

@@ -3,8 +3,10 @@ import type { Pod, PodStatus } from "../../api/core/pod/schema.ts";
 import type { NetworkPolicies } from "../../network-policy/network-policies.ts";
 import type { Logger } from "../../std/log/logger.ts";
 import type { Clock } from "../../std/time/clock.ts";
+import type { Tracer } from "../../tracing/tracer.ts";
 import type { ImageManager } from "../images/image-manager.ts";
 import type { ProbeManager } from "../probes/probe-manager.ts";
+import type { ResourceManagers } from "../resource-managers/resource-managers.ts";
 import type { CreatedIds, Observation } from "../runtime/observation.ts";
 import type { Runtime } from "../runtime/runtime.ts";
 import type { Mounter } from "../volumes/mount/mounter.ts";
@@ -93,8 +95,12 @@ export interface PodServices {
   /** The handler of the pod's RuntimeClass; empty for the default. Rejects with Kubernetes' text. */
   readonly getRuntimeHandler: (pod: Pod) => Promise<string>;
   readonly admission: Pick<PodAdmitter, "admit" | "adopt" | "resize">;
+  /** Undefined: containers get no CPUs, memory or devices of their own. */
+  readonly resourceManagers?: Pick<ResourceManagers, "getAssignment"> | undefined;
   readonly startLimiter: Pick<StartLimiter, "acquire">;
   readonly metrics?: PodWorkMetrics | undefined;
+  /** Undefined: the work on pods is not traced. */
+  readonly tracer?: Tracer | undefined;
   /** Undefined: the agent enforces no network policies. */
   readonly networkPolicies?: Pick<NetworkPolicies, "setPod"> | undefined;
   /** Announces a change in the runtime, so that the next listing comes soon. */

@@ -4,6 +4,8 @@ import { decodeProtobuf } from "../../schema/protobuf/decode.ts";
 import { encodeProtobuf } from "../../schema/protobuf/encode.ts";
 import type { ObjectSchema } from "../../schema/schema.ts";
 import type { Clock, Timer } from "../../std/time/clock.ts";
+import { currentSpan, GRPC_SCOPE, traceHeaders } from "../../tracing/span.ts";
+import type { Tracer } from "../../tracing/tracer.ts";
 import { announcesChange, createdAtOf, type EventEnvelope, eventFilters, subscribe } from "./containerd-events.ts";
 import type { ContainerEventResponse } from "./cri/container.ts";
 import { imageService, runtimeService } from "./cri/services.ts";
@@ -15,6 +17,8 @@ export interface CriOptions {
   /** Timeout of every call except pulls; see `Runtime`. */
   readonly requestTimeoutMs: number;
   readonly clock: Clock;
+  /** Undefined: calls are not traced. */
+  readonly tracer?: Tracer | undefined;
 }
 
 export interface CriClient extends Disposable {
@@ -59,13 +63,43 @@ export function createCriClient(options: CriOptions): CriClient {
     "grpc.max_reconnect_backoff_ms": 3_000,
     "grpc.service_config_disable_resolution": 1,
   });
-  const call = createUnaryCall(client, options);
+  const { tracer } = options;
+  const untraced = createUnaryCall(client, options);
+  const call = tracer === undefined ? untraced : traceCalls(untraced, tracer);
   return {
     runtime: createRuntime(call),
     images: createImageService(call),
     events: createEventWatcher(client),
     [Symbol.dispose]: () => client.close(),
   };
+}
+
+/** Each call has a span, in that of its caller if there is one; the runtime continues it. */
+function traceCalls(call: UnaryCall, tracer: Tracer): UnaryCall {
+  return async (path, method, request, options) => {
+    const [, service = "", name = ""] = path.split("/");
+    const attributes = { "rpc.system": "grpc", "rpc.service": service, "rpc.method": name };
+    const described = { name: path.slice(1), kind: "client", scope: GRPC_SCOPE, attributes } as const;
+    const parent = currentSpan();
+    const span = parent === undefined ? tracer.start(described) : parent.child(described);
+    const traced = async (): Promise<never> => {
+      try {
+        const response = await call(path, method, request, options);
+        span?.set({ "rpc.grpc.status_code": grpc.status.OK });
+        return response;
+      } catch (error) {
+        if (error instanceof RuntimeError) span?.set({ "rpc.grpc.status_code": codeNumber(error.code) });
+        throw error;
+      }
+    };
+    if (span === undefined) return await call(path, method, request, options);
+    if (parent === undefined) span.trace.decide(false);
+    return await span.run(traced);
+  };
+}
+
+function codeNumber(code: string): number {
+  return (grpc.status as Readonly<Record<string, unknown>>)[code] as number;
 }
 
 type UnaryCall = (path: string, method: Method, request: unknown, options: CallOptions) => Promise<never>;
@@ -96,6 +130,7 @@ function createUnaryCall(client: grpc.Client, options: CriOptions): UnaryCall {
         (value: unknown) => Buffer.from(encodeProtobuf(method.request, value)),
         (bytes: Buffer) => decodeProtobuf(method.response, bytes),
         request,
+        traceMetadata(),
         (error, response) =>
           settle(() => (error === null ? resolve(response as never) : reject(fromServiceError(error)))),
       );
@@ -104,6 +139,12 @@ function createUnaryCall(client: grpc.Client, options: CriOptions): UnaryCall {
       const limit = options.requestTimeoutMs + extraMs;
       if (Number.isFinite(limit)) timer = options.clock.timer(limit, onTimeout);
     });
+}
+
+function traceMetadata(): grpc.Metadata {
+  const metadata = new grpc.Metadata();
+  for (const [name, value] of Object.entries(traceHeaders())) metadata.set(name, value);
+  return metadata;
 }
 
 function createEventWatcher(client: grpc.Client): WatchContainerEvents {

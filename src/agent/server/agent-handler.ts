@@ -8,6 +8,8 @@ import type { Authenticator } from "../../auth/user.ts";
 import type { Handler, HttpRequest, HttpResponse } from "../../http/message.ts";
 import { errorResponse, jsonResponse, textResponse } from "../../http/respond.ts";
 import type { Clock } from "../../std/time/clock.ts";
+import { currentSpan } from "../../tracing/span.ts";
+import type { Tracer } from "../../tracing/tracer.ts";
 import { LogChanges } from "../logs/log-changes.ts";
 import { podUid } from "../pods/pod-fields.ts";
 import type { PodManager } from "../pods/pod-manager.ts";
@@ -24,6 +26,7 @@ import { createCheckResponse, createHealthChecks, createHealthResponse, type Hea
 import { runProgram, serveNodeLogQuery } from "./node-log-query.ts";
 import { serveNodeLogs } from "./node-logs.ts";
 import { addStatusPages, type StatusPagesOptions } from "./status-pages.ts";
+import { traceRequests } from "./trace-requests.ts";
 
 type RouteParams = Readonly<Record<string, string>>;
 
@@ -53,6 +56,8 @@ export interface AgentHandlerOptions {
   readonly localVolumes?: ((request: HttpRequest, params: RouteParams) => Promise<HttpResponse>) | undefined;
   /** `/flagz` and `/statusz`. */
   readonly status?: StatusPagesOptions | undefined;
+  /** Undefined: requests are not traced. */
+  readonly tracer?: Tracer | undefined;
   /** Metrics and statistics; undefined: they are not served. */
   readonly figures?: Figures | undefined;
 }
@@ -105,14 +110,18 @@ export function createAgentHandler(options: AgentHandlerOptions): Handler {
       if (redirect !== undefined) return redirect;
       const route = endpoints.find(request.path);
       if (route === undefined) return pageNotFound();
-      return (await checkAccess(options, request)) ?? (await route(request, {}));
+      const refusal = await checkAccess(options, request);
+      // Other clients must not make the agent record their requests.
+      currentSpan()?.trace.decide(refusal === undefined && options.authenticate !== undefined);
+      return refusal ?? (await route(request, {}));
     } catch (error) {
       return errorResponse(error);
     }
   };
   const hasRoute = (path: string): boolean => endpoints.find(path) !== undefined;
   const serverType = options.authenticate === undefined ? "readonly" : "readwrite";
-  return options.figures?.requests.wrap(handler, serverType, hasRoute) ?? handler;
+  const traced = options.tracer === undefined ? handler : traceRequests(handler, options.tracer);
+  return options.figures?.requests.wrap(traced, serverType, hasRoute) ?? traced;
 }
 
 function addNodePages(

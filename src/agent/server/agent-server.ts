@@ -11,6 +11,7 @@ import { listen } from "../../http/server/server.ts";
 import { watchFiles } from "../../std/fs/watch-files.ts";
 import type { Logger } from "../../std/log/logger.ts";
 import type { Clock } from "../../std/time/clock.ts";
+import type { Tracer } from "../../tracing/tracer.ts";
 import type { AgentConfig } from "../agent-config.ts";
 import { CertificateFiles } from "../certificates/certificate-files.ts";
 import type { ReviewMetrics } from "../metrics/review-metrics.ts";
@@ -31,6 +32,8 @@ export interface AgentServerOptions {
   readonly ips: readonly string[];
   readonly problems: () => readonly string[];
   readonly figures?: Figures | undefined;
+  /** Undefined: requests are not traced. */
+  readonly tracer?: Tracer | undefined;
   readonly reviews?: ReviewMetrics | undefined;
   /** See `DebugPagesOptions`. */
   readonly setVerbosity?: ((level: number) => void) | undefined;
@@ -86,6 +89,7 @@ export async function startAgentServer(options: AgentServerOptions): Promise<Age
       splitLogs: server.splitLogs,
       streamIdleMs: server.streamIdleMs,
       figures,
+      tracer: options.tracer,
       status: { ...config.observability, version: config.version },
       nodeLogQuery: server.nodeLogQuery,
       nodeLogs: server.nodeLogs ? NODE_LOGS : undefined,

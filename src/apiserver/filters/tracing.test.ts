@@ -56,7 +56,7 @@ t.test("a sampled request has the spans of the server, filters, handler, admissi
     "POST /api/v1/namespaces/{:namespace}/pods",
     "  authentication",
     "    impersonation",
-    "      maxinflight",
+    "      priorityandfairness",
     "        authorization",
     "          Create",
     "            mutating admission",

@@ -36,9 +36,14 @@ export interface AdmissionFailure extends WaitingReason {
 
 const OS_LABEL = "kubernetes.io/os";
 
+/** Checked before the resources of the pod are allocated. */
+export function findEarlyFailure(input: AdmissionInput): AdmissionFailure | undefined {
+  return checkNodePressure(input) ?? checkSysctls(input);
+}
+
 /** All failures in order; empty when the node can run the pod. */
 export function findAdmissionFailures(input: AdmissionInput): readonly AdmissionFailure[] {
-  const never = checkNodePressure(input) ?? checkSysctls(input) ?? checkAppArmor(input) ?? checkOperatingSystem(input);
+  const never = findEarlyFailure(input) ?? checkAppArmor(input) ?? checkOperatingSystem(input);
   if (never !== undefined) return [never];
   return [...findShortages(input), ...checkPredicates(input)];
 }

@@ -2,12 +2,18 @@
 import type { Node } from "../../../api/core/node/schema.ts";
 import type { Pod } from "../../../api/core/pod/schema.ts";
 import type { Clock } from "../../../std/time/clock.ts";
+import type { ResourceManagers } from "../../resource-managers/resource-managers.ts";
 import type { PodEventRecorder } from "../pod-events.ts";
-import { graceSeconds, isCritical, isTerminal, podUid } from "../pod-fields.ts";
+import { graceSeconds, isCritical, isDeleted, isTerminal, podUid } from "../pod-fields.ts";
 import { getPodResource, parseResource } from "../resources/pod-resources.ts";
 import type { WaitingReason } from "../status/container-status.ts";
 import type { Termination } from "../worker/pod-termination.ts";
-import { type AdmissionFailure, type AdmissionInput, findAdmissionFailures } from "./admission-checks.ts";
+import {
+  type AdmissionFailure,
+  type AdmissionInput,
+  findAdmissionFailures,
+  findEarlyFailure,
+} from "./admission-checks.ts";
 import { selectVictims } from "./preemption.ts";
 
 export interface PodAdmitterOptions extends Pick<AdmissionInput, "allowedSysctls" | "appArmor"> {
@@ -20,6 +26,8 @@ export interface PodAdmitterOptions extends Pick<AdmissionInput, "allowedSysctls
   readonly terminate: (uid: string, termination: Termination) => Promise<void>;
   readonly events: PodEventRecorder;
   readonly clock: Clock;
+  /** Undefined: pods get no CPUs, memory or devices of their own. */
+  readonly resources?: Pick<ResourceManagers, "admit" | "findResizeProblem"> | undefined;
 }
 
 /** A preempted pod may take its grace period times this factor, and at least the minimum. */
@@ -42,9 +50,15 @@ export class PodAdmitter {
     return this.#enqueue(() => this.#decide(pod));
   }
 
-  /** An agent before this one admitted the pod, which runs already. */
-  adopt(pod: Pod): void {
+  /**
+   * An agent before this one admitted the pod, which runs already: its resources are allocated as before. Why that is
+   * not possible; undefined when it is.
+   */
+  adopt(pod: Pod): Promise<WaitingReason | undefined> | undefined {
+    const { resources } = this.#options;
     this.#admitted.add(podUid(pod));
+    if (resources === undefined || isTerminal(pod) || isDeleted(pod)) return undefined;
+    return this.#enqueue(() => resources.admit(pod));
   }
 
   /** Why the node cannot allocate the resources of a running pod's new version; undefined when it can, at once. */
@@ -59,13 +73,17 @@ export class PodAdmitter {
   }
 
   async #decide(pod: Pod): Promise<WaitingReason | undefined> {
-    const failures = await this.#check(pod);
+    const input = await this.#makeInput(pod);
+    const first = findEarlyFailure(input) ?? (await this.#options.resources?.admit(pod));
+    const failures = first === undefined ? findAdmissionFailures(input) : [first];
     const rejection = isCritical(pod) ? await this.#preempt(pod, failures) : failures[0];
     if (rejection === undefined) this.#admitted.add(podUid(pod));
     return rejection && { reason: rejection.reason, message: rejection.message };
   }
 
   async #decideResize(pod: Pod): Promise<WaitingReason | undefined> {
+    const problem = this.#options.resources?.findResizeProblem(pod);
+    if (problem !== undefined) return problem;
     const { allocatable = {} } = (await this.#options.node()).status ?? {};
     for (const name of ["memory", "cpu"]) {
       const requested = getPodResource(pod, "requests", name);
@@ -74,21 +92,14 @@ export class PodAdmitter {
       const figures = `${name}, requested: ${requested}, capacity: ${capacity}`;
       return { reason: "Infeasible", message: `Node didn't have enough capacity: ${figures}` };
     }
-    const [first] = await this.#check(pod);
+    const [first] = findAdmissionFailures(await this.#makeInput(pod));
     return first && { reason: "Deferred", message: first.message };
   }
 
-  async #check(pod: Pod): Promise<readonly AdmissionFailure[]> {
+  async #makeInput(pod: Pod): Promise<AdmissionInput> {
     const { allowedSysctls, appArmor, pressures } = this.#options;
     const node = await this.#options.node();
-    return findAdmissionFailures({
-      pod,
-      others: this.#otherPods(pod),
-      node,
-      pressures: pressures(),
-      allowedSysctls,
-      appArmor,
-    });
+    return { pod, others: this.#otherPods(pod), node, pressures: pressures(), allowedSysctls, appArmor };
   }
 
   /** Pods that have a start time were admitted before the agent started. */

@@ -2,9 +2,10 @@
 import type { Container } from "../../../api/core/container/schema.ts";
 import type { AppArmorProfile } from "../../../api/core/container/security-context.ts";
 import type { Pod } from "../../../api/core/pod/schema.ts";
+import type { ContainerAssignment } from "../../resource-managers/resource-managers.ts";
 import type { ContainerConfig, LinuxContainerSecurityContext } from "../../runtime/cri/container.ts";
 import type { Image } from "../../runtime/cri/image.ts";
-import type { Device, Mount, UserNamespace } from "../../runtime/cri/shared.ts";
+import type { Device, LinuxContainerResources, Mount, UserNamespace } from "../../runtime/cri/shared.ts";
 import { annotations, labels } from "../../runtime/observation.ts";
 import { logPath } from "../directories.ts";
 import { expand } from "../environment/expansion.ts";
@@ -30,6 +31,8 @@ export interface ContainerConfigInput {
   readonly mounts: readonly Mount[];
   readonly devices?: readonly Device[];
   readonly cpu: ResourceSettings;
+  /** CPUs and NUMA nodes of the container; undefined: all. */
+  readonly assignment?: ContainerAssignment | undefined;
   readonly memoryCapacityBytes: number;
   readonly seccompDefault: boolean;
   readonly rootDir: string;
@@ -40,6 +43,9 @@ export interface ContainerConfigInput {
   /** Undefined: the pod uses the node's user namespace. */
   readonly userNamespace?: UserNamespace | undefined;
 }
+
+/** As the kernel writes it. */
+const NO_QUOTA = -1n;
 
 /** Throws with Kubernetes' text when the security context cannot be satisfied. */
 export function makeContainerConfig(input: ContainerConfigInput): ContainerConfig {
@@ -64,9 +70,25 @@ export function makeContainerConfig(input: ContainerConfigInput): ContainerConfi
     stdinOnce: container.stdinOnce ?? false,
     tty: container.tty ?? false,
     linux: {
-      resources: makeContainerResources(pod, container, input.cpu, input.memoryCapacityBytes),
+      resources: makeResources(input),
       securityContext: makeSecurityContext(input),
     },
+  };
+}
+
+function makeResources({ pod, container, cpu, memoryCapacityBytes, assignment }: ContainerConfigInput) {
+  const resources = makeContainerResources(pod, container, cpu, memoryCapacityBytes);
+  return assignment === undefined ? resources : { ...resources, ...makeCpuset(resources, assignment) };
+}
+
+function makeCpuset(
+  { cpuQuota }: LinuxContainerResources,
+  { cpusetCpus, cpusetMems, isWithoutQuota }: ContainerAssignment,
+): LinuxContainerResources {
+  return {
+    ...(cpusetCpus === "" ? {} : { cpusetCpus }),
+    ...(cpusetMems === "" ? {} : { cpusetMems }),
+    ...(isWithoutQuota && cpuQuota !== undefined ? { cpuQuota: NO_QUOTA } : {}),
   };
 }
 

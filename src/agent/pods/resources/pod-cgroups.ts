@@ -25,6 +25,8 @@ export interface PodCgroupsOptions {
   readonly pods: () => readonly Pod[];
   /** Allocatable memory of the node; undefined where no memory is reserved. */
   readonly memoryBytes?: number;
+  /** Whether containers of the pod have CPUs of their own, whose time is not limited. */
+  readonly isWithoutQuota?: ((pod: Pod) => boolean) | undefined;
   /** Set with the systemd driver. */
   readonly slices?: Pick<SystemdSlices, "apply" | "remove"> | undefined;
 }
@@ -48,11 +50,17 @@ export class PodCgroups {
   async apply(pod: Pod, before?: Pod): Promise<void> {
     const { settings } = this.#options;
     if (!settings.cgroupsPerQos) return;
-    const current = makePodCgroupLimits(pod, settings);
-    const limits = before === undefined ? current : maxLimits(makePodCgroupLimits(before, settings), current);
+    const current = this.#makeLimits(pod);
+    const limits = before === undefined ? current : maxLimits(this.#makeLimits(before), current);
     const parent = podCgroupParent(pod, settings);
     await this.#write(parent, limits);
     await this.#applyQosClasses(pod);
+  }
+
+  #makeLimits(pod: Pod): CgroupLimits {
+    const { settings, isWithoutQuota } = this.#options;
+    const limits = makePodCgroupLimits(pod, settings);
+    return isWithoutQuota?.(pod) === true ? { ...limits, cpuQuotaUs: null } : limits;
   }
 
   /** Best effort: a cgroup that is still in use stays; it costs little. */

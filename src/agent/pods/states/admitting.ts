@@ -12,8 +12,7 @@ export const admitting = podState({
   async next(pod) {
     // A pod that has containers was admitted before the agent restarted.
     const adopted = pod.observation.containers.length > 0;
-    if (adopted) pod.services.admission.adopt(pod.pod);
-    const rejection = adopted ? undefined : await findRejection(pod);
+    const rejection = await (adopted ? pod.services.admission.adopt(pod.pod) : findRejection(pod));
     if (rejection !== undefined) {
       pod.memory.rejection = rejection;
       pod.services.metrics?.onRejected(rejection.reason);

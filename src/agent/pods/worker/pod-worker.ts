@@ -6,6 +6,7 @@ import type { Pod, PodStatus } from "../../../api/core/pod/schema.ts";
 import { deepEqual } from "../../../schema/value/equal.ts";
 import type { Logger } from "../../../std/log/logger.ts";
 import type { Timer } from "../../../std/time/clock.ts";
+import { runWithSpans } from "../../../tracing/span.ts";
 import type { Observation, ObservedContainer } from "../../runtime/observation.ts";
 import type { PodContext, PodMemory, PodServices, SyncOperation } from "../pod-context.ts";
 import { podFullName, podUid } from "../pod-fields.ts";
@@ -17,6 +18,7 @@ import { deadlineExceeded, startDeadlineTimer } from "./deadline.ts";
 import { adoptRestartDelays, createPodMemory, withoutUnfinishedStarts } from "./pod-memory.ts";
 import { PodObserver } from "./pod-observer.ts";
 import { PodTermination, type Termination } from "./pod-termination.ts";
+import { SyncSpans } from "./sync-spans.ts";
 import { WorkerSleep } from "./worker-sleep.ts";
 
 export interface PodWorkerOptions {
@@ -51,6 +53,8 @@ export class PodWorker {
   #interrupt = new AbortController();
   readonly #sleep: WorkerSleep;
   readonly #observer: PodObserver;
+  /** Undefined: the work is not traced. */
+  readonly #spans: SyncSpans | undefined;
   #hasObserved = false;
   /** The work since the last wait; undefined while the worker waits. */
   #sync: { readonly operation: SyncOperation; readonly began: number } | undefined;
@@ -77,7 +81,9 @@ export class PodWorker {
     });
     if (options.isOrphan) this.#termination.request({ graceSeconds: undefined, failure: undefined });
     this.#termination.observe(this.#pod, undefined);
-    this.done = this.#run();
+    const { tracer } = options.services;
+    this.#spans = tracer && new SyncSpans(tracer);
+    this.done = this.#spans === undefined ? this.#run() : runWithSpans(this.#spans, () => this.#run());
   }
 
   /** The newest version, with the resources that are allocated to it. */
@@ -248,6 +254,7 @@ export class PodWorker {
       this.#log.v(4)?.info("Pod changes state", { from: this.stateName, to: transition.to });
     }
     this.#transition = transition;
+    this.#spans?.enter(this.#pod, transition.to);
     if (isEnding(this.stateName)) this.#sleep.releaseStartSlot();
     if (transition.to === "terminated") this.#ended.resolve();
   }
@@ -302,6 +309,7 @@ export class PodWorker {
   #beginSync(operation: SyncOperation): void {
     this.#isUpdated = false;
     this.#sync = { operation, began: this.#options.services.clock.monotonic() };
+    this.#spans?.begin(this.#pod, this.stateName, operation);
   }
 
   #recordStart(): void {
@@ -315,6 +323,7 @@ export class PodWorker {
     if (this.#sync === undefined) return;
     metrics?.onSync(this.#sync.operation, (clock.monotonic() - this.#sync.began) / 1000);
     this.#sync = undefined;
+    this.#spans?.end();
   }
 
   #onObservation(observation: Observation): void {
