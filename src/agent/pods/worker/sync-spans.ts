@@ -3,7 +3,7 @@ import type { Pod } from "../../../api/core/pod/schema.ts";
 import { AGENT_SCOPE, type Span, type SpanHolder } from "../../../tracing/span.ts";
 import type { Tracer } from "../../../tracing/tracer.ts";
 import type { SyncOperation } from "../pod-context.ts";
-import { podFullName, podUid } from "../pod-fields.ts";
+import { podUid } from "../pod-fields.ts";
 import type { StateName } from "../states/pod-state.ts";
 
 export class SyncSpans implements SpanHolder {
@@ -21,7 +21,7 @@ export class SyncSpans implements SpanHolder {
     const { name = "", namespace = "" } = pod.metadata ?? {};
     const attributes = {
       "k8s.pod.uid": podUid(pod),
-      "k8s.pod": podFullName(pod),
+      "k8s.pod": `${namespace}/${name}`,
       "k8s.pod.name": name,
       "k8s.pod.update_type": operation,
       "k8s.namespace.name": namespace,
