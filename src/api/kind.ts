@@ -33,6 +33,8 @@ export interface Kind<T extends ApiObject = ApiObject> {
   readonly storageName: string;
   readonly schema: ObjectSchema & { readonly name: string };
   readonly columns: readonly Column<T>[];
+  /** The order of the rows of a table; that of the names when absent. */
+  compareRows?(a: T, b: T): number;
   /** The conditions of the object's table row. */
   rowConditions?(object: T): readonly RowCondition[];
   /** Supported field selectors besides `metadata.name` and `metadata.namespace`: label → value in an object. */

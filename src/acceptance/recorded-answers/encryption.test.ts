@@ -15,10 +15,10 @@ import { defaultFlags } from "../../flags/flag.ts";
 import { apiserverGates } from "../../flags/gate-tables/apiserver.ts";
 import { FeatureGates } from "../../flags/gates.ts";
 import { createMemoryStore } from "../../storage/memory.ts";
-import type { Store } from "../../storage/store.ts";
 import type { TestServer } from "../../testing/apiserver/server-fixture.ts";
 import { FakeClock } from "../../testing/std/fake-clock.ts";
 import { RecordedDifferences } from "./recorded-differences.ts";
+import { keepOpen } from "./reopened-store.ts";
 import type { Scenario } from "./scenario.ts";
 import { Player, recordedScenarios, startRecordedServer } from "./scenarios.ts";
 
@@ -103,7 +103,7 @@ class Recording implements AsyncDisposable {
       const { "feature-gates": _, ...values } = given;
       const { storage } = apiServerOptions({ ...defaultFlags(apiserverFlags), ...values }, gates, "v1.33.13");
       const own = { ...defaultConfig.storage, encryption: storage.encryption };
-      this.#server = await startRecordedServer({ storage: own }, undefined, keepOpen(this.#store));
+      this.#server = await startRecordedServer({ storage: own }, undefined, { store: keepOpen(this.#store) });
       this.#player = new Player(this.#server);
     } catch (error) {
       message = (error as Error).message.replaceAll(file, "<dir>/config");
@@ -140,17 +140,6 @@ class Recording implements AsyncDisposable {
     await this.#store[Symbol.asyncDispose]();
     rmSync(this.#folder, { recursive: true });
   }
-}
-
-/** The store of several servers, one after the other. */
-function keepOpen(store: Store): Store {
-  return new Proxy(store, {
-    get(target, name) {
-      if (name === Symbol.asyncDispose) return async () => {};
-      const member: unknown = Reflect.get(target, name);
-      return typeof member === "function" ? member.bind(target) : member;
-    },
-  });
 }
 
 /** A wrong key decrypts to random padding, which decides between two errors. */

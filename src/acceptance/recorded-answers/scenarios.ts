@@ -7,12 +7,12 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { AuditAnnotations } from "../../admission/chain/audit-annotations.ts";
+import type { ApiServerDeps } from "../../apiserver/assembly/server-base.ts";
 import type { ApiServerConfig } from "../../apiserver/config/config.ts";
 import { defaultConfig } from "../../apiserver/config/default-config.ts";
 import type { HttpResponse } from "../../http/message.ts";
 import { isPlainObject } from "../../schema/value/plain-object.ts";
 import { systemClock } from "../../std/time/clock.ts";
-import type { Store } from "../../storage/store.ts";
 import {
   readResponse,
   startTestServer,
@@ -68,7 +68,7 @@ export async function playTogether(
 export async function startRecordedServer(
   more: Partial<ApiServerConfig>,
   address = "192.0.2.2:27443",
-  store?: Store,
+  deps: Partial<ApiServerDeps> = {},
 ): Promise<TestServer> {
   const folder = mkdtempSync(join(tmpdir(), "recorded-"));
   const tokenFile = join(folder, "tokens.csv");
@@ -81,7 +81,7 @@ export async function startRecordedServer(
     ...more,
   } as const;
   try {
-    return await startTestServer(config, { store }, address);
+    return await startTestServer(config, deps, address);
   } finally {
     rmSync(folder, { recursive: true });
   }
@@ -94,6 +94,8 @@ export class Player {
   readonly #placeholders = new Map<string, unknown>();
   /** By audit id. */
   readonly #annotations = new Map<string, Readonly<Record<string, string>>>();
+  /** Headers of the last response. */
+  lastHeaders: HttpResponse["headers"] = {};
 
   constructor(server: TestServer) {
     this.#server = server;
@@ -142,8 +144,10 @@ export class Player {
       return this.#difference(expect, await this.#send(request, { ...request.capture, ...capture }), mode);
     }
     const watch = await this.#watch(request);
-    await this.#server.clock.advance(1000 * Number(/timeoutSeconds=(\d+)/.exec(request.query ?? "")?.[1] ?? 1));
+    const seconds = Number(/timeoutSeconds=(\d+)/.exec(request.query ?? "")?.[1] ?? 1);
+    if (watch.status === 200) await this.#server.clock.advance(1000 * seconds);
     const response = await watch.response();
+    this.lastHeaders = response.headers;
     if (response.status !== 200) return this.#difference(expect, response, "body");
     return this.#unlikeEvents(step, expect, watch.events()) ?? this.#unlikeHeaders(expect, response);
   }
@@ -184,6 +188,7 @@ export class Player {
     );
     // The connection omits the body of a response to HEAD.
     const response = request.method === "HEAD" ? await readResponse(headOf(whole)) : whole;
+    this.lastHeaders = response.headers;
     for (const [name, pointer] of Object.entries(capture)) {
       this.#captured.set(
         name,
@@ -375,6 +380,10 @@ class WatchCollector {
     this.#stop = stop;
     this.#read = this.#collect();
     this.#read.catch(() => {});
+  }
+
+  get status(): number {
+    return this.#response.status;
   }
 
   /** Resolves when the pending events have arrived. */

@@ -45,8 +45,13 @@ export function encodeTable<T extends ApiObject>(
   const head = { kind: "Table", apiVersion: options.metaVersion, metadata };
   const definitions = options.headers ? columnDefinitions(kind) : null;
   const start = `${JSON.stringify(head).slice(0, -1)},"columnDefinitions":${JSON.stringify(definitions)},"rows":[`;
-  const texts = rows.map((row) => encodeRow(kind, typeMeta, row, options));
+  const texts = sortRows(kind, rows).map((row) => encodeRow(kind, typeMeta, row, options));
   return Buffer.from(`${start}${texts.join(",")}]}`);
+}
+
+function sortRows<T extends ApiObject>(kind: Kind<T>, rows: readonly Row<T>[]): readonly Row<T>[] {
+  if (kind.compareRows === undefined) return rows;
+  return rows.toSorted((a, b) => kind.compareRows?.(a.object, b.object) ?? 0);
 }
 
 function columnDefinitions<T extends ApiObject>(kind: Kind<T>) {

@@ -115,7 +115,7 @@ class DiffWriter {
 
 type Members = Readonly<Record<string, unknown>>;
 
-function isPointer({ presence, nilable }: Field): boolean {
+export function isPointer({ presence, nilable }: Field): boolean {
   return presence === "pointer" || nilable === true;
 }
 
@@ -216,7 +216,7 @@ function zeroLiteral(schema: Schema, pointer: boolean): string {
 }
 
 /** Kubernetes validates internal types, whose package has no version: `core.PodSpec`. */
-function goTypeName(schema: Schema): string {
+export function goTypeName(schema: Schema): string {
   const internal = (goType: string): string => goType.replace(/^v\d\w*\./, "core.");
   if (schema.goType !== undefined) return internal(schema.goType);
   switch (schema.type) {
@@ -248,7 +248,7 @@ const INITIALISMS: ReadonlySet<string> = new Set(
 const WORDS: Readonly<Record<string, string>> = { cephfs: "CephFS", storageos: "StorageOS" };
 
 /** The Go name of a JSON member: `hostIP` is `HostIP`, `dnsPolicy` is `DNSPolicy`. */
-function goFieldName(name: string): string {
+export function goFieldName(name: string): string {
   const first = /^[a-z]+/.exec(name)?.[0] ?? "";
   const word = INITIALISMS.has(first) ? first.toUpperCase() : `${first.slice(0, 1).toUpperCase()}${first.slice(1)}`;
   return `${WORDS[first] ?? word}${name.slice(first.length)}`;

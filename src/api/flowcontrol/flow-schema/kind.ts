@@ -5,6 +5,10 @@ import { type FlowSchema, flowSchema } from "./schema.ts";
 import { flowSchemaStrategy } from "./strategy.ts";
 import { validateFlowSchema } from "./validation.ts";
 
+function precedenceOf({ spec }: FlowSchema): number {
+  return spec?.matchingPrecedence ?? 0;
+}
+
 export const flowSchemaKind: Kind<FlowSchema> = {
   group: "flowcontrol.apiserver.svc.io",
   version: "v1",
@@ -28,11 +32,12 @@ export const flowSchemaKind: Kind<FlowSchema> = {
   columns: [
     nameColumn,
     column("PriorityLevel", ({ spec }) => spec?.priorityLevelConfiguration.name ?? ""),
-    column("MatchingPrecedence", ({ spec }) => spec?.matchingPrecedence ?? 0),
+    column("MatchingPrecedence", precedenceOf),
     column("DistinguisherMethod", ({ spec }) => spec?.distinguisherMethod?.type ?? "<none>"),
     ageColumn,
     column("MissingPL", ({ status }) => status?.conditions?.find(({ type }) => type === "Dangling")?.status ?? "?"),
   ],
+  compareRows: (a, b) => precedenceOf(a) - precedenceOf(b),
   selectableFields: {},
   updateChecks: ["metadata", "spec"],
   strategy: flowSchemaStrategy,

@@ -7,18 +7,21 @@ import {
   requiredField,
   validateEach,
 } from "../../../schema/validation/field-error.ts";
+import { goStruct } from "../../../schema/validation/go-syntax.ts";
 import { deepEqual } from "../../../schema/value/equal.ts";
 import { child, index } from "../../../schema/value/field-path.ts";
 import { dns1123Label, dns1123Subdomain, validateName } from "../../meta/validation/names.ts";
 import { validateConditions } from "../condition-validation.ts";
 import { mandatoryFlowSchemas } from "../mandatory-configuration.ts";
-import type {
-  FlowSchema,
-  FlowSchemaSpec,
-  NonResourcePolicyRule,
-  PolicyRulesWithSubjects,
-  ResourcePolicyRule,
-  Subject,
+import {
+  type FlowSchema,
+  type FlowSchemaSpec,
+  flowDistinguisherMethod,
+  flowSchemaSpec,
+  type NonResourcePolicyRule,
+  type PolicyRulesWithSubjects,
+  type ResourcePolicyRule,
+  type Subject,
 } from "./schema.ts";
 
 const PRECEDENCE_MAX = 10_000;
@@ -34,7 +37,7 @@ export function validateFlowSchema(object: FlowSchema): readonly FieldError[] {
     ...validateSpec(name, spec, "spec"),
     ...(fixed === undefined || deepEqual(spec, fixed)
       ? []
-      : [invalidField("spec", spec, `spec of '${name}' must equal the fixed value`)]),
+      : [invalidField("spec", goStruct(flowSchemaSpec, spec), `spec of '${name}' must equal the fixed value`)]),
     ...validateConditions(status?.conditions ?? []),
   ];
 }
@@ -50,7 +53,13 @@ function validateSpec(name: string, spec: FlowSchemaSpec, path: string): readonl
     ...validatePrecedence(name, spec.matchingPrecedence ?? 0, child(path, "matchingPrecedence")),
     ...(method === undefined || DISTINGUISHERS.includes(method.type)
       ? []
-      : [notSupported(child(path, "distinguisherMethod.type"), method, DISTINGUISHERS)]),
+      : [
+          notSupported(
+            child(path, "distinguisherMethod.type"),
+            goStruct(flowDistinguisherMethod, method),
+            DISTINGUISHERS,
+          ),
+        ]),
     ...(level === ""
       ? [requiredField(reference, "must reference a priority level")]
       : validateName(reference, level, dns1123Subdomain)),

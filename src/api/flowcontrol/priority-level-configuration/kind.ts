@@ -5,8 +5,9 @@ import { type PriorityLevelConfiguration, priorityLevelConfiguration, type Queui
 import { priorityLevelConfigurationStrategy } from "./strategy.ts";
 import { validatePriorityLevel } from "./validation.ts";
 
+/** Kubernetes shows no shares of the exempt level. */
 function sharesOf({ spec }: PriorityLevelConfiguration): number | string {
-  return (spec?.limited ?? spec?.exempt)?.nominalConcurrencyShares ?? "<none>";
+  return spec?.limited?.nominalConcurrencyShares ?? "<none>";
 }
 
 function queuingOf({ spec }: PriorityLevelConfiguration): QueuingConfiguration | undefined {

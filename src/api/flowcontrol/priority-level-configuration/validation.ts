@@ -6,16 +6,18 @@ import {
   notSupported,
   requiredField,
 } from "../../../schema/validation/field-error.ts";
+import { goStruct } from "../../../schema/validation/go-syntax.ts";
 import { deepEqual } from "../../../schema/value/equal.ts";
 import { child } from "../../../schema/value/field-path.ts";
 import { validateConditions } from "../condition-validation.ts";
 import { mandatoryPriorityLevels } from "../mandatory-configuration.ts";
-import type {
-  LimitedPriorityLevelConfiguration,
-  LimitResponse,
-  PriorityLevelConfiguration,
-  PriorityLevelConfigurationSpec,
-  QueuingConfiguration,
+import {
+  type LimitedPriorityLevelConfiguration,
+  type LimitResponse,
+  type PriorityLevelConfiguration,
+  type PriorityLevelConfigurationSpec,
+  priorityLevelConfigurationSpec,
+  type QueuingConfiguration,
 } from "./schema.ts";
 
 const QUEUES_MAX = 10_000_000;
@@ -57,13 +59,14 @@ function validateSpec(name: string, spec: PriorityLevelConfigurationSpec, path: 
 function validateMandatory(name: string, spec: PriorityLevelConfigurationSpec, path: string): readonly FieldError[] {
   const fixed = mandatoryPriorityLevels[name];
   if (fixed === undefined) return [];
+  const shown = goStruct(priorityLevelConfigurationSpec, spec);
   if (name === "exempt") {
     const detail = `spec of '${name}' except the 'spec.exempt' field must equal the fixed value`;
     return deepEqual({ ...spec, exempt: undefined }, { ...fixed, exempt: undefined })
       ? []
-      : [invalidField(path, spec, detail)];
+      : [invalidField(path, shown, detail)];
   }
-  return deepEqual(spec, fixed) ? [] : [invalidField(path, spec, `spec of '${name}' must equal the fixed value`)];
+  return deepEqual(spec, fixed) ? [] : [invalidField(path, shown, `spec of '${name}' must equal the fixed value`)];
 }
 
 interface Shares {
