@@ -15,6 +15,7 @@ import type { OnTermination } from "../filters/request-deadline.ts";
 import { type RequestContext, userOf } from "../request/request-context.ts";
 import { describeFailure } from "./connection-error.ts";
 import type { ExtensionConnections } from "./connections.ts";
+import type { AggregatorMetrics } from "./metrics.ts";
 import { identityHeaders } from "./proxy-headers.ts";
 import type { ExtensionApi } from "./registered-api.ts";
 import { formatHostPort, type HostPort, type ServiceResolver } from "./service-resolver.ts";
@@ -24,6 +25,7 @@ export interface ExtensionProxyDeps {
   readonly resolver: Pick<ServiceResolver, "resolve">;
   readonly clock: Clock;
   readonly log: Logger;
+  readonly metrics: Pick<AggregatorMetrics, "countConnectionFailure">;
   readonly onTermination: OnTermination;
   /** `--aggregator-reject-forwarding-redirect` */
   readonly rejectsRedirects: boolean;
@@ -97,6 +99,7 @@ export class ExtensionProxy {
       const isExpired = limit.signal.aborted && !context.signal.aborted;
       limit.end();
       context.signal.throwIfAborted();
+      this.#deps.metrics.countConnectionFailure(error);
       const reason = isExpired ? "context deadline exceeded" : describeFailure(error, urlOf(api, address));
       return textResponse(503, `error trying to reach service: ${reason}\n`, NOSNIFF);
     }
@@ -122,6 +125,7 @@ export class ExtensionProxy {
       });
     } catch (error) {
       if (!(error instanceof UpgradeError)) throw error;
+      this.#deps.metrics.countConnectionFailure(error.cause);
       const text = error.isResponse
         ? error.message
         : `error dialing backend: ${describeFailure(error.cause, urlOf(api, address))}`;

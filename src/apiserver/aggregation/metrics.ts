@@ -60,7 +60,7 @@ export function createAggregatorMetrics(registry: MetricRegistry) {
       regenerationSeconds.with(reason).set(seconds);
     },
     countConnectionFailure(error: unknown): void {
-      const { code } = error as NodeJS.ErrnoException;
+      const { code } = (error ?? {}) as NodeJS.ErrnoException;
       if (code === MISSING_SAN) missingSan.with().inc();
       else if (code === "CA_MD_TOO_WEAK") insecureSha1.with().inc();
     },

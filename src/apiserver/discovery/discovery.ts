@@ -23,6 +23,7 @@ interface ServedVersion {
 
 interface AggregatedDocument {
   readonly document: DiscoveryDocument;
+  readonly version: string;
   readonly etag: string;
 }
 
@@ -37,7 +38,16 @@ type Offer = (typeof OFFERS)[number];
 const YAML = "application/yaml";
 /** The media types in 406 messages, without the project's own protobuf type. */
 const ADVERTISED_TYPES = OFFERS.slice(0, 3).map((offer) => offer.mediaType);
-const AGGREGATED = "g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList";
+
+/** What feature gates change in discovery. */
+export interface DiscoveryFeatures {
+  /** Serves aggregated discovery as v2beta1 too, while the gate AggregatedDiscoveryRemoveBetaType is off. */
+  readonly betaAggregated: boolean;
+  /** The gate StorageVersionHash. */
+  readonly storageHashes: boolean;
+}
+
+const defaultDiscoveryFeatures: DiscoveryFeatures = { betaAggregated: false, storageHashes: true };
 
 /** Discovery documents, created on first use and again after the kinds have changed. */
 export class Discovery {
@@ -45,6 +55,7 @@ export class Discovery {
   readonly #aliases: GroupAliases;
   readonly #address: () => string;
   readonly #external: ExternalDiscovery;
+  readonly #features: DiscoveryFeatures;
   #cached: { readonly changes: string; readonly pages: DiscoveryDocuments } | undefined;
 
   /** `address` returns the host and port that clients connect to: `10.0.0.1:6443`. */
@@ -53,7 +64,9 @@ export class Discovery {
     aliases: GroupAliases,
     address: () => string,
     external: ExternalDiscovery = { changeCount: 0, versions: () => [] },
+    features: DiscoveryFeatures = defaultDiscoveryFeatures,
   ) {
+    this.#features = features;
     this.#scheme = scheme;
     this.#aliases = aliases;
     this.#address = address;
@@ -79,7 +92,8 @@ export class Discovery {
     if (this.#cached?.changes !== changes) {
       const versions = servedVersions(this.#scheme, this.#aliases);
       const listed = new Set(this.#scheme.kinds().flatMap((kind) => listedGroupNames(kind, this.#aliases)));
-      const pages = new DiscoveryDocuments(versions, listed, this.#external.versions(), this.#address);
+      const external = this.#external.versions();
+      const pages = new DiscoveryDocuments(versions, listed, external, this.#address, this.#features);
       this.#external.onAggregate?.();
       this.#cached = { changes, pages };
     }
@@ -90,6 +104,7 @@ export class Discovery {
 class DiscoveryDocuments {
   readonly #versions: readonly (ServedVersion | ExternalVersion)[];
   readonly #documents = new Map<string, DiscoveryDocument>();
+  /** By version and path: `v2/apis`. */
   readonly #aggregated = new Map<string, AggregatedDocument>();
   readonly #address: () => string;
 
@@ -99,6 +114,7 @@ class DiscoveryDocuments {
     listed: ReadonlySet<string>,
     external: readonly ExternalVersion[],
     address: () => string,
+    features: DiscoveryFeatures,
   ) {
     this.#versions = mergeVersions(local, external, priorityOf);
     const groups = this.#groups();
@@ -108,10 +124,12 @@ class DiscoveryDocuments {
     for (const group of groups)
       this.addDocument(`/apis/${group.name}`, { kind: "APIGroup", apiVersion: "v1", ...group });
     for (const served of this.#versions) {
-      if (isServed(served)) this.addDocument(versionPath(served), resourceList(served));
+      if (isServed(served)) this.addDocument(versionPath(served), resourceList(served, features));
     }
-    this.#aggregate("/api", (group) => group === "");
-    this.#aggregate("/apis", (group) => group !== "" && isListed(group));
+    for (const version of features.betaAggregated ? ["v2", "v2beta1"] : ["v2"]) {
+      this.#aggregate(version, "/api", (group) => group === "");
+      this.#aggregate(version, "/apis", (group) => group !== "" && isListed(group));
+    }
     this.#address = address;
   }
 
@@ -125,18 +143,16 @@ class DiscoveryDocuments {
 
   respond(path: string, context: RequestContext): HttpResponse {
     const { accept, "if-none-match": ifNoneMatch } = context.request.headers;
-    const aggregated = this.#aggregated.get(path);
     const match = negotiate(accept, OFFERS, (offer, params) => {
       if (params.as === undefined) return true;
-      return aggregated !== undefined && offer.mediaType !== YAML && isAggregated(params);
+      return offer.mediaType !== YAML && isAggregated(params) && this.#aggregated.has(`${params.v}${path}`);
     });
     if (match === undefined) {
       const hasMediaType = negotiate(accept, OFFERS, () => true) !== undefined;
       throw hasMediaType ? transformNotAcceptable(ADVERTISED_TYPES) : notAcceptable(ADVERTISED_TYPES);
     }
-    if (aggregated !== undefined && match.params.as !== undefined) {
-      return respondAggregated(aggregated, match.offer, ifNoneMatch);
-    }
+    const aggregated = match.params.as === undefined ? undefined : this.#aggregated.get(`${match.params.v}${path}`);
+    if (aggregated !== undefined) return respondAggregated(aggregated, match.offer, ifNoneMatch);
     const document = path === "/api" ? createDocument(this.#versionsDocument()) : this.#documents.get(path);
     if (document === undefined) throw new Error(`Cannot serve discovery of ${path}: it is not served`);
     const body = encodeDocument(document, match.offer);
@@ -175,7 +191,7 @@ class DiscoveryDocuments {
     this.#documents.set(path, createDocument(value));
   }
 
-  #aggregate(path: string, belongs: (group: string) => boolean): void {
+  #aggregate(version: string, path: string, belongs: (group: string) => boolean): void {
     const groups = [...new Set(this.#versions.map(({ group }) => group))].filter(belongs);
     const items = groups.map((name) => ({
       metadata: { ...(name === "" ? {} : { name }), creationTimestamp: null },
@@ -187,10 +203,10 @@ class DiscoveryDocuments {
             : { version: served.version, ...(served.discovered ?? { freshness: "Current" }) },
         ),
     }));
-    const apiVersion = "apidiscovery.k8s.io/v2";
+    const apiVersion = `apidiscovery.k8s.io/${version}`;
     const document = createDocument({ kind: "APIGroupDiscoveryList", apiVersion, metadata: {}, items });
     const etag = `"${createHash("sha512").update(document.json).digest("hex").toUpperCase()}"`;
-    this.#aggregated.set(path, { document, etag });
+    this.#aggregated.set(`${version}${path}`, { document, etag, version });
   }
 }
 
@@ -198,18 +214,19 @@ function isServed(version: ServedVersion | ExternalVersion): version is ServedVe
   return "kinds" in version;
 }
 
-function isAggregated({ as, g, v }: Readonly<Record<string, string>>): boolean {
-  return as === "APIGroupDiscoveryList" && kubernetesGroup(g ?? "") === "apidiscovery.k8s.io" && v === "v2";
+function isAggregated({ as, g }: Readonly<Record<string, string>>): boolean {
+  return as === "APIGroupDiscoveryList" && kubernetesGroup(g ?? "") === "apidiscovery.k8s.io";
 }
 
 function respondAggregated(
-  { document, etag }: AggregatedDocument,
+  { document, etag, version }: AggregatedDocument,
   offer: Offer,
   ifNoneMatch: string | undefined,
 ): HttpResponse {
   const headers = { etag, "cache-control": "public", vary: "Accept" };
   if (ifNoneMatch === etag) return { status: 304, headers, body: new Uint8Array() };
-  return bytesResponse(200, `${offer.mediaType};${AGGREGATED}`, encodeDocument(document, offer), headers);
+  const mediaType = `${offer.mediaType};g=apidiscovery.k8s.io;v=${version};as=APIGroupDiscoveryList`;
+  return bytesResponse(200, mediaType, encodeDocument(document, offer), headers);
 }
 
 function encodeDocument(document: DiscoveryDocument, { mediaType, magic }: Offer): Uint8Array {
@@ -238,9 +255,9 @@ function versionPath({ group, version }: ServedVersion): string {
   return group === "" ? `/api/${version}` : `/apis/${group}/${version}`;
 }
 
-function resourceList({ group, version, kinds, aliases }: ServedVersion): DiscoveryObject {
+function resourceList({ group, version, kinds, aliases }: ServedVersion, features: DiscoveryFeatures): DiscoveryObject {
   const listed = (some: readonly Kind[]) =>
-    some.flatMap((kind) => [apiResource(kind, group), ...apiSubresources(kind, aliases)]);
+    some.flatMap((kind) => [apiResource(kind, group, features), ...apiSubresources(kind, aliases)]);
   const resources = listed(kinds.filter(({ custom }) => custom !== true));
   resources.sort((a, b) => (a.name < b.name ? -1 : 1));
   resources.push(...listed(kinds.filter(({ custom }) => custom === true)));
@@ -249,7 +266,7 @@ function resourceList({ group, version, kinds, aliases }: ServedVersion): Discov
   return { kind: "APIResourceList", ...own, groupVersion: formatApiVersion(group, version), resources };
 }
 
-function apiResource(kind: Kind, group: string) {
+function apiResource(kind: Kind, group: string, { storageHashes }: DiscoveryFeatures) {
   return {
     name: kind.plural,
     singularName: kind.singular,
@@ -258,7 +275,7 @@ function apiResource(kind: Kind, group: string) {
     verbs: discoveryVerbs(kind),
     ...(kind.shortNames.length === 0 ? {} : { shortNames: kind.shortNames }),
     ...(kind.categories.length === 0 ? {} : { categories: kind.categories }),
-    ...(!isPersisted(kind) ? {} : { storageVersionHash: storageVersionHash(kind, group) }),
+    ...(!storageHashes || !isPersisted(kind) ? {} : { storageVersionHash: storageVersionHash(kind, group) }),
   };
 }
 

@@ -55,6 +55,8 @@ export const CUSTOM_PRIORITIES = { groupPriorityMinimum: 1000, versionPriority: 
 
 /** The priority of a group version that this server serves. */
 export function priorityOf({ group, version }: { readonly group: string; readonly version: string }): VersionPriority {
+  // Its own group comes first, as in kube-aggregator.
+  if (svcGroup(group) === apiServiceKind.group) return { group: Number.POSITIVE_INFINITY, version: 0 };
   const found = priorities[kubernetesGroup(group)];
   const { groupPriorityMinimum, versionPriority } = CUSTOM_PRIORITIES;
   return { group: found?.group ?? groupPriorityMinimum, version: found?.versions[version] ?? versionPriority };

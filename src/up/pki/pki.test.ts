@@ -27,7 +27,9 @@ t.test("ensurePki() issues certificates that the CAs verify", async (t) => {
   const caller = new X509Certificate(readFileSync(pki.agentClient.certFile));
   t.ok(caller.verify(agentCa.publicKey));
   t.match(caller.subject, /O=system:masters/);
-  for (const name of ["ca", "agent-ca", "admin", "apiserver", "agent-client"]) {
+  const proxy = new X509Certificate(readFileSync(pki.frontProxyClient.certFile));
+  t.ok(proxy.verify(new X509Certificate(readFileSync(pki.frontProxyCaFile)).publicKey) && !proxy.verify(ca.publicKey));
+  for (const name of ["ca", "agent-ca", "front-proxy-ca", "admin", "apiserver", "agent-client", "front-proxy-client"]) {
     t.equal(statSync(join(directory, `${name}.key`)).mode & 0o777, 0o600, name);
   }
 });
@@ -35,12 +37,12 @@ t.test("ensurePki() issues certificates that the CAs verify", async (t) => {
 t.test("ensurePki() keeps valid certificates and renews those that expire soon or lack a name", async (t) => {
   const directory = join(t.testdir({}), "pki");
   const first = await ensurePki(options(directory));
-  t.equal(first.issued.length, 5);
+  t.equal(first.issued.length, 7);
   t.same((await ensurePki(options(directory))).issued, []);
   const moved = { ...options(directory), serverNames: ["localhost", "192.0.2.2", "198.51.100.1"] };
   t.same((await ensurePki(moved)).issued, ["apiserver"]);
   const later = await ensurePki({ ...moved, now: NOW + 300 * DAY_MS });
-  t.same([...later.issued].sort(), ["admin", "agent-client", "apiserver"]);
+  t.same([...later.issued].sort(), ["admin", "agent-client", "apiserver", "front-proxy-client"]);
   t.equal(later.ca, first.ca);
 });
 

@@ -5,6 +5,7 @@
  *
  *     ca            signs users and the API server; the API server's --client-ca-file
  *     agent-ca      signs both ends of connections from the API server to agents, and nothing else
+ *     front-proxy-ca  signs the certificate with which the API server sends users' names to extension servers
  *
  * The node's certificates are signed when its agent requests them (`node-identity.ts`).
  */
@@ -35,12 +36,19 @@ export interface Pki {
   readonly apiServer: KeyPairFiles;
   /** The client certificate of the API server for agents. */
   readonly agentClient: KeyPairFiles;
+  /** The CA whose certificates extension servers and the API server trust to send users' names in headers. */
+  readonly frontProxyCaFile: string;
+  /** The client certificate of the API server for extension servers and webhooks. */
+  readonly frontProxyClient: KeyPairFiles;
   readonly admin: KeyPair;
   /** Names of the certificates that were issued. */
   readonly issued: readonly string[];
   /** Files whose permissions were restricted to their owner. */
   readonly restricted: readonly string[];
 }
+
+/** The common name of the certificate for extension servers. */
+export const FRONT_PROXY = "front-proxy-client";
 
 const CA_DAYS = 3650;
 const LEAF_DAYS = 365;
@@ -70,6 +78,8 @@ export async function ensurePki(options: PkiOptions): Promise<Pki> {
     organizations: [MASTERS],
     usages: ["client"],
   });
+  const frontProxyCa = await keys.authority("front-proxy-ca", "svc-front-proxy-ca");
+  await keys.leaf("front-proxy-client", frontProxyCa, { commonName: FRONT_PROXY, usages: ["client"] });
   return {
     ca: ca.cert,
     caFile: keys.files("ca").certFile,
@@ -79,6 +89,8 @@ export async function ensurePki(options: PkiOptions): Promise<Pki> {
     agentAuthority: keys.files("agent-ca"),
     apiServer: keys.files("apiserver"),
     agentClient: keys.files("agent-client"),
+    frontProxyCaFile: keys.files("front-proxy-ca").certFile,
+    frontProxyClient: keys.files("front-proxy-client"),
     admin,
     issued: keys.issued,
     restricted: tightened,
