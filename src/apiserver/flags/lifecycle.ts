@@ -33,8 +33,8 @@ export const lifecycleFlags = section("Lifecycle, limits and logging", {
   "enable-priority-and-fairness": flag(
     bool,
     true,
-    "One limit for all requests, the sum of the next two flags, in place of two limits. This build has no queues and " +
-      "does not apply FlowSchemas and PriorityLevelConfigurations: it answers requests above the limit with 429.",
+    "Divide the sum of the next two flags among the priority levels and queue requests, as FlowSchemas and " +
+      "PriorityLevelConfigurations specify, in place of two plain limits.",
   ),
   "max-requests-inflight": flag(
     int({ min: 0 }),

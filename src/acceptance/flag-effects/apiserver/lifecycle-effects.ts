@@ -61,8 +61,16 @@ export const lifecycleEffects: Partial<Record<Name, Effect>> = {
     t.same(
       await requestWithBlockedStore({ ...crowded, "max-requests-inflight": "0" }),
       { reads: 429, writes: 429 },
-      "one limit for both",
+      "one seat for both",
     );
+    for (const [value, isClassified] of [
+      ["true", true],
+      ["false", false],
+    ] as const) {
+      await using server = await startServer({ "enable-priority-and-fairness": value });
+      const { headers } = await server.send("GET /version");
+      t.equal(headers["x-kubernetes-pf-flowschema-uid"] !== undefined, isClassified);
+    }
     const none = { "max-requests-inflight": "0", "max-mutating-requests-inflight": "0" };
     t.throws(() => parseFlags(none), /must be positive/);
   },

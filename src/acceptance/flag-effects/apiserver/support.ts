@@ -304,12 +304,15 @@ export async function requestWithBlockedStore(settings: Settings): Promise<{ rea
   store.create = () => new Promise<never>(() => {});
   void server.send(`POST ${PODS}`, pod("a"), {});
   await setTimeout(5);
-  const reads = (await server.send(`GET ${PODS}`, undefined, {})).status;
+  let reads = 0;
   let writes = 0;
+  void server.send(`GET ${PODS}`, undefined, {}).then(({ status }) => {
+    reads = status;
+  });
   void server.send(`POST ${PODS}`, pod("b"), {}).then(({ status }) => {
     writes = status;
   });
-  await server.until("the response to the write", () => writes !== 0);
+  await server.until("the responses", () => reads !== 0 && writes !== 0);
   return { reads, writes };
 }
 
