@@ -15,7 +15,7 @@ import { type ApiServerDeps, createServerBase, type ServerBase } from "./assembl
 import type { ApiServerConfig } from "./config/config.ts";
 import { DebugEndpoints } from "./debug/debug-endpoints.ts";
 import { withAudit, withFailedAuthenticationAudit } from "./filters/audit.ts";
-import { withAuthentication } from "./filters/authentication.ts";
+import { withAuthentication, withUnauthenticatedClose } from "./filters/authentication.ts";
 import { withAuthorization } from "./filters/authorization.ts";
 import { withCors } from "./filters/cors.ts";
 import { withErrorResponses } from "./filters/error-responses.ts";
@@ -145,30 +145,32 @@ export async function createApiServer(
  * pass those of `serving/secure-serving.ts`.
  */
 function buildHandlerChain(
-  { config, clock, log, random, metrics, auditor, tracer, flowControl }: ServerBase,
+  { config, clock, log, random, metrics, auditor, tracer, flowControl, features }: ServerBase,
   { authenticators, authorizer }: AccessControl,
   memory: MemoryProtection,
   apiHandler: RequestHandler,
 ): Handler {
   const httpFilters: readonly Filter[] = [
-    compressResponses(),
+    ...(features.has("APIResponseCompression") ? [compressResponses()] : []),
     withHsts(config.serving.strictTransportSecurity),
     withCors(config.serving.corsOrigins),
   ];
   const { requestTimeoutMs: timeoutMs } = config.limits;
   const { onTermination } = metrics.requests;
   const requestLog = log.child("httplog");
+  const closesAnonymous = features.has("UnauthenticatedHTTP2DOSMitigation");
   const tracing = new RequestTracing({ clock, log, tracer });
   const requestFilters: readonly RequestFilter[] = [
     tracing.server,
     withRequestLog(requestLog, clock),
     withRequestMetrics(metrics.requests, clock),
+    ...(closesAnonymous ? [withUnauthenticatedClose()] : []),
     withErrorResponses(log.child("http")),
     withRequestDeadline(clock, timeoutMs, onTermination),
     ...(auditor === undefined ? [] : [withFailedAuthenticationAudit(auditor, clock)]),
     tracing.filter(
       "authentication",
-      withAuthentication(authenticators.authenticate, clock, log.child("authentication")),
+      withAuthentication(authenticators.authenticate, clock, log.child("authentication"), closesAnonymous),
     ),
     tracing.sampling,
     ...(auditor === undefined ? [] : [tracing.filter("audit", withAudit(auditor, clock, log.child("http")))]),

@@ -6,6 +6,7 @@ import type { ApiObject, Kind } from "../api/kind.ts";
 import type { ErrorSubject } from "../api/status.ts";
 import { defaultFeatures } from "../flags/gate-tables/default-features.ts";
 import type { FeatureLookup } from "../flags/gates.ts";
+import type { Magic } from "../schema/protobuf/envelope.ts";
 import type { FieldError } from "../schema/validation/field-error.ts";
 import { formatTime } from "../schema/value/time.ts";
 import type { MaybePromise } from "../std/async/maybe-promise.ts";
@@ -29,6 +30,8 @@ export interface RegistryDeps {
   /** `/registry` */
   readonly prefix: string;
   readonly mediaType?: StorageMediaType | undefined;
+  /** See `ObjectStoreOptions`. */
+  readonly names?: Magic | undefined;
   readonly clock: Clock;
   readonly random: RandomSource;
   readonly log: Logger;
@@ -88,8 +91,8 @@ export class Registry<T extends ApiObject = ApiObject> implements AsyncDisposabl
     this.features = deps.features ?? defaultFeatures;
     this.dropDisabledFields = createDropDisabledFields(kind, this.features);
     this.validateGated = createValidateGated(kind, this.features);
-    const { store, prefix, mediaType, clock } = deps;
-    this.objects = new ObjectStore({ store, kind, prefix, mediaType, clock });
+    const { store, prefix, mediaType, names, clock } = deps;
+    this.objects = new ObjectStore({ store, kind, prefix, mediaType, names, clock });
   }
 
   /**

@@ -12,12 +12,17 @@ import { podSpecPaths } from "./rules.ts";
 export type ValidateGated<T> = (object: T, previous: T | undefined) => readonly FieldError[];
 
 interface GatedRule {
+  /** Errors have the path of the object that contains the field. */
+  readonly reportsParent?: true;
   readonly gate: string;
   /** The rule applies while the gate has this value. */
   readonly while: boolean;
   readonly paths: readonly string[];
-  /** Returns the problems of the value. Values of the stored object are not checked again. */
-  readonly problems: (value: string) => readonly string[];
+  /**
+   * Returns the problems of the value; `scope` is the object, or its pod spec. Values of the stored object are not
+   * checked again.
+   */
+  readonly problems: (value: string, scope: unknown) => readonly string[];
 }
 
 const CONTAINERS = ["containers", "initContainers", "ephemeralContainers"];
@@ -35,8 +40,26 @@ const podSpecRules: readonly GatedRule[] = [
     paths: ["dnsConfig.searches[]"],
     problems: (search) => dns1123Subdomain(search.replace(/\.$/, "")),
   },
+  {
+    gate: "PodLifecycleSleepActionAllowZero",
+    while: false,
+    paths: CONTAINERS.flatMap((list) => [
+      `${list}[].lifecycle.preStop.sleep.seconds`,
+      `${list}[].lifecycle.postStart.sleep.seconds`,
+    ]),
+    problems: (seconds, spec) => (Number(seconds) === 0 ? [zeroSleepProblem(spec)] : []),
+    reportsParent: true,
+  },
   strictIps("hostAliases[].ip", "dnsConfig.nameservers[]"),
 ];
+
+function zeroSleepProblem(spec: unknown): string {
+  const { terminationGracePeriodSeconds: most = 30 } = spec as { readonly terminationGracePeriodSeconds?: number };
+  return (
+    `must be greater than 0 and less than terminationGracePeriodSeconds (${most}). ` +
+    "Enable AllowPodLifecycleSleepActionZeroValue feature gate for zero sleep."
+  );
+}
 
 /** The rules of the strategy reject text that is no address at all. */
 function strictIps(...paths: readonly string[]): GatedRule {
@@ -80,18 +103,22 @@ export function createValidateGated<T extends ApiObject>(
   return (object, previous) => checks.flatMap((check) => check(object, previous));
 }
 
+type Members = Readonly<Record<string, unknown>>;
 type Check = (object: unknown, previous: unknown) => readonly FieldError[];
 
 function compile(rule: GatedRule, features: FeatureLookup, scope: string): Check | undefined {
   if (features.has(rule.gate) !== rule.while) return undefined;
   const paths = rule.paths.map((path) => parseFieldPath(`${scope}${path}`));
+  const within = scope.split(".").filter((name) => name !== "");
   return (object, previous) => {
     const kept = new Set(paths.flatMap((path) => valuesAt(previous, path)));
     const errors: FieldError[] = [];
+    const inner = within.reduce<unknown>((value, name) => (value as Members | undefined)?.[name], object);
     for (const path of paths) {
       for (const [at, value] of listFields(object, path)) {
-        if (typeof value !== "string" || value === "" || kept.has(value)) continue;
-        for (const problem of rule.problems(value)) errors.push(invalidField(at, value, problem));
+        if (value === "" || kept.has(value)) continue;
+        const field = rule.reportsParent ? at.slice(0, at.lastIndexOf(".")) : at;
+        for (const problem of rule.problems(String(value), inner)) errors.push(invalidField(field, value, problem));
         if (errors.length >= errorsMax) return errors;
       }
     }

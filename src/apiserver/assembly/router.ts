@@ -54,7 +54,11 @@ export function createRouter(options: RouterOptions): RequestHandler {
   const router = new Router<Route>();
   addResourceRoutes(router, scheme, registries, settings, { aliases, extra });
   const { aggregator } = options;
-  const discovery = new Discovery(scheme, aliases, options.address, aggregator);
+  const { features } = registries;
+  const discovery = new Discovery(scheme, aliases, options.address, aggregator, {
+    betaAggregated: !features.has("AggregatedDiscoveryRemoveBetaType"),
+    storageHashes: features.has("StorageVersionHash"),
+  });
   router.add("GET", `/api/v1/nodes/{name}/${TUNNEL_SUBRESOURCE}`, options.openTunnel);
   addNonResourceRoutes(router, options, discovery);
   const respondCustom = createCustomResourceHandler({
@@ -105,7 +109,9 @@ function addNonResourceRoutes(router: Router<Route>, options: RouterOptions, dis
     const { OpenApi } = await import("../openapi/openapi.ts");
     const { aggregator } = options;
     const extensions = { v2: () => aggregator.openApiV2(), v3: () => aggregator.openApiV3Paths() };
-    return new OpenApi(options.scheme, options.groupAliases, options.gitVersion, options.settings.clock, extensions);
+    const hasEnums = options.registries.features.has("OpenAPIEnums");
+    const { scheme, groupAliases, gitVersion, settings } = options;
+    return new OpenApi(scheme, groupAliases, gitVersion, settings.clock, extensions, hasEnums);
   });
   addAny(
     "/openapi/v2",

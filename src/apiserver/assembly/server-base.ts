@@ -226,6 +226,7 @@ function createRegistries(
     store,
     prefix: storage.prefix,
     mediaType: storage.mediaType,
+    names: storage.names,
     clock,
     random,
     log: log.child("registry"),

@@ -32,6 +32,8 @@ export interface ControlPlaneOptions {
   /** Undefined when the server has no address that other hosts can reach. */
   readonly endpoints: EndpointReconcilerOptions | undefined;
   readonly clientAuthorities: ClientAuthorities;
+  /** Whether the server has an identity lease, which the gate APIServerIdentity decides; it has one when absent. */
+  readonly hasIdentity?: boolean | undefined;
   /** Undefined: flow schemas and priority levels have no effect. */
   readonly flowController: FlowController | undefined;
   readonly clock: Clock;
@@ -55,7 +57,7 @@ const LEASE_GC_INTERVAL_MS = 3_600_000;
 /** Resolves after the first run of the initial reconcilers; failures are logged and retried. */
 export async function startControlPlaneControllers(options: ControlPlaneOptions): Promise<ControlPlaneControllers> {
   const { registries, serviceAllocation, endpoints, clientAuthorities, flowController, clock, log, signal } = options;
-  const lease = new IdentityLease(registries, hostname(), signal);
+  const lease = options.hasIdentity === false ? undefined : new IdentityLease(registries, hostname(), signal);
   const endpointReconciler =
     endpoints === undefined ? undefined : new EndpointReconciler(registries, endpoints, signal);
   const keyOf = <T extends ApiObject>(kind: Kind<T>, name: string, namespace?: string): string =>
@@ -68,7 +70,9 @@ export async function startControlPlaneControllers(options: ControlPlaneOptions)
       ensuredKeys: endpointReconciler?.keys ?? [],
       reconcile: async () => await endpointReconciler?.reconcile(),
     },
-    { name: "the API server identity lease", everyMs: SHORT_INTERVAL_MS, reconcile: () => lease.renew() },
+    ...(lease === undefined
+      ? []
+      : [{ name: "the API server identity lease", everyMs: SHORT_INTERVAL_MS, reconcile: () => lease.renew() }]),
     {
       name: "flow schemas and priority levels",
       everyMs: INTERVAL_MS,
@@ -106,11 +110,15 @@ export async function startControlPlaneControllers(options: ControlPlaneOptions)
       reconcile: () => serviceAllocation.reconcile(),
     },
     { name: "service IP addresses", everyMs: SERVICE_REPAIR_INTERVAL_MS, reconcile: () => serviceAllocation.repair() },
-    {
-      name: "expired API server identity leases",
-      everyMs: LEASE_GC_INTERVAL_MS,
-      reconcile: () => lease.collectStale(),
-    },
+    ...(lease === undefined
+      ? []
+      : [
+          {
+            name: "expired API server identity leases",
+            everyMs: LEASE_GC_INTERVAL_MS,
+            reconcile: () => lease.collectStale(),
+          },
+        ]),
   ];
   await Promise.all(initialReconcilers.map((each) => reconcileOnce(each, log, signal)));
   if (flowControl !== undefined) await reconcileOnce(flowControl, log, signal);

@@ -1,7 +1,7 @@
 import { unauthorized } from "../../api/status.ts";
 import { InvalidCredentialsError } from "../../auth/authn/invalid-credentials-error.ts";
 import type { Authenticator, Credentials } from "../../auth/user.ts";
-import { type HttpRequest, headerValues } from "../../http/message.ts";
+import { type HttpRequest, type HttpResponse, headerValues } from "../../http/message.ts";
 import type { Logger } from "../../std/log/logger.ts";
 import type { Clock } from "../../std/time/clock.ts";
 import { type RequestContext, type RequestFilter, withUser } from "../request/request-context.ts";
@@ -9,8 +9,16 @@ import { type RequestContext, type RequestFilter, withUser } from "../request/re
 /** Bounds the log lines about failed authentication, so that a client cannot fill the disk. */
 const LOGGED_FAILURES_PER_SECOND_MAX = 20;
 
-/** Sets the user of the request, or responds 401 and logs the reason. */
-export function withAuthentication(authenticate: Authenticator, clock: Clock, log: Logger): RequestFilter {
+/**
+ * Sets the user of the request, or responds 401 and logs the reason. With `closesAnonymous` clients without credentials
+ * cannot keep an HTTP/2 connection, on which requests cost little to send.
+ */
+export function withAuthentication(
+  authenticate: Authenticator,
+  clock: Clock,
+  log: Logger,
+  closesAnonymous = false,
+): RequestFilter {
   const logFailure = createFailureLogger(clock, log);
   return (next) => async (context) => {
     const { request } = context;
@@ -25,8 +33,26 @@ export function withAuthentication(authenticate: Authenticator, clock: Clock, lo
       logFailure(request, "no credentials were sent");
       throw unauthorized();
     }
-    return await next(withUser(context, user));
+    if (!closesAnonymous || request.peer.protocol !== "h2" || user.name !== ANONYMOUS) {
+      return await next(withUser(context, user));
+    }
+    return closeConnection(await next(withUser(context, user)));
   };
+}
+
+const ANONYMOUS = "system:anonymous";
+
+/** Closes the HTTP/2 connections of requests that were not authenticated. Passed before errors become responses. */
+export function withUnauthenticatedClose(): RequestFilter {
+  return (next) => async (context) => {
+    const response = await next(context);
+    return response.status === 401 && context.request.peer.protocol === "h2" ? closeConnection(response) : response;
+  };
+}
+
+/** The server sends a GOAWAY after the response. */
+function closeConnection(response: HttpResponse): HttpResponse {
+  return { ...response, headers: { ...response.headers, connection: "close" } };
 }
 
 /** The credentials of a request. A class, because one is created for each request. */

@@ -4,7 +4,7 @@
  */
 
 /** The steps of a start. */
-export type StartupStep = "handlers" | "bootstrap" | "definitions" | "services" | "apis";
+export type StartupStep = "handlers" | "bootstrap" | "definitions" | "services" | "apis" | "caches";
 
 export interface PostStartHook {
   /** The name of the check: `poststarthook/rbac/bootstrap-roles`. */
@@ -17,9 +17,18 @@ export interface PostStartHookOptions {
   readonly fairness: boolean;
   /** `--encryption-provider-config-automatic-reload` */
   readonly encryptionReload?: boolean | undefined;
+  /** The gate APIServerIdentity; on when absent. */
+  readonly identity?: boolean | undefined;
+  /** The gate WatchCacheInitializationPostStartHook: the start waits for all watch caches. */
+  readonly storageReadiness?: boolean | undefined;
 }
 
-export function postStartHooks({ fairness, encryptionReload }: PostStartHookOptions): readonly PostStartHook[] {
+export function postStartHooks({
+  fairness,
+  encryptionReload,
+  identity = true,
+  storageReadiness,
+}: PostStartHookOptions): readonly PostStartHook[] {
   const hook = (step: StartupStep, ...names: readonly string[]): PostStartHook[] =>
     names.map((name) => ({ name: `poststarthook/${name}`, step }));
   return [
@@ -29,13 +38,15 @@ export function postStartHooks({ fairness, encryptionReload }: PostStartHookOpti
       ? hook("handlers", "priority-and-fairness-config-consumer", "priority-and-fairness-filter")
       : hook("handlers", "max-in-flight-filter")),
     ...hook("handlers", "storage-object-count-tracker-hook"),
+    ...(storageReadiness === true ? hook("caches", "storage-readiness") : []),
     ...hook("definitions", "start-apiextensions-informers", "start-apiextensions-controllers", "crd-informer-synced"),
     ...hook(
       "bootstrap",
       "start-system-namespaces-controller",
       "start-cluster-authentication-info-controller",
-      "start-kube-apiserver-identity-lease-controller",
-      "start-kube-apiserver-identity-lease-garbage-collector",
+      ...(identity
+        ? ["start-kube-apiserver-identity-lease-controller", "start-kube-apiserver-identity-lease-garbage-collector"]
+        : []),
       "start-legacy-token-tracking-controller",
     ),
     ...hook("services", "start-service-ip-repair-controllers"),

@@ -67,6 +67,7 @@ export class OpenApi {
   readonly #clock: Clock;
   readonly #documents = new Map<string, CachedDocument>();
   readonly #extensions: ExtensionDocuments | undefined;
+  readonly #hasEnums: boolean;
   #descriptionsPromise: Promise<Describe> | undefined;
 
   constructor(
@@ -75,8 +76,10 @@ export class OpenApi {
     gitVersion: string,
     clock: Clock,
     extensions?: ExtensionDocuments | undefined,
+    hasEnums = true,
   ) {
     this.#extensions = extensions;
+    this.#hasEnums = hasEnums;
     this.#clock = clock;
     this.#scheme = scheme;
     this.#aliases = aliases;
@@ -152,7 +155,8 @@ export class OpenApi {
   }
 
   *#v2(kinds: readonly Kind[], specs: readonly OpenApiPart[], describe: Describe, mediaType: string): Steps<Buffer> {
-    const context = createOpenApiContext(kinds, (kind) => listedGroupNames(kind, this.#aliases), describe);
+    const namesOf = (kind: Pick<Kind, "group" | "definedGroup">) => listedGroupNames(kind, this.#aliases);
+    const context = { ...createOpenApiContext(kinds, namesOf, describe), hasEnums: this.#hasEnums };
     yield;
     const document = new OpenApiDocument(2, context);
     document.addGroup("");
@@ -198,7 +202,8 @@ export class OpenApi {
   *#v3Document(part: DocumentPart, kinds: readonly Kind[], describe: Describe): Steps<object> {
     const namesOf = (kind: Pick<Kind, "group" | "definedGroup">): readonly string[] => this.#groupNames(kind, part);
     const isCustom = kinds.length > 0 && kinds.every(({ custom }) => custom === true);
-    const context = createOpenApiContext(isCustom ? kinds : this.#scheme.kinds(), namesOf, describe);
+    const published = isCustom ? kinds : this.#scheme.kinds();
+    const context = { ...createOpenApiContext(published, namesOf, describe), hasEnums: this.#hasEnums };
     const document = new OpenApiDocument(3, context);
     yield;
     if (part.type === "version") document.addKinds(kinds, part.group, part.version);

@@ -174,7 +174,7 @@ export const agentGates: GateTable = markMissing({
   SvcletRegistrationGetOnExistsOnly: { stage: "DEPRECATED", default: false },
   SvcletSeparateDiskGC: { stage: "BETA", default: true },
   SvcletServiceAccountTokenForCredentialProviders: { stage: "ALPHA", default: false, effective: true },
-  SvcletTracing: { stage: "BETA", default: true },
+  SvcletTracing: { stage: "BETA", default: true, effective: true },
   SystemdWatchdog: { stage: "BETA", default: true },
   TopologyAwareHints: { stage: "BETA", default: true },
   TopologyManagerPolicyAlphaOptions: { stage: "ALPHA", default: false },

@@ -53,6 +53,8 @@ export interface OpenApiContext {
   structural?(schema: ObjectSchema): JsonSchemaProps | undefined;
   /** The schema of `metadata` of custom resources. */
   readonly objectMeta?: ObjectSchema;
+  /** Whether the values of string enums are published; they are when absent. */
+  readonly hasEnums?: boolean | undefined;
 }
 
 /** Collects the components of the added schemas and of all schemas they refer to. */
@@ -190,7 +192,8 @@ export class OpenApiComponents {
   #schema(schema: Schema): OpenApiSchema {
     switch (schema.type) {
       case "string":
-        return schema.values === undefined ? { type: "string" } : { type: "string", enum: [...schema.values].sort() };
+        if (schema.values === undefined || this.#context.hasEnums === false) return { type: "string" };
+        return { type: "string", enum: [...schema.values].sort() };
       case "enum":
         return { type: "string", enum: Object.keys(schema.numbers) };
       case "integer":

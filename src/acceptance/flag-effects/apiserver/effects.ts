@@ -1,6 +1,7 @@
 /** The effect of each flag of `svc apiserver`. */
 import { accessEffects } from "./access-effects.ts";
 import { admissionEffects } from "./admission-effects.ts";
+import { aggregationEffects } from "./aggregation-effects.ts";
 import { auditEffects } from "./audit-effects.ts";
 import { authenticationEffects } from "./authentication-effects.ts";
 import { authorizationEffects } from "./authorization-effects.ts";
@@ -24,4 +25,5 @@ export const apiserverEffects: Partial<Record<Name, Effect>> = {
   ...certificateEffects(startServer),
   ...auditEffects(startServer),
   ...encryptionEffects(startServer),
+  ...aggregationEffects(startServer),
 };

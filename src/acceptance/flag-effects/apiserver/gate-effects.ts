@@ -2,27 +2,16 @@
 import { createPlugins } from "../../../admission/chain/create-plugins.ts";
 import type { PluginDeps } from "../../../admission/chain/factory.ts";
 import { plugins } from "../../../admission/plugins/built-in-plugins.ts";
-import { apiServerOptions } from "../../../apiserver/config/options.ts";
 import { createCertificateRequest } from "../../../auth/pki/certificate-signing.ts";
 import { makeRequest } from "../../../http/request.ts";
 import { MetricRegistry } from "../../../std/metrics/metrics.ts";
 import { freePort } from "../../../testing/std/free-port.ts";
 import { FakeKms } from "../../../testing/storage/fake-kms.ts";
+import { discoveryGateEffects } from "./discovery-gate-effects.ts";
 import { writeProviders } from "./encryption-effects.ts";
+import { fieldGateEffects } from "./field-gate-effects.ts";
+import { configWith, type Gates, withGates } from "./gate-settings.ts";
 import { type Effect, file, type Name, PODS, parseFlags, pod, type Settings, startServer } from "./support.ts";
-
-/** The value that the test sets, and the other flags. */
-type Gates = Readonly<Record<string, boolean>>;
-
-function withGates(gates: Gates, settings: Settings = {}): Settings {
-  const words = Object.entries(gates).map(([name, value]) => `${name}=${value}`);
-  return words.length === 0 ? settings : { ...settings, "feature-gates": words.join(",") };
-}
-
-function configWith(gates: Gates, settings: Settings = {}) {
-  const { flags, gates: parsed, version, given } = parseFlags(withGates(gates, settings));
-  return apiServerOptions(flags, parsed, version, given);
-}
 
 type Config = ReturnType<typeof configWith>;
 
@@ -158,6 +147,8 @@ async function upgrade(gates: Gates, subresource: string, protocol: string) {
 }
 
 export const gateEffects: Readonly<Record<string, Effect>> = {
+  ...fieldGateEffects,
+  ...discoveryGateEffects,
   AllAlpha: async (t) => {
     t.equal(configWith({}).cbor, false);
     t.equal(configWith({ AllAlpha: true }).cbor, true);
