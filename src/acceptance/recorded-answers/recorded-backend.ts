@@ -20,7 +20,10 @@ const REPORTED_NAMES = [
   "x-request-id",
 ];
 
-export async function startRecordedBackend({ cert, key }: TestCertificate): Promise<RecordedBackend> {
+export async function startRecordedBackend({
+  cert,
+  key,
+}: Pick<TestCertificate, "cert" | "key">): Promise<RecordedBackend> {
   const server = createServer({ cert, key, requestCert: true, rejectUnauthorized: false }, (request, response) => {
     void respond(request, response);
   });
