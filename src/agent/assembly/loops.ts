@@ -6,6 +6,7 @@ import { readMachineFacts } from "../node/machine/machine-check.ts";
 import { watchOom } from "../node/machine/oom-watch.ts";
 import { maintainIptablesChains } from "../node/network/iptables-chains.ts";
 import { recordMachineEvents } from "../node/node-events.ts";
+import type { ResourceManagers } from "../resource-managers/resource-managers.ts";
 import { watchContainerEvents } from "../runtime/container-events.ts";
 import { enforceSizeLimits, measureDiskUsage } from "../volumes/local/size-limits.ts";
 import { findStorageExcess } from "../volumes/local/storage-limits.ts";
@@ -20,6 +21,7 @@ export async function runLoops(
   { recordNodeEvent, client: reportingClient }: Reporting,
   node: NodeComponents,
   podComponents: PodComponents,
+  resourceManagers: ResourceManagers,
 ): Promise<void> {
   const { config, machine, signal } = foundation;
   recordNodeEvent("Normal", "Starting", "Starting svclet.");
@@ -29,6 +31,7 @@ export async function runLoops(
     podComponents.relister.run(),
     runLogRotation(foundation, podComponents),
     node.cgroups.run(),
+    resourceManagers.run(signal),
     node.network.run(signal),
     config.node.iptablesChains
       ? maintainIptablesChains({

@@ -9,6 +9,7 @@ import { RuntimeClasses } from "../pod-objects/runtime-classes.ts";
 import type { PodServices } from "../pods/pod-context.ts";
 import { allContainers, podUid } from "../pods/pod-fields.ts";
 import { PodManager } from "../pods/pod-manager.ts";
+import type { ResourceManagers } from "../resource-managers/resource-managers.ts";
 import { Relister } from "../runtime/relister.ts";
 import { PodSources } from "../sources/pod-sources.ts";
 import { StaticPods } from "../sources/static-pods.ts";
@@ -38,6 +39,7 @@ export function openPods(
   reporting: Reporting,
   node: NodeComponents,
   networkPolicies: NetworkPolicies | undefined,
+  resourceManagers: ResourceManagers,
 ): PodComponents {
   const { config, clock, log, client, checkpoint, signal } = foundation;
   const { status, mirrors } = reporting;
@@ -60,7 +62,7 @@ export function openPods(
   const volumes = openVolumes(foundation, reporting, node, { reader, objects, pods: () => pods });
   let runtimeName = "containerd";
   const services = createPodServices(
-    { ...foundation, networkPolicies, classes: new RuntimeClasses(client) },
+    { ...foundation, networkPolicies, resourceManagers, classes: new RuntimeClasses(client) },
     {
       events: reporting.podEvents,
       objects,
@@ -98,6 +100,7 @@ export function openPods(
     },
     onRemoved(pod) {
       metrics.onRemoved(pod);
+      resourceManagers.release(podUid(pod));
       networkPolicies?.removePod(podUid(pod));
       reporting.removePod(pod);
     },

@@ -10,8 +10,6 @@ import { inFile } from "./deprecation.ts";
 
 /** Why these flags have no effect. */
 const noImageGc = "this build does not collect unused images";
-const noPinning = "this build does not pin containers to CPUs";
-const noNuma = "this build does not align resources with NUMA nodes";
 
 export const runtimeFlags = section("Container runtime, images and cgroups", {
   "container-runtime-endpoint": flag(
@@ -136,52 +134,47 @@ export const runtimeFlags = section("Container runtime, images and cgroups", {
   "cpu-manager-policy": flag(oneOf("none", "static"), "none", "none or static.", {
     config: "cpuManagerPolicy",
     deprecated: inFile,
-    inert: noPinning,
   }),
   "cpu-manager-policy-options": flag(pairs({ name: "string" }), {}, "key=value options.", {
     config: "cpuManagerPolicyOptions",
     deprecated: inFile,
-    inert: noPinning,
   }),
   "cpu-manager-reconcile-period": flag(
     duration({ min: 0 }),
     10_000,
     "Alpha. CPU manager reconcile period; if unset uses the node status update frequency.",
-    { config: "cpuManagerReconcilePeriod", deprecated: inFile, inert: noPinning },
+    { config: "cpuManagerReconcilePeriod", deprecated: inFile },
   ),
   "memory-manager-policy": flag(oneOf("None", "Static"), "None", "None or Static.", {
     config: "memoryManagerPolicy",
     deprecated: inFile,
-    inert: noNuma,
   }),
   "topology-manager-policy": flag(
     oneOf("none", "best-effort", "restricted", "single-numa-node"),
     "none",
     "none, best-effort, restricted, single-numa-node.",
-    { config: "topologyManagerPolicy", deprecated: inFile, inert: noNuma },
+    { config: "topologyManagerPolicy", deprecated: inFile },
   ),
   "topology-manager-policy-options": flag(pairs({ name: "string" }), {}, "key=value options.", {
     config: "topologyManagerPolicyOptions",
     deprecated: inFile,
-    inert: noNuma,
   }),
   "topology-manager-scope": flag(oneOf("container", "pod"), "container", "container or pod.", {
     config: "topologyManagerScope",
     deprecated: inFile,
-    inert: noNuma,
   }),
   "reserved-cpus": flag(
     cpuSet,
     "",
     "CPUs or ranges reserved for system and service use; supersedes CPU counts in the reserved flags.",
-    { config: "reservedSystemCPUs", deprecated: inFile, inert: noPinning },
+    { config: "reservedSystemCPUs", deprecated: inFile },
   ),
   "reserved-memory": flag(
     reservedMemory,
     [],
     "Per-NUMA-node memory reservations, e.g. <numa>:memory=<qty>,hugepages-1M=<qty>; repeatable; each type's " +
       "total must equal the sum of --svc-reserved, --system-reserved and the eviction threshold.",
-    { config: "reservedMemory", deprecated: inFile, inert: noNuma },
+    { config: "reservedMemory", deprecated: inFile },
   ),
   "enable-controller-attach-detach": flag(
     bool,

@@ -108,6 +108,7 @@ export async function createTestAgent(source: "flag" | "file", settings: Setting
     ? createLogger(logOptions(effective.flags), { clock, stdout: sink, stderr: sink })
     : silentLogger;
   const cgroupHierarchy = join(directory, "cgroup");
+  const sysRoot = join(directory, "sys");
   const systemd: { readonly method: string; readonly args: readonly string[] }[] = [];
   for (const name of controllers) await mkdir(join(cgroupHierarchy, name), { recursive: true });
   const dnsPort = await freePort();
@@ -163,6 +164,7 @@ export async function createTestAgent(source: "flag" | "file", settings: Setting
         transport: api.transport,
         runtime: fake,
         cgroupHierarchy,
+        ...(existsSync(sysRoot) ? { sysRoot } : {}),
         iptables: createFakeIptables(iptables),
         dnsPort,
         nft: { apply: async (commands) => void nft.push(commands) },

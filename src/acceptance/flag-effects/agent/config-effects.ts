@@ -150,9 +150,16 @@ export async function verifyField(t: Test, { text, options }: FieldEffect): Prom
 
 /** By gate: the options that the other value sets. */
 const gateOptions: Readonly<Record<string, { readonly set: boolean; readonly options: object }>> = {
+  CPUManagerPolicyAlphaOptions: { set: true, options: { resources: { cpu: { gates: { alpha: true } } } } },
+  CPUManagerPolicyBetaOptions: { set: false, options: { resources: { cpu: { gates: { beta: false } } } } },
   ContainerStopSignals: { set: true, options: { pods: { stopSignals: true } } },
+  DisableCPUQuotaWithExclusiveCPUs: {
+    set: false,
+    options: { resources: { cpu: { quotaOffForExclusive: false } } },
+  },
   ImageVolume: { set: true, options: { volumes: { images: true } } },
   InPlacePodVerticalScaling: { set: false, options: { pods: { inPlaceResize: false } } },
+  InPlacePodVerticalScalingExclusiveCPUs: { set: true, options: { resources: { cpu: { resizesExclusive: true } } } },
   PodLogsQuerySplitStreams: { set: true, options: { server: { splitLogs: true } } },
   ReduceDefaultCrashLoopBackOffDecay: {
     set: true,
@@ -160,6 +167,7 @@ const gateOptions: Readonly<Record<string, { readonly set: boolean; readonly opt
   },
   SupplementalGroupsPolicy: { set: false, options: { pods: { supplementalGroupsPolicy: false } } },
   SvcletFineGrainedAuthz: { set: true, options: { server: { authorization: { fineGrained: true } } } },
+  TopologyManagerPolicyBetaOptions: { set: false, options: { resources: { topology: { gates: { beta: false } } } } },
   UserNamespacesSupport: { set: true, options: { pods: { idsPerPod: 65_536 } } },
 };
 
@@ -204,6 +212,24 @@ export const agentGateEffects: Readonly<Record<string, ConfigEffect>> = {
   ComponentStatusz: async (t) => {
     t.equal(configOf().observability.statusPage, false);
     t.equal(configOf("--feature-gates=ComponentStatusz=true").observability.statusPage, true);
+  },
+  CPUManagerPolicyOptions: async (t) => {
+    const options = "--cpu-manager-policy-options=full-pcpus-only=true";
+    t.same(configOf(options).resources.cpu.options, { "full-pcpus-only": "true" });
+    t.throws(() => configOf(options, "--feature-gates=CPUManagerPolicyOptions=false"), {
+      message:
+        "CPU Manager policy options map[full-pcpus-only:true] require feature gates " +
+        '"CPUManager", "CPUManagerPolicyOptions" enabled',
+    });
+  },
+  TopologyManagerPolicyOptions: async (t) => {
+    const options = "--topology-manager-policy-options=prefer-closest-numa-nodes=true";
+    t.same(configOf(options).resources.topology.options, { "prefer-closest-numa-nodes": "true" });
+    t.throws(() => configOf(options, "--feature-gates=TopologyManagerPolicyOptions=false"), {
+      message:
+        "topology manager policy options map[prefer-closest-numa-nodes:true] require feature gates " +
+        '"TopologyManagerPolicyOptions" enabled',
+    });
   },
   CustomCPUCFSQuotaPeriod: allowsFlag("CustomCPUCFSQuotaPeriod", false, "--cpu-cfs-quota-period=5ms"),
   LoggingAlphaOptions: allowsFlag("LoggingAlphaOptions", false, "--log-text-split-stream"),

@@ -5,6 +5,7 @@ import { authenticationEffects } from "./authentication-effects.ts";
 import { networkingEffects } from "./networking-effects.ts";
 import { podSourcesEffects } from "./pod-sources-effects.ts";
 import { registrationEffects } from "./registration-effects.ts";
+import { resourceManagersEffects } from "./resource-managers-effects.ts";
 import { resourcesEffects } from "./resources-effects.ts";
 import { runtimeEffects } from "./runtime-effects.ts";
 import { servingEffects } from "./serving-effects.ts";
@@ -18,6 +19,7 @@ export const agentEffects: Partial<Record<AgentFlagName, Effect>> = {
   ...servingEffects,
   ...authenticationEffects,
   ...resourcesEffects,
+  ...resourceManagersEffects,
   ...networkingEffects,
   ...apiClientEffects,
 };
