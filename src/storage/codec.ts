@@ -1,14 +1,21 @@
 /** Encodes objects for the store: as protobuf envelope, JSON or YAML. Decoding accepts all three. */
 import { type ApiObject, type Kind, storageKindOf } from "../api/kind.ts";
+import { formatApiVersion, kubernetesGroup } from "../api/scheme.ts";
 import { decode } from "../schema/decode/decode.ts";
 import { encodeJson } from "../schema/json/encode.ts";
 import { parseJson } from "../schema/json/parse.ts";
 import { decodeProtobuf } from "../schema/protobuf/decode.ts";
 import { encodeProtobuf } from "../schema/protobuf/encode.ts";
-import { decodeEnvelope, encodeEnvelope } from "../schema/protobuf/envelope.ts";
+import { decodeEnvelope, encodeEnvelope, type Magic } from "../schema/protobuf/envelope.ts";
 import { encodeYaml, parseYaml } from "../schema/yaml/yaml.ts";
 
 export type StorageMediaType = "application/json" | "application/yaml" | "application/vnd.svc.protobuf";
+
+export interface StoredFormat {
+  readonly mediaType: StorageMediaType;
+  /** The spelling of groups and of the protobuf envelope: the project's, or Kubernetes', which can read it then. */
+  readonly names: Magic;
+}
 
 export interface Codec<T> {
   encode(object: T): Uint8Array;
@@ -18,22 +25,22 @@ export interface Codec<T> {
 
 const OPENING_BRACE = 0x7b;
 
-export function codecOf<T extends ApiObject>(kind: Kind<T>, mediaType: StorageMediaType): Codec<T> {
+export function codecOf<T extends ApiObject>(kind: Kind<T>, format: StoredFormat): Codec<T> {
   // With a conversion webhook values are JSON in the version of the kind (`converted-values.ts`).
-  if (kind.converter !== undefined) return plainCodec(kind, "application/json");
+  if (kind.converter !== undefined) return plainCodec(kind, { ...format, mediaType: "application/json" });
   const { conversion } = kind;
-  if (conversion === undefined) return plainCodecOf(kind, mediaType);
-  const stored = plainCodecOf(conversion.storageKind, mediaType);
+  if (conversion === undefined) return plainCodecOf(kind, format);
+  const stored = plainCodecOf(conversion.storageKind, format);
   return {
     encode: (object) => stored.encode(conversion.toStorage(object)),
     decode: (bytes) => conversion.fromStorage(stored.decode(bytes)),
   };
 }
 
-function plainCodecOf<T extends ApiObject>(kind: Kind<T>, mediaType: StorageMediaType): Codec<T> {
+function plainCodecOf<T extends ApiObject>(kind: Kind<T>, format: StoredFormat): Codec<T> {
   const { conversion } = kind;
-  if (conversion === undefined) return plainCodec(kind, mediaType);
-  const stored = plainCodec(conversion.storageKind, mediaType);
+  if (conversion === undefined) return plainCodec(kind, format);
+  const stored = plainCodec(conversion.storageKind, format);
   return {
     encode: (object) => stored.encode(conversion.toStorage(object)),
     decode: (bytes) => conversion.fromStorage(stored.decode(bytes)),
@@ -41,16 +48,17 @@ function plainCodecOf<T extends ApiObject>(kind: Kind<T>, mediaType: StorageMedi
 }
 
 /** The codec of a kind that is its own storage version. */
-export function plainCodec<T extends ApiObject>(kind: Kind<T>, mediaType: StorageMediaType): Codec<T> {
+export function plainCodec<T extends ApiObject>(kind: Kind<T>, format: StoredFormat): Codec<T> {
   const restored = afterDecode(kind);
-  const apiVersion = kind.group === "" ? kind.version : `${kind.group}/${kind.version}`;
-  const identity = { apiVersion, kind: kind.kind };
+  const { mediaType, names } = format;
+  const group = names === "k8s" ? (kind.definedGroup ?? kubernetesGroup(kind.group)) : kind.group;
+  const identity = { apiVersion: formatApiVersion(group, kind.version), kind: kind.kind };
   return {
     encode: (object) => {
       const stored = withoutResourceVersion(object);
       // Custom resources have no protobuf form.
       if (mediaType === "application/vnd.svc.protobuf" && kind.schema.unstructured !== true) {
-        return encodeEnvelope("svc", identity, encodeProtobuf(kind.schema, stored));
+        return encodeEnvelope(names, identity, encodeProtobuf(kind.schema, stored));
       }
       const json = encodeJson(kind.schema, { ...stored, ...identity });
       return mediaType !== "application/yaml" ? json : Buffer.from(encodeYaml(parseJson(json).value));

@@ -13,7 +13,7 @@ import { applyStoredDefaults } from "../schema/defaults.ts";
 import { stringify } from "../schema/json/encode.ts";
 import { parseExact } from "../schema/json/exact-numbers.ts";
 import { toUnpooledBuffer } from "../std/memory/unpooled-buffer.ts";
-import { type Codec, parseValue, plainCodec, type StorageMediaType } from "./codec.ts";
+import { type Codec, parseValue, plainCodec, type StoredFormat } from "./codec.ts";
 import type { KeyValue } from "./store.ts";
 
 /** The values of one write: in the storage version, and converted back to the version of the request. */
@@ -33,14 +33,14 @@ export class ConvertedValues<T extends ApiObject> {
   readonly #kind: Kind<T>;
   readonly #converter: Converter;
   readonly #codec: Codec<T>;
-  readonly #mediaType: StorageMediaType;
+  readonly #format: StoredFormat;
   readonly #written = new RecentWrites();
 
-  constructor(kind: Kind<T>, converter: Converter, codec: Codec<T>, mediaType: StorageMediaType) {
+  constructor(kind: Kind<T>, converter: Converter, codec: Codec<T>, format: StoredFormat) {
     this.#kind = kind;
     this.#converter = converter;
     this.#codec = codec;
-    this.#mediaType = mediaType;
+    this.#format = format;
   }
 
   /** Converts stored values for the kind's codec, with one call of the webhook. */
@@ -74,7 +74,7 @@ export class ConvertedValues<T extends ApiObject> {
     const { storageKind: stored } = this.#converter;
     const isStorageVersion = stored.version === this.#kind.version;
     if (isStorageVersion && this.#isJson) return { stored: bytes, converted: bytes };
-    const target = plainCodec(stored, this.#mediaType);
+    const target = plainCodec(stored, this.#format);
     const sent = parseValue(bytes) as JsonObject;
     const [object] = await this.#converter.convert([sent], stored.version);
     const written = target.encode(decodeObject(stored, object!));
@@ -87,7 +87,7 @@ export class ConvertedValues<T extends ApiObject> {
 
   /** Custom resources have no protobuf form. */
   get #isJson(): boolean {
-    return this.#mediaType !== "application/yaml";
+    return this.#format.mediaType !== "application/yaml";
   }
 
   /** The value as decoded in its own version. The webhook decides on values of unknown versions. */

@@ -1,6 +1,7 @@
 import t from "tap";
 import { eventKind } from "../api/core/event/kind.ts";
 import { eventsV1EventKind } from "../api/events/event/kind.ts";
+import { priorityClassKind } from "../api/scheduling/priority-class/kind.ts";
 import { type Status, StatusError } from "../api/status.ts";
 import { FakeClock } from "../testing/std/fake-clock.ts";
 import { makeWidget, type Widget, widgetKind } from "../testing/storage/widget.ts";
@@ -21,6 +22,22 @@ function refusal(status: Partial<Status>, message = /./): Error {
 }
 
 const text = (bytes: Uint8Array | undefined): string => Buffer.from(bytes ?? []).toString("latin1");
+
+t.test("ObjectStore writes Kubernetes' names when it is to, and reads those of both", async (t) => {
+  const { store } = setUp();
+  const options = { store, kind: priorityClassKind, prefix: "/registry" };
+  const kubernetes = new ObjectStore({ ...options, names: "k8s" });
+  const json = new ObjectStore({ ...options, names: "k8s", mediaType: "application/json" });
+  const key = (name: string) => kubernetes.key(undefined, name);
+  await kubernetes.create(key("a"), { metadata: { name: "a" }, value: 1 });
+  await json.create(key("b"), { metadata: { name: "b" }, value: 2 });
+  const stored = async (name: string) => Buffer.from((await store.get(key(name)))!.value);
+  t.equal((await stored("a")).subarray(0, 4).toString("latin1"), "k8s\0");
+  t.match((await stored("a")).toString("latin1"), /scheduling\.k8s\.io\/v1.*PriorityClass/s);
+  t.match(JSON.parse((await stored("b")).toString()), { apiVersion: "scheduling.k8s.io/v1", kind: "PriorityClass" });
+  const own = new ObjectStore(options);
+  for (const name of ["a", "b"]) t.same(await own.get(key(name)), await kubernetes.get(key(name)));
+});
 
 t.test("ObjectStore.key() returns a path and rejects names that are not a path segment", async (t) => {
   const { objects } = setUp();

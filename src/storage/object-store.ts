@@ -1,5 +1,6 @@
 import type { ApiObject, Kind } from "../api/kind.ts";
 import { alreadyExists, conflict, type ErrorSubject, notFound, StatusError } from "../api/status.ts";
+import type { Magic } from "../schema/protobuf/envelope.ts";
 import { deepFreeze } from "../schema/value/freeze.ts";
 import { andThen, type MaybePromise } from "../std/async/maybe-promise.ts";
 import { TimeSlice } from "../std/async/time-slice.ts";
@@ -19,6 +20,8 @@ export interface ObjectStoreOptions<T extends ApiObject> {
   readonly prefix: string;
   /** The format of new values; all formats are read. `application/vnd.svc.protobuf` when absent. */
   readonly mediaType?: StorageMediaType | undefined;
+  /** Whose names new values have; those of both are read. `svc` when absent. */
+  readonly names?: Magic | undefined;
   /** For the turns of writers of one object; the host's clock when absent. */
   readonly clock?: Clock | undefined;
 }
@@ -97,14 +100,15 @@ export class ObjectStore<T extends ApiObject> {
   readonly #converted: ConvertedValues<T> | undefined;
 
   constructor(options: ObjectStoreOptions<T>) {
-    const { store, kind, prefix, mediaType = "application/vnd.svc.protobuf", clock = systemClock } = options;
+    const { store, kind, prefix, clock = systemClock } = options;
+    const format = { mediaType: options.mediaType ?? "application/vnd.svc.protobuf", names: options.names ?? "svc" };
     this.kind = kind;
     this.#queues = new KeyQueues(clock);
     this.#store = store;
     this.#keys = new KeySpace(prefix, kind);
-    this.#codec = codecOf(kind, mediaType);
+    this.#codec = codecOf(kind, format);
     const { converter } = kind;
-    this.#converted = converter && new ConvertedValues(kind, converter, this.#codec, mediaType);
+    this.#converted = converter && new ConvertedValues(kind, converter, this.#codec, format);
   }
 
   /** `/registry/pods/default/web`. Throws a 400 for a namespace or name that is not a path segment. */

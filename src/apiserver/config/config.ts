@@ -241,6 +241,8 @@ export interface StorageConfig {
   /** `/registry` */
   readonly prefix: string;
   readonly mediaType: StorageMediaType;
+  /** Kubernetes' in a remote store, which its API servers may use as well. */
+  readonly names: "svc" | "k8s";
   /** Undefined: values are stored as plain text. */
   readonly encryption: EncryptionOptions | undefined;
   /** 0: history is never compacted. */

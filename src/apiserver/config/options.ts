@@ -100,6 +100,7 @@ export function apiServerOptions(
       },
       prefix: flags["kvstore-prefix"],
       mediaType: flags["storage-media-type"],
+      names: storeUrls(flags["kvstore-servers"]).some(isRemoteStore) ? "k8s" : "svc",
       encryption: encryptionOptions(flags, gates),
       compactionIntervalMs: flags["kvstore-compaction-interval"],
       quotaBytes: storeQuotaBytes(flags["kvstore-quota-bytes"]),
@@ -310,9 +311,13 @@ function uncachedResources(sizes: readonly string[]): readonly string[] {
 }
 
 function storeUrls(servers: readonly string[]): readonly string[] {
-  if (servers.length > 1 && !servers.every((url) => /^https?:/.test(url))) {
+  if (servers.length > 1 && !servers.every(isRemoteStore)) {
     const why = "only http:// and https:// servers form a store together";
     throw new Error(`Cannot use --kvstore-servers=${servers.join(",")}: ${why}`);
   }
   return servers.length === 0 ? [DEFAULT_STORE] : servers;
+}
+
+function isRemoteStore(url: string): boolean {
+  return /^https?:/.test(url);
 }
