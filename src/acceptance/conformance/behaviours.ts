@@ -1,4 +1,5 @@
 /** All behaviours that are shown on a running cluster, and the sample that runs with the tests of clusters. */
+import { aggregation } from "./api-machinery/aggregation.ts";
 import { customResources } from "./api-machinery/custom-resources.ts";
 import { garbageCollection } from "./api-machinery/garbage-collection.ts";
 import { compactedList, policies } from "./api-machinery/policies.ts";
@@ -40,6 +41,7 @@ export const concurrent: Behaviours = {
   ...quotas,
   ...policies,
   ...webhooks,
+  ...aggregation,
   ...watches,
   ...garbageCollection,
   ...customResources,
