@@ -83,6 +83,7 @@ bench: packages build $(example) ## measure this machine: objects, requests, wat
 	@if [ -z "$(ARGS)" ]; then node --expose-gc src/api/core/pod/pod.bench.ts && node src/api/every-kind/schemas.bench.ts && \
 	  node --expose-gc src/cel/cel.bench.ts && node src/registry/apply.bench.ts && \
 	  node src/apiserver/metrics/metrics.bench.ts && node src/apiserver/authentication/authentication.bench.ts && node src/apiserver/authorization/authorization.bench.ts && \
+	  node src/apiserver/fairness/fairness.bench.ts && \
 	  node src/apiserver/admission/admission.bench.ts && \
 	  node src/auth/authz/rbac/rbac.bench.ts && node --expose-gc src/proxy/proxy.bench.ts && \
 	  node --expose-gc src/network-policy/network-policy.bench.ts; fi
