@@ -1,4 +1,6 @@
 /** A gRPC channel to one server of the store. */
+import { isIP } from "node:net";
+import { checkServerIdentity } from "node:tls";
 import * as grpc from "@grpc/grpc-js";
 import { decodeProtobuf } from "../../schema/protobuf/decode.ts";
 import { encodeProtobuf } from "../../schema/protobuf/encode.ts";
@@ -12,6 +14,9 @@ const RESPONSE_BYTES_MAX = 256 * 2 ** 20;
 /** As Kubernetes' client: finds a server that is gone without closing its connections. */
 const KEEPALIVE_MS = { interval: 30_000, timeout: 10_000 };
 const RECONNECT_MS = { initial: 100, max: 2_000 };
+
+/** Node.js accepts no IP address as the server name of TLS, which grpc-js would pass. */
+const IP_SERVER_NAME = "etcd";
 
 /** A failed call. */
 export class CallError extends Error {
@@ -111,7 +116,8 @@ export class Endpoint implements Disposable {
     this.#failed = false;
     if (this.#channel !== undefined && sameTls(tls, this.#channel.tls)) return this.#channel.client;
     this.#channel?.client.close();
-    const client = new grpc.Client(`dns:${this.address}`, credentialsOf(tls), {
+    const client = new grpc.Client(`dns:${this.address}`, this.#credentials(tls), {
+      ...(isIP(this.#host) === 0 ? {} : { "grpc.ssl_target_name_override": IP_SERVER_NAME }),
       "grpc.max_receive_message_length": RESPONSE_BYTES_MAX,
       "grpc.keepalive_time_ms": KEEPALIVE_MS.interval,
       "grpc.keepalive_timeout_ms": KEEPALIVE_MS.timeout,
@@ -123,6 +129,17 @@ export class Endpoint implements Disposable {
     });
     this.#channel = { tls, client };
     return client;
+  }
+
+  get #host(): string {
+    return this.address.slice(0, this.address.lastIndexOf(":")).replace(/^\[(.*)\]$/, "$1");
+  }
+
+  #credentials(tls: StoreTls | undefined): grpc.ChannelCredentials {
+    if (tls === undefined) return grpc.credentials.createInsecure();
+    return grpc.credentials.createSsl(tls.ca ?? null, tls.key ?? null, tls.cert ?? null, {
+      checkServerIdentity: (_, certificate) => checkServerIdentity(this.#host, certificate),
+    });
   }
 
   #toCallError(error: grpc.ServiceError | null): CallError {
@@ -139,9 +156,4 @@ const NOT_SENT = /^(?:No connection established|Name resolution failed|Failed to
 
 function timeoutError(address: string, timeoutMs: number): CallError {
   return new CallError(grpc.status.DEADLINE_EXCEEDED, `${address}: no response within ${timeoutMs} ms`, true);
-}
-
-function credentialsOf(tls: StoreTls | undefined): grpc.ChannelCredentials {
-  if (tls === undefined) return grpc.credentials.createInsecure();
-  return grpc.credentials.createSsl(tls.ca ?? null, tls.key ?? null, tls.cert ?? null);
 }

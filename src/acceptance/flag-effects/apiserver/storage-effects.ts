@@ -1,12 +1,16 @@
 /** Effects of the flags for storage, node connections and caching. */
 
 import { randomBytes } from "node:crypto";
-import { existsSync } from "node:fs";
+import { existsSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { createServer } from "node:tls";
 import { apiServerOptions } from "../../../apiserver/config/options.ts";
 import { startApiServer } from "../../../apiserver/server.ts";
 import { silentLogger } from "../../../std/log/logger.ts";
+import { systemClock } from "../../../std/time/clock.ts";
 import { createMemoryStore } from "../../../storage/memory.ts";
+import { openStore } from "../../../storage/open.ts";
 import type { Store } from "../../../storage/store.ts";
 import { makeCertificate } from "../../../testing/http/test-certificates.ts";
 import { FakeClock } from "../../../testing/std/fake-clock.ts";
@@ -29,6 +33,66 @@ import {
   user,
   withAgent,
 } from "./support.ts";
+
+interface PlayedStore extends AsyncDisposable {
+  /** The common name of the client certificate of each connection, or `anonymous`. */
+  readonly connections: string[];
+  /** Opens the store with the CA of the server and the flags. Resolves with the message of the failure. */
+  connect(flags?: Partial<Record<Name, string>>): Promise<string>;
+  readonly clientCertificate: Record<"kvstore-certfile" | "kvstore-keyfile", string>;
+  /** Writes a file; resolves with its path. */
+  write(name: string, text: string): string;
+}
+
+/** A server that accepts TLS connections as an etcd does, and closes them. */
+async function playTlsStore(): Promise<PlayedStore> {
+  const ca = await makeCertificate({ subject: [{ CN: ["store CA"] }], authority: {} });
+  const serving = await makeCertificate({ subject: [{ CN: ["store"] }], issuer: ca, addresses: ["127.0.0.1"] });
+  const client = await makeCertificate({ subject: [{ CN: ["apiserver"] }], issuer: ca });
+  const connections: string[] = [];
+  const { cert, key } = serving;
+  const server = createServer(
+    { cert, key, ca: ca.cert, requestCert: true, rejectUnauthorized: false, ALPNProtocols: ["h2"] },
+    (socket) => {
+      connections.push(String(socket.getPeerCertificate().subject?.CN ?? "anonymous"));
+      socket.on("error", () => {});
+      socket.destroy();
+    },
+  );
+  server.on("tlsClientError", () => {});
+  const port = await freePort();
+  await new Promise<void>((resolve) => server.listen(port, "127.0.0.1", resolve));
+  const dir = mkdtempSync(join(tmpdir(), "svc-store-"));
+  const write = (name: string, text: string): string => {
+    writeFileSync(join(dir, name), text);
+    return join(dir, name);
+  };
+  const caFile = write("ca.crt", ca.cert);
+  // The start gives up after some attempts, not after 20 seconds.
+  const clock = { ...systemClock, monotonic: () => performance.now() * 100 };
+  return {
+    connections,
+    async connect(flags = {}) {
+      const settings = { "kvstore-servers": `https://127.0.0.1:${port}`, "kvstore-cafile": caFile, ...flags };
+      const { flags: parsed, gates, version } = parseFlags(settings);
+      const { storage } = apiServerOptions(parsed, gates, version);
+      const opened = openStore({ ...storage, clock, log: silentLogger, compactionIntervalMs: 0 });
+      return await opened.then(
+        () => "opened",
+        (error: unknown) => String(error),
+      );
+    },
+    clientCertificate: {
+      "kvstore-certfile": write("client.crt", client.cert),
+      "kvstore-keyfile": write("client.key", client.key),
+    },
+    write,
+    async [Symbol.asyncDispose]() {
+      await new Promise((resolve) => server.close(resolve));
+      rmSync(dir, { recursive: true });
+    },
+  };
+}
 
 export const storageEffects: Partial<Record<Name, Effect>> = {
   "storage-media-type": async (t) => {
@@ -71,7 +135,38 @@ export const storageEffects: Partial<Record<Name, Effect>> = {
     t.ok(existsSync(path));
     await using again = await startServer({ "kvstore-servers": `level://${path}` });
     t.equal((await again.send(`GET ${PODS}/web`)).status, 200);
-    await t.rejects(startServer({ "kvstore-servers": "http://127.0.0.1:2379" }), /level:\/\/\/path or memory:\/\//);
+    await t.rejects(startServer({ "kvstore-servers": "memory://,http://127.0.0.1:2379" }), /form a store together/);
+    await using remote = await playTlsStore();
+    await remote.connect();
+    t.ok(remote.connections.length > 0, "the server of an https:// URL is connected");
+  },
+  "kvstore-cafile": async (t) => {
+    await using remote = await playTlsStore();
+    t.match(await remote.connect(), /before secure TLS|other side closed|Connection dropped|No connection established/);
+    t.ok(remote.connections.length > 0, "the CA verifies the server");
+    await using unknown = await playTlsStore();
+    const { cert } = await makeCertificate({ subject: [{ CN: ["other"] }], authority: {} });
+    const other = unknown.write("other.crt", cert);
+    t.match(await unknown.connect({ "kvstore-cafile": other }), /certificate|signature/);
+    t.same(unknown.connections, [], "another CA does not");
+  },
+  "kvstore-certfile": async (t) => {
+    await using remote = await playTlsStore();
+    await remote.connect();
+    t.same(new Set(remote.connections), new Set(["anonymous"]));
+    await using certified = await playTlsStore();
+    await certified.connect(certified.clientCertificate);
+    t.same(new Set(certified.connections), new Set(["apiserver"]));
+  },
+  "kvstore-keyfile": async (t) => {
+    await using remote = await playTlsStore();
+    await remote.connect(remote.clientCertificate);
+    t.same(new Set(remote.connections), new Set(["apiserver"]));
+    await using mismatched = await playTlsStore();
+    const { key } = await makeCertificate({ subject: [{ CN: ["other"] }] });
+    const other = mismatched.write("other.key", key);
+    t.match(await mismatched.connect({ ...mismatched.clientCertificate, "kvstore-keyfile": other }), /key/i);
+    t.same(mismatched.connections, [], "a key of another certificate");
   },
   "kvstore-quota-bytes": async (t) => {
     const path = join(t.testdir(), "kept");
