@@ -203,9 +203,9 @@ t.test("the client certificate of the proxy is reloaded", async (t) => {
   t.equal((await server.send(`GET ${FLUNDERS}`)).status, 200);
   const { certFile, keyFile } = certificates.proxyClient;
   const [before, beforeKey] = [readFileSync(certFile), readFileSync(keyFile)];
-  const stranger = await makeCertificate({ subject: [{ CN: ["stranger"] }] });
-  writeFileSync(keyFile, stranger.key);
-  writeFileSync(certFile, stranger.cert);
+  const unknownPair = await makeCertificate({ subject: [{ CN: ["unknown"] }] });
+  writeFileSync(keyFile, unknownPair.key);
+  writeFileSync(certFile, unknownPair.cert);
   const status = async () => (await server.send(`GET ${FLUNDERS}`)).status;
   const wait = async () => {
     await cluster.wait();

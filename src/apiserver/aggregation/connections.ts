@@ -1,12 +1,10 @@
-/** TLS connections to extension servers: one pool for each API service, with its authority and the proxy's certificate. */
+/** TLS connections to extension servers: a pool for each API service, with its CA and the certificate of the proxy. */
 import { Agent, type AgentOptions, type RequestOptions } from "node:https";
 import type { Duplex } from "node:stream";
-import { type ConnectionOptions, checkServerIdentity, connect } from "node:tls";
+import { type ConnectionOptions, checkServerIdentity } from "node:tls";
 import type { KeyPair } from "../../auth/pki/key-pair.ts";
+import { type Connector, openThrough } from "../../client/transport/connector.ts";
 import type { ExtensionApi } from "./registered-api.ts";
-
-/** Opens the transport of a connection, below TLS: through an egress proxy, for example. */
-export type Connector = (host: string, port: number) => Promise<Duplex>;
 
 export interface ConnectionsOptions {
   /** The current client certificate of the proxy; undefined: none is sent. */
@@ -112,10 +110,8 @@ class ExtensionAgent extends Agent {
     const open = this.#connector();
     const verified = { ...options, checkServerIdentity: requireSubjectAltName };
     if (open === undefined) return super.createConnection(verified, onConnection);
-    open(String(options.host), Number(options.port)).then(
-      (socket) => onConnection(null, connect({ ...(verified as ConnectionOptions), socket })),
-      (error: Error) => onConnection(error, undefined as never),
-    );
+    const { host, port } = options;
+    openThrough(open, { host: String(host), port: Number(port) }, verified as ConnectionOptions, onConnection);
     return undefined;
   }
 

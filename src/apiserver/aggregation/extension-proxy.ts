@@ -213,7 +213,7 @@ interface SendOptions {
   readonly signal: AbortSignal;
 }
 
-/** Resolves with the response's headers. A request without a body is repeated when the server closed an idle connection. */
+/** Resolves with the response's headers. Repeats a request without a body when the server closed an idle connection. */
 async function send(context: RequestContext, options: SendOptions): Promise<IncomingMessage> {
   const { request } = context;
   if (hasBody(request)) return await sendOnce(request, options);

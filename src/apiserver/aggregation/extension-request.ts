@@ -31,8 +31,8 @@ export class ExtensionTimeout extends Error {
 }
 
 /** Redirects are not followed. Rejects with an `ExtensionTimeout`, or the error of the connection. */
-export function getFromExtension(asked: ExtensionRequest, clock: Clock): Promise<ExtensionResponse> {
-  const { address, agent, path, user, timeoutMs, bytesMax, signal } = asked;
+export function getFromExtension(options: ExtensionRequest, clock: Clock): Promise<ExtensionResponse> {
+  const { address, agent, path, user, timeoutMs, bytesMax, signal } = options;
   return new Promise((resolve, reject) => {
     const outgoing = request({
       method: "GET",
@@ -41,7 +41,7 @@ export function getFromExtension(asked: ExtensionRequest, clock: Clock): Promise
       path,
       agent,
       signal,
-      headers: { host: formatHostPort(address), ...asked.headers, ...mutable(identityHeaders(user, true)) },
+      headers: { host: formatHostPort(address), ...options.headers, ...mutable(identityHeaders(user, true)) },
     });
     const timer = clock.timer(timeoutMs, () => outgoing.destroy(new ExtensionTimeout("context deadline exceeded")));
     outgoing.on("error", reject);

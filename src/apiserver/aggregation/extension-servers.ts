@@ -1,5 +1,6 @@
 /** The extension servers of the cluster: their requests, availability, discovery and OpenAPI documents. */
 import type { KeyPair } from "../../auth/pki/key-pair.ts";
+import type { Connector } from "../../client/transport/connector.ts";
 import type { HttpResponse } from "../../http/message.ts";
 import { textResponse } from "../../http/respond.ts";
 import type { Registries } from "../../registry/registries.ts";
@@ -8,7 +9,7 @@ import type { OnTermination } from "../filters/request-deadline.ts";
 import type { RequestContext } from "../request/request-context.ts";
 import { checkAvailability } from "./availability.ts";
 import { AvailabilityController } from "./availability-controller.ts";
-import { type Connector, ExtensionConnections } from "./connections.ts";
+import { ExtensionConnections } from "./connections.ts";
 import { type DiscoveredVersion, DiscoveryManager, type DocumentRequest } from "./discovery-manager.ts";
 import { ExtensionProxy } from "./extension-proxy.ts";
 import { type ExtensionResponse, getFromExtension } from "./extension-request.ts";
