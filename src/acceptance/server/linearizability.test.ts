@@ -9,11 +9,15 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import t, { type Test } from "tap";
 import { seededRandom } from "../../std/crypto/random.ts";
+import { silentLogger } from "../../std/log/logger.ts";
+import { systemClock } from "../../std/time/clock.ts";
+import { openEtcdStore } from "../../storage/kvstore3/kvstore3.ts";
 import { createMemoryStore } from "../../storage/memory.ts";
 import type { Store } from "../../storage/store.ts";
-import { startTestServer } from "../../testing/apiserver/server-fixture.ts";
+import { startTestServer, type TestServer } from "../../testing/apiserver/server-fixture.ts";
 import { type Answer, type ServerProcess, startServerProcess } from "../../testing/apiserver/server-process.ts";
 import { FakeClock } from "../../testing/std/fake-clock.ts";
+import { findEtcdProblem, startEtcd } from "../../testing/storage/etcd-server.ts";
 import { type HistoryEntry, isLinearizable, type SequentialModel } from "../../testing/storage/linearizability.ts";
 
 t.setTimeout(120_000);
@@ -191,6 +195,26 @@ t.test("the history of clients of a server that is killed is linearizable", asyn
       return server.send(method, path, body, { contentType });
     }, 400);
   }
+  histories.check(t);
+});
+
+const problem = findEtcdProblem();
+
+t.test("the history of clients of three servers on one etcd is linearizable", { skip: problem ?? false }, async (t) => {
+  t.comment(`SEED=${seed}`);
+  await using etcd = await startEtcd();
+  const options = { urls: etcd.urls, clock: systemClock, log: silentLogger, compactionIntervalMs: 0 };
+  const servers: TestServer[] = [];
+  t.teardown(() => Promise.all(servers.map((server) => server[Symbol.asyncDispose]())));
+  for (let i = 0; i < 3; i++) {
+    servers.push(await startTestServer({}, { clock: systemClock, store: await openEtcdStore(options) }));
+  }
+  const histories = new Histories(seed + 2);
+  let sent = 0;
+  await histories.run(async (method, path, body, type = "application/json") => {
+    const server = servers[sent++ % servers.length]!;
+    return await server.send(`${method} ${path}`, { body, headers: { "content-type": type } });
+  }, 1000);
   histories.check(t);
 });
 
