@@ -19,7 +19,12 @@ const commands: Readonly<Record<string, Command>> = {
   },
   apiserver: {
     summary: "serve the cluster's API",
-    load: async () => (await import("./apiserver/command.ts")).run,
+    load: async () => {
+      const { run } = await import("./apiserver/command.ts");
+      // Only the check of configuration files loads those of the agent.
+      const fileKinds = async () => (await import("./agent/config/check-kinds.ts")).agentFileKinds;
+      return (argv) => run(argv, { fileKinds });
+    },
   },
   agent: {
     summary: "run a node's pods (also when called as svclet)",

@@ -7,14 +7,35 @@ import { createNotifier } from "../std/process/sd-notify.ts";
 import { systemClock } from "../std/time/clock.ts";
 import { GIT_VERSION } from "../std/version.ts";
 import { allowsEverything, apiServerOptions } from "./config/options.ts";
+import type { FileKind } from "./config-check/file-kinds.ts";
 import { apiserverProgram } from "./flags/flags.ts";
 import type { RunningApiServer } from "./server.ts";
 
 /** The exit code after a second signal. */
 const INTERRUPTED = 130;
 
+export interface ToolOptions {
+  /** Loads the kinds of configuration files of other programs. */
+  readonly fileKinds?: () => Promise<readonly FileKind[]>;
+}
+
+/** Tools that start no server. */
+async function runTool(tool: "check" | "explain", words: readonly string[], tools: ToolOptions): Promise<number> {
+  const { stdout, stderr, code } =
+    tool === "check"
+      ? await (await import("./config-check/command.ts")).runConfigCheck(words, tools.fileKinds)
+      : await (await import("./auth-explain/command.ts")).runAuthExplain(words);
+  process.stdout.write(stdout);
+  process.stderr.write(stderr);
+  return code;
+}
+
 /** Runs until SIGINT or SIGTERM; a second signal ends it at once. Resolves with the exit code. */
-export async function run(argv: readonly string[]): Promise<number> {
+export async function run(argv: readonly string[], tools: ToolOptions = {}): Promise<number> {
+  const [group, tool, ...words] = argv;
+  if ((group === "config" && tool === "check") || (group === "auth" && tool === "explain")) {
+    return await runTool(tool, words, tools);
+  }
   const invocation = invoke(apiserverProgram, argv, { version: GIT_VERSION });
   if (invocation.kind === "exit") {
     process.stdout.write(invocation.stdout);

@@ -17,7 +17,7 @@ import { type AuditPolicy, LEVELS, type Level, STAGES, type Stage } from "./poli
 
 const strings = (): ReturnType<typeof list<typeof string>> => list(string);
 
-const policySchema = object("audit/v1.Policy", {
+export const policySchema = object("audit/v1.Policy", {
   apiVersion: optional(0, string),
   kind: optional(0, string),
   metadata: optional(0, object("audit/v1.PolicyMetadata", { name: optional(0, string) })),

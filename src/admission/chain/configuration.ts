@@ -27,7 +27,7 @@ const IDENTITY: ConfigurationIdentity = {
   kinds: ["AdmissionConfiguration"],
 };
 
-const admissionConfiguration = object("apiserver/v1.AdmissionConfiguration", {
+export const admissionConfiguration = object("apiserver/v1.AdmissionConfiguration", {
   apiVersion: optional(0, string),
   kind: optional(0, string),
   plugins: optional(

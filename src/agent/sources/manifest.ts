@@ -92,7 +92,7 @@ function parseDocuments(bytes: Uint8Array, source: string, { problems }: Manifes
 
 function parseJsonDocument(text: string): YamlDocument | undefined {
   try {
-    return { value: JSON.parse(text), line: () => undefined, duplicates: [] };
+    return { value: JSON.parse(text), line: () => undefined, column: () => undefined, duplicates: [] };
   } catch {
     return undefined;
   }

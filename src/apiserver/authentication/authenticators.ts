@@ -26,10 +26,12 @@ import type { VerificationKey } from "../../auth/service-account/keys.ts";
 import type { Authenticator, UserInfo } from "../../auth/user.ts";
 import type { RandomSource } from "../../std/crypto/random.ts";
 import type { Logger } from "../../std/log/logger.ts";
+import type { Connector } from "../../client/transport/connector.ts";
 import type { Clock } from "../../std/time/clock.ts";
 import { type AuthenticationConfig, DEFAULT_ISSUER, type RequestHeaderConfig } from "../config/config.ts";
 import { type DynamicFile, loadDynamicFile } from "../config/dynamic-file.ts";
 import type { AuthenticationObserver } from "../metrics/authentication-metrics.ts";
+import { type AttemptObserver, unobserved } from "./attempts.ts";
 import { openServiceAccountKeys } from "./service-account-keys.ts";
 import type { TokenAuthenticators, TokenAuthenticatorsDeps } from "./token-authenticators.ts";
 
@@ -76,6 +78,10 @@ export interface AuthenticatorsDeps extends Pick<ServiceAccountTokenOptions, "re
   /** Finds the objects that tokens are bound to. Not called before the first request. */
   readonly findBoundObject: FindBound;
   readonly observe?: AuthenticationObserver | undefined;
+  /** Observes each authenticator; the server observes none. */
+  readonly attempts?: AttemptObserver | undefined;
+  /** How to connect to the token webhook; undefined: directly. */
+  readonly connector?: Connector | undefined;
 }
 
 /** Throws for a file that cannot be read or is invalid; the error names the flag and the file. */
@@ -105,23 +111,29 @@ export async function openAuthenticators(
       loadFile: follow,
     }),
   );
-  const { clock, random, observe, recordLastUsed, findBoundObject } = deps;
+  const { clock, random, observe, recordLastUsed, findBoundObject, attempts = unobserved } = deps;
   const addResource = (resource: AsyncDisposable): void => void owned.use(resource);
   const external = await openExternalAuthenticators(config, {
-    ...{ clock, random, audiences, observe, addResource },
+    ...{ clock, random, audiences, observe, addResource, attempts },
+    connector: deps.connector,
     loadFile: follow,
   });
   const findSecret = async (namespace: string, name: string): Promise<Secret | undefined> =>
     await findBoundObject({ kind: "Secret", namespace, name });
   const tokens = unionTokens([
-    staticTokens.authenticate,
-    serviceAccountAuthenticator({
-      ...{ issuers, audiences, lookUpSecrets: lookup, find: findBoundObject, clock, recordLastUsed },
-      keys: keys.verificationKeys,
-      keysVersion: keys.version,
-      count: observe?.used,
-    }),
-    ...(config.bootstrapTokens ? [bootstrapTokenAuthenticator({ find: findSecret, audiences, clock })] : []),
+    attempts.tokens("token file", staticTokens.authenticate),
+    attempts.tokens(
+      "service account",
+      serviceAccountAuthenticator({
+        ...{ issuers, audiences, lookUpSecrets: lookup, find: findBoundObject, clock, recordLastUsed },
+        keys: keys.verificationKeys,
+        keysVersion: keys.version,
+        count: observe?.used,
+      }),
+    ),
+    ...(config.bootstrapTokens
+      ? [attempts.tokens("bootstrap token", bootstrapTokenAuthenticator({ find: findSecret, audiences, clock }))]
+      : []),
     ...external.authenticators,
   ]);
   const authenticators = [...certificates.authenticators, bearerAuthenticator(tokens, audiences)];
@@ -146,7 +158,7 @@ export async function openAuthenticators(
 /** Request headers come first: the certificate of a front proxy may be valid for a user as well. */
 async function certificateAuthenticators(
   { clientCaFile, certificateUids, requestHeader }: AuthenticationConfig,
-  { clock, observe }: AuthenticatorsDeps,
+  { clock, observe, attempts = unobserved }: AuthenticatorsDeps,
   follow: (file: DynamicFile) => Promise<void>,
 ): Promise<{ readonly authenticators: readonly Authenticator[]; readonly authorities: ClientAuthorities }> {
   let clients: { readonly x509: X509Authenticator; readonly ca: string } | undefined;
@@ -174,9 +186,11 @@ async function certificateAuthenticators(
     };
     await follow({ flag: "--client-ca-file", path: clientCaFile, apply });
   }
-  const authenticators = [proxies?.headers.authenticate, clients?.x509.authenticate];
   return {
-    authenticators: authenticators.filter((each) => each !== undefined),
+    authenticators: [
+      ...(proxies === undefined ? [] : [attempts.requests("request headers", proxies.headers.authenticate)]),
+      ...(clients === undefined ? [] : [attempts.requests("client certificate", clients.x509.authenticate)]),
+    ],
     authorities: {
       clientCa: () => clients?.ca,
       requestHeader: () =>

@@ -11,11 +11,13 @@ import { cacheTokens, type TokenCacheObserver } from "../../auth/authn/token/tok
 import { tokenWebhookAuthenticator } from "../../auth/authn/token/token-webhook.ts";
 import type { Authenticator } from "../../auth/user.ts";
 import { createReviewClient } from "../../auth/webhook/review-client.ts";
+import type { Connector } from "../../client/transport/connector.ts";
 import { renderFieldError } from "../../schema/validation/field-error.ts";
 import type { RandomSource } from "../../std/crypto/random.ts";
 import type { Clock } from "../../std/time/clock.ts";
 import type { AuthenticationConfig, OidcConfig, TokenWebhookConfig } from "../config/config.ts";
 import type { DynamicFile } from "../config/dynamic-file.ts";
+import type { AttemptObserver } from "./attempts.ts";
 
 export interface TokenAuthenticatorsDeps {
   readonly clock: Clock;
@@ -23,6 +25,9 @@ export interface TokenAuthenticatorsDeps {
   /** The audiences that this server accepts. */
   readonly audiences: readonly string[];
   readonly observe?: TokenAuthenticatorsObserver | undefined;
+  readonly attempts: AttemptObserver;
+  /** How to connect to the webhook; undefined: directly. */
+  readonly connector?: Connector | undefined;
   loadFile(file: DynamicFile): Promise<void>;
   addResource(resource: AsyncDisposable): void;
 }
@@ -90,16 +95,16 @@ export async function openTokenAuthenticators(
       ...(oidc === undefined && structured === undefined
         ? []
         : [((token, audiences) => jwtAuthenticators(token, audiences)) satisfies TokenAuthenticator]),
-      ...(webhook === undefined ? [] : [await webhookTokens(webhook, deps)]),
+      ...(webhook === undefined ? [] : [deps.attempts.tokens("webhook", await webhookTokens(webhook, deps))]),
     ],
     anonymous: structured === undefined ? anonymous : async (credentials) => await anonymous?.(credentials),
   };
 }
 
 function jwtTokens(issuers: readonly CompiledIssuer[], deps: TokenAuthenticatorsDeps): TokenAuthenticator {
-  const { clock, random, audiences, observe } = deps;
+  const { clock, random, audiences, observe, attempts } = deps;
   const authenticators = issuers.map((issuer) => {
-    return jwtAuthenticator({
+    const authenticator = jwtAuthenticator({
       ...fetcher({ ca: issuer.certificateAuthority, timeoutMs: FETCH_TIMEOUT_MS, clock }),
       issuer,
       audiences,
@@ -107,6 +112,7 @@ function jwtTokens(issuers: readonly CompiledIssuer[], deps: TokenAuthenticators
       random,
       observe: observe === undefined ? undefined : (...seen) => observe.tokenVerified(issuer.url, ...seen),
     });
+    return attempts.tokens(`JWT issuer ${issuer.url}`, authenticator);
   });
   return cacheTokens(unionTokens(authenticators), {
     audiences,
@@ -147,10 +153,14 @@ function usernamePrefix({ issuerUrl, usernameClaim, usernamePrefix: prefix }: Oi
 }
 
 async function webhookTokens(webhook: TokenWebhookConfig, deps: TokenAuthenticatorsDeps): Promise<TokenAuthenticator> {
-  const { clock, random, audiences, observe, addResource } = deps;
+  const { clock, random, audiences, observe, addResource, connector } = deps;
   const flag = "--authentication-token-webhook-config-file";
   const apiVersion = `authentication.k8s.io/${webhook.version}`;
-  const client = await createReviewClient({ flag, path: webhook.file, apiVersion, kind: "TokenReview" }, clock);
+  const client = await createReviewClient(
+    { flag, path: webhook.file, apiVersion, kind: "TokenReview" },
+    clock,
+    connector,
+  );
   addResource(client);
   const review = async (spec: object): Promise<TokenReviewStatus> => (await client.review(spec)) as TokenReviewStatus;
   const tokens = tokenWebhookAuthenticator({ review, audiences, clock, random });

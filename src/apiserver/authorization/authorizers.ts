@@ -8,6 +8,7 @@ import {
 } from "../../auth/authz/modes.ts";
 import type { WebhookObserver } from "../../auth/authz/webhook/webhook.ts";
 import type { Authorizer } from "../../auth/user.ts";
+import type { Connector } from "../../client/transport/connector.ts";
 import type { RandomSource } from "../../std/crypto/random.ts";
 import { watchFiles } from "../../std/fs/watch-files.ts";
 import type { Logger } from "../../std/log/logger.ts";
@@ -19,6 +20,8 @@ export interface AuthorizersDeps extends Omit<AuthorizerOptions, "fromFiles"> {
   readonly clock: Clock;
   readonly random: RandomSource;
   readonly log: Logger;
+  /** How to connect to webhooks; undefined: directly. */
+  readonly connector?: Connector | undefined;
   readonly observer?: (WebhookObserver & ReloadObserver) | undefined;
 }
 
@@ -131,7 +134,8 @@ async function openAuthorizerChain(
   return { authorizer, [Symbol.asyncDispose]: () => owned.disposeAsync() };
 }
 
-async function openAuthorizer(
+/** Opens one authorizer of a configuration file. */
+export async function openAuthorizer(
   { type, name, webhook }: AuthorizerSettings,
   { authorization }: Config,
   deps: AuthorizersDeps,

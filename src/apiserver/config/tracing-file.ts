@@ -4,7 +4,7 @@ import { int32, object, optional, pointer, string } from "../../schema/define.ts
 import { validateTracing } from "../../schema/validation/tracing.ts";
 import type { TracingConfig } from "../../tracing/tracer.ts";
 
-const tracingConfiguration = object("apiserver/v1beta1.TracingConfiguration", {
+export const tracingConfiguration = object("apiserver/v1beta1.TracingConfiguration", {
   apiVersion: optional(0, string),
   kind: optional(0, string),
   endpoint: pointer(0, string),

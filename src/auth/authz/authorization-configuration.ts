@@ -28,7 +28,7 @@ const webhookConfiguration = object("apiserver/v1.WebhookConfiguration", {
 });
 type WebhookConfiguration = Infer<typeof webhookConfiguration>;
 
-const authorizationConfiguration = object("apiserver/v1.AuthorizationConfiguration", {
+export const authorizationConfiguration = object("apiserver/v1.AuthorizationConfiguration", {
   apiVersion: optional(0, string),
   kind: optional(0, string),
   authorizers: optional(

@@ -32,6 +32,8 @@ export interface YamlDocument {
    * `fieldLines` only of duplicate members.
    */
   line(path: string): number | undefined;
+  /** The column of the same, counted from one. */
+  column(path: string): number | undefined;
   /** Paths of members that occur more than once in a mapping; the last value counts. */
   readonly duplicates: readonly string[];
 }
@@ -141,6 +143,10 @@ class YamlBuilder {
         line: (path) => {
           const offset = offsets.get(path);
           return offset === undefined ? undefined : this.#lineOf(offset);
+        },
+        column: (path) => {
+          const offset = offsets.get(path);
+          return offset === undefined ? undefined : offset - (this.#lineStarts[this.#lineOf(offset) - 1] ?? 0) + 1;
         },
       });
     }
