@@ -1,4 +1,5 @@
 /** Decides by the policy what is recorded, and passes events to the backends of the configuration. */
+import type { Connector } from "../client/transport/connector.ts";
 import type { MaybePromise } from "../std/async/maybe-promise.ts";
 import type { RandomSource } from "../std/crypto/random.ts";
 import type { MetricRegistry } from "../std/metrics/metrics.ts";
@@ -29,6 +30,8 @@ export interface Auditor extends AsyncDisposable {
 export interface AuditorDeps extends Omit<BackendDeps, "metrics"> {
   readonly metrics: MetricRegistry;
   readonly random: RandomSource;
+  /** How to connect to the webhook; undefined: directly. */
+  readonly connector?: Connector | undefined;
 }
 
 /** Rejects with one sentence for an invalid policy, an unusable log file, or an invalid kubeconfig file. */

@@ -3,6 +3,7 @@ import { existsSync } from "node:fs";
 import { kubeconfigTransport } from "../client/kubeconfig/kubeconfig-transport.ts";
 import { loadWebhookKubeconfig } from "../client/kubeconfig/webhook-kubeconfig.ts";
 import { readAll, readError } from "../client/response.ts";
+import type { Connector } from "../client/transport/connector.ts";
 import { makeRequest } from "../http/request.ts";
 import type { RandomSource } from "../std/crypto/random.ts";
 import { Backoff } from "../std/time/backoff.ts";
@@ -30,16 +31,23 @@ async function loadKubeconfig(path: string) {
   return await loadWebhookKubeconfig(path);
 }
 
+interface WebhookSinkDeps {
+  readonly clock: Clock;
+  readonly random: RandomSource;
+  /** How to connect; undefined: directly. */
+  readonly connector?: Connector | undefined;
+}
+
 /** Rejects with one sentence for an invalid kubeconfig file. */
 export async function openWebhookSink(
   { configFile, version, initialBackoffMs }: WebhookSinkOptions,
-  { clock, random }: { readonly clock: Clock; readonly random: RandomSource },
+  { clock, random, connector }: WebhookSinkDeps,
 ): Promise<AuditSink> {
   const file = await loadKubeconfig(configFile).catch((cause: unknown) => {
     throw new Error(`initializing audit webhook: ${(cause as Error).message}`, { cause });
   });
   const { pathname: path, search } = new URL(file.server);
-  const transport = kubeconfigTransport(file, { clock, userAgent: "svc-apiserver" });
+  const transport = kubeconfigTransport(file, { clock, connector, userAgent: "svc-apiserver" });
   const post = async (body: string, stopping: AbortSignal): Promise<void> => {
     const signal = AbortSignal.any([stopping, AbortSignal.timeout(TIMEOUT_MS)]);
     const headers = { "content-type": "application/json", accept: "application/json" };

@@ -1,3 +1,4 @@
+import type { Connector } from "../client/transport/connector.ts";
 import type { Logger } from "../std/log/logger.ts";
 import type { Clock } from "../std/time/clock.ts";
 import type { StoreTlsFiles } from "./kvstore3/tls.ts";
@@ -18,6 +19,8 @@ export interface OpenStoreOptions {
   readonly quotaBytes?: number | undefined;
   /** Interval at which the size of a remote store is read; 0 turns that off. */
   readonly statusIntervalMs?: number | undefined;
+  /** How to connect to a remote store; undefined: directly. */
+  readonly connector?: Connector | undefined;
 }
 
 /** Throws a RangeError for URLs that name no engine; else fails as the engine does. */

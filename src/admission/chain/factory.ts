@@ -2,6 +2,7 @@
 import type { Scheme } from "../../api/scheme.ts";
 import type { KeyPair } from "../../auth/pki/key-pair.ts";
 import type { Authorizer } from "../../auth/user.ts";
+import type { FindWebhookConnector } from "../../client/webhook/webhook-client.ts";
 import type { RandomSource } from "../../std/crypto/random.ts";
 import type { Logger } from "../../std/log/logger.ts";
 import type { MetricRegistry } from "../../std/metrics/metrics.ts";
@@ -29,6 +30,8 @@ export interface PluginDeps {
    * The client certificate for requests to other servers; credentials of the plugin's configuration take precedence.
    */
   readonly clientCertificate: () => KeyPair | undefined;
+  /** How to connect to a webhook; undefined: all directly. */
+  readonly connectorFor?: FindWebhookConnector | undefined;
   /** The plugin's part of the admission configuration file. */
   readonly configuration: PluginConfiguration | undefined;
   /** Aborts when the server stops; a plugin ends its background work then. */

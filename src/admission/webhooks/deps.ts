@@ -15,12 +15,24 @@ export type WebhookDeps = CallDeps & OutcomeDeps & Pick<PluginDeps, "reader" | "
 
 /** Rejects with an error in one sentence, for the operator. */
 export async function createWebhookDeps(deps: PluginDeps, plugin: string): Promise<WebhookDeps> {
-  const { reader, scheme, authorizer, clock, random, log, stopping, clientCertificate, resolveEndpoints } = deps;
+  const {
+    reader,
+    scheme,
+    authorizer,
+    clock,
+    random,
+    log,
+    stopping,
+    clientCertificate,
+    resolveEndpoints,
+    connectorFor,
+  } = deps;
   const credentials = await createWebhookCredentialSource(deps.configuration, plugin, clock);
   const client = new WebhookClient({
     clock,
     findService: createServiceResolver({ reader, random, resolveEndpoints }),
     credentialsFor: (hostPort) => credentials?.for(hostPort) ?? clientCertificate(),
+    connectorFor,
     userAgent: "kube-apiserver-admission",
     responseBytesMax: RESPONSE_BYTES_MAX,
   });

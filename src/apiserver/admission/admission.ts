@@ -4,6 +4,7 @@ import { createPlugins } from "../../admission/chain/create-plugins.ts";
 import { AdmissionMetrics } from "../../admission/chain/metrics.ts";
 import type { KeyPair } from "../../auth/pki/key-pair.ts";
 import type { Authorizer } from "../../auth/user.ts";
+import type { FindWebhookConnector } from "../../client/webhook/webhook-client.ts";
 import { createObjectReader, createObjectWriter } from "../../registry/object-access.ts";
 import type { Registries } from "../../registry/registries.ts";
 import type { RandomSource } from "../../std/crypto/random.ts";
@@ -22,6 +23,8 @@ export interface AdmissionDeps {
   readonly stopping: AbortSignal;
   /** The client certificate for webhooks. */
   readonly clientCertificate: () => KeyPair | undefined;
+  /** How to connect to a webhook; undefined: all directly. */
+  readonly connectorFor?: FindWebhookConnector | undefined;
 }
 
 /** Restricts nodes' writes by the objects' content, which the authorization mode Node does not see. */

@@ -8,6 +8,7 @@ import { createBoundObjectFinder } from "../authentication/bound-objects.ts";
 import { createLegacyTokenUseRecorder } from "../authentication/legacy-token-use.ts";
 import { openAuthorizers } from "../authorization/authorizers.ts";
 import { createStoredPolicy, type StoredPolicy } from "../authorization/stored-policy.ts";
+import { webhookConnectors } from "../egress/webhook-connectors.ts";
 import { createDecisionCounter, measureAuthenticator, measureAuthorizer } from "../metrics/auth-metrics.ts";
 import { createAuthenticationObserver } from "../metrics/authentication-metrics.ts";
 import { createAuthorizerObserver } from "../metrics/authorizer-metrics.ts";
@@ -40,6 +41,7 @@ export async function createAccessControl(base: ServerBase): Promise<AccessContr
       random,
       log: base.log.child("authorization"),
       observer: createAuthorizerObserver(metrics, clock),
+      connector: base.egress?.("controlplane"),
     }),
   );
   const authorizer = measureAuthorizer(authorizers.authorizer, metrics, clock);
@@ -59,6 +61,7 @@ export async function createAccessControl(base: ServerBase): Promise<AccessContr
       metrics,
       stopping,
       clientCertificate,
+      connectorFor: webhookConnectors(base.egress),
     }),
   };
 }
@@ -74,6 +77,7 @@ async function createAuthenticators(base: ServerBase): Promise<Authenticators> {
     observe: createAuthenticationObserver(metrics, clock),
     recordLastUsed: createLegacyTokenUseRecorder(registries, log, stopping),
     findBoundObject: createBoundObjectFinder(registries, stopping),
+    connector: base.egress?.("controlplane"),
   });
   return { ...opened, authenticate: measureAuthenticator(opened.authenticate, metrics, clock) };
 }

@@ -96,10 +96,11 @@ async function createExtraHandlers(
   tunnels: AgentTunnels,
 ): Promise<RouterOptions["extraHandlers"]> {
   const { config, clock, log, random, registries, readiness, metrics, resources, localAgent } = base;
+  const connector = base.egress?.("cluster");
   const agents = resources.use(
-    await AgentConnections.open(config.agents, { clock, log: log.child("agents"), tunnels, localAgent }),
+    await AgentConnections.open(config.agents, { clock, log: log.child("agents"), tunnels, localAgent, connector }),
   );
-  const forwarder = resources.use(new RequestForwarder());
+  const forwarder = resources.use(new RequestForwarder(connector));
   const pods = registries.of(podKind);
   const nodes = registries.of(nodeKind);
   const bindingHandler = createBindingHandler(pods);

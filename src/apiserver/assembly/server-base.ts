@@ -24,6 +24,8 @@ import { serverIdentity } from "../control-plane/identity-lease.ts";
 import { createConversionDeps } from "../custom-resources/conversion/conversion-deps.ts";
 import { CustomResources } from "../custom-resources/custom-resources.ts";
 import { type ServedApis, selectServedApis } from "../discovery/api-enablement.ts";
+import type { EgressSelectorDeps, FindConnector } from "../egress/egress-selector.ts";
+import { webhookConnectors } from "../egress/webhook-connectors.ts";
 import type { PriorityAndFairness } from "../filters/priority-and-fairness.ts";
 import { Readiness } from "../health/readiness.ts";
 import { serverIdHash } from "../metrics/server-id.ts";
@@ -75,6 +77,8 @@ export interface ServerBase extends ServerLifetime {
   readonly flowControl: PriorityAndFairness | undefined;
   readonly aggregator: Aggregator;
   readonly localAgent: LocalAgent | undefined;
+  /** Undefined: all connections are direct. */
+  readonly egress: FindConnector | undefined;
 }
 
 export async function createServerBase(
@@ -89,17 +93,25 @@ export async function createServerBase(
   const features = enabledFeatures(config);
   for (const warning of apis.warnings) log.warn(warning);
   const metrics = resources.use(await ServerMetrics.create(config, clock, log.child("metrics")));
+  const egress = await openEgress(config, { clock, metrics: metrics.registry, log });
   // Disposed last, with the spans of the last requests.
   const tracer = await openTracer(config, { clock, log: log.child("tracing"), random });
   if (tracer !== undefined) resources.use(tracer);
   // Disposed last but one: the requests that end with the server are recorded as well.
-  const auditor = await openAuditor(config, { clock, log: log.child("audit"), random, metrics: metrics.registry });
+  const auditor = await openAuditor(config, {
+    clock,
+    log: log.child("audit"),
+    random,
+    metrics: metrics.registry,
+    connector: egress?.("controlplane"),
+  });
   if (auditor !== undefined) resources.use(auditor);
   const openedStore = resources.use(
     deps.store ??
       (await openStore({
         ...storage,
         statusIntervalMs: config.observability.sizePollMs,
+        connector: egress?.("etcd"),
         clock,
         log: log.child("store"),
       })),
@@ -120,6 +132,7 @@ export async function createServerBase(
     metrics: metrics.registry,
     stopping,
     identity: () => outbound.pair,
+    connectorFor: webhookConnectors(egress),
   };
   const conversion = createConversionDeps(config, webhookClient);
   const custom = resources.use(new CustomResources({ registries, conversion, log: log.child("extensions") }));
@@ -142,7 +155,7 @@ export async function createServerBase(
     metrics,
     stopping,
     clientCertificate: () => outbound.pair,
-    connector: () => undefined,
+    connector: () => egress?.("cluster"),
   });
   resources.use(aggregator);
   return {
@@ -164,7 +177,22 @@ export async function createServerBase(
     flowControl,
     aggregator,
     localAgent: deps.localAgent,
+    egress,
   };
+}
+
+async function openEgress(
+  { egressSelectorFile: path }: ApiServerConfig,
+  { log, ...deps }: EgressSelectorDeps & Pick<ServerBase, "log">,
+): Promise<FindConnector | undefined> {
+  if (path === undefined) return undefined;
+  const [{ createEgressSelector }, { loadEgressConfiguration }] = await Promise.all([
+    import("../egress/egress-selector.ts"),
+    import("../egress/configuration.ts"),
+  ]);
+  const loaded = loadEgressConfiguration(path);
+  for (const warning of loaded.warnings) log.warn(warning);
+  return createEgressSelector(loaded, deps);
 }
 
 async function encryptStore(

@@ -20,10 +20,10 @@ export async function openWebhook(
   deps: AuthorizersDeps,
   stack: AsyncDisposableStack,
 ): Promise<Authorizer> {
-  const { clock } = deps;
+  const { clock, connector } = deps;
   const file = await loadWebhookKubeconfig(settings.file);
   const { pathname: path, search } = new URL(file.server);
-  const transport = stack.use(kubeconfigTransport(file, { clock, userAgent: "svc-apiserver" }));
+  const transport = stack.use(kubeconfigTransport(file, { clock, connector, userAgent: "svc-apiserver" }));
   const apiVersion = `authorization.k8s.io/${settings.version}`;
   return webhookAuthorizer({
     ...deps,

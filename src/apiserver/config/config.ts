@@ -30,6 +30,8 @@ export interface ApiServerConfig {
   readonly admission: AdmissionConfig;
   /** Undefined: no request is recorded. */
   readonly audit: AuditConfig | undefined;
+  /** `--egress-selector-config-file`; undefined: connections are direct. */
+  readonly egressSelectorFile: string | undefined;
   /** `--tracing-config-file`; undefined: no traces are exported. */
   readonly tracingFile: string | undefined;
   readonly services: ServicesConfig;

@@ -82,6 +82,7 @@ export function apiServerOptions(
       serviceEndpoints: flags["enable-aggregator-routing"],
     },
     audit: auditConfig(flags),
+    egressSelectorFile: nonEmpty(flags["egress-selector-config-file"]),
     tracingFile: tracingFile(flags, gates),
     services: {
       clusterIpRanges:

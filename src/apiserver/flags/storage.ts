@@ -81,9 +81,7 @@ export const storageFlags = section("Storage, node connections and caching", {
     "Order of node address types for node agent connections.",
   ),
   "svclet-timeout": flag(duration({ min: 1 }), 5000, "Timeout for node agent operations."),
-  "egress-selector-config-file": flag(file, "", "Egress selector configuration (document 3).", {
-    inert: "this build connects to nodes and webhooks without egress proxies",
-  }),
+  "egress-selector-config-file": flag(file, "", "Egress selector configuration (document 3)."),
   "tracing-config-file": flag(file, "", "Tracing configuration (document 3)."),
   "runtime-config": flag(
     runtimeConfig,

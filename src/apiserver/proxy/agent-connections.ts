@@ -1,11 +1,13 @@
 /** Connections from the API server to node agents, with the current content of the `--svclet-…` files. */
 import type { IncomingMessage } from "node:http";
-import { Agent, type AgentOptions, type RequestOptions, request } from "node:https";
+import { type Agent, type AgentOptions, type RequestOptions, request } from "node:https";
 import { createSecureContext, type SecureContextOptions } from "node:tls";
 import type { Node } from "../../api/core/node/schema.ts";
 import { usesTunnel } from "../../api/core/node/tunnel.ts";
 import { StatusError } from "../../api/status.ts";
 import { readKeyPair } from "../../auth/pki/key-pair.ts";
+import type { Connector } from "../../client/transport/connector.ts";
+import { createHttpsAgent } from "../../client/transport/egress-agents.ts";
 import { TUNNEL_STREAMS_MAX } from "../../http/tunnel/tunnel-session.ts";
 import { describeConnectionError } from "../../http/upgrade/connect-upgrade.ts";
 import { watchFiles } from "../../std/fs/watch-files.ts";
@@ -38,6 +40,8 @@ export interface AgentConnectionDeps {
   readonly tunnels?: Pick<AgentTunnels, "find" | "explainMissing"> | undefined;
   /** Undefined: no agent runs in this process. */
   readonly localAgent?: LocalAgent | undefined;
+  /** How to connect to agents without a tunnel; undefined: directly. */
+  readonly connector?: Connector | undefined;
 }
 
 export class AgentConnections implements AsyncDisposable {
@@ -45,6 +49,7 @@ export class AgentConnections implements AsyncDisposable {
   readonly #watching: Disposable;
   readonly #tunnels: AgentConnectionDeps["tunnels"];
   readonly #localAgent: LocalAgent | undefined;
+  readonly #connector: Connector | undefined;
   #identity: AgentTlsOptions;
   #connections: Agent;
   /** Connections to `#localAgent`. */
@@ -55,12 +60,13 @@ export class AgentConnections implements AsyncDisposable {
   #tunnelConnections = new WeakMap<AgentTunnel, Agent>();
 
   private constructor(config: AgentConnectionConfig, deps: AgentConnectionDeps, tlsOptions: AgentTlsOptions) {
-    const { clock, log, tunnels, localAgent } = deps;
+    const { clock, log, tunnels, localAgent, connector } = deps;
     this.#config = config;
     this.#tunnels = tunnels;
     this.#localAgent = localAgent;
+    this.#connector = connector;
     this.#identity = tlsOptions;
-    this.#connections = createHttpsAgent(tlsOptions);
+    this.#connections = this.#createConnections(tlsOptions);
     this.#localConnections = createLocalConnections(localAgent, tlsOptions);
     let reloading = Promise.resolve();
     let lastError = "";
@@ -137,6 +143,10 @@ export class AgentConnections implements AsyncDisposable {
     for (const each of [...this.#agents(), ...this.#previousConnections]) each.destroy();
   }
 
+  #createConnections(identity: AgentTlsOptions): Agent {
+    return createHttpsAgent(httpsAgentOptions(identity, CONNECTIONS_MAX), this.#connector);
+  }
+
   #agents(): readonly Agent[] {
     return this.#localConnections === undefined ? [this.#connections] : [this.#connections, this.#localConnections];
   }
@@ -147,7 +157,7 @@ export class AgentConnections implements AsyncDisposable {
     if (JSON.stringify(next) === JSON.stringify(this.#identity)) return false;
     this.#identity = next;
     const previous = this.#agents();
-    this.#connections = createHttpsAgent(next);
+    this.#connections = this.#createConnections(next);
     this.#localConnections = createLocalConnections(this.#localAgent, next);
     this.#tunnelConnections = new WeakMap();
     for (const { freeSockets } of previous) for (const socket of Object.values(freeSockets).flat()) socket?.destroy();
@@ -215,10 +225,6 @@ async function readTlsOptions(config: AgentConnectionConfig): Promise<AgentTlsOp
   };
   createSecureContext(identity);
   return identity;
-}
-
-function createHttpsAgent(identity: AgentTlsOptions): Agent {
-  return new Agent(httpsAgentOptions(identity, CONNECTIONS_MAX));
 }
 
 function createLocalConnections(local: LocalAgent | undefined, identity: AgentTlsOptions): Agent | undefined {

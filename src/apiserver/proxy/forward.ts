@@ -1,14 +1,16 @@
 /** Forwards a request to another server over HTTP, and returns its response. */
 import {
   type ClientRequest,
-  Agent as HttpAgent,
+  type Agent as HttpAgent,
   request as httpRequest,
   type IncomingHttpHeaders,
   type IncomingMessage,
 } from "node:http";
-import { Agent as HttpsAgent, request as httpsRequest } from "node:https";
+import { type Agent as HttpsAgent, request as httpsRequest } from "node:https";
 import { Readable } from "node:stream";
 import { StatusError } from "../../api/status.ts";
+import type { Connector } from "../../client/transport/connector.ts";
+import { createHttpAgent, createHttpsAgent } from "../../client/transport/egress-agents.ts";
 import type { HttpRequest, HttpResponse, ResponseHeaders } from "../../http/message.ts";
 import { describeConnectionError } from "../../http/upgrade/connect-upgrade.ts";
 import { traceHeaders } from "../../tracing/span.ts";
@@ -35,8 +37,15 @@ const NOT_FORWARDED: ReadonlySet<string> = new Set([
 
 /** Connections to pods, services and nodes. Certificates of pods and services are not verified, as in Kubernetes. */
 export class RequestForwarder implements AsyncDisposable {
-  readonly #http = new HttpAgent({ keepAlive: true, maxSockets: CONNECTIONS_MAX });
-  readonly #https = new HttpsAgent({ keepAlive: true, maxSockets: CONNECTIONS_MAX, rejectUnauthorized: false });
+  readonly #http: HttpAgent;
+  readonly #https: HttpsAgent;
+
+  /** `connector`: how to connect; directly when absent. */
+  constructor(connector?: Connector | undefined) {
+    const options = { keepAlive: true, maxSockets: CONNECTIONS_MAX };
+    this.#http = createHttpAgent(options, connector);
+    this.#https = createHttpsAgent({ ...options, rejectUnauthorized: false }, connector);
+  }
 
   /**
    * Forwards a request that switches protocols, without its query, as kube-apiserver. Returns the server's refusal as

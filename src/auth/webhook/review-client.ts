@@ -3,6 +3,7 @@
 import { kubeconfigTransport } from "../../client/kubeconfig/kubeconfig-transport.ts";
 import { loadWebhookKubeconfig } from "../../client/kubeconfig/webhook-kubeconfig.ts";
 import { readAll } from "../../client/response.ts";
+import type { Connector } from "../../client/transport/connector.ts";
 import { makeRequest } from "../../http/request.ts";
 import type { Clock } from "../../std/time/clock.ts";
 import { inClientSpan } from "../../tracing/span.ts";
@@ -21,11 +22,12 @@ const TIMEOUT_MS = 30_000;
 export async function createReviewClient(
   { flag, path, apiVersion, kind }: Readonly<Record<"flag" | "path" | "apiVersion" | "kind", string>>,
   clock: Clock,
+  connector?: Connector | undefined,
 ): Promise<ReviewClient> {
   const file = await loadWebhookKubeconfig(path).catch((cause: unknown) => {
     throw new Error(`Cannot use ${flag}="${path}": ${(cause as Error).message}`, { cause });
   });
-  const transport = kubeconfigTransport(file, { clock });
+  const transport = kubeconfigTransport(file, { clock, connector });
   const { pathname, search } = new URL(file.server);
   return {
     async review(spec) {

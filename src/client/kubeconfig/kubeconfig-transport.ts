@@ -2,6 +2,7 @@
 import type { HttpRequest } from "../../http/message.ts";
 import type { Clock } from "../../std/time/clock.ts";
 import type { Transport } from "../client.ts";
+import type { Connector } from "../transport/connector.ts";
 import { externalTransport } from "../transport/external-transport.ts";
 import { UserCredentials } from "./user-credentials.ts";
 import type { WebhookKubeconfig } from "./webhook-kubeconfig.ts";
@@ -9,16 +10,18 @@ import type { WebhookKubeconfig } from "./webhook-kubeconfig.ts";
 export interface KubeconfigTransportOptions {
   readonly clock: Clock;
   readonly userAgent?: string | undefined;
+  /** Opens connections; they are direct when absent. */
+  readonly connector?: Connector | undefined;
 }
 
 /** Sends requests to the server; the caller adds the path of its URL. */
 export function kubeconfigTransport(
   file: WebhookKubeconfig,
-  { clock, userAgent }: KubeconfigTransportOptions,
+  { clock, userAgent, connector }: KubeconfigTransportOptions,
 ): Transport & AsyncDisposable {
   const { ca, cert, key, tlsServerName, insecure, proxy } = file;
   const server = new URL(file.server).origin;
-  const transport = externalTransport({ server, ca, cert, key, tlsServerName, insecure, proxy, userAgent });
+  const transport = externalTransport({ server, ca, cert, key, tlsServerName, insecure, proxy, userAgent, connector });
   const credentials = new UserCredentials(file, clock);
   let currentCert = cert;
   const send: Transport = async (request: HttpRequest) => {

@@ -5,6 +5,7 @@
 import type { Dispatcher } from "undici";
 import type { HttpRequest, HttpResponse } from "../../http/message.ts";
 import type { Transport } from "../client.ts";
+import { type Connector, connectThrough } from "./connector.ts";
 import { type TlsIdentity, tlsOptions } from "./dial.ts";
 import { joinHeaders } from "./upstream.ts";
 
@@ -14,6 +15,8 @@ export interface ExternalTransportOptions extends TlsIdentity {
   /** `http://user:password@host:port` or `https://…`: requests are tunnelled through it. */
   readonly proxy?: URL | undefined;
   readonly userAgent?: string | undefined;
+  /** Opens connections; they are direct when absent. Not used with a proxy. */
+  readonly connector?: Connector | undefined;
 }
 
 export type ExternalTransport = Transport &
@@ -34,7 +37,7 @@ export function externalTransport(options: ExternalTransportOptions): ExternalTr
   let dispatcher: Promise<Dispatcher> | undefined;
   const send: Transport = async (request) => {
     request.signal.throwIfAborted();
-    dispatcher ??= createDispatcher(url, identity, options.proxy);
+    dispatcher ??= createDispatcher(url, identity, options);
     return await sendThrough(await dispatcher, url, request, options);
   };
   return Object.assign(send, {
@@ -49,11 +52,17 @@ export function externalTransport(options: ExternalTransportOptions): ExternalTr
   });
 }
 
-async function createDispatcher(url: URL, identity: TlsIdentity, proxy: URL | undefined): Promise<Dispatcher> {
+async function createDispatcher(
+  url: URL,
+  identity: TlsIdentity,
+  { proxy, connector }: Pick<ExternalTransportOptions, "proxy" | "connector">,
+): Promise<Dispatcher> {
   const { Agent, ProxyAgent } = await import("undici");
   const { host: _host, port: _port, ...tls } = tlsOptions(url, identity);
   const connect = { ...tls, timeout: CONNECT_TIMEOUT_MS, preferH2: true };
-  if (proxy === undefined) return new Agent({ connect });
+  if (proxy === undefined) {
+    return new Agent({ connect: connector === undefined ? connect : await connectThrough(connector, connect) });
+  }
   return new ProxyAgent({ uri: proxy.href, proxyTunnel: true, requestTls: connect });
 }
 

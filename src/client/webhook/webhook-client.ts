@@ -9,6 +9,7 @@ import type { Clock } from "../../std/time/clock.ts";
 import { inClientSpan } from "../../tracing/span.ts";
 import { type Credentials, UserCredentials } from "../kubeconfig/user-credentials.ts";
 import { parseStatusError } from "../response.ts";
+import type { Connector } from "../transport/connector.ts";
 import { hostOf, portOf } from "../transport/dial.ts";
 import { type HostPort, WebhookConnections, type WebhookResponse } from "./webhook-connections.ts";
 import { abortText, errorText, responseError } from "./webhook-errors.ts";
@@ -31,6 +32,9 @@ export interface WebhookService {
 /** Finds the address of a service. Rejects when it has none. */
 export type FindService = (service: WebhookService, port: number, signal: AbortSignal) => Promise<HostPort>;
 
+/** Returns how to connect to a webhook; undefined: directly. */
+export type FindWebhookConnector = (target: WebhookTarget) => Connector | undefined;
+
 /** Credentials of this server for a webhook: fixed ones, or a source that renews them. */
 export type WebhookCredentials = Credentials | UserCredentials;
 
@@ -39,6 +43,8 @@ export interface WebhookClientOptions {
   readonly findService: FindService;
   /** `host:port` → credentials; undefined for a webhook that gets none. */
   readonly credentialsFor?: ((hostPort: string) => WebhookCredentials | undefined) | undefined;
+  /** How to connect to a webhook; undefined: directly. */
+  readonly connectorFor?: FindWebhookConnector | undefined;
   readonly userAgent: string;
   /** A longer response is an error. */
   readonly responseBytesMax: number;
@@ -105,11 +111,13 @@ export class WebhookClient implements Disposable {
   async #send(
     url: URL,
     address: HostPort,
-    { caBundle }: WebhookTarget,
+    target: WebhookTarget,
     body: string,
     signal: AbortSignal,
   ): Promise<WebhookResponse> {
-    const { userAgent, responseBytesMax, credentialsFor } = this.#options;
+    const { caBundle } = target;
+    const { userAgent, responseBytesMax, credentialsFor, connectorFor } = this.#options;
+    const connector = connectorFor?.(target);
     const credentials = credentialsFor?.(`${hostOf(url)}:${portOf(url)}`);
     const { authorization, ...pair } =
       credentials instanceof UserCredentials ? await credentials.get() : (credentials ?? {});
@@ -128,6 +136,7 @@ export class WebhookClient implements Disposable {
         body: Buffer.from(body),
         responseBytesMax,
         signal,
+        connector,
       });
     const response = await inClientSpan("POST", url.href, send);
     if (response.status === 401 && credentials instanceof UserCredentials) credentials.invalidate();

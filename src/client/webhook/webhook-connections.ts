@@ -2,6 +2,7 @@
 import { setImmediate as nextTurn } from "node:timers/promises";
 import type { Pool } from "undici";
 import { Semaphore } from "../../std/async/semaphore.ts";
+import { type Connector, connectThrough } from "../transport/connector.ts";
 import { type TlsIdentity, tlsOptions } from "../transport/dial.ts";
 
 export interface HostPort {
@@ -19,6 +20,8 @@ export interface WebhookRequest {
   /** A longer response is an error. */
   readonly responseBytesMax: number;
   readonly signal: AbortSignal;
+  /** Opens connections; they are direct when absent. */
+  readonly connector?: Connector | undefined;
 }
 
 export interface WebhookResponse {
@@ -36,6 +39,8 @@ const POOLS_MAX = 128;
 export class WebhookConnections implements Disposable {
   /** In the order of their last use. */
   readonly #pools = new Map<string, Pool>();
+  /** Numbers of connectors, which are part of a pool's key. */
+  readonly #connectors = new Map<Connector | undefined, number>([[undefined, 0]]);
   readonly #inFlight = new Semaphore(CONNECTIONS_TOTAL_MAX);
 
   /** Posts the body. A connection that the server closed while it was idle is replaced once. */
@@ -55,13 +60,16 @@ export class WebhookConnections implements Disposable {
     this.#pools.clear();
   }
 
-  async #pool({ url, address, identity }: WebhookRequest): Promise<Pool> {
+  async #pool({ url, address, identity, connector }: WebhookRequest): Promise<Pool> {
     const { Pool } = await import("undici");
     const { host, port } = address;
-    const key = [host, port, url.host, identity.ca, identity.cert, identity.key].join("\n");
+    const way = this.#connectors.get(connector) ?? this.#connectors.size;
+    this.#connectors.set(connector, way);
+    const key = [way, host, port, url.host, identity.ca, identity.cert, identity.key].join("\n");
+    const options = await poolOptions(url, identity, connector);
     const existing = this.#pools.get(key);
     this.#pools.delete(key);
-    const pool = existing ?? new Pool(origin(address), poolOptions(url, identity));
+    const pool = existing ?? new Pool(origin(address), options);
     this.#pools.set(key, pool);
     const [oldest] = this.#pools;
     if (this.#pools.size > POOLS_MAX && oldest !== undefined) {
@@ -80,8 +88,13 @@ function origin({ host, port }: HostPort): string {
 }
 
 /** The request's signal bounds its time; undici's own limits are off. */
-function poolOptions(url: URL, identity: WebhookRequest["identity"]) {
+async function poolOptions(
+  url: URL,
+  identity: WebhookRequest["identity"],
+  connector: Connector | undefined,
+): Promise<Pool.Options> {
   const { host: _host, port: _port, ...tls } = tlsOptions(url, identity);
+  const connect = { ...tls, timeout: 0 };
   return {
     connections: CONNECTIONS_MAX,
     keepAliveTimeout: IDLE_MS,
@@ -89,7 +102,7 @@ function poolOptions(url: URL, identity: WebhookRequest["identity"]) {
     headersTimeout: 0,
     bodyTimeout: 0,
     allowH2: false,
-    connect: { ...tls, timeout: 0 },
+    connect: connector === undefined ? connect : await connectThrough(connector, { ...connect, allowH2: false }),
   };
 }
 

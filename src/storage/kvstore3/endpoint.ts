@@ -2,6 +2,8 @@
 import { isIP } from "node:net";
 import { checkServerIdentity } from "node:tls";
 import * as grpc from "@grpc/grpc-js";
+import type { Connector } from "../../client/transport/connector.ts";
+import { LocalForwarder } from "../../client/transport/local-forwarder.ts";
 import { decodeProtobuf } from "../../schema/protobuf/decode.ts";
 import { encodeProtobuf } from "../../schema/protobuf/encode.ts";
 import type { Infer, ObjectSchema } from "../../schema/schema.ts";
@@ -47,9 +49,18 @@ export class Endpoint implements Disposable {
   #channel: { readonly tls: StoreTls | undefined; readonly client: grpc.Client } | undefined;
   #failed = true;
   #closed = false;
+  readonly #connector: Connector | undefined;
+  /** With a connector: where the channel connects to. */
+  #forwarder: Promise<LocalForwarder> | undefined;
 
   /** `readTls` reads the certificates, undefined for a connection without TLS. */
-  constructor(address: string, readTls: () => Promise<StoreTls | undefined>, clock: Clock) {
+  constructor(
+    address: string,
+    readTls: () => Promise<StoreTls | undefined>,
+    clock: Clock,
+    connector?: Connector | undefined,
+  ) {
+    this.#connector = connector;
     this.address = address;
     this.#readTls = readTls;
     this.#clock = clock;
@@ -106,18 +117,26 @@ export class Endpoint implements Disposable {
     this.#closed = true;
     this.#channel?.client.close();
     this.#channel = undefined;
+    void this.#forwarder?.then(
+      (forwarder) => forwarder[Symbol.dispose](),
+      () => {},
+    );
   }
 
   /** After a failure the certificates are read again: they may have been renewed. */
   async #connect(): Promise<grpc.Client> {
     if (this.#channel !== undefined && !this.#failed) return this.#channel.client;
     const tls = await this.#readTls();
+    const target = await this.#target();
     if (this.#closed) throw new CallError(grpc.status.CANCELLED, "the client is closed", false);
     this.#failed = false;
     if (this.#channel !== undefined && sameTls(tls, this.#channel.tls)) return this.#channel.client;
     this.#channel?.client.close();
-    const client = new grpc.Client(`dns:${this.address}`, this.#credentials(tls), {
-      ...(isIP(this.#host) === 0 ? {} : { "grpc.ssl_target_name_override": IP_SERVER_NAME }),
+    const client = new grpc.Client(target, this.#credentials(tls), {
+      ...(isIP(this.#host) === 0
+        ? { ...(this.#connector === undefined ? {} : { "grpc.ssl_target_name_override": this.#host }) }
+        : { "grpc.ssl_target_name_override": IP_SERVER_NAME }),
+      ...(this.#connector === undefined ? {} : { "grpc.default_authority": this.address }),
       "grpc.max_receive_message_length": RESPONSE_BYTES_MAX,
       "grpc.keepalive_time_ms": KEEPALIVE_MS.interval,
       "grpc.keepalive_timeout_ms": KEEPALIVE_MS.timeout,
@@ -129,6 +148,13 @@ export class Endpoint implements Disposable {
     });
     this.#channel = { tls, client };
     return client;
+  }
+
+  async #target(): Promise<string> {
+    if (this.#connector === undefined) return `dns:${this.address}`;
+    const port = Number(this.address.slice(this.address.lastIndexOf(":") + 1));
+    this.#forwarder ??= LocalForwarder.open(this.#connector, this.#host, port);
+    return `unix:${(await this.#forwarder).path}`;
   }
 
   get #host(): string {

@@ -1,4 +1,5 @@
 /** The engine for etcd v3: the keys and values of Kubernetes, so that both can use one another's data. */
+import type { Connector } from "../../client/transport/connector.ts";
 import type { Logger } from "../../std/log/logger.ts";
 import type { Clock, Timer } from "../../std/time/clock.ts";
 import {
@@ -49,6 +50,8 @@ export interface EtcdStoreOptions {
   readonly leaseReuseSeconds?: number | undefined;
   /** Interval at which the size and the alarms are read; 0 turns that off. */
   readonly statusIntervalMs?: number | undefined;
+  /** How to connect to the servers; undefined: directly. */
+  readonly connector?: Connector | undefined;
 }
 
 /** A server that does not respond fails the start after this time. */
@@ -90,9 +93,9 @@ class EtcdStore implements Store {
   #status: StoreStatus = { sizeBytes: 0, quotaBytes: undefined, alarms: [] };
 
   constructor(options: EtcdStoreOptions) {
-    const { urls, tls = {}, clock, leaseReuseSeconds = 0 } = options;
+    const { urls, tls = {}, clock, leaseReuseSeconds = 0, connector } = options;
     this.#options = options;
-    this.#servers = new Servers({ urls, tls, clock });
+    this.#servers = new Servers({ urls, tls, clock, connector });
     this.#leases = new EtcdLeases(this.#servers, clock, leaseReuseSeconds);
   }
 

@@ -1,4 +1,5 @@
 /** The servers of the store: calls go to one of them, and to the next when it fails. */
+import type { Connector } from "../../client/transport/connector.ts";
 import type { Infer, ObjectSchema } from "../../schema/schema.ts";
 import type { Clock } from "../../std/time/clock.ts";
 import { CallError, Endpoint } from "./endpoint.ts";
@@ -10,6 +11,8 @@ export interface ServersOptions {
   readonly urls: readonly string[];
   readonly tls: StoreTlsFiles;
   readonly clock: Clock;
+  /** How to connect to the servers; undefined: directly. */
+  readonly connector?: Connector | undefined;
 }
 
 export interface CallOptions {
@@ -43,11 +46,11 @@ export class Servers implements Disposable {
   readonly #closing = new AbortController();
   #active = 0;
 
-  constructor({ urls, tls, clock }: ServersOptions) {
+  constructor({ urls, tls, clock, connector }: ServersOptions) {
     this.#clock = clock;
     this.endpoints = urls.map((url) => {
       const { address, isSecure } = parseServerUrl(url);
-      return new Endpoint(address, async () => (isSecure ? await readStoreTls(tls) : undefined), clock);
+      return new Endpoint(address, async () => (isSecure ? await readStoreTls(tls) : undefined), clock, connector);
     });
   }
 

@@ -1,7 +1,7 @@
 /** Creates the client of conversion webhooks, which works as that of admission webhooks. */
 import { createServiceResolver } from "../../../admission/webhooks/service-address.ts";
 import type { KeyPair } from "../../../auth/pki/key-pair.ts";
-import { WebhookClient } from "../../../client/webhook/webhook-client.ts";
+import { type FindWebhookConnector, WebhookClient } from "../../../client/webhook/webhook-client.ts";
 import { createObjectReader } from "../../../registry/object-access.ts";
 import type { Registries } from "../../../registry/registries.ts";
 import type { RandomSource } from "../../../std/crypto/random.ts";
@@ -22,17 +22,20 @@ export interface ConversionClientDeps {
   readonly stopping: AbortSignal;
   /** The client certificate for webhooks. */
   readonly identity: () => KeyPair | undefined;
+  /** How to connect to a webhook; undefined: all directly. */
+  readonly connectorFor?: FindWebhookConnector | undefined;
 }
 
 export function createConversionDeps(
   { admission }: Pick<ApiServerConfig, "admission">,
-  { registries, clock, random, metrics, stopping, identity }: ConversionClientDeps,
+  { registries, clock, random, metrics, stopping, identity, connectorFor }: ConversionClientDeps,
 ): ConversionDeps {
   const reader = createObjectReader(registries);
   const client = new WebhookClient({
     clock,
     findService: createServiceResolver({ reader, random, resolveEndpoints: admission.serviceEndpoints }),
     credentialsFor: identity,
+    connectorFor,
     userAgent: "kube-apiserver",
     responseBytesMax: ANSWER_BYTES_MAX,
   });
