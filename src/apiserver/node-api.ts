@@ -135,7 +135,7 @@ export function createNodeApi(options: NodeApiOptions): NodeApi {
   });
   const respond = createRequestHandler(router, addNonResourceRoutes(router, options));
   const { objects } = registryOf(eventKind);
-  const events = new EventBudget({ feed: registries.feed, objects, clock, log });
+  const events = new EventBudget({ feed: registries.feedOf(eventKind), objects, clock, log });
   const agentUser: UserInfo = { name: `system:node:${options.nodeName}`, uid: "", groups: [NODES], extra: {} };
   return {
     agentHandler: withRequestInfo(applyFilters([withErrorResponses(log), withFixedUser(agentUser)], respond), random),

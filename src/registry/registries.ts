@@ -4,9 +4,9 @@ import { defaultFeatures } from "../flags/gate-tables/default-features.ts";
 import type { FeatureLookup } from "../flags/gates.ts";
 import { releaseLongSets } from "../schema/value/fields-v1-cache.ts";
 import { normalizePrefix } from "../storage/keys.ts";
-import { prefixRange } from "../storage/store.ts";
+import { prefixRange, type Store } from "../storage/store.ts";
 import { CacheMemory } from "../storage/watch/cache-memory.ts";
-import { StoreFeed } from "../storage/watch/feed.ts";
+import { type Feed, StoreFeed } from "../storage/watch/feed.ts";
 import { Registry, type RegistryDeps } from "./registry.ts";
 
 /** A map from each kind to the registry of its type: from `Kind<Pod>` to `Registry<Pod>`. */
@@ -28,20 +28,40 @@ export class Registries implements AsyncDisposable {
     return this.deps.features ?? defaultFeatures;
   }
 
-  /** One watch of the store, for the caches of all kinds. */
-  readonly feed: StoreFeed;
+  /** One watch of each store, for the caches of all its kinds. */
+  readonly #feeds = new Map<Store, StoreFeed>();
   readonly #memory = new CacheMemory();
 
   constructor(scheme: Scheme, deps: RegistryDeps) {
     this.scheme = scheme;
     this.deps = deps;
-    this.feed = new StoreFeed({ ...deps, range: prefixRange(normalizePrefix(deps.prefix)) });
+  }
+
+  /** The changes of the store of all kinds that have none of their own. */
+  get feed(): StoreFeed {
+    return this.#feedOf(this.deps.store);
+  }
+
+  /** The changes of the kind's store. */
+  feedOf(kind: Kind): Feed {
+    return this.#feedOf(this.deps.ownStoreOf?.(kind) ?? this.deps.store);
+  }
+
+  #feedOf(store: Store): StoreFeed {
+    let feed = this.#feeds.get(store);
+    if (feed === undefined) {
+      feed = new StoreFeed({ ...this.deps, store, range: prefixRange(normalizePrefix(this.deps.prefix)) });
+      this.#feeds.set(store, feed);
+    }
+    return feed;
   }
 
   of<T extends ApiObject>(kind: Kind<T>): Registry<T> {
     let registry = this.#registries.get(kind);
     if (registry === undefined) {
-      registry = new Registry(kind, this.deps, { feed: this.feed, memory: this.#memory }, () => this.#versionsOf(kind));
+      const store = this.deps.ownStoreOf?.(kind) ?? this.deps.store;
+      const shared = { feed: this.#feedOf(store), memory: this.#memory };
+      registry = new Registry(kind, { ...this.deps, store }, shared, () => this.#versionsOf(kind));
       this.#registries.set(kind, registry);
     }
     return registry;
@@ -78,6 +98,6 @@ export class Registries implements AsyncDisposable {
 
   async [Symbol.asyncDispose](): Promise<void> {
     await Promise.all([...this.#registries.values()].map((registry) => registry[Symbol.asyncDispose]()));
-    await this.feed[Symbol.asyncDispose]();
+    await Promise.all([...this.#feeds.values()].map((feed) => feed[Symbol.asyncDispose]()));
   }
 }

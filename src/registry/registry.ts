@@ -27,6 +27,8 @@ import type { Scope } from "./scope.ts";
 
 export interface RegistryDeps {
   readonly store: Store;
+  /** The store of a kind that has one of its own, which other kinds may share; its revisions are its own as well. */
+  readonly ownStoreOf?: ((kind: Kind) => Store | undefined) | undefined;
   /** `/registry` */
   readonly prefix: string;
   readonly mediaType?: StorageMediaType | undefined;

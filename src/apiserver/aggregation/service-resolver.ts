@@ -108,7 +108,7 @@ export class ServiceResolver {
       this.#options.onChange(named.namespace, named.name);
     };
     await follow({
-      feed: registries.feed,
+      feed: registries.feedOf(kind),
       prefix: registries.of(kind).objects.prefix(),
       clock,
       log,

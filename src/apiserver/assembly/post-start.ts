@@ -43,11 +43,13 @@ export async function runPostStartHooks(
     await Promise.all(stopped);
   });
   const failure = `Cannot use the store ${config.storage.urls.join(",")}: it does not answer`;
-  const started = startRequiredControllers(base, accessControl, stopped);
+  const started = startRequiredControllers(base, accessControl, options.address, stopped);
   await withTimeout(clock, config.storage.initializationTimeoutMs, started, failure);
   const { registries, log, stopping } = base;
   const events = registries.of(eventKind).objects;
-  resources.use(new EventBudget({ feed: registries.feed, objects: events, clock, log: log.child("events") }));
+  resources.use(
+    new EventBudget({ feed: registries.feedOf(eventKind), objects: events, clock, log: log.child("events") }),
+  );
   if (accessControl.nodeGraph !== undefined)
     stopped.push(feedNodeGraph(registries, accessControl.nodeGraph, clock, log, stopping));
   await startEmbeddedControllers(base, accessControl, options);
@@ -57,6 +59,7 @@ export async function runPostStartHooks(
 async function startRequiredControllers(
   base: ServerBase,
   accessControl: AccessControl,
+  address: () => string,
   stopped: Promise<unknown>[],
 ): Promise<void> {
   const { config, clock, log, store, registries, customResources, readiness, metrics, stopping } = base;
@@ -97,6 +100,7 @@ async function startRequiredControllers(
     stopped.push(base.aggregator.run(resolve));
     stopping.addEventListener("abort", () => resolve(), { once: true });
   });
+  await base.peers?.start(address, stopped);
   readiness.markDone("apis");
   if (base.features.has("WatchCacheInitializationPostStartHook")) {
     const cached = base.apis.kinds.filter((kind) => isPersisted(kind) && !registries.of(kind).isUncached);

@@ -10,7 +10,13 @@ function setUp(limits: EventLimits) {
   const parts = fixture({ eventTtlSeconds: 3600 });
   const { registries, clock, store } = parts;
   const registry = registries.of(eventKind);
-  const budget = new EventBudget({ ...registries, objects: registry.objects, clock, log: silentLogger, limits });
+  const budget = new EventBudget({
+    feed: registries.feedOf(eventKind),
+    objects: registry.objects,
+    clock,
+    log: silentLogger,
+    limits,
+  });
   let count = 0;
   return {
     clock,
