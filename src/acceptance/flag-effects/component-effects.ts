@@ -25,7 +25,7 @@ type CommonTable = typeof connectionFlags &
   ReturnType<typeof leaderElectionFlags> &
   typeof loggingFlags;
 type CommonFlags = ParsedFlags<CommonTable>;
-type CommonName = Exclude<keyof CommonTable, "log-flush-frequency"> | "feature-gates" | "version" | "help";
+type CommonName = Exclude<keyof CommonTable, "log-flush-frequency"> | "version" | "help";
 
 export type Effects<N extends string> = Readonly<Record<N, (t: Test) => Promise<void>>>;
 
@@ -191,10 +191,6 @@ function servingEffects(subject: ComponentSubject) {
 
 function otherEffects(subject: ComponentSubject) {
   return {
-    "feature-gates": async (t: Test) => {
-      t.throws(() => subject.options("--feature-gates=NoSuchGate=true"), { message: /unknown feature gate/ });
-      t.match(subject.invoke("--feature-gates=SidecarContainers=true").warnings.join(), /has no effect/);
-    },
     v: async (t: Test) => {
       t.match(captureLog(subject, "-v=3"), /three/);
     },

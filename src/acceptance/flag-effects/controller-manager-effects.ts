@@ -22,6 +22,12 @@ const options = (...argv: readonly string[]): ControllerManagerOptions =>
 const settings = (...argv: readonly string[]) => options(...argv).controllerOptions;
 
 const controllerEffects: Effects = {
+  "feature-gates": async (t) => {
+    const { flags, gates } = invoke("--feature-gates=AllAlpha=true");
+    t.ok(controllerManagerOptions(flags, gates).features.has("AllAlpha"));
+    t.throws(() => options("--feature-gates=NoSuchGate=true"), { message: /unknown feature gate/ });
+    t.match(invoke("--feature-gates=SidecarContainers=true").warnings.join(), /has no effect/);
+  },
   controllers: async (t) => {
     t.same(options("--controllers=deployment-controller,-job").controllers, ["deployment"]);
     const all = options("--controllers=*,bootstrapsigner,-cronjob-controller").controllers;
