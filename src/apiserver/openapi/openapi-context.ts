@@ -14,34 +14,39 @@ const subresourceBodies: Readonly<Record<string, GroupVersionKind>> = {
 };
 type NamedKind = GroupVersionKind & Pick<Kind, "definedGroup">;
 
-/** Kinds of the core group only. */
+/** Kinds of the core group only, in documents of built-in kinds. */
 const coreKinds = ["APIGroup", "APIGroupList", "APIResourceList", "APIVersions", "Status"];
-/** Kinds that every group version has. */
+/** Kinds that every built-in group version has. */
 const perGroupVersionKinds = ["DeleteOptions", "WatchEvent"];
 
 /** The schema of a definition that restricts no members. */
 const anyMembers: JsonSchemaProps = { type: "object", "x-kubernetes-preserve-unknown-fields": true };
 
-/** `namesOf` returns the names of a kind's group in the document. */
+/** `kinds`: those of a definition's group version, or all. `namesOf` returns the names of a kind's group. */
 export function createOpenApiContext(
   kinds: readonly Kind[],
   namesOf: (kind: Pick<Kind, "group" | "definedGroup">) => readonly string[],
   descriptions: Describe,
 ): OpenApiContext {
-  const groupVersionKinds = new Map<string, readonly GroupVersionKind[]>();
-  const add = (name: string, named: NamedKind): void => {
-    const withNames = namesOf(named).map((group) => ({ group, kind: named.kind, version: named.version }));
-    groupVersionKinds.set(name, [...(groupVersionKinds.get(name) ?? []), ...withNames]);
+  const groupVersionKinds = new Map<string, GroupVersionKind[]>();
+  const add = (name: string, { kind, version, ...named }: NamedKind): void => {
+    const found = groupVersionKinds.get(name) ?? [];
+    for (const group of namesOf(named)) found.push({ group, kind, version });
+    groupVersionKinds.set(name, found);
   };
-  for (const [name, body] of Object.entries(subresourceBodies)) add(name, body);
-  for (const kind of coreKinds) add(`meta/v1.${kind}`, { group: "", version: "v1", kind });
+  // Kubernetes composes the documents of definitions without its own kinds.
+  const builtins = kinds.filter(({ custom }) => custom !== true);
+  if (builtins.length > 0) {
+    for (const [name, body] of Object.entries(subresourceBodies)) add(name, body);
+    for (const kind of coreKinds) add(`meta/v1.${kind}`, { group: "", version: "v1", kind });
+  }
   for (const kind of kinds) {
     const { schema, listKind } = kind;
     if (subresourceBodies[schema.name] !== undefined) continue;
     add(schema.name, kind);
     add(`${schema.name.slice(0, schema.name.lastIndexOf(".") + 1)}${listKind}`, { ...kind, kind: listKind });
   }
-  const groupVersions = new Map(kinds.map((kind) => [`${kind.group}/${kind.version}`, kind]));
+  const groupVersions = new Map(builtins.map((kind) => [`${kind.group}/${kind.version}`, kind]));
   for (const kind of perGroupVersionKinds) {
     for (const groupVersion of groupVersions.values()) add(`meta/v1.${kind}`, { ...groupVersion, kind });
   }

@@ -8,8 +8,10 @@
 import { existsSync, readFileSync, writeFileSync } from "node:fs";
 import { fileURLToPath } from "node:url";
 import t from "tap";
+import { createCustomKind } from "../../api/apiextensions/custom-resource/kind.ts";
+import type { CustomResourceDefinition } from "../../api/apiextensions/custom-resource-definition/schema.ts";
 import { builtinScheme } from "../../api/builtin.ts";
-import { kubernetesGroup } from "../../api/scheme.ts";
+import { kubernetesGroup, type Scheme } from "../../api/scheme.ts";
 import type { HttpResponse } from "../../http/message.ts";
 import { deepEqual } from "../../schema/value/equal.ts";
 import { FakeClock } from "../../testing/std/fake-clock.ts";
@@ -252,6 +254,50 @@ t.test("OpenApi redirects requests with an outdated hash, and serves protobuf", 
   const index = await openApi.root(undefined);
   t.equal((await openApi.root(String(index.headers.etag))).status, 304, "the index has an ETag as well");
   t.match(await openApi.v3("apis/none/v1", null, {}), { status: 404, headers: {} }, "without a body, as in Kubernetes");
+});
+
+/** A scheme with a definition that has this many versions. */
+function schemeWithVersions(count: number): Scheme {
+  const openAPIV3Schema = { type: "object", "x-kubernetes-preserve-unknown-fields": true } as const;
+  const names = Array.from({ length: count }, (_, index) => `v${index + 1}`);
+  const versions = names.map((name) => ({ name, served: true, storage: name === "v1", schema: { openAPIV3Schema } }));
+  const scheme = builtinScheme();
+  const definition: CustomResourceDefinition = {
+    metadata: { name: "things.example.com" },
+    spec: { group: "example.com", scope: "Namespaced", names: { plural: "things", kind: "Thing" }, versions },
+  };
+  for (const name of names) scheme.register(createCustomKind(definition, name));
+  return scheme;
+}
+
+t.test("OpenApi lists each document with its ETag, computed without the document", async (t) => {
+  const scheme = schemeWithVersions(2);
+  const openApi = new OpenApi(scheme, BOTH_LISTED, "v1.33.0", new FakeClock());
+  const wrong: string[] = [];
+  for (const [path, url] of Object.entries(bodyOf(await openApi.root(undefined)).paths as Json)) {
+    const { headers } = await openApi.v3(path, null, {});
+    const hash = encodeURIComponent(String(headers.etag).slice(1, -1));
+    if ((url as Json).serverRelativeURL !== `/openapi/v3/${path}?hash=${hash}`) wrong.push(path);
+  }
+  t.same(wrong, []);
+  const index = await openApi.root(undefined);
+  const other = await new OpenApi(scheme, BOTH_LISTED, "v1.33.0", new FakeClock()).root(undefined);
+  t.equal(index.headers.etag, other.headers.etag, "before and after the documents are read");
+});
+
+t.test("the document of a definition's version does not grow with the other versions", async (t) => {
+  const lengths = await Promise.all(
+    [1, 50].map(async (count) => {
+      const openApi = new OpenApi(schemeWithVersions(count), BOTH_LISTED, "v1.33.0", new FakeClock());
+      return JSON.stringify(await documentOf(openApi, "apis/example.com/v1")).length;
+    }),
+  );
+  t.equal(lengths[1], lengths[0]);
+  const openApi = new OpenApi(schemeWithVersions(1), BOTH_LISTED, "v1.33.0", new FakeClock());
+  const { components } = await documentOf(openApi, "apis/example.com/v1");
+  const schemas = (components as Json).schemas as Record<string, Json>;
+  const marked = Object.keys(schemas).filter((name) => "x-kubernetes-group-version-kind" in schemas[name]!);
+  t.same(marked, ["com.example.v1.Thing", "com.example.v1.ThingList"], "only its own kinds, as in Kubernetes");
 });
 
 function strike(listed: Differences, locations: readonly string[]): void {
