@@ -88,22 +88,24 @@ export function* writeManagers(managers: ManagedFields<Manager>): Steps<readonly
   if (managers.size === 0) return undefined;
   const entries: ManagedFieldsEntry[] = [];
   for (const manager of [...managers.values()].sort(compareManagers)) {
-    entries.push(writeManager(manager));
+    entries.push(yield* writeManager(manager));
     yield;
   }
   return entries;
 }
 
-function writeManager(from: Manager): ManagedFieldsEntry {
+function* writeManager(from: Manager): Steps<ManagedFieldsEntry> {
   const { manager, operation, apiVersion, time, fields, subresource, entry } = from;
   if (entry !== undefined && entry.time === time && entry.apiVersion === apiVersion) return entry;
+  const canonical = canonicalize(fields);
+  yield;
   return {
     ...(manager === "" ? {} : { manager }),
     operation,
     apiVersion,
     ...(time === undefined ? {} : { time }),
     fieldsType: "FieldsV1",
-    fieldsV1: internFieldsV1(canonicalize(fields)),
+    fieldsV1: internFieldsV1(canonical),
     ...(subresource === "" ? {} : { subresource }),
   };
 }

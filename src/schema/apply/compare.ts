@@ -151,9 +151,13 @@ function compareItems(
   before: unknown,
   after: unknown,
 ): void {
+  const builder = new ComparisonBuilder(before, after);
+  if (!isFilledList(before) && builder.addedItems(elementOf, shape.items, after as readonly unknown[])) {
+    builder.addTo(sets);
+    return;
+  }
   const old = groupByElement(elementOf, before);
   const now = groupByElement(elementOf, after);
-  const builder = new ComparisonBuilder(before, after);
   for (const [element, were] of old) builder.items(element, shape.items, were, now.get(element) ?? []);
   for (const [element, are] of now) if (!old.has(element)) builder.items(element, shape.items, [], are);
   builder.addTo(sets);
@@ -189,6 +193,20 @@ class ComparisonBuilder {
     if (sets.removed !== undefined || sets.modified !== undefined || sets.added !== undefined) {
       this.#put(element, sets);
     }
+  }
+
+  /** A list that is new needs no groups. False, and nothing is added, when two items have the same identity. */
+  addedItems(elementOf: (item: unknown) => string, shape: Shape, items: readonly unknown[]): boolean {
+    const added: MutableFieldSet = { ...this.#added };
+    for (const item of items) {
+      const element = elementOf(item);
+      if (added[element] !== undefined) return false;
+      const sets: Sets = { removed: undefined, modified: undefined, added: undefined };
+      compareInto(sets, shape, undefined, item);
+      if (sets.added !== undefined) added[element] = sets.added;
+    }
+    this.#added = added;
+    return true;
   }
 
   /** Items with the same identity are compared as one value: the duplicates together are one field. */
