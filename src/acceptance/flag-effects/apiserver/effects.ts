@@ -6,6 +6,7 @@ import { auditEffects } from "./audit-effects.ts";
 import { authenticationEffects } from "./authentication-effects.ts";
 import { authorizationEffects } from "./authorization-effects.ts";
 import { certificateEffects } from "./certificate-effects.ts";
+import { egressEffects } from "./egress-effects.ts";
 import { encryptionEffects } from "./encryption-effects.ts";
 import { lifecycleEffects } from "./lifecycle-effects.ts";
 import { serviceAccountEffects } from "./service-account-effects.ts";
@@ -25,5 +26,6 @@ export const apiserverEffects: Partial<Record<Name, Effect>> = {
   ...certificateEffects(startServer),
   ...auditEffects(startServer),
   ...encryptionEffects(startServer),
+  ...egressEffects(startServer),
   ...aggregationEffects(startServer),
 };
