@@ -168,7 +168,7 @@ export class Trace {
   }
 
   /**
-   * Decides once whether the trace is sampled. A trusted caller's decision is followed, and its span becomes the parent;
+   * Decides once whether the trace is sampled. A trusted caller's decision is followed, and its span is the parent;
    * otherwise the trace is new, and sampled by the configured ratio.
    */
   decide(trustsRemote: boolean): void {

@@ -9,8 +9,15 @@ import { type Problem, problemAt, type Source } from "./problem.ts";
 import { suggestField } from "./structure.ts";
 
 /** Sentences before the first problem. */
-const LEADS =
-  /^(?:Cannot (?:load|read|use)|error while (?:parsing|loading) file:|error decoding \w+ (?:provider )?configuration file "[^"]*":|loading audit policy file:|failed to read policy file:) */;
+const LEADS = new RegExp(
+  `^(?:${[
+    "Cannot (?:load|read|use)",
+    "error while (?:parsing|loading) file:",
+    'error decoding \\w+ (?:provider )?configuration file "[^"]*":',
+    "loading audit policy file:",
+    "failed to read policy file:",
+  ].join("|")}) *`,
+);
 const FIELD =
   /^(?:field )?((?:[A-Za-z][\w-]*(?:\[[^\]]*\])*)(?:\.[A-Za-z_][\w-]*(?:\[[^\]]*\])*)*)(?:: (?=\S)| (?=has |must |may |is |cannot |needs ))/;
 
