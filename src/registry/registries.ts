@@ -6,7 +6,7 @@ import { releaseLongSets } from "../schema/value/fields-v1-cache.ts";
 import { normalizePrefix } from "../storage/keys.ts";
 import { prefixRange, type Store } from "../storage/store.ts";
 import { CacheMemory } from "../storage/watch/cache-memory.ts";
-import { type Feed, StoreFeed } from "../storage/watch/feed.ts";
+import { StoreFeed } from "../storage/watch/feed.ts";
 import { Registry, type RegistryDeps } from "./registry.ts";
 
 /** A map from each kind to the registry of its type: from `Kind<Pod>` to `Registry<Pod>`. */
@@ -43,7 +43,7 @@ export class Registries implements AsyncDisposable {
   }
 
   /** The changes of the kind's store. */
-  feedOf(kind: Kind): Feed {
+  feedOf(kind: Kind): StoreFeed {
     return this.#feedOf(this.deps.ownStoreOf?.(kind) ?? this.deps.store);
   }
 

@@ -6,14 +6,12 @@ import type { Lease } from "../../api/coordination/lease/schema.ts";
 import type { Auditor, AuditorDeps } from "../../audit/auditor.ts";
 import { includesController } from "../../controllers/controller-manager.ts";
 import type { FeatureLookup } from "../../flags/gates.ts";
-import type { HealthCheck } from "../../http/health.ts";
 import { forbidPrivileged } from "../../registry/allow-privileged.ts";
 import { uncachedKinds } from "../../registry/read/uncached.ts";
 import { Registries } from "../../registry/registries.ts";
 import { type RandomSource, systemRandom } from "../../std/crypto/random.ts";
 import type { Logger } from "../../std/log/logger.ts";
 import type { Clock } from "../../std/time/clock.ts";
-import { openStore } from "../../storage/open.ts";
 import type { Store } from "../../storage/store.ts";
 import type { Tracer, TracerDeps } from "../../tracing/tracer.ts";
 import { ProxyClientCertificate } from "../admission/proxy-client-certificate.ts";
@@ -28,11 +26,12 @@ import type { EgressSelectorDeps, FindConnector } from "../egress/egress-selecto
 import { webhookConnectors } from "../egress/webhook-connectors.ts";
 import type { PriorityAndFairness } from "../filters/priority-and-fairness.ts";
 import { Readiness } from "../health/readiness.ts";
-import { serverIdHash } from "../metrics/server-id.ts";
 import { ServerMetrics } from "../metrics/server-metrics.ts";
+import type { Peers, PeersDeps } from "../peers/peers.ts";
 import type { LocalAgent } from "../proxy/local-agent.ts";
 import { explainUncontrolled } from "./controlled-kinds.ts";
 import { createFlowControl } from "./flow-control.ts";
+import { openStores, type Stores } from "./stores.ts";
 import { unenforcedWarnings } from "./unenforced-kinds.ts";
 
 export interface ApiServerDeps {
@@ -45,6 +44,8 @@ export interface ApiServerDeps {
   readonly setVerbosity?: ((level: number) => void) | undefined;
   /** The agent of this process; undefined: there is none. */
   readonly localAgent?: LocalAgent | undefined;
+  /** Identifies this server among its peers; the name of the host when absent. */
+  readonly hostName?: string | undefined;
 }
 
 /** The lifetime of the server's parts. */
@@ -76,6 +77,8 @@ export interface ServerBase extends ServerLifetime {
   /** Undefined: plain limits apply to requests in flight. */
   readonly flowControl: PriorityAndFairness | undefined;
   readonly aggregator: Aggregator;
+  /** Undefined: other API servers are not known to this one. */
+  readonly peers: Peers | undefined;
   readonly localAgent: LocalAgent | undefined;
   /** Undefined: all connections are direct. */
   readonly egress: FindConnector | undefined;
@@ -106,20 +109,10 @@ export async function createServerBase(
     connector: egress?.("controlplane"),
   });
   if (auditor !== undefined) resources.use(auditor);
-  const openedStore = resources.use(
-    deps.store ??
-      (await openStore({
-        ...storage,
-        statusIntervalMs: config.observability.sizePollMs,
-        connector: egress?.("etcd"),
-        clock,
-        log: log.child("store"),
-      })),
-  );
-  const measuredStore = metrics.measureStore(openedStore);
-  const encryptionDeps = { kinds: apis.kinds, clock, log, resources, metrics };
-  const { store, kmsChecks } = await encryptStore(measuredStore, config, encryptionDeps);
-  const registries = resources.use(createRegistries(config, { apis, features, store, clock, log, random }));
+  const storesDeps = { kinds: apis.kinds, clock, log, metrics, resources, store: deps.store };
+  const stores = await openStores(config, { ...storesDeps, connector: egress?.("etcd") });
+  const { store, kmsChecks } = stores;
+  const registries = resources.use(createRegistries(config, { apis, features, ...stores, clock, log, random }));
   metrics.setScheme(registries);
   const flowControl = await createFlowControl(config, { registries, metrics, clock, log, resources });
   const outbound = resources.use(
@@ -158,6 +151,17 @@ export async function createServerBase(
     connector: () => egress?.("cluster"),
   });
   resources.use(aggregator);
+  const peers = await openPeers(config, {
+    registries,
+    kinds: apis.kinds,
+    log: log.child("peers"),
+    metrics: metrics.registry,
+    clientCertificate: () => outbound.pair,
+    stopping,
+    sendsUid: features.has("RemoteRequestHeaderUID"),
+    host: deps.hostName,
+  });
+  if (peers !== undefined) resources.use(peers);
   return {
     ...life,
     config,
@@ -176,6 +180,7 @@ export async function createServerBase(
     readiness,
     flowControl,
     aggregator,
+    peers,
     localAgent: deps.localAgent,
     egress,
   };
@@ -195,22 +200,8 @@ async function openEgress(
   return createEgressSelector(loaded, deps);
 }
 
-async function encryptStore(
-  store: Store,
-  { storage: { encryption, prefix } }: ApiServerConfig,
-  deps: Pick<ServerBase, "clock" | "log" | "resources" | "metrics"> & Pick<ServedApis, "kinds">,
-): Promise<{ readonly store: Store; readonly kmsChecks?: readonly HealthCheck[] }> {
-  if (encryption === undefined) return { store };
-  const [{ StorageEncryption }, { EncryptedStore }, { EncryptionMetrics }] = await Promise.all([
-    import("../../storage/encryption/storage-encryption.ts"),
-    import("../../storage/encryption/encrypted-store.ts"),
-    import("../../storage/encryption/encryption-metrics.ts"),
-  ]);
-  const metrics = new EncryptionMetrics(deps.metrics.registry, deps.clock, serverIdHash());
-  const options = { ...deps, prefix, log: deps.log.child("encryption"), metrics };
-  const transformers = deps.resources.use(await StorageEncryption.open(encryption, options));
-  const encrypted = new EncryptedStore(store, (key) => transformers.transformerOf(key));
-  return { store: encrypted, kmsChecks: transformers.healthChecks() };
+async function openPeers({ peers }: ApiServerConfig, deps: PeersDeps): Promise<Peers | undefined> {
+  return peers === undefined ? undefined : await (await import("../peers/peers.ts")).Peers.open(peers, deps);
 }
 
 async function openTracer(
@@ -236,13 +227,11 @@ function enabledFeatures({ observability }: ApiServerConfig): FeatureLookup {
   return new Set(observability.features.filter(({ enabled }) => enabled).map(({ name }) => name));
 }
 
-interface RegistriesDeps extends Pick<ServerBase, "apis" | "features" | "clock" | "log" | "random"> {
-  readonly store: Store;
-}
+type RegistriesDeps = Pick<ServerBase, "apis" | "features" | "clock" | "log" | "random"> & Omit<Stores, "kmsChecks">;
 
 function createRegistries(
   config: ApiServerConfig,
-  { apis, features, store, clock, log, random }: RegistriesDeps,
+  { apis, features, store, ownStoreOf, clock, log, random }: RegistriesDeps,
 ): Registries {
   const { storage } = config;
   const findLease = async (name: string): Promise<Lease | undefined> => {
@@ -252,6 +241,7 @@ function createRegistries(
   };
   const registries: Registries = new Registries(schemeOf(apis.kinds), {
     store,
+    ownStoreOf,
     prefix: storage.prefix,
     mediaType: storage.mediaType,
     names: storage.names,

@@ -37,6 +37,8 @@ export interface ApiServerConfig {
   readonly services: ServicesConfig;
   readonly storage: StorageConfig;
   readonly agents: AgentConnectionConfig;
+  /** The gates StorageVersionAPI and UnknownVersionInteroperabilityProxy; undefined: both are off. */
+  readonly peers: PeersConfig | undefined;
   /** `--aggregator-reject-forwarding-redirect` */
   readonly rejectsExtensionRedirects: boolean;
   /** PEM files of the client certificate for webhooks; undefined: no client certificate. */
@@ -69,6 +71,17 @@ export interface ApiServerConfig {
   readonly clusterCa?: string | undefined;
   /** Flags that `svc token create` adds to the command of machines that join; without spaces. */
   readonly agentFlags?: readonly string[] | undefined;
+}
+
+/** Other API servers over the same store. */
+export interface PeersConfig {
+  /** Whether requests are forwarded to them; otherwise this server only publishes its versions. */
+  readonly forwards: boolean;
+  /** `--peer-advertise-ip`; undefined: the address that clients connect to. */
+  readonly advertiseIp: string | undefined;
+  readonly advertisePort: number | undefined;
+  /** `--peer-ca-file`; undefined: the system's CAs. */
+  readonly caFile: string | undefined;
 }
 
 export interface ServingConfig {
@@ -235,9 +248,20 @@ export interface ServicesConfig {
   readonly advertiseAddress: string | undefined;
 }
 
+export interface StoreOverride {
+  /** Empty for the core group. */
+  readonly group: string;
+  /** `events` */
+  readonly resource: string;
+  /** As `StorageConfig.urls`. */
+  readonly urls: readonly string[];
+}
+
 export interface StorageConfig {
   /** `level:///var/lib/svc/kvstore`, `memory://`, or the servers of a remote store: `https://192.0.2.1:2379`. */
   readonly urls: readonly string[];
+  /** Built-in resources with a store of their own. */
+  readonly overrides: readonly StoreOverride[];
   /** PEM files of connections to remote servers. */
   readonly tls: StoreTlsFiles;
   /** `/registry` */

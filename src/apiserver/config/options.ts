@@ -14,6 +14,7 @@ import {
   type OidcConfig,
   type RequestHeaderConfig,
   type ServiceAccountTokensConfig,
+  type StoreOverride,
   type StructuredAuthentication,
   type TokenWebhookConfig,
 } from "./config.ts";
@@ -94,6 +95,7 @@ export function apiServerOptions(
     },
     storage: {
       urls: storeUrls(flags["kvstore-servers"]),
+      overrides: flags["kvstore-servers-overrides"].map(parseOverride),
       tls: {
         caFile: nonEmpty(flags["kvstore-cafile"]),
         certFile: nonEmpty(flags["kvstore-certfile"]),
@@ -112,6 +114,7 @@ export function apiServerOptions(
       healthTimeoutMs: flags["kvstore-healthcheck-timeout"],
       readyTimeoutMs: flags["kvstore-readycheck-timeout"],
     },
+    peers: peersConfig(flags, gates),
     rejectsExtensionRedirects: flags["aggregator-reject-forwarding-redirect"],
     proxyClientCertificate: keyPairFiles(flags["proxy-client-cert-file"], flags["proxy-client-key-file"]),
     agents: {
@@ -164,6 +167,27 @@ export function apiServerOptions(
     cbor: gates.has("CBORServingAndStorage"),
     embeddedControllers: flags["embedded-controllers"],
     signing: signingAuthorities(flags),
+  };
+}
+
+function peersConfig(flags: Flags, gates: FeatureGates): ApiServerConfig["peers"] {
+  const forwards = gates.has("UnknownVersionInteroperabilityProxy");
+  const publishes = gates.has("StorageVersionAPI") && gates.has("APIServerIdentity");
+  if (forwards && !gates.has("StorageVersionAPI")) {
+    throw new Error(
+      "UnknownVersionInteroperabilityProxy feature requires StorageVersionAPI feature flag to be enabled",
+    );
+  }
+  if (forwards && flags["proxy-client-cert-file"] === "") {
+    throw new Error("error building peer proxy handler, proxy-cert-file not specified");
+  }
+  if (!forwards && !publishes) return undefined;
+  const port = flags["peer-advertise-port"];
+  return {
+    forwards,
+    advertiseIp: nonEmpty(flags["peer-advertise-ip"]),
+    advertisePort: port === "" ? undefined : Number(port),
+    caFile: nonEmpty(flags["peer-ca-file"]),
   };
 }
 
@@ -321,4 +345,11 @@ function storeUrls(servers: readonly string[]): readonly string[] {
 
 function isRemoteStore(url: string): boolean {
   return /^https?:/.test(url);
+}
+
+/** `group/resource#server;server` */
+function parseOverride(text: string): StoreOverride {
+  const [name = "", servers = ""] = text.split("#");
+  const [group = "", resource = ""] = name.split("/");
+  return { group, resource, urls: storeUrls(servers.split(";")) };
 }

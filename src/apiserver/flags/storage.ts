@@ -6,9 +6,6 @@ import { int } from "../../flags/types/number.ts";
 import { bool, file, keyPrefix, oneOf } from "../../flags/types/text.ts";
 import { addressTypes, isCacheSize, isServersOverride, runtimeConfig } from "./values.ts";
 
-/** Why the flag has no effect. */
-const oneStore = "this build keeps all resources in one store";
-
 export const storageFlags = section("Storage, node connections and caching", {
   "storage-backend": flag(oneOf("kvstore3"), "kvstore3", "Persistence backend."),
   "storage-media-type": flag(
@@ -32,7 +29,6 @@ export const storageFlags = section("Storage, node connections and caching", {
     }),
     [],
     "group/resource#server;server overrides, built-in resources only.",
-    { inert: oneStore },
   ),
   "kvstore-cafile": flag(file, "", "CA that verifies the certificate of the store."),
   "kvstore-certfile": flag(file, "", "Client certificate for connections to the store.", {

@@ -140,6 +140,25 @@ export const storageEffects: Partial<Record<Name, Effect>> = {
     await remote.connect();
     t.ok(remote.connections.length > 0, "the server of an https:// URL is connected");
   },
+  "kvstore-servers-overrides": async (t) => {
+    const path = join(t.testdir(), "events");
+    const event = { metadata: { name: "e" }, involvedObject: { kind: "Pod", namespace: "default" }, reason: "R" };
+    const events = "/api/v1/namespaces/default/events";
+    const overridden = { "kvstore-servers-overrides": `/events#level://${path}` };
+    {
+      await using server = await startServer(overridden);
+      t.equal((await server.send(`POST ${events}`, event)).status, 201);
+      t.equal((await server.send(`POST ${PODS}`, pod("web"))).status, 201);
+      t.ok(server.writes.some(({ key }) => key.startsWith("/registry/pods/")));
+      t.notOk(server.writes.some(({ key }) => key.startsWith("/registry/events/")));
+    }
+    await using again = await startServer(overridden);
+    t.equal((await again.send(`GET ${events}/e`)).status, 200, "it is in the other store");
+    t.equal((await again.send("GET /apis/events.k8s.io/v1/namespaces/default/events/e")).status, 200);
+    t.equal((await again.send(`GET ${PODS}/web`)).status, 404);
+    const unknown = { "kvstore-servers-overrides": "apps/unicorns#memory://x" };
+    await t.rejects(startServer(unknown), /no built-in resource apps\/unicorns/);
+  },
   "kvstore-cafile": async (t) => {
     await using remote = await playTlsStore();
     t.match(await remote.connect(), /before secure TLS|other side closed|Connection dropped|No connection established/);
