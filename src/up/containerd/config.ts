@@ -28,6 +28,12 @@ const disabledPlugins = [
   "io.containerd.snapshotter.v1.zfs",
 ];
 
+/**
+ * Between two measurements of the writable layers of all containers, in seconds: as kubelet's, and not containerd's 10,
+ * which take half of the CPU time of a containerd at rest.
+ */
+const STATS_PERIOD_SECONDS = 60;
+
 export function containerdConfig(settings: ContainerdSettings): string {
   const cri = `plugins."io.containerd.grpc.v1.cri"`;
   return `# Written by svc up at every start.
@@ -47,6 +53,7 @@ disabled_plugins = [${disabledPlugins.map(text).join(", ")}]
   restrict_oom_score_adj = ${!settings.mayLowerOomScore}
   stream_server_address = "127.0.0.1"
   stream_server_port = "0"
+  stats_collect_period = ${STATS_PERIOD_SECONDS}
 
 [${cri}.containerd]
   snapshotter = ${text(settings.snapshotter)}
