@@ -130,10 +130,10 @@ export const upEffects: Partial<Record<Name, (t: Test) => Promise<void>>> = {
       .map(({ name }) => name);
     t.ok(features.includes("ComponentFlagz"), "the server reports the state");
     t.throws(() => options("--feature-gates=Nope=true"), /unknown feature gate Nope/);
-    const warned = invokeMutant(upProgram, ["--feature-gates=StorageVersionAPI=true,WatchList=true"], {
+    const warned = invokeMutant(upProgram, ["--feature-gates=APIServingWithRoutine=true,WatchList=true"], {
       version: "v1",
     });
-    t.match(warned, { warnings: [/StorageVersionAPI=true has no effect/] });
+    t.match(warned, { warnings: [/APIServingWithRoutine=true has no effect/] });
   },
   "node-name": async (t) => {
     t.equal(agent("--node-name=edge-7").nodeName, "edge-7");

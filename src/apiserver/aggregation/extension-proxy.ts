@@ -31,6 +31,8 @@ export interface ExtensionProxyDeps {
   readonly rejectsRedirects: boolean;
   /** The gate RemoteRequestHeaderUID. */
   readonly sendsUid: boolean;
+  /** Further headers of each request. */
+  readonly headers?: Readonly<Record<string, string>> | undefined;
 }
 
 /** Discovery of a group version is quick; a server that does not respond must not hold up its clients. */
@@ -171,7 +173,7 @@ export class ExtensionProxy {
     for (const [name, values] of Object.entries(headers)) {
       for (const value of [values].flat()) validateHeaderValue(name, value);
     }
-    return { ...headers, "audit-id": context.auditId };
+    return { ...headers, ...this.#deps.headers, "audit-id": context.auditId };
   }
 
   /** Aborts with the request, and for the discovery of a group version after five seconds. */

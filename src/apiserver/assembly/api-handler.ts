@@ -50,7 +50,7 @@ export async function createApiHandler(
   const tunnels = base.resources.use(
     new AgentTunnels({ clock, log: base.log.child("tunnels"), metrics: metrics.registry }),
   );
-  return createRouter({
+  const router = createRouter({
     scheme,
     registries,
     customResources,
@@ -87,6 +87,7 @@ export async function createApiHandler(
     openTunnel: createTunnelHandler(tunnels),
     aggregator,
   });
+  return base.peers === undefined ? router : base.peers.filter(router);
 }
 
 /** Handlers of subresources and kinds that are not stored objects. */

@@ -3,10 +3,13 @@ import { hostname } from "node:os";
 import { schemeOf } from "../../api/builtin.ts";
 import { leaseKind } from "../../api/coordination/lease/kind.ts";
 import type { Lease } from "../../api/coordination/lease/schema.ts";
+import { namespaceKind } from "../../api/core/namespace/kind.ts";
+import type { Namespace } from "../../api/core/namespace/schema.ts";
 import type { Auditor, AuditorDeps } from "../../audit/auditor.ts";
 import { includesController } from "../../controllers/controller-manager.ts";
 import type { FeatureLookup } from "../../flags/gates.ts";
 import { forbidPrivileged } from "../../registry/allow-privileged.ts";
+import { combinePolicies, requireAdminLabel } from "../../registry/device-admin-access.ts";
 import { uncachedKinds } from "../../registry/read/uncached.ts";
 import { Registries } from "../../registry/registries.ts";
 import { type RandomSource, systemRandom } from "../../std/crypto/random.ts";
@@ -239,6 +242,10 @@ function createRegistries(
     const leases = registries.of(leaseKind).objects;
     return await leases.get(leases.key("kube-system", name));
   };
+  const findNamespace = (name: string): Namespace | undefined => {
+    const namespaces = registries.of(namespaceKind);
+    return namespaces.cacheInUse?.get(namespaces.objects.key(undefined, name))?.object;
+  };
   const registries: Registries = new Registries(schemeOf(apis.kinds), {
     store,
     ownStoreOf,
@@ -254,7 +261,10 @@ function createRegistries(
     garbageCollector: config.garbageCollector || includesController(config.embeddedControllers, "garbage-collector"),
     features,
     bindingLabels: features.has("PodTopologyLabelsAdmission"),
-    validatePolicy: config.admission.allowPrivileged ? undefined : forbidPrivileged,
+    validatePolicy: combinePolicies(
+      config.admission.allowPrivileged ? undefined : forbidPrivileged,
+      features.has("DRAAdminAccess") ? requireAdminLabel(findNamespace) : undefined,
+    ),
     unenforcedWarning: unenforcedWarnings(config, explainUncontrolled({ ...config, findLease, clock })),
   });
   return registries;

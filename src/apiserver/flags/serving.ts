@@ -6,9 +6,6 @@ import { bool, file, oneOf, requiredDirectory, text } from "../../flags/types/te
 import { sniCertificates, suites, tlsVersion } from "../../flags/types/tls.ts";
 import { isHstsDirective, isOriginPattern, portText } from "./values.ts";
 
-/** Why these flags have no effect. */
-const noPeers = "this build proxies no requests to other API servers";
-
 export const servingFlags = section("Serving, network and TLS", {
   "bind-address": flag(
     ipOrNone,
@@ -113,14 +110,12 @@ export const servingFlags = section("Serving, network and TLS", {
     ipOrNone,
     "",
     "Address at which other API servers reach this one to proxy requests of versions they do not serve.",
-    { gate: "UnknownVersionInteroperabilityProxy", inert: noPeers },
+    { gate: "UnknownVersionInteroperabilityProxy" },
   ),
   "peer-advertise-port": flag(portText, "", "Port at which other API servers reach this one to proxy requests.", {
     gate: "UnknownVersionInteroperabilityProxy",
-    inert: noPeers,
   }),
   "peer-ca-file": flag(file, "", "CA that verifies the serving certificates of other API servers.", {
     gate: "UnknownVersionInteroperabilityProxy",
-    inert: noPeers,
   }),
 });

@@ -9,6 +9,7 @@ import { certificateEffects } from "./certificate-effects.ts";
 import { egressEffects } from "./egress-effects.ts";
 import { encryptionEffects } from "./encryption-effects.ts";
 import { lifecycleEffects } from "./lifecycle-effects.ts";
+import { peerEffects } from "./peer-effects.ts";
 import { serviceAccountEffects } from "./service-account-effects.ts";
 import { servingEffects } from "./serving-effects.ts";
 import { storageEffects } from "./storage-effects.ts";
@@ -28,4 +29,5 @@ export const apiserverEffects: Partial<Record<Name, Effect>> = {
   ...encryptionEffects(startServer),
   ...egressEffects(startServer),
   ...aggregationEffects(startServer),
+  ...peerEffects,
 };

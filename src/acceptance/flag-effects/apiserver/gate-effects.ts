@@ -11,6 +11,7 @@ import { discoveryGateEffects } from "./discovery-gate-effects.ts";
 import { writeProviders } from "./encryption-effects.ts";
 import { fieldGateEffects } from "./field-gate-effects.ts";
 import { configWith, type Gates, withGates } from "./gate-settings.ts";
+import { peerGateEffects } from "./peer-effects.ts";
 import { type Effect, file, type Name, PODS, parseFlags, pod, type Settings, startServer } from "./support.ts";
 
 type Config = ReturnType<typeof configWith>;
@@ -149,6 +150,7 @@ async function upgrade(gates: Gates, subresource: string, protocol: string) {
 export const gateEffects: Readonly<Record<string, Effect>> = {
   ...fieldGateEffects,
   ...discoveryGateEffects,
+  ...peerGateEffects,
   AllAlpha: async (t) => {
     t.equal(configWith({}).cbor, false);
     t.equal(configWith({ AllAlpha: true }).cbor, true);
