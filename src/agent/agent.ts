@@ -12,7 +12,7 @@ import { openPodNetwork } from "./assembly/pod-network.ts";
 import { openPods, type PodComponents } from "./assembly/pods.ts";
 import { openProxy } from "./assembly/proxy.ts";
 import { openReporting, type Reporting } from "./assembly/reporting.ts";
-import { openResourceManagers } from "./assembly/resource-managers.ts";
+import { openResourceManagers, serveResources } from "./assembly/resource-managers.ts";
 import { rotateServingCertificate } from "./certificates/serving-certificate.ts";
 import { observeRotation } from "./metrics/certificate-metrics.ts";
 import { createReviewMetrics } from "./metrics/review-metrics.ts";
@@ -65,13 +65,17 @@ export async function startAgent(config: AgentConfig, deps: AgentDeps): Promise<
   const policies = await openNetworkPolicies(foundation, (text) =>
     components.reporting.recordNodeEvent("Warning", "NetworkPolicyFailed", text),
   );
+  const workers = () => [...components.podComponents.pods.workers];
   const managers = await openResourceManagers(foundation, {
-    workers: () => (components.podComponents.sources.isReady ? [...components.podComponents.pods.workers] : undefined),
+    workers,
+    isReady: () => components.podComponents.sources.isReady,
+    onDevicesChange: () => components.node.statusManager?.reportNow(),
   });
   const components = createComponents(foundation, policies, managers);
   const server = await openServer(foundation, components, deps.setVerbosity);
   components.address = server.address;
   components.tunnel = createTunnel(foundation, server, () => components.node.statusManager?.reportNow());
+  await serveResources(foundation, managers, { workers });
   const { pods, volumes, runOnce: once, sources, statics } = components.podComponents;
   // These reject when the node cannot do what its configuration requires.
   await volumes.drivers.recover();
@@ -147,6 +151,7 @@ function createComponents(
     manifestProblems: () => components.podComponents.statics.problems,
     tunnel: () => components.tunnel?.condition,
     volumesInUse: () => components.podComponents.volumes.attachments.inUse,
+    devices: () => managers.devices.getCapacity(),
     nodeChanged: () => components.podComponents.volumes.attachments.nodeChanged(),
   });
   const components: AgentComponents = {

@@ -17,6 +17,7 @@ import type { Reporting } from "./reporting.ts";
 export interface NodeLinks extends Pick<NodeStatusOptions, "port" | "relistHealthy" | "manifestProblems" | "tunnel"> {
   readonly volumesInUse: () => readonly string[];
   readonly nodeChanged: () => void;
+  readonly devices: NonNullable<NodeStatusOptions["devices"]>;
 }
 
 export interface NodeComponents {
@@ -118,6 +119,7 @@ function statusOptions(foundation: Foundation, links: NodeLinks): NodeStatusOpti
     tunnel: links.tunnel,
     now: () => foundation.clock.now(),
     volumesInUse: links.volumesInUse,
+    devices: links.devices,
   };
 }
 

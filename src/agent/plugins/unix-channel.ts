@@ -63,6 +63,30 @@ export class UnixChannel implements Disposable {
     });
   }
 
+  /** Calls a method that streams its responses. Resolves when the stream ends; rejects as `call`. */
+  stream<Q extends ObjectSchema, A extends ObjectSchema>(
+    method: Method<Q, A>,
+    request: Infer<Q>,
+    onResponse: (response: Infer<A>) => void,
+    signal: AbortSignal,
+  ): Promise<void> {
+    if (signal.aborted) return Promise.reject(signal.reason);
+    return new Promise((resolve, reject) => {
+      const stream = this.#client.makeServerStreamRequest(
+        method.path,
+        (value: unknown) => Buffer.from(encodeProtobuf(method.request, value)),
+        (bytes: Buffer) => decodeProtobuf(method.response, bytes) as Infer<A>,
+        request,
+      );
+      const cancel = (): void => stream.cancel();
+      signal.addEventListener("abort", cancel, { once: true });
+      stream.on("data", onResponse);
+      stream.on("error", (error: grpc.ServiceError) => reject(signal.aborted ? signal.reason : failure(error)));
+      stream.on("end", resolve);
+      stream.on("close", () => signal.removeEventListener("abort", cancel));
+    });
+  }
+
   [Symbol.dispose](): void {
     this.#client.close();
   }

@@ -7,6 +7,8 @@ export interface ResourceManagersConfig {
   readonly cpu: CpuManagerConfig;
   readonly memory: MemoryManagerConfig;
   readonly topology: TopologyManagerConfig;
+  /** Whether the pod resources API serves single pods. */
+  readonly servesPodResourcesGet: boolean;
 }
 
 export interface CpuManagerConfig {

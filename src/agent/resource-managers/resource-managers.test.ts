@@ -27,6 +27,7 @@ const none: ResourceManagersConfig = {
   },
   memory: { policy: "None", reserved: [] },
   topology: { policy: "none", scope: "container", options: {}, gates: allGates },
+  servesPodResourcesGet: false,
 };
 
 /** Trees of many CPUs take time to write: each machine is written once. */
@@ -71,35 +72,35 @@ class Node {
   /** Also as an agent that restarts. */
   async open(changed: Overrides = {}): Promise<this> {
     const { machine = fakeMachines.singleSocketHt, ...own } = { ...this.#overrides, ...changed };
-    this.#managers = await ResourceManagers.open(
-      {
-        config: {
-          cpu: { ...none.cpu, policy: "static", ...own.cpu },
-          memory: own.memory ?? none.memory,
-          topology: { ...none.topology, ...own.topology },
-        },
-        rootDir: this.directory,
-        machine: await readFakeMachine(machine),
-        reservation: own.reservation ?? { cpu: "1" },
-        runtime: {
-          updateContainerResources: async ({ containerId, linux }) => {
-            this.updates.push(`${containerId}=${linux?.cpusetCpus}`);
-            return {};
-          },
-        },
-        activePods: () =>
-          this.isReady
-            ? [...this.pods.values()].map((pod) => ({
-                pod,
-                observation: { ...emptyObservation, containers: this.running },
-              }))
-            : undefined,
-        registry: new MetricRegistry(),
-        clock: new FakeClock(),
-        log: silentLogger,
+    this.#managers = await ResourceManagers.open({
+      config: {
+        cpu: { ...none.cpu, policy: "static", ...own.cpu },
+        memory: own.memory ?? none.memory,
+        topology: { ...none.topology, ...own.topology },
+        servesPodResourcesGet: false,
       },
-      [],
-    );
+      rootDir: this.directory,
+      machine: await readFakeMachine(machine),
+      reservation: own.reservation ?? { cpu: "1" },
+      runtime: {
+        updateContainerResources: async ({ containerId, linux }) => {
+          this.updates.push(`${containerId}=${linux?.cpusetCpus}`);
+          return {};
+        },
+      },
+      activePods: () =>
+        this.isReady
+          ? [...this.pods.values()].map((pod) => ({
+              pod,
+              observation: { ...emptyObservation, containers: this.running },
+            }))
+          : undefined,
+      runningPods: () => [],
+      onDevicesChange: () => {},
+      registry: new MetricRegistry(),
+      clock: new FakeClock(),
+      log: silentLogger,
+    });
     return this;
   }
 
@@ -108,14 +109,15 @@ class Node {
     const uid = pod.metadata?.uid ?? "";
     this.pods.set(uid, pod);
     const rejection = await this.managers.admit(pod);
-    if (rejection === undefined) return this.cpusOf(pod);
+    if (rejection === undefined) return await this.cpusOf(pod);
     this.pods.delete(uid);
     return `${rejection.reason}: ${rejection.message}`;
   }
 
-  cpusOf(pod: Pod): string {
+  async cpusOf(pod: Pod): Promise<string> {
     const containers = [...(pod.spec?.initContainers ?? []), ...(pod.spec?.containers ?? [])];
-    return containers.map((each) => this.managers.getAssignment(pod, each).cpusetCpus).join(" ");
+    const assigned = await Promise.all(containers.map((each) => this.managers.getAssignment(pod, each)));
+    return assigned.map(({ cpusetCpus }) => cpusetCpus).join(" ");
   }
 
   remove(pod: Pod): void {
@@ -348,13 +350,16 @@ t.test("CPUs of a container have no quota, unless the gate is off", async (t) =>
   const node = await openStatic(t);
   const pinned = pod("p", container("c", "2"), container("d", "500m"));
   await node.admit(pinned);
-  const isWithoutQuota = (index: number) => {
+  const isWithoutQuota = async (index: number) => {
     const spec = pinned.spec?.containers[index];
-    return spec && node.managers.getAssignment(pinned, spec).isWithoutQuota;
+    return spec && (await node.managers.getAssignment(pinned, spec)).isWithoutQuota;
   };
-  t.same([isWithoutQuota(0), isWithoutQuota(1), node.managers.isPodWithoutQuota(pinned)], [true, false, true]);
+  t.same(
+    [await isWithoutQuota(0), await isWithoutQuota(1), node.managers.isPodWithoutQuota(pinned)],
+    [true, false, true],
+  );
   await node.open({ cpu: { quotaOffForExclusive: false } });
-  t.same([isWithoutQuota(0), node.managers.isPodWithoutQuota(pinned)], [false, false]);
+  t.same([await isWithoutQuota(0), node.managers.isPodWithoutQuota(pinned)], [false, false]);
 });
 
 const staticMemory: Overrides = {
@@ -364,8 +369,11 @@ const staticMemory: Overrides = {
   reservation: { memory: "1Gi", "hugepages-2Mi": "0" },
 };
 
-const memsOf = (node: Node, pod: Pod): string =>
-  (pod.spec?.containers ?? []).map((each) => node.managers.getAssignment(pod, each).cpusetMems).join(" ");
+async function memsOf(node: Node, pod: Pod): Promise<string> {
+  const containers = pod.spec?.containers ?? [];
+  const assigned = await Promise.all(containers.map((each) => node.managers.getAssignment(pod, each)));
+  return assigned.map(({ cpusetMems }) => cpusetMems).join(" ");
+}
 
 t.test(
   "memory of Guaranteed pods comes from one NUMA node, or from a group that only such containers use",
@@ -375,7 +383,7 @@ t.test(
     const admit = async (name: string, memory: string): Promise<string> => {
       const own = pod(name, container("c", "100m", memory));
       const answer = await node.admit(own);
-      return answer === "" ? memsOf(node, own) : answer;
+      return answer === "" ? await memsOf(node, own) : answer;
     };
     t.equal(await admit("big", "3Gi"), "1");
     t.equal(await admit("small", "1Gi"), "0");
@@ -408,7 +416,7 @@ t.test("memory: a restarted agent finds its state, and rejects one of another ma
   await node.admit(own);
   await node.open();
   t.equal(await node.admit(own), "");
-  t.equal(memsOf(node, own), "0");
+  t.equal(await memsOf(node, own), "0");
   await t.rejects(
     node.open({ memory: { policy: "None", reserved: [] } }),
     /\[memorymanager\] configured policy "None" differs from state checkpoint policy "Static", please drain this node/,
@@ -460,7 +468,7 @@ t.test("with both managers, CPUs and memory are on the same node", async (t) => 
   });
   const a = pod("a", container("c", "4", "3Gi"));
   t.equal(await node.admit(a), "3-4,9-10");
-  t.equal(memsOf(node, a), "1");
+  t.equal(await memsOf(node, a), "1");
   t.equal(
     await node.admit(pod("b", container("c", "2", "3Gi"))),
     "UnexpectedAdmissionError: Allocate failed due to [memorymanager] failed to find NUMA nodes to extend the " +
@@ -470,20 +478,19 @@ t.test("with both managers, CPUs and memory are on the same node", async (t) => 
 
 t.test("metrics count requests, failures and the shared CPUs", async (t) => {
   const registry = new MetricRegistry();
-  const managers = await ResourceManagers.open(
-    {
-      config: { ...none, cpu: { ...none.cpu, policy: "static" } },
-      rootDir: t.testdir({}),
-      machine: await readFakeMachine(fakeMachines.singleSocketHt),
-      reservation: { cpu: "2" },
-      runtime: { updateContainerResources: async () => ({}) },
-      activePods: () => undefined,
-      registry,
-      clock: new FakeClock(),
-      log: silentLogger,
-    },
-    [],
-  );
+  const managers = await ResourceManagers.open({
+    config: { ...none, cpu: { ...none.cpu, policy: "static" } },
+    rootDir: t.testdir({}),
+    machine: await readFakeMachine(fakeMachines.singleSocketHt),
+    reservation: { cpu: "2" },
+    runtime: { updateContainerResources: async () => ({}) },
+    activePods: () => undefined,
+    runningPods: () => [],
+    onDevicesChange: () => {},
+    registry,
+    clock: new FakeClock(),
+    log: silentLogger,
+  });
   await managers.admit(pod("a", container("c", "2")));
   await managers.admit(pod("b", container("c", "9")));
   const text = formatMetrics([registry], "prometheus");

@@ -1,13 +1,14 @@
 /** The managers of CPUs, memory and topology together: what a pod gets when it is admitted, and its containers. */
 import { join } from "node:path";
 import type { Container } from "../../api/core/container/schema.ts";
+import type { Node } from "../../api/core/node/schema.ts";
 import type { Pod } from "../../api/core/pod/schema.ts";
 import type { Logger } from "../../std/log/logger.ts";
 import type { MetricRegistry } from "../../std/metrics/metrics.ts";
 import type { Clock } from "../../std/time/clock.ts";
 import { podUid } from "../pods/pod-fields.ts";
 import { getPodQosClass } from "../pods/resources/qos.ts";
-import { parseMillis } from "../pods/resources/quantities.ts";
+import { parseMillis, parseUnits } from "../pods/resources/quantities.ts";
 import type { Runtime } from "../runtime/runtime.ts";
 import type { ResourceManagersConfig } from "./config.ts";
 import { CpuManager, type RunningPod } from "./cpu/cpu-manager.ts";
@@ -16,13 +17,14 @@ import { CpuSet } from "./cpu/cpu-set.ts";
 import { CpuState } from "./cpu/cpu-state.ts";
 import { CpuTopology } from "./cpu/cpu-topology.ts";
 import { StaticCpuPolicy } from "./cpu/static-cpu-policy.ts";
+import { DeviceManager, type DeviceManagerOptions } from "./devices/device-manager.ts";
+import type { ContainerAllocateResponse } from "./devices/messages.ts";
 import { MemoryManager } from "./memory/memory-manager.ts";
 import { MemoryState } from "./memory/memory-state.ts";
 import { parseReservedMemory } from "./memory/reserved-memory.ts";
 import { StaticMemoryPolicy } from "./memory/static-memory-policy.ts";
 import { createResourceMetrics, type ResourceMetrics } from "./resource-metrics.ts";
 import type { MachineTopology } from "./topology/machine-topology.ts";
-import type { HintProvider } from "./topology/topology-hint.ts";
 import { TopologyManager, toRejection } from "./topology/topology-manager.ts";
 import { parseTopologyOptions } from "./topology/topology-options.ts";
 
@@ -36,6 +38,9 @@ export interface ResourceManagersOptions {
   readonly runtime: Pick<Runtime, "updateContainerResources">;
   /** Undefined until all sources of pods have been read: nothing is released before. */
   readonly activePods: () => readonly RunningPod[] | undefined;
+  /** Also before all sources have been read. */
+  readonly runningPods: () => readonly RunningPod[];
+  readonly onDevicesChange: DeviceManagerOptions["onChange"];
   readonly registry: MetricRegistry;
   readonly clock: Clock;
   readonly log: Logger;
@@ -48,6 +53,8 @@ export interface ContainerAssignment {
   readonly cpusetMems: string;
   /** Whether its CPU time is not limited: it has CPUs of its own. */
   readonly isWithoutQuota: boolean;
+  /** What device plugins set for its devices. */
+  readonly devices: readonly ContainerAllocateResponse[];
 }
 
 export interface Rejection {
@@ -57,6 +64,8 @@ export interface Rejection {
 
 const CPU_FILE = "cpu_manager_state";
 const MEMORY_FILE = "memory_manager_state";
+/** Of the sockets of device plugins. */
+export const DEVICE_DIRECTORY = "device-plugins";
 
 export class ResourceManagers {
   readonly #options: ResourceManagersOptions;
@@ -65,24 +74,27 @@ export class ResourceManagers {
   readonly cpu: CpuManager | undefined;
   /** Undefined with policy `None`. */
   readonly memory: MemoryManager | undefined;
+  readonly devices: DeviceManager;
 
   private constructor(
     options: ResourceManagersOptions,
     topology: TopologyManager,
+    devices: DeviceManager,
     cpu: CpuManager | undefined,
     memory: MemoryManager | undefined,
   ) {
     this.#options = options;
     this.#topology = topology;
+    this.devices = devices;
     this.cpu = cpu;
     this.memory = memory;
   }
 
   /**
    * Rejects with a message for the operator when the configuration does not fit the machine, or a state file does not
-   * fit both. `providers` allocate before CPUs and memory.
+   * fit both.
    */
-  static async open(options: ResourceManagersOptions, providers: readonly HintProvider[]): Promise<ResourceManagers> {
+  static async open(options: ResourceManagersOptions): Promise<ResourceManagers> {
     const { config, machine, registry, clock } = options;
     const metrics = createResourceMetrics(registry);
     const topology = new TopologyManager({
@@ -96,10 +108,19 @@ export class ResourceManagers {
       metrics: metrics.topology,
       clock,
     });
+    const devices = await DeviceManager.open(
+      {
+        ...options,
+        directory: join(options.rootDir, DEVICE_DIRECTORY),
+        numaNodes: machine.numaNodes.map(({ id }) => id),
+        onChange: options.onDevicesChange,
+      },
+      topology,
+    );
     const cpu = await openCpuManager(options, topology, metrics);
     const memory = await openMemoryManager(options, topology, metrics);
-    for (const provider of [...providers, cpu, memory]) if (provider !== undefined) topology.addProvider(provider);
-    return new ResourceManagers(options, topology, cpu, memory);
+    for (const provider of [devices, cpu, memory]) if (provider !== undefined) topology.addProvider(provider);
+    return new ResourceManagers(options, topology, devices, cpu, memory);
   }
 
   /** Allocates what the pod's containers request. Why the node rejects the pod; undefined when it does not. */
@@ -121,6 +142,16 @@ export class ResourceManagers {
     this.memory?.removeStale();
   }
 
+  /** Devices that containers have are allocatable, also while their plugin is not connected. */
+  withAllocatedDevices(node: Node): Node {
+    const counts = Object.entries(this.devices.countAllocated());
+    if (counts.length === 0) return node;
+    const { allocatable = {} } = node.status ?? {};
+    const larger = counts.filter(([name, count]) => name in allocatable && parseUnits(allocatable[name]) < count);
+    const raised = Object.fromEntries(larger.map(([name, count]) => [name, String(count)]));
+    return { ...node, status: { ...node.status, allocatable: { ...allocatable, ...raised } } };
+  }
+
   /** Why the pod can never be resized in place; undefined when it can. */
   findResizeProblem(pod: Pod): Rejection | undefined {
     const { cpu } = this.#options.config;
@@ -131,13 +162,15 @@ export class ResourceManagers {
     return { reason: "Infeasible", message };
   }
 
-  getAssignment(pod: Pod, container: Container): ContainerAssignment {
+  /** Rejects when the devices of the container cannot be prepared. */
+  async getAssignment(pod: Pod, container: Container): Promise<ContainerAssignment> {
     const uid = podUid(pod);
     const nodes = (this.memory?.getBlocks(uid, container.name) ?? []).flatMap(({ numaAffinity }) => numaAffinity);
     return {
       cpusetCpus: this.cpu?.getCpus(uid, container.name).toString() ?? "",
       cpusetMems: CpuSet.from(nodes).toString(),
       isWithoutQuota: this.#isWithoutQuota(uid, container.name),
+      devices: await this.devices.prepareContainer(pod, container),
     };
   }
 

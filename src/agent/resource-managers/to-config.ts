@@ -33,6 +33,7 @@ export function toResourceManagersConfig({ flags, gates }: EffectiveConfig): Res
       quotaOffForExclusive: gates.enabled("DisableCPUQuotaWithExclusiveCPUs"),
       resizesExclusive: gates.enabled("InPlacePodVerticalScalingExclusiveCPUs"),
     },
+    servesPodResourcesGet: gates.enabled("SvcletPodResourcesGet"),
     memory: { policy: flags["memory-manager-policy"], reserved: flags["reserved-memory"] },
     topology: {
       policy: flags["topology-manager-policy"],

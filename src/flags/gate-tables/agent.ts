@@ -170,7 +170,7 @@ export const agentGates: GateTable = markMissing({
   SvcletInUserNamespace: { stage: "ALPHA", default: false },
   SvcletPSI: { stage: "ALPHA", default: false },
   SvcletPodResourcesDynamicResources: { stage: "ALPHA", default: false },
-  SvcletPodResourcesGet: { stage: "ALPHA", default: false },
+  SvcletPodResourcesGet: { stage: "ALPHA", default: false, effective: true },
   SvcletRegistrationGetOnExistsOnly: { stage: "DEPRECATED", default: false },
   SvcletSeparateDiskGC: { stage: "BETA", default: true },
   SvcletServiceAccountTokenForCredentialProviders: { stage: "ALPHA", default: false, effective: true },

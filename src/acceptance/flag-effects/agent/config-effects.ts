@@ -167,6 +167,7 @@ const gateOptions: Readonly<Record<string, { readonly set: boolean; readonly opt
   },
   SupplementalGroupsPolicy: { set: false, options: { pods: { supplementalGroupsPolicy: false } } },
   SvcletFineGrainedAuthz: { set: true, options: { server: { authorization: { fineGrained: true } } } },
+  SvcletPodResourcesGet: { set: true, options: { resources: { servesPodResourcesGet: true } } },
   TopologyManagerPolicyBetaOptions: { set: false, options: { resources: { topology: { gates: { beta: false } } } } },
   UserNamespacesSupport: { set: true, options: { pods: { idsPerPod: 65_536 } } },
 };

@@ -4,6 +4,7 @@ import { hostname } from "node:os";
 import type { NodeStatus } from "../../../api/core/node/schema.ts";
 import { formatTime } from "../../../schema/value/time.ts";
 import type { AgentConfig } from "../../agent-config.ts";
+import type { DeviceCapacity } from "../../resource-managers/devices/device-manager.ts";
 import type { StatusResponse } from "../../runtime/cri/runtime-status.ts";
 import type { ImageService, Runtime } from "../../runtime/runtime.ts";
 import { type MachineInfo, readUsage } from "../machine/machine.ts";
@@ -26,6 +27,8 @@ export interface NodeStatusOptions {
   readonly now: () => number;
   /** Names of the attached volumes that pods use. */
   readonly volumesInUse?: () => readonly string[];
+  /** Devices of device plugins. */
+  readonly devices?: () => DeviceCapacity;
 }
 
 /** Names per image, as Kubernetes bounds them. */
@@ -49,9 +52,10 @@ export async function collectNodeStatus(
     version === undefined
       ? "containerd://Unknown"
       : `${version.runtimeName}://${stripVersionPrefix(version.runtimeVersion ?? "")}`;
+  const devices = options.devices?.();
   return {
-    capacity,
-    allocatable,
+    capacity: { ...capacity, ...devices?.capacity },
+    allocatable: { ...allocatable, ...devices?.allocatable },
     conditions: computeNodeConditions({
       machine,
       usage,

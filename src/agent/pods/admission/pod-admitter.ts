@@ -27,7 +27,7 @@ export interface PodAdmitterOptions extends Pick<AdmissionInput, "allowedSysctls
   readonly events: PodEventRecorder;
   readonly clock: Clock;
   /** Undefined: pods get no CPUs, memory or devices of their own. */
-  readonly resources?: Pick<ResourceManagers, "admit" | "findResizeProblem"> | undefined;
+  readonly resources?: Pick<ResourceManagers, "admit" | "findResizeProblem" | "withAllocatedDevices"> | undefined;
 }
 
 /** A preempted pod may take its grace period times this factor, and at least the minimum. */
@@ -99,7 +99,15 @@ export class PodAdmitter {
   async #makeInput(pod: Pod): Promise<AdmissionInput> {
     const { allowedSysctls, appArmor, pressures } = this.#options;
     const node = await this.#options.node();
-    return { pod, others: this.#otherPods(pod), node, pressures: pressures(), allowedSysctls, appArmor };
+    const { resources } = this.#options;
+    return {
+      pod,
+      others: this.#otherPods(pod),
+      node: resources?.withAllocatedDevices(node) ?? node,
+      pressures: pressures(),
+      allowedSysctls,
+      appArmor,
+    };
   }
 
   /** Pods that have a start time were admitted before the agent started. */

@@ -18,6 +18,7 @@ import {
   makeSupplementalGroups,
 } from "../sandbox/sandbox-config.ts";
 import { containerHash } from "./container-hash.ts";
+import { mergeDevices } from "./device-options.ts";
 import { toRuntimeSignal } from "./stop-signals.ts";
 
 export interface ContainerConfigInput {
@@ -53,17 +54,20 @@ export function makeContainerConfig(input: ContainerConfigInput): ContainerConfi
   const lookup = (name: string): string | undefined => environment.get(name);
   const stopSignal = toRuntimeSignal(container);
   verifyNonRoot(input);
+  const allocated = mergeDevices(input.assignment?.devices ?? []);
+  const devices = [...allocated.devices, ...(input.devices ?? [])];
   return {
     metadata: { name: container.name, attempt: input.restartCount },
     image: { image: input.imageRef, userSpecifiedImage: container.image },
     command: (container.command ?? []).map((word) => expand(word, lookup)),
     args: (container.args ?? []).map((word) => expand(word, lookup)),
     ...(container.workingDir === undefined ? {} : { workingDir: container.workingDir }),
-    envs: [...environment].map(([key, value]) => ({ key, value })),
-    mounts: input.mounts,
-    ...((input.devices ?? []).length === 0 ? {} : { devices: input.devices }),
+    envs: [...allocated.envs, ...environment].map(([key, value]) => ({ key, value })),
+    mounts: [...allocated.mounts, ...input.mounts],
+    ...(devices.length === 0 ? {} : { devices }),
+    ...(allocated.cdiDevices.length === 0 ? {} : { CDIDevices: allocated.cdiDevices }),
     labels: { ...makePodLabels(pod), [labels.containerName]: container.name },
-    annotations: makeAnnotations(input),
+    annotations: { ...allocated.annotations, ...makeAnnotations(input) },
     logPath: logPath(container.name, input.restartCount),
     ...(stopSignal === undefined ? {} : { stopSignal }),
     stdin: container.stdin ?? false,

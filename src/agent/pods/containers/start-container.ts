@@ -140,7 +140,7 @@ async function resolveContainerConfig(
     devices: makeDevices(pod, spec),
     mounts: [...mounts, { containerPath: messagePath, hostPath: messageFile }].map((each) => ({ ...each, ...mapped })),
     cpu: settings.cpu,
-    assignment: services.resourceManagers?.getAssignment(pod.pod, spec),
+    assignment: await services.resourceManagers?.getAssignment(pod.pod, spec),
     memoryCapacityBytes: settings.memoryCapacityBytes,
     seccompDefault: settings.seccompDefault,
     restartDelayMs: pod.memory.backoff.getDelay(backoffKey(spec)),
