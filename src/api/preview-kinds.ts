@@ -8,6 +8,17 @@ import { clusterTrustBundleKind } from "./certificates/cluster-trust-bundle/kind
 import { leaseCandidateKind } from "./coordination/lease-candidate/kind.ts";
 import type { Kind } from "./kind.ts";
 import { otherVersionOf } from "./other-version.ts";
+import { deviceClassKind } from "./resource/device-class/kind.ts";
+import { deviceTaintRuleKind } from "./resource/device-taint-rule/kind.ts";
+import {
+  alphaResourceSliceKind,
+  betaResourceSliceKind,
+  flatResourceClaimKinds,
+  flatResourceClaimTemplateKinds,
+} from "./resource/flat-versions/kinds.ts";
+import { resourceClaimKind } from "./resource/resource-claim/kind.ts";
+import { resourceClaimTemplateKind } from "./resource/resource-claim-template/kind.ts";
+import { resourceSliceKind } from "./resource/resource-slice/kind.ts";
 import { volumeAttributesClassKind } from "./storage/volume-attributes-class/kind.ts";
 import { storageVersionMigrationKind } from "./storagemigration/storage-version-migration/kind.ts";
 
@@ -22,4 +33,15 @@ export const previewKinds: readonly Kind[] = [
   volumeAttributesClassKind,
   otherVersionOf(volumeAttributesClassKind, "v1alpha1", { since: "1.29" }),
   storageVersionMigrationKind,
+  deviceClassKind,
+  resourceClaimKind,
+  resourceClaimTemplateKind,
+  resourceSliceKind,
+  otherVersionOf(deviceClassKind, "v1beta1", { since: "1.32" }),
+  ...flatResourceClaimKinds,
+  ...flatResourceClaimTemplateKinds,
+  betaResourceSliceKind,
+  otherVersionOf(deviceClassKind, "v1alpha3", { since: "1.31" }),
+  alphaResourceSliceKind,
+  deviceTaintRuleKind,
 ];

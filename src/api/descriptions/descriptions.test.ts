@@ -14,6 +14,7 @@ import { metricsTexts } from "./metrics.ts";
 import { networkingTexts } from "./networking.ts";
 import { podStatusTexts } from "./pod-status.ts";
 import { podTexts } from "./pods.ts";
+import { resourceTexts } from "./resource.ts";
 import { schedulingTexts } from "./scheduling.ts";
 import type { Texts } from "./texts.ts";
 import { volumeTexts } from "./volumes.ts";
@@ -36,6 +37,7 @@ const files: Readonly<Record<string, Texts>> = {
   "networking.ts": networkingTexts,
   "pod-status.ts": podStatusTexts,
   "pods.ts": podTexts,
+  "resource.ts": resourceTexts,
   "scheduling.ts": schedulingTexts,
   "volumes.ts": volumeTexts,
   "workloads.ts": workloadTexts,

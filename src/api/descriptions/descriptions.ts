@@ -36,6 +36,7 @@ export async function loadDescriptions(): Promise<Describe> {
     import("./networking.ts").then(({ networkingTexts }) => networkingTexts),
     import("./pods.ts").then(({ podTexts }) => podTexts),
     import("./pod-status.ts").then(({ podStatusTexts }) => podStatusTexts),
+    import("./resource.ts").then(({ resourceTexts }) => resourceTexts),
     import("./scheduling.ts").then(({ schedulingTexts }) => schedulingTexts),
     import("./volumes.ts").then(({ volumeTexts }) => volumeTexts),
     import("./workloads.ts").then(({ workloadTexts }) => workloadTexts),
@@ -46,7 +47,7 @@ export async function loadDescriptions(): Promise<Describe> {
     // The versions of a kind have the same fields.
     const names = [
       name,
-      ...["v1", "v1beta1"].map((version) => name.replace(/\/v1(?:alpha|beta)\d+\./, `/${version}.`)),
+      ...["v1", "v1beta1", "v1beta2"].map((version) => name.replace(/\/v1(?:alpha|beta)\d+\./, `/${version}.`)),
     ];
     const described = names.find((candidate) => Object.hasOwn(texts, candidate)) ?? name;
     return { ...base, ...(Object.hasOwn(texts, described) ? texts[described] : undefined) };

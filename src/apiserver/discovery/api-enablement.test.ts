@@ -62,13 +62,13 @@ t.test("selectServedApis() rejects unknown groups, versions and resources", asyn
   const cases: readonly [string, string, RegExp][] = [
     ["bakery.io/v1", "true", /--runtime-config=bakery.io\/v1=true: there is no API group "bakery.io"/],
     ["apps/v7", "false", /group "apps" has no version v7/],
-    ["resource.k8s.io/v1beta1", "true", /this build does not have that version/],
-    ["resource.k8s.io", "true", /this build does not have that group/],
+    ["certificates.k8s.io/v1beta1/pods", "true", /certificates.k8s.io\/v1beta1 has no resource pods/],
+    ["authentication.k8s.io/v1alpha1", "true", /this build does not have that version/],
     ["bakery.io", "true", /there is no API group "bakery.io"/],
     ["apps/v1/breads", "false", /apps\/v1 has no resource breads/],
   ];
   for (const [key, value, message] of cases) t.throws(() => served({ [key]: value }), message);
-  t.doesNotThrow(() => served({ "resource.k8s.io/v1beta1": "false" }), "disabling is allowed");
+  t.doesNotThrow(() => served({ "authentication.k8s.io/v1alpha1": "false" }), "disabling is allowed");
   t.match(selectServedApis(config({ "api/legacy": "true" })).warnings, [/deprecated/]);
 });
 
@@ -210,4 +210,82 @@ t.test("kinds without a stable version are served in the versions that are enabl
   }
   t.match((await server.send("GET /apis/certificates.k8s.io/v1alpha1/clustertrustbundles")).json, { items: [] });
   t.match((await server.send("GET /openapi/v3/apis/coordination.k8s.io/v1beta1")).text, /v1beta1\.LeaseCandidateSpec/);
+});
+
+/** By entry: the versions of a beta or alpha group that it enables, and those of apps. */
+const FORMS: readonly [entry: string, value: string, resource: readonly string[], apps: boolean][] = [
+  ["api/all", "true", ["v1alpha3", "v1beta1", "v1beta2"], true],
+  ["api/all", "false", [], false],
+  ["api/beta", "true", ["v1beta1", "v1beta2"], true],
+  ["api/alpha", "true", ["v1alpha3"], true],
+  ["api/ga", "true", [], true],
+  ["api/ga", "false", [], false],
+  ["api/legacy", "true", [], true],
+  ["api/v1", "true", [], true],
+  ["resource.k8s.io", "true", ["v1alpha3", "v1beta1", "v1beta2"], true],
+  ["resource.k8s.io/v1beta1", "true", ["v1beta1"], true],
+  ["resource.k8s.io/v1alpha3/deviceclasses", "true", ["v1alpha3"], true],
+  ["apps", "false", [], false],
+  ["apps/v1", "false", [], false],
+];
+
+for (const [entry, value, resource, apps] of FORMS) {
+  t.test(`--runtime-config=${entry}=${value}`, async (t) => {
+    // The core group stays, since a server needs one.
+    const kinds = served({ v1: "true", [entry]: value });
+    const versions = kinds.filter((name) => name.startsWith("resource.svc.io/")).map((name) => name.split("/")[1]!);
+    t.same([...new Set(versions)].sort(), resource);
+    t.equal(kinds.includes("apps/v1/deployments"), apps);
+    t.ok(kinds.includes("/v1/pods"));
+  });
+}
+
+t.test("a version of resource.k8s.io serves the objects of the others", async (t) => {
+  await using server = await startTestServer({ apis: config({ "resource.k8s.io": "true" }) });
+  const claims = (version: string) => `/apis/resource.k8s.io/${version}/namespaces/default/resourceclaims`;
+  const request = { name: "gpu", deviceClassName: "gpu.example.com", adminAccess: true };
+  const spec = { devices: { requests: [request] } };
+  const made = await server.send(`POST ${claims("v1beta1")}`, { body: { metadata: { name: "c" }, spec } });
+  const exactly = { deviceClassName: "gpu.example.com", allocationMode: "ExactCount", count: 1 };
+  t.strictSame([made.status, made.json.spec], [201, { devices: { requests: [{ name: "gpu", ...exactly }] } }]);
+  const stored = (await server.send(`GET ${claims("v1beta2")}/c`)).json;
+  t.strictSame(stored.spec, { devices: { requests: [{ name: "gpu", exactly }] } }, "adminAccess needs its gate");
+  t.match(await server.send(`GET ${claims("v1alpha3")}/c`), { status: 200, json: { spec: made.json.spec } });
+  const changed = { devices: { requests: [{ ...request, deviceClassName: "other" }] } };
+  const invalid = await server.send(`PUT ${claims("v1beta1")}/c`, { body: { ...made.json, spec: changed } });
+  t.match(invalid, { status: 422, json: { message: /spec: Invalid value: .*: field is immutable/ } });
+  const result = { request: "gpu", driver: "gpu.example.com", pool: "n1", device: "gpu-0" };
+  const status = {
+    allocation: { devices: { results: [result] } },
+    reservedFor: [{ resource: "pods", name: "p", uid: "u" }],
+  };
+  const allocated = await server.send(`PUT ${claims("v1beta1")}/c/status`, { body: { ...made.json, status } });
+  t.match(allocated, { status: 200, json: { status } });
+  const slices = "/apis/resource.k8s.io/v1alpha3/resourceslices";
+  const slice = {
+    driver: "gpu.example.com",
+    pool: { name: "n1", generation: 1, resourceSliceCount: 1 },
+    nodeName: "n1",
+    devices: [{ name: "gpu-0", basic: { capacity: { memory: "1Gi" } } }],
+  };
+  t.equal((await server.send(`POST ${slices}`, { body: { metadata: { name: "s" }, spec: slice } })).status, 201);
+  const found = await server.send("GET /apis/resource.k8s.io/v1beta2/resourceslices?fieldSelector=spec.nodeName%3Dn1");
+  t.match(found.json.items, [{ spec: { devices: [{ name: "gpu-0", capacity: { memory: { value: "1Gi" } } }] } }]);
+});
+
+t.test("administrative access to devices needs its gate and a label of the namespace", async (t) => {
+  const features = [{ name: "DRAAdminAccess", stage: "ALPHA", enabled: true }] as const;
+  const observability = { ...defaultConfig.observability, features };
+  await using server = await startTestServer({ apis: config({ "resource.k8s.io": "true" }), observability });
+  const exactly = { deviceClassName: "gpu.example.com", adminAccess: true };
+  const body = { metadata: { name: "c" }, spec: { devices: { requests: [{ name: "gpu", exactly }] } } };
+  const post = (namespace: string) =>
+    server.send(`POST /apis/resource.k8s.io/v1beta2/namespaces/${namespace}/resourceclaims`, { body });
+  t.match(await post("default"), {
+    status: 422,
+    json: { message: /requires the `resource.k8s.io\/admin-access: true`/ },
+  });
+  const labels = { "resource.k8s.io/admin-access": "true" };
+  await server.send("POST /api/v1/namespaces", { body: { metadata: { name: "admins", labels } } });
+  t.match(await post("admins"), { status: 201, json: { spec: { devices: { requests: [{ exactly }] } } } });
 });

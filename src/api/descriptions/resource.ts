@@ -1,0 +1,77 @@
+import type { Texts } from "./texts.ts";
+
+export const resourceTexts: Texts = {
+  "resource/v1beta2.DeviceClass": { "": "A kind of devices that claims can request." },
+  "resource/v1beta2.DeviceClassSpec": {
+    "": "What the devices of a class have in common.",
+    selectors: "The conditions that a device must meet.",
+    config: "Parameters for the drivers of the devices.",
+  },
+  "resource/v1beta2.ResourceClaim": { "": "Requests devices for pods." },
+  "resource/v1beta2.ResourceClaimSpec": { "": "What is claimed; it cannot be changed.", devices: "The devices." },
+  "resource/v1beta2.DeviceClaim": {
+    "": "Requests for devices.",
+    requests: "The requests, which all must be met.",
+    constraints: "Conditions that devices of several requests must meet together.",
+    config: "Parameters for drivers.",
+  },
+  "resource/v1beta2.DeviceRequest": {
+    "": "A request for devices in one of two forms.",
+    name: "The name by which a pod and constraints refer to the request.",
+    exactly: "A request that must be met as it is.",
+    firstAvailable: "Requests of which the first that can be met is chosen.",
+  },
+  "resource/v1beta2.ExactDeviceRequest": {
+    "": "A request for one or more identical devices.",
+    deviceClassName: "The class of the devices.",
+    selectors: "Further conditions that a device must meet.",
+    allocationMode: "ExactCount or All.",
+    count: "How many devices; 1 if unset.",
+    adminAccess: "Access to devices that are in use, for monitoring.",
+    tolerations: "The taints that devices may have.",
+  },
+  "resource/v1beta2.ResourceClaimStatus": {
+    "": "The devices of a claim and who uses them.",
+    allocation: "The result of the allocation; absent until there is one.",
+    reservedFor: "The pods that may use the devices.",
+    devices: "What drivers report about the devices.",
+  },
+  "resource/v1beta2.ResourceClaimTemplate": { "": "From which claims of pods are created." },
+  "resource/v1beta2.ResourceClaimTemplateSpec": {
+    "": "Metadata and spec of the claims.",
+    metadata: "Labels and annotations of the claims.",
+    spec: "The spec of the claims.",
+  },
+  "resource/v1beta2.ResourceSlice": { "": "Devices of a pool that a driver publishes." },
+  "resource/v1beta2.ResourceSliceSpec": {
+    "": "The devices and where they are.",
+    driver: "The driver that publishes the slice.",
+    pool: "The pool to which the devices belong.",
+    nodeName: "The node from which the devices are available.",
+    nodeSelector: "The nodes from which they are available.",
+    allNodes: "They are available from all nodes.",
+    devices: "The devices.",
+    perDeviceNodeSelection: "Each device has nodes of its own.",
+    sharedCounters: "Counters that devices consume together.",
+  },
+  "resource/v1beta2.ResourcePool": {
+    "": "A pool of devices.",
+    name: "Its name.",
+    generation: "The newest generation is valid.",
+    resourceSliceCount: "The number of slices of this generation.",
+  },
+  "resource/v1beta2.Device": {
+    "": "A device.",
+    name: "Its name in the pool.",
+    attributes: "What distinguishes it, by name.",
+    capacity: "How much it has, by name.",
+    consumesCounters: "What it consumes of shared counters.",
+    taints: "Claims must tolerate these.",
+  },
+  "resource/v1alpha3.DeviceTaintRule": { "": "Adds a taint to devices." },
+  "resource/v1alpha3.DeviceTaintRuleSpec": {
+    "": "The taint and its devices.",
+    deviceSelector: "The devices; none if unset.",
+    taint: "The taint.",
+  },
+};
