@@ -55,6 +55,10 @@ const commands: Readonly<Record<string, Command>> = {
     summary: "suspend admission webhooks while the API server is stopped",
     load: async () => (await import("./up/commands/webhooks.ts")).run,
   },
+  kvstore: {
+    summary: "show by which keys the values in the store are encrypted",
+    load: async () => (await import("./up/commands/kvstore.ts")).run,
+  },
   doctor: {
     summary: "find what stops a cluster or its pods on this machine",
     load: async () => (await import("./up/commands/doctor.ts")).run,

@@ -1,15 +1,13 @@
 /** The transformers of `--encryption-provider-config`, which may be reloaded while the server runs. */
 import { readFileSync } from "node:fs";
-import type { Kind } from "../../api/kind.ts";
-import { kubernetesGroup } from "../../api/scheme.ts";
 import type { HealthCheck } from "../../http/health.ts";
 import { watchFiles } from "../../std/fs/watch-files.ts";
 import type { Logger } from "../../std/log/logger.ts";
 import type { Clock, Timer } from "../../std/time/clock.ts";
-import { normalizePrefix } from "../keys.ts";
 import { parseEncryptionConfiguration } from "./configuration.ts";
 import { createTransformers, type GroupResource, type ResourceTransformers } from "./encrypted-resources.ts";
 import type { EncryptionMetrics } from "./encryption-metrics.ts";
+import { createResourceFinder, resourceText, type StoredKind } from "./resource-of-key.ts";
 import { aggregateErrors, identity, type Transformer } from "./transformer.ts";
 
 export interface EncryptionOptions {
@@ -20,8 +18,6 @@ export interface EncryptionOptions {
   /** The gate `KMSv1`. */
   readonly kmsV1?: boolean | undefined;
 }
-
-type StoredKind = Pick<Kind, "group" | "plural" | "storageName">;
 
 export interface EncryptionDeps {
   /** `--kvstore-prefix` */
@@ -185,11 +181,6 @@ async function loadRules(
   return await createTransformers(configuration, { kmsV1, clock, log, metrics });
 }
 
-/** `deployments.apps`, `secrets` */
-function resourceText({ group, resource }: GroupResource): string {
-  return group === "" ? resource : `${resource}.${kubernetesGroup(group)}`;
-}
-
 function readConfiguration(file: string): string {
   try {
     return readFileSync(file, "utf8");
@@ -199,34 +190,4 @@ function readConfiguration(file: string): string {
     const what = `error reading encryption provider configuration file ${JSON.stringify(file)}: ${why}`;
     throw new Error(`error while parsing file: error while loading file: ${what}`, { cause });
   }
-}
-
-/** Custom resources, whose kinds come and go, are stored under group and plural name: the most that are remembered. */
-const CUSTOM_RESOURCES_MAX = 4096;
-
-function createResourceFinder(
-  prefix: string,
-  kinds: readonly StoredKind[],
-): (key: string) => GroupResource | undefined {
-  const root = normalizePrefix(prefix);
-  const resources = new Map<string, GroupResource>();
-  // Events of both groups are stored as those of the core group.
-  for (const { group, plural, storageName } of kinds) {
-    if (!resources.has(storageName) || group === "") resources.set(storageName, { group, resource: plural });
-  }
-  const customResources = new Map<string, GroupResource>();
-  return (key) => {
-    if (!key.startsWith(root)) return undefined;
-    const [first = "", second = ""] = key.slice(root.length).split("/", 2);
-    const builtIn = resources.get(first) ?? resources.get(`${first}/${second}`);
-    if (builtIn !== undefined || !first.includes(".")) return builtIn;
-    const name = `${first}/${second}`;
-    let custom = customResources.get(name);
-    if (custom === undefined) {
-      if (customResources.size >= CUSTOM_RESOURCES_MAX) customResources.clear();
-      custom = { group: first, resource: second };
-      customResources.set(name, custom);
-    }
-    return custom;
-  };
 }

@@ -9,6 +9,7 @@ import { proxyProgram } from "../../proxy/command/flags.ts";
 import { schedulerProgram } from "../../scheduler/flags.ts";
 import { upProgram } from "../flags.ts";
 import { doctorProgram } from "./doctor-flags.ts";
+import { kvstoreProgram } from "./kvstore-flags.ts";
 import { tokenProgram } from "./token-flags.ts";
 import { webhooksProgram } from "./webhooks-flags.ts";
 
@@ -21,6 +22,7 @@ export const programs: readonly (CompletedProgram & ReferencePage)[] = [
   listed("proxy", proxyProgram),
   { ...listed("token", tokenProgram), verbs: verbs(tokenProgram) },
   { ...listed("webhooks", webhooksProgram), verbs: verbs(webhooksProgram) },
+  { ...listed("kvstore", kvstoreProgram), verbs: verbs(kvstoreProgram) },
   listed("doctor", doctorProgram),
 ];
 
