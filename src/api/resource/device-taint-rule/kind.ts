@@ -1,41 +1,15 @@
-/** `v1alpha3` has taints that an administrator adds to devices. */
-import { list, object, optional, pointer, required, string } from "../../../schema/define.ts";
-import type { Infer } from "../../../schema/schema.ts";
 import { type FieldError, validateEach } from "../../../schema/validation/field-error.ts";
 import { deepEqual } from "../../../schema/value/equal.ts";
 import { ageColumn, column, nameColumn } from "../../columns/columns.ts";
 import { formatAge } from "../../columns/human-duration.ts";
 import { validateDriverName } from "../../core/volume/source-validation.ts";
 import { allVerbs, type Kind } from "../../kind.ts";
-import { objectMeta } from "../../meta/object-meta.ts";
-import { typeMeta } from "../../meta/type-meta.ts";
 import { dns1123Subdomain, validateName } from "../../meta/validation/names.ts";
 import { setFirstGeneration, updateGeneration } from "../../strategy.ts";
 import { validateSelectors } from "../device-selector.ts";
 import { setTaintTime, validateTaint } from "../device-taints.ts";
-import { alphaTypes } from "../flat-versions/schemas.ts";
 import { validateLabelName, validatePoolName } from "../validation-helpers.ts";
-
-const deviceTaintSelector = object("resource/v1alpha3.DeviceTaintSelector", {
-  deviceClassName: pointer(1, string),
-  driver: pointer(2, string),
-  pool: pointer(3, string),
-  device: pointer(4, string),
-  selectors: optional(5, list(alphaTypes.common.deviceSelector)),
-});
-
-const deviceTaintRule = object("resource/v1alpha3.DeviceTaintRule", {
-  ...typeMeta,
-  metadata: optional(1, objectMeta),
-  spec: required(
-    2,
-    object("resource/v1alpha3.DeviceTaintRuleSpec", {
-      deviceSelector: pointer(1, deviceTaintSelector),
-      taint: optional(2, alphaTypes.common.deviceTaint, { requiredInOpenApi: true }),
-    }),
-  ),
-});
-type DeviceTaintRule = Infer<typeof deviceTaintRule>;
+import { type DeviceTaintRule, deviceTaintRule } from "./schema.ts";
 
 export const deviceTaintRuleKind: Kind<DeviceTaintRule> = {
   group: "resource.svc.io",
