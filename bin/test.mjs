@@ -17,6 +17,7 @@ const entries = join(root, "dist", "tests");
 /** Tests of whole clusters that `make test` leaves out, so that it takes less than 20 minutes. */
 const longTests = [
   "applications",
+  "audited-streams",
   "clock",
   "container-logs",
   "container-logs-load",
@@ -34,6 +35,7 @@ const longTests = [
   "recorded-streams-down",
   "resource-metrics",
   "services-of-nodes",
+  "several-servers",
   "standalone",
   "streams-load",
   "streams-restarts",
@@ -45,8 +47,13 @@ const isAlone = (file) => /\/(?:kubectl\/|client-node|mutants\.)/.test(file);
 
 const suites = {
   unit: () => run("unit", unitEntries(), ["--jobs=2", "--timeout=600"]),
-  e2e: () => run("e2e", clusterTests(false), ["--jobs=1", "--timeout=600"]),
-  long: () => run("long", clusterTests(true), ["--jobs=1", "--timeout=900"]),
+  e2e: () =>
+    run(
+      "e2e",
+      tests("src/acceptance/cluster/**/*.test.ts").filter((file) => !isLong(file)),
+      ["--jobs=1", "--timeout=600"],
+    ),
+  long: () => run("long", tests("src/acceptance/**/*.test.ts").filter(isLong), ["--jobs=1", "--timeout=900"]),
 };
 
 const wanted = process.argv.slice(2);
@@ -69,16 +76,14 @@ function tests(pattern) {
   return globSync(pattern, { cwd: root }).sort();
 }
 
-function clusterTests(long) {
-  return tests("src/acceptance/cluster/**/*.test.ts").filter((file) => isLong(file) === long);
-}
+const isCluster = (file) => file.startsWith("src/acceptance/cluster/");
 
 /** Writes an entry file for each package; returns the paths. */
 function unitEntries() {
   rmSync(entries, { recursive: true, force: true });
   mkdirSync(entries, { recursive: true });
   const groups = Map.groupBy(
-    tests("src/**/*.test.ts").filter((file) => !file.startsWith("src/acceptance/cluster/")),
+    tests("src/**/*.test.ts").filter((file) => !isCluster(file) && !isLong(file)),
     groupOf,
   );
   return [...groups].map(([group, files]) => {

@@ -35,6 +35,7 @@ export interface ServerProcess extends AsyncDisposable {
 
 export interface ServerProcessOptions {
   readonly home: string;
+  /** A directory, or a URL of servers. */
   readonly store: string;
   /** Before the program: `--max-old-space-size=100`. */
   readonly nodeFlags?: readonly string[];
@@ -47,7 +48,7 @@ export async function startServerProcess(options: ServerProcessOptions): Promise
   writeFileSync(join(home, "tokens"), 'secret,admin,1,"system:masters"\n');
   const port = await freePort();
   const flags = [
-    `--kvstore-servers=level://${store}`,
+    `--kvstore-servers=${store.includes("://") ? store : `level://${store}`}`,
     `--secure-port=${port}`,
     "--bind-address=127.0.0.1",
     `--cert-dir=${home}`,
