@@ -5,7 +5,7 @@ import type { StoreTlsFiles } from "./kvstore3/tls.ts";
 import type { Store } from "./store.ts";
 
 export interface OpenStoreOptions {
-  /** The scheme names the engine: `level:///var/lib/svc/kvstore`, `memory://`, or one or more of `https://host:port`. */
+  /** The scheme names the engine: `level:///var/lib/svc/kvstore`, `memory://`, or some `https://host:port`. */
   readonly urls: readonly string[];
   /** Of connections to `https://` servers. */
   readonly tls?: StoreTlsFiles | undefined;

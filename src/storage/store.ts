@@ -1,6 +1,6 @@
 /**
- * Revisioned values under keys, with etcd's semantics. Engines: `memory.ts`, `level/`, `kvstore3/`. Each engine runs the test suite
- * `src/testing/storage/conformance.ts`.
+ * Revisioned values under keys, with etcd's semantics. Engines: `memory.ts`, `level/`, `kvstore3/`. Each engine runs the
+ * test suite `src/testing/storage/conformance.ts`.
  *
  * Guarantees of every engine:
  * - One revision counter. Each successful write takes the next revision; revisions are never reused, restarts included.

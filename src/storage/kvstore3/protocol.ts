@@ -1,4 +1,7 @@
-/** The messages of etcd v3 that the engine uses: https://github.com/etcd-io/etcd/blob/main/api/etcdserverpb/rpc.proto */
+/**
+ * The messages of etcd v3 that the engine uses:
+ * https://github.com/etcd-io/etcd/blob/main/api/etcdserverpb/rpc.proto
+ */
 import { bigInt64, binary, boolean, int64, list, message, optional, pointer, string } from "../../schema/define.ts";
 import type { Infer, ObjectSchema } from "../../schema/schema.ts";
 
