@@ -279,6 +279,22 @@ t.test("with --enable-aggregator-routing requests go to endpoints", async (t) =>
   t.equal(extension.received.at(-1)?.headers["x-forwarded-host"], `${host}:${extension.port}`);
 });
 
+t.test("an API service that loses its extension server is local", async (t) => {
+  await using cluster = await startAggregatedCluster();
+  const { server } = cluster;
+  await cluster.register();
+  await cluster.waitForAvailability("True");
+  const body = { spec: { service: null, caBundle: null } };
+  const headers = { "content-type": "application/merge-patch+json" };
+  t.equal((await server.send(`PATCH ${API_SERVICES}/${SAMPLE_API}`, { body, headers })).status, 200);
+  const isLocal = async () => (await cluster.waitForAvailability("True")).reason === "Local";
+  await until("a local API service", isLocal, { wait: cluster.wait });
+  t.equal((await server.send(`GET ${FLUNDERS}`)).status, 404);
+  t.equal((await server.send(`GET /apis/${SAMPLE_GROUP}`)).status, 200, "the group is listed");
+  const { items } = (await server.send("GET /apis", { headers: { accept: AGGREGATED } })).json;
+  t.notOk(items.some(({ metadata }: { metadata: { name: string } }) => metadata.name === SAMPLE_GROUP));
+});
+
 t.test("redirects are forwarded when --aggregator-reject-forwarding-redirect is off", async (t) => {
   const redirect = async (path: string) =>
     path.endsWith("/move") ? { ...textResponse(302, ""), headers: { location: "/elsewhere" } } : undefined;

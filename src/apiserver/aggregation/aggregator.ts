@@ -164,7 +164,11 @@ export class Aggregator implements AsyncDisposable {
     if (isExtensionApi(api)) {
       this.#extensions.set(`${api.group}/${api.version}`, api);
       (await this.#load()).put(api);
-    } else if (previous?.service !== undefined) this.#removeExtension(previous);
+      return;
+    }
+    if (previous?.service !== undefined) this.#removeExtension(previous);
+    const isLocal = object.status?.conditions?.some(({ type, reason }) => type === "Available" && reason === "Local");
+    if (isLocal !== true) await (await this.#load()).setLocal(name);
   }
 
   #delete(name: string): void {

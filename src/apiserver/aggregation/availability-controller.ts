@@ -30,6 +30,11 @@ const RESYNC_MS = 30_000;
 const BACKOFF = { initialMs: 5, maxMs: 30_000 };
 /** API services that are checked at the same time. */
 const CHECKS_MAX = 4;
+const LOCAL: Availability = {
+  status: "True",
+  reason: "Local",
+  message: "Local APIServices are always available",
+};
 /** The field manager of the status, as in Kubernetes. */
 const FIELD_MANAGER = "kube-apiserver";
 
@@ -60,6 +65,11 @@ export class AvailabilityController implements AsyncDisposable {
     this.#names.add(name);
     this.#resync ??= this.#startResync();
     this.#queue.add(name);
+  }
+
+  /** Sets the condition of an API service that this server itself serves, after it had an extension server. */
+  async setLocal(name: string): Promise<void> {
+    await this.#writeStatus(name, LOCAL);
   }
 
   forget(name: string): void {
@@ -100,7 +110,7 @@ export class AvailabilityController implements AsyncDisposable {
     const request = { registry, scope, name, options: { fieldManager: FIELD_MANAGER, subresource: "status" } };
     await ignoreConflict(
       guaranteedUpdate(request, (previous) => {
-        if (previous.spec?.service === undefined) return previous;
+        if ((previous.spec?.service === undefined) !== (availability === LOCAL)) return previous;
         const next = withAvailability(previous, availability, registry.timestamp());
         if (next === previous) return previous;
         const wasAvailable = statusOf(previous);

@@ -11,6 +11,7 @@ import { forwardUpgrade, upgradeRequestHeaders } from "../../http/upgrade/forwar
 import { offeredProtocols } from "../../http/websocket/handshake.ts";
 import type { Logger } from "../../std/log/logger.ts";
 import type { Clock } from "../../std/time/clock.ts";
+import { traceHeaders } from "../../tracing/span.ts";
 import type { OnTermination } from "../filters/request-deadline.ts";
 import { type RequestContext, userOf } from "../request/request-context.ts";
 import { describeFailure } from "./connection-error.ts";
@@ -149,6 +150,8 @@ export class ExtensionProxy {
     headers.host = formatHostPort(address);
     headers["X-Forwarded-For"] = previous === undefined ? client : `${previous}, ${client}`;
     delete headers["x-forwarded-for"];
+    // The span of this server replaces the client's.
+    Object.assign(headers, traceHeaders());
     headers["x-forwarded-host"] = formatHostPort(address);
     headers["x-forwarded-proto"] = "https";
     headers["x-forwarded-uri"] = request.path;

@@ -113,6 +113,11 @@ export class ExtensionServers implements AsyncDisposable {
     if (isUnused) this.#resolver.forget(api.service);
   }
 
+  /** Sets the condition of an API service that has no extension server any more. */
+  async setLocal(name: string): Promise<void> {
+    await this.#availability.setLocal(name);
+  }
+
   discoveryOf(name: string): DiscoveredVersion | undefined {
     return this.#discovery.find(name);
   }

@@ -192,15 +192,15 @@ class DiscoveryDocuments {
   }
 
   #aggregate(version: string, path: string, belongs: (group: string) => boolean): void {
-    const groups = [...new Set(this.#versions.map(({ group }) => group))].filter(belongs);
+    // An API service without a server is in the list of groups only.
+    const aggregated = this.#versions.filter((each) => isServed(each) || each.discovered !== undefined);
+    const groups = [...new Set(aggregated.map(({ group }) => group))].filter(belongs);
     const items = groups.map((name) => ({
       metadata: { ...(name === "" ? {} : { name }), creationTimestamp: null },
-      versions: this.#versions
+      versions: aggregated
         .filter(({ group }) => group === name)
         .map((served) =>
-          isServed(served)
-            ? aggregatedVersion(served, this.#isAliasOfKubernetesGroup(name))
-            : { version: served.version, ...(served.discovered ?? { freshness: "Current" }) },
+          isServed(served) ? aggregatedVersion(served, this.#isAliasOfKubernetesGroup(name)) : externalVersion(served),
         ),
     }));
     const apiVersion = `apidiscovery.k8s.io/${version}`;
@@ -208,6 +208,11 @@ class DiscoveryDocuments {
     const etag = `"${createHash("sha512").update(document.json).digest("hex").toUpperCase()}"`;
     this.#aggregated.set(`${version}${path}`, { document, etag, version });
   }
+}
+
+function externalVersion({ version, discovered }: ExternalVersion) {
+  const { resources = [], freshness } = discovered ?? {};
+  return { version, ...(resources.length === 0 ? {} : { resources }), freshness };
 }
 
 function isServed(version: ServedVersion | ExternalVersion): version is ServedVersion {
