@@ -115,7 +115,7 @@ export class AgentProcess implements AsyncDisposable {
   }
 
   /** Starts an API server with a store on disk, which allows all users everything. */
-  async startServer(): Promise<void> {
+  async startServer(...flags: readonly string[]): Promise<void> {
     const port = this.#ports[1];
     const tokens = join(this.directory, "tokens");
     writeFileSync(tokens, `${TOKEN},admin,admin,"system:masters"\n`, { mode: 0o600 });
@@ -132,6 +132,7 @@ export class AgentProcess implements AsyncDisposable {
       "--embedded-controllers=serviceaccount,root-ca-certificate-publisher,node-lifecycle,scheduler",
       // No DNS server resolves the node's name.
       "--svclet-preferred-address-types=InternalIP",
+      ...flags,
     ]);
     const server = this.#server;
     await until(

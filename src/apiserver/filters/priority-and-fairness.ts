@@ -1,9 +1,10 @@
 import type { HttpResponse } from "../../http/message.ts";
+import { bodyLength, isStreamed } from "../../http/server/write-body.ts";
 import type { Logger } from "../../std/log/logger.ts";
 import type { Clock } from "../../std/time/clock.ts";
 import { formatGoDuration } from "../../std/time/go-duration.ts";
 import { DroppedRequests } from "../fairness/dropped-requests.ts";
-import type { Flow, FlowController } from "../fairness/flow-controller.ts";
+import type { ActiveFlowSchema, FlowController } from "../fairness/flow-controller.ts";
 import type { FlowRequest } from "../fairness/flow-request.ts";
 import type { WatchTracker } from "../fairness/watch-tracker.ts";
 import { maxSeatsOf, type WorkEstimate } from "../fairness/work-estimate.ts";
@@ -40,6 +41,7 @@ const SCHEMA_HEADER = "x-kubernetes-pf-flowschema-uid";
 const LEVEL_HEADER = "x-kubernetes-pf-prioritylevel-uid";
 const WAIT_MS_MAX = 60_000;
 const LOGGED_LENGTH_MAX = 64;
+const LARGE_RESPONSE_BYTES = 64 * 1024;
 const READ_ONLY_VERBS: ReadonlySet<string> = new Set(["get", "list", "watch"]);
 
 /**
@@ -55,60 +57,67 @@ export function withPriorityAndFairness(options: PriorityAndFairnessOptions): Re
     if (!isWatch && isLongRunning(info)) return await next(context);
     controller.recordActivity();
     const user = userOf(context);
-    const flow = controller.classify(info, user);
-    setClassification(context, flow);
-    const { level, metrics } = flow;
+    const schema = controller.classify(info, user);
+    setClassification(context, schema);
+    const { level, metrics } = schema;
     const estimate = estimator.estimate(info, metrics, level.requestSeatsMax);
     metrics.estimatedSeats.observe(maxSeatsOf(estimate));
-    const distinguisher = flow.distinguisherOf(info, user);
     const isLogged = options.log.v(REQUEST_LEVEL) !== undefined;
-    if (isLogged) logClassification(context, flow, estimate);
-    const request = level.queueSet.start(
-      { flow: metrics, distinguisher, context, estimate },
-      flow.handOf(distinguisher),
-    );
+    if (isLogged) logClassification(context, schema, estimate);
+    const distinguisher = schema.distinguisherOf(info, user);
+    const flow = schema.flowOf(distinguisher);
+    const request = level.queueSet.start({ flow: metrics, distinguisher, context, estimate }, flow.hand);
     if (request === undefined) {
       controller.removeIfUnused(level);
       if (!level.isExempt) metrics.observeWait(false, 0);
-    } else if (request.isExecuting || (await waitForSeats(options, flow, request))) {
-      if (!level.isExempt) metrics.observeWait(true, (request.startMs ?? 0) - request.arrivalMs);
+    } else if (request.isExecuting || (await waitForSeats(options, schema, request))) {
+      const startMs = request.startMs ?? 0;
+      if (!level.isExempt) metrics.observeWait(true, startMs - request.arrivalMs);
       metrics.dispatched.inc();
-      const execution = new Execution(options, flow, request, isLogged);
-      return isWatch ? await executeWatch(options, execution, next) : await execute(execution, next);
+      const execution = new Execution(options, schema, request, isLogged);
+      const turn = level.isExempt ? undefined : controller.turns.take(flow.turn, startMs);
+      if (turn !== undefined) await turn;
+      return isWatch ? await executeWatch(options, execution, next) : await execute(options, execution, next);
     } else metrics.observeWait(true, clock.monotonic() - request.arrivalMs);
     options.onRejection(context, 429);
-    return tooManyRequests(dropped.record(level.name));
+    const response = tooManyRequests(dropped.record(level.name));
+    await controller.turns.take(flow.turn, clock.monotonic());
+    return response;
   };
 }
 
-function logClassification({ request }: RequestContext, flow: Flow, work: WorkEstimate): void {
+function logClassification({ request }: RequestContext, schema: ActiveFlowSchema, work: WorkEstimate): void {
   const shorten = (text: string): string => text.slice(0, LOGGED_LENGTH_MAX);
-  addLogField(request, "apf_pl", shorten(flow.level.name));
-  addLogField(request, "apf_fs", shorten(flow.name));
+  addLogField(request, "apf_pl", shorten(schema.level.name));
+  addLogField(request, "apf_fs", shorten(schema.name));
   addLogField(request, "apf_iseats", work.initialSeats);
   addLogField(request, "apf_fseats", work.finalSeats);
   addLogField(request, "apf_additionalLatency", formatGoDuration(work.additionalLatencyMs));
 }
 
 /** The uids, not the names: these could disclose how an operator ranks the client. */
-function setClassification({ responseHeaders }: RequestContext, { uid, level }: Flow): void {
+function setClassification({ responseHeaders }: RequestContext, { uid, level }: ActiveFlowSchema): void {
   if (responseHeaders === undefined) return;
   responseHeaders[SCHEMA_HEADER] = uid;
   responseHeaders[LEVEL_HEADER] = level.uid;
 }
 
 /** Resolves with false when the request has waited too long. */
-async function waitForSeats(options: PriorityAndFairnessOptions, flow: Flow, request: FlowRequest): Promise<boolean> {
+async function waitForSeats(
+  options: PriorityAndFairnessOptions,
+  { level }: ActiveFlowSchema,
+  request: FlowRequest,
+): Promise<boolean> {
   const { controller, timeoutMs, clock } = options;
   const { context } = request;
   const isWatch = context.info.verb === "watch";
   const waitMs = (isWatch ? timeoutMs : requestTimeoutMs(context, timeoutMs)) / 4;
   const { waiting } = kindMetrics(controller, context.info);
   waiting.add(1, request.arrivalMs);
-  const decision = await flow.level.queueSet.wait(request, Math.min(waitMs, WAIT_MS_MAX), context.signal);
+  const decision = await level.queueSet.wait(request, Math.min(waitMs, WAIT_MS_MAX), context.signal);
   waiting.add(-1, request.startMs ?? clock.monotonic());
   if (decision === "execute") return true;
-  controller.removeIfUnused(flow.level);
+  controller.removeIfUnused(level);
   return false;
 }
 
@@ -120,16 +129,16 @@ function kindMetrics({ metrics }: FlowController, { verb }: RequestInfo) {
 class Execution {
   readonly context: RequestContext;
   readonly #controller: FlowController;
-  readonly #flow: Flow;
+  readonly #schema: ActiveFlowSchema;
   readonly #request: FlowRequest;
   readonly #isLogged: boolean;
   #isOver = false;
 
-  constructor({ controller }: PriorityAndFairness, flow: Flow, request: FlowRequest, isLogged: boolean) {
+  constructor({ controller }: PriorityAndFairness, schema: ActiveFlowSchema, request: FlowRequest, isLogged: boolean) {
     this.#isLogged = isLogged;
     this.context = request.context;
     this.#controller = controller;
-    this.#flow = flow;
+    this.#schema = schema;
     this.#request = request;
     kindMetrics(controller, request.context.info).executing.add(1, request.startMs ?? 0);
   }
@@ -137,24 +146,44 @@ class Execution {
   end(): void {
     if (this.#isOver) return;
     this.#isOver = true;
-    const now = this.#controller.finish(this.#flow.level, this.#request);
+    const now = this.#controller.finish(this.#schema.level, this.#request);
     const { info } = this.context;
     kindMetrics(this.#controller, info).executing.add(-1, now);
     const ms = now - (this.#request.startMs ?? now);
-    if (info.verb === "watch") this.#flow.metrics.observeWatchStart(ms);
-    else this.#flow.metrics.observeExecution(ms);
+    if (info.verb === "watch") this.#schema.metrics.observeWatchStart(ms);
+    else this.#schema.metrics.observeExecution(ms);
     if (!this.#isLogged) return;
     const field = info.verb === "watch" ? "apf_init_latency" : "apf_execution_time";
     addLogField(this.context.request, field, formatGoDuration(ms));
   }
 }
 
-async function execute(execution: Execution, next: RequestHandler): Promise<HttpResponse> {
+/** A large response keeps the seats until it is written: what waits for a slow reader takes memory. */
+async function execute(
+  { clock, timeoutMs }: PriorityAndFairnessOptions,
+  execution: Execution,
+  next: RequestHandler,
+): Promise<HttpResponse> {
+  const { request } = execution.context;
+  let isKept = false;
   try {
-    return await next(execution.context);
+    const response = await next(execution.context);
+    if (request.whenWritten !== undefined && isLarge(response)) {
+      isKept = true;
+      const timer = clock.timer(timeoutMs, () => execution.end());
+      request.whenWritten(() => {
+        timer.cancel();
+        execution.end();
+      });
+    }
+    return response;
   } finally {
-    execution.end();
+    if (!isKept) execution.end();
   }
+}
+
+function isLarge({ body, finite }: HttpResponse): boolean {
+  return isStreamed(body) ? finite === true : (bodyLength(body) ?? 0) > LARGE_RESPONSE_BYTES;
 }
 
 /** Releases the seats of a watch when it is initialized, and counts it until it ends. */

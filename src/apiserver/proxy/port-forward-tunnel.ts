@@ -10,6 +10,7 @@ import { waitForDrain } from "../../http/upgrade/forward-upgrade.ts";
 import { acceptHeaders, isWebSocketRequest, offeredProtocols } from "../../http/websocket/handshake.ts";
 import { MessageSocket } from "../../http/websocket/message-socket.ts";
 import type { CounterFamily } from "../../std/metrics/metrics.ts";
+import { traceHeaders } from "../../tracing/span.ts";
 import { dialError, forwardedHeaders, type UpgradeDestination } from "./upgrade-connection.ts";
 
 const PREFIX = "SPDY/3.1+";
@@ -70,7 +71,12 @@ async function connect(
   signal: AbortSignal,
 ) {
   const own = Object.entries(forwardedHeaders(request)).filter(([name]) => !name.startsWith("sec-websocket-"));
-  const headers = { ...Object.fromEntries(own), upgrade: "SPDY/3.1", "x-stream-protocol-version": protocols };
+  const headers = {
+    ...Object.fromEntries(own),
+    ...traceHeaders(),
+    upgrade: "SPDY/3.1",
+    "x-stream-protocol-version": protocols,
+  };
   try {
     const result = await connectUpgrade({ ...to, method: "POST", headers, signal });
     if ("socket" in result || result.status >= 400) return result;

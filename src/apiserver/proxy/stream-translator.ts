@@ -10,6 +10,7 @@ import type { HttpRequest, HttpResponse } from "../../http/message.ts";
 import { SpdyConnection, type SpdyStream, type StreamEnd, type StreamHandler } from "../../http/spdy/connection.ts";
 import { connectUpgrade, UpgradeError, type UpgradeRefusal } from "../../http/upgrade/connect-upgrade.ts";
 import type { CounterFamily } from "../../std/metrics/metrics.ts";
+import { traceHeaders } from "../../tracing/span.ts";
 import { CHANNELS, ChannelSocket, rejectHandshake } from "./channel-socket.ts";
 import { ResizeDecoder } from "./resize-decoder.ts";
 import type { UpgradeDestination } from "./upgrade-connection.ts";
@@ -198,7 +199,7 @@ async function connect({ headers = {}, ...to }: UpgradeDestination, signal: Abor
     return await connectUpgrade({
       ...to,
       method: "POST",
-      headers: { ...headers, upgrade: "SPDY/3.1", "x-stream-protocol-version": PROTOCOLS },
+      headers: { ...headers, ...traceHeaders(), upgrade: "SPDY/3.1", "x-stream-protocol-version": PROTOCOLS },
       signal,
       idleMs: IDLE_MS,
     });

@@ -1,0 +1,67 @@
+import { mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import t, { type Test } from "tap";
+import { defaultFlags } from "../../flags/flag.ts";
+import { createMemoryStore } from "../../storage/memory.ts";
+import { type Store, StoreError } from "../../storage/store.ts";
+import { startTestServer } from "../../testing/apiserver/server-fixture.ts";
+import { FakeClock } from "../../testing/std/fake-clock.ts";
+import { auditConfig } from "../config/audit-options.ts";
+import { auditFlags } from "../flags/audit.ts";
+
+interface LoggedEvent {
+  readonly stage: string;
+  readonly auditID: string;
+  readonly responseStatus?: { readonly code: number; readonly message?: string };
+}
+
+/** The events of a write that the store answers with the error. */
+async function failToCreate(
+  t: Test,
+  error: Error,
+  omitStages: readonly string[] = [],
+): Promise<readonly LoggedEvent[]> {
+  const directory = await mkdtemp(join(tmpdir(), "svc-panic-"));
+  t.teardown(() => rm(directory, { recursive: true }));
+  const policy = join(directory, "policy");
+  const rules = [
+    { level: "None", nonResourceURLs: ["*"] },
+    { level: "Request", resources: [{ resources: ["configmaps"] }] },
+  ];
+  await writeFile(policy, JSON.stringify({ apiVersion: "audit.k8s.io/v1", kind: "Policy", omitStages, rules }));
+  const log = join(directory, "log");
+  const flags = { ...defaultFlags(auditFlags), "audit-policy-file": policy, "audit-log-path": log };
+  const store = createMemoryStore({ clock: new FakeClock() });
+  const create: Store["create"] = store.create.bind(store);
+  const createOrFail: Store["create"] = (key, ...more) =>
+    key.endsWith("/configmaps/default/a") ? Promise.reject(error) : create(key, ...more);
+  Object.assign(store, { create: createOrFail });
+  const server = await startTestServer({ audit: auditConfig(flags) }, { store });
+  const body = { metadata: { name: "a" } };
+  const { status, text } = await server.send("POST /api/v1/namespaces/default/configmaps", { body });
+  t.equal(status, 500);
+  t.notMatch(text, "secret detail");
+  await server[Symbol.asyncDispose]();
+  const lines = (await readFile(log, "utf8")).split("\n").filter((line) => line !== "");
+  return lines.map((line) => JSON.parse(line) as LoggedEvent);
+}
+
+t.test("a request that ends with an unexpected error is recorded in the stage Panic, with code 500", async (t) => {
+  const events = await failToCreate(t, new TypeError("secret detail"));
+  t.match(events, [{ stage: "RequestReceived" }, { stage: "Panic", responseStatus: { code: 500 } }]);
+  t.equal(events.length, 2);
+  t.equal(events[0]?.auditID, events[1]?.auditID);
+  t.notMatch(JSON.stringify(events), "secret detail");
+});
+
+t.test("an error that the store reports is an ordinary response", async (t) => {
+  const events = await failToCreate(t, new StoreError("corrupt", "damaged"));
+  t.match(events, [{ stage: "RequestReceived" }, { stage: "ResponseComplete", responseStatus: { code: 500 } }]);
+});
+
+t.test("a policy can omit the stage Panic", async (t) => {
+  const events = await failToCreate(t, new TypeError("secret detail"), ["Panic"]);
+  t.match(events, [{ stage: "RequestReceived" }]);
+  t.equal(events.length, 1);
+});
