@@ -1,5 +1,5 @@
 /**
- * Revisioned values under keys, with etcd's semantics. Engines: `memory.ts`, `level/`, `kvstore3/`. Each engine runs the
+ * Revisioned values under keys, with etcd's semantics. Engines: `memory.ts`, `level/`, `kvstore3/`. Each one runs the
  * test suite `src/testing/storage/conformance.ts`.
  *
  * Guarantees of every engine:

@@ -1,5 +1,6 @@
 /**
- * Several API servers on one etcd, behind a load balancer, through a rolling restart; with Kubernetes' JavaScript client.
+ * Several API servers on one etcd, behind a load balancer, through a rolling restart; with Kubernetes' JavaScript
+ * client.
  */
 import { mkdtempSync, rmSync } from "node:fs";
 import { connect, createServer, type Server, type Socket } from "node:net";
