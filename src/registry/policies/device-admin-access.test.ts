@@ -1,8 +1,8 @@
 import t from "tap";
-import { flatResourceClaimKinds } from "../api/resource/flat-versions/kinds.ts";
-import { resourceClaimKind } from "../api/resource/resource-claim/kind.ts";
-import { resourceClaimTemplateKind } from "../api/resource/resource-claim-template/kind.ts";
-import type { ResourceClaim, ResourceClaimTemplate } from "../api/resource/schemas.ts";
+import { flatResourceClaimKinds } from "../../api/resource/flat-versions/kinds.ts";
+import { resourceClaimKind } from "../../api/resource/resource-claim/kind.ts";
+import { resourceClaimTemplateKind } from "../../api/resource/resource-claim-template/kind.ts";
+import type { ResourceClaim, ResourceClaimTemplate } from "../../api/resource/schemas.ts";
 import { combinePolicies, requireAdminLabel } from "./device-admin-access.ts";
 
 const labels = { "resource.k8s.io/admin-access": "true" };

@@ -1,10 +1,10 @@
 /** Claims that request administrative access to devices need a label of their namespace. */
-import type { Namespace } from "../api/core/namespace/schema.ts";
-import type { ApiObject } from "../api/kind.ts";
-import { storageKindOf } from "../api/kind.ts";
-import type { ResourceClaim, ResourceClaimSpec, ResourceClaimTemplate } from "../api/resource/schemas.ts";
-import { forbiddenField } from "../schema/validation/field-error.ts";
-import type { ClusterPolicy } from "./registry.ts";
+import type { Namespace } from "../../api/core/namespace/schema.ts";
+import type { ApiObject } from "../../api/kind.ts";
+import { storageKindOf } from "../../api/kind.ts";
+import type { ResourceClaim, ResourceClaimSpec, ResourceClaimTemplate } from "../../api/resource/schemas.ts";
+import { forbiddenField } from "../../schema/validation/field-error.ts";
+import type { ClusterPolicy } from "../registry.ts";
 
 /** The value "true" allows administrative access. */
 const ADMIN_LABEL = "resource.k8s.io/admin-access";

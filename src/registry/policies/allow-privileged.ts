@@ -1,10 +1,10 @@
 /** The policy of `--allow-privileged=false` for pods and pod templates. */
 
-import { containersWithPaths } from "../api/core/pod-spec/containers.ts";
-import type { PodSpec } from "../api/core/pod-spec/schema.ts";
-import type { ApiObject, Kind } from "../api/kind.ts";
-import { type FieldError, forbiddenField } from "../schema/validation/field-error.ts";
-import type { ClusterPolicy } from "./registry.ts";
+import { containersWithPaths } from "../../api/core/pod-spec/containers.ts";
+import type { PodSpec } from "../../api/core/pod-spec/schema.ts";
+import type { ApiObject, Kind } from "../../api/kind.ts";
+import { type FieldError, forbiddenField } from "../../schema/validation/field-error.ts";
+import type { ClusterPolicy } from "../registry.ts";
 
 const DETAIL = "disallowed by cluster policy";
 
