@@ -35,6 +35,7 @@ const longTests = [
   "recorded-streams-down",
   "resource-metrics",
   "services-of-nodes",
+  "service-discovery",
   "several-servers",
   "standalone",
   "streams-load",

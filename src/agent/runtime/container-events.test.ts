@@ -161,7 +161,7 @@ t.test(
     const stop = new AbortController();
     let count = 0;
     const ways: WatchContainerEvents[] = [
-      async (onEvent) => onEvent(event),
+      async (onEvent) => onEvent({ ...event, createdAt: undefined }),
       async () => Promise.reject(new RuntimeError("UNAVAILABLE", "away")),
       async () => Promise.reject(new RuntimeError("UNIMPLEMENTED", "unknown method GetContainerEvents")),
     ];
