@@ -5,6 +5,7 @@ import { strings } from "../flags/types/list.ts";
 import { vmodule } from "../flags/types/logging.ts";
 import { ipOrNone } from "../flags/types/network.ts";
 import { float, int32, level, port } from "../flags/types/number.ts";
+import { bytes } from "../flags/types/quantity.ts";
 import { bool, directory, file, oneOf, text, version } from "../flags/types/text.ts";
 import { suites, tlsVersion } from "../flags/types/tls.ts";
 
@@ -106,9 +107,19 @@ export const loggingFlags = section("Logging", {
   v: flag(level, 0, "Log verbosity; --vmodule sets it for single modules.", { short: "v" }),
   vmodule: flag(vmodule, [], "Log verbosity of single modules, in text format only."),
   "logging-format": flag(oneOf("text", "json"), "text", "Log format."),
-  "log-flush-frequency": flag(duration({ min: 1 }), 5000, "Max time between log flushes.", {
-    inert: "log lines are written without a buffer",
-  }),
+  "log-flush-frequency": flag(duration({ min: 1 }), 5000, "Max time between log flushes."),
+  "log-text-split-stream": flag(bool, false, "Write errors to stderr and the rest to stdout, in text format."),
+  "log-text-info-buffer-size": flag(
+    bytes("quantity"),
+    0,
+    "Bytes of lines that --log-text-split-stream collects before it writes them to stdout; 0 writes at once.",
+  ),
+  "log-json-split-stream": flag(bool, false, "Write errors to stderr and the rest to stdout, in JSON."),
+  "log-json-info-buffer-size": flag(
+    bytes("quantity"),
+    0,
+    "Bytes of lines that --log-json-split-stream collects before it writes them to stdout; 0 writes at once.",
+  ),
 });
 
 export const otherFlags = section("Other", {

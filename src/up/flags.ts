@@ -12,6 +12,7 @@ import { strings } from "../flags/types/list.ts";
 import { vmodule } from "../flags/types/logging.ts";
 import { cidrs, endpoint, ip, ips, nodeIps, podCidr } from "../flags/types/network.ts";
 import { int, level, port } from "../flags/types/number.ts";
+import { bytes } from "../flags/types/quantity.ts";
 import { bool, directory, oneOf, pattern, requiredDirectory, version } from "../flags/types/text.ts";
 
 const nodeName = pattern(
@@ -130,9 +131,19 @@ export const upFlags = {
     vmodule: flag(vmodule, [], "Log verbosity of single modules, in text format only."),
     "logging-format": flag(oneOf("text", "json"), "text", "Log format."),
 
-    "log-flush-frequency": flag(duration({ min: 1 }), 5000, "Max time between log flushes.", {
-      inert: "log lines are written without a buffer",
-    }),
+    "log-flush-frequency": flag(duration({ min: 1 }), 5000, "Max time between log flushes."),
+    "log-text-split-stream": flag(bool, false, "Write errors to stderr and the rest to stdout, in text format."),
+    "log-text-info-buffer-size": flag(
+      bytes("quantity"),
+      0,
+      "Bytes of lines that --log-text-split-stream collects before it writes them to stdout; 0 writes at once.",
+    ),
+    "log-json-split-stream": flag(bool, false, "Write errors to stderr and the rest to stdout, in JSON."),
+    "log-json-info-buffer-size": flag(
+      bytes("quantity"),
+      0,
+      "Bytes of lines that --log-json-split-stream collects before it writes them to stdout; 0 writes at once.",
+    ),
   }),
   ...section("Other", {
     "print-systemd-unit": flag(bool, false, "Print a systemd unit that runs this command, and exit."),

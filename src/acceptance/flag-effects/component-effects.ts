@@ -19,13 +19,14 @@ import { MetricRegistry } from "../../std/metrics/metrics.ts";
 import { withoutWithheld } from "../../testing/flags/mutant.ts";
 import { FakeClock } from "../../testing/std/fake-clock.ts";
 import { freePort } from "../../testing/std/free-port.ts";
+import { bufferedLogEffects } from "./buffered-log-effects.ts";
 
 type CommonTable = typeof connectionFlags &
   ReturnType<typeof servingFlags> &
   ReturnType<typeof leaderElectionFlags> &
   typeof loggingFlags;
 type CommonFlags = ParsedFlags<CommonTable>;
-type CommonName = Exclude<keyof CommonTable, "log-flush-frequency"> | "version" | "help";
+type CommonName = keyof CommonTable | "version" | "help";
 
 export type Effects<N extends string> = Readonly<Record<N, (t: Test) => Promise<void>>>;
 
@@ -191,6 +192,7 @@ function servingEffects(subject: ComponentSubject) {
 
 function otherEffects(subject: ComponentSubject) {
   return {
+    ...bufferedLogEffects((...argv) => subject.invoke(...argv).flags),
     v: async (t: Test) => {
       t.match(captureLog(subject, "-v=3"), /three/);
     },

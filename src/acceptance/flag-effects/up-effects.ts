@@ -18,6 +18,7 @@ import { listArchives } from "../../up/images/import.ts";
 import { serverNames, type UpOptions, upOptions } from "../../up/options.ts";
 import type { Pki } from "../../up/pki/pki.ts";
 import { reportText } from "../../up/report.ts";
+import { bufferedLogEffects } from "./buffered-log-effects.ts";
 
 type Name = keyof typeof upFlags;
 
@@ -52,18 +53,23 @@ function program(...argv: readonly string[]): string {
 }
 
 function captureLog(...argv: readonly string[]): string {
-  const invocation = invokeMutant(upProgram, argv, { version: "v1.33.0" });
-  if (invocation.kind === "exit") throw new Error(invocation.stderr);
   const lines: string[] = [];
   const stderr = { write: (line: string) => lines.push(line), flushSync: () => {} };
-  const log = createLogger(logOptions(invocation.flags), { clock: new FakeClock(), stderr });
+  const log = createLogger(logOptions(parse(...argv)), { clock: new FakeClock(), stderr });
   log.info("hello");
   log.v(3)?.info("three");
   log.child("store").v(5)?.info("five");
   return lines.join("");
 }
 
+function parse(...argv: readonly string[]) {
+  const invocation = invokeMutant(upProgram, argv, { version: "v1.33.0" });
+  if (invocation.kind === "exit") throw new Error(invocation.stderr);
+  return invocation.flags;
+}
+
 export const upEffects: Partial<Record<Name, (t: Test) => Promise<void>>> = {
+  ...bufferedLogEffects(parse),
   "data-dir": async (t) => {
     t.same(server("--data-dir=/srv/c").storage.urls, ["level:///srv/c/kvstore"]);
     t.equal(agent("--data-dir=/srv/c").rootDir, "/srv/c/agent");

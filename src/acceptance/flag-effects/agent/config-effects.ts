@@ -137,6 +137,14 @@ export const fieldEffects: Readonly<Record<string, FieldEffect>> = {
     text: "singleProcessOOMKill: false",
     options: { runtime: { singleProcessOomKill: false } },
   },
+  "tracing.endpoint": {
+    text: "tracing: {endpoint: 'collector:4317'}",
+    options: { tracing: { endpoint: "collector:4317" } },
+  },
+  "tracing.samplingRatePerMillion": {
+    text: "tracing: {samplingRatePerMillion: 7}",
+    options: { tracing: { samplingRatePerMillion: 7 } },
+  },
   "userNamespaces.idsPerPod": {
     text: "featureGates: {UserNamespacesSupport: true}\nuserNamespaces: {idsPerPod: 131072}",
     options: { pods: { idsPerPod: 131_072 } },
@@ -157,6 +165,7 @@ const gateOptions: Readonly<Record<string, { readonly set: boolean; readonly opt
     set: false,
     options: { resources: { cpu: { quotaOffForExclusive: false } } },
   },
+  DynamicResourceAllocation: { set: true, options: { resources: { preparesClaims: true } } },
   ImageVolume: { set: true, options: { volumes: { images: true } } },
   InPlacePodVerticalScaling: { set: false, options: { pods: { inPlaceResize: false } } },
   InPlacePodVerticalScalingExclusiveCPUs: { set: true, options: { resources: { cpu: { resizesExclusive: true } } } },
@@ -167,6 +176,7 @@ const gateOptions: Readonly<Record<string, { readonly set: boolean; readonly opt
   },
   SupplementalGroupsPolicy: { set: false, options: { pods: { supplementalGroupsPolicy: false } } },
   SvcletFineGrainedAuthz: { set: true, options: { server: { authorization: { fineGrained: true } } } },
+  SvcletPodResourcesDynamicResources: { set: true, options: { resources: { servesDynamicResources: true } } },
   SvcletPodResourcesGet: { set: true, options: { resources: { servesPodResourcesGet: true } } },
   TopologyManagerPolicyBetaOptions: { set: false, options: { resources: { topology: { gates: { beta: false } } } } },
   UserNamespacesSupport: { set: true, options: { pods: { idsPerPod: 65_536 } } },
@@ -243,6 +253,13 @@ export const agentGateEffects: Readonly<Record<string, ConfigEffect>> = {
     t.match(configOf(`--config=${file}`, gate).pods.restartDelays, { initialMs: 7000, maxMs: 7000 });
     const needed = /crashLoopBackOff.maxContainerRestartPeriod: needs feature gate SvcletCrashLoopBackOffMax/;
     t.throws(() => configOf(`--config=${file}`), needed);
+  },
+  SvcletTracing: async (t) => {
+    const file = `--config=${fileWith(t, "authorization: {mode: AlwaysAllow}\ntracing: {endpoint: 'collector:4317'}\n")}`;
+    t.match(configOf(file).tracing, { endpoint: "collector:4317" });
+    t.throws(() => configOf(file, "--feature-gates=SvcletTracing=false"), {
+      message: /tracing should not be configured if SvcletTracing feature flag is disabled/,
+    });
   },
   SvcletServiceAccountTokenForCredentialProviders: async (t) => {
     const flags = ["--image-credential-provider-config=/etc/c", "--image-credential-provider-bin-dir=/opt/p"];

@@ -14,6 +14,7 @@ import { serviceAccountEffects } from "./service-account-effects.ts";
 import { servingEffects } from "./serving-effects.ts";
 import { storageEffects } from "./storage-effects.ts";
 import { type Effect, file, type Name, startServer } from "./support.ts";
+import { tracingEffects } from "./tracing-effects.ts";
 
 export const apiserverEffects: Partial<Record<Name, Effect>> = {
   ...servingEffects,
@@ -29,5 +30,6 @@ export const apiserverEffects: Partial<Record<Name, Effect>> = {
   ...encryptionEffects(startServer),
   ...egressEffects(startServer),
   ...aggregationEffects(startServer),
+  ...tracingEffects(startServer),
   ...peerEffects,
 };

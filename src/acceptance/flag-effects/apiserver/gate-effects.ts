@@ -13,6 +13,7 @@ import { fieldGateEffects } from "./field-gate-effects.ts";
 import { configWith, type Gates, withGates } from "./gate-settings.ts";
 import { peerGateEffects } from "./peer-effects.ts";
 import { type Effect, file, type Name, PODS, parseFlags, pod, type Settings, startServer } from "./support.ts";
+import { tracingTo } from "./tracing-effects.ts";
 
 type Config = ReturnType<typeof configWith>;
 
@@ -180,6 +181,13 @@ export const gateEffects: Readonly<Record<string, Effect>> = {
   AuthorizeNodeWithSelectors: showsInConfig("AuthorizeNodeWithSelectors", true, (c) => c.authorization.nodeSelectors),
   AuthorizeWithSelectors: showsInConfig("AuthorizeWithSelectors", true, (c) => c.authorization.selectors),
   CBORServingAndStorage: showsInConfig("CBORServingAndStorage", false, ({ cbor }) => cbor),
+  APIServerTracing: async (t) => {
+    const settings = tracingTo(t, "127.0.0.1:1");
+    await using _server = await startServer(settings);
+    await t.rejects(startServer(withGates({ APIServerTracing: false }, settings)), {
+      message: "APIServerTracing feature is not enabled, but --tracing-config-file was provided",
+    });
+  },
   ClusterTrustBundle: addsPlugin("ClusterTrustBundle", "ClusterTrustBundleAttest"),
   ComponentFlagz: addsPage("ComponentFlagz", "/flagz"),
   ComponentStatusz: addsPage("ComponentStatusz", "/statusz"),
