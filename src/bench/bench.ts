@@ -4,7 +4,7 @@
  *   node src/bench/bench.ts [--only SECTION,…] [--program sources|bundle|binary] [--json]
  *     [--idle-seconds 30] [--pods 20]
  * Sections: start, requests, controllers, controller-memory, scheduler, deployment, lists, watches, memory, cluster,
- * agent, dns, streams, separate-streams, tunnel, logs, scrapes.
+ * agent, dns, streams, separate-streams, tunnel, logs, scrapes, fairness, encryption.
  * On a shared machine CPU time and ratios are more reliable than rates.
  */
 import { parseArgs } from "node:util";
@@ -14,6 +14,8 @@ import { measureCluster } from "./cluster.ts";
 import { measureControllerMemory } from "./controller-memory.ts";
 import { measureDeployment } from "./deployment.ts";
 import { measureDns } from "./dns.ts";
+import { measureEncryption } from "./encryption.ts";
+import { measureFairness } from "./fairness.ts";
 import { Figures } from "./figures.ts";
 import { measureLists, measureMemory } from "./lists.ts";
 import { measureLogs } from "./logs.ts";
@@ -61,6 +63,8 @@ const sections: Readonly<Record<string, Measure>> = {
   tunnel: measureTunnel,
   logs: measureLogs,
   scrapes: measureScrapes,
+  fairness: measureFairness,
+  encryption: measureEncryption,
 };
 
 const wanted = options.only === "" ? Object.keys(sections) : options.only.split(",");
