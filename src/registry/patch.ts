@@ -1,5 +1,5 @@
 import type { ApiObject } from "../api/kind.ts";
-import { checkStoredValues } from "../schema/value/check-values.ts";
+import { areLong, checkStoredValues } from "../schema/value/check-values.ts";
 import { runInSlices } from "../std/async/steps.ts";
 import { TimeSlice } from "../std/async/time-slice.ts";
 import { applyPatch, objectToJson, objectToJsonSteps, type Patch } from "./patches/apply-patch.ts";
@@ -28,22 +28,22 @@ export async function patch<T extends ApiObject>(
   const { kind } = registry;
   const request = { registry, scope, name, options };
   const update: UpdateFunction<T> = async (previous, store) => {
-    const slice = new TimeSlice();
+    const slice = areLong(patch, previous) ? new TimeSlice() : undefined;
     const current = (): unknown => objectToJson(kind, scope.group, previous);
     const encoding = runInSlices(objectToJsonSteps(kind, scope.group, previous), slice);
     const json = encoding instanceof Promise ? await encoding : encoding;
-    if (slice.isOver) await slice.end();
+    if (slice?.isOver) await slice.end();
     const value = applyPatch(kind, json, patch);
-    if (slice.isOver) await slice.end();
+    if (slice?.isOver) await slice.end();
     // Copies of a JSON patch multiply; other patches add as many values as a body has.
     if (patch.type === "json") checkStoredValues(value, previous);
-    if (slice.isOver) await slice.end();
+    if (slice?.isOver) await slice.end();
     const decoded = options.decode(value, (message) => describeDecodeFailure(patch, current(), value, message));
     const object = setNamespace(request, checkName(decoded, name));
     if (requestedResourceVersion(object) === undefined && kind.strategy.allowUnconditionalUpdate === false) {
       throw resourceVersionRequired(request);
     }
-    if (slice.isOver) await slice.end();
+    if (slice?.isOver) await slice.end();
     return await pipeline(request, object)(previous, store);
   };
   return await guaranteedUpdate(request, update);

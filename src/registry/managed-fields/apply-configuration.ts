@@ -7,6 +7,7 @@ import { apply as applyFields, type Conflict, ConflictError, type ManagedFields 
 import { IdentityError, shapeOf } from "../../schema/apply/shape.ts";
 import { ShapeError, validateTyped } from "../../schema/apply/typed-validation.ts";
 import { decode } from "../../schema/decode/decode.ts";
+import { areLong } from "../../schema/value/check-values.ts";
 import { isPlainObject } from "../../schema/value/plain-object.ts";
 import type { Steps } from "../../std/async/steps.ts";
 import { checkName, setNamespace } from "../write/name-and-namespace.ts";
@@ -44,15 +45,17 @@ export function* mergeConfiguration<T extends ApiObject>(
   conversions?: Conversions,
 ): Steps<T> {
   const { registry, scope, name, options } = request;
+  const isLong = areLong(configuration, previous);
   checkConfiguration(registry.kind, scope.group, configuration);
-  yield;
+  if (isLong) yield;
   const live = previous ?? ({} as T);
-  const managers = yield* liveManagers(request, live, conversions);
-  const { value, managers: after } = yield* mergeFields(request, configuration, live, managers, conversions);
+  const managers = yield* liveManagers(request, live, conversions, isLong);
+  const { value, managers: after } = yield* mergeFields(request, configuration, live, managers, conversions, isLong);
   options.onMerged?.();
   const object = value === undefined ? live : objectFromJson(registry.kind, value, configuration);
-  yield;
-  const entries = yield* writeManagers(setApplyTime(request, after, value === undefined ? managers : undefined));
+  if (isLong) yield;
+  const written = setApplyTime(request, after, value === undefined ? managers : undefined);
+  const entries = yield* writeManagers(written, isLong);
   const annotated = options.fieldManager === KUBECTL ? withLastApplied(object, configuration) : object;
   return setNamespace(request, withManagedFields(checkName(annotated, name), entries));
 }
@@ -104,12 +107,13 @@ function* liveManagers<T extends ApiObject>(
   request: ApplyRequest<T>,
   live: T,
   conversions: Conversions | undefined,
+  isLong: boolean,
 ): Steps<ManagedFields<Manager>> {
-  const managers = yield* readManagers(metadataOf(live).managedFields);
-  yield;
+  const managers = yield* readManagers(metadataOf(live).managedFields, isLong);
+  if (isLong) yield;
   if (managers === undefined) throw new StatusError(500, "", "failed to decode managed fields");
   if (managers.size > 0) return managers;
-  const first = { fieldManager: BEFORE_FIRST, omitTime: false, conversions };
+  const first = { fieldManager: BEFORE_FIRST, omitTime: false, conversions, isLong };
   return yield* managersAfterUpdate(request, managers, {} as T, live, first);
 }
 
@@ -120,11 +124,12 @@ function* mergeFields<T extends ApiObject>(
   live: T,
   managers: ManagedFields<Manager>,
   conversions: Conversions | undefined,
+  isLong: boolean,
 ): Steps<{ readonly value: unknown; readonly managers: ManagedFields<Manager> }> {
   const { fieldManager, force } = request.options;
   const manager = newManager(request, "Apply", fieldManager);
-  const context = managerContext(request, managers, live, manager, conversions);
-  yield;
+  const context = managerContext(request, managers, live, manager, conversions, isLong);
+  if (isLong) yield;
   // Objects in memory have no kind and apiVersion.
   const { apiVersion: _, kind: __, ...fields } = configuration;
   try {

@@ -48,13 +48,16 @@ export function withFields(manager: Manager, fields: FieldSet): Manager {
 }
 
 /** Undefined when an entry is invalid. */
-export function* readManagers(entries: readonly ManagedFieldsEntry[] = []): Steps<ManagedFields<Manager> | undefined> {
+export function* readManagers(
+  entries: readonly ManagedFieldsEntry[] = [],
+  isLong = true,
+): Steps<ManagedFields<Manager> | undefined> {
   const managers = new Map<string, Manager>();
   for (const entry of entries) {
     const manager = readManager(entry);
     if (manager === undefined) return undefined;
     managers.set(identityOf(manager), manager);
-    yield;
+    if (isLong) yield;
   }
   return managers;
 }
@@ -84,21 +87,28 @@ function readManager(entry: ManagedFieldsEntry): Manager | undefined {
 }
 
 /** Applies before updates, then oldest first. Unchanged managers keep their entry object. */
-export function* writeManagers(managers: ManagedFields<Manager>): Steps<readonly ManagedFieldsEntry[] | undefined> {
+export function* writeManagers(
+  managers: ManagedFields<Manager>,
+  isLong: boolean,
+): Steps<readonly ManagedFieldsEntry[] | undefined> {
   if (managers.size === 0) return undefined;
   const entries: ManagedFieldsEntry[] = [];
   for (const manager of [...managers.values()].sort(compareManagers)) {
-    entries.push(yield* writeManager(manager));
-    yield;
+    entries.push(isReusable(manager) ? manager.entry : yield* writeManager(manager, isLong));
+    if (isLong) yield;
   }
   return entries;
 }
 
-function* writeManager(from: Manager): Steps<ManagedFieldsEntry> {
-  const { manager, operation, apiVersion, time, fields, subresource, entry } = from;
-  if (entry !== undefined && entry.time === time && entry.apiVersion === apiVersion) return entry;
+function isReusable(manager: Manager): manager is Manager & { readonly entry: ManagedFieldsEntry } {
+  const { apiVersion, time, entry } = manager;
+  return entry !== undefined && entry.time === time && entry.apiVersion === apiVersion;
+}
+
+function* writeManager(from: Manager, isLong: boolean): Steps<ManagedFieldsEntry> {
+  const { manager, operation, apiVersion, time, fields, subresource } = from;
   const canonical = canonicalize(fields);
-  yield;
+  if (isLong) yield;
   return {
     ...(manager === "" ? {} : { manager }),
     operation,

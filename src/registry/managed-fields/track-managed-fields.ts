@@ -6,6 +6,7 @@ import { isEmptySet, noFields, union } from "../../schema/apply/fieldpath/field-
 import { toJsonValue } from "../../schema/apply/json-value.ts";
 import { type ManagedFields, type ManagerContext, updateManagers } from "../../schema/apply/managers.ts";
 import { IdentityError } from "../../schema/apply/shape.ts";
+import { areLong } from "../../schema/value/check-values.ts";
 import { deepEqual } from "../../schema/value/equal.ts";
 import type { MaybePromise } from "../../std/async/maybe-promise.ts";
 import { runSteps, type Steps } from "../../std/async/steps.ts";
@@ -67,15 +68,16 @@ function* updateSteps<T extends ApiObject>(
 ): Steps<T> {
   const { fieldManager, subresource = "", view } = request.options;
   if (fieldManager === undefined) return keepManagedFields(next, previous);
-  const managers = yield* readLiveManagers(next, previous, subresource);
-  yield;
+  const isLong = areLong(next, previous);
+  const managers = yield* readLiveManagers(next, previous, subresource, isLong);
+  if (isLong) yield;
   if (managers.size === 0 && previous !== undefined) return withManagedFields(next, undefined);
   try {
     const live = previous ?? ({} as T);
     // Kubernetes records no time for updates through Scale.
-    const writer = { fieldManager, omitTime: view !== undefined, conversions };
+    const writer = { fieldManager, omitTime: view !== undefined, conversions, isLong };
     const after = yield* managersAfterUpdate(request, managers, live, next, writer);
-    return withManagedFields(next, yield* writeManagers(after));
+    return withManagedFields(next, yield* writeManagers(after, isLong));
   } catch (error) {
     // Items of a list that are not unique have no path; validation reports them.
     if (error instanceof IdentityError) return withManagedFields(next, undefined);
@@ -97,17 +99,18 @@ function* readLiveManagers(
   next: ApiObject,
   previous: ApiObject | undefined,
   subresource: string,
+  isLong: boolean,
 ): Steps<ManagedFields<Manager>> {
   const sent = next.metadata?.managedFields;
   const live = previous?.metadata?.managedFields;
   if (subresource === "" && sent !== undefined) {
     if (sent.length === 0 || (sent.length === 1 && isEmptyEntry(sent[0]!))) return new Map();
     const entries = reuseEntries(sent, live);
-    yield;
-    const managers = yield* readManagers(entries);
+    if (isLong) yield;
+    const managers = yield* readManagers(entries, isLong);
     if (managers !== undefined && managers.size > 0) return managers;
   }
-  return (yield* readManagers(live)) ?? new Map();
+  return (yield* readManagers(live, isLong)) ?? new Map();
 }
 
 function isEmptyEntry(entry: ManagedFieldsEntry): boolean {
@@ -129,6 +132,7 @@ interface UpdateManager {
   readonly fieldManager: string;
   readonly omitTime: boolean;
   readonly conversions: Conversions | undefined;
+  readonly isLong: boolean;
 }
 
 /** The managers of `live` once `next` has replaced it. */
@@ -137,14 +141,14 @@ export function* managersAfterUpdate<T extends ApiObject>(
   managers: ManagedFields<Manager>,
   live: T,
   next: T,
-  { fieldManager, omitTime, conversions }: UpdateManager,
+  { fieldManager, omitTime, conversions, isLong }: UpdateManager,
 ): Steps<ManagedFields<Manager>> {
   const { registry } = request;
   const manager = newManager(request, "Update", fieldManager);
-  const context = { ...managerContext(request, managers, live, manager, conversions), name: CURRENT };
-  yield;
+  const context = { ...managerContext(request, managers, live, manager, conversions, isLong), name: CURRENT };
+  if (isLong) yield;
   const value = toFieldsValue(registry.kind, next);
-  yield;
+  if (isLong) yield;
   const after = new Map(yield* updateManagers(context, value));
   const fields = after.get(CURRENT)?.fields ?? noFields;
   after.delete(CURRENT);
@@ -152,7 +156,7 @@ export function* managersAfterUpdate<T extends ApiObject>(
     const identity = identityOf(manager);
     const before = after.get(identity);
     const merged = union(fields, before?.fields ?? noFields);
-    yield;
+    if (isLong) yield;
     after.set(identity, { ...manager, fields: merged, time: omitTime ? before?.time : registry.timestamp() });
   }
   return mergeOldestUpdaters(after);
@@ -183,6 +187,7 @@ export function managerContext<T extends ApiObject>(
   live: T,
   manager: Manager,
   conversions: Conversions | undefined,
+  isLong: boolean,
 ): ManagerContext<Manager> {
   return {
     versions: objectVersions(registry, manager.subresource, conversions),
@@ -191,6 +196,7 @@ export function managerContext<T extends ApiObject>(
     name: identityOf(manager),
     manager,
     withFields,
+    isLong,
   };
 }
 

@@ -10,13 +10,13 @@ import type { ApiObject, Kind } from "../../api/kind.ts";
 import { forbidden } from "../../api/status.ts";
 import { admissionOf } from "../../testing/registry/admission-of.ts";
 import { fixture, rejectionStatus } from "../../testing/registry/registry-fixture.ts";
-import { forbidPrivileged } from "../policies/allow-privileged.ts";
 import { create } from "../create.ts";
 import { remove } from "../delete.ts";
 import { deleteCollection } from "../delete-collection.ts";
 import { get } from "../get.ts";
 import { createObjectReader, createObjectWriter } from "../object-access.ts";
 import { patch } from "../patch.ts";
+import { forbidPrivileged } from "../policies/allow-privileged.ts";
 import { updateView } from "../subresources/view.ts";
 import { update } from "../update.ts";
 

@@ -1,5 +1,5 @@
 import type { ApiObject } from "../../api/kind.ts";
-import { checkStoredValues } from "../../schema/value/check-values.ts";
+import { areLong, checkStoredValues } from "../../schema/value/check-values.ts";
 import { TimeSlice } from "../../std/async/time-slice.ts";
 import { trackManagedFields } from "../managed-fields/track-managed-fields.ts";
 import { runMutatingAdmission, runValidatingAdmission } from "./admission.ts";
@@ -24,16 +24,17 @@ export function pipeline<T extends ApiObject>(request: WriteRequest<T>, sent: T)
   let desired: T | undefined;
   return async (previous, store) => {
     const { scope, options } = request;
-    const slice = new TimeSlice();
+    // The steps of a small object take less time than reading the clock between them.
+    const slice = areLong(sent, previous) ? new TimeSlice() : undefined;
     desired ??= dedupOwnerReferences(request, applyDefaults(request, sent, previous));
-    if (slice.isOver) await slice.end();
+    if (slice?.isOver) await slice.end();
     const tracking = trackManagedFields(request, desired, previous);
     const tracked = tracking instanceof Promise ? await tracking : tracking;
-    if (slice.isOver) await slice.end();
+    if (slice?.isOver) await slice.end();
     const mutating = runMutatingAdmission(request, tracked, previous);
     const mutated = mutating instanceof Promise ? await mutating : mutating;
     const admitted = dedupOwnerReferences(request, mutated, AFTER_ADMISSION);
-    if (slice.isOver) await slice.end();
+    if (slice?.isOver) await slice.end();
     if (options.checkEscalation !== undefined) await options.checkEscalation(scope, admitted, previous);
     return await store(admitted, async (allocate) => {
       const identified = setSystemMetadata(request, admitted, previous);
@@ -42,18 +43,18 @@ export function pipeline<T extends ApiObject>(request: WriteRequest<T>, sent: T)
       const allocated = allocating instanceof Promise ? await allocating : allocating;
       const prepared =
         previous === undefined ? prepareForCreate(request, allocated) : prepareForUpdate(request, allocated, previous);
-      if (slice.isOver) await slice.end();
-      const validating = validate(request, prepared, previous);
+      if (slice?.isOver) await slice.end();
+      const validating = validate(request, prepared, previous, slice !== undefined);
       if (validating instanceof Promise) await validating;
-      if (slice.isOver) await slice.end();
+      if (slice?.isOver) await slice.end();
       if (previous === undefined) await options.authorizeCreate?.();
       const admitting = runValidatingAdmission(request, prepared, previous);
       if (admitting instanceof Promise) await admitting;
-      if (slice.isOver) await slice.end();
+      if (slice?.isOver) await slice.end();
       checkStoredValues(prepared, previous);
-      if (slice.isOver) await slice.end();
+      if (slice?.isOver) await slice.end();
       const stored = previous === undefined ? prepared : keepUnchangedTimes(prepared, previous);
-      if (slice.isOver) await slice.end();
+      if (slice?.isOver) await slice.end();
       return stored;
     });
   };

@@ -20,9 +20,11 @@ export function validate<T extends ApiObject>(
   request: WriteRequest<T>,
   object: T,
   previous: T | undefined,
+  isLong: boolean,
 ): MaybePromise<void> {
   const { registry, scope, options } = request;
-  const steps = previous === undefined ? createErrors(request, object) : updateErrors(request, object, previous);
+  const steps =
+    previous === undefined ? createErrors(request, object, isLong) : updateErrors(request, object, previous, isLong);
   return andThen(runInSlices(steps), (errors) => {
     if (errors.length > 0) {
       throw invalid(registry.kindSubject(scope, metadataOf(object).name ?? ""), errors, renderFieldError);
@@ -50,14 +52,18 @@ function addErrors(to: FieldError[], errors: readonly FieldError[]): void {
   for (const error of errors) to.push(error);
 }
 
-function* createErrors<T extends ApiObject>({ registry }: WriteRequest<T>, object: T): Steps<readonly FieldError[]> {
+function* createErrors<T extends ApiObject>(
+  { registry }: WriteRequest<T>,
+  object: T,
+  isLong: boolean,
+): Steps<readonly FieldError[]> {
   const { kind, deps } = registry;
   const errors = [...validateObjectMeta(metadataOf(object), kind)];
-  yield;
+  if (isLong) yield;
   addErrors(errors, validateSchema(kind.schema, object));
-  yield;
+  if (isLong) yield;
   addErrors(errors, yield* validateFields(registry, object));
-  yield;
+  if (isLong) yield;
   addErrors(errors, deps.validatePolicy?.(kind, object, undefined) ?? []);
   return errors;
 }
@@ -66,6 +72,7 @@ function* updateErrors<T extends ApiObject>(
   { registry, options }: WriteRequest<T>,
   object: T,
   previous: T,
+  isLong: boolean,
 ): Steps<readonly FieldError[]> {
   const { kind, deps } = registry;
   const { subresourceStrategy } = options;
@@ -73,11 +80,11 @@ function* updateErrors<T extends ApiObject>(
   const content = validateGenericContent(metadata);
   const change = validateObjectMetaUpdate(object, previous);
   const domains = validateFinalizerDomains(metadata, kind);
-  yield;
+  if (isLong) yield;
   const spec = [...validateWithRatcheting(kind.schema, object, previous)];
-  yield;
+  if (isLong) yield;
   if (subresourceStrategy === undefined) addErrors(spec, yield* validateFields(registry, object, previous));
-  yield;
+  if (isLong) yield;
   const found: Readonly<Record<UpdateCheck, readonly FieldError[]>> = {
     metadata: [...content, ...domains],
     metadataUpdate: [...change, ...domains],
@@ -88,7 +95,7 @@ function* updateErrors<T extends ApiObject>(
   const checks = subresourceStrategy === undefined ? kind.updateChecks : undefined;
   for (const check of checks ?? UPDATE_CHECKS) addErrors(errors, found[check]);
   if (checks?.includes("change") !== true) addErrors(errors, found.change);
-  yield;
+  if (isLong) yield;
   addErrors(errors, deps.validatePolicy?.(kind, object, previous) ?? []);
   return errors;
 }

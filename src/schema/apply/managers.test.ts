@@ -38,6 +38,7 @@ t.test("apply() throws a ConflictError with manager and path of each conflicting
     name: "me",
     manager,
     withFields: (managed: VersionedSet, fields: FieldSet): VersionedSet => ({ ...managed, fields }),
+    isLong: false,
   };
   t.throws(() => runSteps(apply(context, { text: "b" }, false)), {
     name: "ConflictError",

@@ -71,6 +71,8 @@ export interface ManagerContext<M extends VersionedSet> {
   /** The writing manager's entry, without fields. */
   readonly manager: M;
   readonly withFields: WithFields<M>;
+  /** Whether steps yield: those of a small object take less time than that. */
+  readonly isLong: boolean;
 }
 
 /** Returns the managed fields after an update from `live` to `next`. */
@@ -78,19 +80,19 @@ export function* updateManagers<M extends VersionedSet>(
   change: ManagerContext<M>,
   next: unknown,
 ): Steps<ManagedFields<M>> {
-  const { versions, live, manager, name, withFields } = change;
+  const { versions, live, manager, name, withFields, isLong } = change;
   const { version } = manager;
   const reconciled = reconcileManagers(change);
-  yield;
+  if (isLong) yield;
   const { managers, comparison } = yield* resolveConflicts(change, reconciled, live, next, true);
   const own = managers.get(name)?.fields ?? noFields;
   const { removed, modified, added } = comparison;
   const kept = union(difference(own, removed), modified);
-  yield;
+  if (isLong) yield;
   const changed = union(kept, added);
-  yield;
+  if (isLong) yield;
   const fields = versions.stripMeta(versions.filter(version, changed));
-  yield;
+  if (isLong) yield;
   const result = new Map(managers);
   if (isEmptySet(fields)) result.delete(name);
   else result.set(name, withFields(manager, fields));
@@ -112,19 +114,19 @@ export function* apply<M extends VersionedSet>(
   configuration: unknown,
   force: boolean,
 ): Steps<ApplyResult<M>> {
-  const { versions, live, manager, name, withFields } = change;
+  const { versions, live, manager, name, withFields, isLong } = change;
   const { version } = manager;
   const shape = requireShape(versions, version);
   const managers = new Map(reconcileManagers(change));
-  yield;
+  if (isLong) yield;
   const last = managers.get(name);
   const named = versions.filter(version, toFieldSet(shape, configuration));
-  yield;
+  if (isLong) yield;
   const fields = internFieldsV1(versions.stripMeta(named));
-  yield;
+  if (isLong) yield;
   managers.set(name, withFields(manager, named));
   const merged = merge(shape, live, configuration);
-  yield;
+  if (isLong) yield;
   // Nothing is removed when the same fields are applied again.
   const again = last?.version === version && last.fields === fields;
   const value = again ? merged : yield* prune(versions, merged, managers, name, last);
@@ -157,7 +159,7 @@ function reconcileManagers<M extends VersionedSet>({
 
 /** Removes from the other managers the fields that change from `live` to `next`. Throws a `ConflictError`. */
 function* resolveConflicts<M extends VersionedSet>(
-  { versions, name: own, manager, withFields }: ManagerContext<M>,
+  { versions, name: own, manager, withFields, isLong }: ManagerContext<M>,
   managers: ManagedFields<M>,
   live: unknown,
   next: unknown,
@@ -168,7 +170,7 @@ function* resolveConflicts<M extends VersionedSet>(
   const comparisonIn = function* (wanted: string): Steps<Comparison> {
     let comparison = comparisons.get(wanted);
     if (comparison === undefined) {
-      comparison = yield* compareInVersion(versions, wanted, version, live, next);
+      comparison = yield* compareInVersion(versions, wanted, version, live, next, isLong);
       comparisons.set(wanted, comparison);
     }
     return comparison;
@@ -183,10 +185,10 @@ function* resolveConflicts<M extends VersionedSet>(
     }
     const { removed, modified, added } = yield* comparisonIn(managed.version);
     const lost = union(intersection(managed.fields, modified), intersection(managed.fields, added));
-    yield;
+    if (isLong) yield;
     if (!force) for (const path of pathsOf(lost)) conflicts.push({ manager: name, path });
     const fields = difference(difference(managed.fields, lost), removed);
-    yield;
+    if (isLong) yield;
     if (isEmptySet(fields)) continue;
     result.set(name, fields === managed.fields ? managed : withFields(managed, fields));
   }
@@ -200,14 +202,15 @@ function* compareInVersion(
   from: string,
   live: unknown,
   next: unknown,
+  isLong: boolean,
 ): Steps<Comparison> {
   const shape = requireShape(versions, version);
   const old = versions.convert(live, from, version);
-  yield;
+  if (isLong) yield;
   const converted = versions.convert(next, from, version);
-  yield;
+  if (isLong) yield;
   const { removed, modified, added } = compare(shape, old, converted);
-  yield;
+  if (isLong) yield;
   return {
     removed: versions.filter(version, removed),
     modified: versions.filter(version, modified),

@@ -1,5 +1,5 @@
 import t from "tap";
-import { checkStoredValues, countValues } from "./check-values.ts";
+import { areLong, checkStoredValues, countValues } from "./check-values.ts";
 import { storedValuesMax, TooManyValuesError } from "./limits.ts";
 
 t.test("countValues() counts members, items and containers", async (t) => {
@@ -16,4 +16,9 @@ t.test("checkStoredValues() accepts as many values as the maximum, and objects t
   t.throws(() => checkStoredValues(of(storedValuesMax), of(1)), { message: "more than 200000 values" });
   t.doesNotThrow(() => checkStoredValues(of(2 * storedValuesMax), of(2 * storedValuesMax)));
   t.throws(() => checkStoredValues(of(2 * storedValuesMax), of(storedValuesMax)), TooManyValuesError);
+});
+
+t.test("areLong() is true when one of the values has many", async (t) => {
+  t.notOk(areLong({ a: Array(900).fill("") }, undefined, null));
+  t.ok(areLong(undefined, { a: { b: Array(1100).fill("") } }));
 });

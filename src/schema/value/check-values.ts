@@ -10,6 +10,14 @@ export function checkStoredValues(value: unknown, previous: unknown): void {
   throw new TooManyValuesError(storedValuesMax);
 }
 
+/** Values of which every step of a write takes less than a few milliseconds, in all. */
+const FEW_VALUES_MAX = 1000;
+
+/** Whether steps with one of these values should yield to other requests. */
+export function areLong(...values: readonly unknown[]): boolean {
+  return values.some((value) => countValues(value, FEW_VALUES_MAX) > FEW_VALUES_MAX);
+}
+
 /** Counts the values that a JSON-like value contains, itself included, to `max` and a little more. */
 export function countValues(value: unknown, max: number): number {
   if (typeof value !== "object" || value === null) return 1;

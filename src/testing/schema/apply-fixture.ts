@@ -176,6 +176,7 @@ export class ManagedObject {
       name,
       manager: { version, applied, fields: noFields },
       withFields: (managed: VersionedSet, fields: FieldSet): VersionedSet => ({ ...managed, fields }),
+      isLong: true,
     };
   }
 }
