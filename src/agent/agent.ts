@@ -12,14 +12,13 @@ import { openPodNetwork } from "./assembly/pod-network.ts";
 import { openPods, type PodComponents } from "./assembly/pods.ts";
 import { openProxy } from "./assembly/proxy.ts";
 import { openReporting, type Reporting } from "./assembly/reporting.ts";
-import { openResourceManagers, serveResources } from "./assembly/resource-managers.ts";
+import { type NodeResources, openResourceManagers, serveResources } from "./assembly/resource-managers.ts";
 import { rotateServingCertificate } from "./certificates/serving-certificate.ts";
 import { observeRotation } from "./metrics/certificate-metrics.ts";
 import { createReviewMetrics } from "./metrics/review-metrics.ts";
 import { checkMachine, setOomScore } from "./node/machine/machine-check.ts";
 import { setOpenFilesMax } from "./node/machine/open-files.ts";
 import { podsDir } from "./pods/directories.ts";
-import type { ResourceManagers } from "./resource-managers/resource-managers.ts";
 import { createAgentHandler } from "./server/agent-handler.ts";
 import { type AgentServer, startAgentServer } from "./server/agent-server.ts";
 import { createCgroupReader } from "./stats/cgroup-reader.ts";
@@ -66,12 +65,13 @@ export async function startAgent(config: AgentConfig, deps: AgentDeps): Promise<
     components.reporting.recordNodeEvent("Warning", "NetworkPolicyFailed", text),
   );
   const workers = () => [...components.podComponents.pods.workers];
-  const managers = await openResourceManagers(foundation, {
+  const resources = await openResourceManagers(foundation, {
     workers,
     isReady: () => components.podComponents.sources.isReady,
     onDevicesChange: () => components.node.statusManager?.reportNow(),
   });
-  const components = createComponents(foundation, policies, managers);
+  const components = createComponents(foundation, policies, resources);
+  const { managers } = resources;
   const server = await openServer(foundation, components, deps.setVerbosity);
   components.address = server.address;
   components.tunnel = createTunnel(foundation, server, () => components.node.statusManager?.reportNow());
@@ -142,7 +142,7 @@ interface AgentComponents {
 function createComponents(
   foundation: Foundation,
   policies: NetworkPolicies | undefined,
-  managers: ResourceManagers,
+  resources: NodeResources,
 ): AgentComponents {
   const reporting = openReporting(foundation);
   const node = openNode(foundation, reporting, {
@@ -151,13 +151,13 @@ function createComponents(
     manifestProblems: () => components.podComponents.statics.problems,
     tunnel: () => components.tunnel?.condition,
     volumesInUse: () => components.podComponents.volumes.attachments.inUse,
-    devices: () => managers.devices.getCapacity(),
+    devices: () => resources.managers.devices.getCapacity(),
     nodeChanged: () => components.podComponents.volumes.attachments.nodeChanged(),
   });
   const components: AgentComponents = {
     reporting,
     node,
-    podComponents: openPods(foundation, reporting, node, policies, managers),
+    podComponents: openPods(foundation, reporting, node, policies, resources),
     address: undefined,
     tunnel: undefined,
   };

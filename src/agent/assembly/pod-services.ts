@@ -131,6 +131,7 @@ export function createPodServices(options: PodServicesOptions, links: PodService
       clock,
       events,
       userAgent,
+      execProbeTimeout: config.pods.execProbeTimeout,
       onChange: links.changed,
       onResult: links.onProbe,
     }),
@@ -207,7 +208,13 @@ function createNodeInfo({ config, ips, capacity }: PodServicesOptions): NodeInfo
   };
 }
 
-function createPodSettings({ config, machine, oomGroup, limitsSwap }: PodServicesOptions): PodServices["settings"] {
+function createPodSettings({
+  config,
+  machine,
+  oomGroup,
+  limitsSwap,
+  resourceManagers,
+}: PodServicesOptions): PodServices["settings"] {
   const hugePageSizes = Object.keys(machine.hugePages);
   return {
     directories: toDirectories(config),
@@ -216,8 +223,11 @@ function createPodSettings({ config, machine, oomGroup, limitsSwap }: PodService
     seccompDefault: config.runtime.seccompDefault,
     stopSignals: config.pods.stopSignals,
     inPlaceResize: config.pods.inPlaceResize,
+    readyToStartCondition: config.pods.readyToStartCondition,
+    observedGeneration: config.pods.observedGeneration,
     supplementalGroupsPolicy: config.pods.supplementalGroupsPolicy,
     imageVolumes: config.volumes.images,
+    resourceClaims: resourceManagers.claims !== undefined,
     clusterDns: config.pods.clusterDns,
     clusterDomain: config.pods.clusterDomain,
     syncMs: config.pods.syncMs,

@@ -9,7 +9,6 @@ import { RuntimeClasses } from "../pod-objects/runtime-classes.ts";
 import type { PodServices } from "../pods/pod-context.ts";
 import { allContainers, podUid } from "../pods/pod-fields.ts";
 import { PodManager } from "../pods/pod-manager.ts";
-import type { ResourceManagers } from "../resource-managers/resource-managers.ts";
 import { Relister } from "../runtime/relister.ts";
 import { PodSources } from "../sources/pod-sources.ts";
 import { StaticPods } from "../sources/static-pods.ts";
@@ -20,6 +19,7 @@ import type { Foundation } from "./foundation.ts";
 import type { NodeComponents } from "./node.ts";
 import { createPodServices } from "./pod-services.ts";
 import type { Reporting } from "./reporting.ts";
+import type { NodeResources } from "./resource-managers.ts";
 
 export interface PodComponents {
   readonly pods: PodManager;
@@ -39,9 +39,10 @@ export function openPods(
   reporting: Reporting,
   node: NodeComponents,
   networkPolicies: NetworkPolicies | undefined,
-  resourceManagers: ResourceManagers,
+  resources: NodeResources,
 ): PodComponents {
   const { config, clock, log, client, checkpoint, signal } = foundation;
+  const resourceManagers = resources.managers;
   const { status, mirrors } = reporting;
   const random = systemRandom;
   const metrics = openMetrics(foundation);
@@ -59,7 +60,8 @@ export function openPods(
   );
   const statics = openStatics(foundation, reporting, () => pods);
   const objects = new NodeObjects({ reader, staticPods: statics, checkpoint });
-  const volumes = openVolumes(foundation, reporting, node, { reader, objects, pods: () => pods });
+  const { pluginHandlers } = resources;
+  const volumes = openVolumes(foundation, reporting, node, { reader, objects, pods: () => pods, pluginHandlers });
   let runtimeName = "containerd";
   const services = createPodServices(
     { ...foundation, networkPolicies, resourceManagers, classes: new RuntimeClasses(client) },
@@ -181,6 +183,7 @@ interface VolumeLinks {
   readonly reader: ObjectReader;
   readonly objects: NodeObjects;
   readonly pods: () => PodManager;
+  readonly pluginHandlers: NodeResources["pluginHandlers"];
 }
 
 function openVolumes(
@@ -190,7 +193,7 @@ function openVolumes(
   links: VolumeLinks,
 ): VolumePlugins {
   const { config, client, clock, log } = foundation;
-  const { reader, objects, pods } = links;
+  const { reader, objects, pods, pluginHandlers } = links;
   return new VolumePlugins({
     directories: config,
     nodeName: config.nodeName,
@@ -204,6 +207,7 @@ function openVolumes(
     secret: (namespace, name) => objects.secret(namespace, name),
     tokens: objects,
     claims: reader,
+    pluginHandlers,
     node: () => node.nodeObject.read(),
     onInUseChange: () => node.statusManager?.reportNow(),
     retryPod: (uid) => pods().onRuntimeChange(uid),

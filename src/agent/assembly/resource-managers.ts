@@ -1,10 +1,13 @@
 /** Opens the managers of CPUs, memory and devices, and the sockets for device plugins and monitoring agents. */
 import { readdir, rm } from "node:fs/promises";
 import { join } from "node:path";
+import type { Container } from "../../api/core/container/schema.ts";
+import type { Pod } from "../../api/core/pod/schema.ts";
 import { addQuantities, formatQuantity, parseQuantity } from "../../api/meta/quantity.ts";
 import { computeThreshold } from "../node/status/capacity.ts";
+import type { PluginHandler } from "../plugins/plugin-watcher.ts";
 import { serveUnix } from "../plugins/unix-server.ts";
-import { servePodResources } from "../pod-resources/pod-resources.ts";
+import { type PodResourcesOptions, servePodResources } from "../pod-resources/pod-resources.ts";
 import type { PodWorker } from "../pods/worker/pod-worker.ts";
 import { deviceRegistration, type RegisterRequest } from "../resource-managers/devices/messages.ts";
 import { DEVICE_DIRECTORY, ResourceManagers } from "../resource-managers/resource-managers.ts";
@@ -21,12 +24,19 @@ export interface ResourceManagerLinks {
 /** Name of the agent's sockets, which plugins expect. */
 const SOCKET = "kubelet.sock";
 
+export interface NodeResources {
+  readonly managers: ResourceManagers;
+  /** By type of the plugins. */
+  readonly pluginHandlers: Readonly<Record<string, PluginHandler>>;
+}
+
 /** Rejects with a message for the operator when the configuration does not fit the machine. */
 export async function openResourceManagers(
   foundation: Foundation,
   { workers, isReady, onDevicesChange }: ResourceManagerLinks,
-): Promise<ResourceManagers> {
+): Promise<NodeResources> {
   const { config, topology, metrics, clock, log, stack } = foundation;
+  const dynamic = await openClaims(foundation, { workers });
   const active = () => workers().filter(({ stateName }) => stateName !== "terminated");
   const managers = await ResourceManagers.open({
     config: config.resources,
@@ -37,12 +47,40 @@ export async function openResourceManagers(
     activePods: () => (isReady() ? active() : undefined),
     runningPods: active,
     onDevicesChange,
+    claims: dynamic?.claims,
     registry: metrics,
     clock,
     log: log.child("resources"),
   });
   stack.use(managers.devices);
-  return managers;
+  const pluginHandlers = { DevicePlugin: managers.devices, ...(dynamic && { DRAPlugin: dynamic.drivers }) };
+  return { managers, pluginHandlers };
+}
+
+/** Undefined when the feature is off, or there is no API server to read claims from. */
+async function openClaims(
+  { config, client, metrics: registry, clock, log, stack }: Foundation,
+  { workers }: Pick<ResourceManagerLinks, "workers">,
+) {
+  if (!config.resources.preparesClaims || client === undefined) return undefined;
+  const [{ ClaimDrivers }, { ClaimManager }, { resourceClaimKind }] = await Promise.all([
+    import("../resource-managers/claims/claim-drivers.ts"),
+    import("../resource-managers/claims/claim-manager.ts"),
+    import("../../api/resource/resource-claim/kind.ts"),
+  ]);
+  const onRegistered = (): void => {
+    for (const worker of workers()) worker.onRuntimeChange();
+  };
+  const drivers = stack.use(new ClaimDrivers({ clock, registry, onRegistered }));
+  const claims = await ClaimManager.open({
+    rootDir: config.rootDir,
+    drivers,
+    readClaim: (namespace, name) => client.get(resourceClaimKind, { namespace, name }),
+    registry,
+    clock,
+    log: log.child("claims"),
+  });
+  return { drivers, claims };
 }
 
 /** Accepts device plugins, and serves the resources of pods. */
@@ -69,6 +107,7 @@ export async function serveResources(
         managers,
         devices,
         pods: () => workers().map(({ pod }) => pod),
+        claims: config.resources.servesDynamicResources ? listDynamicResources(managers) : undefined,
         servesGet: config.resources.servesPodResourcesGet,
         registry: metrics,
         clock,
@@ -82,6 +121,28 @@ export async function serveResources(
       log.warn("Cannot serve a socket of the node", { error: error instanceof Error ? error.message : String(error) });
     }
   }
+}
+
+function listDynamicResources({ claims }: ResourceManagers): PodResourcesOptions["claims"] {
+  const list = (pod: Pod, container: Container) => {
+    try {
+      return claims?.listClaims(pod, container) ?? [];
+    } catch {
+      // The claim is not prepared yet.
+      return [];
+    }
+  };
+  return (pod, container) =>
+    list(pod, container).map(({ name, namespace, devices }) => ({
+      claimName: name,
+      claimNamespace: namespace,
+      claimResources: devices.map(({ driver, poolName = "", deviceName = "", cdiDeviceIds = [] }) => ({
+        cdiDevices: cdiDeviceIds.map((id) => ({ name: id })),
+        driverName: driver,
+        poolName,
+        deviceName,
+      })),
+    }));
 }
 
 /** Plugins register again when the sockets of an agent before this one are gone. */

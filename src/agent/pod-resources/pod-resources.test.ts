@@ -49,6 +49,8 @@ async function open(stack: AsyncDisposableStack, servesGet: boolean) {
       },
       memory: { policy: "Static", reserved: [{ numaNode: 0, limits: { memory: "1Gi" } }] },
       topology: { policy: "single-numa-node", scope: "container", options: {}, gates },
+      preparesClaims: false,
+      servesDynamicResources: false,
       servesPodResourcesGet: servesGet,
     },
     rootDir: directory,

@@ -35,8 +35,14 @@ export interface PodSettings {
   readonly stopSignals?: boolean;
   /** Whether changed resources of a container are applied while it runs; true when absent. */
   readonly inPlaceResize?: boolean;
+  /** Whether pods have the condition PodReadyToStartContainers; true when absent. */
+  readonly readyToStartCondition?: boolean;
+  /** Whether the status of pods has the generation that it is about. */
+  readonly observedGeneration?: boolean;
   /** Whether pods may exclude the groups that their images define; true when absent. */
   readonly supplementalGroupsPolicy?: boolean;
+  /** Whether pods may have resource claims. */
+  readonly resourceClaims?: boolean;
   /** Whether pods may mount images. */
   readonly imageVolumes?: boolean;
   readonly clusterDns: readonly string[];
@@ -96,7 +102,7 @@ export interface PodServices {
   readonly getRuntimeHandler: (pod: Pod) => Promise<string>;
   readonly admission: Pick<PodAdmitter, "admit" | "adopt" | "resize">;
   /** Undefined: containers get no CPUs, memory or devices of their own. */
-  readonly resourceManagers?: Pick<ResourceManagers, "getAssignment"> | undefined;
+  readonly resourceManagers?: Pick<ResourceManagers, "getAssignment" | "claims"> | undefined;
   readonly startLimiter: Pick<StartLimiter, "acquire">;
   readonly metrics?: PodWorkMetrics | undefined;
   /** Undefined: the work on pods is not traced. */

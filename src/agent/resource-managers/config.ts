@@ -7,6 +7,10 @@ export interface ResourceManagersConfig {
   readonly cpu: CpuManagerConfig;
   readonly memory: MemoryManagerConfig;
   readonly topology: TopologyManagerConfig;
+  /** Whether claims of devices are prepared (Dynamic Resource Allocation). */
+  readonly preparesClaims: boolean;
+  /** Whether the pod resources API has the devices of claims. */
+  readonly servesDynamicResources: boolean;
   /** Whether the pod resources API serves single pods. */
   readonly servesPodResourcesGet: boolean;
 }

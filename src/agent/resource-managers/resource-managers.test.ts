@@ -27,6 +27,8 @@ const none: ResourceManagersConfig = {
   },
   memory: { policy: "None", reserved: [] },
   topology: { policy: "none", scope: "container", options: {}, gates: allGates },
+  preparesClaims: false,
+  servesDynamicResources: false,
   servesPodResourcesGet: false,
 };
 
@@ -77,6 +79,8 @@ class Node {
         cpu: { ...none.cpu, policy: "static", ...own.cpu },
         memory: own.memory ?? none.memory,
         topology: { ...none.topology, ...own.topology },
+        preparesClaims: false,
+        servesDynamicResources: false,
         servesPodResourcesGet: false,
       },
       rootDir: this.directory,

@@ -10,6 +10,7 @@ import { podUid } from "../pods/pod-fields.ts";
 import { getPodQosClass } from "../pods/resources/qos.ts";
 import { parseMillis, parseUnits } from "../pods/resources/quantities.ts";
 import type { Runtime } from "../runtime/runtime.ts";
+import type { ClaimManager } from "./claims/claim-manager.ts";
 import type { ResourceManagersConfig } from "./config.ts";
 import { CpuManager, type RunningPod } from "./cpu/cpu-manager.ts";
 import { parseCpuPolicyOptions, validateCpuPolicyOptions } from "./cpu/cpu-policy-options.ts";
@@ -41,6 +42,8 @@ export interface ResourceManagersOptions {
   /** Also before all sources have been read. */
   readonly runningPods: () => readonly RunningPod[];
   readonly onDevicesChange: DeviceManagerOptions["onChange"];
+  /** Undefined: pods have no claims. */
+  readonly claims?: ClaimManager | undefined;
   readonly registry: MetricRegistry;
   readonly clock: Clock;
   readonly log: Logger;
@@ -53,6 +56,8 @@ export interface ContainerAssignment {
   readonly cpusetMems: string;
   /** Whether its CPU time is not limited: it has CPUs of its own. */
   readonly isWithoutQuota: boolean;
+  /** Names of the devices of its claims. */
+  readonly cdiDevices: readonly string[];
   /** What device plugins set for its devices. */
   readonly devices: readonly ContainerAllocateResponse[];
 }
@@ -142,6 +147,11 @@ export class ResourceManagers {
     this.memory?.removeStale();
   }
 
+  /** Undefined: pods have no claims. */
+  get claims(): ClaimManager | undefined {
+    return this.#options.claims;
+  }
+
   /** Devices that containers have are allocatable, also while their plugin is not connected. */
   withAllocatedDevices(node: Node): Node {
     const counts = Object.entries(this.devices.countAllocated());
@@ -170,6 +180,7 @@ export class ResourceManagers {
       cpusetCpus: this.cpu?.getCpus(uid, container.name).toString() ?? "",
       cpusetMems: CpuSet.from(nodes).toString(),
       isWithoutQuota: this.#isWithoutQuota(uid, container.name),
+      cdiDevices: this.#options.claims?.listCdiDevices(pod, container) ?? [],
       devices: await this.devices.prepareContainer(pod, container),
     };
   }

@@ -33,6 +33,8 @@ export function toResourceManagersConfig({ flags, gates }: EffectiveConfig): Res
       quotaOffForExclusive: gates.enabled("DisableCPUQuotaWithExclusiveCPUs"),
       resizesExclusive: gates.enabled("InPlacePodVerticalScalingExclusiveCPUs"),
     },
+    preparesClaims: gates.enabled("DynamicResourceAllocation"),
+    servesDynamicResources: gates.enabled("SvcletPodResourcesDynamicResources"),
     servesPodResourcesGet: gates.enabled("SvcletPodResourcesGet"),
     memory: { policy: flags["memory-manager-policy"], reserved: flags["reserved-memory"] },
     topology: {

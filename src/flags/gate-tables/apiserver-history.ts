@@ -204,8 +204,8 @@ export function apiserverGatesIn(version: string): GateTable {
       if (!Object.hasOwn(changed, name)) return [[name, gate]];
       const then = changed[name];
       if (then === undefined) return [];
-      const { effective, missing } = gate;
-      const now = { ...(effective ? { effective } : {}), ...(missing === undefined ? {} : { missing }) };
+      const { effective, missing, permanent } = gate;
+      const now = { ...(effective && { effective }), ...(missing && { missing }), ...(permanent && { permanent }) };
       return [[name, { ...then, ...now }]];
     }),
   );

@@ -4,4 +4,7 @@ import type { GateTable } from "../gates.ts";
 export const controllerManagerGates: GateTable = {
   AllAlpha: { stage: "ALPHA", default: false, effective: true },
   AllBeta: { stage: "BETA", default: false, effective: true },
+  OrderedNamespaceDeletion: { stage: "BETA", default: true, effective: true },
+  PodDeletionCost: { stage: "BETA", default: true, effective: true },
+  SeparateTaintEvictionController: { stage: "BETA", default: true, effective: true },
 };

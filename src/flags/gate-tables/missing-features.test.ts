@@ -5,14 +5,15 @@ import { agentGates } from "./agent.ts";
 import { allGates } from "./all.ts";
 import { apiserverGates } from "./apiserver.ts";
 import { apiserverGatesIn } from "./apiserver-history.ts";
-import { missingFeatures } from "./missing-features.ts";
+import { missingFeatures, permanentFeatures } from "./missing-features.ts";
 import { gatesWithoutEffect } from "./without-effect.ts";
 
 const names = Object.values(missingFeatures).flat();
+const permanent = Object.values(permanentFeatures).flat();
 const list = new URL("../../../testdata/gates-without-feature.json", import.meta.url);
 
-t.test("the gates that cannot be enabled are exactly those of the list, which only shrinks", async (t) => {
-  t.same([...names].sort(), JSON.parse(readFileSync(list, "utf8")));
+t.test("the gates that cannot be enabled or disabled are exactly those of the list, which only shrinks", async (t) => {
+  t.same([...names, ...permanent].sort(), JSON.parse(readFileSync(list, "utf8")));
 });
 
 t.test("gates whose feature is missing are reported as disabled", async (t) => {
@@ -25,7 +26,7 @@ t.test("gates whose feature is missing are reported as disabled", async (t) => {
 });
 
 t.test("every gate of a list exists, and no program reads it", async (t) => {
-  for (const name of [...names, ...gatesWithoutEffect.keys()]) {
+  for (const name of [...names, ...permanent, ...gatesWithoutEffect.keys()]) {
     const rows = [agentGates[name], apiserverGates[name]].filter((row) => row !== undefined);
     t.ok(allGates[name], name);
     t.same(

@@ -3,7 +3,6 @@ import type { GateTable } from "../gates.ts";
 
 /** By what is missing. A gate leaves the list, and testdata/gates-without-feature.json, with the change that adds it. */
 export const missingFeatures: Readonly<Record<string, readonly string[]>> = {
-  "the agent allocates no resource claims": ["SvcletPodResourcesDynamicResources"],
   "the agent sets no memory protection of control groups": ["MemoryQoS"],
   "the agent ends no pods when the host shuts down": ["GracefulNodeShutdown", "GracefulNodeShutdownBasedOnPodPriority"],
   "the agent takes the cgroup driver from its flag": ["SvcletCgroupDriverFromCRI"],
@@ -17,29 +16,37 @@ export const missingFeatures: Readonly<Record<string, readonly string[]>> = {
   "the agent needs the host's own user namespace": ["SvcletInUserNamespace"],
   "the agent always registers its node in one way": ["SvcletRegistrationGetOnExistsOnly"],
   "the agent does not watch the health of volumes and devices": ["CSIVolumeHealth"],
-  "the agent always takes lifecycle events from the runtime": ["EventedPLEG"],
-  "the agent ends probes at their timeout": ["ExecProbeTimeout"],
   "the agent mounts no volumes of this kind": ["GitRepoVolumeDriver"],
   "image requests name no runtime class": ["RuntimeClassInImageCriApi"],
   "volumes are labelled file by file": ["SELinuxMount"],
   "pods have one way to end early": ["AllowOverwriteTerminationGracePeriodSeconds"],
   "clients of this build negotiate JSON and protobuf": ["ClientsAllowCBOR", "ClientsPreferCBOR", "WatchListClient"],
-  "log lines always have their context": ["ContextualLogging"],
-  "sidecar containers have one order": ["LegacySidecarContainers"],
+  "no controller migrates stored objects": ["StorageVersionMigrator"],
   "objects that cannot be read cannot be deleted": ["AllowUnsafeMalformedObjectDeletion"],
   "volumes are chosen by size only": ["StorageCapacityScoring"],
 };
+
+/** Gates whose feature this build always has, by the reason why it cannot be without. */
+export const permanentFeatures: Readonly<Record<string, readonly string[]>> = {
+  "log lines always have their context": ["ContextualLogging"],
+  "service addresses are recorded in IPAddress objects only": ["MultiCIDRServiceAllocator"],
+};
+
+const permanentReasonOf: ReadonlyMap<string, string> = new Map(
+  Object.entries(permanentFeatures).flatMap(([reason, names]) => names.map((name) => [name, reason] as const)),
+);
 
 const reasonOf: ReadonlyMap<string, string> = new Map(
   Object.entries(missingFeatures).flatMap(([reason, names]) => names.map((name) => [name, reason] as const)),
 );
 
-/** The table with the reason of each gate whose feature is missing. */
+/** The table with the reason of each gate whose feature is missing, or cannot be missing. */
 export function markMissing(table: GateTable): GateTable {
   return Object.fromEntries(
     Object.entries(table).map(([name, gate]) => {
       const missing = reasonOf.get(name);
-      return [name, missing === undefined ? gate : { ...gate, missing }];
+      const permanent = permanentReasonOf.get(name);
+      return [name, { ...gate, ...(missing && { missing }), ...(permanent && { permanent }) }];
     }),
   );
 }

@@ -13,6 +13,8 @@ const namesByReason: Readonly<Record<string, readonly string[]>> = {
     "DeclarativeValidation",
     "DeclarativeValidationTakeover",
   ],
+  "the agent always takes lifecycle events from the runtime": ["EventedPLEG"],
+  "sidecar containers have one implementation": ["LegacySidecarContainers"],
   "the store is not etcd": ["SeparateCacheWatchRPC"],
   "service addresses are recorded in IPAddress objects only": ["DisableAllocatorDualWrite"],
   "nodes run Linux": [

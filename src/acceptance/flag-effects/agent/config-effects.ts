@@ -160,6 +160,13 @@ export async function verifyField(t: Test, { text, options }: FieldEffect): Prom
 const gateOptions: Readonly<Record<string, { readonly set: boolean; readonly options: object }>> = {
   CPUManagerPolicyAlphaOptions: { set: true, options: { resources: { cpu: { gates: { alpha: true } } } } },
   CPUManagerPolicyBetaOptions: { set: false, options: { resources: { cpu: { gates: { beta: false } } } } },
+  AllowDNSOnlyNodeCSR: { set: true, options: { certificates: { servingWithoutAddresses: true } } },
+  DisableNodeKubeProxyVersion: { set: false, options: { node: { reportsProxyVersion: true } } },
+  ExecProbeTimeout: { set: false, options: { pods: { execProbeTimeout: false } } },
+  PodObservedGenerationTracking: { set: true, options: { pods: { observedGeneration: true } } },
+  PodReadyToStartContainersCondition: { set: false, options: { pods: { readyToStartCondition: false } } },
+  ReloadSvcletServerCertificateFile: { set: false, options: { server: { reloadsCertificate: false } } },
+  SystemdWatchdog: { set: false, options: { observability: { watchdog: false } } },
   ContainerStopSignals: { set: true, options: { pods: { stopSignals: true } } },
   DisableCPUQuotaWithExclusiveCPUs: {
     set: false,
@@ -213,6 +220,12 @@ export const agentGateEffects: Readonly<Record<string, ConfigEffect>> = {
   ComponentFlagz: async (t) => {
     t.equal(configOf().observability.flags, undefined);
     t.match(configOf("--feature-gates=ComponentFlagz=true").observability.flags, { "max-pods": "110" });
+  },
+  NodeSwap: async (t) => {
+    const file = fileWith(t, "memorySwap: {swapBehavior: NoSwap}\n");
+    t.ok(configOf(`--config=${file}`));
+    const disabled = () => configOf(`--config=${file}`, "--feature-gates=NodeSwap=false");
+    t.throws(disabled, /memorySwap.swapBehavior: needs feature gate NodeSwap/);
   },
   NodeLogQuery: async (t) => {
     const file = fileWith(t, "enableSystemLogQuery: true\n");

@@ -5,18 +5,18 @@ import type { PodServices } from "../pod-context.ts";
 import { allContainers } from "../pod-fields.ts";
 
 interface AgentFeatures {
-  readonly settings: Pick<PodServices["settings"], "imageVolumes" | "stopSignals">;
+  readonly settings: Pick<PodServices["settings"], "imageVolumes" | "resourceClaims" | "stopSignals">;
 }
 
 /** A phrase for "the pod needs …"; undefined when the agent supports all features of the pod. */
 export function findUnsupportedFeature(pod: Pod, { settings }: AgentFeatures): string | undefined {
   const { spec } = pod;
-  const { imageVolumes, stopSignals } = settings;
+  const { imageVolumes, resourceClaims, stopSignals } = settings;
   for (const volume of spec?.volumes ?? []) {
     const source = findUnsupportedSource(volume, imageVolumes);
     if (source !== undefined) return `volume "${volume.name}" of type ${source}`;
   }
-  if ((spec?.resourceClaims ?? []).length > 0) return "resource claims";
+  if (resourceClaims !== true && (spec?.resourceClaims ?? []).length > 0) return "resource claims";
   if (spec?.resources !== undefined) return "resources of the pod as a whole";
   return stopSignals === true ? undefined : findUnsupportedContainerFeature(pod);
 }

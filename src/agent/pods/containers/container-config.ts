@@ -54,7 +54,7 @@ export function makeContainerConfig(input: ContainerConfigInput): ContainerConfi
   const lookup = (name: string): string | undefined => environment.get(name);
   const stopSignal = toRuntimeSignal(container);
   verifyNonRoot(input);
-  const allocated = mergeDevices(input.assignment?.devices ?? []);
+  const allocated = mergeDevices(input.assignment?.devices ?? [], input.assignment?.cdiDevices ?? []);
   const devices = [...allocated.devices, ...(input.devices ?? [])];
   return {
     metadata: { name: container.name, attempt: input.restartCount },

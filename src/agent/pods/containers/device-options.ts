@@ -10,13 +10,17 @@ export interface DeviceOptions {
   readonly cdiDevices: readonly CDIDevice[];
 }
 
-/** The first plugin that sets a variable, a path or an annotation wins, as in Kubernetes. */
-export function mergeDevices(responses: readonly ContainerAllocateResponse[]): DeviceOptions {
+/** `claimDevices` are names of CDI. The first plugin that sets a variable, a path or an annotation wins, as in Kubernetes. */
+export function mergeDevices(
+  responses: readonly ContainerAllocateResponse[],
+  claimDevices: readonly string[],
+): DeviceOptions {
   const envs = new Map<string, string>();
   const mounts = new Map<string, Mount>();
   const devices = new Map<string, Device>();
   const annotations = new Map<string, string>();
   const cdiDevices = new Map<string, CDIDevice>();
+  for (const name of claimDevices) setOnce(cdiDevices, name, { name });
   for (const response of responses) {
     for (const [name, value] of Object.entries(response.envs ?? {})) setOnce(envs, name, value);
     for (const { containerPath = "", hostPath = "", readOnly = false } of response.mounts ?? []) {

@@ -30,7 +30,7 @@ export async function createSandbox(pod: PodContext, plan: Plan): Promise<void> 
   await mkdir(podDir(directories, podUid(pod.pod)), { recursive: true, mode: 0o750 });
   await mkdir(podLogDir(directories, pod.pod), { recursive: true, mode: 0o755 });
   services.expectChange();
-  if (!(await ensureCgroup(pod))) return await pod.pause(RETRY_MS);
+  if (!(await ensureCgroup(pod)) || !(await prepareClaims(pod))) return await pod.pause(RETRY_MS);
   try {
     const { config, warnings } = await resolveSandboxConfig(pod, plan.sandboxAttempt);
     for (const { reason, message } of warnings) services.events.recordPodEvent(pod.pod, "Warning", reason, message);
@@ -68,6 +68,20 @@ async function ensureCgroup(pod: PodContext): Promise<boolean> {
   } catch (error) {
     const text = `unable to ensure pod container exists: failed to create container for pod: ${String(error)}`;
     services.events.recordPodEvent(pod.pod, "Warning", "FailedCreatePodContainer", text);
+    return false;
+  }
+}
+
+/** The devices of claims must be ready before the sandbox. */
+async function prepareClaims({ pod, services, signal }: PodContext): Promise<boolean> {
+  try {
+    await services.resourceManagers?.claims?.prepare(pod, signal);
+    return true;
+  } catch (error) {
+    signal.throwIfAborted();
+    const text = error instanceof Error ? error.message : String(error);
+    const message = `Failed to prepare dynamic resources: ${text}`;
+    services.events.recordPodEvent(pod, "Warning", "FailedPrepareDynamicResources", message);
     return false;
   }
 }

@@ -31,6 +31,14 @@ export const terminating = podState({
       return { to: "terminating" };
     }
     services.probes.stop(podUid(pod.pod));
+    try {
+      await services.resourceManagers?.claims?.unprepare(pod.pod, pod.signal);
+    } catch (error) {
+      pod.signal.throwIfAborted();
+      pod.log.warn("Failed to release the resource claims of a pod", { error: String(error) });
+      await pod.pause(RETRY_MS);
+      return { to: "terminating" };
+    }
     return { to: "terminated" };
   },
 });

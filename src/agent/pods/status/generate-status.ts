@@ -32,26 +32,35 @@ export function generateStatus(pod: PodContext, isTerminated: boolean): PodStatu
       isInProgress: isResizeInProgress(pod),
     },
   });
-  return withoutGatedFields(status, services.settings);
+  const shown = withoutGatedFields(status, services.settings);
+  return services.settings.observedGeneration === true ? withGeneration(shown, pod.pod.metadata?.generation) : shown;
 }
 
 /** Without the fields of features whose gate is off. */
-function withoutGatedFields(
-  status: PodStatus,
-  { inPlaceResize = true, supplementalGroupsPolicy = true }: PodSettings,
-): PodStatus {
-  if (inPlaceResize && supplementalGroupsPolicy) return status;
+function withoutGatedFields(status: PodStatus, settings: PodSettings): PodStatus {
+  const { inPlaceResize = true, supplementalGroupsPolicy = true, readyToStartCondition = true } = settings;
+  const { conditions, ...others } = status;
+  const kept = conditions?.filter(({ type }) => readyToStartCondition || type !== "PodReadyToStartContainers");
+  const shown = kept === undefined ? others : { ...others, conditions: kept };
+  if (inPlaceResize && supplementalGroupsPolicy) return shown;
   const strip = ({ resources, allocatedResources, user, ...rest }: ContainerStatus): ContainerStatus => ({
     ...rest,
     ...(inPlaceResize && resources !== undefined ? { resources } : {}),
     ...(inPlaceResize && allocatedResources !== undefined ? { allocatedResources } : {}),
     ...(supplementalGroupsPolicy && user !== undefined ? { user } : {}),
   });
-  const { initContainerStatuses, containerStatuses, ephemeralContainerStatuses } = status;
+  const { initContainerStatuses, containerStatuses, ephemeralContainerStatuses } = shown;
   return {
-    ...status,
+    ...shown,
     ...(initContainerStatuses && { initContainerStatuses: initContainerStatuses.map(strip) }),
     ...(containerStatuses && { containerStatuses: containerStatuses.map(strip) }),
     ...(ephemeralContainerStatuses && { ephemeralContainerStatuses: ephemeralContainerStatuses.map(strip) }),
   };
+}
+
+/** Says to which generation of the pod the status and its conditions belong. */
+function withGeneration(status: PodStatus, observedGeneration: number | undefined): PodStatus {
+  if (observedGeneration === undefined) return status;
+  const conditions = status.conditions?.map((condition) => ({ ...condition, observedGeneration }));
+  return { ...status, observedGeneration, ...(conditions === undefined ? {} : { conditions }) };
 }

@@ -12,7 +12,10 @@ t.test("a pod's syncs are spans that contain the calls of the runtime", async (t
   const config = { endpoint: collector.endpoint, samplingRatePerMillion: 1_000_000 };
   const tracer = new Tracer(config, { clock: systemClock, log: silentLogger, resource: { "service.name": "svclet" } });
   await using harness = await podHarness();
-  await using cri = new ScriptedCri(`/tmp/svc-spans-${process.pid}`, { runtime: harness.fake.runtime, images: harness.fake.images });
+  await using cri = new ScriptedCri(`/tmp/svc-spans-${process.pid}`, {
+    runtime: harness.fake.runtime,
+    images: harness.fake.images,
+  });
   await cri.start();
   using client = createCriClient({ endpoint: cri.endpoint, requestTimeoutMs: 5000, clock: systemClock, tracer });
   await client.runtime.version({});

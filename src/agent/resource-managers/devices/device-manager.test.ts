@@ -65,7 +65,7 @@ class Node implements AsyncDisposable {
 
   /** As an agent that restarts, while its plugins keep running. */
   async restart(): Promise<void> {
-    this.manager[Symbol.dispose]();
+    await this.manager[Symbol.asyncDispose]();
     this.manager = await DeviceManager.open(
       Node.options(this.directory, () => this, new MetricRegistry()),
       { getAffinity: () => this.affinity },
@@ -117,7 +117,7 @@ class Node implements AsyncDisposable {
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
-    this.manager[Symbol.dispose]();
+    await this.manager[Symbol.asyncDispose]();
     await this.#stack.disposeAsync();
     await rm(this.directory, { recursive: true, force: true });
   }

@@ -45,7 +45,7 @@ const STOPPED_RESOURCE_MS = 5 * 60_000;
 /** Further resources are refused. */
 const RESOURCES_MAX = 256;
 
-export class DeviceManager implements HintProvider, PluginHandler, Disposable {
+export class DeviceManager implements HintProvider, PluginHandler, AsyncDisposable {
   readonly #options: DeviceManagerOptions;
   readonly #affinities: AffinityStore;
   readonly #registrations: CounterFamily;
@@ -230,8 +230,9 @@ export class DeviceManager implements HintProvider, PluginHandler, Disposable {
     return this.#resources.get(resource)?.getHealth(id) ?? "Unknown";
   }
 
-  [Symbol.dispose](): void {
+  async [Symbol.asyncDispose](): Promise<void> {
     for (const { plugin } of this.#resources.values()) plugin?.[Symbol.dispose]();
+    await this.#written.catch(() => undefined);
   }
 
   async #connect(name: string, socket: string): Promise<void> {

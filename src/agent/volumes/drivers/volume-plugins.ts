@@ -8,7 +8,7 @@ import type { Client } from "../../../client/client.ts";
 import type { RandomSource } from "../../../std/crypto/random.ts";
 import type { Logger } from "../../../std/log/logger.ts";
 import type { Clock } from "../../../std/time/clock.ts";
-import { watchPlugins } from "../../plugins/plugin-watcher.ts";
+import { type PluginHandler, watchPlugins } from "../../plugins/plugin-watcher.ts";
 import type { Directories } from "../../pods/directories.ts";
 import type { PodEventRecorder } from "../../pods/pod-events.ts";
 import type { ClaimSource } from "../claims.ts";
@@ -40,6 +40,8 @@ export interface VolumePluginsOptions {
   readonly secret: SecretSource;
   readonly tokens: TokenRequestSource;
   readonly claims: Pick<ClaimSource, "updateClaimSize">;
+  /** For plugins of other types, which register in the same directory. */
+  readonly pluginHandlers?: Readonly<Record<string, PluginHandler>>;
   readonly node: () => Promise<Node>;
   /** Called when the volumes in use, which the node's status reports, have changed. */
   readonly onInUseChange: () => void;
@@ -93,7 +95,7 @@ export class VolumePlugins {
     const made = this.#csiNode?.create({ clock, random, log, signal });
     await watchPlugins({
       directory: join(directories.rootDir, REGISTRY),
-      handlers: { CSIPlugin: this.#csi },
+      handlers: { ...this.#options.pluginHandlers, CSIPlugin: this.#csi },
       clock,
       random,
       log,
