@@ -39,7 +39,7 @@ const NORMAL_PERIOD_MS = 1_000;
 const EMPTY_PERIOD_MS = 10_000;
 /** With events; also detects changes without one. */
 const EVENTS_PERIOD_MS = 10_000;
-/** After an event or a change the normal period is kept for this time: the runtime may list a change after its event. */
+/** The normal period is kept for this time after an event: the runtime may list a change later. */
 const SETTLE_MS = 5_000;
 /** Listings take at most this share of the time, so that they do not overload a slow runtime. */
 const LISTING_TIME_SHARE = 0.1;
