@@ -13,6 +13,7 @@ import type {
   Client,
   ClientWatchEvent,
   DeleteQuery,
+  ListedResource,
   ListQuery,
   ListResult,
   ObjectName,
@@ -51,6 +52,9 @@ const CONTENT_TYPES = [
 export function createClient(options: ClientOptions): Client {
   return new ApiClient(options);
 }
+
+/** Of an extension server, which may respond with anything. */
+const RESOURCES_BYTES_MAX = 2 * 2 ** 20;
 
 const PATCH_TYPES: Readonly<Record<PatchType, string>> = {
   json: "application/json-patch+json",
@@ -229,6 +233,18 @@ class ApiClient implements Client {
         signal,
       }),
     );
+  }
+
+  async listResources(groupVersion: string, signal?: AbortSignal): Promise<readonly ListedResource[]> {
+    const headers = { accept: "application/json", ...this.#headers };
+    const path = `/apis/${groupVersion}`;
+    const response = await this.#options.transport(makeRequest({ path, headers, signal }));
+    if (response.status !== 200) throw await readError(response);
+    const body = await readAll(response.body, RESOURCES_BYTES_MAX);
+    const { resources } = JSON.parse(body.toString()) as { readonly resources?: readonly Partial<ListedResource>[] };
+    return (resources ?? []).map(({ name = "", kind = "", namespaced = false, verbs = [] }) => {
+      return { name, kind, namespaced, verbs };
+    });
   }
 
   async *watch<T extends ApiObject>(

@@ -41,6 +41,15 @@ export interface DeleteQuery {
   readonly propagationPolicy?: "Orphan" | "Background" | "Foreground" | undefined;
 }
 
+/** An entry of an APIResourceList. */
+export interface ListedResource {
+  /** `pods`, `pods/status` */
+  readonly name: string;
+  readonly kind: string;
+  readonly namespaced: boolean;
+  readonly verbs: readonly string[];
+}
+
 /** Calls reject with a `StatusError` for a response that is not 2xx, and with the error of the transport. */
 export interface Client {
   get<T extends ApiObject>(kind: Kind<T>, name: ObjectName, signal?: AbortSignal): Promise<T>;
@@ -101,5 +110,8 @@ export interface Client {
     signal?: AbortSignal,
   ): Promise<unknown>;
   /** Throws a `StatusError` with code 410 when `resourceVersion` is too old. */
+  /** The resources of a group version, as discovery lists them; absent in clients that only know their kinds. */
+  listResources?(groupVersion: string, signal?: AbortSignal): Promise<readonly ListedResource[]>;
+
   watch<T extends ApiObject>(kind: Kind<T>, query: WatchQuery, signal: AbortSignal): AsyncIterable<ClientWatchEvent<T>>;
 }

@@ -13,9 +13,9 @@ import { metadataOnly } from "../../client/metadata-only.ts";
 import { formatTime } from "../../schema/value/time.ts";
 import { waitForAbort } from "../../std/async/wait-for-abort.ts";
 import { statusCodeOf } from "../api-errors.ts";
-import type { ControllerDeps } from "../controller.ts";
+import { type ControllerDeps, isFeatureEnabled } from "../controller.ts";
 import { createControllerQueue } from "../controller-queue.ts";
-import { builtinContentKinds, customContentKinds } from "./content-kinds.ts";
+import { builtinContentKinds, customContentKinds, extensionContentKinds } from "./content-kinds.ts";
 import { type DeletionProgress, type RemainingResources, updateConditions } from "./deletion-conditions.ts";
 
 const FINALIZER = "kubernetes";
@@ -91,8 +91,11 @@ async function deleteContent(
     discoveryError = recordError(error);
     return [];
   });
+  const extensions = await extensionContentKinds(deps.client, signal);
+  if (extensions.failure !== undefined) discoveryError ??= recordError(new Error(extensions.failure));
+  const isOrdered = isFeatureEnabled(deps, "OrderedNamespaceDeletion");
   let seconds = 0;
-  for (const kind of [...builtin, ...custom]) {
+  for (const kind of [...builtin, ...custom, ...extensions.kinds]) {
     try {
       const left = await deleteAll(deps, kind, namespace, signal);
       if (left !== undefined) {
@@ -104,7 +107,7 @@ async function deleteContent(
       failures.push(recordError(error));
     }
     // Ordered deletion: other kinds wait until all pods have stopped.
-    if (kind.kind !== podKind.kind || remains.length === 0) continue;
+    if (!isOrdered || kind.kind !== podKind.kind || remains.length === 0) continue;
     // As in Kubernetes, the conditions do not mention the pods.
     await updateStatus(deps, namespace, { remains: [], failures, discovery: discoveryError }, signal);
     if (errors.length > 0) throw errors[0];
