@@ -25,7 +25,7 @@ import { withMaxInFlightLimit } from "./filters/max-in-flight.ts";
 import { withPriorityAndFairness } from "./filters/priority-and-fairness.ts";
 import { withRequestDeadline } from "./filters/request-deadline.ts";
 import { withRequestInfo } from "./filters/request-info.ts";
-import { withRequestLog } from "./filters/request-log.ts";
+import { withChangeLog, withRequestLog } from "./filters/request-log.ts";
 import { RequestTracing } from "./filters/tracing.ts";
 import type { Readiness } from "./health/readiness.ts";
 import { withRequestMetrics } from "./metrics/request-metrics.ts";
@@ -186,6 +186,7 @@ function buildHandlerChain(
       withAuthorization(authorizer, config.authorization.selectors, log.child("authorization")),
     ),
     memory.filter,
+    withChangeLog(requestLog),
     tracing.handler,
   ];
   return applyFilters(httpFilters, withRequestInfo(applyFilters(requestFilters, apiHandler), random));

@@ -2,6 +2,7 @@
 import type { ApiObject, Kind } from "../../api/kind.ts";
 import type { UserInfo } from "../../auth/user.ts";
 import { andThen, type MaybePromise } from "../../std/async/maybe-promise.ts";
+import { type Logger, silentLogger } from "../../std/log/logger.ts";
 import type { Clock } from "../../std/time/clock.ts";
 import type {
   AdmissionAttributes,
@@ -10,6 +11,7 @@ import type {
   Operation,
   ReinvocationContext,
 } from "./attributes.ts";
+import { logDecisions, thenLogAdmitted } from "./log-decisions.ts";
 import { type AdmissionMetrics, type DurationObserver, noopObserver, type StepType } from "./metrics.ts";
 import type { AdmissionPlugin } from "./plugin.ts";
 import { observe, runSteps, Stopwatch } from "./stopwatch.ts";
@@ -49,6 +51,7 @@ export class AdmissionChain {
   readonly #guards: readonly AdmissionPlugin[];
   readonly #metrics: AdmissionMetrics | undefined;
   readonly #clock: Pick<Clock, "monotonic">;
+  readonly #log: Logger;
   /** By kind, group and operation, then by subresource: one combined key would have to be built for each request. */
   readonly #selected = new WeakMap<Kind, Map<string, Map<Operation, Map<string, HandlingPlugins>>>>();
 
@@ -57,16 +60,18 @@ export class AdmissionChain {
     plugins: readonly AdmissionPlugin[],
     metrics?: AdmissionMetrics,
     guards: readonly AdmissionPlugin[] = [],
+    log: Logger = silentLogger,
   ) {
     this.#plugins = plugins;
     this.#metrics = metrics;
     this.#clock = metrics?.clock ?? { monotonic: () => 0 };
     this.#guards = guards;
+    this.#log = log;
   }
 
   /** A copy of the chain in which `guard` runs before all others. */
   withGuard(guard: AdmissionPlugin): AdmissionChain {
-    return new AdmissionChain(this.#plugins, this.#metrics, [guard, ...this.#guards]);
+    return new AdmissionChain(this.#plugins, this.#metrics, [guard, ...this.#guards], this.#log);
   }
 
   /**
@@ -95,8 +100,9 @@ export class AdmissionChain {
     const { mutators, mutatingObserver } = this.#pluginsFor(context, operation);
     if (mutators.length === 0) return object;
     const request = new Request(context, operation, object, oldObject);
-    const run = ({ plugin }: Step<"mutate">): MaybePromise<void> =>
-      andThen(plugin.mutate(request), (next) => request.replaceObject(next));
+    const run = logDecisions(this.#log, "mutate", request, ({ plugin }: Step<"mutate">) =>
+      andThen(plugin.mutate(request), (next) => request.replaceObject(next)),
+    );
     return observe(mutatingObserver, new Stopwatch(this.#clock), (stopwatch) => {
       const firstRun = runSteps(mutators, 0, stopwatch, run);
       return andThen(firstRun, () => {
@@ -116,10 +122,13 @@ export class AdmissionChain {
     const { validators, validatingObserver } = this.#pluginsFor(context, operation);
     if (validators.length === 0) return;
     const request = new Request(context, operation, object, oldObject);
-    const run = ({ plugin }: Step<"validate">): MaybePromise<void> => plugin.validate(request);
-    return observe(validatingObserver, new Stopwatch(this.#clock), (stopwatch) =>
+    const run = logDecisions(this.#log, "validate", request, ({ plugin }: Step<"validate">) =>
+      plugin.validate(request),
+    );
+    const steps = observe(validatingObserver, new Stopwatch(this.#clock), (stopwatch) =>
       runSteps(validators, 0, stopwatch, run),
     );
+    return thenLogAdmitted(this.#log, "validate", request, steps);
   }
 
   #pluginsFor(context: AdmissionContext, operation: Operation): HandlingPlugins {

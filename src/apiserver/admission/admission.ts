@@ -57,5 +57,5 @@ export async function createAdmissionChain(
     });
   }
   deps.log.info("Loaded admission plugins in order", { names: plugins.map(({ name }) => name).join(", ") });
-  return new AdmissionChain(plugins, new AdmissionMetrics(deps.metrics, deps.clock));
+  return new AdmissionChain(plugins, new AdmissionMetrics(deps.metrics, deps.clock), [], deps.log);
 }

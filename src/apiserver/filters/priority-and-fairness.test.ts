@@ -1,5 +1,6 @@
 import t from "tap";
 import type { HttpResponse } from "../../http/message.ts";
+import { makeRequest } from "../../http/request.ts";
 import { readLines, startTestServer, type TestServer } from "../../testing/apiserver/server-fixture.ts";
 
 const FLOW_CONTROL = "/apis/flowcontrol.apiserver.k8s.io/v1";
@@ -157,4 +158,30 @@ t.test("a level without queues rejects requests when its seats are taken", async
   await server.clock.advance(10);
   t.equal((await server.send("GET /version", { user: "jo" })).status, 200);
   leaving.abort();
+});
+
+t.test("a large response occupies its seat until it is written, at most for the default timeout", async (t) => {
+  await using server = await startWithOneSeat();
+  await server.send(`POST ${CONFIG_MAPS}`, { body: { metadata: { name: "a" }, data: { a: "x".repeat(70_000) } } });
+  const token = server.parts.server.loopbackToken({ name: "jo", uid: "", groups: [], extra: {} });
+  const list = async (): Promise<() => void> => {
+    let written = (): void => {};
+    const request = makeRequest({ path: CONFIG_MAPS, headers: { authorization: `Bearer ${token}` } });
+    const whenWritten = (callback: () => void): void => {
+      written = callback;
+    };
+    t.equal((await server.parts.server.handler({ ...request, whenWritten })).status, 200);
+    return written;
+  };
+  const written = await list();
+  t.same(await waitingAndExecuting(server), [0, 1]);
+  written();
+  t.same(await waitingAndExecuting(server), [0, 0]);
+  await list();
+  await server.clock.advance(59_999);
+  t.same(await waitingAndExecuting(server), [0, 1]);
+  await server.clock.advance(1);
+  t.same(await waitingAndExecuting(server), [0, 0]);
+  await server.send("GET /version", { user: "jo" });
+  t.same(await waitingAndExecuting(server), [0, 0], "a small one does not");
 });

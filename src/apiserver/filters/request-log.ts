@@ -39,10 +39,8 @@ export function addLogField(request: HttpRequest, key: string, value: unknown): 
 /** Streams are logged when they end. */
 export function withRequestLog(log: Logger, clock: Clock): RequestFilter {
   return (next) => async (context) => {
-    const changes = log.v(CHANGE_LEVEL);
-    if (changes === undefined) return await next(context);
     const lines = log.v(REQUEST_LEVEL);
-    if (lines === undefined) return logChange(changes, context, await next(context));
+    if (lines === undefined) return await next(context);
     const start = clock.monotonic();
     const { request } = context;
     const added: Record<string, unknown> = {};
@@ -62,7 +60,7 @@ export function withRequestLog(log: Logger, clock: Clock): RequestFilter {
     const { status, body } = response;
     if (!isStreamed(body)) {
       write({ resp: status, ...(status >= 500 ? { addedInfo: describeError(body) } : {}) });
-      return logChange(changes, context, response);
+      return response;
     }
     return measureBody(response, body, () => write(status === 101 ? { hijacked: true } : { resp: status }), undefined);
   };
@@ -116,11 +114,21 @@ const FREQUENT_RESOURCES: ReadonlySet<string> = new Set(["endpoints", "endpoints
 /** What is stored of these is an object's own; the rest streams, or asks for a decision. */
 const STORED_SUBRESOURCES: ReadonlySet<string> = new Set(["", "approval", "binding", "eviction", "finalize", "scale"]);
 
-function logChange(log: Logger, { info, user }: RequestContext, response: HttpResponse): HttpResponse {
+/** Logs what requests changed. Inside of authentication, whose user is in the line. */
+export function withChangeLog(log: Logger): RequestFilter {
+  return (next) => async (context) => {
+    const lines = log.v(CHANGE_LEVEL);
+    const response = await next(context);
+    if (lines !== undefined) logChange(lines, context, response.status);
+    return response;
+  };
+}
+
+function logChange(log: Logger, { info, user }: RequestContext, status: number): void {
   const { verb, group, version, resource, subresource, namespace, name } = info;
   const isStored = STORED_SUBRESOURCES.has(subresource) && !resource.endsWith("reviews");
-  if (!info.isResourceRequest || !CHANGING_VERBS.has(verb) || response.status >= 300 || !isStored) return response;
-  if (FREQUENT_RESOURCES.has(resource) || info.query.get("dryRun") !== null) return response;
+  if (!info.isResourceRequest || !CHANGING_VERBS.has(verb) || status >= 300 || !isStored) return;
+  if (FREQUENT_RESOURCES.has(resource) || info.query.get("dryRun") !== null) return;
   log.info("Changed", {
     verb,
     resource: [resource, ...(group === "" ? [] : [group])].join("."),
@@ -129,7 +137,6 @@ function logChange(log: Logger, { info, user }: RequestContext, response: HttpRe
     ...(namespace === "" ? {} : { namespace }),
     ...(name === "" ? {} : { name }),
     user: user?.name,
-    resp: response.status,
+    resp: status,
   });
-  return response;
 }

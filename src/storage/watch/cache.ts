@@ -1,7 +1,7 @@
 import type { ApiObject, Kind } from "../../api/kind.ts";
 import { expired } from "../../api/status.ts";
 import type { RandomSource } from "../../std/crypto/random.ts";
-import type { Logger } from "../../std/log/logger.ts";
+import type { LogFields, Logger } from "../../std/log/logger.ts";
 import type { Clock } from "../../std/time/clock.ts";
 import type { ObjectStore } from "../object-store.ts";
 import { type KeyValue, type Revision, StoreError, type WatchEvent } from "../store.ts";
@@ -49,6 +49,8 @@ export interface WatchCacheOptions<T extends ApiObject> {
 
 /** Bytes of a change in addition to those of the value that it keeps in memory. */
 const CHANGE_BYTES = 200;
+
+const TRACE_LEVEL = 6;
 
 /** Retry interval of a stalled cache; watches get 429 until it succeeds. */
 const STALLED_RETRY_MS = 1000;
@@ -225,6 +227,7 @@ export class WatchCache<T extends ApiObject> implements AsyncDisposable {
     else if (from !== undefined && from < this.#history.start) {
       watcher.fail(expired(`too old resource version: ${from} (${this.#history.start})`));
     } else if (!options.signal.aborted) {
+      this.#trace("Added a watcher", { prefix: options.prefix, from });
       this.#watchers.add(watcher);
       if (from !== undefined) this.#replay(watcher, from);
     }
@@ -286,6 +289,11 @@ export class WatchCache<T extends ApiObject> implements AsyncDisposable {
     } while (!this.#stalled && !this.hasReached(revision));
   }
 
+  /** What the cache does, at -v=6. */
+  #trace(message: string, fields: LogFields): void {
+    this.#options.log.v(TRACE_LEVEL)?.info(message, { cache: this.kind.plural, ...fields });
+  }
+
   #run(): Promise<void> {
     const { feed, objects, clock, log, random, fallible } = this.#options;
     const retryMaxMs = fallible === true ? STALLED_RETRY_MS : undefined;
@@ -295,6 +303,7 @@ export class WatchCache<T extends ApiObject> implements AsyncDisposable {
       onInterrupt: (error) => {
         this.#base = this.revision();
         this.#following = false;
+        this.#trace("Lost the feed of changes; lists again", { revision: this.#base, reason: String(error) });
         const code = error instanceof StoreError ? error.code : undefined;
         if (error instanceof StoreError && code === "corrupt") this.#fail(error);
         else if (this.#options.fallible === true || code === "undecryptable") this.#stall();
@@ -386,6 +395,7 @@ export class WatchCache<T extends ApiObject> implements AsyncDisposable {
         this.#stalled = false;
         this.#damage = undefined;
         this.counts.initializations++;
+        this.#trace("Listed all objects", { objects: this.#objects.size, revision });
         this.#options.feed.progress.notify();
         this.#ready.resolve();
       },
@@ -439,6 +449,7 @@ export class WatchCache<T extends ApiObject> implements AsyncDisposable {
     }
     const current = event.type === "put" ? this.#decode(event.item) : undefined;
     if (previous === undefined && current === undefined) return;
+    this.#trace("Received a change", { type: event.type, key, revision: modified });
     const change = new Change<T>(modified, previous, current, CHANGE_BYTES + (previous?.keptBytes ?? 0));
     this.#history.push(change);
     this.#applyChange(change);
