@@ -1,6 +1,6 @@
 /** A process of `svc apiserver` with its store in a temporary directory. */
 import { type ChildProcess, spawn } from "node:child_process";
-import { closeSync, mkdtempSync, openSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { appendFileSync, closeSync, mkdtempSync, openSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
@@ -28,6 +28,11 @@ export class BenchServer implements AsyncDisposable {
     const dir = mkdtempSync(join(tmpdir(), "svc-bench-"));
     writeFileSync(join(dir, "tokens.csv"), `${TOKEN},admin,admin,system:masters\n`);
     return new BenchServer(program, dir, await freePort());
+  }
+
+  /** Adds a user, whose token is the name, before the server starts. */
+  addUser(name: string): void {
+    appendFileSync(join(this.#dir, "tokens.csv"), `${name},${name},${name}\n`);
   }
 
   get pid(): number {

@@ -28,6 +28,8 @@ export interface HttpRequest {
   readonly peer: Peer;
   /** Aborts when the client disconnects or the server gives the request up. */
   readonly signal: AbortSignal;
+  /** Calls `callback` when the response is written, or will not be. Absent in requests of this process. */
+  whenWritten?(callback: () => void): void;
 }
 
 /** Every value of a header, by lower-case name, as sent; in a request made in this process, split at ", ". */

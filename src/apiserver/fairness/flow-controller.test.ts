@@ -14,7 +14,7 @@ import { FakeClock } from "../../testing/std/fake-clock.ts";
 import type { RequestContext } from "../request/request-context.ts";
 import { parseRequestInfo } from "../request/request-info.ts";
 import { createDebugDumps } from "./debug-dumps.ts";
-import { type Flow, FlowController } from "./flow-controller.ts";
+import { type ActiveFlowSchema, FlowController } from "./flow-controller.ts";
 import type { FlowRequest } from "./flow-request.ts";
 
 const withNames = <S>(specs: Readonly<Record<string, S>>) =>
@@ -52,12 +52,12 @@ class Fixture {
     });
   }
 
-  classify(name: string, path = "/version", groups: readonly string[] = ["system:authenticated"]): Flow {
+  classify(name: string, path = "/version", groups: readonly string[] = ["system:authenticated"]): ActiveFlowSchema {
     const info = parseRequestInfo({ method: "GET", path, query: "" });
     return this.controller.classify(info, { name, uid: "", groups, extra: {} });
   }
 
-  start(flow: Flow, seats = 1): FlowRequest | undefined {
+  start(flow: ActiveFlowSchema, seats = 1): FlowRequest | undefined {
     this.controller.recordActivity();
     const request = makeRequest({ path: "/version", query: "" });
     const context: RequestContext = {
@@ -70,7 +70,10 @@ class Fixture {
       annotations: new AuditAnnotations(),
     };
     const estimate = { initialSeats: seats, finalSeats: 0, additionalLatencyMs: 0 };
-    return flow.level.queueSet.start({ flow: flow.metrics, distinguisher: "jo", context, estimate }, flow.handOf("jo"));
+    return flow.level.queueSet.start(
+      { flow: flow.metrics, distinguisher: "jo", context, estimate },
+      flow.flowOf("jo").hand,
+    );
   }
 
   limits(): Readonly<Record<string, number | undefined>> {
@@ -154,7 +157,7 @@ t.test("flows are distinguished by user or namespace, where a level has several 
   const queuing = { queues: 1, handSize: 1, queueLengthLimit: 9 };
   f.controller.configure([limited("two", { limitResponse: { type: "Queue", queuing } })], schemas);
   t.same(["jo", "kim", "lee"].map(distinguisher), ["", "", ""]);
-  t.same(f.classify("jo").handOf(""), [0]);
+  t.same(f.classify("jo").flowOf("").hand, [0]);
 });
 
 t.test("levels lend seats that they do not use to levels that need them", async (t) => {

@@ -14,14 +14,15 @@ import { allocateConcurrency } from "./concurrency-allocation.ts";
 import { FlowControlMetrics, type FlowMetrics } from "./flow-control-metrics.ts";
 import type { FlowRequest } from "./flow-request.ts";
 import { compileFlowSchema, type RequestMatcher } from "./flow-schema-matcher.ts";
+import { FlowTurn, FlowTurns } from "./flow-turns.ts";
 import { CATCH_ALL, EXEMPT, PriorityLevel } from "./priority-level.ts";
 import { hashFlow } from "./shuffle-sharding.ts";
 
 const ADJUSTMENT_PERIOD_MS = 10_000;
 /** A smoothed demand below it, in seats, does not move a limit. */
 const DEMAND_MIN = 0.01;
-/** Flows whose hands are remembered, for each flow schema; beyond that all are forgotten. */
-const HANDS_MAX = 1024;
+/** Flows that are remembered, for each flow schema; beyond that all are forgotten. */
+const FLOWS_MAX = 1024;
 
 export interface FlowControllerOptions {
   /** Seats of the whole server. */
@@ -31,15 +32,22 @@ export interface FlowControllerOptions {
   readonly metrics: MetricRegistry;
 }
 
+/** The requests of a flow schema with the same distinguisher. */
+export interface Flow {
+  /** Indexes of its queues. */
+  readonly hand: readonly number[];
+  readonly turn: FlowTurn;
+}
+
 /** A flow schema in effect. */
-export class Flow {
+export class ActiveFlowSchema {
   readonly name: string;
   readonly uid: string;
   readonly level: PriorityLevel;
   readonly matches: RequestMatcher;
   readonly #distinguisherMethod: string | undefined;
   readonly #newMetrics: () => FlowMetrics;
-  readonly #hands = new Map<string, readonly number[]>();
+  readonly #flows = new Map<string, Flow>();
   #metrics: FlowMetrics | undefined;
 
   constructor(schema: FlowSchema, level: PriorityLevel, metrics: FlowControlMetrics) {
@@ -64,24 +72,24 @@ export class Flow {
     return this.#distinguisherMethod === "ByUser" ? user.name : info.namespace;
   }
 
-  /** The indexes of the queues of a flow. */
-  handOf(distinguisher: string): readonly number[] {
-    let hand = this.#hands.get(distinguisher);
-    if (hand === undefined) {
-      hand = this.level.dealHand(() => hashFlow(this.name, distinguisher));
-      if (this.#hands.size >= HANDS_MAX) this.#hands.clear();
-      this.#hands.set(distinguisher, hand);
+  flowOf(distinguisher: string): Flow {
+    let flow = this.#flows.get(distinguisher);
+    if (flow === undefined) {
+      flow = { hand: this.level.dealHand(() => hashFlow(this.name, distinguisher)), turn: new FlowTurn() };
+      if (this.#flows.size >= FLOWS_MAX) this.#flows.clear();
+      this.#flows.set(distinguisher, flow);
     }
-    return hand;
+    return flow;
   }
 }
 
 export class FlowController implements Disposable {
   readonly metrics: FlowControlMetrics;
+  readonly turns = new FlowTurns();
   readonly #options: FlowControllerOptions;
   #levels = new Map<string, PriorityLevel>();
   /** By matching precedence, then by name. */
-  #flows: readonly Flow[] = [];
+  #schemas: readonly ActiveFlowSchema[] = [];
   #configuration: Configuration = { levels: [], schemas: [] };
   /** Runs only while requests arrive or limits still move. */
   #timer: Timer | undefined;
@@ -101,10 +109,10 @@ export class FlowController implements Disposable {
   }
 
   /** The first flow schema that matches; without one `catch-all`. */
-  classify(info: RequestInfo, user: UserInfo): Flow {
-    const flows = this.#flows;
-    for (const flow of flows) if (flow.matches(info, user)) return flow;
-    return flows.find(({ name }) => name === CATCH_ALL) ?? flows.at(-1)!;
+  classify(info: RequestInfo, user: UserInfo): ActiveFlowSchema {
+    const schemas = this.#schemas;
+    for (const schema of schemas) if (schema.matches(info, user)) return schema;
+    return schemas.find(({ name }) => name === CATCH_ALL) ?? schemas.at(-1)!;
   }
 
   /** Schedules the next adjustment of the limits; called for each request. */
@@ -137,7 +145,7 @@ export class FlowController implements Disposable {
     this.#configuration = { levels, schemas };
     const next = new Map<string, PriorityLevel>();
     for (const config of levels) this.#putLevel(next, config);
-    const flows = this.#createFlows(next, schemas);
+    const active = this.#activate(next, schemas);
     for (const [name, level] of this.#levels) {
       if (next.has(name)) continue;
       const isMandatory = name === EXEMPT || name === CATCH_ALL;
@@ -151,7 +159,7 @@ export class FlowController implements Disposable {
       if (!next.has(name)) this.#putLevel(next, { metadata: { name }, spec: mandatoryPriorityLevels[name]! });
     }
     this.#levels = next;
-    this.#flows = this.#addMandatoryFlows(flows);
+    this.#schemas = this.#addMandatorySchemas(active);
     this.#divideSeats();
     this.#adjust();
   }
@@ -175,22 +183,22 @@ export class FlowController implements Disposable {
     next.set(name, level);
   }
 
-  #createFlows(levels: ReadonlyMap<string, PriorityLevel>, schemas: readonly FlowSchema[]): readonly Flow[] {
+  #activate(levels: ReadonlyMap<string, PriorityLevel>, schemas: readonly FlowSchema[]): readonly ActiveFlowSchema[] {
     return schemas
       .toSorted((a, b) => precedenceOf(a) - precedenceOf(b) || (nameOf(a) < nameOf(b) ? -1 : 1))
       .flatMap((schema) => {
         const level = levels.get(schema.spec?.priorityLevelConfiguration.name ?? "");
-        return level === undefined ? [] : [new Flow(schema, level, this.metrics)];
+        return level === undefined ? [] : [new ActiveFlowSchema(schema, level, this.metrics)];
       });
   }
 
-  #addMandatoryFlows(flows: readonly Flow[]): readonly Flow[] {
-    const imagine = (name: string): readonly Flow[] => {
-      if (flows.some((flow) => flow.name === name)) return [];
+  #addMandatorySchemas(schemas: readonly ActiveFlowSchema[]): readonly ActiveFlowSchema[] {
+    const imagine = (name: string): readonly ActiveFlowSchema[] => {
+      if (schemas.some((schema) => schema.name === name)) return [];
       const schema = { metadata: { name }, spec: mandatoryFlowSchemas[name]! };
-      return [new Flow(schema, this.#levels.get(name)!, this.metrics)];
+      return [new ActiveFlowSchema(schema, this.#levels.get(name)!, this.metrics)];
     };
-    return [...imagine(EXEMPT), ...flows, ...imagine(CATCH_ALL)];
+    return [...imagine(EXEMPT), ...schemas, ...imagine(CATCH_ALL)];
   }
 
   #divideSeats(): void {

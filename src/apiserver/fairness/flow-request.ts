@@ -1,7 +1,7 @@
 /** A request of a priority level, and the queue in which it waits. */
 import type { RequestContext } from "../request/request-context.ts";
 import type { FlowMetrics } from "./flow-control-metrics.ts";
-import { maxSeatsOf, totalWorkOf, type WorkEstimate } from "./work-estimate.ts";
+import { ESTIMATED_SERVICE_MS, maxSeatsOf, totalWorkOf, type WorkEstimate } from "./work-estimate.ts";
 
 /** How the wait of a queued request ended. */
 export type Decision = "execute" | "timeout" | "cancel";
@@ -67,6 +67,9 @@ export class RequestQueue {
   /** Of executing requests, and of those that linger after their response. */
   seatsInUse = 0;
   readonly executing = new Set<FlowRequest>();
+  /** Sums over the executing requests: initial seats, and these times the monotonic milliseconds of their starts. */
+  #executingSeats = 0;
+  #executingStarts = 0;
   /** Sums over the waiting requests. */
   length = 0;
   initialSeats = 0;
@@ -85,6 +88,26 @@ export class RequestQueue {
 
   get isIdle(): boolean {
     return this.length === 0 && this.executing.size === 0;
+  }
+
+  /** The work of executing requests so far, beyond what the virtual time has of them; in seat-seconds. */
+  workInProgress(nowMs: number): number {
+    const seatMs = this.#executingSeats * (nowMs - ESTIMATED_SERVICE_MS) - this.#executingStarts;
+    return seatMs > 0 ? seatMs / 1000 : 0;
+  }
+
+  addExecuting(request: FlowRequest, startMs: number): void {
+    this.executing.add(request);
+    this.#executingSeats += request.estimate.initialSeats;
+    this.#executingStarts += request.estimate.initialSeats * startMs;
+  }
+
+  removeExecuting(request: FlowRequest): void {
+    this.executing.delete(request);
+    this.#executingSeats -= request.estimate.initialSeats;
+    this.#executingStarts -= request.estimate.initialSeats * (request.startMs ?? 0);
+    // Exact again without any, whatever the roundings were.
+    if (this.executing.size === 0) this.#executingStarts = 0;
   }
 
   push(request: FlowRequest): void {

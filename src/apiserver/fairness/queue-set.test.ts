@@ -203,6 +203,26 @@ t.test("a flow that needs less than its part gets all of it at once", async (t) 
   t.ok(many > 3 * few * 0.9, `${many}`);
 });
 
+t.test("a flow with long requests lets another one proceed with the next free seat", async (t) => {
+  const level = new Level(3, 2);
+  const long = [level.send()!, level.send()!, level.send()!];
+  const waiting = [level.send()!, level.send()!, level.send()!];
+  await level.clock.advance(5000);
+  const other = level.send(1)!;
+  level.set.finish(long[0]!.request);
+  await level.clock.advance(0);
+  t.equal(other.decision, "execute");
+  t.equal(waiting[0]!.decision, undefined);
+});
+
+t.test("a queue does not become longer than its limit when free seats are too few for the next request", async (t) => {
+  const level = new Level(3, 1, 2);
+  level.send(0, 2);
+  t.ok(level.send(0, 2));
+  t.ok(level.send(0, 2));
+  t.equal(level.send(0, 2), undefined);
+});
+
 t.test("a request that needs more seats than there are executes alone", async (t) => {
   const level = new Level(3, 2);
   const first = level.send()!;

@@ -118,7 +118,8 @@ export class QueueSet implements Disposable {
     const now = this.#syncTime();
     if (this.#options.queues < 1) return this.#startWithoutQueue(options, now);
     const queue = this.#chooseQueue(hand);
-    if (this.#seatsInUse >= this.#limit && queue.length >= this.#options.queueLengthLimit) {
+    // Kubernetes exceeds the length while seats are free that are too few for the request which is next.
+    if (queue.length >= this.#options.queueLengthLimit) {
       this.#boundNextDispatch(queue);
       this.#reject(options, "queue-full");
       return undefined;
@@ -165,7 +166,7 @@ export class QueueSet implements Disposable {
     const { additionalLatencyMs } = request.estimate;
     if (queue === undefined) this.executing.delete(request);
     else {
-      queue.executing.delete(request);
+      queue.removeExecuting(request);
       if (queue.isIdle) this.#busyQueues--;
       const serviceMs = now - (request.startMs ?? now);
       queue.nextDispatchR -= (request.estimate.initialSeats * (ESTIMATED_SERVICE_MS - serviceMs)) / 1000;
@@ -239,7 +240,7 @@ export class QueueSet implements Disposable {
     times.nextMin = times.discountedMin = Number.POSITIVE_INFINITY;
     times.nextMax = times.discountedMax = Number.NEGATIVE_INFINITY;
     const isOnly = this.#requestsWaiting === 1 && only?.length === 1;
-    const queue = isOnly ? only : this.#findNextQueue();
+    const queue = isOnly ? only : this.#findNextQueue(now);
     if (isOnly && only !== undefined) this.#include(only);
     const request = queue?.oldest;
     if (queue === undefined || request === undefined) return false;
@@ -254,7 +255,7 @@ export class QueueSet implements Disposable {
     this.#seatsWaiting -= request.maxSeats;
     this.#narrow(request);
     queue.nextDispatchR += request.totalWork;
-    queue.executing.add(request);
+    queue.addExecuting(request, now);
     queue.seatsInUse += request.maxSeats;
     this.#queueSeatsInUse += request.maxSeats;
     this.#execute(request, now);
@@ -264,8 +265,11 @@ export class QueueSet implements Disposable {
     return true;
   }
 
-  /** The queue whose oldest request ends first in virtual time; of equal ones the next in turn. */
-  #findNextQueue(): RequestQueue | undefined {
+  /**
+   * The queue whose oldest request ends first in virtual time; of equal ones the next in turn. Kubernetes accounts for
+   * the real duration of a request when it ends: a queue with many long ones would be first until then.
+   */
+  #findNextQueue(now: number): RequestQueue | undefined {
     const { length } = this.#queues;
     let best: RequestQueue | undefined;
     let bestEnd = Number.POSITIVE_INFINITY;
@@ -274,7 +278,7 @@ export class QueueSet implements Disposable {
       const { oldest } = queue;
       if (oldest === undefined) continue;
       this.#include(queue);
-      const end = queue.nextDispatchR + oldest.totalWork;
+      const end = queue.nextDispatchR + queue.workInProgress(now) + oldest.totalWork;
       if (end >= bestEnd) continue;
       bestEnd = end;
       best = queue;

@@ -45,6 +45,7 @@ export class IncomingRequest implements HttpRequest {
   readonly #source: Readable | undefined;
   #controller: AbortController | undefined;
   #aborted = false;
+  #onWritten: (() => void) | undefined;
 
   /** Without a `source` the body is empty. */
   constructor(
@@ -65,6 +66,24 @@ export class IncomingRequest implements HttpRequest {
     this.#source = source;
   }
 
+  whenWritten(callback: () => void): void {
+    const before = this.#onWritten;
+    this.#onWritten =
+      before === undefined
+        ? callback
+        : () => {
+            before();
+            callback();
+          };
+  }
+
+  /** The response is written, or will not be. */
+  markWritten(): void {
+    const callback = this.#onWritten;
+    this.#onWritten = undefined;
+    callback?.();
+  }
+
   get body(): AsyncIterable<Uint8Array> {
     return this.#source === undefined ? emptyBody() : this.#read(this.#source);
   }
@@ -74,14 +93,16 @@ export class IncomingRequest implements HttpRequest {
   }
 
   /** A client that leaves breaks the stream before its connection reports the end. */
-  async *#read(source: Readable): AsyncGenerator<Uint8Array> {
-    try {
-      // Leaving the loop early must not destroy the stream: the response is sent over it.
-      yield* source.iterator({ destroyOnReturn: false });
-    } catch (error) {
+  #read(source: Readable): AsyncIterable<Uint8Array> {
+    // Leaving the loop early must not destroy the stream: the response is sent over it.
+    const chunks: AsyncIterator<Uint8Array> = source.iterator({ destroyOnReturn: false });
+    const fail = (error: unknown): never => {
       this.abort();
       throw error;
-    }
+    };
+    // An async generator around the iterator would create several promises more for each chunk.
+    const iterator = { next: () => chunks.next().catch(fail), return: () => chunks.return!() };
+    return { [Symbol.asyncIterator]: () => iterator };
   }
 
   get signal(): AbortSignal {

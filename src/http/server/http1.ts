@@ -129,6 +129,8 @@ async function handleExchange(
     await sendResponse(context, incoming, outgoing, response);
   } catch (error) {
     await respondWithError(context, request, incoming, outgoing, error);
+  } finally {
+    request.markWritten();
   }
   await waitForEnd(outgoing);
   outgoing.off("close", onClose);

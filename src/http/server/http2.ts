@@ -88,6 +88,7 @@ export class Http2Connection {
   #respond(stream: ServerHttp2Stream, request: Http2Request, response: HttpResponse): void {
     const sent = (): void => {
       request.responseWritten = true;
+      request.markWritten();
       this.#finishPart(request);
     };
     try {

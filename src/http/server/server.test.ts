@@ -1,6 +1,6 @@
 import { EventEmitter, once } from "node:events";
 import { mkdtemp, rm, stat } from "node:fs/promises";
-import { request as httpRequest } from "node:http";
+import { request as httpRequest, type IncomingMessage } from "node:http";
 import { type ClientHttp2Session, type ClientHttp2Stream, connect, constants } from "node:http2";
 import { request as httpsRequest } from "node:https";
 import { connect as connectTcp } from "node:net";
@@ -11,6 +11,7 @@ import t, { type Test } from "tap";
 import { silentLogger } from "../../std/log/logger.ts";
 import { CLIENT_AUTH, makeCertificate, makeServerCertificate } from "../../testing/http/test-certificates.ts";
 import { FakeClock } from "../../testing/std/fake-clock.ts";
+import { until } from "../../testing/std/until.ts";
 import { readBody } from "../body.ts";
 import { HttpError } from "../http-error.ts";
 import type { Handler, HttpRequest } from "../message.ts";
@@ -554,4 +555,29 @@ t.test("listen() accepts HTTP/1.1 clients without ALPN", async (t) => {
   await once(socket, "secureConnect");
   socket.write("GET /echo HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n");
   t.match(await textOf(socket), /^HTTP\/1\.1 200 /);
+});
+
+t.test("whenWritten() reports that a response is written, over HTTP/2 and HTTP/1.1", async (t) => {
+  const reported: string[] = [];
+  const handler: Handler = async (request) => {
+    request.whenWritten?.(() => reported.push(`${request.path} first`));
+    request.whenWritten?.(() => reported.push(`${request.path} second`));
+    return bytesResponse(200, "text/plain", Buffer.alloc(request.path === "/large" ? 300_000 : 1));
+  };
+  const { listener } = await serve(t, { handler });
+  const client = session(t, listener.port);
+  for (const path of ["/small", "/large"]) {
+    await request(client, { ":path": path });
+    t.same(reported.splice(0), [`${path} first`, `${path} second`]);
+  }
+  const stream = client.request({ ":path": "/large" });
+  await once(stream, "response");
+  t.same(reported, [], "the client does not read it");
+  stream.close(constants.NGHTTP2_CANCEL);
+  await until("the report", () => reported.length === 2);
+  reported.length = 0;
+  const options = { port: listener.port, host: "127.0.0.1", servername: "localhost", ca: ca.cert, path: "/large" };
+  const [response] = (await once(httpsRequest(options).end(), "response")) as [IncomingMessage];
+  await once(response.resume(), "end");
+  t.same(reported, ["/large first", "/large second"]);
 });

@@ -1,0 +1,83 @@
+/** What one client with 1,000 requests in flight does to the latency of others, with and without fairness. */
+import { spawn } from "node:child_process";
+import { once } from "node:events";
+import { fileURLToPath } from "node:url";
+import type { Figures } from "./figures.ts";
+import { Connection, closedLoop, expectStatus } from "./load.ts";
+import { collectionOf, configMap } from "./objects.ts";
+import { BenchServer } from "./server.ts";
+
+const IN_FLIGHT = 1000;
+/** Others: clients with one request at a time. */
+const OTHERS = 4;
+const REQUESTS = 400;
+const OBJECTS = 500;
+const FLOODER = "flooder";
+const floodClient = fileURLToPath(new URL("./flood-client.ts", import.meta.url));
+
+interface Flood {
+  readonly title: string;
+  readonly method: string;
+  readonly path: string;
+}
+
+const floods: readonly Flood[] = [
+  { title: "GET", method: "GET", path: `${collectionOf(configMap)}/object-0` },
+  { title: "LIST of 500 objects", method: "GET", path: collectionOf(configMap) },
+  { title: "CREATE", method: "POST", path: collectionOf(configMap) },
+];
+
+export async function measureFairness(figures: Figures, program: readonly string[]): Promise<void> {
+  for (const isFair of [true, false]) {
+    await using server = await BenchServer.create(program);
+    server.addUser(FLOODER);
+    const others = Array.from({ length: OTHERS }, (_, index) => `other-${index}`);
+    for (const user of others) server.addUser(user);
+    await server.start(`--enable-priority-and-fairness=${isFair}`);
+    await prepare(server, [FLOODER, ...others]);
+    const connections = others.map((token) => new Connection({ ...server.credentials, token }));
+    const what = isFair ? "with fairness" : "without fairness";
+    await measureOthers(connections);
+    const quiet = await measureOthers(connections);
+    figures.addAll(`others alone, ${what}`, { "ms p50": quiet.p50Ms, "ms p99": quiet.p99Ms });
+    for (const flood of floods) {
+      const loaded = await underFlood(server, flood, () => measureOthers(connections));
+      const title = `others while one client has ${IN_FLIGHT} ${flood.title} in flight, ${what}`;
+      const ratio = loaded.p99Ms / quiet.p99Ms;
+      figures.addAll(title, { "ms p50": loaded.p50Ms, "ms p99": loaded.p99Ms, "× the p99 alone": ratio });
+    }
+    for (const connection of connections) connection[Symbol.dispose]();
+  }
+}
+
+/** Gives the users all rights, and creates the objects that are listed. */
+async function prepare(server: BenchServer, users: readonly string[]): Promise<void> {
+  using admin = new Connection(server.credentials);
+  const subjects = users.map((name) => ({ kind: "User", apiGroup: "rbac.authorization.k8s.io", name }));
+  const roleRef = { apiGroup: "rbac.authorization.k8s.io", kind: "ClusterRole", name: "cluster-admin" };
+  const binding = { metadata: { name: "bench-users" }, subjects, roleRef };
+  expectStatus(await admin.request("POST", "/apis/rbac.authorization.k8s.io/v1/clusterrolebindings", binding), 201);
+  for (let index = 0; index < OBJECTS; index++) {
+    expectStatus(await admin.request("POST", collectionOf(configMap), configMap.create(`object-${index}`)), 201);
+  }
+}
+
+async function measureOthers(connections: readonly Connection[]) {
+  return await closedLoop(REQUESTS, connections.length, async (index) => {
+    const connection = connections[index % connections.length]!;
+    const path = `${collectionOf(configMap)}/object-${index % OBJECTS}`;
+    expectStatus(await connection.request("GET", path), 200);
+  });
+}
+
+async function underFlood<R>(server: BenchServer, { method, path }: Flood, measure: () => Promise<R>): Promise<R> {
+  const words = [floodClient, server.credentials.server, FLOODER, method, path, String(IN_FLIGHT)];
+  const client = spawn(process.execPath, words, { stdio: ["ignore", "pipe", "inherit"] });
+  try {
+    await once(client.stdout, "data");
+    return await measure();
+  } finally {
+    client.kill("SIGKILL");
+    await once(client, "exit");
+  }
+}
