@@ -49,6 +49,8 @@ export interface ObservabilityConfig {
   readonly flags: Readonly<Record<string, string>> | undefined;
   /** Whether `/statusz` is served. */
   readonly statusPage: boolean;
+  /** Whether the service manager is notified that the agent is healthy. */
+  readonly watchdog: boolean;
 }
 
 export interface ProxyConfig {
@@ -94,6 +96,8 @@ export interface CertificatesConfig {
   readonly rotateClient: boolean;
   /** Request serving certificates from the cluster, and renew them. */
   readonly rotateServing: boolean;
+  /** Whether a node without addresses requests one for its DNS names. */
+  readonly servingWithoutAddresses?: boolean | undefined;
 }
 
 export interface ApiConfig {
@@ -151,6 +155,8 @@ export interface NodeConfig {
   readonly labels: Readonly<Record<string, string>>;
   readonly taints: readonly { readonly key: string; readonly value: string; readonly effect: string }[];
   readonly unschedulable: boolean;
+  /** Whether the node reports a version of its service proxy. */
+  readonly reportsProxyVersion: boolean;
   /** Addresses to report; empty finds the default route's. */
   readonly ips: readonly string[];
   readonly providerId: string;
@@ -213,6 +219,12 @@ export interface PodsConfig {
   readonly stopSignals: boolean;
   /** Whether changed resources of a container are applied while it runs. */
   readonly inPlaceResize: boolean;
+  /** Whether pods have the condition PodReadyToStartContainers. */
+  readonly readyToStartCondition: boolean;
+  /** Whether the status of pods has the generation that it is about. */
+  readonly observedGeneration: boolean;
+  /** Whether an exec probe fails at its timeout; its result is unknown otherwise. */
+  readonly execProbeTimeout: boolean;
   /** Whether pods may exclude the groups that their images define. */
   readonly supplementalGroupsPolicy: boolean;
   /** Number of IDs of a pod with its own user namespace; undefined: no pod may have one. */
@@ -246,6 +258,8 @@ export interface ServerConfig {
   readonly healthzAddress: string;
   /** 0 disables. */
   readonly healthzPort: number;
+  /** Whether changed files of the serving certificate are used without a restart. */
+  readonly reloadsCertificate: boolean;
   readonly tlsCertFile: string;
   readonly tlsKeyFile: string;
   /** TLSv1.2 when undefined. */

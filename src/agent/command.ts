@@ -58,7 +58,7 @@ export async function run(argv: readonly string[], deps: RunDeps = {}): Promise<
       ...deps,
     });
     await notifier.ready();
-    notifier.watchdog(async () => agent.isHealthy());
+    if (options.observability.watchdog) notifier.watchdog(async () => agent.isHealthy());
     try {
       const ranOnce = options.sources.runOnce ? agent.ranOnce() : new Promise<never>(() => {});
       log.info("Stopping node agent", { reason: await Promise.race([stopReason.promise, ranOnce]) });

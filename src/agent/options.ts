@@ -89,6 +89,7 @@ function toObservabilityConfig(effective: EffectiveConfig): ObservabilityConfig 
     features: gates.list(),
     flags: gates.enabled("ComponentFlagz") ? printFlags(effective) : undefined,
     statusPage: gates.enabled("ComponentStatusz"),
+    watchdog: gates.enabled("SystemdWatchdog"),
   };
 }
 
@@ -108,11 +109,12 @@ function printFlags({ flags }: EffectiveConfig): Readonly<Record<string, string>
   );
 }
 
-function toCertificatesConfig({ flags }: EffectiveConfig): CertificatesConfig {
+function toCertificatesConfig({ flags, gates }: EffectiveConfig): CertificatesConfig {
   return {
     bootstrapSvcconfig: flags["bootstrap-svcconfig"] === "" ? undefined : flags["bootstrap-svcconfig"],
     rotateClient: flags["rotate-certificates"],
     rotateServing: flags["rotate-server-certificates"],
+    servingWithoutAddresses: gates.enabled("AllowDNSOnlyNodeCSR"),
   };
 }
 
@@ -160,13 +162,14 @@ function toRuntimeConfig(effective: EffectiveConfig): RuntimeConfig {
 }
 
 function toNodeConfig(effective: EffectiveConfig): NodeConfig {
-  const { flags, config } = effective;
+  const { flags, config, gates } = effective;
   const { systemReserved, svcReserved } = toReservations(effective);
   return {
     register: flags["register-node"],
     labels: flags["node-labels"],
     taints: flags["register-with-taints"].map(({ key, value, effect }) => ({ key, value: value ?? "", effect })),
     unschedulable: !flags["register-schedulable"],
+    reportsProxyVersion: !gates.enabled("DisableNodeKubeProxyVersion"),
     ips: flags["node-ip"],
     providerId: flags["provider-id"],
     statusUpdateMs: flags["node-status-update-frequency"],
@@ -215,6 +218,9 @@ function toPodsConfig(effective: EffectiveConfig): PodsConfig {
     shutdownGraceSeconds: SHUTDOWN_GRACE_SECONDS,
     stopSignals: gates.enabled("ContainerStopSignals"),
     inPlaceResize: gates.enabled("InPlacePodVerticalScaling"),
+    readyToStartCondition: gates.enabled("PodReadyToStartContainersCondition"),
+    observedGeneration: gates.enabled("PodObservedGenerationTracking"),
+    execProbeTimeout: gates.enabled("ExecProbeTimeout"),
     supplementalGroupsPolicy: gates.enabled("SupplementalGroupsPolicy"),
     idsPerPod: gates.enabled("UserNamespacesSupport") ? idsPerPod(effective) : undefined,
   };
@@ -266,6 +272,7 @@ function toServerConfig({ flags, config, gates }: EffectiveConfig): ServerConfig
     readOnlyPort: flags["read-only-port"],
     healthzAddress: flags["healthz-bind-address"],
     healthzPort: flags["healthz-port"],
+    reloadsCertificate: gates.enabled("ReloadSvcletServerCertificateFile"),
     tlsCertFile: flags["tls-cert-file"],
     tlsKeyFile: flags["tls-private-key-file"],
     tlsMinVersion: parseTlsVersion(flags["tls-min-version"]),

@@ -34,14 +34,18 @@ const ABSENT = [
   "route",
   "selinux-warning-controller",
   "storage-version-migrator-controller",
-  "taint-eviction-controller",
 ];
+
+/** A part of the controller of the node lifecycle, which the list can disable. */
+const TAINT_EVICTION = "taint-eviction-controller";
 
 /** Those that `*` does not include. The scheduler is a program of its own. */
 const OFF_BY_DEFAULT = ["bootstrapsigner", "local-path-provisioner", "scheduler", "service", "tokencleaner"];
 
 export interface SelectedControllers {
   readonly names: readonly string[];
+  /** Whether the list has the controller that evicts pods for taints, which runs with that of the node lifecycle. */
+  readonly evictsPods: boolean;
   /** Names in the list that no controller has. */
   readonly unknown: readonly string[];
   /** Names in the list that only Kubernetes' controller manager has. */
@@ -60,6 +64,7 @@ export function selectControllers(list: readonly string[]): SelectedControllers 
   };
   return {
     names: controllerNames.filter(isSelected),
+    evictsPods: isSelected(TAINT_EVICTION),
     unknown: unresolved.filter((word) => !isOfKubernetes(word)),
     absent: unresolved.filter(isOfKubernetes),
   };
@@ -70,6 +75,7 @@ function isOfKubernetes(word: string): boolean {
 }
 
 function resolveName(word: string): string | undefined {
+  if (word === TAINT_EVICTION) return word;
   const candidates = [word, ownNames[word], word.replace(/-controller$/, "")];
   return candidates.find((name) => name !== undefined && controllerNames.includes(name) && name !== "scheduler");
 }

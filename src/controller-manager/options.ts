@@ -32,12 +32,15 @@ export function controllerManagerOptions(
   flags: Flags,
   features: FeatureLookup = new FeatureGates(controllerManagerGates),
 ): ControllerManagerOptions {
+  const selected = selectControllers(flags.controllers);
   const authority = { certFile: flags["cluster-signing-cert-file"], keyFile: flags["cluster-signing-key-file"] };
   return {
-    controllers: selectControllers(flags.controllers).names.filter(
-      (name) => name !== "garbage-collector" || flags["enable-garbage-collector"],
-    ),
-    controllerOptions: controllerOptions(flags),
+    controllers: selected.names.filter((name) => name !== "garbage-collector" || flags["enable-garbage-collector"]),
+    controllerOptions: {
+      ...controllerOptions(flags),
+      // Without its gate the controller is a part of that of the node lifecycle.
+      evictsPods: !features.has("SeparateTaintEvictionController") || selected.evictsPods,
+    },
     features,
     connection: {
       kubeconfig: flags.kubeconfig,

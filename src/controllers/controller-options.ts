@@ -21,6 +21,8 @@ export interface ControllerOptions {
   /** `--node-startup-grace-period`: the same for a node that has never sent one. */
   readonly nodeStartupGracePeriodMs: number;
   readonly evictions: EvictionOptions;
+  /** Whether pods are evicted for taints of their nodes. */
+  readonly evictsPods: boolean;
   /** `--resource-quota-sync-period`: how often the usage of all quotas is calculated again. */
   readonly quotaSyncPeriodMs: number;
   /** `--legacy-service-account-token-clean-up-period`: how long an unused token secret stays, then an invalid one. */
@@ -80,6 +82,7 @@ export const defaultControllerOptions: ControllerOptions = {
   terminatedPodGcThreshold: 12_500,
   nodeMonitorGracePeriodMs: 50_000,
   nodeStartupGracePeriodMs: 60_000,
+  evictsPods: true,
   evictions: { nodesPerSecond: 0.1, nodesPerSecondDisrupted: 0.01, disruptedShare: 0.55, largeZoneNodes: 50 },
   quotaSyncPeriodMs: 5 * 60_000,
   legacyTokenCleanUpPeriodMs: 365 * 24 * 3_600_000,

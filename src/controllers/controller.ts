@@ -5,6 +5,7 @@ import type { Kind } from "../api/kind.ts";
 import type { LegacyTokenClaims } from "../auth/service-account/claims.ts";
 import type { Client } from "../client/client.ts";
 import type { SharedInformers } from "../client/informer/shared-informers.ts";
+import { defaultFeatures } from "../flags/gate-tables/default-features.ts";
 import type { FeatureLookup } from "../flags/gates.ts";
 import type { RandomSource } from "../std/crypto/random.ts";
 import type { Logger } from "../std/log/logger.ts";
@@ -47,6 +48,14 @@ export interface ControllerDeps {
   readonly queue?: QueueMetrics | undefined;
   /** Aborts when the controller must stop. */
   readonly signal: AbortSignal;
+}
+
+/** Whether a gate is on for the controllers. */
+export function isFeatureEnabled(
+  { features = defaultFeatures }: Pick<ControllerDeps, "features">,
+  gate: string,
+): boolean {
+  return features.has(gate);
 }
 
 /** Runs until the signal aborts, then finishes syncs in progress and resolves. Rejects only for a fatal error. */

@@ -62,7 +62,8 @@ t.test("one list of all gates with all values configures both programs", async (
     for (const name of Object.keys(allGates)) {
       for (const value of [true, false]) {
         const gate = gates[name];
-        const isRefused = value && (gate ?? allGates[name])?.missing !== undefined && gate?.effective !== true;
+        const { missing, permanent } = gate ?? allGates[name] ?? {};
+        const isRefused = gate?.effective !== true && (value ? missing : permanent) !== undefined;
         if ((gate?.locked && gate.default !== value) || isRefused) {
           t.equal(gateProblems(gates, { [name]: value }, allGates).length, 1, `${program} ${name}=${value} is refused`);
           continue;
@@ -85,7 +86,7 @@ t.test("AllAlpha, AllBeta and emulation set every gate of their stage that is no
       if (name === "AllAlpha" || name === "AllBeta") continue;
       const isMissing = gates[name]?.missing !== undefined && !gates[name].effective;
       const expected = stage === "ALPHA" || stage === "BETA" ? true : gates[name]?.default;
-      t.equal(enabled, !isMissing && expected, `${name} in ${version}`);
+      t.equal(enabled, (!isMissing && expected) || gates[name]?.permanent !== undefined, `${name} in ${version}`);
     }
   }
 });

@@ -14,6 +14,8 @@ export interface Gate {
   readonly effective?: true;
   /** What this build lacks of the feature: the gate is off, and nothing can set it to true. */
   readonly missing?: string;
+  /** Why this build always has the feature: the gate is on, and nothing can set it to false. */
+  readonly permanent?: string;
 }
 
 export type GateTable = Readonly<Record<string, Gate>>;
@@ -65,6 +67,7 @@ export class FeatureGates implements FeatureLookup {
  */
 function isGateEnabled(name: string, gate: Gate, settings: GateSettings): boolean {
   if (gate.missing !== undefined && gate.effective !== true) return false;
+  if (gate.permanent !== undefined && gate.effective !== true) return true;
   if (gate.locked) return gate.default;
   const set = findSetting(settings, name);
   if (set !== undefined) return set;
@@ -95,7 +98,10 @@ export function gateProblems(table: GateTable, settings: GateSettings, known: Ga
     if (gate?.locked && value !== gate.default) {
       return [`cannot set feature gate ${given} to ${value}, feature is locked to ${gate.default}`];
     }
-    const { missing, effective } = gate ?? known[name] ?? {};
+    const { missing, permanent, effective } = gate ?? known[name] ?? {};
+    if (permanent !== undefined && !effective && !value) {
+      return [`feature gate ${given} cannot be set to false: this build always has its feature, ${permanent}`];
+    }
     if (missing === undefined || effective || !value) return [];
     return [`feature gate ${given} cannot be set to true: this build lacks its feature, ${missing}`];
   });

@@ -25,6 +25,12 @@ const controllerEffects: Effects = {
   "feature-gates": async (t) => {
     const { flags, gates } = invoke("--feature-gates=AllAlpha=true");
     t.ok(controllerManagerOptions(flags, gates).features.has("AllAlpha"));
+    const evictsPods = (...argv: readonly string[]) => {
+      const { flags, gates } = invoke("--controllers=*,-taint-eviction-controller", ...argv);
+      return controllerManagerOptions(flags, gates).controllerOptions.evictsPods;
+    };
+    t.equal(evictsPods(), false);
+    t.equal(evictsPods("--feature-gates=SeparateTaintEvictionController=false"), true, "a part of another controller");
     t.throws(() => options("--feature-gates=NoSuchGate=true"), { message: /unknown feature gate/ });
     t.match(invoke("--feature-gates=SidecarContainers=true").warnings.join(), /has no effect/);
   },

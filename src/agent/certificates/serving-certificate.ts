@@ -18,7 +18,7 @@ import { requestCertificate } from "./request-certificate.ts";
 import { type RotationObserver, rotateCertificate } from "./rotation.ts";
 
 export interface ServingRotationOptions {
-  readonly config: Pick<AgentConfig, "nodeName" | "certDir">;
+  readonly config: Pick<AgentConfig, "nodeName" | "certDir" | "certificates">;
   readonly client: Client;
   readonly names: ServingNames;
   readonly clock: Clock;
@@ -52,9 +52,9 @@ export class ServingNames {
     return this.#dnsNames;
   }
 
-  /** Whether the node has an address. */
-  get isSet(): boolean {
-    return this.#ips.length + this.#dnsNames.length > 0;
+  /** Whether the node has an address, or just a name if that is enough. */
+  isSet(mayLackAddresses: boolean): boolean {
+    return this.#ips.length > 0 || (mayLackAddresses && this.#dnsNames.length > 0);
   }
 
   /** Resolves at the next change, or when the signal aborts. */
@@ -83,7 +83,8 @@ async function runRotation(
   const files = new CertificateFiles(certDir, "server");
   const kept = await files.read();
   if (kept !== undefined) use(kept);
-  while (!names.isSet && !signal.aborted) await names.waitForChange(signal);
+  const mayLackAddresses = config.certificates.servingWithoutAddresses === true;
+  while (!names.isSet(mayLackAddresses) && !signal.aborted) await names.waitForChange(signal);
   const isCurrent = (certificate: X509Certificate): boolean =>
     names.dnsNames.every((name) => certificate.checkHost(name, { subject: "never" }) !== undefined) &&
     names.ips.every((ip) => certificate.checkIP(ip) !== undefined);

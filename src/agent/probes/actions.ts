@@ -18,11 +18,13 @@ export interface ExecOptions {
   readonly containerId: string;
   readonly command: readonly string[];
   readonly timeoutSeconds: number;
+  /** Whether a command that is not done in time has failed; the result is unknown otherwise. */
+  readonly failsAtTimeout?: boolean | undefined;
   readonly signal: AbortSignal;
 }
 
 export async function runExec(options: ExecOptions): Promise<ProbeResult> {
-  const { runtime, containerId, command, timeoutSeconds, signal } = options;
+  const { runtime, containerId, command, timeoutSeconds, failsAtTimeout = true, signal } = options;
   try {
     const response = await runtime.execSync(
       { containerId, cmd: command, timeout: BigInt(Math.ceil(timeoutSeconds)) },
@@ -35,7 +37,7 @@ export async function runExec(options: ExecOptions): Promise<ProbeResult> {
     };
   } catch (error) {
     signal.throwIfAborted();
-    if (error instanceof RuntimeError && error.code === "DEADLINE_EXCEEDED") {
+    if (failsAtTimeout && error instanceof RuntimeError && error.code === "DEADLINE_EXCEEDED") {
       return {
         outcome: "failure",
         output: `command timed out: "${command.join(" ")}" timed out after ${timeoutSeconds}s`,

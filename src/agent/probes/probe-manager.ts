@@ -15,6 +15,8 @@ export interface ProbeManagerOptions {
   readonly clock: Clock;
   readonly events: PodEventRecorder;
   readonly userAgent: string;
+  /** Whether an exec probe fails at its timeout; true when absent. */
+  readonly execProbeTimeout?: boolean | undefined;
   /** Called when a result changed. */
   readonly onChange: (uid: string) => void;
   readonly onResult?: ProberOptions["onResult"];
@@ -88,13 +90,14 @@ export class ProbeManager {
   }
 
   #start(key: string, target: ProbeTarget): void {
-    const { runtime, clock, events, userAgent, onChange, onResult } = this.#options;
+    const { runtime, clock, events, userAgent, execProbeTimeout, onChange, onResult } = this.#options;
     const { spec, container, kind } = target;
     const prober = new Prober(target, {
       runtime,
       clock,
       events,
       userAgent,
+      execProbeTimeout,
       onResult,
       mayProbe: () => kind === "startup" || this.hasStarted(spec, container.id),
       onChange: () => {

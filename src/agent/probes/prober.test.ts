@@ -2,6 +2,8 @@ import t from "tap";
 import type { Timer } from "../../std/time/clock.ts";
 import { FakeClock } from "../../testing/std/fake-clock.ts";
 import { toObservedContainer } from "../runtime/observation.ts";
+import { RuntimeError } from "../runtime/runtime.ts";
+import { runExec } from "./actions.ts";
 import { type ProbeKind, Prober } from "./prober.ts";
 
 /** A machine's timers fire up to a millisecond early on the monotonic clock. */
@@ -63,3 +65,19 @@ for (const [kind, times] of [
     );
   });
 }
+
+t.test("ExecProbeTimeout decides whether a command that is too slow has failed", async (t) => {
+  const execSync = () => Promise.reject(new RuntimeError("DEADLINE_EXCEEDED", "too slow"));
+  const { signal } = new AbortController();
+  const run = (failsAtTimeout: boolean) =>
+    runExec({
+      runtime: { execSync } as never,
+      containerId: "c1",
+      command: ["sleep"],
+      timeoutSeconds: 1,
+      failsAtTimeout,
+      signal,
+    });
+  t.match(await run(true), { outcome: "failure", output: /command timed out/ });
+  t.match(await run(false), { outcome: "unknown" });
+});

@@ -31,6 +31,8 @@ export interface ProberOptions {
   readonly clock: Clock;
   readonly events: PodEventRecorder;
   readonly userAgent: string;
+  /** Whether an exec probe fails at its timeout; true when absent. */
+  readonly execProbeTimeout?: boolean | undefined;
   /** False until the startup probe has passed. */
   readonly mayProbe: () => boolean;
   /** Called when the result changed. */
@@ -182,11 +184,11 @@ export class Prober {
 
   #runHandler(signal: AbortSignal): Promise<ProbeResult> {
     const { probe, container, spec, observation } = this.#target;
-    const { runtime, clock, userAgent } = this.#options;
+    const { runtime, clock, userAgent, execProbeTimeout: failsAtTimeout } = this.#options;
     const timeoutSeconds = probe.timeoutSeconds ?? 1;
     if (probe.exec !== undefined) {
       const command = probe.exec.command ?? [];
-      return runExec({ runtime, containerId: container.id, command, timeoutSeconds, signal });
+      return runExec({ runtime, containerId: container.id, command, timeoutSeconds, failsAtTimeout, signal });
     }
     const podIp = observation.sandboxes[0]?.ips[0] ?? "127.0.0.1";
     const network: NetworkProbeOptions = {

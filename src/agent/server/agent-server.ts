@@ -129,7 +129,8 @@ export async function startAgentServer(options: AgentServerOptions): Promise<Age
       });
       main = await explainAddressInUse("--port", opened);
       listeners.push(main);
-      if (files !== undefined) watching = watchServingCertificate(files, pair, { clock, log, use: useCertificate });
+      if (files !== undefined && server.reloadsCertificate)
+        watching = watchServingCertificate(files, pair, { clock, log, use: useCertificate });
     }
     if (server.readOnlyPort > 0) {
       const open = handler({ authenticate: undefined }, false);

@@ -91,7 +91,7 @@ export async function runNodeLifecycleController(deps: ControllerDeps): Promise<
     put: (node, previous) => {
       const name = node.metadata?.name ?? "";
       heartbeats.observeStatus(node);
-      evictions.observe(node);
+      if (options.evictsPods) evictions.observe(node);
       if (previous === undefined) {
         recordNode(recorder, node, "RegisteredNode", `Node ${name} event: Registered Node ${name} in Controller`);
       }

@@ -21,7 +21,7 @@ import type { WorkQueue } from "../../std/async/work-queue.ts";
 import type { Histogram } from "../../std/metrics/metrics.ts";
 import { KeyTimers } from "../../std/time/key-timers.ts";
 import { statusCodeOf } from "../api-errors.ts";
-import type { ControllerDeps } from "../controller.ts";
+import { type ControllerDeps, isFeatureEnabled } from "../controller.ts";
 import { createControllerQueue, RATE_LIMITER } from "../controller-queue.ts";
 import { isActive, sortForDeletion, untilAvailable } from "../workload/active-pods.ts";
 import { claimObjects } from "../workload/claim-objects.ts";
@@ -247,7 +247,8 @@ class ReplicaController<T extends ReplicaOwner> implements Disposable {
     }
     const ranks = new Map(pods.map((pod) => [pod, perNode.get(pod.spec?.nodeName ?? "") ?? 0]));
     const now = this.#deps.clock.now();
-    const deleted = sortForDeletion(pods, ranks, now).slice(0, count);
+    const usesCosts = isFeatureEnabled(this.#deps, "PodDeletionCost");
+    const deleted = sortForDeletion(pods, ranks, now, usesCosts).slice(0, count);
     observeDeletion(this.#ageRatio, pods, deleted, now);
     return deleted;
   }

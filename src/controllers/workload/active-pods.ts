@@ -30,20 +30,32 @@ function readyCondition({ status }: Pod) {
 
 /**
  * Sorts pods so that those to delete stand first. `ranks` are the numbers of related pods on the pods' nodes; the one
- * with more goes first. Times differ only by their powers of two, so that not always the youngest pods go.
+ * with more goes first; `usesCosts` takes the annotation of deletion costs into account. Times differ only by their powers of two, so that not always the youngest pods go.
  */
-export function sortForDeletion(pods: readonly Pod[], ranks: ReadonlyMap<Pod, number>, now: number): readonly Pod[] {
-  return [...pods].sort((a, b) => compareForDeletion(a, b, ranks, now));
+export function sortForDeletion(
+  pods: readonly Pod[],
+  ranks: ReadonlyMap<Pod, number>,
+  now: number,
+  usesCosts = true,
+): readonly Pod[] {
+  const costOf = usesCosts ? deletionCost : () => 0;
+  return [...pods].sort((a, b) => compareForDeletion(a, b, ranks, now, costOf));
 }
 
 const PHASES: Readonly<Record<string, number>> = { Pending: 0, Unknown: 1, Running: 2 };
 
-function compareForDeletion(a: Pod, b: Pod, ranks: ReadonlyMap<Pod, number>, now: number): number {
+function compareForDeletion(
+  a: Pod,
+  b: Pod,
+  ranks: ReadonlyMap<Pod, number>,
+  now: number,
+  costOf: (pod: Pod) => number,
+): number {
   const byState =
     Number(isAssigned(a)) - Number(isAssigned(b)) ||
     (PHASES[a.status?.phase ?? ""] ?? 0) - (PHASES[b.status?.phase ?? ""] ?? 0) ||
     Number(isPodReady(a)) - Number(isPodReady(b)) ||
-    deletionCost(a) - deletionCost(b) ||
+    costOf(a) - costOf(b) ||
     (ranks.get(b) ?? 0) - (ranks.get(a) ?? 0);
   if (byState !== 0) return byState;
   if (isPodReady(a)) {

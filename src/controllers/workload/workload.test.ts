@@ -62,6 +62,8 @@ t.test("sortForDeletion() puts the least useful pods first", async (t) => {
   const names = (ranks: ReadonlyMap<Pod, number>) => sortForDeletion(pods, ranks, now).map((one) => one.metadata?.name);
   t.same(names(new Map()), ["unassigned", "pending", "unready", "cheap", "young", "old", "costly"]);
   t.same(names(new Map([[pods[0]!, 2]])).slice(4, 6), ["old", "young"]);
+  const withoutCosts = sortForDeletion(pods, new Map(), now, false).map((one) => one.metadata?.name);
+  t.same(withoutCosts, ["unassigned", "pending", "unready", "young", "costly", "old", "cheap"]);
 });
 
 t.test("isPodAvailable() needs readiness for longer than minReadySeconds", async (t) => {

@@ -33,7 +33,7 @@ function gatesIn(path: string): ReadonlySet<string> {
   const text = readFileSync(path, "utf8");
   // The names of Go's types.
   if (path.endsWith("/go-names.ts")) return new Set();
-  const isTable = /\/(?:kinds?|built-in-plugins)\.ts$/.test(path);
+  const isTable = /\/(?:kinds?|built-in-plugins|agent\/config\/schema)\.ts$/.test(path);
   const code = isTable ? text : text.replaceAll(/featureGate:\s*"\w+"/g, "");
   const literals = [...code.matchAll(/"([A-Z]\w+)"/g)].map(([, name = ""]) => name);
   return new Set(literals.filter((name) => Object.hasOwn(allGates, name)));

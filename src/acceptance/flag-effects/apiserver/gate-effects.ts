@@ -7,6 +7,7 @@ import { makeRequest } from "../../../http/request.ts";
 import { MetricRegistry } from "../../../std/metrics/metrics.ts";
 import { freePort } from "../../../testing/std/free-port.ts";
 import { FakeKms } from "../../../testing/storage/fake-kms.ts";
+import { controllerGateEffects } from "./controller-gate-effects.ts";
 import { discoveryGateEffects } from "./discovery-gate-effects.ts";
 import { writeProviders } from "./encryption-effects.ts";
 import { fieldGateEffects } from "./field-gate-effects.ts";
@@ -151,6 +152,7 @@ async function upgrade(gates: Gates, subresource: string, protocol: string) {
 export const gateEffects: Readonly<Record<string, Effect>> = {
   ...fieldGateEffects,
   ...discoveryGateEffects,
+  ...controllerGateEffects,
   ...peerGateEffects,
   AllAlpha: async (t) => {
     t.equal(configWith({}).cbor, false);

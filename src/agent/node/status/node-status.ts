@@ -80,7 +80,7 @@ export async function collectNodeStatus(
       osImage: machine.osImage,
       containerRuntimeVersion: runtimeVersion,
       kubeletVersion: config.version,
-      kubeProxyVersion: "",
+      kubeProxyVersion: config.node.reportsProxyVersion ? config.version : "",
       operatingSystem: "linux",
       architecture: machine.architecture,
     },

@@ -47,3 +47,20 @@ t.test("SupplementalGroupsPolicy=false refuses a strict policy that the runtime 
     t.equal(at.status("web")?.reason, supplementalGroupsPolicy ? undefined : "SupplementalGroupsPolicyNotSupported");
   }
 });
+
+t.test("PodReadyToStartContainersCondition and PodObservedGenerationTracking decide about conditions", async (t) => {
+  for (const on of [true, false]) {
+    await using at = await podHarness();
+    Object.assign(at.services.settings as object, { readyToStartCondition: on, observedGeneration: on });
+    const pod = testPod("web");
+    at.manager.put({ ...pod, metadata: { ...pod.metadata, generation: 3 } });
+    await at.run(3);
+    const { conditions = [], observedGeneration } = at.status("web") ?? {};
+    t.equal(
+      conditions.some(({ type }) => type === "PodReadyToStartContainers"),
+      on,
+    );
+    t.equal(observedGeneration, on ? 3 : undefined);
+    t.ok(conditions.every((condition) => condition.observedGeneration === observedGeneration));
+  }
+});

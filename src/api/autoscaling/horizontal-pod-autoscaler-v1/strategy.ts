@@ -28,6 +28,6 @@ export const horizontalPodAutoscalerV1Strategy: Strategy<HorizontalPodAutoscaler
   },
   prepareForUpdate: (next, previous, now) =>
     convertThroughV2((a, b) => prepareForUpdate?.(a, b, now) ?? a)(next, previous),
-  validate: (object, previous) =>
-    horizontalPodAutoscalerStrategy.validate?.(toV2(object), previous && toV2(previous)) ?? [],
+  validate: (object, previous, features) =>
+    horizontalPodAutoscalerStrategy.validate?.(toV2(object), previous && toV2(previous), features) ?? [],
 };

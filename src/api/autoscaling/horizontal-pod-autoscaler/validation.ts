@@ -1,4 +1,6 @@
 /** Rules for autoscalers. */
+import { defaultFeatures } from "../../../flags/gate-tables/default-features.ts";
+import type { FeatureLookup } from "../../../flags/gates.ts";
 import {
   type FieldError,
   invalidField,
@@ -25,10 +27,12 @@ const SELECT_POLICIES = ["Disabled", "Max", "Min"];
 export function validateAutoscaler(
   { spec }: HorizontalPodAutoscaler,
   previous: HorizontalPodAutoscaler | undefined,
+  features: FeatureLookup = defaultFeatures,
 ): readonly FieldError[] {
   if (spec === undefined) return [];
+  const mayBeZero = previous?.spec?.minReplicas === 0 || features.has("HPAScaleToZero");
   return [
-    ...validateReplicas(spec, previous?.spec),
+    ...validateReplicas(spec, mayBeZero ? 0 : 1),
     ...validateReference(spec.scaleTargetRef, "spec.scaleTargetRef"),
     ...validateMetrics(spec.metrics ?? [], "spec.metrics", spec.minReplicas),
     ...validateRules(spec.behavior?.scaleUp, "spec.behavior.scaleUp"),
@@ -36,12 +40,11 @@ export function validateAutoscaler(
   ];
 }
 
-/** `minReplicas: 0` needs a feature that is off by default; stored autoscalers may keep it. */
+/** `minReplicas: 0` needs a feature gate; stored autoscalers may keep it. */
 function validateReplicas(
   { minReplicas, maxReplicas }: HorizontalPodAutoscalerSpec,
-  previous: HorizontalPodAutoscalerSpec | undefined,
+  least: number,
 ): readonly FieldError[] {
-  const least = previous?.minReplicas === 0 ? 0 : 1;
   const errors: FieldError[] = [];
   if (minReplicas !== undefined && minReplicas < least) {
     errors.push(invalidField("spec.minReplicas", minReplicas, `must be greater than or equal to ${least}`));

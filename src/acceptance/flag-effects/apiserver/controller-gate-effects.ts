@@ -1,0 +1,86 @@
+/** The effect of gates on the controllers and the scheduler that run in the process of the API server. */
+import { schedulerFeatures } from "../../../scheduler/config/features.ts";
+import { configWith, type Gates, withGates } from "./gate-settings.ts";
+import { type Effect, startServer } from "./support.ts";
+
+async function keepsConfigMap(gates: Gates): Promise<boolean> {
+  await using server = await startServer(withGates(gates, { "embedded-controllers": "namespace" }));
+  const namespace = "/api/v1/namespaces/brief";
+  const container = { name: "c", image: "i" };
+  const pod = { metadata: { name: "p", finalizers: ["example.com/wait"] }, spec: { containers: [container] } };
+  await server.send("POST /api/v1/namespaces", { metadata: { name: "brief" } });
+  await server.send("POST /api/v1/namespaces/brief/serviceaccounts", { metadata: { name: "default" } });
+  await server.send(`POST ${namespace}/pods`, pod);
+  await server.send(`POST ${namespace}/configmaps`, { metadata: { name: "m" } });
+  await server.send(`DELETE ${namespace}`);
+  await server.until("the first attempt has ended", async () => {
+    const { json } = await server.send(`GET ${namespace}`);
+    return (json.status.conditions ?? []).length > 0;
+  });
+  return (await server.send(`GET ${namespace}/configmaps/m`)).status === 200;
+}
+
+/** Whether a scale down deletes the pod with the lower cost, whichever it is. */
+async function followsCosts(gates: Gates): Promise<boolean> {
+  const deletes = async (cheap: string): Promise<boolean> => {
+    await using server = await startServer(withGates(gates, { "embedded-controllers": "replicaset" }));
+    const pods = "/api/v1/namespaces/default/pods";
+    const labels = { app: "web" };
+    const spec = { containers: [{ name: "c", image: "i" }] };
+    await server.send("POST /api/v1/namespaces/default/serviceaccounts", { metadata: { name: "default" } });
+    for (const name of ["a", "b"]) {
+      const annotations = name === cheap ? { "controller.kubernetes.io/pod-deletion-cost": "-1" } : {};
+      await server.send(`POST ${pods}`, { metadata: { name, labels, annotations }, spec });
+    }
+    const set = { replicas: 1, selector: { matchLabels: labels }, template: { metadata: { labels }, spec } };
+    await server.send("POST /apis/apps/v1/namespaces/default/replicasets", { metadata: { name: "web" }, spec: set });
+    const remaining = async (): Promise<readonly string[]> => {
+      const { json } = await server.send(`GET ${pods}`);
+      return json.items.map(({ metadata }: { metadata: { name: string } }) => metadata.name);
+    };
+    await server.until("one pod is left", async () => (await remaining()).length === 1);
+    return !(await remaining()).includes(cheap);
+  };
+  return (await deletes("a")) && (await deletes("b"));
+}
+
+function schedules(gate: string, feature: keyof ReturnType<typeof schedulerFeatures>): Effect {
+  return async (t) => {
+    for (const value of [true, false]) {
+      const { features } = configWith(value ? {} : { [gate]: false }).observability;
+      const enabled = new Set(features.filter((each) => each.enabled).map(({ name }) => name));
+      t.equal(schedulerFeatures(enabled)[feature], value);
+    }
+  };
+}
+
+async function acceptsZeroReplicas(gates: Gates): Promise<number> {
+  await using server = await startServer(withGates(gates));
+  const external = { metric: { name: "queue" }, target: { type: "Value", value: "1" } };
+  const spec = {
+    minReplicas: 0,
+    maxReplicas: 3,
+    scaleTargetRef: { kind: "Deployment", name: "web", apiVersion: "apps/v1" },
+    metrics: [{ type: "External", external }],
+  };
+  const path = "/apis/autoscaling/v2/namespaces/default/horizontalpodautoscalers";
+  return (await server.send(`POST ${path}`, { metadata: { name: "web" }, spec })).status;
+}
+
+export const controllerGateEffects: Readonly<Record<string, Effect>> = {
+  HPAScaleToZero: async (t) => {
+    t.equal(await acceptsZeroReplicas({}), 422);
+    t.equal(await acceptsZeroReplicas({ HPAScaleToZero: true }), 201);
+  },
+  OrderedNamespaceDeletion: async (t) => {
+    t.equal(await keepsConfigMap({}), true);
+    t.equal(await keepsConfigMap({ OrderedNamespaceDeletion: false }), false);
+  },
+  PodDeletionCost: async (t) => {
+    t.equal(await followsCosts({}), true);
+    t.equal(await followsCosts({ PodDeletionCost: false }), false);
+  },
+  SchedulerAsyncPreemption: schedules("SchedulerAsyncPreemption", "asyncPreemption"),
+  SchedulerPopFromBackoffQ: schedules("SchedulerPopFromBackoffQ", "popFromBackoff"),
+  SchedulerQueueingHints: schedules("SchedulerQueueingHints", "queueingHints"),
+};
