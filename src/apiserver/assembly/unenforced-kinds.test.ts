@@ -21,8 +21,6 @@ interface Case {
 }
 
 const policy = { validations: [{ expression: "false" }], matchConstraints: { resourceRules } };
-const service = { namespace: "default", name: "s" };
-const apiService = { group: "x.io", version: "v1", groupPriorityMinimum: 1, versionPriority: 1 };
 
 const template = {
   metadata: { labels: { a: "b" } },
@@ -63,11 +61,6 @@ const cases: readonly Case[] = [
     body: { metadata: { name: "x" }, spec: { priorityLevelConfiguration: { name: "exempt" }, matchingPrecedence: 9 } },
     fairness: false,
     warning: /FlowSchema is not enforced: --enable-priority-and-fairness is off/,
-  },
-  {
-    path: "/apis/apiregistration.k8s.io/v1/apiservices",
-    body: { metadata: { name: "v1.x.io" }, spec: { ...apiService, service, insecureSkipTLSVerify: true } },
-    warning: undefined,
   },
   {
     path: `${ADMISSION}/validatingwebhookconfigurations`,

@@ -7,6 +7,7 @@ import { decodeProtobuf } from "../../schema/protobuf/decode.ts";
 import { decodeEnvelope } from "../../schema/protobuf/envelope.ts";
 import { startTestServer, type TestServer } from "../../testing/apiserver/server-fixture.ts";
 import { makeServerCertificate } from "../../testing/http/test-certificates.ts";
+import { until } from "../../testing/std/until.ts";
 import { defaultConfig } from "../config/default-config.ts";
 
 const API = "/apis/metrics.k8s.io/v1beta1";
@@ -215,5 +216,11 @@ t.test("the group is in discovery once, with a local API service", async (t) => 
     body: { ...local, spec: { ...local.spec, service, insecureSkipTLSVerify: true } },
   });
   t.equal(replaced.status, 200, replaced.text);
-  t.match(replaced.headers.warning, /the server itself serves metrics\.k8s\.io\/v1beta1/);
+  const reasonOf = async () => {
+    await server.clock.advance(100);
+    return (await server.send(`GET ${path}`)).json.status.conditions[0].reason === "ServiceNotFound";
+  };
+  await until("a check of the service", reasonOf);
+  t.equal((await server.send(`GET ${API}/nodes`)).status, 503, "requests go to that service");
+  t.equal((await server.send("GET /apis/metrics.svc.io/v1beta1/nodes")).status, 200, "the server's own metrics stay");
 });
