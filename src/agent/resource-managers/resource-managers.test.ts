@@ -8,6 +8,7 @@ import { MetricRegistry } from "../../std/metrics/metrics.ts";
 import { formatMetrics } from "../../std/metrics/text-format.ts";
 import { type FakeMachine, fakeMachines, writeFakeMachine } from "../../testing/agent/fake-machine.ts";
 import { FakeClock } from "../../testing/std/fake-clock.ts";
+import { fileDirectory } from "../../testing/std/file-directory.ts";
 import { emptyObservation, type ObservedContainer } from "../runtime/observation.ts";
 import type { ResourceManagersConfig } from "./config.ts";
 import { ResourceManagers } from "./resource-managers.ts";
@@ -34,7 +35,7 @@ const none: ResourceManagersConfig = {
 
 /** Trees of many CPUs take time to write: each machine is written once. */
 const topologies = new Map<FakeMachine, Promise<MachineTopology>>();
-const trees = t.testdir({});
+const trees = fileDirectory(t, {});
 
 function readFakeMachine(machine: FakeMachine): Promise<MachineTopology> {
   const root = join(trees, String(topologies.size));

@@ -1,7 +1,7 @@
 /** Metrics of the managers of CPUs, memory and topology. */
 import type { MetricRegistry } from "../../std/metrics/metrics.ts";
-import type { CpuMetrics } from "./cpu/cpu-manager.ts";
-import type { MemoryMetrics } from "./memory/memory-manager.ts";
+import type { CpuMetrics } from "./cpu/cpu-metrics.ts";
+import type { MemoryMetrics } from "./memory/memory-metrics.ts";
 import type { TopologyMetrics } from "./topology/topology-manager.ts";
 
 export interface ResourceMetrics {

@@ -10,7 +10,7 @@ export interface DeviceOptions {
   readonly cdiDevices: readonly CDIDevice[];
 }
 
-/** `claimDevices` are names of CDI. The first plugin that sets a variable, a path or an annotation wins, as in Kubernetes. */
+/** `claimDevices` are names of CDI. The first plugin that sets a variable or a path wins, as in Kubernetes. */
 export function mergeDevices(
   responses: readonly ContainerAllocateResponse[],
   claimDevices: readonly string[],

@@ -2,7 +2,6 @@
 import type { Container } from "../../../api/core/container/schema.ts";
 import type { Pod } from "../../../api/core/pod/schema.ts";
 import type { Logger } from "../../../std/log/logger.ts";
-import type { CounterFamily, GaugeFamily } from "../../../std/metrics/metrics.ts";
 import { allContainers, podUid } from "../../pods/pod-fields.ts";
 import type { Observation, ObservedContainer } from "../../runtime/observation.ts";
 import type { Runtime } from "../../runtime/runtime.ts";
@@ -10,15 +9,6 @@ import type { HintProvider, ResourceHints } from "../topology/topology-hint.ts";
 import type { CpuSet } from "./cpu-set.ts";
 import type { CpuState } from "./cpu-state.ts";
 import type { StaticCpuPolicy } from "./static-cpu-policy.ts";
-
-export interface CpuMetrics {
-  readonly requests: CounterFamily;
-  readonly errors: CounterFamily;
-  readonly sharedPoolMillis: GaugeFamily;
-  readonly exclusive: GaugeFamily;
-  /** By scope and boundary. */
-  readonly aligned: CounterFamily;
-}
 
 /** A pod with what runs of it. */
 export interface RunningPod {

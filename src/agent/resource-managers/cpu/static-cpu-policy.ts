@@ -14,7 +14,7 @@ import {
   type ResourceHints,
   type TopologyHint,
 } from "../topology/topology-hint.ts";
-import type { CpuMetrics } from "./cpu-manager.ts";
+import type { CpuMetrics } from "./cpu-metrics.ts";
 import type { CpuPolicyOptions } from "./cpu-policy-options.ts";
 import { CpuSet } from "./cpu-set.ts";
 import type { CpuState } from "./cpu-state.ts";

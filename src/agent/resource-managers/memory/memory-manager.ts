@@ -2,16 +2,10 @@
 import type { Container } from "../../../api/core/container/schema.ts";
 import type { Pod } from "../../../api/core/pod/schema.ts";
 import type { Logger } from "../../../std/log/logger.ts";
-import type { CounterFamily } from "../../../std/metrics/metrics.ts";
 import { allContainers, podUid } from "../../pods/pod-fields.ts";
 import type { HintProvider, ResourceHints } from "../topology/topology-hint.ts";
 import type { MemoryBlock, MemoryState } from "./memory-state.ts";
 import type { StaticMemoryPolicy } from "./static-memory-policy.ts";
-
-export interface MemoryMetrics {
-  readonly requests: CounterFamily;
-  readonly errors: CounterFamily;
-}
 
 export interface MemoryManagerOptions {
   readonly policy: StaticMemoryPolicy;

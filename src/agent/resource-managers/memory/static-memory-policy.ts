@@ -11,7 +11,7 @@ import { hasPodLevelResources } from "../cpu/static-cpu-policy.ts";
 import type { NumaNode } from "../topology/machine-topology.ts";
 import { isNarrower, iterateMasks, maskOf, type NumaMask, nodesOf } from "../topology/numa-mask.ts";
 import type { AffinityStore, ResourceHints, TopologyHint } from "../topology/topology-hint.ts";
-import type { MemoryMetrics } from "./memory-manager.ts";
+import type { MemoryMetrics } from "./memory-metrics.ts";
 import type { MachineMemory, MemoryBlock, MemoryState, MemoryTable } from "./memory-state.ts";
 import type { ReservedMemory } from "./reserved-memory.ts";
 

@@ -1,0 +1,11 @@
+/** Metrics of the CPU manager. */
+import type { CounterFamily, GaugeFamily } from "../../../std/metrics/metrics.ts";
+
+export interface CpuMetrics {
+  readonly requests: CounterFamily;
+  readonly errors: CounterFamily;
+  readonly sharedPoolMillis: GaugeFamily;
+  readonly exclusive: GaugeFamily;
+  /** By scope and boundary. */
+  readonly aligned: CounterFamily;
+}
