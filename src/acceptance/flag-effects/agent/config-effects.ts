@@ -221,12 +221,6 @@ export const agentGateEffects: Readonly<Record<string, ConfigEffect>> = {
     t.equal(configOf().observability.flags, undefined);
     t.match(configOf("--feature-gates=ComponentFlagz=true").observability.flags, { "max-pods": "110" });
   },
-  NodeSwap: async (t) => {
-    const file = fileWith(t, "memorySwap: {swapBehavior: NoSwap}\n");
-    t.ok(configOf(`--config=${file}`));
-    const disabled = () => configOf(`--config=${file}`, "--feature-gates=NodeSwap=false");
-    t.throws(disabled, /memorySwap.swapBehavior: needs feature gate NodeSwap/);
-  },
   NodeLogQuery: async (t) => {
     const file = fileWith(t, "enableSystemLogQuery: true\n");
     const query = (...argv: string[]) => configOf(`--config=${file}`, ...argv).server.nodeLogQuery;
