@@ -24,6 +24,7 @@ const namesByReason: Readonly<Record<string, readonly string[]>> = {
     "WindowsGracefulNodeShutdown",
     "WindowsHostNetwork",
   ],
+  "Kubernetes 1.33 has no alpha options of the topology manager": ["TopologyManagerPolicyAlphaOptions"],
   "it belongs to cloud controller managers": ["CloudControllerManagerWebhook"],
   "volumes of Portworx are those of its CSI driver": ["InTreePluginPortworxUnregister"],
   "Kubernetes 1.33 has no such gate; CustomCPUCFSQuotaPeriod has its effect": ["CPUCFSQuotaPeriod"],
