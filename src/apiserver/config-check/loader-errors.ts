@@ -18,8 +18,9 @@ const LEADS = new RegExp(
     "failed to read policy file:",
   ].join("|")}) *`,
 );
-const FIELD =
-  /^(?:field )?((?:[A-Za-z][\w-]*(?:\[[^\]]*\])*)(?:\.[A-Za-z_][\w-]*(?:\[[^\]]*\])*)*)(?:: (?=\S)| (?=has |must |may |is |cannot |needs ))/;
+/** `jwt[0].issuer.url` */
+const PATH = "[A-Za-z][\\w-]*(?:\\[[^\\]]*\\])*(?:\\.[A-Za-z_][\\w-]*(?:\\[[^\\]]*\\])*)*";
+const FIELD = new RegExp(`^(?:field )?(${PATH})(?:: (?=\\S)| (?=has |must |may |is |cannot |needs ))`);
 
 /** `schema`: for suggestions. */
 export function problemsOf(source: Source, error: unknown, schema?: ObjectSchema): readonly Problem[] {

@@ -16,79 +16,130 @@ const FIXED64 = 1;
 const BYTES = 2;
 const FIXED32 = 5;
 
-class Writer {
-  readonly #parts: Uint8Array[] = [];
-  #length = 0;
+/** Bytes of a new buffer; a span has a few hundred. */
+const BUFFER_BYTES = 64 * 1024;
+/** Bytes of the longest varint of a length or a tag. */
+const VARINT_BYTES_MAX = 10;
 
-  #push(bytes: Uint8Array): void {
-    this.#parts.push(bytes);
-    this.#length += bytes.length;
+/** Writes into one buffer, which grows. */
+class Writer {
+  #buffer = Buffer.allocUnsafe(BUFFER_BYTES);
+  #at = 0;
+
+  #reserve(bytes: number): void {
+    if (this.#at + bytes <= this.#buffer.length) return;
+    const larger = Buffer.allocUnsafe(Math.max(2 * this.#buffer.length, this.#at + bytes));
+    this.#buffer.copy(larger, 0, 0, this.#at);
+    this.#buffer = larger;
   }
 
   #tag(field: number, wireType: number): void {
-    this.#varint(BigInt((field << 3) | wireType));
+    this.#varint((field << 3) | wireType);
   }
 
-  #varint(value: bigint): void {
-    const bytes: number[] = [];
-    let rest = BigInt.asUintN(64, value);
-    while (rest >= 0x80n) {
-      bytes.push(Number(rest & 0x7fn) | 0x80);
-      rest >>= 7n;
+  /** Of an integer that is not negative. */
+  #varint(value: number): void {
+    this.#reserve(VARINT_BYTES_MAX);
+    let rest = value;
+    while (rest >= 0x80) {
+      this.#buffer[this.#at++] = (rest % 0x80) | 0x80;
+      rest = Math.floor(rest / 0x80);
     }
-    bytes.push(Number(rest));
-    this.#push(Uint8Array.from(bytes));
+    this.#buffer[this.#at++] = rest;
   }
 
   integer(field: number, value: number): void {
     this.#tag(field, VARINT);
-    this.#varint(BigInt(value));
+    if (value >= 0) {
+      this.#varint(value);
+      return;
+    }
+    // Negative numbers have ten bytes: two's complement of 64 bits.
+    let rest = BigInt.asUintN(64, BigInt(value));
+    this.#reserve(VARINT_BYTES_MAX);
+    for (; rest >= 0x80n; rest >>= 7n) this.#buffer[this.#at++] = Number(rest & 0x7fn) | 0x80;
+    this.#buffer[this.#at++] = Number(rest);
   }
 
   double(field: number, value: number): void {
     this.#tag(field, FIXED64);
-    const bytes = Buffer.alloc(8);
-    bytes.writeDoubleLE(value);
-    this.#push(bytes);
+    this.#reserve(8);
+    this.#at = this.#buffer.writeDoubleLE(value, this.#at);
   }
 
   fixed64(field: number, value: bigint): void {
     this.#tag(field, FIXED64);
-    const bytes = Buffer.alloc(8);
-    bytes.writeBigUInt64LE(BigInt.asUintN(64, value));
-    this.#push(bytes);
+    this.#reserve(8);
+    this.#at = this.#buffer.writeBigUInt64LE(value, this.#at);
   }
 
   fixed32(field: number, value: number): void {
     this.#tag(field, FIXED32);
-    const bytes = Buffer.alloc(4);
-    bytes.writeUInt32LE(value);
-    this.#push(bytes);
+    this.#reserve(4);
+    this.#at = this.#buffer.writeUInt32LE(value, this.#at);
   }
 
   bytes(field: number, value: Uint8Array): void {
     this.#tag(field, BYTES);
-    this.#varint(BigInt(value.length));
-    this.#push(value);
+    this.#varint(value.length);
+    this.#reserve(value.length);
+    this.#buffer.set(value, this.#at);
+    this.#at += value.length;
   }
 
+  hex(field: number, value: string): void {
+    this.#tag(field, BYTES);
+    this.#varint(value.length / 2);
+    this.#reserve(value.length / 2);
+    this.#at += this.#buffer.write(value, this.#at, "hex");
+  }
+
+  /** Empty text is the default, which protobuf omits. */
   text(field: number, value: string): void {
-    if (value !== "") this.bytes(field, Buffer.from(value));
+    if (value !== "") this.textOrEmpty(field, value);
   }
 
-  message(field: number, write: (writer: Writer) => void): void {
-    this.bytes(field, encode(write));
+  textOrEmpty(field: number, value: string): void {
+    this.#tag(field, BYTES);
+    const length = Buffer.byteLength(value);
+    this.#varint(length);
+    this.#reserve(length);
+    this.#at += this.#buffer.write(value, this.#at, "utf8");
   }
 
-  finish(): Buffer {
-    return Buffer.concat(this.#parts, this.#length);
+  message(field: number, write: (writer: this) => void): void {
+    this.#tag(field, BYTES);
+    this.#reserve(1);
+    // One byte for the length; a longer length moves the content.
+    const start = ++this.#at;
+    write(this);
+    const length = this.#at - start;
+    if (length >= 0x80) {
+      const extra = Math.floor(Math.log2(length) / 7);
+      this.#reserve(extra);
+      this.#buffer.copyWithin(start + extra, start, this.#at);
+    }
+    this.#at = start - 1;
+    this.#varint(length);
+    this.#at += length;
+  }
+
+  clear(): void {
+    this.#at = 0;
+  }
+
+  /** A copy: the buffer is used again. */
+  take(): Buffer {
+    return Buffer.from(this.#buffer.subarray(0, this.#at));
   }
 }
 
+const shared = new Writer();
+
 function encode(write: (writer: Writer) => void): Buffer {
-  const writer = new Writer();
-  write(writer);
-  return writer.finish();
+  shared.clear();
+  write(shared);
+  return shared.take();
 }
 
 /** An encoded span, and the library that it is attributed to. */
@@ -106,10 +157,10 @@ export function encodeSpan(span: Span): EncodedSpan {
   };
   const parentId = span.parent?.id ?? trace.remoteParent?.spanId;
   const bytes = encode((writer) => {
-    writer.bytes(1, Buffer.from(trace.traceId, "hex"));
-    writer.bytes(2, Buffer.from(span.id, "hex"));
+    writer.hex(1, trace.traceId);
+    writer.hex(2, span.id);
     writer.text(3, trace.remoteParent?.traceState ?? "");
-    if (parentId !== undefined) writer.bytes(4, Buffer.from(parentId, "hex"));
+    if (parentId !== undefined) writer.hex(4, parentId);
     writer.text(5, span.name);
     writer.integer(6, KINDS[span.kind]);
     writer.fixed64(7, nanoseconds(span.startedAt));
@@ -137,8 +188,8 @@ export function encodeSpan(span: Span): EncodedSpan {
 }
 
 function writeLink(writer: Writer, { traceId, spanId, traceState }: SpanContext): void {
-  writer.bytes(1, Buffer.from(traceId, "hex"));
-  writer.bytes(2, Buffer.from(spanId, "hex"));
+  writer.hex(1, traceId);
+  writer.hex(2, spanId);
   writer.text(3, traceState);
 }
 
@@ -152,7 +203,7 @@ function writeAttributes(writer: Writer, field: number, attributes: Attributes):
 }
 
 function writeValue(writer: Writer, value: AttributeValue): void {
-  if (typeof value === "string") writer.bytes(1, Buffer.from(value));
+  if (typeof value === "string") writer.textOrEmpty(1, value);
   else if (typeof value === "boolean") writer.integer(2, value ? 1 : 0);
   else if (typeof value !== "number") {
     writer.message(5, (array) => {
