@@ -134,6 +134,8 @@ export interface RuntimeConfig extends NodeCgroupSettings {
   readonly protectKernelDefaults: boolean;
   /** Whether the OOM killer kills single processes; undefined: the default of the machine's cgroup version. */
   readonly singleProcessOomKill: boolean | undefined;
+  /** Whether Burstable pods may use a share of the node's swap; requires cgroup v2. */
+  readonly limitedSwap: boolean;
   /** oom_score_adj of the agent, -1000 to 1000; undefined leaves it unchanged. */
   readonly oomScoreAdj: number | undefined;
   /** Limit of open files of the agent; undefined leaves it unchanged. */

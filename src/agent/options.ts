@@ -156,6 +156,7 @@ function toRuntimeConfig(effective: EffectiveConfig): RuntimeConfig {
     failCgroupV1: flags["fail-cgroupv1"],
     protectKernelDefaults: flags["protect-kernel-defaults"],
     singleProcessOomKill: config.singleProcessOOMKill,
+    limitedSwap: config.memorySwap?.swapBehavior === "LimitedSwap",
     oomScoreAdj: flags["oom-score-adj"],
     maxOpenFiles: flags["max-open-files"],
   };

@@ -218,7 +218,13 @@ function createPodSettings({
   const hugePageSizes = Object.keys(machine.hugePages);
   return {
     directories: toDirectories(config),
-    cpu: { ...config.runtime, hugePageSizes, oomGroup, limitsSwap },
+    cpu: {
+      ...config.runtime,
+      hugePageSizes,
+      oomGroup,
+      limitsSwap,
+      swapBytes: config.runtime.limitedSwap ? machine.swapBytes : 0,
+    },
     cgroups: config.runtime,
     seccompDefault: config.runtime.seccompDefault,
     stopSignals: config.pods.stopSignals,

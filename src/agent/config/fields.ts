@@ -25,6 +25,7 @@ const effectiveFields: ReadonlySet<string> = new Set([
   "enableSystemLogHandler",
   "enableSystemLogQuery",
   "maxParallelImagePulls",
+  "memorySwap.swapBehavior",
   "nodeLeaseDurationSeconds",
   "nodeStatusReportFrequency",
   "podLogsDir",
@@ -33,14 +34,6 @@ const effectiveFields: ReadonlySet<string> = new Set([
   "tracing.samplingRatePerMillion",
   "userNamespaces.idsPerPod",
 ]);
-
-/** Values of fields without effect that state what the agent does anyway. */
-const statedValues: Readonly<Record<string, readonly unknown[]>> = { "memorySwap.swapBehavior": ["NoSwap"] };
-
-/** Whether the value describes what the agent does without the field. */
-export function isStatedValue({ steps }: ConfigField, value: unknown): boolean {
-  return statedValues[steps.join(".")]?.includes(value) === true;
-}
 
 export function isEffective({ steps, flag }: ConfigField): boolean {
   return flag === undefined ? effectiveFields.has(steps.join(".")) : flag.row.inert === undefined;

@@ -364,12 +364,17 @@ t.test("fields of the file without effect and without a flag are listed with the
   );
 });
 
-t.test("memorySwap.swapBehavior may state that pods get no swap, and nothing else", async (t) => {
+t.test("memorySwap.swapBehavior is NoSwap or LimitedSwap, and needs the gate NodeSwap", async (t) => {
   const file = (text: string) =>
     join(t.testdir({ "agent.yaml": `${header}memorySwap: {swapBehavior: ${text}}\n` }), "agent.yaml");
   t.equal(loadAgentConfig([`--config=${file("NoSwap")}`], {}).config.memorySwap?.swapBehavior, "NoSwap");
+  t.equal(loadAgentConfig([`--config=${file("LimitedSwap")}`], {}).config.memorySwap?.swapBehavior, "LimitedSwap");
   t.throws(
-    () => loadAgentConfig([`--config=${file("LimitedSwap")}`], {}),
-    /memorySwap\.swapBehavior: this build does not support this field, leave it out/,
+    () => loadAgentConfig([`--config=${file("Unlimited")}`], {}),
+    /memorySwap.swapBehavior "Unlimited" must be one of: "", "LimitedSwap" or "NoSwap"/,
+  );
+  t.throws(
+    () => loadAgentConfig([`--config=${file("LimitedSwap")}`, "--feature-gates=NodeSwap=false"], {}),
+    /needs feature gate NodeSwap/,
   );
 });

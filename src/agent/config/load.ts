@@ -15,7 +15,7 @@ import { duration } from "../../schema/define.ts";
 import { stringifyExact } from "../../schema/json/exact-numbers.ts";
 import { agentFlags } from "../flags.ts";
 import { listDropIns } from "./drop-ins.ts";
-import { type ConfigField, configFields, fromJson, getDefault, isEffective, isStatedValue, toJson } from "./fields.ts";
+import { type ConfigField, configFields, fromJson, getDefault, isEffective, toJson } from "./fields.ts";
 import {
   type Branch,
   emptyBranch,
@@ -204,7 +204,6 @@ function validateFields(
     const normal = getDefault(target, withFile);
     const defaults = [normal, getDefault(target, false)];
     if (node !== undefined && defaults.some((value) => equalsAsJson(toPlainValue(node), value))) return [];
-    if (node !== undefined && isStatedValue(target, toPlainValue(node))) return [];
     const gate = flag?.row.gate ?? field.featureGate;
     const at = `${describeSource(node)}: field ${formatPath(steps)}`;
     if (!isEffective(target)) {

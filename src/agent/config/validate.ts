@@ -19,7 +19,7 @@ interface Rule {
   /** The field that the message is about. */
   readonly steps: Steps;
   readonly isBroken: (flags: AgentFlags, field: (name: string) => unknown) => boolean;
-  readonly message: string;
+  readonly message: string | ((field: (name: string) => unknown) => string);
 }
 
 const ID_RANGE = 65_536;
@@ -100,6 +100,13 @@ const rules: readonly Rule[] = [
       '"svc-reserved" contained in enforceNodeAllocatable (--enforce-node-allocatable)',
   },
   {
+    steps: ["memorySwap"],
+    isBroken: (_flags, field) => !["", "LimitedSwap", "NoSwap"].includes(readSwapBehavior(field("memorySwap"))),
+    message: (field) =>
+      `invalid configuration: memorySwap.swapBehavior "${readSwapBehavior(field("memorySwap"))}" must be one of: "", ` +
+      '"LimitedSwap" or "NoSwap"',
+  },
+  {
     steps: ["cgroupsPerQOS"],
     isBroken: (flags) => !flags["cgroups-per-qos"] && flags["enforce-node-allocatable"].some((name) => name !== "none"),
     message:
@@ -156,9 +163,14 @@ export function validateRules(flags: AgentFlags, origins: Branch, tracing = true
   };
   const broken = rules
     .filter(({ isBroken }) => isBroken(flags, field))
-    .map(({ steps, message }) => `${origin(origins, steps)}${message}`);
+    .map(({ steps, message }) => `${origin(origins, steps)}${typeof message === "string" ? message : message(field)}`);
   const ofTracing = validateTracingField(field("tracing"), tracing);
   return [...broken, ...ofTracing.map((message) => `${origin(origins, ["tracing"])}${message}`)];
+}
+
+function readSwapBehavior(memorySwap: unknown): string {
+  const { swapBehavior = "" } = isPlainObject(memorySwap) ? memorySwap : {};
+  return String(swapBehavior);
 }
 
 function requiresCgroup(flags: AgentFlags, name: "system-reserved" | "svc-reserved"): boolean {

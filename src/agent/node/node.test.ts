@@ -15,6 +15,7 @@ const machine: MachineInfo = {
   osImage: "Linux",
   architecture: "amd64",
   cpus: 2,
+  swapBytes: 0,
   memoryBytes: 8 * 2 ** 30,
   hugePages: { "2Mi": 0 },
 };

@@ -1,10 +1,11 @@
 /** Implements `Runtime` with CRI over gRPC on a unix socket. Serializers come from our own schemas. */
 import * as grpc from "@grpc/grpc-js";
+import { callSpan, traceMetadata } from "../../client/grpc/trace-call.ts";
 import { decodeProtobuf } from "../../schema/protobuf/decode.ts";
 import { encodeProtobuf } from "../../schema/protobuf/encode.ts";
 import type { ObjectSchema } from "../../schema/schema.ts";
 import type { Clock, Timer } from "../../std/time/clock.ts";
-import { currentSpan, GRPC_SCOPE, traceHeaders } from "../../tracing/span.ts";
+import { currentSpan } from "../../tracing/span.ts";
 import type { Tracer } from "../../tracing/tracer.ts";
 import { announcesChange, createdAtOf, type EventEnvelope, eventFilters, subscribe } from "./containerd-events.ts";
 import type { ContainerEventResponse } from "./cri/container.ts";
@@ -77,9 +78,7 @@ export function createCriClient(options: CriOptions): CriClient {
 /** Each call has a span, in that of its caller if there is one; the runtime continues it. */
 function traceCalls(call: UnaryCall, tracer: Tracer): UnaryCall {
   return async (path, method, request, options) => {
-    const [, service = "", name = ""] = path.split("/");
-    const attributes = { "rpc.system": "grpc", "rpc.service": service, "rpc.method": name };
-    const described = { name: path.slice(1), kind: "client", scope: GRPC_SCOPE, attributes } as const;
+    const described = callSpan(path);
     const parent = currentSpan();
     const span = parent === undefined ? tracer.start(described) : parent.child(described);
     const traced = async (): Promise<never> => {
@@ -139,12 +138,6 @@ function createUnaryCall(client: grpc.Client, options: CriOptions): UnaryCall {
       const limit = options.requestTimeoutMs + extraMs;
       if (Number.isFinite(limit)) timer = options.clock.timer(limit, onTimeout);
     });
-}
-
-function traceMetadata(): grpc.Metadata {
-  const metadata = new grpc.Metadata();
-  for (const [name, value] of Object.entries(traceHeaders())) metadata.set(name, value);
-  return metadata;
 }
 
 function createEventWatcher(client: grpc.Client): WatchContainerEvents {

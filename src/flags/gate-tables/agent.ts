@@ -100,7 +100,7 @@ export const agentGates: GateTable = markMissing({
   NFTablesProxyMode: { stage: "BETA", default: true },
   NodeInclusionPolicyInPodTopologySpread: { stage: "BETA", default: true },
   NodeLogQuery: { stage: "BETA", default: false, effective: true },
-  NodeSwap: { stage: "BETA", default: true },
+  NodeSwap: { stage: "BETA", default: true, effective: true },
   OpenAPIEnums: { stage: "BETA", default: true },
   OrderedNamespaceDeletion: { stage: "BETA", default: true },
   PodAndContainerStatsFromCRI: { stage: "ALPHA", default: false },

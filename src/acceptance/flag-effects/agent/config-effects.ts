@@ -124,6 +124,10 @@ export const fieldEffects: Readonly<Record<string, FieldEffect>> = {
     text: "maxParallelImagePulls: 3\nserializeImagePulls: false",
     options: { runtime: { serializeImagePulls: false, parallelImagePulls: 3 } },
   },
+  "memorySwap.swapBehavior": {
+    text: "memorySwap: {swapBehavior: LimitedSwap}",
+    options: { runtime: { limitedSwap: true } },
+  },
   nodeLeaseDurationSeconds: {
     text: "nodeLeaseDurationSeconds: 20",
     options: { node: { leaseDurationSeconds: 20 } },
@@ -220,6 +224,11 @@ export const agentGateEffects: Readonly<Record<string, ConfigEffect>> = {
   ComponentFlagz: async (t) => {
     t.equal(configOf().observability.flags, undefined);
     t.match(configOf("--feature-gates=ComponentFlagz=true").observability.flags, { "max-pods": "110" });
+  },
+  NodeSwap: async (t) => {
+    const file = fileWith(t, "memorySwap: {swapBehavior: LimitedSwap}\n");
+    t.equal(configOf(`--config=${file}`).runtime.limitedSwap, true);
+    t.throws(() => configOf(`--config=${file}`, "--feature-gates=NodeSwap=false"), /needs feature gate NodeSwap/);
   },
   NodeLogQuery: async (t) => {
     const file = fileWith(t, "enableSystemLogQuery: true\n");

@@ -12,6 +12,7 @@ export interface MachineInfo {
   readonly architecture: string;
   readonly cpus: number;
   readonly memoryBytes: number;
+  readonly swapBytes: number;
   /** By size as Kubernetes names it (`2Mi`): bytes reserved for huge pages. */
   readonly hugePages: Readonly<Record<string, number>>;
 }
@@ -47,6 +48,7 @@ export async function readMachine(): Promise<MachineInfo> {
     architecture: goArch[arch()] ?? arch(),
     cpus: availableParallelism(),
     memoryBytes: parseKilobytes(meminfo, "MemTotal") * 1024,
+    swapBytes: parseKilobytes(meminfo, "SwapTotal") * 1024,
     hugePages: await readHugePages(),
   };
 }

@@ -69,6 +69,19 @@ t.test(
     t.same(withoutSwap({ memory: "1Mi" })?.unified, { "memory.swap.max": "0" });
     t.equal(withoutSwap({ memory: "1Mi" })?.memorySwapLimitInBytes, undefined);
     t.equal(resources({ memory: "1Mi" })?.memorySwapLimitInBytes, 1_048_576n, "cgroup v1: of memory and swap");
+    const withSwap = (requests: Readonly<Record<string, string>>, limits = {}, priority = 0) => {
+      const swap = { ...cpu, limitsSwap: true, swapBytes: 2 ** 30 };
+      const container = { name: "c", image: "i", resources: { requests, limits } };
+      const { pod, memoryCapacityBytes, ...rest } = input(container);
+      const own = { ...pod, spec: { ...pod.spec, containers: [container], priority } };
+      const settings = { ...rest, pod: own, cpu: swap, memoryCapacityBytes };
+      const limit = makeContainerConfig(settings).linux?.resources?.unified?.["memory.swap.max"];
+      return Number(limit) / (2 ** 30 / memoryCapacityBytes);
+    };
+    t.equal(withSwap({ memory: "1Mi" }), 2 ** 20, "its share of the swap");
+    t.equal(withSwap({ cpu: "1m" }), 0, "no request of memory");
+    t.equal(withSwap({ cpu: "1m", memory: "1Mi" }, { memory: "1Mi" }), 0, "as much as its limit");
+    t.equal(withSwap({ memory: "1Mi" }, {}, 2_000_000_000), 0, "a critical pod");
   },
 );
 

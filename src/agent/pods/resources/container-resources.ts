@@ -2,7 +2,8 @@
 import type { Container } from "../../../api/core/container/schema.ts";
 import type { Pod } from "../../../api/core/pod/schema.ts";
 import type { LinuxContainerResources } from "../../runtime/cri/shared.ts";
-import { computeOomScoreAdj } from "./qos.ts";
+import { isCritical } from "../pod-fields.ts";
+import { computeOomScoreAdj, getPodQosClass } from "./qos.ts";
 import { parseMillis, parseUnits } from "./quantities.ts";
 
 export interface ResourceSettings {
@@ -12,8 +13,10 @@ export interface ResourceSettings {
   readonly hugePageSizes?: readonly string[];
   /** Whether the OOM killer kills all processes of a container together; requires cgroup v2. */
   readonly oomGroup?: boolean;
-  /** Whether the kernel limits swap by cgroup v2: containers may use none, as with Kubernetes' NoSwap. */
+  /** Whether the kernel limits swap by cgroup v2. */
   readonly limitsSwap?: boolean;
+  /** Swap of the node that Burstable pods share by their requests of memory; 0: containers may use none. */
+  readonly swapBytes?: number;
 }
 
 const SHARES_MIN = 2;
@@ -42,17 +45,33 @@ export function makeContainerResources(
     ...(memory > 0 && settings.limitsSwap !== true ? { memorySwapLimitInBytes: BigInt(memory) } : {}),
     ...makeHugePageLimits(container, settings.hugePageSizes ?? []),
     oomScoreAdj: BigInt(computeOomScoreAdj(pod, container, memoryCapacityBytes)),
-    ...makeUnified(settings),
+    ...makeUnified(settings, computeSwapLimit(pod, container, settings, memoryCapacityBytes)),
   };
 }
 
 /** Files of cgroup v2 with their content. */
-function makeUnified({ oomGroup, limitsSwap }: ResourceSettings): Pick<LinuxContainerResources, "unified"> {
+function makeUnified(
+  { oomGroup, limitsSwap }: ResourceSettings,
+  swapBytes: number,
+): Pick<LinuxContainerResources, "unified"> {
   const unified = {
     ...(oomGroup === true ? { "memory.oom.group": "1" } : {}),
-    ...(limitsSwap === true ? { "memory.swap.max": "0" } : {}),
+    ...(limitsSwap === true ? { "memory.swap.max": String(swapBytes) } : {}),
   };
   return Object.keys(unified).length === 0 ? {} : { unified };
+}
+
+/** Kubernetes' LimitedSwap: the container's share of the memory is its share of the swap. */
+function computeSwapLimit(
+  pod: Pod,
+  { resources }: Container,
+  { swapBytes = 0 }: ResourceSettings,
+  memoryCapacityBytes: number,
+): number {
+  const requested = parseUnits(resources?.requests?.memory);
+  const isLimited = requested === 0 || requested === parseUnits(resources?.limits?.memory);
+  if (swapBytes === 0 || isLimited || isCritical(pod) || getPodQosClass(pod) !== "Burstable") return 0;
+  return Math.trunc((requested / memoryCapacityBytes) * swapBytes);
 }
 
 /** A size that the container does not request gets the limit 0. */
