@@ -4,7 +4,7 @@
  *   node src/bench/bench.ts [--only SECTION,…] [--program sources|bundle|binary] [--json]
  *     [--idle-seconds 30] [--pods 20]
  * Sections: start, requests, controllers, controller-memory, scheduler, deployment, lists, watches, memory, cluster,
- * agent, dns, streams, separate-streams, tunnel, logs, scrapes, fairness, encryption.
+ * agent, dns, streams, separate-streams, tunnel, logs, scrapes, request-cost, fairness, encryption.
  * On a shared machine CPU time and ratios are more reliable than rates.
  */
 import { parseArgs } from "node:util";
@@ -19,6 +19,7 @@ import { measureFairness } from "./fairness.ts";
 import { Figures } from "./figures.ts";
 import { measureLists, measureMemory } from "./lists.ts";
 import { measureLogs } from "./logs.ts";
+import { measureRequestCost } from "./request-cost.ts";
 import { measureControllers, measureRequests } from "./requests.ts";
 import { measureScheduler } from "./scheduler.ts";
 import { measureScrapes } from "./scrapes.ts";
@@ -63,6 +64,7 @@ const sections: Readonly<Record<string, Measure>> = {
   tunnel: measureTunnel,
   logs: measureLogs,
   scrapes: measureScrapes,
+  "request-cost": measureRequestCost,
   fairness: measureFairness,
   encryption: measureEncryption,
 };

@@ -1,6 +1,7 @@
 /** What one client with 1,000 requests in flight does to the latency of others, with and without fairness. */
 import { spawn } from "node:child_process";
 import { once } from "node:events";
+import { setTimeout as sleep } from "node:timers/promises";
 import { fileURLToPath } from "node:url";
 import type { Figures } from "./figures.ts";
 import { Connection, closedLoop, expectStatus } from "./load.ts";
@@ -10,7 +11,9 @@ import { BenchServer } from "./server.ts";
 const IN_FLIGHT = 1000;
 /** Others: clients with one request at a time. */
 const OTHERS = 4;
-const REQUESTS = 400;
+const REQUESTS = 4000;
+/** A flood begins with connections and a burst of requests. */
+const SETTLE_MS = 3000;
 const OBJECTS = 500;
 const FLOODER = "flooder";
 const floodClient = fileURLToPath(new URL("./flood-client.ts", import.meta.url));
@@ -34,7 +37,8 @@ export async function measureFairness(figures: Figures, program: readonly string
     const others = Array.from({ length: OTHERS }, (_, index) => `other-${index}`);
     for (const user of others) server.addUser(user);
     await server.start(`--enable-priority-and-fairness=${isFair}`);
-    await prepare(server, [FLOODER, ...others]);
+    await server.allowEverything([FLOODER, ...others]);
+    await createObjects(server);
     const connections = others.map((token) => new Connection({ ...server.credentials, token }));
     const what = isFair ? "with fairness" : "without fairness";
     await measureOthers(connections);
@@ -50,13 +54,9 @@ export async function measureFairness(figures: Figures, program: readonly string
   }
 }
 
-/** Gives the users all rights, and creates the objects that are listed. */
-async function prepare(server: BenchServer, users: readonly string[]): Promise<void> {
+/** Creates the objects that are read. */
+async function createObjects(server: BenchServer): Promise<void> {
   using admin = new Connection(server.credentials);
-  const subjects = users.map((name) => ({ kind: "User", apiGroup: "rbac.authorization.k8s.io", name }));
-  const roleRef = { apiGroup: "rbac.authorization.k8s.io", kind: "ClusterRole", name: "cluster-admin" };
-  const binding = { metadata: { name: "bench-users" }, subjects, roleRef };
-  expectStatus(await admin.request("POST", "/apis/rbac.authorization.k8s.io/v1/clusterrolebindings", binding), 201);
   for (let index = 0; index < OBJECTS; index++) {
     expectStatus(await admin.request("POST", collectionOf(configMap), configMap.create(`object-${index}`)), 201);
   }
@@ -75,6 +75,7 @@ async function underFlood<R>(server: BenchServer, { method, path }: Flood, measu
   const client = spawn(process.execPath, words, { stdio: ["ignore", "pipe", "inherit"] });
   try {
     await once(client.stdout, "data");
+    await sleep(SETTLE_MS);
     return await measure();
   } finally {
     client.kill("SIGKILL");

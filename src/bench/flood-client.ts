@@ -4,6 +4,7 @@
  *   node src/bench/flood-client.ts SERVER TOKEN METHOD PATH COUNT
  * A path with `{i}` gets a number. Prints `ready` once requests are in flight.
  */
+import { setImmediate as nextTurn } from "node:timers/promises";
 import { Connection } from "./load.ts";
 import { collectionOf, configMap } from "./objects.ts";
 
@@ -21,7 +22,8 @@ async function run(connection: Connection): Promise<never> {
     const index = sent++;
     const body = method === "POST" ? configMap.create(`flood-${process.pid}-${index}`) : undefined;
     const target = path === "" ? collectionOf(configMap) : path;
-    await connection.request(method, target, body, { ignoreBody: true }).catch(() => process.exit(1));
+    // A stream that the server refuses is sent again, in the next turn of the event loop.
+    await connection.request(method, target, body, { ignoreBody: true }).catch(() => nextTurn());
     if (sent === Number(count) + 1) process.stdout.write("ready\n");
   }
 }

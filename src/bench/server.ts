@@ -35,6 +35,16 @@ export class BenchServer implements AsyncDisposable {
     appendFileSync(join(this.#dir, "tokens.csv"), `${name},${name},${name}\n`);
   }
 
+  /** Binds the users to the role cluster-admin. */
+  async allowEverything(users: readonly string[]): Promise<void> {
+    using admin = new Connection(this.credentials);
+    const group = "rbac.authorization.k8s.io";
+    const subjects = users.map((name) => ({ kind: "User", apiGroup: group, name }));
+    const roleRef = { apiGroup: group, kind: "ClusterRole", name: "cluster-admin" };
+    const binding = { metadata: { name: "bench-users" }, subjects, roleRef };
+    expectStatus(await admin.request("POST", `/apis/${group}/v1/clusterrolebindings`, binding), 201);
+  }
+
   get pid(): number {
     const pid = this.#child?.pid;
     if (pid === undefined) throw new Error("The server does not run");

@@ -2,25 +2,55 @@ import { setImmediate as nextTurn } from "node:timers/promises";
 import t from "tap";
 import { FlowTurn, FlowTurns } from "./flow-turns.ts";
 
+class Fixture {
+  readonly turns = new FlowTurns();
+  readonly #proceeded: string[] = [];
+
+  send(name: string, flow: FlowTurn, count: number, nowMs = 1000): void {
+    for (let index = 0; index < count; index++) {
+      const turn = this.turns.take(flow, nowMs);
+      if (turn === undefined) this.#proceeded.push(name);
+      else void turn.then(() => this.#proceeded.push(name));
+    }
+  }
+
+  /** Counts those that proceeded since the last call. */
+  proceeded(): Readonly<Record<string, number>> {
+    const counts: Record<string, number> = {};
+    for (const name of this.#proceeded.splice(0)) counts[name] = (counts[name] ?? 0) + 1;
+    return counts;
+  }
+}
+
 t.test("FlowTurns lets a few requests of each flow proceed in a turn of the event loop", async (t) => {
-  const turns = new FlowTurns();
+  const f = new Fixture();
   const [many, few] = [new FlowTurn(), new FlowTurn()];
-  const proceeded: string[] = [];
-  const send = (name: string, flow: FlowTurn): void => {
-    const turn = turns.take(flow, 1000);
-    if (turn === undefined) proceeded.push(name);
-    else void turn.then(() => proceeded.push(name));
-  };
-  for (let index = 0; index < 7; index++) send("many", many);
-  t.same(proceeded, ["many", "many"]);
-  send("few", few);
-  t.same(proceeded.splice(0), ["many", "many", "few"], "a flow that was idle does not wait");
-  for (let index = 0; index < 3; index++) send("few", few);
+  f.send("few", few, 1);
+  f.send("many", many, 20);
+  t.same(f.proceeded(), { few: 1, many: 8 });
+  f.send("few", few, 1);
+  t.same(f.proceeded(), { few: 1 }, "a flow with few requests does not wait");
+  f.send("few", few, 9);
+  t.same(f.proceeded(), { few: 6 });
   await nextTurn();
-  t.same(proceeded.splice(0).sort(), ["few", "few", "few", "many", "many"]);
+  t.same(f.proceeded(), { few: 3, many: 8 });
+  f.send("many", many, 1);
   await nextTurn();
-  t.same(proceeded.splice(0), ["many", "many"]);
-  await nextTurn();
-  t.same(proceeded.splice(0), ["many"]);
-  t.equal(turns.take(many, 1001), undefined, "a later request proceeds at once");
+  t.same(f.proceeded(), { many: 5 }, "in their order");
+  f.send("many", many, 1, 1001);
+  t.same(f.proceeded(), { many: 1 }, "a later request proceeds at once");
+});
+
+t.test("FlowTurns does not limit a flow that is alone", async (t) => {
+  const f = new Fixture();
+  const [one, exempt] = [new FlowTurn(), new FlowTurn()];
+  f.send("one", one, 100);
+  t.same(f.proceeded(), { one: 100 });
+  f.turns.pass(exempt, 1001);
+  f.send("one", one, 100, 1001);
+  t.same(f.proceeded(), { one: 8 });
+  for (let turn = 0; turn < 12; turn++) await nextTurn();
+  t.same(f.proceeded(), { one: 92 });
+  f.send("one", one, 100, 1200);
+  t.same(f.proceeded(), { one: 100 }, "alone again");
 });

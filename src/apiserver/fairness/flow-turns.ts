@@ -4,9 +4,12 @@
  */
 import { Fifo } from "../../std/collections/fifo.ts";
 
-/** Requests of a flow that proceed at once: in one turn, or within the window while the flow is not delayed. */
-const REQUESTS_PER_TURN = 2;
+/** Requests of a flow that proceed in one turn. Fewer share less of the cost of a turn: reading, writing, TLS. */
+const REQUESTS_PER_TURN = 8;
+/** While a flow is not delayed, its requests within this time count as those of one turn. */
 const WINDOW_MS = 0.25;
+/** A flow without another one in this time is not limited. */
+const SHARED_MS = 100;
 
 /** The turns of one flow. */
 export class FlowTurn {
@@ -18,19 +21,29 @@ export class FlowTurn {
 }
 
 export class FlowTurns {
+  #latest: FlowTurn | undefined;
+  #sharedUntilMs = Number.NEGATIVE_INFINITY;
   /** Flows with a waiting request, each once. */
   #flows: FlowTurn[] = [];
   #isScheduled = false;
 
+  /** Records a request that never waits; those of others do not delay it. */
+  pass(flow: FlowTurn, nowMs: number): void {
+    if (this.#latest === flow) return;
+    if (this.#latest !== undefined) this.#sharedUntilMs = nowMs + SHARED_MS;
+    this.#latest = flow;
+  }
+
   /** Undefined: the request proceeds at once; else a promise of its turn. */
   take(flow: FlowTurn, nowMs: number): Promise<void> | undefined {
+    this.pass(flow, nowMs);
     if (flow.waiting.length === 0) {
       if (nowMs - flow.windowMs >= WINDOW_MS) {
         flow.windowMs = nowMs;
         flow.count = 1;
         return undefined;
       }
-      if (++flow.count <= REQUESTS_PER_TURN) return undefined;
+      if (++flow.count <= REQUESTS_PER_TURN || nowMs >= this.#sharedUntilMs) return undefined;
       this.#flows.push(flow);
       this.#schedule();
     }

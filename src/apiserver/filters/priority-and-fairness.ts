@@ -75,8 +75,11 @@ export function withPriorityAndFairness(options: PriorityAndFairnessOptions): Re
       if (!level.isExempt) metrics.observeWait(true, startMs - request.arrivalMs);
       metrics.dispatched.inc();
       const execution = new Execution(options, schema, request, isLogged);
-      const turn = level.isExempt ? undefined : controller.turns.take(flow.turn, startMs);
-      if (turn !== undefined) await turn;
+      if (level.isExempt) controller.turns.pass(flow.turn, startMs);
+      else {
+        const turn = controller.turns.take(flow.turn, startMs);
+        if (turn !== undefined) await turn;
+      }
       return isWatch ? await executeWatch(options, execution, next) : await execute(options, execution, next);
     } else metrics.observeWait(true, clock.monotonic() - request.arrivalMs);
     options.onRejection(context, 429);
