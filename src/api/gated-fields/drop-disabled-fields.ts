@@ -1,8 +1,9 @@
 /** Drops the fields of features that are off from the object of a write. */
 import type { FeatureLookup } from "../../flags/gates.ts";
 import { type ApiObject, type Kind, storageKindOf } from "../kind.ts";
+import type { GatedFields } from "./gated-fields.ts";
 import { type FieldPath, hasField, parseFieldPath, replaceField } from "./paths.ts";
-import { disabledRules, type GatedFields, type ScopedRule } from "./rules.ts";
+import { disabledRules, type ScopedRule } from "./rules.ts";
 
 /** Returns `next` itself when it has no such field. `previous` is undefined for a new object. */
 export type DropDisabledFields<T> = (next: T, previous: T | undefined) => T;

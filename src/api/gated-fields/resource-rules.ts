@@ -1,5 +1,5 @@
 /** The gated fields of `resource.k8s.io`, in its storage version. */
-import type { GatedFields } from "./rules.ts";
+import type { GatedFields } from "./gated-fields.ts";
 
 const requests = (claim: string): string => `${claim}.devices.requests[]`;
 

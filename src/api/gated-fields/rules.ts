@@ -3,25 +3,9 @@
  * fields, unless the stored object uses the feature (`dropDisabledFields` and its like in Kubernetes' strategies).
  */
 import type { FeatureLookup } from "../../flags/gates.ts";
+import type { GatedFields } from "./gated-fields.ts";
 import { dropImageVolumes, hasImageVolume } from "./image-volumes.ts";
 import { resourceRules } from "./resource-rules.ts";
-
-export interface GatedFields {
-  /** The feature is on while all of these gates are. */
-  readonly gates: readonly string[];
-  /** From the object. */
-  readonly paths: readonly string[];
-  /** The stored object uses the feature when one of these is set; the paths themselves when absent. */
-  readonly usedAt?: readonly string[];
-  /** Alternatively, whether the stored object, or its pod spec, uses the feature. */
-  readonly isUsed?: (previous: unknown) => boolean;
-  /** What takes the place of a dropped value. */
-  readonly replacement?: unknown;
-  /** Removes objects that become empty. */
-  readonly prunes?: true;
-  /** Changes the object, or its pod spec, instead of dropping the paths. */
-  readonly drop?: (next: unknown) => unknown;
-}
 
 const CONTAINERS = ["containers", "initContainers", "ephemeralContainers"];
 const STATUSES = ["containerStatuses", "initContainerStatuses", "ephemeralContainerStatuses"];

@@ -30,7 +30,8 @@ function readyCondition({ status }: Pod) {
 
 /**
  * Sorts pods so that those to delete stand first. `ranks` are the numbers of related pods on the pods' nodes; the one
- * with more goes first; `usesCosts` takes the annotation of deletion costs into account. Times differ only by their powers of two, so that not always the youngest pods go.
+ * with more goes first. `usesCosts` takes the annotation of deletion costs into account. Times differ only by their
+ * powers of two, so that not always the youngest pods go.
  */
 export function sortForDeletion(
   pods: readonly Pod[],

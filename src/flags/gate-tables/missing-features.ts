@@ -1,4 +1,4 @@
-/** Gates of Kubernetes 1.33 whose feature this build lacks: programs report them as disabled and refuse to enable them. */
+/** Gates of Kubernetes 1.33 whose feature this build lacks: programs report them as off and refuse to enable them. */
 import type { GateTable } from "../gates.ts";
 
 /** By what is missing. A gate leaves the list, and testdata/gates-without-feature.json, with the change that adds it. */

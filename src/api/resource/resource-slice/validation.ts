@@ -240,8 +240,12 @@ function forbidDeviceNodes({ nodeName, nodeSelector, allNodes }: Device, path: s
   return [invalidField(path, null, detail)];
 }
 
-const SEMANTIC_VERSION =
-  /^(0|[1-9]\d*)\.(0|[1-9]\d*)\.(0|[1-9]\d*)(-(0|[1-9]\d*|\d*[a-zA-Z-][0-9a-zA-Z-]*)(\.(0|[1-9]\d*|\d*[a-zA-Z-][0-9a-zA-Z-]*))*)?(\+[0-9a-zA-Z-]+(\.[0-9a-zA-Z-]+)*)?$/;
+const NUMBER = "(0|[1-9]\\d*)";
+const PRERELEASE = "(0|[1-9]\\d*|\\d*[a-zA-Z-][0-9a-zA-Z-]*)";
+const BUILD = "[0-9a-zA-Z-]+";
+const SEMANTIC_VERSION = new RegExp(
+  `^${NUMBER}\\.${NUMBER}\\.${NUMBER}(-${PRERELEASE}(\\.${PRERELEASE})*)?(\\+${BUILD}(\\.${BUILD})*)?$`,
+);
 
 function validateAttribute(attribute: DeviceAttribute, path: string): readonly FieldError[] {
   const { string: text, version } = attribute;
