@@ -85,8 +85,8 @@ t.test("a trusted caller's decision is followed, that of others is not", async (
   ];
   for (const { sampled, trusted, ratio, exports, traceId } of rows) {
     const { trace, exported } = setUp(ratio, { ...remote, sampled });
-    trace.start({ name: "server" }).run(() => {
-      inExportedSpan({ name: "before the decision" }, () => {});
+    void trace.start({ name: "server" }).run(() => {
+      void inExportedSpan({ name: "before the decision" }, () => {});
       trace.decide(trusted);
     });
     t.equal(exported.length, exports ? 2 : 0, JSON.stringify({ sampled, trusted, ratio }));
@@ -108,7 +108,7 @@ t.test("the ratio samples that share of new traces", async (t) => {
 
 t.test("without a collector the context of the client is passed on", async (t) => {
   const { trace } = setUp(undefined, remote);
-  trace.start({ name: "Create" }, SLOW_MS).run(() => {
+  void trace.start({ name: "Create" }, SLOW_MS).run(() => {
     t.same(traceHeaders(), {
       traceparent: `00-${remote.traceId}-${remote.spanId}-01`,
       tracestate: "a=1",
@@ -121,10 +121,10 @@ t.test("work that outlives its request adds nothing to it", async (t) => {
   const { trace, exported } = setUp(1);
   const { promise, resolve } = Promise.withResolvers<void>();
   let late: Promise<void> | undefined;
-  trace.start({ name: "server" }).run(() => {
+  void trace.start({ name: "server" }).run(() => {
     late = promise.then(() => {
       t.equal(currentSpan(), undefined);
-      inSpan("late", {}, () => {});
+      void inSpan("late", {}, () => {});
     });
   });
   resolve();
@@ -135,10 +135,10 @@ t.test("work that outlives its request adds nothing to it", async (t) => {
 t.test("a request has a bounded number of spans and a span of events", async (t) => {
   const { trace, exported } = setUp(1);
   let outer: Span | undefined;
-  trace.start({ name: "server" }, SLOW_MS).run(() => {
+  void trace.start({ name: "server" }, SLOW_MS).run(() => {
     outer = currentSpan();
     for (let index = 0; index < 3000; index++) {
-      inSpan("item", {}, () => {});
+      void inSpan("item", {}, () => {});
       addEvent("step");
     }
   });

@@ -2,12 +2,14 @@
 import { isIP } from "node:net";
 import { checkServerIdentity } from "node:tls";
 import * as grpc from "@grpc/grpc-js";
+import { callSpan, traceMetadata } from "../../client/grpc/trace-call.ts";
 import type { Connector } from "../../client/transport/connector.ts";
 import { LocalForwarder } from "../../client/transport/local-forwarder.ts";
 import { decodeProtobuf } from "../../schema/protobuf/decode.ts";
 import { encodeProtobuf } from "../../schema/protobuf/encode.ts";
 import type { Infer, ObjectSchema } from "../../schema/schema.ts";
 import type { Clock } from "../../std/time/clock.ts";
+import { inExportedSpan } from "../../tracing/span.ts";
 import type { Method } from "./protocol.ts";
 import { type StoreTls, sameTls } from "./tls.ts";
 
@@ -68,6 +70,14 @@ export class Endpoint implements Disposable {
 
   /** Rejects with a `CallError`. */
   async call<Q extends ObjectSchema, A extends ObjectSchema>(
+    method: Method<Q, A>,
+    request: Infer<Q>,
+    timeoutMs: number,
+  ): Promise<Infer<A>> {
+    return await inExportedSpan(callSpan(method.path), () => this.#call(method, request, timeoutMs));
+  }
+
+  async #call<Q extends ObjectSchema, A extends ObjectSchema>(
     { path, request: schema, response: responseSchema }: Method<Q, A>,
     request: Infer<Q>,
     timeoutMs: number,
@@ -80,6 +90,7 @@ export class Endpoint implements Disposable {
         (value: unknown) => Buffer.from(encodeProtobuf(schema, value)),
         (bytes: Buffer) => decodeProtobuf(responseSchema, bytes) as Infer<A>,
         request,
+        traceMetadata(),
         (error, response) => {
           timer.cancel();
           if (error === null && response !== undefined) resolve(response);
