@@ -133,6 +133,7 @@ t.test("files of TLS must be usable", async (t) => {
   });
   t.throws(() => loadEgressConfiguration("/none"), {
     message:
-      'failed to read egress selector config: unable to read egress selector configuration from "/none" [open /none: no such file or directory]',
+      "failed to read egress selector config: unable to read egress selector configuration from " +
+      '"/none" [open /none: no such file or directory]',
   });
 });

@@ -239,7 +239,8 @@ t.test("a proxy that does not respond fails the connection after 30 seconds", as
   await clock.advance(30_000);
   t.equal(
     await failed,
-    'context deadline exceeded: connection error: desc = "transport: Error while dialing: dial unix /none/s: connect: no such file or directory"',
+    "context deadline exceeded: connection error: " +
+      'desc = "transport: Error while dialing: dial unix /none/s: connect: no such file or directory"',
   );
 });
 

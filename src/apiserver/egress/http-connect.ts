@@ -1,4 +1,7 @@
-/** Connections through an HTTP proxy with CONNECT (RFC 9110, section 9.3.6), over TCP with or without TLS, or a socket. */
+/**
+ * Connections through an HTTP proxy with CONNECT (RFC 9110, section 9.3.6), over TCP with or without TLS, or a Unix
+ * socket.
+ */
 import { connect as connectSocket, isIP, type Socket } from "node:net";
 import { connect as connectTls } from "node:tls";
 import type { Clock } from "../../std/time/clock.ts";

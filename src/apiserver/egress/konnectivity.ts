@@ -59,6 +59,8 @@ export function dialThrough(client: grpc.Client, target: string, clock: Clock): 
   return socket.dial(target);
 }
 
+type Done = (error?: Error | null) => void;
+type Chunk = Uint8Array | string;
 type Call = grpc.ClientDuplexStream<Packet, Packet>;
 
 class KonnectivitySocket extends Duplex {
@@ -71,8 +73,6 @@ class KonnectivitySocket extends Duplex {
   /** Undefined until the proxy has connected. */
   #connectId: bigint | undefined;
   #isOver = false;
-  #idleMs = 0;
-  #idleTimer: Timer | undefined;
 
   constructor(client: grpc.Client, clock: Clock) {
     super({ allowHalfOpen: true });
@@ -97,61 +97,46 @@ class KonnectivitySocket extends Duplex {
     return await this.#dialed.promise;
   }
 
-  /** Called by node:http on its sockets; the proxy decides about the connection. */
-  setKeepAlive(): this {
-    return this;
-  }
-
-  setNoDelay(): this {
-    return this;
-  }
-
-  /** As of a socket: emits `timeout` when nothing is sent or received for this long; 0: never. */
-  setTimeout(milliseconds: number, onTimeout?: () => void): this {
-    this.#idleMs = milliseconds;
-    if (onTimeout !== undefined && milliseconds === 0) this.off("timeout", onTimeout);
-    else if (onTimeout !== undefined) this.once("timeout", onTimeout);
-    this.#armIdle();
-    return this;
-  }
-
-  ref(): this {
-    return this;
-  }
-
-  unref(): this {
-    return this;
-  }
-
   override _read(): void {
     this.#call.resume();
   }
 
-  override _write(chunk: Uint8Array, _encoding: BufferEncoding, done: (error?: Error | null) => void): void {
-    const connectID = this.#connectId ?? 0n;
-    this.#armIdle();
-    for (let start = 0; start < chunk.length; start += DATA_BYTES_MAX) {
-      const end = start + DATA_BYTES_MAX;
-      const sent = { type: PACKET.data, data: { connectID, data: chunk.subarray(start, end) } };
-      // The last packet is processed after the others.
-      if (end < chunk.length) this.#call.write(sent);
-      else this.#call.write(sent, (error?: Error | null) => done(error ?? null));
-    }
-    if (chunk.length === 0) done();
+  override _write(chunk: Chunk, encoding: BufferEncoding, done: Done): void {
+    this.#send([{ chunk, encoding }], done);
+  }
+
+  override _writev(chunks: { readonly chunk: Chunk; readonly encoding: BufferEncoding }[], done: Done): void {
+    this.#send(chunks, done);
   }
 
   /** The protocol has no half-closed connections: what the other end still sends is read. */
-  override _final(done: () => void): void {
+  override _final(done: Done): void {
     done();
   }
 
-  override _destroy(error: Error | null, done: (error: Error | null) => void): void {
+  override _destroy(error: Error | null, done: Done): void {
     this.#timer?.cancel();
-    this.#idleTimer?.cancel();
     if (error !== null) this.#dialed.reject(error);
     this.#dialed.promise.catch(() => {});
     done(error);
     this.#close();
+  }
+
+  #send(chunks: readonly { readonly chunk: Chunk; readonly encoding: BufferEncoding }[], done: Done): void {
+    const connectID = this.#connectId ?? 0n;
+    const packets: Packet[] = [];
+    for (const { chunk, encoding } of chunks) {
+      const bytes = typeof chunk === "string" ? Buffer.from(chunk, encoding) : chunk;
+      for (let start = 0; start < bytes.length; start += DATA_BYTES_MAX) {
+        const data = bytes.subarray(start, start + DATA_BYTES_MAX);
+        packets.push({ type: PACKET.data, data: { connectID, data } });
+      }
+    }
+    const last = packets.pop();
+    for (const each of packets) this.#call.write(each);
+    // The last packet is processed after the others.
+    if (last === undefined) done();
+    else this.#call.write(last, (error?: Error | null) => done(error));
   }
 
   #receive({ type, dialResponse, data, closeResponse }: Packet): void {
@@ -173,7 +158,6 @@ class KonnectivitySocket extends Duplex {
 
   #receiveData({ connectID, data = new Uint8Array() }: NonNullable<Packet["data"]>): void {
     if (connectID !== this.#connectId || this.#isOver || this.destroyed || data.length === 0) return;
-    this.#armIdle();
     if (!this.push(data)) this.#call.pause();
   }
 
@@ -195,13 +179,6 @@ class KonnectivitySocket extends Duplex {
     this.#isOver = true;
     if (!this.destroyed) this.destroy(new Error(message, { cause }));
     this.#closeClient();
-  }
-
-  #armIdle(): void {
-    this.#idleTimer?.cancel();
-    this.#idleTimer = undefined;
-    if (this.#idleMs === 0 || this.destroyed) return;
-    this.#idleTimer = this.#clock.timer(this.#idleMs, () => this.emit("timeout"));
   }
 
   /** Reports to the proxy that the connection is not used any more. */

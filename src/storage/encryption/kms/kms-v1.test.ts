@@ -81,6 +81,7 @@ t.test("the health check encrypts and decrypts, and fails after the timeout", as
   plugin.before = (path) => (path.endsWith("Decrypt") ? Promise.reject(new Error("locked")) : Promise.resolve());
   await t.rejects(provider.check(), {
     message:
-      "failed to perform decrypt section of the healthz check for KMS Provider p, error: rpc error: code = Internal desc = locked",
+      "failed to perform decrypt section of the healthz check for KMS Provider p, error: " +
+      "rpc error: code = Internal desc = locked",
   });
 });

@@ -100,7 +100,7 @@ t.test("values are written for three minutes after the last healthy status, and 
   await clock.advance(1);
   t.throws(() => encrypt(provider), {
     message:
-      /^encryptedDEKSource with keyID hash "sha256:\w{64}" expired at 2026-01-01T00:03:00Z \(current time is 2026-01-01T00:03:00Z\)$/,
+      /^encryptedDEKSource with keyID hash "sha256:\w{64}" expired at 2026-01-01T00:03:00Z \(current time is \S+:00Z\)$/,
   });
   t.equal(Buffer.from((await decrypt(provider, value)).value).toString(), "a secret");
   plugin.healthz = "ok";
@@ -132,7 +132,7 @@ t.test("a plugin that starts later is found; until then nothing is read or writt
   await t.rejects(decrypt(late, value), { message: "got unexpected nil transformer" });
   await t.rejects(late.check(), {
     message:
-      /^failed to perform status section of the healthz check for KMS Provider p, error: rpc error: code = DeadlineExceeded desc = latest balancer error: connection error: desc = "transport: Error while dialing: dial unix \S+: connect: no such file or directory"$/,
+      /^failed to perform status section .* code = DeadlineExceeded desc = latest .*: connect: no such file or directory"$/,
   });
   await plugin.start();
   await until("the plugin is found", async () => {
@@ -173,15 +173,19 @@ t.test("the health check reports what is wrong with the status", async (t) => {
     ],
     [
       { encryptKeyId: "other" },
-      /error: failed to rotate DEK uid="[\w-]+", useSeed=true, errState=got unexpected nil transformer, errGen=<nil>, statusKeyIDHash="sha256:\w+", encryptKeyIDHash="sha256:\w+", stateKeyIDHash="", expirationTimestamp=0001-01-01T00:00:00Z$/,
+      new RegExp(
+        'error: failed to rotate DEK uid="[\\w-]+", useSeed=true, errState=got unexpected nil transformer, ' +
+          'errGen=<nil>, statusKeyIDHash="sha256:\\w+", encryptKeyIDHash="sha256:\\w+", stateKeyIDHash="", ' +
+          "expirationTimestamp=0001-01-01T00:00:00Z$",
+      ),
     ],
     [
       { annotations: { plain: Buffer.of(1) } },
-      /errGen=failed to validate annotations: annotations: Invalid value: "plain": should be a domain with at least two segments separated by dots, /,
+      /=failed to validate annotations: annotations: Invalid value: "plain": should be a domain with at least two segm/,
     ],
     [
       { annotations: { "a.example.com": Buffer.alloc(32 * 1024) } },
-      /errGen=failed to validate annotations: total size of annotations is 32781, which exceeds the max size of 32768, /,
+      /annotations: total size of annotations is 32781, which exceeds the max size of 32768, /,
     ],
     [
       { healthz: "sick", version: "v3" },
