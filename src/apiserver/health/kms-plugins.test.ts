@@ -3,12 +3,12 @@ import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import t, { type Test } from "tap";
-import { defaultConfig } from "../config/default-config.ts";
+import { createMemoryStore } from "../../storage/memory.ts";
 import { startTestServer, type TestServer } from "../../testing/apiserver/server-fixture.ts";
 import { FakeClock } from "../../testing/std/fake-clock.ts";
 import { until } from "../../testing/std/until.ts";
 import { FakeKms } from "../../testing/storage/fake-kms.ts";
-import { createMemoryStore } from "../../storage/memory.ts";
+import { defaultConfig } from "../config/default-config.ts";
 
 const SECRETS = "/api/v1/namespaces/default/secrets";
 const KEY = "/registry/secrets/default/a";

@@ -100,7 +100,7 @@ t.test("values are written for three minutes after the last healthy status, and 
   await clock.advance(1);
   t.throws(() => encrypt(provider), {
     message:
-      /^encryptedDEKSource with keyID hash "sha256:\w{64}" expired at 2026-01-01T00:03:00Z \(current time is \S+:00Z\)$/,
+      /^encryptedDEKSource with keyID hash "sha256:\w{64}" expired at 2026-01-01T00:03:00Z \(current time is \S+\)$/,
   });
   t.equal(Buffer.from((await decrypt(provider, value)).value).toString(), "a secret");
   plugin.healthz = "ok";
@@ -132,7 +132,7 @@ t.test("a plugin that starts later is found; until then nothing is read or writt
   await t.rejects(decrypt(late, value), { message: "got unexpected nil transformer" });
   await t.rejects(late.check(), {
     message:
-      /^failed to perform status section .* code = DeadlineExceeded desc = latest .*: connect: no such file or directory"$/,
+      /^failed to perform status section .* code = DeadlineExceeded desc = .* connect: no such file or directory"$/,
   });
   await plugin.start();
   await until("the plugin is found", async () => {
