@@ -212,9 +212,9 @@ t.test("failures of the proxy are Kubernetes' errors, counted by stage", async (
     await t.rejects(connector("a", 1), { message }, answer.slice(0, 20));
     t.same(stages(lines()), ["proxy"]);
   }
-  const stranger = await makeCertificate({ subject: [{ CN: ["x"] }], addresses: ["127.0.0.1"] });
-  await using impostor = await ConnectProxy.start({ tls: { cert: stranger.cert, key: stranger.key } });
-  await t.rejects(selectorFor(tcp(impostor.url, clientTls)).connector("a", 1), { code: undefined });
+  const other = await makeCertificate({ subject: [{ CN: ["x"] }], addresses: ["127.0.0.1"] });
+  await using unknown = await ConnectProxy.start({ tls: { cert: other.cert, key: other.key } });
+  await t.rejects(selectorFor(tcp(unknown.url, clientTls)).connector("a", 1), { code: undefined });
 });
 
 t.test("a proxy that does not respond fails the connection after 30 seconds", async (t) => {
