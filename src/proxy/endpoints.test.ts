@@ -85,3 +85,19 @@ t.test("an endpoint in two slices, ready in one of them, is chosen once", async 
     t.same(chooseEndpoints(read, "IPv4", port, { name: "n1", zone: undefined }).cluster, ["10.1.0.1 . 8080"]);
   }
 });
+
+t.test("chooseEndpoints() prefers endpoints with a hint for the node, then those for its zone", async (t) => {
+  const slice = readSlice({
+    metadata: { namespace: "default", labels: { "kubernetes.io/service-name": "web" } },
+    addressType: "IPv4",
+    ports: [{ name: "", protocol: "TCP", port: 80 }],
+    endpoints: ["n1", "n2"].map((name, i) => ({
+      addresses: [`10.1.0.${i + 1}`],
+      nodeName: name,
+      hints: { forZones: [{ name: "za" }], forNodes: [{ name }] },
+    })),
+  });
+  const of = (name: string) => chooseEndpoints([slice!], "IPv4", port, { name, zone: "za" }).cluster;
+  t.same(of("n2"), ["10.1.0.2 . 80"]);
+  t.same(of("n3"), ["10.1.0.1 . 80", "10.1.0.2 . 80"]);
+});

@@ -7,6 +7,8 @@ export interface ProxyEndpoint {
   readonly nodeName: string | undefined;
   /** The zones that should use it; undefined without hints. */
   readonly zones: readonly string[] | undefined;
+  /** The nodes that should use it; undefined without hints. */
+  readonly nodes?: readonly string[] | undefined;
   readonly ready: boolean;
   readonly serving: boolean;
   readonly terminating: boolean;
@@ -43,8 +45,19 @@ export function readSlice({ metadata, addressType, ports, endpoints }: EndpointS
       if (address === undefined) return [];
       const ready = conditions?.ready ?? true;
       const zones = hints?.forZones?.map(({ name: zone }) => zone);
+      const nodes = hints?.forNodes?.map(({ name: node }) => node);
       const serving = conditions?.serving ?? ready;
-      return [{ address, nodeName, zones, ready, serving, terminating: conditions?.terminating ?? false }];
+      return [
+        {
+          address,
+          nodeName,
+          zones,
+          ...(nodes && { nodes }),
+          ready,
+          serving,
+          terminating: conditions?.terminating ?? false,
+        },
+      ];
     }),
   };
 }
@@ -65,7 +78,7 @@ export interface NodeView {
 
 /**
  * Chooses the endpoints of a service's port as Kubernetes: the ready ones, or those that still serve while they
- * terminate when none is ready; of the ready ones those with a hint for the node's zone, if all have hints.
+ * terminate when none is ready; of the ready ones those with a hint for the node or else its zone, if all have hints.
  */
 export function chooseEndpoints(
   slices: Iterable<ProxySlice>,
@@ -90,7 +103,7 @@ export function chooseEndpoints(
   const isLocal = ([, { nodeName }]: readonly [string, ProxyEndpoint]): boolean => nodeName === node.name;
   const usable = readyOrServing(all);
   return {
-    cluster: ofZone(usable, node.zone).map(([key]) => key),
+    cluster: (ofNode(usable, node.name) ?? ofZone(usable, node.zone)).map(([key]) => key),
     local: readyOrServing(all.filter(isLocal)).map(([key]) => key),
     exists: usable.length > 0,
   };
@@ -101,6 +114,13 @@ type Entry = readonly [key: string, endpoint: ProxyEndpoint];
 function readyOrServing(entries: readonly Entry[]): readonly Entry[] {
   const ready = entries.filter(([, endpoint]) => endpoint.ready);
   return ready.length > 0 ? ready : entries.filter(([, { serving, terminating }]) => serving && terminating);
+}
+
+/** Undefined where the zone decides. */
+function ofNode(entries: readonly Entry[], node: string): readonly Entry[] | undefined {
+  if (entries.some(([, { ready, nodes }]) => ready && (nodes ?? []).length === 0)) return undefined;
+  const hinted = entries.filter(([, { nodes }]) => nodes?.includes(node) === true);
+  return hinted.length > 0 ? hinted : undefined;
 }
 
 function ofZone(entries: readonly Entry[], zone: string | undefined): readonly Entry[] {

@@ -11,7 +11,7 @@ import type { Informer } from "../../client/informer/informer.ts";
 import { waitForAbort } from "../../std/async/wait-for-abort.ts";
 import type { WorkQueue } from "../../std/async/work-queue.ts";
 import { statusCodeOf } from "../api-errors.ts";
-import type { ControllerDeps } from "../controller.ts";
+import { type ControllerDeps, isFeatureEnabled } from "../controller.ts";
 import { createControllerQueue } from "../controller-queue.ts";
 import { keyOf, objectReference, splitKey } from "../workload/object-keys.ts";
 import { isNamespaceTerminating, messageOf } from "../workload/pod-control.ts";
@@ -101,12 +101,13 @@ class EndpointSliceController {
   readonly #caches: Caches;
   readonly #tracker = new SliceTracker();
   readonly #times = new TriggerTimes();
-  readonly #hints = new TopologyHints();
+  readonly #hints: TopologyHints;
   readonly #sliceDelayMs: number;
   readonly #metrics: EndpointSliceMetrics;
 
   constructor(deps: ControllerDeps, caches: Caches) {
     this.#deps = deps;
+    this.#hints = new TopologyHints(isFeatureEnabled(deps, "PreferSameTrafficDistribution"));
     this.#sliceDelayMs = Math.max(SLICE_DELAY_MS, deps.options.endpoints.sliceBatchMs);
     this.#caches = caches;
     this.#metrics = new EndpointSliceMetrics(deps.options.endpoints.perSlice, deps.registry);

@@ -39,6 +39,12 @@ export class TopologyHints {
   #ratios: ReadonlyMap<string, number> | undefined;
   /** By service and address type: endpoints by zone. */
   readonly #allocated = new Map<string, ReadonlyMap<string, number>>();
+  readonly #allowsSame: boolean;
+
+  /** `allowsSame`: the gate PreferSameTrafficDistribution. */
+  constructor(allowsSame = false) {
+    this.#allowsSame = allowsSame;
+  }
 
   setNodes(nodes: Iterable<Node>): void {
     this.#ratios = cpuRatios(nodes);
@@ -60,7 +66,9 @@ export class TopologyHints {
     const entry = `${key}/${type}`;
     if (!usesTopology(service)) {
       const had = this.#allocated.delete(entry);
-      if (service.spec?.trafficDistribution === "PreferClose") preferOwnZones(drafts);
+      const distribution = service.spec?.trafficDistribution;
+      const isSame = this.#allowsSame && (distribution === "PreferSameZone" || distribution === "PreferSameNode");
+      if (distribution === "PreferClose" || isSame) preferOwnZones(drafts, isSame && distribution === "PreferSameNode");
       else removeHints(drafts);
       return had ? [disabled("Topology Aware Hints has been disabled", type)] : [];
     }

@@ -70,7 +70,7 @@ export const agentGates: GateTable = markMissing({
   HPAConfigurableTolerance: { stage: "ALPHA", default: false },
   HPAScaleToZero: { stage: "ALPHA", default: false },
   HonorPVReclaimPolicy: { stage: "BETA", default: true },
-  ImageMaximumGCAge: { stage: "BETA", default: true },
+  ImageMaximumGCAge: { stage: "BETA", default: true, effective: true },
   ImageVolume: { stage: "ALPHA", default: false, effective: true },
   InPlacePodVerticalScaling: { stage: "BETA", default: true, effective: true },
   InPlacePodVerticalScalingAllocatedStatus: { stage: "ALPHA", default: false },

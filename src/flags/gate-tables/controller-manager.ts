@@ -6,5 +6,6 @@ export const controllerManagerGates: GateTable = {
   AllBeta: { stage: "BETA", default: false, effective: true },
   OrderedNamespaceDeletion: { stage: "BETA", default: true, effective: true },
   PodDeletionCost: { stage: "BETA", default: true, effective: true },
+  PreferSameTrafficDistribution: { stage: "ALPHA", default: false, effective: true },
   SeparateTaintEvictionController: { stage: "BETA", default: true, effective: true },
 };

@@ -1,4 +1,6 @@
 /** Rules for services, except for ports and IPs, which have files of their own. */
+import { defaultFeatures } from "../../../flags/gate-tables/default-features.ts";
+import type { FeatureLookup } from "../../../flags/gates.ts";
 import {
   type FieldError,
   forbiddenField,
@@ -30,7 +32,11 @@ const TOPOLOGY_HINTS = "service.kubernetes.io/topology-aware-hints";
 const TOPOLOGY_MODE = "service.kubernetes.io/topology-mode";
 const AFFINITY_SECONDS_MAX = 86_400;
 
-export function validateService(service: Service, previous?: Service): readonly FieldError[] {
+export function validateService(
+  service: Service,
+  previous?: Service,
+  features: FeatureLookup = defaultFeatures,
+): readonly FieldError[] {
   const spec = specOf(service);
   const old = previous === undefined ? {} : specOf(previous);
   return [
@@ -45,6 +51,7 @@ export function validateService(service: Service, previous?: Service): readonly 
     ...validateLoadBalancer(spec),
     ...validateExternalTraffic(spec),
     ...validateInternalTraffic(spec),
+    ...validateDistribution(spec, old, features.has("PreferSameTrafficDistribution")),
   ];
 }
 
@@ -189,16 +196,24 @@ function validateHealthCheck(spec: ServiceSpec): readonly FieldError[] {
 }
 
 function validateInternalTraffic(spec: ServiceSpec): readonly FieldError[] {
-  const { type, internalTrafficPolicy, trafficDistribution } = spec;
+  const { type, internalTrafficPolicy } = spec;
   const at = "spec.internalTrafficPolicy";
   const errors: FieldError[] = [];
   if (internalTrafficPolicy === undefined) {
     if (type === "ClusterIP" || type === "NodePort" || type === "LoadBalancer") errors.push(requiredField(at));
   } else if (!POLICIES.includes(internalTrafficPolicy)) errors.push(notSupported(at, internalTrafficPolicy, POLICIES));
-  if (trafficDistribution !== undefined && trafficDistribution !== "PreferClose") {
-    errors.push(notSupported("spec.trafficDistribution", trafficDistribution, ["PreferClose"]));
-  }
   return errors;
+}
+
+/** The stored value is always valid. */
+function validateDistribution(
+  { trafficDistribution: value }: ServiceSpec,
+  { trafficDistribution: old }: Partial<ServiceSpec>,
+  allowsSame: boolean,
+): readonly FieldError[] {
+  if (value === undefined || value === old) return [];
+  const choices = allowsSame ? ["PreferClose", "PreferSameNode", "PreferSameZone"] : ["PreferClose"];
+  return choices.includes(value) ? [] : [notSupported("spec.trafficDistribution", value, choices)];
 }
 
 const POINTS = "status.loadBalancer.ingress";

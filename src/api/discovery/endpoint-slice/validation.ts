@@ -12,7 +12,13 @@ import { child, index } from "../../../schema/value/field-path.ts";
 import { parseIp } from "../../../std/net/ip.ts";
 import { PROTOCOLS } from "../../core/protocols.ts";
 import { ipWarnings, validateLegacyIp, validateNonSpecialIp } from "../../meta/validation/ip.ts";
-import { dns1123Label, dns1123Subdomain, labelValue, qualifiedName } from "../../meta/validation/names.ts";
+import {
+  dns1123Label,
+  dns1123Subdomain,
+  labelValue,
+  qualifiedName,
+  validateName,
+} from "../../meta/validation/names.ts";
 import { validateLabels } from "../../meta/validation/object-meta.ts";
 import { repeatedIndexes } from "../../meta/validation/repeated.ts";
 import type { Endpoint, EndpointHints, EndpointPort, EndpointSlice } from "./schema.ts";
@@ -122,7 +128,22 @@ function validateEndpoint(endpoint: Endpoint, path: string): readonly FieldError
   ];
 }
 
-function validateHints({ forZones = [] }: EndpointHints, path: string): readonly FieldError[] {
+function validateHints(hints: EndpointHints, path: string): readonly FieldError[] {
+  return [...validateZoneHints(hints, path), ...validateNodeHints(hints, path)];
+}
+
+function validateNodeHints({ forNodes = [] }: EndpointHints, path: string): readonly FieldError[] {
+  const at = child(path, "forNodes");
+  if (forNodes.length > HINTS_MAX) return [tooMany(at, forNodes.length, HINTS_MAX)];
+  const repeated = repeatedIndexes(forNodes.map(({ name }) => name));
+  return validateEach(forNodes, ({ name }, i) => {
+    const nameAt = child(index(at, i), "name");
+    if (repeated.has(i)) return [duplicateField(nameAt, name)];
+    return validateName(nameAt, name, dns1123Subdomain);
+  });
+}
+
+function validateZoneHints({ forZones = [] }: EndpointHints, path: string): readonly FieldError[] {
   const at = child(path, "forZones");
   if (forZones.length > HINTS_MAX) return [tooMany(at, forZones.length, HINTS_MAX)];
   const repeatedZones = repeatedIndexes(forZones.map(({ name }) => name));
