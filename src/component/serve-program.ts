@@ -23,7 +23,7 @@ interface ServedParts {
   readonly configz: unknown;
   readonly metrics: MetricRegistry;
   /** Of `/metrics/resources`; undefined: it is not served. */
-  readonly resourceMetrics: MetricRegistry | undefined;
+  readonly resourceMetrics?: MetricRegistry | undefined;
   readonly election: LeaderElection | undefined;
   readonly log: Logger;
   readonly setVerbosity: (level: number) => void;

@@ -33,7 +33,7 @@ export interface ComponentServingOptions {
   readonly checks: readonly HealthCheck[];
   readonly metrics: readonly MetricRegistry[];
   /** Of `/metrics/resources`; undefined: it is not served. */
-  readonly resourceMetrics: MetricRegistry | undefined;
+  readonly resourceMetrics?: MetricRegistry | undefined;
   /** The content of `/configz`. */
   readonly configz: unknown;
   /** Profiles and the verbosity of logs; undefined: they are not served. */
