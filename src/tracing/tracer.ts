@@ -21,7 +21,7 @@ export interface TracerDeps {
   readonly resource: Attributes;
 }
 
-const DEFAULT_ENDPOINT = "localhost:4317";
+export const DEFAULT_ENDPOINT = "localhost:4317";
 
 export class Tracer implements AsyncDisposable {
   readonly #clock: Clock;

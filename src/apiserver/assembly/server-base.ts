@@ -1,5 +1,4 @@
 /** The base of the server: the served kinds, the store, registries, metrics and readiness. */
-import { hostname } from "node:os";
 import { schemeOf } from "../../api/builtin.ts";
 import { leaseKind } from "../../api/coordination/lease/kind.ts";
 import type { Lease } from "../../api/coordination/lease/schema.ts";
@@ -16,12 +15,10 @@ import { type RandomSource, systemRandom } from "../../std/crypto/random.ts";
 import type { Logger } from "../../std/log/logger.ts";
 import type { Clock } from "../../std/time/clock.ts";
 import type { Store } from "../../storage/store.ts";
-import type { Tracer, TracerDeps } from "../../tracing/tracer.ts";
+import type { Tracer } from "../../tracing/tracer.ts";
 import { ProxyClientCertificate } from "../admission/proxy-client-certificate.ts";
 import { type Aggregator, createAggregator } from "../aggregation/aggregator.ts";
 import type { ApiServerConfig } from "../config/config.ts";
-import { readFlagFile } from "../config/flag-file.ts";
-import { serverIdentity } from "../control-plane/identity-lease.ts";
 import { createConversionDeps } from "../custom-resources/conversion/conversion-deps.ts";
 import { CustomResources } from "../custom-resources/custom-resources.ts";
 import { type ServedApis, selectServedApis } from "../discovery/api-enablement.ts";
@@ -101,8 +98,12 @@ export async function createServerBase(
   const metrics = resources.use(await ServerMetrics.create(config, clock, log.child("metrics")));
   const egress = await openEgress(config, { clock, metrics: metrics.registry, log });
   // Disposed last, with the spans of the last requests.
-  const tracer = await openTracer(config, { clock, log: log.child("tracing"), random });
-  if (tracer !== undefined) resources.use(tracer);
+  const { tracingFile } = config;
+  const tracerDeps = { clock, log: log.child("tracing"), random, connector: egress?.("controlplane"), resources };
+  const tracer =
+    tracingFile === undefined
+      ? undefined
+      : await (await import("./open-tracer.ts")).openTracer(tracingFile, tracerDeps);
   // Disposed last but one: the requests that end with the server are recorded as well.
   const auditor = await openAuditor(config, {
     clock,
@@ -205,20 +206,6 @@ async function openEgress(
 
 async function openPeers({ peers }: ApiServerConfig, deps: PeersDeps): Promise<Peers | undefined> {
   return peers === undefined ? undefined : await (await import("../peers/peers.ts")).Peers.open(peers, deps);
-}
-
-async function openTracer(
-  { tracingFile: path }: ApiServerConfig,
-  deps: Omit<TracerDeps, "resource">,
-): Promise<Tracer | undefined> {
-  if (path === undefined) return undefined;
-  const [{ Tracer }, { parseTracingConfiguration }] = await Promise.all([
-    import("../../tracing/tracer.ts"),
-    import("../config/tracing-file.ts"),
-  ]);
-  const tracingConfig = parseTracingConfiguration(path, await readFlagFile("--tracing-config-file", path));
-  const resource = { "service.name": "apiserver", "service.instance.id": serverIdentity(hostname()) };
-  return new Tracer(tracingConfig, { ...deps, resource });
 }
 
 async function openAuditor({ audit }: ApiServerConfig, deps: AuditorDeps): Promise<Auditor | undefined> {

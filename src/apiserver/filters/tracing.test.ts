@@ -3,6 +3,8 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import t, { type Test } from "tap";
 import { createLogger } from "../../std/log/logger.ts";
+import { caBundle, startTestWebhook } from "../../testing/admission/webhook-fixture.ts";
+import { KonnectivityServer } from "../../testing/apiserver/egress-proxies.ts";
 import { startTestServer, type TestServer } from "../../testing/apiserver/server-fixture.ts";
 import { FakeClock } from "../../testing/std/fake-clock.ts";
 import { type CollectedSpan, type Collector, startCollector } from "../../testing/tracing/collector.ts";
@@ -122,6 +124,87 @@ t.test("a sampled request of another user starts a trace of its own, with a link
   const root = spans.find(({ kind, links }) => kind === 2 && links.length > 0);
   t.same(root?.links, [REMOTE]);
   t.not(root?.traceId, REMOTE);
+});
+
+const allow = ({ review }: { readonly review: { readonly request: { readonly uid: string } } }): object => ({
+  apiVersion: "admission.k8s.io/v1",
+  kind: "AdmissionReview",
+  response: { uid: review.request.uid, allowed: true },
+});
+
+async function addWebhook(server: TestServer, url: string): Promise<void> {
+  const rules = [{ apiGroups: [""], apiVersions: ["v1"], resources: ["configmaps"], operations: ["CREATE"] }];
+  const common = { rules, sideEffects: "None", admissionReviewVersions: ["v1"], failurePolicy: "Fail" };
+  const webhooks = [{ ...common, name: "a.example.com", clientConfig: { url, caBundle } }];
+  const path = "/apis/admissionregistration.k8s.io/v1/validatingwebhookconfigurations";
+  await server.send(`POST ${path}`, { body: { metadata: { name: "hook" }, webhooks } });
+}
+
+const CONFIG_MAPS = "/api/v1/namespaces/default/configmaps";
+
+t.test("a webhook gets the context of the span that calls it", async (t) => {
+  await using hook = await startTestWebhook(allow);
+  const spans = await trace(t, 1_000_000, async (server) => {
+    await addWebhook(server, hook.url);
+    await server.send(`POST ${CONFIG_MAPS}`, { body: { metadata: { name: "a" } }, headers: { traceparent } });
+  });
+  const call = spans.find(({ name }) => name === "Call validating webhook");
+  t.match(call?.attributes, {
+    configuration: "hook",
+    webhook: "a.example.com",
+    resource: "/v1, Resource=configmaps",
+    operation: "CREATE",
+  });
+  const request = spans.find(({ name }) => name === "HTTP POST");
+  t.match(request, { parentId: call?.spanId, kind: 3, traceId: REMOTE, attributes: { "http.status_code": 200 } });
+  t.equal(hook.received[0]?.headers.traceparent, `00-${REMOTE}-${request?.spanId}-01`);
+});
+
+t.test("without a collector a webhook gets the context of the client, and without one none", async (t) => {
+  await using hook = await startTestWebhook(allow);
+  await using server = await startTestServer();
+  await addWebhook(server, hook.url);
+  await server.send(`POST ${CONFIG_MAPS}`, { body: { metadata: { name: "a" } }, headers: { traceparent } });
+  await server.send(`POST ${CONFIG_MAPS}`, { body: { metadata: { name: "b" } } });
+  t.same(
+    hook.received.map(({ headers }) => headers.traceparent),
+    [traceparent, undefined],
+  );
+});
+
+t.test("a slow webhook is a part of the log of its slow request", async (t) => {
+  const lines: string[] = [];
+  const stderr = { write: (line: string) => lines.push(line), flushSync: () => {} };
+  const clock = new FakeClock();
+  await using hook = await startTestWebhook(async (received) => {
+    await clock.advance(700);
+    return allow(received);
+  });
+  await using server = await startTestServer({}, { clock, log: createLogger({}, { clock, stderr }) });
+  await addWebhook(server, hook.url);
+  await server.send(`POST ${CONFIG_MAPS}`, { body: { metadata: { name: "a" } } });
+  const [line = ""] = lines.filter((each) => each.includes("Trace["));
+  t.match(line, /"Create" .*resource:configmaps/);
+  t.match(line, /\nTrace\[\d+\]: \["Call validating webhook" configuration:hook,webhook:a\.example\.com,.* 700ms \(/);
+  t.match(line, /\nTrace\[\d+\]: {2}---"Request completed" 700ms/);
+});
+
+t.test("the collector is reached through the egress proxy of the control plane", async (t) => {
+  const collector = await startCollector(t);
+  const directory = await mkdtemp(join(tmpdir(), "svc-tracing-"));
+  t.teardown(() => rm(directory, { recursive: true }));
+  await using proxy = await KonnectivityServer.start({ path: join(directory, "proxy") });
+  const egressSelectorFile = join(directory, "egress.json");
+  const connection = { proxyProtocol: "GRPC", transport: { uds: { udsName: join(directory, "proxy") } } };
+  const egressSelections = [{ name: "controlplane", connection }];
+  const identity = { apiVersion: "apiserver.k8s.io/v1beta1", kind: "EgressSelectorConfiguration" };
+  await writeFile(egressSelectorFile, JSON.stringify({ ...identity, egressSelections }));
+  const tracingFile = await configure(t, `endpoint: ${collector.endpoint}\nsamplingRatePerMillion: 1000000\n`);
+  const server = await startTestServer({ tracingFile, egressSelectorFile });
+  await server.send("GET /version");
+  await server[Symbol.asyncDispose]();
+  t.ok(collector.spans.some(({ name }) => name === "GET"));
+  t.same([...new Set(proxy.targets)], [collector.endpoint]);
 });
 
 t.test("secrets in queries and credentials are in no span", async (t) => {

@@ -106,6 +106,18 @@ t.test("createLogger() writes Kubernetes' JSON format", async (t) => {
   t.same(JSON.parse(lines[2]!), { ...common, severity: "warning", v: 0, msg: "Slow" });
 });
 
+t.test("text() writes several lines as they are, without control characters", async (t) => {
+  const { log, stderr } = setUp();
+  log.child("trace").text('Trace[1]: "List" url:/a\nTrace[1]: \u001b[2J END');
+  t.equal(
+    stderr.text,
+    'I1025 00:15:15.525000    4711 logger.test.ts:1] Trace[1]: "List" url:/a\nTrace[1]: \\u001b[2J END\n',
+  );
+  const json = setUp({ format: "json" });
+  json.log.text("a\nb");
+  t.match(JSON.parse(json.stderr.text), { msg: "a\nb" });
+});
+
 t.test("v() follows -v and --vmodule, while running too", async (t) => {
   const { log } = setUp({
     verbosity: 1,
