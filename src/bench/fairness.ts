@@ -11,7 +11,7 @@ import { BenchServer } from "./server.ts";
 const IN_FLIGHT = 1000;
 /** Others: clients with one request at a time. */
 const OTHERS = 4;
-const REQUESTS = 4000;
+const REQUESTS = 2000;
 /** A flood begins with connections and a burst of requests. */
 const SETTLE_MS = 3000;
 const OBJECTS = 500;

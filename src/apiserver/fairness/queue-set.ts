@@ -1,10 +1,10 @@
 /**
  * Fair queueing for requests: those of one priority level share its seats, and wait in queues when all are taken.
  *
- * The virtual time R advances with the seats that each busy queue gets. A queue starts its oldest request at the virtual
- * time at which its earlier ones would have ended, had each queue the same seats; the queue whose request would end
- * first is served next. A request counts as 3 ms of its seats until its duration is known, then its queue is corrected.
- * https://github.com/kubernetes/enhancements/tree/master/keps/sig-api-machinery/1040-priority-and-fairness
+ * The virtual time R advances with the seats that each busy queue gets. A queue starts its oldest request at the
+ * virtual time at which its earlier ones would have ended, had each queue the same seats; the queue whose request would
+ * end first is served next. A request counts as 3 ms of its seats until its duration is known, then its queue is
+ * corrected. https://github.com/kubernetes/enhancements/tree/master/keps/sig-api-machinery/1040-priority-and-fairness
  */
 import type { Clock, Timer } from "../../std/time/clock.ts";
 import type { DemandIntegrator } from "./demand-integrator.ts";
