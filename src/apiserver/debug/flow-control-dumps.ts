@@ -4,9 +4,9 @@ import type { HttpResponse } from "../../http/message.ts";
 import { textResponse } from "../../http/respond.ts";
 import type { Clock } from "../../std/time/clock.ts";
 import { formatGoDuration } from "../../std/time/go-duration.ts";
-import type { FlowController } from "./flow-controller.ts";
-import type { FlowRequest } from "./flow-request.ts";
-import type { PriorityLevel } from "./priority-level.ts";
+import type { FlowController } from "../fairness/flow-controller.ts";
+import type { FlowRequest } from "../fairness/flow-request.ts";
+import type { PriorityLevel } from "../fairness/priority-level.ts";
 
 export interface DebugDump {
   readonly path: string;
