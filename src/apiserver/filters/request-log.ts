@@ -111,7 +111,7 @@ function describeError(body: HttpResponse["body"]): string {
 const CHANGING_VERBS: ReadonlySet<string> = new Set(["create", "update", "patch", "delete", "deletecollection"]);
 /** What components write all the time; the log of requests has it. */
 const FREQUENT_RESOURCES: ReadonlySet<string> = new Set(["endpoints", "endpointslices", "events", "leases"]);
-/** What is stored of these is an object's own; the rest streams, or asks for a decision. */
+/** What is stored of these is an object's own; the rest streams, or requests a decision. */
 const STORED_SUBRESOURCES: ReadonlySet<string> = new Set(["", "approval", "binding", "eviction", "finalize", "scale"]);
 
 /** Logs what requests changed. Inside of authentication, whose user is in the line. */
