@@ -43,6 +43,13 @@ export function hasHistoryLimit({ spec }: Deployment): boolean {
   return spec?.revisionHistoryLimit !== undefined && spec.revisionHistoryLimit !== INT32_MAX;
 }
 
+/** Undefined where a replica set reports no number. */
+function sumTerminating(sets: readonly ReplicaSet[]): number | undefined {
+  const numbers = sets.map(({ status }) => status?.terminatingReplicas);
+  if (numbers.length === 0 || numbers.includes(undefined)) return undefined;
+  return numbers.reduce<number>((sum, each) => sum + (each ?? 0), 0);
+}
+
 export function calculateStatus(
   deployment: Deployment,
   all: readonly ReplicaSet[],
@@ -59,8 +66,10 @@ export function calculateStatus(
         ["MinimumReplicasUnavailable", "Deployment does not have minimum availability."],
         now,
       );
+  const terminating = sumTerminating(all);
   return {
     observedGeneration: deployment.metadata?.generation ?? 0,
+    ...(terminating === undefined ? {} : { terminatingReplicas: terminating }),
     replicas: sumStatus(all, "replicas"),
     updatedReplicas: current?.status?.replicas ?? 0,
     readyReplicas: sumStatus(all, "readyReplicas"),

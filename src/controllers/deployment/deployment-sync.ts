@@ -225,6 +225,7 @@ function normalize(status: DeploymentStatus | undefined): unknown {
     readyReplicas: status?.readyReplicas ?? 0,
     availableReplicas: status?.availableReplicas ?? 0,
     unavailableReplicas: status?.unavailableReplicas ?? 0,
+    terminatingReplicas: status?.terminatingReplicas,
     collisionCount: status?.collisionCount ?? 0,
     conditions: status?.conditions ?? [],
   };

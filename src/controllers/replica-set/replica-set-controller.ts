@@ -23,7 +23,7 @@ import { KeyTimers } from "../../std/time/key-timers.ts";
 import { statusCodeOf } from "../api-errors.ts";
 import { type ControllerDeps, isFeatureEnabled } from "../controller.ts";
 import { createControllerQueue, RATE_LIMITER } from "../controller-queue.ts";
-import { isActive, sortForDeletion, untilAvailable } from "../workload/active-pods.ts";
+import { isActive, isTerminatingPod, sortForDeletion, untilAvailable } from "../workload/active-pods.ts";
 import { claimObjects } from "../workload/claim-objects.ts";
 import { Expectations } from "../workload/expectations.ts";
 import { controllerOf, keyOf, splitKey } from "../workload/object-keys.ts";
@@ -203,7 +203,8 @@ class ReplicaController<T extends ReplicaOwner> implements Disposable {
     }
     const isSatisfied = this.#expectations.areSatisfied(key);
     const { kind, selectorOf } = this.#type;
-    const candidates = this.#caches.podsByOwner.ownedOrOrphaned(owner).filter(isActive);
+    const all = this.#caches.podsByOwner.ownedOrOrphaned(owner);
+    const candidates = all.filter(isActive);
     const selector = requirementsOf(selectorOf(owner));
     const { client, clock } = this.#deps;
     const pods = await claimObjects(candidates, { client, ownerKind: kind, owner, kind: podKind, selector, signal });
@@ -212,7 +213,7 @@ class ReplicaController<T extends ReplicaOwner> implements Disposable {
     const { replicas = 1, minReadySeconds = 0, template } = owner.spec ?? {};
     const generation = owner.metadata?.generation ?? 0;
     const view = { replicas, minReadySeconds, template, status: owner.status, generation };
-    const status = calculateStatus(view, pods, error, clock.now());
+    const status = calculateStatus(view, pods, error, clock.now(), this.#countTerminating(owner, all));
     if (status !== undefined) await this.#updateStatus(owner, status, signal);
     if (error !== undefined) throw error;
     const delays = pods.map((pod) => untilAvailable(pod, minReadySeconds, clock.now()));
@@ -251,6 +252,14 @@ class ReplicaController<T extends ReplicaOwner> implements Disposable {
     const deleted = sortForDeletion(pods, ranks, now, usesCosts).slice(0, count);
     observeDeletion(this.#ageRatio, pods, deleted, now);
     return deleted;
+  }
+
+  /** Undefined where the status has no such number. */
+  #countTerminating(owner: T, pods: readonly Pod[]): number | undefined {
+    if (this.#type.kind.kind !== "ReplicaSet") return undefined;
+    if (!isFeatureEnabled(this.#deps, "DeploymentReplicaSetTerminatingReplicas")) return undefined;
+    const isOwned = (pod: Pod): boolean => controllerOf(pod)?.uid === owner.metadata?.uid;
+    return pods.filter((pod) => isOwned(pod) && isTerminatingPod(pod)).length;
   }
 
   /** Active pods of all replica sets of the same deployment. */

@@ -17,18 +17,21 @@ export interface ReplicaOwnerView {
   readonly generation: number;
 }
 
-/** Undefined if the status is up to date. */
+/** Undefined if the status is up to date. `terminating` is the number of pods that end; it is left out when absent. */
 export function calculateStatus(
   owner: ReplicaOwnerView,
   pods: readonly Pod[],
   error: unknown,
   now: number,
+  terminating?: number,
 ): ReplicaSetStatus | undefined {
   const { template, status, generation, minReadySeconds } = owner;
+  const { terminatingReplicas: _, ...rest } = status ?? {};
   const labels = Object.entries(template?.metadata?.labels ?? {});
   const isFullyLabeled = (pod: Pod): boolean => labels.every(([name, value]) => pod.metadata?.labels?.[name] === value);
   const next: ReplicaSetStatus = {
-    ...status,
+    ...rest,
+    ...(terminating === undefined ? {} : { terminatingReplicas: terminating }),
     replicas: pods.length,
     fullyLabeledReplicas: pods.filter(isFullyLabeled).length,
     readyReplicas: pods.filter(isPodReady).length,
@@ -45,6 +48,7 @@ function normalize(status: ReplicaSetStatus | undefined): ReplicaSetStatus {
     fullyLabeledReplicas: status?.fullyLabeledReplicas ?? 0,
     readyReplicas: status?.readyReplicas ?? 0,
     availableReplicas: status?.availableReplicas ?? 0,
+    terminatingReplicas: status?.terminatingReplicas,
     observedGeneration: status?.observedGeneration ?? 0,
     conditions: status?.conditions ?? [],
   };

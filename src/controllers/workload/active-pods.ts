@@ -8,6 +8,11 @@ export function isActive({ metadata, status }: Pod): boolean {
   return status?.phase !== "Succeeded" && status?.phase !== "Failed" && metadata?.deletionTimestamp === undefined;
 }
 
+/** Being deleted, and not finished. */
+export function isTerminatingPod({ metadata, status }: Pod): boolean {
+  return metadata?.deletionTimestamp !== undefined && status?.phase !== "Succeeded" && status?.phase !== "Failed";
+}
+
 export function isPodReady(pod: Pod): boolean {
   return readyCondition(pod)?.status === "True";
 }

@@ -4,6 +4,7 @@ import type { GateTable } from "../gates.ts";
 export const controllerManagerGates: GateTable = {
   AllAlpha: { stage: "ALPHA", default: false, effective: true },
   AllBeta: { stage: "BETA", default: false, effective: true },
+  DeploymentReplicaSetTerminatingReplicas: { stage: "ALPHA", default: false, effective: true },
   OrderedNamespaceDeletion: { stage: "BETA", default: true, effective: true },
   PodDeletionCost: { stage: "BETA", default: true, effective: true },
   PreferSameTrafficDistribution: { stage: "ALPHA", default: false, effective: true },

@@ -44,6 +44,32 @@ async function followsCosts(gates: Gates): Promise<boolean> {
   return (await deletes("a")) && (await deletes("b"));
 }
 
+/** The number of terminating pods in the status of a deployment whose only pod cannot end. */
+async function countTerminating(gates: Gates): Promise<number | undefined> {
+  const settings = { "embedded-controllers": "deployment,replicaset" };
+  await using server = await startServer(withGates(gates, settings));
+  const [pods, deployments] = ["/api/v1/namespaces/default/pods", "/apis/apps/v1/namespaces/default/deployments"];
+  await server.send("POST /api/v1/namespaces/default/serviceaccounts", { metadata: { name: "default" } });
+  const labels = { app: "web" };
+  const metadata = { labels, finalizers: ["example.com/wait"] };
+  const template = { metadata, spec: { containers: [{ name: "c", image: "i" }] } };
+  const spec = { replicas: 1, selector: { matchLabels: labels }, template };
+  await server.send(`POST ${deployments}`, { metadata: { name: "web" }, spec });
+  const listPods = async () => (await server.send(`GET ${pods}`)).json.items;
+  await server.until("there is a pod", async () => (await listPods()).length === 1);
+  const [{ metadata: first }] = await listPods();
+  const patch = { ...server.admin, "content-type": "application/merge-patch+json" };
+  await server.send(`PATCH ${pods}/${first.name}`, { metadata: { finalizers: ["example.com/wait"] } }, patch);
+  await server.send(`DELETE ${pods}/${first.name}`);
+  await server.until("there is another pod", async () => (await listPods()).length === 2);
+  let status: { readonly unavailableReplicas?: number; readonly terminatingReplicas?: number } = {};
+  await server.until("the status is up to date", async () => {
+    status = (await server.send(`GET ${deployments}/web`)).json.status;
+    return status.unavailableReplicas === 1 && status.terminatingReplicas !== 0;
+  });
+  return status.terminatingReplicas;
+}
+
 function schedules(gate: string, feature: keyof ReturnType<typeof schedulerFeatures>): Effect {
   return async (t) => {
     for (const value of [true, false]) {
@@ -68,6 +94,10 @@ async function acceptsZeroReplicas(gates: Gates): Promise<number> {
 }
 
 export const controllerGateEffects: Readonly<Record<string, Effect>> = {
+  DeploymentReplicaSetTerminatingReplicas: async (t) => {
+    t.equal(await countTerminating({}), undefined);
+    t.equal(await countTerminating({ DeploymentReplicaSetTerminatingReplicas: true }), 1);
+  },
   HPAScaleToZero: async (t) => {
     t.equal(await acceptsZeroReplicas({}), 422);
     t.equal(await acceptsZeroReplicas({ HPAScaleToZero: true }), 201);
