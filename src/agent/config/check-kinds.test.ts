@@ -48,6 +48,13 @@ t.test("each mistake is a problem of its own", async (t) => {
   t.match(await check(t, "CredentialProviderConfig", `${PROVIDERS}providers: [{name: a/b}]\n`), [
     /providers\[0\]\.name: .*cannot contain path separators/,
   ]);
+  t.match(await check(t, "Pod", POD.replace("name: a", "name: Web_, namespace: a.b")), [
+    /^FILE:3: metadata\.name: Invalid value: "Web_": a lowercase RFC 1123 subdomain/,
+    /^FILE:3: metadata\.namespace: Invalid value: "a\.b"/,
+  ]);
+  t.match(await check(t, "Pod", POD.replace("{name: a}", "{}")), [
+    /metadata\.name: Required value: name or generateName/,
+  ]);
   t.same(await check(t, "Pod", `${POD}---\n${POD.replace("image: i", "imag: i")}`), [
     "FILE:9: spec.containers[0].imag: unknown field",
     "FILE:9: spec.containers[0].image: Required value",

@@ -1,11 +1,13 @@
 /** The agent's files for `svc apiserver config check`: its configuration, credential providers and manifests. */
 import { configMap } from "../../api/core/config-map/schema.ts";
-import { pod } from "../../api/core/pod/schema.ts";
+import { type Pod, pod } from "../../api/core/pod/schema.ts";
 import { secret } from "../../api/core/secret/schema.ts";
+import { dns1123Label, dns1123Subdomain } from "../../api/meta/validation/names.ts";
 import { FlagError } from "../../flags/flag.ts";
 import type { ObjectSchema } from "../../schema/schema.ts";
+import { invalidField, renderFieldError, requiredField } from "../../schema/validation/field-error.ts";
 import { toAgentConfig } from "../options.ts";
-import { formatProblem, parseManifest } from "../sources/manifest.ts";
+import { formatProblem, type ManifestItem, type ManifestProblem, parseManifest } from "../sources/manifest.ts";
 import { makeStaticPod } from "../sources/static-pod.ts";
 import { CredentialProvidersError, readCredentialProviders } from "./credential-providers.ts";
 import { loadAgentConfig } from "./load.ts";
@@ -58,9 +60,21 @@ function checkManifest({ file, text }: { readonly file: string; readonly text: s
   const { pods, problems } = parseManifest(Buffer.from(text), file);
   const all = pods.flatMap((item) => {
     const made = makeStaticPod(item, { kind: "file", name: file, nodeName: "node" }, "");
-    return "pod" in made ? [] : made.problems;
+    return [...checkNames(item), ...("pod" in made ? [] : made.problems)];
   });
   if (problems.length + all.length > 0) throw toAggregate([...problems, ...all].map(formatProblem));
+}
+
+/** The API server refuses the pod's mirror without them. */
+function checkNames({ object, problem }: ManifestItem<Pod>): readonly ManifestProblem[] {
+  const { name = "", namespace = "default" } = object.metadata ?? {};
+  const errors = [
+    ...(name === ""
+      ? [requiredField("metadata.name", "name or generateName is required")]
+      : dns1123Subdomain(name).map((why) => invalidField("metadata.name", name, why))),
+    ...dns1123Label(namespace).map((why) => invalidField("metadata.namespace", namespace, why)),
+  ];
+  return errors.map((error) => problem(error.field, renderFieldError(error)));
 }
 
 function toAggregate(problems: readonly string[]): AggregateError {
