@@ -23,7 +23,9 @@ export function* yamlListChunks(
   yield Buffer.from(`${encodeYaml({ apiVersion })}items:\n`);
   for (const item of items) {
     yield STEP;
-    for (const chunk of yamlChunks([parseJson(item).value])) yield Buffer.from(chunk);
+    const { value } = parseJson(item);
+    yield STEP;
+    for (const chunk of yamlChunks([value])) yield Buffer.from(chunk);
   }
   yield Buffer.from(encodeYaml({ kind, metadata }));
 }

@@ -5,7 +5,7 @@ import { encodeYaml } from "./yaml.ts";
 /** Values that are encoded at once: about a millisecond. */
 const VALUES_AT_ONCE = 500;
 
-/** The value is an object with members, or a list with items. */
+/** The value is an object with members, or a list with items. An empty chunk only ends a step. */
 export function* yamlChunks(value: object): Generator<string> {
   yield* Array.isArray(value) ? listChunks(value, 0) : objectChunks(value as Members, 0);
 }
@@ -15,7 +15,13 @@ type Members = Readonly<Record<string, unknown>>;
 function* objectChunks(members: Members, depth: number): Generator<string> {
   let group: Record<string, unknown> = {};
   let size = 0;
-  for (const name of Object.keys(members).sort()) {
+  const names = Object.keys(members);
+  // Sorting tens of thousands takes many milliseconds.
+  const isLong = names.length > VALUES_AT_ONCE;
+  if (isLong) yield "";
+  names.sort();
+  if (isLong) yield "";
+  for (const name of names) {
     const member = members[name];
     const values = countValues(member, VALUES_AT_ONCE);
     const isNested = values > VALUES_AT_ONCE && isContainer(member);
@@ -62,6 +68,10 @@ function* listChunks(items: readonly unknown[], depth: number): Generator<string
 function* itemChunks(item: object, depth: number): Generator<string> {
   let dash = "- ";
   for (const chunk of yamlChunks(item)) {
+    if (chunk === "") {
+      yield chunk;
+      continue;
+    }
     const text = indent(chunk, depth + 1);
     const start = 2 * depth;
     yield `${text.slice(0, start)}${dash}${text.slice(start + 2)}`;
