@@ -5,7 +5,7 @@
 import type { HTTPGetAction, LifecycleHandler, Probe } from "../container/probe.ts";
 import type { Container, EphemeralContainer } from "../container/schema.ts";
 import { setPersistentVolumeClaimSpecDefaults } from "../persistent-volume-claim/defaults.ts";
-import type { Volume } from "../volume/schema.ts";
+import type { ImageVolumeSource, Volume } from "../volume/schema.ts";
 import type { PodSpec } from "./schema.ts";
 
 const DEFAULT_FILE_MODE = 0o644;
@@ -107,11 +107,16 @@ function setEnvFieldVersion(variable: EnvVar): EnvVar {
   return { ...variable, valueFrom: { ...variable.valueFrom, fieldRef: { ...fieldRef, apiVersion: "v1" } } };
 }
 
+function setImagePolicy(image: ImageVolumeSource): ImageVolumeSource {
+  return { ...image, pullPolicy: image.pullPolicy || pullPolicyOf(image.reference ?? "") };
+}
+
 function setVolumeDefaults(volume: Volume): Volume {
   const { name, ...source } = volume;
   if (Object.keys(source).length === 0) return { name, emptyDir: {} };
   return {
     ...volume,
+    ...(volume.image === undefined ? {} : { image: setImagePolicy(volume.image) }),
     ...(volume.hostPath === undefined ? {} : { hostPath: { ...volume.hostPath, type: volume.hostPath.type ?? "" } }),
     ...(volume.secret === undefined ? {} : { secret: setFileMode(volume.secret) }),
     ...(volume.configMap === undefined ? {} : { configMap: setFileMode(volume.configMap) }),

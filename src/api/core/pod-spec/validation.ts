@@ -6,6 +6,7 @@ import { validateLabels } from "../../meta/validation/object-meta.ts";
 import { validateChoice, validateContainers } from "../container/validation.ts";
 import { validateContainerResources } from "../resources/validation.ts";
 import { validateVolumes } from "../volume/validation.ts";
+import { validateOptionalFeatures } from "./claims-validation.ts";
 import { validateDns, validateHostAliases } from "./dns-validation.ts";
 import { validateHostProcess, validateHostUsers, validateOs } from "./os-validation.ts";
 import { type SchedulingValidationOptions, validateScheduling } from "./scheduling-validation.ts";
@@ -63,6 +64,7 @@ export function validatePodSpec(
       ? []
       : validateContainerResources({ limits: spec.overhead }, child(path, "overhead"))),
     ...validateOs(spec, path),
+    ...validateOptionalFeatures(spec, path, options.name ?? ""),
   ];
 }
 

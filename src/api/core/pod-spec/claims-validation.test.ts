@@ -1,0 +1,45 @@
+import t from "tap";
+import { validateOptionalFeatures } from "./claims-validation.ts";
+import { setPodSpecDefaults } from "./defaults.ts";
+import type { PodSpec } from "./schema.ts";
+
+const container = { name: "c", image: "i" };
+const errors = (spec: Partial<PodSpec>, pod = "web") =>
+  validateOptionalFeatures({ containers: [container], ...spec }, "spec", pod).map(
+    ({ field, detail }) => `${field}: ${detail}`,
+  );
+
+t.test("device claims have one source, unique names, and containers name them", async (t) => {
+  const gpu = { name: "gpu", resourceClaimName: "shared" };
+  const using = (...names: readonly string[]) => ({
+    containers: [{ ...container, resources: { claims: names.map((name) => ({ name })) } }],
+  });
+  t.same(errors({ resourceClaims: [gpu], ...using("gpu") }), []);
+  t.match(errors({ resourceClaims: [gpu, gpu] }), [/^spec.resourceClaims\[1\].name: $/]);
+  t.match(errors({ resourceClaims: [{ name: "gpu" }] }), [/must specify one of/]);
+  t.match(errors({ resourceClaims: [{ ...gpu, resourceClaimTemplateName: "t" }] }), [/at most one of/]);
+  const templated = { name: "gpu", resourceClaimTemplateName: "t" };
+  t.match(errors({ resourceClaims: [templated] }, "w".repeat(250)), [/final ResourceClaim name/]);
+  t.match(errors(using("gpu")), [/resources.claims\[0\]: must be one of the names in .* which is empty/]);
+  t.match(errors({ resourceClaims: [gpu], ...using("gpu", "gpu", "x") }), [/claims\[1\]: $/, /resourceClaims: gpu/]);
+});
+
+t.test("resources of a pod are CPU and memory", async (t) => {
+  t.same(errors({ resources: { limits: { cpu: "1" }, requests: { cpu: "500m" } } }), []);
+  t.match(errors({ resources: { limits: { "ephemeral-storage": "1" } } }), [/supported values: "cpu", "memory"/]);
+  t.match(errors({ resources: { limits: { cpu: "1" }, requests: { cpu: "2" } } }), [/must be less than or equal to/]);
+  t.match(errors({ resources: { claims: [{ name: "x" }] } }), [/claims may not be set for Resources at pod-level/]);
+});
+
+t.test("stop signals need the name of the operating system", async (t) => {
+  const containers = [{ ...container, lifecycle: { stopSignal: "SIGUSR1" as const } }];
+  t.match(errors({ containers }), [/may not be set for containers with empty `spec.os.name`/]);
+  t.same(errors({ containers, os: { name: "linux" } }), []);
+  t.match(errors({ containers, os: { name: "windows" } }), [/supported values: "SIGKILL", "SIGTERM"/]);
+});
+
+t.test("image volumes get a pull policy", async (t) => {
+  const volumes = ["i", "i:1"].map((reference, n) => ({ name: `v${n}`, image: { reference } }));
+  const policies = setPodSpecDefaults({ containers: [], volumes }).volumes?.map(({ image }) => image?.pullPolicy);
+  t.same(policies, ["Always", "IfNotPresent"]);
+});
