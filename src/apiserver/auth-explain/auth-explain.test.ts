@@ -1,14 +1,17 @@
-import { mkdtemp, rm, writeFile } from "node:fs/promises";
+import { mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import t, { type Test } from "tap";
 import { clusterRoleKind } from "../../api/rbac/cluster-role/kind.ts";
 import { clusterRoleBindingKind } from "../../api/rbac/cluster-role-binding/kind.ts";
 import { createCa, issueCertificate } from "../../auth/pki/certificate-authority.ts";
+import { writeKubeconfig } from "../../client/kubeconfig/kubeconfig.ts";
 import { silentLogger } from "../../std/log/logger.ts";
 import { systemClock } from "../../std/time/clock.ts";
 import { ObjectStore } from "../../storage/object-store.ts";
 import { openStore } from "../../storage/open.ts";
+import { defaultConfig } from "../config/default-config.ts";
+import { startApiServer } from "../server.ts";
 import { runAuthExplain } from "./command.ts";
 
 async function files(t: Test, texts: Readonly<Record<string, string>>): Promise<string> {
@@ -142,6 +145,26 @@ t.test("the rules of a stopped server are those of its store", async (t) => {
   const { stdout, code } = await runAuthExplain(flags);
   t.equal(code, 0, stdout);
   t.match(stdout, 'ClusterRoleBinding "readers" of ClusterRole "readers" to User "bob"');
+});
+
+t.test("the rules of a running server are those that it serves", async (t) => {
+  const directory = await files(t, { tokens: 'tok,admin,1,"system:masters"\n' });
+  const authentication = { ...defaultConfig.authentication, tokenFile: join(directory, "tokens") };
+  const serving = { ...defaultConfig.serving, certDir: join(directory, "pki") };
+  const config = { ...defaultConfig, authentication, serving, authorizationModes: ["RBAC"] };
+  await using server = await startApiServer(config, { clock: systemClock, log: silentLogger });
+  const { host, port } = server.address;
+  const svcconfig = join(directory, "svcconfig");
+  const ca = await readFile(join(directory, "pki/apiserver.crt"), "utf8");
+  const access = { server: `https://${host}:${port}`, cluster: "c", user: "u", ca, token: "tok" };
+  await writeKubeconfig(svcconfig, access);
+  const flags = [MEMORY, MODES, `--svcconfig=${svcconfig}`, "--user=system:kube-scheduler", "--verb=list"];
+  const { stdout, code, stderr } = await runAuthExplain([...flags, "--resource=nodes"]);
+  t.equal(code, 0, stderr);
+  t.match(stdout, `Objects: the server https://${host}:${port}\n`);
+  t.match(stdout, 'ClusterRoleBinding "system:kube-scheduler"');
+  const account = jwt({ iss: "https://kubernetes.default.svc", sub: "system:serviceaccount:default:none" });
+  t.match(await runAuthExplain([MEMORY, `--svcconfig=${svcconfig}`, `--token=${account}`]), { code: 1 });
 });
 
 t.test("the command line", async (t) => {
