@@ -23,6 +23,7 @@ const longTests = [
   "container-logs-load",
   "faults",
   "network-policy",
+  "pinned-cpus",
   "helm",
   "in-cluster-client",
   "joining",
