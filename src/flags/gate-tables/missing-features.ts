@@ -1,7 +1,7 @@
 /** Gates of Kubernetes 1.33 whose feature this build lacks: programs report them as off and refuse to enable them. */
 import type { GateTable } from "../gates.ts";
 
-/** By what is missing. A gate leaves the list, and testdata/gates-without-feature.json, with the change that adds it. */
+/** By what is missing. The change that adds a feature removes its gate, from testdata/gates-without-feature.json too. */
 export const missingFeatures: Readonly<Record<string, readonly string[]>> = {
   "the agent sets no memory protection of control groups": ["MemoryQoS"],
   "the agent ends no pods when the host shuts down": ["GracefulNodeShutdown", "GracefulNodeShutdownBasedOnPodPriority"],
