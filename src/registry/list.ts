@@ -94,6 +94,17 @@ function initializing({ group, kind }: Pick<Kind, "group" | "kind">, { message }
   });
 }
 
+/** Adds the key to the error of an encrypted value, as Kubernetes does for lists. */
+function listedItem<T extends ApiObject>(registry: Registry<T>, stored: KeyValue): ReturnType<typeof registry.listed> {
+  try {
+    return registry.listed(stored);
+  } catch (error) {
+    if (!(error instanceof StoreError) || error.code !== "undecryptable") throw error;
+    const message = `unable to transform key ${JSON.stringify(stored.key)}: ${error.message}`;
+    throw new StoreError(error.code, message, { cause: error });
+  }
+}
+
 function parseListRevision(text: string): Revision {
   try {
     return parseResourceVersion(text);
@@ -207,7 +218,7 @@ async function readPage<T extends ApiObject>(
     }
     for (const [i, stored] of (await registry.objects.toKindVersion(part)).entries()) {
       last = stored.key;
-      const item = registry.listed(stored);
+      const item = listedItem(registry, stored);
       const isSelected = matches?.(item) !== false;
       if (item.keptBytes === 0) item.evict();
       if (isSelected) items.push(item);

@@ -9,6 +9,7 @@ import { type Clock, systemClock } from "../std/time/clock.ts";
 import { type Attributes, addEvent, inSpan } from "../tracing/span.ts";
 import { type Codec, codecOf, type StorageMediaType } from "./codec.ts";
 import { ConvertedValues } from "./converted-values.ts";
+import { isEncryptedValue, READ_ENCRYPTED } from "./encryption/transformer.ts";
 import { KeyQueues } from "./key-queues.ts";
 import { KeySpace } from "./keys.ts";
 import { type KeyValue, prefixRange, type Revision, type Store, StoreError } from "./store.ts";
@@ -250,12 +251,16 @@ export class ObjectStore<T extends ApiObject> {
     return { ...page, items: items.map((item) => this.decode(item)) };
   }
 
-  /** Throws a `StoreError` of code `corrupt` when the bytes are not an object of this kind. */
+  /**
+   * Throws a `StoreError` of code `corrupt` when the bytes are not an object of this kind, and of code `undecryptable`
+   * for those of an encrypted value without a configuration that decrypts it.
+   */
   decode(item: KeyValue): T {
     let object: T;
     try {
       object = this.#codec.decode(item.value);
     } catch (cause) {
+      if (isEncryptedValue(item.value)) throw new StoreError("undecryptable", READ_ENCRYPTED, { cause, current: item });
       const why = cause instanceof Error ? cause.message : String(cause);
       throw new StoreError("corrupt", `Cannot decode "${item.key}": ${why}`, { cause, current: item });
     }

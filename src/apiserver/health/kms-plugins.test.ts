@@ -48,6 +48,7 @@ function setUp(t: Test) {
         { storage: { ...defaultConfig.storage, encryption: { file, reload, kmsV1: true } } },
         { store: shared },
       ),
+    startPlain: (): Promise<TestServer> => startTestServer({}, { store: shared }),
     stored: async (): Promise<string> => Buffer.from((await store.get(KEY))?.value ?? []).toString("latin1"),
   };
 }
@@ -165,4 +166,31 @@ t.test("a reloaded file is used when its plugins are healthy, and not before", a
   t.ok(has("apiserver_encryption_config_controller_automatic_reloads_total", 'status="success"', "} 1"));
   const labels = ['resource="secrets"', 'transformation_type="to_storage"', "k8s:enc:kms:v2:q:", 'status="OK"'];
   t.ok(has("apiserver_storage_transformation_operations_total", ...labels));
+});
+
+t.test("without the configuration encrypted objects fail to be read instead of seeming deleted", async (t) => {
+  await using plugin = await FakeKms.start();
+  const { write, start, startPlain } = setUp(t);
+  write({ plugin });
+  {
+    await using server = await start();
+    await server.send(`POST ${SECRETS}`, { body: secret });
+  }
+  await using server = await startPlain();
+  const { status, json } = await server.send(`GET ${SECRETS}/a`);
+  t.same([status, json.message], [500, "Internal error occurred: identity transformer tried to read encrypted data"]);
+  const list = await server.send(`GET ${SECRETS}`);
+  t.same(
+    [list.status, list.json.message],
+    [
+      429,
+      "storage is (re)initializing: failed to list *core.Secret: " +
+        'unable to transform key "/registry/secrets/default/a": identity transformer tried to read encrypted data',
+    ],
+  );
+  t.equal((await server.send("GET /api/v1/namespaces/default/configmaps")).status, 200);
+  const created = await server.send(`POST ${SECRETS}`, { body: secret });
+  t.same([created.status, created.json.reason], [409, "AlreadyExists"]);
+  const other = { ...secret, metadata: { name: "b" } };
+  t.equal((await server.send(`POST ${SECRETS}`, { body: other })).status, 201);
 });

@@ -50,7 +50,7 @@ async function waitForCache<T extends ApiObject>(registry: Registry<T>, object: 
   // Objects with a TTL, such as events, are written far more often than read.
   if (registry.bypassesCache || registry.ttlSeconds(object) !== undefined) return;
   const { cache } = registry;
-  if (!cache.hasReached(0 as Revision)) await cache.ready();
+  await cache.waitFor(0 as Revision);
 }
 
 /** Adds "object is being deleted" when the existing object is terminating. */
@@ -59,7 +59,8 @@ async function explainAlreadyExists<T extends ApiObject>(
   error: StatusError,
 ): Promise<StatusError> {
   const { code, reason = "", message = "", details = {} } = error.status;
-  const existing = await registry.objects.get(registry.key(scope, details.name ?? ""));
+  // It may be an encrypted object that cannot be read.
+  const existing = await registry.objects.get(registry.key(scope, details.name ?? "")).catch(() => undefined);
   if (existing === undefined || metadataOf(existing).deletionTimestamp === undefined) return error;
   return new StatusError(code, reason, `object is being deleted: ${message}`, { details });
 }

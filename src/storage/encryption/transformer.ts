@@ -44,13 +44,20 @@ export const identity: PrefixedTransformer = {
   transformer: {
     encrypt: (value) => value,
     decrypt(value) {
-      if (startsWith(value, ENCRYPTED)) throw new Error("identity transformer tried to read encrypted data");
+      if (isEncryptedValue(value)) throw new Error(READ_ENCRYPTED);
       return { value, isStale: false };
     },
   },
 };
 
 const ENCRYPTED = Buffer.from(ENCRYPTED_PREFIX);
+
+/** The error for an encrypted value where plain text is expected. */
+export const READ_ENCRYPTED = "identity transformer tried to read encrypted data";
+
+export function isEncryptedValue(value: Uint8Array): boolean {
+  return startsWith(value, ENCRYPTED);
+}
 
 export function cipherTransformer(cipher: Cipher): Transformer {
   return {

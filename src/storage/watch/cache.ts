@@ -374,7 +374,7 @@ export class WatchCache<T extends ApiObject> implements AsyncDisposable {
           present.add(item.key);
           if (this.#objects.get(item.key)?.revision === item.modified) continue;
           const { key, modified } = item;
-          const current = this.#decode(item);
+          const current = this.#decode(item, true);
           // The first list has no watchers: key order is faster.
           if (!this.#listed) this.#applyListed({ key, modified, current });
           else {
@@ -455,12 +455,16 @@ export class WatchCache<T extends ApiObject> implements AsyncDisposable {
     this.#applyChange(change);
   }
 
-  /** Skips an object that cannot be decoded, as if it did not exist: one bad value must not hide all others. */
-  #decode(item: KeyValue): EncodedObject<T> | undefined {
+  /**
+   * Skips an object that cannot be decoded, as if it did not exist: one bad value must not hide all others. A list
+   * fails for an encrypted value that the server has no configuration for: its objects must not seem deleted.
+   */
+  #decode(item: KeyValue, isListed = false): EncodedObject<T> | undefined {
     try {
       const source = this.#source;
       return new EncodedObject(this.kind, item.key, source.decode(item), item.modified, { source, item });
     } catch (error) {
+      if (isListed && error instanceof StoreError && error.code === "undecryptable") throw error;
       this.#options.log.error("Failed to decode an object; skipping it", error, { key: item.key });
       return undefined;
     }
