@@ -5,6 +5,7 @@ import type { TlsOptions } from "../http/tls/options.ts";
 import type { NetworkNames } from "../pod-network/network-names.ts";
 import type { TracingConfig } from "../tracing/tracer.ts";
 import type { NodeCgroupSettings } from "./cgroups/node-cgroups.ts";
+import type { ImageLimits } from "./garbage-collection/image-collector.ts";
 import type { RestartDelays } from "./pods/worker/restart-backoff.ts";
 import type { ResourceManagersConfig } from "./resource-managers/config.ts";
 
@@ -27,6 +28,8 @@ export interface AgentConfig {
   readonly node: NodeConfig;
   readonly sources: SourcesConfig;
   readonly pods: PodsConfig;
+  readonly garbage: GarbageConfig;
+  readonly eviction: EvictionConfig;
   /** Undefined: the agent does not serve the cluster's DNS. */
   readonly dns: DnsConfig | undefined;
   /** Undefined: the agent runs no service proxy. */
@@ -157,6 +160,8 @@ export interface NodeConfig {
   readonly labels: Readonly<Record<string, string>>;
   readonly taints: readonly { readonly key: string; readonly value: string; readonly effect: string }[];
   readonly unschedulable: boolean;
+  /** Whether the node is read before it is created, so that most starts do not try to create it. */
+  readonly readsNodeFirst: boolean;
   /** Whether the node reports a version of its service proxy. */
   readonly reportsProxyVersion: boolean;
   /** Addresses to report; empty finds the default route's. */
@@ -172,10 +177,36 @@ export interface NodeConfig {
   readonly reserved: Readonly<Record<string, string>>;
   /** Hard thresholds: `{ "memory.available": "100Mi", "nodefs.available": "10%" }`. */
   readonly evictionHard: Readonly<Record<string, string>>;
+  /** Whether the allocatable resources of the node include what the hard thresholds keep free. */
+  readonly allocatableIgnoresEviction: boolean;
   /** Addresses of pods, until the Node object has them; empty for none. */
   readonly podCidr: string;
   /** Whether the agent maintains kubelet's iptables chains. */
   readonly iptablesChains: boolean;
+}
+
+/** Limits of the images and exited containers on the node. */
+export interface GarbageConfig {
+  readonly images: ImageLimits;
+  /** Exited containers kept on the node; negative keeps all. */
+  readonly deadContainersMax: number;
+}
+
+/** When the node evicts pods. Thresholds are quantities or percentages, by signal. */
+export interface EvictionConfig {
+  readonly hard: Readonly<Record<string, string>>;
+  readonly soft: Readonly<Record<string, string>>;
+  /** By signal; each soft threshold has one. */
+  readonly softGraceMs: Readonly<Record<string, number>>;
+  readonly minimumReclaim: Readonly<Record<string, string>>;
+  /** Longest grace period of a pod for a soft threshold, in seconds; negative: the pod's own. */
+  readonly maxPodGraceSeconds: number;
+  /** How long a pressure condition remains true after its last threshold was met. */
+  readonly transitionMs: number;
+  /** Observes memory at finer intervals. */
+  readonly isFine: boolean;
+  /** Whether the cgroup of all pods has a limit, at which pods are evicted as well. */
+  readonly enforcesPods: boolean;
 }
 
 /** Sources of pods besides the API server. */

@@ -16,6 +16,8 @@ import type {
   ApiConfig,
   CertificatesConfig,
   DnsConfig,
+  EvictionConfig,
+  GarbageConfig,
   NetworkPolicyConfig,
   NodeConfig,
   ObservabilityConfig,
@@ -69,6 +71,8 @@ export function toAgentConfig(effective: EffectiveConfig): AgentConfig {
     node: toNodeConfig(effective),
     sources: toSourcesConfig(effective),
     pods: toPodsConfig(effective),
+    garbage: toGarbageConfig(effective),
+    eviction: toEvictionConfig(effective),
     dns: toDnsConfig(effective),
     proxy: effective.flags["service-proxy"]
       ? { clusterCidrs: effective.flags["cluster-cidr"], serviceCidrs: [], table: "svc-proxy", isOptional: false }
@@ -170,6 +174,7 @@ function toNodeConfig(effective: EffectiveConfig): NodeConfig {
     labels: flags["node-labels"],
     taints: flags["register-with-taints"].map(({ key, value, effect }) => ({ key, value: value ?? "", effect })),
     unschedulable: !flags["register-schedulable"],
+    readsNodeFirst: !gates.enabled("SvcletRegistrationGetOnExistsOnly"),
     reportsProxyVersion: !gates.enabled("DisableNodeKubeProxyVersion"),
     ips: flags["node-ip"],
     providerId: flags["provider-id"],
@@ -181,6 +186,7 @@ function toNodeConfig(effective: EffectiveConfig): NodeConfig {
     podsPerCore: flags["pods-per-core"],
     reserved: addReservations(svcReserved, systemReserved),
     evictionHard: flags["eviction-hard"],
+    allocatableIgnoresEviction: flags["experimental-allocatable-ignore-eviction"],
     podCidr: flags["pod-cidr"],
     iptablesChains: flags["make-iptables-util-chains"],
   };
@@ -194,6 +200,32 @@ function toSourcesConfig({ flags }: EffectiveConfig): SourcesConfig {
     manifestUrlHeaders: flags["manifest-url-header"],
     httpCheckMs: flags["http-check-frequency"],
     runOnce: flags.runonce,
+  };
+}
+
+function toGarbageConfig({ flags, config }: EffectiveConfig): GarbageConfig {
+  return {
+    images: {
+      highPercent: flags["image-gc-high-threshold"],
+      lowPercent: flags["image-gc-low-threshold"],
+      minAgeMs: flags["minimum-image-ttl-duration"],
+      maxAgeMs: parseMilliseconds(config.imageMaximumGCAge ?? "0s"),
+    },
+    deadContainersMax: flags["maximum-dead-containers"],
+  };
+}
+
+function toEvictionConfig({ flags }: EffectiveConfig): EvictionConfig {
+  const gracePeriods = Object.entries(flags["eviction-soft-grace-period"]);
+  return {
+    hard: flags["eviction-hard"],
+    soft: flags["eviction-soft"],
+    softGraceMs: Object.fromEntries(gracePeriods.map(([signal, text]) => [signal, parseMilliseconds(text)])),
+    minimumReclaim: flags["eviction-minimum-reclaim"],
+    maxPodGraceSeconds: flags["eviction-max-pod-grace-period"],
+    transitionMs: flags["eviction-pressure-transition-period"],
+    isFine: flags["kernel-memcg-notification"],
+    enforcesPods: flags["enforce-node-allocatable"].includes("pods"),
   };
 }
 

@@ -171,7 +171,7 @@ export const agentGates: GateTable = markMissing({
   SvcletPSI: { stage: "ALPHA", default: false },
   SvcletPodResourcesDynamicResources: { stage: "ALPHA", default: false, effective: true },
   SvcletPodResourcesGet: { stage: "ALPHA", default: false, effective: true },
-  SvcletRegistrationGetOnExistsOnly: { stage: "DEPRECATED", default: false },
+  SvcletRegistrationGetOnExistsOnly: { stage: "DEPRECATED", default: false, effective: true },
   SvcletSeparateDiskGC: { stage: "BETA", default: true },
   SvcletServiceAccountTokenForCredentialProviders: { stage: "ALPHA", default: false, effective: true },
   SvcletTracing: { stage: "BETA", default: true, effective: true },

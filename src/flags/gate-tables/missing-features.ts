@@ -1,7 +1,7 @@
 /** Gates of Kubernetes 1.33 whose feature this build lacks: programs report them as off and refuse to enable them. */
 import type { GateTable } from "../gates.ts";
 
-/** By what is missing. The change that adds a feature removes its gate, from testdata/gates-without-feature.json too. */
+/** By what is missing. The change that adds a feature removes its gate here and in testdata/gates-without-feature.json. */
 export const missingFeatures: Readonly<Record<string, readonly string[]>> = {
   "the agent sets no memory protection of control groups": ["MemoryQoS"],
   "the agent ends no pods when the host shuts down": ["GracefulNodeShutdown", "GracefulNodeShutdownBasedOnPodPriority"],
@@ -13,7 +13,6 @@ export const missingFeatures: Readonly<Record<string, readonly string[]>> = {
   "the agent reads no pressure stall information": ["SvcletPSI"],
   "the agent keeps no records of who pulled an image": ["SvcletEnsureSecretPulledImages"],
   "the agent needs the host's own user namespace": ["SvcletInUserNamespace"],
-  "the agent always registers its node in one way": ["SvcletRegistrationGetOnExistsOnly"],
   "the agent does not watch the health of volumes and devices": ["CSIVolumeHealth"],
   "the agent mounts no volumes of this kind": ["GitRepoVolumeDriver"],
   "image requests name no runtime class": ["RuntimeClassInImageCriApi"],

@@ -120,6 +120,10 @@ export const fieldEffects: Readonly<Record<string, FieldEffect>> = {
     text: "enableSystemLogQuery: true\nfeatureGates: {NodeLogQuery: true}",
     options: { server: { nodeLogQuery: true } },
   },
+  imageMaximumGCAge: {
+    text: "imageMaximumGCAge: 10h",
+    options: { garbage: { images: { maxAgeMs: 36_000_000 } } },
+  },
   maxParallelImagePulls: {
     text: "maxParallelImagePulls: 3\nserializeImagePulls: false",
     options: { runtime: { serializeImagePulls: false, parallelImagePulls: 3 } },
@@ -170,6 +174,7 @@ const gateOptions: Readonly<Record<string, { readonly set: boolean; readonly opt
   PodObservedGenerationTracking: { set: true, options: { pods: { observedGeneration: true } } },
   PodReadyToStartContainersCondition: { set: false, options: { pods: { readyToStartCondition: false } } },
   ReloadSvcletServerCertificateFile: { set: false, options: { server: { reloadsCertificate: false } } },
+  SvcletRegistrationGetOnExistsOnly: { set: true, options: { node: { readsNodeFirst: false } } },
   SystemdWatchdog: { set: false, options: { observability: { watchdog: false } } },
   ContainerStopSignals: { set: true, options: { pods: { stopSignals: true } } },
   DisableCPUQuotaWithExclusiveCPUs: {
@@ -224,6 +229,12 @@ export const agentGateEffects: Readonly<Record<string, ConfigEffect>> = {
   ComponentFlagz: async (t) => {
     t.equal(configOf().observability.flags, undefined);
     t.match(configOf("--feature-gates=ComponentFlagz=true").observability.flags, { "max-pods": "110" });
+  },
+  ImageMaximumGCAge: async (t) => {
+    const file = fileWith(t, "imageMaximumGCAge: 1h\n");
+    t.equal(configOf(`--config=${file}`).garbage.images.maxAgeMs, 3_600_000);
+    const off = "--feature-gates=ImageMaximumGCAge=false";
+    t.throws(() => configOf(`--config=${file}`, off), /needs feature gate ImageMaximumGCAge/);
   },
   NodeSwap: async (t) => {
     const file = fileWith(t, "memorySwap: {swapBehavior: LimitedSwap}\n");

@@ -13,6 +13,7 @@ import {
   expectCgroupFile,
   expectConnection,
   expectRuntimeCall,
+  expectUnusedImage,
   files,
   flexDrivers,
   listenOn,
@@ -70,6 +71,26 @@ export const runtimeEffects: Partial<Record<AgentFlagName, Effect>> = {
         [undefined],
         "a pod without volumes",
       );
+    },
+  },
+  "image-gc-high-threshold": {
+    set: { "image-gc-high-threshold": "0", "image-gc-low-threshold": "0", "minimum-image-ttl-duration": "0s" },
+    verify: (t, agent) => expectUnusedImage(t, agent, [1, false]),
+  },
+  "image-gc-low-threshold": {
+    set: { "image-gc-high-threshold": "0", "image-gc-low-threshold": "0", "minimum-image-ttl-duration": "0s" },
+    verify: (t, agent) => expectUnusedImage(t, agent, [1, false]),
+  },
+  "minimum-image-ttl-duration": {
+    set: { "image-gc-high-threshold": "0", "image-gc-low-threshold": "0", "minimum-image-ttl-duration": "7m" },
+    verify: (t, agent) => expectUnusedImage(t, agent, [6, true], [11, false]),
+  },
+  "maximum-dead-containers": {
+    set: { "maximum-dead-containers": "1", "maximum-dead-containers-per-container": "5" },
+    async verify(t, agent) {
+      t.equal(await countKeptContainers(agent), 4);
+      await agent.clock.advance(60_000);
+      await agent.until("the collection", () => agent.fake.containersNamed("c").length === 2);
     },
   },
   "maximum-dead-containers-per-container": {

@@ -56,6 +56,27 @@ export async function countKeptContainers(agent: TestAgent): Promise<number> {
   return agent.fake.containersNamed("c").length;
 }
 
+/** Whether an unused image is there, by minutes after the start. The image of a pod stays. */
+export async function expectUnusedImage(
+  t: Test,
+  agent: TestAgent,
+  ...expected: readonly (readonly [minutes: number, isPresent: boolean])[]
+): Promise<void> {
+  agent.fake.imageDirectory = agent.directory;
+  agent.fake.addImage("docker.io/library/unused:1");
+  agent.createPod("p");
+  await agent.start();
+  await agent.untilRunning("p");
+  const began = agent.clock.now();
+  for (const [minutes, isPresent] of expected) {
+    while (agent.clock.now() < began + minutes * 60_000) await agent.clock.advance(10_000);
+    const has = () => agent.fake.present.has("docker.io/library/unused:1");
+    await agent.until(`${minutes} minutes after the start`, () => has() === isPresent);
+  }
+  t.ok(agent.fake.containersNamed("c").length > 0);
+  t.ok(agent.fake.present.size > 0, "the image of the pod stays");
+}
+
 export interface TlsResponse {
   readonly status: number;
   readonly protocol: string | null;

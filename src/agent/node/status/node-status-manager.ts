@@ -108,7 +108,7 @@ export class NodeStatusManager {
   }
 
   async #registerOnce(): Promise<void> {
-    const { client, clock, config, nodeName, machineLabels, signal } = this.#options;
+    const { clock, config, nodeName, machineLabels } = this.#options;
     this.#registeringAt ??= clock.now();
     const status = await this.#options.status(undefined);
     const labels = { ...machineLabels, ...config.labels };
@@ -125,18 +125,37 @@ export class NodeStatusManager {
       },
       status,
     };
+    const found = config.readsNodeFirst ? await this.#findNode() : undefined;
+    const existing = found ?? (await this.#create(wanted));
+    if (existing === undefined) return;
+    this.#uid = existing.metadata?.uid ?? "";
+    this.#reported = existing.status;
+    const removed = isAttached ? [] : ATTACH_ANNOTATIONS.map((key) => [key, null]);
+    await this.#updateLabels(existing, labels, { ...annotations, ...Object.fromEntries(removed) });
+  }
+
+  async #findNode(): Promise<Node | undefined> {
+    const { client, nodeName, signal } = this.#options;
+    try {
+      return await client.get(nodeKind, { name: nodeName }, signal);
+    } catch (error) {
+      if (error instanceof StatusError && error.status.code === 404) return undefined;
+      throw error;
+    }
+  }
+
+  /** Returns the node if it exists already. */
+  async #create(wanted: Node): Promise<Node | undefined> {
+    const { client, clock, nodeName, signal } = this.#options;
     try {
       const made = await client.create(nodeKind, wanted, signal);
       this.#uid = made.metadata?.uid ?? "";
       this.#registeredAt = clock.now();
-      this.#recordEvents(undefined, status);
+      this.#recordEvents(undefined, wanted.status ?? {});
+      return undefined;
     } catch (error) {
       if (!(error instanceof StatusError) || error.status.code !== 409) throw error;
-      const found = await client.get(nodeKind, { name: nodeName }, signal);
-      this.#uid = found.metadata?.uid ?? "";
-      this.#reported = found.status;
-      const removed = isAttached ? [] : ATTACH_ANNOTATIONS.map((key) => [key, null]);
-      await this.#updateLabels(found, labels, { ...annotations, ...Object.fromEntries(removed) });
+      return await client.get(nodeKind, { name: nodeName }, signal);
     }
   }
 
