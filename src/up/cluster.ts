@@ -79,7 +79,10 @@ export async function startCluster(
   await Promise.all([prepareNode(options, server!, deps), reserveDnsAddress(options, server!.api, deps)]);
   const started = await explainAddressInUse(
     "--agent-port",
-    startAgent(withReportedVersion(agentConfig(options, server!.pki, runtime!.endpoint), deps.version), deps),
+    startAgent(withReportedVersion(agentConfig(options, server!.pki, runtime!.endpoint), deps.version), {
+      ...deps,
+      importedImages: runtime!.importedImages,
+    }),
   );
   agent = started;
   stack.defer(() => started.close());

@@ -53,6 +53,8 @@ export interface AgentDeps {
   readonly nft?: Nft;
   /** Replaces the machine's programs for the pod network. */
   readonly network?: NetworkHost;
+  /** Names of images that were imported from files, which garbage collection keeps. */
+  readonly importedImages?: readonly string[];
   /** Replaces 53. */
   readonly dnsPort?: number;
   /** Serves clients of a node without API server; undefined: it serves none. */
@@ -92,6 +94,7 @@ export interface Foundation extends Lifetime {
   readonly network: NetworkHost | undefined;
   /** Undefined: systemd does not manage the cgroups. */
   readonly slices: SystemdSlices | undefined;
+  readonly importedImages: readonly string[];
   /** Undefined: there are no credential plugins. */
   readonly plugins: CredentialPlugins | undefined;
   /** Undefined: there is no API server. */
@@ -160,6 +163,7 @@ export async function openFoundation(config: AgentConfig, deps: AgentDeps, lifet
     nft,
     network,
     plugins,
+    importedImages: deps.importedImages ?? [],
   };
   const api = { client, informers, credentials, checkpoint, standalone };
   return { ...lifetime, ...host, ...runtimes, ...api, config, clock, log };

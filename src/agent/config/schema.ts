@@ -162,7 +162,7 @@ export const svcletConfiguration = object("svclet.config.svc.io/v1beta1.SvcletCo
   nodeStatusReportFrequency: optional(0, duration, { default: "5m0s" }),
   nodeLeaseDurationSeconds: optional(0, int32, { default: 40 }),
   imageMinimumGCAge: optional(0, duration),
-  imageMaximumGCAge: optional(0, duration, { default: "0s" }),
+  imageMaximumGCAge: optional(0, duration, { default: "0s", featureGate: "ImageMaximumGCAge" }),
   imageGCHighThresholdPercent: pointer(0, int32),
   imageGCLowThresholdPercent: pointer(0, int32),
   volumeStatsAggPeriod: optional(0, duration),

@@ -8,9 +8,6 @@ import { bytes } from "../../flags/types/quantity.ts";
 import { bool, directory, file, oneOf, text } from "../../flags/types/text.ts";
 import { inFile } from "./deprecation.ts";
 
-/** Why these flags have no effect. */
-const noImageGc = "this build does not collect unused images";
-
 export const runtimeFlags = section("Container runtime, images and cgroups", {
   "container-runtime-endpoint": flag(
     endpoint,
@@ -36,7 +33,6 @@ export const runtimeFlags = section("Container runtime, images and cgroups", {
     "Image that image garbage collection leaves alone.",
     {
       deprecated: "it will be removed in 1.27; the container runtime configures its own pause image.",
-      inert: noImageGc,
     },
   ),
   "serialize-image-pulls": flag(bool, true, "Pull images one at a time.", {
@@ -64,19 +60,18 @@ export const runtimeFlags = section("Container runtime, images and cgroups", {
     int32({ min: 0, max: 100 }),
     85,
     "Disk-usage percent above which image GC always runs; range 0-100; 100 disables image GC.",
-    { config: "imageGCHighThresholdPercent", deprecated: inFile, inert: noImageGc },
+    { config: "imageGCHighThresholdPercent", deprecated: inFile },
   ),
   "image-gc-low-threshold": flag(
     int32({ min: 0, max: 100 }),
     80,
     "Disk-usage percent below which image GC never runs and down to which it collects; range 0-100; must not " +
       "exceed the high threshold.",
-    { config: "imageGCLowThresholdPercent", deprecated: inFile, inert: noImageGc },
+    { config: "imageGCLowThresholdPercent", deprecated: inFile },
   ),
   "minimum-image-ttl-duration": flag(duration({ min: 0 }), 120_000, "Minimum age of an unused image before GC.", {
     config: "imageMinimumGCAge",
     deprecated: inFile,
-    inert: noImageGc,
   }),
   "minimum-container-ttl-duration": flag(
     duration({ min: 0 }),
@@ -88,10 +83,7 @@ export const runtimeFlags = section("Container runtime, images and cgroups", {
     int32(),
     -1,
     "Terminated containers kept on the node in all; negative means no limit.",
-    {
-      deprecated: "use --eviction-hard or --eviction-soft instead.",
-      inert: "this build limits dead containers per container only",
-    },
+    { deprecated: "use --eviction-hard or --eviction-soft instead." },
   ),
   "maximum-dead-containers-per-container": flag(int32(), 1, "Terminated instances kept per container.", {
     deprecated: "use --eviction-hard or --eviction-soft instead.",

@@ -52,6 +52,8 @@ export class AgentMetrics implements Disposable {
   readonly #restarted: CounterFamily;
   readonly #orphaned: CounterFamily;
   readonly #evictions: CounterFamily;
+  readonly #statsAges: HistogramFamily;
+  readonly #collectedImages: CounterFamily;
   readonly #cleanedVolumes: Gauge;
   readonly #uncleanedVolumes: Gauge;
   readonly #cgroupDurations: HistogramFamily;
@@ -101,6 +103,21 @@ export class AgentMetrics implements Disposable {
       help: "Cumulative number of pod evictions by eviction signal",
       stability,
       labels: ["eviction_signal"],
+    });
+    this.#statsAges = registry.histogram(
+      {
+        name: "kubelet_eviction_stats_age_seconds",
+        help: "Time between when stats are collected, and when pod is evicted based on those stats by eviction signal",
+        stability,
+        labels: ["eviction_signal"],
+      },
+      secondsBuckets,
+    );
+    this.#collectedImages = registry.counter({
+      name: "kubelet_image_garbage_collected_total",
+      help: "Total number of images garbage collected by the kubelet, whether through disk usage or image age.",
+      stability,
+      labels: ["reason"],
     });
     const cleaned = (suffix: string, what: string): Gauge =>
       registry
@@ -167,6 +184,14 @@ export class AgentMetrics implements Disposable {
   /** `emptydirfs.limit` */
   onEvicted(signal: string): void {
     this.#evictions.with(signal).inc();
+  }
+
+  onStatsAge(signal: string, seconds: number): void {
+    this.#statsAges.with(signal).observe(seconds);
+  }
+
+  onImageCollected(reason: "space" | "age"): void {
+    this.#collectedImages.with(reason).inc();
   }
 
   onOrphanedVolumes(removed: number, failed: number): void {

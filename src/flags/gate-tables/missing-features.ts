@@ -1,7 +1,7 @@
 /** Gates of Kubernetes 1.33 whose feature this build lacks: programs report them as off and refuse to enable them. */
 import type { GateTable } from "../gates.ts";
 
-/** By what is missing. The change that adds a feature removes its gate here and in testdata/gates-without-feature.json. */
+/** By what is missing. The change that adds a feature removes its gate from here and the list in testdata. */
 export const missingFeatures: Readonly<Record<string, readonly string[]>> = {
   "the agent sets no memory protection of control groups": ["MemoryQoS"],
   "the agent ends no pods when the host shuts down": ["GracefulNodeShutdown", "GracefulNodeShutdownBasedOnPodPriority"],

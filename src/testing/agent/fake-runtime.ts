@@ -49,6 +49,8 @@ export class FakeRuntime {
   readonly calls: FakeCall[] = [];
   /** Present images, by reference. */
   readonly present = new Map<string, Image>();
+  /** The directory of images; undefined: the runtime does not report it. */
+  imageDirectory: string | undefined;
   /** Images that can be pulled; other pulls fail with `NOT_FOUND`. */
   readonly pullable = new Map<string, Image>();
   /** Programs by container name. */
@@ -402,12 +404,14 @@ export class FakeRuntime {
       },
       removeImage: async (request, signal) => {
         await this.#enter("removeImage", request, signal);
-        this.present.delete(request.image?.image ?? "");
+        const wanted = request.image?.image ?? "";
+        for (const [name, { id }] of this.present) if (name === wanted || id === wanted) this.present.delete(name);
         return {};
       },
       imageFsInfo: async (request, signal) => {
         await this.#enter("imageFsInfo", request, signal);
-        return { imageFilesystems: [] };
+        const mountpoint = this.imageDirectory;
+        return { imageFilesystems: mountpoint === undefined ? [] : [{ fsId: { mountpoint } }] };
       },
     };
   }

@@ -27,6 +27,8 @@ export interface PodRuntime extends AsyncDisposable {
   readonly endpoint: string;
   /** For the report. */
   readonly description: string;
+  /** Names of the images that were imported from files. */
+  readonly importedImages: readonly string[];
   /** Removes the pods' bridge. Call it when no pods are left, before disposal. */
   removeNetwork(): Promise<void>;
 }
@@ -42,6 +44,7 @@ export async function openRuntime(options: UpOptions, deps: RuntimeDeps, signal?
   return {
     endpoint,
     description: `external, at ${endpoint}`,
+    importedImages: [],
     removeNetwork: async () => {},
     [Symbol.asyncDispose]: async () => {},
   };
@@ -107,9 +110,10 @@ async function startManagedRuntime(options: UpOptions, deps: RuntimeDeps): Promi
     random: deps.random,
     log,
   });
+  let importedImages: readonly string[];
   try {
     const archives = await listArchives(options.imageDir);
-    await importImages(
+    importedImages = await importImages(
       { ctr: host.ctr, socket: containerd.socket, snapshotter, recordFile: join(directory, "images.json"), log },
       [
         {
@@ -128,6 +132,7 @@ async function startManagedRuntime(options: UpOptions, deps: RuntimeDeps): Promi
   return {
     endpoint: `unix://${containerd.socket}`,
     description: `containerd (managed), at ${containerd.socket}`,
+    importedImages,
     removeNetwork: () => removeBridge(ip, options.networkNames.bridge, log),
     [Symbol.asyncDispose]: () => containerd.close(),
   };

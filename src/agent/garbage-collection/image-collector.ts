@@ -1,0 +1,181 @@
+/**
+ * Removes unused images: the least recently used ones when the file system of images is full, and those that were not
+ * used for long. As kubelet's image garbage collection.
+ */
+import type { Logger } from "../../std/log/logger.ts";
+import type { Clock } from "../../std/time/clock.ts";
+import type { RecordNodeEvent } from "../node/node-events.ts";
+import type { Image } from "../runtime/cri/image.ts";
+import type { ImageService } from "../runtime/runtime.ts";
+import type { FileSystem } from "../stats/file-systems.ts";
+
+export interface ImageLimits {
+  /** Percent of the file system; 100 turns the collection by space off. */
+  readonly highPercent: number;
+  /** Down to which images are removed. */
+  readonly lowPercent: number;
+  /** Images that were found later than this are kept. */
+  readonly minAgeMs: number;
+  /** Images that were not used for longer are removed whatever the space; 0 turns that off. */
+  readonly maxAgeMs: number;
+}
+
+/** Ids or names of images, as the runtime or a pod has them. */
+export type ImageNames = ReadonlySet<string>;
+
+export interface ImageCollectorOptions extends ImageLimits {
+  readonly images: Pick<ImageService, "listImages" | "removeImage" | "imageFsInfo">;
+  /** The images of the node's containers and pods. */
+  readonly inUse: () => ImageNames;
+  /** Names of images that are never removed, such as those that were imported from files. */
+  readonly kept: ImageNames;
+  readonly readFileSystem: (path: string) => Promise<FileSystem | undefined>;
+  readonly recordEvent: RecordNodeEvent;
+  readonly onCollected: (reason: "space" | "age") => void;
+  readonly clock: Clock;
+  readonly log: Logger;
+}
+
+interface FoundImage {
+  readonly image: Image;
+  readonly sizeBytes: number;
+  /** Milliseconds since 1970. */
+  readonly firstFound: number;
+  /** 0 when it was never seen in use. */
+  lastUsed: number;
+}
+
+export class ImageCollector {
+  readonly #options: ImageCollectorOptions;
+  /** By id; bounded by the images of the runtime. */
+  readonly #found = new Map<string, FoundImage>();
+  readonly #startedAt: number;
+
+  constructor(options: ImageCollectorOptions) {
+    this.#options = options;
+    this.#startedAt = options.clock.now();
+  }
+
+  /** Whether the limits allow any collection. */
+  get isEnabled(): boolean {
+    return this.#options.highPercent < 100 || this.#options.maxAgeMs > 0;
+  }
+
+  /** Rejects when the runtime does, or when too little could be removed. */
+  async collect(): Promise<void> {
+    const { highPercent, lowPercent, maxAgeMs, log } = this.#options;
+    const now = this.#options.clock.now();
+    if (maxAgeMs > 0) await this.#removeOld(now);
+    if (highPercent >= 100) return;
+    const { availableBytes, capacityBytes } = await this.#readUsage();
+    const usedPercent = 100 - Math.floor((availableBytes * 100) / capacityBytes);
+    if (usedPercent < highPercent) return;
+    const wanted = Math.floor((capacityBytes * (100 - lowPercent)) / 100) - availableBytes;
+    log.info(
+      "Disk usage on image filesystem is over the high threshold, trying to free bytes down to the low threshold",
+      {
+        usage: usedPercent,
+        highThreshold: highPercent,
+        amountToFree: wanted,
+        lowThreshold: lowPercent,
+      },
+    );
+    const freed = await this.#free(wanted, now);
+    if (freed >= wanted) return;
+    const message = `Failed to garbage collect required amount of images. Attempted to free ${wanted} bytes, but only found ${freed} bytes eligible to free.`;
+    this.#options.recordEvent("Warning", "FreeDiskSpaceFailed", message);
+    throw new Error(message);
+  }
+
+  /** Removes all unused images that are old enough. Resolves with the freed bytes. */
+  async removeUnused(): Promise<number> {
+    this.#options.log.info("Attempting to delete unused images");
+    return await this.#free(Number.POSITIVE_INFINITY, this.#options.clock.now());
+  }
+
+  /** The images that a collection would remove next, in order. */
+  async listRemovable(): Promise<readonly Image[]> {
+    return (await this.#listUnused(this.#options.clock.now())).map(({ image }) => image);
+  }
+
+  async #readUsage(): Promise<FileSystem> {
+    const { imageFilesystems = [] } = await this.#options.images.imageFsInfo({});
+    const path = imageFilesystems[0]?.fsId?.mountpoint ?? "";
+    const usage = path === "" ? undefined : await this.#options.readFileSystem(path);
+    if (usage === undefined) throw new Error(`invalid capacity: the file system of images cannot be read at "${path}"`);
+    if (usage.capacityBytes > 0) return usage;
+    const message = `invalid capacity ${usage.capacityBytes} on image filesystem`;
+    this.#options.recordEvent("Warning", "InvalidDiskCapacity", message);
+    throw new Error(message);
+  }
+
+  async #removeOld(now: number): Promise<void> {
+    const { maxAgeMs, log } = this.#options;
+    for (const each of await this.#listUnused(now)) {
+      // The age of images that were never used counts from their discovery, and not from before this start.
+      const since = Math.max(each.lastUsed, each.lastUsed === 0 ? each.firstFound : 0, this.#startedAt);
+      if (now - since <= maxAgeMs) continue;
+      log.info("Image is older than the maximum age", { imageID: each.image.id, age: now - since });
+      await this.#remove(each, "age");
+    }
+  }
+
+  async #free(wanted: number, now: number): Promise<number> {
+    let freed = 0;
+    let failure: unknown;
+    for (const each of await this.#listUnused(now)) {
+      if (freed >= wanted) break;
+      const { image, firstFound } = each;
+      if (now - firstFound < this.#options.minAgeMs) {
+        this.#options.log.v(5)?.info("Image is too young to be removed", { imageID: image.id, age: now - firstFound });
+        continue;
+      }
+      try {
+        await this.#remove(each, "space");
+        freed += each.sizeBytes;
+      } catch (error) {
+        failure ??= error;
+      }
+    }
+    if (failure !== undefined && freed === 0) throw failure;
+    return freed;
+  }
+
+  async #remove({ image, sizeBytes }: FoundImage, reason: "space" | "age"): Promise<void> {
+    const { images, log, onCollected } = this.#options;
+    const id = image.id ?? "";
+    log.info("Removing image to free bytes", { imageID: id, names: image.repoTags ?? [], size: sizeBytes, reason });
+    await images.removeImage({ image: { image: id } });
+    this.#found.delete(id);
+    onCollected(reason);
+  }
+
+  /** Least recently used first, then the oldest. */
+  async #listUnused(now: number): Promise<readonly FoundImage[]> {
+    await this.observe(now);
+    const isKept = (image: Image): boolean => image.pinned === true || this.#matches(image, this.#options.kept);
+    return [...this.#found.values()]
+      .filter(({ lastUsed, image }) => lastUsed < now && !isKept(image))
+      .sort((a, b) => a.lastUsed - b.lastUsed || a.firstFound - b.firstFound);
+  }
+
+  /** Records which images there are, and which are in use. */
+  async observe(now = this.#options.clock.now()): Promise<void> {
+    const { images = [] } = await this.#options.images.listImages({});
+    const inUse = this.#options.inUse();
+    const present = new Set<string>();
+    for (const image of images) {
+      const id = image.id ?? "";
+      present.add(id);
+      const before = this.#found.get(id);
+      const lastUsed = this.#matches(image, inUse) ? now : (before?.lastUsed ?? 0);
+      const firstFound = before?.firstFound ?? now;
+      this.#found.set(id, { image, sizeBytes: Number(image.size ?? 0n), firstFound, lastUsed });
+    }
+    for (const id of this.#found.keys()) if (!present.has(id)) this.#found.delete(id);
+  }
+
+  #matches({ id = "", repoTags = [], repoDigests = [] }: Image, names: ImageNames): boolean {
+    return names.has(id) || repoTags.some((name) => names.has(name)) || repoDigests.some((name) => names.has(name));
+  }
+}

@@ -1,0 +1,30 @@
+/** The images that the node's pods use: those of their containers in the runtime, and those that their specs name. */
+
+import { parseImageReference } from "../images/reference.ts";
+import { allContainers } from "../pods/pod-fields.ts";
+import type { StatsPod } from "../stats/stats-targets.ts";
+import type { ImageNames } from "./image-collector.ts";
+
+export function listImagesInUse(pods: Iterable<StatsPod>): ImageNames {
+  const names = new Set<string>();
+  for (const { pod, observation } of pods) {
+    for (const { image, imageId } of observation.containers) {
+      names.add(image);
+      names.add(imageId);
+    }
+    for (const { spec } of allContainers(pod)) addName(names, spec.image ?? "");
+    for (const volume of pod.spec?.volumes ?? []) addName(names, volume.image?.reference ?? "");
+  }
+  names.delete("");
+  return names;
+}
+
+/** With its registry and tag, as runtimes list it: `docker.io/library/busybox:latest`. */
+function addName(names: Set<string>, image: string): void {
+  const reference = parseImageReference(image);
+  if ("error" in reference) return;
+  const { registry, repository, withTag } = reference;
+  names.add(withTag);
+  const suffix = /(?:[:@][^/]*)$/.exec(withTag)?.[0] ?? "";
+  names.add(`${registry}/${repository}${suffix}`);
+}
