@@ -7,6 +7,8 @@ export interface HostileRequest {
   readonly body?: string;
   readonly type?: string;
   readonly accept?: string;
+  /** A path that a definition before leads to; the request is sent once it is served. */
+  readonly served?: string;
 }
 
 const MAPS = "/api/v1/namespaces/default/configmaps";
@@ -156,9 +158,13 @@ function* definitions(): Generator<HostileRequest> {
     "x-kubernetes-validations": [{ rule: "self.all(x, x >= 0)" }],
   };
   yield { what: "definition with a list", line: `POST ${CRDS}`, body: definition("lists", of({ list })) };
-  const object = { apiVersion: "example.com/v1", kind: "LISTS", metadata: { name: "a" }, list: many(COUNT, (n) => n) };
   const path = "/apis/example.com/v1/namespaces/default/lists";
-  yield { what: "custom resource of 48,000 items and a rule", line: `POST ${path}`, body: JSON.stringify(object) };
+  const resource = (name: string, count: number) => {
+    const object = { apiVersion: "example.com/v1", kind: "LISTS", metadata: { name }, list: many(count, (n) => n) };
+    return { line: `POST ${path}`, body: JSON.stringify(object), served: path };
+  };
+  yield { what: "first custom resource with a rule", ...resource("a", 1) };
+  yield { what: "custom resource of 48,000 items and a rule", ...resource("b", COUNT) };
 }
 
 function* reads(): Generator<HostileRequest> {

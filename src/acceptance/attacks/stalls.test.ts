@@ -143,6 +143,11 @@ t.test("no request stops a server with a small heap", async (t) => {
   const first = server.rssMiB();
   const rows: string[] = [];
   for (const sent of chosen) {
+    const { served } = sent;
+    if (served !== undefined && chosen === requests) {
+      const isServed = async () => (await server.send({ what: "", line: `GET ${served}` }, "admin")).status === 200;
+      await until(() => `${served} is served`, isServed);
+    }
     for (const [user, token] of [
       ["with rights", "admin"],
       ["without", unbound],
