@@ -45,3 +45,34 @@ t.test("NodeStatusManager records Rebooted when the boot ID has changed since th
   t.same(await eventsOf("b", undefined), ["Normal NodeReady Node n1 status is now: NodeReady"]);
   t.same(await eventsOf("b", ""), [], "a node that was never reported");
 });
+
+t.test("NodeStatusManager reads a registered node before it would create it, unless the gate is on", async (t) => {
+  for (const readsNodeFirst of [true, false]) {
+    const api = new FakeApi();
+    api.put("/api/v1/nodes/n1", { kind: "Node", metadata: { name: "n1", uid: "u" }, spec: {} });
+    const methods: string[] = [];
+    const stop = new AbortController();
+    const manager = new NodeStatusManager({
+      client: createClient({
+        transport: (request) => {
+          methods.push(request.method);
+          return api.transport(request);
+        },
+      }),
+      clock: new FakeClock(),
+      random: systemRandom,
+      log: silentLogger,
+      nodeName: "n1",
+      config: { ...defaultAgentConfig("n1").node, readsNodeFirst },
+      machineLabels: {},
+      status: async () => ({}),
+      recordEvent: () => undefined,
+      signal: stop.signal,
+    });
+    const running = manager.run();
+    await manager.ready;
+    stop.abort();
+    await running;
+    t.equal(methods[0], readsNodeFirst ? "GET" : "POST");
+  }
+});
