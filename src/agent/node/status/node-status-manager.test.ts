@@ -65,7 +65,7 @@ t.test("NodeStatusManager reads a registered node before it would create it, unl
       nodeName: "n1",
       config: { ...defaultAgentConfig("n1").node, readsNodeFirst },
       machineLabels: {},
-      status: async () => ({}),
+      status: async () => ({ conditions: [{ type: "Ready", status: "True" as const }] }),
       recordEvent: () => undefined,
       signal: stop.signal,
     });
