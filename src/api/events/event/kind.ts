@@ -15,8 +15,10 @@ const columns: readonly Column<Event>[] = eventColumns.map((column) => ({
   cell: (object, now) => column.cell(core(object), now),
 }));
 
+const { compareRows: _, ...shared } = eventKind;
+
 export const eventsV1EventKind: Kind<Event> = {
-  ...eventKind,
+  ...shared,
   subresources: [],
   group: "events.svc.io",
   nameFormat: dns1123Subdomain,
