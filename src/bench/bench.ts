@@ -4,7 +4,7 @@
  *   node src/bench/bench.ts [--only SECTION,…] [--program sources|bundle|binary] [--json]
  *     [--idle-seconds 30] [--pods 20]
  * Sections: start, requests, controllers, controller-memory, scheduler, deployment, lists, watches, memory, cluster,
- * agent, dns, streams, separate-streams, tunnel, logs, scrapes, request-cost, fairness, encryption.
+ * agent, placement, dns, streams, separate-streams, tunnel, logs, scrapes, request-cost, fairness, encryption.
  * On a shared machine CPU time and ratios are more reliable than rates.
  */
 import { parseArgs } from "node:util";
@@ -19,6 +19,7 @@ import { measureFairness } from "./fairness.ts";
 import { Figures } from "./figures.ts";
 import { measureLists, measureMemory } from "./lists.ts";
 import { measureLogs } from "./logs.ts";
+import { measurePlacement } from "./placement.ts";
 import { measureRequestCost } from "./request-cost.ts";
 import { measureControllers, measureRequests } from "./requests.ts";
 import { measureScheduler } from "./scheduler.ts";
@@ -58,6 +59,7 @@ const sections: Readonly<Record<string, Measure>> = {
     else await measureCluster(figures, program, { idleSeconds: Number(idleSeconds), pods: Number(pods) });
   },
   agent: measureAgent,
+  placement: measurePlacement,
   dns: measureDns,
   streams: measureStreams,
   "separate-streams": measureSeparateStreams,

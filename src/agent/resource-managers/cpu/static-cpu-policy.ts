@@ -7,7 +7,7 @@ import type { Pod } from "../../../api/core/pod/schema.ts";
 import { appContainers, initContainers, isSidecar, podUid } from "../../pods/pod-fields.ts";
 import { getPodQosClass } from "../../pods/resources/qos.ts";
 import { parseMillis } from "../../pods/resources/quantities.ts";
-import { countNodes, includesNode, iterateMasks, type NumaMask, nodesOf } from "../topology/numa-mask.ts";
+import { countNodes, iterateMasks, type NumaMask, nodesOf } from "../topology/numa-mask.ts";
 import {
   AdmissionError,
   type AffinityStore,
@@ -18,7 +18,7 @@ import type { CpuMetrics } from "./cpu-metrics.ts";
 import type { CpuPolicyOptions } from "./cpu-policy-options.ts";
 import { CpuSet } from "./cpu-set.ts";
 import type { CpuState } from "./cpu-state.ts";
-import type { CpuTopology } from "./cpu-topology.ts";
+import type { CpuDetails, CpuTopology } from "./cpu-topology.ts";
 import { takeDistributed, takePacked } from "./take-cpus.ts";
 
 export interface StaticCpuPolicyOptions {
@@ -230,16 +230,17 @@ export class StaticCpuPolicy {
   #makeHints(available: CpuSet, reusable: CpuSet, requested: number): readonly TopologyHint[] {
     const { details } = this.#options.topology;
     const nodes = details.list("numaNode");
-    const nodeOf = (cpu: number): number => details.get(cpu)?.numaNode ?? 0;
+    const [all, free, used] = [details.cpus, available, reusable].map((cpus) => countByNode(details, cpus));
+    const sum = (counts: ReadonlyMap<number, number> | undefined, members: readonly number[]): number =>
+      members.reduce((total, node) => total + (counts?.get(node) ?? 0), 0);
     let smallest = nodes.length;
     const masks: NumaMask[] = [];
     for (const mask of iterateMasks(nodes)) {
-      const count = countNodes(mask);
-      if (count < smallest && details.cpusIn("numaNode", ...nodesOf(mask)).size >= requested) smallest = count;
+      const members = nodesOf(mask);
+      if (members.length < smallest && sum(all, members) >= requested) smallest = members.length;
       // CPUs of init containers are used first, so that their nodes are part of every hint.
-      if ([...reusable].some((cpu) => !includesNode(mask, nodeOf(cpu)))) continue;
-      const matching = reusable.size + available.filter((cpu) => includesNode(mask, nodeOf(cpu))).size;
-      if (matching >= requested) masks.push(mask);
+      if (sum(used, members) < reusable.size) continue;
+      if (reusable.size + sum(free, members) >= requested) masks.push(mask);
     }
     return masks.map((affinity) => ({ affinity, isPreferred: this.#isPreferred(affinity, smallest) }));
   }
@@ -259,6 +260,15 @@ export class StaticCpuPolicy {
     metrics.sharedPoolMillis.with().set(this.#available.size * 1000);
     metrics.exclusive.with().set(exclusive.size);
   }
+}
+
+function countByNode(details: CpuDetails, cpus: CpuSet): ReadonlyMap<number, number> {
+  const counts = new Map<number, number>();
+  for (const cpu of cpus) {
+    const node = details.get(cpu)?.numaNode ?? 0;
+    counts.set(node, (counts.get(node) ?? 0) + 1);
+  }
+  return counts;
 }
 
 /** Policies of this release do not align pods that declare resources for the pod as a whole. */

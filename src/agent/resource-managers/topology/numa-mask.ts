@@ -27,10 +27,6 @@ export function countNodes(mask: NumaMask): number {
   return nodesOf(mask).length;
 }
 
-export function includesNode(mask: NumaMask, node: number): boolean {
-  return ((mask >> BigInt(node)) & 1n) === 1n;
-}
-
 /** Fewer nodes; with as many nodes, the one with the lower numbers. */
 export function isNarrower(a: NumaMask, b: NumaMask): boolean {
   const difference = countNodes(a) - countNodes(b);
