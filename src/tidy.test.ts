@@ -175,7 +175,7 @@ t.test("libraries are imported only by the packages that wrap them", (t) => {
     "@noble/ciphers/salsa.js": /^storage\/encryption\//,
     level: /^storage\/level\//,
     "@grpc/grpc-js":
-      /^(?:storage\/kvstore3|client\/grpc|apiserver\/egress\/konnectivity|agent\/|tracing\/otlp|auth\/service-account|testing\/)/,
+      /^(?:storage\/kvstore3|client\/grpc|apiserver\/egress|agent\/|tracing\/otlp|auth\/service-account|testing\/)/,
     "@peculiar/x509": /^(?:auth|up|agent|testing)\//,
     "js-yaml": /^schema\//,
     re2js: /^(?:schema|cel)\//,

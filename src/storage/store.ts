@@ -74,7 +74,7 @@ export interface WatchBatch {
 }
 
 export interface Store extends AsyncDisposable {
-  /** The revision of the latest write; of a store that others write to as well, of the latest one that is known here. */
+  /** The revision of the latest write; of a store that others write to as well, of the latest one known here. */
   current(): Revision;
   /**
    * Of a store that others write to as well: resolves with a revision that is not older than any write that was
