@@ -4,16 +4,19 @@ import type { NetworkPolicies } from "../network-policy/network-policies.ts";
 import { systemRandom } from "../std/crypto/random.ts";
 import type { AgentConfig } from "./agent-config.ts";
 import { openDns } from "./assembly/dns.ts";
+import { createEvictionManager } from "./assembly/eviction.ts";
 import { type AgentDeps, type Foundation, openFoundation } from "./assembly/foundation.ts";
-import { runLoops } from "./assembly/loops.ts";
+import { createGarbageCollectors } from "./assembly/garbage-collectors.ts";
+import { type LoopComponents, runLoops } from "./assembly/loops.ts";
 import { openNetworkPolicies } from "./assembly/network-policies.ts";
-import { type NodeComponents, openNode } from "./assembly/node.ts";
+import { openNode } from "./assembly/node.ts";
 import { openPodNetwork } from "./assembly/pod-network.ts";
-import { openPods, type PodComponents } from "./assembly/pods.ts";
+import { openPods } from "./assembly/pods.ts";
 import { openProxy } from "./assembly/proxy.ts";
-import { openReporting, type Reporting } from "./assembly/reporting.ts";
+import { openReporting } from "./assembly/reporting.ts";
 import { type NodeResources, openResourceManagers, serveResources } from "./assembly/resource-managers.ts";
 import { rotateServingCertificate } from "./certificates/serving-certificate.ts";
+import { EvictionRecords } from "./eviction/eviction-records.ts";
 import { observeRotation } from "./metrics/certificate-metrics.ts";
 import { createReviewMetrics } from "./metrics/review-metrics.ts";
 import { checkMachine, setOomScore } from "./node/machine/machine-check.ts";
@@ -70,7 +73,8 @@ export async function startAgent(config: AgentConfig, deps: AgentDeps): Promise<
     isReady: () => components.podComponents.sources.isReady,
     onDevicesChange: () => components.node.statusManager?.reportNow(),
   });
-  const components = createComponents(foundation, policies, resources);
+  const evictions = await EvictionRecords.open(config.rootDir, foundation.log.child("eviction"));
+  const components = createComponents(foundation, policies, resources, evictions);
   const { managers } = resources;
   const server = await openServer(foundation, components, deps.setVerbosity);
   components.address = server.address;
@@ -84,10 +88,7 @@ export async function startAgent(config: AgentConfig, deps: AgentDeps): Promise<
   const dns = await openDns(foundation, components.reporting, deps.dnsPort);
   const proxy = await openProxy(foundation);
   const podNetwork = await openPodNetwork(foundation, components.reporting);
-  const running = Promise.all([
-    runLoops(foundation, components.reporting, components.node, components.podComponents, managers),
-    components.tunnel?.run(foundation.signal),
-  ]);
+  const running = Promise.all([runLoops(foundation, components, managers), components.tunnel?.run(foundation.signal)]);
   const owned = stack.move();
   let closing: Promise<void> | undefined;
   return {
@@ -130,10 +131,7 @@ function abortWhileStarting(stopping: AbortSignal | undefined, stop: AbortContro
   return { [Symbol.dispose]: () => stopping?.removeEventListener("abort", pass) };
 }
 
-interface AgentComponents {
-  readonly reporting: Reporting;
-  readonly node: NodeComponents;
-  readonly podComponents: PodComponents;
+interface AgentComponents extends LoopComponents {
   address: RunningAgent["address"];
   tunnel: AgentTunnel | undefined;
 }
@@ -143,8 +141,10 @@ function createComponents(
   foundation: Foundation,
   policies: NetworkPolicies | undefined,
   resources: NodeResources,
+  records: EvictionRecords,
 ): AgentComponents {
   const reporting = openReporting(foundation);
+  const pressures = () => components.eviction.conditions;
   const node = openNode(foundation, reporting, {
     port: () => components.address?.port ?? 0,
     relistHealthy: () => components.podComponents.relister.healthy,
@@ -153,11 +153,16 @@ function createComponents(
     volumesInUse: () => components.podComponents.volumes.attachments.inUse,
     devices: () => resources.managers.devices.getCapacity(),
     nodeChanged: () => components.podComponents.volumes.attachments.nodeChanged(),
+    pressures,
   });
+  const podComponents = openPods(foundation, reporting, node, policies, resources, { pressures, records });
+  const garbage = createGarbageCollectors(foundation, podComponents, reporting);
   const components: AgentComponents = {
     reporting,
     node,
-    podComponents: openPods(foundation, reporting, node, policies, resources),
+    podComponents,
+    garbage,
+    eviction: createEvictionManager(foundation, { reporting, node, podComponents, records, reclaimers: garbage }),
     address: undefined,
     tunnel: undefined,
   };

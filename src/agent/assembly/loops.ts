@@ -1,6 +1,8 @@
 /** The loops that run as long as the agent. */
 import type { Pod } from "../../api/core/pod/schema.ts";
 import { systemRandom } from "../../std/crypto/random.ts";
+import type { EvictionManager } from "../eviction/eviction-manager.ts";
+import { collectGarbage } from "../garbage-collection/collect-garbage.ts";
 import { rotateLogs } from "../logs/log-rotation.ts";
 import { readMachineFacts } from "../node/machine/machine-check.ts";
 import { watchOom } from "../node/machine/oom-watch.ts";
@@ -11,25 +13,42 @@ import { watchContainerEvents } from "../runtime/container-events.ts";
 import { enforceSizeLimits, measureDiskUsage } from "../volumes/local/size-limits.ts";
 import { findStorageExcess } from "../volumes/local/storage-limits.ts";
 import type { Foundation } from "./foundation.ts";
+import type { GarbageCollectors } from "./garbage-collectors.ts";
 import type { NodeComponents } from "./node.ts";
 import type { PodComponents } from "./pods.ts";
 import type { Reporting } from "./reporting.ts";
 
+export interface LoopComponents {
+  readonly reporting: Reporting;
+  readonly node: NodeComponents;
+  readonly podComponents: PodComponents;
+  readonly garbage: GarbageCollectors;
+  readonly eviction: EvictionManager;
+}
+
 /** Resolves when the signal aborted and every loop has ended. */
 export async function runLoops(
   foundation: Foundation,
-  { recordNodeEvent, client: reportingClient }: Reporting,
-  node: NodeComponents,
-  podComponents: PodComponents,
+  { reporting, node, podComponents, garbage, eviction }: LoopComponents,
   resourceManagers: ResourceManagers,
 ): Promise<void> {
   const { config, machine, signal } = foundation;
+  const { recordNodeEvent, client: reportingClient } = reporting;
   recordNodeEvent("Normal", "Starting", "Starting svclet.");
   await recordMachineEvents(await readMachineFacts(config, machine), recordNodeEvent);
   await podComponents.readRuntimeName().catch(() => undefined);
   await Promise.all([
     podComponents.relister.run(),
     runLogRotation(foundation, podComponents),
+    collectGarbage({
+      ...garbage,
+      isReady: () => podComponents.sources.isReady,
+      recordEvent: reporting.recordNodeEvent,
+      clock: foundation.clock,
+      log: foundation.log.child("garbage-collection"),
+      signal,
+    }),
+    eviction.run(),
     node.cgroups.run(),
     resourceManagers.run(signal),
     node.network.run(signal),

@@ -1,5 +1,5 @@
 /** The node's components: its Node object, its status and events, and its cgroups. */
-import type { Node, NodeStatus } from "../../api/core/node/schema.ts";
+import type { Node } from "../../api/core/node/schema.ts";
 import { systemRandom } from "../../std/crypto/random.ts";
 import { ServingNames } from "../certificates/serving-certificate.ts";
 import { NodeCgroups } from "../cgroups/node-cgroups.ts";
@@ -7,14 +7,14 @@ import { type NodeStartup, recordNodeStartup } from "../metrics/startup-metrics.
 import { PodCidrUpdater } from "../node/network/pod-cidr-updater.ts";
 import { SchedulableEvents } from "../node/node-events.ts";
 import { NodeObject } from "../node/node-object.ts";
-import { activePressures } from "../node/status/conditions.ts";
 import { collectNodeStatus, machineLabels, type NodeStatusOptions } from "../node/status/node-status.ts";
 import { NodeStatusManager } from "../node/status/node-status-manager.ts";
 import { readBootTime } from "../stats/proc-file.ts";
 import type { Foundation } from "./foundation.ts";
 import type { Reporting } from "./reporting.ts";
 
-export interface NodeLinks extends Pick<NodeStatusOptions, "port" | "relistHealthy" | "manifestProblems" | "tunnel"> {
+export interface NodeLinks
+  extends Pick<NodeStatusOptions, "port" | "relistHealthy" | "manifestProblems" | "pressures" | "tunnel"> {
   readonly volumesInUse: () => readonly string[];
   readonly nodeChanged: () => void;
   readonly devices: NonNullable<NodeStatusOptions["devices"]>;
@@ -28,8 +28,6 @@ export interface NodeComponents {
   readonly network: PodCidrUpdater;
   /** Undefined: there is nowhere to report to. */
   readonly statusManager: NodeStatusManager | undefined;
-  /** As last reported. */
-  pressures(): readonly string[];
 }
 
 export function openNode(
@@ -64,7 +62,6 @@ export function openNode(
     new NodeObject({ client, clock, random, log: log.child("own-node"), initial, onChange }),
   );
   const statusSources = statusOptions(foundation, links);
-  let reported: NodeStatus | undefined;
   const statusManager =
     reportingClient &&
     new NodeStatusManager({
@@ -77,10 +74,7 @@ export function openNode(
       config: foundation.standalone === undefined ? config.node : { ...config.node, register: true },
       machineLabels: machineLabels(machine, config.nodeName),
       controllerAttach: config.volumes.controllerAttach,
-      status: async (previous) => {
-        reported = await collectNodeStatus(statusSources, previous);
-        return reported;
-      },
+      status: (previous) => collectNodeStatus(statusSources, previous),
       recordEvent: recordNodeEvent,
       onFirstReady: (times) => recordStartup(foundation, times),
       signal,
@@ -95,7 +89,7 @@ export function openNode(
     log: log.child("cgroups"),
     signal,
   });
-  return { nodeObject, servingNames, cgroups, network, statusManager, pressures: () => activePressures(reported) };
+  return { nodeObject, servingNames, cgroups, network, statusManager };
 }
 
 function recordStartup(
@@ -116,6 +110,7 @@ function statusOptions(foundation: Foundation, links: NodeLinks): NodeStatusOpti
     port: links.port,
     relistHealthy: links.relistHealthy,
     manifestProblems: links.manifestProblems,
+    pressures: links.pressures,
     tunnel: links.tunnel,
     now: () => foundation.clock.now(),
     volumesInUse: links.volumesInUse,

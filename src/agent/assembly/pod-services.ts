@@ -298,7 +298,14 @@ function hasAppArmor(): boolean {
 }
 
 export function createPodEventRecorder(recorder: EventRecorder | undefined): PodEventRecorder {
-  const record = (pod: Pod, fieldPath: string | undefined, type: EventType, reason: string, message: string): void => {
+  const record = (
+    pod: Pod,
+    fieldPath: string | undefined,
+    type: EventType,
+    reason: string,
+    message: string,
+    annotations?: Readonly<Record<string, string>>,
+  ): void => {
     const regarding: ObjectReference = {
       kind: "Pod",
       apiVersion: "v1",
@@ -308,10 +315,10 @@ export function createPodEventRecorder(recorder: EventRecorder | undefined): Pod
       ...(pod.metadata?.resourceVersion === undefined ? {} : { resourceVersion: pod.metadata.resourceVersion }),
       ...(fieldPath === undefined ? {} : { fieldPath }),
     };
-    recorder?.record(regarding, type, reason, message);
+    recorder?.record(regarding, type, reason, message, annotations);
   };
   return {
-    recordPodEvent: (pod, type, reason, message) => record(pod, undefined, type, reason, message),
+    recordPodEvent: (pod, ...event) => record(pod, undefined, ...event),
     recordContainerEvent: (pod, { role, name }, type, reason, message) =>
       record(pod, `spec.${role}{${name}}`, type, reason, message),
   };

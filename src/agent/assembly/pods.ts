@@ -15,6 +15,7 @@ import { StaticPods } from "../sources/static-pods.ts";
 import { RunOnce } from "../standalone/run-once.ts";
 import { VolumePlugins } from "../volumes/drivers/volume-plugins.ts";
 import { systemMounter } from "../volumes/mount/mounter.ts";
+import type { EvictionLinks } from "./eviction.ts";
 import type { Foundation } from "./foundation.ts";
 import type { NodeComponents } from "./node.ts";
 import { createPodServices } from "./pod-services.ts";
@@ -40,6 +41,7 @@ export function openPods(
   node: NodeComponents,
   networkPolicies: NetworkPolicies | undefined,
   resources: NodeResources,
+  evictions: EvictionLinks,
 ): PodComponents {
   const { config, clock, log, client, checkpoint, signal } = foundation;
   const resourceManagers = resources.managers;
@@ -84,7 +86,7 @@ export function openPods(
       volumeMetrics: metrics.volumes,
       onPulled: (...pulled) => metrics.onPulled(...pulled),
       node: () => node.nodeObject.read(),
-      pressures: () => node.pressures(),
+      pressures: evictions.pressures,
     },
   );
   const runOnce = new RunOnce();
@@ -94,6 +96,7 @@ export function openPods(
     onOrphan: () => metrics.onOrphan(),
     onOrphanedVolumes: (removed, failed) => metrics.onOrphanedVolumes(removed, failed),
     isAbsentFromRuntime: (uid) => relister.isAbsent(uid),
+    findTermination: (pod) => evictions.records.findTermination(pod),
     onStatus(pod, state) {
       if (config.sources.runOnce) runOnce.setPhase(pod, state);
       const uid = podUid(pod);

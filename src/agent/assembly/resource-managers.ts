@@ -153,8 +153,9 @@ async function removeSockets(directory: string): Promise<void> {
 
 /** What the node's allocatable does not include of its capacity. */
 function computeReservation({ config, machine }: Foundation): Readonly<Record<string, string>> {
-  const { reserved, evictionHard } = config.node;
-  const threshold = computeThreshold(evictionHard["memory.available"], machine.memoryBytes);
+  const { reserved, evictionHard, allocatableIgnoresEviction } = config.node;
+  const available = allocatableIgnoresEviction ? undefined : evictionHard["memory.available"];
+  const threshold = computeThreshold(available, machine.memoryBytes);
   const memory = parseQuantity(reserved.memory ?? "0");
   const evicted = parseQuantity(String(threshold));
   if (memory === undefined || evicted === undefined) throw new Error("the reserved memory is no quantity");

@@ -7,9 +7,6 @@ import { int, int32 } from "../../flags/types/number.ts";
 import { bool } from "../../flags/types/text.ts";
 import { inFile } from "./deprecation.ts";
 
-/** Why these flags have no effect. */
-const noEviction = "this build does not evict pods under resource pressure";
-
 export const resourcesFlags = section("Resources, eviction and node allocatable", {
   "max-pods": flag(int32({ min: 0 }), 110, "Pods allowed on this agent.", { config: "maxPods", deprecated: inFile }),
   "pods-per-core": flag(
@@ -59,7 +56,7 @@ export const resourcesFlags = section("Resources, eviction and node allocatable"
     bool,
     false,
     "Ignore hard eviction thresholds when node allocatable is computed.",
-    { deprecated: "it will be removed in 1.25 or later.", inert: noEviction },
+    { deprecated: "it will be removed in 1.25 or later." },
   ),
   "eviction-hard": flag(
     thresholds,
@@ -70,39 +67,36 @@ export const resourcesFlags = section("Resources, eviction and node allocatable"
       "nodefs.inodesFree": "5%",
     },
     "Thresholds that trigger eviction.",
-    { config: "evictionHard", deprecated: inFile, inert: noEviction },
+    { config: "evictionHard", deprecated: inFile },
   ),
   "eviction-soft": flag(thresholds, {}, "Thresholds that trigger eviction after their grace period.", {
     config: "evictionSoft",
     deprecated: inFile,
-    inert: noEviction,
   }),
   "eviction-soft-grace-period": flag(gracePeriods, {}, "<signal>=<duration> grace periods for soft thresholds.", {
     config: "evictionSoftGracePeriod",
     deprecated: inFile,
-    inert: noEviction,
   }),
   "eviction-max-pod-grace-period": flag(
     int32(),
     0,
     "Max grace seconds for pod termination on soft eviction; negative defers to the pod's value.",
-    { config: "evictionMaxPodGracePeriod", deprecated: inFile, inert: noEviction },
+    { config: "evictionMaxPodGracePeriod", deprecated: inFile },
   ),
   "eviction-minimum-reclaim": flag(minimumReclaim, {}, "<signal>=<quantity> minimum reclaim per eviction.", {
     config: "evictionMinimumReclaim",
     deprecated: inFile,
-    inert: noEviction,
   }),
   "eviction-pressure-transition-period": flag(
     duration({ min: 0 }),
     300_000,
     "Wait before leaving a pressure condition.",
-    { config: "evictionPressureTransitionPeriod", deprecated: inFile, inert: noEviction },
+    { config: "evictionPressureTransitionPeriod", deprecated: inFile },
   ),
   "kernel-memcg-notification": flag(
     bool,
     false,
     "Use kernel memcg notification for memory thresholds instead of polling.",
-    { config: "kernelMemcgNotification", deprecated: inFile, inert: noEviction },
+    { config: "kernelMemcgNotification", deprecated: inFile },
   ),
 });

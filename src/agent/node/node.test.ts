@@ -20,7 +20,6 @@ const machine: MachineInfo = {
   hugePages: { "2Mi": 0 },
 };
 const usage: Usage = {
-  memoryAvailableBytes: 4 * 2 ** 30,
   disk: { capacityBytes: 100 * 2 ** 30, availableBytes: 50 * 2 ** 30 },
   inodes: { capacity: 1000, free: 900 },
 };
@@ -31,7 +30,9 @@ t.test("computeNodeCapacity() subtracts reservations and eviction thresholds fro
   const found = computeNodeCapacity(machine, usage, { ...node, reserved });
   t.match(found.capacity, { cpu: "2", memory: "8388608Ki", pods: "110", "hugepages-2Mi": "0" });
   t.match(found.allocatable, { cpu: "1500m", memory: `${7 * 2 ** 20 - 100 * 1024}Ki` });
-  t.equal(found.allocatable["ephemeral-storage"], String(90 * 2 ** 30));
+  t.equal(found.allocatable["ephemeral-storage"], String(90 * 2 ** 30 - 160), "with Kubernetes' precision of shares");
+  const whole = computeNodeCapacity(machine, usage, { ...node, allocatableIgnoresEviction: true });
+  t.match(whole.allocatable, { memory: "8388608Ki", "ephemeral-storage": String(100 * 2 ** 30) });
   t.equal(computeNodeCapacity(machine, usage, { ...node, podsPerCore: 10 }).pods, 20);
 });
 
@@ -39,19 +40,13 @@ t.test("computeThreshold() accepts quantities and percentages", async (t) => {
   t.equal(computeThreshold("10%", 1000), 100);
   t.equal(computeThreshold("1Ki", 5), 1024);
   t.equal(computeThreshold(undefined, 5), 0);
+  t.equal(computeThreshold("100%", 5), 0);
+  t.equal(computeThreshold("10%", 104_887_734_272), 10_488_773_583, "as Kubernetes, which has shares in 32 bits");
 });
 
 t.test("computeNodeConditions() keeps lastTransitionTime while the status does not change", async (t) => {
   const runtime = { status: { conditions: [{ type: "RuntimeReady", status: true }] } };
-  const base = {
-    machine,
-    usage,
-    evictionHard: node.evictionHard,
-    runtime,
-    relistHealthy: true,
-    manifestProblems: [],
-    previous: [],
-  };
+  const base = { pressures: [], runtime, relistHealthy: true, manifestProblems: [], previous: [] };
   const first = computeNodeConditions({ ...base, now: "t1" });
   t.same(
     first.map((each) => [each.type, each.status, each.reason]),
@@ -62,14 +57,13 @@ t.test("computeNodeConditions() keeps lastTransitionTime while the status does n
       ["Ready", "True", "KubeletReady"],
     ],
   );
-  const low = { ...usage, memoryAvailableBytes: 1 };
-  const second = computeNodeConditions({ ...base, usage: low, now: "t2", previous: first });
+  const second = computeNodeConditions({ ...base, pressures: ["MemoryPressure"], now: "t2", previous: first });
   t.match(second[0], { status: "True", lastTransitionTime: "t2", lastHeartbeatTime: "t2" });
   t.match(second[3], { status: "True", lastTransitionTime: "t1", lastHeartbeatTime: "t2" });
 });
 
 t.test("computeNodeConditions() has the tunnel's condition, also after a start without one", async (t) => {
-  const base = { machine, usage, evictionHard: {}, runtime: undefined, relistHealthy: true, manifestProblems: [] };
+  const base = { pressures: [], runtime: undefined, relistHealthy: true, manifestProblems: [] };
   const of = (more: Partial<Parameters<typeof computeNodeConditions>[0]>) =>
     computeNodeConditions({ ...base, now: "t", previous: [], ...more }).find(({ type }) => type === "TunnelReady");
   const tunnel = { type: "TunnelReady", status: "True", reason: "TunnelOpen", message: "open" } as const;
@@ -79,7 +73,7 @@ t.test("computeNodeConditions() has the tunnel's condition, also after a start w
 });
 
 t.test("computeNodeConditions() is not Ready without a network or a runtime", async (t) => {
-  const base = { machine, usage, evictionHard: {}, relistHealthy: true, manifestProblems: [], previous: [], now: "t" };
+  const base = { pressures: [], relistHealthy: true, manifestProblems: [], previous: [], now: "t" };
   t.match(computeNodeConditions({ ...base, runtime: undefined })[3], {
     status: "False",
     message: "container runtime is down",
@@ -109,6 +103,7 @@ t.test("collectNodeStatus() reports the features of newer runtimes", async (t) =
         port: () => 0,
         relistHealthy: () => true,
         manifestProblems: () => [],
+        pressures: () => [],
         now: () => 0,
       },
       undefined,

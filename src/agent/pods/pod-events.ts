@@ -6,7 +6,13 @@ export type EventType = "Normal" | "Warning";
 
 /** Events are best effort: recording neither fails nor waits. */
 export interface PodEventRecorder {
-  recordPodEvent(pod: Pod, type: EventType, reason: string, message: string): void;
+  recordPodEvent(
+    pod: Pod,
+    type: EventType,
+    reason: string,
+    message: string,
+    annotations?: Readonly<Record<string, string>>,
+  ): void;
   recordContainerEvent(
     pod: Pod,
     container: { readonly role: ContainerRole; readonly name: string },

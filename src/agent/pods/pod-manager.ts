@@ -13,6 +13,8 @@ export interface PodManagerOptions {
   readonly services: PodServices;
   /** Whether the last listing of the runtime had nothing of the pod. */
   readonly isAbsentFromRuntime?: (uid: string) => boolean;
+  /** How a pod ends whose end an agent before this one has begun. */
+  readonly findTermination?: (pod: Pod) => Termination | undefined;
   readonly onStatus: (pod: Pod, status: PodStatus) => void;
   /** The pod and all of its files and cgroups are removed from the node, and no source has it again. */
   readonly onRemoved: (pod: Pod) => void;
@@ -194,6 +196,8 @@ export class PodManager {
       onStatus: orphan ? () => undefined : onStatus,
     });
     this.#workers.set(uid, worker);
+    const termination = orphan ? undefined : this.#options.findTermination?.(pod);
+    if (termination !== undefined) worker.terminate(termination);
     void worker.done.then(() => {
       if (this.#closed || this.#workers.get(uid) !== worker) return;
       this.#workers.delete(uid);

@@ -39,6 +39,13 @@ export function readBootTime(): number {
   return Number(/^btime (\d+)$/m.exec(readProcFile("/proc/stat") ?? "")?.[1] ?? 0) * 1000;
 }
 
+/** Processes and threads of the machine, and their maximum; 0 where the kernel does not report them. */
+export function readProcessLimits(): { readonly running: number; readonly max: number } {
+  const maxima = ["pid_max", "threads-max"].flatMap((name) => readProcNumber(`/proc/sys/kernel/${name}`) ?? []);
+  const [, tasks = "0"] = /^(?:\S+ ){3}\d+\/(\d+)/.exec(readProcFile("/proc/loadavg") ?? "") ?? [];
+  return { running: Number(tasks), max: maxima.length === 0 ? 0 : Math.min(...maxima) };
+}
+
 /** Lines of `key value`. */
 export function parseKeyedNumbers(text: string): ReadonlyMap<string, number> {
   const values = new Map<string, number>();

@@ -14,7 +14,7 @@ import type { CgroupReader, CgroupUsage } from "./cgroup-reader.ts";
 import type { DirectorySize, DirectorySizes } from "./directory-sizes.ts";
 import { type FileSystem, type FileSystems, readFileSystem } from "./file-systems.ts";
 import { type InterfaceUsage, readDefaultInterface, readInterfaces } from "./network-usage.ts";
-import { readBootTime, readMeminfo, readProcFile, readProcNumber } from "./proc-file.ts";
+import { readBootTime, readMeminfo, readProcessLimits } from "./proc-file.ts";
 import { listPodTargets, type PodTarget, podsCgroup, type StatsPod } from "./stats-targets.ts";
 import { UsageRates } from "./usage-rates.ts";
 
@@ -297,9 +297,8 @@ function toNetwork(found: readonly InterfaceUsage[], time: string, defaultName?:
 }
 
 function readLimits(time: string): Json {
-  const maxima = ["pid_max", "threads-max"].flatMap((name) => readProcNumber(`/proc/sys/kernel/${name}`) ?? []);
-  const [, tasks = "0"] = /^(?:\S+ ){3}\d+\/(\d+)/.exec(readProcFile("/proc/loadavg") ?? "") ?? [];
-  return { time, maxpid: Math.min(...maxima), curproc: Number(tasks) };
+  const { running, max } = readProcessLimits();
+  return { time, maxpid: max, curproc: running };
 }
 
 function readSwap(): Json {

@@ -8,6 +8,7 @@ export interface Occurrence {
   readonly type: "Normal" | "Warning";
   readonly reason: string;
   readonly message: string;
+  readonly annotations?: Readonly<Record<string, string>> | undefined;
   /** Milliseconds since 1970. */
   readonly at: number;
 }

@@ -27,7 +27,13 @@ export interface EventRecorderOptions {
 
 export interface EventRecorder extends AsyncDisposable {
   /** Never fails and never waits: events are sent in the background. */
-  record(about: ObjectReference, type: "Normal" | "Warning", reason: string, message: string): void;
+  record(
+    about: ObjectReference,
+    type: "Normal" | "Warning",
+    reason: string,
+    message: string,
+    annotations?: Readonly<Record<string, string>>,
+  ): void;
   /** Resolves when all recorded events are sent or dropped. */
   flush(): Promise<void>;
 }
@@ -65,13 +71,20 @@ class Recorder implements EventRecorder {
     this.#bucket = qps === 0 ? undefined : new TokenBucket(clock, qps, Math.max(burst, 1));
   }
 
-  record(about: ObjectReference, type: "Normal" | "Warning", reason: string, message: string): void {
+  record(
+    about: ObjectReference,
+    type: "Normal" | "Warning",
+    reason: string,
+    message: string,
+    annotations?: Readonly<Record<string, string>>,
+  ): void {
     if (this.#stop.signal.aborted) return;
     if (this.#queue.length >= QUEUE_MAX) {
       if (this.#dropped++ === 0) this.#options.log.warn("Dropping events: the queue is full", { limit: QUEUE_MAX });
       return;
     }
-    this.#queue.push({ object: about, type, reason, message: truncateMessage(message), at: this.#options.clock.now() });
+    const at = this.#options.clock.now();
+    this.#queue.push({ object: about, type, reason, message: truncateMessage(message), annotations, at });
     this.#sending ??= this.#sendAll();
   }
 
@@ -144,10 +157,10 @@ class Recorder implements EventRecorder {
     await client.create(eventKind, this.#event(occurrence, series, namespace), signal);
   }
 
-  #event({ object: about, type, reason }: Occurrence, series: EventSeries, namespace: string): Event {
+  #event({ object: about, type, reason, annotations }: Occurrence, series: EventSeries, namespace: string): Event {
     const { component, host } = this.#options;
     return {
-      metadata: { name: series.name, namespace },
+      metadata: { name: series.name, namespace, ...(annotations === undefined ? {} : { annotations }) },
       involvedObject: about,
       reason,
       message: series.message,

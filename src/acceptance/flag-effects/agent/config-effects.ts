@@ -132,6 +132,10 @@ export const fieldEffects: Readonly<Record<string, FieldEffect>> = {
     text: "memorySwap: {swapBehavior: LimitedSwap}",
     options: { runtime: { limitedSwap: true } },
   },
+  mergeDefaultEvictionSettings: {
+    text: "mergeDefaultEvictionSettings: true\nevictionHard: {memory.available: 1Gi}",
+    options: { eviction: { hard: { "memory.available": "1Gi", "nodefs.available": "10%" } } },
+  },
   nodeLeaseDurationSeconds: {
     text: "nodeLeaseDurationSeconds: 20",
     options: { node: { leaseDurationSeconds: 20 } },

@@ -2,6 +2,7 @@
 import type { AgentFlagName } from "../../../testing/agent/flag-harness.ts";
 import { apiClientEffects } from "./api-client-effects.ts";
 import { authenticationEffects } from "./authentication-effects.ts";
+import { evictionEffects } from "./eviction-effects.ts";
 import { networkingEffects } from "./networking-effects.ts";
 import { podSourcesEffects } from "./pod-sources-effects.ts";
 import { registrationEffects } from "./registration-effects.ts";
@@ -20,6 +21,7 @@ export const agentEffects: Partial<Record<AgentFlagName, Effect>> = {
   ...authenticationEffects,
   ...resourcesEffects,
   ...resourceManagersEffects,
+  ...evictionEffects,
   ...networkingEffects,
   ...apiClientEffects,
 };

@@ -18,7 +18,6 @@ export interface MachineInfo {
 }
 
 export interface Usage {
-  readonly memoryAvailableBytes: number;
   readonly disk: { readonly capacityBytes: number; readonly availableBytes: number };
   readonly inodes: { readonly capacity: number; readonly free: number };
 }
@@ -55,9 +54,8 @@ export async function readMachine(): Promise<MachineInfo> {
 
 /** `directory` lies on the file system of pods. */
 export async function readUsage(directory: string): Promise<Usage> {
-  const [meminfo, fs] = await Promise.all([readText("/proc/meminfo"), statfs(directory)]);
+  const fs = await statfs(directory);
   return {
-    memoryAvailableBytes: parseKilobytes(meminfo, "MemAvailable") * 1024,
     disk: { capacityBytes: fs.blocks * fs.bsize, availableBytes: fs.bavail * fs.bsize },
     inodes: { capacity: fs.files, free: fs.ffree },
   };

@@ -14,7 +14,8 @@ export interface NodeCapacity {
 }
 
 export function computeNodeCapacity(machine: MachineInfo, usage: Usage, config: NodeConfig): NodeCapacity {
-  const { reserved, evictionHard } = config;
+  const { reserved } = config;
+  const evictionHard = config.allocatableIgnoresEviction ? {} : config.evictionHard;
   const perCore = config.podsPerCore > 0 ? config.podsPerCore * machine.cpus : config.maxPods;
   const pods = Math.min(config.maxPods, perCore);
   const huge = Object.entries(machine.hugePages).map(
@@ -54,10 +55,15 @@ export function computeNodeCapacity(machine: MachineInfo, usage: Usage, config: 
   };
 }
 
-/** An eviction threshold in bytes: `100Mi`, or a share of the whole: `10%`. Absent: 0. */
+/**
+ * An eviction threshold in bytes: `100Mi`, or a share of the whole: `10%`. Absent: 0, as for the shares that Kubernetes
+ * ignores. A share has the precision of Kubernetes, 32 bits.
+ */
 export function computeThreshold(threshold: string | undefined, whole: number): number {
-  if (threshold === undefined || threshold === "") return 0;
-  if (threshold.endsWith("%")) return Math.floor((whole * Number(threshold.slice(0, -1))) / 100);
+  if (threshold === undefined || threshold === "" || threshold === "0%" || threshold === "100%") return 0;
+  if (threshold.endsWith("%")) {
+    return Math.trunc(whole * Math.fround(Math.fround(Number(threshold.slice(0, -1))) / 100));
+  }
   return parseUnits(threshold);
 }
 

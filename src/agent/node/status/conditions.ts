@@ -1,15 +1,12 @@
 /** Computes the node's conditions. */
-import type { NodeCondition, NodeStatus } from "../../../api/core/node/schema.ts";
+import type { NodeCondition } from "../../../api/core/node/schema.ts";
 import { TUNNEL_CONDITION, TUNNEL_DISABLED } from "../../../api/core/node/tunnel.ts";
 import type { StatusResponse } from "../../runtime/cri/runtime-status.ts";
 import { findUnreadyConditions } from "../../runtime/readiness.ts";
-import type { MachineInfo, Usage } from "../machine/machine.ts";
-import { computeThreshold } from "./capacity.ts";
 
 export interface ConditionInput {
-  readonly machine: MachineInfo;
-  readonly usage: Usage;
-  readonly evictionHard: Readonly<Record<string, string>>;
+  /** Types of the pressure conditions that are true. */
+  readonly pressures: readonly string[];
   /** Undefined when the runtime does not respond. */
   readonly runtime: StatusResponse | undefined;
   /** Whether the runtime was listed recently (PLEG). */
@@ -21,13 +18,6 @@ export interface ConditionInput {
   /** RFC 3339 */
   readonly now: string;
   readonly previous: readonly NodeCondition[];
-}
-
-/** The pressure conditions that are true: `MemoryPressure`, … */
-export function activePressures(status: NodeStatus | undefined): readonly string[] {
-  return (status?.conditions ?? [])
-    .filter(({ type, status }) => type.endsWith("Pressure") && status === "True")
-    .map(({ type }) => type);
 }
 
 /** A condition without its times. */
@@ -42,7 +32,7 @@ export function computeNodeConditions(input: ConditionInput): readonly NodeCondi
   return [
     memoryPressure(input),
     diskPressure(input),
-    pidPressure(),
+    pidPressure(input),
     ...manifestProblem(input),
     ...tunnel(input),
     readiness(input),
@@ -53,25 +43,22 @@ export function computeNodeConditions(input: ConditionInput): readonly NodeCondi
   });
 }
 
-function memoryPressure({ machine, usage, evictionHard }: ConditionInput): ConditionState {
-  const threshold = computeThreshold(evictionHard["memory.available"], machine.memoryBytes);
-  return usage.memoryAvailableBytes < threshold
+function memoryPressure({ pressures }: ConditionInput): ConditionState {
+  return pressures.includes("MemoryPressure")
     ? pressure("MemoryPressure", "KubeletHasInsufficientMemory", "kubelet has insufficient memory available")
     : noPressure("MemoryPressure", "KubeletHasSufficientMemory", "kubelet has sufficient memory available");
 }
 
-function diskPressure({ usage, evictionHard }: ConditionInput): ConditionState {
-  const bytes = computeThreshold(evictionHard["nodefs.available"], usage.disk.capacityBytes);
-  const inodes = computeThreshold(evictionHard["nodefs.inodesFree"], usage.inodes.capacity);
-  // File systems without fixed inodes report a capacity of 0.
-  const outOfInodes = usage.inodes.capacity > 0 && usage.inodes.free < inodes;
-  return usage.disk.availableBytes < bytes || outOfInodes
+function diskPressure({ pressures }: ConditionInput): ConditionState {
+  return pressures.includes("DiskPressure")
     ? pressure("DiskPressure", "KubeletHasDiskPressure", "kubelet has disk pressure")
     : noPressure("DiskPressure", "KubeletHasNoDiskPressure", "kubelet has no disk pressure");
 }
 
-function pidPressure(): ConditionState {
-  return noPressure("PIDPressure", "KubeletHasSufficientPID", "kubelet has sufficient PID available");
+function pidPressure({ pressures }: ConditionInput): ConditionState {
+  return pressures.includes("PIDPressure")
+    ? pressure("PIDPressure", "KubeletHasInsufficientPID", "kubelet has insufficient PID available")
+    : noPressure("PIDPressure", "KubeletHasSufficientPID", "kubelet has sufficient PID available");
 }
 
 const PROBLEMS_MAX = 8;

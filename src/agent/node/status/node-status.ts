@@ -22,6 +22,8 @@ export interface NodeStatusOptions {
   readonly port: () => number;
   readonly relistHealthy: () => boolean;
   readonly manifestProblems: () => readonly string[];
+  /** Types of the pressure conditions that are true. */
+  readonly pressures: () => readonly string[];
   /** The condition of the tunnel; undefined without one. */
   readonly tunnel?: (() => ConditionState | undefined) | undefined;
   readonly now: () => number;
@@ -57,9 +59,7 @@ export async function collectNodeStatus(
     capacity: { ...capacity, ...devices?.capacity },
     allocatable: { ...allocatable, ...devices?.allocatable },
     conditions: computeNodeConditions({
-      machine,
-      usage,
-      evictionHard: config.node.evictionHard,
+      pressures: options.pressures(),
       runtime,
       relistHealthy: options.relistHealthy(),
       manifestProblems: options.manifestProblems(),

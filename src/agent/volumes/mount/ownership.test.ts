@@ -72,7 +72,7 @@ t.test("reportProgress() records events when the change takes long", async (t) =
     pod: { metadata: { name: "web", uid: "u" } },
     name: "data",
     clock,
-    events: { recordPodEvent: (_: unknown, ...event: readonly string[]) => void events.push(event.join(" ")) },
+    events: { recordPodEvent: (_: unknown, ...event: readonly unknown[]) => void events.push(event.join(" ")) },
   };
   const { promise, resolve } = Promise.withResolvers<void>();
   const reported = reportProgress(promise, { files: 7 }, waiting);

@@ -1,0 +1,88 @@
+/**
+ * Evictions that have begun, in a file: an agent that ends between the decision and the pod's last status continues
+ * them after its restart, where it would otherwise start the stopped containers again.
+ */
+import { join } from "node:path";
+import type { Pod } from "../../api/core/pod/schema.ts";
+import { isPlainObject } from "../../schema/value/plain-object.ts";
+import type { Logger } from "../../std/log/logger.ts";
+import { isTerminal, podUid } from "../pods/pod-fields.ts";
+import type { Termination } from "../pods/worker/pod-termination.ts";
+import { readStateFile, writeStateFile } from "../resource-managers/state-file.ts";
+
+export interface EvictionRecord {
+  readonly uid: string;
+  readonly message: string;
+  /** Seconds; undefined: the pod's own. */
+  readonly graceSeconds: number | undefined;
+}
+
+export class EvictionRecords {
+  readonly #path: string;
+  readonly #log: Logger;
+  /** By uid; bounded by the pods of the node. */
+  readonly #records = new Map<string, EvictionRecord>();
+
+  private constructor(path: string, log: Logger) {
+    this.#path = path;
+    this.#log = log;
+  }
+
+  /** A file that cannot be read is ignored. */
+  static async open(rootDir: string, log: Logger): Promise<EvictionRecords> {
+    const records = new EvictionRecords(join(rootDir, "evictions.json"), log);
+    try {
+      const text = await readStateFile(records.#path);
+      const found: unknown = text === undefined ? [] : JSON.parse(text);
+      for (const each of Array.isArray(found) ? (found as readonly unknown[]) : []) {
+        if (isRecord(each)) records.#records.set(each.uid, each);
+      }
+    } catch (error) {
+      log.warn("Cannot read the evictions that have begun", { path: records.#path, error: String(error) });
+    }
+    return records;
+  }
+
+  get all(): readonly EvictionRecord[] {
+    return [...this.#records.values()];
+  }
+
+  /** How the pod ends; undefined for one whose eviction has not begun, or is reported. */
+  findTermination(pod: Pod): Termination | undefined {
+    const record = this.#records.get(podUid(pod));
+    return record === undefined || isTerminal(pod) ? undefined : toTermination(record);
+  }
+
+  async add(record: EvictionRecord): Promise<void> {
+    this.#records.set(record.uid, record);
+    await this.#write();
+  }
+
+  /** Drops the records of pods whose last status is reported, and of pods that are gone. */
+  async retain(isUnfinished: (record: EvictionRecord) => boolean): Promise<void> {
+    const finished = this.all.filter((each) => !isUnfinished(each));
+    if (finished.length === 0) return;
+    for (const { uid } of finished) this.#records.delete(uid);
+    await this.#write();
+  }
+
+  /** The eviction itself does not depend on the file. */
+  async #write(): Promise<void> {
+    try {
+      await writeStateFile(this.#path, `${JSON.stringify(this.all)}\n`);
+    } catch (error) {
+      this.#log.warn("Cannot record the evictions that have begun", { path: this.#path, error: String(error) });
+    }
+  }
+}
+
+export function toTermination({ message, graceSeconds }: Omit<EvictionRecord, "uid">): Termination {
+  return { graceSeconds, failure: { reason: "Evicted", message }, disruption: message };
+}
+
+function isRecord(value: unknown): value is EvictionRecord {
+  if (!isPlainObject(value)) return false;
+  const { uid, message, graceSeconds } = value;
+  const hasGrace = graceSeconds === undefined || typeof graceSeconds === "number";
+  return typeof uid === "string" && typeof message === "string" && hasGrace;
+}
