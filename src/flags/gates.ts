@@ -27,7 +27,7 @@ export interface FeatureLookup {
 }
 
 /** The name in this program of a gate with its Kubernetes name. */
-function normaliseGateName(name: string): string {
+export function normaliseGateName(name: string): string {
   return name.replaceAll("Kubelet", "Svclet");
 }
 

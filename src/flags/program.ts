@@ -62,12 +62,18 @@ export function invoke<const T extends FlagTable>(
       given,
       gates,
       version: reportedVersion(String(values.version ?? ""), surroundings.version),
-      warnings: [...warnings, ...gateWarnings(table, settings)],
+      warnings: [...warnings, ...gateWarnings(table, settings), ...laterGates(program.gates, table)],
     };
   } catch (error) {
     if (!(error instanceof FlagError)) throw error;
     return exit(1, "", errorText(program.name, error));
   }
+}
+
+/** A warning with the gates that the release which the program emulates does not have. */
+function laterGates(all: GateTable | undefined, emulated: GateTable): readonly string[] {
+  const later = Object.keys(all ?? {}).filter((name) => !Object.hasOwn(emulated, name));
+  return later.length === 0 ? [] : [`The emulated release leaves out feature gates of later ones: ${later.join(", ")}`];
 }
 
 /** Wrapped to `columns`, or to the terminal. */

@@ -76,7 +76,8 @@ export function selectServedApis(config: ApisConfig, features: readonly FeatureS
   if (kinds.every(({ group }) => group === nodeMetricsKind.group))
     throw new Error("Cannot use --runtime-config: no API is enabled");
   const left = selected.filter((kind) => !kinds.includes(kind));
-  return { kinds, warnings: [...warnings(config), ...left.map(gateWarning)] };
+  const later = all.filter((kind) => served.has(kind) && !selected.includes(kind));
+  return { kinds, warnings: [...warnings(config), ...emulationWarning(config, later), ...left.map(gateWarning)] };
 }
 
 interface RuntimeConfigEntry {
@@ -153,6 +154,12 @@ function isIntroducedAfter({ since }: Kind, emulatedVersion: string): boolean {
 
 function minorOf(version: string): number {
   return Number(version.split(".")[1]);
+}
+
+function emulationWarning({ emulatedVersion }: ApisConfig, later: readonly Kind[]): readonly string[] {
+  if (later.length === 0) return [];
+  const names = later.map(({ group, version, plural }) => `${kubernetesGroup(group)}/${version}/${plural}`);
+  return [`--emulated-version=${emulatedVersion} leaves out APIs that were introduced later: ${names.join(", ")}`];
 }
 
 function gateWarning({ group, version, plural, featureGate }: Kind): string {

@@ -2,6 +2,8 @@ import t from "tap";
 import type { Flag, ParsedFlags } from "../../flags/flag.ts";
 import { isChanged, parseFlags } from "../../flags/parse.ts";
 import { invoke } from "../../flags/program.ts";
+import { defaultConfig } from "../config/default-config.ts";
+import { selectServedApis } from "../discovery/api-enablement.ts";
 import { apiserverFlags, apiserverProgram } from "./flags.ts";
 import { admissionPlugins, defaultAdmissionPlugins, isOriginPattern } from "./values.ts";
 
@@ -122,4 +124,19 @@ t.test("a redundant flag is accepted with a warning", async (t) => {
 t.test("defaultAdmissionPlugins are valid values of the admission flags", async (t) => {
   t.equal(defaultAdmissionPlugins.length, 22);
   for (const name of defaultAdmissionPlugins) t.ok(admissionPlugins.choices?.includes(name), name);
+});
+
+t.test("emulation names the gates and APIs that the release does not have", async (t) => {
+  const run = (...argv: readonly string[]) =>
+    invoke(apiserverProgram, ["--emulated-version=1.32", ...argv], { version: "v1.33.0" });
+  const set = run("--feature-gates=KubeletPSI=true");
+  const expected = /cannot set feature gate KubeletPSI to true, feature is PreAlpha at emulated version 1.32/;
+  t.match(set, { kind: "exit", stderr: expected });
+  const plain = run();
+  t.match(
+    plain.kind === "run" && plain.warnings.join(),
+    /leaves out feature gates of later ones: .*ContainerStopSignals/,
+  );
+  const { warnings } = selectServedApis({ ...defaultConfig.apis, emulatedVersion: "1.32" });
+  t.match(warnings, [/--emulated-version=1.32 leaves out APIs .*: networking.k8s.io\/v1\/ipaddresses/]);
 });

@@ -2,6 +2,7 @@
 import { flag, type ParsedFlags, section } from "../../flags/flag.ts";
 import { apiserverGates } from "../../flags/gate-tables/apiserver.ts";
 import { apiserverGatesIn } from "../../flags/gate-tables/apiserver-history.ts";
+import { normaliseGateName } from "../../flags/gates.ts";
 import type { Program } from "../../flags/program.ts";
 import { duration } from "../../flags/types/duration.ts";
 import { strings } from "../../flags/types/list.ts";
@@ -78,9 +79,21 @@ export const apiserverProgram: Program<ApiserverFlags> = {
   check: validateFlags,
 };
 
+/** Gates that the emulated release does not have. */
+function validateEmulatedGates(flags: ParsedFlags<ApiserverFlags>): readonly string[] {
+  const version = emulatedVersion(flags["emulated-version"]);
+  const gates = apiserverGatesIn(version);
+  return Object.entries(flags["feature-gates"]).flatMap(([given, value]) => {
+    const name = normaliseGateName(given);
+    if (!Object.hasOwn(apiserverGates, name) || Object.hasOwn(gates, name)) return [];
+    const why = `feature is PreAlpha at emulated version ${version}`;
+    return [`--feature-gates: cannot set feature gate ${given} to ${value}, ${why}`];
+  });
+}
+
 /** Validates combinations of flags; returns one sentence for each problem. */
 function validateFlags(flags: ParsedFlags<ApiserverFlags>): readonly string[] {
-  const problems: string[] = [];
+  const problems: string[] = [...validateEmulatedGates(flags)];
   const inBoth = flags["enable-admission-plugins"].filter((name) => flags["disable-admission-plugins"].includes(name));
   for (const name of inBoth) {
     problems.push(
