@@ -97,6 +97,11 @@ t.test("a device plugin's devices are in the node's status, and reach the contai
   t.same(restarted.calls, [], "the container kept its device");
 });
 
+t.test("reserved CPUs that the machine does not have end the start", async (t) => {
+  await using agent = await createTestAgent("flag", { "reserved-cpus": "0,4095" });
+  await t.rejects(agent.start(), { message: 'Invalid cpuset "0,4095" specified by --reserved-cpus' });
+});
+
 t.test("a claim's devices are prepared by its driver, and reach the containers that name the claim", async (t) => {
   await using agent = await createTestAgent("flag", { "feature-gates": "DynamicResourceAllocation=true" });
   const calls: string[] = [];

@@ -9,6 +9,7 @@ import type { PluginHandler } from "../plugins/plugin-watcher.ts";
 import { serveUnix } from "../plugins/unix-server.ts";
 import { type PodResourcesOptions, servePodResources } from "../pod-resources/pod-resources.ts";
 import type { PodWorker } from "../pods/worker/pod-worker.ts";
+import { CpuSet } from "../resource-managers/cpu/cpu-set.ts";
 import { deviceRegistration, type RegisterRequest } from "../resource-managers/devices/messages.ts";
 import { DEVICE_DIRECTORY, ResourceManagers } from "../resource-managers/resource-managers.ts";
 import type { Foundation } from "./foundation.ts";
@@ -36,6 +37,7 @@ export async function openResourceManagers(
   { workers, isReady, onDevicesChange }: ResourceManagerLinks,
 ): Promise<NodeResources> {
   const { config, topology, metrics, clock, log, stack } = foundation;
+  checkReservedCpus(foundation);
   const dynamic = await openClaims(foundation, { workers });
   const active = () => workers().filter(({ stateName }) => stateName !== "terminated");
   const managers = await ResourceManagers.open({
@@ -55,6 +57,13 @@ export async function openResourceManagers(
   stack.use(managers.devices);
   const pluginHandlers = { DevicePlugin: managers.devices, ...(dynamic && { DRAPlugin: dynamic.drivers }) };
   return { managers, pluginHandlers };
+}
+
+/** Also without the static policy: the reserved CPUs are not allocatable. */
+function checkReservedCpus({ config, machine }: Foundation): void {
+  const { reservedCpus } = config.resources.cpu;
+  const isOutside = [...CpuSet.parse(reservedCpus)].some((cpu) => cpu >= machine.cpus);
+  if (isOutside) throw new Error(`Invalid cpuset "${reservedCpus}" specified by --reserved-cpus`);
 }
 
 /** Undefined when the feature is off, or there is no API server to read claims from. */
