@@ -10,6 +10,7 @@ import { caBundle, startTestWebhook } from "../../testing/admission/webhook-fixt
 import { ConnectProxy, KonnectivityServer } from "../../testing/apiserver/egress-proxies.ts";
 import { startTestServer } from "../../testing/apiserver/server-fixture.ts";
 import { makeServerCertificate } from "../../testing/http/test-certificates.ts";
+import { until } from "../../testing/std/until.ts";
 
 function temporaryFolder(t: Test): string {
   const folder = mkdtempSync(join(tmpdir(), "svc-egress-"));
@@ -92,6 +93,40 @@ t.test("agents of nodes are reached through konnectivity, with TLS end to end", 
   const { status, text } = await server.send("GET /api/v1/nodes/n/proxy/healthz");
   t.same([status, text], [200, "agent: /healthz"]);
   t.same(proxy.targets, ["10.1.2.3:10250"]);
+});
+
+t.test("extension servers are reached through the cluster's proxy", async (t) => {
+  const { server: pair } = await makeServerCertificate();
+  const extension = createHttpsServer({ cert: pair.cert, key: pair.key }, (request, response) => {
+    response.setHeader("content-type", "application/json").end(JSON.stringify({ path: request.url }));
+  });
+  extension.listen(0, "127.0.0.1");
+  await once(extension, "listening");
+  t.teardown(() => {
+    extension.closeAllConnections();
+    extension.close();
+  });
+  const { port } = extension.address() as AddressInfo;
+  await using proxy = await ConnectProxy.start({ resolve: () => `127.0.0.1:${port}` });
+  const file = writeSelections(temporaryFolder(t), { cluster: connectTo(proxy) });
+  await using server = await startTestServer({ egressSelectorFile: file });
+  const service = { metadata: { name: "ext" }, spec: { type: "ExternalName", externalName: "ext.example.com" } };
+  await server.send("POST /api/v1/namespaces/default/services", { body: service });
+  const spec = {
+    ...{ group: "ext.example.com", version: "v1", groupPriorityMinimum: 100, versionPriority: 10 },
+    service: { namespace: "default", name: "ext" },
+    insecureSkipTLSVerify: true,
+  };
+  const body = { metadata: { name: "v1.ext.example.com" }, spec };
+  t.equal((await server.send("POST /apis/apiregistration.k8s.io/v1/apiservices", { body })).status, 201);
+  const path = "/apis/ext.example.com/v1/widgets";
+  const response = await until("the extension server is available", async () => {
+    await server.clock.advance(1_000);
+    const answer = await server.send(`GET ${path}`);
+    return answer.status === 200 && answer;
+  });
+  t.same(response.json, { path });
+  t.same([...new Set(proxy.targets)], ["ext.example.com:443"]);
 });
 
 t.test("an unusable file stops the start with the flag's error", async (t) => {
