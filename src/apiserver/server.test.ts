@@ -50,7 +50,7 @@ t.test("startApiServer() serves TLS with a certificate that only the first start
 
 t.test("startApiServer() reads the objects of the previous start from the embedded store", async (t) => {
   const dir = await directory(t);
-  const storage = { ...defaultConfig.storage, url: `level://${join(dir, "kvstore")}` };
+  const storage = { ...defaultConfig.storage, urls: [`level://${join(dir, "kvstore")}`] };
   const config = { ...defaultConfig, ...serving(dir), storage };
   let uid: string | undefined;
   for (const start of [1, 2]) {
@@ -120,7 +120,7 @@ t.test("startApiServer() closes all resources when it cannot start", async (t) =
   // Other files of tests run in the same process.
   const before = open().length;
   const ranges = { ...defaultConfig.services, clusterIpRanges: ["10.0.0.0/32"] };
-  const storage = { ...defaultConfig.storage, url: `level://${join(dir, "store")}` };
+  const storage = { ...defaultConfig.storage, urls: [`level://${join(dir, "store")}`] };
   for (const config of [
     { authorizationModes: ["Nonsense"] },
     { services: ranges },
