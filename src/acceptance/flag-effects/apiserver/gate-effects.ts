@@ -156,7 +156,8 @@ export const gateEffects: Readonly<Record<string, Effect>> = {
   ...peerGateEffects,
   AllAlpha: async (t) => {
     t.equal(configWith({}).cbor, false);
-    t.equal(configWith({ AllAlpha: true }).cbor, true);
+    // Peers need certificates.
+    t.equal(configWith({ AllAlpha: true, UnknownVersionInteroperabilityProxy: false }).cbor, true);
   },
   AllBeta: async (t) => {
     t.equal(configWith({}).authorization.selectors, true);
