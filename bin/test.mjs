@@ -42,6 +42,7 @@ const longTests = [
   "streams-load",
   "streams-restarts",
 ];
+const isCluster = (file) => file.startsWith("src/acceptance/cluster/");
 const isLong = (file) => longTests.includes(basename(file, ".test.ts"));
 
 /** Long tests, which get a process of their own. */
@@ -77,8 +78,6 @@ process.exitCode = failed === 0 ? 0 : 1;
 function tests(pattern) {
   return globSync(pattern, { cwd: root }).sort();
 }
-
-const isCluster = (file) => file.startsWith("src/acceptance/cluster/");
 
 /** Writes an entry file for each package; returns the paths. */
 function unitEntries() {

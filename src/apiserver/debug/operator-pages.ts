@@ -4,11 +4,11 @@ import { metricsResponse, resetMetrics } from "../../http/metrics-page.ts";
 import { flagz, statusz } from "../../http/zpages.ts";
 import type { Clock } from "../../std/time/clock.ts";
 import type { ApiServerConfig } from "../config/config.ts";
-import { createDebugDumps } from "./flow-control-dumps.ts";
 import type { FlowController } from "../fairness/flow-controller.ts";
 import type { Route } from "../handlers/routes.ts";
 import type { ServerMetrics } from "../metrics/server-metrics.ts";
 import type { DebugEndpoints } from "./debug-endpoints.ts";
+import { createDebugDumps } from "./flow-control-dumps.ts";
 
 export interface OperatorPage {
   /** A pattern of the router. */

@@ -11,9 +11,9 @@ import { makeRequest } from "../../http/request.ts";
 import { silentLogger } from "../../std/log/logger.ts";
 import { MetricRegistry } from "../../std/metrics/metrics.ts";
 import { FakeClock } from "../../testing/std/fake-clock.ts";
+import { createDebugDumps } from "../debug/flow-control-dumps.ts";
 import type { RequestContext } from "../request/request-context.ts";
 import { parseRequestInfo } from "../request/request-info.ts";
-import { createDebugDumps } from "../debug/flow-control-dumps.ts";
 import { type ActiveFlowSchema, FlowController } from "./flow-controller.ts";
 import type { FlowRequest } from "./flow-request.ts";
 
