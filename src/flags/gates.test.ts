@@ -72,7 +72,7 @@ t.test("one list of all gates with all values configures both programs", async (
         const enabled = new FeatureGates(gates, { [name]: value }).has(name);
         if (gate !== undefined) t.equal(enabled, value, `${program} ${name}=${value}`);
         const warnings = gateWarnings(gates, { [name]: value }).filter((text) => text.includes("effect"));
-        const changes = value !== (gate !== undefined && gate.default && gate.missing === undefined);
+        const changes = value !== (gate?.default === true && gate.missing === undefined);
         t.equal(warnings.length, gate === undefined || (gate.effective !== true && changes) ? 1 : 0, name);
       }
     }
