@@ -65,7 +65,7 @@ export interface EvictionManagerOptions {
   readonly pods: () => Iterable<EvictablePod>;
   /** Whether all sources have sent their pods. */
   readonly areSourcesReady: () => boolean;
-  readonly records: EvictionRecords;
+  readonly records: Pick<EvictionRecords, "all" | "add" | "retain">;
   readonly containers: Reclaimer;
   readonly images: Reclaimer;
   readonly recordNodeEvent: RecordNodeEvent;
@@ -82,6 +82,8 @@ export interface EvictionManagerOptions {
 const HARD_GRACE_SECONDS = 1;
 const KILL_TIMEOUT_FACTOR = 1.5;
 const KILL_TIMEOUT_MS_MIN = 10_000;
+/** A full or slow disk must not delay an eviction for longer. */
+const RECORD_TIMEOUT_MS = 100;
 const CLEANUP_TIMEOUT_MS = 30_000;
 const CLEANUP_POLL_MS = 100;
 
@@ -240,7 +242,8 @@ export class EvictionManager {
     }
     const grace = isImmediate ? HARD_GRACE_SECONDS : this.#chooseSoftGrace(pod);
     events.recordPodEvent(pod, "Warning", "Evicted", message, annotations);
-    await records.add({ uid: podUid(pod), message, graceSeconds: grace });
+    const recorded = records.add({ uid: podUid(pod), message, graceSeconds: grace });
+    await this.#waitAtMost(recorded, RECORD_TIMEOUT_MS);
     each.terminate(toTermination({ message, graceSeconds: grace }));
     if (await this.#waitForContainers(each, grace ?? graceSeconds(pod))) {
       log.info("Eviction manager: pod is evicted successfully", { pod: fullName(pod) });
@@ -257,15 +260,19 @@ export class EvictionManager {
     return maxPodGraceSeconds < 0 ? undefined : Math.min(maxPodGraceSeconds, graceSeconds(pod));
   }
 
-  async #waitForContainers(each: EvictablePod, grace: number): Promise<boolean> {
+  #waitForContainers(each: EvictablePod, grace: number): Promise<boolean> {
+    return this.#waitAtMost(each.ended, Math.max(KILL_TIMEOUT_MS_MIN, grace * 1000 * KILL_TIMEOUT_FACTOR));
+  }
+
+  /** False when the time has passed first, or the agent stops. */
+  async #waitAtMost(work: Promise<void>, milliseconds: number): Promise<boolean> {
     const { clock, signal } = this.#options;
     const ended = new AbortController();
-    const limitMs = Math.max(KILL_TIMEOUT_MS_MIN, grace * 1000 * KILL_TIMEOUT_FACTOR);
-    const timeout = clock.sleep(limitMs, AbortSignal.any([signal, ended.signal])).then(
+    const timeout = clock.sleep(milliseconds, AbortSignal.any([signal, ended.signal])).then(
       () => false,
       () => false,
     );
-    return await Promise.race([each.ended.then(() => true), timeout]).finally(() => ended.abort());
+    return await Promise.race([work.then(() => true), timeout]).finally(() => ended.abort());
   }
 
   async #waitForCleanup(each: EvictablePod): Promise<void> {

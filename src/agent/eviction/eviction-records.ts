@@ -22,6 +22,7 @@ export class EvictionRecords {
   readonly #log: Logger;
   /** By uid; bounded by the pods of the node. */
   readonly #records = new Map<string, EvictionRecord>();
+  #lastWrite: Promise<void> = Promise.resolve();
 
   private constructor(path: string, log: Logger) {
     this.#path = path;
@@ -66,8 +67,13 @@ export class EvictionRecords {
     await this.#write();
   }
 
-  /** The eviction itself does not depend on the file. */
-  async #write(): Promise<void> {
+  /** Writes one after the other. The eviction itself does not depend on the file. */
+  #write(): Promise<void> {
+    this.#lastWrite = this.#lastWrite.then(() => this.#writeOnce());
+    return this.#lastWrite;
+  }
+
+  async #writeOnce(): Promise<void> {
     try {
       await writeStateFile(this.#path, `${JSON.stringify(this.all)}\n`);
     } catch (error) {
