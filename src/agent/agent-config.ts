@@ -48,6 +48,8 @@ export interface AgentConfig {
 /** What the agent shows of itself. */
 export interface ObservabilityConfig {
   readonly features: readonly FeatureState[];
+  /** Whether deprecated metrics that this release hides are shown. */
+  readonly hiddenMetrics: boolean;
   /** At `/flagz`: every flag's value as on the command line. Undefined: the page is not served. */
   readonly flags: Readonly<Record<string, string>> | undefined;
   /** Whether `/statusz` is served. */
@@ -83,6 +85,8 @@ export interface PodNetworkConfig {
   /** Ranges of the addresses of all pods. */
   readonly clusterCidrs: readonly string[];
   readonly names: NetworkNames;
+  /** Whether a pod reaches itself through its service: the ports of the bridge are in hairpin mode. */
+  readonly hairpin: boolean;
   /** Directory of the CNI configuration; undefined: the runtime's. */
   readonly confDir: string | undefined;
   /** Directory of the addresses of pods; a reboot empties it. */
@@ -124,6 +128,8 @@ export interface RuntimeConfig extends NodeCgroupSettings {
   readonly parallelImagePulls: number | undefined;
   /** Undefined: there are none. */
   readonly credentialProviders: CredentialProvidersConfig | undefined;
+  /** The cgroup of the container runtime; empty when it is not known. */
+  readonly runtimeCgroup: string;
   /** `{ memory: "50%" }` */
   readonly qosReserved: Readonly<Record<string, string>>;
   /** Processes of a pod; no limit when not positive. */
@@ -181,6 +187,8 @@ export interface NodeConfig {
   readonly allocatableIgnoresEviction: boolean;
   /** Addresses of pods, until the Node object has them; empty for none. */
   readonly podCidr: string;
+  /** Whether an external cloud provider initializes the node and sets its addresses. */
+  readonly externalCloud: boolean;
   /** Whether the agent maintains kubelet's iptables chains. */
   readonly iptablesChains: boolean;
 }
@@ -188,6 +196,8 @@ export interface NodeConfig {
 /** Limits of the images and exited containers on the node. */
 export interface GarbageConfig {
   readonly images: ImageLimits;
+  /** Name of the image of sandboxes, which is never removed. */
+  readonly sandboxImage: string;
   /** Exited containers kept on the node; negative keeps all. */
   readonly deadContainersMax: number;
 }
@@ -313,6 +323,8 @@ export interface ServerConfig {
   readonly nodeLogQuery: boolean;
   /** With the debugging handlers: whether profiles are served. */
   readonly profiling: boolean;
+  /** With `profiling`: whether the delays of the event loop are measured and served. */
+  readonly contentionProfiling: boolean;
   /** With the debugging handlers: whether clients may set the verbosity of the log. */
   readonly debugFlags: boolean;
   /** A stream without data in either direction ends after this; 0: never. */

@@ -88,9 +88,10 @@ export function toAgentConfig(effective: EffectiveConfig): AgentConfig {
 }
 
 function toObservabilityConfig(effective: EffectiveConfig): ObservabilityConfig {
-  const { gates } = effective;
+  const { config, gates } = effective;
   return {
     features: gates.list(),
+    hiddenMetrics: (config.showHiddenMetricsForVersion ?? "") !== "",
     flags: gates.enabled("ComponentFlagz") ? printFlags(effective) : undefined,
     statusPage: gates.enabled("ComponentStatusz"),
     watchdog: gates.enabled("SystemdWatchdog"),
@@ -151,6 +152,7 @@ function toRuntimeConfig(effective: EffectiveConfig): RuntimeConfig {
     svcReservedCgroup: flags["svc-reserved-cgroup"],
     agentCgroup: flags["svclet-cgroups"],
     systemCgroup: flags["system-cgroups"],
+    runtimeCgroup: flags["runtime-cgroups"],
     qosReserved: flags["qos-reserved"],
     podMaxPids: flags["pod-max-pids"],
     cpuCfsQuota: flags["cpu-cfs-quota"],
@@ -188,6 +190,7 @@ function toNodeConfig(effective: EffectiveConfig): NodeConfig {
     evictionHard: flags["eviction-hard"],
     allocatableIgnoresEviction: flags["experimental-allocatable-ignore-eviction"],
     podCidr: flags["pod-cidr"],
+    externalCloud: flags["cloud-provider"] === "external",
     iptablesChains: flags["make-iptables-util-chains"],
   };
 }
@@ -211,6 +214,7 @@ function toGarbageConfig({ flags, config }: EffectiveConfig): GarbageConfig {
       minAgeMs: flags["minimum-image-ttl-duration"],
       maxAgeMs: parseMilliseconds(config.imageMaximumGCAge ?? "0s"),
     },
+    sandboxImage: flags["pod-infra-container-image"],
     deadContainersMax: flags["maximum-dead-containers"],
   };
 }
@@ -279,7 +283,8 @@ function toPodNetworkConfig({ flags }: EffectiveConfig): PodNetworkConfig {
   }
   const suffix = nameSuffix(flags["root-dir"], agentFlags["root-dir"].default);
   const leaseDir = suffix === undefined ? "/run/svc-agent/addresses" : `/run/svc-agent-${suffix}/addresses`;
-  return { mode, clusterCidrs, names: networkNames(suffix), confDir: undefined, leaseDir, isOptional: false };
+  const hairpin = flags["hairpin-mode"] !== "none";
+  return { mode, clusterCidrs, names: networkNames(suffix), hairpin, confDir: undefined, leaseDir, isOptional: false };
 }
 
 function toNetworkPolicyConfig({ flags }: EffectiveConfig): NetworkPolicyConfig {
@@ -324,6 +329,7 @@ function toServerConfig({ flags, config, gates }: EffectiveConfig): ServerConfig
     nodeLogs: config.enableSystemLogHandler,
     nodeLogQuery: gates.enabled("NodeLogQuery") && config.enableSystemLogQuery,
     profiling: config.enableProfilingHandler,
+    contentionProfiling: flags["contention-profiling"],
     debugFlags: config.enableDebugFlagsHandler,
     streamIdleMs: flags["streaming-connection-idle-timeout"],
     tunnel: flags.tunnel,

@@ -16,7 +16,7 @@ import { gateSettings } from "../flags/types/gate-settings.ts";
 import { strings } from "../flags/types/list.ts";
 import { cidrs } from "../flags/types/network.ts";
 import { float, int32 } from "../flags/types/number.ts";
-import { bool, file, text } from "../flags/types/text.ts";
+import { bool, file, oneOfOrNone, text } from "../flags/types/text.ts";
 import { selectControllers } from "./controller-names.ts";
 
 const workers = int32({ min: 1 });
@@ -193,8 +193,12 @@ const endpointsFlags = section("Endpoints", {
   ),
 });
 
-const inertFlags = section("Clouds", {
-  "cloud-provider": flag(text, "", "Cloud provider.", { inert: CLOUD }),
+const cloudFlags = section("Clouds", {
+  "cloud-provider": flag(
+    oneOfOrNone("external"),
+    "",
+    "Cloud provider: none, or external, whose controllers run in a program of the provider.",
+  ),
   "configure-cloud-routes": flag(bool, true, "Configure routes of the cloud.", { redundant: CLOUD }),
 });
 
@@ -238,7 +242,7 @@ export const controllerManagerFlags = {
   ...volumeFlags,
   ...autoscalerFlags,
   ...endpointsFlags,
-  ...inertFlags,
+  ...cloudFlags,
   ...concurrency,
   ...leaderElectionFlags("kube-controller-manager"),
   ...servingFlags(10257),

@@ -3,7 +3,14 @@ import { join } from "node:path";
 import t from "tap";
 import { conflist, findForeignConfig, gatewayOf, hasConflist, removeConflist, writeConflist } from "./cni-config.ts";
 
-const options = { confDir: "/c", leaseDir: "/l", bridge: "svc0", podCidrs: ["10.9.0.0/16"], ipMasq: false };
+const options = {
+  confDir: "/c",
+  leaseDir: "/l",
+  bridge: "svc0",
+  podCidrs: ["10.9.0.0/16"],
+  ipMasq: false,
+  hairpin: true,
+};
 
 t.test("conflist() maps ports only with iptables", async (t) => {
   t.match(conflist({ ...options, hasIptables: true }), {
@@ -15,6 +22,7 @@ t.test("conflist() maps ports only with iptables", async (t) => {
   const { plugins } = conflist({ ...options, hasIptables: false }) as { readonly plugins: readonly unknown[] };
   t.equal(plugins.length, 1);
   t.match(conflist({ ...options, ipMasq: true, hasIptables: true }), { plugins: [{ ipMasq: true }, {}] });
+  t.match(conflist({ ...options, hairpin: false, hasIptables: false }), { plugins: [{ hairpinMode: false }] });
 });
 
 t.test("conflist() gives pods an address and a default route of each IP family of the node", async (t) => {

@@ -18,13 +18,15 @@ export interface CniOptions extends CniDirectories {
   readonly podCidrs: readonly string[];
   /** Whether the bridge plugin masquerades, by iptables; otherwise the node's own rules of nftables do. */
   readonly ipMasq: boolean;
+  /** Whether a pod reaches itself through its service. */
+  readonly hairpin: boolean;
   /** Without iptables there are no host ports. */
   readonly hasIptables: boolean;
 }
 
 const FILE = "10-svc.conflist";
 
-export function conflist({ bridge, podCidrs, leaseDir, ipMasq, hasIptables }: CniOptions): unknown {
+export function conflist({ bridge, podCidrs, leaseDir, ipMasq, hairpin, hasIptables }: CniOptions): unknown {
   return {
     cniVersion: "0.4.0",
     name: "svc",
@@ -36,7 +38,7 @@ export function conflist({ bridge, podCidrs, leaseDir, ipMasq, hasIptables }: Cn
         // The bridge of a node that has got another pod CIDR gets its address.
         forceAddress: true,
         ipMasq,
-        hairpinMode: true,
+        hairpinMode: hairpin,
         ipam: {
           type: "host-local",
           ranges: podCidrs.map((subnet) => [{ subnet }]),

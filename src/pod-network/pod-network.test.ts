@@ -73,6 +73,7 @@ class TestNodes implements AsyncDisposable {
       mode,
       nodeName: name,
       names,
+      hairpin: true,
       clusterCidrs: ["10.244.0.0/16", "fd00:244::/32"],
       cni: { confDir: this.confDir(name), leaseDir: "/run/none" },
       nodes: stop.use(startInformer(informer)),

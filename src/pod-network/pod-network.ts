@@ -40,6 +40,8 @@ export interface PodNetworkOptions extends NetworkHost {
   readonly mode: PlanOptions["mode"];
   readonly clusterCidrs: readonly string[];
   readonly names: NetworkNames;
+  /** See `CniOptions`. */
+  readonly hairpin: boolean;
   readonly cni: CniDirectories;
   /** Has all nodes, with the fields that `keepNetworkNode` keeps. */
   readonly nodes: Informer<Node>;
@@ -209,10 +211,10 @@ class RunningNetwork implements PodNetwork {
       return false;
     }
     this.#isReleased = false;
-    const { nft, hasIptables } = this.#options;
+    const { nft, hairpin, hasIptables } = this.#options;
     const podCidrs = own.podCidrs;
     const ipMasq = nft === undefined && hasIptables;
-    if (await writeConflist({ ...cni, bridge: names.bridge, podCidrs, ipMasq, hasIptables })) {
+    if (await writeConflist({ ...cni, bridge: names.bridge, podCidrs, ipMasq, hairpin, hasIptables })) {
       log.info("Wrote the CNI configuration", { directory: cni.confDir, podCidrs: podCidrs.join() });
     }
     await this.#file.write(all);

@@ -349,6 +349,7 @@ function podNetworkConfig(options: UpOptions): AgentConfig["podNetwork"] {
     mode,
     clusterCidrs,
     names,
+    hairpin: true,
     confDir: runtimeEndpoint === undefined ? confDir : undefined,
     leaseDir,
     isOptional: true,

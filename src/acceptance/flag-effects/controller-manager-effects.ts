@@ -138,6 +138,10 @@ const objectEffects: Effects = {
   "namespace-sync-period": warns({ invoke }, "--namespace-sync-period=2s"),
   "min-resync-period": warns({ invoke }, "--min-resync-period=2s"),
   "attach-detach-reconcile-sync-period": warns({ invoke }, "--attach-detach-reconcile-sync-period=2s"),
+  "cloud-provider": async (t) => {
+    t.equal(invoke("--cloud-provider=external").flags["cloud-provider"], "external");
+    t.throws(() => invoke("--cloud-provider=aws"), { message: /--cloud-provider="aws": must be .*external/ });
+  },
   "configure-cloud-routes": warns({ invoke }, "--configure-cloud-routes=false"),
   "max-endpoints-per-slice": async (t) => {
     t.equal(settings("--max-endpoints-per-slice=5").endpoints?.perSlice, 5);

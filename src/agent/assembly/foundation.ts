@@ -8,7 +8,7 @@ import { createRateLimitObserver, withClientMetrics } from "../../http/client-me
 import type { NetworkHost } from "../../pod-network/pod-network.ts";
 import { systemRandom } from "../../std/crypto/random.ts";
 import type { Logger } from "../../std/log/logger.ts";
-import { MetricRegistry } from "../../std/metrics/metrics.ts";
+import { MetricRegistry, SHOW_ALL } from "../../std/metrics/metrics.ts";
 import type { Nft } from "../../std/nftables/nft.ts";
 import type { Clock } from "../../std/time/clock.ts";
 import { currentSpan, inClientSpan } from "../../tracing/span.ts";
@@ -29,6 +29,9 @@ import { computeNodeCapacity, type NodeCapacity } from "../node/status/capacity.
 import { type MachineTopology, readMachineTopology } from "../resource-managers/topology/machine-topology.ts";
 import { type CriClient, createCriClient } from "../runtime/cri-client.ts";
 import { type MakeNodeApi, Standalone } from "../standalone/standalone.ts";
+
+/** The minor version of Kubernetes that defines the metrics. */
+const MINOR = 33;
 
 export interface AgentDeps {
   readonly clock: Clock;
@@ -119,7 +122,9 @@ export async function openFoundation(config: AgentConfig, deps: AgentDeps, lifet
   const { machine, topology } = await readHardware(config, deps.sysRoot);
   const ips = await NodeIps.open(config.node.ips);
   const capacity = computeNodeCapacity(machine, await readUsage(config.rootDir), config.node);
-  const metrics = new MetricRegistry();
+  const { hiddenMetrics: showHidden } = config.observability;
+  const isHidden = (since: string): boolean => Number(since.split(".")[1]) < MINOR;
+  const metrics = new MetricRegistry({ ...SHOW_ALL, showHidden, isHidden });
   const runtimeMetrics = new RuntimeMetrics(metrics, clock);
   const runtimes = measureRuntimes(
     deps.runtime === undefined ? connectRuntime(config, clock, stack, tracer) : toRuntimes(deps.runtime),

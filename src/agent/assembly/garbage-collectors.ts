@@ -26,7 +26,7 @@ export function createGarbageCollectors(
       ...config.garbage.images,
       images: images.images,
       inUse: () => listImagesInUse(workers()),
-      kept: new Set(importedImages),
+      kept: new Set([...importedImages, config.garbage.sandboxImage]),
       readFileSystem: (path) => fileSystems.read(path),
       recordEvent,
       onCollected: (reason) => metrics.onImageCollected(reason),

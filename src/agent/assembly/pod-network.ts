@@ -18,7 +18,7 @@ export async function openPodNetwork(
   { recordNodeEvent }: Reporting,
 ): Promise<PodNetwork | undefined> {
   const { config, client, clock, signal, stack } = foundation;
-  const { mode, names, clusterCidrs, isOptional, leaseDir } = config.podNetwork;
+  const { mode, names, clusterCidrs, hairpin, isOptional, leaseDir } = config.podNetwork;
   const log = foundation.log.child("pod-network");
   const nodeFile = join(config.rootDir, "pod-network");
   // What an earlier start with another mode has made is removed.
@@ -42,6 +42,7 @@ export async function openPodNetwork(
     ...host,
     mode,
     names,
+    hairpin,
     nodeName: config.nodeName,
     clusterCidrs,
     cni: { confDir, leaseDir },

@@ -333,6 +333,9 @@ t.test("loadAgentConfig() refuses negative durations in every field and flag, an
   for (const line of [
     "containerLogMonitorInterval: 1s",
     "nodeLeaseDurationSeconds: -5",
+    "iptablesMasqueradeBit: 32",
+    "iptablesDropBit: -1",
+    "showHiddenMetricsForVersion: '1.31'",
     "configMapAndSecretChangeDetectionStrategy: Sometimes",
   ]) {
     const directory = files(t, { "agent.yaml": `${header}${line}\n` });

@@ -22,6 +22,9 @@ interface Rule {
   readonly message: string | ((field: (name: string) => unknown) => string);
 }
 
+/** The release whose hidden metrics can be shown. */
+const PREVIOUS_MINOR = "1.32";
+const MARK_BITS = 32;
 const ID_RANGE = 65_536;
 
 const rules: readonly Rule[] = [
@@ -39,6 +42,27 @@ const rules: readonly Rule[] = [
     steps: ["nodeLeaseDurationSeconds"],
     isBroken: (_flags, field) => Number(field("nodeLeaseDurationSeconds") ?? 40) < 1,
     message: "nodeLeaseDurationSeconds must be greater than 0",
+  },
+  {
+    steps: ["iptablesMasqueradeBit"],
+    isBroken: (_flags, field) => isOutsideOfMark(field("iptablesMasqueradeBit")),
+    message: (field) =>
+      `invalid configuration: iptablesMasqueradeBit (--iptables-masquerade-bit) ${field("iptablesMasqueradeBit")} ` +
+      "must be in the range [0, 31]",
+  },
+  {
+    steps: ["iptablesDropBit"],
+    isBroken: (_flags, field) => isOutsideOfMark(field("iptablesDropBit")),
+    message: (field) =>
+      `invalid configuration: iptablesDropBit (--iptables-drop-bit) ${field("iptablesDropBit")} must be in the range ` +
+      "[0, 31]",
+  },
+  {
+    steps: ["showHiddenMetricsForVersion"],
+    isBroken: (_flags, field) => !["", PREVIOUS_MINOR].includes(String(field("showHiddenMetricsForVersion") ?? "")),
+    message:
+      `showHiddenMetricsForVersion must be omitted or have the value '${PREVIOUS_MINOR}'. Only the previous minor ` +
+      "version is allowed",
   },
   {
     steps: ["logging", "vmodule"],
@@ -166,6 +190,10 @@ export function validateRules(flags: AgentFlags, origins: Branch, tracing = true
     .map(({ steps, message }) => `${origin(origins, steps)}${typeof message === "string" ? message : message(field)}`);
   const ofTracing = validateTracingField(field("tracing"), tracing);
   return [...broken, ...ofTracing.map((message) => `${origin(origins, ["tracing"])}${message}`)];
+}
+
+function isOutsideOfMark(bit: unknown): boolean {
+  return bit !== undefined && (Number(bit) < 0 || Number(bit) >= MARK_BITS);
 }
 
 function readSwapBehavior(memorySwap: unknown): string {

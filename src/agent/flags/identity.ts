@@ -6,25 +6,17 @@ import { int32 } from "../../flags/types/number.ts";
 import { bool, file, oneOfOrNone, requiredDirectory, text } from "../../flags/types/text.ts";
 import { inFile } from "./deprecation.ts";
 
-/** Why these flags have no effect. */
-const noCloud = "this build has no cloud providers";
-
 export const identityFlags = section("Identity and registration", {
-  "hostname-override": flag(
-    text,
-    "",
-    "Non-empty value replaces the real hostname as node identity. Ignored in favour of the cloud provider's " +
-      "name when --cloud-provider is set.",
-  ),
+  "hostname-override": flag(text, "", "Non-empty value replaces the real hostname as node identity."),
   "cloud-provider": flag(
     oneOfOrNone("external"),
     "",
-    "Empty: no cloud provider. external: an external provider. Any set value: the provider decides the node " + "name.",
-    { inert: noCloud },
+    "Empty: no cloud provider. external: the node registers with the taint that an external provider removes, and has " +
+      "the addresses that the provider sets.",
   ),
   "cloud-config": flag(file, "", "Path to the cloud provider configuration file.", {
-    deprecated: "it will be removed in 1.25 or later.",
-    inert: noCloud,
+    deprecated: "it will be removed in 1.25 or later, in favor of removing cloud providers code from Kubelet.",
+    redundant: "an external cloud provider reads its configuration itself",
   }),
   "provider-id": flag(text, "", "Identity of the node in a machine database, for example that of a cloud provider.", {
     config: "providerID",

@@ -74,8 +74,9 @@ export const networkingFlags = section("Networking, DNS and misc", {
   "hairpin-mode": flag(
     oneOf("promiscuous-bridge", "hairpin-veth", "none"),
     "promiscuous-bridge",
-    "promiscuous-bridge, hairpin-veth, none.",
-    { config: "hairpinMode", deprecated: inFile, inert: "the CNI configuration sets hairpin mode" },
+    "promiscuous-bridge, hairpin-veth, none: how a pod reaches itself through its service, in the CNI configuration " +
+      "of --pod-network. The bridge's ports are in hairpin mode for both of the former, and are not with none.",
+    { config: "hairpinMode", deprecated: inFile },
   ),
   "make-iptables-util-chains": flag(bool, true, "Ensure iptables utility rules exist.", {
     config: "makeIPTablesUtilChains",
@@ -118,9 +119,10 @@ export const networkingFlags = section("Networking, DNS and misc", {
     "Alpha. File that is locked as long as the agent runs; the agent waits until no other process holds the lock.",
   ),
   "exit-on-lock-contention": flag(bool, false, "Exit on lock-file contention.", { requires: ["lock-file"] }),
-  "contention-profiling": flag(bool, false, "Block profiling when profiling is enabled.", {
-    config: "enableContentionProfiling",
-    deprecated: inFile,
-    inert: "this build does not profile blocking in the agent",
-  }),
+  "contention-profiling": flag(
+    bool,
+    false,
+    "Serve the delays of the event loop as block profile when profiling is enabled.",
+    { config: "enableContentionProfiling", deprecated: inFile },
+  ),
 });

@@ -104,9 +104,11 @@ export const runtimeFlags = section("Container runtime, images and cgroups", {
     config: "svcletCgroups",
     deprecated: inFile,
   }),
-  "runtime-cgroups": flag(cgroupPath, "", "Absolute cgroup name for the runtime.", {
-    inert: "this build does not move the container runtime to another cgroup",
-  }),
+  "runtime-cgroups": flag(
+    cgroupPath,
+    "",
+    "Absolute cgroup name of the container runtime, whose usage /stats/summary then has as system container runtime.",
+  ),
   "system-cgroups": flag(
     cgroupPath,
     "",
@@ -188,7 +190,7 @@ export const runtimeFlags = section("Container runtime, images and cgroups", {
   ),
   "experimental-mounter-path": flag(text, "mount", "Binary that mounts volumes.", {
     deprecated: "it will be removed in 1.24 or later; CSI drivers bring their own mounters.",
-    inert: "this build mounts volumes without a mounter program",
+    redundant: "CSI drivers mount the volumes of network file systems",
   }),
   "local-storage-capacity-isolation": flag(bool, true, "Local ephemeral storage isolation.", {
     config: "localStorageCapacityIsolation",

@@ -99,7 +99,7 @@ function createOptions(at: Harness): Omit<AgentHandlerOptions, "debugging" | "au
     ...{ pods: at.manager, clock: at.clock, problems: () => [], configz: {}, figures },
     nodeLogs: at.rootDir,
     localVolumes: async () => textResponse(200, "done"),
-    debugPages: { profiling: true, setVerbosity: () => undefined },
+    debugPages: { profiling: true, contention: undefined, setVerbosity: () => undefined },
     status: { flags: {}, statusPage: true, version: "v1.33.0" },
   };
 }

@@ -8,6 +8,7 @@ import { createLocalConnection, localPeer } from "../../http/local-connection.ts
 import { explainAddressInUse } from "../../http/server/address-in-use.ts";
 import type { Listener } from "../../http/server/listener.ts";
 import { listen } from "../../http/server/server.ts";
+import type { EventLoopContention } from "../../profiling/contention.ts";
 import { watchFiles } from "../../std/fs/watch-files.ts";
 import type { Logger } from "../../std/log/logger.ts";
 import type { Clock } from "../../std/time/clock.ts";
@@ -68,6 +69,7 @@ export async function startAgentServer(options: AgentServerOptions): Promise<Age
   let volumes: ProvisionedVolumes | undefined;
   const close = async (): Promise<void> => {
     watching?.[Symbol.dispose]();
+    contention?.[Symbol.dispose]();
     authentication?.[Symbol.dispose]();
     await Promise.all(listeners.map((each) => each.close(DRAIN_MS)));
   };
@@ -78,6 +80,7 @@ export async function startAgentServer(options: AgentServerOptions): Promise<Age
     volumes ??= openProvisionedVolumes(config.rootDir, log);
     return await serveLocalVolume(volumes, request, params);
   };
+  const contention = server.profiling && server.contentionProfiling ? await measureContention(clock) : undefined;
   const handler = (access: Pick<AgentHandlerOptions, "authenticate" | "authorize">, debugging: boolean) =>
     createAgentHandler({
       ...access,
@@ -96,6 +99,7 @@ export async function startAgentServer(options: AgentServerOptions): Promise<Age
       localVolumes: mayChangeVolumes ? serveVolumes : undefined,
       debugPages: {
         profiling: server.profiling,
+        contention,
         setVerbosity: server.debugFlags ? (options.setVerbosity ?? (() => undefined)) : undefined,
       },
     });
@@ -216,4 +220,9 @@ async function loadServingCertificate({ config, clock, ips }: AgentServerOptions
   const chain = { cert: `${pair.cert}${ca.cert}`, key: pair.key };
   await writeKeyPair(files, chain);
   return { pair: chain, files: watched };
+}
+
+async function measureContention(clock: Clock): Promise<EventLoopContention> {
+  const { EventLoopContention } = await import("../../profiling/contention.ts");
+  return new EventLoopContention(clock);
 }

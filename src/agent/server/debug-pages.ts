@@ -2,6 +2,7 @@
 import { readBody } from "../../http/body.ts";
 import type { HttpRequest, HttpResponse } from "../../http/message.ts";
 import { bytesResponse } from "../../http/respond.ts";
+import type { EventLoopContention } from "../../profiling/contention.ts";
 import { createDebugPages } from "../../profiling/debug-pages.ts";
 import type { Clock } from "../../std/time/clock.ts";
 import type { Endpoints } from "./endpoints.ts";
@@ -9,6 +10,8 @@ import { goErrorResponse, routeNotFound } from "./go-responses.ts";
 
 export interface DebugPagesOptions {
   readonly profiling: boolean;
+  /** Undefined without --contention-profiling. */
+  readonly contention: EventLoopContention | undefined;
   /** Sets the verbosity of the log (`-v`); undefined: it cannot be set. */
   readonly setVerbosity: ((level: number) => void) | undefined;
 }
@@ -19,9 +22,9 @@ const LEVEL_MAX = 2 ** 31 - 1;
 const ROOT = "/debug/pprof";
 
 export function addDebugPages(endpoints: Endpoints, options: DebugPagesOptions, clock: Clock): void {
-  const { profiling, setVerbosity } = options;
+  const { profiling, contention, setVerbosity } = options;
   if (profiling) {
-    const debug = { clock, contention: undefined, setVerbosity: () => undefined };
+    const debug = { clock, contention, setVerbosity: () => undefined };
     for (const page of createDebugPages(debug)) {
       if (page.path.startsWith(`${ROOT}/`)) endpoints.path(page.path, (request) => page.respond(request));
     }

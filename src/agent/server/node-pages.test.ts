@@ -79,7 +79,11 @@ t.test("/logs/ serves the files of the log directory, and nothing above it", asy
 
 t.test("/debug/flags/v sets the verbosity of the log", async (t) => {
   const levels: number[] = [];
-  const debugPages = { profiling: true, setVerbosity: (level: number) => void levels.push(level) };
+  const debugPages = {
+    profiling: true,
+    contention: undefined,
+    setVerbosity: (level: number) => void levels.push(level),
+  };
   await using served = await agent({ debugPages });
   const put = (text: string) => served.send("/debug/flags/v", { method: "PUT", body: text });
   t.equal((await put("4")).text, "successfully set klog.logging.verbosity to 4\n");
@@ -88,7 +92,7 @@ t.test("/debug/flags/v sets the verbosity of the log", async (t) => {
   t.same(levels, [4]);
   t.match((await served.send("/debug/pprof/cmdline")).text, process.argv[0]);
   t.equal((await served.send("/debug/pprof/absent")).text, "Unknown profile\n");
-  await using off = await agent({ debugPages: { profiling: false, setVerbosity: undefined } });
+  await using off = await agent({ debugPages: { profiling: false, contention: undefined, setVerbosity: undefined } });
   t.equal((await off.send("/debug/pprof/heap")).text, "profiling endpoint is disabled.\n");
   t.equal((await off.send("/debug/flags/v", { method: "PUT" })).text, "flags endpoint is disabled.\n");
 });

@@ -21,7 +21,7 @@ import { UsageRates } from "./usage-rates.ts";
 export interface SummaryOptions {
   readonly nodeName: string;
   readonly pods: () => Iterable<StatsPod>;
-  readonly settings: CgroupSettings;
+  readonly settings: CgroupSettings & SystemCgroups;
   readonly cgroups: CgroupReader;
   readonly machine: MachineInfo;
   readonly runtime: Pick<Runtime, "listContainerStats">;
@@ -34,6 +34,13 @@ export interface SummaryOptions {
   readonly rootDir: string;
   readonly podLogsDir: string;
   readonly clock: Clock;
+}
+
+/** Cgroups of the node's own processes; empty for none. */
+interface SystemCgroups {
+  readonly runtimeCgroup?: string;
+  readonly agentCgroup?: string;
+  readonly systemCgroup?: string;
 }
 
 type Json = Readonly<Record<string, unknown>>;
@@ -56,19 +63,22 @@ export class SummaryProvider {
       node: await this.#readNode(disk),
       pods: await Promise.all(targets.map((target) => this.#readPod(target, disk))),
     };
-    this.#rates.retain(new Set(["/", podsCgroup(settings), ...targets.flatMap(listPaths)]));
+    const system = systemCgroups(settings).map(([, path]) => path);
+    this.#rates.retain(new Set(["/", ...system, ...targets.flatMap(listPaths)]));
     return summary;
   }
 
   async #readNode(disk: DiskReading | undefined): Promise<Json> {
     const { nodeName, settings, machine } = this.#options;
     const node = this.#readCgroup("/", machine.memoryBytes);
-    const pods = this.#readCgroup(podsCgroup(settings), machine.memoryBytes);
     const startTime = formatTime(readBootTime());
     const swap = readSwap();
     return {
       nodeName,
-      systemContainers: pods === undefined ? [] : [{ name: "pods", startTime, ...pods.figures, ...pods.swap }],
+      systemContainers: systemCgroups(settings).flatMap(([name, path]) => {
+        const found = this.#readCgroup(path, name === "pods" ? machine.memoryBytes : undefined);
+        return found === undefined ? [] : [{ name, startTime, ...found.figures, ...found.swap }];
+      }),
       startTime,
       ...node?.figures,
       ...(disk === undefined ? {} : { network: readNetwork(disk.time), fs: { time: disk.time, ...disk.node } }),
@@ -204,6 +214,18 @@ export class SummaryProvider {
   #now(): string {
     return formatNanoTime(this.#options.clock.now());
   }
+}
+
+/** With kubelet's names. */
+function systemCgroups(settings: SummaryOptions["settings"]): readonly (readonly [name: string, path: string])[] {
+  const { runtimeCgroup = "", agentCgroup = "", systemCgroup = "" } = settings;
+  const all = [
+    ["kubelet", agentCgroup],
+    ["runtime", runtimeCgroup],
+    ["misc", systemCgroup],
+    ["pods", podsCgroup(settings)],
+  ] as const;
+  return all.filter(([, path]) => path !== "");
 }
 
 /** Logs grow fast. */

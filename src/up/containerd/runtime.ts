@@ -156,7 +156,7 @@ async function prepareNetwork(options: UpOptions, { hasIptables }: Host, { machi
   if ((await hasConflist(directories.confDir)) || (await findForeignConfig(directories.confDir)) !== undefined) return;
   const { bridge } = options.networkNames;
   const podCidrs = [options.podCidr];
-  await writeConflist({ ...directories, bridge, podCidrs, ipMasq: !hasNft && hasIptables, hasIptables });
+  await writeConflist({ ...directories, bridge, podCidrs, ipMasq: !hasNft && hasIptables, hairpin: true, hasIptables });
 }
 
 async function writePauseArchive(directory: string, architecture: Architecture): Promise<string> {

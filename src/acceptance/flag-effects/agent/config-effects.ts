@@ -89,6 +89,14 @@ export const separateEffects: Partial<Record<AgentFlagName, ConfigEffect>> = {
   "streaming-connection-idle-timeout": async (t) => {
     t.equal(configOf("--streaming-connection-idle-timeout=2s").server.streamIdleMs, 2000);
   },
+  "cloud-config": async (t) => {
+    const warnings = loadMutant(["--cloud-config=/etc/cloud.conf"]).warnings.join("\n");
+    t.match(warnings, /--cloud-config has been deprecated.*removing cloud providers code from Kubelet/);
+  },
+  "experimental-mounter-path": async (t) => {
+    const warnings = loadMutant(["--experimental-mounter-path=/opt/mounter"]).warnings.join("\n");
+    t.match(warnings, /--experimental-mounter-path changes nothing: CSI drivers mount/);
+  },
   "bootstrap-svcconfig": async (t) => {
     const { certificates } = configOf("--svcconfig=/etc/a", "--bootstrap-svcconfig=/etc/b");
     t.equal(certificates.bootstrapSvcconfig, "/etc/b");
@@ -124,6 +132,8 @@ export const fieldEffects: Readonly<Record<string, FieldEffect>> = {
     text: "imageMaximumGCAge: 10h",
     options: { garbage: { images: { maxAgeMs: 36_000_000 } } },
   },
+  iptablesDropBit: { text: "iptablesDropBit: 12", options: { configz: { iptablesDropBit: 12 } } },
+  iptablesMasqueradeBit: { text: "iptablesMasqueradeBit: 13", options: { configz: { iptablesMasqueradeBit: 13 } } },
   maxParallelImagePulls: {
     text: "maxParallelImagePulls: 3\nserializeImagePulls: false",
     options: { runtime: { serializeImagePulls: false, parallelImagePulls: 3 } },
@@ -145,6 +155,10 @@ export const fieldEffects: Readonly<Record<string, FieldEffect>> = {
     options: { node: { statusReportMs: 60_000 } },
   },
   podLogsDir: { text: "podLogsDir: /var/log/edge", options: { podLogsDir: "/var/log/edge" } },
+  showHiddenMetricsForVersion: {
+    text: "showHiddenMetricsForVersion: '1.32'",
+    options: { observability: { hiddenMetrics: true } },
+  },
   singleProcessOOMKill: {
     text: "singleProcessOOMKill: false",
     options: { runtime: { singleProcessOomKill: false } },

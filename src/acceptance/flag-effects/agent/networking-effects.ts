@@ -2,7 +2,7 @@
 import { createSocket } from "node:dgram";
 import { Resolver } from "node:dns/promises";
 import { once } from "node:events";
-import { readFileSync } from "node:fs";
+import { existsSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { readOpenFilesMax } from "../../../agent/node/machine/open-files.ts";
 import { type AgentFlagName, createTestAgent, type TestAgent } from "../../../testing/agent/flag-harness.ts";
@@ -98,6 +98,22 @@ export const networkingEffects: Partial<Record<AgentFlagName, Effect>> = {
         agent.network.some((line) => line.startsWith("link delete svc-")),
         "removed, since there are no pods",
       );
+    },
+  },
+  "hairpin-mode": {
+    set: { "pod-network": "auto", "cluster-cidr": "10.244.0.0/16", "hairpin-mode": "none" },
+    async verify(t, agent) {
+      await agent.start();
+      const node = agent.api.objects.get("/api/v1/nodes/n1");
+      agent.api.put("/api/v1/nodes/n1", {
+        ...node,
+        kind: "Node",
+        metadata: { ...node?.metadata, name: "n1" },
+        spec: { podCIDR: "10.244.0.0/24", podCIDRs: ["10.244.0.0/24"] },
+      });
+      const file = join(agent.directory, "cni/10-svc.conflist");
+      await agent.until("the CNI configuration", () => existsSync(file));
+      t.match(readFileSync(file, "utf8"), '"hairpinMode": false');
     },
   },
   "network-policy": {

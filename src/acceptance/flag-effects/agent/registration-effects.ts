@@ -27,6 +27,16 @@ const ownDirectory = join(files, "own");
 
 export const registrationEffects: Partial<Record<AgentFlagName, Effect>> = {
   "hostname-override": { set: { "hostname-override": "Other" }, verify: expectNode({ metadata: { name: "other" } }) },
+  "cloud-provider": {
+    set: { "cloud-provider": "external" },
+    async verify(t, agent) {
+      await agent.start();
+      const uninitialized = { key: "node.cloudprovider.kubernetes.io/uninitialized", effect: "NoSchedule" };
+      const annotations = { "alpha.kubernetes.io/provided-node-ip": "192.0.2.1" };
+      t.match(agent.getNode(), { metadata: { annotations }, spec: { taints: [{ ...uninitialized, value: "true" }] } });
+      t.match(agent.getNode().status, { addresses: [{ type: "InternalIP", address: "192.0.2.1" }, {}] });
+    },
+  },
   "provider-id": { set: { "provider-id": "cloud://7" }, verify: expectNode({ spec: { providerID: "cloud://7" } }) },
   "node-ip": {
     set: { "node-ip": "192.0.2.9" },

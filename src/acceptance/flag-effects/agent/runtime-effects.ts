@@ -85,6 +85,20 @@ export const runtimeEffects: Partial<Record<AgentFlagName, Effect>> = {
     set: { "image-gc-high-threshold": "0", "image-gc-low-threshold": "0", "minimum-image-ttl-duration": "7m" },
     verify: (t, agent) => expectUnusedImage(t, agent, [6, true], [11, false]),
   },
+  "pod-infra-container-image": {
+    set: {
+      "pod-infra-container-image": "docker.io/library/unused:1",
+      "image-gc-high-threshold": "0",
+      "image-gc-low-threshold": "0",
+      "minimum-image-ttl-duration": "0s",
+    },
+    async verify(t, agent) {
+      agent.fake.addImage("docker.io/library/other:1");
+      await expectUnusedImage(t, agent, [1, true]);
+      await agent.until("a collection", () => !agent.fake.present.has("docker.io/library/other:1"));
+      t.ok(agent.fake.present.has("docker.io/library/unused:1"));
+    },
+  },
   "maximum-dead-containers": {
     set: { "maximum-dead-containers": "1", "maximum-dead-containers-per-container": "5" },
     async verify(t, agent) {
@@ -193,6 +207,22 @@ export const runtimeEffects: Partial<Record<AgentFlagName, Effect>> = {
     async verify(t, agent) {
       await expectRuntimeCall("runPodSandbox", { linux: { cgroupParent: "" } })(t, agent);
       t.notOk(existsSync(join(agent.directory, "cgroup/cpu/kubepods")));
+    },
+  },
+  "runtime-cgroups": {
+    set: () => withFreePort("read-only-port", { address: "127.0.0.1", "runtime-cgroups": "/edge/runtime" }),
+    async verify(t, agent) {
+      await agent.start();
+      const group = join(agent.directory, "cgroup/memory/edge/runtime");
+      mkdirSync(group, { recursive: true });
+      writeFileSync(join(group, "memory.usage_in_bytes"), "7000\n");
+      writeFileSync(join(group, "memory.stat"), "total_rss 5000\n");
+      const response = await fetch(`http://127.0.0.1:${agent.config.server.readOnlyPort}/stats/summary`);
+      const { node } = (await response.json()) as { readonly node: { readonly systemContainers: readonly object[] } };
+      t.match(
+        node.systemContainers.filter((each) => "name" in each && each.name === "runtime"),
+        [{ memory: { usageBytes: 7000, rssBytes: 5000 } }],
+      );
     },
   },
   "svclet-cgroups": {

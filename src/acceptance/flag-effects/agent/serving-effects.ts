@@ -64,6 +64,13 @@ export const servingEffects: Partial<Record<AgentFlagName, Effect>> = {
         t.equal((await get(port, { path, method })).status, 405, "debugging endpoints are disabled for every method");
     },
   },
+  "contention-profiling": {
+    set: () => withFreePort("port", { ...servingFlags, "contention-profiling": "true" }),
+    async verify(t, agent) {
+      const { port } = await agent.start();
+      t.equal((await get(port, { path: "/debug/pprof/block" })).status, 200);
+    },
+  },
   "tls-cert-file": {
     set: () => withFreePort("port", servingFlags),
     async verify(t, agent) {

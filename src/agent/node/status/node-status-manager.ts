@@ -45,6 +45,10 @@ const ATTACH_ANNOTATIONS = [
   "volumes.kubernetes.io/controller-managed-attach-detach",
   "volumes.svc.io/controller-managed-attach-detach",
 ];
+/** An external cloud provider removes it when it has initialized the node. */
+const UNINITIALIZED = { key: "node.cloudprovider.kubernetes.io/uninitialized", value: "true", effect: "NoSchedule" };
+/** From which of its addresses an external cloud provider is to choose. */
+const PROVIDED_IPS = "alpha.kubernetes.io/provided-node-ip";
 const LEASE_NAMESPACE = "kube-node-lease";
 /** A quarter of the lease's duration. */
 const RENEW_FRACTION = 0.25;
@@ -113,7 +117,9 @@ export class NodeStatusManager {
     const status = await this.#options.status(undefined);
     const labels = { ...machineLabels, ...config.labels };
     const isAttached = this.#options.controllerAttach !== false;
-    const annotations = isAttached ? Object.fromEntries(ATTACH_ANNOTATIONS.map((key) => [key, "true"])) : {};
+    const attach = isAttached ? Object.fromEntries(ATTACH_ANNOTATIONS.map((key) => [key, "true"])) : {};
+    const annotations = { ...attach, ...provideNodeIps(config) };
+    const taints = config.externalCloud ? [...config.taints, UNINITIALIZED] : config.taints;
     const wanted: Node = {
       kind: "Node",
       apiVersion: "v1",
@@ -121,7 +127,7 @@ export class NodeStatusManager {
       spec: {
         ...(config.providerId === "" ? {} : { providerID: config.providerId }),
         ...(config.unschedulable ? { unschedulable: true } : {}),
-        ...(config.taints.length === 0 ? {} : { taints: config.taints as NonNullable<Node["spec"]>["taints"] }),
+        ...(taints.length === 0 ? {} : { taints: taints as NonNullable<Node["spec"]>["taints"] }),
       },
       status,
     };
@@ -317,4 +323,8 @@ function nodePatch(before: NodeStatus | undefined, after: NodeStatus): Readonly<
         : [key, value],
     ),
   );
+}
+
+function provideNodeIps({ externalCloud, ips }: NodeConfig): Readonly<Record<string, string>> {
+  return externalCloud && ips.length > 0 ? { [PROVIDED_IPS]: ips.join(",") } : {};
 }

@@ -67,10 +67,7 @@ export async function collectNodeStatus(
       now: formatTime(options.now()),
       previous: previous?.conditions ?? [],
     }),
-    addresses: [
-      ...ips.map((address) => ({ type: "InternalIP", address })),
-      { type: "Hostname", address: config.nodeName === "" ? hostname() : config.nodeName },
-    ],
+    ...collectAddresses(config, ips, previous),
     daemonEndpoints: { kubeletEndpoint: { Port: port } },
     nodeInfo: {
       machineID: machine.machineId,
@@ -88,6 +85,27 @@ export async function collectNodeStatus(
     ...runtimeFeatures(runtime, config.pods.supplementalGroupsPolicy),
     ...reportVolumesInUse(options, previous),
   };
+}
+
+/**
+ * The addresses that an external cloud provider has set remain. Until then the node has those of --node-ip only, since
+ * others may be unlike the provider's.
+ */
+function collectAddresses(
+  { nodeName, node }: AgentConfig,
+  ips: readonly string[],
+  previous: NodeStatus | undefined,
+): Pick<NodeStatus, "addresses"> {
+  const isSet = previous?.addresses !== undefined && previous.addresses.length > 0;
+  if (node.externalCloud && isSet) return { addresses: previous.addresses };
+  if (node.externalCloud && node.ips.every(isUnspecified)) return {};
+  const addresses = ips.map((address) => ({ type: "InternalIP", address }));
+  return { addresses: [...addresses, { type: "Hostname", address: nodeName === "" ? hostname() : nodeName }] };
+}
+
+/** Selects an IP family in place of an address. */
+function isUnspecified(ip: string): boolean {
+  return ip === "0.0.0.0" || ip === "::";
 }
 
 /** Features that newer runtimes report. */
