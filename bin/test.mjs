@@ -28,6 +28,7 @@ const longTests = [
   "in-cluster-client",
   "joining",
   "kubectl-debug",
+  "memory-eviction",
   "kubectl-operations",
   "kubectl-transfers",
   "pod-network",

@@ -94,19 +94,21 @@ export class NodeObserver {
       yield ["memory.available", { available: Math.max(0, memoryBytes - machine), capacity: memoryBytes, at }];
     }
     const pods = cgroups.readResources(podsCgroup)?.workingSet;
-    if (pods === undefined) return;
-    const available = Math.max(0, this.#readLimit() - pods);
+    const limit = this.#readLimit();
+    if (pods === undefined || limit === undefined) return;
+    const available = Math.max(0, limit - pods);
     yield ["allocatableMemory.available", { available, capacity: available + pods, at }];
   }
 
-  #readLimit(): number {
+  /** Undefined without a limit; the agent sets it soon after its start. */
+  #readLimit(): number | undefined {
     const { cgroups, podsCgroup, memoryBytes, clock } = this.#options;
     const now = clock.monotonic();
     if (this.#limit === undefined || now - this.#limit.readAt >= LIMIT_MS) {
-      const limit = cgroups.readSpec(podsCgroup).memoryBytes ?? memoryBytes;
-      this.#limit = { bytes: Math.min(limit, memoryBytes), readAt: now };
+      const bytes = cgroups.readSpec(podsCgroup).memoryBytes;
+      this.#limit = bytes === undefined ? undefined : { bytes: Math.min(bytes, memoryBytes), readAt: now };
     }
-    return this.#limit.bytes;
+    return this.#limit?.bytes;
   }
 }
 

@@ -94,6 +94,7 @@ const RATES: Readonly<Record<Signal, number>> = {
 export const INTERVAL_MS_MAX = 10_000;
 const INTERVAL_MS_MIN = 100;
 const DISK_INTERVAL_MS_MIN = 1_000;
+const INTERVAL_MS_UNKNOWN = 1_000;
 /** How much finer the memory is observed with `--kernel-memcg-notification`. */
 const FINER = 4;
 
@@ -109,7 +110,8 @@ export function computeIntervalMs(
   const intervals = thresholds.flatMap((threshold) => {
     const { signal } = threshold;
     const observed = observations.get(signal);
-    if (observed === undefined) return [];
+    // The cgroup of the pods may be made at any time.
+    if (observed === undefined) return INTERVAL_MS_UNKNOWN;
     const headroom = observed.available - thresholdQuantity(threshold, observed);
     if (headroom < 0) return [];
     const isMemory = signal === "memory.available" || signal === "allocatableMemory.available";
