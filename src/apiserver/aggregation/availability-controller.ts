@@ -26,6 +26,8 @@ export interface AvailabilityControllerDeps {
   readonly check: (api: ExtensionApi, signal: AbortSignal) => Promise<Availability>;
 }
 
+/** A client that writes a new API service again within this time has no conflict with its condition. */
+const SETTLE_MS = 100;
 const RESYNC_MS = 30_000;
 const BACKOFF = { initialMs: 5, maxMs: 30_000 };
 /** API services that are checked at the same time. */
@@ -64,7 +66,7 @@ export class AvailabilityController implements AsyncDisposable {
   check(name: string): void {
     this.#names.add(name);
     this.#resync ??= this.#startResync();
-    this.#queue.add(name);
+    this.#queue.addAfter(name, SETTLE_MS);
   }
 
   /** Sets the condition of an API service that this server itself serves, after it had an extension server. */
