@@ -101,7 +101,7 @@ class EtcdStore implements Store {
 
   async connect(): Promise<void> {
     const { clock, log, compactionIntervalMs: intervalMs, statusIntervalMs = 0 } = this.#options;
-    await this.#range({ key: ANY_KEY, countOnly: true }, OPEN_MS);
+    await this.#rejectIncomplete();
     if (intervalMs > 0) this.#compactor = new EtcdCompactor({ servers: this.#servers, clock, log, intervalMs });
     if (statusIntervalMs > 0) await this.#pollStatus(statusIntervalMs);
   }
@@ -229,6 +229,16 @@ class EtcdStore implements Store {
     this.#servers[Symbol.dispose]();
   }
 
+  /** The first request, which shows whether a server responds. */
+  async #rejectIncomplete(): Promise<void> {
+    const { kvs } = await this.#range({ key: INCOMPLETE_KEY }, OPEN_MS);
+    if (kvs?.[0] === undefined) return;
+    throw new StoreError(
+      "corrupt",
+      "Cannot use the store: svc kvstore is writing it, or was interrupted: wait for it, or run it again",
+    );
+  }
+
   async #startRead(): Promise<Revision> {
     await this.#read;
     this.#nextRead = undefined;
@@ -350,6 +360,9 @@ const alarmMessages = {
   NOSPACE: "etcd is above its quota and accepts no writes: compact and defragment it, then disarm the alarm",
   CORRUPT: "etcd found that its members' data differ: see https://etcd.io/docs/latest/op-guide/data_corruption/",
 } as const;
+
+/** Present while `svc kvstore` writes a store: its objects are not complete yet. */
+export const INCOMPLETE_KEY = Buffer.from("svc_kvstore_incomplete");
 
 /** A key of no object, for reads that need only the header. */
 const ANY_KEY = Buffer.from("compact_rev_key");

@@ -21,6 +21,7 @@ const keyValue = message("mvccpb.KeyValue", {
   modRevision: optional(3, int64),
   version: optional(4, int64),
   value: optional(5, binary),
+  lease: optional(6, bigInt64),
 });
 export type EtcdKeyValue = Infer<typeof keyValue>;
 
@@ -31,6 +32,7 @@ const rangeRequest = message("etcdserverpb.RangeRequest", {
   revision: optional(4, int64),
   keysOnly: optional(8, boolean),
   countOnly: optional(9, boolean),
+  minModRevision: optional(10, int64),
 });
 const rangeResponse = message("etcdserverpb.RangeResponse", {
   header: pointer(1, header),
@@ -38,6 +40,7 @@ const rangeResponse = message("etcdserverpb.RangeResponse", {
   more: optional(3, boolean),
   count: optional(4, int64),
 });
+export type RangeRequest = Infer<typeof rangeRequest>;
 export type RangeResponse = Infer<typeof rangeResponse>;
 
 const putRequest = message("etcdserverpb.PutRequest", {
@@ -109,6 +112,18 @@ export const rangeMethod = {
   response: rangeResponse,
 } as const satisfies Method;
 
+export const putMethod = {
+  path: "/etcdserverpb.KV/Put",
+  request: putRequest,
+  response: message("etcdserverpb.PutResponse", { header: pointer(1, header) }),
+} as const satisfies Method;
+
+export const deleteRangeMethod = {
+  path: "/etcdserverpb.KV/DeleteRange",
+  request: deleteRangeRequest,
+  response: message("etcdserverpb.DeleteRangeResponse", { header: pointer(1, header) }),
+} as const satisfies Method;
+
 export const txnMethod = {
   path: "/etcdserverpb.KV/Txn",
   request: message("etcdserverpb.TxnRequest", {
@@ -141,6 +156,12 @@ export const leaseGrantMethod = {
   path: "/etcdserverpb.Lease/LeaseGrant",
   request: message("etcdserverpb.LeaseGrantRequest", { ttl: optional(1, int64), id: optional(2, bigInt64) }),
   response: message("etcdserverpb.LeaseGrantResponse", { id: optional(2, bigInt64), ttl: optional(3, int64) }),
+} as const satisfies Method;
+
+export const leaseTimeToLiveMethod = {
+  path: "/etcdserverpb.Lease/LeaseTimeToLive",
+  request: message("etcdserverpb.LeaseTimeToLiveRequest", { id: optional(1, bigInt64) }),
+  response: message("etcdserverpb.LeaseTimeToLiveResponse", { id: optional(2, bigInt64), ttl: optional(3, int64) }),
 } as const satisfies Method;
 
 export const statusMethod = {

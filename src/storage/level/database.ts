@@ -173,6 +173,13 @@ async function verifyFiles(
   }
 }
 
+/** Rejects with `locked` when a process has the database open. */
+export async function rejectIfOpen(path: string): Promise<void> {
+  addAddonDirectory(path);
+  const { Level } = await import("level");
+  await checkUnlocked(new Level(path));
+}
+
 /** Rejects with `locked` when a process has the database open. LevelDB checks the lock and changes nothing. */
 async function checkUnlocked(level: Level): Promise<void> {
   try {

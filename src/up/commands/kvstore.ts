@@ -1,4 +1,4 @@
-/** `svc kvstore`: shows what is in the store of an API server. */
+/** `svc kvstore`: works on the store of an API server. */
 import { existsSync } from "node:fs";
 import { builtinKinds } from "../../api/builtin.ts";
 import { isPersisted } from "../../api/review-kind.ts";
@@ -29,9 +29,16 @@ export async function run(argv: readonly string[]): Promise<number> {
 type Flags = CommandInvocation<typeof kvstoreFlags>["flags"];
 
 /** Resolves with the text to print. Rejects with an error in one sentence, for the operator. */
-export async function runKvstoreCommand({
-  flags,
-}: Pick<CommandInvocation<typeof kvstoreFlags>, "flags">): Promise<string> {
+export async function runKvstoreCommand(
+  invocation: Pick<CommandInvocation<typeof kvstoreFlags>, "verb" | "args" | "flags">,
+): Promise<string> {
+  const { verb, args, flags } = invocation;
+  if (verb === "encrypt-status") return await showEncryption(flags);
+  const { maintainStore } = await import("./kvstore-maintenance.ts");
+  return await maintainStore(verb, args, flags);
+}
+
+async function showEncryption(flags: Flags): Promise<string> {
   await using store = await open(flags);
   const counts = await countEncryption(store, flags["kvstore-prefix"], builtinKinds.filter(isPersisted));
   return flags.output === "json" ? `${JSON.stringify(counts, null, 2)}\n` : renderCounts(counts);

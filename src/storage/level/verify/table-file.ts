@@ -8,6 +8,7 @@ import { decompressSnappy } from "./snappy.ts";
 
 const FOOTER_BYTES = 48;
 const TRAILER_BYTES = 5;
+const INTERNAL_BYTES = 8;
 const MAGIC = 0xdb4775248b80fb57n;
 
 interface BlockHandle {
@@ -48,6 +49,55 @@ function verifyTable(bytes: Buffer): void {
   if (end !== footer) throw new RangeError(`no block is at offset ${end}`);
 }
 
+export interface TableEntry {
+  readonly key: Buffer;
+  readonly sequence: bigint;
+  readonly isDeletion: boolean;
+  readonly value: Buffer;
+}
+
+/** A block of a table: its entries, or why they are lost. */
+export interface TableBlock {
+  /** Its keys are above the first, which is undefined for the first block, and at most the second. */
+  readonly after: Buffer | undefined;
+  readonly last: Buffer;
+  readonly entries: readonly TableEntry[];
+  readonly damage: string | undefined;
+}
+
+/** The data blocks of a table that may be damaged. Throws a RangeError when its list of blocks cannot be read. */
+export function* readTableBlocks(bytes: Buffer): Generator<TableBlock> {
+  const footer = bytes.length - FOOTER_BYTES;
+  if (footer < 0 || bytes.readBigUInt64LE(bytes.length - 8) !== MAGIC) throw new RangeError("its footer is missing");
+  const decoder = new Decoder(bytes, footer);
+  readHandle(decoder);
+  const index = readHandle(decoder);
+  const checksum = crc32cOfParts(bytes);
+  verifyBlock(bytes, index, checksum);
+  let after: Buffer | undefined;
+  for (const [key, value] of blockEntries(readBlock(bytes, index))) {
+    const last = key.subarray(0, Math.max(0, key.length - INTERNAL_BYTES));
+    let entries: readonly TableEntry[] = [];
+    let damage: string | undefined;
+    try {
+      const handle = readHandle(new Decoder(value));
+      verifyBlock(bytes, handle, checksum);
+      entries = blockEntries(readBlock(bytes, handle)).map(([internal, content]) => toTableEntry(internal, content));
+    } catch (error) {
+      damage = error instanceof Error ? error.message : String(error);
+    }
+    yield { after, last, entries, damage };
+    after = last;
+  }
+}
+
+/** A key in a table ends with its sequence number and its type: 0 for a deletion. */
+function toTableEntry(internal: Buffer, value: Buffer): TableEntry {
+  const end = internal.length - INTERNAL_BYTES;
+  const trailer = internal.readBigUInt64LE(end);
+  return { key: internal.subarray(0, end), sequence: trailer >> 8n, isDeletion: (trailer & 0xffn) === 0n, value };
+}
+
 function readHandle(decoder: Decoder): BlockHandle {
   return { offset: decoder.varint(), size: decoder.varint() };
 }
@@ -67,7 +117,21 @@ function readBlock(bytes: Buffer, handle: BlockHandle): Buffer {
   return bytes[handle.offset + handle.size] === 1 ? decompressSnappy(content) : content;
 }
 
-/** The values of an index block. After its entries are the offsets of restarts, and their number. */
+/** After the entries of a block are the offsets of restarts, and their number. */
+function blockEntries(block: Buffer): [key: Buffer, value: Buffer][] {
+  const restarts = block.readUInt32LE(block.length - 4);
+  const content = block.subarray(0, block.length - 4 * (restarts + 1));
+  const entries: [Buffer, Buffer][] = [];
+  let key: Buffer = Buffer.alloc(0);
+  for (const decoder = new Decoder(content); !decoder.done; ) {
+    const [shared, rest, length] = [decoder.varint(), decoder.varint(), decoder.varint()];
+    key = Buffer.concat([key.subarray(0, shared), decoder.bytes(rest)]);
+    entries.push([key, decoder.bytes(length)]);
+  }
+  return entries;
+}
+
+/** The values of an index block. */
 function blockHandles(block: Buffer): BlockHandle[] {
   const restarts = block.readUInt32LE(block.length - 4);
   const entries = block.subarray(0, block.length - 4 * (restarts + 1));

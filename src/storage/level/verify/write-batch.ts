@@ -11,6 +11,25 @@ export interface WriteBatch {
   readonly revision: number | undefined;
 }
 
+export interface BatchOperation {
+  readonly key: Buffer;
+  readonly sequence: number;
+  /** Undefined for a deletion. */
+  readonly value: Buffer | undefined;
+}
+
+/** Throws a RangeError for other data. */
+export function* readOperations(record: Buffer): Generator<BatchOperation> {
+  const decoder = new Decoder(record);
+  const first = decoder.fixed64();
+  const operations = decoder.bytes(4).readUInt32LE();
+  for (let i = 0; i < operations; i++) {
+    const isPut = decoder.byte() === 1;
+    const key = decoder.slice();
+    yield { key, sequence: first + i, value: isPut ? decoder.slice() : undefined };
+  }
+}
+
 /** Throws a RangeError or `StoreError` for other data. */
 export function readWriteBatch(record: Buffer): WriteBatch {
   const decoder = new Decoder(record);
