@@ -9,7 +9,7 @@ import { advanceClock, type Effect } from "./support.ts";
 const GIB = 2 ** 30;
 
 /** Sets what the machine has available, in bytes. */
-function setMemory(agent: TestAgent, available: number): void {
+export function setMemory(agent: TestAgent, available: number): void {
   const { memory = "" } = (agent.getNode().status as { capacity: Record<string, string> }).capacity;
   const directory = join(agent.directory, "cgroup/memory");
   mkdirSync(directory, { recursive: true });
