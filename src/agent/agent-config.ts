@@ -6,6 +6,7 @@ import type { NetworkNames } from "../pod-network/network-names.ts";
 import type { TracingConfig } from "../tracing/tracer.ts";
 import type { NodeCgroupSettings } from "./cgroups/node-cgroups.ts";
 import type { ImageLimits } from "./garbage-collection/image-collector.ts";
+import type { ShutdownGroup } from "./node/shutdown/priority-groups.ts";
 import type { RestartDelays } from "./pods/worker/restart-backoff.ts";
 import type { ResourceManagersConfig } from "./resource-managers/config.ts";
 
@@ -30,6 +31,8 @@ export interface AgentConfig {
   readonly pods: PodsConfig;
   readonly garbage: GarbageConfig;
   readonly eviction: EvictionConfig;
+  /** Undefined: pods are not ended when the machine shuts down. */
+  readonly shutdown: ShutdownConfig | undefined;
   /** Undefined: the agent does not serve the cluster's DNS. */
   readonly dns: DnsConfig | undefined;
   /** Undefined: the agent runs no service proxy. */
@@ -200,6 +203,14 @@ export interface GarbageConfig {
   readonly sandboxImage: string;
   /** Exited containers kept on the node; negative keeps all. */
   readonly deadContainersMax: number;
+}
+
+/** How pods end when the machine shuts down. */
+export interface ShutdownConfig {
+  /** By ascending priority; not empty. */
+  readonly groups: readonly ShutdownGroup[];
+  /** Whether the times of the last shutdown are kept and shown. */
+  readonly keepsTimes: boolean;
 }
 
 /** When the node evicts pods. Thresholds are quantities or percentages, by signal. */

@@ -15,6 +15,7 @@ import { openPods } from "./assembly/pods.ts";
 import { openProxy } from "./assembly/proxy.ts";
 import { openReporting } from "./assembly/reporting.ts";
 import { type NodeResources, openResourceManagers, serveResources } from "./assembly/resource-managers.ts";
+import { openShutdownManager } from "./assembly/shutdown.ts";
 import { rotateServingCertificate } from "./certificates/serving-certificate.ts";
 import { EvictionRecords } from "./eviction/eviction-records.ts";
 import { observeRotation } from "./metrics/certificate-metrics.ts";
@@ -74,7 +75,9 @@ export async function startAgent(config: AgentConfig, deps: AgentDeps): Promise<
     onDevicesChange: () => components.node.statusManager?.reportNow(),
   });
   const evictions = await EvictionRecords.open(config.rootDir, foundation.log.child("eviction"));
-  const components = createComponents(foundation, policies, resources, evictions);
+  const shutdown = await openShutdownManager(foundation, () => components);
+  const isShuttingDown = () => shutdown?.isShuttingDown === true;
+  const components = createComponents(foundation, policies, resources, { records: evictions, isShuttingDown });
   const { managers } = resources;
   const server = await openServer(foundation, components, deps.setVerbosity);
   components.address = server.address;
@@ -88,7 +91,11 @@ export async function startAgent(config: AgentConfig, deps: AgentDeps): Promise<
   const dns = await openDns(foundation, components.reporting, deps.dnsPort);
   const proxy = await openProxy(foundation);
   const podNetwork = await openPodNetwork(foundation, components.reporting);
-  const running = Promise.all([runLoops(foundation, components, managers), components.tunnel?.run(foundation.signal)]);
+  const running = Promise.all([
+    runLoops(foundation, components, managers),
+    components.tunnel?.run(foundation.signal),
+    shutdown?.run(foundation.signal),
+  ]);
   const owned = stack.move();
   let closing: Promise<void> | undefined;
   return {
@@ -141,7 +148,7 @@ function createComponents(
   foundation: Foundation,
   policies: NetworkPolicies | undefined,
   resources: NodeResources,
-  records: EvictionRecords,
+  { records, isShuttingDown }: { readonly records: EvictionRecords; readonly isShuttingDown: () => boolean },
 ): AgentComponents {
   const reporting = openReporting(foundation);
   const pressures = () => components.eviction.conditions;
@@ -154,6 +161,7 @@ function createComponents(
     devices: () => resources.managers.devices.getCapacity(),
     nodeChanged: () => components.podComponents.volumes.attachments.nodeChanged(),
     pressures,
+    isShuttingDown,
   });
   const podComponents = openPods(foundation, reporting, node, policies, resources, { pressures, records });
   const garbage = createGarbageCollectors(foundation, podComponents, reporting);

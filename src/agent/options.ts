@@ -25,11 +25,13 @@ import type {
   PodsConfig,
   RuntimeConfig,
   ServerConfig,
+  ShutdownConfig,
   SourcesConfig,
   VolumesConfig,
 } from "./agent-config.ts";
 import { type EffectiveConfig, loadAgentConfig } from "./config/load.ts";
 import { agentFlags } from "./flags.ts";
+import { sortShutdownGroups, toShutdownGroups } from "./node/shutdown/priority-groups.ts";
 import { validateAllowedSysctls } from "./pods/sandbox/sysctls.ts";
 import { defaultRestartDelays, type RestartDelays } from "./pods/worker/restart-backoff.ts";
 import { toReservations, toResourceManagersConfig } from "./resource-managers/to-config.ts";
@@ -73,6 +75,7 @@ export function toAgentConfig(effective: EffectiveConfig): AgentConfig {
     pods: toPodsConfig(effective),
     garbage: toGarbageConfig(effective),
     eviction: toEvictionConfig(effective),
+    shutdown: toShutdownConfig(effective),
     dns: toDnsConfig(effective),
     proxy: effective.flags["service-proxy"]
       ? { clusterCidrs: effective.flags["cluster-cidr"], serviceCidrs: [], table: "svc-proxy", isOptional: false }
@@ -217,6 +220,25 @@ function toGarbageConfig({ flags, config }: EffectiveConfig): GarbageConfig {
     sandboxImage: flags["pod-infra-container-image"],
     deadContainersMax: flags["maximum-dead-containers"],
   };
+}
+
+function toShutdownConfig({ config, gates }: EffectiveConfig): ShutdownConfig | undefined {
+  if (!gates.enabled("GracefulNodeShutdown")) return undefined;
+  const isByPriority = gates.enabled("GracefulNodeShutdownBasedOnPodPriority");
+  const configured = (isByPriority ? config.shutdownGracePeriodByPodPriority : undefined) ?? [];
+  const groups =
+    configured.length > 0
+      ? sortShutdownGroups(
+          configured.map(({ priority, shutdownGracePeriodSeconds }) => ({
+            priority,
+            graceSeconds: Number(shutdownGracePeriodSeconds),
+          })),
+        )
+      : toShutdownGroups(
+          parseMilliseconds(config.shutdownGracePeriod ?? "0s"),
+          parseMilliseconds(config.shutdownGracePeriodCriticalPods ?? "0s"),
+        );
+  return groups.length === 0 ? undefined : { groups, keepsTimes: isByPriority };
 }
 
 function toEvictionConfig({ flags }: EffectiveConfig): EvictionConfig {

@@ -11,13 +11,6 @@ import type { NodeComponents } from "./node.ts";
 import type { PodComponents } from "./pods.ts";
 import type { Reporting } from "./reporting.ts";
 
-/** What pods need of evictions. */
-export interface EvictionLinks {
-  /** Types of the pressure conditions that are true. */
-  readonly pressures: () => readonly string[];
-  readonly records: EvictionRecords;
-}
-
 interface EvictionParts {
   readonly reporting: Reporting;
   readonly node: NodeComponents;

@@ -25,6 +25,7 @@ import { type MachineInfo, readMachine, readUsage } from "../node/machine/machin
 import { type Iptables, systemIptables } from "../node/network/iptables-chains.ts";
 import { keepNetworkFields } from "../node/network/network-objects.ts";
 import { NodeIps } from "../node/network/node-ips.ts";
+import type { ShutdownNotices } from "../node/shutdown/shutdown-notices.ts";
 import { computeNodeCapacity, type NodeCapacity } from "../node/status/capacity.ts";
 import { type MachineTopology, readMachineTopology } from "../resource-managers/topology/machine-topology.ts";
 import { type CriClient, createCriClient } from "../runtime/cri-client.ts";
@@ -50,6 +51,8 @@ export interface AgentDeps {
   readonly cgroupHierarchy?: string;
   /** Replaces the machine's, with `cgroupDriver` systemd. */
   readonly callSystemd?: CallSystemd;
+  /** Replaces the machine's. */
+  readonly shutdownNotices?: ShutdownNotices;
   /** Replaces the machine's. */
   readonly iptables?: Iptables;
   /** Replaces the machine's nftables for the service proxy. */
@@ -95,6 +98,7 @@ export interface Foundation extends Lifetime {
   /** Undefined: the machine's. */
   readonly nft: Nft | undefined;
   readonly network: NetworkHost | undefined;
+  readonly shutdownNotices: ShutdownNotices | undefined;
   /** Undefined: systemd does not manage the cgroups. */
   readonly slices: SystemdSlices | undefined;
   readonly importedImages: readonly string[];
@@ -150,7 +154,7 @@ export async function openFoundation(config: AgentConfig, deps: AgentDeps, lifet
   const directory = join(config.rootDir, "checkpoint");
   const checkpoint = client && stack.use(await Checkpoint.open({ directory, clock, log: log.child("checkpoint") }));
   const standalone = client === undefined ? await openStandalone(config, deps, stack) : undefined;
-  const { iptables = systemIptables, nft, network } = deps;
+  const { iptables = systemIptables, nft, network, shutdownNotices } = deps;
   const host = {
     machine,
     topology,
@@ -167,6 +171,7 @@ export async function openFoundation(config: AgentConfig, deps: AgentDeps, lifet
     iptables,
     nft,
     network,
+    shutdownNotices,
     plugins,
     importedImages: deps.importedImages ?? [],
   };

@@ -14,7 +14,10 @@ import type { Foundation } from "./foundation.ts";
 import type { Reporting } from "./reporting.ts";
 
 export interface NodeLinks
-  extends Pick<NodeStatusOptions, "port" | "relistHealthy" | "manifestProblems" | "pressures" | "tunnel"> {
+  extends Pick<
+    NodeStatusOptions,
+    "port" | "relistHealthy" | "manifestProblems" | "pressures" | "tunnel" | "isShuttingDown"
+  > {
   readonly volumesInUse: () => readonly string[];
   readonly nodeChanged: () => void;
   readonly devices: NonNullable<NodeStatusOptions["devices"]>;
@@ -26,6 +29,7 @@ export interface NodeComponents {
   readonly servingNames: ServingNames;
   readonly cgroups: NodeCgroups;
   readonly network: PodCidrUpdater;
+  readonly isShuttingDown: () => boolean;
   /** Undefined: there is nowhere to report to. */
   readonly statusManager: NodeStatusManager | undefined;
 }
@@ -89,7 +93,8 @@ export function openNode(
     log: log.child("cgroups"),
     signal,
   });
-  return { nodeObject, servingNames, cgroups, network, statusManager };
+  const { isShuttingDown } = links;
+  return { nodeObject, servingNames, cgroups, network, isShuttingDown, statusManager };
 }
 
 function recordStartup(
@@ -111,6 +116,7 @@ function statusOptions(foundation: Foundation, links: NodeLinks): NodeStatusOpti
     relistHealthy: links.relistHealthy,
     manifestProblems: links.manifestProblems,
     pressures: links.pressures,
+    isShuttingDown: links.isShuttingDown,
     tunnel: links.tunnel,
     now: () => foundation.clock.now(),
     volumesInUse: links.volumesInUse,

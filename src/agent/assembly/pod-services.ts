@@ -78,7 +78,8 @@ export interface PodServicesOptions {
   readonly stack: AsyncDisposableStack;
 }
 
-export interface PodServiceLinks extends Pick<PodAdmitterOptions, "node" | "pressures" | "terminate"> {
+export interface PodServiceLinks
+  extends Pick<PodAdmitterOptions, "node" | "pressures" | "isShuttingDown" | "terminate"> {
   readonly events: PodEventRecorder;
   readonly objects: NodeObjects;
   readonly claims: ClaimSource;
@@ -147,6 +148,7 @@ export function createPodServices(options: PodServicesOptions, links: PodService
     admission: new PodAdmitter({
       node: links.node,
       pressures: links.pressures,
+      isShuttingDown: links.isShuttingDown,
       pods: links.assigned,
       terminate: links.terminate,
       events,

@@ -3,6 +3,7 @@ import { serviceKind } from "../../api/core/service/kind.ts";
 import type { NetworkPolicies } from "../../network-policy/network-policies.ts";
 import { systemRandom } from "../../std/crypto/random.ts";
 import { NodeObjects } from "../checkpoint/node-objects.ts";
+import type { EvictionLinks } from "../eviction/eviction-records.ts";
 import { AgentMetrics } from "../metrics/agent-metrics.ts";
 import { ObjectReader } from "../pod-objects/object-reader.ts";
 import { RuntimeClasses } from "../pod-objects/runtime-classes.ts";
@@ -15,7 +16,6 @@ import { StaticPods } from "../sources/static-pods.ts";
 import { RunOnce } from "../standalone/run-once.ts";
 import { VolumePlugins } from "../volumes/drivers/volume-plugins.ts";
 import { systemMounter } from "../volumes/mount/mounter.ts";
-import type { EvictionLinks } from "./eviction.ts";
 import type { Foundation } from "./foundation.ts";
 import type { NodeComponents } from "./node.ts";
 import { createPodServices } from "./pod-services.ts";
@@ -87,6 +87,7 @@ export function openPods(
       onPulled: (...pulled) => metrics.onPulled(...pulled),
       node: () => node.nodeObject.read(),
       pressures: evictions.pressures,
+      isShuttingDown: node.isShuttingDown,
     },
   );
   const runOnce = new RunOnce();

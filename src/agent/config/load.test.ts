@@ -335,6 +335,10 @@ t.test("loadAgentConfig() refuses negative durations in every field and flag, an
     "nodeLeaseDurationSeconds: -5",
     "iptablesMasqueradeBit: 32",
     "iptablesDropBit: -1",
+    "shutdownGracePeriod: 500ms",
+    "shutdownGracePeriodCriticalPods: 5s",
+    "shutdownGracePeriod: 5s\nshutdownGracePeriodCriticalPods: 500ms",
+    "shutdownGracePeriod: 5s\nshutdownGracePeriodByPodPriority: [{priority: 1, shutdownGracePeriodSeconds: 2}]",
     "showHiddenMetricsForVersion: '1.31'",
     "configMapAndSecretChangeDetectionStrategy: Sometimes",
   ]) {

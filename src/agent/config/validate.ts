@@ -58,6 +58,37 @@ const rules: readonly Rule[] = [
       "[0, 31]",
   },
   {
+    steps: ["shutdownGracePeriodCriticalPods"],
+    isBroken: (_flags, field) =>
+      readMs(field("shutdownGracePeriodCriticalPods")) > readMs(field("shutdownGracePeriod")),
+    message: (field) =>
+      `invalid configuration: shutdownGracePeriodCriticalPods ${field("shutdownGracePeriodCriticalPods")} must be <= ` +
+      `shutdownGracePeriod ${field("shutdownGracePeriod") ?? "0s"}`,
+  },
+  {
+    steps: ["shutdownGracePeriod"],
+    isBroken: (_flags, field) => isBelowSecond(field("shutdownGracePeriod")),
+    message: (field) =>
+      `invalid configuration: shutdownGracePeriod ${field("shutdownGracePeriod")} must be either zero or otherwise >= ` +
+      "1 sec",
+  },
+  {
+    steps: ["shutdownGracePeriodCriticalPods"],
+    isBroken: (_flags, field) => isBelowSecond(field("shutdownGracePeriodCriticalPods")),
+    message: (field) =>
+      `invalid configuration: shutdownGracePeriodCriticalPods ${field("shutdownGracePeriodCriticalPods")} must be ` +
+      "either zero or otherwise >= 1 sec",
+  },
+  {
+    steps: ["shutdownGracePeriodByPodPriority"],
+    isBroken: (_flags, field) =>
+      isFilled(field("shutdownGracePeriodByPodPriority")) &&
+      readMs(field("shutdownGracePeriod")) + readMs(field("shutdownGracePeriodCriticalPods")) > 0,
+    message:
+      "invalid configuration: Cannot specify both shutdownGracePeriodByPodPriority and shutdownGracePeriod at the same " +
+      "time",
+  },
+  {
     steps: ["showHiddenMetricsForVersion"],
     isBroken: (_flags, field) => !["", PREVIOUS_MINOR].includes(String(field("showHiddenMetricsForVersion") ?? "")),
     message:
@@ -190,6 +221,19 @@ export function validateRules(flags: AgentFlags, origins: Branch, tracing = true
     .map(({ steps, message }) => `${origin(origins, steps)}${typeof message === "string" ? message : message(field)}`);
   const ofTracing = validateTracingField(field("tracing"), tracing);
   return [...broken, ...ofTracing.map((message) => `${origin(origins, ["tracing"])}${message}`)];
+}
+
+function readMs(duration: unknown): number {
+  return parseDuration(String(duration ?? "0s")) ?? 0;
+}
+
+function isBelowSecond(duration: unknown): boolean {
+  const ms = readMs(duration);
+  return ms > 0 && ms < 1_000;
+}
+
+function isFilled(list: unknown): boolean {
+  return Array.isArray(list) && list.length > 0;
 }
 
 function isOutsideOfMark(bit: unknown): boolean {

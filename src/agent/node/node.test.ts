@@ -46,7 +46,14 @@ t.test("computeThreshold() accepts quantities and percentages", async (t) => {
 
 t.test("computeNodeConditions() keeps lastTransitionTime while the status does not change", async (t) => {
   const runtime = { status: { conditions: [{ type: "RuntimeReady", status: true }] } };
-  const base = { pressures: [], runtime, relistHealthy: true, manifestProblems: [], previous: [] };
+  const base = {
+    pressures: [],
+    isShuttingDown: false,
+    runtime,
+    relistHealthy: true,
+    manifestProblems: [],
+    previous: [],
+  };
   const first = computeNodeConditions({ ...base, now: "t1" });
   t.same(
     first.map((each) => [each.type, each.status, each.reason]),
@@ -63,7 +70,7 @@ t.test("computeNodeConditions() keeps lastTransitionTime while the status does n
 });
 
 t.test("computeNodeConditions() has the tunnel's condition, also after a start without one", async (t) => {
-  const base = { pressures: [], runtime: undefined, relistHealthy: true, manifestProblems: [] };
+  const base = { pressures: [], isShuttingDown: false, runtime: undefined, relistHealthy: true, manifestProblems: [] };
   const of = (more: Partial<Parameters<typeof computeNodeConditions>[0]>) =>
     computeNodeConditions({ ...base, now: "t", previous: [], ...more }).find(({ type }) => type === "TunnelReady");
   const tunnel = { type: "TunnelReady", status: "True", reason: "TunnelOpen", message: "open" } as const;
@@ -73,7 +80,14 @@ t.test("computeNodeConditions() has the tunnel's condition, also after a start w
 });
 
 t.test("computeNodeConditions() is not Ready without a network or a runtime", async (t) => {
-  const base = { pressures: [], relistHealthy: true, manifestProblems: [], previous: [], now: "t" };
+  const base = {
+    pressures: [],
+    isShuttingDown: false,
+    relistHealthy: true,
+    manifestProblems: [],
+    previous: [],
+    now: "t",
+  };
   t.match(computeNodeConditions({ ...base, runtime: undefined })[3], {
     status: "False",
     message: "container runtime is down",
@@ -102,6 +116,7 @@ t.test("collectNodeStatus() reports the features of newer runtimes", async (t) =
         ips: async () => [],
         port: () => 0,
         relistHealthy: () => true,
+        isShuttingDown: () => false,
         manifestProblems: () => [],
         pressures: () => [],
         now: () => 0,

@@ -159,6 +159,18 @@ export const fieldEffects: Readonly<Record<string, FieldEffect>> = {
     text: "showHiddenMetricsForVersion: '1.32'",
     options: { observability: { hiddenMetrics: true } },
   },
+  shutdownGracePeriod: {
+    text: "shutdownGracePeriod: 30s",
+    options: { shutdown: { groups: [{ priority: 0, graceSeconds: 30 }, { graceSeconds: 0 }] } },
+  },
+  shutdownGracePeriodByPodPriority: {
+    text: "shutdownGracePeriodByPodPriority: [{priority: 9, shutdownGracePeriodSeconds: 5}]",
+    options: { shutdown: { groups: [{ priority: 9, graceSeconds: 5 }] } },
+  },
+  shutdownGracePeriodCriticalPods: {
+    text: "shutdownGracePeriod: 30s\nshutdownGracePeriodCriticalPods: 10s",
+    options: { shutdown: { groups: [{ graceSeconds: 20 }, { priority: 2_000_000_000, graceSeconds: 10 }] } },
+  },
   singleProcessOOMKill: {
     text: "singleProcessOOMKill: false",
     options: { runtime: { singleProcessOomKill: false } },
@@ -292,6 +304,18 @@ export const agentGateEffects: Readonly<Record<string, ConfigEffect>> = {
   LoggingBetaOptions: allowsFlag("LoggingBetaOptions", true, "--logging-format=json"),
   QOSReserved: allowsFlag("QOSReserved", false, "--qos-reserved=memory=50%"),
   RotateSvcletServerCertificate: allowsFlag("RotateSvcletServerCertificate", true, "--rotate-server-certificates"),
+  GracefulNodeShutdown: async (t) => {
+    const file = `--config=${fileWith(t, "authorization: {mode: AlwaysAllow}\nshutdownGracePeriod: 30s\n")}`;
+    t.match(configOf(file).shutdown, { groups: [{ graceSeconds: 30 }, {}] });
+    const off = "--feature-gates=GracefulNodeShutdown=false";
+    t.throws(() => configOf(file, off), /shutdownGracePeriod: needs feature gate GracefulNodeShutdown/);
+  },
+  GracefulNodeShutdownBasedOnPodPriority: async (t) => {
+    const keepsTimes = (...argv: readonly string[]) => configOf(...argv).shutdown?.keepsTimes;
+    const file = `--config=${fileWith(t, "authorization: {mode: AlwaysAllow}\nshutdownGracePeriod: 30s\n")}`;
+    t.equal(keepsTimes(file), true);
+    t.equal(keepsTimes(file, "--feature-gates=GracefulNodeShutdownBasedOnPodPriority=false"), false);
+  },
   SvcletCrashLoopBackOffMax: async (t) => {
     const file = fileWith(t, "crashLoopBackOff: {maxContainerRestartPeriod: 7s}\n");
     const gate = "--feature-gates=SvcletCrashLoopBackOffMax=true";

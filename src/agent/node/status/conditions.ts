@@ -11,6 +11,8 @@ export interface ConditionInput {
   readonly runtime: StatusResponse | undefined;
   /** Whether the runtime was listed recently (PLEG). */
   readonly relistHealthy: boolean;
+  /** Whether the machine shuts down. */
+  readonly isShuttingDown: boolean;
   /** What is wrong with manifests of static pods, one line each. */
   readonly manifestProblems: readonly string[];
   /** Of the tunnel; undefined without one. */
@@ -90,10 +92,11 @@ function noPressure(type: string, reason: string, message: string): ConditionSta
   return { type, status: "False", reason, message };
 }
 
-function readiness({ runtime, relistHealthy }: ConditionInput): ConditionState {
+function readiness({ runtime, relistHealthy, isShuttingDown }: ConditionInput): ConditionState {
   const problems: string[] = [];
   if (runtime === undefined || !relistHealthy) problems.push("container runtime is down");
   problems.push(...findUnreadyConditions(runtime));
+  if (isShuttingDown) problems.push("node is shutting down");
   return problems.length === 0
     ? { type: "Ready", status: "True", reason: "KubeletReady", message: "kubelet is posting ready status" }
     : { type: "Ready", status: "False", reason: "KubeletNotReady", message: problems.join(", ") };

@@ -24,6 +24,8 @@ export interface NodeStatusOptions {
   readonly manifestProblems: () => readonly string[];
   /** Types of the pressure conditions that are true. */
   readonly pressures: () => readonly string[];
+  /** Whether the machine shuts down. */
+  readonly isShuttingDown: () => boolean;
   /** The condition of the tunnel; undefined without one. */
   readonly tunnel?: (() => ConditionState | undefined) | undefined;
   readonly now: () => number;
@@ -62,6 +64,7 @@ export async function collectNodeStatus(
       pressures: options.pressures(),
       runtime,
       relistHealthy: options.relistHealthy(),
+      isShuttingDown: options.isShuttingDown(),
       manifestProblems: options.manifestProblems(),
       tunnel: options.tunnel?.(),
       now: formatTime(options.now()),

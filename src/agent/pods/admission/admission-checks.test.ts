@@ -132,6 +132,7 @@ t.test("PodAdmitter counts the pods that it admitted, and preempts pods for crit
   const admitter = new PodAdmitter({
     node: async () => node,
     pressures: () => [],
+    isShuttingDown: () => false,
     pods: () => pods,
     async terminate(uid) {
       ended.push(uid);
@@ -178,6 +179,7 @@ t.test("PodAdmitter waits for a preempted pod at most 1.5 times its grace period
   const admitter = new PodAdmitter({
     node: async () => node,
     pressures: () => [],
+    isShuttingDown: () => false,
     pods: () => pods,
     terminate: () => new Promise(() => undefined),
     events: { recordPodEvent: (_, __, reason) => void events.push(reason), recordContainerEvent: () => undefined },

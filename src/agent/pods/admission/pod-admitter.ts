@@ -20,6 +20,8 @@ export interface PodAdmitterOptions extends Pick<AdmissionInput, "allowedSysctls
   /** The Node object, once the API server has it. */
   readonly node: () => Promise<Node>;
   readonly pressures: () => readonly string[];
+  /** Whether the machine shuts down. */
+  readonly isShuttingDown: () => boolean;
   /** Pods whose containers may still run, admitted or not. */
   readonly pods: () => readonly Pod[];
   /** Terminates a pod; resolves when no container of it runs any more. */
@@ -33,6 +35,11 @@ export interface PodAdmitterOptions extends Pick<AdmissionInput, "allowedSysctls
 /** A preempted pod may take its grace period times this factor, and at least the minimum. */
 const TERMINATION_TIMEOUT_FACTOR = 1.5;
 const TERMINATION_TIMEOUT_MS_MIN = 10_000;
+
+const SHUTTING_DOWN: WaitingReason = {
+  reason: "NodeShutdown",
+  message: "Pod was rejected as the node is shutting down.",
+};
 
 export class PodAdmitter {
   readonly #options: PodAdmitterOptions;
@@ -73,6 +80,7 @@ export class PodAdmitter {
   }
 
   async #decide(pod: Pod): Promise<WaitingReason | undefined> {
+    if (this.#options.isShuttingDown()) return SHUTTING_DOWN;
     const input = await this.#makeInput(pod);
     const first = findEarlyFailure(input) ?? (await this.#options.resources?.admit(pod));
     const failures = first === undefined ? findAdmissionFailures(input) : [first];
