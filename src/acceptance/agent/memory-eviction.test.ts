@@ -80,8 +80,7 @@ t.test(
       await until("its status", () => statusOf("greedy").phase === "Failed", { timeoutMs: 30_000 });
       t.match(statusOf("greedy"), {
         reason: "Evicted",
-        message:
-          /^The node was low on resource: memory. Threshold quantity: 314572800|300Mi, available: \d+\w*. Container c was/,
+        message: /^The node was low on resource: memory. Threshold quantity: \w+, available: \w+. Container c was/,
       });
       const disruption = statusOf("greedy").conditions?.find(({ type }) => type === "DisruptionTarget");
       t.match(disruption, { status: "True", reason: "TerminationByKubelet" });

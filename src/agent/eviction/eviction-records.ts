@@ -10,6 +10,13 @@ import { isTerminal, podUid } from "../pods/pod-fields.ts";
 import type { Termination } from "../pods/worker/pod-termination.ts";
 import { readStateFile, writeStateFile } from "../resource-managers/state-file.ts";
 
+/** What pods need of evictions. */
+export interface EvictionLinks {
+  /** Types of the pressure conditions that are true. */
+  readonly pressures: () => readonly string[];
+  readonly records: Pick<EvictionRecords, "findTermination">;
+}
+
 export interface EvictionRecord {
   readonly uid: string;
   readonly message: string;

@@ -35,7 +35,7 @@ function createObserver(hierarchy: string, isUnified: boolean, more: Partial<Nod
     cgroups: createCgroupReader(hierarchy, isUnified, clock),
     podsCgroup: "/kubepods",
     memoryBytes: MEMORY,
-    rootDir: "/root",
+    rootDir: "/agent",
     images: { imageFsInfo: async () => ({}) },
     clock,
     readFileSystem: async () => fileSystem(500),
@@ -94,7 +94,7 @@ t.test("NodeObserver reads memory from cgroup v2", async (t) => {
 t.test("NodeObserver leaves out what the machine does not have", async (t) => {
   const { read } = createObserver(t.testdir(), true, {
     readFileSystem: async (path) => {
-      if (path === "/root") return fileSystem(5, 0);
+      if (path === "/agent") return fileSystem(5, 0);
       throw new Error("it is away");
     },
     readProcesses: () => ({ running: 0, max: 0 }),
@@ -106,10 +106,10 @@ t.test("NodeObserver finds the file systems of images and containers", async (t)
   const place = (mountpoint: string) => [{ fsId: { mountpoint } }];
   const table: readonly (readonly [object, object, readonly number[]])[] = [
     [{}, { hasImageFs: false, isSplit: false }, [1, 1, 1]],
-    [{ imageFilesystems: place("/root/images") }, { hasImageFs: false, isSplit: false }, [1, 1, 1]],
+    [{ imageFilesystems: place("/agent/images") }, { hasImageFs: false, isSplit: false }, [1, 1, 1]],
     [{ imageFilesystems: place("/images") }, { hasImageFs: true, isSplit: false }, [1, 2, 2]],
     [
-      { imageFilesystems: place("/images"), containerFilesystems: place("/root/layers") },
+      { imageFilesystems: place("/images"), containerFilesystems: place("/agent/layers") },
       { hasImageFs: true, isSplit: true },
       [1, 2, 1],
     ],

@@ -41,7 +41,7 @@ function createOptions(hierarchy: string): PodUsageOptions & { readonly calls: s
       },
     },
     volumes: { path: (pod, volume) => `${pod.metadata?.name}/${volume.name}` },
-    directories: { rootDir: "/root", podLogsDir: "/logs" },
+    directories: { rootDir: "/agent", podLogsDir: "/logs" },
     async measure(path) {
       calls.push(path);
       if (path.endsWith("/map")) throw new Error("it does not exist");

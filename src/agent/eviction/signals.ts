@@ -1,4 +1,4 @@
-/** Eviction signals: what of the node is observed, the resource that pods use of it, and the condition of its pressure. */
+/** Eviction signals: the resource that pods use of each, and the condition of its pressure. */
 
 export type PressureType = "MemoryPressure" | "DiskPressure" | "PIDPressure";
 

@@ -35,7 +35,7 @@ export function isHard({ graceMs }: Threshold): boolean {
   return graceMs === 0;
 }
 
-/** The file system of containers has the thresholds of the one that it shares; its own are ignored, as in Kubernetes. */
+/** Containers have the thresholds of the file system that they share; their own are ignored, as in Kubernetes. */
 export function addContainerThresholds(
   thresholds: readonly Threshold[],
   { hasImageFs, isSplit }: FileSystemLayout,
