@@ -30,10 +30,10 @@ const PART_BYTES = 2 ** 20;
 const WRITES = 128;
 /** Values per lease, as of an API server. */
 const LEASE_VALUES = 1000;
-/** Each revision takes one write: about 10,000 a second, so that these take half an hour. */
-const RAISE_MAX = 20_000_000;
+/** Each revision takes one write, of which etcd accepts some thousands a second: these take about an hour. */
+const RAISE_MAX = 10_000_000;
 /** Versions of the key that raises the revision are removed after so many. */
-const COMPACT_WRITES = 100_000;
+const COMPACT_WRITES = 50_000;
 
 const EMPTY = new Uint8Array(0);
 
@@ -48,6 +48,8 @@ export interface EtcdTransferOptions {
 export interface EtcdRestoreOptions {
   /** By how much the first revision of an object is higher than the snapshot's. */
   readonly bumpRevision: number;
+  /** Called with the present revision while it rises. */
+  readonly onProgress?: ((revision: number, target: number) => void) | undefined;
   /** Called before the store may be used. */
   readonly confirm?: (() => Promise<void>) | undefined;
 }
@@ -103,7 +105,7 @@ export class EtcdTransfer implements Disposable {
    * writes of a key raise them first. The history before is compacted, so that clients with older revisions list again.
    * API servers of this program do not start until all is done.
    */
-  async restore(snapshot: Snapshot, { bumpRevision, confirm }: EtcdRestoreOptions): Promise<RestoreResult> {
+  async restore(snapshot: Snapshot, { bumpRevision, confirm, onProgress }: EtcdRestoreOptions): Promise<RestoreResult> {
     const target = snapshot.revision + bumpRevision;
     await this.rejectIfUsed();
     const missing = target - (await this.revision());
@@ -111,7 +113,7 @@ export class EtcdTransfer implements Disposable {
     await this.#call(putMethod, { key: INCOMPLETE_KEY, value: Buffer.from(this.#prefix), lease: 0n });
     // Of an interrupted run.
     await this.#call(deleteRangeMethod, this.#bytes(this.#range));
-    await this.#raiseRevision(target);
+    await this.#raiseRevision(target, onProgress);
     const leases = new Map<number, { id: Promise<bigint>; values: number }>();
     let items = 0;
     await this.#runAll(this.#items(snapshot), async (item) => {
@@ -214,8 +216,9 @@ export class EtcdTransfer implements Disposable {
     return await lease.id;
   }
 
-  async #raiseRevision(target: number): Promise<void> {
+  async #raiseRevision(target: number, onProgress?: EtcdRestoreOptions["onProgress"]): Promise<void> {
     for (let revision = await this.revision(); revision < target; revision = await this.#compact()) {
+      onProgress?.(revision, target);
       const count = Math.min(target - revision, COMPACT_WRITES);
       await this.#runAll(repeat(count), async () => {
         await this.#call(putMethod, { key: INCOMPLETE_KEY, value: Buffer.from(this.#prefix), lease: 0n });

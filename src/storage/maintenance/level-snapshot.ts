@@ -35,7 +35,7 @@ export interface RecordCounts {
   readonly expiring: number;
 }
 
-/** Verifies the checksum of each record, that each key has its value, and that no revision of the history is missing. */
+/** Verifies the checksum of each record, that each key has its value, and that the history has every revision. */
 export async function verifyRecords(database: Database, path: string): Promise<RecordCounts> {
   const layout = await readLayout(database, path);
   const counts = { records: 0, keys: 0, versions: 0, expiring: 0 };

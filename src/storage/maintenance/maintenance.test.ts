@@ -1,4 +1,4 @@
-import { readdir, readFile, writeFile } from "node:fs/promises";
+import { mkdir, readdir, readFile, writeFile } from "node:fs/promises";
 import t, { type Test } from "tap";
 import { deploymentKind } from "../../api/apps/deployment/kind.ts";
 import { leaseKind } from "../../api/coordination/lease/kind.ts";
@@ -9,6 +9,7 @@ import { systemClock } from "../../std/time/clock.ts";
 import { findEtcdProblem, startEtcd } from "../../testing/storage/etcd-server.ts";
 import { EtcdTransfer } from "../kvstore3/transfer.ts";
 import { Database, rejectIfOpen } from "../level/database.ts";
+import { ALL_KEYS } from "../level/keys.ts";
 import { openStore } from "../open.ts";
 import { prefixRange, type Revision, type Store } from "../store.ts";
 import { convertNames, createConverter } from "./convert-names.ts";
@@ -84,6 +85,9 @@ t.test("a copy of a store in use is one of its states", async (t) => {
   }
   isWriting = false;
   await writing;
+  // Of a process that was killed, whose number no process has.
+  await mkdir(`${path}/../.store-copy-999999999`);
+  await (await openLevelCopy(path, clock, log))[Symbol.asyncDispose]();
   await t.rejects(rejectIfOpen(path), { code: "locked" });
   await store[Symbol.asyncDispose]();
   await rejectIfOpen(path);
@@ -173,6 +177,43 @@ async function testSalvage(t: Test, damage: (path: string, names: readonly strin
 for (const [name, damage] of Object.entries(damages)) {
   t.test(`objects are read from a store of which ${name}`, async (t) => await testSalvage(t, damage));
 }
+
+t.test("a changed byte of a table costs at most the values of its block, and no other value changes", async (t) => {
+  const path = `${t.testdir()}/store`;
+  const written = new Map<string, string>();
+  {
+    await using store = await open(`level://${path}`);
+    for (let i = 0; i < 60; i++) {
+      const key = `/registry/k${String(i).padStart(2, "0")}`;
+      const value = Array.from({ length: 300 }, (_, j) => String.fromCharCode(32 + ((i * 7 + j * j * 31) % 90))).join(
+        "",
+      );
+      const first = await store.create(key, Buffer.from("first"));
+      written.set(`${key} ${first}`, "first");
+      const second = await store.update(key, Buffer.from(value), first);
+      written.set(`${key} ${second}`, value);
+    }
+  }
+  const database = await Database.open(path, log);
+  await database.compactRange(ALL_KEYS);
+  await database.close();
+  const table = `${path}/${(await readdir(path)).filter((name) => name.endsWith(".ldb")).at(-1)}`;
+  const bytes = await readFile(table);
+  for (let at = 0; at < bytes.length; at += 211) {
+    const changed = Buffer.from(bytes);
+    changed[at]! ^= 0x55;
+    await writeFile(table, changed);
+    const { snapshot, damage, lost } = await salvage(path);
+    const items = await itemsOf(snapshot);
+    const isWritten = ({ key, modified, value }: SnapshotItem): boolean =>
+      written.get(`${key} ${modified}`) === Buffer.from(value).toString();
+    t.ok(items.every(isWritten));
+    t.equal(new Set(items.map(({ key }) => key)).size, items.length, "each key once");
+    const gone = lost.filter(({ outcome }) => outcome === "gone").length;
+    if (damage.length === 0) t.equal(items.length, 60);
+    else t.ok(items.length + gone <= 60, `${items.length} kept, ${gone} gone`);
+  }
+});
 
 t.test(
   "an interrupted restore to etcd is shown, and can be repeated",

@@ -1,8 +1,8 @@
 /**
  * Files with a snapshot: a line that names the format, then frames. A frame is the length of its payload (4 bytes, big
- * end first), the payload's CRC-32 (4) and the payload, which starts with its type: `H` for the header, `I` for an item,
- * `E` for the end. The end has the number of items and the SHA-256 of all bytes before its frame, so that a file that
- * was cut off or changed is refused.
+ * end first), the payload's CRC-32 (4) and the payload, which starts with its type: `H` for the header, `I` for an
+ * item, `E` for the end. The end has the number of items and the SHA-256 of all bytes before its frame, so that a file
+ * that was cut off or changed is refused.
  */
 import { createHash } from "node:crypto";
 import { createReadStream } from "node:fs";
