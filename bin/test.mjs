@@ -28,6 +28,7 @@ const longTests = [
   "in-cluster-client",
   "joining",
   "kubectl-debug",
+  "disk-eviction",
   "memory-eviction",
   "kubectl-operations",
   "kubectl-transfers",
