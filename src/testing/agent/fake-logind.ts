@@ -1,5 +1,5 @@
 /** logind as the agent sees it: its delay locks and its notices. */
-import type { InhibitorLock, ShutdownNotices } from "../../agent/node/shutdown/shutdown-notices.ts";
+import type { InhibitorLock, ShutdownListener, ShutdownNotices } from "../../agent/node/shutdown/shutdown-notices.ts";
 
 export class FakeLogind implements ShutdownNotices {
   /** The next preparations fail with these. */
@@ -20,9 +20,10 @@ export class FakeLogind implements ShutdownNotices {
     this.delayMs = delayMs;
   }
 
-  async watch(notify: (isShuttingDown: boolean) => void, signal: AbortSignal): Promise<void> {
+  async watch({ onNotice: notify, onWatching }: ShutdownListener, signal: AbortSignal): Promise<void> {
     const { promise, resolve, reject } = Promise.withResolvers<void>();
     this.#watcher = { notify, end: reject };
+    onWatching();
     signal.addEventListener("abort", () => resolve(), { once: true });
     if (signal.aborted) resolve();
     await promise.finally(() => {

@@ -28,6 +28,7 @@ import { FakeClock } from "../std/fake-clock.ts";
 import { freePort } from "../std/free-port.ts";
 import { until } from "../std/until.ts";
 import { FakeApi } from "./fake-api.ts";
+import { FakeLogind } from "./fake-logind.ts";
 import { FakeRuntime } from "./fake-runtime.ts";
 
 export type AgentFlagName = keyof typeof agentFlags;
@@ -64,6 +65,8 @@ export interface TestAgent extends AsyncDisposable {
   readonly iptables: ReadonlySet<string>;
   /** The transactions of the service proxy. */
   readonly nft: readonly string[];
+  /** Announces the shutdown of the machine. */
+  readonly logind: FakeLogind;
   /** The commands of `ip` and `bridge` that change something. */
   readonly network: readonly string[];
   /** A file of the cgroup v1 tree: `cpu/kubepods/cpu.shares`; empty when it does not exist. */
@@ -115,6 +118,7 @@ export async function createTestAgent(source: "flag" | "file", settings: Setting
   const iptables = new Set<string>();
   const nft: string[] = [];
   const network: string[] = [];
+  const logind = new FakeLogind();
   await using stack = new AsyncDisposableStack();
   stack.defer(() => rm(directory, { recursive: true, force: true }));
   let attempt = 0;
@@ -152,6 +156,7 @@ export async function createTestAgent(source: "flag" | "file", settings: Setting
     iptables,
     nft,
     network,
+    logind,
     readCgroup: (path) => {
       const file = join(cgroupHierarchy, path);
       return existsSync(file) ? readFileSync(file, "utf8") : "";
@@ -167,6 +172,7 @@ export async function createTestAgent(source: "flag" | "file", settings: Setting
         ...(existsSync(sysRoot) ? { sysRoot } : {}),
         iptables: createFakeIptables(iptables),
         dnsPort,
+        shutdownNotices: logind,
         nft: { apply: async (commands) => void nft.push(commands) },
         network: {
           tools: createFakeRouteTools(network),

@@ -24,6 +24,7 @@ case "$*" in
 *get-property*) if [ -e ${at("reloaded")} ]; then echo "t 30000000"; else echo "t 5000000"; fi;;
 *KillUnit*) [ -e ${at("stubborn")} ] || touch ${at("reloaded")};;
 *monitor*)
+  echo "Monitoring bus message stream." >&2
   echo '{"type":"signal","member":"NameAcquired","payload":{"type":"s","data":[":1.7"]}}'
   echo 'no JSON'
   echo '{"type":"signal","member":"PrepareForShutdown","payload":{"type":"b","data":[true]}}'
@@ -60,18 +61,20 @@ t.test("prepare() raises logind's delay, and rejects when that does not help", a
 t.test("watch() passes the notices of logind on, until the signal aborts", async (t) => {
   const { logind, calls, touch } = await playSystemd(t);
   const stop = new AbortController();
-  const notices: boolean[] = [];
-  const watching = logind.watch((isShuttingDown) => notices.push(isShuttingDown), stop.signal);
-  await until("both notices", () => notices.length === 2);
+  const notices: (boolean | string)[] = [];
+  const watching = logind.watch(
+    { onNotice: (isShuttingDown) => notices.push(isShuttingDown), onWatching: () => notices.push("watching") },
+    stop.signal,
+  );
+  await until("both notices", () => notices.length === 3);
   stop.abort();
   await watching;
-  t.same(notices, [true, false]);
+  t.same(new Set(notices), new Set(["watching", true, false]));
   t.match(calls(), "sender='org.freedesktop.login1'");
   await touch("lost");
-  await t.rejects(
-    logind.watch(() => {}, new AbortController().signal),
-    { message: "the connection to logind ended" },
-  );
+  await t.rejects(logind.watch({ onNotice() {}, onWatching() {} }, new AbortController().signal), {
+    message: "the connection to logind ended",
+  });
 });
 
 t.test("inhibit() holds a delay lock until it is released", async (t) => {
@@ -94,7 +97,10 @@ t.test("without logind a signal announces the shutdown", async (t) => {
   const notices = createSignalNotices(emitter as NodeJS.Process);
   const stop = new AbortController();
   const seen: boolean[] = [];
-  const watching = notices.watch((isShuttingDown) => seen.push(isShuttingDown), stop.signal);
+  const watching = notices.watch(
+    { onNotice: (isShuttingDown) => seen.push(isShuttingDown), onWatching() {} },
+    stop.signal,
+  );
   await notices.prepare(1_000);
   t.equal(await notices.inhibit(), undefined);
   emitter.emit(SHUTDOWN_SIGNAL);

@@ -60,9 +60,12 @@ export function createLogind(programs: LogindPrograms = systemPrograms, confDir:
           `current value of InhibitDelayMaxSec (${found}) is less than requested ShutdownGracePeriod`,
       );
     },
-    async watch(onNotice, signal) {
+    async watch({ onWatching, onNotice }, signal) {
       const args = ["--system", "--json=short", "--match", MATCH, "monitor"];
-      const child = spawn(programs.busctl, args, { stdio: ["ignore", "pipe", "ignore"] });
+      const child = spawn(programs.busctl, args, { stdio: ["ignore", "pipe", "pipe"] });
+      createInterface({ input: child.stderr }).on("line", (line) => {
+        if (line.startsWith("Monitoring ")) onWatching();
+      });
       createInterface({ input: child.stdout }).on("line", (line) => {
         const isShuttingDown = readNotice(line);
         if (isShuttingDown !== undefined) onNotice(isShuttingDown);

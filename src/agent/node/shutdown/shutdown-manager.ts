@@ -43,6 +43,7 @@ export interface ShutdownManagerOptions {
 }
 
 const RECONNECT_MS = 1_000;
+const RECONNECT_MS_MAX = 60_000;
 const DEFAULT_GRACE_SECONDS = 30;
 const STATE_FILE = "graceful_node_shutdown_state";
 const MESSAGE = "Pod was terminated in response to imminent node shutdown.";
@@ -81,6 +82,7 @@ export class ShutdownManager {
     const { clock, log } = this.#options;
     await this.#showLastTimes();
     let failure = "";
+    let pauseMs = RECONNECT_MS;
     while (!signal.aborted) {
       try {
         await this.#watch(signal);
@@ -88,9 +90,10 @@ export class ShutdownManager {
       } catch (error) {
         if (signal.aborted) break;
         if (failure !== String(error)) log.error("Failed to start node shutdown manager", error);
+        pauseMs = failure === String(error) ? Math.min(2 * pauseMs, RECONNECT_MS_MAX) : RECONNECT_MS;
         failure = String(error);
       }
-      await clock.sleep(RECONNECT_MS, signal).catch(() => undefined);
+      await clock.sleep(pauseMs, signal).catch(() => undefined);
     }
     await this.#last;
     await this.#release();
@@ -102,9 +105,12 @@ export class ShutdownManager {
     await notices.prepare(totalGraceMs(groups));
     const stop = new AbortController();
     const either = AbortSignal.any([signal, stop.signal]);
-    const watching = notices.watch((isShuttingDown) => this.#enqueue(isShuttingDown, signal), either);
+    const { promise: ready, resolve: onWatching } = Promise.withResolvers<void>();
+    const onNotice = (isShuttingDown: boolean): void => this.#enqueue(isShuttingDown, signal);
+    const watching = notices.watch({ onWatching, onNotice }, either);
     watching.catch(() => {});
     try {
+      await Promise.race([ready, watching]);
       if (!this.#isShuttingDown) await this.#acquire();
       await watching;
     } finally {
