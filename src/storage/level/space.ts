@@ -147,6 +147,7 @@ export class Space {
     // The space of the reserve is none for other writes.
     this.#isReleased = true;
     this.#diskAlarm = true;
+    this.#arm();
     await rm(join(path, RESERVE_FILE), { force: true });
     await this.measure();
     log.warn("The disk of the store is full; the reserve is released for deletions", { path, freeBytes: this.#free });
@@ -165,6 +166,7 @@ export class Space {
   }
 
   #arm(): void {
+    this.#timer?.cancel();
     if (this.#closed) return;
     const interval = this.#quotaAlarm || this.#diskAlarm ? ALARM_INTERVAL_MS : INTERVAL_MS;
     this.#timer = this.#options.clock.timer(interval, () => {
@@ -199,11 +201,14 @@ export class Space {
     const diskAlarm = free < (this.#diskAlarm ? enough : LOW_FREE_BYTES);
     if (quotaAlarm === this.#quotaAlarm && diskAlarm === this.#diskAlarm) return;
     const hasQuotaAlarmStarted = quotaAlarm && !this.#quotaAlarm;
+    const hadAlarm = this.#quotaAlarm || this.#diskAlarm;
     this.#quotaAlarm = quotaAlarm;
     this.#diskAlarm = diskAlarm;
     const reason = this.alarms().join("; ");
     if (reason === "") log.info("The store has space again; all writes are accepted", { path });
     else log.error("The store is out of space", new Error(reason), { path });
+    // Measured more often from now on.
+    if (!hadAlarm) this.#arm();
     if (hasQuotaAlarmStarted) onQuotaAlarm();
   }
 

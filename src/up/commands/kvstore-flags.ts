@@ -22,7 +22,7 @@ export const kvstoreFlags = section("Store", {
   from: flag(storeServers, [], "Store that migrate reads."),
   to: flag(storeServers, [], "Store that migrate writes; it must be empty."),
   "bump-revision": flag(
-    int({ min: 0, max: 2 ** 40 }),
+    int({ min: -1, max: 2 ** 40 }),
     -1,
     "By how much the revision of a restored, repaired or migrated store is higher than the one that was read.",
     { defaultNote: "0 for migrate, 1000000 for restore and repair" },
