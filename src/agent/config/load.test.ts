@@ -161,7 +161,7 @@ t.test("loadAgentConfig() validates values of the file like those of flags", asy
   t.same(problemsOf([`--config=${file}`]), [
     `${file}:4: field logging.format: "xml" must be one of text, json`,
     `${file}:8: unknown feature gate Nope`,
-    `${file}:9: feature gate MemoryManager cannot be set to false: it is GA and locked to true`,
+    `${file}:9: cannot set feature gate MemoryManager to false, feature is locked to true`,
   ]);
 });
 

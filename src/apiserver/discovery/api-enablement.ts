@@ -9,7 +9,7 @@ import type { Kind } from "../../api/kind.ts";
 import { nodeMetricsKind } from "../../api/metrics/kinds.ts";
 import { previewKinds } from "../../api/preview-kinds.ts";
 import { kubernetesGroup, svcGroup } from "../../api/scheme.ts";
-import { isKubernetesApi } from "./local-api-services.ts";
+import { isKubernetesApi, priorityOf } from "./local-api-services.ts";
 
 export interface ApisConfig {
   /** `api/beta` → `true`, `apps/v1` → `false`, … */
@@ -70,7 +70,9 @@ export function selectServedApis(config: ApisConfig, features: readonly FeatureS
     if (config.runtimeConfigForwardCompatible && requested.has(kind)) return true;
     return config.forwardCompatible && betaKinds.some((beta) => served.has(beta) && isSameResource(beta, kind));
   };
-  const selected = all.filter((kind) => served.has(kind) && isInEmulatedVersion(kind));
+  const selected = all
+    .filter((kind) => served.has(kind) && isInEmulatedVersion(kind))
+    .sort((a, b) => priorityOf(b).group - priorityOf(a).group);
   const gates = new Set(features.filter(({ enabled }) => enabled).map(({ name }) => name));
   const kinds = selected.filter(({ featureGate }) => featureGate === undefined || gates.has(featureGate));
   if (kinds.every(({ group }) => group === nodeMetricsKind.group))
