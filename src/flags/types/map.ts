@@ -90,7 +90,8 @@ export const thresholds: ValueType<Pairs> = pairs({
   name: "strings",
   separator: "<",
   allowed: `signal<quantity or signal<percentage pairs; signals are ${signalsText}`,
-  accepts: (signal, value) => evictionSignals.includes(signal) && (isPercentage(value) || isAmount(value)),
+  accepts: (signal, value) =>
+    evictionSignals.includes(signal) && (isPercentage(value) || (isAmount(value) && !isZero(value))),
   sample: "memory.available<200Mi,nodefs.available<15%",
   wrong: "memory.available<most",
 });
@@ -99,7 +100,8 @@ export const thresholds: ValueType<Pairs> = pairs({
 export const minimumReclaim: ValueType<Pairs> = pairs({
   name: "strings",
   allowed: `signal=quantity or signal=percentage pairs; signals are ${signalsText}`,
-  accepts: (signal, value) => evictionSignals.includes(signal) && (isPercentage(value) || isAmount(value)),
+  accepts: (signal, value) =>
+    evictionSignals.includes(signal) && (isPercentage(value) ? !isZero(value) : isAmount(value)),
   sample: "memory.available=0Mi,nodefs.available=500Mi",
   wrong: "disk=1Gi",
 });
@@ -115,6 +117,11 @@ export const gracePeriods: ValueType<Pairs> = pairs({
 
 function isPercentage(value: string): boolean {
   return /^\d{1,3}(\.\d+)?%$/.test(value) && Number(value.slice(0, -1)) <= 100;
+}
+
+/** Of a quantity or percentage. */
+function isZero(value: string): boolean {
+  return !/^[^a-zA-Z]*[1-9]/.test(value);
 }
 
 function isAmount(value: string): boolean {

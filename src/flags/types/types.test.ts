@@ -4,7 +4,7 @@ import { parseDuration, printDuration } from "./duration.ts";
 import { gateSettings } from "./gate-settings.ts";
 import { strings } from "./list.ts";
 import { vmodule } from "./logging.ts";
-import { pairs, qosReserved, reserved, thresholds } from "./map.ts";
+import { minimumReclaim, pairs, qosReserved, reserved, thresholds } from "./map.ts";
 import { cidrs, nodeIps, podCidr, portRange } from "./network.ts";
 import { cpuSet, headers, nodeLabels, reservedMemory, taints } from "./node.ts";
 import { float, int32 } from "./number.ts";
@@ -88,7 +88,10 @@ t.test("reserved(), qosReserved and thresholds check names and quantities", asyn
     "memory.available": "100Mi",
     "nodefs.available": "10%",
   });
-  refuses(t, thresholds, ["memory.available=1Gi", "memory<1Gi", "memory.available<110%"]);
+  refuses(t, thresholds, ["memory.available=1Gi", "memory<1Gi", "memory.available<110%", "memory.available<0Mi"]);
+  t.same(thresholds.parse("imagefs.available<0%"), { "imagefs.available": "0%" }, "no threshold at all");
+  refuses(t, minimumReclaim, ["memory.available=0%", "memory.available=-1"]);
+  t.same(minimumReclaim.parse("memory.available=0"), { "memory.available": "0" });
 });
 
 t.test("nodeLabels allows other domains, and of svc.io only prefixes and names that a node may set", async (t) => {
