@@ -148,6 +148,8 @@ export interface RuntimeConfig extends NodeCgroupSettings {
   readonly singleProcessOomKill: boolean | undefined;
   /** Whether Burstable pods may use a share of the node's swap; requires cgroup v2. */
   readonly limitedSwap: boolean;
+  /** See `MemoryQos`; undefined: off. */
+  readonly memoryThrottlingFactor: number | undefined;
   /** oom_score_adj of the agent, -1000 to 1000; undefined leaves it unchanged. */
   readonly oomScoreAdj: number | undefined;
   /** Limit of open files of the agent; undefined leaves it unchanged. */

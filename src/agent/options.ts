@@ -135,7 +135,7 @@ function toApiConfig({ flags }: EffectiveConfig): ApiConfig {
 }
 
 function toRuntimeConfig(effective: EffectiveConfig): RuntimeConfig {
-  const { flags, config } = effective;
+  const { flags, config, gates } = effective;
   const endpoint = flags["container-runtime-endpoint"];
   return {
     endpoint,
@@ -166,6 +166,7 @@ function toRuntimeConfig(effective: EffectiveConfig): RuntimeConfig {
     protectKernelDefaults: flags["protect-kernel-defaults"],
     singleProcessOomKill: config.singleProcessOOMKill,
     limitedSwap: config.memorySwap?.swapBehavior === "LimitedSwap",
+    memoryThrottlingFactor: gates.enabled("MemoryQoS") ? config.memoryThrottlingFactor : undefined,
     oomScoreAdj: flags["oom-score-adj"],
     maxOpenFiles: flags["max-open-files"],
   };

@@ -27,6 +27,7 @@ import { keepNetworkFields } from "../node/network/network-objects.ts";
 import { NodeIps } from "../node/network/node-ips.ts";
 import type { ShutdownNotices } from "../node/shutdown/shutdown-notices.ts";
 import { computeNodeCapacity, type NodeCapacity } from "../node/status/capacity.ts";
+import type { MemoryQos } from "../pods/resources/container-resources.ts";
 import { type MachineTopology, readMachineTopology } from "../resource-managers/topology/machine-topology.ts";
 import { type CriClient, createCriClient } from "../runtime/cri-client.ts";
 import { type MakeNodeApi, Standalone } from "../standalone/standalone.ts";
@@ -94,6 +95,7 @@ export interface Foundation extends Lifetime {
   /** See `ResourceSettings`; likewise below. */
   readonly oomGroup: boolean;
   readonly limitsSwap: boolean;
+  readonly memoryQos: MemoryQos | undefined;
   readonly iptables: Iptables;
   /** Undefined: the machine's. */
   readonly nft: Nft | undefined;
@@ -140,6 +142,9 @@ export async function openFoundation(config: AgentConfig, deps: AgentDeps, lifet
   const slices = isSystemd ? new SystemdSlices(isUnified, deps.callSystemd) : undefined;
   const oomGroup = isUnified && config.runtime.singleProcessOomKill !== true;
   const limitsSwap = await tree.limitsSwap();
+  const { memoryThrottlingFactor: throttlingFactor } = config.runtime;
+  const { memoryBytes: allocatableBytes } = capacity;
+  const memoryQos = isUnified && throttlingFactor !== undefined ? { throttlingFactor, allocatableBytes } : undefined;
   const plugins = await loadPlugins(config.runtime.credentialProviders);
   const { client, credentials } = await connectApiServer(config, deps, lifetime, metrics);
   const random = systemRandom;
@@ -167,6 +172,7 @@ export async function openFoundation(config: AgentConfig, deps: AgentDeps, lifet
     isUnified,
     oomGroup,
     limitsSwap,
+    memoryQos,
     slices,
     iptables,
     nft,

@@ -85,6 +85,7 @@ export function openNode(
     });
   const cgroups = new NodeCgroups({
     settings: config.runtime,
+    protectsMemory: foundation.memoryQos !== undefined,
     capacity: foundation.capacity.capacity,
     tree: foundation.tree,
     slices: foundation.slices,

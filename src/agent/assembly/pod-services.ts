@@ -30,6 +30,7 @@ import type { NodeInfo } from "../pods/environment/downward-api.ts";
 import type { PodServices, PodWorkMetrics } from "../pods/pod-context.ts";
 import type { EventType, PodEventRecorder } from "../pods/pod-events.ts";
 import { isStatic, podName, podNamespace, podUid } from "../pods/pod-fields.ts";
+import type { MemoryQos } from "../pods/resources/container-resources.ts";
 import { PodCgroups } from "../pods/resources/pod-cgroups.ts";
 import { readHostIdRange, UserNamespaces } from "../pods/sandbox/user-namespaces.ts";
 import { isCpuBusy, StartLimiter } from "../pods/worker/start-limiter.ts";
@@ -62,6 +63,7 @@ export interface PodServicesOptions {
   /** See `ResourceSettings`; likewise below. */
   readonly oomGroup: boolean;
   readonly limitsSwap: boolean;
+  readonly memoryQos: MemoryQos | undefined;
   /** Undefined: systemd does not manage the cgroups. */
   readonly slices: SystemdSlices | undefined;
   readonly classes: RuntimeClasses;
@@ -174,14 +176,14 @@ export function createPodServices(options: PodServicesOptions, links: PodService
 }
 
 function createPodCgroups(
-  { config, tree, slices, capacity, resourceManagers }: PodServicesOptions,
+  { config, tree, slices, capacity, memoryQos, resourceManagers }: PodServicesOptions,
   { active, measureCgroup }: PodServiceLinks,
   hugePageSizes: readonly string[],
 ): PodServices["cgroups"] {
   const cgroups = new PodCgroups({
     tree,
     slices,
-    settings: { ...config.runtime, hugePageSizes },
+    settings: { ...config.runtime, hugePageSizes, memoryQos },
     pods: active,
     isWithoutQuota: (pod) => resourceManagers.isPodWithoutQuota(pod),
     memoryBytes: capacity.memoryBytes,
@@ -215,6 +217,7 @@ function createPodSettings({
   machine,
   oomGroup,
   limitsSwap,
+  memoryQos,
   resourceManagers,
 }: PodServicesOptions): PodServices["settings"] {
   const hugePageSizes = Object.keys(machine.hugePages);
@@ -225,6 +228,7 @@ function createPodSettings({
       hugePageSizes,
       oomGroup,
       limitsSwap,
+      memoryQos,
       swapBytes: config.runtime.limitedSwap ? machine.swapBytes : 0,
     },
     cgroups: config.runtime,

@@ -8,6 +8,8 @@ export interface CgroupLimits {
   readonly cpuQuotaUs?: number | null;
   readonly cpuPeriodUs?: number;
   readonly memoryBytes?: number | null;
+  /** Memory that the kernel does not reclaim; cgroup v2 only. */
+  readonly memoryMinBytes?: number;
   readonly pids?: number;
   /** Bytes by page size in the kernel's format, `2MB`; null removes the limit. */
   readonly hugePages?: Readonly<Record<string, number | null>>;
@@ -163,11 +165,12 @@ function v1Settings(limits: CgroupLimits): readonly Setting[] {
 }
 
 function v2Settings(limits: CgroupLimits): readonly Setting[] {
-  const { cpuShares, cpuPeriodUs, cpuQuotaUs, memoryBytes, pids, hugePages = {} } = limits;
+  const { cpuShares, cpuPeriodUs, cpuQuotaUs, memoryBytes, memoryMinBytes, pids, hugePages = {} } = limits;
   const settings: readonly (Setting | false)[] = [
     cpuShares !== undefined && ["cpu", "cpu.weight", toCpuWeight(cpuShares)],
     cpuQuotaUs !== undefined && ["cpu", "cpu.max", `${cpuQuotaUs ?? "max"} ${cpuPeriodUs ?? 100_000}`],
     memoryBytes !== undefined && ["memory", "memory.max", memoryBytes ?? "max"],
+    memoryMinBytes !== undefined && ["memory", "memory.min", memoryMinBytes],
     pids !== undefined && ["pids", "pids.max", pids],
     ...Object.entries(hugePages).map(([size, bytes]) => ["hugetlb", `hugetlb.${size}.max`, bytes ?? "max"] as const),
   ];

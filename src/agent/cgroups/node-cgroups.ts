@@ -31,6 +31,8 @@ export interface NodeCgroupSettings extends CgroupSettings {
 }
 
 export interface NodeCgroupsOptions {
+  /** Whether the kernel is not to reclaim memory that is reserved; requires cgroup v2. */
+  readonly protectsMemory?: boolean;
   readonly settings: NodeCgroupSettings;
   /** The node's capacity. */
   readonly capacity: ResourceList;
@@ -137,7 +139,7 @@ export class NodeCgroups {
       const missing = await tree.findMissing(path);
       if (missing.length > 0)
         throw new Error(`cgroup ${JSON.stringify(cgroup)} has some missing paths: ${missing.join(", ")}`);
-      const limits = toReservedLimits(reserved);
+      const limits = toReservedLimits(reserved, this.#options.protectsMemory === true);
       if (isSystemd) await slices?.apply(slice, limits);
       await tree.setLimits(path, limits);
       event("Normal", ENFORCED, `Updated limits on ${name} reserved cgroup ${cgroup}`);
@@ -173,11 +175,12 @@ export class NodeCgroups {
   }
 }
 
-function toReservedLimits(reserved: ResourceList): CgroupLimits {
+function toReservedLimits(reserved: ResourceList, protectsMemory: boolean): CgroupLimits {
   const { cpu, memory, pid } = reserved;
   return {
     ...(cpu === undefined ? {} : { cpuShares: milliCpuToShares(parseMillis(cpu)) }),
     ...(memory === undefined ? {} : { memoryBytes: parseUnits(memory) }),
+    ...(memory === undefined || !protectsMemory ? {} : { memoryMinBytes: parseUnits(memory) }),
     ...(pid === undefined ? {} : { pids: parseUnits(pid) }),
   };
 }

@@ -23,6 +23,8 @@ t.test("toLimitProperties() converts limits to systemd's properties", async (t) 
     ["CPUShares", "t", "512"],
     ["CPUQuotaPerSecUSec", "t", "18446744073709551615"],
   ]);
+  t.same(toLimitProperties({ memoryMinBytes: 4096 }, true), [["MemoryMin", "t", "4096"]]);
+  t.same(toLimitProperties({ memoryMinBytes: 4096 }, false), []);
   t.same(toLimitProperties({}, true), []);
 });
 

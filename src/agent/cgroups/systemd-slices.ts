@@ -52,9 +52,10 @@ export function toSlicePath(name: string): string {
 
 /** The limits as systemd's properties. */
 export function toLimitProperties(limits: CgroupLimits, isUnified: boolean): readonly SliceProperty[] {
-  const { cpuShares, cpuQuotaUs, cpuPeriodUs, memoryBytes, pids } = limits;
+  const { cpuShares, cpuQuotaUs, cpuPeriodUs, memoryBytes, memoryMinBytes, pids } = limits;
   const properties: readonly (SliceProperty | false)[] = [
     memoryBytes !== undefined && [isUnified ? "MemoryMax" : "MemoryLimit", "t", String(memoryBytes ?? UNLIMITED)],
+    isUnified && memoryMinBytes !== undefined && ["MemoryMin", "t", String(memoryMinBytes)],
     cpuShares !== undefined &&
       (isUnified ? ["CPUWeight", "t", String(toCpuWeight(cpuShares))] : ["CPUShares", "t", String(cpuShares)]),
     cpuPeriodUs !== undefined && ["CPUQuotaPeriodUSec", "t", String(cpuPeriodUs)],

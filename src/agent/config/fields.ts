@@ -29,6 +29,7 @@ const effectiveFields: ReadonlySet<string> = new Set([
   "iptablesMasqueradeBit",
   "maxParallelImagePulls",
   "memorySwap.swapBehavior",
+  "memoryThrottlingFactor",
   "mergeDefaultEvictionSettings",
   "nodeLeaseDurationSeconds",
   "nodeStatusReportFrequency",

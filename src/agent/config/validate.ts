@@ -155,6 +155,16 @@ const rules: readonly Rule[] = [
       '"svc-reserved" contained in enforceNodeAllocatable (--enforce-node-allocatable)',
   },
   {
+    steps: ["memoryThrottlingFactor"],
+    isBroken: (_flags, field) => {
+      const factor = Number(field("memoryThrottlingFactor") ?? 0.9);
+      return factor <= 0 || factor > 1;
+    },
+    message: (field) =>
+      `invalid configuration: memoryThrottlingFactor ${field("memoryThrottlingFactor")} must be greater than 0 and ` +
+      "less than or equal to 1.0",
+  },
+  {
     steps: ["memorySwap"],
     isBroken: (_flags, field) => !["", "LimitedSwap", "NoSwap"].includes(readSwapBehavior(field("memorySwap"))),
     message: (field) =>

@@ -93,7 +93,7 @@ export const agentGates: GateTable = markMissing({
   MatchLabelKeysInPodTopologySpread: { stage: "BETA", default: true },
   MaxUnavailableStatefulSet: { stage: "ALPHA", default: false },
   MemoryManager: { stage: "GA", default: true, locked: true },
-  MemoryQoS: { stage: "ALPHA", default: false },
+  MemoryQoS: { stage: "ALPHA", default: false, effective: true },
   MultiCIDRServiceAllocator: { stage: "BETA", default: false },
   MutableCSINodeAllocatableCount: { stage: "ALPHA", default: false },
   MutatingAdmissionPolicy: { stage: "ALPHA", default: false },

@@ -3,7 +3,6 @@ import type { GateTable } from "../gates.ts";
 
 /** By what is missing. The change that adds a feature removes its gate from here and the list in testdata. */
 export const missingFeatures: Readonly<Record<string, readonly string[]>> = {
-  "the agent sets no memory protection of control groups": ["MemoryQoS"],
   "the agent takes the cgroup driver from its flag": ["SvcletCgroupDriverFromCRI"],
   "the agent makes no checkpoints of containers": ["ContainerCheckpoint"],
   "the agent has no quotas of file systems": ["LocalStorageCapacityIsolationFSQuotaMonitoring"],

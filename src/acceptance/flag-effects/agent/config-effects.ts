@@ -142,6 +142,10 @@ export const fieldEffects: Readonly<Record<string, FieldEffect>> = {
     text: "memorySwap: {swapBehavior: LimitedSwap}",
     options: { runtime: { limitedSwap: true } },
   },
+  memoryThrottlingFactor: {
+    text: "featureGates: {MemoryQoS: true}\nmemoryThrottlingFactor: 0.7",
+    options: { runtime: { memoryThrottlingFactor: 0.7 } },
+  },
   mergeDefaultEvictionSettings: {
     text: "mergeDefaultEvictionSettings: true\nevictionHard: {memory.available: 1Gi}",
     options: { eviction: { hard: { "memory.available": "1Gi", "nodefs.available": "10%" } } },
@@ -198,6 +202,7 @@ export async function verifyField(t: Test, { text, options }: FieldEffect): Prom
 const gateOptions: Readonly<Record<string, { readonly set: boolean; readonly options: object }>> = {
   CPUManagerPolicyAlphaOptions: { set: true, options: { resources: { cpu: { gates: { alpha: true } } } } },
   CPUManagerPolicyBetaOptions: { set: false, options: { resources: { cpu: { gates: { beta: false } } } } },
+  MemoryQoS: { set: true, options: { runtime: { memoryThrottlingFactor: 0.9 } } },
   AllowDNSOnlyNodeCSR: { set: true, options: { certificates: { servingWithoutAddresses: true } } },
   DisableNodeKubeProxyVersion: { set: false, options: { node: { reportsProxyVersion: true } } },
   ExecProbeTimeout: { set: false, options: { pods: { execProbeTimeout: false } } },

@@ -61,6 +61,18 @@ t.test(
     const { cpu } = input({});
     const asGroup = makeContainerConfig({ ...input({}), cpu: { ...cpu, oomGroup: true } }).linux?.resources;
     t.same(asGroup?.unified, { "memory.oom.group": "1" }, "all of its processes end together");
+    const qos = { throttlingFactor: 0.5, allocatableBytes: 10 * 2 ** 20 };
+    type Quantities = Readonly<Record<string, string>>;
+    const protect = (requests: Quantities, limits: Quantities) => {
+      const container = { name: "c", image: "i", resources: { requests, limits } };
+      const settings = { ...input(container), cpu: { ...cpu, memoryQos: qos } };
+      return makeContainerConfig(settings).linux?.resources?.unified;
+    };
+    const mib = (count: number): string => String(count * 2 ** 20);
+    t.same(protect({ memory: "2Mi" }, { memory: "4Mi" }), { "memory.min": mib(2), "memory.high": mib(3) });
+    t.same(protect({ memory: "2Mi" }, {}), { "memory.min": mib(2), "memory.high": mib(6) }, "allocatable as limit");
+    t.same(protect({ memory: "2Mi" }, { memory: "2Mi" }), { "memory.min": mib(2) });
+    t.equal(protect({}, {}), undefined);
     const withoutSwap = (limits: Readonly<Record<string, string>>) => {
       const container = { name: "c", image: "i", resources: { limits } };
       return makeContainerConfig({ ...input(container), cpu: { ...cpu, limitsSwap: true } }).linux?.resources;

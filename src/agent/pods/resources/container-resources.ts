@@ -17,8 +17,19 @@ export interface ResourceSettings {
   readonly limitsSwap?: boolean;
   /** Swap of the node that Burstable pods share by their requests of memory; 0: containers may use none. */
   readonly swapBytes?: number;
+  /** Undefined: off, as on machines without cgroup v2. */
+  readonly memoryQos?: MemoryQos | undefined;
 }
 
+/** Kubernetes' MemoryQoS: the kernel does not reclaim requested memory, and slows containers near their limit. */
+export interface MemoryQos {
+  /** Of the memory between request and limit, 0 to 1: what is used without being slowed. */
+  readonly throttlingFactor: number;
+  /** The limit of containers without one. */
+  readonly allocatableBytes: number;
+}
+
+const PAGE_BYTES = 4096;
 const SHARES_MIN = 2;
 const SHARES_MAX = 262_144;
 const QUOTA_US_MIN = 1_000;
@@ -45,20 +56,37 @@ export function makeContainerResources(
     ...(memory > 0 && settings.limitsSwap !== true ? { memorySwapLimitInBytes: BigInt(memory) } : {}),
     ...makeHugePageLimits(container, settings.hugePageSizes ?? []),
     oomScoreAdj: BigInt(computeOomScoreAdj(pod, container, memoryCapacityBytes)),
-    ...makeUnified(settings, computeSwapLimit(pod, container, settings, memoryCapacityBytes)),
+    ...makeUnified(container, settings, computeSwapLimit(pod, container, settings, memoryCapacityBytes)),
   };
 }
 
 /** Files of cgroup v2 with their content. */
 function makeUnified(
-  { oomGroup, limitsSwap }: ResourceSettings,
+  container: Container,
+  { oomGroup, limitsSwap, memoryQos }: ResourceSettings,
   swapBytes: number,
 ): Pick<LinuxContainerResources, "unified"> {
   const unified = {
     ...(oomGroup === true ? { "memory.oom.group": "1" } : {}),
     ...(limitsSwap === true ? { "memory.swap.max": String(swapBytes) } : {}),
+    ...(memoryQos === undefined ? {} : protectMemory(container, memoryQos)),
   };
   return Object.keys(unified).length === 0 ? {} : { unified };
+}
+
+function protectMemory(
+  { resources }: Container,
+  { throttlingFactor, allocatableBytes }: MemoryQos,
+): Readonly<Record<string, string>> {
+  const requested = parseUnits(resources?.requests?.memory);
+  const limited = parseUnits(resources?.limits?.memory);
+  const most = limited > 0 ? limited : allocatableBytes;
+  const pages = Math.floor((requested + (most - requested) * throttlingFactor) / PAGE_BYTES);
+  const high = requested === limited ? 0 : pages * PAGE_BYTES;
+  return {
+    ...(requested > 0 ? { "memory.min": String(requested) } : {}),
+    ...(high > requested ? { "memory.high": String(high) } : {}),
+  };
 }
 
 /** Kubernetes' LimitedSwap: the container's share of the memory is its share of the swap. */

@@ -21,6 +21,7 @@ export function makePodCgroupLimits(pod: Pod, settings: PodLimitSettings): Cgrou
     cpuQuotaUs: quota ? milliCpuToQuotaUs(getPodResource(pod, "limits", "cpu"), periodUs) : null,
     cpuPeriodUs: periodUs,
     memoryBytes: memory ? getPodResource(pod, "limits", "memory") : null,
+    ...(settings.memoryQos === undefined ? {} : { memoryMinBytes: getPodResource(pod, "requests", "memory") }),
     ...(settings.podMaxPids > 0 ? { pids: settings.podMaxPids } : {}),
     ...makeHugePageLimits(settings.hugePageSizes ?? [], (name) => getPodResource(pod, "limits", name)),
   };

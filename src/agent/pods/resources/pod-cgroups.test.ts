@@ -1,4 +1,4 @@
-import { mkdirSync, readFileSync, writeFileSync } from "node:fs";
+import { existsSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import t from "tap";
 import type { Pod } from "../../../api/core/pod/schema.ts";
@@ -50,4 +50,13 @@ t.test("PodCgroups.apply() writes the limits of the whole pod to cgroup v2", asy
   t.equal(readFileSync(join(at, "cpu.weight"), "utf8"), String(toCpuWeight(174)));
   t.equal(readFileSync(join(hierarchy, "kubepods/cgroup.subtree_control"), "utf8"), "+cpu +memory +pids");
   t.same([2, 1024, 262_144].map(toCpuWeight), [1, 39, 10_000]);
+  t.notOk(existsSync(join(at, "memory.min")));
+  const memoryQos = { throttlingFactor: 0.9, allocatableBytes: 2 ** 30 };
+  const resources = { requests: { memory: "8Mi" }, limits: { memory: "40Mi" } };
+  const protectedPod = { metadata: { uid: "u1" }, spec: { containers: [{ name: "c", resources }] } };
+  const tree = new CgroupTree(hierarchy);
+  await new PodCgroups({ tree, settings: { ...settings, memoryQos }, pods: () => [] }).apply(protectedPod);
+  for (const path of ["kubepods/burstable/podu1", "kubepods/burstable", "kubepods"]) {
+    t.equal(readFileSync(join(hierarchy, path, "memory.min"), "utf8"), String(8 * 2 ** 20), path);
+  }
 });

@@ -102,13 +102,19 @@ export class PodCgroups {
       all
         .filter((each) => getPodQosClass(each) === of)
         .reduce((sum, each) => sum + getPodResource(each, "requests", name), 0);
-    const memory = this.#qosMemoryLimits(requested("memory", "Guaranteed"), requested("memory", "Burstable"));
+    const [guaranteed, burstable] = [requested("memory", "Guaranteed"), requested("memory", "Burstable")];
+    const memory = this.#qosMemoryLimits(guaranteed, burstable);
     const podClass = getPodQosClass(pod);
+    // Memory of a pod is protected as far as that of the cgroups above it.
+    if (settings.memoryQos !== undefined) {
+      await this.#write(cgroupName("", "Guaranteed", settings), { memoryMinBytes: guaranteed + burstable });
+    }
     for (const qos of SHARED_CLASSES) {
       if (qos !== podClass && memory === undefined) continue;
       await this.#write(cgroupName("", qos, settings), {
         cpuShares: milliCpuToShares(qos === "Burstable" ? requested("cpu", qos) : 0),
         ...(memory === undefined ? {} : { memoryBytes: memory[qos] }),
+        ...(settings.memoryQos === undefined || qos !== "Burstable" ? {} : { memoryMinBytes: burstable }),
         ...makeHugePageLimits(settings.hugePageSizes ?? [], () => null),
       });
     }
