@@ -157,7 +157,7 @@ t.test("evicts one pod at a time, and waits until it is cleaned up", async (t) =
   pods.push(small, large);
   memory.set("small", MI).set("large", 500 * MI);
   played.set("memory.available", 50 * MI, GI);
-  await settle(clock, 10_000);
+  await settle(clock, 1_000);
   const message =
     "The node was low on resource: memory. Threshold quantity: 100Mi, available: 50Mi. " +
     "Container c was using 500Mi, request is 0, has larger consumption of memory. ";
@@ -195,7 +195,7 @@ t.test("evicts the next pod when the first one was not sufficient, or is not cle
   a.onTerminate = () => a.end();
   a.isIdle = false;
   set("memory.available", MI, GI);
-  await settle(clock, 10_000);
+  await settle(clock, 1_000);
   t.equal(a.terminations.length, 1);
   await settle(clock, 29_000);
   t.equal(b.terminations.length, 0);
@@ -246,7 +246,7 @@ t.test("evicts no pod when reclaiming from the node is sufficient", async (t) =>
   const pod = new PlayedPod("a");
   pods.push(pod);
   set("nodefs.available", 5, 100);
-  await settle(clock, 10_000);
+  await settle(clock, 1_000);
   t.same(pod.terminations, []);
   t.same(manager.conditions, ["DiskPressure"]);
 });
@@ -292,7 +292,7 @@ t.test("a soft threshold evicts after its grace period, with the pod's time limi
     const pod = new PlayedPod("a", { terminationGracePeriodSeconds: 40 });
     pods.push(pod);
     set("memory.available", MI, 2 * GI);
-    await settle(clock, 10_000);
+    await settle(clock, 1_000);
     t.same(manager.conditions, ["MemoryPressure"]);
     await settle(clock, 89_000);
     t.same(pod.terminations, []);
@@ -308,7 +308,7 @@ t.test("an eviction continues after a restart, until its status is reported", as
   const pod = new PlayedPod("a");
   first.pods.push(pod);
   first.set("memory.available", MI, GI);
-  await settle(first.clock, 10_000);
+  await settle(first.clock, 1_000);
   t.equal(pod.terminations.length, 1);
   await first.stop();
   const again = await EvictionRecords.open(first.rootDir, silentLogger);
