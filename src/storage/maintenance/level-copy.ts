@@ -11,7 +11,7 @@ import { Database } from "../level/database.ts";
 import { readLogFile } from "../level/verify/log-file.ts";
 import { readManifest } from "../level/verify/manifest.ts";
 import { REVISION_FILE } from "../level/verify/revision-file.ts";
-import { DamageError, type IncompleteLog, verifyDatabase } from "../level/verify/verify.ts";
+import { type IncompleteLog, verifyDatabase } from "../level/verify/verify.ts";
 import { StoreError } from "../store.ts";
 
 const ATTEMPTS = 5;
@@ -54,21 +54,21 @@ async function makeVerifiedCopy(path: string, target: string, clock: Clock): Pro
       await copyFiles(path, target);
       return await verifyDatabase(target, { tables: true });
     } catch (error) {
-      if (attempt >= ATTEMPTS) throw await explain(path, error);
+      if (attempt >= ATTEMPTS) throw await explain(path, target, error);
       await clock.sleep(PAUSE_MS);
     }
   }
 }
 
-/** The verification of the store itself says what a missing file means. */
-async function explain(path: string, error: unknown): Promise<unknown> {
-  if (error instanceof DamageError) return error;
+/** The verification of the store itself says what a missing file means, and names the store. */
+async function explain(path: string, target: string, error: unknown): Promise<unknown> {
   try {
     await verifyDatabase(path, { tables: true });
-    return error;
   } catch (damage) {
-    return damage instanceof StoreError ? damage : error;
+    if (damage instanceof StoreError) return damage;
   }
+  if (!(error instanceof StoreError)) return error;
+  return new StoreError(error.code, error.message.replaceAll(target, path), { cause: error });
 }
 
 async function copyFiles(path: string, target: string): Promise<void> {

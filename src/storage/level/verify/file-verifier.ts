@@ -203,8 +203,8 @@ export class FileVerifier {
     if (this.#damage !== undefined) return;
     const message =
       `the embedded store is damaged: ${why}. ${lost}. Writes are refused${table === undefined ? "" : ", and reads of this file"}; ` +
-      "cached objects are served. Stop the server, keep a copy of the store's directory, then restore a backup, or " +
-      "remove the directory for an empty store";
+      "cached objects are served. Stop the server, keep a copy of the store's directory, then restore a snapshot, " +
+      "keep what is whole (svc kvstore repair), or remove the directory for an empty store";
     this.#damage = { table, error: new StoreError("corrupt", message) };
     // A file that is missing cannot be copied.
     const copy = await copyFileAside(path, file).catch(() => undefined);

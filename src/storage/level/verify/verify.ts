@@ -31,7 +31,8 @@ export class DamageError extends StoreError {
     super(
       "corrupt",
       `Cannot open the embedded store in "${path}": it is damaged: ${why}. ${lost}. No file was changed. ` +
-        `Keep a copy of the directory, then restore a backup, or remove the directory for an empty store${accept}`,
+        "Keep a copy of the directory, then restore a snapshot, keep what is whole (svc kvstore repair), or remove the " +
+        `directory for an empty store${accept}`,
     );
     this.file = file;
     this.why = why;
