@@ -90,12 +90,14 @@ export const separateEffects: Partial<Record<AgentFlagName, ConfigEffect>> = {
     t.equal(configOf("--streaming-connection-idle-timeout=2s").server.streamIdleMs, 2000);
   },
   "cloud-config": async (t) => {
-    const warnings = loadMutant(["--cloud-config=/etc/cloud.conf"]).warnings.join("\n");
-    t.match(warnings, /--cloud-config has been deprecated.*removing cloud providers code from Kubelet/);
+    const { flags, warnings } = loadMutant(["--cloud-config=/etc/cloud.conf"]);
+    t.equal(flags["cloud-config"], "/etc/cloud.conf");
+    t.match(warnings.join("\n"), /--cloud-config has been deprecated.*removing cloud providers code from Kubelet/);
   },
   "experimental-mounter-path": async (t) => {
-    const warnings = loadMutant(["--experimental-mounter-path=/opt/mounter"]).warnings.join("\n");
-    t.match(warnings, /--experimental-mounter-path changes nothing: CSI drivers mount/);
+    const { flags, warnings } = loadMutant(["--experimental-mounter-path=/opt/mounter"]);
+    t.equal(flags["experimental-mounter-path"], "/opt/mounter");
+    t.match(warnings.join("\n"), /--experimental-mounter-path changes nothing: CSI drivers mount/);
   },
   "bootstrap-svcconfig": async (t) => {
     const { certificates } = configOf("--svcconfig=/etc/a", "--bootstrap-svcconfig=/etc/b");
