@@ -38,7 +38,8 @@ export function isLinearizable<I, O>(history: readonly HistoryEntry<I, O>[], mod
       if (called > firstReturn) break;
       if (done[index] === true) continue;
       const next = model.step(state, input, output);
-      if (next !== undefined) {
+      // An operation without a response and without an effect can as well come later.
+      if (next !== undefined && (output !== undefined || next !== state)) {
         done[index] = true;
         if (search(first, pending - (output === undefined ? 0 : 1), next)) return true;
         done[index] = false;
