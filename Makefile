@@ -111,6 +111,10 @@ linearizability: packages ## check histories of concurrent clients, also through
 	@SVC_HISTORY_ROUNDS=$${SVC_HISTORY_ROUNDS:-10} SVC_HISTORY_FAULTS=$${SVC_HISTORY_FAULTS:-8} \
 	  node src/acceptance/server/linearizability.test.ts
 
+.PHONY: damage
+damage: packages ## damage each file of the embedded store in thousands of ways, and open it; five minutes (docs/durability.md)
+	@SVC_DAMAGE_ROUNDS=$${SVC_DAMAGE_ROUNDS:-100} node src/storage/level/verify/damage.test.ts
+
 .PHONY: attacks
 attacks: packages ## send long lists in every field, and the costliest requests; prints the longest stalls; half an hour
 	@SVC_ATTACKS=all node src/acceptance/attacks/stalls.test.ts
