@@ -57,8 +57,9 @@ async function verifyOwner(deps: CollectorDeps, node: OwnershipNode, signal: Abo
       const owner = await deps.owners.find(reference, dependent.namespace, signal);
       const live = owner.state === "impossible" ? await findAnywhere(deps, owner.kind, node.uid, signal) : owner;
       if (live.state === "present") {
-        // Its deletion is reported by its watch, after the events of its dependents.
-        deps.graph.observe(live.kind, { ...live.metadata, deletionTimestamp: undefined });
+        // Its deletion is reported by its watch, after the events of its dependents; that may be done by now.
+        const isObserved = deps.graph.get(node.uid)?.kind !== undefined;
+        if (!isObserved) deps.graph.observe(live.kind, { ...live.metadata, deletionTimestamp: undefined });
         return;
       }
       states.set(key, owner.state);

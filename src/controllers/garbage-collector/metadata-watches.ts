@@ -15,6 +15,12 @@ import type { OwnershipGraph } from "./ownership-graph.ts";
 /** Bounds the wait for the initial lists, as in Kubernetes. */
 const SYNC_TIMEOUT_MS = 30_000;
 
+/**
+ * The lists are not of one revision: an owner may be in one that is newer than that of its dependents, which the watch
+ * reports right after it.
+ */
+const SETTLE_MS = 100;
+
 interface GraphAccess {
   /** The scheme for the kinds of owners; custom kinds are added. */
   readonly scheme: Scheme;
@@ -83,8 +89,9 @@ export class MetadataWatches implements AsyncDisposable {
   }
 
   #markSynced(kind: Kind): void {
-    this.#unsynced.delete(kind);
-    if (this.#unsynced.size === 0) this.stop();
+    if (!this.#unsynced.delete(kind) || this.#unsynced.size > 0) return;
+    this.#timer?.cancel();
+    this.#timer = this.#deps.clock.timer(SETTLE_MS, this.#resolveSynced);
   }
 
   #apply(kind: Kind, event: ReflectorEvent<ApiObject>): void {
