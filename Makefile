@@ -106,6 +106,10 @@ faults: setup ## inject faults at every step of a pod's lifecycle, and run the l
 leaks: packages build ## repeat what must leave nothing in memory 1,000 times, and measure a server after a load; minutes
 	@for file in $$(find src -name 'retention.test.ts'); do SVC_LEAK_ROUNDS=1000 tap run --reporter=terse --timeout=900 $$file || exit 1; done
 
+.PHONY: durability
+durability: packages ## kill an API server 300 times under load; every acknowledged write must be there; a quarter of an hour (docs/durability.md)
+	@SVC_DURABILITY_KILLS=$${SVC_DURABILITY_KILLS:-300} node src/acceptance/server/durability.test.ts
+
 .PHONY: linearizability
 linearizability: packages ## check histories of concurrent clients, also through faults of servers and of etcd; ten minutes (docs/durability.md)
 	@SVC_HISTORY_ROUNDS=$${SVC_HISTORY_ROUNDS:-10} SVC_HISTORY_FAULTS=$${SVC_HISTORY_FAULTS:-8} \

@@ -41,6 +41,9 @@ export interface ServerProcessOptions {
   readonly nodeFlags?: readonly string[];
   /** `dist/svc` instead of the sources. */
   readonly program?: readonly string[];
+  readonly flags?: readonly string[];
+  /** Called at the beginning of the start, for tests that kill the process during it. */
+  readonly onSpawn?: (child: ChildProcess) => void;
 }
 
 export async function startServerProcess(options: ServerProcessOptions): Promise<ServerProcess> {
@@ -54,9 +57,11 @@ export async function startServerProcess(options: ServerProcessOptions): Promise
     `--cert-dir=${home}`,
     `--token-auth-file=${join(home, "tokens")}`,
     "--authorization-mode=RBAC",
+    ...(options.flags ?? []),
   ];
   const [file = "", ...words] = program;
   const child = spawn(file, [...words, "apiserver", ...flags], { stdio: ["ignore", "ignore", "pipe"] });
+  options.onSpawn?.(child);
   let errors = "";
   child.stderr.on("data", (data) => {
     errors = (errors + String(data)).slice(-10_000);
@@ -104,7 +109,8 @@ export async function startServerProcess(options: ServerProcessOptions): Promise
     await until(
       () => `the server is ready; its errors: ${errors}`,
       async () => {
-        if (child.exitCode !== null) throw new Error(`The server does not start: ${errors}`);
+        if (child.exitCode !== null || child.signalCode !== null)
+          throw new Error(`The server does not start: ${errors}`);
         return (await send("GET", "/readyz").catch(() => undefined))?.status === 200;
       },
     );
