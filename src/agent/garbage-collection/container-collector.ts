@@ -65,8 +65,8 @@ export class ContainerCollector {
 }
 
 /**
- * The exited runs of each container, newest first, without those that are too young and the newest run: the state of the
- * container, the number of its restarts and its log are read from it.
+ * The exited runs of each container, newest first, without those that are too young and the newest run: the container's
+ * state, the number of its restarts and its log are read from it.
  */
 function listRemovable({ containers }: Observation, since: number): readonly (readonly ObservedContainer[])[] {
   const byName = Map.groupBy(containers, ({ name }) => name);
