@@ -57,6 +57,7 @@ t.test("the scheduler binds a pending pod when a node becomes available", async 
 t.test("the scheduler ignores pods of other schedulers, and reports why a pod is pending", async (t) => {
   const client = await startInMemoryCluster(t);
   await addNode(client, "shop-1");
+  await waitForObject(client, nodeKind, "shop-1", undefined, (n) => (n?.spec?.taints ?? []).length === 0);
   const large = [{ name: "a", image: "web:1", resources: { requests: { cpu: "2" } } }];
   await client.create(podKind, pod("gated", { schedulingGates: [{ name: "wait" }] }));
   await client.create(podKind, pod("foreign", { schedulerName: "another" }));
@@ -66,8 +67,7 @@ t.test("the scheduler ignores pods of other schedulers, and reports why a pod is
     podKind,
     "large",
     "default",
-    // The first attempt may be before the node's taint is removed.
-    (p) => /Insufficient/.test(p?.status?.conditions?.[0]?.message ?? ""),
+    (p) => (p?.status?.conditions ?? []).length > 0,
   );
   t.equal(
     waiting?.status?.conditions?.[0]?.message,
