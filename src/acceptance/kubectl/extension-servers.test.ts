@@ -110,7 +110,7 @@ spec:
 `,
   "flunder.yaml": `apiVersion: wardle.example.com/v1alpha1
 kind: Flunder
-metadata: {name: mine}
+metadata: {generateName: mine-}
 spec: {reference: one}
 `,
   "node.yaml": `apiVersion: v1
@@ -144,15 +144,16 @@ const cases: readonly KubectlOutput[] = [
   ["api-versions", /^wardle\.example\.com\/v1alpha1$/m],
   ["explain flunders", /KIND: +Flunder.*spec/s, { until: true }],
   ["explain flunders.spec.reference", /reference.*<?string>?/s],
-  ["apply -f DIR/flunder.yaml", /flunder\.wardle\.example\.com\/mine created/],
+  // The kubectls run at the same time, with one extension server.
+  ["create -f DIR/flunder.yaml", /flunder\.wardle\.example\.com\/(?<FLUNDER>mine-\w+) created/],
   ["get fl", /NAME +(?:CREATED AT|AGE)\s+mine/],
-  ["get flunders mine -o jsonpath={.spec.reference}", /^one$/],
+  ["get flunders FLUNDER -o jsonpath={.spec.reference}", /^one$/],
   [
-    'patch flunder mine --type=merge -p \'{"spec":{"reference":"two"}}\'',
-    /flunder\.wardle\.example\.com\/mine patched/,
+    'patch flunder FLUNDER --type=merge -p \'{"spec":{"reference":"two"}}\'',
+    /flunder\.wardle\.example\.com\/mine-\w+ patched/,
   ],
-  ["get flunders mine -o jsonpath={.spec.reference}", /^two$/],
-  ["delete flunder mine", /"mine" deleted/],
+  ["get flunders FLUNDER -o jsonpath={.spec.reference}", /^two$/],
+  ["delete flunder FLUNDER", /"mine-\w+" deleted/],
   ["apply -f DIR/node.yaml -f DIR/pod.yaml", /node\/n1 created.*pod\/web created/s],
   ["top nodes", /n1 +250m +25% +64Mi +50%/],
   ["top pods", /web +250m +64Mi/],

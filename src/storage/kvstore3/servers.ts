@@ -26,7 +26,7 @@ export interface CallOptions {
 
 const TIMEOUT_MS = 10_000;
 /** Servers that restart one after the other, or elect a leader, fail no request that is repeated for this time. */
-const RETRY_MS = 5_000;
+const RETRY_MS = 15_000;
 const PAUSE_MS = 50;
 
 /** Throws a RangeError that says what is wrong with a URL. */
