@@ -278,7 +278,7 @@ async function startThreeServers(t: Test, etcd: EtcdCluster, wrap = (store: Stor
 t.test("the history of clients of three servers on one etcd is linearizable", { skip: problem ?? false }, async (t) => {
   await using etcd = await startEtcd();
   const send = await startThreeServers(t, etcd);
-  await checkRounds(t, 2, (histories) => histories.run(send, 1000));
+  await checkRounds(t, 2, (histories) => histories.run(send, 400));
 });
 
 /** Three processes `svc apiserver` on three members of etcd, of which one is killed or paused at a time. */

@@ -75,11 +75,11 @@ export const runtimeEffects: Partial<Record<AgentFlagName, Effect>> = {
   },
   "image-gc-high-threshold": {
     set: { "image-gc-high-threshold": "0", "image-gc-low-threshold": "0", "minimum-image-ttl-duration": "0s" },
-    verify: (t, agent) => expectUnusedImage(t, agent, [1, false]),
+    verify: (t, agent) => expectUnusedImage(t, agent, [6, false]),
   },
   "image-gc-low-threshold": {
     set: { "image-gc-high-threshold": "0", "image-gc-low-threshold": "0", "minimum-image-ttl-duration": "0s" },
-    verify: (t, agent) => expectUnusedImage(t, agent, [1, false]),
+    verify: (t, agent) => expectUnusedImage(t, agent, [6, false]),
   },
   "minimum-image-ttl-duration": {
     set: { "image-gc-high-threshold": "0", "image-gc-low-threshold": "0", "minimum-image-ttl-duration": "7m" },
