@@ -129,6 +129,10 @@ t.test("parameters are custom resources, of a namespace or of the cluster, by na
       spec: { group: "example.com", scope, names, versions: [version] },
     });
   }
+  const isServed = async (plural: string) => (await f.server.send(`GET /apis/example.com/v1/${plural}`)).status === 200;
+  for (const plural of ["limits", "bounds"]) {
+    while (!(await isServed(plural))) await new Promise((resolve) => setTimeout(resolve, 1));
+  }
   const body = (kind: string, name: string, max: number) => {
     return { apiVersion: "example.com/v1", kind, metadata: { name, labels: { use: "yes" } }, max };
   };
@@ -150,9 +154,7 @@ t.test("parameters are custom resources, of a namespace or of the cluster, by na
   await f.send("DELETE /apis/example.com/v1/namespaces/default/bounds");
   await f.send("DELETE /apis/apiextensions.k8s.io/v1/customresourcedefinitions/bounds.example.com");
   // The definition is deleted after its objects.
-  const isServed = async () =>
-    (await f.server.send("GET /apis/example.com/v1/namespaces/default/bounds")).status === 200;
-  while (await isServed()) await new Promise((resolve) => setTimeout(resolve, 1));
+  while (await isServed("bounds")) await new Promise((resolve) => setTimeout(resolve, 1));
   t.match(await messageOf({}), /failed to find resource referenced by paramKind: 'example.com\/v1, Kind=Bound'$/);
   await f.send(`PATCH ${POLICIES}/space`, { spec: { failurePolicy: "Ignore" } });
   t.equal((await f.createConfigMap("m", { a: "1", b: "2", c: "3" })).status, 201);
