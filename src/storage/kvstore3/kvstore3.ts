@@ -75,6 +75,12 @@ export async function openEtcdStore(options: EtcdStoreOptions): Promise<Store> {
 
 type Operation = NonNullable<TxnRequest["success"]>[number];
 
+interface Written {
+  readonly response: TxnResponse;
+  /** Whether the request was sent again after a server may have processed it. */
+  readonly isRepeated: boolean;
+}
+
 class EtcdStore implements Store {
   readonly #options: EtcdStoreOptions;
   readonly #servers: Servers;
@@ -176,7 +182,7 @@ class EtcdStore implements Store {
   }
 
   async delete(key: string, expected: Revision): Promise<Revision> {
-    const response = await this.#write(key, expected, { deleteRange: { key: Buffer.from(key) } }, false);
+    const { response } = await this.#write(key, expected, { deleteRange: { key: Buffer.from(key) } }, false);
     if (response.succeeded === true) return this.#revisionOf(response);
     throw revisionConflict(key, expected, currentOf(response));
   }
@@ -267,29 +273,27 @@ class EtcdStore implements Store {
     expected: Revision | 0,
     { ttlSeconds }: WriteOptions = {},
   ): Promise<{ readonly revision?: Revision; readonly current?: KeyValue | undefined }> {
-    const put = async (): Promise<TxnResponse> => {
+    const put = async (): Promise<Written> => {
       const lease = ttlSeconds === undefined ? 0n : await this.#call(() => this.#leases.leaseFor(ttlSeconds));
       return await this.#write(key, expected, { put: { key: Buffer.from(key), value, lease } }, true);
     };
-    let response: TxnResponse;
+    let written: Written;
     try {
-      response = await put();
+      written = await put();
     } catch (error) {
       if (!(error instanceof StoreError) || !isLeaseNotFound(error.cause)) throw error;
       this.#leases.forget();
-      response = await put();
+      written = await put();
     }
+    const { response, isRepeated } = written;
     if (response.succeeded === true) return { revision: this.#revisionOf(response) };
     const current = currentOf(response);
     // A repeated request finds its own value when the first one was processed.
     const isOwn = current !== undefined && current.modified > expected && Buffer.compare(current.value, value) === 0;
-    return isOwn && this.#repeated.delete(key) ? { revision: current.modified } : { current };
+    return isRepeated && isOwn ? { revision: current.modified } : { current };
   }
 
-  /** Keys whose write was sent again after a server may have processed it. */
-  readonly #repeated = new Set<string>();
-
-  async #write(key: string, expected: Revision | 0, operation: Operation, isRepeatable: boolean): Promise<TxnResponse> {
+  async #write(key: string, expected: Revision | 0, operation: Operation, isRepeatable: boolean): Promise<Written> {
     const bytes = Buffer.from(key);
     const request: TxnRequest = {
       compare: [{ result: 0, target: CompareTarget.modRevision, key: bytes, modRevision: expected }],
@@ -298,11 +302,11 @@ class EtcdStore implements Store {
     };
     return await this.#call(async () => {
       try {
-        return await this.#servers.call(txnMethod, request, { isRepeatable: false });
+        const response = await this.#servers.call(txnMethod, request, { isRepeatable: false });
+        return { response, isRepeated: false };
       } catch (error) {
         if (!isRepeatable || !(error instanceof CallError) || !error.isUnavailable || !error.wasSent) throw error;
-        this.#repeated.add(key);
-        return await this.#servers.call(txnMethod, request);
+        return { response: await this.#servers.call(txnMethod, request), isRepeated: true };
       }
     });
   }
@@ -311,7 +315,7 @@ class EtcdStore implements Store {
     const response = await this.#call(() =>
       this.#servers.call(rangeMethod, toRangeRequest(request), retryMs === undefined ? {} : { retryMs }),
     );
-    this.#advance(this.#revisionOf(response));
+    this.#advance(response.header?.revision ?? 0);
     return response;
   }
 

@@ -154,7 +154,7 @@ t.test("a lost connection is opened again, with a new lock; the agent's end rele
   await made.clock.advance(1_000);
   await made.until("the lock is taken", () => logind.locks === 1);
   logind.disconnect();
-  await made.until("nobody watches", () => !logind.isWatched);
+  await made.until("no client watches", () => !logind.isWatched);
   await made.clock.advance(1_000);
   await made.until("the next watch", () => logind.isWatched && logind.locks === 1);
 });
