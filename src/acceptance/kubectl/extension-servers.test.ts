@@ -140,7 +140,7 @@ const cases: readonly KubectlOutput[] = [
   ["get apiservice v1alpha1.wardle.example.com -o jsonpath={.status.conditions[0].reason}", /^Passed$/],
   ["get --raw /apis/wardle.example.com/v1alpha1", /^\{"kind":"APIResourceList".*"name":"flunders"/],
   ["api-resources --api-group=wardle.example.com", /flunders +fl +.*true +Flunder/, { until: true }],
-  ["api-resources --api-group=metrics.k8s.io", /nodes .*NodeMetrics.*pods .*PodMetrics/s],
+  ["api-resources --api-group=metrics.k8s.io", /nodes .*NodeMetrics.*pods .*PodMetrics/s, { until: true }],
   ["api-versions", /^wardle\.example\.com\/v1alpha1$/m],
   ["explain flunders", /KIND: +Flunder.*spec/s, { until: true }],
   ["explain flunders.spec.reference", /reference.*<?string>?/s],
