@@ -16,7 +16,7 @@ import type { TokenManager } from "../projected/token-manager.ts";
 import type { VolumePath } from "../volume-path.ts";
 import type { CsiDriver } from "./driver.ts";
 import type { CsiDriverRegistry } from "./driver-registry.ts";
-import { KeyedMutex } from "./keyed-mutex.ts";
+import { KeyedMutex } from "../../../std/async/keyed-mutex.ts";
 import type { VolumeCapability } from "./messages.ts";
 import {
   agentAppliesFsGroup,

@@ -4,7 +4,7 @@ import { dirname, join } from "node:path";
 import type { Pod } from "../../../api/core/pod/schema.ts";
 import { type Directories, podDir, podsDir } from "../../pods/directories.ts";
 import { podName, podNamespace, podUid } from "../../pods/pod-fields.ts";
-import { KeyedMutex } from "../csi/keyed-mutex.ts";
+import { KeyedMutex } from "../../../std/async/keyed-mutex.ts";
 import type { SecretSource } from "../csi/request-fields.ts";
 import type { Attachments } from "../drivers/attachments.ts";
 import { isMounted } from "../local/empty-dir.ts";
