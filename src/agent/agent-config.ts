@@ -6,6 +6,7 @@ import type { NetworkNames } from "../pod-network/network-names.ts";
 import type { TracingConfig } from "../tracing/tracer.ts";
 import type { NodeCgroupSettings } from "./cgroups/node-cgroups.ts";
 import type { ImageLimits } from "./garbage-collection/image-collector.ts";
+import type { PullVerificationConfig } from "./images/pull-records/verification-policy.ts";
 import type { ShutdownGroup } from "./node/shutdown/priority-groups.ts";
 import type { RestartDelays } from "./pods/worker/restart-backoff.ts";
 import type { ResourceManagersConfig } from "./resource-managers/config.ts";
@@ -131,6 +132,8 @@ export interface RuntimeConfig extends NodeCgroupSettings {
   readonly parallelImagePulls: number | undefined;
   /** Undefined: there are none. */
   readonly credentialProviders: CredentialProvidersConfig | undefined;
+  /** Which present images a pod needs credentials for; undefined: none, and pulls are not recorded. */
+  readonly pullVerification: PullVerificationConfig | undefined;
   /** The cgroup of the container runtime; empty when it is not known. */
   readonly runtimeCgroup: string;
   /** `{ memory: "50%" }` */

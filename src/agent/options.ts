@@ -146,6 +146,7 @@ function toRuntimeConfig(effective: EffectiveConfig): RuntimeConfig {
     registryBurst: flags["registry-burst"],
     parallelImagePulls: config.maxParallelImagePulls,
     credentialProviders: toCredentialProviders(effective),
+    pullVerification: toPullVerification(effective),
     cgroupDriver: flags["cgroup-driver"],
     cgroupRoot: flags["cgroup-root"],
     cgroupsPerQos: flags["cgroups-per-qos"],
@@ -169,6 +170,14 @@ function toRuntimeConfig(effective: EffectiveConfig): RuntimeConfig {
     memoryThrottlingFactor: gates.enabled("MemoryQoS") ? config.memoryThrottlingFactor : undefined,
     oomScoreAdj: flags["oom-score-adj"],
     maxOpenFiles: flags["max-open-files"],
+  };
+}
+
+function toPullVerification({ config, gates }: EffectiveConfig): RuntimeConfig["pullVerification"] {
+  if (!gates.enabled("SvcletEnsureSecretPulledImages")) return undefined;
+  return {
+    policy: config.imagePullCredentialsVerificationPolicy || "NeverVerifyPreloadedImages",
+    allowlist: config.preloadedImagesVerificationAllowlist ?? [],
   };
 }
 

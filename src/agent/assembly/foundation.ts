@@ -19,6 +19,7 @@ import { CgroupTree } from "../cgroups/cgroup-tree.ts";
 import { type CallSystemd, SystemdSlices } from "../cgroups/systemd-slices.ts";
 import { Checkpoint } from "../checkpoint/checkpoint.ts";
 import { type CredentialPlugins, loadPlugins } from "../images/credential-providers.ts";
+import type { PullRecords } from "../images/pull-records/pull-records.ts";
 import { observeRotation } from "../metrics/certificate-metrics.ts";
 import { RuntimeMetrics } from "../metrics/runtime-metrics.ts";
 import { type MachineInfo, readMachine, readUsage } from "../node/machine/machine.ts";
@@ -106,6 +107,8 @@ export interface Foundation extends Lifetime {
   readonly importedImages: readonly string[];
   /** Undefined: there are no credential plugins. */
   readonly plugins: CredentialPlugins | undefined;
+  /** Undefined: every pod may use the images that are present. */
+  readonly pullRecords: PullRecords | undefined;
   /** Undefined: there is no API server. */
   readonly client: Client | undefined;
   /** Undefined: there is no API server. */
@@ -146,6 +149,7 @@ export async function openFoundation(config: AgentConfig, deps: AgentDeps, lifet
   const { memoryBytes: allocatableBytes } = capacity;
   const memoryQos = isUnified && throttlingFactor !== undefined ? { throttlingFactor, allocatableBytes } : undefined;
   const plugins = await loadPlugins(config.runtime.credentialProviders);
+  const pullRecords = await openPullRecords(config, runtimes.images, deps);
   const { client, credentials } = await connectApiServer(config, deps, lifetime, metrics);
   const random = systemRandom;
   const informers =
@@ -179,10 +183,27 @@ export async function openFoundation(config: AgentConfig, deps: AgentDeps, lifet
     network,
     shutdownNotices,
     plugins,
+    pullRecords,
     importedImages: deps.importedImages ?? [],
   };
   const api = { client, informers, credentials, checkpoint, standalone };
   return { ...lifetime, ...host, ...runtimes, ...api, config, clock, log };
+}
+
+async function openPullRecords(
+  { rootDir, runtime }: AgentConfig,
+  { images }: Pick<CriClient, "images">,
+  { clock, log }: AgentDeps,
+): Promise<PullRecords | undefined> {
+  if (runtime.pullVerification === undefined) return undefined;
+  const { PullRecords } = await import("../images/pull-records/pull-records.ts");
+  return await PullRecords.open({
+    config: runtime.pullVerification,
+    rootDir,
+    images,
+    clock,
+    log: log.child("pull-records"),
+  });
 }
 
 /** The topology is empty where nothing is placed by it. The CPUs of sysfs count where containers get their own. */

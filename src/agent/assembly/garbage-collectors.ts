@@ -13,7 +13,7 @@ export interface GarbageCollectors {
 }
 
 export function createGarbageCollectors(
-  { config, cri, images, clock, log, importedImages }: Foundation,
+  { config, cri, images, clock, log, importedImages, pullRecords }: Foundation,
   { pods, metrics }: PodComponents,
   { recordNodeEvent: recordEvent }: Reporting,
 ): GarbageCollectors {
@@ -30,6 +30,7 @@ export function createGarbageCollectors(
       readFileSystem: (path) => fileSystems.read(path),
       recordEvent,
       onCollected: (reason) => metrics.onImageCollected(reason),
+      onEnded: pullRecords && ((...ended) => pullRecords.prune(...ended)),
     }),
     containers: new ContainerCollector({
       ...common,

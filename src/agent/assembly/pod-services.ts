@@ -18,6 +18,7 @@ import type { NodeObjects } from "../checkpoint/node-objects.ts";
 import { type CredentialPlugins, CredentialProviders } from "../images/credential-providers.ts";
 import { ImageManager, type ImageManagerOptions } from "../images/image-manager.ts";
 import { readNodeCredentials } from "../images/node-credentials.ts";
+import type { PullRecords } from "../images/pull-records/pull-records.ts";
 import type { MeasureCgroup } from "../metrics/agent-metrics.ts";
 import type { MachineInfo } from "../node/machine/machine.ts";
 import type { NodeIps } from "../node/network/node-ips.ts";
@@ -71,6 +72,8 @@ export interface PodServicesOptions {
   readonly images: Pick<CriClient, "images">;
   /** Undefined: there are no credential plugins. */
   readonly plugins: CredentialPlugins | undefined;
+  /** Undefined: every pod may use the images that are present. */
+  readonly pullRecords: PullRecords | undefined;
   /** Undefined: the agent enforces no network policies. */
   readonly networkPolicies: NetworkPolicies | undefined;
   readonly resourceManagers: ResourceManagers;
@@ -259,6 +262,8 @@ function createImageManager(options: PodServicesOptions, links: PodServiceLinks)
     clock,
     events,
     getSecret: (namespace, name, pod) => (isStatic(pod) ? objects.forStaticPods : objects).text.secret(namespace, name),
+    getSecretUid: (namespace, name, pod) => (isStatic(pod) ? Promise.resolve("") : objects.secretUid(namespace, name)),
+    pullRecords: options.pullRecords,
     serialize: config.runtime.serializeImagePulls,
     qps: config.runtime.registryQps,
     burst: config.runtime.registryBurst,

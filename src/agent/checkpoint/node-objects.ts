@@ -45,6 +45,12 @@ export class NodeObjects implements VolumeObjects, TokenRequestSource {
     return this.#bytes("secret", namespace, name);
   }
 
+  /** Empty when there is no such Secret, or while the API server is unavailable. */
+  async secretUid(namespace: string, name: string): Promise<string> {
+    if (this.isApiServerUnavailable) return "";
+    return (await this.#options.reader.secretUid(namespace, name).catch(() => undefined)) ?? "";
+  }
+
   /** Objects as text, for environment variables. */
   get text(): EnvironmentSources {
     const { text } = this.#options.reader;

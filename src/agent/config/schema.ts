@@ -146,8 +146,9 @@ export const svcletConfiguration = object("svclet.config.svc.io/v1beta1.SvcletCo
   imagePullCredentialsVerificationPolicy: optional(
     0,
     oneOf("NeverVerify", "NeverVerifyPreloadedImages", "NeverVerifyAllowlistedImages", "AlwaysVerify"),
+    { featureGate: "SvcletEnsureSecretPulledImages" },
   ),
-  preloadedImagesVerificationAllowlist: optional(0, list(string)),
+  preloadedImagesVerificationAllowlist: optional(0, list(string), { featureGate: "SvcletEnsureSecretPulledImages" }),
   eventRecordQPS: pointer(0, int32),
   eventBurst: optional(0, int32),
   enableDebuggingHandlers: pointer(0, boolean),

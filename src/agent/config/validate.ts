@@ -5,6 +5,7 @@ import { renderFieldError } from "../../schema/validation/field-error.ts";
 import { validateTracing } from "../../schema/validation/tracing.ts";
 import { isPlainObject } from "../../schema/value/plain-object.ts";
 import type { agentFlags } from "../flags.ts";
+import { findAllowlistProblem } from "../images/pull-records/verification-policy.ts";
 import { type Branch, findOrigin, formatSource, listLeaves, type Steps, toPlainValue } from "./origin.ts";
 
 type AgentFlags = ParsedFlags<typeof agentFlags>;
@@ -127,6 +128,20 @@ const rules: readonly Rule[] = [
     isBroken: (flags, field) => flags["serialize-image-pulls"] && Number(field("maxParallelImagePulls") ?? 1) > 1,
     message:
       "maxParallelImagePulls cannot be larger than 1 unless serializeImagePulls (--serialize-image-pulls) is set to false",
+  },
+  {
+    steps: ["preloadedImagesVerificationAllowlist"],
+    isBroken: (_flags, field) => !usesAllowlist(field) && readAllowlist(field).length > 0,
+    message:
+      "invalid configuration: can't set `preloadedImagesVerificationAllowlist` if " +
+      '`imagePullCredentialsVerificationPolicy` is not "NeverVerifyAllowlistedImages"',
+  },
+  {
+    steps: ["preloadedImagesVerificationAllowlist"],
+    isBroken: (_flags, field) => usesAllowlist(field) && findAllowlistProblem(readAllowlist(field)) !== undefined,
+    message: (field) =>
+      "invalid configuration: invalid image pattern in `preloadedImagesVerificationAllowlist`: " +
+      `${findAllowlistProblem(readAllowlist(field))}`,
   },
   {
     steps: ["imageGCLowThresholdPercent"],
@@ -265,4 +280,13 @@ function origin(origins: Branch, steps: Steps): string {
     if (source.kind !== "default") return `${formatSource(source)}: `;
   }
   return "";
+}
+
+function usesAllowlist(field: (name: string) => unknown): boolean {
+  return field("imagePullCredentialsVerificationPolicy") === "NeverVerifyAllowlistedImages";
+}
+
+function readAllowlist(field: (name: string) => unknown): readonly string[] {
+  const list = field("preloadedImagesVerificationAllowlist");
+  return Array.isArray(list) ? list.map(String) : [];
 }

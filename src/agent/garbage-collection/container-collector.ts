@@ -1,11 +1,14 @@
 /** Removes exited containers beyond the limit of the node, oldest first: `--maximum-dead-containers`. */
+import type { Pod } from "../../api/core/pod/schema.ts";
 import type { Logger } from "../../std/log/logger.ts";
 import type { Clock } from "../../std/time/clock.ts";
+import { RateHistory, secondsUntil } from "../forecast/rate-history.ts";
 import { removeLogs } from "../logs/log-rotation.ts";
 import type { Observation, ObservedContainer } from "../runtime/observation.ts";
 import type { Runtime } from "../runtime/runtime.ts";
 
 export interface CollectedPod {
+  readonly pod?: Pod;
   readonly observation: Observation;
 }
 
@@ -20,8 +23,39 @@ export interface ContainerCollectorOptions {
   readonly log: Logger;
 }
 
+interface RemovableContainer extends ObservedContainer {
+  readonly podUid: string;
+}
+
+/** Name in the history: containers that may be added before the limit is exceeded. */
+const HEADROOM = "headroom";
+
+export interface DeadContainer {
+  readonly id: string;
+  readonly name: string;
+  readonly podUid: string;
+}
+
+export interface ContainerForecast {
+  /** Exited containers kept on the node; negative: all. */
+  readonly limit: number;
+  /** Exited containers that could be removed. */
+  readonly count: number;
+  /** Until there are more than the limit; 0: there are; undefined: not at the present rate. */
+  readonly inSeconds: number | undefined;
+  /** That would be removed first. */
+  readonly next: readonly DeadContainer[];
+}
+
+/** Over which the growth of the number of exited containers is measured. */
+const HISTORY = { windowMs: 600_000, spacingMs: 30_000 };
+/** Containers in a forecast when no more than that exceed the limit. */
+const NEXT_MAX = 3;
+
 export class ContainerCollector {
   readonly #options: ContainerCollectorOptions;
+  /** Of the number of containers below the limit. */
+  readonly #history = new RateHistory(HISTORY);
 
   constructor(options: ContainerCollectorOptions) {
     this.#options = options;
@@ -34,6 +68,7 @@ export class ContainerCollector {
   /** Rejects when the runtime does. */
   async collect(): Promise<void> {
     if (!this.isEnabled) return;
+    this.#observe();
     await this.#removeBeyond(this.#options.deadMax, this.#options.minAgeMs);
   }
 
@@ -42,19 +77,33 @@ export class ContainerCollector {
     return await this.#removeBeyond(0, 0);
   }
 
-  /** As kubelet: first every container gives up an equal share of its runs, then the oldest of all go. */
-  async #removeBeyond(max: number, minAgeMs: number): Promise<number> {
+  forecast(): ContainerForecast {
+    const { deadMax: limit, minAgeMs } = this.#options;
+    const count = this.#observe();
+    // Counted when there are more than the limit.
+    const inSeconds = limit < 0 ? undefined : secondsUntil(limit + 1 - count, this.#history.rateOf(HEADROOM));
+    const kept = count > limit ? limit : Math.max(0, count - NEXT_MAX);
+    const doomed = limit < 0 ? [] : listDoomed(this.#listUnits(minAgeMs), kept);
+    const next = doomed.map(({ id, name, podUid }) => ({ id, name, podUid }));
+    return { limit, count, inSeconds, next };
+  }
+
+  /** Records the number of containers that can be removed. */
+  #observe(): number {
+    const { deadMax, minAgeMs, clock } = this.#options;
+    const count = this.#listUnits(minAgeMs).flat().length;
+    this.#history.add(clock.monotonic(), new Map([[HEADROOM, deadMax - count]]));
+    return count;
+  }
+
+  #listUnits(minAgeMs: number): readonly (readonly RemovableContainer[])[] {
     const since = this.#options.clock.now() - minAgeMs;
-    const runs = [...this.#options.pods()].map(({ observation }) => listRemovable(observation, since));
-    const units = runs.flat();
-    const count = units.reduce((sum, unit) => sum + unit.length, 0);
-    if (count <= max) return 0;
-    const share = Math.max(1, Math.floor(max / units.length));
-    const doomed = units.flatMap((unit) => unit.slice(share));
-    const left = units.flatMap((unit) => unit.slice(0, share)).sort((a, b) => b.createdAt - a.createdAt);
-    doomed.push(...left.slice(Math.max(0, max)));
+    return [...this.#options.pods()].flatMap((each) => listRemovable(each, since));
+  }
+
+  async #removeBeyond(max: number, minAgeMs: number): Promise<number> {
     let removed = 0;
-    for (const { id, name, logPath } of doomed.slice(0, Math.max(0, count - max))) {
+    for (const { id, name, logPath } of listDoomed(this.#listUnits(minAgeMs), max)) {
       this.#options.log.info("Removing dead container", { container: name, containerID: id });
       await this.#options.runtime.removeContainer({ containerId: id });
       if (logPath !== "") await removeLogs(logPath);
@@ -64,12 +113,30 @@ export class ContainerCollector {
   }
 }
 
+/** As kubelet: first every container gives up an equal share of its runs, then the oldest of all go. */
+function listDoomed(units: readonly (readonly RemovableContainer[])[], max: number): readonly RemovableContainer[] {
+  const count = units.reduce((sum, unit) => sum + unit.length, 0);
+  if (count <= max) return [];
+  const share = Math.max(1, Math.floor(max / units.length));
+  const doomed = units.flatMap((unit) => unit.slice(share));
+  const left = units.flatMap((unit) => unit.slice(0, share)).sort((a, b) => b.createdAt - a.createdAt);
+  doomed.push(...left.slice(Math.max(0, max)));
+  return doomed.slice(0, Math.max(0, count - max));
+}
+
 /**
  * The exited runs of each container, newest first, without those that are too young and the newest run: the container's
  * state, the number of its restarts and its log are read from it.
  */
-function listRemovable({ containers }: Observation, since: number): readonly (readonly ObservedContainer[])[] {
-  const byName = Map.groupBy(containers, ({ name }) => name);
+function listRemovable(
+  { pod, observation: { containers } }: CollectedPod,
+  since: number,
+): readonly (readonly RemovableContainer[])[] {
+  const podUid = pod?.metadata?.uid ?? "";
+  const byName = Map.groupBy(
+    containers.map((each) => ({ ...each, podUid })),
+    ({ name }) => name,
+  );
   return [...byName.values()].flatMap((runs) => {
     const newest = runs.toSorted((a, b) => b.createdAt - a.createdAt);
     const removable = newest.slice(1).filter(({ state, createdAt }) => state === "exited" && createdAt < since);

@@ -103,6 +103,68 @@ t.test(
   },
 );
 
+t.test("ImageCollector.forecast() has what the next collection removes, in order", async (t) => {
+  const { clock, fake, collector, disk, inUse, present } = setUp({ maxAgeMs: 60 * MINUTE });
+  for (const name of ["a:1", "b:1", "c:1", "kept:1"]) fake.addImage(name, { size: 300n });
+  inUse.add("a:1");
+  await collector.observe();
+  await clock.advance(MINUTE);
+  inUse.clear();
+  disk.availableBytes = 4_000;
+  const forecast = await collector.forecast();
+  t.match(forecast, { usedPercent: 60, bytesLeft: 2_400, highPercent: 85, lowPercent: 80 });
+  t.same(forecast.next, [
+    { id: "sha256:b:1", names: ["b:1"], sizeBytes: 300, inSeconds: 60 },
+    { id: "sha256:c:1", names: ["c:1"], sizeBytes: 300, inSeconds: 60 },
+  ]);
+  t.same(
+    forecast.aged.map(({ id, inSeconds }) => `${id} ${inSeconds}`),
+    ["sha256:b:1 3540", "sha256:c:1 3540", "sha256:a:1 3540"],
+  );
+  disk.availableBytes = 1_500;
+  t.equal((await collector.forecast()).bytesLeft, 0);
+  await clock.advance(2 * MINUTE);
+  await collector.collect();
+  t.same(present(), ["a:1", "kept:1"], "as forecast");
+  const off = setUp({ highPercent: 100 });
+  t.match(await off.collector.forecast(), { bytesLeft: undefined, next: [], aged: [] });
+});
+
+t.test("ContainerCollector.forecast() has the containers that the next collection removes", async (t) => {
+  const runs = { p: ["a running", "a", "a", "a"], q: ["b", "b"] };
+  const names = (collector: ContainerCollector) => collector.forecast().next.map(({ id }) => id);
+  const { collector, removed } = containers(t, 2, runs);
+  t.match(collector.forecast(), { limit: 2, count: 4, inSeconds: 0 });
+  const next = names(collector);
+  await collector.collect();
+  t.same([...removed].sort(), [...next].sort(), "as forecast");
+  t.match(containers(t, -1, runs).collector.forecast(), { limit: -1, count: 4, inSeconds: undefined, next: [] });
+  const below = containers(t, 9, runs).collector;
+  t.match(below.forecast(), { count: 4, inSeconds: undefined });
+  t.same(names(below), ["a2", "a3", "b5"]);
+});
+
+t.test("ImageCollector reports the images that are present after each collection that succeeds", async (t) => {
+  const ended: (readonly [string[], number])[] = [];
+  const onEnded = async (present: ReadonlySet<string>, startedAt: number) =>
+    void ended.push([[...present], startedAt] as const);
+  const { clock, fake, collector, disk } = setUp({ onEnded });
+  for (const name of ["a:1", "b:1"]) fake.addImage(name, { size: 100n });
+  await collector.observe();
+  await clock.advance(5 * MINUTE);
+  await t.rejects(collector.collect());
+  t.same(ended, []);
+  fake.addImage("c:1");
+  disk.availableBytes = 9_000;
+  await collector.collect();
+  await clock.advance(5 * MINUTE);
+  await collector.removeUnused();
+  t.same(ended, [
+    [["sha256:c:1"], clock.now() - 5 * MINUTE],
+    [[], clock.now()],
+  ]);
+});
+
 t.test("ImageCollector rejects when the file system of images is unknown", async (t) => {
   const { fake, collector, disk, events } = setUp();
   disk.capacityBytes = 0;

@@ -32,8 +32,34 @@ export interface ImageCollectorOptions extends ImageLimits {
   readonly readFileSystem: (path: string) => Promise<FileSystem | undefined>;
   readonly recordEvent: RecordNodeEvent;
   readonly onCollected: (reason: "space" | "age") => void;
+  /** Called after each collection that succeeds, with the ids of the images that are present. */
+  readonly onEnded?: ((present: ReadonlySet<string>, startedAt: number) => Promise<void>) | undefined;
   readonly clock: Clock;
   readonly log: Logger;
+}
+
+export interface RemovableImage {
+  readonly id: string;
+  readonly names: readonly string[];
+  readonly sizeBytes: number;
+  /** Until the image is old enough. */
+  readonly inSeconds: number;
+}
+
+/** What a collection would remove, in order. */
+export interface ImageForecast {
+  /** 100: images are not collected for space. */
+  readonly highPercent: number;
+  readonly lowPercent: number;
+  readonly usedPercent: number;
+  readonly capacityBytes: number;
+  readonly availableBytes: number;
+  /** That can be written until images are collected; undefined: they are not collected for space. */
+  readonly bytesLeft: number | undefined;
+  /** For space, down to the low threshold. */
+  readonly next: readonly RemovableImage[];
+  /** For their age whatever the space. */
+  readonly aged: readonly RemovableImage[];
 }
 
 interface FoundImage {
@@ -63,12 +89,17 @@ export class ImageCollector {
 
   /** Rejects when the runtime does, or when too little could be removed. */
   async collect(): Promise<void> {
-    const { highPercent, lowPercent, maxAgeMs, log } = this.#options;
+    const { highPercent, maxAgeMs } = this.#options;
     const now = this.#options.clock.now();
     if (maxAgeMs > 0) await this.#removeOld(now);
-    if (highPercent >= 100) return;
+    if (highPercent < 100) await this.#freeAboveThreshold(now);
+    await this.#end(now);
+  }
+
+  async #freeAboveThreshold(now: number): Promise<void> {
+    const { highPercent, lowPercent, log } = this.#options;
     const { availableBytes, capacityBytes } = await this.#readUsage();
-    const usedPercent = 100 - Math.floor((availableBytes * 100) / capacityBytes);
+    const usedPercent = toUsedPercent(availableBytes, capacityBytes);
     if (usedPercent < highPercent) return;
     const wanted = Math.floor((capacityBytes * (100 - lowPercent)) / 100) - availableBytes;
     log.info(
@@ -90,12 +121,52 @@ export class ImageCollector {
   /** Removes all unused images that are old enough. Resolves with the freed bytes. */
   async removeUnused(): Promise<number> {
     this.#options.log.info("Attempting to delete unused images");
-    return await this.#free(Number.POSITIVE_INFINITY, this.#options.clock.now());
+    const now = this.#options.clock.now();
+    const freed = await this.#free(Number.POSITIVE_INFINITY, now);
+    await this.#end(now);
+    return freed;
   }
 
-  /** The images that a collection would remove next, in order. */
-  async listRemovable(): Promise<readonly Image[]> {
-    return (await this.#listUnused(this.#options.clock.now())).map(({ image }) => image);
+  async #end(startedAt: number): Promise<void> {
+    const { onEnded } = this.#options;
+    if (onEnded === undefined) return;
+    await this.observe();
+    await onEnded(new Set(this.#found.keys()), startedAt);
+  }
+
+  /** What would be removed next, and for its age when. */
+  async forecast(): Promise<ImageForecast> {
+    const { highPercent, lowPercent, minAgeMs, maxAgeMs, clock } = this.#options;
+    const now = clock.now();
+    const { availableBytes, capacityBytes } = await this.#readUsage();
+    // Percents are rounded in favour of a collection.
+    const limit = (capacityBytes * (101 - highPercent)) / 100;
+    const wanted = (capacityBytes * (100 - lowPercent)) / 100 - Math.min(availableBytes, limit);
+    const unused = await this.#listUnused(now);
+    const toRemovable = (each: FoundImage, sinceMs: number): RemovableImage => ({
+      id: each.image.id ?? "",
+      names: each.image.repoTags ?? [],
+      sizeBytes: each.sizeBytes,
+      inSeconds: Math.max(0, Math.round((sinceMs - now) / 1000)),
+    });
+    const next: RemovableImage[] = [];
+    for (let freed = 0, index = 0; highPercent < 100 && freed < wanted && index < unused.length; index++) {
+      const each = unused[index];
+      if (each === undefined) break;
+      next.push(toRemovable(each, each.firstFound + minAgeMs));
+      freed += each.sizeBytes;
+    }
+    const aged = maxAgeMs > 0 ? unused.map((each) => toRemovable(each, this.#unusedSince(each) + maxAgeMs)) : [];
+    return {
+      highPercent,
+      lowPercent,
+      usedPercent: toUsedPercent(availableBytes, capacityBytes),
+      capacityBytes,
+      availableBytes,
+      bytesLeft: highPercent < 100 ? Math.max(0, Math.ceil(availableBytes - limit)) : undefined,
+      next,
+      aged: aged.sort((a, b) => a.inSeconds - b.inSeconds),
+    };
   }
 
   async #readUsage(): Promise<FileSystem> {
@@ -112,12 +183,16 @@ export class ImageCollector {
   async #removeOld(now: number): Promise<void> {
     const { maxAgeMs, log } = this.#options;
     for (const each of await this.#listUnused(now)) {
-      // The age of images that were never used counts from their discovery, and not from before this start.
-      const since = Math.max(each.lastUsed, each.lastUsed === 0 ? each.firstFound : 0, this.#startedAt);
+      const since = this.#unusedSince(each);
       if (now - since <= maxAgeMs) continue;
       log.info("Image is older than the maximum age", { imageID: each.image.id, age: now - since });
       await this.#remove(each, "age");
     }
+  }
+
+  /** The age of images that were never used counts from their discovery, and not from before this start. */
+  #unusedSince({ lastUsed, firstFound }: FoundImage): number {
+    return Math.max(lastUsed, lastUsed === 0 ? firstFound : 0, this.#startedAt);
   }
 
   async #free(wanted: number, now: number): Promise<number> {
@@ -178,4 +253,8 @@ export class ImageCollector {
   #matches({ id = "", repoTags = [], repoDigests = [] }: Image, names: ImageNames): boolean {
     return names.has(id) || repoTags.some((name) => names.has(name)) || repoDigests.some((name) => names.has(name));
   }
+}
+
+function toUsedPercent(availableBytes: number, capacityBytes: number): number {
+  return 100 - Math.floor((availableBytes * 100) / capacityBytes);
 }

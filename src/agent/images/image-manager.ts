@@ -12,6 +12,7 @@ import type { CredentialProviders } from "./credential-providers.ts";
 import { parsePullSecret, type RegistryAuths } from "./docker-config.ts";
 import { type Credential, Keyring } from "./keyring.ts";
 import { type PullLimits, PullQueue } from "./pull-queue.ts";
+import type { PullRecords } from "./pull-records/pull-records.ts";
 import { type ImageReference, parseImageReference } from "./reference.ts";
 
 type Texts = Readonly<Record<string, string>>;
@@ -22,6 +23,10 @@ export interface ImageManagerOptions extends PullLimits {
   readonly events: PodEventRecorder;
   /** A Secret's decoded data; undefined when it does not exist. */
   readonly getSecret: (namespace: string, name: string, pod: Pod) => Promise<Texts | undefined>;
+  /** Empty when it does not exist or is unknown. Read only with `pullRecords`. */
+  readonly getSecretUid?: (namespace: string, name: string, pod: Pod) => Promise<string>;
+  /** Undefined: every pod may use the images that are present. */
+  readonly pullRecords?: Pick<PullRecords, "mustPull" | "recordIntent" | "recordPulled" | "recordFailed"> | undefined;
   /** Credentials in files of the node. */
   readonly nodeCredentials?: () => Promise<RegistryAuths>;
   readonly providers?: Pick<CredentialProviders, "getCredentials" | "forget"> | undefined;
@@ -33,6 +38,11 @@ export interface PresentImage {
   /** The runtime's id of the image. */
   readonly ref: string;
   readonly image: Image | undefined;
+}
+
+interface PulledImage extends PresentImage {
+  /** Undefined: pulled without credentials. */
+  readonly credential: Credential | undefined;
 }
 
 /**
@@ -106,18 +116,51 @@ export class ImageManager {
     const target: PullTarget = { pod, name, reference, record, signal };
     const policy = container.imagePullPolicy ?? (reference.withTag.endsWith(":latest") ? "Always" : "IfNotPresent");
     const present = policy === "Always" ? undefined : await this.#inspect(target);
-    if (present !== undefined) {
-      record("Normal", "Pulled", `Container image "${name}" already present on machine`);
+    const problem =
+      present === undefined
+        ? "is not present with pull policy of Never"
+        : await this.#findAccessProblem(target, present);
+    if (present !== undefined && problem === undefined) {
+      const suffix = this.#options.pullRecords === undefined ? "" : " and can be accessed by the pod";
+      record("Normal", "Pulled", `Container image "${name}" already present on machine${suffix}`);
       return { ref: present.id ?? name, image: present };
     }
     if (policy === "Never") {
-      const text = `Container image "${name}" is not present with pull policy of Never`;
+      const text = `Container image "${name}" ${problem}`;
       record("Warning", "ErrImageNeverPull", text);
       throw new ImageError("ErrImageNeverPull", text, RETRY_MS);
     }
     const credentials = await this.#credentials(target);
     this.#checkBackOff(target);
-    return await this.#pull(target, credentials);
+    await this.#recordIntent(target);
+    let hasEnded = false;
+    try {
+      const pulled = await this.#pull(target, credentials);
+      hasEnded = true;
+      await this.#options.pullRecords?.recordPulled(name, pulled.ref, pulled.credential);
+      return pulled;
+    } finally {
+      if (!hasEnded) await this.#options.pullRecords?.recordFailed(name);
+    }
+  }
+
+  /** Why the pod must not use the present image without a pull of its own, for the policy Never. */
+  async #findAccessProblem(target: PullTarget, present: Image): Promise<string | undefined> {
+    const { pullRecords } = this.#options;
+    if (pullRecords === undefined) return undefined;
+    const credentials = await this.#podCredentials(target);
+    if (!(await pullRecords.mustPull(target.name, present.id ?? "", credentials))) return undefined;
+    return "is present with pull policy of Never but does not have the proper credentials to access the image";
+  }
+
+  async #recordIntent({ name }: PullTarget): Promise<void> {
+    try {
+      await this.#options.pullRecords?.recordIntent(name);
+    } catch (error) {
+      const why = error instanceof Error ? error.message : String(error);
+      const text = `Failed to record image pull intent for container image "${name}": ${why}`;
+      throw new ImageError("ErrImagePull", text, RETRY_MS);
+    }
   }
 
   /** Records an event for pull secrets that are missing; the image may be public. */
@@ -161,15 +204,15 @@ export class ImageManager {
     throw new ImageError("ImagePullBackOff", `Back-off pulling image "${name}": ${failure.text}`, left);
   }
 
-  async #pull(target: PullTarget, credentials: readonly Credential[]): Promise<PresentImage> {
+  async #pull(target: PullTarget, credentials: readonly Credential[]): Promise<PulledImage> {
     const { clock, images } = this.#options;
     const { name, reference, record, signal } = target;
     record("Normal", "Pulling", `Pulling image "${name}"`);
     const requestedAt = clock.monotonic();
     try {
-      const { ref, began } = await this.#queue.run(async () => {
+      const { ref, credential, began } = await this.#queue.run(async () => {
         const began = clock.monotonic();
-        return { ref: await this.#pullWith(reference.withTag, credentials, signal), began };
+        return { ...(await this.#pullWith(reference.withTag, credentials, signal)), began };
       }, signal);
       const ended = clock.monotonic();
       const image = await images.imageStatus({ image: { image: reference.withTag } }, signal).then(
@@ -180,7 +223,7 @@ export class ImageManager {
       const size = image?.size ?? 0n;
       this.#options.onPulled?.(target.pod, Number(size), ended - began);
       record("Normal", "Pulled", `Successfully pulled image "${name}" in ${spent}. Image size: ${size} bytes.`);
-      return { ref: image?.id ?? ref, image };
+      return { ref: image?.id ?? ref, image, credential };
     } catch (error) {
       signal.throwIfAborted();
       throw this.#recordFailure(target, describeError(error));
@@ -200,13 +243,17 @@ export class ImageManager {
   }
 
   /** Tries one credential after the other. */
-  async #pullWith(image: string, credentials: readonly Credential[], signal: AbortSignal): Promise<string> {
+  async #pullWith(
+    image: string,
+    credentials: readonly Credential[],
+    signal: AbortSignal,
+  ): Promise<Pick<PulledImage, "ref" | "credential">> {
     const failures: string[] = [];
-    for (const auth of credentials.length === 0 ? [undefined] : credentials.map((each) => each.auth)) {
+    for (const credential of credentials.length === 0 ? [undefined] : credentials) {
       this.#queue.takeToken();
       try {
-        const request = { image: { image }, ...(auth === undefined ? {} : { auth }) };
-        return (await this.#options.images.pullImage(request, signal)).imageRef ?? image;
+        const request = { image: { image }, ...(credential === undefined ? {} : { auth: credential.auth }) };
+        return { ref: (await this.#options.images.pullImage(request, signal)).imageRef ?? image, credential };
       } catch (error) {
         signal.throwIfAborted();
         failures.push(describeError(error));
@@ -217,21 +264,32 @@ export class ImageManager {
   }
 
   /** Of the pod's pull secrets, then of the node, then of plugins. */
-  async #credentials({ pod, reference }: PullTarget): Promise<readonly Credential[]> {
+  async #credentials(target: PullTarget): Promise<readonly Credential[]> {
     const { nodeCredentials, providers } = this.#options;
+    const { pod, reference } = target;
     const repository = `${reference.registry}/${reference.repository}`;
-    const ofPod = new Keyring();
-    for (const { name = "" } of pod.spec?.imagePullSecrets ?? []) {
-      const source = { kind: "secret", namespace: podNamespace(pod), name, uid: "" } as const;
-      ofPod.add((await this.#secret(pod, name)) ?? new Map(), source);
-    }
     const ofNode = new Keyring();
     if (nodeCredentials !== undefined) ofNode.add(await nodeCredentials(), { kind: "node" });
     const ofPlugins = new Keyring();
     for (const { auths, isForAccount } of (await providers?.getCredentials(pod, repository)) ?? []) {
       ofPlugins.add(auths, { kind: isForAccount ? "account" : "node" });
     }
-    return [ofPod, ofNode, ofPlugins].flatMap((keyring) => keyring.lookup(repository));
+    const ofPod = await this.#podCredentials(target);
+    return [...ofPod, ...[ofNode, ofPlugins].flatMap((keyring) => keyring.lookup(repository))];
+  }
+
+  /** Of the pod's pull secrets. */
+  async #podCredentials({ pod, reference }: PullTarget): Promise<readonly Credential[]> {
+    const { pullRecords, getSecretUid } = this.#options;
+    const keyring = new Keyring();
+    const namespace = podNamespace(pod);
+    for (const { name = "" } of pod.spec?.imagePullSecrets ?? []) {
+      const auths = await this.#secret(pod, name);
+      if (auths === undefined) continue;
+      const uid = pullRecords === undefined ? "" : ((await getSecretUid?.(namespace, name, pod)) ?? "");
+      keyring.add(auths, { kind: "secret", namespace, name, uid });
+    }
+    return keyring.lookup(`${reference.registry}/${reference.repository}`);
   }
 
   /** Undefined when the Secret is missing or cannot be parsed. */

@@ -89,6 +89,10 @@ export class ObjectReader implements VolumeObjects, TokenRequestSource, ClaimSou
     return decodeData("secret", await this.#read("secret", namespace, name));
   }
 
+  async secretUid(namespace: string, name: string): Promise<string | undefined> {
+    return (await this.#read("secret", namespace, name))?.metadata?.uid;
+  }
+
   async requestToken(namespace: string, account: string, request: TokenRequest): Promise<TokenRequest> {
     const { client } = this.#options;
     if (client === undefined) throw new Error("the agent has no API server");

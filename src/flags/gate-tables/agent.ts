@@ -165,7 +165,7 @@ export const agentGates: GateTable = markMissing({
   SupplementalGroupsPolicy: { stage: "BETA", default: true, effective: true },
   SvcletCgroupDriverFromCRI: { stage: "BETA", default: true },
   SvcletCrashLoopBackOffMax: { stage: "ALPHA", default: false, effective: true },
-  SvcletEnsureSecretPulledImages: { stage: "ALPHA", default: false },
+  SvcletEnsureSecretPulledImages: { stage: "ALPHA", default: false, effective: true },
   SvcletFineGrainedAuthz: { stage: "ALPHA", default: false, effective: true },
   SvcletInUserNamespace: { stage: "ALPHA", default: false },
   SvcletPSI: { stage: "ALPHA", default: false },

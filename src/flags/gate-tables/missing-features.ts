@@ -9,7 +9,6 @@ export const missingFeatures: Readonly<Record<string, readonly string[]>> = {
   "images and containers are on one file system": ["SvcletSeparateDiskGC"],
   "the agent measures pods itself": ["PodAndContainerStatsFromCRI"],
   "the agent reads no pressure stall information": ["SvcletPSI"],
-  "the agent keeps no records of who pulled an image": ["SvcletEnsureSecretPulledImages"],
   "the agent needs the host's own user namespace": ["SvcletInUserNamespace"],
   "the agent does not watch the health of volumes and devices": ["CSIVolumeHealth"],
   "the agent mounts no volumes of this kind": ["GitRepoVolumeDriver"],

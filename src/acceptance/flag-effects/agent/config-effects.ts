@@ -1,5 +1,5 @@
 /** Effects of flags, configuration fields and gates that the agent's options show, or that end the start. */
-import { writeFileSync } from "node:fs";
+import { existsSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 import type { Test } from "tap";
 import { parseAgentCommandLine } from "../../../agent/config/command-line.ts";
@@ -134,6 +134,10 @@ export const fieldEffects: Readonly<Record<string, FieldEffect>> = {
     text: "imageMaximumGCAge: 10h",
     options: { garbage: { images: { maxAgeMs: 36_000_000 } } },
   },
+  imagePullCredentialsVerificationPolicy: {
+    text: "featureGates: {KubeletEnsureSecretPulledImages: true}\nimagePullCredentialsVerificationPolicy: AlwaysVerify",
+    options: { runtime: { pullVerification: { policy: "AlwaysVerify", allowlist: [] } } },
+  },
   iptablesDropBit: { text: "iptablesDropBit: 12", options: { configz: { iptablesDropBit: 12 } } },
   iptablesMasqueradeBit: { text: "iptablesMasqueradeBit: 13", options: { configz: { iptablesMasqueradeBit: 13 } } },
   maxParallelImagePulls: {
@@ -161,6 +165,15 @@ export const fieldEffects: Readonly<Record<string, FieldEffect>> = {
     options: { node: { statusReportMs: 60_000 } },
   },
   podLogsDir: { text: "podLogsDir: /var/log/edge", options: { podLogsDir: "/var/log/edge" } },
+  preloadedImagesVerificationAllowlist: {
+    text:
+      "featureGates: {KubeletEnsureSecretPulledImages: true}\n" +
+      "imagePullCredentialsVerificationPolicy: NeverVerifyAllowlistedImages\n" +
+      "preloadedImagesVerificationAllowlist: [r.test/team/*]",
+    options: {
+      runtime: { pullVerification: { policy: "NeverVerifyAllowlistedImages", allowlist: ["r.test/team/*"] } },
+    },
+  },
   showHiddenMetricsForVersion: {
     text: "showHiddenMetricsForVersion: '1.32'",
     options: { observability: { hiddenMetrics: true } },
@@ -311,6 +324,27 @@ export const agentGateEffects: Readonly<Record<string, ConfigEffect>> = {
   LoggingBetaOptions: allowsFlag("LoggingBetaOptions", true, "--logging-format=json"),
   QOSReserved: allowsFlag("QOSReserved", false, "--qos-reserved=memory=50%"),
   RotateSvcletServerCertificate: allowsFlag("RotateSvcletServerCertificate", true, "--rotate-server-certificates"),
+  SvcletEnsureSecretPulledImages: async (t) => {
+    const verification = (...argv: readonly string[]) => configOf(...argv).runtime.pullVerification;
+    const on = "--feature-gates=SvcletEnsureSecretPulledImages=true";
+    t.equal(verification(), undefined);
+    t.same(verification(on), { policy: "NeverVerifyPreloadedImages", allowlist: [] });
+    const inFile = (text: string) => `--config=${fileWith(t, `authorization: {mode: AlwaysAllow}\n${text}\n`)}`;
+    const policy = "imagePullCredentialsVerificationPolicy";
+    t.throws(() => verification(inFile(`${policy}: NeverVerify`)), /needs feature gate SvcletEnsureSecretPulledImages/);
+    const list = "preloadedImagesVerificationAllowlist: ['r.test/a*']";
+    t.throws(() => verification(on, inFile(list)), /can't set `preloadedImagesVerificationAllowlist` if/);
+    const both = `${policy}: NeverVerifyAllowlistedImages\n${list}`;
+    t.throws(() => verification(on, inFile(both)), /invalid image pattern in .*: not a valid wildcard pattern/);
+    for (const isOn of [true, false]) {
+      await using agent = await createTestAgent("flag", {
+        "feature-gates": `SvcletEnsureSecretPulledImages=${isOn}`,
+      });
+      await agent.start();
+      const created = existsSync(join(agent.directory, "root", "image_manager", "pulled"));
+      t.equal(created, isOn);
+    }
+  },
   GracefulNodeShutdown: async (t) => {
     const file = `--config=${fileWith(t, "authorization: {mode: AlwaysAllow}\nshutdownGracePeriod: 30s\n")}`;
     t.match(configOf(file).shutdown, { groups: [{ graceSeconds: 30 }, {}] });
