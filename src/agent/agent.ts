@@ -5,6 +5,7 @@ import { systemRandom } from "../std/crypto/random.ts";
 import type { AgentConfig } from "./agent-config.ts";
 import { openDns } from "./assembly/dns.ts";
 import { createEvictionManager } from "./assembly/eviction.ts";
+import { openForecast } from "./assembly/forecast.ts";
 import { type AgentDeps, type Foundation, openFoundation } from "./assembly/foundation.ts";
 import { createGarbageCollectors } from "./assembly/garbage-collectors.ts";
 import { type LoopComponents, runLoops } from "./assembly/loops.ts";
@@ -83,6 +84,7 @@ export async function startAgent(config: AgentConfig, deps: AgentDeps): Promise<
   components.address = server.address;
   components.tunnel = createTunnel(foundation, server, () => components.node.statusManager?.reportNow());
   await serveResources(foundation, managers, { workers });
+  await openForecast(foundation, components);
   const { pods, volumes, runOnce: once, sources, statics } = components.podComponents;
   // These reject when the node cannot do what its configuration requires.
   await volumes.drivers.recover();

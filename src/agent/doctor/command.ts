@@ -7,10 +7,12 @@ import { systemClock } from "../../std/time/clock.ts";
 import { KUBERNETES_VERSION } from "../../std/version.ts";
 import { parseAgentCommandLine } from "../config/command-line.ts";
 import { agentFlags } from "../flags.ts";
+import { forecastSocket, readForecast } from "../forecast/forecast-socket.ts";
 import { toAgentConfig } from "../options.ts";
 import { agentSubject } from "./agent-subject.ts";
 import { diagnose } from "./doctor.ts";
 import { doctorFlags, parseDoctorFlags, summaryOf } from "./flags.ts";
+import { renderForecast } from "./forecast.ts";
 import { createHostReader } from "./host-reader.ts";
 import { exitCode, renderJson, renderText } from "./report.ts";
 import type { DoctorSubject } from "./subject.ts";
@@ -65,8 +67,15 @@ export async function runDoctor(program: DiagnosedProgram, argv: readonly string
       return subject.stderr === "" ? 0 : EXIT_INVALID;
     }
     const deps = { host: createHostReader(), clock: systemClock, timeoutMs: flags.timeout };
-    const findings = await diagnose(subject, deps);
-    const text = flags.output === "json" ? renderJson(subject.program, findings) : renderText(findings, flags.verbose);
+    const socket = forecastSocket(subject.config.rootDir);
+    const [findings, forecast] = await Promise.all([
+      diagnose(subject, deps),
+      readForecast(socket, flags.timeout).catch(() => undefined),
+    ]);
+    const text =
+      flags.output === "json"
+        ? renderJson(subject.program, findings, forecast)
+        : `${renderText(findings, flags.verbose)}${renderForecast(forecast)}`;
     process.stdout.write(text);
     return exitCode(findings);
   } catch (error) {

@@ -119,7 +119,7 @@ t.test("readApiServerFacts() reads version, user, node and clock, and prints no 
     { host, clock: systemClock },
   );
   t.match(severities(findings), { "api-server-credentials": "ok", "clock-offset": "error" });
-  t.notMatch(renderText(findings, true) + renderJson("svc agent", findings), token);
+  t.notMatch(renderText(findings, true) + renderJson("svc agent", findings, undefined), token);
 });
 
 t.test("readApiServerFacts() distinguishes what can go wrong", async (t) => {
@@ -245,7 +245,7 @@ t.test("the report sorts by severity, and its exit status is that of the worst f
   );
   t.match(renderText(sorted, true), /^ok {7}swap +off\n1 error, 1 warning, 1 ok\n$/m);
   t.equal(renderText([ok], false), "0 errors, 0 warnings, 1 ok (-v lists them)\n");
-  const json = JSON.parse(renderJson("svc agent", sorted)) as { findings: readonly object[] };
+  const json = JSON.parse(renderJson("svc agent", sorted, undefined)) as { findings: readonly object[] };
   t.match(json, { program: "svc agent", exitStatus: 2, findings: [{ id: "port-free", area: "ports", remedy: /./ }] });
   t.same(json.findings.at(-1), { id: "swap", area: "machine", severity: "ok", found: "off" });
 });

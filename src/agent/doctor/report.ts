@@ -1,4 +1,5 @@
 /** The output of doctor: text for people, JSON for programs, and the exit status; and the page of its findings. */
+import type { Forecast } from "../forecast/forecast.ts";
 import type { Finding, Severity } from "./finding.ts";
 import { type FindingId, findingKinds } from "./finding-kinds.ts";
 
@@ -49,12 +50,14 @@ function plural(count: number, noun: string): string {
   return `${count} ${noun}${count === 1 ? "" : "s"}`;
 }
 
-export function renderJson(program: string, findings: readonly Finding[]): string {
+/** `forecast`: undefined when no agent runs. */
+export function renderJson(program: string, findings: readonly Finding[], forecast: Forecast | undefined): string {
   const items = findings.map(({ id, severity, found }) => {
     const { area, meaning, remedy } = findingKinds[id];
     return { id, area, severity, found: printable(found), ...(severity === "ok" ? {} : { meaning, remedy }) };
   });
-  return `${JSON.stringify({ program, exitStatus: exitCode(findings), findings: items }, undefined, 2)}\n`;
+  const report = { program, exitStatus: exitCode(findings), findings: items, forecast: forecast ?? null };
+  return `${JSON.stringify(report, undefined, 2)}\n`;
 }
 
 /** `docs/doctor.md`. */

@@ -187,6 +187,40 @@ t.test("evicts one pod at a time, and waits until it is cleaned up", async (t) =
   t.same(played.manager.conditions, []);
 });
 
+t.test("forecasts when thresholds are met at the present rate, and the pods that go first", async (t) => {
+  const played = await play(t, [hard("pid.available", "10"), hard("memory.available", "100Mi")]);
+  const { clock, pods, memory, manager, set, done } = played;
+  const critical = new PlayedPod("critical", { priority: 2_000_001_000 });
+  pods.push(new PlayedPod("small"), new PlayedPod("large", { priority: 5 }), critical);
+  memory
+    .set("small", MI)
+    .set("large", 500 * MI)
+    .set("critical", GI);
+  set("pid.available", 1000, 2000);
+  for (let seconds = 0; seconds <= 60; seconds += 10) {
+    set("memory.available", 700 * MI - seconds * MI, GI);
+    await settle(clock, 10_000);
+  }
+  const [first, second] = await manager.forecast();
+  t.match(first, {
+    signal: "memory.available",
+    condition: "MemoryPressure",
+    available: 640 * MI,
+    threshold: 100 * MI,
+    reclaimed: [],
+    pods: [
+      { namespace: "default", name: "small", used: MI, requested: 0 },
+      { name: "large", used: 500 * MI, priority: 5 },
+    ],
+  });
+  t.equal(first?.pods.length, 2, "no critical pod");
+  t.ok((first?.inSeconds ?? 0) > 500 && (first?.inSeconds ?? 0) < 700, `${first?.inSeconds} s`);
+  t.match(second, { signal: "pid.available", ratePerSecond: 0, inSeconds: undefined });
+  t.same(done, []);
+  set("memory.available", 50 * MI, GI);
+  t.match(await manager.forecast(), [{ signal: "memory.available", inSeconds: 0 }]);
+});
+
 t.test("evicts the next pod when the first one was not sufficient, or is not cleaned up in time", async (t) => {
   const { clock, pods, memory, set, done } = await play(t, [hard("memory.available", "100Mi")]);
   const [a, b] = [new PlayedPod("a"), new PlayedPod("b")];

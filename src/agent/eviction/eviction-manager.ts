@@ -5,12 +5,14 @@
 import type { Pod } from "../../api/core/pod/schema.ts";
 import type { Logger } from "../../std/log/logger.ts";
 import type { Clock } from "../../std/time/clock.ts";
+import { type Rate, RateHistory } from "../forecast/rate-history.ts";
 import type { RecordNodeEvent } from "../node/node-events.ts";
 import type { PodEventRecorder } from "../pods/pod-events.ts";
 import { graceSeconds, isCritical, isTerminal, podName, podNamespace, podUid } from "../pods/pod-fields.ts";
 import type { StateName } from "../pods/states/pod-state.ts";
 import type { Termination } from "../pods/worker/pod-termination.ts";
 import type { StatsPod } from "../stats/stats-targets.ts";
+import { forecastThreshold, listCandidates, type SignalForecast } from "./eviction-forecast.ts";
 import { makeEvictionMessage } from "./eviction-message.ts";
 import { type EvictionRecords, toTermination } from "./eviction-records.ts";
 import type { NodeObserver } from "./node-observer.ts";
@@ -86,6 +88,9 @@ const KILL_TIMEOUT_MS_MIN = 10_000;
 const RECORD_TIMEOUT_MS = 100;
 const CLEANUP_TIMEOUT_MS = 30_000;
 const CLEANUP_POLL_MS = 100;
+/** Over which the rates of a forecast are measured. */
+const HISTORY_MS = 120_000;
+const HISTORY_SPACING_MS = 5_000;
 
 export class EvictionManager {
   readonly #options: EvictionManagerOptions;
@@ -93,6 +98,8 @@ export class EvictionManager {
   #thresholds: readonly Threshold[];
   #layout: FileSystemLayout | undefined;
   #hasFailed = false;
+  /** Of what is available, by signal. */
+  readonly #history = new RateHistory({ windowMs: HISTORY_MS, spacingMs: HISTORY_SPACING_MS });
 
   constructor(options: EvictionManagerOptions) {
     this.#options = options;
@@ -103,6 +110,37 @@ export class EvictionManager {
   /** The pressure conditions that are true. */
   get conditions(): readonly PressureType[] {
     return this.#pressure.conditions;
+  }
+
+  /** Of the free space on the file system of images. */
+  get imageSpaceRate(): Rate | undefined {
+    return this.#history.rateOf("imagefs.available");
+  }
+
+  /** The thresholds with the pods that would be evicted, those first that will be met first. */
+  async forecast(): Promise<readonly SignalForecast[]> {
+    const { observer, measurePods, pods } = this.#options;
+    const layout = this.#layout;
+    if (layout === undefined) return [];
+    const observations = await observer.observe();
+    const active = [...pods()].filter(isActive);
+    const measured = new Map<StarvedResource, PodUsages>();
+    const forecasts: SignalForecast[] = [];
+    for (const threshold of this.#thresholds) {
+      const { signal } = threshold;
+      const { resource } = signals[signal];
+      const observed = observations.get(signal);
+      if (observed === undefined) continue;
+      const usages = measured.get(resource) ?? (await measurePods(active, resource));
+      measured.set(resource, usages);
+      forecasts.push({
+        ...forecastThreshold(threshold, observed, this.#history.rateOf(signal)),
+        reclaimed: listReclaimers(signal, layout),
+        pods: listCandidates(active, usages, signal, layout),
+      });
+    }
+    const order = ({ inSeconds = Number.POSITIVE_INFINITY }: SignalForecast): number => inSeconds;
+    return forecasts.sort((a, b) => (order(a) === order(b) ? 0 : order(a) - order(b)));
   }
 
   /** Resolves when the signal aborts. */
@@ -128,6 +166,8 @@ export class EvictionManager {
     const { observer, clock, log } = this.#options;
     this.#layout ??= await this.#findLayout();
     const observations = await observer.observe();
+    const available = [...observations].map(([signal, each]) => [signal, each.available] as const);
+    this.#history.add(clock.monotonic(), new Map(available));
     log.v(3)?.info("Eviction manager: observations", { observations: describeObservations(observations) });
     const due = this.#updatePressure(observations);
     if (due.length > 0) {

@@ -40,21 +40,39 @@ function compareWithRequest(
   layout: FileSystemLayout,
 ): Pick<Ranked<unknown>, "exceedsRequest" | "excess"> {
   const { resource } = signals[signal];
+  const { used = 0, requested } = getUsage(pod, usage, signal, layout);
   switch (resource) {
-    case "memory": {
-      const request = getPodResource(pod, "requests", "memory");
-      return { exceedsRequest: usage.memory > request, excess: usage.memory - request };
-    }
-    case "pids":
-      return { exceedsRequest: false, excess: usage.processes };
+    case "memory":
     case "ephemeral-storage":
-    case "inodes": {
-      const size = sumParts(usage, listParts(signal, layout));
-      const used = resource === "inodes" ? size.inodesUsed : size.usedBytes;
-      const request = getPodResource(pod, "requests", "ephemeral-storage");
+      return { exceedsRequest: used > requested, excess: used - requested };
+    case "pids":
+      return { exceedsRequest: false, excess: used };
+    case "inodes":
       // No pod can request inodes; Kubernetes subtracts the request of bytes from them all the same.
-      return { exceedsRequest: used > (resource === "inodes" ? 0 : request), excess: used - request };
-    }
+      return { exceedsRequest: used > 0, excess: used - getPodResource(pod, "requests", "ephemeral-storage") };
+  }
+}
+
+/** What the pod uses and requests of the resource of the signal. */
+export function getUsage(
+  pod: Pod,
+  usage: PodUsage | undefined,
+  signal: Signal,
+  layout: FileSystemLayout,
+): { readonly used: number | undefined; readonly requested: number } {
+  const { resource } = signals[signal];
+  switch (resource) {
+    case "memory":
+      return { used: usage?.memory, requested: getPodResource(pod, "requests", "memory") };
+    case "pids":
+      return { used: usage?.processes, requested: 0 };
+    case "ephemeral-storage":
+      return {
+        used: usage && sumParts(usage, listParts(signal, layout)).usedBytes,
+        requested: getPodResource(pod, "requests", "ephemeral-storage"),
+      };
+    case "inodes":
+      return { used: usage && sumParts(usage, listParts(signal, layout)).inodesUsed, requested: 0 };
   }
 }
 

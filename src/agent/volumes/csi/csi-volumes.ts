@@ -3,6 +3,7 @@ import { lstat, mkdir, rm, rmdir, stat, symlink } from "node:fs/promises";
 import { dirname } from "node:path";
 import type { Pod } from "../../../api/core/pod/schema.ts";
 import type { CSIDriver } from "../../../api/storage/csi-driver/schema.ts";
+import { KeyedMutex } from "../../../std/async/keyed-mutex.ts";
 import type { Clock } from "../../../std/time/clock.ts";
 import type { Directories } from "../../pods/directories.ts";
 import type { PodEventRecorder } from "../../pods/pod-events.ts";
@@ -16,7 +17,6 @@ import type { TokenManager } from "../projected/token-manager.ts";
 import type { VolumePath } from "../volume-path.ts";
 import type { CsiDriver } from "./driver.ts";
 import type { CsiDriverRegistry } from "./driver-registry.ts";
-import { KeyedMutex } from "../../../std/async/keyed-mutex.ts";
 import type { VolumeCapability } from "./messages.ts";
 import {
   agentAppliesFsGroup,

@@ -2,9 +2,9 @@
 import { lstat, mkdir, readdir, readFile, rm, rmdir, writeFile } from "node:fs/promises";
 import { dirname, join } from "node:path";
 import type { Pod } from "../../../api/core/pod/schema.ts";
+import { KeyedMutex } from "../../../std/async/keyed-mutex.ts";
 import { type Directories, podDir, podsDir } from "../../pods/directories.ts";
 import { podName, podNamespace, podUid } from "../../pods/pod-fields.ts";
-import { KeyedMutex } from "../../../std/async/keyed-mutex.ts";
 import type { SecretSource } from "../csi/request-fields.ts";
 import type { Attachments } from "../drivers/attachments.ts";
 import { isMounted } from "../local/empty-dir.ts";
