@@ -15,13 +15,13 @@ import type { ResourceManagersConfig } from "./config.ts";
 import { CpuManager, type RunningPod } from "./cpu/cpu-manager.ts";
 import { parseCpuPolicyOptions, validateCpuPolicyOptions } from "./cpu/cpu-policy-options.ts";
 import { CpuSet } from "./cpu/cpu-set.ts";
-import { CpuState } from "./cpu/cpu-state.ts";
+import { openCpuState } from "./cpu/cpu-state.ts";
 import { CpuTopology } from "./cpu/cpu-topology.ts";
 import { StaticCpuPolicy } from "./cpu/static-cpu-policy.ts";
 import { DeviceManager, type DeviceManagerOptions } from "./devices/device-manager.ts";
 import type { ContainerAllocateResponse } from "./devices/messages.ts";
 import { MemoryManager } from "./memory/memory-manager.ts";
-import { MemoryState } from "./memory/memory-state.ts";
+import { openMemoryState } from "./memory/memory-state.ts";
 import { parseReservedMemory } from "./memory/reserved-memory.ts";
 import { StaticMemoryPolicy } from "./memory/static-memory-policy.ts";
 import { createResourceMetrics, type ResourceMetrics } from "./resource-metrics.ts";
@@ -218,7 +218,7 @@ async function openCpuManager(
   const { policy: name, gates, reservedCpus } = config.cpu;
   const path = join(rootDir, CPU_FILE);
   // The file is written for each policy, so that a change of the policy is noticed.
-  if (name === "none") return void (await CpuState.open(path, name));
+  if (name === "none") return void (await openCpuState(path, name));
   const topology = new CpuTopology(machine.cpus);
   const options = parseCpuPolicyOptions(config.cpu.options, gates);
   validateCpuPolicyOptions(options, topology, affinities.policy);
@@ -228,7 +228,7 @@ async function openCpuManager(
     const why = "the static policy requires systemreserved.cpu + kubereserved.cpu to be greater than zero";
     throw new Error(`[cpumanager] ${why}`);
   }
-  const state = await CpuState.open(path, name);
+  const state = await openCpuState(path, name);
   const policy = new StaticCpuPolicy({
     topology,
     options,
@@ -249,14 +249,14 @@ async function openMemoryManager(
 ): Promise<MemoryManager | undefined> {
   const { policy: name, reserved: reservations } = config.memory;
   const path = join(rootDir, MEMORY_FILE);
-  if (name === "None") return void (await MemoryState.open(path, name));
+  if (name === "None") return void (await openMemoryState(path, name));
   const nodes = machine.numaNodes;
   const reserved = parseReservedMemory(
     reservations,
     nodes.map(({ id }) => id),
     reservation,
   );
-  const state = await MemoryState.open(path, name);
+  const state = await openMemoryState(path, name);
   const policy = new StaticMemoryPolicy({ nodes, reserved, affinities, state, metrics: metrics.memory });
   await state.flush();
   return new MemoryManager({ policy, state, activePods: () => activePods()?.map(({ pod }) => pod), log });

@@ -56,7 +56,8 @@ export class CpuManager implements HintProvider {
 
   /** The CPUs of a container: its own or the shared ones. */
   getCpus(uid: string, container: string): CpuSet {
-    return this.#options.state.getOrDefault(uid, container);
+    const { state } = this.#options;
+    return state.get(uid, container) ?? state.shared;
   }
 
   /** Its own CPUs; undefined: it has none. */
@@ -69,13 +70,9 @@ export class CpuManager implements HintProvider {
     const { state, policy, log } = this.#options;
     const pods = this.#options.activePods();
     if (pods === undefined) return;
-    const active = new Set(pods.flatMap(({ pod }) => listContainerKeys(pod)));
-    for (const [uid, containers] of [...state.assignments]) {
-      for (const name of [...containers.keys()]) {
-        if (active.has(containerKey(uid, name))) continue;
-        log.info("Released the CPUs of a container", { pod: uid, container: name });
-        policy.remove(uid, name);
-      }
+    for (const { uid, container } of state.listStale(pods.map(({ pod }) => pod))) {
+      log.info("Released the CPUs of a container", { pod: uid, container });
+      policy.remove(uid, container);
     }
   }
 
@@ -109,12 +106,4 @@ function listRunning({ pod, observation }: RunningPod): readonly { uid: string; 
   return observation.containers
     .filter(({ state, name }) => state === "running" && names.has(name))
     .map((container) => ({ uid: podUid(pod), container }));
-}
-
-function listContainerKeys(pod: Pod): readonly string[] {
-  return allContainers(pod).map(({ spec }) => containerKey(podUid(pod), spec.name));
-}
-
-function containerKey(uid: string, container: string): string {
-  return `${uid}/${container}`;
 }

@@ -1,124 +1,46 @@
 /** Which CPUs belong to which container, kept in `cpu_manager_state` in kubelet's format. */
-import {
-  CORRUPT,
-  explainStateError,
-  fnv32a,
-  isRecord,
-  parseStateJson,
-  printGoMap,
-  readStateFile,
-  sortedEntries,
-  writeStateFile,
-} from "../state-file.ts";
+import { ManagerState, type StateContent } from "../manager-state.ts";
+import { CORRUPT, fnv32a, isRecord, parseStateJson, printGoMap, sortedEntries } from "../state-file.ts";
 import { CpuSet } from "./cpu-set.ts";
 
-export type CpuAssignments = ReadonlyMap<string, ReadonlyMap<string, CpuSet>>;
+/** What is shared are the CPUs of all containers without their own. */
+export type CpuState = ManagerState<CpuSet, CpuSet>;
 
-export class CpuState {
-  readonly #path: string;
-  readonly #policy: string;
-  #defaultSet = CpuSet.empty;
-  /** By pod and container. */
-  readonly #assignments = new Map<string, Map<string, CpuSet>>();
-  #isChanged = false;
+/** Rejects with a message for the operator when the file is of another policy, or damaged. */
+export function openCpuState(path: string, policy: string): Promise<CpuState> {
+  const initial = CpuSet.empty;
+  return ManagerState.open(path, policy, {
+    manager: "CPU",
+    prefix: "",
+    initial,
+    format: formatState,
+    parse: parseState,
+  });
+}
 
-  private constructor(path: string, policy: string) {
-    this.#path = path;
-    this.#policy = policy;
-  }
+function formatState({ policy, shared, assignments }: StateContent<CpuSet, CpuSet>): string {
+  const entries = [...assignments].map(([uid, containers]) => [
+    uid,
+    Object.fromEntries([...containers].map(([name, cpus]) => [name, cpus.toString()])),
+  ]);
+  return formatCheckpoint({
+    policyName: policy,
+    defaultCpuSet: shared.toString(),
+    entries: Object.fromEntries(entries),
+  });
+}
 
-  /** Rejects with a message for the operator when the file is of another policy, or damaged. */
-  static async open(path: string, policy: string): Promise<CpuState> {
-    const state = new CpuState(path, policy);
-    try {
-      const text = await readStateFile(path);
-      if (text !== undefined) state.#restore(text);
-      else await state.#write();
-    } catch (error) {
-      throw explainStateError(error, "CPU", path);
-    }
-    return state;
-  }
-
-  /** The CPUs that all containers without their own share. */
-  get defaultSet(): CpuSet {
-    return this.#defaultSet;
-  }
-
-  get assignments(): CpuAssignments {
-    return this.#assignments;
-  }
-
-  get(uid: string, container: string): CpuSet | undefined {
-    return this.#assignments.get(uid)?.get(container);
-  }
-
-  getOrDefault(uid: string, container: string): CpuSet {
-    return this.get(uid, container) ?? this.#defaultSet;
-  }
-
-  setDefault(cpus: CpuSet): void {
-    this.#defaultSet = cpus;
-    this.#isChanged = true;
-  }
-
-  set(uid: string, container: string, cpus: CpuSet): void {
-    const ofPod = this.#assignments.get(uid) ?? new Map<string, CpuSet>();
-    this.#assignments.set(uid, ofPod.set(container, cpus));
-    this.#isChanged = true;
-  }
-
-  delete(uid: string, container: string): void {
-    const ofPod = this.#assignments.get(uid);
-    ofPod?.delete(container);
-    if (ofPod?.size === 0) this.#assignments.delete(uid);
-    this.#isChanged = true;
-  }
-
-  /** Writes what has changed. A container starts only after its assignment is on disk. */
-  async flush(): Promise<void> {
-    if (!this.#isChanged) return;
-    await this.#write();
-    this.#isChanged = false;
-  }
-
-  #write(): Promise<void> {
-    return writeStateFile(this.#path, formatCheckpoint(this.#toCheckpoint()));
-  }
-
-  #toCheckpoint(): CpuCheckpoint {
-    const entries = [...this.#assignments].map(([uid, containers]) => [
-      uid,
-      Object.fromEntries([...containers].map(([name, cpus]) => [name, cpus.toString()])),
-    ]);
-    return {
-      policyName: this.#policy,
-      defaultCpuSet: this.#defaultSet.toString(),
-      entries: Object.fromEntries(entries),
-    };
-  }
-
-  #restore(text: string): void {
-    const checkpoint = parseCheckpoint(text);
-    if (checkpoint.policyName !== this.#policy) {
-      throw new Error(
-        `configured policy "${this.#policy}" differs from state checkpoint policy "${checkpoint.policyName}"`,
-      );
-    }
-    this.#defaultSet = parseCpus(checkpoint.defaultCpuSet, (cause) => {
-      return `could not parse default cpu set "${checkpoint.defaultCpuSet}": ${cause}`;
+function parseState(text: string): StateContent<CpuSet, CpuSet> {
+  const { policyName, defaultCpuSet, entries } = parseCheckpoint(text);
+  const shared = parseCpus(defaultCpuSet, (cause) => `could not parse default cpu set "${defaultCpuSet}": ${cause}`);
+  const assignments = Object.entries(entries).map(([uid, containers]) => {
+    const ofPod = Object.entries(containers).map(([name, cpus]) => {
+      const where = `cpuset "${cpus}" for container "${name}" in pod "${uid}"`;
+      return [name, parseCpus(cpus, (cause) => `could not parse ${where}: ${cause}`)] as const;
     });
-    for (const [uid, containers] of Object.entries(checkpoint.entries)) {
-      for (const [name, cpus] of Object.entries(containers)) {
-        const parsed = parseCpus(
-          cpus,
-          (cause) => `could not parse cpuset "${cpus}" for container "${name}" in pod "${uid}": ${cause}`,
-        );
-        this.set(uid, name, parsed);
-      }
-    }
-    this.#isChanged = false;
-  }
+    return [uid, new Map(ofPod)] as const;
+  });
+  return { policy: policyName, shared, assignments: new Map(assignments) };
 }
 
 interface CpuCheckpoint {

@@ -97,7 +97,7 @@ export class StaticCpuPolicy {
     state.delete(uid, container);
     // Containers of the pod may use the same CPUs, one after the other.
     const inUse = CpuSet.empty.union(...(state.assignments.get(uid)?.values() ?? []));
-    state.setDefault(state.defaultSet.union(cpus.difference(inUse)));
+    state.setShared(state.shared.union(cpus.difference(inUse)));
     this.#showPool();
   }
 
@@ -132,7 +132,7 @@ export class StaticCpuPolicy {
   }
 
   get #available(): CpuSet {
-    return this.#options.state.defaultSet.difference(this.#reserved);
+    return this.#options.state.shared.difference(this.#reserved);
   }
 
   #takeReserved(count: number): CpuSet {
@@ -146,10 +146,10 @@ export class StaticCpuPolicy {
   #validateState(): void {
     const { state, topology, options } = this.#options;
     const all = options.strictReservation ? topology.details.cpus.difference(this.#reserved) : topology.details.cpus;
-    const shared = state.defaultSet;
+    const shared = state.shared;
     if (shared.isEmpty) {
       if (state.assignments.size > 0) throw new Error("default cpuset cannot be empty");
-      state.setDefault(all);
+      state.setShared(all);
       return;
     }
     const reserved = this.#reserved.intersection(shared);
@@ -182,7 +182,7 @@ export class StaticCpuPolicy {
       const figures = `requested ${count} cpus not multiple cpus per core = ${cpusPerCore}`;
       throw new AdmissionError("SMTAlignmentError", `SMT Alignment Error: ${figures}`);
     }
-    const free = state.defaultSet.difference(this.#reservedCores).size;
+    const free = state.shared.difference(this.#reservedCores).size;
     if (count <= free) return;
     const figures = `available physical CPUs = ${free}, requested CPUs = ${count}, CPUs per core = ${cpusPerCore}`;
     throw new AdmissionError("SMTAlignmentError", `SMT Alignment Error: not enough free physical CPUs: ${figures}`);
@@ -195,7 +195,7 @@ export class StaticCpuPolicy {
     const aligned = this.#take(near, Math.min(count, near.size));
     const rest = this.#take(available.difference(aligned), count - aligned.size);
     const cpus = aligned.union(rest);
-    state.setDefault(state.defaultSet.difference(cpus));
+    state.setShared(state.shared.difference(cpus));
     return cpus;
   }
 

@@ -2,7 +2,6 @@
 import type { Container } from "../../../api/core/container/schema.ts";
 import type { Pod } from "../../../api/core/pod/schema.ts";
 import type { Logger } from "../../../std/log/logger.ts";
-import { allContainers, podUid } from "../../pods/pod-fields.ts";
 import type { HintProvider, ResourceHints } from "../topology/topology-hint.ts";
 import type { MemoryBlock, MemoryState } from "./memory-state.ts";
 import type { StaticMemoryPolicy } from "./static-memory-policy.ts";
@@ -51,13 +50,9 @@ export class MemoryManager implements HintProvider {
     const { state, policy, log } = this.#options;
     const pods = this.#options.activePods();
     if (pods === undefined) return;
-    const active = new Map(pods.map((pod) => [podUid(pod), new Set(allContainers(pod).map(({ spec }) => spec.name))]));
-    for (const [uid, containers] of [...state.assignments]) {
-      for (const name of [...containers.keys()]) {
-        if (active.get(uid)?.has(name) === true) continue;
-        log.info("Released the memory of a container", { pod: uid, container: name });
-        policy.remove(uid, name);
-      }
+    for (const { uid, container } of state.listStale(pods)) {
+      log.info("Released the memory of a container", { pod: uid, container });
+      policy.remove(uid, container);
     }
   }
 }

@@ -1,16 +1,6 @@
 /** Memory of each NUMA node and what containers have of it, in `memory_manager_state` in kubelet's format. */
-import {
-  CORRUPT,
-  explainStateError,
-  fnv32a,
-  isRecord,
-  parseStateJson,
-  printGoMap,
-  printGoSlice,
-  readStateFile,
-  sortedEntries,
-  writeStateFile,
-} from "../state-file.ts";
+import { ManagerState, type StateContent } from "../manager-state.ts";
+import { CORRUPT, fnv32a, isRecord, parseStateJson, printGoMap, printGoSlice, sortedEntries } from "../state-file.ts";
 
 /** Bytes of one kind of memory of a node. */
 export interface MemoryTable {
@@ -40,98 +30,39 @@ export interface MemoryBlock {
 /** By number of the NUMA node. */
 export type MachineMemory = Record<number, NodeMemory>;
 
-export type MemoryAssignments = ReadonlyMap<string, ReadonlyMap<string, readonly MemoryBlock[]>>;
-
 interface MemoryCheckpoint {
   readonly policyName: string;
   readonly machineState: MachineMemory;
   readonly entries: Readonly<Record<string, Readonly<Record<string, readonly MemoryBlock[]>>>>;
 }
 
-export class MemoryState {
-  readonly #path: string;
-  readonly #policy: string;
-  #machine: MachineMemory = {};
-  readonly #assignments = new Map<string, Map<string, readonly MemoryBlock[]>>();
-  #isChanged = false;
+/** What is shared is the memory of the machine. */
+export type MemoryState = ManagerState<MachineMemory, readonly MemoryBlock[]>;
 
-  private constructor(path: string, policy: string) {
-    this.#path = path;
-    this.#policy = policy;
-  }
+type MemoryContent = StateContent<MachineMemory, readonly MemoryBlock[]>;
 
-  /** Rejects with a message for the operator when the file is of another policy, or damaged. */
-  static async open(path: string, policy: string): Promise<MemoryState> {
-    const state = new MemoryState(path, policy);
-    try {
-      const text = await readStateFile(path);
-      if (text !== undefined) state.#restore(text);
-      else await state.#write();
-    } catch (error) {
-      throw explainStateError(error, "memory", path);
-    }
-    return state;
-  }
+/** Rejects with a message for the operator when the file is of another policy, or damaged. */
+export function openMemoryState(path: string, policy: string): Promise<MemoryState> {
+  return ManagerState.open(path, policy, {
+    manager: "memory",
+    prefix: "[memorymanager] ",
+    initial: {},
+    format: formatState,
+    parse: parseState,
+  });
+}
 
-  /** A copy. */
-  get machine(): MachineMemory {
-    return structuredClone(this.#machine);
-  }
+function formatState({ policy, shared, assignments }: MemoryContent): string {
+  const entries = [...assignments].map(([uid, containers]) => [uid, Object.fromEntries(containers)]);
+  return formatCheckpoint({ policyName: policy, machineState: shared, entries: Object.fromEntries(entries) });
+}
 
-  get assignments(): MemoryAssignments {
-    return this.#assignments;
-  }
-
-  get(uid: string, container: string): readonly MemoryBlock[] | undefined {
-    return this.#assignments.get(uid)?.get(container);
-  }
-
-  setMachine(machine: MachineMemory): void {
-    this.#machine = structuredClone(machine);
-    this.#isChanged = true;
-  }
-
-  set(uid: string, container: string, blocks: readonly MemoryBlock[]): void {
-    const ofPod = this.#assignments.get(uid) ?? new Map<string, readonly MemoryBlock[]>();
-    this.#assignments.set(uid, ofPod.set(container, blocks));
-    this.#isChanged = true;
-  }
-
-  delete(uid: string, container: string): void {
-    const ofPod = this.#assignments.get(uid);
-    ofPod?.delete(container);
-    if (ofPod?.size === 0) this.#assignments.delete(uid);
-    this.#isChanged = true;
-  }
-
-  /** Writes what has changed. A container starts only after its assignment is on disk. */
-  async flush(): Promise<void> {
-    if (!this.#isChanged) return;
-    await this.#write();
-    this.#isChanged = false;
-  }
-
-  #write(): Promise<void> {
-    const entries = [...this.#assignments].map(([uid, containers]) => [uid, Object.fromEntries(containers)]);
-    const checkpoint = {
-      policyName: this.#policy,
-      machineState: this.#machine,
-      entries: Object.fromEntries(entries),
-    };
-    return writeStateFile(this.#path, formatCheckpoint(checkpoint));
-  }
-
-  #restore(text: string): void {
-    const checkpoint = parseCheckpoint(text);
-    if (checkpoint.policyName !== this.#policy) {
-      const difference = `configured policy "${this.#policy}" differs from state checkpoint policy`;
-      throw new Error(`[memorymanager] ${difference} "${checkpoint.policyName}"`);
-    }
-    this.#machine = checkpoint.machineState;
-    for (const [uid, containers] of Object.entries(checkpoint.entries)) {
-      this.#assignments.set(uid, new Map(Object.entries(containers)));
-    }
-  }
+function parseState(text: string): MemoryContent {
+  const { policyName, machineState, entries } = parseCheckpoint(text);
+  const assignments = Object.entries(entries).map(
+    ([uid, containers]) => [uid, new Map(Object.entries(containers))] as const,
+  );
+  return { policy: policyName, shared: machineState, assignments: new Map(assignments) };
 }
 
 function formatCheckpoint(checkpoint: MemoryCheckpoint): string {

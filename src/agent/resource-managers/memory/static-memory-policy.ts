@@ -46,7 +46,7 @@ export class StaticMemoryPolicy {
 
   /** What containers could have if none had any. */
   listAllocatable(): readonly MemoryBlock[] {
-    return Object.entries(this.#options.state.machine).flatMap(([node, { memoryMap }]) =>
+    return Object.entries(this.#options.state.shared).flatMap(([node, { memoryMap }]) =>
       Object.entries(memoryMap)
         .filter(([, { allocatable }]) => allocatable > 0)
         .map(([type, { allocatable }]) => ({ numaAffinity: [Number(node)], type, size: allocatable })),
@@ -73,7 +73,7 @@ export class StaticMemoryPolicy {
     const blocks = state.get(uid, container);
     if (blocks === undefined) return;
     state.delete(uid, container);
-    const machine = state.machine;
+    const machine = structuredClone(state.shared);
     for (const { numaAffinity, type, size } of blocks) {
       let rest = size;
       for (const node of numaAffinity) {
@@ -85,7 +85,7 @@ export class StaticMemoryPolicy {
         if (table !== undefined) rest -= release(table, rest);
       }
     }
-    state.setMachine(machine);
+    state.setShared(machine);
   }
 
   getTopologyHints(pod: Pod, container: Container): ResourceHints {
@@ -93,7 +93,7 @@ export class StaticMemoryPolicy {
     const request = readRequest(container);
     const blocks = this.#options.state.get(podUid(pod), container.name);
     return blocks === undefined
-      ? this.#makeHints(this.#options.state.machine, pod, request)
+      ? this.#makeHints(this.#options.state.shared, pod, request)
       : repeatHints(blocks, request);
   }
 
@@ -105,14 +105,14 @@ export class StaticMemoryPolicy {
       const blocks = state.get(podUid(pod), name);
       if (blocks !== undefined) return repeatHints(blocks, request);
     }
-    return this.#makeHints(state.machine, pod, request);
+    return this.#makeHints(state.shared, pod, request);
   }
 
   #allocateNew(pod: Pod, container: Container): void {
     const { state } = this.#options;
     const uid = podUid(pod);
     const request = readRequest(container);
-    const machine = state.machine;
+    const machine = structuredClone(state.shared);
     const { affinity } = this.#chooseHint(machine, pod, container, request);
     if (violatesGroups(machine, affinity)) {
       throw new Error("[memorymanager] preferred hint violates NUMA node allocation");
@@ -123,7 +123,7 @@ export class StaticMemoryPolicy {
       reserve(machine, nodes, type, Math.max(0, size - this.#getReusable(uid, affinity, type)));
     }
     this.#updateReusable(pod, container, blocks);
-    state.setMachine(machine);
+    state.setShared(machine);
     state.set(uid, container.name, blocks);
     this.#shrinkInitContainers(pod, container, blocks);
   }
@@ -217,13 +217,13 @@ export class StaticMemoryPolicy {
 
   #validateState(): void {
     const { state } = this.#options;
-    const machine = state.machine;
+    const machine = structuredClone(state.shared);
     const expected = this.#makeMachine();
     if (Object.keys(machine).length === 0) {
       if (state.assignments.size > 0) {
         throw new Error("[memorymanager] machine state can not be empty when it has memory assignments");
       }
-      state.setMachine(expected);
+      state.setShared(expected);
       return;
     }
     for (const [uid, containers] of state.assignments) {
