@@ -4,18 +4,36 @@ import { AgentProcess } from "../acceptance/cluster/agent-process.ts";
 import { createCriClient } from "../agent/runtime/cri-client.ts";
 import { loadKubeconfig } from "../client/kubeconfig/kubeconfig.ts";
 import { systemClock } from "../std/time/clock.ts";
-import { findMissing, startPrivateContainerd } from "../testing/agent/private-containerd.ts";
+import { findMissing, type PrivateContainerd, startPrivateContainerd } from "../testing/agent/private-containerd.ts";
 import { until } from "../testing/std/until.ts";
 import type { Figures } from "./figures.ts";
 import { Connection, expectStatus } from "./load.ts";
+import { measureMemory, type Processes, streamKinds, type Target } from "./open-streams.ts";
 import { PODS } from "./pod-starts.ts";
-import { findRuntimeTarget, measureDownloads, measureMemory, streamsPod, type Target } from "./streams.ts";
+import { findRuntimeTarget, measureDownloads, streamsPod } from "./streams.ts";
 
 export async function measureSeparateStreams(figures: Figures, program: readonly string[]): Promise<void> {
   const missing = await findMissing();
   if (missing.length > 0) return console.error(`Skipping section separate-streams: ${missing.join(", ")} missing.`);
   await using containerd = await startPrivateContainerd();
-  await using node = await AgentProcess.create({ containerd, name: "bench", program });
+  // New processes for each kind: what the one before has freed would be used again.
+  for (const [index, kind] of Object.keys(streamKinds).entries()) {
+    await withProcesses(containerd, program, `bench${index}`, async (pids, target) => {
+      await measureMemory(figures, pids, target, kind);
+      if (index > 0) return;
+      using cri = createCriClient({ endpoint: containerd.endpoint, requestTimeoutMs: 60_000, clock: systemClock });
+      await measureDownloads(figures, pids, { direct: () => findRuntimeTarget(cri), through: target });
+    });
+  }
+}
+
+async function withProcesses(
+  containerd: PrivateContainerd,
+  program: readonly string[],
+  name: string,
+  measure: (pids: Processes, target: Target) => Promise<void>,
+): Promise<void> {
+  await using node = await AgentProcess.create({ containerd, name, program });
   await node.startServer();
   node.start("cluster");
   const { server, ca, token = "" } = await loadKubeconfig(node.adminConfig);
@@ -38,8 +56,5 @@ export async function measureSeparateStreams(figures: Figures, program: readonly
     agent: new Agent({ ca }),
     headers: { authorization: `Bearer ${token}` },
   };
-  using cri = createCriClient({ endpoint: containerd.endpoint, requestTimeoutMs: 60_000, clock: systemClock });
-  const pids = { "API server": node.serverPid, agent: node.pid };
-  await measureMemory(figures, pids, target);
-  await measureDownloads(figures, pids, { direct: () => findRuntimeTarget(cri), through: target });
+  await measure({ "API server": node.serverPid, agent: node.pid }, target);
 }

@@ -1,19 +1,18 @@
 /** Streams into containers: a command's round trip, a forwarded port beside a direct one, memory of open streams. */
 import { Agent } from "node:https";
 import { join } from "node:path";
-import { setTimeout as sleep } from "node:timers/promises";
 import { findMissingRequirement, TestCluster } from "../acceptance/cluster/cluster.ts";
 import { exampleImage } from "../acceptance/cluster/example-image.ts";
 import { type CriClient, createCriClient } from "../agent/runtime/cri-client.ts";
 import { loadKubeconfig } from "../client/kubeconfig/kubeconfig.ts";
-import { SpdyConnection, type SpdyStream } from "../http/spdy/connection.ts";
-import { connectUpgrade, type UpgradeRequest } from "../http/upgrade/connect-upgrade.ts";
+import type { SpdyConnection, SpdyStream } from "../http/spdy/connection.ts";
 import { systemClock } from "../std/time/clock.ts";
 import { until } from "../testing/std/until.ts";
 import type { Figures } from "./figures.ts";
 import { quantile } from "./load.ts";
+import { ECHO_PORT, ignored, measureMemory, openSpdy, type Processes, type Target } from "./open-streams.ts";
 import { PODS } from "./pod-starts.ts";
-import { cpuMs, memory } from "./process.ts";
+import { cpuMs } from "./process.ts";
 
 const POD = `${PODS}/streams`;
 /** Of the pods that are measured. */
@@ -21,10 +20,6 @@ export const PORT = 9100;
 export const BYTES = 200 * 2 ** 20;
 const ROUNDS = 30;
 const DOWNLOADS = 7;
-const OPEN_STREAMS = 200;
-const MIB = 2 ** 20;
-/** An idle process collects twice within this time. */
-const SETTLE_MS = 35_000;
 
 export async function measureStreams(figures: Figures, program: readonly string[]): Promise<void> {
   const missing = findMissingRequirement();
@@ -43,16 +38,9 @@ export async function measureStreams(figures: Figures, program: readonly string[
     clock: systemClock,
   });
   const pids = { svc: cluster.pid ?? 0 };
-  await measureMemory(figures, pids, throughApi);
+  await measureMemory(figures, pids, throughApi, "exec, SPDY");
   await measureDownloads(figures, pids, { direct: () => findRuntimeTarget(cri), through: throughApi });
 }
-
-export type Target = Pick<UpgradeRequest, "secure" | "host" | "port" | "path" | "agent"> & {
-  readonly headers?: Readonly<Record<string, string>>;
-};
-
-/** Process ids by what runs in them. */
-type Processes = Readonly<Record<string, number>>;
 
 /** The runtime's own server of a forwarded port: each URL serves one connection. */
 export async function findRuntimeTarget({ runtime }: CriClient): Promise<Target> {
@@ -86,9 +74,10 @@ export async function measureDownloads(
   }
 }
 
-/** A pod that sends zeros to each connection. */
+/** A pod that sends zeros to each connection of `PORT`. */
 export function streamsPod(image: string, imagePullPolicy: string): object {
-  const command = ["sh", "-c", `exec busybox nc -ll -p ${PORT} -e cat /dev/zero`];
+  const echo = `busybox nc -ll -p ${ECHO_PORT} -e cat`;
+  const command = ["sh", "-c", `${echo} & exec busybox nc -ll -p ${PORT} -e cat /dev/zero`];
   const containers = [{ name: "c", image, imagePullPolicy, command }];
   return { apiVersion: "v1", kind: "Pod", metadata: { name: "streams" }, spec: { containers } };
 }
@@ -109,27 +98,11 @@ export async function apiRequest(cluster: TestCluster): Promise<Target> {
   return { secure: true, host: hostname, port: Number(port), path: POD, agent };
 }
 
-/** Opens a SPDY connection. */
-async function open(target: Target, protocol: string): Promise<SpdyConnection> {
-  const result = await connectUpgrade({
-    ...target,
-    method: "POST",
-    headers: { ...target.headers, upgrade: "SPDY/3.1", "x-stream-protocol-version": protocol },
-    signal: new AbortController().signal,
-  });
-  if (!("socket" in result)) throw new Error(`Cannot open a stream: status ${result.status}`);
-  const connection = new SpdyConnection({ input: result.socket, output: result.socket, role: "client" });
-  connection.run().catch(() => {});
-  return connection;
-}
-
-const ignored = { data: () => {}, end: () => {} };
-
 async function measureExec(figures: Figures, target: Target): Promise<void> {
   const times: number[] = [];
   for (let round = 0; round < ROUNDS; round++) {
     const began = performance.now();
-    const connection = await open({ ...target, path: `${POD}/exec?command=true&stdout=true` }, "v4.channel.k8s.io");
+    const connection = await openSpdy({ ...target, path: `${POD}/exec?command=true&stdout=true` }, "v4.channel.k8s.io");
     await new Promise<void>((resolve) => {
       connection.open({ streamtype: "error" }, { data: () => {}, end: () => resolve() });
       connection.open({ streamtype: "stdout" }, ignored);
@@ -151,7 +124,7 @@ function openPort(connection: SpdyConnection, data: (chunk: Buffer) => void): Sp
 
 /** Resolves with the seconds for `BYTES` bytes. */
 export async function download(target: Target): Promise<number> {
-  const connection = await open(target, "portforward.k8s.io");
+  const connection = await openSpdy(target, "portforward.k8s.io");
   const began = performance.now();
   await new Promise<void>((resolve) => {
     let received = 0;
@@ -162,30 +135,4 @@ export async function download(target: Target): Promise<number> {
   });
   connection.close();
   return (performance.now() - began) / 1000;
-}
-
-/** Memory of each idle terminal in each of the processes: just opened, and when the idle processes have collected. */
-export async function measureMemory(figures: Figures, pids: Processes, target: Target): Promise<void> {
-  const rss = (): number[] => Object.values(pids).map((pid) => memory(pid).rss);
-  await sleep(SETTLE_MS);
-  const before = rss();
-  const path = `${POD}/exec?command=cat&stdin=true&stdout=true`;
-  const connections: SpdyConnection[] = [];
-  for (let count = 0; count < OPEN_STREAMS; count++) {
-    const connection = await open({ ...target, path }, "v4.channel.k8s.io");
-    for (const streamtype of ["error", "stdin", "stdout"]) connection.open({ streamtype }, ignored);
-    connections.push(connection);
-  }
-  await sleep(2000);
-  const opened = rss();
-  await sleep(SETTLE_MS);
-  const settled = rss();
-  for (const [index, process] of Object.keys(pids).entries()) {
-    const kibibytes = (now = 0): number => ((now - (before[index] ?? 0)) * MIB) / 1024 / OPEN_STREAMS;
-    figures.addAll(`memory of an open exec, of ${OPEN_STREAMS}: ${process}`, {
-      "KiB just opened": kibibytes(opened[index]),
-      "KiB when idle": kibibytes(settled[index]),
-    });
-  }
-  for (const connection of connections) connection.close();
 }

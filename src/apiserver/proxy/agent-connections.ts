@@ -1,7 +1,7 @@
 /** Connections from the API server to node agents, with the current content of the `--svclet-…` files. */
 import type { IncomingMessage } from "node:http";
 import { type Agent, type AgentOptions, type RequestOptions, request } from "node:https";
-import { createSecureContext, type SecureContextOptions } from "node:tls";
+import { createSecureContext, type SecureContext, type SecureContextOptions } from "node:tls";
 import type { Node } from "../../api/core/node/schema.ts";
 import { usesTunnel } from "../../api/core/node/tunnel.ts";
 import { StatusError } from "../../api/status.ts";
@@ -50,7 +50,7 @@ export class AgentConnections implements AsyncDisposable {
   readonly #tunnels: AgentConnectionDeps["tunnels"];
   readonly #localAgent: LocalAgent | undefined;
   readonly #connector: Connector | undefined;
-  #identity: AgentTlsOptions;
+  #tls: AgentTls;
   #connections: Agent;
   /** Connections to `#localAgent`. */
   #localConnections: Agent | undefined;
@@ -59,15 +59,15 @@ export class AgentConnections implements AsyncDisposable {
   /** Connections of one tunnel: two nodes behind NAT may have the same address. */
   #tunnelConnections = new WeakMap<AgentTunnel, Agent>();
 
-  private constructor(config: AgentConnectionConfig, deps: AgentConnectionDeps, tlsOptions: AgentTlsOptions) {
+  private constructor(config: AgentConnectionConfig, deps: AgentConnectionDeps, tls: AgentTls) {
     const { clock, log, tunnels, localAgent, connector } = deps;
     this.#config = config;
     this.#tunnels = tunnels;
     this.#localAgent = localAgent;
     this.#connector = connector;
-    this.#identity = tlsOptions;
-    this.#connections = this.#createConnections(tlsOptions);
-    this.#localConnections = createLocalConnections(localAgent, tlsOptions);
+    this.#tls = tls;
+    this.#connections = this.#createConnections(tls);
+    this.#localConnections = createLocalConnections(localAgent, tls);
     let reloading = Promise.resolve();
     let lastError = "";
     const reload = async (): Promise<void> => {
@@ -88,7 +88,7 @@ export class AgentConnections implements AsyncDisposable {
 
   /** Rejects with the flag and the file when a file is invalid; later, an invalid file is logged once. */
   static async open(config: AgentConnectionConfig, deps: AgentConnectionDeps): Promise<AgentConnections> {
-    return new AgentConnections(config, deps, await readTlsOptions(config));
+    return new AgentConnections(config, deps, await readTls(config));
   }
 
   /** Resolves with the response headers. Throws a `StatusError` 503 or 500 when the agent cannot be reached. */
@@ -133,7 +133,7 @@ export class AgentConnections implements AsyncDisposable {
   #connectionsOf(tunnel: AgentTunnel): Agent {
     const existing = this.#tunnelConnections.get(tunnel);
     if (existing !== undefined) return existing;
-    const agent = new TunnelHttpsAgent(tunnel, httpsAgentOptions(this.#identity, TUNNEL_CONNECTIONS_MAX));
+    const agent = new TunnelHttpsAgent(tunnel, httpsAgentOptions(this.#tls, TUNNEL_CONNECTIONS_MAX));
     this.#tunnelConnections.set(tunnel, agent);
     return agent;
   }
@@ -143,8 +143,8 @@ export class AgentConnections implements AsyncDisposable {
     for (const each of [...this.#agents(), ...this.#previousConnections]) each.destroy();
   }
 
-  #createConnections(identity: AgentTlsOptions): Agent {
-    return createHttpsAgent(httpsAgentOptions(identity, CONNECTIONS_MAX), this.#connector);
+  #createConnections(tls: AgentTls): Agent {
+    return createHttpsAgent(httpsAgentOptions(tls, CONNECTIONS_MAX), this.#connector);
   }
 
   #agents(): readonly Agent[] {
@@ -153,9 +153,9 @@ export class AgentConnections implements AsyncDisposable {
 
   /** Responses in progress continue; new requests use the new certificates. */
   async #reload(): Promise<boolean> {
-    const next = await readTlsOptions(this.#config);
-    if (JSON.stringify(next) === JSON.stringify(this.#identity)) return false;
-    this.#identity = next;
+    const next = await readTls(this.#config);
+    if (JSON.stringify(next.identity) === JSON.stringify(this.#tls.identity)) return false;
+    this.#tls = next;
     const previous = this.#agents();
     this.#connections = this.#createConnections(next);
     this.#localConnections = createLocalConnections(this.#localAgent, next);
@@ -204,7 +204,13 @@ export class AgentConnections implements AsyncDisposable {
   }
 }
 
-type AgentTlsOptions = Pick<SecureContextOptions, "cert" | "key" | "ca">;
+type AgentIdentity = Pick<SecureContextOptions, "cert" | "key" | "ca">;
+
+interface AgentTls {
+  readonly identity: AgentIdentity;
+  /** For all connections: each would create its own, of 40 KiB. */
+  readonly context: SecureContext;
+}
 
 function filesOf({ clientCertificate, certificateAuthorityFile }: AgentConnectionConfig): readonly string[] {
   return [
@@ -213,7 +219,7 @@ function filesOf({ clientCertificate, certificateAuthorityFile }: AgentConnectio
   ];
 }
 
-async function readTlsOptions(config: AgentConnectionConfig): Promise<AgentTlsOptions> {
+async function readTls(config: AgentConnectionConfig): Promise<AgentTls> {
   const { clientCertificate: files, certificateAuthorityFile: file } = config;
   const pair = files === undefined ? {} : await readKeyPair(files);
   if (pair === undefined) {
@@ -223,19 +229,18 @@ async function readTlsOptions(config: AgentConnectionConfig): Promise<AgentTlsOp
     ...pair,
     ...(file === undefined ? {} : { ca: await readFlagFile("--svclet-certificate-authority", file) }),
   };
-  createSecureContext(identity);
-  return identity;
+  return { identity, context: createSecureContext({ ...identity, ca: identity.ca ?? [] }) };
 }
 
-function createLocalConnections(local: LocalAgent | undefined, identity: AgentTlsOptions): Agent | undefined {
-  return local === undefined ? undefined : new LocalHttpsAgent(local, httpsAgentOptions(identity, CONNECTIONS_MAX));
+function createLocalConnections(local: LocalAgent | undefined, tls: AgentTls): Agent | undefined {
+  if (local === undefined) return undefined;
+  return new LocalHttpsAgent(local, String(tls.identity.cert ?? ""), httpsAgentOptions(tls, CONNECTIONS_MAX));
 }
 
-function httpsAgentOptions(identity: AgentTlsOptions, maxSockets: number): AgentOptions {
-  const skipsVerification = identity.ca === undefined;
+function httpsAgentOptions({ identity, context }: AgentTls, maxSockets: number): AgentOptions {
   return {
-    ...identity,
-    ...(skipsVerification ? { rejectUnauthorized: false } : {}),
+    secureContext: context,
+    ...(identity.ca === undefined ? { rejectUnauthorized: false } : {}),
     keepAlive: true,
     maxSockets,
   };

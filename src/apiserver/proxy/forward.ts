@@ -8,6 +8,7 @@ import {
 } from "node:http";
 import { type Agent as HttpsAgent, request as httpsRequest } from "node:https";
 import { Readable } from "node:stream";
+import { createSecureContext } from "node:tls";
 import { StatusError } from "../../api/status.ts";
 import type { Connector } from "../../client/transport/connector.ts";
 import { createHttpAgent, createHttpsAgent } from "../../client/transport/egress-agents.ts";
@@ -44,7 +45,9 @@ export class RequestForwarder implements AsyncDisposable {
   constructor(connector?: Connector | undefined) {
     const options = { keepAlive: true, maxSockets: CONNECTIONS_MAX };
     this.#http = createHttpAgent(options, connector);
-    this.#https = createHttpsAgent({ ...options, rejectUnauthorized: false }, connector);
+    // One context for all connections, without the certificates of authorities: each would create its own.
+    const tls = { secureContext: createSecureContext({ ca: [] }), rejectUnauthorized: false };
+    this.#https = createHttpsAgent({ ...options, ...tls }, connector);
   }
 
   /**

@@ -20,10 +20,11 @@ export class LocalHttpsAgent extends Agent {
   /** The same bytes for each connection: the agent caches what it has verified. */
   readonly #certificates: readonly Uint8Array[];
 
-  constructor(local: LocalAgent, options: AgentOptions) {
+  /** `chain`: the client's certificates, PEM. */
+  constructor(local: LocalAgent, chain: string, options: AgentOptions) {
     super(options);
     this.#local = local;
-    this.#certificates = readChain(String(options.cert ?? ""));
+    this.#certificates = readChain(chain);
   }
 
   /** Called by node:http for each new connection. */

@@ -64,7 +64,7 @@ export class SecureListener extends BaseListener {
       const key = toKey(socket);
       this.#sockets.set(key, socket);
       socket.once("close", () => this.#sockets.delete(key));
-      this.#serverFor(socket).emit("connection", socket);
+      this.#acceptWithFirstBytes(socket);
     });
     // It gets sockets and never listens; this event starts its check of header timeouts.
     this.http1.emit("listening");
@@ -87,6 +87,21 @@ export class SecureListener extends BaseListener {
   protected stopTimers(): void {
     this.#idleTimer?.cancel();
     this.#idleTimer = undefined;
+  }
+
+  /**
+   * Starts TLS with the first bytes of the client. node:tls allocates 64 KiB for encrypted input when it reads from the
+   * socket first, and keeps them as long as the connection; for bytes that were read before, their size.
+   */
+  #acceptWithFirstBytes(socket: Socket): void {
+    const destroy = (): void => void socket.destroy();
+    socket.setTimeout(this.context.limits.handshakeTimeoutMs, destroy);
+    socket.once("data", (bytes) => {
+      socket.setTimeout(0, destroy);
+      socket.pause();
+      socket.unshift(bytes);
+      this.#serverFor(socket).emit("connection", socket);
+    });
   }
 
   #serverFor(socket: Socket): Http2SecureServer {

@@ -111,7 +111,8 @@ export class SpdyConnection {
   readonly #options: SpdyConnectionOptions;
   readonly #reader = new FrameReader();
   readonly #encoder = new HeaderEncoder();
-  readonly #decoder = new HeaderDecoder();
+  /** Undefined when no stream of the peer is accepted: an inflater takes 60 KiB, and headers of replies are not used. */
+  readonly #decoder: HeaderDecoder | undefined;
   readonly #streams = new Map<number, SpdyStream>();
   readonly #output: StreamOutput;
   #nextId: number;
@@ -124,6 +125,7 @@ export class SpdyConnection {
 
   constructor(options: SpdyConnectionOptions) {
     this.#options = options;
+    this.#decoder = options.onStream === undefined ? undefined : new HeaderDecoder();
     this.#nextId = options.role === "client" ? 1 : 2;
     this.#output = {
       room: ({ sendWindow }) => (this.#peerHasWindows ? sendWindow : DATA_BYTES_MAX),
@@ -174,7 +176,7 @@ export class SpdyConnection {
     this.#isClosed = true;
     for (const stream of [...this.#streams.values()]) this.#remove(stream, "closed");
     this.#wake();
-    this.#decoder[Symbol.dispose]();
+    this.#decoder?.[Symbol.dispose]();
     this.#options.output.end();
   }
 
@@ -227,7 +229,7 @@ export class SpdyConnection {
   }
 
   async #accept({ stream: id, fin, headerBlock }: StreamOpenFrame): Promise<void> {
-    const headers = await this.#decoder.decode(headerBlock);
+    const headers = (await this.#decoder?.decode(headerBlock)) ?? {};
     const { role, onStream } = this.#options;
     if (id % 2 !== (role === "client" ? 0 : 1) || id <= this.#lastPeerId) {
       throw new SpdyError(`a stream has the number ${id}`);
@@ -249,7 +251,7 @@ export class SpdyConnection {
   }
 
   async #skipHeaders({ type, stream: id, fin, headerBlock }: StreamOpenFrame): Promise<void> {
-    await this.#decoder.decode(headerBlock);
+    await this.#decoder?.decode(headerBlock);
     const stream = this.#streams.get(id);
     if (stream === undefined) return type === "headers" ? undefined : await this.#writeDrained(invalidStream(id));
     if (fin) this.#endReceiving(stream, "fin");

@@ -84,6 +84,8 @@ export class FrameReader {
     this.#pending = this.#pending.length === 0 ? bytes : Buffer.concat([this.#pending, bytes]);
     for (;;) {
       const frame = this.#data === undefined ? this.#next() : this.#nextData(this.#data);
+      // An empty part of the chunk would keep its memory.
+      if (this.#pending.length === 0) this.#pending = empty;
       if (frame === undefined) return;
       if (frame !== "skipped") yield frame;
     }

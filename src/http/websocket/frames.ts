@@ -54,6 +54,8 @@ export class WebSocketReader {
     for (;;) {
       const frame: WebSocketFrame | "head" | undefined =
         this.#frame === undefined ? this.#next() : this.#nextPart(this.#frame);
+      // An empty part of the chunk would keep its memory.
+      if (this.#pending.length === 0) this.#pending = empty;
       if (frame === undefined) return;
       if (frame !== "head") yield frame;
     }
