@@ -3,6 +3,7 @@ import { join } from "node:path";
 import t from "tap";
 import { CredentialProviders, loadPlugins } from "../../agent/images/credential-providers.ts";
 import { ImageManager, type ImageManagerOptions } from "../../agent/images/image-manager.ts";
+import { PullRecords } from "../../agent/images/pull-records/pull-records.ts";
 import { createCriClient } from "../../agent/runtime/cri-client.ts";
 import { silentLogger } from "../../std/log/logger.ts";
 import { systemClock } from "../../std/time/clock.ts";
@@ -73,5 +74,27 @@ if (lacking.length > 0) {
     t.equal((await pull(manager({ getSecret: async () => data }), withSecret)).ref, pulled.ref);
     const wrong = { ".dockerconfigjson": JSON.stringify({ auths: { [registry.host]: { ...auth, password: "x" } } }) };
     await t.rejects(pull(manager({ getSecret: async () => wrong }), withSecret), /authorization failed|401/);
+
+    const pullRecords = await PullRecords.open({
+      config: { policy: "NeverVerifyPreloadedImages", allowlist: [] },
+      rootDir: join(containerd.directory, "agent"),
+      images: cri.images,
+      clock: systemClock,
+      log: silentLogger,
+    });
+    /** Resolves with the last event. */
+    const use = async (secret: typeof data | undefined, uid = "s1"): Promise<string | undefined> => {
+      const by = manager({ pullRecords, getSecret: async () => secret, getSecretUid: async () => uid });
+      const ofPod = secret === undefined ? pod : withSecret;
+      const present = { ...container, imagePullPolicy: "IfNotPresent" } as const;
+      await by.ensureImage(ofPod, present, "containers", new AbortController().signal);
+      return events.at(-1);
+    };
+    const accessible = /already present on machine and can be accessed by the pod$/;
+    t.match(await use(undefined), accessible, "the image counts as preloaded");
+    await pull(manager({ pullRecords, getSecret: async () => data, getSecretUid: async () => "s1" }), withSecret);
+    t.match(await use(data), accessible, "the Secret that has pulled it");
+    await t.rejects(use(undefined), /authorization failed|401/, "a pod of another tenant");
+    await t.rejects(use(wrong, "s2"), /authorization failed|401/);
   });
 }
