@@ -6,9 +6,9 @@ class Fixture {
   readonly turns = new FlowTurns();
   readonly #proceeded: string[] = [];
 
-  send(name: string, flow: FlowTurn, count: number, nowMs = 1000): void {
+  send(name: string, flow: FlowTurn, count: number, nowMs = 1000, seats = 1): void {
     for (let index = 0; index < count; index++) {
-      const turn = this.turns.take(flow, nowMs);
+      const turn = this.turns.take(flow, nowMs, seats);
       if (turn === undefined) this.#proceeded.push(name);
       else void turn.then(() => this.#proceeded.push(name));
     }
@@ -31,14 +31,32 @@ t.test("FlowTurns lets a few requests of each flow proceed in a turn of the even
   f.send("few", few, 1);
   t.same(f.proceeded(), { few: 1 }, "a flow with few requests does not wait");
   f.send("few", few, 9);
-  t.same(f.proceeded(), { few: 6 });
+  t.same(f.proceeded(), { few: 7 });
   await nextTurn();
-  t.same(f.proceeded(), { few: 3, many: 8 });
+  t.same(f.proceeded(), { few: 2, many: 8 });
   f.send("many", many, 1);
   await nextTurn();
   t.same(f.proceeded(), { many: 5 }, "in their order");
   f.send("many", many, 1, 1001);
   t.same(f.proceeded(), { many: 1 }, "a later request proceeds at once");
+});
+
+t.test("FlowTurns makes the turns of a crowd shorter, and a list takes a whole turn", async (t) => {
+  const f = new Fixture();
+  const [many, few] = [new FlowTurn(), new FlowTurn()];
+  f.send("few", few, 1);
+  f.send("many", many, 75);
+  t.same(f.proceeded(), { few: 1, many: 8 });
+  await nextTurn();
+  t.same(f.proceeded(), { many: 2 }, "of 67");
+  await nextTurn();
+  t.same(f.proceeded(), { many: 2 }, "of 65");
+  await nextTurn();
+  t.same(f.proceeded(), { many: 8 }, "of 63");
+  f.send("lists", few, 3, 1001, 5);
+  t.same(f.proceeded(), { lists: 1 });
+  await nextTurn();
+  t.same(f.proceeded(), { lists: 1, many: 8 });
 });
 
 t.test("FlowTurns does not limit a flow that is alone", async (t) => {
@@ -49,8 +67,8 @@ t.test("FlowTurns does not limit a flow that is alone", async (t) => {
   f.turns.pass(exempt, 1001);
   f.send("one", one, 100, 1001);
   t.same(f.proceeded(), { one: 8 });
-  for (let turn = 0; turn < 12; turn++) await nextTurn();
+  for (let turn = 0; turn < 30; turn++) await nextTurn();
   t.same(f.proceeded(), { one: 92 });
-  f.send("one", one, 100, 1200);
+  f.send("one", one, 100, 20_000);
   t.same(f.proceeded(), { one: 100 }, "alone again");
 });

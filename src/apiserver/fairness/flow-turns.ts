@@ -5,26 +5,31 @@
 import { Fifo } from "../../std/collections/fifo.ts";
 
 /** Requests of a flow that proceed in one turn. Fewer share less of the cost of a turn: reading, writing, TLS. */
-const REQUESTS_PER_TURN = 8;
-/** While a flow is not delayed, its requests within this time count as those of one turn. */
-const WINDOW_MS = 0.25;
-/** A flow without another one in this time is not limited. */
-const SHARED_MS = 100;
+const PER_TURN = 8;
+/** The same while more than so many of the flow wait: then the delay of each turn counts more than its cost. */
+const PER_TURN_CROWDED = 2;
+const CROWD = 64;
+/** A flow without another one in this time is not limited. Nodes send requests every 10 s. */
+const SHARED_MS = 15_000;
+
+interface WaitingRequest {
+  readonly cost: number;
+  readonly proceed: () => void;
+}
 
 /** The turns of one flow. */
 export class FlowTurn {
-  /** Monotonic milliseconds of the first request in the window. */
-  windowMs = Number.NEGATIVE_INFINITY;
-  count = 0;
+  /** What proceeded since the last turn that limited the flow, in requests. */
+  used = 0;
   /** As many as requests of the flow have seats, or are being rejected. */
-  readonly waiting = new Fifo<() => void>();
+  readonly waiting = new Fifo<WaitingRequest>();
 }
 
 export class FlowTurns {
   #latest: FlowTurn | undefined;
   #sharedUntilMs = Number.NEGATIVE_INFINITY;
-  /** Flows with a waiting request, each once. */
-  #flows: FlowTurn[] = [];
+  /** Flows that have used up the current turn, each once. Only these have waiting requests. */
+  #limited: FlowTurn[] = [];
   #isScheduled = false;
 
   /** Records a request that never waits; those of others do not delay it. */
@@ -34,20 +39,21 @@ export class FlowTurns {
     this.#latest = flow;
   }
 
-  /** Undefined: the request proceeds at once; else a promise of its turn. */
-  take(flow: FlowTurn, nowMs: number): Promise<void> | undefined {
+  /**
+   * Undefined: the request proceeds at once; else a promise of its turn. A request of several seats, which is a list,
+   * takes a whole turn.
+   */
+  take(flow: FlowTurn, nowMs: number, seats = 1): Promise<void> | undefined {
     this.pass(flow, nowMs);
-    if (flow.waiting.length === 0) {
-      if (nowMs - flow.windowMs >= WINDOW_MS) {
-        flow.windowMs = nowMs;
-        flow.count = 1;
-        return undefined;
-      }
-      if (++flow.count <= REQUESTS_PER_TURN || nowMs >= this.#sharedUntilMs) return undefined;
-      this.#flows.push(flow);
+    const cost = seats > 1 ? PER_TURN : 1;
+    if (flow.used >= PER_TURN) return new Promise((resolve) => flow.waiting.push({ cost, proceed: resolve }));
+    if (nowMs >= this.#sharedUntilMs) return undefined;
+    flow.used += cost;
+    if (flow.used >= PER_TURN) {
+      this.#limited.push(flow);
       this.#schedule();
     }
-    return new Promise((resolve) => flow.waiting.push(resolve));
+    return undefined;
   }
 
   #schedule(): void {
@@ -58,11 +64,17 @@ export class FlowTurns {
 
   #proceed(): void {
     this.#isScheduled = false;
-    const flows = this.#flows;
-    this.#flows = flows.filter((flow) => {
-      for (let count = 0; count < REQUESTS_PER_TURN; count++) flow.waiting.shift()?.();
-      return flow.waiting.length > 0;
+    this.#limited = this.#limited.filter((flow) => {
+      const isCrowded = flow.waiting.length > CROWD;
+      flow.used = isCrowded ? PER_TURN - PER_TURN_CROWDED : 0;
+      while (flow.used < PER_TURN) {
+        const request = flow.waiting.shift();
+        if (request === undefined) return false;
+        flow.used += request.cost;
+        request.proceed();
+      }
+      return true;
     });
-    if (this.#flows.length > 0) this.#schedule();
+    if (this.#limited.length > 0) this.#schedule();
   }
 }

@@ -77,7 +77,7 @@ export function withPriorityAndFairness(options: PriorityAndFairnessOptions): Re
       const execution = new Execution(options, schema, request, isLogged);
       if (level.isExempt) controller.turns.pass(flow.turn, startMs);
       else {
-        const turn = controller.turns.take(flow.turn, startMs);
+        const turn = controller.turns.take(flow.turn, startMs, request.maxSeats);
         if (turn !== undefined) await turn;
       }
       return isWatch ? await executeWatch(options, execution, next) : await execute(options, execution, next);

@@ -5,6 +5,7 @@ import type { Clock } from "../../std/time/clock.ts";
 import type { Handler, Headers, HttpRequest, HttpResponse, Peer } from "../message.ts";
 import { errorResponse } from "../respond.ts";
 import type { Target } from "./request-target.ts";
+import type { RequestTurns } from "./request-turns.ts";
 import type { RequestsInFlight } from "./requests-in-flight.ts";
 import { AbortedStreamError, bodyLength, type StallTimeout } from "./write-body.ts";
 
@@ -13,6 +14,7 @@ export interface ServerContext {
   readonly log: Logger;
   readonly clock: Clock;
   readonly inFlight: RequestsInFlight;
+  readonly turns: RequestTurns;
   readonly limits: ListenLimits;
   /** Requests may switch protocols over HTTP/1.1. */
   readonly upgrades: boolean;

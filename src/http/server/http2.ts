@@ -13,6 +13,7 @@ import {
   stallTimeout,
 } from "./exchange.ts";
 import { parseTarget } from "./request-target.ts";
+import { ConnectionTurns } from "./request-turns.ts";
 import { discardBody, writeBody, writeSmallBody } from "./write-body.ts";
 
 /** Flow control windows: of a connection, and of each stream. */
@@ -32,6 +33,7 @@ export class Http2Connection {
   #running = 0;
   #idleSince: number;
   #goingAway = false;
+  readonly #turns = new ConnectionTurns();
 
   constructor(session: ServerHttp2Session, peer: Peer, context: ServerContext) {
     this.session = session;
@@ -58,7 +60,7 @@ export class Http2Connection {
   #accept(stream: ServerHttp2Stream, headers: IncomingHttpHeaders, flags: number, raw: readonly string[]): void {
     // An "error" without listener would end the process; the "close" event suffices.
     stream.on("error", ignore);
-    const { limits, inFlight } = this.#context;
+    const { limits, inFlight, turns } = this.#context;
     // Streams that a client resets do not count for the stream limit, but their handlers run on.
     if (this.#running >= limits.streamsPerConnection * 2) {
       this.session.destroy(undefined, constants.NGHTTP2_ENHANCE_YOUR_CALM);
@@ -66,6 +68,14 @@ export class Http2Connection {
     }
     this.#running++;
     inFlight.enter();
+    turns.take(this.#turns, () => this.#start(stream, headers, flags, raw));
+  }
+
+  #start(stream: ServerHttp2Stream, headers: IncomingHttpHeaders, flags: number, raw: readonly string[]): void {
+    if (stream.destroyed) {
+      this.#finish();
+      return;
+    }
     const method = String(headers[":method"]);
     const target = method === "CONNECT" ? undefined : parseTarget(headers[":path"] as string | undefined);
     const whole = (flags & constants.NGHTTP2_FLAG_END_STREAM) !== 0;
@@ -103,7 +113,10 @@ export class Http2Connection {
 
   /** Called twice per request: when the response is written, and when the stream has closed. */
   #finishPart(request: Http2Request): void {
-    if (!request.finishPart()) return;
+    if (request.finishPart()) this.#finish();
+  }
+
+  #finish(): void {
     this.#running--;
     if (this.#running === 0) this.#idleSince = this.#context.clock.monotonic();
     this.#context.inFlight.leave();

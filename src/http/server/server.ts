@@ -4,6 +4,7 @@ import type { Handler } from "../message.ts";
 import type { TlsOptions } from "../tls/options.ts";
 import type { ListenLimits, ServerContext } from "./exchange.ts";
 import { type BindOptions, type Listener, PlainListener } from "./listener.ts";
+import { RequestTurns } from "./request-turns.ts";
 import { RequestsInFlight } from "./requests-in-flight.ts";
 import { SecureListener } from "./secure-listener.ts";
 
@@ -40,6 +41,7 @@ export async function listen(options: ListenOptions): Promise<Listener> {
     clock,
     limits,
     inFlight: new RequestsInFlight(),
+    turns: new RequestTurns(clock),
     upgrades: options.upgrades ?? false,
   };
   const listener =
