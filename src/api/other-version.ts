@@ -1,6 +1,6 @@
 /** Derives a version of a kind that differs from another in its name only. */
 import { type ListSchema, type MapSchema, type ObjectSchema, type Schema, schemaOf } from "../schema/schema.ts";
-import { type Kind, storageKindOf } from "./kind.ts";
+import { type ApiObject, type Kind, storageKindOf } from "./kind.ts";
 
 export interface VersionLifecycle {
   /** The Kubernetes release that introduced the version: `1.31`. */
@@ -9,7 +9,11 @@ export interface VersionLifecycle {
 }
 
 /** Returns `kind` in `version`, with its fields. The store holds one version of both. */
-export function otherVersionOf(kind: Kind, version: string, lifecycle: VersionLifecycle): Kind {
+export function otherVersionOf<T extends ApiObject>(
+  kind: Kind<T>,
+  version: string,
+  lifecycle: VersionLifecycle,
+): Kind<T> {
   const [group = ""] = kind.group.split(".");
   const rename = createRenamer((name) => name.replace(`${group}/${kind.version}.`, `${group}/${version}.`));
   const storageKind = storageKindOf(kind);
@@ -18,7 +22,7 @@ export function otherVersionOf(kind: Kind, version: string, lifecycle: VersionLi
     ...lifecycle,
     version,
     schema: rename(kind.schema) as Kind["schema"],
-    conversion: { storageKind, toStorage: (object) => object, fromStorage: (object) => object },
+    conversion: { storageKind, toStorage: (object) => object, fromStorage: (object) => object as T },
   };
 }
 

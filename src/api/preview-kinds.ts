@@ -12,6 +12,7 @@ import { deviceClassKind } from "./resource/device-class/kind.ts";
 import { deviceTaintRuleKind } from "./resource/device-taint-rule/kind.ts";
 import {
   alphaResourceSliceKind,
+  betaDeviceClassKind,
   betaResourceSliceKind,
   flatResourceClaimKinds,
   flatResourceClaimTemplateKinds,
@@ -37,7 +38,7 @@ export const previewKinds: readonly Kind[] = [
   resourceClaimKind,
   resourceClaimTemplateKind,
   resourceSliceKind,
-  otherVersionOf(deviceClassKind, "v1beta1", { since: "1.32" }),
+  betaDeviceClassKind,
   ...flatResourceClaimKinds,
   ...flatResourceClaimTemplateKinds,
   betaResourceSliceKind,

@@ -3,13 +3,15 @@ import type { UserInfo } from "../auth/user.ts";
 import type { Client } from "../client/client.ts";
 import { createSharedInformers } from "../client/informer/shared-informers.ts";
 import type { QueueMetrics } from "../std/metrics/queue-metrics.ts";
-import type { ControllerDeps, RunController } from "./controller.ts";
+import { type ControllerDeps, isFeatureEnabled, type RunController } from "./controller.ts";
 import { type ControllerOptions, defaultControllerOptions } from "./controller-options.ts";
 
 interface ControllerDescriptor {
   /** The user name of the controller's client; bootstrap roles grant it the permissions that it needs. */
   readonly user: string;
   readonly groups?: readonly string[];
+  /** The controller runs while all of these gates are on. */
+  readonly gates?: readonly string[];
   readonly load: () => Promise<RunController>;
 }
 
@@ -160,6 +162,12 @@ const descriptors: Readonly<Record<string, ControllerDescriptor>> = {
     groups: SERVICE_ACCOUNTS,
     load: async () => (await import("./volume-protection/volume-protection-controller.ts")).runPvcProtectionController,
   },
+  resourceclaim: {
+    user: "system:serviceaccount:kube-system:resource-claim-controller",
+    groups: SERVICE_ACCOUNTS,
+    gates: ["DynamicResourceAllocation"],
+    load: async () => (await import("./resource-claim/resource-claim-controller.ts")).runResourceClaimController,
+  },
   resourcequota: {
     user: "system:serviceaccount:kube-system:resourcequota-controller",
     groups: SERVICE_ACCOUNTS,
@@ -218,6 +226,12 @@ const descriptors: Readonly<Record<string, ControllerDescriptor>> = {
     user: "system:serviceaccount:kube-system:statefulset-controller",
     groups: SERVICE_ACCOUNTS,
     load: async () => (await import("./stateful-set/stateful-set-controller.ts")).runStatefulSetController,
+  },
+  "storageversion-garbage-collector": {
+    user: "system:serviceaccount:kube-system:storage-version-garbage-collector",
+    groups: SERVICE_ACCOUNTS,
+    gates: ["APIServerIdentity", "StorageVersionAPI"],
+    load: async () => (await import("./storage-version/storage-version-collector.ts")).runStorageVersionCollector,
   },
   tokencleaner: {
     user: OBSERVER,
@@ -291,34 +305,38 @@ export function startControllers(names: readonly string[], deps: StartController
     { client: observer, clock, random, log: deps.log.child("informers") },
     stopping.signal,
   );
+  const isEnabled = (name: string): boolean =>
+    (descriptors[name]?.gates ?? []).every((gate) => isFeatureEnabled(deps, gate));
   const ended = Promise.all(
-    expandControllerNames(names).map(async (name) => {
-      const { user, groups = [], load } = descriptors[name]!;
-      const run = await load();
-      const client = deps.clientFor(createUser(user, groups));
-      const { clusterCa, signing, signLegacyToken, kinds, registry, features } = deps;
-      const log = deps.log.child(name);
-      const queue = deps.queueMetrics?.(name);
-      if (REPORTED_CONTROLLERS.includes(name)) running?.with(MANAGER, name).set(1);
-      await run({
-        client,
-        observer,
-        informers,
-        clusterCa,
-        signing,
-        signLegacyToken,
-        clock,
-        random,
-        log,
-        kinds,
-        registry,
-        options,
-        features,
-        workers: options.concurrentSyncs[name],
-        queue,
-        signal: stopping.signal,
-      });
-    }),
+    expandControllerNames(names)
+      .filter(isEnabled)
+      .map(async (name) => {
+        const { user, groups = [], load } = descriptors[name]!;
+        const run = await load();
+        const client = deps.clientFor(createUser(user, groups));
+        const { clusterCa, signing, signLegacyToken, kinds, registry, features } = deps;
+        const log = deps.log.child(name);
+        const queue = deps.queueMetrics?.(name);
+        if (REPORTED_CONTROLLERS.includes(name)) running?.with(MANAGER, name).set(1);
+        await run({
+          client,
+          observer,
+          informers,
+          clusterCa,
+          signing,
+          signLegacyToken,
+          clock,
+          random,
+          log,
+          kinds,
+          registry,
+          options,
+          features,
+          workers: options.concurrentSyncs[name],
+          queue,
+          signal: stopping.signal,
+        });
+      }),
   ).then(() => {});
   ended.catch(() => {});
   return {

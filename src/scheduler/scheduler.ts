@@ -29,6 +29,7 @@ import type { Cycle } from "./framework/plugin.ts";
 import type { Rejection } from "./framework/rejection.ts";
 import type { SchedulerMetrics } from "./metrics.ts";
 import { type Diagnosis, NodeSelector } from "./node-selector.ts";
+import type { DynamicResources } from "./plugins/dynamic-resources/open-dynamic-resources.ts";
 import { writeUnschedulable } from "./pod-status.ts";
 import { Evictions } from "./preemption/evictions.ts";
 import { Profiles } from "./profiles.ts";
@@ -57,7 +58,14 @@ export interface SchedulerDeps {
 export async function runScheduler(deps: SchedulerDeps): Promise<void> {
   await using recorder = createSeriesRecorder({ ...deps, instance: `${DEFAULT_SCHEDULER_NAME}-${hostname()}` });
   await using extenders = await createExtenders(deps.config?.extenders ?? [], deps);
-  await new Scheduler(deps, recorder, extenders.list).run();
+  await using dynamicResources = await loadDynamicResources(deps);
+  await new Scheduler(deps, recorder, extenders.list, dynamicResources).run();
+}
+
+async function loadDynamicResources({ features, ...deps }: SchedulerDeps): Promise<DynamicResources | undefined> {
+  if (features?.dynamicResources === undefined) return undefined;
+  const { openDynamicResources } = await import("./plugins/dynamic-resources/open-dynamic-resources.ts");
+  return openDynamicResources({ ...deps, features: features.dynamicResources });
 }
 
 /** The maximum number of requests that bind pods at the same time. */
@@ -83,6 +91,7 @@ class Scheduler {
   readonly #deps: SchedulerDeps;
   readonly #recorder: SeriesRecorder;
   readonly #extenders: readonly Extender[];
+  readonly #dynamicResources: DynamicResources | undefined;
   readonly #informers: ClusterInformers;
   readonly #cache: ClusterCache;
   readonly #nominator = new Nominator();
@@ -95,8 +104,14 @@ class Scheduler {
   /** The bindings in progress by uid, with what ends their wait for volumes. Bounded by the number of pending pods. */
   readonly #bindings = new Map<string, { readonly end: AbortController; readonly done: Promise<void> }>();
 
-  constructor(deps: SchedulerDeps, recorder: SeriesRecorder, extenders: readonly Extender[]) {
+  constructor(
+    deps: SchedulerDeps,
+    recorder: SeriesRecorder,
+    extenders: readonly Extender[],
+    dynamicResources: DynamicResources | undefined,
+  ) {
     this.#deps = deps;
+    this.#dynamicResources = dynamicResources;
     this.#recorder = recorder;
     this.#extenders = extenders;
     const { client, clock, random, log, signal, config = defaultConfiguration, features = defaultFeatures } = deps;
@@ -126,7 +141,13 @@ class Scheduler {
       onVolumeChange: (callback: () => void, until: AbortSignal) => this.#onVolumeChange(callback, until),
       onVolumeError: deps.metrics?.volumeStageFailed,
     };
-    const pluginDeps = { handle, extenders, evictions: this.#evictions, features };
+    const pluginDeps = {
+      handle,
+      extenders,
+      evictions: this.#evictions,
+      features,
+      dynamicResources: dynamicResources?.plugin,
+    };
     this.#profiles = new Profiles(config, pluginDeps, this.#nominator, deps.metrics?.framework);
     this.#queue = new SchedulingQueue({
       clock,
@@ -158,6 +179,10 @@ class Scheduler {
     const stops: (() => void)[] = [];
     try {
       stops.push(handlers.subscribe(this.#informers));
+      if (this.#dynamicResources !== undefined) {
+        stops.push(this.#dynamicResources.subscribe((event) => this.#queue.move(event)));
+        await this.#dynamicResources.synced;
+      }
       await this.#informers.othersSynced();
       await this.#informers.pods.synced;
       stops.push(handlers.subscribePods(this.#informers.pods));

@@ -35,6 +35,13 @@ export const schedulerEffects: Effects = {
       asyncPreemption: true,
       popFromBackoff: false,
       queueingHints: false,
+      dynamicResources: undefined,
+    });
+    t.same(options("--feature-gates=DynamicResourceAllocation=true,DRADeviceTaints=true").features.dynamicResources, {
+      adminAccess: false,
+      prioritizedList: false,
+      partitionableDevices: false,
+      deviceTaints: true,
     });
     t.throws(() => options("--feature-gates=NoSuchGate=true"), { message: /unknown feature gate/ });
   },

@@ -1,8 +1,13 @@
 /** CEL expressions that select devices. */
-import { compile } from "../../cel/cel.ts";
+import { compile, type Program } from "../../cel/cel.ts";
 import { createEnvironment } from "../../cel/environment.ts";
+import { toQuantity } from "../../cel/libraries/quantity.ts";
+import { toSemver } from "../../cel/libraries/semver.ts";
 import { renderErrors } from "../../cel/parse/source.ts";
+import { EntryMap } from "../../cel/values/entry-map.ts";
+import { ObjectValue } from "../../cel/values/object-value.ts";
 import { boolType, dynType, formatType, mapType, objectType, opaqueType, stringType } from "../../cel/values/types.ts";
+import { Failure, MapValue, typeOfValue, type Value } from "../../cel/values/value.ts";
 import {
   type FieldError,
   forbiddenField,
@@ -11,7 +16,7 @@ import {
   tooLong,
 } from "../../schema/validation/field-error.ts";
 import { nameFormats } from "../meta/validation/name-formats.ts";
-import type { DeviceSelector } from "./schemas.ts";
+import type { Device, DeviceAttribute, DeviceSelector } from "./schemas.ts";
 import { validateList } from "./validation-helpers.ts";
 
 const SELECTORS_MAX = 32;
@@ -48,14 +53,95 @@ export function validateSelectors(
 function validateExpression(expression: string, path: string, isStored: boolean): readonly FieldError[] {
   if (Buffer.byteLength(expression) > EXPRESSION_BYTES_MAX) return [tooLong(path, EXPRESSION_BYTES_MAX)];
   if (isStored) return [];
+  const compiled = compileSelector(expression);
+  if (typeof compiled === "string") return [invalidField(path, expression, compiled)];
+  return compiled.estimate.max > COST_MAX ? [forbiddenField(path, "too complex, exceeds cost limit")] : [];
+}
+
+/** The program, or Kubernetes' text for why there is none. */
+export function compileSelector(expression: string): Program | string {
   const { program, errors } = compile(expression, environment);
-  if (program === undefined) {
-    return [invalidField(path, expression, `compilation failed: ${renderErrors(errors, expression)}`)];
-  }
+  if (program === undefined) return `compilation failed: ${renderErrors(errors, expression)}`;
   const type = program.resultType;
-  if (type.kind !== "bool" && type.kind !== "dyn") {
-    const detail = `must evaluate to ${formatType(boolType)} or the unknown type, not ${formatType(type)}`;
-    return [invalidField(path, expression, detail)];
+  if (type.kind === "bool" || type.kind === "dyn") return program;
+  return `must evaluate to ${formatType(boolType)} or the unknown type, not ${formatType(type)}`;
+}
+
+/** What expressions see of a device, as the value of their variable. Made once for all expressions of a device. */
+export type SelectedDevice = { readonly value: Value } | { readonly error: string };
+
+export function toSelectedDevice(driver: string, { attributes = {}, capacity = {} }: Device): SelectedDevice {
+  const quantities = Object.entries(capacity).map(([name, { value }]) => [name, () => toQuantity(value)] as const);
+  const values = Object.entries(attributes).map(
+    ([name, attribute]) => [name, () => toAttributeValue(name, attribute)] as const,
+  );
+  try {
+    const fields = new Map<string, Value>([
+      ["driver", driver],
+      ["attributes", new DomainMap(driver, values)],
+      ["capacity", new DomainMap(driver, quantities)],
+    ]);
+    return { value: new ObjectValue(deviceType, fields) };
+  } catch (error) {
+    if (!(error instanceof Failure)) throw error;
+    return { error: error.message };
   }
-  return program.estimate.max > COST_MAX ? [forbiddenField(path, "too complex, exceeds cost limit")] : [];
+}
+
+export interface Selection {
+  /** Whether the expression selects the device, or why it cannot be evaluated. */
+  readonly result: boolean | string;
+  readonly cost: number;
+}
+
+export function selectDevice(program: Program, device: SelectedDevice): Selection {
+  if ("error" in device) return { result: device.error, cost: 0 };
+  const { value, error, cost } = program.evaluate({ device: device.value }, { budget: COST_MAX });
+  if (error !== undefined) return { result: error.message, cost };
+  if (typeof value === "boolean") return { result: value, cost };
+  const type = formatType(typeOfValue(value));
+  return { result: `CEL result of type ${type} could not be converted to bool`, cost };
+}
+
+function toAttributeValue(name: string, { int, bool, string, version }: DeviceAttribute): Value {
+  if (int !== undefined) return BigInt(int);
+  if (bool !== undefined) return bool;
+  if (string !== undefined) return string;
+  if (version !== undefined) return toSemver(version);
+  throw new Failure(`attribute ${name}: unsupported attribute value`);
+}
+
+/** Values by domain, then by name. A name without a domain has the driver's. Other domains are empty, not missing. */
+class DomainMap extends MapValue {
+  readonly type = { kind: "map", key: stringType, value: dynType } as const;
+  readonly #domains: ReadonlyMap<string, EntryMap>;
+
+  constructor(driver: string, values: readonly (readonly [string, () => Value])[]) {
+    super();
+    const entries = new Map<string, (readonly [string, Value])[]>();
+    for (const [qualified, value] of values) {
+      const slash = qualified.indexOf("/");
+      const domain = slash < 0 ? driver : qualified.slice(0, slash);
+      const list = entries.get(domain) ?? [];
+      list.push([qualified.slice(slash + 1), value()]);
+      entries.set(domain, list);
+    }
+    this.#domains = new Map([...entries].map(([domain, list]) => [domain, EntryMap.of(list)]));
+  }
+
+  get size(): number {
+    return this.#domains.size;
+  }
+
+  get(key: Value): Value | undefined {
+    return typeof key === "string" ? (this.#domains.get(key) ?? EntryMap.empty) : undefined;
+  }
+
+  override has(key: Value): boolean {
+    return typeof key === "string" && this.#domains.has(key);
+  }
+
+  keys(): Iterable<Value> {
+    return this.#domains.keys();
+  }
 }

@@ -36,6 +36,7 @@ export async function createAccessControl(base: ServerBase): Promise<AccessContr
       rules: policy,
       nodeSelectors: config.authorization.nodeSelectors,
       nodeServiceAccounts: config.authorization.nodeServiceAccounts,
+      nodeResourceClaims: config.authorization.nodeResourceClaims,
       observe: createDecisionCounter(metrics),
       clock,
       random,

@@ -50,9 +50,10 @@ export async function explainAuthorization(
     return { decisions: [{ name: MASTERS, outcome: "allow", details }], isAllowed: true };
   }
   const rules = await readRules(objects);
-  const { nodeSelectors, nodeServiceAccounts } = config.authorization;
+  const { nodeSelectors, nodeServiceAccounts, nodeResourceClaims } = config.authorization;
   const graph = await readGraph(config, objects);
-  const deps = { clock, random: systemRandom, log: silentLogger, rules, graph, nodeSelectors, nodeServiceAccounts };
+  const options = { nodeSelectors, nodeServiceAccounts, nodeResourceClaims };
+  const deps = { clock, random: systemRandom, log: silentLogger, rules, graph, ...options };
   await using stack = new AsyncDisposableStack();
   const decisions: Decision[] = [];
   for (const { name, type, authorizer } of await openEach(config, deps, stack)) {

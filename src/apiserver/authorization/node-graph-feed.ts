@@ -4,6 +4,8 @@ import type { PersistentVolume } from "../../api/core/persistent-volume/schema.t
 import { podKind } from "../../api/core/pod/kind.ts";
 import type { Pod } from "../../api/core/pod/schema.ts";
 import type { ApiObject } from "../../api/kind.ts";
+import { betaResourceSliceKind } from "../../api/resource/flat-versions/kinds.ts";
+import type { BetaResourceSlice } from "../../api/resource/flat-versions/schemas.ts";
 import { volumeAttachmentKind } from "../../api/storage/volume-attachment/kind.ts";
 import type { VolumeAttachment } from "../../api/storage/volume-attachment/schema.ts";
 import type { NodeGraph } from "../../auth/authz/node/node-graph.ts";
@@ -29,6 +31,11 @@ export async function feedNodeGraph(
 ): Promise<void> {
   const follow = <T extends ApiObject>(registry: Registry<T>, feed: KindHandler<T>): Promise<void> =>
     feedKind(registry, feed, clock, log, signal);
+  const followSlices = (): Promise<void> =>
+    follow<BetaResourceSlice>(registries.of(betaResourceSliceKind), {
+      put: ({ metadata, spec }) => graph.putNodeObject("resourceslices", metadata?.name ?? "", spec.nodeName ?? ""),
+      delete: ({ metadata }) => graph.deleteNodeObject("resourceslices", metadata?.name ?? ""),
+    });
   await Promise.all([
     follow<Pod>(registries.of(podKind), {
       put: (pod) => graph.putPod(pod),
@@ -42,6 +49,7 @@ export async function feedNodeGraph(
       put: ({ metadata, spec }) => graph.putNodeObject("volumeattachments", metadata?.name ?? "", spec?.nodeName ?? ""),
       delete: ({ metadata }) => graph.deleteNodeObject("volumeattachments", metadata?.name ?? ""),
     }),
+    registries.features.has("DynamicResourceAllocation") ? followSlices() : undefined,
   ]);
 }
 

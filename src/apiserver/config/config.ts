@@ -22,6 +22,8 @@ export interface ApiServerConfig {
   readonly bindAddress: string;
   /** 0: any free port. */
   readonly securePort: number;
+  /** Threads that serve connections, the main thread included. */
+  readonly workers: number;
   readonly serving: ServingConfig;
   readonly authentication: AuthenticationConfig;
   /** `--authorization-mode`, in order: `Node`, `RBAC`, … */
@@ -194,6 +196,8 @@ export interface AuthorizationConfig {
   readonly nodeSelectors: boolean;
   /** The gate `SvcletServiceAccountTokenForCredentialProviders`: nodes may read the accounts of their pods. */
   readonly nodeServiceAccounts: boolean;
+  /** The gate `DynamicResourceAllocation`: nodes may read the resource claims of their pods. */
+  readonly nodeResourceClaims: boolean;
 }
 
 /** Settings of admission plugins. */

@@ -42,6 +42,7 @@ export function apiServerOptions(
   return {
     bindAddress: flags["bind-address"],
     securePort: flags["secure-port"],
+    workers: workerCount(flags.workers, gates),
     serving: {
       certificate: keyPairFiles(flags["tls-cert-file"], flags["tls-private-key-file"]),
       certDir: flags["cert-dir"],
@@ -170,6 +171,14 @@ export function apiServerOptions(
   };
 }
 
+/** Throws one sentence for features that work in one thread only. */
+function workerCount(workers: number, gates: FeatureGates): number {
+  const gate = ["StorageVersionAPI", "UnknownVersionInteroperabilityProxy"].find((name) => gates.has(name));
+  if (workers > 1 && gate !== undefined && gates.has("APIServerIdentity"))
+    throw new Error(`--workers=${workers} cannot be used with the feature gate ${gate}: use --workers=1`);
+  return workers;
+}
+
 function peersConfig(flags: Flags, gates: FeatureGates): ApiServerConfig["peers"] {
   const forwards = gates.has("UnknownVersionInteroperabilityProxy");
   const publishes = gates.has("StorageVersionAPI") && gates.has("APIServerIdentity");
@@ -223,6 +232,7 @@ function authorizationConfig(flags: Flags, gates: FeatureGates): AuthorizationCo
     selectors: gates.has("AuthorizeWithSelectors"),
     nodeSelectors: gates.has("AuthorizeNodeWithSelectors"),
     nodeServiceAccounts: gates.has("SvcletServiceAccountTokenForCredentialProviders"),
+    nodeResourceClaims: gates.has("DynamicResourceAllocation"),
   };
 }
 

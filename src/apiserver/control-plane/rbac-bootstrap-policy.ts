@@ -10,7 +10,7 @@ import { roleKind } from "../../api/rbac/role/kind.ts";
 import { roleBindingKind } from "../../api/rbac/role-binding/kind.ts";
 import type { RoleBinding } from "../../api/rbac/role-binding/schema.ts";
 import { StatusError } from "../../api/status.ts";
-import { bootstrapPolicy } from "../../auth/authz/rbac/bootstrap-policy/policy.ts";
+import { bootstrapPolicyWith } from "../../auth/authz/rbac/bootstrap-policy/policy.ts";
 import { findUncovered } from "../../auth/authz/rbac/rules-cover.ts";
 import { MASTERS } from "../../auth/user.ts";
 import { create } from "../../registry/create.ts";
@@ -24,7 +24,8 @@ const AUTOUPDATE = "rbac.authorization.kubernetes.io/autoupdate";
 
 /** Writes all objects concurrently, so that they share one sync of the store. Up-to-date objects are not written. */
 export async function reconcileBootstrapPolicy(registries: Registries, signal: AbortSignal): Promise<void> {
-  const { clusterRoles, clusterRoleBindings, roles, roleBindings } = bootstrapPolicy;
+  const policy = bootstrapPolicyWith(registries.features);
+  const { clusterRoles, clusterRoleBindings, roles, roleBindings } = policy;
   const reconcile = async <T extends ApiObject>(
     kind: Kind<T>,
     objects: readonly T[],

@@ -4,6 +4,7 @@
  */
 import { storageVersionKind } from "../../api/apiserverinternal/storage-version/kind.ts";
 import type { ServerStorageVersion, StorageVersion } from "../../api/apiserverinternal/storage-version/schema.ts";
+import { hasEncodingCondition, withServerVersions } from "../../api/apiserverinternal/storage-version/status.ts";
 import { betaKinds } from "../../api/beta-kinds.ts";
 import { builtinKinds } from "../../api/builtin.ts";
 import { type Kind, storageKindOf } from "../../api/kind.ts";
@@ -20,7 +21,6 @@ import { ignoreConflict, systemScope } from "../control-plane/ensure.ts";
 const WRITES_AT_ONCE = 8;
 /** Those that can be read, whether or not they are served. */
 const KNOWN_KINDS = [...builtinKinds, ...betaKinds, ...previewKinds];
-const CONDITION = "AllEncodingVersionsEqual";
 
 /** `apps.deployments`, and `core.pods` of the core group. */
 export function storageVersionName(group: string, resource: string): string {
@@ -82,26 +82,8 @@ async function publish(
 
 /** Returns the same object when nothing changes. */
 function withServer(current: StorageVersion, own: ServerStorageVersion, now: string): StorageVersion {
-  const { storageVersions = [], conditions = [] } = current.status ?? {};
+  const { storageVersions = [] } = current.status ?? {};
   const others = storageVersions.filter(({ apiServerID }) => apiServerID !== own.apiServerID);
   const isKnown = storageVersions.some((each) => deepEqual(each, own));
-  if (isKnown && conditions.some(({ type }) => type === CONDITION)) return current;
-  const all = [...others, own];
-  const encodings = new Set(all.map(({ encodingVersion }) => encodingVersion));
-  const common = encodings.size === 1 ? own.encodingVersion : undefined;
-  const [status, reason, message] =
-    common === undefined
-      ? (["False", "CommonEncodingVersionUnset", "Common encoding version unset"] as const)
-      : (["True", "CommonEncodingVersionSet", "Common encoding version set"] as const);
-  const previous = conditions.find(({ type }) => type === CONDITION);
-  const lastTransitionTime = previous?.status === status ? previous.lastTransitionTime : now;
-  const condition = { type: CONDITION, status, lastTransitionTime, reason, message };
-  return {
-    ...current,
-    status: {
-      storageVersions: all,
-      ...(common === undefined ? {} : { commonEncodingVersion: common }),
-      conditions: [...conditions.filter(({ type }) => type !== CONDITION), condition],
-    },
-  };
+  return isKnown && hasEncodingCondition(current) ? current : withServerVersions(current, [...others, own], now);
 }

@@ -16,6 +16,8 @@ export interface AuthorizerOptions {
   readonly nodeSelectors?: boolean | undefined;
   /** For Node: nodes may read the service accounts of their pods; default false. */
   readonly nodeServiceAccounts?: boolean | undefined;
+  /** For Node: nodes may read the resource claims of their pods; default false. */
+  readonly nodeResourceClaims?: boolean | undefined;
   /** Authorizers that need a file (ABAC, Webhook), by mode. */
   readonly fromFiles?: ReadonlyMap<string, Authorizer> | undefined;
   /** Called for each request that a mode allows or denies. */
@@ -33,8 +35,12 @@ export interface AuthorizerName {
 const factories: Readonly<Record<string, (sources: AuthorizerOptions) => Authorizer>> = {
   AlwaysAllow: () => alwaysAllow,
   AlwaysDeny: () => alwaysDeny,
-  Node: ({ graph, nodeSelectors, nodeServiceAccounts }) =>
-    nodeAuthorizer(graph ?? createNodeGraph(), { selectors: nodeSelectors, accounts: nodeServiceAccounts }),
+  Node: ({ graph, nodeSelectors, nodeServiceAccounts, nodeResourceClaims }) =>
+    nodeAuthorizer(graph ?? createNodeGraph(), {
+      selectors: nodeSelectors,
+      accounts: nodeServiceAccounts,
+      resourceClaims: nodeResourceClaims,
+    }),
   RBAC: ({ rules }) => rbacAuthorizer(rules ?? new SubjectRules(bootstrapPolicy)),
 };
 

@@ -29,7 +29,7 @@ class QuantityValue extends Opaque {
   }
 }
 
-function toQuantity(text: string): QuantityValue {
+export function toQuantity(text: string): QuantityValue {
   const quantity = parseQuantity(text);
   return quantity === undefined ? fail(describeParseError(text)) : new QuantityValue(quantity.nanos);
 }

@@ -74,7 +74,7 @@ function parseSemver(text: string, normalize = false): Semver | string {
   return normalize ? parseNormalized(text) : parseStrict(text);
 }
 
-function toSemver(text: string, normalize?: boolean): Semver {
+export function toSemver(text: string, normalize?: boolean): Semver {
   const version = parseSemver(text, normalize);
   return typeof version === "string" ? fail(version) : version;
 }

@@ -2,11 +2,16 @@
 import type { GateTable } from "../gates.ts";
 
 export const controllerManagerGates: GateTable = {
+  APIServerIdentity: { stage: "BETA", default: true, effective: true },
   AllAlpha: { stage: "ALPHA", default: false, effective: true },
   AllBeta: { stage: "BETA", default: false, effective: true },
+  DRAAdminAccess: { stage: "ALPHA", default: false, effective: true },
+  DRAPrioritizedList: { stage: "ALPHA", default: false, effective: true },
   DeploymentReplicaSetTerminatingReplicas: { stage: "ALPHA", default: false, effective: true },
+  DynamicResourceAllocation: { stage: "BETA", default: false, effective: true },
   OrderedNamespaceDeletion: { stage: "BETA", default: true, effective: true },
   PodDeletionCost: { stage: "BETA", default: true, effective: true },
   PreferSameTrafficDistribution: { stage: "ALPHA", default: false, effective: true },
   SeparateTaintEvictionController: { stage: "BETA", default: true, effective: true },
+  StorageVersionAPI: { stage: "ALPHA", default: false, effective: true },
 };

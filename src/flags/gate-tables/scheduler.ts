@@ -4,6 +4,11 @@ import type { GateTable } from "../gates.ts";
 export const schedulerGates: GateTable = {
   AllAlpha: { stage: "ALPHA", default: false, effective: true },
   AllBeta: { stage: "BETA", default: false, effective: true },
+  DRAAdminAccess: { stage: "ALPHA", default: false, effective: true },
+  DRADeviceTaints: { stage: "ALPHA", default: false, effective: true },
+  DRAPartitionableDevices: { stage: "ALPHA", default: false, effective: true },
+  DRAPrioritizedList: { stage: "ALPHA", default: false, effective: true },
+  DynamicResourceAllocation: { stage: "BETA", default: false, effective: true },
   SchedulerAsyncPreemption: { stage: "BETA", default: true, effective: true },
   SchedulerPopFromBackoffQ: { stage: "BETA", default: true, effective: true },
   SchedulerQueueingHints: { stage: "BETA", default: true, effective: true },

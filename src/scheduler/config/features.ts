@@ -1,4 +1,5 @@
 import type { FeatureLookup } from "../../flags/gates.ts";
+import type { DeviceFeatures } from "../plugins/dynamic-resources/device-requests.ts";
 
 /** Features that gates switch off. */
 export interface SchedulerFeatures {
@@ -8,12 +9,15 @@ export interface SchedulerFeatures {
   readonly popFromBackoff: boolean;
   /** Plugins examine events; otherwise each registered event retries the pods that the plugin rejected. */
   readonly queueingHints: boolean;
+  /** Resource claims of pods are allocated; undefined: pods have none. */
+  readonly dynamicResources: DeviceFeatures | undefined;
 }
 
 export const defaultFeatures: SchedulerFeatures = {
   asyncPreemption: true,
   popFromBackoff: true,
   queueingHints: true,
+  dynamicResources: undefined,
 };
 
 export function schedulerFeatures(gates: FeatureLookup): SchedulerFeatures {
@@ -21,5 +25,15 @@ export function schedulerFeatures(gates: FeatureLookup): SchedulerFeatures {
     asyncPreemption: gates.has("SchedulerAsyncPreemption"),
     popFromBackoff: gates.has("SchedulerPopFromBackoffQ"),
     queueingHints: gates.has("SchedulerQueueingHints"),
+    dynamicResources: gates.has("DynamicResourceAllocation") ? deviceFeatures(gates) : undefined,
+  };
+}
+
+function deviceFeatures(gates: FeatureLookup): DeviceFeatures {
+  return {
+    adminAccess: gates.has("DRAAdminAccess"),
+    prioritizedList: gates.has("DRAPrioritizedList"),
+    partitionableDevices: gates.has("DRAPartitionableDevices"),
+    deviceTaints: gates.has("DRADeviceTaints"),
   };
 }

@@ -13,7 +13,10 @@ export type EventResource =
   | "CSINode"
   | "CSIDriver"
   | "CSIStorageCapacity"
-  | "VolumeAttachment";
+  | "VolumeAttachment"
+  | "ResourceClaim"
+  | "ResourceSlice"
+  | "DeviceClass";
 
 export type EventAction =
   | "Add"
@@ -28,6 +31,7 @@ export type EventAction =
   | "UpdatePodScaleDown"
   | "UpdatePodToleration"
   | "UpdatePodSchedulingGatesEliminated"
+  | "UpdatePodGeneratedResourceClaim"
   | "UpdatePodOther";
 
 export interface ClusterEvent {

@@ -210,8 +210,11 @@ export class Framework {
       if (rejection !== undefined) break;
     }
     this.metrics.pointEnded("Reserve", this.options.schedulerName, rejection, beganAt);
-    if (rejection !== undefined) this.unreserve(cycle);
-    return rejection;
+    if (rejection === undefined) return undefined;
+    this.unreserve(cycle);
+    return rejection.code === "Error"
+      ? addContext(rejection, `running Reserve plugin "${rejection.plugin}"`)
+      : rejection;
   }
 
   unreserve(cycle: Cycle): void {
@@ -255,8 +258,9 @@ function rejectionOfPreFilter(result: PreFilterResult): Rejection | undefined {
 
 /** The first rejection counts. */
 export function runFilters(filters: ReadonlyMap<string, NodeFilter>, node: NodeInfo): Rejection | undefined {
-  for (const filter of filters.values()) {
+  for (const [plugin, filter] of filters) {
     const rejection = filter.filter(node);
+    if (rejection?.code === "Error") return addContext(rejection, `running "${plugin}" filter plugin`);
     if (rejection !== undefined) return rejection;
   }
   return undefined;

@@ -41,11 +41,16 @@ export interface PluginDeps {
   readonly evictions: Evictions;
   readonly features: SchedulerFeatures;
   readonly framework: () => Framework;
+  /** Undefined: pods have no resource claims. */
+  readonly dynamicResources?: Plugin | undefined;
 }
+
+/** Without the gate, configurations may name the plugin. */
+const noDynamicResources: Plugin = { name: "DynamicResources", points: [] };
 
 /** All plugins, in the order of the default profile. */
 export function createPlugins(args: Partial<PluginArgs>, deps: PluginDeps): ReadonlyMap<string, Plugin> {
-  const { handle, extenders, evictions, features, framework } = deps;
+  const { handle, extenders, evictions, features, framework, dynamicResources = noDynamicResources } = deps;
   const plugins = [
     schedulingGates,
     prioritySort,
@@ -61,6 +66,8 @@ export function createPlugins(args: Partial<PluginArgs>, deps: PluginDeps): Read
     createVolumeZone(handle.listers),
     createPodTopologySpread(args.PodTopologySpread ?? {}, handle),
     createInterPodAffinity(args.InterPodAffinity ?? {}, handle.cache),
+    // Before preemption: releasing an idle claim is better than evicting a pod.
+    dynamicResources,
     createDefaultPreemption(args.DefaultPreemption ?? {}, {
       ...handle,
       framework,
@@ -94,6 +101,7 @@ export const DEFAULT_PLUGINS: readonly { readonly name: string; readonly weight?
   { name: "VolumeZone" },
   { name: "PodTopologySpread", weight: 2 },
   { name: "InterPodAffinity", weight: 2 },
+  { name: "DynamicResources" },
   { name: "DefaultPreemption" },
   { name: "NodeResourcesBalancedAllocation", weight: 1 },
   { name: "ImageLocality", weight: 1 },

@@ -13,6 +13,9 @@ export function podChanges(before: Pod, after: Pod): readonly ClusterEvent[] {
   const gates = (pod: Pod): number => pod.spec?.schedulingGates?.length ?? 0;
   if (gates(before) > 0 && gates(after) === 0) actions.push("UpdatePodSchedulingGatesEliminated");
   if (!deepEqual(before.spec?.tolerations, after.spec?.tolerations)) actions.push("UpdatePodToleration");
+  if (!deepEqual(before.status?.resourceClaimStatuses, after.status?.resourceClaimStatuses)) {
+    actions.push("UpdatePodGeneratedResourceClaim");
+  }
   if (actions.length === 0) actions.push("UpdatePodOther");
   const resource = isAssigned(after) ? "AssignedPod" : "UnscheduledPod";
   return actions.map((action) => ({ resource, action, before, after }));

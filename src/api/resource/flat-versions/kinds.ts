@@ -1,10 +1,13 @@
 /** The kinds of `resource.k8s.io/v1beta1` and `v1alpha3`. Their rules are those of the stored version. */
 import type { ApiObject, Conversion, Kind, Strategy, SubresourceStrategy } from "../../kind.ts";
+import { otherVersionOf } from "../../other-version.ts";
 import { statusSubresource } from "../../strategy.ts";
+import { deviceClassKind } from "../device-class/kind.ts";
 import { resourceClaimKind } from "../resource-claim/kind.ts";
 import { resourceClaimStatusStrategy } from "../resource-claim/strategy.ts";
 import { resourceClaimTemplateKind } from "../resource-claim-template/kind.ts";
 import { resourceSliceKind } from "../resource-slice/kind.ts";
+import type { DeviceClass } from "../schemas.ts";
 import {
   alphaSliceFromStorage,
   alphaSliceToStorage,
@@ -112,6 +115,11 @@ export const flatResourceClaimTemplateKinds: readonly Kind<FlatResourceClaimTemp
       fromStorage: templateFromStorage,
     }),
 );
+
+/** The version that controllers and the scheduler use, as Kubernetes' do. */
+export const betaResourceClaimKind = flatResourceClaimKinds[0]!;
+export const betaResourceClaimTemplateKind = flatResourceClaimTemplateKinds[0]!;
+export const betaDeviceClassKind: Kind<DeviceClass> = otherVersionOf(deviceClassKind, "v1beta1", { since: "1.32" });
 
 export const betaResourceSliceKind: Kind<BetaResourceSlice> = flatVersionOf({
   kind: resourceSliceKind,

@@ -8,6 +8,7 @@ import {
   NODES,
   type UserInfo,
 } from "../../user.ts";
+import { nodeClaimRules } from "../rbac/bootstrap-policy/gated-rules.ts";
 import { bootstrapRules } from "../rbac/bootstrap-policy/policy.ts";
 import { ruleAllows } from "../rbac/rbac.ts";
 import type { NodeGraph } from "./node-graph.ts";
@@ -21,6 +22,8 @@ export interface NodeAuthorizerOptions {
    * Feature gate `SvcletServiceAccountTokenForCredentialProviders`: nodes may read the service accounts of their pods.
    */
   readonly accounts?: boolean | undefined;
+  /** Feature gate `DynamicResourceAllocation`: nodes read the resource claims of their pods. */
+  readonly resourceClaims?: boolean | undefined;
 }
 
 /**
@@ -30,9 +33,14 @@ export interface NodeAuthorizerOptions {
  */
 export function nodeAuthorizer(
   graph: NodeGraph,
-  { selectors = true, accounts = false }: NodeAuthorizerOptions = {},
+  { selectors = true, accounts = false, resourceClaims = false }: NodeAuthorizerOptions = {},
 ): Authorizer {
-  const rules = [...NODE_RULES, ...TUNNEL_RULES, ...(accounts ? ACCOUNT_RULES : [])];
+  const rules = [
+    ...NODE_RULES,
+    ...TUNNEL_RULES,
+    ...(accounts ? ACCOUNT_RULES : []),
+    ...(resourceClaims ? nodeClaimRules : []),
+  ];
   return {
     authorize: async (attributes) => {
       const node = nodeOf(attributes.user);

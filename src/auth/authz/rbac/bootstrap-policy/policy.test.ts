@@ -6,7 +6,7 @@ import type { PolicyRule } from "../../../../api/rbac/policy-rule.ts";
 import type { RoleBinding } from "../../../../api/rbac/role-binding/schema.ts";
 import { svcGroup } from "../../../../api/scheme.ts";
 import { parseYaml } from "../../../../schema/yaml/yaml.ts";
-import { bootstrapPolicy, bootstrapRules } from "./policy.ts";
+import { bootstrapPolicy, bootstrapPolicyWith, bootstrapRules } from "./policy.ts";
 
 const shared = process.env.SVC_SHARED ?? new URL("../../../../../../shared", import.meta.url).pathname;
 const folder = `${shared}/oracles/rbac-bootstrap`;
@@ -55,6 +55,32 @@ t.test("bootstrapPolicy has the roles of Kubernetes, rule by rule", async (t) =>
     t.same(found.slice(0, found.length - extra), (role.rules ?? []).map(plain), name(role));
     t.same(ours.get(name(role))?.metadata?.labels, role.metadata?.labels, `labels of ${name(role)}`);
   }
+});
+
+/** Rules of other gates than ours. */
+const OTHER_GATES = ["/flagz", "/statusz", "clustertrustbundles", "serviceaccounts"];
+
+t.test("bootstrapPolicyWith() adds the rules of gates, as Kubernetes with all of them", async (t) => {
+  if (!existsSync(folder)) return t.comment("shared/ is not present: roles are left uncompared");
+  const enabled = ["DynamicResourceAllocation", "DRADeviceTaints"];
+  const { clusterRoles, clusterRoleBindings } = bootstrapPolicyWith(new Set(enabled));
+  const isOther = (rule: PolicyRule): boolean =>
+    [...(rule.resources ?? []), ...(rule.nonResourceURLs ?? [])].every((each) => OTHER_GATES.includes(each));
+  for (const { metadata, rules } of samples("cluster-roles-featuregates")) {
+    const ours = clusterRoles.find((role) => role.metadata?.name === metadata?.name);
+    if (ours === undefined) continue;
+    const relevant = (all: readonly PolicyRule[]) => all.filter((rule) => !isOther(rule)).map(plain);
+    t.same(relevant(ours.rules ?? []), relevant(rules ?? []), metadata?.name ?? "");
+  }
+  const name = "system:controller:resource-claim-controller";
+  t.match(clusterRoleBindings.at(-1), {
+    metadata: { name },
+    roleRef: { name },
+    subjects: [{ name: "resource-claim-controller", namespace: "kube-system" }],
+  });
+  t.equal(clusterRoles.length, bootstrapPolicy.clusterRoles.length + 1);
+  const collector = bootstrapPolicyWith(new Set(["StorageVersionAPI", "APIServerIdentity"])).clusterRoles.at(-1);
+  t.equal(collector?.metadata?.name, "system:controller:storage-version-garbage-collector");
 });
 
 t.test("bootstrapPolicy has the role of metrics-server, which view, edit and admin aggregate", async (t) => {
