@@ -123,6 +123,8 @@ export interface RuntimeConfig extends NodeCgroupSettings {
   /** `unix:///run/containerd/containerd.sock` */
   readonly endpoint: string;
   readonly imageEndpoint: string;
+  /** Whether the cgroup driver that the runtime reports replaces the configured one. */
+  readonly adoptsCgroupDriver: boolean;
   readonly requestTimeoutMs: number;
   readonly serializeImagePulls: boolean;
   /** Pulls per second; 0 is unlimited. */
@@ -227,6 +229,10 @@ export interface EvictionConfig {
   readonly minimumReclaim: Readonly<Record<string, string>>;
   /** Longest grace period of a pod for a soft threshold, in seconds; negative: the pod's own. */
   readonly maxPodGraceSeconds: number;
+  /** Whether the former applies also to pods with a shorter grace period of their own. */
+  readonly overwritesPodGrace: boolean;
+  /** Whether images and the containers' writable layers may be on two file systems. */
+  readonly splitDisks: boolean;
   /** How long a pressure condition remains true after its last threshold was met. */
   readonly transitionMs: number;
   /** Observes memory at finer intervals. */
@@ -337,6 +343,8 @@ export interface ServerConfig {
   readonly nodeLogs: boolean;
   /** With `nodeLogs`: whether clients may query the logs of services. */
   readonly nodeLogQuery: boolean;
+  /** With the debugging handlers: whether clients may have the runtime write the state of containers to files. */
+  readonly checkpoints: boolean;
   /** With the debugging handlers: whether profiles are served. */
   readonly profiling: boolean;
   /** With `profiling`: whether the delays of the event loop are measured and served. */

@@ -148,6 +148,7 @@ function toRuntimeConfig(effective: EffectiveConfig): RuntimeConfig {
     credentialProviders: toCredentialProviders(effective),
     pullVerification: toPullVerification(effective),
     cgroupDriver: flags["cgroup-driver"],
+    adoptsCgroupDriver: gates.enabled("SvcletCgroupDriverFromCRI"),
     cgroupRoot: flags["cgroup-root"],
     cgroupsPerQos: flags["cgroups-per-qos"],
     enforce: flags["enforce-node-allocatable"] as RuntimeConfig["enforce"],
@@ -251,7 +252,7 @@ function toShutdownConfig({ config, gates }: EffectiveConfig): ShutdownConfig | 
   return groups.length === 0 ? undefined : { groups, keepsTimes: isByPriority };
 }
 
-function toEvictionConfig({ flags }: EffectiveConfig): EvictionConfig {
+function toEvictionConfig({ flags, gates }: EffectiveConfig): EvictionConfig {
   const gracePeriods = Object.entries(flags["eviction-soft-grace-period"]);
   return {
     hard: flags["eviction-hard"],
@@ -259,6 +260,8 @@ function toEvictionConfig({ flags }: EffectiveConfig): EvictionConfig {
     softGraceMs: Object.fromEntries(gracePeriods.map(([signal, text]) => [signal, parseMilliseconds(text)])),
     minimumReclaim: flags["eviction-minimum-reclaim"],
     maxPodGraceSeconds: flags["eviction-max-pod-grace-period"],
+    overwritesPodGrace: gates.enabled("AllowOverwriteTerminationGracePeriodSeconds"),
+    splitDisks: gates.enabled("SvcletSeparateDiskGC"),
     transitionMs: flags["eviction-pressure-transition-period"],
     isFine: flags["kernel-memcg-notification"],
     enforcesPods: flags["enforce-node-allocatable"].includes("pods"),
@@ -360,6 +363,7 @@ function toServerConfig({ flags, config, gates }: EffectiveConfig): ServerConfig
     splitLogs: gates.enabled("PodLogsQuerySplitStreams"),
     nodeLogs: config.enableSystemLogHandler,
     nodeLogQuery: gates.enabled("NodeLogQuery") && config.enableSystemLogQuery,
+    checkpoints: gates.enabled("ContainerCheckpoint"),
     profiling: config.enableProfilingHandler,
     contentionProfiling: flags["contention-profiling"],
     debugFlags: config.enableDebugFlagsHandler,

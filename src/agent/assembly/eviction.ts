@@ -23,7 +23,7 @@ export function createEvictionManager(foundation: Foundation, parts: EvictionPar
   const { config, tree, isUnified, machine, images, cri, clock, log, signal } = foundation;
   const { reporting, node, podComponents, records, reclaimers } = parts;
   const { pods, metrics, services, sources } = podComponents;
-  const { maxPodGraceSeconds, transitionMs, isFine } = config.eviction;
+  const { maxPodGraceSeconds, overwritesPodGrace, splitDisks, transitionMs, isFine } = config.eviction;
   const cgroups = createCgroupReader(tree.hierarchy, isUnified, clock);
   const { rootDir } = config;
   const observer = new NodeObserver({
@@ -39,6 +39,8 @@ export function createEvictionManager(foundation: Foundation, parts: EvictionPar
   return new EvictionManager({
     thresholds: makeThresholds(config.eviction),
     maxPodGraceSeconds,
+    overwritesPodGrace,
+    splitDisks,
     transitionMs,
     isFine,
     observer,

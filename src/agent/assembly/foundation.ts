@@ -30,6 +30,7 @@ import type { ShutdownNotices } from "../node/shutdown/shutdown-notices.ts";
 import { computeNodeCapacity, type NodeCapacity } from "../node/status/capacity.ts";
 import type { MemoryQos } from "../pods/resources/container-resources.ts";
 import { type MachineTopology, readMachineTopology } from "../resource-managers/topology/machine-topology.ts";
+import { readCgroupDriver } from "../runtime/cgroup-driver.ts";
 import { type CriClient, createCriClient } from "../runtime/cri-client.ts";
 import { type MakeNodeApi, Standalone } from "../standalone/standalone.ts";
 
@@ -122,23 +123,28 @@ export interface Foundation extends Lifetime {
 }
 
 /** Rejects with a message for the operator when the machine does not support the configuration. */
-export async function openFoundation(config: AgentConfig, deps: AgentDeps, lifetime: Lifetime): Promise<Foundation> {
+export async function openFoundation(
+  configured: AgentConfig,
+  deps: AgentDeps,
+  lifetime: Lifetime,
+): Promise<Foundation> {
   const { clock, log } = deps;
   const { stack } = lifetime;
   // Disposed last, with the spans of what ends before.
-  const tracer = await openTracer(config, deps);
+  const tracer = await openTracer(configured, deps);
   if (tracer !== undefined) stack.use(tracer);
-  const { machine, topology } = await readHardware(config, deps.sysRoot);
-  const ips = await NodeIps.open(config.node.ips);
-  const capacity = computeNodeCapacity(machine, await readUsage(config.rootDir), config.node);
-  const { hiddenMetrics: showHidden } = config.observability;
+  const { machine, topology } = await readHardware(configured, deps.sysRoot);
+  const ips = await NodeIps.open(configured.node.ips);
+  const capacity = computeNodeCapacity(machine, await readUsage(configured.rootDir), configured.node);
+  const { hiddenMetrics: showHidden } = configured.observability;
   const isHidden = (since: string): boolean => Number(since.split(".")[1]) < MINOR;
   const metrics = new MetricRegistry({ ...SHOW_ALL, showHidden, isHidden });
   const runtimeMetrics = new RuntimeMetrics(metrics, clock);
   const runtimes = measureRuntimes(
-    deps.runtime === undefined ? connectRuntime(config, clock, stack, tracer) : toRuntimes(deps.runtime),
+    deps.runtime === undefined ? connectRuntime(configured, clock, stack, tracer) : toRuntimes(deps.runtime),
     runtimeMetrics,
   );
+  const config = await adoptCgroupDriver(configured, runtimes.cri.runtime, deps, lifetime.signal);
   const tree = new CgroupTree(deps.cgroupHierarchy ?? "/sys/fs/cgroup");
   const isSystemd = config.runtime.cgroupDriver === "systemd";
   const isUnified = await tree.isUnified();
@@ -204,6 +210,18 @@ async function openPullRecords(
     clock,
     log: log.child("pull-records"),
   });
+}
+
+/** The runtime's cgroup driver replaces that of the configuration. */
+async function adoptCgroupDriver(
+  config: AgentConfig,
+  runtime: Foundation["cri"]["runtime"],
+  { clock, log }: AgentDeps,
+  signal: AbortSignal,
+): Promise<AgentConfig> {
+  if (!config.runtime.adoptsCgroupDriver) return config;
+  const driver = await readCgroupDriver({ runtime, clock, log: log.child("runtime"), signal });
+  return driver === undefined ? config : { ...config, runtime: { ...config.runtime, cgroupDriver: driver } };
 }
 
 /** The topology is empty where nothing is placed by it. The CPUs of sysfs count where containers get their own. */

@@ -315,14 +315,15 @@ t.test("never evicts static, mirror and critical pods, or pods that have ended",
 
 t.test("a soft threshold evicts after its grace period, with the pod's time limited", async (t) => {
   const soft = hard("memory.available", "1Gi", { graceMs: 90_000 });
-  const table: readonly (readonly [number, number | undefined])[] = [
+  const table: readonly (readonly [number, number | undefined, boolean?])[] = [
     [0, 0],
     [20, 20],
     [60, 40],
+    [60, 60, true],
     [-1, undefined],
   ];
-  for (const [maxPodGraceSeconds, expected] of table) {
-    const { clock, set, pods, manager, stop } = await play(t, [soft], { maxPodGraceSeconds });
+  for (const [maxPodGraceSeconds, expected, overwritesPodGrace] of table) {
+    const { clock, set, pods, manager, stop } = await play(t, [soft], { maxPodGraceSeconds, overwritesPodGrace });
     const pod = new PlayedPod("a", { terminationGracePeriodSeconds: 40 });
     pods.push(pod);
     set("memory.available", MI, 2 * GI);

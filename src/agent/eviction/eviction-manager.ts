@@ -58,6 +58,10 @@ export interface EvictionManagerOptions {
   readonly thresholds: readonly Threshold[];
   /** Longest grace period of a pod for a soft threshold, in seconds; negative: the pod's own. */
   readonly maxPodGraceSeconds: number;
+  /** Whether the former applies also to pods with a shorter grace period of their own; false when absent. */
+  readonly overwritesPodGrace?: boolean | undefined;
+  /** Whether images and writable layers may be on two file systems; true when absent. */
+  readonly splitDisks?: boolean | undefined;
   readonly transitionMs: number;
   /** Observes memory at finer intervals. */
   readonly isFine: boolean;
@@ -180,8 +184,11 @@ export class EvictionManager {
   }
 
   async #findLayout(): Promise<FileSystemLayout> {
-    const { observer, thresholds, log } = this.#options;
+    const { observer, thresholds, splitDisks = true, log } = this.#options;
     const layout = await observer.findLayout();
+    if (layout.isSplit && !splitDisks) {
+      throw new Error("SvcletSeparateDiskGC is turned off but we still have a split filesystem");
+    }
     const ignored = thresholds.filter(isOfContainerFs).map(({ signal }) => signal);
     if (ignored.length > 0) {
       log.warn(
@@ -296,8 +303,9 @@ export class EvictionManager {
   }
 
   #chooseSoftGrace(pod: Pod): number | undefined {
-    const { maxPodGraceSeconds } = this.#options;
-    return maxPodGraceSeconds < 0 ? undefined : Math.min(maxPodGraceSeconds, graceSeconds(pod));
+    const { maxPodGraceSeconds, overwritesPodGrace = false } = this.#options;
+    if (maxPodGraceSeconds < 0) return undefined;
+    return overwritesPodGrace ? maxPodGraceSeconds : Math.min(maxPodGraceSeconds, graceSeconds(pod));
   }
 
   #waitForContainers(each: EvictablePod, grace: number): Promise<boolean> {

@@ -12,6 +12,8 @@ const config: EvictionConfig = {
   softGraceMs: {},
   minimumReclaim: {},
   maxPodGraceSeconds: 0,
+  overwritesPodGrace: false,
+  splitDisks: true,
   transitionMs: 300_000,
   isFine: false,
   enforcesPods: false,

@@ -220,6 +220,7 @@ function createRuntime(call: UnaryCall): Runtime {
   return {
     version: unary("Version"),
     status: unary("Status"),
+    runtimeConfig: unary("RuntimeConfig"),
     updateRuntimeConfig: unary("UpdateRuntimeConfig"),
     runPodSandbox: unary("RunPodSandbox"),
     stopPodSandbox: uncancellable("StopPodSandbox"),

@@ -20,6 +20,7 @@ type Images = typeof imageService;
 export interface Runtime {
   readonly version: Call<Service["Version"]>;
   readonly status: Call<Service["Status"]>;
+  readonly runtimeConfig: Call<Service["RuntimeConfig"]>;
   readonly updateRuntimeConfig: Call<Service["UpdateRuntimeConfig"]>;
   readonly runPodSandbox: Call<Service["RunPodSandbox"]>;
   readonly stopPodSandbox: Call<Service["StopPodSandbox"]>;

@@ -52,6 +52,8 @@ export interface AgentHandlerOptions {
   readonly nodeLogs?: string | undefined;
   /** With `nodeLogs`: whether clients may query the logs of services. */
   readonly nodeLogQuery?: boolean;
+  /** Whether clients may have the runtime write the state of a container to a file; true when absent. */
+  readonly checkpoints?: boolean | undefined;
   /** Serves `/localVolumes`, with `authenticate` only: it creates and removes directories. */
   readonly localVolumes?: ((request: HttpRequest, params: RouteParams) => Promise<HttpResponse>) | undefined;
   /** `/flagz` and `/statusz`. */
@@ -126,7 +128,7 @@ export function createAgentHandler(options: AgentHandlerOptions): Handler {
 
 function addNodePages(
   endpoints: Endpoints,
-  { nodeLogs, nodeLogQuery, debugPages, status, pods, clock }: AgentHandlerOptions,
+  { nodeLogs, nodeLogQuery, checkpoints = true, debugPages, status, pods, clock }: AgentHandlerOptions,
 ): void {
   endpoints.redirect("/logs");
   endpoints.prefix("/logs", async (request) => {
@@ -135,9 +137,11 @@ function addNodePages(
     if (nodeLogQuery !== true) return await serveNodeLogs(nodeLogs, request);
     return await serveNodeLogQuery({ root: nodeLogs, run: runProgram }, request);
   });
-  endpoints.services("/checkpoint", ["/{namespace}/{pod}/{container}"], ["POST"], (request, params) =>
-    serveCheckpoint({ pods, clock }, request, params),
-  );
+  if (checkpoints) {
+    endpoints.services("/checkpoint", ["/{namespace}/{pod}/{container}"], ["POST"], (request, params) =>
+      serveCheckpoint({ pods, clock }, request, params),
+    );
+  }
   if (debugPages !== undefined) addDebugPages(endpoints, debugPages, clock);
   if (status !== undefined) addStatusPages(endpoints, status, clock);
 }

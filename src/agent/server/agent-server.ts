@@ -95,6 +95,7 @@ export async function startAgentServer(options: AgentServerOptions): Promise<Age
       tracer: options.tracer,
       status: { ...config.observability, version: config.version },
       nodeLogQuery: server.nodeLogQuery,
+      checkpoints: server.checkpoints,
       nodeLogs: server.nodeLogs ? NODE_LOGS : undefined,
       localVolumes: mayChangeVolumes ? serveVolumes : undefined,
       debugPages: {

@@ -110,6 +110,8 @@ t.test("/checkpoint/ has the runtime write a file", async (t) => {
   const failed = await post("default/web/c", "timeout=5");
   t.equal(failed.status, 500);
   t.match(failed.text, /^checkpointing of default\/web\/c failed \(rpc error: .*fails on demand\)$/);
+  await using off = await agent({ checkpoints: false });
+  t.equal((await off.send("/checkpoint/default/web/c", { method: "POST" })).status, 404, "without the gate");
 });
 
 t.test("/flagz and /statusz serve text to clients that accept it", async (t) => {

@@ -3,10 +3,7 @@ import type { GateTable } from "../gates.ts";
 
 /** By what is missing. The change that adds a feature removes its gate from here and the list in testdata. */
 export const missingFeatures: Readonly<Record<string, readonly string[]>> = {
-  "the agent takes the cgroup driver from its flag": ["SvcletCgroupDriverFromCRI"],
-  "the agent makes no checkpoints of containers": ["ContainerCheckpoint"],
   "the agent has no quotas of file systems": ["LocalStorageCapacityIsolationFSQuotaMonitoring"],
-  "images and containers are on one file system": ["SvcletSeparateDiskGC"],
   "the agent measures pods itself": ["PodAndContainerStatsFromCRI"],
   "the agent reads no pressure stall information": ["SvcletPSI"],
   "the agent needs the host's own user namespace": ["SvcletInUserNamespace"],
@@ -14,7 +11,6 @@ export const missingFeatures: Readonly<Record<string, readonly string[]>> = {
   "the agent mounts no volumes of this kind": ["GitRepoVolumeDriver"],
   "image requests name no runtime class": ["RuntimeClassInImageCriApi"],
   "volumes are labelled file by file": ["SELinuxMount"],
-  "pods have one way to end early": ["AllowOverwriteTerminationGracePeriodSeconds"],
   "clients of this build negotiate JSON and protobuf": ["ClientsAllowCBOR", "ClientsPreferCBOR", "WatchListClient"],
   "no controller migrates stored objects": ["StorageVersionMigrator"],
   "objects that cannot be read cannot be deleted": ["AllowUnsafeMalformedObjectDeletion"],

@@ -63,6 +63,8 @@ export class FakeRuntime {
   readonly containers = new Map<string, FakeContainer>();
   /** Results of `listContainerStats`, by container id. */
   readonly stats = new Map<string, ContainerStats>();
+  /** What `runtimeConfig` reports. */
+  cgroupDriver: "SYSTEMD" | "CGROUPFS" | undefined;
   /** The condition `NetworkReady` of `status`. */
   networkReady = true;
   /** Calls that are blocked by `hold` or wait for a container to stop. */
@@ -229,6 +231,10 @@ export class FakeRuntime {
         const ip = config.linux?.securityContext?.namespaceOptions?.network === "NODE" ? "" : `10.0.0.${this.#ids}`;
         this.sandboxes.set(id, { id, config, createdAt: this.#nanoseconds(), ip, ready: true });
         return { podSandboxId: id };
+      },
+      runtimeConfig: async (request, signal) => {
+        await this.#enter("runtimeConfig", request, signal);
+        return this.cgroupDriver === undefined ? {} : { linux: { cgroupDriver: this.cgroupDriver } };
       },
       updateRuntimeConfig: async (request, signal) => {
         await this.#enter("updateRuntimeConfig", request, signal);

@@ -7,7 +7,7 @@ import { findKernelProblems } from "../../../agent/node/machine/kernel-tunables.
 import { findMachineProblem } from "../../../agent/node/machine/machine-check.ts";
 import { toAgentConfig } from "../../../agent/options.ts";
 import { type AgentFlagName, createTestAgent } from "../../../testing/agent/flag-harness.ts";
-import { loadMutant, withoutWithheld } from "../../../testing/flags/mutant.ts";
+import { loadMutant, withoutWithheld, withoutWithheldLine } from "../../../testing/flags/mutant.ts";
 
 type ConfigEffect = (t: Test) => Promise<void>;
 
@@ -209,7 +209,8 @@ export const fieldEffects: Readonly<Record<string, FieldEffect>> = {
 };
 
 export async function verifyField(t: Test, { text, options }: FieldEffect): Promise<void> {
-  const config = configOf(`--config=${fileWith(t, `authorization: {mode: AlwaysAllow}\n${text}\n`)}`);
+  const written = withoutWithheldLine(text);
+  const config = configOf(`--config=${fileWith(t, `authorization: {mode: AlwaysAllow}\n${written}\n`)}`);
   t.match(config, options);
 }
 
@@ -218,6 +219,10 @@ const gateOptions: Readonly<Record<string, { readonly set: boolean; readonly opt
   CPUManagerPolicyAlphaOptions: { set: true, options: { resources: { cpu: { gates: { alpha: true } } } } },
   CPUManagerPolicyBetaOptions: { set: false, options: { resources: { cpu: { gates: { beta: false } } } } },
   MemoryQoS: { set: true, options: { runtime: { memoryThrottlingFactor: 0.9 } } },
+  AllowOverwriteTerminationGracePeriodSeconds: { set: true, options: { eviction: { overwritesPodGrace: true } } },
+  ContainerCheckpoint: { set: false, options: { server: { checkpoints: false } } },
+  SvcletCgroupDriverFromCRI: { set: false, options: { runtime: { adoptsCgroupDriver: false } } },
+  SvcletSeparateDiskGC: { set: false, options: { eviction: { splitDisks: false } } },
   AllowDNSOnlyNodeCSR: { set: true, options: { certificates: { servingWithoutAddresses: true } } },
   DisableNodeKubeProxyVersion: { set: false, options: { node: { reportsProxyVersion: true } } },
   ExecProbeTimeout: { set: false, options: { pods: { execProbeTimeout: false } } },
