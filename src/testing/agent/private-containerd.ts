@@ -56,18 +56,19 @@ const START_TIMEOUT_MS = 30_000;
 
 /**
  * `prefix`: a program with arguments that executes containerd, for instance in another network namespace. Without a
- * network there is no CNI configuration.
+ * network there is no CNI configuration. `writeRuntime` writes a program that replaces runc, and returns its path.
  */
 export async function startPrivateContainerd(
   prefix: readonly string[] = [],
   hasNetwork = true,
+  writeRuntime?: (directory: string) => string,
 ): Promise<PrivateContainerd> {
   const directory = await mkdtemp(join(tmpdir(), "svc-ctr-"));
   const name = randomBytes(3).toString("hex");
   const bridge = `svct${name}`;
   // Socket paths must be short. Shims outlive their containerd, and the clean-up needs their state.
   const socket = join(directory, "c.sock");
-  await writeConfig(directory, hasNetwork ? bridge : undefined);
+  await writeConfig(directory, hasNetwork ? bridge : undefined, writeRuntime?.(directory));
   const [program = "", ...args] = [...prefix, "containerd", "--config", join(directory, "config.toml")];
   const spawnContainerd = () => spawn(program, args, { stdio: "ignore" });
   let child = spawnContainerd();
@@ -130,7 +131,7 @@ async function removeNetworks(prefix: readonly string[], bridge: string | undefi
   if (bridge !== undefined) await ip("link", "del", bridge);
 }
 
-async function writeConfig(directory: string, bridge: string | undefined): Promise<void> {
+async function writeConfig(directory: string, bridge: string | undefined, runtime = "runc"): Promise<void> {
   const cni = join(directory, "cni");
   await mkdir(cni);
   const subnet = `10.${100 + ((randomBytes(1)[0] ?? 0) % 100)}.${randomBytes(1)[0]}.0/24`;
@@ -164,6 +165,10 @@ state = "${directory}/state"
     conf_dir = "${cni}"
   [plugins."io.containerd.grpc.v1.cri".containerd]
     snapshotter = "native"
+    [plugins."io.containerd.grpc.v1.cri".containerd.runtimes.runc]
+      runtime_type = "io.containerd.runc.v2"
+      [plugins."io.containerd.grpc.v1.cri".containerd.runtimes.runc.options]
+        BinaryName = "${runtime}"
 `;
   await writeFile(join(directory, "config.toml"), text);
 }
