@@ -11,7 +11,7 @@ import {
 import type { Logger } from "../../std/log/logger.ts";
 import type { Counter, Gauge, MetricRegistry } from "../../std/metrics/metrics.ts";
 import type { Clock } from "../../std/time/clock.ts";
-import { SwitchedSocket } from "./switched-socket.ts";
+import { SwitchedSocket } from "../../http/tunnel/switched-socket.ts";
 
 /** Nodes whose last tunnel is remembered for errors; the oldest are forgotten. */
 const CLOSED_MAX = 5_000;
