@@ -84,7 +84,7 @@ bench: packages build $(example) ## measure this machine: objects, requests, wat
 	  node --expose-gc src/cel/cel.bench.ts && node src/registry/apply.bench.ts && \
 	  node src/apiserver/metrics/metrics.bench.ts && node src/apiserver/authentication/authentication.bench.ts && node src/apiserver/authorization/authorization.bench.ts && \
 	  node src/apiserver/fairness/fairness.bench.ts && \
-	  node src/apiserver/admission/admission.bench.ts && \
+	  node src/apiserver/admission/admission.bench.ts && node src/apiserver/filters/audit.bench.ts && \
 	  node src/tracing/tracing.bench.ts && node src/auth/authz/rbac/rbac.bench.ts && node --expose-gc src/proxy/proxy.bench.ts && \
 	  node --expose-gc src/network-policy/network-policy.bench.ts; fi
 	@node src/bench/bench.ts $(ARGS)
@@ -107,8 +107,9 @@ leaks: packages build ## repeat what must leave nothing in memory 1,000 times, a
 	@for file in $$(find src -name 'retention.test.ts'); do SVC_LEAK_ROUNDS=1000 tap run --reporter=terse --timeout=900 $$file || exit 1; done
 
 .PHONY: durability
-durability: packages ## kill an API server 300 times under load; every acknowledged write must be there; a quarter of an hour (docs/durability.md)
+durability: packages ## kill an API server 300 times under load, and cut its power 4000 times; every acknowledged write must be there; half an hour (docs/durability.md)
 	@SVC_DURABILITY_KILLS=$${SVC_DURABILITY_KILLS:-300} node src/acceptance/server/durability.test.ts
+	@SVC_POWER_CUTS=$${SVC_POWER_CUTS:-4000} node src/acceptance/server/power-cuts.test.ts
 
 .PHONY: linearizability
 linearizability: packages ## check histories of concurrent clients, also through faults of servers and of etcd; ten minutes (docs/durability.md)

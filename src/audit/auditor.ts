@@ -6,7 +6,7 @@ import type { MetricRegistry } from "../std/metrics/metrics.ts";
 import { AuditMetrics } from "./audit-metrics.ts";
 import { type AuditBackend, type BackendDeps, type BackendOptions, createBackend } from "./backend.ts";
 import type { AuditEvent } from "./event.ts";
-import { type LogSinkOptions, openLogSink } from "./log-sink.ts";
+import { type LogSinkDeps, type LogSinkOptions, openLogSink } from "./log-sink.ts";
 import { type AuditAttributes, type AuditDecision, createPolicyEvaluator } from "./policy.ts";
 import { readAuditPolicy } from "./policy-file.ts";
 import { openWebhookSink, type WebhookSinkOptions } from "./webhook-sink.ts";
@@ -27,7 +27,7 @@ export interface Auditor extends AsyncDisposable {
   countRejected(): void;
 }
 
-export interface AuditorDeps extends Omit<BackendDeps, "metrics"> {
+export interface AuditorDeps extends Omit<BackendDeps, "metrics">, Pick<LogSinkDeps, "threads"> {
   readonly metrics: MetricRegistry;
   readonly random: RandomSource;
   /** How to connect to the webhook; undefined: directly. */

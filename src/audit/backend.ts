@@ -56,7 +56,7 @@ export function createBackend(sink: AuditSink, options: BackendOptions, deps: Ba
     return succeeded;
   };
   if (mode === "batch") {
-    const parallel = sink.name === "webhook" ? PARALLEL_BATCHES_MAX : 1;
+    const parallel = sink.name === "webhook" ? PARALLEL_REQUESTS_MAX : PARALLEL_WRITES_MAX;
     const batcher = new EventBatcher({ ...options.batch, parallel }, deps.clock, async (events, signal) => {
       await send(events, signal);
     });
@@ -83,4 +83,6 @@ export function createBackend(sink: AuditSink, options: BackendOptions, deps: Ba
 }
 
 /** Requests to a webhook at the same time; further batches wait in the buffer. */
-const PARALLEL_BATCHES_MAX = 16;
+const PARALLEL_REQUESTS_MAX = 16;
+/** Batches for the log that are written together, in their order: by default a batch has one event. */
+const PARALLEL_WRITES_MAX = 256;

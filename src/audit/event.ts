@@ -52,47 +52,60 @@ export function encodeEventList(events: readonly AuditEvent[], apiVersion: strin
 }
 
 function encodeMembers(event: AuditEvent): string {
-  const { responseStatus, requestObject, responseObject, annotations, impersonatedUser } = event;
-  const head = JSON.stringify({
-    level: event.level,
-    auditID: event.auditId,
-    stage: event.stage,
-    requestURI: event.requestUri,
-    verb: event.verb,
-    user: encodeUser(event.user),
-    ...(impersonatedUser === undefined ? {} : { impersonatedUser: encodeUser(impersonatedUser) }),
-    ...(event.sourceIps.length === 0 ? {} : { sourceIPs: event.sourceIps }),
-    ...(event.userAgent === "" ? {} : { userAgent: event.userAgent }),
-    ...(event.objectRef === undefined ? {} : { objectRef: event.objectRef }),
-    ...(responseStatus === undefined ? {} : { responseStatus: { metadata: {}, ...responseStatus } }),
-  });
-  const tail = JSON.stringify({
-    requestReceivedTimestamp: microTime(event.receivedAt),
-    stageTimestamp: microTime(event.stageAt),
-    ...(annotations.size === 0 ? {} : { annotations: Object.fromEntries([...annotations].sort(byKey)) }),
-  });
-  const request = requestObject === undefined ? "" : `,"requestObject":${requestObject}`;
-  const response = responseObject === undefined ? "" : `,"responseObject":${responseObject}`;
-  return `${head.slice(1, -1)}${request}${response},${tail.slice(1, -1)}`;
+  const { impersonatedUser, objectRef, responseStatus, requestObject, responseObject, annotations } = event;
+  let text = `"level":"${event.level}","auditID":${quote(event.auditId)},"stage":"${event.stage}"`;
+  text += `,"requestURI":${quote(event.requestUri)},"verb":${quote(event.verb)},"user":${encodeUser(event.user)}`;
+  if (impersonatedUser !== undefined) text += `,"impersonatedUser":${encodeUser(impersonatedUser)}`;
+  if (event.sourceIps.length > 0) text += `,"sourceIPs":${JSON.stringify(event.sourceIps)}`;
+  if (event.userAgent !== "") text += `,"userAgent":${quote(event.userAgent)}`;
+  if (objectRef !== undefined) text += `,"objectRef":${JSON.stringify(objectRef)}`;
+  if (responseStatus !== undefined) text += `,"responseStatus":${encodeStatus(responseStatus)}`;
+  if (requestObject !== undefined) text += `,"requestObject":${requestObject}`;
+  if (responseObject !== undefined) text += `,"responseObject":${responseObject}`;
+  text += `,"requestReceivedTimestamp":"${microTime(event.receivedAt)}","stageTimestamp":"${microTime(event.stageAt)}"`;
+  if (annotations.size > 0) text += `,"annotations":${encodeAnnotations(annotations)}`;
+  return text;
 }
 
-function byKey([a]: readonly [string, string], [b]: readonly [string, string]): number {
-  return a < b ? -1 : 1;
+const quote: (text: string) => string = JSON.stringify;
+
+function encodeStatus(status: ResponseStatus): string {
+  return JSON.stringify({ metadata: {}, ...status });
 }
 
-function encodeUser(user: UserInfo | undefined): object {
-  if (user === undefined) return {};
-  const { name, uid, groups, extra } = user;
-  return {
-    ...(name === "" ? {} : { username: name }),
-    ...(uid === "" ? {} : { uid }),
-    ...(groups.length === 0 ? {} : { groups }),
-    ...(Object.keys(extra).length === 0 ? {} : { extra }),
-  };
+function encodeAnnotations(annotations: ReadonlyMap<string, string>): string {
+  const keys = [...annotations.keys()].sort();
+  return `{${keys.map((key) => `${quote(key)}:${quote(annotations.get(key) ?? "")}`).join(",")}}`;
 }
+
+/** Of users that are alive: an authenticator returns the same object for the same credentials while it caches them. */
+const encodedUsers = new WeakMap<UserInfo, string>();
+
+function encodeUser(user: UserInfo | undefined): string {
+  if (user === undefined) return "{}";
+  let text = encodedUsers.get(user);
+  if (text === undefined) {
+    const { name, uid, groups, extra } = user;
+    text = JSON.stringify({
+      ...(name === "" ? {} : { username: name }),
+      ...(uid === "" ? {} : { uid }),
+      ...(groups.length === 0 ? {} : { groups }),
+      ...(Object.keys(extra).length === 0 ? {} : { extra }),
+    });
+    encodedUsers.set(user, text);
+  }
+  return text;
+}
+
+/** The last time that was formatted: the events of a millisecond have the same. */
+const latest = { at: Number.NaN, text: "" };
 
 function microTime(at: number): string {
-  return new Date(at).toISOString().replace("Z", "000Z");
+  if (at !== latest.at) {
+    latest.at = at;
+    latest.text = new Date(at).toISOString().replace("Z", "000Z");
+  }
+  return latest.text;
 }
 
 /** The format `legacy`: a line of text. */

@@ -69,6 +69,8 @@ export class LogFile implements AsyncDisposable {
   }
 
   async #writeAll(): Promise<void> {
+    // Other events of this turn of the event loop join the first write.
+    await new Promise<void>((resolve) => setImmediate(resolve));
     while (this.#pending.length > 0) {
       const batch = this.#pending;
       this.#pending = [];

@@ -13,17 +13,23 @@ export interface LogSinkOptions extends Omit<LogFileOptions, "path"> {
   readonly version: string;
 }
 
-interface Lines extends AsyncDisposable {
+export interface AuditLines extends AsyncDisposable {
   append(text: string): Promise<void>;
 }
 
+export interface LogSinkDeps {
+  readonly clock: Clock;
+  readonly log: Logger;
+  /** The threads of the process, which have one log; undefined: there is one thread. */
+  readonly threads?: { openAuditLog(open: () => Promise<AuditLines>): Promise<AuditLines> } | undefined;
+}
+
 /** Rejects with one sentence when the file cannot be opened. */
-export async function openLogSink(
-  options: LogSinkOptions,
-  deps: { readonly clock: Clock; readonly log: Logger },
-): Promise<AuditSink> {
+export async function openLogSink(options: LogSinkOptions, deps: LogSinkDeps): Promise<AuditSink> {
   const { path, format, version } = options;
-  const lines = path === "-" ? standardOutput : await openFile(options, deps);
+  const { threads } = deps;
+  const open = async (): Promise<AuditLines> => (path === "-" ? standardOutput : await openFile(options, deps));
+  const lines = await (threads === undefined ? open() : threads.openAuditLog(open));
   const encode = (event: AuditEvent): string =>
     `${format === "legacy" ? formatLegacy(event) : encodeEvent(event, version)}\n`;
   return {
@@ -34,7 +40,7 @@ export async function openLogSink(
   };
 }
 
-async function openFile(options: LogSinkOptions, deps: { readonly clock: Clock; readonly log: Logger }) {
+async function openFile(options: LogSinkOptions, deps: LogSinkDeps): Promise<AuditLines> {
   try {
     return await LogFile.open(options, deps);
   } catch (cause) {
@@ -42,7 +48,7 @@ async function openFile(options: LogSinkOptions, deps: { readonly clock: Clock; 
   }
 }
 
-const standardOutput: Lines = {
+const standardOutput: AuditLines = {
   append: (text) =>
     new Promise((resolve, reject) => {
       process.stdout.write(text, (error) => (error ? reject(error) : resolve()));

@@ -1,21 +1,85 @@
 /** CPU time of a request with features on and off, by turns in one run. */
+import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { setTimeout as sleep } from "node:timers/promises";
 import type { Figures } from "./figures.ts";
 import { Connection, closedLoop, expectStatus } from "./load.ts";
 import { collectionOf, configMap } from "./objects.ts";
 import { cpuMs } from "./process.ts";
 import { BenchServer } from "./server.ts";
 
+type Verb = "GET" | "PUT";
+
 interface Feature {
   readonly name: string;
-  readonly on: readonly string[];
-  readonly off: readonly string[];
+  readonly on: (folder: string) => readonly string[];
+  readonly off?: readonly string[];
+  readonly verbs: readonly Verb[];
+  /** Creates what the feature needs. */
+  readonly prepare?: (server: BenchServer) => Promise<void>;
+  /** The aim, in microseconds that the feature adds to each request. */
+  readonly aimUs?: number;
 }
+
+const ADMISSION = "/apis/admissionregistration.k8s.io/v1";
+/** A policy of what is common: a condition on the object, one on the user, a message. */
+const policySpec = {
+  failurePolicy: "Fail",
+  matchConstraints: {
+    resourceRules: [
+      { apiGroups: [""], apiVersions: ["v1"], operations: ["CREATE", "UPDATE"], resources: ["configmaps"] },
+    ],
+  },
+  variables: [{ name: "length", expression: "object.data.size()" }],
+  validations: [
+    { expression: "variables.length < 10", messageExpression: "'too many keys: ' + string(variables.length)" },
+    { expression: "!object.metadata.name.startsWith('forbidden-') || request.userInfo.username == 'admin'" },
+  ],
+};
 
 const features: readonly Feature[] = [
   {
     name: "fairness",
-    on: ["--enable-priority-and-fairness=true"],
+    on: () => ["--enable-priority-and-fairness=true"],
     off: ["--enable-priority-and-fairness=false"],
+    verbs: ["GET", "PUT"],
+  },
+  {
+    name: "audit (Metadata, batch)",
+    on: (folder) => {
+      const policy = join(folder, "audit-policy.json");
+      const rules = [{ level: "Metadata" }];
+      writeFileSync(policy, JSON.stringify({ apiVersion: "audit.svc.io/v1", kind: "Policy", rules }));
+      return [
+        `--audit-policy-file=${policy}`,
+        `--audit-log-path=${join(folder, "audit.log")}`,
+        "--audit-log-mode=batch",
+        "--audit-log-maxsize=1000",
+      ];
+    },
+    verbs: ["GET", "PUT"],
+    aimUs: 15,
+  },
+  {
+    name: "a validating policy",
+    on: () => [],
+    prepare: createPolicy,
+    verbs: ["PUT"],
+    aimUs: 10,
+  },
+  {
+    name: "encryption (aesgcm)",
+    on: (folder) => {
+      const path = join(folder, "encryption.json");
+      const secret = Buffer.alloc(32, 1).toString("base64");
+      const providers = [{ aesgcm: { keys: [{ name: "k1", secret }] } }, { identity: {} }];
+      const resources = [{ resources: ["configmaps"], providers }];
+      const kind = "EncryptionConfiguration";
+      writeFileSync(path, JSON.stringify({ apiVersion: "apiserver.svc.io/v1", kind, resources }));
+      return [`--encryption-provider-config=${path}`];
+    },
+    verbs: ["GET", "PUT"],
   },
 ];
 
@@ -24,29 +88,61 @@ const USER = "bench-user";
 const CONCURRENCY = 16;
 const WARM_UP = 3000;
 const REQUESTS = 2000;
-const ROUNDS = 5;
+const ROUNDS = 7;
+/** In which a policy takes effect, and a server's start has no more work. */
+const SETTLE_MS = 500;
 
 export async function measureRequestCost(figures: Figures, program: readonly string[]): Promise<void> {
-  for (const { name, on, off } of features) {
-    await using enabled = await Subject.start(program, on);
-    await using disabled = await Subject.start(program, off);
-    const subjects = [disabled, enabled];
-    for (const verb of ["GET", "PUT"] as const) {
-      for (const subject of subjects) await subject.run(verb, WARM_UP);
-      const best = [Number.POSITIVE_INFINITY, Number.POSITIVE_INFINITY];
-      for (let round = 0; round < ROUNDS; round++) {
-        for (const [index, subject] of subjects.entries()) {
-          best[index] = Math.min(best[index]!, await subject.run(verb, REQUESTS));
-        }
-      }
-      const [without = 0, with_ = 0] = best;
-      figures.addAll(`${verb} of a ConfigMap, ${name} off and on`, {
-        "µs CPU off": without,
-        "µs CPU on": with_,
-        "× off": with_ / without,
-      });
+  for (const feature of features) {
+    const folder = mkdtempSync(join(tmpdir(), "svc-bench-cost-"));
+    try {
+      await measureFeature(figures, program, feature, folder);
+    } finally {
+      rmSync(folder, { recursive: true });
     }
   }
+}
+
+async function measureFeature(
+  figures: Figures,
+  program: readonly string[],
+  { name, on, off = [], verbs, prepare, aimUs }: Feature,
+  folder: string,
+): Promise<void> {
+  await using enabled = await Subject.start(program, on(folder), prepare);
+  await using disabled = await Subject.start(program, off);
+  const subjects = [disabled, enabled];
+  for (const verb of verbs) {
+    for (const subject of subjects) await subject.run(verb, WARM_UP);
+    const best = [Number.POSITIVE_INFINITY, Number.POSITIVE_INFINITY];
+    for (let round = 0; round < ROUNDS; round++) {
+      for (const [index, subject] of subjects.entries()) {
+        best[index] = Math.min(best[index]!, await subject.run(verb, REQUESTS));
+      }
+    }
+    const [without = 0, with_ = 0] = best;
+    figures.addAll(`${verb} of a ConfigMap, ${name} off and on`, {
+      "µs CPU off": without,
+      "µs CPU on": with_,
+      "µs added": with_ - without,
+      "× off": with_ / without,
+      ...(aimUs === undefined ? {} : { "µs aim": aimUs }),
+    });
+  }
+}
+
+async function createPolicy(server: BenchServer): Promise<void> {
+  using admin = new Connection(server.credentials);
+  const metadata = { name: "bench" };
+  const policy = { metadata, spec: policySpec };
+  expectStatus(await admin.request("POST", `${ADMISSION}/validatingadmissionpolicies`, policy), 201);
+  const binding = { metadata, spec: { policyName: "bench", validationActions: ["Deny"] } };
+  expectStatus(await admin.request("POST", `${ADMISSION}/validatingadmissionpolicybindings`, binding), 201);
+  await sleep(SETTLE_MS);
+  const forbidden = configMap.create("forbidden-0");
+  // Without effect the policy would cost nothing.
+  using user = new Connection({ ...server.credentials, token: USER });
+  expectStatus(await user.request("POST", collectionOf(configMap), forbidden), 422);
 }
 
 class Subject implements AsyncDisposable {
@@ -58,11 +154,16 @@ class Subject implements AsyncDisposable {
     this.#connection = connection;
   }
 
-  static async start(program: readonly string[], flags: readonly string[]): Promise<Subject> {
+  static async start(
+    program: readonly string[],
+    flags: readonly string[],
+    prepare?: Feature["prepare"],
+  ): Promise<Subject> {
     const server = await BenchServer.create(program);
     server.addUser(USER);
     await server.start(...flags);
     await server.allowEverything([USER]);
+    await prepare?.(server);
     const connection = new Connection({ ...server.credentials, token: USER });
     for (let index = 0; index < CONCURRENCY; index++) {
       expectStatus(await connection.request("POST", collectionOf(configMap), configMap.create(`cost-${index}`)), 201);
@@ -71,7 +172,7 @@ class Subject implements AsyncDisposable {
   }
 
   /** Returns microseconds of CPU time for each request. */
-  async run(verb: "GET" | "PUT", count: number): Promise<number> {
+  async run(verb: Verb, count: number): Promise<number> {
     const { pid } = this.#server;
     const before = cpuMs(pid);
     await closedLoop(count, CONCURRENCY, async (index) => {
