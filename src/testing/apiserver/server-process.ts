@@ -42,6 +42,8 @@ export interface ServerProcessOptions {
   /** `dist/svc` instead of the sources. */
   readonly program?: readonly string[];
   readonly flags?: readonly string[];
+  /** File descriptors of this process that are 3 and following in the server's. */
+  readonly inherited?: readonly number[];
   /** Called at the beginning of the start, for tests that kill the process during it. */
   readonly onSpawn?: (child: ChildProcess) => void;
 }
@@ -60,10 +62,12 @@ export async function startServerProcess(options: ServerProcessOptions): Promise
     ...(options.flags ?? []),
   ];
   const [file = "", ...words] = program;
-  const child = spawn(file, [...words, "apiserver", ...flags], { stdio: ["ignore", "ignore", "pipe"] });
+  const child = spawn(file, [...words, "apiserver", ...flags], {
+    stdio: ["ignore", "ignore", "pipe", ...(options.inherited ?? [])],
+  });
   options.onSpawn?.(child);
   let errors = "";
-  child.stderr.on("data", (data) => {
+  child.stderr?.on("data", (data) => {
     errors = (errors + String(data)).slice(-10_000);
   });
   const ended = new Promise<number | NodeJS.Signals | null>((resolve) => {
