@@ -42,6 +42,7 @@ async function measurePolicy(figures: Figures, directory: string, topology: "non
       memory: { policy: "Static", reserved: [{ numaNode: 0, limits: { memory: "1Gi" } }] },
       topology: { policy: topology, scope: "container", options: {}, gates },
       preparesClaims: false,
+      reportsDeviceHealth: false,
       servesDynamicResources: false,
       servesPodResourcesGet: false,
     },

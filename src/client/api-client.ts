@@ -214,6 +214,10 @@ class ApiClient implements Client {
     await readAll((await this.#send(call)).body);
   }
 
+  async deleteCollection(kind: Kind, { namespace, ...query }: ListQuery, signal?: AbortSignal): Promise<void> {
+    await readAll((await this.#send({ method: "DELETE", kind, namespace, query, signal })).body);
+  }
+
   async createSubresource(
     kind: Kind,
     name: ObjectName,

@@ -101,6 +101,8 @@ export interface Client {
     query?: DeleteQuery,
     signal?: AbortSignal,
   ): Promise<void>;
+  /** Deletes all objects that the query selects. */
+  deleteCollection(kind: Kind, query: ListQuery, signal?: AbortSignal): Promise<void>;
   /** POST to a subresource (`binding`, `eviction`, `token`); resolves with the decoded response. */
   createSubresource(
     kind: Kind,

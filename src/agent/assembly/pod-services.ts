@@ -243,6 +243,7 @@ function createPodSettings({
     supplementalGroupsPolicy: config.pods.supplementalGroupsPolicy,
     imageVolumes: config.volumes.images,
     resourceClaims: resourceManagers.claims !== undefined,
+    deviceHealth: config.resources.reportsDeviceHealth,
     clusterDns: config.pods.clusterDns,
     clusterDomain: config.pods.clusterDomain,
     syncMs: config.pods.syncMs,

@@ -1,6 +1,7 @@
 import { mkdirSync } from "node:fs";
 import { join } from "node:path";
 import t from "tap";
+import type { PodStatus } from "../../api/core/pod/schema.ts";
 import { makeDevices, startFakeDevicePlugin } from "../../testing/agent/fake-device-plugin.ts";
 import { createTestAgent, type TestAgent } from "../../testing/agent/flag-harness.ts";
 import { registration } from "../plugins/messages.ts";
@@ -140,8 +141,8 @@ t.test("a claim's devices are prepared by its driver, and reach the containers t
     ],
   });
   const results = [{ request: "gpu", driver: "gpu.example.com", pool: "n1", device: "d0" }];
-  agent.api.put("/apis/resource.svc.io/v1beta2/namespaces/default/resourceclaims/mine", {
-    apiVersion: "resource.svc.io/v1beta2",
+  agent.api.put("/apis/resource.svc.io/v1beta1/namespaces/default/resourceclaims/mine", {
+    apiVersion: "resource.svc.io/v1beta1",
     kind: "ResourceClaim",
     metadata: { name: "mine", namespace: "default", uid: "claim" },
     spec: {},
@@ -153,4 +154,29 @@ t.test("a claim's devices are prepared by its driver, and reach the containers t
   await agent.untilRunning("web");
   t.match(createdContainer(agent).CDIDevices, [{ name: "example.com/gpu=d0" }]);
   t.ok(calls.includes("prepare"));
+});
+
+t.test("the status of a pod has the health of its devices", async (t) => {
+  for (const isOn of [true, false]) {
+    await using agent = await createTestAgent("flag", { "feature-gates": `ResourceHealthStatus=${isOn}` });
+    await agent.start();
+    const devices = makeDevices("gpu", 1);
+    const directory = join(agent.config.rootDir, "device-plugins");
+    await using plugin = await startFakeDevicePlugin({ directory, resource: GPU, devices });
+    await plugin.register();
+    await agent.until("the node has the device", () => capacityOf(agent) === "1");
+    gpuPod(agent, "a");
+    await agent.untilRunning("a");
+    const health = () => {
+      const status = agent.api.objects.get("/api/v1/namespaces/default/pods/a")?.status as PodStatus | undefined;
+      return status?.containerStatuses?.[0]?.allocatedResourcesStatus;
+    };
+    const expected = (value: string) => [{ name: GPU, resources: [{ resourceID: "gpu0", health: value }] }];
+    t.same(health(), isOn ? expected("Healthy") : undefined);
+    plugin.update(devices.map((device) => ({ ...device, health: "Unhealthy" })));
+    if (!isOn) continue;
+    const shown = () => health()?.[0]?.resources?.[0]?.health;
+    await agent.until("the device is unhealthy", () => shown() === "Unhealthy");
+    t.same(health(), expected("Unhealthy"));
+  }
 });

@@ -4,6 +4,7 @@ import { join } from "node:path";
 import type { Container } from "../../api/core/container/schema.ts";
 import type { Pod } from "../../api/core/pod/schema.ts";
 import { addQuantities, formatQuantity, parseQuantity } from "../../api/meta/quantity.ts";
+import { systemRandom } from "../../std/crypto/random.ts";
 import { computeThreshold } from "../node/status/capacity.ts";
 import type { PluginHandler } from "../plugins/plugin-watcher.ts";
 import { serveUnix } from "../plugins/unix-server.ts";
@@ -48,7 +49,11 @@ export async function openResourceManagers(
     runtime: foundation.cri.runtime,
     activePods: () => (isReady() ? active() : undefined),
     runningPods: active,
-    onDevicesChange,
+    onDevicesChange() {
+      onDevicesChange();
+      if (!config.resources.reportsDeviceHealth) return;
+      for (const worker of workers()) if (usesDevices(worker.pod)) worker.onRuntimeChange();
+    },
     claims: dynamic?.claims,
     registry: metrics,
     clock,
@@ -57,6 +62,11 @@ export async function openResourceManagers(
   stack.use(managers.devices);
   const pluginHandlers = { DevicePlugin: managers.devices, ...(dynamic && { DRAPlugin: dynamic.drivers }) };
   return { managers, pluginHandlers };
+}
+
+function usesDevices({ spec }: Pod): boolean {
+  const isExtended = (name: string): boolean => name.includes("/");
+  return (spec?.containers ?? []).some(({ resources }) => Object.keys(resources?.limits ?? {}).some(isExtended));
 }
 
 /** Also without the static policy: the reserved CPUs are not allocatable. */
@@ -72,19 +82,26 @@ async function openClaims(
   { workers }: Pick<ResourceManagerLinks, "workers">,
 ) {
   if (!config.resources.preparesClaims || client === undefined) return undefined;
-  const [{ ClaimDrivers }, { ClaimManager }, { resourceClaimKind }] = await Promise.all([
+  const [{ ClaimDrivers }, { ClaimManager }, { SliceCleaner }, { betaResourceClaimKind }] = await Promise.all([
     import("../resource-managers/claims/claim-drivers.ts"),
     import("../resource-managers/claims/claim-manager.ts"),
-    import("../../api/resource/resource-claim/kind.ts"),
+    import("../resource-managers/claims/slice-cleaner.ts"),
+    import("../../api/resource/flat-versions/kinds.ts"),
   ]);
-  const onRegistered = (): void => {
+  const { nodeName } = config;
+  const cleaner = stack.use(
+    new SliceCleaner({ client, nodeName, clock, random: systemRandom, log: log.child("claims") }),
+  );
+  const onRegistered = (name: string): void => {
+    cleaner.driverRegistered(name);
     for (const worker of workers()) worker.onRuntimeChange();
   };
-  const drivers = stack.use(new ClaimDrivers({ clock, registry, onRegistered }));
+  const onGone = (name: string): void => cleaner.driverGone(name);
+  const drivers = stack.use(new ClaimDrivers({ clock, registry, onRegistered, onGone }));
   const claims = await ClaimManager.open({
     rootDir: config.rootDir,
     drivers,
-    readClaim: (namespace, name) => client.get(resourceClaimKind, { namespace, name }),
+    readClaim: (namespace, name) => client.get(betaResourceClaimKind, { namespace, name }),
     registry,
     clock,
     log: log.child("claims"),

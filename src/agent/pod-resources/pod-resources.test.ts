@@ -50,6 +50,7 @@ async function open(stack: AsyncDisposableStack, servesGet: boolean) {
       memory: { policy: "Static", reserved: [{ numaNode: 0, limits: { memory: "1Gi" } }] },
       topology: { policy: "single-numa-node", scope: "container", options: {}, gates },
       preparesClaims: false,
+      reportsDeviceHealth: false,
       servesDynamicResources: false,
       servesPodResourcesGet: servesGet,
     },

@@ -41,6 +41,8 @@ export interface PodSettings {
   readonly observedGeneration?: boolean;
   /** Whether pods may exclude the groups that their images define; true when absent. */
   readonly supplementalGroupsPolicy?: boolean;
+  /** Whether the status of containers has the health of their devices. */
+  readonly deviceHealth?: boolean;
   /** Whether pods may have resource claims. */
   readonly resourceClaims?: boolean;
   /** Whether pods may mount images. */
@@ -102,7 +104,7 @@ export interface PodServices {
   readonly getRuntimeHandler: (pod: Pod) => Promise<string>;
   readonly admission: Pick<PodAdmitter, "admit" | "adopt" | "resize">;
   /** Undefined: containers get no CPUs, memory or devices of their own. */
-  readonly resourceManagers?: Pick<ResourceManagers, "getAssignment" | "claims"> | undefined;
+  readonly resourceManagers?: Pick<ResourceManagers, "getAssignment" | "listDeviceHealth" | "claims"> | undefined;
   readonly startLimiter: Pick<StartLimiter, "acquire">;
   readonly metrics?: PodWorkMetrics | undefined;
   /** Undefined: the work on pods is not traced. */

@@ -9,6 +9,8 @@ export interface ResourceManagersConfig {
   readonly topology: TopologyManagerConfig;
   /** Whether claims of devices are prepared (Dynamic Resource Allocation). */
   readonly preparesClaims: boolean;
+  /** Whether the status of pods has the health of their devices. */
+  readonly reportsDeviceHealth: boolean;
   /** Whether the pod resources API has the devices of claims. */
   readonly servesDynamicResources: boolean;
   /** Whether the pod resources API serves single pods. */

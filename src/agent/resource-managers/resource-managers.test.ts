@@ -29,6 +29,7 @@ const none: ResourceManagersConfig = {
   memory: { policy: "None", reserved: [] },
   topology: { policy: "none", scope: "container", options: {}, gates: allGates },
   preparesClaims: false,
+  reportsDeviceHealth: false,
   servesDynamicResources: false,
   servesPodResourcesGet: false,
 };
@@ -81,6 +82,7 @@ class Node {
         memory: own.memory ?? none.memory,
         topology: { ...none.topology, ...own.topology },
         preparesClaims: false,
+        reportsDeviceHealth: false,
         servesDynamicResources: false,
         servesPodResourcesGet: false,
       },

@@ -1,6 +1,7 @@
 /** The managers of CPUs, memory and topology together: what a pod gets when it is admitted, and its containers. */
 import { join } from "node:path";
 import type { Container } from "../../api/core/container/schema.ts";
+import type { ResourceHealth, ResourceStatus } from "../../api/core/container/status.ts";
 import type { Node } from "../../api/core/node/schema.ts";
 import type { Pod } from "../../api/core/pod/schema.ts";
 import type { Logger } from "../../std/log/logger.ts";
@@ -67,6 +68,8 @@ export interface Rejection {
   readonly message: string;
 }
 
+/** Kubernetes' period. */
+const CLAIMS_PERIOD_MS = 60_000;
 const CPU_FILE = "cpu_manager_state";
 const MEMORY_FILE = "memory_manager_state";
 /** Of the sockets of device plugins. */
@@ -152,6 +155,18 @@ export class ResourceManagers {
     return this.#options.claims;
   }
 
+  /** The health of the devices that each container has from device plugins. */
+  listDeviceHealth(pod: Pod, container: string): readonly ResourceStatus[] {
+    const byResource = new Map<string, ResourceHealth[]>();
+    for (const { resource, devices } of this.devices.listEntries(podUid(pod), container)) {
+      const ids = new Set([...devices.values()].flat());
+      const known = byResource.get(resource) ?? [];
+      known.push(...[...ids].map((id) => ({ resourceID: id, health: this.devices.getHealth(resource, id) })));
+      byResource.set(resource, known);
+    }
+    return [...byResource].map(([name, resources]) => ({ name, resources }));
+  }
+
   /** Devices that containers have are allocatable, also while their plugin is not connected. */
   withAllocatedDevices(node: Node): Node {
     const counts = Object.entries(this.devices.countAllocated());
@@ -193,6 +208,21 @@ export class ResourceManagers {
 
   /** Resolves when the signal aborts. */
   async run(signal: AbortSignal): Promise<void> {
+    await Promise.all([this.#reconcileCpus(signal), this.#reconcileClaims(signal)]);
+  }
+
+  async #reconcileClaims(signal: AbortSignal): Promise<void> {
+    const { claims, clock, log, activePods } = this.#options;
+    while (claims !== undefined && !signal.aborted) {
+      const active = activePods()?.map(({ pod }) => podUid(pod));
+      await (active && claims.reconcile(new Set(active), signal))?.catch((error: unknown) => {
+        if (!signal.aborted) log.warn("Failed to release the claims of pods that are gone", { error: String(error) });
+      });
+      await clock.sleep(CLAIMS_PERIOD_MS, signal).catch(() => undefined);
+    }
+  }
+
+  async #reconcileCpus(signal: AbortSignal): Promise<void> {
     const { clock, config, log } = this.#options;
     if (this.cpu === undefined) return;
     // Kubernetes reconciles at least every second.

@@ -34,6 +34,7 @@ export function toResourceManagersConfig({ flags, gates }: EffectiveConfig): Res
       resizesExclusive: gates.enabled("InPlacePodVerticalScalingExclusiveCPUs"),
     },
     preparesClaims: gates.enabled("DynamicResourceAllocation"),
+    reportsDeviceHealth: gates.enabled("ResourceHealthStatus"),
     servesDynamicResources: gates.enabled("SvcletPodResourcesDynamicResources"),
     servesPodResourcesGet: gates.enabled("SvcletPodResourcesGet"),
     memory: { policy: flags["memory-manager-policy"], reserved: flags["reserved-memory"] },

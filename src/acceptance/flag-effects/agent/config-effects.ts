@@ -247,6 +247,7 @@ const gateOptions: Readonly<Record<string, { readonly set: boolean; readonly opt
   },
   SupplementalGroupsPolicy: { set: false, options: { pods: { supplementalGroupsPolicy: false } } },
   SvcletFineGrainedAuthz: { set: true, options: { server: { authorization: { fineGrained: true } } } },
+  ResourceHealthStatus: { set: true, options: { resources: { reportsDeviceHealth: true } } },
   SvcletPodResourcesDynamicResources: { set: true, options: { resources: { servesDynamicResources: true } } },
   SvcletPodResourcesGet: { set: true, options: { resources: { servesPodResourcesGet: true } } },
   TopologyManagerPolicyBetaOptions: { set: false, options: { resources: { topology: { gates: { beta: false } } } } },

@@ -32,8 +32,21 @@ export function generateStatus(pod: PodContext, isTerminated: boolean): PodStatu
       isInProgress: isResizeInProgress(pod),
     },
   });
-  const shown = withoutGatedFields(status, services.settings);
+  const shown = withDeviceHealth(withoutGatedFields(status, services.settings), pod);
   return services.settings.observedGeneration === true ? withGeneration(shown, pod.pod.metadata?.generation) : shown;
+}
+
+/** As Kubernetes, of the app containers only. */
+function withDeviceHealth(status: PodStatus, { pod, services }: PodContext): PodStatus {
+  const { resourceManagers, settings } = services;
+  const { containerStatuses } = status;
+  if (settings.deviceHealth !== true || resourceManagers === undefined || containerStatuses === undefined)
+    return status;
+  const add = (each: ContainerStatus): ContainerStatus => {
+    const allocatedResourcesStatus = resourceManagers.listDeviceHealth(pod, each.name);
+    return allocatedResourcesStatus.length === 0 ? each : { ...each, allocatedResourcesStatus };
+  };
+  return { ...status, containerStatuses: containerStatuses.map(add) };
 }
 
 /** Without the fields of features whose gate is off. */

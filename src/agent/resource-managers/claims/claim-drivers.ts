@@ -10,7 +10,9 @@ export interface ClaimDriversOptions {
   readonly clock: Clock;
   readonly registry: MetricRegistry;
   /** A driver was registered: pods may wait for it. */
-  readonly onRegistered: () => void;
+  readonly onRegistered: (name: string) => void;
+  /** A driver is gone, and no other socket of it is registered. */
+  readonly onGone: (name: string) => void;
 }
 
 interface Driver {
@@ -53,7 +55,7 @@ export class ClaimDrivers implements PluginHandler, Disposable {
     if (service === undefined) throw new Error(`no supported gRPC services found in [${versions.join(" ")}]`);
     this.#drivers.get(name)?.channel[Symbol.dispose]();
     this.#drivers.set(name, { endpoint, service, channel: new UnixChannel(endpoint, this.#options.clock) });
-    this.#options.onRegistered();
+    this.#options.onRegistered(name);
   }
 
   /** A driver that has registered again on another socket stays. */
@@ -62,6 +64,7 @@ export class ClaimDrivers implements PluginHandler, Disposable {
     if (driver?.endpoint !== endpoint) return;
     driver.channel[Symbol.dispose]();
     this.#drivers.delete(name);
+    this.#options.onGone(name);
   }
 
   /** The prepared devices, by UID of the claim. Rejects when a claim could not be prepared. */

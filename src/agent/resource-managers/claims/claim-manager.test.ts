@@ -44,7 +44,12 @@ class Node implements AsyncDisposable {
   readonly claims = new Map<string, ResourceClaim>();
   readonly calls: string[] = [];
   readonly registry = new MetricRegistry();
-  readonly drivers = new ClaimDrivers({ clock: systemClock, registry: this.registry, onRegistered: () => {} });
+  readonly drivers = new ClaimDrivers({
+    clock: systemClock,
+    registry: this.registry,
+    onRegistered: () => {},
+    onGone: () => {},
+  });
   /** By claim: the driver's error. */
   readonly failures = new Map<string, string>();
   readonly directory: string;
@@ -214,4 +219,20 @@ t.test("drivers without a supported version are refused", async (t) => {
     node.drivers.register({ ...plugin, versions: ["v9.X"] }),
     /no supported gRPC services found in \[v9.X\]/,
   );
+});
+
+t.test("claims of pods that are not active are released", async (t) => {
+  await using node = await Node.open();
+  await node.plug();
+  node.claims.set("a", claim("a", ["p", "q"]));
+  await node.manager.prepare(pod("p", "a"), signal);
+  await node.manager.prepare(pod("q", "a"), signal);
+  await node.restart();
+  await node.manager.reconcile(new Set(["p", "q"]), signal);
+  await node.manager.reconcile(new Set(["q"]), signal);
+  t.same(node.calls, ["prepare a"], "another pod uses the claim");
+  await node.manager.reconcile(new Set(), signal);
+  t.same(node.calls, ["prepare a", "unprepare a"]);
+  await node.manager.reconcile(new Set(), signal);
+  t.equal(node.calls.length, 2);
 });

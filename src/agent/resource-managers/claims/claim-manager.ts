@@ -6,7 +6,13 @@
 import { join } from "node:path";
 import type { Container } from "../../../api/core/container/schema.ts";
 import type { Pod } from "../../../api/core/pod/schema.ts";
-import type { ResourceClaim } from "../../../api/resource/schemas.ts";
+import {
+  type AnyClaim,
+  explainForeignClaim,
+  isReservedFor,
+  type PodClaim,
+  resolvePodClaim,
+} from "../../../api/resource/pod-claims.ts";
 import type { Logger } from "../../../std/log/logger.ts";
 import type { HistogramFamily, MetricRegistry } from "../../../std/metrics/metrics.ts";
 import type { Clock } from "../../../std/time/clock.ts";
@@ -19,7 +25,7 @@ export interface ClaimManagerOptions {
   readonly rootDir: string;
   readonly drivers: ClaimDrivers;
   /** Rejects for a claim that does not exist. */
-  readonly readClaim: (namespace: string, name: string) => Promise<ResourceClaim>;
+  readonly readClaim: (namespace: string, name: string) => Promise<AnyClaim>;
   readonly registry: MetricRegistry;
   readonly clock: Clock;
   readonly log: Logger;
@@ -96,12 +102,23 @@ export class ClaimManager {
     return this.#enqueue("UnprepareResources", () => this.#unprepare(uid, signal));
   }
 
+  /** Releases the claims of pods that are not active: their workers have ended without it, or before a restart. */
+  async reconcile(active: ReadonlySet<string>, signal: AbortSignal): Promise<void> {
+    const uids = new Set([...this.#claims.values()].flatMap(({ pods }) => [...pods]));
+    for (const uid of uids) {
+      if (active.has(uid)) continue;
+      this.#options.log.info("Releasing the claims of a pod that is gone", { pod: uid });
+      await this.#enqueue("UnprepareResources", () => this.#unprepare(uid, signal));
+    }
+  }
+
   /** Throws for a claim that is not prepared. */
   listClaims(pod: Pod, { resources }: Container): readonly ContainerClaim[] {
     return (pod.spec?.resourceClaims ?? []).flatMap((podClaim) => {
       const requests = (resources?.claims ?? []).filter(({ name }) => name === podClaim.name);
-      const { name } = resolveClaim(pod, podClaim);
-      if (requests.length === 0 || name === undefined) return [];
+      const resolved = resolvePodClaim(pod, podClaim);
+      if (requests.length === 0 || resolved.problem !== undefined || resolved.name === undefined) return [];
+      const { name } = resolved;
       const namespace = podNamespace(pod);
       const claim = this.#claims.get(claimKey(namespace, name));
       if (claim === undefined) throw new Error(`unable to get claim info for claim ${name} in namespace ${namespace}`);
@@ -155,8 +172,9 @@ export class ClaimManager {
 
   /** Undefined: the pod needs no claim. */
   async #trackClaim(pod: Pod, podClaim: PodClaim): Promise<Claim | undefined> {
-    const { name, isOwned, problem } = resolveClaim(pod, podClaim);
-    if (problem !== undefined) throw new Error(`prepare resource claim: ${problem}`);
+    const resolved = resolvePodClaim(pod, podClaim);
+    if (resolved.problem !== undefined) throw new Error(`prepare resource claim: ${resolved.problem}`);
+    const { name, isOwned } = resolved;
     if (name === undefined) return undefined;
     const namespace = podNamespace(pod);
     const found = await this.#options.readClaim(namespace, name).catch((error: unknown) => {
@@ -199,44 +217,18 @@ export class ClaimManager {
   }
 }
 
-type PodClaim = NonNullable<NonNullable<Pod["spec"]>["resourceClaims"]>[number];
-
-interface ResolvedClaim {
-  /** Undefined: the pod needs none, or there is a problem. */
-  readonly name: string | undefined;
-  /** Whether the claim was made for this pod. */
-  readonly isOwned: boolean;
-  readonly problem?: string;
-}
-
-function resolveClaim(pod: Pod, { name, resourceClaimName, resourceClaimTemplateName }: PodClaim): ResolvedClaim {
-  if (resourceClaimName !== undefined) return { name: resourceClaimName, isOwned: false };
-  const where = `pod "${podNamespace(pod)}/${podName(pod)}"`;
-  if (resourceClaimTemplateName === undefined) {
-    const problem = `${where}, spec.resourceClaim "${name}": none of the supported fields are set`;
-    return { name: undefined, isOwned: false, problem };
-  }
-  const status = pod.status?.resourceClaimStatuses?.find((each) => each.name === name);
-  if (status === undefined) {
-    return { name: undefined, isOwned: true, problem: `${where}: ResourceClaim not created yet` };
-  }
-  return { name: status.resourceClaimName, isOwned: true };
-}
-
-function validateClaim(pod: Pod, { metadata, status }: ResourceClaim, isOwned: boolean): void {
-  const { name = "", namespace = "", uid = "", ownerReferences = [] } = metadata ?? {};
-  if (isOwned && !ownerReferences.some((owner) => owner.controller === true && owner.uid === podUid(pod))) {
-    const owned = `${podNamespace(pod)}/${podName(pod)}`;
-    throw new Error(`ResourceClaim ${namespace}/${name} was not created for pod ${owned} (pod is not owner)`);
-  }
-  if (!(status?.reservedFor ?? []).some((consumer) => consumer.uid === podUid(pod))) {
+function validateClaim(pod: Pod, claim: AnyClaim, isOwned: boolean): void {
+  const { name = "", namespace = "", uid = "" } = claim.metadata ?? {};
+  const problem = isOwned ? explainForeignClaim(pod, claim) : undefined;
+  if (problem !== undefined) throw new Error(problem);
+  if (!isReservedFor(pod, claim)) {
     const who = `pod ${podName(pod)} (${podUid(pod)})`;
     throw new Error(`${who} is not allowed to use resource claim ${name} (${uid})`);
   }
-  if (status?.allocation === undefined) throw new Error(`claim ${namespace}/${name}: claim is not allocated`);
+  if (claim.status?.allocation === undefined) throw new Error(`claim ${namespace}/${name}: claim is not allocated`);
 }
 
-function makeClaim({ status }: ResourceClaim, identity: Pick<Claim, "uid" | "name" | "namespace">): Claim {
+function makeClaim({ status }: AnyClaim, identity: Pick<Claim, "uid" | "name" | "namespace">): Claim {
   const results = status?.allocation?.devices?.results ?? [];
   const drivers = new Map(results.map(({ driver }) => [driver, []] as const));
   return { ...identity, pods: new Set(), drivers, isPrepared: false };
