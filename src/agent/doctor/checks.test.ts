@@ -263,7 +263,7 @@ expect("disk-inodes", "warning", /40 of 1000 .*threshold is 50/, withFs({ freeIn
 expect("disk-inodes", "error", /0 of 1000/, withFs({ freeInodes: 0 }));
 expect("disk-type", "warning", /tmpfs/, checkDirectory(directory, { ...disk, type: "tmpfs" }));
 expect("disk-type", "error", /nfs4/, checkDirectory(directory, { ...disk, type: "nfs4" }));
-expect("store-reserve", "warning", /100 MiB free/, withFs({ availableBytes: 100 * MIB }));
+expect("store-reserve", "warning", /20 MiB free/, withFs({ availableBytes: 20 * MIB }));
 
 const resolv = (...lines: string[]) => ({
   path: "/etc/resolv.conf",

@@ -17,8 +17,8 @@ export interface DirectoryFacts {
 
 const MIB = 2 ** 20;
 const FULL_BYTES = 64 * MIB;
-/** As the store has it: see `Space`. */
-const RESERVE_FREE_BYTES = 128 * MIB;
+/** The store reserves a third of what is above 16 MiB, at least 4 MiB: see `Space`. */
+const RESERVE_FREE_BYTES = 28 * MIB;
 const volatileTypes = new Set(["tmpfs", "ramfs"]);
 const remoteTypes = new Set(["nfs", "nfs4", "cifs", "smb3", "9p", "fuse.sshfs", "ceph"]);
 

@@ -260,8 +260,8 @@ export const findingKinds = {
   },
   "store-reserve": {
     area: "disk",
-    meaning: "On a full disk the store cannot delete: it keeps 32 MiB for that when 128 MiB are free at its start.",
-    remedy: "Free 128 MiB on the disk of the store.",
+    meaning: "On a full disk the store cannot delete: it keeps 4 to 32 MiB for that, when 28 MiB are free.",
+    remedy: "Free 28 MiB on the disk of the store, or better 128 MiB.",
   },
   "dns-servers": {
     area: "DNS",

@@ -88,6 +88,8 @@ const RECENT = { items: 2048, bytes: 4 * 2 ** 20 };
 const PAST_REVISIONS = 500;
 /** Tables of about 2 MiB that are merged at a time, which delays the end of the process. */
 const RECLAIM_TABLES = 16;
+/** The same on a disk that is almost full. */
+const RECLAIM_TABLES_FULL = 2;
 /** Expired values deleted at a time. */
 const EXPIRING_WRITES = 500;
 /** The keys and the other entries of a write in the log, at least. */
@@ -226,6 +228,7 @@ class LevelStore implements Store {
       this.#oldest = before;
       await compactBefore(this.#database, before);
       if (this.#space.hasQuotaAlarm) this.reclaim();
+      else if (this.#space.canMergeTables) this.reclaim(RECLAIM_TABLES_FULL);
     };
     this.#compacting = this.#compacting.then(run, run);
     await this.#compacting;
@@ -239,9 +242,9 @@ class LevelStore implements Store {
   }
 
   /** Deleted values take space until LevelDB merges their tables. */
-  reclaim(): void {
+  reclaim(tables = RECLAIM_TABLES): void {
     const run = async (): Promise<void> => {
-      for (const range of await this.#verifier.ranges(RECLAIM_TABLES)) {
+      for (const range of await this.#verifier.ranges(tables)) {
         if (!this.#closed && this.#verifier.damage === undefined) await this.#database.compactRange(range);
       }
       await this.#space.measure();

@@ -13,17 +13,24 @@ const MIB = 2 ** 20;
 
 /** Occupies disk space that is given to deletions when the disk is full. */
 export const RESERVE_FILE = "RESERVE";
-const RESERVE_BYTES = 32 * MIB;
-/** Without that much free space there is no reserve. */
-const RESERVE_FREE_BYTES = 4 * RESERVE_BYTES;
+/** It has a third of the free space above that of the alarm, but no more than this. */
+const RESERVE_BYTES_MAX = 32 * MIB;
+const RESERVE_SHARE = 3;
+/** Less would not be enough to open the database again. */
+const RESERVE_BYTES_MIN = 4 * MIB;
 
-/** Free disk space that opening needs: LevelDB writes new files, and a failed open leaves the database unreadable. */
+/** Free disk space that is enough to open a database, whatever its logs. */
 const OPEN_FREE_BYTES = 16 * MIB;
-/** The alarm starts below the first and ends above the second. */
+/** What opening writes beside copies of the logs: an empty log, and blocks that are not full. */
+const OPEN_MARGIN_BYTES = 2 * MIB;
+/** The alarm starts when less than this is free, or less than this part of a small disk. It ends at twice as much. */
 const LOW_FREE_BYTES = OPEN_FREE_BYTES;
-const ENOUGH_FREE_BYTES = 2 * LOW_FREE_BYTES;
-/** Below this, with the reserve in use, only deletions are accepted. */
-const LAST_FREE_BYTES = 8 * MIB;
+const LOW_FREE_SHARE = 8;
+/** LevelDB merges tables of up to this size at a time, or all; the old ones and their logs are deleted afterwards. */
+const MERGED_BYTES_MAX = 40 * MIB;
+const MERGED_SIZES = 1.5;
+/** Free space that is enough to merge a few tables. */
+const MERGE_FREE_BYTES = 8 * MIB;
 
 /** An update may add this much during an alarm: finalizers, a deletion timestamp, conditions of a node. */
 const GROWTH_BYTES = 4096;
@@ -36,6 +43,8 @@ const ALARM_ENDS = 63 / 64;
 const MEASURE_BYTES = 16 * MIB;
 const INTERVAL_MS = 30_000;
 const ALARM_INTERVAL_MS = 5000;
+/** The reserve is not written at the start, which it would delay. */
+const FIRST_INTERVAL_MS = 5000;
 /** The same for writes that are refused. */
 const REFUSALS_MS = 1000;
 
@@ -55,7 +64,9 @@ export class Space {
   #written = 0;
   #size = 0;
   #free = Number.POSITIVE_INFINITY;
-  #hasReserve = false;
+  #capacity = Number.POSITIVE_INFINITY;
+  /** Bytes of the reserve; 0 for none. */
+  #reserve = 0;
   #isReleased = false;
   #quotaAlarm = false;
   #diskAlarm = false;
@@ -71,9 +82,9 @@ export class Space {
 
   static async open(options: SpaceOptions): Promise<Space> {
     const space = new Space(options);
-    space.#hasReserve = await hasWholeReserve(options.path);
+    space.#reserve = await sizeOf(join(options.path, RESERVE_FILE));
     await space.#measure();
-    space.#arm();
+    space.#arm(FIRST_INTERVAL_MS);
     return space;
   }
 
@@ -86,9 +97,14 @@ export class Space {
     return this.#quotaAlarm;
   }
 
+  /** Whether the disk alarm is on, and a few tables can be merged to free the space of deleted values. */
+  get canMergeTables(): boolean {
+    return this.#diskAlarm && this.#free - this.#written >= MERGE_FREE_BYTES;
+  }
+
   /** Whether `release` gives disk space back. */
   get hasReserve(): boolean {
-    return this.#hasReserve;
+    return this.#reserve > 0;
   }
 
   /** A sentence for each alarm. */
@@ -143,7 +159,7 @@ export class Space {
   async release(): Promise<void> {
     const { path, log } = this.#options;
     await this.#measuring;
-    this.#hasReserve = false;
+    this.#reserve = 0;
     // The space of the reserve is none for other writes.
     this.#isReleased = true;
     this.#diskAlarm = true;
@@ -161,14 +177,22 @@ export class Space {
 
   #acceptsUpdates(): boolean {
     const { quotaBytes = Number.POSITIVE_INFINITY } = this.#options;
-    const free = this.#hasReserve ? this.#free + RESERVE_BYTES : this.#free;
-    return this.sizeBytes < quotaBytes * UPDATES_QUOTA && free - this.#written >= LAST_FREE_BYTES;
+    // The reserve counts until it is in use. The last bytes are for deletions.
+    const free = this.#free + this.#reserve - this.#written;
+    return this.sizeBytes < quotaBytes * UPDATES_QUOTA && free >= this.#lowFreeBytes / 2;
   }
 
-  #arm(): void {
+  get #lowFreeBytes(): number {
+    const share = this.#capacity / LOW_FREE_SHARE;
+    if (share >= LOW_FREE_BYTES) return LOW_FREE_BYTES;
+    // The reserve of a small disk is smaller than what merging may need.
+    return Math.max(share, Math.min(MERGED_SIZES * this.sizeBytes, MERGED_BYTES_MAX) - this.#reserve);
+  }
+
+  #arm(intervalMs = INTERVAL_MS): void {
     this.#timer?.cancel();
     if (this.#closed) return;
-    const interval = this.#quotaAlarm || this.#diskAlarm ? ALARM_INTERVAL_MS : INTERVAL_MS;
+    const interval = this.#quotaAlarm || this.#diskAlarm ? ALARM_INTERVAL_MS : intervalMs;
     this.#timer = this.#options.clock.timer(interval, () => {
       this.measure()
         .then(() => this.#fillReserve())
@@ -182,9 +206,10 @@ export class Space {
     const before = this.#written;
     this.#measuredAt = this.#options.clock.monotonic();
     try {
-      const [size, { bavail, bsize }] = await Promise.all([directorySize(path), statfs(path)]);
+      const [size, { bavail, blocks, bsize }] = await Promise.all([directorySize(path), statfs(path)]);
       this.#size = size;
       this.#free = bavail * bsize;
+      this.#capacity = blocks * bsize;
       this.#written -= before;
     } catch (error) {
       // The directory may be removed while the store is in use, as by a test.
@@ -197,8 +222,10 @@ export class Space {
     const { path, log, quotaBytes = Number.POSITIVE_INFINITY, onQuotaAlarm } = this.#options;
     const quotaAlarm = this.sizeBytes >= (this.#quotaAlarm ? quotaBytes * ALARM_ENDS : quotaBytes);
     const free = this.#free - this.#written;
-    const enough = ENOUGH_FREE_BYTES + (this.#isReleased ? RESERVE_BYTES : 0);
-    const diskAlarm = free < (this.#diskAlarm ? enough : LOW_FREE_BYTES);
+    const low = this.#lowFreeBytes;
+    // A part of what is free after a release becomes the next reserve.
+    const enough = 2 * low + (this.#isReleased ? reserveBytes(free, low) : 0);
+    const diskAlarm = free < (this.#diskAlarm ? enough : low);
     if (quotaAlarm === this.#quotaAlarm && diskAlarm === this.#diskAlarm) return;
     const hasQuotaAlarmStarted = quotaAlarm && !this.#quotaAlarm;
     const hadAlarm = this.#quotaAlarm || this.#diskAlarm;
@@ -212,19 +239,26 @@ export class Space {
     if (hasQuotaAlarmStarted) onQuotaAlarm();
   }
 
-  /** Not at the start, which it would delay. */
+  /** Writes the reserve when there is none, or one of a disk that had less space. */
   async #fillReserve(): Promise<void> {
-    if (this.#hasReserve || this.#closed || this.#diskAlarm || this.#free < RESERVE_FREE_BYTES) return;
+    if (this.#closed || this.#diskAlarm) return;
+    const bytes = reserveBytes(this.#free - this.#written + this.#reserve, this.#lowFreeBytes);
+    if (bytes < RESERVE_BYTES_MIN || bytes < 2 * this.#reserve) return;
     const { path, log } = this.#options;
     try {
-      await writeReserve(path);
-      this.#hasReserve = true;
+      await writeReserve(path, bytes);
+      this.#reserve = bytes;
       this.#isReleased = false;
     } catch (error) {
       log.warn("Cannot reserve disk space for deletions", { path, error: String(error) });
       await rm(join(path, RESERVE_FILE), { force: true }).catch(() => {});
     }
   }
+}
+
+/** The bytes to reserve of so many that are free, in whole MiB. */
+function reserveBytes(free: number, low: number): number {
+  return Math.min(RESERVE_BYTES_MAX, MIB * Math.floor(Math.max(0, free - low) / RESERVE_SHARE / MIB));
 }
 
 /**
@@ -237,41 +271,49 @@ export async function ensureSpaceToOpen(path: string): Promise<void> {
   if (await hasSpaceToOpen(path)) return;
   throw new StoreError(
     "no-space",
-    `Cannot open the embedded store in "${path}": its disk has less than ${OPEN_FREE_BYTES} bytes left. ` +
+    `Cannot open the embedded store in "${path}": its disk has less than ${await bytesToOpen(path)} bytes left. ` +
       "Nothing was changed; free space on it",
   );
 }
 
 export async function hasSpaceToOpen(path: string): Promise<boolean> {
-  const { bavail, bsize } = await statfs(path);
-  return bavail * bsize >= OPEN_FREE_BYTES;
+  const [{ bavail, bsize }, needed] = await Promise.all([statfs(path), bytesToOpen(path)]);
+  return bavail * bsize >= needed;
+}
+
+/**
+ * Free disk space that opening needs: LevelDB writes its logs to tables and the MANIFEST anew, a log with an incomplete
+ * record is copied before, and a failed open leaves the database unreadable.
+ */
+async function bytesToOpen(path: string): Promise<number> {
+  const names = await readdir(path);
+  const sum = async (matches: (name: string) => boolean): Promise<number> =>
+    (await Promise.all(names.filter(matches).map((name) => sizeOf(join(path, name))))).reduce((a, b) => a + b, 0);
+  const logs = await sum((name) => name.endsWith(".log"));
+  const manifests = await sum((name) => name.startsWith("MANIFEST-"));
+  return Math.min(OPEN_FREE_BYTES, 2 * logs + manifests + OPEN_MARGIN_BYTES);
 }
 
 async function directorySize(path: string): Promise<number> {
   const names = (await readdir(path)).filter((name) => name !== RESERVE_FILE);
-  // Compaction may delete files at any time.
-  const sizes = names.map((name) =>
-    stat(join(path, name)).then(
-      ({ size }) => size,
-      () => 0,
-    ),
-  );
-  return (await Promise.all(sizes)).reduce((sum, size) => sum + size, 0);
+  const sizes = await Promise.all(names.map((name) => sizeOf(join(path, name))));
+  return sizes.reduce((sum, size) => sum + size, 0);
 }
 
-async function hasWholeReserve(path: string): Promise<boolean> {
-  return await stat(join(path, RESERVE_FILE)).then(
-    ({ size }) => size === RESERVE_BYTES,
-    () => false,
+/** 0 for a file that does not exist: compaction may delete files at any time. */
+function sizeOf(file: string): Promise<number> {
+  return stat(file).then(
+    ({ size }) => size,
+    () => 0,
   );
 }
 
 /** Random bytes, which no file system compresses. */
-async function writeReserve(path: string): Promise<void> {
+async function writeReserve(path: string, bytes: number): Promise<void> {
   const chunk = randomBytes(MIB);
   const file = await open(join(path, RESERVE_FILE), "w", 0o600);
   try {
-    for (let written = 0; written < RESERVE_BYTES; written += MIB) await file.write(chunk);
+    for (let written = 0; written < bytes; written += MIB) await file.write(chunk);
     await file.sync();
   } finally {
     await file.close();
