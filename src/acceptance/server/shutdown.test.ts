@@ -10,6 +10,8 @@ import { until } from "../../testing/std/until.ts";
 
 const MAIN = new URL("../../main.ts", import.meta.url).pathname;
 
+t.setTimeout(120_000);
+
 interface Running {
   readonly child: ChildProcess;
   readonly port: number;
@@ -105,6 +107,42 @@ t.test("svc apiserver responds 429 to new requests while watches end one after t
   t.equal((await get(t, server, "/livez")).status, 200);
   await Promise.all(watches.map(({ ended }) => ended));
   t.equal(await server.exited, 0);
+});
+
+/** Requests that each take a large part of a second to compute. */
+const COSTLY_ITEMS = 48_000;
+
+t.test("svc apiserver exits in time while large requests are computed", async (t) => {
+  const server = await start(t);
+  const finalizers = Array.from({ length: COSTLY_ITEMS }, (_, index) => `example.com/${index}`);
+  const data = Object.fromEntries(finalizers.map((_, index) => [`k${index}`, ""]));
+  // Twice as many as a body may have: refused.
+  const refused = JSON.stringify({ metadata: { name: "c", finalizers: [...finalizers, ...finalizers] } });
+  const bodies = [{ metadata: { name: "a", finalizers } }, { metadata: { name: "b" }, data }].map((body) =>
+    JSON.stringify(body),
+  );
+  const statuses: Record<string, number> = {};
+  const flood = async (body: string): Promise<void> => {
+    const client = session(t, server);
+    while (!client.closed && !client.destroyed) {
+      const path = "/api/v1/namespaces/default/configmaps?dryRun=All";
+      const headers = { ":method": "POST", ":path": path, authorization: "Bearer sesame" };
+      const stream = client.request({ ...headers, "content-type": "application/json" });
+      stream.on("response", ({ ":status": status = 0 }) => {
+        statuses[status] = (statuses[status] ?? 0) + 1;
+      });
+      stream.resume().end(body);
+      if ((await once(stream, "close").catch(() => undefined)) === undefined) return;
+    }
+  };
+  const clients = [...bodies, refused, ...bodies, refused].map(flood);
+  await until("requests are computed", () => (statuses[201] ?? 0) > 0 && (statuses[413] ?? 0) > 0);
+  const began = performance.now();
+  server.child.kill("SIGTERM");
+  t.equal(await server.exited, 0);
+  const seconds = (performance.now() - began) / 1000;
+  t.ok(seconds < 30, `${seconds.toFixed(1)} s, ${JSON.stringify(statuses)}`);
+  await Promise.all(clients);
 });
 
 t.test("svc apiserver exits at once after a second signal", async (t) => {

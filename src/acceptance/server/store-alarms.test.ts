@@ -1,5 +1,6 @@
 /** A server whose disk is full, and one whose store is damaged while it runs. */
 import { execFileSync } from "node:child_process";
+import { randomBytes } from "node:crypto";
 import {
   closeSync,
   existsSync,
@@ -14,7 +15,7 @@ import {
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import t from "tap";
-import { startServer, type TestServer } from "../flag-effects/apiserver/support.ts";
+import { metricLines, startServer, type TestServer } from "../flag-effects/apiserver/support.ts";
 
 const MAPS = "/api/v1/namespaces/default/configmaps";
 const NODE = "/api/v1/nodes/n1";
@@ -63,6 +64,34 @@ t.test("a server with a full disk deletes, reports the node's condition, and is 
   rmSync(join(disk, "ballast"));
   await server.until("the server to be ready", async () => (await server.send("GET /readyz")).status === 200);
   t.match(await post(server, "c"), { status: 201 });
+});
+
+t.test("a server over the quota of its store reads and deletes, reports the alarm, and is not ready", async (t) => {
+  await using server = await startServer({
+    "kvstore-servers": `level://${join(t.testdir(), "store")}`,
+    "kvstore-quota-bytes": "1500000",
+  });
+  // Compressed values would leave space.
+  const create = (name: string, bytes = 150_000) =>
+    server.send(`POST ${MAPS}`, { metadata: { name }, data: { text: randomBytes(bytes).toString("base64") } });
+  const alarm = async () =>
+    (await metricLines(server, "etcd_server_alarms")).filter((line) => line.includes('"NOSPACE"'));
+  t.match(await alarm(), [/ 0$/]);
+  const names = ["a", "b", "c", "d"];
+  for (const name of names) t.match(await create(name), { status: 201 });
+  // The last one exceeds the quota by so much that the alarm stays when LevelDB merges its log and tables.
+  t.match(await create("e", 750_000), { status: 201 });
+  t.match(await create("more"), { status: 500, json: { message: /^etcdserver: mvcc: database space exceeded: / } });
+  t.match(await server.send("GET /readyz"), {
+    status: 500,
+    json: /\n\[-\]kvstore-alarms failed: NOSPACE: the store has \d+ bytes, its quota is 1500000/,
+  });
+  t.match(await server.send("GET /livez"), { status: 200 });
+  t.match(await alarm(), [/ 1$/]);
+  const { status, json } = await server.send(`GET ${MAPS}`);
+  t.same([status, json.items.length], [200, 5]);
+  for (const name of [...names, "e"]) t.match(await server.send(`DELETE ${MAPS}/${name}`), { status: 200 });
+  t.match((await server.send(`GET ${MAPS}`)).json.items, []);
 });
 
 t.test("a server whose store is damaged while it runs serves cached objects, and reports the file", async (t) => {
