@@ -1,5 +1,11 @@
+import { setImmediate as nextTurn } from "node:timers/promises";
 import t from "tap";
 import { TimeSlice } from "./time-slice.ts";
+
+function compute(ms: number): void {
+  const began = performance.now();
+  while (performance.now() - began < ms);
+}
 
 t.test("TimeSlice lets the event loop turn after long computations only", async (t) => {
   const slice = new TimeSlice();
@@ -7,10 +13,33 @@ t.test("TimeSlice lets the event loop turn after long computations only", async 
   let turns = 0;
   const timer = setInterval(() => turns++, 1);
   for (let step = 0; step < 5; step++) {
-    const began = performance.now();
-    while (performance.now() - began < 25);
+    compute(25);
     await slice.yield();
   }
   clearInterval(timer);
   t.ok(turns >= 4, `${turns} turns`);
+});
+
+t.test("a turn of the event loop has one step of all long computations, which take turns", async (t) => {
+  let turn = 0;
+  let isOver = false;
+  const counting = (async () => {
+    for (; !isOver; turn++) await nextTurn();
+  })();
+  const steps: { readonly name: string; readonly turn: number }[] = [];
+  const run = async (name: string): Promise<void> => {
+    const slice = new TimeSlice();
+    for (let step = 0; step < 3; step++) {
+      await slice.end();
+      steps.push({ name, turn });
+    }
+  };
+  await Promise.all(["a", "b", "c"].map(run));
+  isOver = true;
+  await counting;
+  t.same(
+    steps.map(({ name }) => name),
+    ["a", "b", "c", "a", "b", "c", "a", "b", "c"],
+  );
+  t.equal(new Set(steps.map(({ turn }) => turn)).size, steps.length, JSON.stringify(steps));
 });

@@ -1,4 +1,4 @@
-import { setImmediate as nextTurn } from "node:timers/promises";
+import { Fifo } from "../collections/fifo.ts";
 import { systemClock } from "../time/clock.ts";
 
 /** The time of computing after which other requests proceed, in milliseconds. */
@@ -16,14 +16,45 @@ export class TimeSlice {
     return systemClock.monotonic() - this.#began >= SLICE_MS;
   }
 
-  /** Waits for the next turn of the event loop when the slice is over; otherwise returns undefined. */
+  /** Waits for a turn of the event loop when the slice is over; otherwise returns undefined. */
   yield(): Promise<void> | undefined {
     return this.isOver ? this.end() : undefined;
   }
 
-  /** Waits for the next turn of the event loop, before a step that is known to be long. */
+  /** Waits for a turn of the event loop, before a step that is known to be long. */
   async end(): Promise<void> {
-    await nextTurn();
+    await longTurns.next();
     this.#began = systemClock.monotonic();
   }
 }
+
+/**
+ * Gives each long step a turn of the event loop of its own: a short request waits for one of them, however many requests
+ * compute. A request waits for one turn at a time, which bounds the queue.
+ */
+class LongTurns {
+  readonly #waiting = new Fifo<() => void>();
+  /** Those that came in the present turn, which may have had a long step already. */
+  readonly #newcomers = new Fifo<() => void>();
+  #isScheduled = false;
+
+  next(): Promise<void> {
+    return new Promise((resolve) => {
+      this.#newcomers.push(resolve);
+      if (this.#isScheduled) return;
+      this.#isScheduled = true;
+      setImmediate(this.#proceed);
+    });
+  }
+
+  readonly #proceed = (): void => {
+    this.#waiting.shift()?.();
+    for (let next = this.#newcomers.shift(); next !== undefined; next = this.#newcomers.shift()) {
+      this.#waiting.push(next);
+    }
+    this.#isScheduled = this.#waiting.length > 0;
+    if (this.#isScheduled) setImmediate(this.#proceed);
+  };
+}
+
+const longTurns = new LongTurns();
