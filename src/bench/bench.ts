@@ -4,7 +4,8 @@
  *   node src/bench/bench.ts [--only SECTION,…] [--program sources|bundle|binary] [--json]
  *     [--idle-seconds 30] [--pods 20]
  * Sections: start, requests, controllers, controller-memory, scheduler, deployment, lists, watches, memory, cluster,
- * agent, placement, dns, streams, separate-streams, tunnel, logs, scrapes, request-cost, fairness, encryption.
+ * agent, eviction, placement, dns, streams, separate-streams, tunnel, logs, scrapes, request-cost, fairness, encryption,
+ * workers.
  * On a shared machine CPU time and ratios are more reliable than rates.
  */
 import { parseArgs } from "node:util";
@@ -15,6 +16,7 @@ import { measureControllerMemory } from "./controller-memory.ts";
 import { measureDeployment } from "./deployment.ts";
 import { measureDns } from "./dns.ts";
 import { measureEncryption } from "./encryption.ts";
+import { measureEviction } from "./eviction.ts";
 import { measureFairness } from "./fairness.ts";
 import { Figures } from "./figures.ts";
 import { measureLists, measureMemory } from "./lists.ts";
@@ -29,6 +31,7 @@ import { measureStart } from "./start.ts";
 import { measureStreams } from "./streams.ts";
 import { measureTunnel } from "./tunnel.ts";
 import { measureWatches } from "./watches.ts";
+import { measureWorkers } from "./workers.ts";
 
 const { values: options } = parseArgs({
   options: {
@@ -59,6 +62,7 @@ const sections: Readonly<Record<string, Measure>> = {
     else await measureCluster(figures, program, { idleSeconds: Number(idleSeconds), pods: Number(pods) });
   },
   agent: measureAgent,
+  eviction: measureEviction,
   placement: measurePlacement,
   dns: measureDns,
   streams: measureStreams,
@@ -69,6 +73,7 @@ const sections: Readonly<Record<string, Measure>> = {
   "request-cost": measureRequestCost,
   fairness: measureFairness,
   encryption: measureEncryption,
+  workers: measureWorkers,
 };
 
 const wanted = options.only === "" ? Object.keys(sections) : options.only.split(",");
