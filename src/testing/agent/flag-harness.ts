@@ -17,6 +17,7 @@ import type { Iptables } from "../../agent/node/network/iptables-chains.ts";
 import { toAgentConfig } from "../../agent/options.ts";
 import type { Pod } from "../../api/core/pod/schema.ts";
 import type { PodSpec } from "../../api/core/pod-spec/schema.ts";
+import type { Transport } from "../../client/client.ts";
 import type { Flag } from "../../flags/flag.ts";
 import { logOptions } from "../../flags/log-options.ts";
 import { isPlainObject } from "../../schema/value/plain-object.ts";
@@ -88,7 +89,12 @@ export interface TestAgent extends AsyncDisposable {
 }
 
 /** With source `file`, settings with a field in the configuration file are set there, others by flags. */
-export async function createTestAgent(source: "flag" | "file", settings: Settings): Promise<TestAgent> {
+export async function createTestAgent(
+  source: "flag" | "file",
+  settings: Settings,
+  /** Connects to an API server in place of the fake one. */
+  transport?: Transport,
+): Promise<TestAgent> {
   const directory = await mkdtemp(join(tmpdir(), "svc-flags-"));
   const baseline: Settings = {
     ...base,
@@ -166,7 +172,7 @@ export async function createTestAgent(source: "flag" | "file", settings: Setting
       const agent = await startAgent(config, {
         clock,
         log,
-        transport: api.transport,
+        transport: transport ?? api.transport,
         runtime: fake,
         cgroupHierarchy,
         ...(existsSync(sysRoot) ? { sysRoot } : {}),
