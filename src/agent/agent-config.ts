@@ -117,6 +117,8 @@ export interface ApiConfig {
   readonly burst: number;
   /** Of the objects that are sent. */
   readonly contentType: ContentType;
+  /** Whether informers get their first objects with their watch. */
+  readonly streamsLists: boolean;
 }
 
 export interface RuntimeConfig extends NodeCgroupSettings {

@@ -126,11 +126,12 @@ function toCertificatesConfig({ flags, gates }: EffectiveConfig): CertificatesCo
   };
 }
 
-function toApiConfig({ flags }: EffectiveConfig): ApiConfig {
+function toApiConfig({ flags, gates }: EffectiveConfig): ApiConfig {
   return {
     qps: flags["svc-api-qps"] || agentFlags["svc-api-qps"].default,
     burst: flags["svc-api-burst"] || agentFlags["svc-api-burst"].default,
     contentType: flags["svc-api-content-type"],
+    streamsLists: gates.enabled("WatchListClient"),
   };
 }
 

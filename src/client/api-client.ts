@@ -38,6 +38,8 @@ export interface ClientOptions {
   readonly userAgent?: string | undefined;
   /** The content type of request bodies, until the server rejects it; JSON when absent. */
   readonly contentType?: ContentType | undefined;
+  /** The gate WatchListClient; see `Client`. */
+  readonly streamsLists?: boolean | undefined;
 }
 
 export type ContentType = (typeof CONTENT_TYPES)[number];
@@ -80,6 +82,7 @@ interface ApiRequest {
 }
 
 class ApiClient implements Client {
+  readonly streamsLists: boolean;
   readonly #options: ClientOptions;
   readonly #headers: Readonly<Record<string, string>>;
   /** The names of groups that the server serves, by svc.io name. */
@@ -89,6 +92,7 @@ class ApiClient implements Client {
   constructor(options: ClientOptions) {
     this.#options = options;
     this.#contentType = options.contentType ?? "application/json";
+    this.streamsLists = options.streamsLists ?? false;
     const agent = options.userAgent === undefined ? {} : { "user-agent": options.userAgent };
     this.#headers = { ...agent, ...options.headers };
   }
@@ -411,6 +415,16 @@ function localObjectReader<T extends ApiObject>(kind: Kind<T>): (value: unknown)
   return (value) => ({ metadata: (value as T).metadata, ...type }) as T;
 }
 
+/** The annotation of the bookmark after the objects that a watch begins with. */
+const INITIAL_EVENTS_END = "k8s.io/initial-events-end";
+
+interface RawBookmark {
+  readonly metadata?: {
+    readonly resourceVersion?: unknown;
+    readonly annotations?: Readonly<Record<string, unknown>>;
+  };
+}
+
 interface RawEvent {
   readonly type?: unknown;
   readonly object?: unknown;
@@ -431,8 +445,9 @@ function toWatchEvent<T>({ type, object }: RawEvent, read: (object: unknown) => 
     case "DELETED":
       return { type, object: read(object) };
     case "BOOKMARK": {
-      const metadata = (object as { readonly metadata?: { readonly resourceVersion?: unknown } } | null)?.metadata;
-      return { type, resourceVersion: text(metadata?.resourceVersion) };
+      const metadata = (object as RawBookmark | null)?.metadata;
+      const initialEventsEnd = metadata?.annotations?.[INITIAL_EVENTS_END] === "true";
+      return { type, resourceVersion: text(metadata?.resourceVersion), ...(initialEventsEnd && { initialEventsEnd }) };
     }
     case "ERROR":
       throw parseStatusError(object) ?? new StatusError(500, "InternalError", "the watch failed without a reason");

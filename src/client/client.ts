@@ -27,11 +27,19 @@ export interface ListQuery {
 export interface WatchQuery extends ListQuery {
   readonly allowWatchBookmarks?: boolean | undefined;
   readonly timeoutSeconds?: number | undefined;
+  /** The watch begins with the present objects, and a bookmark after them. */
+  readonly sendInitialEvents?: boolean | undefined;
+  readonly resourceVersionMatch?: "NotOlderThan" | undefined;
 }
 
 export type ClientWatchEvent<T> =
   | { readonly type: "ADDED" | "MODIFIED" | "DELETED"; readonly object: T }
-  | { readonly type: "BOOKMARK"; readonly resourceVersion: string };
+  | {
+      readonly type: "BOOKMARK";
+      readonly resourceVersion: string;
+      /** All objects that were present at the start of the watch have been sent. */
+      readonly initialEventsEnd?: boolean | undefined;
+    };
 
 export type PatchType = "json" | "merge" | "strategic" | "apply";
 
@@ -52,6 +60,8 @@ export interface ListedResource {
 
 /** Calls reject with a `StatusError` for a response that is not 2xx, and with the error of the transport. */
 export interface Client {
+  /** Informers get their first objects with their watch, where the server supports it, instead of a list. */
+  readonly streamsLists?: boolean | undefined;
   get<T extends ApiObject>(kind: Kind<T>, name: ObjectName, signal?: AbortSignal): Promise<T>;
   list<T extends ApiObject>(kind: Kind<T>, query?: ListQuery, signal?: AbortSignal): Promise<ListResult<T>>;
   create<T extends ApiObject>(kind: Kind<T>, object: T, signal?: AbortSignal): Promise<T>;

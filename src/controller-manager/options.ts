@@ -19,6 +19,8 @@ export interface ControllerManagerOptions {
   readonly features: FeatureLookup;
   readonly connection: Omit<ConnectionOptions, "userAgent">;
   readonly contentType: Flags["kube-api-content-type"];
+  /** Whether informers get their first objects with their watch. */
+  readonly streamsLists: boolean;
   readonly usesAccounts: boolean;
   /** Empty: not configured. */
   readonly rootCaFile: string;
@@ -49,6 +51,7 @@ export function controllerManagerOptions(
       burst: flags["kube-api-burst"],
     },
     contentType: flags["kube-api-content-type"],
+    streamsLists: features.has("WatchListClient"),
     usesAccounts: flags["use-service-account-credentials"],
     rootCaFile: flags["root-ca-file"],
     accountKeyFile: flags["service-account-private-key-file"],

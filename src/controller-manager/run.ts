@@ -36,18 +36,18 @@ async function runControllers(
   signal: AbortSignal,
 ): Promise<void> {
   const { connection, clock, random, log, metrics } = deps;
-  const { rootCaFile, accountKeyFile, signing, controllerOptions, features, contentType } = options;
+  const { rootCaFile, accountKeyFile, signing, controllerOptions, features, contentType, streamsLists } = options;
   const key =
     accountKeyFile === "" ? undefined : readSigningKey(accountKeyFile, await readFile(accountKeyFile, "utf8"));
   const clusterCa = rootCaFile === "" ? connection.ca : await readFile(rootCaFile, "utf8");
-  const own = createClient({ transport: connection.transport, userAgent: PROGRAM, contentType });
+  const own = createClient({ transport: connection.transport, userAgent: PROGRAM, contentType, streamsLists });
   const kinds = await retryUntilServed(() => findServedKinds(connection.transport, signal), deps, signal);
   if (kinds === undefined) return;
   const clientFor = ({ name }: UserInfo): Client => {
     const account = options.usesAccounts ? ACCOUNT.exec(name)?.[1] : undefined;
     if (account === undefined) return own;
     const transport = accountTransport(account, { transport: connection.transport, client: own, clock });
-    return createClient({ transport, userAgent: `${PROGRAM}/${account}`, contentType });
+    return createClient({ transport, userAgent: `${PROGRAM}/${account}`, contentType, streamsLists });
   };
   const running = startControllers(options.controllers, {
     clientFor,

@@ -18,6 +18,8 @@ type Flags = ParsedFlags<typeof schedulerFlags>;
 export interface SchedulerOptions {
   readonly connection: Omit<ConnectionOptions, "userAgent">;
   readonly contentType: Flags["kube-api-content-type"];
+  /** Whether informers get their first objects with their watch. */
+  readonly streamsLists: boolean;
   /** Undefined: it works without a lease. */
   readonly election: LeaseOptions | undefined;
   readonly config: SchedulerConfiguration;
@@ -38,6 +40,7 @@ export function schedulerOptions(flags: Flags, gates: FeatureGates): SchedulerOp
       burst: effective["kube-api-burst"],
     },
     contentType: effective["kube-api-content-type"],
+    streamsLists: gates.has("WatchListClient"),
     election: leaseOptions(effective),
     config: loaded?.scheduler ?? defaultConfiguration,
     features: schedulerFeatures(gates),

@@ -18,13 +18,13 @@ interface SchedulerProgramDeps extends Omit<ComponentDeps, "program"> {
 }
 
 export function runElectedScheduler(
-  { election, contentType, config, features }: SchedulerOptions,
+  { election, contentType, streamsLists, config, features }: SchedulerOptions,
   deps: SchedulerProgramDeps,
   signal: AbortSignal,
 ): RunningComponent {
   const { connection, clock, random, log, metrics } = deps;
   const work = async (leading: AbortSignal): Promise<void> => {
-    const client = createClient({ transport: connection.transport, userAgent: PROGRAM, contentType });
+    const client = createClient({ transport: connection.transport, userAgent: PROGRAM, contentType, streamsLists });
     const shared = { client, clock, random, log };
     await using informers = createSharedInformers({ ...shared, log: log.child("informers") }, leading);
     log.info("Started scheduling", { profiles: config.profiles.map(({ schedulerName }) => schedulerName) });

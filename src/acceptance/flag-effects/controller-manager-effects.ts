@@ -30,6 +30,12 @@ const controllerEffects: Effects = {
       return controllerManagerOptions(flags, gates).controllerOptions.evictsPods;
     };
     t.equal(evictsPods(), false);
+    const streamsLists = (...argv: readonly string[]) => {
+      const { flags, gates } = invoke(...argv);
+      return controllerManagerOptions(flags, gates).streamsLists;
+    };
+    t.equal(streamsLists(), false);
+    t.equal(streamsLists("--feature-gates=WatchListClient=true"), true);
     t.equal(evictsPods("--feature-gates=SeparateTaintEvictionController=false"), true, "a part of another controller");
     t.throws(() => options("--feature-gates=NoSuchGate=true"), { message: /unknown feature gate/ });
     t.match(invoke("--feature-gates=SidecarContainers=true").warnings.join(), /has no effect/);

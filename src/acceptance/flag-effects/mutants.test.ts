@@ -88,19 +88,22 @@ t.test("each test of an effect fails when the value is withheld", { timeout: 3_6
   const chosen = wanted === "" || wanted === "all" ? mutants : mutants.filter(({ name }) => names.includes(name));
   const began = performance.now();
   const survivors: string[] = [];
+  const leaving: string[] = [];
   let count = 0;
   for (const mutant of wanted === "" ? shuffled(chosen) : chosen) {
     if (wanted === "" && performance.now() - began > SAMPLE_MS) break;
     const title = `${mutant.program}: ${mutant.kind} ${mutant.name}`;
     const started = performance.now();
-    const reason = await killMutant(mutant);
+    const { reason, leftOpen } = await killMutant(mutant);
     count++;
     if (reason === undefined) survivors.push(title);
+    if (leftOpen.length > 0) leaving.push(`${title}: ${leftOpen.join(", ")}`);
     if (wanted !== "") t.comment(`${title}: ${reason ?? "SURVIVES"} (${Math.round(performance.now() - started)} ms)`);
   }
   t.comment(`${count} of ${mutants.length} mutants, seed ${seed}`);
   t.ok(count > 0, "some mutants are tested");
   t.same(survivors, [], "no test of an effect passes without the value");
+  t.same(leaving, [], "a test that fails closes what it opened");
 });
 
 function shuffled<T>(items: readonly T[]): readonly T[] {

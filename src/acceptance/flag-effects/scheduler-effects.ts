@@ -43,6 +43,8 @@ export const schedulerEffects: Effects = {
       partitionableDevices: false,
       deviceTaints: true,
     });
+    t.equal(options().streamsLists, false);
+    t.equal(options("--feature-gates=WatchListClient=true").streamsLists, true);
     t.throws(() => options("--feature-gates=NoSuchGate=true"), { message: /unknown feature gate/ });
   },
   config: async (t) => {

@@ -115,6 +115,9 @@ export const upEffects: Partial<Record<Name, (t: Test) => Promise<void>>> = {
     const server = { address: "192.0.2.53", port: 5353 };
     t.same(agent("--dns-forward=corp.example=192.0.2.53:5353").dns?.forward, [{ domain: "corp.example", server }]);
   },
+  workers: async (t) => {
+    t.equal(server("--workers=3").workers, 3);
+  },
   "secure-port": async (t) => {
     t.equal(server("--secure-port=7443").securePort, 7443);
   },

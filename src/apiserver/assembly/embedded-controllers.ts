@@ -58,7 +58,8 @@ export async function runEmbeddedControllers(
   } = deps;
   const clientFor = (user: UserInfo): Client => {
     const headers = { authorization: `Bearer ${loopbackToken(user)}` };
-    return createClient({ transport: handler, headers, userAgent: user.name });
+    const streamsLists = features.has("WatchListClient");
+    return createClient({ transport: handler, headers, userAgent: user.name, streamsLists });
   };
   const running = startControllers(names, {
     clientFor,

@@ -40,6 +40,44 @@ t.test("reflect() lists, then watches from there", async (t) => {
   t.equal(clock.pending, 0);
 });
 
+t.test("reflect() gets the objects with the watch when the client streams lists", async (t) => {
+  const { api, clock, stop, events, options } = start();
+  api.streamsLists = true;
+  api.put(mapOf("a"));
+  const onEvent = (event: ReflectorEvent<ConfigMap>) => {
+    events.push(event.type === "replace" ? `replace ${event.items.length} ${event.resourceVersion}` : event.type);
+  };
+  const running = reflect({ ...options, client: api.client, onEvent }, stop.signal);
+  await clock.advance(0);
+  t.strictSame(events, ["replace 1 1"]);
+  api.put(mapOf("b"));
+  api.bookmark("7");
+  await clock.advance(0);
+  api.breakWatches(new Error("reset"));
+  await clock.advance(2000);
+  api.breakWatches(new StatusError(410, "Expired", "too old"));
+  await clock.advance(5000);
+  t.strictSame(api.requests, ["watch NotOlderThan", "watch 7", "watch NotOlderThan"]);
+  t.strictSame(events, ["replace 1 1", "put", "replace 2 2"]);
+  stop.abort();
+  await running;
+});
+
+t.test("reflect() lists when the server refuses to stream the list, or the stream ends early", async (t) => {
+  const { api, clock, stop, events, options } = start();
+  api.streamsLists = false;
+  api.put(mapOf("a"));
+  const onEvent = (event: ReflectorEvent<ConfigMap>) => void events.push(event.type);
+  const running = reflect({ ...options, client: api.client, onEvent }, stop.signal);
+  await clock.advance(0);
+  api.breakWatches(new StatusError(410, "Expired", "too old"));
+  await clock.advance(5000);
+  t.strictSame(api.requests, ["watch NotOlderThan", "list 0", "watch 1", "list ", "watch 1"], "refused once");
+  t.strictSame(events, ["replace", "replace"]);
+  stop.abort();
+  await running;
+});
+
 t.test("reflect() resumes a broken watch at its last revision, after a growing delay", async (t) => {
   const { api, clock, stop, events, run } = start();
   const running = run();

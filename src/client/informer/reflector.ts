@@ -30,20 +30,29 @@ const WATCH_SHORT_MS = 1000;
 
 /**
  * Lists a kind and watches it from there, with back-off after failures. A broken watch resumes at its last revision;
- * when the server no longer has that revision (410), everything is listed again. Resolves when `signal` aborts.
+ * when the server no longer has that revision (410), everything is listed again. A client that streams lists gets the
+ * objects with the watch; if that fails, as with a server that does not support it, they are listed. Resolves when
+ * `signal` aborts.
  */
 export async function reflect<T extends ApiObject>(options: ReflectorOptions<T>, signal: AbortSignal): Promise<void> {
   const backoff = new Backoff(BACKOFF, options.random);
   // "0": any state, so that the server's cache serves many clients that start at the same time.
   let listFrom = "0";
+  let streams = options.client.streamsLists === true;
   while (!signal.aborted) {
     try {
-      let revision = await list(options, listFrom, signal);
-      listFrom = "0";
+      let revision = streams ? undefined : await list(options, listFrom, signal);
       for (;;) {
         const watched = await watch(options, revision, signal);
-        revision = watched.revision;
         if (signal.aborted) return;
+        revision = watched.revision;
+        if (revision === undefined) {
+          streams &&= !isRefused(watched.error);
+          reportFallback(options, watched.error);
+          revision = await list(options, listFrom, signal);
+          continue;
+        }
+        listFrom = "0";
         if (watched.healthy) backoff.reset();
         if (watched.error !== undefined) throwIfUnusable(watched.error);
         if (!watched.healthy || watched.error !== undefined) {
@@ -80,27 +89,38 @@ async function list<T extends ApiObject>(
 }
 
 interface WatchResult {
-  /** The last revision. */
-  readonly revision: string;
+  /** The last revision; undefined: the watch ended before it had sent the objects. */
+  readonly revision: string | undefined;
   readonly healthy: boolean;
   readonly error?: unknown;
 }
 
 async function watch<T extends ApiObject>(
   { client, kind, query, clock, random, onEvent }: ReflectorOptions<T>,
-  from: string,
+  from: string | undefined,
   signal: AbortSignal,
 ): Promise<WatchResult> {
   const start = clock.monotonic();
+  /** The objects that the watch begins with, until it has sent them all. */
+  let initial = from === undefined ? new Map<string, T>() : undefined;
   let revision = from;
   let received = false;
   try {
     const timeoutSeconds = Math.floor(WATCH_SECONDS_MIN * (1 + random.fraction()));
-    const watchQuery = { ...query, resourceVersion: from, allowWatchBookmarks: true, timeoutSeconds };
+    const begin = from === undefined ? INITIAL_EVENTS : { resourceVersion: from };
+    const watchQuery = { ...query, ...begin, allowWatchBookmarks: true, timeoutSeconds };
     for await (const event of client.watch(kind, watchQuery, signal)) {
       if (signal.aborted) break;
       received = true;
-      if (event.type === "BOOKMARK") revision = event.resourceVersion;
+      if (initial !== undefined) {
+        if (event.type === "DELETED") initial.delete(nameOf(event.object));
+        else if (event.type !== "BOOKMARK") initial.set(nameOf(event.object), event.object);
+        else if (event.initialEventsEnd === true) {
+          revision = event.resourceVersion;
+          onEvent({ type: "replace", items: [...initial.values()], resourceVersion: revision });
+          initial = undefined;
+        }
+      } else if (event.type === "BOOKMARK") revision = event.resourceVersion;
       else {
         onEvent({ type: event.type === "DELETED" ? "delete" : "put", object: event.object });
         revision = event.object.metadata?.resourceVersion ?? revision;
@@ -110,6 +130,23 @@ async function watch<T extends ApiObject>(
   } catch (error) {
     return { revision, healthy: received, error };
   }
+}
+
+const INITIAL_EVENTS = { sendInitialEvents: true, resourceVersionMatch: "NotOlderThan" } as const;
+
+function nameOf({ metadata }: ApiObject): string {
+  return `${metadata?.namespace ?? ""}/${metadata?.name ?? ""}`;
+}
+
+/** Whether the server does not support streamed lists. */
+function isRefused(error: unknown): boolean {
+  return error instanceof StatusError && (error.status.code === 422 || error.status.code === 400);
+}
+
+function reportFallback<T extends ApiObject>({ log, kind }: ReflectorOptions<T>, error: unknown): void {
+  const reason = error instanceof Error ? error.message : "the watch ended";
+  const message = "The watchlist request ended with an error, falling back to the standard LIST/WATCH semantics";
+  log.v(4)?.info(message, { resource: kind.plural, error: reason });
 }
 
 /** Throws errors that resuming does not fix: the kind must be listed again. */

@@ -190,7 +190,7 @@ export const agentGates: GateTable = markMissing({
   WatchCacheInitializationPostStartHook: { stage: "BETA", default: false },
   WatchFromStorageWithoutResourceVersion: { stage: "BETA", default: false },
   WatchList: { stage: "BETA", default: true },
-  WatchListClient: { stage: "BETA", default: false },
+  WatchListClient: { stage: "BETA", default: false, effective: true },
   WinDSR: { stage: "ALPHA", default: false },
   WinOverlay: { stage: "BETA", default: true },
   WindowsCPUAndMemoryAffinity: { stage: "ALPHA", default: false },

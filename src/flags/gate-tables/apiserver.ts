@@ -190,7 +190,7 @@ export const apiserverGates: GateTable = markMissing({
   WatchCacheInitializationPostStartHook: { stage: "BETA", default: false, effective: true },
   WatchFromStorageWithoutResourceVersion: { stage: "DEPRECATED", default: false, locked: true },
   WatchList: { stage: "BETA", default: false, effective: true },
-  WatchListClient: { stage: "BETA", default: false },
+  WatchListClient: { stage: "BETA", default: false, effective: true },
   WinDSR: { stage: "BETA", default: true },
   WinOverlay: { stage: "BETA", default: true },
   WindowsCPUAndMemoryAffinity: { stage: "ALPHA", default: false },

@@ -13,5 +13,6 @@ export const controllerManagerGates: GateTable = {
   PodDeletionCost: { stage: "BETA", default: true, effective: true },
   PreferSameTrafficDistribution: { stage: "ALPHA", default: false, effective: true },
   SeparateTaintEvictionController: { stage: "BETA", default: true, effective: true },
+  WatchListClient: { stage: "BETA", default: false, effective: true },
   StorageVersionAPI: { stage: "ALPHA", default: false, effective: true },
 };

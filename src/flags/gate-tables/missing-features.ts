@@ -11,7 +11,7 @@ export const missingFeatures: Readonly<Record<string, readonly string[]>> = {
   "the agent mounts no volumes of this kind": ["GitRepoVolumeDriver"],
   "image requests name no runtime class": ["RuntimeClassInImageCriApi"],
   "volumes are labelled file by file": ["SELinuxMount"],
-  "clients of this build negotiate JSON and protobuf": ["ClientsAllowCBOR", "ClientsPreferCBOR", "WatchListClient"],
+  "clients of this build negotiate JSON and protobuf": ["ClientsAllowCBOR", "ClientsPreferCBOR"],
   "no controller migrates stored objects": ["StorageVersionMigrator"],
   "objects that cannot be read cannot be deleted": ["AllowUnsafeMalformedObjectDeletion"],
   "volumes are chosen by size only": ["StorageCapacityScoring"],

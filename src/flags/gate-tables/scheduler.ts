@@ -12,4 +12,5 @@ export const schedulerGates: GateTable = {
   SchedulerAsyncPreemption: { stage: "BETA", default: true, effective: true },
   SchedulerPopFromBackoffQ: { stage: "BETA", default: true, effective: true },
   SchedulerQueueingHints: { stage: "BETA", default: true, effective: true },
+  WatchListClient: { stage: "BETA", default: false, effective: true },
 };

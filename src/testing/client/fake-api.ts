@@ -1,5 +1,6 @@
 /** A small API server of ConfigMaps behind the `Client` interface. Tests see its requests and make them fail. */
 import type { ConfigMap } from "../../api/core/config-map/schema.ts";
+import { StatusError } from "../../api/status.ts";
 import type { Client, ClientWatchEvent, ListQuery, WatchQuery } from "../../client/client.ts";
 
 type Event = ClientWatchEvent<ConfigMap>;
@@ -20,8 +21,12 @@ export class FakeApi {
   readonly #history: { readonly revision: number; readonly event: Event }[] = [];
   readonly #watchers = new Set<Watcher>();
 
+  /** Whether watches can begin with the present objects; undefined: the client does not request it. */
+  streamsLists: boolean | undefined;
+
   get client(): Client {
     const client: Partial<Client> = {
+      ...(this.streamsLists === undefined ? {} : { streamsLists: true }),
       list: async (_kind: unknown, query: ListQuery = {}) => {
         this.requests.push(`list ${query.resourceVersion ?? ""}`);
         if (this.failing !== undefined) throw this.failing;
@@ -80,11 +85,20 @@ export class FakeApi {
     this.#watchers.clear();
   }
 
-  async *#watch(query: WatchQuery, signal: AbortSignal): AsyncGenerator<Event> {
-    this.requests.push(`watch ${query.resourceVersion}`);
-    if (this.failing !== undefined) throw this.failing;
+  #begin(query: WatchQuery): Event[] {
+    if (query.sendInitialEvents === true) {
+      if (this.streamsLists !== true) throw new StatusError(422, "Invalid", "sendInitialEvents is forbidden for watch");
+      const objects = [...this.#objects.values()].map((object): Event => ({ type: "ADDED", object }));
+      return [...objects, { type: "BOOKMARK", resourceVersion: String(this.#revision), initialEventsEnd: true }];
+    }
     const from = Number(query.resourceVersion);
-    const queue = this.#history.filter(({ revision }) => revision > from).map(({ event }) => event);
+    return this.#history.filter(({ revision }) => revision > from).map(({ event }) => event);
+  }
+
+  async *#watch(query: WatchQuery, signal: AbortSignal): AsyncGenerator<Event> {
+    this.requests.push(`watch ${query.resourceVersion ?? query.resourceVersionMatch}`);
+    if (this.failing !== undefined) throw this.failing;
+    const queue = this.#begin(query);
     const watcher: Watcher = { queue, end: undefined, wake: () => {} };
     this.#watchers.add(watcher);
     signal.addEventListener("abort", () => watcher.wake());

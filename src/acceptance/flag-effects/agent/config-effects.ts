@@ -223,6 +223,7 @@ const gateOptions: Readonly<Record<string, { readonly set: boolean; readonly opt
   ContainerCheckpoint: { set: false, options: { server: { checkpoints: false } } },
   SvcletCgroupDriverFromCRI: { set: false, options: { runtime: { adoptsCgroupDriver: false } } },
   SvcletSeparateDiskGC: { set: false, options: { eviction: { splitDisks: false } } },
+  WatchListClient: { set: true, options: { api: { streamsLists: true } } },
   AllowDNSOnlyNodeCSR: { set: true, options: { certificates: { servingWithoutAddresses: true } } },
   DisableNodeKubeProxyVersion: { set: false, options: { node: { reportsProxyVersion: true } } },
   ExecProbeTimeout: { set: false, options: { pods: { execProbeTimeout: false } } },

@@ -64,19 +64,21 @@ export const podSourcesEffects: Partial<Record<AgentFlagName, Effect>> = {
     async verify(t, agent) {
       const { clock, fake } = agent;
       const running = await startAgent(agent.config, { clock, log: silentLogger, iptables, runtime: fake });
-      let ended = false;
-      const ran = running.ranOnce().finally(() => {
-        ended = true;
-      });
-      await agent.until("all pods run", () => ended);
-      await ran;
-      t.equal(fake.calls.filter(({ method }) => method === "startContainer").length, 1);
-      const closing = running.close();
-      ended = false;
-      void closing.finally(() => {
-        ended = true;
-      });
-      await agent.until("the agent has stopped", () => ended);
+      const untilSettled = async (what: string, promise: Promise<void>): Promise<void> => {
+        let isSettled = false;
+        const settled = promise.finally(() => {
+          isSettled = true;
+        });
+        settled.catch(() => undefined);
+        await agent.until(what, () => isSettled);
+        await settled;
+      };
+      try {
+        await untilSettled("all pods run", running.ranOnce());
+        t.equal(fake.calls.filter(({ method }) => method === "startContainer").length, 1);
+      } finally {
+        await untilSettled("the agent has stopped", running.close());
+      }
       t.equal(fake.calls.filter(({ method }) => method === "stopContainer").length, 0, "the pod keeps running");
     },
   },

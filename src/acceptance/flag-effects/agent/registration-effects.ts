@@ -72,15 +72,20 @@ export const registrationEffects: Partial<Record<AgentFlagName, Effect>> = {
     },
     async verify(t, agent) {
       const { hostname, port } = new URL(/https:\S+/.exec(readFileSync(agent.config.svcconfig ?? "", "utf8"))![0]);
-      const requested = Promise.withResolvers<string>();
+      const requested: string[] = [];
       const api = createHttpsServer({ cert: server.cert, key: server.key }, (_, response) => {
         response.writeHead(503).end();
       });
       api.on("upgrade", (request, socket) => {
-        requested.resolve(`${request.url} ${request.headers.upgrade}`);
+        requested.push(`${request.url} ${request.headers.upgrade}`);
         socket.destroy();
       });
+      await using stack = new AsyncDisposableStack();
       await listenOn(api, Number(port), hostname);
+      stack.defer(() => {
+        api.closeAllConnections();
+        api.close();
+      });
       const running = await startAgent(agent.config, {
         clock: agent.clock,
         log: silentLogger,
@@ -88,11 +93,10 @@ export const registrationEffects: Partial<Record<AgentFlagName, Effect>> = {
         cgroupHierarchy: agent.directory,
         iptables,
       });
+      stack.defer(() => running.close());
       running.ready().catch(() => {});
-      t.equal(await requested.promise, "/api/v1/nodes/n1/tunnel tunnel.svc.io/v1");
-      await running.close();
-      api.closeAllConnections();
-      api.close();
+      await agent.until("a request for a tunnel", () => requested.length > 0);
+      t.equal(requested[0], "/api/v1/nodes/n1/tunnel tunnel.svc.io/v1");
     },
   },
   svcconfig: {
@@ -104,23 +108,24 @@ export const registrationEffects: Partial<Record<AgentFlagName, Effect>> = {
     },
     async verify(t, agent) {
       const { hostname, port } = new URL(/https:\S+/.exec(readFileSync(agent.config.svcconfig ?? "", "utf8"))![0]);
-      const requested = Promise.withResolvers<void>();
+      let requests = 0;
       const api = createServer((socket) => {
         socket.on("error", () => {}).destroy();
-        requested.resolve();
+        requests++;
       });
+      await using stack = new AsyncDisposableStack();
       await listenOn(api, Number(port), hostname);
+      stack.defer(() => new Promise<void>((resolve) => void api.close(() => resolve())));
       const running = await startAgent(agent.config, {
         clock: agent.clock,
         log: silentLogger,
         iptables,
         runtime: agent.fake,
       });
+      stack.defer(() => running.close());
       running.ready().catch(() => {});
-      await requested.promise;
-      t.pass("request to the server in the file");
-      await running.close();
-      await new Promise((resolve) => api.close(resolve));
+      await agent.until("a request to the server in the file", () => requests > 0);
+      t.pass("the agent connects to the server in the file");
     },
   },
   "cert-dir": {

@@ -92,6 +92,10 @@ export const resourceManagersEffects: Partial<Record<AgentFlagName, Effect>> = {
       const before = updates().length;
       await advanceClock(agent, 3_000);
       t.equal(updates().length, before, "nothing changed");
+      await runPinned(agent, "other", "2");
+      const began = agent.clock.monotonic();
+      await agent.until("the shared CPUs are fewer", () => updates().includes("0,3-6,9-11"));
+      t.ok(agent.clock.monotonic() - began < 5_000, "sooner than by the default of 10 seconds");
     },
   },
   "reserved-cpus": {

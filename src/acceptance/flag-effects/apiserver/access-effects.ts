@@ -1,5 +1,16 @@
 /** Effects of the flags for access, and for clusters in one process. */
-import { type Effect, fetchStatus, file, type Name, PODS, parseFlags, pod, startServer, user } from "./support.ts";
+import {
+  type Effect,
+  fetchStatus,
+  file,
+  type Name,
+  PODS,
+  parseFlags,
+  pod,
+  startAndClose,
+  startServer,
+  user,
+} from "./support.ts";
 
 export const accessEffects: Partial<Record<Name, Effect>> = {
   "anonymous-auth": async (t) => {
@@ -23,7 +34,7 @@ export const accessEffects: Partial<Record<Name, Effect>> = {
     t.equal((await rbac.send("GET /api/v1/pods", undefined, {})).status, 403);
     t.equal((await rbac.send("GET /api/v1/pods")).status, 200);
     for (const mode of ["ABAC", "Webhook"]) {
-      await t.rejects(startServer({ "authorization-mode": mode }), new RegExp(mode), "the mode needs a file");
+      await t.rejects(startAndClose({ "authorization-mode": mode }), new RegExp(mode), "the mode needs a file");
     }
   },
   "allow-privileged": async (t) => {
@@ -61,7 +72,7 @@ export const accessEffects: Partial<Record<Name, Effect>> = {
       const { json } = await server.send(`GET ${PODS}/web`);
       return json.status.conditions?.some(({ type }: { type: string }) => type === "PodScheduled") === true;
     });
-    await t.rejects(startServer({ "embedded-controllers": "gardener" }), /gardener/);
+    await t.rejects(startAndClose({ "embedded-controllers": "gardener" }), /gardener/);
   },
   "api-group-aliases": async (t) => {
     await using server = await startServer({ "api-group-aliases": "" });

@@ -5,6 +5,7 @@ import type { Test } from "tap";
 import { createCa, issueCertificate } from "../../../auth/pki/certificate-authority.ts";
 import { systemClock } from "../../../std/time/clock.ts";
 import { caBundle, reviewResponse, startTestWebhook } from "../../../testing/admission/webhook-fixture.ts";
+import { startAndClose } from "./support.ts";
 
 interface Server extends AsyncDisposable {
   // biome-ignore lint/suspicious/noExplicitAny: tests read responses of all kinds
@@ -107,7 +108,7 @@ export function admissionEffects(startServer: StartServer) {
     "proxy-client-key-file": async (t) => {
       const directory = t.testdir();
       const [one, other] = [await clientCertificate(directory, "front"), await clientCertificate(directory, "other")];
-      await t.rejects(startServer({ ...one, "proxy-client-key-file": other["proxy-client-key-file"] }), {
+      await t.rejects(startAndClose({ ...one, "proxy-client-key-file": other["proxy-client-key-file"] }), {
         message: /^Cannot use --proxy-client-cert-file=".*front.crt": .* its key is not the one in .*other.key$/,
       });
     },

@@ -11,6 +11,7 @@ import { silentLogger } from "../../../std/log/logger.ts";
 import { systemClock } from "../../../std/time/clock.ts";
 import { startTestIssuer } from "../../../testing/auth/test-issuer.ts";
 import { CLIENT_AUTH, makeCertificate, makeServerCertificate } from "../../../testing/http/test-certificates.ts";
+import { startAndClose } from "./support.ts";
 
 // biome-ignore lint/suspicious/noExplicitAny: tests read responses of all kinds
 type Json = any;
@@ -147,12 +148,12 @@ function issuerEffects(startServer: StartServer) {
       await server.clock.advance(120_000);
       t.equal((await whoIs(server, issuer.token({ jti: "2" }))).username, "b:jo", "an invalid file has no effect");
       await t.rejects(
-        startServer({ "authentication-config": file }),
+        startAndClose({ "authentication-config": file }),
         /jwt\[0\]\.claimMappings\.username\.expression: Invalid/,
       );
       write("claims.sub", { enabled: true });
       const both = { "authentication-config": file, "anonymous-auth": "true" };
-      await t.rejects(startServer(both), /--anonymous-auth flag cannot be set when anonymous field is configured/);
+      await t.rejects(startAndClose(both), /--anonymous-auth flag cannot be set when anonymous field is configured/);
       const everything = { "authentication-config": file, "authorization-mode": "AlwaysAllow" };
       await using refusing = await startServer(everything);
       const refused = await refusing.send("GET /livez", undefined, {});
@@ -200,7 +201,7 @@ function webhookEffects(startServer: StartServer) {
         t.match(reviews[0], { apiVersion: "authentication.k8s.io/v1beta1", kind: "TokenReview" });
         t.same(reviews[0].spec, { token: "good", audiences: ["https://kubernetes.default.svc"] });
         const missing = { "authentication-token-webhook-config-file": "/nowhere" };
-        await t.rejects(startServer(missing), /--authentication-token-webhook-config-file="\/nowhere"/);
+        await t.rejects(startAndClose(missing), /--authentication-token-webhook-config-file="\/nowhere"/);
       }),
     "authentication-token-webhook-version": (t) =>
       withTokenWebhook(t, { "authentication-token-webhook-version": "v1" }, async (server, reviews) => {

@@ -10,6 +10,7 @@ import { listen } from "../../../http/server/server.ts";
 import { silentLogger } from "../../../std/log/logger.ts";
 import { systemClock } from "../../../std/time/clock.ts";
 import { makeServerCertificate } from "../../../testing/http/test-certificates.ts";
+import { startAndClose } from "./support.ts";
 
 interface Server extends AsyncDisposable {
   readonly clock: { advance(milliseconds: number): Promise<void> };
@@ -78,13 +79,15 @@ const statusOf = async (server: Server, line: string): Promise<number> =>
 /** `tokens`: a token file with token `sesame` of user `ali`. */
 export function authorizationEffects(startServer: StartServer, tokens: string) {
   const withWebhook = async (t: Test, response: (review: Review) => Status, settings: Record<string, string> = {}) => {
-    const webhook = await hook(t, response);
+    await using stack = new AsyncDisposableStack();
+    const webhook = stack.use(await hook(t, response));
     const server = await startServer({
       "authorization-mode": "Webhook",
       "authorization-webhook-config-file": webhook.file,
       "token-auth-file": tokens,
       ...settings,
     });
+    stack.move();
     return { webhook, server };
   };
   /** The number of calls of a webhook for the same request immediately, a while later, and after the TTL. */
@@ -115,12 +118,12 @@ export function authorizationEffects(startServer: StartServer, tokens: string) {
       const refused = await server.send("DELETE /api/v1/namespaces/default/pods/x", undefined, ALI);
       t.equal(refused.status, 403);
       t.match(refused.json.message, /: No policy matched\.$/);
-      await t.rejects(startServer(settings), { message: /mode ABAC needs --authorization-policy-file/ });
-      await t.rejects(startServer({ "authorization-policy-file": file }), {
+      await t.rejects(startAndClose(settings), { message: /mode ABAC needs --authorization-policy-file/ });
+      await t.rejects(startAndClose({ "authorization-policy-file": file }), {
         message: /without --authorization-mode=…,ABAC/,
       });
       writeFileSync(file, "{}\nnonsense\n");
-      await t.rejects(startServer({ ...settings, "authorization-policy-file": file }), {
+      await t.rejects(startAndClose({ ...settings, "authorization-policy-file": file }), {
         message: /policy, line 2: nonsense/,
       });
     },
@@ -142,7 +145,7 @@ export function authorizationEffects(startServer: StartServer, tokens: string) {
       await using _answers = endless.webhook;
       t.equal(await statusOf(endless.server, PODS), 500, "the response is too large");
       const nowhere = { "authorization-mode": "Webhook", "authorization-webhook-config-file": "/no/such" };
-      await t.rejects(startServer(nowhere), { message: /Cannot load \/no\/such/ });
+      await t.rejects(startAndClose(nowhere), { message: /Cannot load \/no\/such/ });
     },
     "authorization-webhook-version": async (t) => {
       for (const [version, group] of [
@@ -197,7 +200,7 @@ authorizers:
       for (let i = 0; i < 100 && (await statusOf(server, PODS)) === 200; i++) await server.clock.advance(61_000);
       t.equal(await statusOf(server, PODS), 403, "the file is read again");
       t.equal(await statusOf(server, "GET /api/v1/nodes"), 200);
-      await t.rejects(startServer({ "authorization-config": "/no/such" }), {
+      await t.rejects(startAndClose({ "authorization-config": "/no/such" }), {
         message: /--authorization-config="\/no\/such"/,
       });
     },

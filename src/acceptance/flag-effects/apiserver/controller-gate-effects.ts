@@ -1,7 +1,7 @@
 /** The effect of gates on the controllers and the scheduler that run in the process of the API server. */
 import { schedulerFeatures } from "../../../scheduler/config/features.ts";
 import { configWith, type Gates, withGates } from "./gate-settings.ts";
-import { type Effect, startServer } from "./support.ts";
+import { type Effect, metricLines, startServer } from "./support.ts";
 
 async function keepsConfigMap(gates: Gates): Promise<boolean> {
   await using server = await startServer(withGates(gates, { "embedded-controllers": "namespace" }));
@@ -70,6 +70,18 @@ async function countTerminating(gates: Gates): Promise<number | undefined> {
   return status.terminatingReplicas;
 }
 
+/** Whether a controller's informers get their first objects with their watch. */
+async function streamsLists(gates: Gates): Promise<boolean> {
+  await using server = await startServer(withGates(gates, { "embedded-controllers": "namespace" }));
+  await server.send("POST /api/v1/namespaces", { metadata: { name: "brief" } });
+  await server.send("DELETE /api/v1/namespaces/brief");
+  await server.until("the controller works", async () => {
+    return (await server.send("GET /api/v1/namespaces/brief")).status === 404;
+  });
+  const counts = await metricLines(server, "apiserver_request_total");
+  return !counts.some((line) => line.includes('resource="namespaces"') && line.includes('verb="LIST"'));
+}
+
 function schedules(gate: string, feature: keyof ReturnType<typeof schedulerFeatures>): Effect {
   return async (t) => {
     for (const value of [true, false]) {
@@ -109,6 +121,11 @@ export const controllerGateEffects: Readonly<Record<string, Effect>> = {
   PodDeletionCost: async (t) => {
     t.equal(await followsCosts({}), true);
     t.equal(await followsCosts({ PodDeletionCost: false }), false);
+  },
+  WatchListClient: async (t) => {
+    t.equal(await streamsLists({}), false);
+    t.equal(await streamsLists({ WatchListClient: true }), false, "the server does not support it");
+    t.equal(await streamsLists({ WatchList: true, WatchListClient: true }), true);
   },
   SchedulerAsyncPreemption: schedules("SchedulerAsyncPreemption", "asyncPreemption"),
   SchedulerPopFromBackoffQ: schedules("SchedulerPopFromBackoffQ", "popFromBackoff"),

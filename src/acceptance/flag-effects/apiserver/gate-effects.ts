@@ -13,7 +13,17 @@ import { writeProviders } from "./encryption-effects.ts";
 import { fieldGateEffects } from "./field-gate-effects.ts";
 import { configWith, type Gates, withGates } from "./gate-settings.ts";
 import { peerGateEffects } from "./peer-effects.ts";
-import { type Effect, file, type Name, PODS, parseFlags, pod, type Settings, startServer } from "./support.ts";
+import {
+  type Effect,
+  file,
+  type Name,
+  PODS,
+  parseFlags,
+  pod,
+  type Settings,
+  startAndClose,
+  startServer,
+} from "./support.ts";
 import { tracingTo } from "./tracing-effects.ts";
 
 type Config = ReturnType<typeof configWith>;
@@ -187,7 +197,7 @@ export const gateEffects: Readonly<Record<string, Effect>> = {
   APIServerTracing: async (t) => {
     const settings = tracingTo(t, "127.0.0.1:1");
     await using _server = await startServer(settings);
-    await t.rejects(startServer(withGates({ APIServerTracing: false }, settings)), {
+    await t.rejects(startAndClose(withGates({ APIServerTracing: false }, settings)), {
       message: "APIServerTracing feature is not enabled, but --tracing-config-file was provided",
     });
   },
@@ -205,7 +215,7 @@ export const gateEffects: Readonly<Record<string, Effect>> = {
     await using plugin = await FakeKms.start();
     const providers = [{ kms: { apiVersion: "v1", name: "p", endpoint: plugin.endpoint } }];
     const path = writeProviders(t, providers);
-    await t.rejects(startServer({ "encryption-provider-config": path }), /Set --feature-gates=KMSv1=true to use/);
+    await t.rejects(startAndClose({ "encryption-provider-config": path }), /Set --feature-gates=KMSv1=true to use/);
     await using server = await startServer(withGates({ KMSv1: true }, { "encryption-provider-config": path }));
     const body = { metadata: { name: "a" }, stringData: { password: "sesame" } };
     await server.send("POST /api/v1/namespaces/default/secrets", body);

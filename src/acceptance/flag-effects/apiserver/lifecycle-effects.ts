@@ -30,6 +30,7 @@ import {
   requestWithBlockedStore,
   type Settings,
   splitStreams,
+  startAndClose,
   startServer,
 } from "./support.ts";
 
@@ -241,7 +242,7 @@ export const lifecycleEffects: Partial<Record<Name, Effect>> = {
   },
   "runtime-config-emulation-forward-compatible": async (t) => {
     const later = { "emulated-version": "1.32", "runtime-config": "networking.k8s.io/v1/servicecidrs=true" };
-    await t.rejects(startServer(later), /it was introduced in 1.33/);
+    await t.rejects(startAndClose(later), /it was introduced in 1.33/);
     await using server = await startServer({ ...later, "runtime-config-emulation-forward-compatible": "true" });
     t.equal((await server.send("GET /apis/networking.k8s.io/v1/servicecidrs")).status, 200);
   },
@@ -261,7 +262,10 @@ export const lifecycleEffects: Partial<Record<Name, Effect>> = {
     };
     t.same(await codesOf({}), ["unexpected"]);
     t.same(await codesOf({ "allow-metric-labels": "apiserver_request_total,code=200" }), ["200"]);
-    await t.rejects(startServer({ "allow-metric-labels-manifest": file("tokens") }), /--allow-metric-labels-manifest=/);
+    await t.rejects(
+      startAndClose({ "allow-metric-labels-manifest": file("tokens") }),
+      /--allow-metric-labels-manifest=/,
+    );
   },
   "disabled-metrics": async (t) => {
     const some = { "disabled-metrics": "apiserver_request_total", "show-hidden-metrics-for-version": "1.32" };

@@ -5,6 +5,7 @@ import { join } from "node:path";
 import type { Test } from "tap";
 import { signJws } from "../../../auth/service-account/jws.ts";
 import { startFakeSigner } from "../../../testing/auth/fake-signer.ts";
+import { startAndClose } from "./support.ts";
 
 interface Server extends AsyncDisposable {
   until(what: string, holds: () => boolean | Promise<boolean>): Promise<void>;
@@ -82,7 +83,7 @@ export function serviceAccountEffects(startServer: StartServer) {
       t.equal((await server.send(DISCOVERY)).json.issuer, ISSUER);
       await using other = await startServer({ "service-account-issuer": "no-address" });
       t.equal((await other.send(DISCOVERY)).status, 404, "no discovery document");
-      await t.rejects(startServer({ "service-account-issuer": "1:2" }), /--service-account-issuer/);
+      await t.rejects(startAndClose({ "service-account-issuer": "1:2" }), /--service-account-issuer/);
     },
     "api-audiences": async (t) => {
       await using server = await startServer({ "api-audiences": "api,other" });
@@ -107,7 +108,7 @@ export function serviceAccountEffects(startServer: StartServer) {
       t.equal(parseToken(newer).header.alg, "RS256", "the files are read again");
       t.ok(await isAuthenticated(server, newer));
       const broken = { ...signing, "service-account-signing-key-file": file("sa.pub") };
-      await t.rejects(startServer(broken), /sa\.pub: it has no private RSA or ECDSA key/);
+      await t.rejects(startAndClose(broken), /sa\.pub: it has no private RSA or ECDSA key/);
     },
     "service-account-key-file": async (t) => {
       const { file, signing } = filesOf(t);
@@ -145,9 +146,9 @@ export function serviceAccountEffects(startServer: StartServer) {
       const [key, ...more] = (await server.send("GET /openid/v1/jwks")).json.keys;
       t.match([key.kid, more], ["k1", []]);
       const tooLong = { ...settings, "service-account-max-token-expiration": "3h" };
-      await t.rejects(startServer(tooLong), /--service-account-max-token-expiration of 10800 seconds/);
+      await t.rejects(startAndClose(tooLong), /--service-account-max-token-expiration of 10800 seconds/);
       await t.rejects(
-        startServer({ ...gate, "service-account-signing-endpoint": "/tmp/nobody" }),
+        startAndClose({ ...gate, "service-account-signing-endpoint": "/tmp/nobody" }),
         /signing-endpoint="\/tmp\/nobody"/,
       );
     },
@@ -180,7 +181,7 @@ export function serviceAccountEffects(startServer: StartServer) {
       const response = await server.send(`POST ${ACCOUNT}/a/token`, { spec: { expirationSeconds: 9000 } });
       t.equal(response.json.spec.expirationSeconds, 7200);
       t.match(String(response.headers.warning), /requested expiration of 9000 seconds shortened to 7200 seconds/);
-      await t.rejects(startServer({ "service-account-max-token-expiration": "5m" }), /between 1h and 2\^32 seconds/);
+      await t.rejects(startAndClose({ "service-account-max-token-expiration": "5m" }), /between 1h and 2\^32 seconds/);
     },
     "service-account-extend-token-expiration": async (t) => {
       for (const [extend, seconds] of [

@@ -1,7 +1,7 @@
 /** Effects of the flags for serving, network and TLS. */
 
 import { X509Certificate } from "node:crypto";
-import { existsSync, statSync, writeFileSync } from "node:fs";
+import { existsSync, readdirSync, readFileSync, statSync, writeFileSync } from "node:fs";
 import { mkdtemp, rm } from "node:fs/promises";
 import { request as requestPlain } from "node:http";
 import { connect as connectHttp2 } from "node:http2";
@@ -17,6 +17,7 @@ import {
   type Name,
   pair,
   parseFlags,
+  startAndClose,
   startServer,
   user,
 } from "./support.ts";
@@ -33,6 +34,17 @@ export const servingEffects: Partial<Record<Name, Effect>> = {
     await using server = await startServer({ "secure-port": port });
     t.equal(String(server.port), port);
     t.equal((await fetchStatus(Number(port))).status, 200);
+  },
+  workers: async (t) => {
+    const threads = (): number => {
+      const names = readdirSync("/proc/self/task").map((id) => readFileSync(`/proc/self/task/${id}/comm`, "utf8"));
+      return names.filter((name) => name.startsWith("svc-worker")).length;
+    };
+    await using server = await startServer({ workers: "3" });
+    t.equal(threads(), 2, "beside the main thread");
+    const statuses = await Promise.all(Array.from({ length: 16 }, () => fetchStatus(server.port)));
+    t.same(new Set(statuses.map(({ status }) => status)), new Set([200]));
+    t.throws(() => parseFlags({ workers: "0" }), /workers/);
   },
   "advertise-address": async (t) => {
     await using server = await startServer({ "advertise-address": "192.0.2.7" });
@@ -59,7 +71,7 @@ export const servingEffects: Partial<Record<Name, Effect>> = {
   },
   "tls-private-key-file": async (t) => {
     await t.rejects(
-      startServer({ "tls-private-key-file": file("user.key") }),
+      startAndClose({ "tls-private-key-file": file("user.key") }),
       "the key must be that of the certificate",
     );
   },
@@ -107,7 +119,7 @@ export const servingEffects: Partial<Record<Name, Effect>> = {
     await using first = await startServer(shared);
     await using second = await startServer(shared);
     t.equal(first.port, second.port);
-    await t.rejects(startServer({ "secure-port": shared["secure-port"] }), { code: "EADDRINUSE" });
+    await t.rejects(startAndClose({ "secure-port": shared["secure-port"] }), { code: "EADDRINUSE" });
   },
   "tls-sni-cert-key": async (t) => {
     const created = (name: string) => makeCertificate({ subject: [{ CN: [name] }], names: [name] });
@@ -133,9 +145,10 @@ export const servingEffects: Partial<Record<Name, Effect>> = {
     session.on("goaway", () => {
       seen = true;
     });
-    while (!seen && requests < 5000) {
+    while (!seen && requests < 1000) {
       requests++;
-      const stream = session.request({ ":path": "/livez" });
+      // Anonymous requests end their connection.
+      const stream = session.request({ ":path": "/livez", ...server.admin });
       await new Promise((resolve) => stream.on("error", resolve).on("close", resolve).resume());
     }
     t.ok(seen, `${requests} requests`);
@@ -202,7 +215,7 @@ export const servingEffects: Partial<Record<Name, Effect>> = {
       t.equal(status, 200);
     }
     t.notOk(existsSync(path), "the socket is removed with the server");
-    await t.rejects(startServer({ "debug-socket-path": join(path, "x") }), /--debug-socket-path=/);
+    await t.rejects(startAndClose({ "debug-socket-path": join(path, "x") }), /--debug-socket-path=/);
   },
   profiling: async (t) => {
     await using server = await startServer();

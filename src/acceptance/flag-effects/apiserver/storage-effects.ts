@@ -29,6 +29,7 @@ import {
   pod,
   probeBlockedStore,
   recordWrites,
+  startAndClose,
   startServer,
   user,
   withAgent,
@@ -135,7 +136,7 @@ export const storageEffects: Partial<Record<Name, Effect>> = {
     t.ok(existsSync(path));
     await using again = await startServer({ "kvstore-servers": `level://${path}` });
     t.equal((await again.send(`GET ${PODS}/web`)).status, 200);
-    await t.rejects(startServer({ "kvstore-servers": "memory://,http://127.0.0.1:2379" }), /form a store together/);
+    await t.rejects(startAndClose({ "kvstore-servers": "memory://,http://127.0.0.1:2379" }), /form a store together/);
     await using remote = await playTlsStore();
     await remote.connect();
     t.ok(remote.connections.length > 0, "the server of an https:// URL is connected");
@@ -157,7 +158,7 @@ export const storageEffects: Partial<Record<Name, Effect>> = {
     t.equal((await again.send("GET /apis/events.k8s.io/v1/namespaces/default/events/e")).status, 200);
     t.equal((await again.send(`GET ${PODS}/web`)).status, 404);
     const unknown = { "kvstore-servers-overrides": "apps/unicorns#memory://x" };
-    await t.rejects(startServer(unknown), /no built-in resource apps\/unicorns/);
+    await t.rejects(startAndClose(unknown), /no built-in resource apps\/unicorns/);
   },
   "kvstore-cafile": async (t) => {
     await using remote = await playTlsStore();
@@ -394,6 +395,6 @@ export const storageEffects: Partial<Record<Name, Effect>> = {
     for (const group of ["networking.svc.io", "networking.k8s.io"]) {
       t.match((await server.send(`GET /apis/${group}/v1beta1/servicecidrs`)).json, { apiVersion: `${group}/v1beta1` });
     }
-    await t.rejects(startServer({ "runtime-config": "bakery.svc.io/v1=true" }), /no API group "bakery.svc.io"/);
+    await t.rejects(startAndClose({ "runtime-config": "bakery.svc.io/v1=true" }), /no API group "bakery.svc.io"/);
   },
 };

@@ -148,6 +148,11 @@ export async function startServer(
   };
 }
 
+/** For servers that must not start: one that starts nevertheless is closed. */
+export async function startAndClose(settings: Settings): Promise<void> {
+  await using _server = await startServer(settings);
+}
+
 export function recordWrites(store: Store, writes: TestServer["writes"], change: Partial<Store>): Store {
   return new Proxy(store, {
     get(target, name) {
