@@ -54,6 +54,9 @@ const programsMark = "\n/*PROGRAMS\n";
 const commentEnd = "*\u0001/";
 const offsetDigits = 12;
 
+/** The name of the part with the text of the program that loads the parts, for threads. */
+const mainPart = "main.program";
+
 /** Lines of a part whose source positions are compressed together: a log line needs the position of one call. */
 const positionsBlockLines = 128;
 
@@ -271,11 +274,15 @@ function loadPart(name) {
   const part = { exports: {} };
   parts.set(name, part);
   const find = (id) => (id.startsWith("./") ? loadPart(id.slice(2)) : require(id));
-  script.runInThisContext()(find, part, part.exports, __filename, __dirname, importMetaUrl, readBytes, locate, toModule);
+  script.runInThisContext()(find, part, part.exports, __filename, __dirname, importMetaUrl, readBytes, locate, toModule, mainProgram);
   return part.exports;
 }
 function readBytes(name) {
   return Buffer.from(readPart(name).code, "base64");
+}
+// What a thread runs: this program itself.
+function mainProgram() {
+  return { code: readPart(${JSON.stringify(mainPart)}).code, file: __filename };
 }
 `;
 
@@ -311,6 +318,7 @@ async function bundleApart(architectures, reader, nodeLicense) {
   parts.set(positionsOf("main"), packPositions(outputFile(outputFiles, "main.js.map"), 0));
   const programTable = `\nconst programs = ${JSON.stringify(programs)};\n`;
   const code = ascii(withoutMapComment(main)) + programTable + reader + partLoader + sourcePositions;
+  parts.set(mainPart, code);
   return { main: code + mapComment(outputFile(outputFiles, "main.js.map"), 0), parts, notices };
 }
 
@@ -363,6 +371,7 @@ const partParameters = [
   "readBytes",
   "locate",
   "__toModule",
+  "mainProgram",
 ];
 
 /**
@@ -490,6 +499,7 @@ function bundle(input) {
     define: {
       SVC_LOCATE: "locate",
       SVC_READ_BYTES: "readBytes",
+      SVC_MAIN: "mainProgram",
       SVC_COMMIT: commit === undefined ? "undefined" : JSON.stringify(JSON.stringify(commit)),
       "import.meta.url": "importMetaUrl",
       "import.meta.dirname": "__dirname",

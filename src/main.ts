@@ -74,6 +74,9 @@ const commands: Readonly<Record<string, Command>> = {
   version: { summary: "print the version", load: async () => version },
 };
 
+/** The first word of a thread of the API server. */
+const API_WORKER = "apiserver-worker";
+
 const EXIT_FATAL = 255;
 
 async function version(argv: readonly string[]): Promise<number> {
@@ -101,6 +104,7 @@ async function dispatch(invokedAs: string, argv: readonly string[]): Promise<num
   if (invokedAs === "kube-scheduler") return (await commands.scheduler!.load())(argv);
   if (invokedAs === "kube-controller-manager") return (await commands["controller-manager"]!.load())(argv);
   const [word = "", ...rest] = argv;
+  if (word === API_WORKER) return await (await import("./apiserver/workers/worker-command.ts")).run();
   if (word === "--version") return await version(rest);
   if (word === "help" && rest.length > 0) return await dispatch(invokedAs, [...rest, "--help"]);
   const command = Object.hasOwn(commands, word) ? commands[word] : undefined;

@@ -43,7 +43,8 @@ export async function run(argv: readonly string[], tools: ToolOptions = {}): Pro
     return invocation.code;
   }
   const { flags, gates, given, version } = invocation;
-  using log = createLogger(logOptions(flags));
+  const loggerOptions = logOptions(flags);
+  using log = createLogger(loggerOptions);
   for (const warning of invocation.warnings) log.warn(warning);
   if (allowsEverything(flags)) {
     log.warn(
@@ -70,6 +71,7 @@ export async function run(argv: readonly string[], tools: ToolOptions = {}): Pro
     const starting = startApiServer(apiServerOptions(flags, gates, version, given), {
       clock: systemClock,
       log,
+      logOptions: loggerOptions,
       setVerbosity: (level) => log.setVerbosity(level),
     });
     // A signal stops the program also while an unresponsive store delays the start.

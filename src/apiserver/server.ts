@@ -58,6 +58,41 @@ export interface RunningApiServer extends ApiServer {
 
 /** Resolves when the server is ready. Rejects with one sentence for an operator. */
 export async function startApiServer(config: ApiServerConfig, deps: ApiServerDeps): Promise<RunningApiServer> {
+  if (config.workers > 1) return await startThreads(config, deps);
+  return await startInThread(config, deps);
+}
+
+/** Starts the server with worker threads, which end with it. */
+async function startThreads(config: ApiServerConfig, deps: ApiServerDeps): Promise<RunningApiServer> {
+  const { WorkerPool } = await import("./workers/worker-pool.ts");
+  const pool = new WorkerPool(config, deps);
+  try {
+    const setVerbosity = (level: number): void => {
+      deps.setVerbosity?.(level);
+      pool.setVerbosity(level);
+    };
+    return await startInThread(pool.config, { ...deps, setVerbosity, threads: pool }, pool);
+  } catch (error) {
+    await pool[Symbol.asyncDispose]();
+    throw error;
+  }
+}
+
+/** The threads that serve beside this one. */
+interface OtherThreads {
+  /** Resolves when they can listen; rejects when the port is in use. */
+  prepare(): Promise<void>;
+  listen(port: number): Promise<void>;
+  /** Called when this thread is ready; resolves when they are. */
+  serve(): Promise<void>;
+  close(): Promise<void>;
+}
+
+async function startInThread(
+  config: ApiServerConfig,
+  deps: ApiServerDeps,
+  others?: OtherThreads,
+): Promise<RunningApiServer> {
   const { clock, log, random = systemRandom } = deps;
   const address = { host: config.bindAddress, port: config.securePort };
   const hostIp = isUnspecifiedAddress(config.bindAddress) ? await readHostAddress() : undefined;
@@ -65,8 +100,10 @@ export async function startApiServer(config: ApiServerConfig, deps: ApiServerDep
     externalAddress(config.serving.advertisedHost ?? hostIp ?? address.host, address.port);
   let secureServing: SecureServing | undefined;
   const open = async (parts: SecureServingParts): Promise<void> => {
+    await others?.prepare();
     secureServing = await startSecureServing(config, { clock, log, random }, parts);
     Object.assign(address, secureServing.address);
+    await others?.listen(address.port);
   };
   const { server, readiness, memory, registries } = await createApiServer(config, deps, externalHostPort, open).catch(
     async (error: unknown) => {
@@ -75,12 +112,13 @@ export async function startApiServer(config: ApiServerConfig, deps: ApiServerDep
     },
   );
   readiness.markStarted();
+  await others?.serve();
   log.info("Serving securely", { address: `${address.host}:${address.port}` });
   let closing: Promise<void> | undefined;
   const close = (): Promise<void> => {
     closing ??= (async () => {
       memory.beginStop();
-      await secureServing?.close();
+      await Promise.all([secureServing?.close(), others?.close()]);
       await server[Symbol.asyncDispose]();
     })();
     return closing;
@@ -90,7 +128,7 @@ export async function startApiServer(config: ApiServerConfig, deps: ApiServerDep
 }
 
 /** The host and port that clients connect to. --external-hostname may include a port. */
-function externalAddress(host: string, port: number): string {
+export function externalAddress(host: string, port: number): string {
   if (isIpAddress(host) && host.includes(":")) return `[${host}]:${port}`;
   return /:\d+$/.test(host) ? host : `${host}:${port}`;
 }

@@ -193,6 +193,7 @@ export function serverConfig(options: UpOptions, pki: Pki, version: string): Api
     ...base,
     bindAddress: options.bindAddress,
     securePort: options.securePort,
+    workers: options.workers,
     serving: { ...base.serving, certificate: pki.apiServer, certDir: join(options.dataDir, "apiserver") },
     authentication: {
       ...base.authentication,

@@ -1,5 +1,6 @@
 /** Every flag of `svc up`, in the order of its help. */
 import { DNS_FORWARD, forwardRules } from "../agent/flags/networking.ts";
+import { WORKERS } from "../apiserver/flags/serving.ts";
 import { flag, section } from "../flags/flag.ts";
 import { agentGates } from "../flags/gate-tables/agent.ts";
 import { apiserverGates } from "../flags/gate-tables/apiserver.ts";
@@ -35,6 +36,7 @@ export const upFlags = {
     "data-dir": flag(requiredDirectory, "/var/lib/svc", "Directory of the cluster's state, keys and images."),
     "bind-address": flag(ip, "0.0.0.0", "Address the API server listens on."),
     "secure-port": flag(port("int", "no-zero"), 6443, "HTTPS port of the API server."),
+    workers: flag(int({ min: 1, max: 64 }), 1, WORKERS),
     "kvstore-quota-bytes": flag(
       int(),
       0,

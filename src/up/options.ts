@@ -21,6 +21,8 @@ export interface UpOptions {
   readonly podLogsDir: string;
   readonly bindAddress: string;
   readonly securePort: number;
+  /** Threads that serve connections of the API server. */
+  readonly workers: number;
   readonly agentPort: number;
   /** Undefined: no quota. */
   readonly storeQuotaBytes: number | undefined;
@@ -84,6 +86,7 @@ export function upOptions(flags: ParsedFlags<typeof upFlags>, surroundings: Host
     podLogsDir: suffix === undefined ? "/var/log/pods" : join(dataDir, "pod-logs"),
     bindAddress: flags["bind-address"],
     securePort: flags["secure-port"],
+    workers: flags.workers,
     agentPort: flags["agent-port"],
     storeQuotaBytes: storeQuotaBytes(flags["kvstore-quota-bytes"]),
     controllers: flags["embedded-controllers"],

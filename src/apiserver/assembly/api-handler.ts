@@ -72,6 +72,7 @@ export async function createApiHandler(
       debugEndpoints,
       clock,
       flowController: base.flowControl?.controller,
+      threads: base.threads,
     }),
     groupAliases: config.groupAliases,
     gitVersion: config.gitVersion,

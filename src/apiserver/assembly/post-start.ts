@@ -46,13 +46,16 @@ export async function runPostStartHooks(
   const started = startRequiredControllers(base, accessControl, options.address, stopped);
   await withTimeout(clock, config.storage.initializationTimeoutMs, started, failure);
   const { registries, log, stopping } = base;
-  const events = registries.of(eventKind).objects;
-  resources.use(
-    new EventBudget({ feed: registries.feedOf(eventKind), objects: events, clock, log: log.child("events") }),
-  );
+  const isMain = base.threads?.isMain ?? true;
+  if (isMain) {
+    const events = registries.of(eventKind).objects;
+    resources.use(
+      new EventBudget({ feed: registries.feedOf(eventKind), objects: events, clock, log: log.child("events") }),
+    );
+  }
   if (accessControl.nodeGraph !== undefined)
     stopped.push(feedNodeGraph(registries, accessControl.nodeGraph, clock, log, stopping));
-  await startEmbeddedControllers(base, accessControl, options);
+  if (isMain) await startEmbeddedControllers(base, accessControl, options);
 }
 
 /** Loads RBAC policy and custom resource definitions and creates the control plane's objects. */
@@ -64,7 +67,8 @@ async function startRequiredControllers(
 ): Promise<void> {
   const { config, clock, log, store, registries, customResources, readiness, metrics, stopping } = base;
   const { clientAuthorities } = accessControl.authenticators;
-  await bootstrapCluster(registries, stopping);
+  const isMain = base.threads?.isMain ?? true;
+  if (isMain) await bootstrapCluster(registries, stopping);
   await accessControl.policy.ready();
   readiness.markDone("bootstrap");
   const definitions = startDefinitionController({
@@ -80,11 +84,17 @@ async function startRequiredControllers(
   readiness.markDone("definitions");
   const serviceNames = apiServiceNames(config.groupAliases);
   const settings = { ...config.services, securePort: config.securePort, serviceNames };
-  const service = await startServiceAllocation(settings, { registries, log: log.child("services"), signal: stopping });
+  const service = await startServiceAllocation(settings, {
+    registries,
+    log: log.child("services"),
+    isMain,
+    signal: stopping,
+  });
   stopped.push(service.repaired);
   const own = await startControlPlaneControllers({
     registries,
     serviceAllocation: service,
+    isMain,
     endpoints: await endpointReconcilerOptions(config),
     clientAuthorities,
     flowController: base.flowControl?.controller,
@@ -95,7 +105,7 @@ async function startRequiredControllers(
   });
   stopped.push(own.ended);
   readiness.markDone("services");
-  await registerLocalApiServices(registries, config.groupAliases, stopping);
+  if (isMain) await registerLocalApiServices(registries, config.groupAliases, stopping);
   await new Promise<void>((resolve) => {
     stopped.push(base.aggregator.run(resolve));
     stopping.addEventListener("abort", () => resolve(), { once: true });

@@ -12,7 +12,7 @@ import { combinePolicies, requireAdminLabel } from "../../registry/policies/devi
 import { uncachedKinds } from "../../registry/read/uncached.ts";
 import { Registries } from "../../registry/registries.ts";
 import { type RandomSource, systemRandom } from "../../std/crypto/random.ts";
-import type { Logger } from "../../std/log/logger.ts";
+import type { Logger, LogOptions } from "../../std/log/logger.ts";
 import type { Clock } from "../../std/time/clock.ts";
 import type { Store } from "../../storage/store.ts";
 import type { Tracer } from "../../tracing/tracer.ts";
@@ -29,6 +29,7 @@ import { Readiness } from "../health/readiness.ts";
 import { ServerMetrics } from "../metrics/server-metrics.ts";
 import type { Peers, PeersDeps } from "../peers/peers.ts";
 import type { LocalAgent } from "../proxy/local-agent.ts";
+import type { ThreadLink } from "../workers/thread-link.ts";
 import { explainUncontrolled } from "./controlled-kinds.ts";
 import { createFlowControl } from "./flow-control.ts";
 import { openStores, type Stores } from "./stores.ts";
@@ -46,6 +47,10 @@ export interface ApiServerDeps {
   readonly localAgent?: LocalAgent | undefined;
   /** Identifies this server among its peers; the name of the host when absent. */
   readonly hostName?: string | undefined;
+  /** The options of the log, for threads. */
+  readonly logOptions?: Partial<LogOptions> | undefined;
+  /** The other threads of the server; undefined: there are none. */
+  readonly threads?: ThreadLink | undefined;
 }
 
 /** The lifetime of the server's parts. */
@@ -80,6 +85,8 @@ export interface ServerBase extends ServerLifetime {
   /** Undefined: other API servers are not known to this one. */
   readonly peers: Peers | undefined;
   readonly localAgent: LocalAgent | undefined;
+  /** Undefined: the server has one thread. */
+  readonly threads: ThreadLink | undefined;
   /** Undefined: all connections are direct. */
   readonly egress: FindConnector | undefined;
 }
@@ -111,9 +118,11 @@ export async function createServerBase(
     random,
     metrics: metrics.registry,
     connector: egress?.("controlplane"),
+    threads: deps.threads,
   });
   if (auditor !== undefined) resources.use(auditor);
-  const storesDeps = { kinds: apis.kinds, clock, log, metrics, resources, store: deps.store };
+  const { store: given, threads } = deps;
+  const storesDeps = { kinds: apis.kinds, clock, log, metrics, resources, store: given, threads };
   const stores = await openStores(config, { ...storesDeps, connector: egress?.("etcd") });
   const { store, kmsChecks } = stores;
   const registries = resources.use(createRegistries(config, { apis, features, ...stores, clock, log, random }));
@@ -186,6 +195,7 @@ export async function createServerBase(
     aggregator,
     peers,
     localAgent: deps.localAgent,
+    threads,
     egress,
   };
 }

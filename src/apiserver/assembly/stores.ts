@@ -10,6 +10,7 @@ import type { Store } from "../../storage/store.ts";
 import type { ApiServerConfig } from "../config/config.ts";
 import { serverIdHash } from "../metrics/server-id.ts";
 import type { ServerMetrics } from "../metrics/server-metrics.ts";
+import type { ThreadLink } from "../workers/thread-link.ts";
 
 export interface StoresDeps {
   /** The built-in kinds that are served. */
@@ -23,6 +24,8 @@ export interface StoresDeps {
   readonly store?: Store | undefined;
   /** How to connect to remote stores; undefined: directly. */
   readonly connector?: Connector | undefined;
+  /** Undefined: the server has one thread. */
+  readonly threads?: ThreadLink | undefined;
 }
 
 export interface Stores {
@@ -36,11 +39,13 @@ export async function openStores(config: ApiServerConfig, deps: StoresDeps): Pro
   const { storage } = config;
   const { clock, connector, resources, metrics } = deps;
   const options = { ...storage, statusIntervalMs: config.observability.sizePollMs, connector, clock };
-  const open = async (urls: readonly string[]): Promise<Store> =>
-    resources.use(await openStore({ ...options, urls, log: deps.log.child("store") }));
-  const { store: given = await open(storage.urls) } = deps;
-  if (deps.store !== undefined) resources.use(deps.store);
-  const main = metrics.measureStore(given);
+  const openHere = (urls: readonly string[]): Promise<Store> =>
+    openStore({ ...options, urls, log: deps.log.child("store") });
+  const { threads } = deps;
+  const open = async (urls: readonly string[], openOwn = () => openHere(urls)): Promise<Store> =>
+    resources.use(await (threads === undefined ? openOwn() : threads.openStore(urls, openOwn)));
+  const { store: given } = deps;
+  const main = metrics.measureStore(await open(storage.urls, given && (async () => given)));
   const { encrypt, kmsChecks } = await openEncryption(config, deps);
   const own = new Map<string, Store>();
   for (const { group, resource, urls } of storage.overrides) {

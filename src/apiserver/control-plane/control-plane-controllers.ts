@@ -34,6 +34,8 @@ export interface ControlPlaneOptions {
   readonly clientAuthorities: ClientAuthorities;
   /** Whether the server has an identity lease, which the gate APIServerIdentity decides; it has one when absent. */
   readonly hasIdentity?: boolean | undefined;
+  /** Whether this thread of the process maintains the objects; otherwise it only uses them. True when absent. */
+  readonly isMain?: boolean | undefined;
   /** Undefined: flow schemas and priority levels have no effect. */
   readonly flowController: FlowController | undefined;
   readonly clock: Clock;
@@ -63,7 +65,7 @@ export async function startControlPlaneControllers(options: ControlPlaneOptions)
   const keyOf = <T extends ApiObject>(kind: Kind<T>, name: string, namespace?: string): string =>
     registries.of(kind).objects.key(namespace, name);
   const prefixOf = <T extends ApiObject>(kind: Kind<T>): string => registries.of(kind).objects.prefix();
-  const initialReconcilers: readonly PeriodicReconciler[] = [
+  const ownReconcilers: readonly PeriodicReconciler[] = [
     {
       name: "the endpoints of the kubernetes service",
       everyMs: SHORT_INTERVAL_MS,
@@ -94,6 +96,8 @@ export async function startControlPlaneControllers(options: ControlPlaneOptions)
     },
   ];
   /** Runs after the objects exist. */
+  const { isMain = true } = options;
+  const initialReconcilers = isMain ? ownReconcilers : [];
   const flowControl = flowController === undefined ? undefined : reconcileFlowControl({ ...options, flowController });
   /** These ran before, or readiness does not depend on them. */
   const backgroundReconcilers: readonly PeriodicReconciler[] = [
@@ -124,7 +128,7 @@ export async function startControlPlaneControllers(options: ControlPlaneOptions)
   if (flowControl !== undefined) await reconcileOnce(flowControl, log, signal);
   const reconcilers = [
     ...initialReconcilers,
-    ...backgroundReconcilers,
+    ...(isMain ? backgroundReconcilers : []),
     ...(flowControl === undefined ? [] : [flowControl]),
   ];
   const { ended } = runReconcilers(reconcilers, {
@@ -135,7 +139,7 @@ export async function startControlPlaneControllers(options: ControlPlaneOptions)
   });
   const withdrawn = ended
     .then(async () => {
-      if (endpointReconciler !== undefined)
+      if (isMain && endpointReconciler !== undefined)
         await withTimeout(clock, WITHDRAW_TIMEOUT_MS, endpointReconciler.withdraw(), "the store does not answer");
     })
     .catch((error: unknown) =>

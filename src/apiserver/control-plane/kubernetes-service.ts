@@ -69,9 +69,18 @@ export interface ServiceAllocation {
   repair(): Promise<void>;
 }
 
+const NOTHING_TO_MAINTAIN: ServiceAllocation = {
+  repaired: Promise.resolve(),
+  keys: [],
+  reconcile: async () => {},
+  repair: async () => {},
+};
+
 export interface ServiceAllocationDeps {
   readonly registries: Registries;
   readonly log: Logger;
+  /** Whether this thread of the process maintains the API's services and repairs addresses; true when absent. */
+  readonly isMain?: boolean | undefined;
   readonly signal: AbortSignal;
 }
 
@@ -81,7 +90,7 @@ export interface ServiceAllocationDeps {
  */
 export async function startServiceAllocation(
   config: ApiServicesConfig,
-  { registries, log, signal }: ServiceAllocationDeps,
+  { registries, log, isMain = true, signal }: ServiceAllocationDeps,
 ): Promise<ServiceAllocation> {
   const ranges = parseServiceRanges(config.clusterIpRanges);
   const [services, cidrs, objects] = [
@@ -100,6 +109,7 @@ export async function startServiceAllocation(
     endpoints: registries.of(endpointsKind),
     log,
   });
+  if (!isMain) return NOTHING_TO_MAINTAIN;
   const scope = systemScope("", signal);
   const startRevision = store.current();
   let reportedCidrs = "";

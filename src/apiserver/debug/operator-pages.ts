@@ -2,11 +2,13 @@
 
 import { metricsResponse, resetMetrics } from "../../http/metrics-page.ts";
 import { flagz, statusz } from "../../http/zpages.ts";
+import { lazy } from "../../std/async/lazy.ts";
 import type { Clock } from "../../std/time/clock.ts";
 import type { ApiServerConfig } from "../config/config.ts";
 import type { FlowController } from "../fairness/flow-controller.ts";
 import type { Route } from "../handlers/routes.ts";
 import type { ServerMetrics } from "../metrics/server-metrics.ts";
+import type { ThreadLink } from "../workers/thread-link.ts";
 import type { DebugEndpoints } from "./debug-endpoints.ts";
 import { createDebugDumps } from "./flow-control-dumps.ts";
 
@@ -25,6 +27,8 @@ export interface OperatorPageDeps {
   readonly clock: Clock;
   /** Undefined: priority and fairness is off. */
   readonly flowController: FlowController | undefined;
+  /** Undefined: the server has one thread. */
+  readonly threads?: ThreadLink | undefined;
 }
 
 /** The component name on the pages, as in Kubernetes. */
@@ -39,13 +43,30 @@ export function createOperatorPages(config: ApiServerConfig, deps: OperatorPageD
   ];
 }
 
-function createMetricPages({ observability }: ApiServerConfig, { metrics }: OperatorPageDeps): readonly OperatorPage[] {
+function createMetricPages(
+  { observability }: ApiServerConfig,
+  { metrics, threads }: OperatorPageDeps,
+): readonly OperatorPage[] {
   const all = [metrics.registry, metrics.slis];
+  const shared =
+    threads === undefined
+      ? undefined
+      : lazy(async () => new (await import("../workers/shared-metrics.ts")).SharedMetrics(metrics, threads));
+  // Other threads take the metrics of this one as soon as it serves.
+  void shared?.();
   const pagesFor = (path: string, registries: typeof all): OperatorPage[] => {
     const methods = ["GET", "POST", "PUT", "PATCH", "OPTIONS", ...(observability.profiling ? [] : ["DELETE"])];
-    const shown = page(path, async ({ request }) => metricsResponse(registries, request.headers.accept), methods);
+    const show: Route = async ({ request }) => {
+      const shownRegistries = shared === undefined ? registries : await (await shared()).merge(registries);
+      return metricsResponse(shownRegistries, request.headers.accept);
+    };
+    const shown = page(path, show, methods);
+    const resetAll: Route = async () => {
+      threads?.resetMetrics();
+      return resetMetrics(registries);
+    };
     // Only with profiling: a reset confuses the rates that scrapers compute.
-    const reset = page(path, async () => resetMetrics(registries), ["DELETE"], false);
+    const reset = page(path, resetAll, ["DELETE"], false);
     return observability.profiling ? [shown, reset] : [shown];
   };
   return [...pagesFor("/metrics", all), ...pagesFor("/metrics/slis", [metrics.slis])];

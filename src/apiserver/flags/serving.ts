@@ -6,6 +6,10 @@ import { bool, file, oneOf, requiredDirectory, text } from "../../flags/types/te
 import { sniCertificates, suites, tlsVersion } from "../../flags/types/tls.ts";
 import { isHstsDirective, isOriginPattern, portText } from "./values.ts";
 
+export const WORKERS =
+  "Threads of the process that serve connections; the kernel spreads connections over them. Each takes about 40 MiB of " +
+  "memory, and admits its part of the requests in flight.";
+
 export const servingFlags = section("Serving, network and TLS", {
   "bind-address": flag(
     ipOrNone,
@@ -17,6 +21,7 @@ export const servingFlags = section("Serving, network and TLS", {
     6443,
     "HTTPS port with authentication and authorization; cannot be switched off with 0.",
   ),
+  workers: flag(int({ min: 1, max: 64 }), 1, WORKERS),
   "advertise-address": flag(
     ipOrNone,
     "",
