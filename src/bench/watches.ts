@@ -76,16 +76,18 @@ async function touch(writer: Connection, object: number): Promise<void> {
 }
 
 /** Watches of all objects. They count events and, while `delays` is an array, record delays. */
-class Watches implements Disposable {
+export class Watches implements Disposable {
   readonly size: number;
   delivered = 0;
   delays: number[] | undefined;
   readonly #connections: Connection[] = [];
+  readonly #perConnection: number;
   #error: unknown;
 
-  constructor(server: BenchServer, size: number) {
+  constructor(server: BenchServer, size: number, perConnection = PER_CONNECTION) {
     this.size = size;
-    for (let i = 0; i < size; i += PER_CONNECTION) this.#connections.push(new Connection(server.credentials));
+    this.#perConnection = perConnection;
+    for (let i = 0; i < size; i += perConnection) this.#connections.push(new Connection(server.credentials));
   }
 
   /** Resolves when every watch has received an event. */
@@ -93,7 +95,7 @@ class Watches implements Disposable {
     const list = JSON.parse((await writer.request("GET", `${collection}?limit=1`)).body);
     const path = `${collection}?watch=true&resourceVersion=${list.metadata.resourceVersion}`;
     for (let i = 0; i < this.size; i++) {
-      const connection = this.#connections[Math.floor(i / PER_CONNECTION)]!;
+      const connection = this.#connections[Math.floor(i / this.#perConnection)]!;
       const onData = (chunk: Buffer): void => this.#onChunk(chunk);
       void connection.request("GET", path, undefined, { onData }).catch((error: unknown) => {
         this.#error = error;
