@@ -43,7 +43,23 @@ export function conditionTimeout(normalMs: number): number {
   return current === undefined ? normalMs : Math.min(normalMs, MUTANT_TIMEOUT_MS);
 }
 
+/** How long a test waits for what must not happen: a mutant gets time to do it on a busy machine. */
+export function quietTime(normalMs: number): number {
+  return current === undefined ? normalMs : MUTANT_TIMEOUT_MS;
+}
+
 const MUTANT_TIMEOUT_MS = 1500;
+
+/** Fields that change how the file is loaded: their values are withheld from the text. */
+const loadingFields: ReadonlySet<string> = new Set(["mergeDefaultEvictionSettings"]);
+
+/** The text of a configuration file without the line of a withheld field that changes how the file is loaded. */
+export function withoutWithheldLine(text: string): string {
+  const name = withheldName("field");
+  if (name === undefined || !loadingFields.has(name)) return text;
+  const lines = text.split("\n");
+  return lines.filter((line) => !line.startsWith(`${name}: `)).join("\n");
+}
 
 /** The command line without a withheld gate, and without a withheld flag that the parser handles. */
 export function withoutWithheld(words: readonly string[]): readonly string[] {

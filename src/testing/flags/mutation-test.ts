@@ -17,8 +17,41 @@ const TIMEOUT_MS = 60_000;
 
 class FailedAssertion extends Error {}
 
-/** Resolves with the reason of the failure, or with undefined when the test passes: the mutant survives. */
-export async function killMutant(test: MutationTest): Promise<string | undefined> {
+/** How long servers may take to close after a test. */
+const CLOSING_MS = 1000;
+
+export interface MutationResult {
+  /** Why the test failed; undefined when it passed: the mutant survives. */
+  readonly reason: string | undefined;
+  /** Kinds of handles that the test left open, which keep the process from its end: `TCPServerWrap`. */
+  readonly leftOpen: readonly string[];
+}
+
+export async function killMutant(test: MutationTest): Promise<MutationResult> {
+  const before = countOpenHandles();
+  const reason = await runMutant(test);
+  const deadline = performance.now() + CLOSING_MS;
+  const isMore = ([kind, count]: readonly [string, number]) => count > (before.get(kind) ?? 0);
+  let more = [...countOpenHandles()].filter(isMore);
+  while (more.length > 0 && performance.now() < deadline) {
+    await setTimeout(10);
+    more = [...countOpenHandles()].filter(isMore);
+  }
+  return { reason, leftOpen: more.map(([kind]) => kind) };
+}
+
+/** Servers, pipes and child processes, by kind. */
+function countOpenHandles(): ReadonlyMap<string, number> {
+  const kinds = process.getActiveResourcesInfo().filter((kind) => /(?:ServerWrap|PipeWrap|Process)$/.test(kind));
+  return new Map(
+    Map.groupBy(kinds, String)
+      .entries()
+      .map(([kind, { length }]) => [kind, length]),
+  );
+}
+
+/** Resolves with the reason of the failure, or with undefined when the test passes. */
+async function runMutant(test: MutationTest): Promise<string | undefined> {
   const cleanup: (() => unknown)[] = [];
   const stop = new AbortController();
   try {
