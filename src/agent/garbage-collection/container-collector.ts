@@ -105,8 +105,9 @@ export class ContainerCollector {
     let removed = 0;
     for (const { id, name, logPath } of listDoomed(this.#listUnits(minAgeMs), max)) {
       this.#options.log.info("Removing dead container", { container: name, containerID: id });
-      await this.#options.runtime.removeContainer({ containerId: id });
+      // The log first: without its container, an agent that restarts does not find it.
       if (logPath !== "") await removeLogs(logPath);
+      await this.#options.runtime.removeContainer({ containerId: id });
       removed++;
     }
     return removed;

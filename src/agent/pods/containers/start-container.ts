@@ -175,9 +175,10 @@ async function removeOldRuns(pod: PodContext, name: string): Promise<boolean> {
   const removed = new Set<string>();
   for (const run of runs) {
     if (kept.includes(run) || run.state === "running") continue;
+    // The log first: without its container, an agent that restarts does not find it.
+    if (run.logPath !== "") await removeLogs(run.logPath);
     await services.runtime.removeContainer({ containerId: run.id }, signal);
     removed.add(run.id);
-    if (run.logPath !== "") await removeLogs(run.logPath);
   }
   for (const sandbox of pod.observation.sandboxes) {
     const inUse = pod.observation.containers.some((each) => each.sandboxId === sandbox.id && !removed.has(each.id));
