@@ -125,8 +125,10 @@ t.test("images: the next agent removes the others, and the records of those that
     await next.collector.observe();
     await clock.advance(5 * MINUTE);
     await next.collector.collect();
-    t.same([...fake.present.keys()], ["used:1"], `killed at step ${killAt}`);
+    // One image less is below the high threshold.
+    const left = killAt === 1 || killAt === 2 ? ["b:1", "used:1"] : ["used:1"];
+    t.same([...fake.present.keys()], left, `killed at step ${killAt}`);
     t.equal(await next.records.mustPull("used:1", "sha256:used:1", []), false, "its record stays");
-    t.equal(readdirSync(join(directory, "agent/image_manager/pulled")).length, 1);
+    t.equal(readdirSync(join(directory, "agent/image_manager/pulled")).length, left.length);
   }
 });
