@@ -76,6 +76,32 @@ t.test("discovery of an extension server is part of that of the API server", asy
   t.equal(await find(), undefined);
 });
 
+t.test("an extension server of the API service v1. gets all requests below /api", async (t) => {
+  await using cluster = await startAggregatedCluster({
+    extension: {
+      intercept: async ({ request }) => (request.path.startsWith("/api") ? textResponse(200, "other") : undefined),
+    },
+  });
+  const { server, extension } = cluster;
+  const groups = (await server.send("GET /apis")).json.groups.length;
+  const path = `${API_SERVICES}/v1.`;
+  const local = await server.send(`GET ${path}`);
+  if (local.status === 200) await server.send(`DELETE ${path}`);
+  await cluster.register({}, "v1.");
+  await cluster.waitForAvailability("True", "v1.");
+  for (const path of ["/api", "/api/v1", "/api/v1/namespaces/default/pods"]) {
+    t.equal((await server.send(`GET ${path}`)).text, "other", path);
+    t.ok(extension.received.some(({ line }) => line === `GET ${path}`));
+  }
+  const { json } = await server.send("GET /apis");
+  t.equal(json.groups.length, groups, "no group without a name");
+  t.equal((await server.send("GET /apis/apps/v1/deployments")).status, 200);
+  await server.send(`DELETE ${path}`);
+  await until("the server serves it again", async () => (await server.send("GET /api/v1/pods")).text !== "other", {
+    wait: cluster.wait,
+  });
+});
+
 t.test("OpenAPI documents of an extension server are merged", async (t) => {
   await using cluster = await startAggregatedCluster();
   const { server, extension } = cluster;

@@ -39,6 +39,8 @@ export function createAggregator(
 }
 
 const RETRY_MS = 1000;
+/** The API service `v1.`: it stands for all paths under `/api`. */
+const CORE_VERSION = "/v1";
 /** API services of clients that have an effect; further ones are logged and ignored. */
 const API_SERVICES_MAX = 500;
 
@@ -46,7 +48,7 @@ export class Aggregator implements AsyncDisposable {
   readonly #deps: AggregatorDeps;
   /** Those that this server does not manage, by name. */
   readonly #registered = new Map<string, RegisteredApi>();
-  /** By `GROUP/VERSION`. */
+  /** By `GROUP/VERSION`; the group of core kinds is empty. */
   readonly #extensions = new Map<string, ExtensionApi>();
   readonly #load: () => Promise<ExtensionServers>;
   #servers: ExtensionServers | undefined;
@@ -79,9 +81,8 @@ export class Aggregator implements AsyncDisposable {
   /** Undefined: no extension server serves the path. */
   respond(context: RequestContext): Promise<HttpResponse> | undefined {
     if (this.#extensions.size === 0) return undefined;
-    const [, prefix, group, version] = context.request.path.split("/");
-    if (prefix !== "apis") return undefined;
-    const api = this.#extensions.get(`${group}/${version}`);
+    const key = groupVersionOf(context.request.path);
+    const api = key === undefined ? undefined : this.#extensions.get(key);
     return api === undefined ? undefined : this.#forward(api, context);
   }
 
@@ -92,7 +93,8 @@ export class Aggregator implements AsyncDisposable {
 
   /** The group versions of API services that this server does not manage. */
   versions(): readonly ExternalVersion[] {
-    return [...this.#registered.values()].map(({ name, group, version, groupPriority, versionPriority, service }) => {
+    const listed = [...this.#registered.values()].filter(({ group }) => group !== "");
+    return listed.map(({ name, group, version, groupPriority, versionPriority, service }) => {
       const { resources = [], freshness = "Stale" } = this.#servers?.discoveryOf(name) ?? {};
       const discovered = service === undefined ? undefined : { resources, freshness };
       return { group, version, groupPriority, versionPriority, discovered };
@@ -183,4 +185,11 @@ export class Aggregator implements AsyncDisposable {
     this.#extensions.delete(`${group}/${version}`);
     this.#servers?.delete(name);
   }
+}
+
+/** The key of the API service that may serve the path; undefined: there can be none. */
+function groupVersionOf(path: string): string | undefined {
+  const [, prefix, group = "", version] = path.split("/");
+  if (prefix === "api") return CORE_VERSION;
+  return prefix === "apis" && group !== "" ? `${group}/${version}` : undefined;
 }

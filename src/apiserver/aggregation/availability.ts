@@ -6,7 +6,7 @@ import type { Clock } from "../../std/time/clock.ts";
 import { describeFailure } from "./connection-error.ts";
 import type { ExtensionConnections } from "./connections.ts";
 import { ExtensionTimeout, getFromExtension } from "./extension-request.ts";
-import type { ExtensionApi } from "./registered-api.ts";
+import { type ExtensionApi, pathOf } from "./registered-api.ts";
 import { addressesOf, formatHostPort, type HostPort, type ServiceResolver, servicePort } from "./service-resolver.ts";
 
 export interface Availability {
@@ -80,9 +80,8 @@ async function findDiscoveryFailure(
 }
 
 async function tryDiscovery(api: ExtensionApi, deps: AvailabilityDeps, signal: AbortSignal): Promise<void> {
-  const { group, version } = api;
   const address = await deps.resolver.resolve(api.service);
-  const path = `/apis/${group}/${version}`;
+  const path = pathOf(api);
   const url = `https://${formatHostPort(address)}${path}`;
   const failed = (why: string): Error => new Error(`failing or missing response from ${url}: ${why}`);
   const status = await requestStatus(address, path, deps, signal).catch((error: unknown) => {

@@ -81,7 +81,8 @@ export class ExtensionServers implements AsyncDisposable {
       request,
       onChange: deps.onDiscovery,
     });
-    const apis = (): readonly ExtensionApi[] => [...this.#apis.values()].sort(comparePriority);
+    const apis = (): readonly ExtensionApi[] =>
+      [...this.#apis.values()].filter(({ group }) => group !== "").sort(comparePriority);
     this.openApi = new OpenApiAggregator({ clock, log, metrics, apis, request, signal });
   }
 
@@ -96,7 +97,9 @@ export class ExtensionServers implements AsyncDisposable {
     }
     const isSpecChanged = previous === undefined || !hasSameSpec(previous, api);
     if (isSpecChanged) this.#availability.check(api.name);
-    if (isSpecChanged || previous.isAvailable !== api.isAvailable) this.#discovery.update(api);
+    // The documents of core kinds are below the path that is forwarded.
+    const isListed = api.group !== "";
+    if (isListed && (isSpecChanged || previous.isAvailable !== api.isAvailable)) this.#discovery.update(api);
   }
 
   delete(name: string): void {

@@ -56,6 +56,11 @@ export function isExtensionApi(api: RegisteredApi): api is ExtensionApi {
   return api.service !== undefined;
 }
 
+/** The path of the group version. */
+export function pathOf({ group, version }: Pick<RegisteredApi, "group" | "version">): string {
+  return group === "" ? `/api/${version}` : `/apis/${group}/${version}`;
+}
+
 /** `default/metrics:443`, the key of what is cached by service. */
 export function serviceKey({ namespace, name, port }: ServiceReference): string {
   return `${namespace}/${name}:${port}`;

@@ -106,7 +106,13 @@ export async function createServerBase(
   const egress = await openEgress(config, { clock, metrics: metrics.registry, log });
   // Disposed last, with the spans of the last requests.
   const { tracingFile } = config;
-  const tracerDeps = { clock, log: log.child("tracing"), random, connector: egress?.("controlplane"), resources };
+  const tracerDeps = {
+    clock,
+    log: log.child("tracing"),
+    random,
+    connector: egress?.("controlplane", "any"),
+    resources,
+  };
   const tracer =
     tracingFile === undefined
       ? undefined
@@ -123,7 +129,7 @@ export async function createServerBase(
   if (auditor !== undefined) resources.use(auditor);
   const { store: given, threads } = deps;
   const storesDeps = { kinds: apis.kinds, clock, log, metrics, resources, store: given, threads };
-  const stores = await openStores(config, { ...storesDeps, connector: egress?.("etcd") });
+  const stores = await openStores(config, { ...storesDeps, connector: egress?.("etcd", "any") });
   const { store, kmsChecks } = stores;
   const registries = resources.use(createRegistries(config, { apis, features, ...stores, clock, log, random }));
   metrics.setScheme(registries);

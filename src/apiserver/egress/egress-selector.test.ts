@@ -217,6 +217,18 @@ t.test("failures of the proxy are Kubernetes' errors, counted by stage", async (
   await t.rejects(selectorFor(tcp(unknown.url, clientTls)).connector("a", 1), { code: undefined });
 });
 
+t.test("bytes that a server of gRPC sends with the proxy's response are not lost", async (t) => {
+  await using proxy = await ConnectProxy.start({
+    respond: (socket) => {
+      socket.write("HTTP/1.1 200 OK\r\n\r\nset");
+      setImmediate(() => socket.end("tings"));
+      return true;
+    },
+  });
+  const socket = await selectorFor(tcp(proxy.url)).find("cluster", "any")?.("a", 1);
+  t.equal(await read(socket as Duplex, "settings".length), "settings");
+});
+
 t.test("a proxy that does not respond fails the connection after 30 seconds", async (t) => {
   const clock = new FakeClock();
   await using proxy = await ConnectProxy.start({ respond: () => true });

@@ -5,10 +5,13 @@ import type { MetricRegistry } from "../../std/metrics/metrics.ts";
 import type { Clock } from "../../std/time/clock.ts";
 import type { EgressConfiguration, EgressConnection, EgressName } from "./configuration.ts";
 import { createEgressMetrics, type EgressMetrics } from "./egress-metrics.ts";
-import { connectToProxy, tunnelThrough } from "./http-connect.ts";
+import { connectToProxy, type FirstSpeaker, tunnelThrough } from "./http-connect.ts";
 
-/** Undefined for direct connections. */
-export type FindConnector = (name: EgressName) => Connector | undefined;
+/**
+ * Undefined for direct connections. `speaker` is who sends first on a connection: the client in TLS and HTTP/1.1; in
+ * HTTP/2 without TLS, as of gRPC, also the server.
+ */
+export type FindConnector = (name: EgressName, speaker?: FirstSpeaker) => Connector | undefined;
 
 export interface EgressSelectorDeps {
   readonly clock: Clock;
@@ -20,10 +23,10 @@ export function createEgressSelector(
   { clock, metrics: registry }: EgressSelectorDeps,
 ): FindConnector {
   const metrics = createEgressMetrics(registry);
-  const connectors = new Map(
-    [...connections].map(([name, connection]) => [name, createConnector(connection, clock, metrics)] as const),
-  );
-  return (name) => connectors.get(name);
+  const createConnectors = (speaker: FirstSpeaker): ReadonlyMap<EgressName, Connector | undefined> =>
+    new Map([...connections].map(([name, connection]) => [name, createConnector(connection, speaker, clock, metrics)]));
+  const connectors = { client: createConnectors("client"), any: createConnectors("any") };
+  return (name, speaker = "client") => connectors[speaker].get(name);
 }
 
 /** A stage of a connection: first to the proxy, then through it. */
@@ -33,7 +36,12 @@ interface Stages<P> {
   readonly proxy: (connected: P, target: string) => Promise<Duplex>;
 }
 
-function createConnector(connection: EgressConnection, clock: Clock, metrics: EgressMetrics): Connector | undefined {
+function createConnector(
+  connection: EgressConnection,
+  speaker: FirstSpeaker,
+  clock: Clock,
+  metrics: EgressMetrics,
+): Connector | undefined {
   switch (connection.protocol) {
     case "direct":
       return undefined;
@@ -42,7 +50,7 @@ function createConnector(connection: EgressConnection, clock: Clock, metrics: Eg
       return measured(connection.protocol, clock, metrics, {
         transport: proxy.kind === "unix" ? "uds" : "tcp",
         connect: () => connectToProxy(proxy, clock),
-        proxy: (socket, target) => tunnelThrough(socket, proxy, target, clock),
+        proxy: (socket, target) => tunnelThrough(socket, proxy, { target, speaker }, clock),
       });
     }
     case "grpc": {

@@ -63,11 +63,20 @@ const REASONS: Readonly<Record<string, string>> = {
   EHOSTUNREACH: "no route to host",
 };
 
-/** Resolves when the proxy has connected the socket to `target` (`host:port`). Destroys the socket if it fails. */
+/** Who sends first on a connection. */
+export type FirstSpeaker = "client" | "any";
+
+interface TunnelOptions {
+  /** `host:port` */
+  readonly target: string;
+  readonly speaker: FirstSpeaker;
+}
+
+/** Resolves when the proxy has connected the socket to the target. Destroys the socket if it fails. */
 export async function tunnelThrough(
   socket: Socket,
   proxy: ProxyAddress,
-  target: string,
+  { target, speaker }: TunnelOptions,
   clock: Clock,
 ): Promise<Socket> {
   const address = addressOf(proxy);
@@ -88,9 +97,12 @@ export async function tunnelThrough(
     if (status[2] !== "200") {
       throw new Error(`proxy error from ${address} while dialing ${target}, code ${status[2]}: ${status[1]}`);
     }
-    // The client speaks first in TLS and HTTP: more bytes are not the destination's.
-    const extra = head.length - end - END_OF_HEAD.length;
-    if (extra > 0) throw new Error(`unexpected ${extra} bytes of buffered data from CONNECT proxy "${address}"`);
+    const rest = head.subarray(end + END_OF_HEAD.length);
+    if (rest.length > 0 && speaker === "client") {
+      // They are not the destination's.
+      throw new Error(`unexpected ${rest.length} bytes of buffered data from CONNECT proxy "${address}"`);
+    }
+    if (rest.length > 0) socket.unshift(rest);
     return socket;
   } catch (error) {
     socket.destroy();

@@ -6,6 +6,7 @@ import type { Logger } from "../../std/log/logger.ts";
 import { StoreError } from "../../storage/store.ts";
 import type { RequestFilter } from "../request/request-context.ts";
 import { statusResponse } from "../responses/status-response.ts";
+import { logStatusStack } from "./request-log.ts";
 
 /** Converts errors that handlers and inner filters throw to a `Status` in the negotiated media type. */
 export function withErrorResponses(log: Logger): RequestFilter {
@@ -15,6 +16,7 @@ export function withErrorResponses(log: Logger): RequestFilter {
     } catch (error) {
       const { request } = context;
       const status = toStatus(error);
+      if (status.code >= 500) logStatusStack(request, error);
       if (status.code >= 500 && !request.signal.aborted) {
         const where = { method: request.method, path: request.path };
         if (!isClientError(error)) log.error("Failed to handle a request", error, where);

@@ -1,5 +1,6 @@
 import t from "tap";
 import { AuditAnnotations } from "../../admission/chain/audit-annotations.ts";
+import { notFound } from "../../api/status.ts";
 import { makeRequest } from "../../http/request.ts";
 import { textResponse } from "../../http/respond.ts";
 import { createLogger } from "../../std/log/logger.ts";
@@ -7,6 +8,7 @@ import { startTestServer } from "../../testing/apiserver/server-fixture.ts";
 import { FakeClock } from "../../testing/std/fake-clock.ts";
 import type { RequestContext } from "../request/request-context.ts";
 import { parseRequestInfo } from "../request/request-info.ts";
+import { withErrorResponses } from "./error-responses.ts";
 import { addLogField, withRequestLog } from "./request-log.ts";
 
 function captureAll(verbosity: number) {
@@ -98,6 +100,23 @@ t.test("-v=4 logs decisions of authorization and admission, -v=6 what the caches
   const caches = await send(6);
   t.match(caches, /"Listed all objects" cache="pods" objects=\d+ revision=\d+/);
   t.match(caches, /"Received a change" cache="pods" type="put" key="\/registry\/pods\/default\/a"/);
+});
+
+t.test("the line of a request that failed has the stack of the error, unless the client caused it", async (t) => {
+  const respond = async (error: Error): Promise<string> => {
+    const { log, lines } = captureAll(3);
+    const fail = withErrorResponses(log.child("http"))(async () => {
+      throw error;
+    });
+    const request = makeRequest({ path: "/api/v1/pods" });
+    await withRequestLog(log.child("httplog"), new FakeClock())(fail)({
+      ...{ request, info: parseRequestInfo(request), auditId: "", user: undefined, warnings: [] },
+      ...{ annotations: new AuditAnnotations(), signal: request.signal },
+    });
+    return lines.at(-1) ?? "";
+  };
+  t.match(await respond(new TypeError("broken")), /resp=500 statusStack="?\\?n?TypeError: broken.*addedInfo=/s);
+  t.notMatch(await respond(notFound({ group: "", resource: "pods", name: "a" })), "statusStack");
 });
 
 t.test("an error response of the server is in the log, with the latency of slow filters", async (t) => {

@@ -36,6 +36,15 @@ export function addLogField(request: HttpRequest, key: string, value: unknown): 
   if (fields !== undefined) fields[key] = value;
 }
 
+/** Traces of the stack for the lines of requests that failed. */
+const statusStacks = new WeakMap<HttpRequest, string>();
+
+/** Adds the stack of the error that a response with a code of 500 or more reports, if the request is logged. */
+export function logStatusStack(request: HttpRequest, error: unknown): void {
+  if (addedFields.has(request) && error instanceof Error)
+    statusStacks.set(request, `\n${error.stack ?? error.message}`);
+}
+
 /** Streams are logged when they end. */
 export function withRequestLog(log: Logger, clock: Clock): RequestFilter {
   return (next) => async (context) => {
@@ -59,7 +68,7 @@ export function withRequestLog(log: Logger, clock: Clock): RequestFilter {
     }
     const { status, body } = response;
     if (!isStreamed(body)) {
-      write({ resp: status, ...(status >= 500 ? { addedInfo: describeError(body) } : {}) });
+      write({ resp: status, ...(status >= 500 ? describeFailure(request, body) : {}) });
       return response;
     }
     return measureBody(response, body, () => write(status === 101 ? { hijacked: true } : { resp: status }), undefined);
@@ -100,6 +109,12 @@ export function shortAuditId(auditId: string): string {
 
 export function redactQuery(query: string): string {
   return query.replace(/([^&=]*)=[^&]*/g, (pair, name: string) => (LOGGED_PARAMETERS.has(name) ? pair : `${name}=…`));
+}
+
+/** The members of kube-apiserver's line in their order. */
+function describeFailure(request: HttpRequest, body: HttpResponse["body"]): Readonly<Record<string, string>> {
+  const statusStack = statusStacks.get(request);
+  return { ...(statusStack === undefined ? {} : { statusStack }), addedInfo: describeError(body) };
 }
 
 function describeError(body: HttpResponse["body"]): string {
