@@ -1,4 +1,4 @@
-/** Removes the reservations of pods that are gone, releases the devices of unused claims, and deletes generated ones. */
+/** Removes reservations of pods that are gone, releases the devices of unused claims, and deletes generated ones. */
 import { podKind } from "../../api/core/pod/kind.ts";
 import type { Pod } from "../../api/core/pod/schema.ts";
 import { betaResourceClaimKind } from "../../api/resource/flat-versions/kinds.ts";

@@ -2,12 +2,14 @@
  * The resource claim controller: creates the claims of pods from templates, reserves claims for pods that were bound
  * without a scheduler, and releases and deletes the claims that no pod uses any more.
  */
+
 import { podKind } from "../../api/core/pod/kind.ts";
 import type { Pod } from "../../api/core/pod/schema.ts";
 import { betaResourceClaimKind, betaResourceClaimTemplateKind } from "../../api/resource/flat-versions/kinds.ts";
 import type { FlatResourceClaim } from "../../api/resource/flat-versions/schemas.ts";
 import { explainForeignClaim, type PodClaim, podConsumer, resolvePodClaim } from "../../api/resource/pod-claims.ts";
 import { createEventRecorder } from "../../client/events/event-recorder.ts";
+import { waitForCacheSync } from "../../client/informer/wait-for-cache-sync.ts";
 import { waitForAbort } from "../../std/async/wait-for-abort.ts";
 import { type ControllerDeps, isFeatureEnabled } from "../controller.ts";
 import { createControllerQueue, RATE_LIMITER } from "../controller-queue.ts";
@@ -179,9 +181,7 @@ export async function runResourceClaimController(deps: ControllerDeps): Promise<
     }
   };
 
-  await Promise.all([pods.synced, claims.synced, templates.synced]).catch((error) => {
-    if (!signal.aborted) throw error;
-  });
+  await waitForCacheSync([pods, claims, templates], signal);
   using subscriptions = new DisposableStack();
   subscriptions.defer(
     claims.subscribe({
