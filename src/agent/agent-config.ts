@@ -60,6 +60,8 @@ export interface ObservabilityConfig {
   readonly statusPage: boolean;
   /** Whether the service manager is notified that the agent is healthy. */
   readonly watchdog: boolean;
+  /** Whether figures of containers include the pressure stall information of the kernel. */
+  readonly readsPressure: boolean;
 }
 
 export interface ProxyConfig {

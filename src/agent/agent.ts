@@ -214,7 +214,7 @@ async function openServer(
     nodeName: config.nodeName,
     pods: () => pods.workers,
     settings: config.runtime,
-    cgroups: createCgroupReader(tree.hierarchy, foundation.isUnified, clock),
+    cgroups: createCgroupReader(tree.hierarchy, foundation.isUnified, clock, config.observability),
     machine,
     runtime: cri.runtime,
     images: images.images,

@@ -98,6 +98,7 @@ function toObservabilityConfig(effective: EffectiveConfig): ObservabilityConfig 
     flags: gates.enabled("ComponentFlagz") ? printFlags(effective) : undefined,
     statusPage: gates.enabled("ComponentStatusz"),
     watchdog: gates.enabled("SystemdWatchdog"),
+    readsPressure: gates.enabled("SvcletPSI"),
   };
 }
 

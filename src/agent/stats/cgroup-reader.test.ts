@@ -1,6 +1,7 @@
 import t from "tap";
 import { FakeClock } from "../../testing/std/fake-clock.ts";
 import { createCgroupReader } from "./cgroup-reader.ts";
+import { type ContainerReading, containerFamilies } from "./container-families.ts";
 
 const memoryV1 = [
   "cache 4096",
@@ -142,4 +143,41 @@ t.test("createCgroupReader() reads the files of cgroup v2", async (t) => {
   t.same(reader.listChildren("/pod"), ["abc"]);
   t.match(reader.readResources("/pod"), { cpuNs: 2_000_000, workingSet: 19_000, swap: 0 });
   t.equal(reader.readResources("/absent"), undefined);
+});
+
+t.test("createCgroupReader() reads the pressure of cgroup v2 on request", async (t) => {
+  const line = (kind: string, total: number) => `${kind} avg10=1.50 avg60=0.25 avg300=0.00 total=${total}\n`;
+  const hierarchy = t.testdir({
+    pod: {
+      "cpu.stat": "usage_usec 2000\n",
+      "cpu.pressure": line("some", 2_500_000),
+      "memory.pressure": "",
+      "io.pressure": line("some", 7) + line("full", 5),
+    },
+  });
+  const read = (readsPressure: boolean) =>
+    createCgroupReader(hierarchy, true, new FakeClock(), { readsPressure }).readUsage("/pod");
+  t.equal(read(false)?.pressure, undefined);
+  const usage = read(true)!;
+  t.same(usage.pressure, {
+    cpu: {
+      full: { total: 0, avg10: 0, avg60: 0, avg300: 0 },
+      some: { total: 2_500_000, avg10: 1.5, avg60: 0.25, avg300: 0 },
+    },
+    memory: undefined,
+    io: {
+      full: { total: 5, avg10: 1.5, avg60: 0.25, avg300: 0 },
+      some: { total: 7, avg10: 1.5, avg60: 0.25, avg300: 0 },
+    },
+  });
+  const reading = { usage, fileSystems: [], interfaces: [] } as Pick<ContainerReading, "usage"> as ContainerReading;
+  const samples = containerFamilies
+    .filter(({ name }) => name.startsWith("container_pressure_"))
+    .flatMap(({ name, read }) => read(reading).map(({ value }) => `${name} ${value}`));
+  t.same(samples, [
+    "container_pressure_cpu_stalled_seconds_total 0",
+    "container_pressure_cpu_waiting_seconds_total 2.5",
+    "container_pressure_io_stalled_seconds_total 0.000005",
+    "container_pressure_io_waiting_seconds_total 0.000007",
+  ]);
 });

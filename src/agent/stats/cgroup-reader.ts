@@ -1,6 +1,7 @@
 /** Reads what a cgroup uses, and its limits, from the files of cgroup v1 or v2. */
 import { join } from "node:path";
 import type { Clock } from "../../std/time/clock.ts";
+import { type CgroupPressure, parsePressure } from "./pressure.ts";
 import { listDirectory, parseKeyedNumbers, readMeminfo, readProcFile, readProcNumber } from "./proc-file.ts";
 
 export interface CpuUsage {
@@ -50,6 +51,8 @@ export interface CgroupUsage {
   readonly memory: MemoryUsage | undefined;
   readonly threads: number | undefined;
   readonly devices: readonly DeviceUsage[];
+  /** Undefined: it is not measured. */
+  readonly pressure?: CgroupPressure | undefined;
 }
 
 export interface CgroupSpec {
@@ -86,9 +89,14 @@ export interface CgroupReader {
   listProcesses(path: string): readonly number[];
 }
 
-/** `hierarchy` is the mount point of the cgroup file system. */
-export function createCgroupReader(hierarchy: string, isUnified: boolean, clock: Clock): CgroupReader {
-  const reader = isUnified ? new UnifiedReader(hierarchy, clock) : new LegacyReader(hierarchy, clock);
+/** `hierarchy` is the mount point of the cgroup file system; `readsPressure` has an effect with cgroup v2 only. */
+export function createCgroupReader(
+  hierarchy: string,
+  isUnified: boolean,
+  clock: Clock,
+  { readsPressure = false }: { readonly readsPressure?: boolean } = {},
+): CgroupReader {
+  const reader = isUnified ? new UnifiedReader(hierarchy, clock, readsPressure) : new LegacyReader(hierarchy, clock);
   return {
     readResources: (path) => reader.readResources(path),
     readUsage: (path) => reader.readUsage(path),
@@ -252,10 +260,12 @@ function mergeDevices(bytes: string, operations: string): readonly DeviceUsage[]
 class UnifiedReader {
   readonly #hierarchy: string;
   readonly #clock: Clock;
+  readonly #readsPressure: boolean;
 
-  constructor(hierarchy: string, clock: Clock) {
+  constructor(hierarchy: string, clock: Clock, readsPressure: boolean) {
     this.#hierarchy = hierarchy;
     this.#clock = clock;
+    this.#readsPressure = readsPressure;
   }
 
   directory(path: string): string {
@@ -277,7 +287,13 @@ class UnifiedReader {
       memory: this.#readMemory(path),
       threads: this.#readNumber(path, "pids.current"),
       devices: parseIoStat(this.#read(path, "io.stat")),
+      ...(this.#readsPressure ? { pressure: this.#readPressure(path) } : {}),
     };
+  }
+
+  #readPressure(path: string): CgroupPressure {
+    const read = (name: string) => parsePressure(this.#read(path, `${name}.pressure`));
+    return { cpu: read("cpu"), memory: read("memory"), io: read("io") };
   }
 
   readResources(path: string): ResourceUsage | undefined {

@@ -46,6 +46,7 @@ export interface ContainerFamily extends SampleFamily {
 type Read = ContainerFamily["read"];
 
 const SECOND_NS = 1e9;
+const SECOND_US = 1e6;
 
 function one(read: (reading: ContainerReading) => number | undefined): Read {
   return (reading) => {
@@ -262,6 +263,7 @@ export const containerFamilies: readonly ContainerFamily[] = [
     "Count of out of memory events observed for the container",
     memory(({ oomKills }) => oomKills),
   ),
+  ...pressureFamilies(),
   row(
     "processes",
     "gauge",
@@ -337,6 +339,36 @@ export const containerFamilies: readonly ContainerFamily[] = [
       processes === undefined ? [] : [{ value: processes.descriptorsMax ?? -1, last: ',ulimit="max_open_files"' }],
   ),
 ];
+
+/** In seconds; without samples where the pressure is not measured. */
+function pressureFamilies(): readonly ContainerFamily[] {
+  const resources = [
+    ["cpu", "CPU"],
+    ["io", "IO"],
+    ["memory", "memory"],
+  ] as const;
+  return resources.flatMap(([name, title]) => {
+    const seconds = (kind: "full" | "some"): Read =>
+      one(({ usage }) => {
+        const found = usage.pressure?.[name];
+        return found && found[kind].total / SECOND_US;
+      });
+    return [
+      row(
+        `pressure_${name}_stalled_seconds_total`,
+        "counter",
+        `Total time duration no tasks in the container could make progress due to ${title} congestion.`,
+        seconds("full"),
+      ),
+      row(
+        `pressure_${name}_waiting_seconds_total`,
+        "counter",
+        `Total time duration tasks in the container have waited due to ${title} congestion.`,
+        seconds("some"),
+      ),
+    ];
+  });
+}
 
 function networkFamilies(): readonly ContainerFamily[] {
   return [

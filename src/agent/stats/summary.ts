@@ -14,6 +14,7 @@ import type { CgroupReader, CgroupUsage } from "./cgroup-reader.ts";
 import type { DirectorySize, DirectorySizes } from "./directory-sizes.ts";
 import { type FileSystem, type FileSystems, readFileSystem } from "./file-systems.ts";
 import { type InterfaceUsage, readDefaultInterface, readInterfaces } from "./network-usage.ts";
+import type { Pressure } from "./pressure.ts";
 import { readBootTime, readMeminfo, readProcessLimits } from "./proc-file.ts";
 import { listPodTargets, type PodTarget, podsCgroup, type StatsPod } from "./stats-targets.ts";
 import { UsageRates } from "./usage-rates.ts";
@@ -137,9 +138,14 @@ export class SummaryProvider {
     const usage = this.#options.cgroups.readUsage(path);
     if (usage === undefined) return undefined;
     const time = formatNanoTime(usage.timeMs);
-    const { memory } = usage;
+    const { memory, pressure } = usage;
+    const memoryFigures = memory && { ...toMemory(memory, memoryBytes, time), ...toPsi(pressure?.memory) };
     return {
-      figures: { ...this.#toCpu(path, usage, time), ...(memory && { memory: toMemory(memory, memoryBytes, time) }) },
+      figures: {
+        ...this.#toCpu(path, usage, time),
+        ...(memoryFigures && { memory: memoryFigures }),
+        ...(pressure?.io && { io: { time, ...toPsi(pressure.io) } }),
+      },
       swap: memory === undefined ? {} : { swap: { time, swapUsageBytes: memory.swap } },
     };
   }
@@ -147,7 +153,8 @@ export class SummaryProvider {
   #toCpu(path: string, usage: CgroupUsage, time: string): Json {
     if (usage.cpu === undefined) return {};
     const usageNanoCores = this.#rates.update(path, usage) ?? 0;
-    return { cpu: { time, usageNanoCores, usageCoreNanoSeconds: usage.cpu.totalNs } };
+    const { totalNs } = usage.cpu;
+    return { cpu: { time, usageNanoCores, usageCoreNanoSeconds: totalNs, ...toPsi(usage.pressure?.cpu) } };
   }
 
   async #readDisk(): Promise<DiskReading> {
@@ -264,6 +271,10 @@ function toMemory(
     pageFaults: pageFaults[0],
     majorPageFaults: majorPageFaults[0],
   };
+}
+
+function toPsi(psi: Pressure | undefined): Json {
+  return psi === undefined ? {} : { psi };
 }
 
 function toRootFs(disk: DiskReading, { id }: ObservedContainer): Json {

@@ -168,7 +168,7 @@ export const agentGates: GateTable = markMissing({
   SvcletEnsureSecretPulledImages: { stage: "ALPHA", default: false, effective: true },
   SvcletFineGrainedAuthz: { stage: "ALPHA", default: false, effective: true },
   SvcletInUserNamespace: { stage: "ALPHA", default: false },
-  SvcletPSI: { stage: "ALPHA", default: false },
+  SvcletPSI: { stage: "ALPHA", default: false, effective: true },
   SvcletPodResourcesDynamicResources: { stage: "ALPHA", default: false, effective: true },
   SvcletPodResourcesGet: { stage: "ALPHA", default: false, effective: true },
   SvcletRegistrationGetOnExistsOnly: { stage: "DEPRECATED", default: false, effective: true },

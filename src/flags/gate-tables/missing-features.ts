@@ -5,7 +5,6 @@ import type { GateTable } from "../gates.ts";
 export const missingFeatures: Readonly<Record<string, readonly string[]>> = {
   "the agent has no quotas of file systems": ["LocalStorageCapacityIsolationFSQuotaMonitoring"],
   "the agent measures pods itself": ["PodAndContainerStatsFromCRI"],
-  "the agent reads no pressure stall information": ["SvcletPSI"],
   "the agent needs the host's own user namespace": ["SvcletInUserNamespace"],
   "the agent does not watch the health of volumes and devices": ["CSIVolumeHealth"],
   "the agent mounts no volumes of this kind": ["GitRepoVolumeDriver"],
