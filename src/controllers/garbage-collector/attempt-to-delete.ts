@@ -32,13 +32,14 @@ export async function attemptToDelete(deps: CollectorDeps, uid: string, signal: 
   if (node === undefined) return;
   if (node.kind === undefined) return await verifyOwner(deps, node, signal);
   if (node.phase === "terminating") return;
+  if (node.phase === "foreground" && awaitBlockingDependents(deps, node)) return;
   const live = await deps.owners.readMetadata(node.kind, node, signal);
   if (live?.uid !== uid) {
     deps.graph.forget(uid);
     return;
   }
   if (node.phase === "orphaning") await orphanDependents(deps, node, signal);
-  else if (node.phase === "foreground") await processForegroundDeletion(deps, node, signal);
+  else if (node.phase === "foreground") await completeForegroundDeletion(deps, node, signal);
   else await deleteUnlessOwned(deps, node, live, signal);
 }
 
@@ -85,14 +86,26 @@ async function findAnywhere({ client }: CollectorDeps, kind: Kind, uid: string, 
   return metadata === undefined ? { state: "impossible", kind } : { state: "present", kind, metadata };
 }
 
-/** Foreground deletion: removes the finalizer when no dependent blocks it any more. */
-async function processForegroundDeletion(deps: CollectorDeps, node: OwnershipNode, signal: AbortSignal): Promise<void> {
+/**
+ * Queues the dependents that block the foreground deletion; returns whether there are any. Nothing is read: a dependent
+ * that appears meanwhile, such as a revision that a controller creates again, is deleted when the next one is gone.
+ */
+function awaitBlockingDependents({ enqueue }: CollectorDeps, node: OwnershipNode): boolean {
   const blocking = [...(node.dependents ?? [])].filter(({ owners }) =>
     owners.some(({ uid, blockOwnerDeletion }) => uid === node.uid && blockOwnerDeletion === true),
   );
-  if (blocking.length === 0) await removeFinalizer(deps, node, FOREGROUND, signal);
   // Dependents that are being deleted queue the owner when they are gone.
-  for (const dependent of blocking) if (dependent.phase === "living") deps.enqueue(dependent.uid);
+  for (const dependent of blocking) if (dependent.phase === "living") enqueue(dependent.uid);
+  return blocking.length > 0;
+}
+
+/** Removes the finalizer, unless a dependent that blocks the deletion has appeared. */
+async function completeForegroundDeletion(
+  deps: CollectorDeps,
+  node: OwnershipNode,
+  signal: AbortSignal,
+): Promise<void> {
+  if (!awaitBlockingDependents(deps, node)) await removeFinalizer(deps, node, FOREGROUND, signal);
 }
 
 async function orphanDependents(deps: CollectorDeps, node: OwnershipNode, signal: AbortSignal): Promise<void> {
