@@ -24,6 +24,10 @@ import { createNodeMetrics } from "./node-metrics.ts";
 import { TaintEvictionController } from "./taint-eviction.ts";
 import { ZoneDisruption, zoneOf } from "./zone-disruption.ts";
 
+/** After a conflict; an event of the node is as a rule earlier. */
+const CONFLICT_RETRY_MS = 1000;
+const LEASES = "kube-node-lease";
+
 export async function runNodeLifecycleController(deps: ControllerDeps): Promise<void> {
   const { client, observer, clock, random, log, signal, options, informers } = deps;
   const informerOptions = { client: observer, clock, random, log };
@@ -61,7 +65,8 @@ export async function runNodeLifecycleController(deps: ControllerDeps): Promise<
     const node = nodes.get(name);
     if (node === undefined) return;
     // The sync continues with the informer's event of this change.
-    if (heartbeats.isSilent(name) && (await markUnknown(deps, node, stopping))) {
+    const retry = (): void => queue.addAfter(name, CONFLICT_RETRY_MS);
+    if ((await isSilent(node, stopping)) && (await markUnknown(deps, node, retry, stopping))) {
       if (readyStatus(node) !== "True") return;
       // A node agent that reports that its node is not ready has marked its pods itself.
       becameNotReady.add(name);
@@ -70,15 +75,25 @@ export async function runNodeLifecycleController(deps: ControllerDeps): Promise<
     }
     // The two kinds of taints are written separately, as in Kubernetes: new pods are kept away at once.
     const now = formatTime(clock.now());
-    if (await updateTaints(deps, node, desiredNoScheduleTaints(node, now), stopping)) return;
+    if (await updateTaints(deps, node, desiredNoScheduleTaints(node, now), retry, stopping)) return;
     const noExecute = desiredNoExecuteTaints(node, mayEvictPods(disruption, node), now);
-    if (await updateTaints(deps, node, noExecute, stopping)) {
+    if (await updateTaints(deps, node, noExecute, retry, stopping)) {
       if (!hasNoExecuteTaint(node)) metrics.nodeEvicted(zoneOf(node));
       return;
     }
     if (!becameNotReady.has(name)) return;
     if (readyStatus(node) !== "True") await markPodsNotReady(deps, recorder, name, stopping);
     becameNotReady.delete(name);
+  }
+
+  /** Reads the lease before the node becomes Unknown: the watch may be behind after an outage of the API server. */
+  async function isSilent(node: Node, stopping: AbortSignal): Promise<boolean> {
+    const { name = "" } = node.metadata ?? {};
+    if (!heartbeats.isSilent(name)) return false;
+    if (unknownConditions(node, "") === undefined) return true;
+    const query = { namespace: LEASES, fieldSelector: `metadata.name=${name}` };
+    for (const lease of (await observer.list(leaseKind, query, stopping)).items) heartbeats.observeLease(lease);
+    return heartbeats.isSilent(name);
   }
 
   await nodes.synced.catch(() => {});
@@ -111,7 +126,7 @@ export async function runNodeLifecycleController(deps: ControllerDeps): Promise<
     },
   });
   subscriptions.defer(unsubscribe);
-  const query = { namespace: "kube-node-lease" };
+  const query = { namespace: LEASES };
   const onEvent = (event: ReflectorEvent<Lease>): void => {
     if (event.type === "replace") for (const lease of event.items) heartbeats.observeLease(lease);
     else if (event.type === "put") heartbeats.observeLease(event.object);
@@ -127,7 +142,12 @@ function mayEvictPods(disruption: ZoneDisruption, node: Node): boolean {
 }
 
 /** Returns whether conditions were changed. */
-async function markUnknown({ client, clock, log }: ControllerDeps, node: Node, signal: AbortSignal): Promise<boolean> {
+async function markUnknown(
+  { client, clock, log }: ControllerDeps,
+  node: Node,
+  retry: () => void,
+  signal: AbortSignal,
+): Promise<boolean> {
   const changed = unknownConditions(node, formatTime(clock.now()));
   if (changed === undefined) return false;
   // All of them, so that they keep their order.
@@ -138,7 +158,7 @@ async function markUnknown({ client, clock, log }: ControllerDeps, node: Node, s
   const { name = "", resourceVersion } = node.metadata ?? {};
   log.warn("Node has no heartbeat", { node: name });
   const patch = { metadata: { resourceVersion }, status: { conditions } };
-  await ignoreConflict(client.patch(nodeKind, { name }, "strategic", patch, { subresource: "status", signal }));
+  await ignoreConflict(client.patch(nodeKind, { name }, "strategic", patch, { subresource: "status", signal }), retry);
   return true;
 }
 
@@ -147,13 +167,14 @@ async function updateTaints(
   { client, log }: ControllerDeps,
   node: Node,
   taints: readonly Taint[] | undefined,
+  retry: () => void,
   signal: AbortSignal,
 ): Promise<boolean> {
   if (taints === undefined) return false;
   const { name = "", resourceVersion } = node.metadata ?? {};
   log.v(2)?.info("Updated taints of node", { node: name, taints: taints.map(({ key }) => key) });
   const patch = { metadata: { resourceVersion }, spec: { taints: taints.length === 0 ? null : taints } };
-  await ignoreConflict(client.patch(nodeKind, { name }, "merge", patch, { signal }));
+  await ignoreConflict(client.patch(nodeKind, { name }, "merge", patch, { signal }), retry);
   return true;
 }
 
@@ -186,11 +207,15 @@ function recordNode(recorder: EventRecorder, { metadata }: Node, reason: string,
   recorder.record({ kind: "Node", apiVersion: "v1", name, uid }, "Normal", reason, message);
 }
 
-/** Ignores a missing or changed node: the informer's event starts another sync. */
-async function ignoreConflict(call: Promise<unknown>): Promise<void> {
+/**
+ * Ignores a missing or changed object. The informer's event of a changed node starts another sync; `retry` is for
+ * conflicts without one, such as those of an admission webhook.
+ */
+async function ignoreConflict(call: Promise<unknown>, retry?: () => void): Promise<void> {
   try {
     await call;
   } catch (error) {
     if (!isNotFoundOrConflict(error)) throw error;
+    retry?.();
   }
 }

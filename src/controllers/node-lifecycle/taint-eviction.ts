@@ -13,7 +13,7 @@ import { deepEqual } from "../../schema/value/equal.ts";
 import { formatTime } from "../../schema/value/time.ts";
 import { WorkQueue } from "../../std/async/work-queue.ts";
 import { KeyTimers } from "../../std/time/key-timers.ts";
-import { isNotFoundOrConflict } from "../api-errors.ts";
+import { statusCodeOf } from "../api-errors.ts";
 import type { ControllerDeps } from "../controller.ts";
 import { createEvictionMetrics, type EvictionMetrics } from "./node-metrics.ts";
 
@@ -22,6 +22,8 @@ interface ScheduledEviction {
   readonly uid: string;
   /** On the monotonic clock. */
   readonly dueAt: number;
+  /** Its event was recorded; a failed attempt records no other one. */
+  isReported: boolean;
 }
 
 export class TaintEvictionController implements AsyncDisposable {
@@ -95,7 +97,7 @@ export class TaintEvictionController implements AsyncDisposable {
     const stayMs = toleratedMs(pod.spec?.tolerations ?? [], this.#taints.get(node) ?? []);
     if (stayMs === undefined || stayMs === 0) this.#cancelWithEvent(pod);
     if (stayMs === undefined || this.#scheduled.has(key)) return;
-    this.#scheduled.set(key, { node, uid, dueAt: this.#deps.clock.monotonic() + stayMs });
+    this.#scheduled.set(key, { node, uid, dueAt: this.#deps.clock.monotonic() + stayMs, isReported: false });
     this.#timers.set(key, stayMs);
   }
 
@@ -120,7 +122,8 @@ export class TaintEvictionController implements AsyncDisposable {
     if (pod === undefined || pod.metadata?.uid !== planned.uid) return;
     const { client, clock, log } = this.#deps;
     const { uid } = planned;
-    this.#recordEvent(pod, `Marking for deletion Pod ${key}`);
+    if (!planned.isReported) this.#recordEvent(pod, `Marking for deletion Pod ${key}`);
+    planned.isReported = true;
     const condition = {
       type: "DisruptionTarget",
       status: "True",
@@ -135,8 +138,8 @@ export class TaintEvictionController implements AsyncDisposable {
       this.#metrics.podDeleted(clock.monotonic() - planned.dueAt);
       log.info("Evicted pod from tainted node", { pod: key, node: planned.node });
     } catch (error) {
-      // Deleted, or replaced by a pod of the same name.
-      if (!isNotFoundOrConflict(error)) throw error;
+      // After a conflict the next attempt finds whether a pod of the same name has replaced it.
+      if (statusCodeOf(error) !== 404) throw error;
     }
     this.#scheduled.delete(key);
   }
