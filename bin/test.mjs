@@ -21,6 +21,7 @@ const longTests = [
   "clock",
   "container-logs",
   "container-logs-load",
+  "controller-faults",
   "faults",
   "network-policy",
   "pinned-cpus",

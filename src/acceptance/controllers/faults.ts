@@ -7,6 +7,8 @@ const AWAY_MS = 20_000;
 const LATE_MS = 400;
 const JUMP_MS = 7_200_000;
 
+const CONFLICTS = [1, 3];
+
 let jumps = 0;
 
 export interface Fault {
@@ -43,9 +45,16 @@ function everyWrite(count: number, fault: Connection): Connection {
 
 export const faults: readonly Fault[] = [
   {
-    name: "every second update conflicts",
+    name: "two of five updates conflict",
     mayExceed: true,
-    connection: () => everyWrite(2, ({ method }, send) => (method === "POST" ? send() : Promise.resolve(conflict()))),
+    // Not every second one: a controller with two writes in each sync would always fail at the same one.
+    connection: () => {
+      let writes = 0;
+      return (request, send) =>
+        isWrite(request) && request.method !== "POST" && CONFLICTS.includes(writes++ % 5)
+          ? Promise.resolve(conflict())
+          : send();
+    },
   },
   {
     name: "every third response is lost",

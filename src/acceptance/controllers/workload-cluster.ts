@@ -10,6 +10,7 @@ import { type ApiServer, createApiServer } from "../../apiserver/server.ts";
 import { createClient } from "../../client/api-client.ts";
 import type { Client } from "../../client/client.ts";
 import { type RunningControllers, startControllers } from "../../controllers/controller-manager.ts";
+import type { ControllerOptions } from "../../controllers/controller-options.ts";
 import type { Handler, HttpRequest, HttpResponse } from "../../http/message.ts";
 import { systemRandom } from "../../std/crypto/random.ts";
 import { silentLogger } from "../../std/log/logger.ts";
@@ -19,6 +20,15 @@ import { ScriptedNode } from "./recorded/scripted-node.ts";
 
 const TICK_MS = 100;
 const SETTLE_MS_MAX = 1_200_000;
+/** The controllers that the server runs itself. */
+const EMBEDDED = ["garbage-collector", "namespace", "node-lifecycle", "serviceaccount"];
+const CA = "-----BEGIN CERTIFICATE-----\nMA==\n-----END CERTIFICATE-----\n";
+
+export interface WorkloadClusterOptions {
+  /** The controllers that the server runs itself, without faults. */
+  readonly embedded?: readonly string[] | undefined;
+  readonly options?: Partial<ControllerOptions> | undefined;
+}
 
 /** Answers a request of the controllers, as a rule with what `send` resolves with. */
 export type Connection = (request: HttpRequest, send: () => Promise<HttpResponse>) => Promise<HttpResponse>;
@@ -39,24 +49,36 @@ export class WorkloadCluster {
   podsMax = 0;
   readonly #server: ApiServer;
   readonly #names: readonly string[];
+  readonly #options: Partial<ControllerOptions> | undefined;
+  #player: ScriptedNode | undefined;
   readonly #running = new Set<RunningControllers>();
   #cut = new AbortController();
   #changedAt = 0;
 
-  private constructor(server: ApiServer, clock: FakeClock, names: readonly string[]) {
+  private constructor(
+    server: ApiServer,
+    clock: FakeClock,
+    names: readonly string[],
+    options: Partial<ControllerOptions> | undefined,
+  ) {
     this.#server = server;
     this.clock = clock;
     this.#names = names;
+    this.#options = options;
     const token = server.loopbackToken({ name: "admin", uid: "", groups: ["system:masters"], extra: {} });
     this.client = createClient({ transport: server.handler, headers: { authorization: `Bearer ${token}` } });
   }
 
-  static async start(t: Pick<Test, "teardown">, names: readonly string[]): Promise<WorkloadCluster> {
+  static async start(
+    t: Pick<Test, "teardown">,
+    names: readonly string[],
+    { embedded: embeddedControllers = EMBEDDED, options }: WorkloadClusterOptions = {},
+  ): Promise<WorkloadCluster> {
     const clock = new FakeClock();
-    const embeddedControllers = ["garbage-collector", "namespace", "node-lifecycle", "serviceaccount"];
-    const config = { ...defaultConfig, authorizationModes: ["Node", "RBAC"], embeddedControllers };
+    const authorizationModes = ["Node", "RBAC"];
+    const config = { ...defaultConfig, authorizationModes, embeddedControllers, garbageCollector: true };
     const { server } = await createApiServer(config, { clock, log: silentLogger }, () => "");
-    const cluster = new WorkloadCluster(server, clock, names);
+    const cluster = new WorkloadCluster(server, clock, names, options);
     t.teardown(async () => {
       await cluster.stop();
       await server[Symbol.asyncDispose]();
@@ -80,8 +102,15 @@ export class WorkloadCluster {
       random: systemRandom,
       log: silentLogger,
       kinds: builtinScheme().kinds(),
+      clusterCa: CA,
+      options: this.#options,
     });
     this.#running.add(running);
+  }
+
+  /** The nodes of the last namespace. */
+  get player(): ScriptedNode | undefined {
+    return this.#player;
   }
 
   /** Ends all connections of the controllers. */
@@ -108,6 +137,7 @@ export class WorkloadCluster {
     await this.client.create(namespaceKind, { metadata: { name } });
     while ((await this.client.list(serviceAccountKind, { namespace: name })).items.length === 0) await this.#tick();
     const player = new ScriptedNode(this.client, this.clock, rules, true);
+    this.#player = player;
     for (const node of nodes) await player.addNode(node);
     signal.addEventListener("abort", () => player.stop());
     void this.#watchPods(name, player, signal);
