@@ -85,7 +85,7 @@ async function runServer(at: TestNamespace): Promise<string> {
   });
   const ready = ({ status }: Json): boolean => status?.readyReplicas === 1;
   const path = at.pathOf("apps/v1", "Deployment", "sample-apiserver-deployment");
-  await at.wait(path, "a ready extension server", ready, 120_000);
+  await at.wait(path, "a ready extension server", ready, 180_000);
   await at.create({
     apiVersion: "v1",
     kind: "Service",
