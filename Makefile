@@ -111,6 +111,14 @@ durability: packages ## kill an API server 300 times under load, and cut its pow
 	@SVC_DURABILITY_KILLS=$${SVC_DURABILITY_KILLS:-300} node src/acceptance/server/durability.test.ts
 	@SVC_POWER_CUTS=$${SVC_POWER_CUTS:-4000} node src/acceptance/server/power-cuts.test.ts
 
+.PHONY: soak
+soak: packages ## mixed load for hours, with memory, open files and disk flat (docs/durability.md; SVC_SOAK_MINUTES=240)
+	@SVC_SOAK_MINUTES=$${SVC_SOAK_MINUTES:-240} node src/acceptance/server/soak.test.ts
+
+.PHONY: scale
+scale: packages build ## how many hollow nodes and pods an API server carries; ten minutes (docs/scale.md; ARGS="--store etcd")
+	@node src/bench/scale.ts $(ARGS)
+
 .PHONY: linearizability
 linearizability: packages ## check histories of concurrent clients, also through faults of servers and of etcd; ten minutes (docs/durability.md)
 	@SVC_HISTORY_ROUNDS=$${SVC_HISTORY_ROUNDS:-10} SVC_HISTORY_FAULTS=$${SVC_HISTORY_FAULTS:-8} \
