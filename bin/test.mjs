@@ -26,6 +26,7 @@ const longTests = [
   "network-policy",
   "pinned-cpus",
   "helm",
+  "image-disk",
   "in-cluster-client",
   "joining",
   "kubectl-debug",

@@ -4,11 +4,14 @@ import type { Logger } from "../../std/log/logger.ts";
 import type { Clock } from "../../std/time/clock.ts";
 import { RateHistory, secondsUntil } from "../forecast/rate-history.ts";
 import { removeLogs } from "../logs/log-rotation.ts";
+import type { StateName } from "../pods/states/pod-state.ts";
 import type { Observation, ObservedContainer } from "../runtime/observation.ts";
 import type { Runtime } from "../runtime/runtime.ts";
 
 export interface CollectedPod {
   readonly pod?: Pod;
+  /** The containers of a terminated pod do not start again. */
+  readonly stateName?: StateName;
   readonly observation: Observation;
 }
 
@@ -69,12 +72,21 @@ export class ContainerCollector {
   async collect(): Promise<void> {
     if (!this.isEnabled) return;
     this.#observe();
-    await this.#removeBeyond(this.#options.deadMax, this.#options.minAgeMs);
+    await this.#remove(listDoomed(this.#listUnits(this.#options.minAgeMs), this.#options.deadMax));
   }
 
-  /** Removes all exited containers that nothing needs, also young ones. Resolves with their number. */
+  /**
+   * Removes all exited containers that nothing needs, also young ones, and all of pods that have ended, whose writable
+   * layers take space. Resolves with their number.
+   */
   async removeUnused(): Promise<number> {
-    return await this.#removeBeyond(0, 0);
+    const ended = [...this.#options.pods()].filter(({ stateName }) => stateName === "terminated");
+    return await this.#remove([
+      ...ended.flatMap((each) => listExited(each)),
+      ...listDoomed(this.#listUnits(0), 0).filter(
+        ({ podUid }) => !ended.some(({ pod }) => pod?.metadata?.uid === podUid),
+      ),
+    ]);
   }
 
   forecast(): ContainerForecast {
@@ -101,9 +113,9 @@ export class ContainerCollector {
     return [...this.#options.pods()].flatMap((each) => listRemovable(each, since));
   }
 
-  async #removeBeyond(max: number, minAgeMs: number): Promise<number> {
+  async #remove(containers: readonly RemovableContainer[]): Promise<number> {
     let removed = 0;
-    for (const { id, name, logPath } of listDoomed(this.#listUnits(minAgeMs), max)) {
+    for (const { id, name, logPath } of containers) {
       this.#options.log.info("Removing dead container", { container: name, containerID: id });
       // The log first: without its container, an agent that restarts does not find it.
       if (logPath !== "") await removeLogs(logPath);
@@ -129,18 +141,20 @@ function listDoomed(units: readonly (readonly RemovableContainer[])[], max: numb
  * The exited runs of each container, newest first, without those that are too young and the newest run: the container's
  * state, the number of its restarts and its log are read from it.
  */
-function listRemovable(
-  { pod, observation: { containers } }: CollectedPod,
-  since: number,
-): readonly (readonly RemovableContainer[])[] {
-  const podUid = pod?.metadata?.uid ?? "";
-  const byName = Map.groupBy(
-    containers.map((each) => ({ ...each, podUid })),
-    ({ name }) => name,
-  );
+function listRemovable(collected: CollectedPod, since: number): readonly (readonly RemovableContainer[])[] {
+  const byName = Map.groupBy(listRuns(collected), ({ name }) => name);
   return [...byName.values()].flatMap((runs) => {
     const newest = runs.toSorted((a, b) => b.createdAt - a.createdAt);
     const removable = newest.slice(1).filter(({ state, createdAt }) => state === "exited" && createdAt < since);
     return removable.length === 0 ? [] : [removable];
   });
+}
+
+function listExited(collected: CollectedPod): readonly RemovableContainer[] {
+  return listRuns(collected).filter(({ state }) => state === "exited");
+}
+
+function listRuns({ pod, observation }: CollectedPod): readonly RemovableContainer[] {
+  const podUid = pod?.metadata?.uid ?? "";
+  return observation.containers.map((each) => ({ ...each, podUid }));
 }

@@ -229,6 +229,32 @@ t.test("ContainerCollector keeps the newest run of each container, and at most t
   t.same(removed, ["a1"]);
 });
 
+t.test("ContainerCollector.removeUnused() removes the newest runs of pods that have ended", async (t) => {
+  const removed: string[] = [];
+  const run = (id: string, state: string) => ({ id, name: "c", state, createdAt: 1, logPath: "" });
+  const pod = (uid: string, stateName: "running" | "terminated", ...states: readonly string[]) => ({
+    pod: { metadata: { name: uid, uid } },
+    stateName,
+    observation: {
+      sandboxes: [],
+      containers: states.map((state, index) => run(`${uid}${index}`, state)),
+    } as unknown as Observation,
+  });
+  const pods = [pod("ended", "terminated", "exited", "exited"), pod("waiting", "running", "exited", "exited")];
+  const runtime = {
+    removeContainer: async ({ containerId = "" }) => {
+      removed.push(containerId);
+      return {};
+    },
+  };
+  const common = { clock: new FakeClock(), log: silentLogger };
+  const collector = new ContainerCollector({ runtime, pods: () => pods, deadMax: 0, minAgeMs: 0, ...common });
+  await collector.collect();
+  t.same(removed.splice(0), ["ended1", "waiting1"], "not without need");
+  t.equal(await collector.removeUnused(), 3);
+  t.same(removed, ["ended0", "ended1", "waiting1"]);
+});
+
 t.test("collectGarbage() runs at its intervals and reports repeated failures", async (t) => {
   const clock = new FakeClock();
   const stop = new AbortController();

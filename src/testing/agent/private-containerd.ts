@@ -56,19 +56,20 @@ const START_TIMEOUT_MS = 30_000;
 
 /**
  * `prefix`: a program with arguments that executes containerd, for instance in another network namespace. Without a
- * network there is no CNI configuration. `writeRuntime` writes a program that replaces runc, and returns its path.
+ * network there is no CNI configuration. `prepare` is called with the directory before
+ * the start; it may return the path of a program that replaces runc.
  */
 export async function startPrivateContainerd(
   prefix: readonly string[] = [],
   hasNetwork = true,
-  writeRuntime?: (directory: string) => string,
+  prepare?: (directory: string) => string | undefined,
 ): Promise<PrivateContainerd> {
   const directory = await mkdtemp(join(tmpdir(), "svc-ctr-"));
   const name = randomBytes(3).toString("hex");
   const bridge = `svct${name}`;
   // Socket paths must be short. Shims outlive their containerd, and the clean-up needs their state.
   const socket = join(directory, "c.sock");
-  await writeConfig(directory, hasNetwork ? bridge : undefined, writeRuntime?.(directory));
+  await writeConfig(directory, hasNetwork ? bridge : undefined, prepare?.(directory));
   const [program = "", ...args] = [...prefix, "containerd", "--config", join(directory, "config.toml")];
   const spawnContainerd = () => spawn(program, args, { stdio: "ignore" });
   let child = spawnContainerd();
