@@ -1,3 +1,5 @@
+import type { Steps } from "../../std/async/steps.ts";
+import { areLong } from "../value/check-values.ts";
 import { deepEqual } from "../value/equal.ts";
 import { hasNoMembers, isPlainObject } from "../value/plain-object.ts";
 import {
@@ -28,9 +30,115 @@ export interface Comparison {
  * list have no identity.
  */
 export function compare(shape: Shape, before: unknown, after: unknown): Comparison {
-  const sets: Sets = { removed: undefined, modified: undefined, added: undefined };
+  const sets = noSets();
   compareInto(sets, shape, before, after);
-  const { removed = noFields, modified = noFields, added = noFields } = sets;
+  return comparisonOf(sets);
+}
+
+/** `compare` of long values: a step has some thousands of them. */
+export function* compareInSteps(shape: Shape, before: unknown, after: unknown): Steps<Comparison> {
+  const sets = noSets();
+  yield* compareLongInto(sets, shape, before, after);
+  return comparisonOf(sets);
+}
+
+/** Members or items that are compared in one step. */
+const STEP_SIZE = 2000;
+
+function* compareLongInto(sets: Sets, shape: Shape, before: unknown, after: unknown): Steps<void> {
+  if (before === after) return;
+  const was = resolveShape(shape, before ?? after);
+  const is = resolveShape(shape, after ?? before);
+  if (was !== is || !areLong(before, after)) compareInto(sets, shape, before, after);
+  else if (is.kind === "members" && (isFilledMap(before) || isFilledMap(after))) {
+    yield* compareLongMembers(sets, is, before, after);
+  } else if (is.kind === "items" && is.elementOf !== undefined && (isFilledList(before) || isFilledList(after))) {
+    yield* compareLongItems(sets, is, is.elementOf, before, after);
+  } else compareInto(sets, shape, before, after);
+}
+
+function* compareLongMembers(sets: Sets, shape: MembersShape, before: unknown, after: unknown): Steps<void> {
+  const old = isPlainObject(before) ? before : NOTHING;
+  const now = isPlainObject(after) ? after : NOTHING;
+  const builder = new ComparisonBuilder(before, after);
+  let count = 0;
+  for (const list of shape.rest === undefined ? [shape.ordered.map(({ name }) => name)] : namesOf(old, now)) {
+    for (const name of list) {
+      if (++count % STEP_SIZE === 0) yield;
+      yield* compareLongMember(builder, shape, old, now, name);
+    }
+  }
+  builder.addTo(sets);
+}
+
+/** All names of the first, then those that only the second has. */
+function* namesOf(old: Members, now: Members): Generator<readonly string[]> {
+  yield Object.keys(old).filter((name) => old[name] !== undefined);
+  yield Object.keys(now).filter((name) => !Object.hasOwn(old, name) || old[name] === undefined);
+}
+
+function* compareLongMember(
+  builder: ComparisonBuilder,
+  { declared, rest }: MembersShape,
+  old: Members,
+  now: Members,
+  name: string,
+): Steps<void> {
+  const was = ownMember(old, name, old[name]);
+  const is = ownMember(now, name, now[name]);
+  if (was === is) return;
+  const shape = declared.get(name) ?? rest;
+  if (shape === undefined) return;
+  if (isContainer(was) || isContainer(is)) yield* builder.longMember(fieldElement(name), shape, was, is);
+  else builder.member(fieldElement(name), shape, was, is);
+}
+
+function isContainer(value: unknown): boolean {
+  return typeof value === "object" && value !== null;
+}
+
+function* compareLongItems(
+  sets: Sets,
+  shape: ItemsShape,
+  elementOf: (item: unknown) => string,
+  before: unknown,
+  after: unknown,
+): Steps<void> {
+  const builder = new ComparisonBuilder(before, after);
+  const old = yield* groupInSteps(elementOf, before);
+  const now = yield* groupInSteps(elementOf, after);
+  let count = 0;
+  for (const [element, were] of old) {
+    if (++count % STEP_SIZE === 0) yield;
+    builder.items(element, shape.items, were, now.get(element) ?? NO_ITEMS);
+  }
+  for (const [element, are] of now) {
+    if (++count % STEP_SIZE === 0) yield;
+    if (!old.has(element)) builder.items(element, shape.items, NO_ITEMS, are);
+  }
+  builder.addTo(sets);
+}
+
+const NO_ITEMS: readonly unknown[] = [];
+
+function* groupInSteps(
+  elementOf: (item: unknown) => string,
+  value: unknown,
+): Steps<ReadonlyMap<string, readonly unknown[]>> {
+  const groups = new Map<string, unknown[]>();
+  if (!Array.isArray(value)) return groups;
+  for (let index = 0; index < value.length; index++) {
+    if (index % STEP_SIZE === STEP_SIZE - 1) yield;
+    addToGroup(groups, elementOf(value[index]), value[index]);
+  }
+  return groups;
+}
+
+function noSets(): Sets {
+  return { removed: undefined, modified: undefined, added: undefined };
+}
+
+function comparisonOf({ removed = noFields, modified = noFields, added = noFields }: Sets): Comparison {
   return { removed: childrenOf(removed), modified: childrenOf(modified), added: childrenOf(added) };
 }
 
@@ -166,13 +274,14 @@ function compareItems(
 function groupByElement(elementOf: (item: unknown) => string, value: unknown): ReadonlyMap<string, readonly unknown[]> {
   const groups = new Map<string, unknown[]>();
   if (!Array.isArray(value)) return groups;
-  for (const item of value) {
-    const element = elementOf(item);
-    const same = groups.get(element);
-    if (same === undefined) groups.set(element, [item]);
-    else same.push(item);
-  }
+  for (const item of value) addToGroup(groups, elementOf(item), item);
   return groups;
+}
+
+function addToGroup(groups: Map<string, unknown[]>, element: string, item: unknown): void {
+  const same = groups.get(element);
+  if (same === undefined) groups.set(element, [item]);
+  else same.push(item);
 }
 
 /** Collects the sets of a container from the comparison of its elements. */
@@ -188,8 +297,18 @@ class ComparisonBuilder {
   }
 
   member(element: string, shape: Shape, before: unknown, after: unknown): void {
-    const sets: Sets = { removed: undefined, modified: undefined, added: undefined };
+    const sets = noSets();
     compareInto(sets, shape, before, after);
+    this.#putAny(element, sets);
+  }
+
+  *longMember(element: string, shape: Shape, before: unknown, after: unknown): Steps<void> {
+    const sets = noSets();
+    yield* compareLongInto(sets, shape, before, after);
+    this.#putAny(element, sets);
+  }
+
+  #putAny(element: string, sets: Sets): void {
     if (sets.removed !== undefined || sets.modified !== undefined || sets.added !== undefined) {
       this.#put(element, sets);
     }
@@ -201,7 +320,7 @@ class ComparisonBuilder {
     for (const item of items) {
       const element = elementOf(item);
       if (added[element] !== undefined) return false;
-      const sets: Sets = { removed: undefined, modified: undefined, added: undefined };
+      const sets = noSets();
       compareInto(sets, shape, undefined, item);
       if (sets.added !== undefined) added[element] = sets.added;
     }
@@ -211,7 +330,7 @@ class ComparisonBuilder {
 
   /** Items with the same identity are compared as one value: the duplicates together are one field. */
   items(element: string, shape: Shape, before: readonly unknown[], after: readonly unknown[]): void {
-    const sets: Sets = { removed: undefined, modified: undefined, added: undefined };
+    const sets = noSets();
     if (before.length <= 1 && after.length <= 1) compareInto(sets, shape, before[0], after[0]);
     else if (before.length > 1 && after.length > 1) {
       if (!deepEqual(before, after)) sets.modified = LEAF;

@@ -6,7 +6,7 @@
 import type { Steps } from "../../std/async/steps.ts";
 import { deepEqual } from "../value/equal.ts";
 import { internFieldsV1 } from "../value/fields-v1-cache.ts";
-import { type Comparison, compare } from "./compare.ts";
+import { type Comparison, compare, compareInSteps } from "./compare.ts";
 import {
   difference,
   type FieldSet,
@@ -16,12 +16,12 @@ import {
   pathsOf,
   union,
 } from "./fieldpath/field-set.ts";
-import { merge } from "./merge.ts";
+import { merge, mergeInSteps } from "./merge.ts";
 import { ensureNamedFieldsAreMembers } from "./named-members.ts";
 import { reconcileFieldSet } from "./reconcile.ts";
 import { removeItems } from "./remove.ts";
 import type { Shape } from "./shape.ts";
-import { toFieldSet } from "./to-field-set.ts";
+import { toFieldSet, toFieldSetInSteps } from "./to-field-set.ts";
 
 /** The fields of one manager, named as in one version of the object. */
 export interface VersionedSet {
@@ -120,12 +120,13 @@ export function* apply<M extends VersionedSet>(
   const managers = new Map(reconcileManagers(change));
   if (isLong) yield;
   const last = managers.get(name);
-  const named = versions.filter(version, toFieldSet(shape, configuration));
+  const applied = isLong ? yield* toFieldSetInSteps(shape, configuration) : toFieldSet(shape, configuration);
+  const named = versions.filter(version, applied);
   if (isLong) yield;
   const fields = internFieldsV1(versions.stripMeta(named));
   if (isLong) yield;
   managers.set(name, withFields(manager, named));
-  const merged = merge(shape, live, configuration);
+  const merged = isLong ? yield* mergeInSteps(shape, live, configuration) : merge(shape, live, configuration);
   if (isLong) yield;
   // Nothing is removed when the same fields are applied again.
   const again = last?.version === version && last.fields === fields;
@@ -209,7 +210,8 @@ function* compareInVersion(
   if (isLong) yield;
   const converted = versions.convert(next, from, version);
   if (isLong) yield;
-  const { removed, modified, added } = compare(shape, old, converted);
+  const comparison = isLong ? yield* compareInSteps(shape, old, converted) : compare(shape, old, converted);
+  const { removed, modified, added } = comparison;
   if (isLong) yield;
   return {
     removed: versions.filter(version, removed),
@@ -261,11 +263,11 @@ function* addBackOwnedItems<M extends VersionedSet>(
     const whole = versions.convert(merged, version, other);
     const left = versions.convert(result, version, other);
     yield;
-    const present = namedFields(shape, left);
+    const present = yield* namedFields(shape, left);
     yield;
     const wanted = union(present, ensureNamedFieldsAreMembers(shape, fields));
     yield;
-    const unwanted = difference(namedFields(shape, whole), wanted);
+    const unwanted = difference(yield* namedFields(shape, whole), wanted);
     yield;
     result = versions.convert(removeItems(shape, whole, unwanted), other, version);
     yield;
@@ -273,15 +275,17 @@ function* addBackOwnedItems<M extends VersionedSet>(
   return result;
 }
 
-function namedFields(shape: Shape, value: unknown): FieldSet {
-  return ensureNamedFieldsAreMembers(shape, toFieldSet(shape, value));
+function* namedFields(shape: Shape, value: unknown): Steps<FieldSet> {
+  const fields = yield* toFieldSetInSteps(shape, value);
+  yield;
+  return ensureNamedFieldsAreMembers(shape, fields);
 }
 
 /** Adds back removed fields that the manager did not apply the last time: other writes have set them. */
 function* addBackDanglingItems(shape: Shape, merged: unknown, left: unknown, last: FieldSet): Steps<unknown> {
-  const before = namedFields(shape, merged);
+  const before = yield* namedFields(shape, merged);
   yield;
-  const removed = difference(before, namedFields(shape, left));
+  const removed = difference(before, yield* namedFields(shape, left));
   yield;
   return removeItems(shape, merged, intersection(removed, ensureNamedFieldsAreMembers(shape, last)));
 }

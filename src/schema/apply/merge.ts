@@ -1,3 +1,5 @@
+import type { Steps } from "../../std/async/steps.ts";
+import { areLong } from "../value/check-values.ts";
 import { deepEqual } from "../value/equal.ts";
 import { isPlainObject, setMember } from "../value/plain-object.ts";
 import { type ItemsShape, type MembersShape, resolveShape, type Shape } from "./shape.ts";
@@ -20,6 +22,36 @@ export function merge(shape: Shape, live: unknown, applied: unknown): unknown {
       return deepEqual(live, applied) ? live : applied;
   }
 }
+
+/** `merge` of long values: a step has some thousands of their members. */
+export function* mergeInSteps(shape: Shape, live: unknown, applied: unknown): Steps<unknown> {
+  if (applied === undefined || applied === live || live === undefined || !areLong(live, applied)) {
+    return merge(shape, live, applied);
+  }
+  const resolved = resolveShape(shape, applied);
+  const isMerged = resolved.kind === "members" && isPlainObject(live) && isPlainObject(applied);
+  if (!isMerged || Object.keys(applied).length === 0) return merge(shape, live, applied);
+  const changed: [string, unknown][] = [];
+  let count = 0;
+  for (const name of Object.keys(applied)) {
+    if (++count % STEP_SIZE === 0) yield;
+    const was = Object.hasOwn(live, name) ? live[name] : undefined;
+    const member = resolved.declared.get(name) ?? resolved.rest;
+    const merged = member === undefined ? applied[name] : yield* mergeInSteps(member, was, applied[name]);
+    if (merged !== was) changed.push([name, merged]);
+  }
+  if (changed.length === 0) return live;
+  yield;
+  const result: Record<string, unknown> = { ...live };
+  for (const [name, merged] of changed) {
+    if (++count % STEP_SIZE === 0) yield;
+    setMember(result, name, merged);
+  }
+  return result;
+}
+
+/** Members that are merged in one step. */
+const STEP_SIZE = 2000;
 
 function mergeMembers({ declared, rest }: MembersShape, live: unknown, applied: unknown): unknown {
   const old = isPlainObject(live) ? live : {};

@@ -1,3 +1,5 @@
+import type { Steps } from "../../std/async/steps.ts";
+import { areLong } from "../value/check-values.ts";
 import { isPlainObject } from "../value/plain-object.ts";
 import { type FieldSet, LEAF, type MutableFieldSet, noFields, SELF, sortMembers } from "./fieldpath/field-set.ts";
 import { compareElements, fieldElement } from "./fieldpath/path-element.ts";
@@ -9,6 +11,63 @@ import { type ItemsShape, type MembersShape, resolveShape, type Shape } from "./
  */
 export function toFieldSet(shape: Shape, value: unknown): FieldSet {
   return fieldsOf(shape, value, false) ?? noFields;
+}
+
+/** `toFieldSet` of a long value: a step has some thousands of its values. */
+export function* toFieldSetInSteps(shape: Shape, value: unknown): Steps<FieldSet> {
+  return (yield* fieldsOfLong(shape, value, false)) ?? noFields;
+}
+
+/** Members or items that are added in one step. */
+const STEP_SIZE = 2000;
+
+function* fieldsOfLong(shape: Shape, value: unknown, self: boolean): Steps<FieldSet | undefined> {
+  if (!areLong(value)) return fieldsOf(shape, value, self);
+  const resolved = resolveShape(shape, value);
+  if (resolved.kind === "members" && isPlainObject(value)) return yield* fieldsOfLongObject(resolved, value, self);
+  if (resolved.kind === "items" && Array.isArray(value) && resolved.elementOf !== undefined) {
+    return yield* fieldsOfLongList(resolved, resolved.elementOf, value, self);
+  }
+  return fieldsOf(shape, value, self);
+}
+
+function* fieldsOfLongObject(
+  { declared, ordered, rest }: MembersShape,
+  value: Members,
+  self: boolean,
+): Steps<FieldSet | undefined> {
+  let result: MutableFieldSet | undefined;
+  let count = 0;
+  for (const name of rest === undefined ? ordered.map((member) => member.name) : Object.keys(value)) {
+    if (++count % STEP_SIZE === 0) yield;
+    const member = value[name];
+    if (member === undefined) continue;
+    const shape = declared.get(name);
+    const isField = shape === undefined || member === null || isEmptyMap(member);
+    const set = yield* fieldsOfLong(shape ?? rest!, member, isField);
+    if (set === undefined) continue;
+    result ??= emptySet(self);
+    result[fieldElement(name)] = set;
+  }
+  if (result === undefined) return self ? LEAF : undefined;
+  yield;
+  return sortMembers(result);
+}
+
+function* fieldsOfLongList(
+  { items }: ItemsShape,
+  elementOf: (item: unknown) => string,
+  value: readonly unknown[],
+  self: boolean,
+): Steps<FieldSet> {
+  const result = emptySet(self);
+  for (let index = 0; index < value.length; index++) {
+    if (index % STEP_SIZE === STEP_SIZE - 1) yield;
+    const element = elementOf(value[index]);
+    result[element] = result[element] === undefined ? fieldsOf(items, value[index], true)! : LEAF;
+  }
+  yield;
+  return sortMembers(result);
 }
 
 /**

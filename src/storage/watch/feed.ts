@@ -121,15 +121,18 @@ export class StoreFeed implements Feed, AsyncDisposable {
   /** In no turn of the event loop do subscribers have changes beyond `revision`: a watch would receive them again. */
   async #deliverAll({ events, revision }: WatchBatch): Promise<void> {
     const slice = new TimeSlice();
-    for (const [i, event] of events.entries()) {
-      this.#dispatch(event);
-      const next = events[i + 1];
+    let previous: WatchEvent | undefined;
+    for (const event of events) {
       // Between the changes of one revision the subscribers are in no state that a client may read.
-      if (next === undefined || revisionOf(next) === revisionOf(event)) continue;
-      const turn = slice.yield();
-      if (turn === undefined) continue;
-      this.#advance(revisionOf(event));
-      await turn;
+      if (previous === undefined || revisionOf(previous) !== revisionOf(event)) {
+        const turn = isLarge(event) ? slice.end() : slice.yield();
+        if (turn !== undefined) {
+          if (previous !== undefined) this.#advance(revisionOf(previous));
+          await turn;
+        }
+      }
+      this.#dispatch(event);
+      previous = event;
     }
     this.#advance(revision);
   }
@@ -165,6 +168,13 @@ export class StoreFeed implements Feed, AsyncDisposable {
     for (const subscriber of all) subscriber.onBroken(error);
     this.progress.notify();
   }
+}
+
+/** A larger value is decoded in a turn of the event loop of its own. */
+const LARGE_BYTES = 64 * 1024;
+
+function isLarge(event: WatchEvent): boolean {
+  return event.type === "put" && event.item.value.length > LARGE_BYTES;
 }
 
 /** The revision of the change. */

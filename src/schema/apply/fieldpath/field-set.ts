@@ -9,7 +9,7 @@
  */
 import { emptyFields } from "../../value/fields-v1-cache.ts";
 import { countMembers, hasNoMembers } from "../../value/plain-object.ts";
-import { compareElements, sortElements } from "./path-element.ts";
+import { areSorted, sortElements } from "./path-element.ts";
 
 export interface FieldSet {
   readonly [element: string]: FieldSet;
@@ -208,7 +208,7 @@ export function* pathsOf(set: FieldSet, prefix: readonly string[] = []): Generat
 export function canonicalize(set: FieldSet): FieldSet {
   const elements = Object.keys(set);
   let result: MutableFieldSet | undefined;
-  if (elements.length > 1 && !isSorted(elements)) {
+  if (!areSorted(elements)) {
     sortElements(elements);
     result = {};
   }
@@ -222,7 +222,7 @@ export function canonicalize(set: FieldSet): FieldSet {
 }
 
 /** The elements before `end`. */
-function elementsBefore(set: FieldSet, end: string): MutableFieldSet {
+export function elementsBefore(set: FieldSet, end: string): MutableFieldSet {
   const result: MutableFieldSet = {};
   for (const element in set) {
     if (element === end) break;
@@ -234,15 +234,8 @@ function elementsBefore(set: FieldSet, end: string): MutableFieldSet {
 /** Sorts the elements of a set whose subtrees are sorted already. */
 export function sortMembers(set: FieldSet): FieldSet {
   const elements = Object.keys(set);
-  if (elements.length < 2 || isSorted(elements)) return set;
+  if (areSorted(elements)) return set;
   const result: MutableFieldSet = {};
   for (const element of sortElements(elements)) result[element] = set[element]!;
   return result;
-}
-
-function isSorted(elements: readonly string[]): boolean {
-  for (let index = 1; index < elements.length; index++) {
-    if (compareElements(elements[index - 1]!, elements[index]!) > 0) return false;
-  }
-  return true;
 }

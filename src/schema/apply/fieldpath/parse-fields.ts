@@ -1,6 +1,15 @@
 import { internFieldsV1 } from "../../value/fields-v1-cache.ts";
 import { isPlainObject } from "../../value/plain-object.ts";
-import { canonicalize, type FieldSet, isEmptySet, isOnlySelf, LEAF, type MutableFieldSet, SELF } from "./field-set.ts";
+import {
+  canonicalize,
+  elementsBefore,
+  type FieldSet,
+  isEmptySet,
+  isOnlySelf,
+  LEAF,
+  type MutableFieldSet,
+  SELF,
+} from "./field-set.ts";
 import { canonicalElement } from "./path-element.ts";
 
 /** Results for interned FieldsV1 objects, which are parsed repeatedly. */
@@ -23,17 +32,18 @@ export function parseFields(fields: unknown): FieldSet {
 }
 
 function parseSet(fields: Readonly<Record<string, unknown>>): FieldSet {
-  let changed = false;
-  const result: MutableFieldSet = {};
+  // Most sets are canonical: they are copied from the first element that differs.
+  let result: MutableFieldSet | undefined;
   for (const text of Object.keys(fields)) {
     const element = text === SELF ? SELF : canonicalElement(text);
     const below = fields[text];
     const next = element === SELF || below === null ? LEAF : below;
     if (!isPlainObject(next)) throw new SyntaxError(`${text} leads to no object`);
     const set = isEmptySet(next as FieldSet) ? LEAF : parseSet(next);
-    if (element === undefined) changed = true;
-    else result[element] = isOnlySelf(set) ? LEAF : set;
-    if (element !== text || result[element] !== below) changed = true;
+    const parsed = isOnlySelf(set) ? LEAF : set;
+    if (result === undefined && element === text && parsed === below) continue;
+    result ??= elementsBefore(fields as FieldSet, text);
+    if (element !== undefined) result[element] = parsed;
   }
-  return changed ? result : (fields as FieldSet);
+  return result ?? (fields as FieldSet);
 }

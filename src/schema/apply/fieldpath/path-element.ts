@@ -49,7 +49,7 @@ function sortMembersDeep(value: unknown): unknown {
  * versions may add. Throws a `SyntaxError` for text that is not an element.
  */
 export function canonicalElement(text: string): string | undefined {
-  if (text.startsWith("f:")) return text;
+  if (text.startsWith("f:") || PLAIN_ELEMENT.test(text)) return text;
   let element = canonicalElements.get(text);
   if (element === undefined) {
     element = canonicalize(text);
@@ -125,9 +125,32 @@ export function formatPath(path: readonly string[]): string {
   return path.map(formatElement).join("");
 }
 
+/**
+ * Elements that sort as their text: fields, and values and single keys without characters that JSON escapes or that
+ * precede the quote at their end.
+ */
+const PLAIN_ELEMENT =
+  /^(?:\.|f:[\0-\ud7ff]*|v:"[\x23-\x5b\x5d-\x7e]*"|k:\{"[\x23-\x5b\x5d-\x7e]*":"[\x23-\x5b\x5d-\x7e]*"\})$/;
+
+function arePlain(elements: readonly string[]): boolean {
+  for (let index = 0; index < elements.length; index++) if (!PLAIN_ELEMENT.test(elements[index]!)) return false;
+  return true;
+}
+
+export function areSorted(elements: readonly string[]): boolean {
+  if (elements.length < 2) return true;
+  const plain = arePlain(elements);
+  for (let index = 1; index < elements.length; index++) {
+    const [before, after] = [elements[index - 1]!, elements[index]!];
+    if (plain ? before > after : compareElements(before, after) > 0) return false;
+  }
+  return true;
+}
+
 /** Sorts in place and parses the keys of each element only once. */
 export function sortElements(elements: string[]): string[] {
   if (elements.length < 2) return elements;
+  if (arePlain(elements)) return elements.sort();
   const read = new Map(elements.filter(isKeyed).map((element) => [element, keysOf(element.slice(2))]));
   return elements.sort((a, b) => {
     const [keys, otherKeys] = [read.get(a), read.get(b)];
