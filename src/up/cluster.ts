@@ -191,6 +191,7 @@ export function serverConfig(options: UpOptions, pki: Pki, version: string): Api
   const base = createDefaultConfig(options.featureGates);
   return {
     ...base,
+    apis: { ...base.apis, runtimeConfig: options.runtimeConfig },
     bindAddress: options.bindAddress,
     securePort: options.securePort,
     workers: options.workers,

@@ -1,6 +1,7 @@
 /** Every flag of `svc up`, in the order of its help. */
 import { DNS_FORWARD, forwardRules } from "../agent/flags/networking.ts";
 import { WORKERS } from "../apiserver/flags/serving.ts";
+import { runtimeConfig } from "../apiserver/flags/values.ts";
 import { flag, section } from "../flags/flag.ts";
 import { agentGates } from "../flags/gate-tables/agent.ts";
 import { apiserverGates } from "../flags/gate-tables/apiserver.ts";
@@ -64,6 +65,11 @@ export const upFlags = {
       gateSettings("Gate=true,..."),
       {},
       "Enables and disables feature gates of the API server and the agent.",
+    ),
+    "runtime-config": flag(
+      runtimeConfig,
+      {},
+      "Enables and disables built-in APIs: <group>/<version>=true|false, api/beta, api/alpha.",
     ),
   }),
   ...section("Node", {

@@ -51,6 +51,8 @@ export interface UpOptions {
   readonly dns: { readonly forward: readonly ForwardRule[] } | undefined;
   /** `--feature-gates`, for the API server and the agent. */
   readonly featureGates: GateSettings;
+  /** `--runtime-config` of the API server. */
+  readonly runtimeConfig: Readonly<Record<string, string>>;
 }
 
 export interface HostEnvironment {
@@ -113,6 +115,7 @@ export function upOptions(flags: ParsedFlags<typeof upFlags>, surroundings: Host
       ? { forward: flags["dns-forward"].flatMap((text) => parseForwardRule(text) ?? []) }
       : undefined,
     featureGates: flags["feature-gates"],
+    runtimeConfig: flags["runtime-config"],
   };
 }
 

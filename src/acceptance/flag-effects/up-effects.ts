@@ -144,6 +144,10 @@ export const upEffects: Partial<Record<Name, (t: Test) => Promise<void>>> = {
     });
     t.match(warned, { warnings: [/APIServingWithRoutine=true has no effect/] });
   },
+  "runtime-config": async (t) => {
+    const { apis } = server("--runtime-config=resource.k8s.io/v1beta1=true,api/alpha=false");
+    t.same(apis.runtimeConfig, { "resource.k8s.io/v1beta1": "true", "api/alpha": "false" });
+  },
   "node-name": async (t) => {
     t.equal(agent("--node-name=edge-7").nodeName, "edge-7");
     t.ok(serverNames(options("--node-name=edge-7")).includes("edge-7"));
