@@ -85,4 +85,4 @@ export function createBackend(sink: AuditSink, options: BackendOptions, deps: Ba
 /** Requests to a webhook at the same time; further batches wait in the buffer. */
 const PARALLEL_REQUESTS_MAX = 16;
 /** Batches for the log that are written together, in their order: by default a batch has one event. */
-const PARALLEL_WRITES_MAX = 256;
+const PARALLEL_WRITES_MAX = 1024;

@@ -3,6 +3,7 @@ import { createReadStream, createWriteStream, type Dirent } from "node:fs";
 import { type FileHandle, open, readdir, rename, rm } from "node:fs/promises";
 import { basename, dirname, extname, join } from "node:path";
 import { pipeline } from "node:stream/promises";
+import { setTimeout as sleep } from "node:timers/promises";
 import { createGzip } from "node:zlib";
 import { makeDirectory } from "../std/fs/make-directory.ts";
 import type { Logger } from "../std/log/logger.ts";
@@ -17,6 +18,8 @@ export interface LogFileOptions {
   /** Days for which rotated files are kept; 0: for ever. */
   readonly maxAgeDays: number;
   readonly compress: boolean;
+  /** After a write, the next one waits for further lines so many milliseconds; 0 when absent. */
+  readonly gatherMs?: number | undefined;
 }
 
 interface Pending {
@@ -41,6 +44,7 @@ export class LogFile implements AsyncDisposable {
   #isTorn = false;
   #pending: Pending[] = [];
   #writing: Promise<void> | undefined;
+  #isClosing = false;
   #cleaning: Promise<void> = Promise.resolve();
 
   private constructor(options: LogFileOptions, deps: { clock: Clock; log: Logger }, handle: FileHandle, bytes: number) {
@@ -71,6 +75,7 @@ export class LogFile implements AsyncDisposable {
   async #writeAll(): Promise<void> {
     // Other events of this turn of the event loop join the first write.
     await new Promise<void>((resolve) => setImmediate(resolve));
+    const { gatherMs = 0 } = this.#options;
     while (this.#pending.length > 0) {
       const batch = this.#pending;
       this.#pending = [];
@@ -81,6 +86,8 @@ export class LogFile implements AsyncDisposable {
       } catch (error) {
         for (const { reject } of batch) reject(error);
       }
+      // A write of few lines costs as much as many requests.
+      if (gatherMs > 0 && !this.#isClosing) await sleep(gatherMs);
     }
     // In the same turn as the last look at what waits: nothing is added in between.
     this.#writing = undefined;
@@ -154,6 +161,7 @@ export class LogFile implements AsyncDisposable {
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
+    this.#isClosing = true;
     await this.#writing;
     await this.#cleaning;
     await this.#handle.close();

@@ -4,7 +4,7 @@ import { once } from "node:events";
 import { setTimeout as sleep } from "node:timers/promises";
 import { fileURLToPath } from "node:url";
 import type { Figures } from "./figures.ts";
-import { Connection, closedLoop, expectStatus } from "./load.ts";
+import { Connection, closedLoop, expectStatus, type LoadResult, quantile } from "./load.ts";
 import { collectionOf, configMap } from "./objects.ts";
 import { BenchServer } from "./server.ts";
 
@@ -12,11 +12,18 @@ const IN_FLIGHT = 1000;
 /** Others: clients with one request at a time. */
 const OTHERS = 4;
 const REQUESTS = 2000;
+/** Each measures the others alone and then with the flood; the figures are medians. */
+const ROUNDS = 3;
 /** A flood begins with connections and a burst of requests. */
 const SETTLE_MS = 3000;
 const OBJECTS = 500;
 const FLOODER = "flooder";
 const floodClient = fileURLToPath(new URL("./flood-client.ts", import.meta.url));
+
+interface Round {
+  readonly alone: LoadResult;
+  readonly loaded: LoadResult;
+}
 
 interface Flood {
   readonly title: string;
@@ -42,13 +49,22 @@ export async function measureFairness(figures: Figures, program: readonly string
     const connections = others.map((token) => new Connection({ ...server.credentials, token }));
     const what = isFair ? "with fairness" : "without fairness";
     await measureOthers(connections);
-    const quiet = await measureOthers(connections);
-    figures.addAll(`others alone, ${what}`, { "ms p50": quiet.p50Ms, "ms p99": quiet.p99Ms });
     for (const flood of floods) {
-      const loaded = await underFlood(server, flood, () => measureOthers(connections));
-      const title = `others while one client has ${IN_FLIGHT} ${flood.title} in flight, ${what}`;
-      const ratio = loaded.p99Ms / quiet.p99Ms;
-      figures.addAll(title, { "ms p50": loaded.p50Ms, "ms p99": loaded.p99Ms, "× the p99 alone": ratio });
+      const rounds: Round[] = [];
+      for (let round = 0; round < ROUNDS; round++) {
+        const alone = await measureOthers(connections);
+        rounds.push({ alone, loaded: await underFlood(server, flood, () => measureOthers(connections)) });
+      }
+      const middle = (read: (round: Round) => number): number => quantile(rounds.map(read), 0.5);
+      figures.addAll(`others alone, ${what}`, {
+        "ms p50": middle(({ alone }) => alone.p50Ms),
+        "ms p99": middle(({ alone }) => alone.p99Ms),
+      });
+      figures.addAll(`others while one client has ${IN_FLIGHT} ${flood.title} in flight, ${what}`, {
+        "ms p50": middle(({ loaded }) => loaded.p50Ms),
+        "ms p99": middle(({ loaded }) => loaded.p99Ms),
+        "× the p99 alone": middle(({ alone, loaded }) => loaded.p99Ms / alone.p99Ms),
+      });
     }
     for (const connection of connections) connection[Symbol.dispose]();
   }

@@ -5,7 +5,7 @@
 import { Fifo } from "../../std/collections/fifo.ts";
 
 /** Requests of a flow that proceed in one turn. Fewer share less of the cost of a turn: reading, writing, TLS. */
-const PER_TURN = 8;
+const PER_TURN = 32;
 /** The same while more than so many of the flow wait: then the delay of each turn counts more than its cost. */
 const PER_TURN_CROWDED = 2;
 const CROWD = 64;

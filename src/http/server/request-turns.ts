@@ -6,7 +6,7 @@ import { Fifo } from "../../std/collections/fifo.ts";
 import type { Clock } from "../../std/time/clock.ts";
 
 /** Requests that start in one turn of the event loop. Fewer share less of the cost of a turn: reading, writing, TLS. */
-const PER_TURN = 8;
+const PER_TURN = 32;
 /** The same while more than so many wait: then the delay of each turn counts more than its cost. */
 const PER_TURN_CROWDED = 2;
 const CROWD = 64;
