@@ -84,7 +84,7 @@ bench: packages build $(example) ## measure this machine: objects, requests, wat
 	  node --expose-gc src/cel/cel.bench.ts && node src/registry/apply.bench.ts && \
 	  node src/apiserver/metrics/metrics.bench.ts && node src/apiserver/authentication/authentication.bench.ts && node src/apiserver/authorization/authorization.bench.ts && \
 	  node src/apiserver/fairness/fairness.bench.ts && \
-	  node src/apiserver/admission/admission.bench.ts && node src/apiserver/filters/audit.bench.ts && \
+	  node src/apiserver/admission/admission.bench.ts && node src/apiserver/assembly/audit.bench.ts && \
 	  node src/tracing/tracing.bench.ts && node src/auth/authz/rbac/rbac.bench.ts && node --expose-gc src/proxy/proxy.bench.ts && \
 	  node --expose-gc src/network-policy/network-policy.bench.ts; fi
 	@node src/bench/bench.ts $(ARGS)

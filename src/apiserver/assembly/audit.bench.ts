@@ -15,7 +15,7 @@ import { MetricRegistry } from "../../std/metrics/metrics.ts";
 import { systemClock } from "../../std/time/clock.ts";
 import type { RequestContext, RequestHandler } from "../request/request-context.ts";
 import { parseRequestInfo } from "../request/request-info.ts";
-import { withAudit } from "./audit.ts";
+import { withAudit } from "../filters/audit.ts";
 
 const CALLS = 10_000;
 const ROUNDS = 6;
