@@ -3,7 +3,6 @@ import { createReadStream, createWriteStream, type Dirent } from "node:fs";
 import { type FileHandle, open, readdir, rename, rm } from "node:fs/promises";
 import { basename, dirname, extname, join } from "node:path";
 import { pipeline } from "node:stream/promises";
-import { setTimeout as sleep } from "node:timers/promises";
 import { createGzip } from "node:zlib";
 import { makeDirectory } from "../std/fs/make-directory.ts";
 import type { Logger } from "../std/log/logger.ts";
@@ -45,6 +44,7 @@ export class LogFile implements AsyncDisposable {
   #pending: Pending[] = [];
   #writing: Promise<void> | undefined;
   #isClosing = false;
+  #endPause: (() => void) | undefined;
   #cleaning: Promise<void> = Promise.resolve();
 
   private constructor(options: LogFileOptions, deps: { clock: Clock; log: Logger }, handle: FileHandle, bytes: number) {
@@ -87,10 +87,20 @@ export class LogFile implements AsyncDisposable {
         for (const { reject } of batch) reject(error);
       }
       // A write of few lines costs as much as many requests.
-      if (gatherMs > 0 && !this.#isClosing) await sleep(gatherMs);
+      if (gatherMs > 0 && !this.#isClosing) await this.#pause(gatherMs);
     }
     // In the same turn as the last look at what waits: nothing is added in between.
     this.#writing = undefined;
+  }
+
+  /** A stop ends it. */
+  async #pause(ms: number): Promise<void> {
+    const { promise, resolve } = Promise.withResolvers<void>();
+    const timer = this.#clock.timer(ms, resolve);
+    this.#endPause = resolve;
+    await promise;
+    timer.cancel();
+    this.#endPause = undefined;
   }
 
   async #write(bytes: Buffer): Promise<void> {
@@ -162,6 +172,7 @@ export class LogFile implements AsyncDisposable {
 
   async [Symbol.asyncDispose](): Promise<void> {
     this.#isClosing = true;
+    this.#endPause?.();
     await this.#writing;
     await this.#cleaning;
     await this.#handle.close();
