@@ -28,7 +28,7 @@ import { registerStreamMetrics } from "../proxy/stream-metrics.ts";
 import type { RequestHandler } from "../request/request-context.ts";
 import { createMetricsApi } from "../resource-metrics/metrics-api.ts";
 import { AgentTunnels } from "../tunnels/agent-tunnels.ts";
-import { createTunnelHandler } from "../tunnels/tunnel-handler.ts";
+import { createTunnelHandler, rejectTunnels } from "../tunnels/tunnel-handler.ts";
 import type { AccessControl } from "./access-control.ts";
 import { createRouter, type RouterOptions } from "./router.ts";
 import type { ServerBase } from "./server-base.ts";
@@ -85,7 +85,7 @@ export async function createApiHandler(
       address,
     }),
     extraHandlers: await createExtraHandlers(base, accessControl, tunnels),
-    openTunnel: createTunnelHandler(tunnels),
+    openTunnel: base.threads === undefined ? createTunnelHandler(tunnels) : rejectTunnels,
     aggregator,
   });
   return base.peers === undefined ? router : base.peers.filter(router);

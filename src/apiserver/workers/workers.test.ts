@@ -126,6 +126,14 @@ t.test("/metrics has the sum of all threads through each connection", async (t) 
   for (const session of sessions) session.destroy();
 });
 
+t.test("tunnels of agents are refused, since requests to an agent arrive in all threads", async (t) => {
+  const session = open();
+  const { status, json } = await send(session, "GET /api/v1/nodes/n1/tunnel");
+  t.equal(status, 503);
+  t.match(json.message, "need an API server with --workers=1");
+  session.destroy();
+});
+
 t.test("there is one thread for each worker but the main thread", async (t) => {
   const threads = readdirSync("/proc/self/task").map((id) => readFileSync(`/proc/self/task/${id}/comm`, "utf8").trim());
   t.same(
