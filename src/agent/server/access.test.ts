@@ -70,6 +70,7 @@ const endpoints: readonly Endpoint[] = [
   endpoint("/attach/default/web/uid-web/c", "proxy", "GET POST", 405),
   endpoint("/portForward/default/web", "proxy", "GET POST", 405),
   endpoint("/portForward/default/web/uid-web", "proxy", "GET POST", 405),
+  endpoint("/connections", "proxy", "GET", 404),
   endpoint("/run/default/web/c", "proxy", "POST", 405),
   endpoint("/run/default/web/uid-web/c", "proxy", "POST", 405),
   endpoint("/debug/pprof/cmdline", "proxy", undefined, 405),
@@ -98,6 +99,7 @@ function createOptions(at: Harness): Omit<AgentHandlerOptions, "debugging" | "au
   return {
     ...{ pods: at.manager, clock: at.clock, problems: () => [], configz: {}, figures },
     nodeLogs: at.rootDir,
+    acceptConnection: () => undefined,
     localVolumes: async () => textResponse(200, "done"),
     debugPages: { profiling: true, contention: undefined, setVerbosity: () => undefined },
     status: { flags: {}, statusPage: true, version: "v1.33.0" },

@@ -7,6 +7,7 @@ import { StatusError } from "../../api/status.ts";
 import type { Authenticator } from "../../auth/user.ts";
 import type { Handler, HttpRequest, HttpResponse } from "../../http/message.ts";
 import { errorResponse, jsonResponse, textResponse } from "../../http/respond.ts";
+import { SHARED_PATH } from "../../http/tunnel/shared-connection.ts";
 import type { Clock } from "../../std/time/clock.ts";
 import { currentSpan } from "../../tracing/span.ts";
 import type { Tracer } from "../../tracing/tracer.ts";
@@ -25,6 +26,7 @@ import { accepts, goErrorResponse, methodNotAllowed, notAcceptable, pageNotFound
 import { createCheckResponse, createHealthChecks, createHealthResponse, type HealthCheck } from "./health.ts";
 import { runProgram, serveNodeLogQuery } from "./node-log-query.ts";
 import { serveNodeLogs } from "./node-logs.ts";
+import { type AcceptConnection, serveSharedConnections } from "./shared-connections.ts";
 import { addStatusPages, type StatusPagesOptions } from "./status-pages.ts";
 import { traceRequests } from "./trace-requests.ts";
 
@@ -46,6 +48,8 @@ export interface AgentHandlerOptions {
   readonly splitLogs?: boolean | undefined;
   /** A stream without data in either direction ends after this; 0 or absent: never. */
   readonly streamIdleMs?: number | undefined;
+  /** Serves a connection that another one carries; undefined: none carries others. */
+  readonly acceptConnection?: AcceptConnection | undefined;
   /** Profiles and the verbosity of the log. */
   readonly debugPages?: DebugPagesOptions | undefined;
   /** The directory of the node's logs: `/var/log`; undefined: they are not served. */
@@ -149,6 +153,10 @@ function addNodePages(
 const STREAM_METHODS = ["GET", "POST"];
 
 function addStreams(endpoints: Endpoints, options: AgentHandlerOptions): void {
+  const { acceptConnection } = options;
+  if (acceptConnection !== undefined) {
+    endpoints.path(SHARED_PATH, async (request) => serveSharedConnections(acceptConnection, request));
+  }
   const container = ["/{namespace}/{pod}/{container}", "/{namespace}/{pod}/{uid}/{container}"];
   const pod = ["/{namespace}/{pod}", "/{namespace}/{pod}/{uid}"];
   const add = (root: string, patterns: readonly string[], methods: readonly string[], serve: typeof serveExec): void =>

@@ -1,7 +1,8 @@
 import { X509Certificate } from "node:crypto";
 import { writeFile } from "node:fs/promises";
 import { Agent as HttpAgent, request as httpRequest } from "node:http";
-import { request } from "node:https";
+import type { ClientHttp2Session } from "node:http2";
+import { Agent as HttpsAgent, request } from "node:https";
 import { join } from "node:path";
 import type { Duplex } from "node:stream";
 import { text } from "node:stream/consumers";
@@ -9,6 +10,9 @@ import { connect, type TLSSocket } from "node:tls";
 import t from "tap";
 import { createCa, issueCertificate } from "../../auth/pki/certificate-authority.ts";
 import { type KeyPair, writeKeyPair } from "../../auth/pki/key-pair.ts";
+import { openSharedClient, SHARED_PATH, SHARED_PROTOCOL } from "../../http/tunnel/shared-connection.ts";
+import { dialThroughTunnel } from "../../http/tunnel/tunnel-session.ts";
+import { connectUpgrade } from "../../http/upgrade/connect-upgrade.ts";
 import { silentLogger } from "../../std/log/logger.ts";
 import { systemClock } from "../../std/time/clock.ts";
 import { podHarness } from "../../testing/agent/pod-harness.ts";
@@ -142,3 +146,51 @@ t.test("connect() opens a connection whose certificates are verified as after a 
   t.equal(await idle, "closed", "a server that stops closes it");
   t.equal(await closed(server.connect([])), "closed");
 });
+
+t.test("a connection carries further ones of its client, with its certificates, and these carry none", async (t) => {
+  await using at = await podHarness();
+  const { host, port } = { host: "127.0.0.1", port: 0 };
+  const clientCaFile = join(t.testdir({ "ca.crt": ca.cert }), "ca.crt");
+  const base = await options({ clientCaFile, anonymousAuth: false, port });
+  await using server = await startAgentServer({ ...base, pods: at.manager });
+  const pair = await issueCertificate(ca, { commonName: "api", usages: ["client"], days: 1 }, now);
+  const { signal } = new AbortController();
+  const open = async (agent: HttpsAgent | HttpAgent, secure: boolean) =>
+    await connectUpgrade({
+      method: "GET",
+      secure,
+      host,
+      port: server.address?.port ?? 0,
+      path: SHARED_PATH,
+      headers: { upgrade: SHARED_PROTOCOL },
+      agent,
+      signal,
+    });
+  const anonymous = await open(new HttpsAgent({ rejectUnauthorized: false }), true);
+  t.equal(anonymous.status, 401);
+  const result = await open(new HttpsAgent({ rejectUnauthorized: false, cert: pair.cert, key: pair.key }), true);
+  if (!("socket" in result)) throw new Error(`status ${result.status}`);
+  const session = openSharedClient(result.socket);
+  const inner = new InnerAgent(session);
+  const answer = await new Promise<string>((resolve, reject) => {
+    httpRequest({ host, path: "/pods", agent: inner }, (response) => resolve(text(response)))
+      .on("error", reject)
+      .end();
+  });
+  t.equal(JSON.parse(answer).kind, "PodList", "with the certificate of the connection");
+  t.equal((await open(inner, false)).status, 400);
+  session.destroy();
+});
+
+class InnerAgent extends HttpAgent {
+  readonly #session: ClientHttp2Session;
+
+  constructor(session: ClientHttp2Session) {
+    super();
+    this.#session = session;
+  }
+
+  override createConnection(_: object, onConnection: (error: Error | null, socket: Duplex) => void): undefined {
+    void dialThroughTunnel(this.#session, systemClock).then((stream) => onConnection(null, stream));
+  }
+}

@@ -22,6 +22,7 @@ import type { ProvisionedVolumes } from "../volumes/local/provisioned-volumes.ts
 import { type AgentHandlerOptions, createAgentHandler, createHealthHandler } from "./agent-handler.ts";
 import { type AgentAuthentication, createAgentAuthentication } from "./authentication.ts";
 import { createAgentAuthorization } from "./authorization.ts";
+import type { AcceptConnection } from "./shared-connections.ts";
 
 export interface AgentServerOptions {
   readonly config: AgentConfig;
@@ -81,7 +82,11 @@ export async function startAgentServer(options: AgentServerOptions): Promise<Age
     return await serveLocalVolume(volumes, request, params);
   };
   const contention = server.profiling && server.contentionProfiling ? await measureContention(clock) : undefined;
-  const handler = (access: Pick<AgentHandlerOptions, "authenticate" | "authorize">, debugging: boolean) =>
+  const acceptConnection: AcceptConnection = (connection, peer) => main?.accept(connection, peer);
+  const handler = (
+    access: Pick<AgentHandlerOptions, "authenticate" | "authorize" | "acceptConnection">,
+    debugging: boolean,
+  ) =>
     createAgentHandler({
       ...access,
       pods,
@@ -118,7 +123,10 @@ export async function startAgentServer(options: AgentServerOptions): Promise<Age
       const authorize = createAgentAuthorization({ nodeName, settings, client, clock, log, metrics });
       const ca = authentication.clientCa();
       const opened = listen({
-        handler: handler({ authenticate: authentication.authenticate, authorize }, server.debuggingHandlers),
+        handler: handler(
+          { authenticate: authentication.authenticate, authorize, acceptConnection },
+          server.debuggingHandlers,
+        ),
         log,
         clock,
         host: server.address,

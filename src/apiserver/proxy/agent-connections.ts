@@ -19,6 +19,7 @@ import { readFlagFile } from "../config/flag-file.ts";
 import type { AgentTunnel, AgentTunnels } from "../tunnels/agent-tunnels.ts";
 import { TunnelHttpsAgent } from "../tunnels/tunnel-https-agent.ts";
 import { type LocalAgent, LocalHttpsAgent } from "./local-agent.ts";
+import { SharedHttpsAgent } from "./shared-agent.ts";
 
 /** The port of an agent whose Node specifies none. */
 const AGENT_PORT = 10250;
@@ -50,6 +51,7 @@ export class AgentConnections implements AsyncDisposable {
   readonly #tunnels: AgentConnectionDeps["tunnels"];
   readonly #localAgent: LocalAgent | undefined;
   readonly #connector: Connector | undefined;
+  readonly #clock: Clock;
   #tls: AgentTls;
   #connections: Agent;
   /** Connections to `#localAgent`. */
@@ -65,6 +67,7 @@ export class AgentConnections implements AsyncDisposable {
     this.#tunnels = tunnels;
     this.#localAgent = localAgent;
     this.#connector = connector;
+    this.#clock = clock;
     this.#tls = tls;
     this.#connections = this.#createConnections(tls);
     this.#localConnections = createLocalConnections(localAgent, tls);
@@ -144,7 +147,9 @@ export class AgentConnections implements AsyncDisposable {
   }
 
   #createConnections(tls: AgentTls): Agent {
-    return createHttpsAgent(httpsAgentOptions(tls, CONNECTIONS_MAX), this.#connector);
+    const options = httpsAgentOptions(tls, CONNECTIONS_MAX);
+    const connector = this.#connector;
+    return connector === undefined ? new SharedHttpsAgent(options, this.#clock) : createHttpsAgent(options, connector);
   }
 
   #agents(): readonly Agent[] {
@@ -160,6 +165,7 @@ export class AgentConnections implements AsyncDisposable {
     this.#connections = this.#createConnections(next);
     this.#localConnections = createLocalConnections(this.#localAgent, next);
     this.#tunnelConnections = new WeakMap();
+    for (const each of previous) if (each instanceof SharedHttpsAgent) each.retire();
     for (const { freeSockets } of previous) for (const socket of Object.values(freeSockets).flat()) socket?.destroy();
     this.#previousConnections = [...this.#previousConnections, ...previous].filter(
       ({ sockets }) => Object.keys(sockets).length > 0,

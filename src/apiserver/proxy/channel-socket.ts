@@ -29,7 +29,7 @@ export class ChannelSocket {
 
   constructor(request: HttpRequest) {
     this.#request = request;
-    this.#socket = new MessageSocket(request.body);
+    this.#socket = new MessageSocket(request.connection ?? request.body);
   }
 
   get response(): HttpResponse {

@@ -7,6 +7,7 @@ import type { HttpRequest, HttpResponse } from "../../http/message.ts";
 import { textResponse } from "../../http/respond.ts";
 import { connectUpgrade, UpgradeError, type UpgradeRefusal } from "../../http/upgrade/connect-upgrade.ts";
 import { waitForDrain } from "../../http/upgrade/forward-upgrade.ts";
+import { readChunks } from "../../http/upgrade/read-chunks.ts";
 import { acceptHeaders, isWebSocketRequest, offeredProtocols } from "../../http/websocket/handshake.ts";
 import { MessageSocket } from "../../http/websocket/message-socket.ts";
 import type { CounterFamily } from "../../std/metrics/metrics.ts";
@@ -56,7 +57,7 @@ async function tunnel(request: HttpRequest, to: UpgradeDestination, signal: Abor
     return rejection;
   }
   const protocol = `${PREFIX}${String(headers["x-stream-protocol-version"] ?? "")}`;
-  const messages = new MessageSocket(request.body);
+  const messages = new MessageSocket(request.connection ?? request.body);
   void copyBoth(messages, socket, signal);
   return {
     status: 101,
@@ -99,7 +100,10 @@ async function copyBoth(messages: MessageSocket, socket: Duplex, signal: AbortSi
     })
     .then(close);
   try {
-    for await (const chunk of socket as AsyncIterable<Uint8Array>) await messages.send("binary", chunk);
+    await readChunks(socket, async (chunk) => {
+      await messages.send("binary", chunk);
+      return true;
+    });
   } catch {
     // The agent is gone: the client gets a close frame.
   }

@@ -6,6 +6,7 @@
  */
 import type { Writable } from "node:stream";
 import { waitForDrain } from "../upgrade/forward-upgrade.ts";
+import { readChunks } from "../upgrade/read-chunks.ts";
 import {
   DATA_BYTES_MAX,
   dataHead,
@@ -151,12 +152,7 @@ export class SpdyConnection {
    */
   async run(): Promise<void> {
     try {
-      for await (const chunk of this.#options.input) {
-        for (const frame of this.#reader.read(chunk)) {
-          const handling = this.#handle(frame);
-          if (handling !== undefined) await handling;
-        }
-      }
+      await readChunks(this.#options.input, (chunk) => this.#handleAll(this.#reader.read(chunk)));
     } catch (error) {
       if (error instanceof SpdyError) this.#write(goAwayFrame(this.#lastPeerId, GOAWAY_PROTOCOL_ERROR));
       throw error;
@@ -178,6 +174,15 @@ export class SpdyConnection {
     this.#wake();
     this.#decoder?.[Symbol.dispose]();
     this.#options.output.end();
+  }
+
+  /** Frames that need no waiting are handled at once. */
+  #handleAll(frames: Iterator<Frame, void>): Promise<undefined> | undefined {
+    for (let next = frames.next(); next.done !== true; next = frames.next()) {
+      const handling = this.#handle(next.value);
+      if (handling !== undefined) return handling.then(() => this.#handleAll(frames));
+    }
+    return undefined;
   }
 
   #handle(frame: Frame): Promise<void> | void {

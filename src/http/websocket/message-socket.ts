@@ -2,6 +2,7 @@
 import { PassThrough, type Writable } from "node:stream";
 import { copiedBytes } from "../../std/memory/collect-copied.ts";
 import { waitForDrain } from "../upgrade/forward-upgrade.ts";
+import { readChunks } from "../upgrade/read-chunks.ts";
 import { CLOSE_CODES, closeFrame, FrameError, frameHead, OPCODES, WebSocketReader } from "./frames.ts";
 
 export interface MessageHandler {
@@ -36,15 +37,16 @@ export class MessageSocket {
   async run(handler: MessageHandler): Promise<void> {
     const reader = new WebSocketReader();
     try {
-      for await (const chunk of this.#received) {
+      await readChunks(this.#received, async (chunk) => {
         copiedBytes.add(chunk.length);
         for (const frame of reader.read(chunk)) {
-          if (frame.type === "close") return;
+          if (frame.type === "close") return false;
           if (frame.type === "ping") await this.#write(OPCODES.pong, frame.payload);
-          if (frame.type === "data" && !(await handler.data(frame))) return;
-          if (this.#output.writableEnded) return;
+          if (frame.type === "data" && !(await handler.data(frame))) return false;
+          if (this.#output.writableEnded) return false;
         }
-      }
+        return true;
+      });
     } catch (error) {
       if (error instanceof FrameError) this.close(CLOSE_CODES.protocolError);
     } finally {
