@@ -12,7 +12,7 @@ import { toAgentConfig } from "../options.ts";
 import { agentSubject } from "./agent-subject.ts";
 import { diagnose } from "./doctor.ts";
 import { doctorFlags, parseDoctorFlags, summaryOf } from "./flags.ts";
-import { renderForecast } from "./forecast.ts";
+import { renderForecast } from "../forecast/render-forecast.ts";
 import { createHostReader } from "./host-reader.ts";
 import { exitCode, renderJson, renderText } from "./report.ts";
 import type { DoctorSubject } from "./subject.ts";

@@ -3,7 +3,7 @@ import { createServer } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import t from "tap";
-import { renderForecast } from "../doctor/forecast.ts";
+import { renderForecast } from "./render-forecast.ts";
 import type { SignalForecast } from "../eviction/eviction-forecast.ts";
 import type { ContainerForecast } from "../garbage-collection/container-collector.ts";
 import type { ImageForecast } from "../garbage-collection/image-collector.ts";

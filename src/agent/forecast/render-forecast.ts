@@ -1,6 +1,6 @@
 /** The forecast of the running agent, as text for people. */
 import type { SignalForecast } from "../eviction/eviction-forecast.ts";
-import type { Forecast } from "../forecast/forecast.ts";
+import type { Forecast } from "./forecast.ts";
 import type { RemovableImage } from "../garbage-collection/image-collector.ts";
 
 /** Images that are named; the others are counted. */
