@@ -34,9 +34,6 @@ export interface AuditorDeps extends Omit<BackendDeps, "metrics">, Pick<LogSinkD
   readonly connector?: Connector | undefined;
 }
 
-/** Within which events of mode `batch` are written together. */
-const GATHER_MS = 5;
-
 /** Rejects with one sentence for an invalid policy, an unusable log file, or an invalid kubeconfig file. */
 export async function openAuditor({ policyFile, log, webhook }: AuditConfig, deps: AuditorDeps): Promise<Auditor> {
   const { policy, warnings } = readAuditPolicy(policyFile);
@@ -46,10 +43,7 @@ export async function openAuditor({ policyFile, log, webhook }: AuditConfig, dep
   const backendDeps = { clock: deps.clock, log: deps.log, metrics };
   await using stack = new AsyncDisposableStack();
   const backends: AuditBackend[] = [];
-  if (log !== undefined) {
-    const sink = await openLogSink({ ...log, gatherMs: log.mode === "batch" ? GATHER_MS : 0 }, deps);
-    backends.push(stack.use(createBackend(sink, log, backendDeps)));
-  }
+  if (log !== undefined) backends.push(stack.use(createBackend(await openLogSink(log, deps), log, backendDeps)));
   if (webhook !== undefined) {
     backends.push(stack.use(createBackend(await openWebhookSink(webhook, deps), webhook, backendDeps)));
   }

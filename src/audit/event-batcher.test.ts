@@ -46,6 +46,21 @@ t.test("a full batch is sent at once, others after the wait", async (t) => {
   t.equal(clock.pending, 0);
 });
 
+t.test("the first batch is sent at once, what comes shortly after it together", async (t) => {
+  const { clock, sent, add, batcher } = start({ maxSize: 100, maxWaitMs: 0, pauseMs: 5 });
+  add("a");
+  add("bc");
+  await clock.advance(4);
+  t.same(sent, ["a"]);
+  add("d");
+  await clock.advance(1);
+  t.same(sent, ["a", "bcd"]);
+  add("e");
+  await batcher[Symbol.asyncDispose]();
+  t.same(sent, ["a", "bcd", "e"]);
+  t.equal(clock.pending, 0);
+});
+
 t.test("events beyond the buffer are refused", async (t) => {
   const { add, batcher, sent } = start({ bufferSize: 2 });
   t.same(add("abc"), [true, true, false]);

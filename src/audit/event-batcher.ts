@@ -12,6 +12,8 @@ export interface BatchOptions {
   readonly maxWaitMs: number;
   /** Undefined: no limit of the rate. */
   readonly throttle: { readonly qps: number; readonly burst: number } | undefined;
+  /** The least time between the starts of two batches that are not full, in milliseconds; 0 when absent. */
+  readonly pauseMs?: number | undefined;
 }
 
 /** How long a stop waits for batches in progress, in milliseconds. */
@@ -28,6 +30,7 @@ export class EventBatcher implements AsyncDisposable {
   #timer: Timer | undefined;
   /** When the oldest waiting event has waited long enough. */
   #dueAt = 0;
+  #startedAt = Number.NEGATIVE_INFINITY;
   #isStopping = false;
 
   constructor(
@@ -45,10 +48,14 @@ export class EventBatcher implements AsyncDisposable {
   /** False: the buffer is full. */
   add(event: AuditEvent): boolean {
     if (this.#waiting.length >= this.#options.bufferSize) return false;
-    if (this.#waiting.length === 0) this.#dueAt = this.#clock.monotonic() + this.#options.maxWaitMs;
+    if (this.#waiting.length === 0) this.#dueAt = this.#dueAfter(this.#options.maxWaitMs);
     this.#waiting.push(event);
     if (this.#waiting.length === 1 || this.#waiting.length >= this.#options.maxSize) this.#schedule();
     return true;
+  }
+
+  #dueAfter(waitMs: number): number {
+    return Math.max(this.#clock.monotonic() + waitMs, this.#startedAt + (this.#options.pauseMs ?? 0));
   }
 
   /** Sends what is due, and sets the timer for what is not. */
@@ -86,7 +93,8 @@ export class EventBatcher implements AsyncDisposable {
       if (event === undefined) break;
       batch.push(event);
     }
-    this.#dueAt = this.#clock.monotonic() + this.#options.maxWaitMs;
+    this.#startedAt = this.#clock.monotonic();
+    this.#dueAt = this.#dueAfter(this.#options.maxWaitMs);
     const sending = this.#send(batch, this.#giveUp.signal).finally(() => {
       this.#sending.delete(sending);
       this.#schedule();

@@ -36,24 +36,6 @@ t.test("append() keeps the order of lines that wait for each other", async (t) =
   t.equal(statSync(logs(folder)).mode & 0o777, 0o700);
 });
 
-t.test("lines after a write are gathered for a while, and written at once when the file is closed", async (t) => {
-  const { folder, clock } = start(t);
-  const file = await open(folder, clock, { gatherMs: 5 });
-  const read = (): string => readFileSync(join(logs(folder), "audit.log"), "utf8");
-  await file.append("a");
-  const later = [file.append("b"), file.append("c")];
-  await new Promise((resolve) => setImmediate(resolve));
-  t.equal(read(), "a");
-  await clock.advance(5);
-  await Promise.all(later);
-  t.equal(read(), "abc");
-  const last = file.append("d");
-  await file[Symbol.asyncDispose]();
-  await last;
-  t.equal(read(), "abcd");
-  t.equal(clock.pending, 0);
-});
-
 t.test("append() rotates the file at its size, and never overwrites a rotated one", async (t) => {
   const { folder, clock } = start(t);
   const file = await open(folder, clock);

@@ -17,8 +17,6 @@ export interface LogFileOptions {
   /** Days for which rotated files are kept; 0: for ever. */
   readonly maxAgeDays: number;
   readonly compress: boolean;
-  /** After a write, the next one waits for further lines so many milliseconds; 0 when absent. */
-  readonly gatherMs?: number | undefined;
 }
 
 interface Pending {
@@ -43,8 +41,6 @@ export class LogFile implements AsyncDisposable {
   #isTorn = false;
   #pending: Pending[] = [];
   #writing: Promise<void> | undefined;
-  #isClosing = false;
-  #endPause: (() => void) | undefined;
   #cleaning: Promise<void> = Promise.resolve();
 
   private constructor(options: LogFileOptions, deps: { clock: Clock; log: Logger }, handle: FileHandle, bytes: number) {
@@ -75,7 +71,6 @@ export class LogFile implements AsyncDisposable {
   async #writeAll(): Promise<void> {
     // Other events of this turn of the event loop join the first write.
     await new Promise<void>((resolve) => setImmediate(resolve));
-    const { gatherMs = 0 } = this.#options;
     while (this.#pending.length > 0) {
       const batch = this.#pending;
       this.#pending = [];
@@ -86,21 +81,9 @@ export class LogFile implements AsyncDisposable {
       } catch (error) {
         for (const { reject } of batch) reject(error);
       }
-      // A write of few lines costs as much as many requests.
-      if (gatherMs > 0 && !this.#isClosing) await this.#pause(gatherMs);
     }
     // In the same turn as the last look at what waits: nothing is added in between.
     this.#writing = undefined;
-  }
-
-  /** A stop ends it. */
-  async #pause(ms: number): Promise<void> {
-    const { promise, resolve } = Promise.withResolvers<void>();
-    const timer = this.#clock.timer(ms, resolve);
-    this.#endPause = resolve;
-    await promise;
-    timer.cancel();
-    this.#endPause = undefined;
   }
 
   async #write(bytes: Buffer): Promise<void> {
@@ -171,8 +154,6 @@ export class LogFile implements AsyncDisposable {
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
-    this.#isClosing = true;
-    this.#endPause?.();
     await this.#writing;
     await this.#cleaning;
     await this.#handle.close();
