@@ -1,6 +1,6 @@
 /**
- * The agent on cgroup v2: this file runs again in a mount namespace with the unified hierarchy at `/sys/fs/cgroup`. On a
- * machine whose controllers belong to cgroup v1, v2 has the others, such as `hugetlb`.
+ * The agent on cgroup v2: this file runs again in a mount namespace with the unified hierarchy at `/sys/fs/cgroup`. On
+ * a machine whose controllers belong to cgroup v1, v2 has the others, such as `hugetlb`.
  */
 import { execFileSync, spawn } from "node:child_process";
 import { chmodSync, existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from "node:fs";

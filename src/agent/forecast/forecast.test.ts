@@ -3,12 +3,12 @@ import { createServer } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import t from "tap";
-import { renderForecast } from "./render-forecast.ts";
 import type { SignalForecast } from "../eviction/eviction-forecast.ts";
 import type { ContainerForecast } from "../garbage-collection/container-collector.ts";
 import type { ImageForecast } from "../garbage-collection/image-collector.ts";
 import { type Forecast, makeForecast } from "./forecast.ts";
 import { forecastSocket, readForecast, serveForecast } from "./forecast-socket.ts";
+import { renderForecast } from "./render-forecast.ts";
 
 const MI = 2 ** 20;
 const GI = 2 ** 30;

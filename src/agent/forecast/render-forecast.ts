@@ -1,7 +1,7 @@
 /** The forecast of the running agent, as text for people. */
 import type { SignalForecast } from "../eviction/eviction-forecast.ts";
-import type { Forecast } from "./forecast.ts";
 import type { RemovableImage } from "../garbage-collection/image-collector.ts";
+import type { Forecast } from "./forecast.ts";
 
 /** Images that are named; the others are counted. */
 const NAMED_MAX = 3;
