@@ -65,7 +65,7 @@ export async function runScheduler(deps: SchedulerDeps): Promise<void> {
 async function loadDynamicResources({ features, ...deps }: SchedulerDeps): Promise<DynamicResources | undefined> {
   if (features?.dynamicResources === undefined) return undefined;
   const { openDynamicResources } = await import("./plugins/dynamic-resources/open-dynamic-resources.ts");
-  return openDynamicResources({ ...deps, features: features.dynamicResources });
+  return await openDynamicResources({ ...deps, features: features.dynamicResources });
 }
 
 /** The maximum number of requests that bind pods at the same time. */

@@ -7,7 +7,7 @@ import {
   betaResourceSliceKind,
 } from "../../../api/resource/flat-versions/kinds.ts";
 import type { BetaResourceSlice, FlatResourceClaim } from "../../../api/resource/flat-versions/schemas.ts";
-import { conflict } from "../../../api/status.ts";
+import { conflict, notFound } from "../../../api/status.ts";
 import type { Client, PatchType } from "../../../client/client.ts";
 import { silentLogger } from "../../../std/log/logger.ts";
 import { FakeInformers } from "../../../testing/client/fake-informers.ts";
@@ -48,7 +48,7 @@ const allocation = (device: string, node: string) => ({
 });
 
 /** A plugin over claims, slices and the class `gpu`. */
-function open(t: { teardown(stop: () => Promise<void>): void }, ...claims: readonly FlatResourceClaim[]) {
+async function open(t: { teardown(stop: () => Promise<void>): void }, ...claims: readonly FlatResourceClaim[]) {
   const informers = new FakeInformers();
   const writes: [verb: string, object: unknown][] = [];
   const failures: Error[] = [];
@@ -70,7 +70,13 @@ function open(t: { teardown(stop: () => Promise<void>): void }, ...claims: reado
   };
   const clock = new FakeClock();
   const features = { adminAccess: false, prioritizedList: false, partitionableDevices: false, deviceTaints: true };
-  const opened = openDynamicResources({ client: client as Client, informers, clock, log: silentLogger, features });
+  const opened = await openDynamicResources({
+    client: client as Client,
+    informers,
+    clock,
+    log: silentLogger,
+    features,
+  });
   t.teardown(async () => await opened[Symbol.asyncDispose]());
   const events: ClusterEvent[] = [];
   opened.subscribe((event) => events.push(event));
@@ -101,7 +107,7 @@ t.test("preEnqueue and preFilter reject pods whose claims are not there", async 
   });
   const generated = template({ resourceClaimStatuses: [{ name: "c", resourceClaimName: "mine" }] });
   const deletionTimestamp = "2026-01-01T00:00:00Z";
-  const { plugin } = open(t, claim("mine"), claim("gone", {}, { deletionTimestamp }));
+  const { plugin } = await open(t, claim("mine"), claim("gone", {}, { deletionTimestamp }));
   const cases: readonly (readonly [Pod, string | undefined])[] = [
     [pod("p"), undefined],
     [pod("p", "mine"), undefined],
@@ -119,7 +125,7 @@ t.test("preEnqueue and preFilter reject pods whose claims are not there", async 
 });
 
 t.test("a claim is allocated on the selected node, and written before the pod is bound", async (t) => {
-  const { plugin, writes, informers } = open(t, claim("one"), claim("two"));
+  const { plugin, writes, informers } = await open(t, claim("one"), claim("two"));
   const cycle = cycleOf(pod("p", "one"));
   t.same(filter(plugin, cycle, "n1", "n2", "n3"), [undefined, undefined, "cannot allocate all claims"]);
   t.equal(plugin.reserve?.(cycle, node("n2")), undefined);
@@ -139,7 +145,7 @@ t.test("a claim is allocated on the selected node, and written before the pod is
 });
 
 t.test("preBind retries conflicts, and reports what it cannot write", async (t) => {
-  const { plugin, writes, failures, clock, informers } = open(t, claim("one"));
+  const { plugin, writes, failures, clock, informers } = await open(t, claim("one"));
   const cycle = cycleOf(pod("p", "one"));
   filter(plugin, cycle, "n1");
   plugin.reserve?.(cycle, node("n1"));
@@ -162,7 +168,7 @@ t.test("preBind retries conflicts, and reports what it cannot write", async (t) 
 });
 
 t.test("an allocated claim restricts the nodes, and postFilter releases it", async (t) => {
-  const { plugin, writes } = open(t, claim("one", { allocation: allocation("c", "n2") }));
+  const { plugin, writes } = await open(t, claim("one", { allocation: allocation("c", "n2") }));
   const cycle = cycleOf(pod("p", "one"));
   t.same(filter(plugin, cycle, "n1", "n2"), ["resourceclaim not available on the node", undefined]);
   const result = await plugin.postFilter?.(cycle, { byNode: new Map(), absent: undefined });
@@ -173,7 +179,7 @@ t.test("an allocated claim restricts the nodes, and postFilter releases it", asy
 
 t.test("postFilter leaves claims that other pods use, and pods without claims", async (t) => {
   const reservedFor = [{ resource: "pods", name: "q", uid: "q" }];
-  const { plugin, writes } = open(t, claim("one", { allocation: allocation("c", "n2"), reservedFor }));
+  const { plugin, writes } = await open(t, claim("one", { allocation: allocation("c", "n2"), reservedFor }));
   const cycle = cycleOf(pod("p", "one"));
   filter(plugin, cycle, "n1");
   const none = { byNode: new Map(), absent: undefined };
@@ -190,7 +196,7 @@ t.test("a claim is reserved for a further pod, and unreserve removes the reserva
     plugin,
     writes,
     [Symbol.asyncDispose]: dispose,
-  } = open(t, claim("one", { allocation: allocation("c", "n2") }));
+  } = await open(t, claim("one", { allocation: allocation("c", "n2") }));
   const cycle = cycleOf(pod("p", "one"));
   filter(plugin, cycle, "n2");
   t.equal(plugin.reserve?.(cycle, node("n2")), undefined);
@@ -204,7 +210,7 @@ t.test("a claim is reserved for a further pod, and unreserve removes the reserva
 });
 
 t.test("rules taint devices until they are gone", async (t) => {
-  const { plugin, informers, events } = open(t, claim("one"));
+  const { plugin, informers, events } = await open(t, claim("one"));
   const rule = {
     metadata: { name: "bad" },
     spec: {
@@ -225,7 +231,7 @@ t.test("rules taint devices until they are gone", async (t) => {
 t.test(
   "a change of a claim, of its name in the pod, of a class or of a slice may make a pod schedulable",
   async (t) => {
-    const { plugin } = open(t, claim("one"), claim("two"));
+    const { plugin } = await open(t, claim("one"), claim("two"));
     const concerns = (resource: string, of: Pod, before: unknown, after: unknown): boolean => {
       const registration = plugin.events?.find((each) => each.resource === resource);
       const event = { resource, action: "Update", before, after } as ClusterEvent;
@@ -243,3 +249,18 @@ t.test(
     t.equal(concerns("ResourceSlice", pod("p", "one"), undefined, {}), true);
   },
 );
+
+t.test("pods with claims are rejected while the API is not served, and others are not", async (t) => {
+  const client: Pick<Client, "listResources"> = {
+    listResources: async () => {
+      throw notFound({ group: "", resource: "", name: "" });
+    },
+  };
+  const features = { adminAccess: false, prioritizedList: false, partitionableDevices: false, deviceTaints: false };
+  const shared = { informers: new FakeInformers(), clock: new FakeClock(), log: silentLogger, features };
+  await using opened = await openDynamicResources({ client: client as Client, ...shared });
+  await opened.synced;
+  t.same(filter(opened.plugin, cycleOf(pod("p")), "n1"), ["skip"]);
+  const message = "the API server does not serve resource.k8s.io/v1beta1";
+  t.same(filter(opened.plugin, cycleOf(pod("p", "one")), "n1"), [message]);
+});

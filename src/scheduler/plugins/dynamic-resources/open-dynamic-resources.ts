@@ -7,18 +7,22 @@ import {
   betaResourceClaimKind,
   betaResourceSliceKind,
 } from "../../../api/resource/flat-versions/kinds.ts";
+import { StatusError } from "../../../api/status.ts";
 import type { Client } from "../../../client/client.ts";
 import type { Informer } from "../../../client/informer/informer.ts";
 import type { Logger } from "../../../std/log/logger.ts";
 import type { Clock } from "../../../std/time/clock.ts";
 import type { ClusterEvent, EventResource } from "../../framework/cluster-event.ts";
 import type { Plugin } from "../../framework/plugin.ts";
+import { unresolvable } from "../../framework/rejection.ts";
 import type { InformerSource } from "../../watch/cluster-informers.ts";
 import { ClaimTracker } from "./claim-tracker.ts";
 import type { DeviceFeatures } from "./device-requests.ts";
-import { createDynamicResources } from "./dynamic-resources.ts";
+import { createDynamicResources, NAME } from "./dynamic-resources.ts";
 import { SelectorCache } from "./selector-cache.ts";
 import { SliceTracker } from "./slice-tracker.ts";
+
+const API = "resource.k8s.io/v1beta1";
 
 export interface DynamicResources extends AsyncDisposable {
   readonly plugin: Plugin;
@@ -36,8 +40,18 @@ export interface OpenDynamicResourcesDeps {
   readonly features: DeviceFeatures;
 }
 
-export function openDynamicResources(deps: OpenDynamicResourcesDeps): DynamicResources {
+export async function openDynamicResources(deps: OpenDynamicResourcesDeps): Promise<DynamicResources> {
   const { informers, log, features } = deps;
+  if (!(await isServed(deps.client))) {
+    log.warn("The gate DynamicResourceAllocation needs an API that is not served", { api: API });
+    const stop = (): void => {};
+    return {
+      plugin: withoutApi,
+      synced: Promise.resolve(),
+      subscribe: () => stop,
+      [Symbol.asyncDispose]: async () => {},
+    };
+  }
   const stack = new AsyncDisposableStack();
   const classes = informers.of(betaDeviceClassKind);
   const sliceInformer = informers.of(betaResourceSliceKind);
@@ -79,6 +93,26 @@ export function openDynamicResources(deps: OpenDynamicResourcesDeps): DynamicRes
     },
     [Symbol.asyncDispose]: () => stack.disposeAsync(),
   };
+}
+
+/** The informers of an API that is not served would keep all pods from being scheduled. */
+const withoutApi: Plugin = {
+  name: NAME,
+  points: ["preFilter", "filter"],
+  preFilter({ pod }) {
+    if ((pod.pod.spec?.resourceClaims ?? []).length === 0) return "skip";
+    return { rejection: unresolvable(NAME, `the API server does not serve ${API}`) };
+  },
+};
+
+/** Other failures are those of informers, which retry. */
+async function isServed(client: Client): Promise<boolean> {
+  try {
+    await client.listResources?.(API);
+    return true;
+  } catch (error) {
+    return !(error instanceof StatusError && error.status.code === 404);
+  }
 }
 
 function forward<T extends ApiObject>(
