@@ -29,6 +29,7 @@ export async function patch<T extends ApiObject>(
   const request = { registry, scope, name, options };
   const update: UpdateFunction<T> = async (previous, store) => {
     const slice = areLong(patch, previous) ? new TimeSlice() : undefined;
+    if (slice !== undefined) await slice.end();
     const current = (): unknown => objectToJson(kind, scope.group, previous);
     const encoding = runInSlices(objectToJsonSteps(kind, scope.group, previous), slice);
     const json = encoding instanceof Promise ? await encoding : encoding;

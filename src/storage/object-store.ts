@@ -138,7 +138,7 @@ export class ObjectStore<T extends ApiObject> {
       const revision = await this.#store.create(key, toUnpooledBuffer(stored), options);
       addEvent("Txn call succeeded");
       if (stored.length > LARGE_BYTES) await slice.end();
-      return withResourceVersion(shown, revision);
+      return withResourceVersion(shown, revision, stored.length);
     } catch (error) {
       if (isCode(error, "exists")) throw alreadyExists(this.#subject(key, options));
       throw error;
@@ -229,7 +229,7 @@ export class ObjectStore<T extends ApiObject> {
       const revision = await this.#store.update(key, toUnpooledBuffer(stored), state.revision, { ttlSeconds });
       addEvent("Transaction committed");
       if (stored.length > LARGE_BYTES) await slice.end();
-      return { store: withResourceVersion(shown, revision) };
+      return { store: withResourceVersion(shown, revision, stored.length) };
     });
   }
 
@@ -264,7 +264,7 @@ export class ObjectStore<T extends ApiObject> {
       const why = cause instanceof Error ? cause.message : String(cause);
       throw new StoreError("corrupt", `Cannot decode "${item.key}": ${why}`, { cause, current: item });
     }
-    return withResourceVersion(object, item.modified);
+    return withResourceVersion(object, item.modified, item.value.length);
   }
 
   /** The stored value that was written at `modified`; undefined when it has been compacted. */
@@ -356,10 +356,14 @@ export function preconditionFailed(key: string, why: string): string {
   return `${error}, AdditionalErrorMsg: Precondition failed: ${why}`;
 }
 
-/** The object with its resourceVersion; frozen, since caches and callers share it. */
-export function withResourceVersion<T extends ApiObject>(object: T, revision: Revision): T {
+/**
+ * The object with its resourceVersion; frozen, since caches and callers share it. Freezing the members of an object that
+ * has `bytes` and is large would take as long as decoding it.
+ */
+export function withResourceVersion<T extends ApiObject>(object: T, revision: Revision, bytes = 0): T {
   const { kind: _kind, apiVersion: _apiVersion, ...members } = object;
-  return deepFreeze({ ...members, metadata: { ...object.metadata, resourceVersion: String(revision) } } as T);
+  const shown = { ...members, metadata: { ...object.metadata, resourceVersion: String(revision) } } as T;
+  return bytes > LARGE_BYTES ? Object.freeze(shown) : deepFreeze(shown);
 }
 
 function staleCache(key: string): StoreError {

@@ -26,6 +26,7 @@ export function pipeline<T extends ApiObject>(request: WriteRequest<T>, sent: T)
     const { scope, options } = request;
     // The steps of a small object take less time than reading the clock between them.
     const slice = areLong(sent, previous) ? new TimeSlice() : undefined;
+    if (slice !== undefined) await slice.end();
     desired ??= dedupOwnerReferences(request, applyDefaults(request, sent, previous));
     if (slice?.isOver) await slice.end();
     const tracking = trackManagedFields(request, desired, previous);

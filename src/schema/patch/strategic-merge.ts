@@ -73,27 +73,44 @@ function mergeObjects(current: Members, patch: Members, schema: Schema | undefin
     throw unknownDirective(directive, patch);
   }
   const result = retainMembers(current, patch);
-  const rest = new Map(Object.entries(patch).filter(([name]) => name !== patchDirective && name !== retainKeys));
-  for (const [name, order] of [...rest]) {
+  const names = Object.keys(patch).filter((name) => name !== patchDirective && name !== retainKeys);
+  const done = new Set<string>();
+  for (const name of names) {
     if (!name.startsWith(ORDER_DIRECTIVE)) continue;
-    rest.delete(name);
+    const order = patch[name];
+    done.add(name);
     checkList(order);
     if (!name.startsWith(orderPrefix)) throw new PatchError("invalid patch format of setElementOrder list", "format");
     const field = name.slice(orderPrefix.length);
-    for (const list of [result[field], rest.get(field)]) if (list !== undefined) checkList(list);
+    const list = done.has(field) ? undefined : ownMember(patch, field);
+    for (const each of [result[field], list]) if (each !== undefined) checkList(each);
     checkField(schema, field);
-    const ordered = mergeOrderedList(result[field], rest.get(field), order, mergeStrategyOf(schema, field));
-    rest.delete(field);
+    const ordered = mergeOrderedList(result[field], list, order, mergeStrategyOf(schema, field));
+    done.add(field);
     if (ordered !== undefined) setMember(result, field, ordered);
   }
-  for (const [name, value] of rest) applyMember(result, name, value, schema);
+  for (const name of names) {
+    if (done.has(name)) continue;
+    const value = patch[name];
+    // Most members of a long patch are scalars.
+    if (isScalar(value) && !name.startsWith(DELETE_DIRECTIVE)) setMember(result, name, value);
+    else applyMember(result, name, value, schema);
+  }
   return result;
+}
+
+function ownMember(members: Members, name: string): unknown {
+  return Object.hasOwn(members, name) ? members[name] : undefined;
+}
+
+function isScalar(value: unknown): boolean {
+  return typeof value === "string" || typeof value === "number" || typeof value === "boolean";
 }
 
 /** A copy of `current` with only the members in `$retainKeys`. */
 function retainMembers(current: Members, patch: Members): Record<string, unknown> {
   const keep = patch[retainKeys];
-  if (keep === undefined) return copyMembers(current);
+  if (keep === undefined) return { ...current };
   if (!Array.isArray(keep)) throw new PatchError("invalid patch format of retainKeys", "format");
   const kept = new Set<unknown>(keep);
   for (const name of Object.keys(patch)) {
@@ -104,7 +121,7 @@ function retainMembers(current: Members, patch: Members): Record<string, unknown
   return copyMembers(current, (name) => kept.has(name));
 }
 
-function copyMembers(members: Members, keep: (name: string) => boolean = () => true): Record<string, unknown> {
+function copyMembers(members: Members, keep: (name: string) => boolean): Record<string, unknown> {
   const copy: Record<string, unknown> = {};
   for (const name of Object.keys(members)) if (keep(name)) setMember(copy, name, members[name]);
   return copy;
