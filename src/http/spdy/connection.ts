@@ -112,7 +112,7 @@ export class SpdyConnection {
   readonly #options: SpdyConnectionOptions;
   readonly #reader = new FrameReader();
   readonly #encoder = new HeaderEncoder();
-  /** Undefined when no stream of the peer is accepted: an inflater takes 60 KiB, and headers of replies are not used. */
+  /** Undefined when no stream of the peer is accepted: an inflater takes 60 KiB, and replies' headers are not used. */
   readonly #decoder: HeaderDecoder | undefined;
   readonly #streams = new Map<number, SpdyStream>();
   readonly #output: StreamOutput;
