@@ -71,6 +71,13 @@ const descriptors: Readonly<Record<string, ControllerDescriptor>> = {
     groups: SERVICE_ACCOUNTS,
     load: async () => (await import("./deployment/deployment-controller.ts")).runDeploymentController,
   },
+  "device-taint-eviction": {
+    user: "system:serviceaccount:kube-system:device-taint-eviction-controller",
+    groups: SERVICE_ACCOUNTS,
+    gates: ["DynamicResourceAllocation", "DRADeviceTaints"],
+    load: async () =>
+      (await import("./device-taint-eviction/device-taint-eviction-controller.ts")).runDeviceTaintEviction,
+  },
   disruption: {
     user: "system:serviceaccount:kube-system:disruption-controller",
     groups: SERVICE_ACCOUNTS,

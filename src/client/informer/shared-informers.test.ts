@@ -5,7 +5,7 @@ import { seededRandom } from "../../std/crypto/random.ts";
 import { silentLogger } from "../../std/log/logger.ts";
 import { FakeClock } from "../../testing/std/fake-clock.ts";
 import type { Client } from "../client.ts";
-import { createSharedInformers } from "./shared-informers.ts";
+import { createSharedInformers, waitForCacheSync } from "./shared-informers.ts";
 
 t.test("of() starts one informer for each kind, which the disposal stops", async (t) => {
   const listed: string[] = [];
@@ -23,6 +23,15 @@ t.test("of() starts one informer for each kind, which the disposal stops", async
   await Promise.all([informers.of(podKind).synced, informers.of(nodeKind).synced]);
   t.same(listed, ["pods", "nodes"]);
   await informers[Symbol.asyncDispose]();
+});
+
+t.test("waitForCacheSync() ends with the first lists, with a failure, and when the signal aborts", async (t) => {
+  const stop = new AbortController();
+  const [listed, pending] = [{ synced: Promise.resolve() }, { synced: Promise.reject(new Error("no list")) }];
+  await waitForCacheSync([listed, listed], stop.signal);
+  await t.rejects(waitForCacheSync([listed, pending], stop.signal), { message: "no list" });
+  stop.abort();
+  await waitForCacheSync([listed, pending], stop.signal);
 });
 
 async function* waitForAbort(signal: AbortSignal): AsyncGenerator<never> {

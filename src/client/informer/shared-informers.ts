@@ -47,3 +47,13 @@ export function createSharedInformers(
     },
   };
 }
+
+/** Resolves when all informers have their first list, or when the signal aborts. */
+export async function waitForCacheSync(
+  informers: readonly { readonly synced: Promise<void> }[],
+  signal: AbortSignal,
+): Promise<void> {
+  await Promise.all(informers.map(({ synced }) => synced)).catch((error: unknown) => {
+    if (!signal.aborted) throw error;
+  });
+}

@@ -1,4 +1,5 @@
 /** The controller of the status of admission policies: warns about expressions that do not fit the matched kinds. */
+
 import { validatingAdmissionPolicyKind } from "../../api/admissionregistration/validating-admission-policy/kind.ts";
 import type { ValidatingAdmissionPolicy } from "../../api/admissionregistration/validating-admission-policy/schema.ts";
 import { createCustomKind } from "../../api/apiextensions/custom-resource/kind.ts";
@@ -6,6 +7,7 @@ import { customResourceDefinitionKind } from "../../api/apiextensions/custom-res
 import type { CustomResourceDefinition } from "../../api/apiextensions/custom-resource-definition/schema.ts";
 import type { Kind } from "../../api/kind.ts";
 import { formatApiVersion, kubernetesGroup, parseApiVersion, svcGroup } from "../../api/scheme.ts";
+import { waitForCacheSync } from "../../client/informer/shared-informers.ts";
 import { waitForAbort } from "../../std/async/wait-for-abort.ts";
 import { isNotFoundOrConflict } from "../api-errors.ts";
 import type { ControllerDeps } from "../controller.ts";
@@ -45,9 +47,7 @@ export async function runPolicyStatusController(deps: ControllerDeps): Promise<v
     },
     onError: (policy, error) => log.error("Failed to check admission policy, will retry", error, { policy }),
   });
-  await policies.synced.catch((error: unknown) => {
-    if (!signal.aborted) throw error;
-  });
+  await waitForCacheSync([policies], signal);
   using subscriptions = new DisposableStack();
   subscriptions.defer(
     policies.subscribe({

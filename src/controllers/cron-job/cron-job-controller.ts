@@ -1,9 +1,11 @@
 /** The cron job controller: starts a job at each time of a schedule. */
+
 import { cronJobKind } from "../../api/batch/cron-job/kind.ts";
 import type { CronJob } from "../../api/batch/cron-job/schema.ts";
 import { jobKind } from "../../api/batch/job/kind.ts";
 import type { Job } from "../../api/batch/job/schema.ts";
 import { createEventRecorder } from "../../client/events/event-recorder.ts";
+import { waitForCacheSync } from "../../client/informer/shared-informers.ts";
 import { waitForAbort } from "../../std/async/wait-for-abort.ts";
 import { exponentialBuckets } from "../../std/metrics/buckets.ts";
 import { MetricRegistry } from "../../std/metrics/metrics.ts";
@@ -61,9 +63,7 @@ export async function runCronJobController(deps: ControllerDeps): Promise<void> 
     if (owner?.metadata?.uid === controller.uid) add(owner);
   };
 
-  await Promise.all([cronJobs.synced, jobs.synced]).catch((error: unknown) => {
-    if (!signal.aborted) throw error;
-  });
+  await waitForCacheSync([cronJobs, jobs], signal);
   using subscriptions = new DisposableStack();
   subscriptions.defer(cronJobs.subscribe({ put: add, delete: add }));
   subscriptions.defer(

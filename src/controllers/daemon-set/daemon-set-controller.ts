@@ -3,6 +3,7 @@
  *
  *     informers → queue → revisions → plan of all nodes → rolling update → history limit → status
  */
+
 import { controllerRevisionKind } from "../../api/apps/controller-revision/kind.ts";
 import type { ControllerRevision } from "../../api/apps/controller-revision/schema.ts";
 import { daemonSetKind } from "../../api/apps/daemon-set/kind.ts";
@@ -14,6 +15,7 @@ import type { Pod } from "../../api/core/pod/schema.ts";
 import { matchesLabels, requirementsOf } from "../../api/meta/selectors/selector.ts";
 import { createEventRecorder, type EventRecorder } from "../../client/events/event-recorder.ts";
 import type { Informer } from "../../client/informer/informer.ts";
+import { waitForCacheSync } from "../../client/informer/shared-informers.ts";
 import { waitForAbort } from "../../std/async/wait-for-abort.ts";
 import type { WorkQueue } from "../../std/async/work-queue.ts";
 import { KeyTimers } from "../../std/time/key-timers.ts";
@@ -64,9 +66,7 @@ export async function runDaemonSetController(deps: ControllerDeps): Promise<void
     },
   });
   controller.queue = queue;
-  await Promise.all(Object.values(caches).map(({ synced }) => synced)).catch((error: unknown) => {
-    if (!signal.aborted) throw error;
-  });
+  await waitForCacheSync(Object.values(caches), signal);
   using subscriptions = new DisposableStack();
   controller.subscribe(subscriptions);
   await waitForAbort(signal);

@@ -1,4 +1,5 @@
 /** The Deployment controller: moves pods from old replica sets to the one of the current template. */
+
 import { deploymentKind } from "../../api/apps/deployment/kind.ts";
 import type { Deployment } from "../../api/apps/deployment/schema.ts";
 import { replicaSetKind } from "../../api/apps/replica-set/kind.ts";
@@ -7,6 +8,7 @@ import { podKind } from "../../api/core/pod/kind.ts";
 import type { Pod } from "../../api/core/pod/schema.ts";
 import { matchesLabels, requirementsOf } from "../../api/meta/selectors/selector.ts";
 import { createEventRecorder } from "../../client/events/event-recorder.ts";
+import { waitForCacheSync } from "../../client/informer/shared-informers.ts";
 import { waitForAbort } from "../../std/async/wait-for-abort.ts";
 import { KeyTimers } from "../../std/time/key-timers.ts";
 import { isNotFoundOrConflict } from "../api-errors.ts";
@@ -95,9 +97,7 @@ export async function runDeploymentController(deps: ControllerDeps): Promise<voi
     if (owner?.spec?.strategy?.type === "Recreate") queue.add(keyOf(owner));
   };
 
-  await Promise.all([deployments.synced, replicaSets.synced, pods.synced]).catch((error: unknown) => {
-    if (!signal.aborted) throw error;
-  });
+  await waitForCacheSync([deployments, replicaSets, pods], signal);
   using subscriptions = new DisposableStack();
   subscriptions.defer(pods.subscribe({ delete: podDeleted }));
   subscriptions.defer(

@@ -2,6 +2,7 @@
  * The disruption controller: computes how many pods of each disruption budget may be evicted, which the eviction
  * subresource takes from. It also ends the condition `DisruptionTarget` of pods that nothing deleted.
  */
+
 import { deploymentKind } from "../../api/apps/deployment/kind.ts";
 import { replicaSetKind } from "../../api/apps/replica-set/kind.ts";
 import { statefulSetKind } from "../../api/apps/stateful-set/kind.ts";
@@ -12,6 +13,7 @@ import { matchesLabels, requirementsOf } from "../../api/meta/selectors/selector
 import { podDisruptionBudgetKind } from "../../api/policy/pod-disruption-budget/kind.ts";
 import type { PodDisruptionBudget } from "../../api/policy/pod-disruption-budget/schema.ts";
 import { createEventRecorder } from "../../client/events/event-recorder.ts";
+import { waitForCacheSync } from "../../client/informer/shared-informers.ts";
 import { deepEqual } from "../../schema/value/equal.ts";
 import { formatTime } from "../../schema/value/time.ts";
 import { waitForAbort } from "../../std/async/wait-for-abort.ts";
@@ -150,9 +152,7 @@ export async function runDisruptionController(deps: ControllerDeps): Promise<voi
     }
   }
 
-  await Promise.all([budgets, pods, ...Object.values(informed)].map(({ synced }) => synced)).catch((error: unknown) => {
-    if (!signal.aborted) throw error;
-  });
+  await waitForCacheSync([budgets, pods, ...Object.values(informed)], signal);
   using subscriptions = new DisposableStack();
   const add = (budget: PodDisruptionBudget): void => queue.add(keyOf(budget));
   subscriptions.defer(budgets.subscribe({ put: add, delete: add }));

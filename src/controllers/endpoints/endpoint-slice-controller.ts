@@ -1,4 +1,5 @@
 /** The EndpointSlice controller: the ready and unready pods of each service with a selector, as EndpointSlices. */
+
 import { nodeKind } from "../../api/core/node/kind.ts";
 import type { Node } from "../../api/core/node/schema.ts";
 import { podKind } from "../../api/core/pod/kind.ts";
@@ -8,6 +9,7 @@ import { endpointSliceKind } from "../../api/discovery/endpoint-slice/kind.ts";
 import type { EndpointSlice } from "../../api/discovery/endpoint-slice/schema.ts";
 import { createEventRecorder, type EventRecorder } from "../../client/events/event-recorder.ts";
 import type { Informer } from "../../client/informer/informer.ts";
+import { waitForCacheSync } from "../../client/informer/shared-informers.ts";
 import { waitForAbort } from "../../std/async/wait-for-abort.ts";
 import type { WorkQueue } from "../../std/async/work-queue.ts";
 import { statusCodeOf } from "../api-errors.ts";
@@ -48,9 +50,7 @@ export async function runEndpointSliceController(deps: ControllerDeps): Promise<
       log.v(2)?.info("Failed to sync endpoint slices, will retry", { key, error: String(error) }),
   });
   controller.queue = queue;
-  await Promise.all([services, pods, nodes, slices].map(({ synced }) => synced)).catch((error) => {
-    if (!signal.aborted) throw error;
-  });
+  await waitForCacheSync([services, pods, nodes, slices], signal);
   using subscriptions = new DisposableStack();
   subscriptions.defer(
     nodes.subscribe({

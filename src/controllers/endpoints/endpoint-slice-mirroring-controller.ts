@@ -1,4 +1,5 @@
 /** The EndpointSliceMirroring controller: Endpoints that users wrote for services without a selector, as slices. */
+
 import { endpointsKind } from "../../api/core/endpoints/kind.ts";
 import type { EndpointAddress, Endpoints } from "../../api/core/endpoints/schema.ts";
 import { serviceKind } from "../../api/core/service/kind.ts";
@@ -7,6 +8,7 @@ import { endpointSliceKind } from "../../api/discovery/endpoint-slice/kind.ts";
 import type { Endpoint, EndpointPort, EndpointSlice } from "../../api/discovery/endpoint-slice/schema.ts";
 import { createEventRecorder, type EventRecorder } from "../../client/events/event-recorder.ts";
 import type { Informer } from "../../client/informer/informer.ts";
+import { waitForCacheSync } from "../../client/informer/shared-informers.ts";
 import { deepEqual } from "../../schema/value/equal.ts";
 import { waitForAbort } from "../../std/async/wait-for-abort.ts";
 import type { WorkQueue } from "../../std/async/work-queue.ts";
@@ -50,9 +52,7 @@ export async function runEndpointSliceMirroringController(deps: ControllerDeps):
     onError: (key, error) => log.v(2)?.info("Failed to mirror endpoints, will retry", { key, error: String(error) }),
   });
   controller.queue = queue;
-  await Promise.all([services, endpoints, slices].map(({ synced }) => synced)).catch((error) => {
-    if (!signal.aborted) throw error;
-  });
+  await waitForCacheSync([services, endpoints, slices], signal);
   using subscriptions = new DisposableStack();
   subscriptions.defer(
     endpoints.subscribe({

@@ -1,4 +1,5 @@
 /** The Endpoints controller: the addresses of each service with a selector, as Endpoints. */
+
 import { endpointsKind } from "../../api/core/endpoints/kind.ts";
 import type { EndpointAddress, EndpointSubset, Endpoints } from "../../api/core/endpoints/schema.ts";
 import { podKind } from "../../api/core/pod/kind.ts";
@@ -7,6 +8,7 @@ import { serviceKind } from "../../api/core/service/kind.ts";
 import type { Service } from "../../api/core/service/schema.ts";
 import { createEventRecorder, type EventRecorder } from "../../client/events/event-recorder.ts";
 import type { Informer } from "../../client/informer/informer.ts";
+import { waitForCacheSync } from "../../client/informer/shared-informers.ts";
 import { deepEqual } from "../../schema/value/equal.ts";
 import { waitForAbort } from "../../std/async/wait-for-abort.ts";
 import { statusCodeOf } from "../api-errors.ts";
@@ -47,9 +49,7 @@ export async function runEndpointsController(deps: ControllerDeps): Promise<void
     sync: (key, stopping) => controller.sync(key, stopping),
     onError: (key, error) => log.v(2)?.info("Failed to sync endpoints, will retry", { key, error: String(error) }),
   });
-  await Promise.all([services, pods, endpoints].map(({ synced }) => synced)).catch((error) => {
-    if (!signal.aborted) throw error;
-  });
+  await waitForCacheSync([services, pods, endpoints], signal);
   using subscriptions = new DisposableStack();
   const addAll = (keys: Iterable<string>): void => {
     for (const key of keys) queue.addAfter(key, options.endpoints.endpointsBatchMs);

@@ -1,10 +1,12 @@
 /** The horizontal pod autoscaler: scales targets by metrics, once in each period. */
+
 import { horizontalPodAutoscalerKind } from "../../api/autoscaling/horizontal-pod-autoscaler/kind.ts";
 import type { HorizontalPodAutoscaler } from "../../api/autoscaling/horizontal-pod-autoscaler/schema.ts";
 import { podKind } from "../../api/core/pod/kind.ts";
 import type { Pod } from "../../api/core/pod/schema.ts";
 import { matchesLabels, type Requirement } from "../../api/meta/selectors/selector.ts";
 import { createEventRecorder } from "../../client/events/event-recorder.ts";
+import { waitForCacheSync } from "../../client/informer/shared-informers.ts";
 import { waitForAbort } from "../../std/async/wait-for-abort.ts";
 import type { ControllerDeps } from "../controller.ts";
 import { createControllerQueue } from "../controller-queue.ts";
@@ -73,9 +75,7 @@ export async function runAutoscalerController(deps: ControllerDeps): Promise<voi
     },
     onError: () => {},
   });
-  await Promise.all([autoscalers.synced, pods.synced]).catch((error: unknown) => {
-    if (!signal.aborted) throw error;
-  });
+  await waitForCacheSync([autoscalers, pods], signal);
   using subscriptions = new DisposableStack();
   subscriptions.defer(
     autoscalers.subscribe({

@@ -4,6 +4,7 @@
  *     informers → queue (batches of 1 s) → claim pods → sync (job-sync.ts)
  *     pods whose job is gone or finished → orphan queue → remove the tracking finalizer
  */
+
 import { jobKind } from "../../api/batch/job/kind.ts";
 import type { Job } from "../../api/batch/job/schema.ts";
 import { podKind } from "../../api/core/pod/kind.ts";
@@ -11,6 +12,7 @@ import type { Pod } from "../../api/core/pod/schema.ts";
 import { matchesLabels, requirementsOf } from "../../api/meta/selectors/selector.ts";
 import { createEventRecorder, type EventRecorder } from "../../client/events/event-recorder.ts";
 import type { Informer } from "../../client/informer/informer.ts";
+import { waitForCacheSync } from "../../client/informer/shared-informers.ts";
 import { waitForAbort } from "../../std/async/wait-for-abort.ts";
 import type { WorkQueue } from "../../std/async/work-queue.ts";
 import { statusCodeOf } from "../api-errors.ts";
@@ -53,9 +55,7 @@ export async function runJobController(deps: ControllerDeps): Promise<void> {
     { workers: 1, backoff: BACKOFF, sync: (key, stopping) => controller.syncOrphan(key, stopping), onError },
   );
   controller.queues = { jobs: queue, orphans };
-  await Promise.all([jobs.synced, pods.synced]).catch((error: unknown) => {
-    if (!signal.aborted) throw error;
-  });
+  await waitForCacheSync([jobs, pods], signal);
   using subscriptions = new DisposableStack();
   subscriptions.defer(
     pods.subscribe({

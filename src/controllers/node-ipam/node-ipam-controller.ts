@@ -1,7 +1,9 @@
 /** Node IPAM: gives each node a block of the cluster's range for its pods, of each IP family. */
+
 import { nodeKind } from "../../api/core/node/kind.ts";
 import type { Node } from "../../api/core/node/schema.ts";
 import { createEventRecorder } from "../../client/events/event-recorder.ts";
+import { waitForCacheSync } from "../../client/informer/shared-informers.ts";
 import { waitForAbort } from "../../std/async/wait-for-abort.ts";
 import { type Cidr, formatCidr, parseCidr } from "../../std/net/ip.ts";
 import { isNotFoundOrConflict } from "../api-errors.ts";
@@ -84,9 +86,7 @@ export async function runNodeIpamController(deps: ControllerDeps): Promise<void>
     onError: (key, error) =>
       log.warn("Failed to give a node its pod CIDRs, will retry", { node: key, error: String(error) }),
   });
-  await nodes.synced.catch((error) => {
-    if (!signal.aborted) throw error;
-  });
+  await waitForCacheSync([nodes], signal);
   // What nodes have is known before the first block is given.
   for (const node of nodes.list()) occupy(node);
   const unsubscribe = nodes.subscribe({

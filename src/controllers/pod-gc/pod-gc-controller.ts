@@ -5,10 +5,12 @@
  * - terminating pods without a node, and on stopped nodes with the taint `out-of-service`
  * - pods of nodes that do not exist
  */
+
 import { nodeKind } from "../../api/core/node/kind.ts";
 import type { Node } from "../../api/core/node/schema.ts";
 import { podKind } from "../../api/core/pod/kind.ts";
 import type { Pod } from "../../api/core/pod/schema.ts";
+import { waitForCacheSync } from "../../client/informer/shared-informers.ts";
 import { formatTime } from "../../schema/value/time.ts";
 import { waitForAbort } from "../../std/async/wait-for-abort.ts";
 import { isNotFoundOrConflict, statusCodeOf } from "../api-errors.ts";
@@ -115,9 +117,7 @@ export async function runPodGcController(deps: ControllerDeps): Promise<void> {
     log.v(2)?.info("Deleted pod", { pod: `${namespace}/${name}` });
   }
 
-  await Promise.all([nodes.synced, pods.synced]).catch((error: unknown) => {
-    if (!signal.aborted) throw error;
-  });
+  await waitForCacheSync([nodes, pods], signal);
   queue.addAfter(CYCLE, PERIOD_MS);
   await waitForAbort(signal);
 }

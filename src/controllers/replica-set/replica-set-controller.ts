@@ -4,6 +4,7 @@
  *
  *     informers → queue → claim pods → create or delete, unless expectations are open → status
  */
+
 import { replicaSetKind } from "../../api/apps/replica-set/kind.ts";
 import type { ReplicaSet, ReplicaSetStatus } from "../../api/apps/replica-set/schema.ts";
 import { podKind } from "../../api/core/pod/kind.ts";
@@ -16,6 +17,7 @@ import type { LabelSelector } from "../../api/meta/label-selector.ts";
 import { matchesLabels, requirementsOf } from "../../api/meta/selectors/selector.ts";
 import { createEventRecorder, type EventRecorder } from "../../client/events/event-recorder.ts";
 import type { Informer } from "../../client/informer/informer.ts";
+import { waitForCacheSync } from "../../client/informer/shared-informers.ts";
 import { waitForAbort } from "../../std/async/wait-for-abort.ts";
 import type { WorkQueue } from "../../std/async/work-queue.ts";
 import type { Histogram } from "../../std/metrics/metrics.ts";
@@ -86,9 +88,7 @@ async function runReplicaController<T extends ReplicaOwner>(deps: ControllerDeps
       log.v(2)?.info(`Failed to sync ${type.kind.singular}, will retry`, { key, error: String(error) }),
   });
   controller.queue = queue;
-  await Promise.all([owners.synced, pods.synced]).catch((error) => {
-    if (!signal.aborted) throw error;
-  });
+  await waitForCacheSync([owners, pods], signal);
   using subscriptions = new DisposableStack();
   subscriptions.defer(
     pods.subscribe({

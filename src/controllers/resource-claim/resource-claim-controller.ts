@@ -9,7 +9,7 @@ import { betaResourceClaimKind, betaResourceClaimTemplateKind } from "../../api/
 import type { FlatResourceClaim } from "../../api/resource/flat-versions/schemas.ts";
 import { explainForeignClaim, type PodClaim, podConsumer, resolvePodClaim } from "../../api/resource/pod-claims.ts";
 import { createEventRecorder } from "../../client/events/event-recorder.ts";
-import { waitForCacheSync } from "../../client/informer/wait-for-cache-sync.ts";
+import { waitForCacheSync } from "../../client/informer/shared-informers.ts";
 import { waitForAbort } from "../../std/async/wait-for-abort.ts";
 import { type ControllerDeps, isFeatureEnabled } from "../controller.ts";
 import { createControllerQueue, RATE_LIMITER } from "../controller-queue.ts";

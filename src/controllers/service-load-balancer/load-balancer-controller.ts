@@ -2,6 +2,7 @@
  * Load balancers without a cloud: services of type LoadBalancer get the addresses of the nodes, where the service
  * proxy accepts their ports. A service whose port is taken gets none, and an event.
  */
+
 import { nodeKind } from "../../api/core/node/kind.ts";
 import type { Node } from "../../api/core/node/schema.ts";
 import { podKind } from "../../api/core/pod/kind.ts";
@@ -12,6 +13,7 @@ import { endpointSliceKind } from "../../api/discovery/endpoint-slice/kind.ts";
 import type { EndpointSlice } from "../../api/discovery/endpoint-slice/schema.ts";
 import { createEventRecorder, type EventRecorder } from "../../client/events/event-recorder.ts";
 import type { Informer } from "../../client/informer/informer.ts";
+import { waitForCacheSync } from "../../client/informer/shared-informers.ts";
 import { waitForAbort } from "../../std/async/wait-for-abort.ts";
 import { isNotFoundOrConflict } from "../api-errors.ts";
 import type { ControllerDeps } from "../controller.ts";
@@ -38,9 +40,7 @@ export async function runLoadBalancerController(deps: ControllerDeps): Promise<v
     onError: (_, error) => log.v(2)?.info("Failed to sync load balancers, will retry", { error: String(error) }),
   });
   const changed = (): void => queue.add(ALL);
-  await Promise.all([services, nodes, pods, slices].map(({ synced }) => synced)).catch((error) => {
-    if (!signal.aborted) throw error;
-  });
+  await waitForCacheSync([services, nodes, pods, slices], signal);
   using subscriptions = new DisposableStack();
   subscriptions.defer(services.subscribe({ put: changed, delete: changed }));
   subscriptions.defer(

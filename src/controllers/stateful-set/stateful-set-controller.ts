@@ -3,6 +3,7 @@
  *
  *     informers → queue → claim revisions and pods → one step, unless expectations are open → status → history
  */
+
 import { controllerRevisionKind } from "../../api/apps/controller-revision/kind.ts";
 import type { ControllerRevision } from "../../api/apps/controller-revision/schema.ts";
 import { statefulSetKind } from "../../api/apps/stateful-set/kind.ts";
@@ -13,6 +14,7 @@ import type { Pod } from "../../api/core/pod/schema.ts";
 import { matchesLabels, requirementsOf } from "../../api/meta/selectors/selector.ts";
 import { createEventRecorder } from "../../client/events/event-recorder.ts";
 import type { Informer } from "../../client/informer/informer.ts";
+import { waitForCacheSync } from "../../client/informer/shared-informers.ts";
 import { waitForAbort } from "../../std/async/wait-for-abort.ts";
 import type { WorkQueue } from "../../std/async/work-queue.ts";
 import { KeyTimers } from "../../std/time/key-timers.ts";
@@ -58,9 +60,7 @@ export async function runStatefulSetController(deps: ControllerDeps): Promise<vo
     },
   });
   controller.queue = queue;
-  await Promise.all([sets.synced, pods.synced, claims.synced, revisions.synced]).catch((error: unknown) => {
-    if (!signal.aborted) throw error;
-  });
+  await waitForCacheSync([sets, pods, claims, revisions], signal);
   using subscriptions = new DisposableStack();
   controller.subscribe(subscriptions);
   await waitForAbort(signal);

@@ -2,11 +2,13 @@
  * The storage version garbage collector: removes from StorageVersion objects what API servers without an identity lease
  * have published, and deletes objects of which nothing is left.
  */
+
 import { storageVersionKind } from "../../api/apiserverinternal/storage-version/kind.ts";
 import type { ServerStorageVersion } from "../../api/apiserverinternal/storage-version/schema.ts";
 import { withServerVersions } from "../../api/apiserverinternal/storage-version/status.ts";
 import { leaseKind } from "../../api/coordination/lease/kind.ts";
 import type { Lease } from "../../api/coordination/lease/schema.ts";
+import { waitForCacheSync } from "../../client/informer/shared-informers.ts";
 import { formatTime } from "../../schema/value/time.ts";
 import { waitForAbort } from "../../std/async/wait-for-abort.ts";
 import { isNotFoundOrConflict, statusCodeOf } from "../api-errors.ts";
@@ -50,9 +52,7 @@ export async function runStorageVersionCollector(deps: ControllerDeps): Promise<
       log.warn("Failed to sync storage versions, will retry", { key, error: String(error) });
     },
   });
-  await Promise.all([leases.synced, versions.synced]).catch((error) => {
-    if (!signal.aborted) throw error;
-  });
+  await waitForCacheSync([leases, versions], signal);
   using subscriptions = new DisposableStack();
   subscriptions.defer(
     leases.subscribe({

@@ -2,7 +2,9 @@
  * The TTL controller: writes to each node how long its agent may cache secrets and config maps. In larger clusters the
  * time is longer, so that agents send fewer requests.
  */
+
 import { nodeKind } from "../../api/core/node/kind.ts";
+import { waitForCacheSync } from "../../client/informer/shared-informers.ts";
 import { waitForAbort } from "../../std/async/wait-for-abort.ts";
 import { isNotFoundOrConflict } from "../api-errors.ts";
 import type { ControllerDeps } from "../controller.ts";
@@ -53,9 +55,7 @@ export async function runTtlController(deps: ControllerDeps): Promise<void> {
     step = next;
     for (const { metadata } of nodes.list()) queue.add(metadata?.name ?? "");
   };
-  await nodes.synced.catch((error: unknown) => {
-    if (!signal.aborted) throw error;
-  });
+  await waitForCacheSync([nodes], signal);
   updateStep();
   using subscriptions = new DisposableStack();
   subscriptions.defer(

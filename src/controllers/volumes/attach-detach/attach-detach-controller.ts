@@ -4,6 +4,7 @@
  *
  *     pods, claims, volumes → desired attachments → queue → VolumeAttachment, Node status
  */
+
 import { nodeKind } from "../../../api/core/node/kind.ts";
 import type { Node } from "../../../api/core/node/schema.ts";
 import { persistentVolumeKind } from "../../../api/core/persistent-volume/kind.ts";
@@ -14,6 +15,7 @@ import type { ApiObject } from "../../../api/kind.ts";
 import { csiDriverKind } from "../../../api/storage/csi-driver/kind.ts";
 import { volumeAttachmentKind } from "../../../api/storage/volume-attachment/kind.ts";
 import { createEventRecorder } from "../../../client/events/event-recorder.ts";
+import { waitForCacheSync } from "../../../client/informer/shared-informers.ts";
 import { waitForAbort } from "../../../std/async/wait-for-abort.ts";
 import { KeyTimers } from "../../../std/time/key-timers.ts";
 import type { ControllerDeps } from "../../controller.ts";
@@ -93,9 +95,7 @@ export async function runAttachDetachController(deps: ControllerDeps): Promise<v
     setPods((pod) => pod.metadata?.namespace === namespace && claimNamesOf(pod).includes(name));
   };
   const all = [pods, nodes, claims, volumes, drivers, attachments];
-  await Promise.all(all.map(({ synced }) => synced)).catch((error) => {
-    if (!signal.aborted) throw error;
-  });
+  await waitForCacheSync(all, signal);
   using subscriptions = new DisposableStack();
   const onChange = <T extends ApiObject>(
     informer: { subscribe(handlers: { put(object: T, before?: T): void; delete(object: T): void }): () => void },

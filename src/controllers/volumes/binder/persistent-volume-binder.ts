@@ -4,6 +4,7 @@
  *
  *     informers → queue → claim: find a volume, write both  |  volume: set the phase, reclaim
  */
+
 import { persistentVolumeKind } from "../../../api/core/persistent-volume/kind.ts";
 import type { PersistentVolume } from "../../../api/core/persistent-volume/schema.ts";
 import { storageClassNameOf } from "../../../api/core/persistent-volume/storage-class-name.ts";
@@ -13,6 +14,7 @@ import { podKind } from "../../../api/core/pod/kind.ts";
 import { storageClassKind } from "../../../api/storage/storage-class/kind.ts";
 import type { StorageClass } from "../../../api/storage/storage-class/schema.ts";
 import { createEventRecorder } from "../../../client/events/event-recorder.ts";
+import { waitForCacheSync } from "../../../client/informer/shared-informers.ts";
 import { waitForAbort } from "../../../std/async/wait-for-abort.ts";
 import type { WorkQueue } from "../../../std/async/work-queue.ts";
 import { isNotFoundOrConflict } from "../../api-errors.ts";
@@ -91,9 +93,7 @@ export async function runPersistentVolumeBinder(deps: ControllerDeps): Promise<v
   });
   const queueClaim = (key: string): void => queue.add(`${CLAIM}${key}`);
   const volumeDeps: VolumeSyncDeps = { ...binding, bindings, queueClaim, recycler, pods };
-  await Promise.all([classes, claimInformer, volumeInformer, pods].map(({ synced }) => synced)).catch((error) => {
-    if (!signal.aborted) throw error;
-  });
+  await waitForCacheSync([classes, claimInformer, volumeInformer, pods], signal);
   const queueClaims = (isConcerned: (claim: PersistentVolumeClaim) => boolean): void => {
     for (const claim of claims.list()) {
       if (claim.status?.phase !== "Bound" && isConcerned(claim)) queue.add(`${CLAIM}${keyOf(claim)}`);

@@ -1,10 +1,12 @@
 /** The ephemeral volume controller: creates the claims of pods' generic ephemeral volumes, owned by the pod. */
+
 import { persistentVolumeClaimKind } from "../../../api/core/persistent-volume-claim/kind.ts";
 import type { PersistentVolumeClaim } from "../../../api/core/persistent-volume-claim/schema.ts";
 import { podKind } from "../../../api/core/pod/kind.ts";
 import type { Pod } from "../../../api/core/pod/schema.ts";
 import type { Volume } from "../../../api/core/volume/schema.ts";
 import { createEventRecorder } from "../../../client/events/event-recorder.ts";
+import { waitForCacheSync } from "../../../client/informer/shared-informers.ts";
 import { waitForAbort } from "../../../std/async/wait-for-abort.ts";
 import type { Counter } from "../../../std/metrics/metrics.ts";
 import { statusCodeOf } from "../../api-errors.ts";
@@ -76,9 +78,7 @@ export async function runEphemeralVolumeController(deps: ControllerDeps): Promis
     sync: syncPod,
     onError: (key, error) => log.v(2)?.info("Failed to sync pod, will retry", { key, error: String(error) }),
   });
-  await Promise.all([pods.synced, claims.synced]).catch((error) => {
-    if (!signal.aborted) throw error;
-  });
+  await waitForCacheSync([pods, claims], signal);
   using subscriptions = new DisposableStack();
   subscriptions.defer(
     pods.subscribe({

@@ -3,11 +3,13 @@
  * classes, in a directory on the node that the scheduler selected, and removes both when the claim is gone. It follows
  * the protocol of external provisioners and resizers.
  */
+
 import { nodeKind } from "../../../api/core/node/kind.ts";
 import { persistentVolumeKind } from "../../../api/core/persistent-volume/kind.ts";
 import { persistentVolumeClaimKind } from "../../../api/core/persistent-volume-claim/kind.ts";
 import { storageClassKind } from "../../../api/storage/storage-class/kind.ts";
 import { createEventRecorder } from "../../../client/events/event-recorder.ts";
+import { waitForCacheSync } from "../../../client/informer/shared-informers.ts";
 import { waitForAbort } from "../../../std/async/wait-for-abort.ts";
 import { isNotFoundOrConflict } from "../../api-errors.ts";
 import type { ControllerDeps } from "../../controller.ts";
@@ -63,9 +65,7 @@ export async function runLocalPathProvisioner(deps: ControllerDeps): Promise<voi
       else log.warn("Failed to sync a local volume, will retry", { key, error: String(error) });
     },
   });
-  await Promise.all([claims, volumes, classes, nodes].map(({ synced }) => synced)).catch((error) => {
-    if (!signal.aborted) throw error;
-  });
+  await waitForCacheSync([claims, volumes, classes, nodes], signal);
   using subscriptions = new DisposableStack();
   subscriptions.defer(
     claims.subscribe({
