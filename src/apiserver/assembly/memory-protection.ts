@@ -19,13 +19,11 @@ const WATCHDOG_SECONDS = 10;
 
 export class MemoryProtection implements Disposable {
   readonly filter: RequestFilter;
-  readonly #clock: Clock;
   readonly #log: Logger;
   #watchdog: Watchdog | undefined;
   #stopping = false;
 
   constructor(clock: Clock, log: Logger, onRejection: OnTermination) {
-    this.#clock = clock;
     this.#log = log;
     const { heapBytes } = memoryLimits();
     const bytes = Math.max(BODIES_BYTES_MIN, (heapBytes * REQUESTS_SHARE) / HEAP_PER_BODY_BYTE);
@@ -49,7 +47,7 @@ export class MemoryProtection implements Disposable {
 
   #watch(wanted: boolean): void {
     if (wanted) {
-      this.#watchdog ??= new Watchdog({ clock: this.#clock, seconds: WATCHDOG_SECONDS });
+      this.#watchdog ??= new Watchdog({ seconds: WATCHDOG_SECONDS });
       this.#log.v(2)?.info("Watching the event loop", { seconds: WATCHDOG_SECONDS });
       return;
     }

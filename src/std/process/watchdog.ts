@@ -1,9 +1,7 @@
 /** Ends a process whose event loop has stopped, as in endless garbage collection near the heap limit. */
 import { Worker } from "node:worker_threads";
-import type { Clock, Timer } from "../time/clock.ts";
 
 export interface WatchdogOptions {
-  readonly clock: Clock;
   /** Seconds without a turn of the event loop after which the process ends. */
   readonly seconds: number;
 }
@@ -32,13 +30,11 @@ while (Atomics.wait(state, 1, 0, 1000) === "timed-out") {
 
 /** A thread takes 7 MiB and 25 ms of CPU time: start one only when the event loop may stop. */
 export class Watchdog implements Disposable {
-  readonly #clock: Clock;
   readonly #state = new Int32Array(new SharedArrayBuffer(8));
   readonly #worker: Worker;
-  #timer: Timer;
+  readonly #timer: NodeJS.Timeout;
 
-  constructor({ clock, seconds }: WatchdogOptions) {
-    this.#clock = clock;
+  constructor({ seconds }: WatchdogOptions) {
     this.#worker = new Worker(LOOP, {
       eval: true,
       workerData: { seconds, state: this.#state },
@@ -48,19 +44,13 @@ export class Watchdog implements Disposable {
     });
     // Without memory for the thread there is no watchdog; the process goes on.
     this.#worker.on("error", () => {}).unref();
-    this.#timer = this.#beat();
+    // The thread counts real seconds: with the clock of a test, the beats would stop whenever that clock stands still.
+    this.#timer = setInterval(() => void Atomics.add(this.#state, 0, 1), BEAT_MS).unref();
   }
 
   [Symbol.dispose](): void {
-    this.#timer.cancel();
+    clearInterval(this.#timer);
     Atomics.store(this.#state, 1, 1);
     Atomics.notify(this.#state, 1);
-  }
-
-  #beat(): Timer {
-    Atomics.add(this.#state, 0, 1);
-    return this.#clock.timer(BEAT_MS, () => {
-      this.#timer = this.#beat();
-    });
   }
 }
