@@ -21,6 +21,7 @@ import { explainAddressInUse } from "../http/server/address-in-use.ts";
 import { formatDuration } from "../schema/value/time.ts";
 import { waitForAbort } from "../std/async/wait-for-abort.ts";
 import { makeDirectory } from "../std/fs/make-directory.ts";
+import type { LogOptions } from "../std/log/logger.ts";
 import { GIT_VERSION } from "../std/version.ts";
 import { cniDirectories, openRuntime, type PodRuntime, type RuntimeDeps } from "./containerd/runtime.ts";
 import { lockDataDir } from "./host/data-dir-lock.ts";
@@ -32,6 +33,8 @@ import { adminConfigFile, openClusterKeys, renewKeys } from "./pki/cluster-keys.
 import { FRONT_PROXY, type Pki } from "./pki/pki.ts";
 
 export interface ClusterDeps extends RuntimeDeps {
+  /** The options of the log, for threads of the API server. */
+  readonly logOptions?: Partial<LogOptions> | undefined;
   /** The version at `/version`: `v1.33.0+svc.1.2.3`. */
   readonly version: string;
 }

@@ -34,7 +34,8 @@ export async function run(argv: readonly string[]): Promise<number> {
     process.stdout.write(systemdUnit({ command: buildUnitCommand(argv) }));
     return 0;
   }
-  using log = createLogger(logOptions(flags));
+  const loggerOptions = logOptions(flags);
+  using log = createLogger(loggerOptions);
   for (const warning of invocation.warnings) log.warn(warning);
   const machine = inspectMachine(process.env);
   try {
@@ -43,7 +44,8 @@ export async function run(argv: readonly string[]): Promise<number> {
     const options = upOptions(flags, { hostname: hostname(), interfaces: networkInterfaces(), routes });
     checkNodeIps(options.nodeIps);
     if (flags["image-dir"] !== "") await checkImageDirectory(options.imageDir);
-    return await runCluster(options, { machine, clock: systemClock, random: systemRandom, log, version });
+    const deps = { machine, clock: systemClock, random: systemRandom, log, logOptions: loggerOptions, version };
+    return await runCluster(options, deps);
   } catch (error) {
     // Its message is complete; other errors are logged with their causes.
     if (error instanceof HostError) process.stderr.write(`${error.message}\n`);
