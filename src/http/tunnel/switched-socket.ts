@@ -35,7 +35,8 @@ export class SwitchedSocket extends Duplex {
 
   override _destroy(error: Error | null, done: (error: Error | null) => void): void {
     this.#received.destroy();
-    this.sent.destroy();
+    // What was sent before the end is still read.
+    if (error !== null || !this.sent.writableEnded) this.sent.destroy();
     done(error);
   }
 }
