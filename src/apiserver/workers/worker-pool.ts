@@ -88,7 +88,7 @@ export class WorkerPool implements ThreadLink {
     for (const member of this.#members) member.send({ type: "verbosity", level });
   }
 
-  /** Rejects when another program listens on the port: otherwise the kernel would divide connections between the two. */
+  /** Rejects when another program listens on the port: the kernel would divide connections between the two. */
   async prepare(): Promise<void> {
     const { bindAddress, securePort } = this.config;
     if (this.#isPortExclusive && securePort !== 0)
