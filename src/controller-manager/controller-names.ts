@@ -28,7 +28,6 @@ const ownNames: Readonly<Record<string, string>> = {
 /** Controllers of Kubernetes 1.33 that this program has not: their work is done elsewhere, or not at all. */
 const ABSENT = [
   "cloud-node-lifecycle-controller",
-  "device-taint-eviction-controller",
   "kube-apiserver-serving-clustertrustbundle-publisher-controller",
   "node-route-controller",
   "route",

@@ -6,6 +6,7 @@ export const controllerManagerGates: GateTable = {
   AllAlpha: { stage: "ALPHA", default: false, effective: true },
   AllBeta: { stage: "BETA", default: false, effective: true },
   DRAAdminAccess: { stage: "ALPHA", default: false, effective: true },
+  DRADeviceTaints: { stage: "ALPHA", default: false, effective: true },
   DRAPrioritizedList: { stage: "ALPHA", default: false, effective: true },
   DeploymentReplicaSetTerminatingReplicas: { stage: "ALPHA", default: false, effective: true },
   DynamicResourceAllocation: { stage: "BETA", default: false, effective: true },

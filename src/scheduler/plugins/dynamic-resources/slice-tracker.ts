@@ -50,6 +50,10 @@ export class SliceTracker implements Disposable {
     }
   }
 
+  *listAll(): Generator<ResourceSlice> {
+    for (const slices of this.#slices.values()) for (const slice of slices.values()) yield this.#addTaints(slice);
+  }
+
   [Symbol.dispose](): void {
     this.#stack.dispose();
   }

@@ -51,6 +51,14 @@ export const gatedRules: readonly GatedRules[] = [
   {
     gates: [...DYNAMIC_RESOURCES, "DRADeviceTaints"],
     rules: { "system:kube-scheduler": [allowResources("resource.svc.io", "devicetaintrules", READ)] },
+    controllerRoles: [
+      clusterRole("system:controller:device-taint-eviction-controller", [
+        allowResources("core", "pods", "delete get list watch"),
+        allowResources("core", "pods/status", "patch update"),
+        allowResources("resource.svc.io", "deviceclasses devicetaintrules resourceclaims resourceslices", READ),
+        allowResources("core events.svc.io", "events", REPORT),
+      ]),
+    ],
   },
   {
     gates: ["StorageVersionAPI", "APIServerIdentity"],

@@ -73,12 +73,12 @@ t.test("bootstrapPolicyWith() adds the rules of gates, as Kubernetes with all of
     t.same(relevant(ours.rules ?? []), relevant(rules ?? []), metadata?.name ?? "");
   }
   const name = "system:controller:resource-claim-controller";
-  t.match(clusterRoleBindings.at(-1), {
+  t.match(clusterRoleBindings.at(-2), {
     metadata: { name },
     roleRef: { name },
     subjects: [{ name: "resource-claim-controller", namespace: "kube-system" }],
   });
-  t.equal(clusterRoles.length, bootstrapPolicy.clusterRoles.length + 1);
+  t.equal(clusterRoles.length, bootstrapPolicy.clusterRoles.length + 2);
   const collector = bootstrapPolicyWith(new Set(["StorageVersionAPI", "APIServerIdentity"])).clusterRoles.at(-1);
   t.equal(collector?.metadata?.name, "system:controller:storage-version-garbage-collector");
 });
