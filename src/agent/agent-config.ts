@@ -129,6 +129,8 @@ export interface RuntimeConfig extends NodeCgroupSettings {
   readonly imageEndpoint: string;
   /** Whether the cgroup driver that the runtime reports replaces the configured one. */
   readonly adoptsCgroupDriver: boolean;
+  /** Whether requests for images name the runtime handler of the pod. */
+  readonly namesRuntimeHandler: boolean;
   readonly requestTimeoutMs: number;
   readonly serializeImagePulls: boolean;
   /** Pulls per second; 0 is unlimited. */

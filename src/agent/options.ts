@@ -151,6 +151,7 @@ function toRuntimeConfig(effective: EffectiveConfig): RuntimeConfig {
     pullVerification: toPullVerification(effective),
     cgroupDriver: flags["cgroup-driver"],
     adoptsCgroupDriver: gates.enabled("SvcletCgroupDriverFromCRI"),
+    namesRuntimeHandler: gates.enabled("RuntimeClassInImageCriApi"),
     cgroupRoot: flags["cgroup-root"],
     cgroupsPerQos: flags["cgroups-per-qos"],
     enforce: flags["enforce-node-allocatable"] as RuntimeConfig["enforce"],

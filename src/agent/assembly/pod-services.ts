@@ -265,6 +265,7 @@ function createImageManager(options: PodServicesOptions, links: PodServiceLinks)
     getSecret: (namespace, name, pod) => (isStatic(pod) ? objects.forStaticPods : objects).text.secret(namespace, name),
     getSecretUid: (namespace, name, pod) => (isStatic(pod) ? Promise.resolve("") : objects.secretUid(namespace, name)),
     pullRecords: options.pullRecords,
+    getRuntimeHandler: config.runtime.namesRuntimeHandler ? (pod) => options.classes.lookupHandler(pod) : undefined,
     serialize: config.runtime.serializeImagePulls,
     qps: config.runtime.registryQps,
     burst: config.runtime.registryBurst,

@@ -220,7 +220,8 @@ export class ImageCollector {
     const { images, log, onCollected } = this.#options;
     const id = image.id ?? "";
     log.info("Removing image to free bytes", { imageID: id, names: image.repoTags ?? [], size: sizeBytes, reason });
-    await images.removeImage({ image: { image: id } });
+    const { runtimeHandler } = image.spec ?? {};
+    await images.removeImage({ image: { image: id, ...(runtimeHandler ? { runtimeHandler } : {}) } });
     this.#found.delete(id);
     onCollected(reason);
   }

@@ -51,6 +51,20 @@ function setUp(more: Partial<ImageManagerOptions> = {}) {
   return { clock, fake, events, manager, pulls, ensure };
 }
 
+t.test("requests for images name the runtime handler of the pod on request", async (t) => {
+  for (const handler of ["runsc", ""]) {
+    const { fake, ensure } = setUp({ getRuntimeHandler: async () => handler });
+    fake.pullable.set(NAME, { id: "sha256:app" });
+    await ensure("IfNotPresent");
+    const images = fake.calls.flatMap(({ method, request }) =>
+      method === "imageStatus" || method === "pullImage" ? [(request as { readonly image: object }).image] : [],
+    );
+    t.equal(images.length, 3);
+    const expected = { image: NAME, ...(handler === "" ? {} : { runtimeHandler: handler }) };
+    for (const image of images) t.same(image, expected);
+  }
+});
+
 t.test("ImageManager.ensureImage() tries the pod's credentials, then the node's, then those of plugins", async (t) => {
   const { fake, pulls, ensure } = setUp({
     nodeCredentials: async () => new Map(Object.entries(auths("node"))),

@@ -7,6 +7,7 @@ import type { Clock } from "../../std/time/clock.ts";
 import type { PodEventRecorder } from "../pods/pod-events.ts";
 import { type ContainerRole, podNamespace, podUid } from "../pods/pod-fields.ts";
 import type { Image } from "../runtime/cri/image.ts";
+import type { ImageSpec } from "../runtime/cri/image-spec.ts";
 import { type ImageService, RuntimeError } from "../runtime/runtime.ts";
 import type { CredentialProviders } from "./credential-providers.ts";
 import { parsePullSecret, type RegistryAuths } from "./docker-config.ts";
@@ -27,6 +28,8 @@ export interface ImageManagerOptions extends PullLimits {
   readonly getSecretUid?: (namespace: string, name: string, pod: Pod) => Promise<string>;
   /** Undefined: every pod may use the images that are present. */
   readonly pullRecords?: Pick<PullRecords, "mustPull" | "recordIntent" | "recordPulled" | "recordFailed"> | undefined;
+  /** The runtime handler of a pod, which requests for images name; undefined: they name none. */
+  readonly getRuntimeHandler?: ((pod: Pod) => Promise<string>) | undefined;
   /** Credentials in files of the node. */
   readonly nodeCredentials?: () => Promise<RegistryAuths>;
   readonly providers?: Pick<CredentialProviders, "getCredentials" | "forget"> | undefined;
@@ -77,6 +80,8 @@ interface PullTarget {
   /** As in the spec. */
   readonly name: string;
   readonly reference: ImageReference;
+  /** As requests name it. */
+  readonly spec: ImageSpec;
   readonly record: RecordEvent;
   readonly signal: AbortSignal;
 }
@@ -113,7 +118,9 @@ export class ImageManager {
       record("Warning", "InspectFailed", text);
       throw new ImageError("InvalidImageName", text, RETRY_MS);
     }
-    const target: PullTarget = { pod, name, reference, record, signal };
+    const runtimeHandler = (await this.#options.getRuntimeHandler?.(pod)) || undefined;
+    const spec: ImageSpec = { image: reference.withTag, ...(runtimeHandler === undefined ? {} : { runtimeHandler }) };
+    const target: PullTarget = { pod, name, reference, spec, record, signal };
     const policy = container.imagePullPolicy ?? (reference.withTag.endsWith(":latest") ? "Always" : "IfNotPresent");
     const present = policy === "Always" ? undefined : await this.#inspect(target);
     const problem =
@@ -183,9 +190,9 @@ export class ImageManager {
     this.#options.providers?.forget(uid);
   }
 
-  async #inspect({ reference, record, signal }: PullTarget): Promise<Image | undefined> {
+  async #inspect({ spec, record, signal }: PullTarget): Promise<Image | undefined> {
     try {
-      return (await this.#options.images.imageStatus({ image: { image: reference.withTag } }, signal)).image;
+      return (await this.#options.images.imageStatus({ image: spec }, signal)).image;
     } catch (error) {
       signal.throwIfAborted();
       // Kubernetes writes the id of the image, which it does not have then.
@@ -206,16 +213,16 @@ export class ImageManager {
 
   async #pull(target: PullTarget, credentials: readonly Credential[]): Promise<PulledImage> {
     const { clock, images } = this.#options;
-    const { name, reference, record, signal } = target;
+    const { name, spec, record, signal } = target;
     record("Normal", "Pulling", `Pulling image "${name}"`);
     const requestedAt = clock.monotonic();
     try {
       const { ref, credential, began } = await this.#queue.run(async () => {
         const began = clock.monotonic();
-        return { ...(await this.#pullWith(reference.withTag, credentials, signal)), began };
+        return { ...(await this.#pullWith(spec, credentials, signal)), began };
       }, signal);
       const ended = clock.monotonic();
-      const image = await images.imageStatus({ image: { image: reference.withTag } }, signal).then(
+      const image = await images.imageStatus({ image: spec }, signal).then(
         (found) => found.image,
         () => undefined,
       );
@@ -244,7 +251,7 @@ export class ImageManager {
 
   /** Tries one credential after the other. */
   async #pullWith(
-    image: string,
+    spec: ImageSpec,
     credentials: readonly Credential[],
     signal: AbortSignal,
   ): Promise<Pick<PulledImage, "ref" | "credential">> {
@@ -252,8 +259,9 @@ export class ImageManager {
     for (const credential of credentials.length === 0 ? [undefined] : credentials) {
       this.#queue.takeToken();
       try {
-        const request = { image: { image }, ...(credential === undefined ? {} : { auth: credential.auth }) };
-        return { ref: (await this.#options.images.pullImage(request, signal)).imageRef ?? image, credential };
+        const request = { image: spec, ...(credential === undefined ? {} : { auth: credential.auth }) };
+        const { imageRef = spec.image ?? "" } = await this.#options.images.pullImage(request, signal);
+        return { ref: imageRef, credential };
       } catch (error) {
         signal.throwIfAborted();
         failures.push(describeError(error));

@@ -131,7 +131,7 @@ export const agentGates: GateTable = markMissing({
   RetryGenerateName: { stage: "GA", default: true, locked: true },
   RotateSvcletServerCertificate: { stage: "BETA", default: true, effective: true },
   RuntimeClassInImageCriAPI: { stage: "ALPHA", default: false },
-  RuntimeClassInImageCriApi: { stage: "ALPHA", default: false },
+  RuntimeClassInImageCriApi: { stage: "ALPHA", default: false, effective: true },
   SELinuxChangePolicy: { stage: "ALPHA", default: false },
   SELinuxMount: { stage: "ALPHA", default: false },
   SELinuxMountReadWriteOncePod: { stage: "BETA", default: true },

@@ -8,7 +8,6 @@ export const missingFeatures: Readonly<Record<string, readonly string[]>> = {
   "the agent needs the host's own user namespace": ["SvcletInUserNamespace"],
   "the agent does not watch the health of volumes and devices": ["CSIVolumeHealth"],
   "the agent mounts no volumes of this kind": ["GitRepoVolumeDriver"],
-  "image requests name no runtime class": ["RuntimeClassInImageCriApi"],
   "volumes are labelled file by file": ["SELinuxMount"],
   "clients of this build negotiate JSON and protobuf": ["ClientsAllowCBOR", "ClientsPreferCBOR"],
   "no controller migrates stored objects": ["StorageVersionMigrator"],

@@ -231,6 +231,7 @@ const gateOptions: Readonly<Record<string, { readonly set: boolean; readonly opt
   PodReadyToStartContainersCondition: { set: false, options: { pods: { readyToStartCondition: false } } },
   ReloadSvcletServerCertificateFile: { set: false, options: { server: { reloadsCertificate: false } } },
   SvcletRegistrationGetOnExistsOnly: { set: true, options: { node: { readsNodeFirst: false } } },
+  RuntimeClassInImageCriApi: { set: true, options: { runtime: { namesRuntimeHandler: true } } },
   SvcletPSI: { set: true, options: { observability: { readsPressure: true } } },
   SystemdWatchdog: { set: false, options: { observability: { watchdog: false } } },
   ContainerStopSignals: { set: true, options: { pods: { stopSignals: true } } },
