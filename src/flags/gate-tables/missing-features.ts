@@ -6,7 +6,7 @@ export const missingFeatures: Readonly<Record<string, readonly string[]>> = {
   "the agent has no quotas of file systems": ["LocalStorageCapacityIsolationFSQuotaMonitoring"],
   "the agent measures pods itself": ["PodAndContainerStatsFromCRI"],
   "the agent needs the host's own user namespace": ["SvcletInUserNamespace"],
-  "the agent does not watch the health of volumes and devices": ["CSIVolumeHealth"],
+  "the agent does not watch the health of volumes": ["CSIVolumeHealth"],
   "the agent mounts no volumes of this kind": ["GitRepoVolumeDriver"],
   "volumes are labelled file by file": ["SELinuxMount"],
   "clients of this build negotiate JSON and protobuf": ["ClientsAllowCBOR", "ClientsPreferCBOR"],
