@@ -11,7 +11,7 @@ export const SHARED_PROTOCOL = "connections.svc.io/v1";
 export const SHARED_PATH = "/connections";
 export const SHARED_STREAMS_MAX = 4096;
 /** Bytes that the sender of one stream may be ahead of its reader. */
-const STREAM_WINDOW_BYTES = 64 * 1024;
+const STREAM_WINDOW_BYTES = 256 * 1024;
 /** Memory of one session, in MB: beyond it Node.js refuses streams. */
 const SESSION_MEMORY_MAX = 256;
 
