@@ -12,7 +12,7 @@ import { type Behaviour, type Behaviours, TestNamespace } from "./harness/behavi
 import { makeEntryImage } from "./harness/entry-image.ts";
 
 const CONCURRENT_MAX = Number(process.env.SVC_CONFORMANCE_JOBS ?? 4);
-const RUN_MS_MAX = 240_000;
+const RUN_MS_MAX = 600_000;
 const WAIT_MS_MAX = 16 * 60_000;
 
 const words = process.argv.slice(2);

@@ -17,7 +17,7 @@ function waitCondition(at: TestNamespace, job: ReturnType<typeof jobOf>, type: "
     at.pathOfObject(job),
     `condition ${type}`,
     ({ status }) => conditionOf(status, type)?.status === "True",
-    120_000,
+    240_000,
   );
 }
 

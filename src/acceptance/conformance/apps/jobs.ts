@@ -15,7 +15,7 @@ export function jobOf(name: string, script: string, spec: object = {}, pod: obje
   };
 }
 
-function waitComplete(at: TestNamespace, job: Parameters<TestNamespace["get"]>[0], timeoutMs = 60_000): Promise<Json> {
+function waitComplete(at: TestNamespace, job: Parameters<TestNamespace["get"]>[0], timeoutMs = 180_000): Promise<Json> {
   return at.wait(
     at.pathOfObject(job),
     "a complete job",
@@ -37,7 +37,7 @@ async function restartLocally(at: TestNamespace): Promise<void> {
   const container = job.spec.template.spec.containers[0];
   Object.assign(container as object, { volumeMounts: [{ name: "data", mountPath: "/data" }] });
   await at.create(job);
-  const { status } = await waitComplete(at, job, 120_000);
+  const { status } = await waitComplete(at, job, 240_000);
   assert.equal(status.succeeded, 4);
   const pods = await at.api.list(`${at.path("pods")}?labelSelector=job%3Dsometimes`);
   assert.deepEqual(

@@ -35,7 +35,7 @@ function waitRolledOut(at: TestNamespace, path: string, replicas: number): Promi
         status.availableReplicas === replicas
       );
     },
-    120_000,
+    240_000,
   );
 }
 

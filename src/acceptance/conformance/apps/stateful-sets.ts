@@ -156,7 +156,7 @@ async function rollBack(at: TestNamespace): Promise<void> {
           status.readyReplicas === 3
         );
       },
-      120_000,
+      240_000,
     );
     assert.deepEqual(new Set(await revisionsOf(at)), new Set([status.updateRevision]));
     return status.updateRevision;

@@ -10,6 +10,9 @@ import { until } from "../../../testing/std/until.ts";
 // biome-ignore lint/suspicious/noExplicitAny: the behaviours read objects of every kind
 export type Json = any;
 
+/** A deadline, for machines that are busy with other tests too. */
+export const WAIT_MS = 180_000;
+
 export interface ApiResponse {
   readonly status: number;
   readonly headers: IncomingMessage["headers"];
@@ -65,7 +68,7 @@ export class Watch implements Disposable {
   }
 
   /** Resolves with the first event of the type that `matches` accepts. */
-  async wait(type: string, matches: (object: Json) => boolean = () => true, timeoutMs = 60_000): Promise<Json> {
+  async wait(type: string, matches: (object: Json) => boolean = () => true, timeoutMs = WAIT_MS): Promise<Json> {
     const types = (): string => this.events.map((event) => event.type).join(", ");
     const find = (): WatchEvent | undefined =>
       this.events.find((event) => event.type === type && matches(event.object));
@@ -222,7 +225,7 @@ export class Api implements Disposable {
   }
 
   /** Resolves when the object is gone. */
-  async waitGone(path: string, timeoutMs = 60_000): Promise<void> {
+  async waitGone(path: string, timeoutMs = WAIT_MS): Promise<void> {
     const isGone = async (): Promise<boolean> => (await this.send(`GET ${path}`)).status === 404;
     await until(`the end of ${path}`, isGone, { timeoutMs });
   }

@@ -3,7 +3,7 @@ import assert from "node:assert/strict";
 import { until } from "../../../testing/std/until.ts";
 import type { CommandResult, TestCluster } from "../../cluster/cluster.ts";
 import { exampleImage } from "../../cluster/example-image.ts";
-import type { Api, Json } from "./api.ts";
+import { type Api, type Json, WAIT_MS } from "./api.ts";
 
 /** Shows one behaviour; rejects when the cluster does otherwise. */
 export type Behaviour = (at: TestNamespace) => Promise<void>;
@@ -135,7 +135,7 @@ export class TestNamespace {
   }
 
   /** Resolves with the object when `check` accepts it. */
-  async wait(path: string, what: string, check: (object: Json) => unknown, timeoutMs = 60_000): Promise<Json> {
+  async wait(path: string, what: string, check: (object: Json) => unknown, timeoutMs = WAIT_MS): Promise<Json> {
     let last: Json;
     const describe = (): string => `${what} at ${path}; it has ${JSON.stringify(last?.status ?? last)}`;
     await until(
@@ -149,22 +149,22 @@ export class TestNamespace {
     return last;
   }
 
-  waitForPod(name: string, what: string, check: (pod: Json) => unknown, timeoutMs = 60_000): Promise<Json> {
+  waitForPod(name: string, what: string, check: (pod: Json) => unknown, timeoutMs = WAIT_MS): Promise<Json> {
     return this.wait(this.path(`pods/${name}`), what, check, timeoutMs);
   }
 
-  waitReady(name: string, timeoutMs = 60_000): Promise<Json> {
+  waitReady(name: string, timeoutMs = WAIT_MS): Promise<Json> {
     return this.waitForPod(name, "a ready pod", isReady, timeoutMs);
   }
 
   /** Creates a pod and resolves with it when it is ready. */
-  async runPod(pod: KubeObject, timeoutMs = 60_000): Promise<Json> {
+  async runPod(pod: KubeObject, timeoutMs = WAIT_MS): Promise<Json> {
     await this.create(pod);
     return await this.waitReady(pod.metadata.name ?? "", timeoutMs);
   }
 
   /** Creates a pod and resolves with its output when it has succeeded. */
-  async outputOf(pod: KubeObject, timeoutMs = 60_000): Promise<string> {
+  async outputOf(pod: KubeObject, timeoutMs = WAIT_MS): Promise<string> {
     await this.create(pod);
     const name = pod.metadata.name ?? "";
     const { status } = await this.waitForPod(name, "the end of the pod", isFinished, timeoutMs);
@@ -177,7 +177,7 @@ export class TestNamespace {
     return (await this.api.send(`GET ${this.path(`pods/${name}/log`)}${query === "" ? "" : `?${query}`}`)).text;
   }
 
-  async waitForLog(name: string, pattern: RegExp, { container = "", timeoutMs = 60_000 } = {}): Promise<string> {
+  async waitForLog(name: string, pattern: RegExp, { container = "", timeoutMs = WAIT_MS } = {}): Promise<string> {
     let text = "";
     return await until(
       () => `${pattern} in the log of ${name}, which ends: ${text.slice(-500)}`,

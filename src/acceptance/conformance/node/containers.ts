@@ -124,7 +124,7 @@ async function modifySubPath(at: TestNamespace): Promise<void> {
     return status.containerStatuses?.[0]?.state.waiting?.reason === "CreateContainerConfigError";
   });
   await at.api.patch(at.path("pods/expanded"), { metadata: { annotations: { mysubpath: "mypath" } } });
-  await at.waitReady("expanded", 120_000);
+  await at.waitReady("expanded", 240_000);
   assert.match(await at.exec("expanded", "ls /volume_mount"), /mypath/);
 }
 

@@ -189,7 +189,7 @@ async function mountMany(at: TestNamespace): Promise<void> {
   for (let round = 0; round < 2; round++) {
     const pods = Array.from({ length: 5 }, (_, index) => `pod-${round}-${index}`);
     for (const name of pods) await at.create(pod(name));
-    for (const name of pods) await at.waitReady(name, 120_000);
+    for (const name of pods) await at.waitReady(name, 240_000);
     const events = await at.api.list(`${at.path("events")}?fieldSelector=reason=FailedMount`);
     assert.deepEqual(
       events.map(({ message }) => message),
