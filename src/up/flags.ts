@@ -2,19 +2,17 @@
 import { DNS_FORWARD, forwardRules } from "../agent/flags/networking.ts";
 import { WORKERS } from "../apiserver/flags/serving.ts";
 import { runtimeConfig } from "../apiserver/flags/values.ts";
+import { loggingFlags } from "../component/flags.ts";
 import { flag, section } from "../flags/flag.ts";
 import { agentGates } from "../flags/gate-tables/agent.ts";
 import { apiserverGates } from "../flags/gate-tables/apiserver.ts";
 import type { GateTable } from "../flags/gates.ts";
 import { validateLogging } from "../flags/log-options.ts";
 import type { Program } from "../flags/program.ts";
-import { duration } from "../flags/types/duration.ts";
 import { gateSettings } from "../flags/types/gate-settings.ts";
 import { strings } from "../flags/types/list.ts";
-import { vmodule } from "../flags/types/logging.ts";
 import { cidrs, endpoint, ip, ips, nodeIps, podCidr } from "../flags/types/network.ts";
-import { int, level, port } from "../flags/types/number.ts";
-import { bytes } from "../flags/types/quantity.ts";
+import { int, port } from "../flags/types/number.ts";
 import { bool, directory, oneOf, pattern, requiredDirectory, version } from "../flags/types/text.ts";
 
 const nodeName = pattern(
@@ -134,25 +132,7 @@ export const upFlags = {
       "Stop the pods when svc stops; otherwise they keep running, and the next start manages them again.",
     ),
   }),
-  ...section("Logging", {
-    v: flag(level, 0, "Log verbosity; --vmodule sets it for single modules.", { short: "v" }),
-    vmodule: flag(vmodule, [], "Log verbosity of single modules, in text format only."),
-    "logging-format": flag(oneOf("text", "json"), "text", "Log format."),
-
-    "log-flush-frequency": flag(duration({ min: 1 }), 5000, "Max time between log flushes."),
-    "log-text-split-stream": flag(bool, false, "Write errors to stderr and the rest to stdout, in text format."),
-    "log-text-info-buffer-size": flag(
-      bytes("quantity"),
-      0,
-      "Bytes of lines that --log-text-split-stream collects before it writes them to stdout; 0 writes at once.",
-    ),
-    "log-json-split-stream": flag(bool, false, "Write errors to stderr and the rest to stdout, in JSON."),
-    "log-json-info-buffer-size": flag(
-      bytes("quantity"),
-      0,
-      "Bytes of lines that --log-json-split-stream collects before it writes them to stdout; 0 writes at once.",
-    ),
-  }),
+  ...loggingFlags,
   ...section("Other", {
     "print-systemd-unit": flag(bool, false, "Print a systemd unit that runs this command, and exit."),
     version: flag(version, "", "Print the version and exit; --version=vX.Y.Z... sets the reported version."),
