@@ -4,8 +4,8 @@
  *   node src/bench/bench.ts [--only SECTION,…] [--program sources|bundle|binary] [--json]
  *     [--idle-seconds 30] [--pods 20]
  * Sections: start, requests, controllers, controller-memory, scheduler, deployment, lists, watches, memory, cluster,
- * agent, eviction, placement, dns, streams, separate-streams, tunnel, logs, scrapes, request-cost, fairness, encryption,
- * workers.
+ * agent, eviction, placement, dns, streams, separate-streams, tunnel, logs, scrapes, request-cost, fairness,
+ * encryption, workers.
  * On a shared machine CPU time and ratios are more reliable than rates.
  */
 import { parseArgs } from "node:util";
