@@ -3,7 +3,7 @@
  * costs and how long writes take, until the 99th percentile of writes exceeds a second.
  *   node src/bench/scale.ts [--nodes 5000] [--step 500] [--pods-per-node 10] [--seconds 30] [--pods-per-second 10]
  *     [--store embedded|etcd] [--program sources|bundle|binary] [--json] [-- FLAG-OF-THE-SERVER…]
- * Server and nodes share the machine: each node has a connection of its own, and the CPU time of all of them is printed.
+ * Server and nodes share the machine: each node has a connection of its own; the CPU time of all of them is printed.
  */
 import { readFileSync } from "node:fs";
 import { setTimeout as sleep } from "node:timers/promises";

@@ -1,7 +1,7 @@
 /**
- * The embedded store survives power cuts. `svc apiserver` runs on a file system in memory that records each write and each
- * sync (FUSE). Then, for many points of the record, images are made of what a power cut there may leave on a disk: what
- * was synced, and a random part of the rest. Each must open with all writes acknowledged by then.
+ * The embedded store survives power cuts. `svc apiserver` runs on a file system in memory that records each write and
+ * each sync (FUSE). Then, for many points of the record, images are made of what a power cut there may leave on a disk:
+ * what was synced, and a random part of the rest. Each must open with all writes acknowledged by then.
  *
  *     SVC_POWER_CUTS=5000 SEED=123 node src/acceptance/server/power-cuts.test.ts
  */
