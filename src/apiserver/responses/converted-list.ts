@@ -2,7 +2,6 @@
 
 import { parseExact, stringifyExact } from "../../schema/json/exact-numbers.ts";
 import { escapeHtml } from "../../schema/json/html-escape.ts";
-import { parseJson } from "../../schema/json/parse.ts";
 import { encodeYaml } from "../../schema/yaml/yaml.ts";
 import { yamlChunks } from "../../schema/yaml/yaml-chunks.ts";
 import type { TypeMeta } from "./type-meta.ts";
@@ -23,7 +22,7 @@ export function* yamlListChunks(
   yield Buffer.from(`${encodeYaml({ apiVersion })}items:\n`);
   for (const item of items) {
     yield STEP;
-    const { value } = parseJson(item);
+    const value: unknown = parseExact(Buffer.from(item).toString());
     yield STEP;
     for (const chunk of yamlChunks([value])) yield Buffer.from(chunk);
   }
