@@ -134,8 +134,12 @@ export async function createTestAgent(
     if (attempt % 8 === 0) await setTimeout(1);
     await clock.advance(attempt % 16 === 0 ? 100 : 0);
   };
-  const untilHolds = async (what: string, holds: () => boolean): Promise<void> => {
-    await until(what, holds, { timeoutMs: conditionTimeout(TIMEOUT_MS), wait });
+  const untilHolds = async (
+    what: string,
+    holds: () => boolean,
+    timeoutMs = conditionTimeout(TIMEOUT_MS),
+  ): Promise<void> => {
+    await until(what, holds, { timeoutMs, wait });
   };
   const path = (name: string): string => `/api/v1/namespaces/default/pods/${name}`;
   let running: RunningAgent | undefined;
@@ -144,7 +148,7 @@ export async function createTestAgent(
     const closing = running?.close().finally(() => {
       closed = true;
     });
-    await untilHolds("the agent has stopped", () => closed);
+    await untilHolds("the agent has stopped", () => closed, TIMEOUT_MS);
     await closing;
   };
   stack.defer(stop);

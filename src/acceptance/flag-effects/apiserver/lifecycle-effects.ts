@@ -184,6 +184,8 @@ export const lifecycleEffects: Partial<Record<Name, Effect>> = {
       );
       sent.end(JSON.stringify(pod("web")));
     });
+    using stack = new DisposableStack();
+    stack.defer(() => release.reject(new Error("enough")));
     await server.until("the request is under way", () => begun);
     const closing = server.running.close();
     await setTimeout(5);
@@ -191,7 +193,7 @@ export const lifecycleEffects: Partial<Record<Name, Effect>> = {
     t.equal(refused.status, 429);
     t.equal(refused.headers["retry-after"], "5");
     t.equal(refused.headers.connection, "close");
-    release.reject(new Error("enough"));
+    stack.dispose();
     t.equal(await late, 500, "the pending request gets a response");
     let closed = false;
     void closing.then(() => {

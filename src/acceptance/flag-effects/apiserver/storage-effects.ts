@@ -31,6 +31,7 @@ import {
   recordWrites,
   startAndClose,
   startServer,
+  TIMEOUT_MS,
   user,
   withAgent,
 } from "./support.ts";
@@ -124,7 +125,7 @@ export const storageEffects: Partial<Record<Name, Effect>> = {
     startApiServer(config, { ...deps, store }).catch((error: unknown) => {
       failure = error;
     });
-    await advanceUntil(clock, "the start has failed", () => failure !== undefined);
+    await advanceUntil(clock, "the start has failed", () => failure !== undefined, TIMEOUT_MS);
     t.match(failure, { message: "Cannot use the store memory://: it does not answer within 3000 ms" });
   },
   "kvstore-servers": async (t) => {

@@ -142,7 +142,7 @@ export async function startServer(
       const closing = running.close().finally(() => {
         closed = true;
       });
-      await advanceUntil(clock, "the server has stopped", () => closed);
+      await advanceUntil(clock, "the server has stopped", () => closed, TIMEOUT_MS);
       await closing;
     },
   };
@@ -206,19 +206,21 @@ export async function countStoreReads(settings: Settings, path: string): Promise
   return reads;
 }
 
-const TIMEOUT_MS = 10_000;
+/** For what happens with a mutant too. */
+export const TIMEOUT_MS = 10_000;
 
 /** Advances the clock until the condition holds. */
 export async function advanceUntil(
   clock: FakeClock,
   what: string,
   holds: () => boolean | Promise<boolean>,
+  timeoutMs = conditionTimeout(TIMEOUT_MS),
 ): Promise<void> {
   const wait = async (): Promise<void> => {
     await setTimeout(1);
     await clock.advance(100);
   };
-  await until(what, holds, { timeoutMs: conditionTimeout(TIMEOUT_MS), wait });
+  await until(what, holds, { timeoutMs, wait });
 }
 
 /** Requests a list of pods over the network. */
