@@ -22,8 +22,9 @@ function startManager(t: Pick<Test, "teardown">, kubeconfig: string, ...flags: r
   const words = [
     `--kubeconfig=${kubeconfig}`,
     "--secure-port=0",
-    "--leader-elect-lease-duration=3s",
-    "--leader-elect-renew-deadline=2s",
+    // Shorter than the defaults, but not so short that a busy machine loses the lease while modules are loaded.
+    "--leader-elect-lease-duration=12s",
+    "--leader-elect-renew-deadline=10s",
     "--leader-elect-retry-period=500ms",
   ];
   const child = spawn(process.execPath, [main, "controller-manager", ...words, ...flags], {

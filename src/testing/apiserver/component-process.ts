@@ -22,8 +22,8 @@ export function startComponent(
   ...flags: readonly string[]
 ): ComponentProcess {
   const lease = [
-    "--leader-elect-lease-duration=3s",
-    "--leader-elect-renew-deadline=2s",
+    "--leader-elect-lease-duration=12s",
+    "--leader-elect-renew-deadline=10s",
     "--leader-elect-retry-period=500ms",
   ];
   const words = [main, word, `--kubeconfig=${kubeconfig}`, "--secure-port=0", ...lease, ...flags];
