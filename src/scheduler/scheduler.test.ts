@@ -7,6 +7,7 @@ import { createSharedInformers } from "../client/informer/shared-informers.ts";
 import { seededRandom } from "../std/crypto/random.ts";
 import { silentLogger } from "../std/log/logger.ts";
 import { FakeClock } from "../testing/std/fake-clock.ts";
+import { until } from "../testing/std/until.ts";
 import { runScheduler } from "./scheduler.ts";
 
 type Taint = NonNullable<NonNullable<Node["spec"]>["taints"]>[number];
@@ -83,7 +84,8 @@ t.test("runScheduler() retries unschedulable pods on each change of a node", asy
   await clock.advance(1000);
   t.same(server.bound, [], "still unschedulable");
   server.sendEvent("nodes", { type: "MODIFIED", object: node([]) });
-  await clock.advance(1000);
+  // The scheduler gives way to other work between two pods, in real time.
+  await until("both pods are bound", () => server.bound.length === 2, { wait: () => clock.advance(1000) });
   t.same([...server.bound].sort(), ["p", "q"]);
   stop.abort(new Error("stop"));
   await running;
