@@ -357,8 +357,8 @@ export function preconditionFailed(key: string, why: string): string {
 }
 
 /**
- * The object with its resourceVersion; frozen, since caches and callers share it. Freezing the members of an object that
- * has `bytes` and is large would take as long as decoding it.
+ * The object with its resourceVersion; frozen, since caches and callers share it. Freezing the members of an object
+ * that has `bytes` and is large would take as long as decoding it.
  */
 export function withResourceVersion<T extends ApiObject>(object: T, revision: Revision, bytes = 0): T {
   const { kind: _kind, apiVersion: _apiVersion, ...members } = object;

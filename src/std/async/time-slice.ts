@@ -29,8 +29,8 @@ export class TimeSlice {
 }
 
 /**
- * Gives each long step a turn of the event loop of its own: a short request waits for one of them, however many requests
- * compute. A request waits for one turn at a time, which bounds the queue.
+ * Gives each long step a turn of the event loop of its own: a short request waits for one of them, however many
+ * requests compute. A request waits for one turn at a time, which bounds the queue.
  */
 class LongTurns {
   readonly #waiting = new Fifo<() => void>();
