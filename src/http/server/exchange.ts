@@ -23,7 +23,7 @@ export interface ServerContext {
 export interface ListenLimits {
   /** All header names and values of a request together. */
   readonly headerBytes: number;
-  /** From the start of a connection to the end of its TLS handshake. */
+  /** From the start of a connection to its first byte, and from there to the end of its TLS handshake. */
   readonly handshakeTimeoutMs: number;
   /** From the first byte of a connection or request to the end of its headers. */
   readonly headerTimeoutMs: number;
