@@ -16,7 +16,7 @@ import type { GroupAliases } from "../../api/group-aliases.ts";
 import { kubernetesGroup, svcGroup } from "../../api/scheme.ts";
 import { StatusError } from "../../api/status.ts";
 import { MASTERS } from "../../auth/user.ts";
-import { updateManagedFields } from "../../registry/managed-fields/track-managed-fields.ts";
+import { trackManagedFields } from "../../registry/managed-fields/track-managed-fields.ts";
 import type { Registries } from "../../registry/registries.ts";
 import type { Registry } from "../../registry/registry.ts";
 import type { Scope } from "../../registry/scope.ts";
@@ -191,7 +191,7 @@ class DefinitionController {
     const request = { registry, scope: this.#scope, name, options };
     return await guaranteedUpdate(request, (previous) => {
       const changed = next(previous, registry.timestamp());
-      return changed === previous ? previous : updateManagedFields(request, changed, previous);
+      return changed === previous ? previous : trackManagedFields(request, changed, previous);
     });
   }
 
