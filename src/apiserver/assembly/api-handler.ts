@@ -24,7 +24,7 @@ import type { Readiness } from "../health/readiness.ts";
 import { AgentConnections } from "../proxy/agent-connections.ts";
 import { createConnectHandlers } from "../proxy/connect.ts";
 import { RequestForwarder } from "../proxy/forward.ts";
-import { registerStreamMetrics } from "../proxy/stream-metrics.ts";
+import { registerStreamMetrics } from "../proxy/streams/stream-metrics.ts";
 import type { RequestHandler } from "../request/request-context.ts";
 import { createMetricsApi } from "../resource-metrics/metrics-api.ts";
 import { AgentTunnels } from "../tunnels/agent-tunnels.ts";

@@ -1,7 +1,7 @@
 /** The streaming subresources of pods, and the proxies to pods, services and nodes. */
 import { lazy } from "../../std/async/lazy.ts";
 import type { ConnectHandler } from "../handlers/connect.ts";
-import type { PodStreamDeps } from "./pod-streams.ts";
+import type { PodStreamDeps } from "./streams/pod-streams.ts";
 import type { ProxyDeps } from "./proxy-handlers.ts";
 
 export interface ConnectDeps extends PodStreamDeps, ProxyDeps {}
@@ -10,7 +10,7 @@ type ConnectHandlers = Readonly<Record<string, ConnectHandler>>;
 
 /** By plural and subresource: `pods/exec`. The code of streams and proxies is loaded with the first of them. */
 export function createConnectHandlers(deps: ConnectDeps): ConnectHandlers {
-  const streams = lazy(async () => (await import("./pod-streams.ts")).createStreamHandlers(deps));
+  const streams = lazy(async () => (await import("./streams/pod-streams.ts")).createStreamHandlers(deps));
   const proxies = lazy(async () => (await import("./proxy-handlers.ts")).createProxyHandlers(deps));
   return {
     "pods/exec": async (...request) => await (await streams()).exec(...request),

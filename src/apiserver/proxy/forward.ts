@@ -15,7 +15,7 @@ import { createHttpAgent, createHttpsAgent } from "../../client/transport/egress
 import type { HttpRequest, HttpResponse, ResponseHeaders } from "../../http/message.ts";
 import { describeConnectionError } from "../../http/upgrade/connect-upgrade.ts";
 import { traceHeaders } from "../../tracing/span.ts";
-import { upgradeConnection } from "./upgrade-connection.ts";
+import { upgradeConnection } from "./streams/upgrade-connection.ts";
 
 /** Connections to one server; further requests wait. */
 const CONNECTIONS_MAX = 256;

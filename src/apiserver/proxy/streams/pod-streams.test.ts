@@ -1,8 +1,8 @@
 import { PassThrough } from "node:stream";
 import t, { type Test } from "tap";
-import type { HttpRequest } from "../../http/message.ts";
-import { makeRequest } from "../../http/request.ts";
-import { readResponse, startTestServer, type TestResponse } from "../../testing/apiserver/server-fixture.ts";
+import type { HttpRequest } from "../../../http/message.ts";
+import { makeRequest } from "../../../http/request.ts";
+import { readResponse, startTestServer, type TestResponse } from "../../../testing/apiserver/server-fixture.ts";
 
 const PODS = "/api/v1/namespaces/default/pods";
 const spdy = { connection: "Upgrade", upgrade: "SPDY/3.1" };

@@ -1,13 +1,13 @@
 /** Forwards requests that switch protocols, with kube-apiserver's errors. */
 import type { Agent as HttpAgent } from "node:http";
 import type { Agent as HttpsAgent } from "node:https";
-import { StatusError } from "../../api/status.ts";
-import { isTokenProtocol } from "../../auth/authn/token/bearer-token.ts";
-import type { HttpRequest, HttpResponse } from "../../http/message.ts";
-import { UpgradeError } from "../../http/upgrade/connect-upgrade.ts";
-import { forwardUpgrade, upgradeRequestHeaders } from "../../http/upgrade/forward-upgrade.ts";
-import { offeredProtocols } from "../../http/websocket/handshake.ts";
-import { traceHeaders } from "../../tracing/span.ts";
+import { StatusError } from "../../../api/status.ts";
+import { isTokenProtocol } from "../../../auth/authn/token/bearer-token.ts";
+import type { HttpRequest, HttpResponse } from "../../../http/message.ts";
+import { UpgradeError } from "../../../http/upgrade/connect-upgrade.ts";
+import { forwardUpgrade, upgradeRequestHeaders } from "../../../http/upgrade/forward-upgrade.ts";
+import { offeredProtocols } from "../../../http/websocket/handshake.ts";
+import { traceHeaders } from "../../../tracing/span.ts";
 
 export interface UpgradeDestination {
   readonly secure: boolean;

@@ -2,9 +2,9 @@
  * The server's side of `v5.channel.k8s.io`: each WebSocket message is a channel's number and its data. A message of the
  * number 255 and a channel closes that channel.
  */
-import type { HttpRequest, HttpResponse } from "../../http/message.ts";
-import { acceptHeaders, isWebSocketRequest, offeredProtocols } from "../../http/websocket/handshake.ts";
-import { type MessagePart, MessageSocket } from "../../http/websocket/message-socket.ts";
+import type { HttpRequest, HttpResponse } from "../../../http/message.ts";
+import { acceptHeaders, isWebSocketRequest, offeredProtocols } from "../../../http/websocket/handshake.ts";
+import { type MessagePart, MessageSocket } from "../../../http/websocket/message-socket.ts";
 
 export const STREAM_CLOSE_PROTOCOL = "v5.channel.k8s.io";
 export const CHANNELS = { stdin: 0, stdout: 1, stderr: 2, error: 3, resize: 4 } as const;

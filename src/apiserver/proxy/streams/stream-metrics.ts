@@ -1,5 +1,5 @@
 /** Kubernetes' metrics of streams that the API server translates. */
-import type { CounterFamily, MetricRegistry } from "../../std/metrics/metrics.ts";
+import type { CounterFamily, MetricRegistry } from "../../../std/metrics/metrics.ts";
 
 /** By status code. */
 export interface StreamMetrics {

@@ -4,13 +4,13 @@
  * error channel.
  */
 import type { Duplex } from "node:stream";
-import type { PodAttachOptions } from "../../api/core/pod/connect-options.ts";
-import type { Status } from "../../api/status.ts";
-import type { HttpRequest, HttpResponse } from "../../http/message.ts";
-import { SpdyConnection, type SpdyStream, type StreamEnd, type StreamHandler } from "../../http/spdy/connection.ts";
-import { connectUpgrade, UpgradeError, type UpgradeRefusal } from "../../http/upgrade/connect-upgrade.ts";
-import type { CounterFamily } from "../../std/metrics/metrics.ts";
-import { traceHeaders } from "../../tracing/span.ts";
+import type { PodAttachOptions } from "../../../api/core/pod/connect-options.ts";
+import type { Status } from "../../../api/status.ts";
+import type { HttpRequest, HttpResponse } from "../../../http/message.ts";
+import { SpdyConnection, type SpdyStream, type StreamEnd, type StreamHandler } from "../../../http/spdy/connection.ts";
+import { connectUpgrade, UpgradeError, type UpgradeRefusal } from "../../../http/upgrade/connect-upgrade.ts";
+import type { CounterFamily } from "../../../std/metrics/metrics.ts";
+import { traceHeaders } from "../../../tracing/span.ts";
 import { CHANNELS, ChannelSocket, rejectHandshake } from "./channel-socket.ts";
 import { ResizeDecoder } from "./resize-decoder.ts";
 import type { UpgradeDestination } from "./upgrade-connection.ts";

@@ -3,15 +3,15 @@
  * messages are those of a SPDY connection to the agent.
  */
 import type { Duplex } from "node:stream";
-import type { HttpRequest, HttpResponse } from "../../http/message.ts";
-import { textResponse } from "../../http/respond.ts";
-import { connectUpgrade, UpgradeError, type UpgradeRefusal } from "../../http/upgrade/connect-upgrade.ts";
-import { waitForDrain } from "../../http/upgrade/forward-upgrade.ts";
-import { readChunks } from "../../http/upgrade/read-chunks.ts";
-import { acceptHeaders, isWebSocketRequest, offeredProtocols } from "../../http/websocket/handshake.ts";
-import { MessageSocket } from "../../http/websocket/message-socket.ts";
-import type { CounterFamily } from "../../std/metrics/metrics.ts";
-import { traceHeaders } from "../../tracing/span.ts";
+import type { HttpRequest, HttpResponse } from "../../../http/message.ts";
+import { textResponse } from "../../../http/respond.ts";
+import { connectUpgrade, UpgradeError, type UpgradeRefusal } from "../../../http/upgrade/connect-upgrade.ts";
+import { waitForDrain } from "../../../http/upgrade/forward-upgrade.ts";
+import { readChunks } from "../../../http/upgrade/read-chunks.ts";
+import { acceptHeaders, isWebSocketRequest, offeredProtocols } from "../../../http/websocket/handshake.ts";
+import { MessageSocket } from "../../../http/websocket/message-socket.ts";
+import type { CounterFamily } from "../../../std/metrics/metrics.ts";
+import { traceHeaders } from "../../../tracing/span.ts";
 import { dialError, forwardedHeaders, type UpgradeDestination } from "./upgrade-connection.ts";
 
 const PREFIX = "SPDY/3.1+";

@@ -1,12 +1,12 @@
 import { PassThrough } from "node:stream";
 import t, { type Test } from "tap";
-import type { Handler, HttpRequest } from "../../http/message.ts";
-import { makeRequest } from "../../http/request.ts";
-import { textResponse } from "../../http/respond.ts";
-import { listen } from "../../http/server/server.ts";
-import { silentLogger } from "../../std/log/logger.ts";
-import { MetricRegistry } from "../../std/metrics/metrics.ts";
-import { readResponse } from "../../testing/apiserver/server-fixture.ts";
+import type { Handler, HttpRequest } from "../../../http/message.ts";
+import { makeRequest } from "../../../http/request.ts";
+import { textResponse } from "../../../http/respond.ts";
+import { listen } from "../../../http/server/server.ts";
+import { silentLogger } from "../../../std/log/logger.ts";
+import { MetricRegistry } from "../../../std/metrics/metrics.ts";
+import { readResponse } from "../../../testing/apiserver/server-fixture.ts";
 import { isTunnelRequest, tunnelPortForward } from "./port-forward-tunnel.ts";
 import { registerStreamMetrics } from "./stream-metrics.ts";
 
