@@ -1,13 +1,13 @@
 /** Metrics and statistics: `/metrics`, the pages below it, and `/stats/summary`. */
-import type { HttpRequest, HttpResponse } from "../../http/message.ts";
-import { resetMetrics } from "../../http/metrics-page.ts";
-import { negotiate } from "../../http/negotiate.ts";
-import { bytesResponse, compressResponses, jsonResponse, textResponse } from "../../http/respond.ts";
-import { formatMetrics, METRIC_MEDIA_TYPES } from "../../std/metrics/text-format.ts";
-import { encodeMetricPage, PROTOBUF_MEDIA_TYPE } from "../metrics/protobuf-page.ts";
-import type { Figures } from "../stats/figures.ts";
-import type { Endpoints } from "./endpoints.ts";
-import { accepts, notAcceptable } from "./go-responses.ts";
+import type { HttpRequest, HttpResponse } from "../../../http/message.ts";
+import { resetMetrics } from "../../../http/metrics-page.ts";
+import { negotiate } from "../../../http/negotiate.ts";
+import { bytesResponse, compressResponses, jsonResponse, textResponse } from "../../../http/respond.ts";
+import { formatMetrics, METRIC_MEDIA_TYPES } from "../../../std/metrics/text-format.ts";
+import { encodeMetricPage, PROTOBUF_MEDIA_TYPE } from "../../metrics/protobuf-page.ts";
+import type { Figures } from "../../stats/figures.ts";
+import type { Endpoints } from "../endpoints.ts";
+import { accepts, notAcceptable } from "../go-responses.ts";
 
 /** Smaller pages are sent as they are. */
 const GZIP_THRESHOLD_BYTES = 1024;

@@ -1,12 +1,12 @@
 import { symlinkSync, utimesSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import t from "tap";
-import { makeRequest } from "../../http/request.ts";
-import { MetricRegistry } from "../../std/metrics/metrics.ts";
-import { podHarness, testPod } from "../../testing/agent/pod-harness.ts";
-import { FakeClock } from "../../testing/std/fake-clock.ts";
-import { RequestMetrics } from "../metrics/request-metrics.ts";
-import { type AgentHandlerOptions, createAgentHandler } from "./agent-handler.ts";
+import { makeRequest } from "../../../http/request.ts";
+import { MetricRegistry } from "../../../std/metrics/metrics.ts";
+import { podHarness, testPod } from "../../../testing/agent/pod-harness.ts";
+import { FakeClock } from "../../../testing/std/fake-clock.ts";
+import { RequestMetrics } from "../../metrics/request-metrics.ts";
+import { type AgentHandlerOptions, createAgentHandler } from "../agent-handler.ts";
 
 interface More {
   readonly method?: string;

@@ -1,12 +1,12 @@
 /** `/debug/pprof/` and `/debug/flags/v`: profiles of the agent and the verbosity of its log. */
-import { readBody } from "../../http/body.ts";
-import type { HttpRequest, HttpResponse } from "../../http/message.ts";
-import { bytesResponse } from "../../http/respond.ts";
-import type { EventLoopContention } from "../../profiling/contention.ts";
-import { createDebugPages } from "../../profiling/debug-pages.ts";
-import type { Clock } from "../../std/time/clock.ts";
-import type { Endpoints } from "./endpoints.ts";
-import { goErrorResponse, routeNotFound } from "./go-responses.ts";
+import { readBody } from "../../../http/body.ts";
+import type { HttpRequest, HttpResponse } from "../../../http/message.ts";
+import { bytesResponse } from "../../../http/respond.ts";
+import type { EventLoopContention } from "../../../profiling/contention.ts";
+import { createDebugPages } from "../../../profiling/debug-pages.ts";
+import type { Clock } from "../../../std/time/clock.ts";
+import type { Endpoints } from "../endpoints.ts";
+import { goErrorResponse, routeNotFound } from "../go-responses.ts";
 
 export interface DebugPagesOptions {
   readonly profiling: boolean;

@@ -2,9 +2,9 @@
 import { createReadStream } from "node:fs";
 import { open, readdir, realpath, stat } from "node:fs/promises";
 import { join } from "node:path";
-import type { HttpRequest, HttpResponse } from "../../http/message.ts";
-import { bytesResponse } from "../../http/respond.ts";
-import { movedPermanently, pageNotFound } from "./go-responses.ts";
+import type { HttpRequest, HttpResponse } from "../../../http/message.ts";
+import { bytesResponse } from "../../../http/respond.ts";
+import { movedPermanently, pageNotFound } from "../go-responses.ts";
 
 /** Bytes by which the media type of a file is chosen. */
 const SNIFFED_BYTES = 512;

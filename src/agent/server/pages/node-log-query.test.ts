@@ -1,5 +1,5 @@
 import t from "tap";
-import { makeRequest } from "../../http/request.ts";
+import { makeRequest } from "../../../http/request.ts";
 import { type NodeLogQueryOptions, parseNodeLogQuery, runProgram, serveNodeLogQuery } from "./node-log-query.ts";
 
 async function read(options: NodeLogQueryOptions, query: string, path = "/logs/") {

@@ -1,9 +1,9 @@
 /** `/flagz` and `/statusz` of the agent, under their feature gates. */
-import type { HttpRequest, HttpResponse } from "../../http/message.ts";
-import { flagz, statusz } from "../../http/zpages.ts";
-import type { Clock } from "../../std/time/clock.ts";
-import type { Endpoints } from "./endpoints.ts";
-import { goErrorResponse } from "./go-responses.ts";
+import type { HttpRequest, HttpResponse } from "../../../http/message.ts";
+import { flagz, statusz } from "../../../http/zpages.ts";
+import type { Clock } from "../../../std/time/clock.ts";
+import type { Endpoints } from "../endpoints.ts";
+import { goErrorResponse } from "../go-responses.ts";
 
 export interface StatusPagesOptions {
   /** Undefined: `/flagz` is not served. */

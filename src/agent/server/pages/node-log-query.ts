@@ -3,9 +3,9 @@ import { spawn } from "node:child_process";
 import { createReadStream } from "node:fs";
 import { open } from "node:fs/promises";
 import { join } from "node:path";
-import type { HttpRequest, HttpResponse } from "../../http/message.ts";
-import { bytesResponse } from "../../http/respond.ts";
-import { goErrorResponse } from "./go-responses.ts";
+import type { HttpRequest, HttpResponse } from "../../../http/message.ts";
+import { bytesResponse } from "../../../http/respond.ts";
+import { goErrorResponse } from "../go-responses.ts";
 import { serveNodeLogs } from "./node-logs.ts";
 
 export interface NodeLogQuery {
