@@ -2,6 +2,7 @@
 import type { ClientHttp2Session } from "node:http2";
 import type { Duplex } from "node:stream";
 import type { HttpRequest, HttpResponse } from "../../http/message.ts";
+import { SwitchedSocket } from "../../http/tunnel/switched-socket.ts";
 import {
   dialThroughTunnel,
   keepTunnelAlive,
@@ -11,7 +12,6 @@ import {
 import type { Logger } from "../../std/log/logger.ts";
 import type { Counter, Gauge, MetricRegistry } from "../../std/metrics/metrics.ts";
 import type { Clock } from "../../std/time/clock.ts";
-import { SwitchedSocket } from "../../http/tunnel/switched-socket.ts";
 
 /** Nodes whose last tunnel is remembered for errors; the oldest are forgotten. */
 const CLOSED_MAX = 5_000;
