@@ -19,15 +19,15 @@ import type { AgentAuthorization } from "./authorization.ts";
 import { serveCheckpoint } from "./checkpoint.ts";
 import { serveContainerLogs } from "./container-logs.ts";
 import { serveAttach, serveExec, servePortForward, serveRun } from "./container-streams.ts";
-import { addDebugPages, type DebugPagesOptions } from "./pages/debug-pages.ts";
 import { Endpoints } from "./endpoints.ts";
-import { addFigurePages } from "./pages/figure-pages.ts";
 import { accepts, goErrorResponse, methodNotAllowed, notAcceptable, pageNotFound } from "./go-responses.ts";
 import { createCheckResponse, createHealthChecks, createHealthResponse, type HealthCheck } from "./health.ts";
+import { addDebugPages, type DebugPagesOptions } from "./pages/debug-pages.ts";
+import { addFigurePages } from "./pages/figure-pages.ts";
 import { runProgram, serveNodeLogQuery } from "./pages/node-log-query.ts";
 import { serveNodeLogs } from "./pages/node-logs.ts";
-import { type AcceptConnection, serveSharedConnections } from "./shared-connections.ts";
 import { addStatusPages, type StatusPagesOptions } from "./pages/status-pages.ts";
+import { type AcceptConnection, serveSharedConnections } from "./shared-connections.ts";
 import { traceRequests } from "./trace-requests.ts";
 
 type RouteParams = Readonly<Record<string, string>>;

@@ -13,9 +13,9 @@ import { systemRandom } from "../../std/crypto/random.ts";
 import { silentLogger } from "../../std/log/logger.ts";
 import { MetricRegistry } from "../../std/metrics/metrics.ts";
 import { systemClock } from "../../std/time/clock.ts";
+import { withAudit } from "../filters/audit.ts";
 import type { RequestContext, RequestHandler } from "../request/request-context.ts";
 import { parseRequestInfo } from "../request/request-info.ts";
-import { withAudit } from "../filters/audit.ts";
 
 const CALLS = 10_000;
 const ROUNDS = 6;

@@ -1,8 +1,8 @@
 /** The streaming subresources of pods, and the proxies to pods, services and nodes. */
 import { lazy } from "../../std/async/lazy.ts";
 import type { ConnectHandler } from "../handlers/connect.ts";
-import type { PodStreamDeps } from "./streams/pod-streams.ts";
 import type { ProxyDeps } from "./proxy-handlers.ts";
+import type { PodStreamDeps } from "./streams/pod-streams.ts";
 
 export interface ConnectDeps extends PodStreamDeps, ProxyDeps {}
 
