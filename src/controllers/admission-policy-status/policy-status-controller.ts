@@ -9,7 +9,7 @@ import type { Kind } from "../../api/kind.ts";
 import { formatApiVersion, kubernetesGroup, parseApiVersion, svcGroup } from "../../api/scheme.ts";
 import { waitForCacheSync } from "../../client/informer/shared-informers.ts";
 import { waitForAbort } from "../../std/async/wait-for-abort.ts";
-import { isNotFoundOrConflict } from "../api-errors.ts";
+import { statusCodeOf } from "../api-errors.ts";
 import type { ControllerDeps } from "../controller.ts";
 import { createControllerQueue } from "../controller-queue.ts";
 import { checkTypes, type KindLookup } from "./type-checking.ts";
@@ -42,7 +42,7 @@ export async function runPolicyStatusController(deps: ControllerDeps): Promise<v
         const options = { subresource: "status", query, signal: stopping };
         await client.patch(validatingAdmissionPolicyKind, { name }, "apply", patch, options);
       } catch (error) {
-        if (!isNotFoundOrConflict(error)) throw error;
+        if (statusCodeOf(error) !== 404) throw error;
       }
     },
     onError: (policy, error) => log.error("Failed to check admission policy, will retry", error, { policy }),

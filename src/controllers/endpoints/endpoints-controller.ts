@@ -66,7 +66,9 @@ export async function runEndpointsController(deps: ControllerDeps): Promise<void
   subscriptions.defer(endpoints.subscribe({ delete: (deleted) => queue.add(keyOf(deleted)) }));
   // Their services may have been deleted while no controller ran.
   for (const left of endpoints.list()) {
-    if (left.metadata?.annotations?.[LEADER_ELECTION] === undefined) queue.add(keyOf(left));
+    if (left.metadata?.annotations?.[LEADER_ELECTION] !== undefined) continue;
+    controller.leftovers.add(keyOf(left));
+    queue.add(keyOf(left));
   }
   await waitForAbort(signal);
 }
@@ -79,6 +81,8 @@ interface Caches {
 }
 
 class EndpointsController {
+  /** Endpoints that were there at the start: the list of services may be older than that of endpoints. */
+  readonly leftovers = new Set<string>();
   readonly #deps: ControllerDeps;
   readonly #caches: Caches;
   readonly #times = new TriggerTimes();
@@ -94,7 +98,9 @@ class EndpointsController {
     const { namespace, name } = splitKey(key);
     const service = this.#caches.services.get(name, namespace);
     if (service === undefined) {
-      await this.#delete(key, signal);
+      const isServed = this.leftovers.has(key) && (await this.#readService(key, signal)) !== undefined;
+      this.leftovers.delete(key);
+      if (!isServed) await this.#delete(key, signal);
       return;
     }
     if (service.spec?.type === "ExternalName" || selectorOf(service) === undefined) return;
@@ -108,6 +114,15 @@ class EndpointsController {
     }
     if (current !== undefined && isUpToDate(current, service, subsets)) return;
     await this.#write(desiredEndpoints(current, service, subsets, time), current, signal);
+  }
+
+  async #readService(key: string, signal: AbortSignal): Promise<Service | undefined> {
+    try {
+      return await this.#deps.client.get(serviceKind, splitKey(key), signal);
+    } catch (error) {
+      if (statusCodeOf(error) === 404) return undefined;
+      throw error;
+    }
   }
 
   async #delete(key: string, signal: AbortSignal): Promise<void> {

@@ -17,7 +17,9 @@ import { systemRandom } from "../../std/crypto/random.ts";
 import { silentLogger } from "../../std/log/logger.ts";
 import type { Clock } from "../../std/time/clock.ts";
 import { startInMemoryCluster } from "../../testing/apiserver/in-memory-cluster.ts";
+import { startController } from "../../testing/controllers/start-controller.ts";
 import { FakeClock } from "../../testing/std/fake-clock.ts";
+import { until } from "../../testing/std/until.ts";
 import { defaultControllerOptions, type EndpointsOptions } from "../controller-options.ts";
 import { runEndpointSliceController } from "./endpoint-slice-controller.ts";
 import { runEndpointSliceMirroringController } from "./endpoint-slice-mirroring-controller.ts";
@@ -406,4 +408,32 @@ t.test("sizes of slices and mirrored subsets are options, and changes of pods ca
     items.find(({ reason }) => reason === "TooManyAddressesToMirror")?.message,
     /^A max of 1 addresses .* 1 addresses/,
   );
+});
+
+t.test("Endpoints that are there at the start stay while the controller's list of services is older", async (t) => {
+  const clock = new FakeClock();
+  const client = await startInMemoryCluster(t, { embeddedControllers: [] }, clock);
+  await client.create(namespaceKind, { metadata: { name: namespace } });
+  await client.create(serviceKind, { metadata: { name: "outside", namespace }, spec: { ports: [{ port: 80 }] } });
+  for (const name of ["outside", "left"]) await client.create(endpointsKind, { metadata: { name, namespace } });
+  const list: Client["list"] = async (kind, ...rest) => {
+    const result = await client.list(kind, ...rest);
+    return (kind as unknown) === serviceKind ? { ...result, items: [] } : result;
+  };
+  const replaced = new Map<unknown, unknown>(Object.entries({ list, streamsLists: false }));
+  const behind = new Proxy(client, {
+    get(target, name) {
+      const member: unknown = Reflect.get(target, name);
+      if (replaced.has(name)) return replaced.get(name);
+      return typeof member === "function" ? member.bind(target) : member;
+    },
+  });
+  startController(t, runEndpointsController, behind, clock);
+  const names = async () =>
+    (await client.list(endpointsKind, { namespace })).items.map(({ metadata }) => metadata?.name);
+  await until("the Endpoints without a service are deleted", async () => {
+    await clock.advance(100);
+    return !(await names()).includes("left");
+  });
+  t.same(await names(), ["outside"]);
 });
