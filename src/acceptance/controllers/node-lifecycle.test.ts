@@ -10,6 +10,7 @@ import type { Client } from "../../client/client.ts";
 import { formatMicroTime, formatTime } from "../../schema/value/time.ts";
 import { startInMemoryCluster } from "../../testing/apiserver/in-memory-cluster.ts";
 import { FakeClock } from "../../testing/std/fake-clock.ts";
+import { until } from "../../testing/std/until.ts";
 
 const lifecycle = { embeddedControllers: ["node-lifecycle"] };
 const namespace = "default";
@@ -78,11 +79,12 @@ t.test("a node without heartbeats becomes Unknown, and Ready again after one", a
   });
   t.match(conditionOf(silent, "MemoryPressure"), { status: "Unknown" });
   t.match(conditionOf(silent, "PIDPressure"), { status: "Unknown", reason: "NodeStatusNeverUpdated" });
+  await until("the node has both taints", async () => (await taintsOf(client, "a")).length === 2);
   t.same(await taintsOf(client, "a"), ["unreachable:NoExecute", "unreachable:NoSchedule"]);
   t.same(await taintsOf(client, "b"), []);
   await beat(client, clock, "a");
   await clock.advance(1_000);
-  t.same(await taintsOf(client, "a"), []);
+  await until("the taints are removed", async () => (await taintsOf(client, "a")).length === 0);
   const { items } = await client.list(eventKind, { namespace, fieldSelector: "involvedObject.name=a" });
   t.same(items.map(({ reason }) => reason).sort(), ["NodeNotReady", "RegisteredNode"]);
 });
