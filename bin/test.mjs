@@ -53,8 +53,8 @@ const MAX_REPEATED_FILES = 4;
 const isCluster = (file) => file.startsWith("src/acceptance/cluster/");
 const isLong = (file) => longTests.includes(basename(file, ".test.ts"));
 
-/** Long tests, which get a process of their own. */
-const isAlone = (file) => /\/(?:kubectl\/|client-node|mutants\.)/.test(file);
+/** Tests that get a process of their own: they are long, or count the threads of their process. */
+const isAlone = (file) => /\/(?:kubectl\/|client-node|mutants\.|workers\.test)/.test(file);
 
 const suites = {
   unit: () => run("unit", unitEntries(), ["--jobs=2", "--timeout=600"]),
