@@ -1,6 +1,7 @@
 import t, { type Test } from "tap";
 import { silentLogger } from "../../std/log/logger.ts";
 import { FakeClock } from "../../testing/std/fake-clock.ts";
+import { until } from "../../testing/std/until.ts";
 import { createMemoryStore } from "../memory.ts";
 import { type KeyValue, prefixRange, type WatchEvent } from "../store.ts";
 import { ConvertedFeed } from "./converted-feed.ts";
@@ -113,8 +114,9 @@ t.test("ConvertedFeed breaks the subscription when its queue is full", async (t)
   const large = Buffer.alloc(5 * 2 ** 20);
   for (const name of ["a", "b", "c", "d", "e"]) {
     await store.create(`${PREFIX}${name}`, large);
-    await settled();
   }
+  // Each large change has a turn of the event loop of its own.
+  await until("the subscription is broken", () => failures.length > 0);
   t.same(failures, ["Cannot follow the store: the conversion webhook is slower than the writes"]);
   conversions.shift()?.resolve();
   await settled();
