@@ -10,8 +10,8 @@ import { setTimeout as sleep } from "node:timers/promises";
 import t from "tap";
 import { type ServerProcess, startServerProcess } from "../../testing/apiserver/server-process.ts";
 
-/** A quarter of a minute shows that the load runs and leaves no files open; growth shows in hours. */
-const MINUTES = Number(process.env.SVC_SOAK_MINUTES ?? 0.25);
+/** Seconds show that the load runs and leaves no files open; growth shows in hours. */
+const MINUTES = Number(process.env.SVC_SOAK_MINUTES ?? 0.1);
 const SAMPLES = MINUTES < 10 ? 4 : Math.min(240, Math.round(MINUTES / 2));
 const SAMPLE_MS = (MINUTES * 60_000) / SAMPLES;
 /** After the load has stopped, before a sample. */
@@ -142,7 +142,7 @@ t.test("memory, open files and disk stay flat under mixed load", { timeout: TIME
     if (MINUTES >= 10) t.comment(JSON.stringify({ minutes: (count + 1) * (SAMPLE_MS / 60_000), ...samples.at(-1) }));
   }
   t.same(Object.fromEntries(counts.unexpected), {}, "each request gets the expected status");
-  t.ok(counts.requests > 100);
+  t.ok(counts.requests > 20);
   const first = samples.slice(0, Math.ceil(SAMPLES / 3));
   const last = samples.slice(-Math.ceil(SAMPLES / 3));
   const highest = (of: readonly Sample[], figure: keyof Sample): number => Math.max(...of.map((each) => each[figure]));
