@@ -6,7 +6,7 @@
  * dist/tests/ imports them all. Tests of whole clusters run alone, one after the other.
  */
 import { spawn } from "node:child_process";
-import { createReadStream, globSync, mkdirSync, rmSync, writeFileSync } from "node:fs";
+import { createReadStream, existsSync, globSync, mkdirSync, rmSync, writeFileSync } from "node:fs";
 import { basename, dirname, join, relative } from "node:path";
 import { fileURLToPath } from "node:url";
 import { Parser } from "tap-parser";
@@ -113,16 +113,16 @@ function groupOf(file) {
 }
 
 /**
- * Runs a suite; resolves with its counts. Files that fail are run once more, alone: on a machine of two cores a deadline
- * can pass because of the neighbours. What passes then is printed as flaky, and counts as passed.
+ * Runs a suite; resolves with its counts. Test files that fail are run once more, alone: on a machine of two cores a
+ * deadline can pass because of the neighbours. What passes then is printed as flaky, and counts as passed.
  */
 async function run(suite, files, options) {
   const result = await runOnce(suite, files, options);
-  const entries = [...new Set(result.failures.map(({ entry }) => entry))].filter((entry) => files.includes(entry));
-  if (result.failed === 0 || entries.length === 0 || entries.length > MAX_REPEATED_FILES) return result;
-  console.error(`${suite}: run once more, alone: ${entries.join(", ")}`);
+  const repeated = [...result.failedFiles].filter((file) => existsSync(join(root, file)));
+  if (result.failed === 0 || repeated.length === 0 || repeated.length > MAX_REPEATED_FILES) return result;
+  console.error(`${suite}: run once more, alone: ${repeated.join(", ")}`);
   const alone = options.filter((option) => !option.startsWith("--jobs="));
-  const again = await runOnce(`${suite}-repeated`, entries, [...alone, "--jobs=1"]);
+  const again = await runOnce(`${suite}-repeated`, repeated, [...alone, "--jobs=1"]);
   const flaky = Math.max(0, result.failed - again.failed);
   if (again.failed === 0) for (const { name } of result.failures) console.error(`flaky: ${name}`);
   return { passed: result.passed + flaky, failed: again.failed };
@@ -130,7 +130,7 @@ async function run(suite, files, options) {
 
 /** Runs tap over `files`; resolves with the counts of its leaves. */
 async function runOnce(suite, files, options) {
-  if (files.length === 0) return { passed: 0, failed: 0, failures: [] };
+  if (files.length === 0) return { passed: 0, failed: 0, failures: [], failedFiles: new Set() };
   const output = join(root, "dist", `${suite}.tap`);
   mkdirSync(dirname(output), { recursive: true });
   const reporter = process.stdout.isTTY ? [] : ["--reporter=silent"];
@@ -156,20 +156,25 @@ async function runOnce(suite, files, options) {
 
 /** Counts leaves only: a test with subtests counts when it fails although they pass. */
 async function count(file) {
-  const result = { passed: 0, failed: 0, failures: [] };
+  const result = { passed: 0, failed: 0, failures: [], failedFiles: new Set() };
   const fail = ({ fullname, name, diag }) => {
     result.failed++;
     const where = diag?.at === undefined ? "" : ` (${diag.at.fileName}:${diag.at.lineNumber})`;
     const details = (diag?.diff ?? diag?.stack ?? "").split("\n").slice(0, 30).join("\n");
-    const entry = (fullname === "" ? name : fullname).split(" > ")[0];
-    result.failures.push({ entry, name: `${fullname} > ${name}${where}`, details });
+    result.failures.push({ name: `${fullname} > ${name}${where}`, details });
   };
-  const follow = (parser) => {
+  /** The test files that an entry imports, or the whole entry when it was killed: the rest of it did not run. */
+  const addFailedFile = ({ name, diag }, level) => {
+    const file = diag?.at?.fileName ?? "";
+    if (level > 0 && /^src\/.*\.test\.ts$/.test(file)) result.failedFiles.add(file);
+    if (level === 0 && (diag?.signal ?? null) !== null) result.failedFiles.add(name);
+  };
+  const follow = (parser, level) => {
     let below = 0;
     let failedBelow = 0;
     parser.on("child", (child) => {
       const before = { ...result };
-      follow(child);
+      follow(child, level + 1);
       child.on("complete", () => {
         below = result.passed + result.failed - before.passed - before.failed;
         failedBelow = result.failed - before.failed;
@@ -177,6 +182,7 @@ async function count(file) {
     });
     parser.on("assert", (assertion) => {
       const good = assertion.ok || assertion.todo;
+      if (!good) addFailedFile(assertion, level);
       if (below === 0) {
         if (good && !assertion.skip) result.passed++;
         if (!good) fail(assertion);
@@ -186,7 +192,7 @@ async function count(file) {
     });
   };
   const parser = new Parser();
-  follow(parser);
+  follow(parser, 0);
   await new Promise((resolve, reject) => {
     parser.on("complete", resolve);
     createReadStream(file).on("error", reject).pipe(parser);
