@@ -84,8 +84,8 @@ async function measure(figures: Figures, program: readonly string[]): Promise<vo
     options.seconds,
   ].map(Number) as [number, number, number, number];
   await using etcd = options.store === "etcd" ? await startEtcd(1) : undefined;
-  await using server = await BenchServer.create(program);
-  await server.start(...(etcd === undefined ? [] : [`--kvstore-servers=${etcd.urls.join()}`]), ...serverFlags);
+  await using server = await BenchServer.create(program, etcd?.urls.join());
+  await server.start(...serverFlags);
   const writers = [server.pid, ...(etcd?.servers ?? []).map(({ pid }) => pid)];
   const writes = new Writes();
   const nodes: HollowNode[] = [];

@@ -14,20 +14,23 @@ export class BenchServer implements AsyncDisposable {
   readonly #program: readonly string[];
   readonly #dir: string;
   readonly #port: number;
+  readonly #store: string;
   #child: ChildProcess | undefined;
   #exited: Promise<void> = Promise.resolve();
 
-  constructor(program: readonly string[], dir: string, port: number) {
+  /** `store`: URLs of servers; a directory of the server's own when absent. */
+  constructor(program: readonly string[], dir: string, port: number, store = `level://${dir}/store`) {
     this.#program = program;
     this.#dir = dir;
     this.#port = port;
+    this.#store = store;
   }
 
   /** Creates the server without starting it. */
-  static async create(program: readonly string[]): Promise<BenchServer> {
+  static async create(program: readonly string[], store?: string): Promise<BenchServer> {
     const dir = mkdtempSync(join(tmpdir(), "svc-bench-"));
     writeFileSync(join(dir, "tokens.csv"), `${TOKEN},admin,admin,system:masters\n`);
-    return new BenchServer(program, dir, await freePort());
+    return new BenchServer(program, dir, await freePort(), store);
   }
 
   /** Adds a user, whose token is the name, before the server starts. */
@@ -80,7 +83,7 @@ export class BenchServer implements AsyncDisposable {
       [
         ...words,
         "apiserver",
-        `--kvstore-servers=level://${this.#dir}/store`,
+        `--kvstore-servers=${this.#store}`,
         `--cert-dir=${this.#dir}/pki`,
         "--bind-address=127.0.0.1",
         `--secure-port=${this.#port}`,
