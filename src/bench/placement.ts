@@ -9,11 +9,11 @@ import { silentLogger } from "../std/log/logger.ts";
 import { MetricRegistry } from "../std/metrics/metrics.ts";
 import { systemClock } from "../std/time/clock.ts";
 import { fakeMachines, writeFakeMachine } from "../testing/agent/fake-machine.ts";
+import { pinnedConfig } from "../testing/agent/manager-config.ts";
 import type { Figures } from "./figures.ts";
 
 const PODS = 110;
 const GIB = 2 ** 30;
-const gates = { alpha: true, beta: true };
 
 export async function measurePlacement(figures: Figures): Promise<void> {
   const directory = mkdtempSync(join(tmpdir(), "svc-bench-"));
@@ -29,23 +29,7 @@ export async function measurePlacement(figures: Figures): Promise<void> {
 async function measurePolicy(figures: Figures, directory: string, topology: "none" | "restricted"): Promise<void> {
   const pods: Pod[] = [];
   const managers = await ResourceManagers.open({
-    config: {
-      cpu: {
-        policy: "static",
-        options: {},
-        gates,
-        reconcileMs: 10_000,
-        reservedCpus: "",
-        quotaOffForExclusive: true,
-        resizesExclusive: false,
-      },
-      memory: { policy: "Static", reserved: [{ numaNode: 0, limits: { memory: "1Gi" } }] },
-      topology: { policy: topology, scope: "container", options: {}, gates },
-      preparesClaims: false,
-      reportsDeviceHealth: false,
-      servesDynamicResources: false,
-      servesPodResourcesGet: false,
-    },
+    config: pinnedConfig(topology),
     rootDir: mkdtempSync(join(directory, "root-")),
     machine: await readMachineTopology(join(directory, "sys"), GIB),
     reservation: { cpu: "1", memory: "1Gi" },

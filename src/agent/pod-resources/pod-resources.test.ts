@@ -10,6 +10,7 @@ import { formatMetrics } from "../../std/metrics/text-format.ts";
 import { systemClock } from "../../std/time/clock.ts";
 import { makeDevices, startFakeDevicePlugin } from "../../testing/agent/fake-device-plugin.ts";
 import { fakeMachines, writeFakeMachine } from "../../testing/agent/fake-machine.ts";
+import { pinnedConfig } from "../../testing/agent/manager-config.ts";
 import { FakeClock } from "../../testing/std/fake-clock.ts";
 import { until } from "../../testing/std/until.ts";
 import { UnixChannel } from "../plugins/unix-channel.ts";
@@ -22,7 +23,6 @@ import { servePodResources } from "./pod-resources.ts";
 
 const GIB = 2 ** 30;
 const GPU = "example.com/gpu";
-const gates = { alpha: true, beta: true };
 const list = { cpu: "2", memory: "1Gi", [GPU]: "2" };
 const containers: readonly Container[] = [
   { name: "pinned", resources: { limits: list, requests: list } },
@@ -37,23 +37,7 @@ async function open(stack: AsyncDisposableStack, servesGet: boolean) {
   const registry = new MetricRegistry();
   const clock = new FakeClock();
   const managers = await ResourceManagers.open({
-    config: {
-      cpu: {
-        policy: "static",
-        options: {},
-        gates,
-        reconcileMs: 0,
-        reservedCpus: "",
-        quotaOffForExclusive: true,
-        resizesExclusive: false,
-      },
-      memory: { policy: "Static", reserved: [{ numaNode: 0, limits: { memory: "1Gi" } }] },
-      topology: { policy: "single-numa-node", scope: "container", options: {}, gates },
-      preparesClaims: false,
-      reportsDeviceHealth: false,
-      servesDynamicResources: false,
-      servesPodResourcesGet: servesGet,
-    },
+    config: { ...pinnedConfig("single-numa-node"), servesPodResourcesGet: servesGet },
     rootDir: directory,
     machine: await readMachineTopology(join(directory, "sys"), GIB),
     reservation: { cpu: "1", memory: "1Gi" },

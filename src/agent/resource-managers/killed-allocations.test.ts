@@ -6,6 +6,7 @@ import type { Pod } from "../../api/core/pod/schema.ts";
 import { silentLogger } from "../../std/log/logger.ts";
 import { MetricRegistry } from "../../std/metrics/metrics.ts";
 import { fakeMachines, writeFakeMachine } from "../../testing/agent/fake-machine.ts";
+import { pinnedConfig } from "../../testing/agent/manager-config.ts";
 import { FakeClock } from "../../testing/std/fake-clock.ts";
 import { emptyObservation } from "../runtime/observation.ts";
 import { ResourceManagers } from "./resource-managers.ts";
@@ -14,7 +15,6 @@ import { readMachineTopology } from "./topology/machine-topology.ts";
 const GIB = 2 ** 30;
 const CPU = "cpu_manager_state";
 const MEMORY = "memory_manager_state";
-const gates = { alpha: true, beta: true };
 
 function makePod(name: string, ...cpus: readonly string[]): Pod {
   const containers = cpus.map((cpu, index) => {
@@ -35,23 +35,7 @@ t.test("an allocation that was interrupted is completed with the same CPUs and m
   const open = async (rootDir: string) => {
     const pods: Pod[] = [];
     const managers = await ResourceManagers.open({
-      config: {
-        cpu: {
-          policy: "static",
-          options: {},
-          gates,
-          reconcileMs: 10_000,
-          reservedCpus: "",
-          quotaOffForExclusive: true,
-          resizesExclusive: false,
-        },
-        memory: { policy: "Static", reserved: [{ numaNode: 0, limits: { memory: "1Gi" } }] },
-        topology: { policy: "single-numa-node", scope: "container", options: {}, gates },
-        preparesClaims: false,
-        reportsDeviceHealth: false,
-        servesDynamicResources: false,
-        servesPodResourcesGet: false,
-      },
+      config: pinnedConfig("single-numa-node"),
       rootDir,
       machine,
       reservation: { cpu: "1", memory: "1Gi" },

@@ -7,6 +7,7 @@ import { silentLogger } from "../../std/log/logger.ts";
 import { MetricRegistry } from "../../std/metrics/metrics.ts";
 import { formatMetrics } from "../../std/metrics/text-format.ts";
 import { type FakeMachine, fakeMachines, writeFakeMachine } from "../../testing/agent/fake-machine.ts";
+import { unpinnedConfig } from "../../testing/agent/manager-config.ts";
 import { FakeClock } from "../../testing/std/fake-clock.ts";
 import { fileDirectory } from "../../testing/std/file-directory.ts";
 import { emptyObservation, type ObservedContainer } from "../runtime/observation.ts";
@@ -15,25 +16,6 @@ import { ResourceManagers } from "./resource-managers.ts";
 import { type MachineTopology, readMachineTopology } from "./topology/machine-topology.ts";
 
 const GIB = 2 ** 30;
-const allGates = { alpha: true, beta: true };
-const none: ResourceManagersConfig = {
-  cpu: {
-    policy: "none",
-    options: {},
-    gates: allGates,
-    reconcileMs: 10_000,
-    reservedCpus: "",
-    quotaOffForExclusive: true,
-    resizesExclusive: false,
-  },
-  memory: { policy: "None", reserved: [] },
-  topology: { policy: "none", scope: "container", options: {}, gates: allGates },
-  preparesClaims: false,
-  reportsDeviceHealth: false,
-  servesDynamicResources: false,
-  servesPodResourcesGet: false,
-};
-
 /** Trees of many CPUs take time to write: each machine is written once. */
 const topologies = new Map<FakeMachine, Promise<MachineTopology>>();
 const trees = fileDirectory(t, {});
@@ -78,13 +60,10 @@ class Node {
     const { machine = fakeMachines.singleSocketHt, ...own } = { ...this.#overrides, ...changed };
     this.#managers = await ResourceManagers.open({
       config: {
-        cpu: { ...none.cpu, policy: "static", ...own.cpu },
-        memory: own.memory ?? none.memory,
-        topology: { ...none.topology, ...own.topology },
-        preparesClaims: false,
-        reportsDeviceHealth: false,
-        servesDynamicResources: false,
-        servesPodResourcesGet: false,
+        ...unpinnedConfig,
+        cpu: { ...unpinnedConfig.cpu, policy: "static", ...own.cpu },
+        memory: own.memory ?? unpinnedConfig.memory,
+        topology: { ...unpinnedConfig.topology, ...own.topology },
       },
       rootDir: this.directory,
       machine: await readFakeMachine(machine),
@@ -486,7 +465,7 @@ t.test("with both managers, CPUs and memory are on the same node", async (t) => 
 t.test("metrics count requests, failures and the shared CPUs", async (t) => {
   const registry = new MetricRegistry();
   const managers = await ResourceManagers.open({
-    config: { ...none, cpu: { ...none.cpu, policy: "static" } },
+    config: { ...unpinnedConfig, cpu: { ...unpinnedConfig.cpu, policy: "static" } },
     rootDir: t.testdir({}),
     machine: await readFakeMachine(fakeMachines.singleSocketHt),
     reservation: { cpu: "2" },
