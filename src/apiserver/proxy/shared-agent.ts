@@ -146,10 +146,11 @@ class AgentHost {
       const { signal } = opening;
       const headers = { upgrade: SHARED_PROTOCOL };
       const to = { method: "GET", secure: true, host, port, path: SHARED_PATH, headers, agent, signal };
-      const result = await connectUpgrade(to).finally(() => timer.cancel());
+      const result = await connectUpgrade(to);
       if (!("socket" in result)) {
         this.#retryAt = clock.monotonic() + RETRY_MS;
         this.#session = undefined;
+        // So that the connection can be used again; the signal ends a body that does not end.
         for await (const _ of result.body);
         return undefined;
       }
@@ -164,6 +165,8 @@ class AgentHost {
       // The stream's own connection reports what is wrong with the agent.
       this.#session = undefined;
       return undefined;
+    } finally {
+      timer.cancel();
     }
   }
 

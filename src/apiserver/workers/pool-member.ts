@@ -63,6 +63,10 @@ export class PoolMember {
     });
   }
 
+  get isOver(): boolean {
+    return this.#isOver;
+  }
+
   get isServing(): boolean {
     return this.#isServing && !this.#isOver;
   }

@@ -37,6 +37,7 @@ const STABLE_MS = 60_000;
 
 export class WorkerPool implements ThreadLink {
   readonly isMain = true;
+  readonly #isPortExclusive: boolean;
   /** The configuration of each thread: the limits of requests in flight are divided. */
   readonly config: ApiServerConfig;
   readonly #deps: WorkerPoolDeps;
@@ -53,12 +54,9 @@ export class WorkerPool implements ThreadLink {
   constructor(config: ApiServerConfig, deps: WorkerPoolDeps) {
     this.config = dividedConfig(config);
     this.#deps = deps;
-    const sharesPort = config.serving.sharePort;
-    this.#isPortExclusive = !sharesPort;
+    this.#isPortExclusive = !config.serving.sharePort;
     this.#members = Array.from({ length: config.workers - 1 }, (_, index) => this.#start(index + 1));
   }
-
-  readonly #isPortExclusive: boolean;
 
   async openStore(urls: readonly string[], open: () => Promise<Store>): Promise<Store> {
     if (!isEmbeddedStore(urls)) return await open();
@@ -156,16 +154,23 @@ export class WorkerPool implements ThreadLink {
     });
   }
 
+  /** A worker that hangs is terminated, and so replaced as one that ended. */
   async #bringUp(member: PoolMember): Promise<void> {
-    try {
+    const { clock, log } = this.#deps;
+    const start = async (): Promise<void> => {
       member.open();
       await member.reach("prepared");
       member.send({ type: "listen", port: this.#port ?? 0 });
       member.send({ type: "serve" });
       await member.reach("serving");
-      this.#deps.log.info("Another worker serves", { worker: member.index });
+    };
+    try {
+      await withTimeout(clock, START_MS, start(), `Cannot start a worker: it does not serve after ${START_MS} ms`);
+      log.info("Another worker serves", { worker: member.index });
     } catch (error) {
-      if (!this.#closing) this.#deps.log.error("Cannot start a worker", error, { worker: member.index });
+      if (this.#closing) return;
+      log.error("Cannot start a worker", error, { worker: member.index });
+      if (!member.isOver) await member.terminate();
     }
   }
 
