@@ -62,7 +62,12 @@ function writtenBytes(pid: number): number {
 }
 
 /** Replaces pods one by one at a rate, until `signal` aborts. */
-async function replacePods(nodes: readonly HollowNode[], perSecond: number, signal: AbortSignal): Promise<void> {
+async function replacePods(
+  nodes: readonly HollowNode[],
+  perSecond: number,
+  writes: WriteObserver,
+  signal: AbortSignal,
+): Promise<void> {
   for (let index = 0; !signal.aborted; index++) {
     await sleep(1000 / perSecond);
     const node = nodes[Math.floor(Math.random() * nodes.length)];
@@ -72,7 +77,7 @@ async function replacePods(nodes: readonly HollowNode[], perSecond: number, sign
       .runPod(name)
       .then(() => sleep(5000))
       .then(() => node.deletePod(name))
-      .catch(() => undefined);
+      .catch((error: unknown) => writes.fail(error));
   }
 }
 
@@ -90,7 +95,7 @@ async function measure(figures: Figures, program: readonly string[]): Promise<vo
   const writes = new Writes();
   const nodes: HollowNode[] = [];
   const abort = new AbortController();
-  const replacing = replacePods(nodes, Number(options["pods-per-second"]), abort.signal);
+  const replacing = replacePods(nodes, Number(options["pods-per-second"]), writes, abort.signal);
   try {
     while (nodes.length < target) {
       const added = Math.min(step, target - nodes.length);
@@ -119,7 +124,7 @@ async function measure(figures: Figures, program: readonly string[]): Promise<vo
         "% CPU nodes": percent((own.user + own.system) / 1000),
         "MiB resident": memory(server.pid).rss,
         "KiB/s written": written / seconds / 1024,
-        "failed heartbeats": writes.failed,
+        "failed writes": writes.failed,
       });
       if (p99 > P99_MS_MAX) return console.error(`The 99th percentile of writes exceeds ${P99_MS_MAX} ms`);
     }
@@ -127,7 +132,7 @@ async function measure(figures: Figures, program: readonly string[]): Promise<vo
     abort.abort();
     await replacing;
     for (const node of nodes) node[Symbol.dispose]();
-    if (writes.lastError !== undefined) console.error("The last error of a heartbeat:", writes.lastError);
+    if (writes.lastError !== undefined) console.error("The last error of a write:", writes.lastError);
   }
 }
 

@@ -1,15 +1,13 @@
 /** Reads bodies of requests within the limits of their senders. */
 import { UNAUTHENTICATED } from "../../auth/user.ts";
 import { readBody } from "../../http/body.ts";
-import { TimeSlice } from "../../std/async/time-slice.ts";
+import { LARGE_BYTES, TimeSlice } from "../../std/async/time-slice.ts";
 import { addEvent } from "../../tracing/span.ts";
 import type { RequestContext } from "../request/request-context.ts";
 import { reserveMemory } from "../request/request-memory.ts";
 
 /** Kubernetes' limit. */
 const BODY_BYTES_MAX = 3 * 2 ** 20;
-/** A larger body is decoded in a turn of the event loop of its own. */
-const LARGE_BYTES = 64 * 1024;
 /** Bodies that are not stored: reviews, which every authenticated user may send, and options. */
 export const UNSTORED_BYTES_MAX = 256 * 1024;
 /** Bodies of users that are not authenticated. */

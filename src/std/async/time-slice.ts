@@ -4,6 +4,9 @@ import { systemClock } from "../time/clock.ts";
 /** The time of computing after which other requests proceed, in milliseconds. */
 const SLICE_MS = 10;
 
+/** To decode more takes so long that it is a step with a turn of its own. */
+export const LARGE_BYTES = 64 * 1024;
+
 /** Divides a long computation of one request into slices, between which the event loop handles others. */
 export class TimeSlice {
   #began = systemClock.monotonic();

@@ -1,4 +1,4 @@
-import { TimeSlice } from "../../std/async/time-slice.ts";
+import { LARGE_BYTES, TimeSlice } from "../../std/async/time-slice.ts";
 import { Wakeup } from "../../std/async/wakeup.ts";
 import { type RandomSource, systemRandom } from "../../std/crypto/random.ts";
 import type { Logger } from "../../std/log/logger.ts";
@@ -169,9 +169,6 @@ export class StoreFeed implements Feed, AsyncDisposable {
     this.progress.notify();
   }
 }
-
-/** A larger value is decoded in a turn of the event loop of its own. */
-const LARGE_BYTES = 64 * 1024;
 
 function isLarge(event: WatchEvent): boolean {
   return event.type === "put" && event.item.value.length > LARGE_BYTES;

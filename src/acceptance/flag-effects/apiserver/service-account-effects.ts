@@ -148,7 +148,7 @@ export function serviceAccountEffects(startServer: StartServer) {
       const tooLong = { ...settings, "service-account-max-token-expiration": "3h" };
       await t.rejects(startAndClose(tooLong), /--service-account-max-token-expiration of 10800 seconds/);
       await t.rejects(
-        startAndClose({ ...gate, "service-account-signing-endpoint": "/tmp/nobody" }),
+        startAndClose({ ...gate, "service-account-signing-endpoint": "/tmp/absent" }),
         /signing-endpoint="\/tmp\/nobody"/,
       );
     },
