@@ -1,4 +1,4 @@
-import { writeFileSync } from "node:fs";
+import { renameSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import t from "tap";
 import { createCa, issueCertificate } from "../../auth/pki/certificate-authority.ts";
@@ -18,8 +18,14 @@ t.test("ProxyClientCertificate reloads its files and keeps the previous key pair
   const directory = t.testdir();
   const files = { certFile: join(directory, "front.crt"), keyFile: join(directory, "front.key") };
   const put = ({ cert, key }: { readonly cert: string; readonly key: string }): void => {
-    writeFileSync(files.certFile, cert);
-    writeFileSync(files.keyFile, key);
+    // A file is replaced in one step: a check that runs meanwhile reads the old text or the new one, never a part.
+    for (const [file, text] of [
+      [files.keyFile, key],
+      [files.certFile, cert],
+    ] as const) {
+      writeFileSync(`${file}.new`, text);
+      renameSync(`${file}.new`, file);
+    }
   };
   const clock = new FakeClock();
   const errors: string[] = [];

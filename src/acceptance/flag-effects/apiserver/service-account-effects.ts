@@ -149,7 +149,7 @@ export function serviceAccountEffects(startServer: StartServer) {
       await t.rejects(startAndClose(tooLong), /--service-account-max-token-expiration of 10800 seconds/);
       await t.rejects(
         startAndClose({ ...gate, "service-account-signing-endpoint": "/tmp/absent" }),
-        /signing-endpoint="\/tmp\/nobody"/,
+        /signing-endpoint="\/tmp\/absent"/,
       );
     },
     "service-account-lookup": async (t) => {
