@@ -40,22 +40,22 @@ export interface LogRotationOptions {
 /** Runs until the signal aborts. Never rejects. */
 export async function rotateLogs(options: LogRotationOptions): Promise<void> {
   const { clock, pods, periodMs, signal } = options;
+  /** Paths of logs that were rotated, whose older rotated ones are to be compressed. */
+  const uncompressed = new Set<string>();
   let compression: Promise<void> | undefined;
   while (!signal.aborted) {
     await clock.sleep(periodMs, signal).catch(() => undefined);
     const written = [...pods.workers].flatMap(({ observation }) =>
       observation.containers.filter(({ state, logPath }) => state === "running" && logPath !== ""),
     );
-    const rotated: string[] = [];
     await forEach(options, written, async ({ id, logPath }) => {
-      if (await rotate(options, id, logPath)) rotated.push(logPath);
+      if (await rotate(options, id, logPath)) uncompressed.add(logPath);
     });
     // Compression may take longer than a period; rotation does not wait for it.
-    compression ??= forEach(
-      options,
-      rotated.map((logPath) => ({ logPath })),
-      ({ logPath }) => compressOld(options, logPath),
-    ).finally(() => {
+    if (compression !== undefined) continue;
+    const logs = [...uncompressed].map((logPath) => ({ logPath }));
+    uncompressed.clear();
+    compression = forEach(options, logs, ({ logPath }) => compressOld(options, logPath)).finally(() => {
       compression = undefined;
     });
   }
