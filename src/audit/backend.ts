@@ -9,7 +9,7 @@ import { type TruncateOptions, truncate } from "./truncate.ts";
 
 export type AuditMode = "batch" | "blocking" | "blocking-strict";
 
-/** The end of the way: the log or the webhook. */
+/** The destination of events: the log or the webhook. */
 export interface AuditSink extends AsyncDisposable {
   readonly name: "log" | "webhook";
   /** Bytes of the event as it will be sent. */

@@ -78,7 +78,7 @@ function encodeAnnotations(annotations: ReadonlyMap<string, string>): string {
   return `{${keys.map((key) => `${quote(key)}:${quote(annotations.get(key) ?? "")}`).join(",")}}`;
 }
 
-/** Of users that are alive: an authenticator returns the same object for the same credentials while it caches them. */
+/** By object: an authenticator returns the same one for the same credentials while it caches them. */
 const encodedUsers = new WeakMap<UserInfo, string>();
 
 function encodeUser(user: UserInfo | undefined): string {

@@ -108,7 +108,7 @@ const NONE: ReadonlyMap<string, string> = new Map();
 
 type Json = Readonly<Record<string, unknown>>;
 
-/** Of an object, the items of a list, and the objects of a table. */
+/** Drops them from an object, the items of a list, and the objects of a table. */
 function dropManagedFields(value: unknown): unknown {
   if (typeof value !== "object" || value === null || Array.isArray(value)) return value;
   const { metadata, items, rows, object, ...rest } = value as Json;

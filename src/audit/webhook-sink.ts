@@ -22,7 +22,7 @@ const ATTEMPTS_MAX = 5;
 const BACKOFF_FACTOR = 1.5;
 const BACKOFF_MS_MAX = 120_000;
 const JITTER = 0.2;
-/** Of one request. */
+/** The deadline of one request. */
 const TIMEOUT_MS = 30_000;
 const RESPONSE_BYTES_MAX = 2 ** 20;
 

@@ -22,7 +22,7 @@ const PODS = 110;
 const IMAGES = 200;
 const RUNS = 3;
 const ROUNDS = 200;
-/** As often as the loops run on a node that is at rest. */
+/** The intervals of the loops on an idle node. */
 const SECONDS = { check: 10, containers: 60, images: 300 };
 /** Between two checks with 1 GiB of memory above the threshold: see `computeIntervalMs`. */
 const HEADROOM_SECONDS = 2 ** 30 / 4e9;

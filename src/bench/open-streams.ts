@@ -38,7 +38,7 @@ const PORT_HEADERS: readonly SpdyHeaders[] = ["error", "data"].map((streamtype) 
   requestid: "0",
 }));
 
-/** As the kubectls before 1.31, and those since. */
+/** The protocols of kubectl before 1.31 (SPDY) and since (WebSocket). */
 export const streamKinds: Readonly<Record<string, Open>> = {
   "exec, SPDY": async (target) => {
     const connection = await openSpdy({ ...target, path: `${target.path}/${TERMINAL}` }, "v4.channel.k8s.io");
@@ -88,7 +88,7 @@ async function openWebSocket(
   return { close: () => void socket.destroy() };
 }
 
-/** Of a binary message, at most 125 bytes long, with a mask of zeros. */
+/** The header of a binary message of at most 125 bytes, with a mask of zeros. */
 function messageHead(length: number): Buffer {
   return Buffer.from([0x82, 0x80 | length, 0, 0, 0, 0]);
 }

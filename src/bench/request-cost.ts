@@ -90,7 +90,7 @@ const WARM_UP = 3000;
 const REQUESTS = 400;
 /** By turns, each next to the other; the figures are medians, since the machine may be shared. */
 const ROUNDS = 41;
-/** In which a policy takes effect, and a server's start has no more work. */
+/** The time in which a policy takes effect, and the start of a server ends. */
 const SETTLE_MS = 500;
 
 export async function measureRequestCost(figures: Figures, program: readonly string[]): Promise<void> {

@@ -16,7 +16,7 @@ const SETTLE_MS = 30_000;
 /** The usual interval of Prometheus. */
 const INTERVAL_MS = 15_000;
 const ROUNDS = 6;
-/** After a response: garbage collection, and compression on other threads. */
+/** The time for work after a response: garbage collection, and compression on other threads. */
 const AFTER_MS = 100;
 
 export async function measureScrapes(figures: Figures, program: readonly string[]): Promise<void> {

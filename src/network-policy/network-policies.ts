@@ -103,7 +103,7 @@ export function startNetworkPolicies(options: NetworkPoliciesOptions): NetworkPo
 }
 
 interface LocalPod {
-  /** As its worker has it. */
+  /** The pod of its worker. */
   pod: Pod;
   readonly ips: readonly string[];
   /** When the agent saw the addresses first; milliseconds since 1970. */

@@ -241,7 +241,7 @@ export class PolicySet {
       const isIn =
         typeof selector.namespace === "string"
           ? selector.namespace === namespace
-          : // A namespace that is not known has labels that none knows.
+          : // A namespace that the informer has not listed has no labels yet: it matches no selector.
             namespaceLabels !== undefined && matchesLabels(selector.namespace, namespaceLabels);
       return isIn && matchesLabels(selector.pods, labels);
     });

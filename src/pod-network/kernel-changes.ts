@@ -5,13 +5,13 @@ import type { NetworkPlan, Route, VxlanDevice } from "./network-plan.ts";
 
 export interface KernelChanges {
   readonly ip: readonly string[];
-  /** After those of `ip`. */
+  /** Run after those of `ip`. */
   readonly bridge: readonly string[];
 }
 
 const empty: NetworkPlan = { device: undefined, routes: [], neighbors: [], forwarding: [], problems: [] };
 
-/** Without a plan everything is removed. Empty lists if nothing is to be done. */
+/** Computes the commands. Without a plan everything is removed; the lists are empty if nothing differs. */
 export function findChanges(plan: NetworkPlan | undefined, state: KernelState, own: NetworkNames): KernelChanges {
   const wanted = plan ?? empty;
   const ip: string[] = [];

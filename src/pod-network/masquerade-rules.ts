@@ -4,7 +4,7 @@ import type { IpFamily } from "../std/net/ip.ts";
 export interface MasqueradeOptions {
   readonly family: IpFamily;
   readonly table: string;
-  /** Of the pods of this node. */
+  /** The CIDRs of the pods of this node. */
   readonly podCidrs: readonly string[];
   readonly clusterCidrs: readonly string[];
 }

@@ -2,21 +2,21 @@
 import { createHash } from "node:crypto";
 
 export interface NetworkNames {
-  /** Of the pods. */
+  /** The bridge of the node's pods. */
   readonly bridge: string;
-  /** To nodes in other networks. */
+  /** The VXLAN device to nodes in other networks. */
   readonly device: string;
-  /** Of nftables. */
+  /** The table of nftables. */
   readonly table: string;
-  /** Of routes to other nodes: another one than that of routes to the same destinations that others made. */
+  /** The metric of routes to other nodes; routes of other programs to the same destinations have another one. */
   readonly metric: number;
 }
 
-/** With their routing protocol, these metrics are of routes to pods of other nodes. */
+/** Routes to pods of other nodes have the routing protocol and one of these metrics. */
 const METRIC_MIN = 8400;
 const METRICS = 100;
 
-/** Without a suffix: those of the cluster in the default directory. Names of devices have at most 15 characters. */
+/** Undefined: the names of the cluster in the default directory. Names of devices have at most 15 characters. */
 export function networkNames(suffix: string | undefined): NetworkNames {
   if (suffix === undefined) {
     return { bridge: "svc0", device: "svc-vxlan", table: "svc-pod-network", metric: METRIC_MIN };

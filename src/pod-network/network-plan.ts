@@ -22,7 +22,7 @@ export interface NetworkNode {
 /** How the node sends packets to an address now. */
 export interface NextHop {
   readonly device: string;
-  /** Without a router, over a link on which the address is resolved to a MAC. */
+  /** Whether packets need no router: the link resolves the address to a MAC. */
   readonly isOnLink: boolean;
   /** Bytes. */
   readonly mtu: number;
@@ -62,7 +62,7 @@ export interface PlanOptions {
 
 /** Bytes that VXLAN adds to a packet: the headers of IP, UDP, VXLAN and Ethernet. */
 const OVERHEAD = { IPv4: 50, IPv6: 70 } as const;
-/** Of devices for which the kernel reports no other. */
+/** The MTU of devices for which the kernel reports none. */
 const MTU_MIN = 1280;
 
 export function planNetwork(

@@ -12,8 +12,8 @@ const LEVEL = 2;
 const ALL_STEPS_LEVEL = 4;
 
 /**
- * Logs slow spans. Kubernetes does from -v=2 on; here the log always has them, of which each is one that an operator
- * looks for, but below that level only so many that an overloaded server does not fill the disk.
+ * Logs slow spans. Kubernetes logs them from -v=2 on. This program always does, since operators look for them; below
+ * that level it limits their number, so that an overloaded server does not fill the disk.
  */
 export function createSlowTraceLogger(
   log: Logger,

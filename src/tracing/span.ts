@@ -59,7 +59,7 @@ export interface TraceOptions {
 
 /** Bounds the memory of a request with many parts, such as the deletion of a collection. */
 const SPANS_MAX = 1000;
-/** Of one span: OpenTelemetry's default. */
+/** Bounds the items of one span: OpenTelemetry's default. */
 const ITEMS_MAX = 128;
 /** The time after which Kubernetes logs a span with its steps. */
 export const SLOW_MS = 500;
@@ -67,7 +67,7 @@ export const SLOW_MS = 500;
 const NO_ATTRIBUTES: Attributes = {};
 const NO_HEADERS: Readonly<Record<string, string>> = {};
 
-/** Holds the current span. That of a loop which works on one request after the other changes. */
+/** Holds the current span. A loop that handles one request after the other replaces it. */
 export interface SpanHolder {
   readonly span: Span | undefined;
 }
@@ -236,7 +236,7 @@ export class Span implements SpanHolder {
   readonly scope: Scope;
   /** By the monotonic clock, in milliseconds. */
   readonly startedAt: number;
-  /** With one, the span is a part of the log of slow requests: it is logged with its steps if it takes longer. */
+  /** A span with a threshold belongs to the log of slow requests: it is logged with its steps if it takes longer. */
   readonly thresholdMs: number | undefined;
   #attributes: Attributes | (() => Attributes);
   /** Steps and nested spans with a threshold, in the order of their start. */

@@ -24,7 +24,7 @@ async function write(): Promise<void> {
 }
 
 let batch: ReturnType<typeof encodeSpan>[] = [];
-/** As the batcher, without a collector. */
+/** Encodes spans as the batcher does, without a collector. */
 const sink = {
   add(span: Span): void {
     batch.push(encodeSpan(span));

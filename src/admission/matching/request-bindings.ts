@@ -18,7 +18,7 @@ export interface VersionedObjects {
   readonly oldObject: ApiObject | undefined;
 }
 
-/** Of a request for `resource`, with its objects in that version. Values are computed at the first use. */
+/** Creates the variables of a request for `resource`, with its objects in that version, at their first use. */
 export function createRequestBindings(
   request: AdmissionRequest,
   resource: EquivalentResource,

@@ -70,7 +70,7 @@ export class PolicySource<P extends Policy, B extends Binding, E> {
     this.#deps = deps;
   }
 
-  /** With all writes that were acknowledged before the call. */
+  /** Returns the policies that may apply. Includes all writes that were acknowledged before the call. */
   candidatesFor(request: AdmissionRequest): MaybePromise<readonly Candidate<P, B, E>[]> {
     const { reader, scheme } = this.#deps;
     return andThen(reader.changes(this.#policies, request), (policies) =>

@@ -69,7 +69,7 @@ function usesDevices({ spec }: Pod): boolean {
   return (spec?.containers ?? []).some(({ resources }) => Object.keys(resources?.limits ?? {}).some(isExtended));
 }
 
-/** Also without the static policy: the reserved CPUs are not allocatable. */
+/** Runs without the static policy too: the reserved CPUs are not allocatable. */
 function checkReservedCpus({ config, machine }: Foundation): void {
   const { reservedCpus } = config.resources.cpu;
   const isOutside = [...CpuSet.parse(reservedCpus)].some((cpu) => cpu >= machine.cpus);

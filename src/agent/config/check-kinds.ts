@@ -55,7 +55,7 @@ function checkAgentConfiguration({ file }: { readonly file: string }): void {
   }
 }
 
-/** As the agent reads a manifest of its directory of static pods. */
+/** Checks a manifest as the agent does in its directory of static pods. */
 function checkManifest({ file, text }: { readonly file: string; readonly text: string }): void {
   const { pods, problems } = parseManifest(Buffer.from(text), file);
   const all = pods.flatMap((item) => {

@@ -12,7 +12,7 @@ export interface EvictionCandidate {
   readonly namespace: string;
   readonly name: string;
   readonly priority: number;
-  /** Of the resource of the signal; undefined: nothing of the pod runs. */
+  /** The usage of the signal's resource; undefined when no container of the pod runs. */
   readonly used: number | undefined;
   readonly requested: number;
 }
@@ -25,11 +25,11 @@ export interface SignalForecast {
   readonly capacity: number;
   /** Pods are evicted below. */
   readonly threshold: number;
-  /** Of a soft threshold; 0 for a hard one. */
+  /** The grace period of a soft threshold; 0 for a hard one. */
   readonly graceSeconds: number;
-  /** By which the available amount changes; undefined: unknown. */
+  /** The change of the available amount; undefined when unknown. */
   readonly ratePerSecond: number | undefined;
-  /** Until the threshold is met; 0: it is; undefined: not at this rate. */
+  /** The time until the threshold is met: 0 when it is met already, undefined when it is not at this rate. */
   readonly inSeconds: number | undefined;
   /** What is removed before pods are evicted. */
   readonly reclaimed: readonly ("containers" | "images")[];

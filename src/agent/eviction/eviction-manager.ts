@@ -92,7 +92,7 @@ const KILL_TIMEOUT_MS_MIN = 10_000;
 const RECORD_TIMEOUT_MS = 100;
 const CLEANUP_TIMEOUT_MS = 30_000;
 const CLEANUP_POLL_MS = 100;
-/** Over which the rates of a forecast are measured. */
+/** The window in which the rates of a forecast are measured. */
 const HISTORY_MS = 120_000;
 const HISTORY_SPACING_MS = 5_000;
 
@@ -102,7 +102,7 @@ export class EvictionManager {
   #thresholds: readonly Threshold[];
   #layout: FileSystemLayout | undefined;
   #hasFailed = false;
-  /** Of what is available, by signal. */
+  /** The available amounts, by signal. */
   readonly #history = new RateHistory({ windowMs: HISTORY_MS, spacingMs: HISTORY_SPACING_MS });
 
   constructor(options: EvictionManagerOptions) {
@@ -116,7 +116,7 @@ export class EvictionManager {
     return this.#pressure.conditions;
   }
 
-  /** Of the free space on the file system of images. */
+  /** How fast the free space on the file system of images changes. */
   get imageSpaceRate(): Rate | undefined {
     return this.#history.rateOf("imagefs.available");
   }

@@ -12,7 +12,7 @@ export interface NodeObserverOptions {
   readonly cgroups: Pick<CgroupReader, "readResources" | "readSpec">;
   /** Path of the cgroup of all pods. */
   readonly podsCgroup: string;
-  /** Of the machine. */
+  /** The memory of the machine. */
   readonly memoryBytes: number;
   readonly rootDir: string;
   readonly images: Pick<ImageService, "imageFsInfo">;

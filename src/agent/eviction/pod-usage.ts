@@ -26,7 +26,7 @@ export interface PodUsage {
   readonly memory: number;
   readonly processes: number;
   readonly containers: readonly ContainerUsage[];
-  /** Of the volumes on the node's disk together. */
+  /** The sum of the volumes on the node's disk. */
   readonly volumes: DirectorySize;
 }
 

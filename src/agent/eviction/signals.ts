@@ -2,7 +2,7 @@
 
 export type PressureType = "MemoryPressure" | "DiskPressure" | "PIDPressure";
 
-/** As messages name it. */
+/** The name of the resource in messages. */
 export type StarvedResource = "memory" | "ephemeral-storage" | "inodes" | "pids";
 
 interface SignalRow {

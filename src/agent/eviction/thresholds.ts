@@ -8,7 +8,7 @@ export interface Threshold {
   readonly signal: Signal;
   /** `100Mi`, or a share of the capacity: `10%`. */
   readonly value: string;
-  /** As `value`: how much more than that must be available before the threshold no longer counts as met. */
+  /** In the format of `value`: how much more than that must be available until the threshold is not met any more. */
   readonly minimumReclaim: string | undefined;
   /** 0 for a hard threshold. */
   readonly graceMs: number;
@@ -54,7 +54,10 @@ export function isOfContainerFs({ signal }: Threshold): boolean {
   return signal === "containerfs.available" || signal === "containerfs.inodesFree";
 }
 
-/** Without regard to grace periods. With `enforceReclaim`, until the minimum reclaim is available as well. */
+/**
+ * Finds the thresholds that the observations meet, whatever their grace periods. With `enforceReclaim`, a threshold is
+ * met until its minimum reclaim is available as well.
+ */
 export function findMet(
   thresholds: readonly Threshold[],
   observations: Observations,

@@ -6,7 +6,7 @@ import type { ImageForecast } from "../garbage-collection/image-collector.ts";
 import { type Rate, secondsUntil } from "./rate-history.ts";
 
 export interface Forecast {
-  /** Of this format. */
+  /** The version of this format. */
   readonly version: 1;
   readonly evictions: readonly SignalForecast[];
   readonly images:
@@ -18,7 +18,7 @@ export interface Forecast {
 export interface ForecastSources {
   readonly eviction: {
     forecast(): Promise<readonly SignalForecast[]>;
-    /** Of the free space of the file system of images. */
+    /** How fast the free space on the file system of images changes. */
     readonly imageSpaceRate: Rate | undefined;
   };
   readonly images: { forecast(): Promise<ImageForecast> };

@@ -49,7 +49,7 @@ export class RateHistory {
   }
 }
 
-/** Estimates beyond that are none. */
+/** Later times are not estimated. */
 const SECONDS_MAX = 366 * 86_400;
 
 /** Seconds until a value that changes has fallen by `distance`; 0 when it has; undefined: not at this rate. */

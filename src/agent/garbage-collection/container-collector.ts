@@ -44,20 +44,20 @@ export interface ContainerForecast {
   readonly limit: number;
   /** Exited containers that could be removed. */
   readonly count: number;
-  /** Until there are more than the limit; 0: there are; undefined: not at the present rate. */
+  /** The time until the limit is exceeded: 0 when it is already, undefined when it is not at the present rate. */
   readonly inSeconds: number | undefined;
-  /** That would be removed first. */
+  /** The containers that would be removed first. */
   readonly next: readonly DeadContainer[];
 }
 
-/** Over which the growth of the number of exited containers is measured. */
+/** The window in which the growth of the number of exited containers is measured. */
 const HISTORY = { windowMs: 600_000, spacingMs: 30_000 };
 /** Containers in a forecast when no more than that exceed the limit. */
 const NEXT_MAX = 3;
 
 export class ContainerCollector {
   readonly #options: ContainerCollectorOptions;
-  /** Of the number of containers below the limit. */
+  /** The number of containers that are missing to the limit. */
   readonly #history = new RateHistory(HISTORY);
 
   constructor(options: ContainerCollectorOptions) {
@@ -126,7 +126,7 @@ export class ContainerCollector {
   }
 }
 
-/** As kubelet: first every container gives up an equal share of its runs, then the oldest of all go. */
+/** As kubelet: removes an equal share of the runs of each container first, then the oldest runs of all. */
 function listDoomed(units: readonly (readonly RemovableContainer[])[], max: number): readonly RemovableContainer[] {
   const count = units.reduce((sum, unit) => sum + unit.length, 0);
   if (count <= max) return [];

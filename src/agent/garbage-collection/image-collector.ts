@@ -12,7 +12,7 @@ import type { FileSystem } from "../stats/file-systems.ts";
 export interface ImageLimits {
   /** Percent of the file system; 100 turns the collection by space off. */
   readonly highPercent: number;
-  /** Down to which images are removed. */
+  /** Images are removed until the usage is below it. */
   readonly lowPercent: number;
   /** Images that were found later than this are kept. */
   readonly minAgeMs: number;
@@ -42,7 +42,7 @@ export interface RemovableImage {
   readonly id: string;
   readonly names: readonly string[];
   readonly sizeBytes: number;
-  /** Until the image is old enough. */
+  /** The time until the image is old enough. */
   readonly inSeconds: number;
 }
 
@@ -54,11 +54,11 @@ export interface ImageForecast {
   readonly usedPercent: number;
   readonly capacityBytes: number;
   readonly availableBytes: number;
-  /** That can be written until images are collected; undefined: they are not collected for space. */
+  /** The bytes that can be written until images are collected; undefined when they are not collected for space. */
   readonly bytesLeft: number | undefined;
-  /** For space, down to the low threshold. */
+  /** The images that are removed for space, down to the low threshold. */
   readonly next: readonly RemovableImage[];
-  /** For their age whatever the space. */
+  /** The images that are removed for their age. */
   readonly aged: readonly RemovableImage[];
 }
 

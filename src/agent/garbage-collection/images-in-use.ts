@@ -19,7 +19,7 @@ export function listImagesInUse(pods: Iterable<StatsPod>): ImageNames {
   return names;
 }
 
-/** With its registry and tag, as runtimes list it: `docker.io/library/busybox:latest`. */
+/** Adds the name with registry and tag, as runtimes list it: `docker.io/library/busybox:latest`. */
 function addName(names: Set<string>, image: string): void {
   const reference = parseImageReference(image);
   if ("error" in reference) return;

@@ -2,7 +2,7 @@
 import type { Stats } from "node:fs";
 import { type FileHandle, lstat } from "node:fs/promises";
 
-/** Of a path; undefined without a file. */
+/** Reads the attributes of files; undefined when there is none at the path. */
 export interface FileStats {
   stat(path: string): Promise<Stats | undefined>;
 }

@@ -18,7 +18,7 @@ export interface StateFormat<S, A> {
   readonly manager: string;
   /** Before the message about a file of another policy. */
   readonly prefix: string;
-  /** Of a new file. */
+  /** The shared value of a new file. */
   readonly initial: S;
   format(content: StateContent<S, A>): string;
   /** Throws for a damaged file. */

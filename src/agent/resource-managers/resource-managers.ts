@@ -40,7 +40,7 @@ export interface ResourceManagersOptions {
   readonly runtime: Pick<Runtime, "updateContainerResources">;
   /** Undefined until all sources of pods have been read: nothing is released before. */
   readonly activePods: () => readonly RunningPod[] | undefined;
-  /** Also before all sources have been read. */
+  /** The pods of all workers, also before all sources have been read. */
   readonly runningPods: () => readonly RunningPod[];
   readonly onDevicesChange: DeviceManagerOptions["onChange"];
   /** Undefined: pods have no claims. */
@@ -72,7 +72,7 @@ export interface Rejection {
 const CLAIMS_PERIOD_MS = 60_000;
 const CPU_FILE = "cpu_manager_state";
 const MEMORY_FILE = "memory_manager_state";
-/** Of the sockets of device plugins. */
+/** Contains the sockets of device plugins. */
 export const DEVICE_DIRECTORY = "device-plugins";
 
 export class ResourceManagers {

@@ -34,7 +34,7 @@ export const subscribe = {
   response: eventEnvelope,
 } as const;
 
-/** Of the containers and sandboxes of the CRI service. */
+/** The namespace of the CRI service's containers and sandboxes. */
 const NAMESPACE = "k8s.io";
 const EXIT = "/tasks/exit";
 const TOPICS = ["/containers/create", "/containers/delete", "/tasks/start", EXIT, "/tasks/oom"];

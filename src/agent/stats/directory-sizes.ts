@@ -24,7 +24,7 @@ interface Measurement {
 const WAIT_MS = 1_000;
 /** Larger directories are measured by `du`, which takes a tenth of the CPU time. */
 const ENTRIES_MAX = 2_000;
-/** Of `st_blocks`. */
+/** The unit of `st_blocks`. */
 const BLOCK_BYTES = 512;
 
 export class DirectorySizes {
@@ -53,7 +53,7 @@ export class DirectorySizes {
     return measurement.size;
   }
 
-  /** Forgets all other paths. */
+  /** Drops the sizes of all other paths. */
   retain(paths: ReadonlySet<string>): void {
     for (const path of this.#measurements.keys()) if (!paths.has(path)) this.#measurements.delete(path);
   }

@@ -17,7 +17,7 @@ const gate = (name: string, ...paths: readonly string[]): GatedFields => ({ gate
 
 const DEFAULT_PROC_MOUNT = "Default";
 
-/** Of pods and templates of pods, by paths from the pod's spec. */
+/** The fields of pods and pod templates; paths begin at the pod's spec. */
 const podSpecRules: readonly GatedFields[] = [
   gate("UserNamespacesSupport", "hostUsers"),
   gate("SupplementalGroupsPolicy", "securityContext.supplementalGroupsPolicy"),

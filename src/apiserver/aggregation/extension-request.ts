@@ -12,7 +12,7 @@ export interface ExtensionRequest {
   readonly path: string;
   readonly user: UserInfo;
   readonly headers?: Readonly<Record<string, string>> | undefined;
-  /** Until the whole response is read. */
+  /** The deadline for the whole response. */
   readonly timeoutMs: number;
   /** A longer response is an error; 0: only the headers are read. */
   readonly bytesMax: number;

@@ -1,4 +1,4 @@
-/** What a token or a certificate says of itself, before it is verified. */
+/** Reads a token and a certificate, and describes their content before it is verified. */
 import { readFileSync } from "node:fs";
 import { bearerToken } from "../../auth/authn/token/bearer-token.ts";
 import { type Certificate, readBundle } from "../../auth/authn/x509/certificate-chain.ts";
@@ -69,7 +69,7 @@ const USAGES: Readonly<Record<string, string>> = {
   "1.3.6.1.5.5.7.3.2": "client authentication",
 };
 
-/** Claims that say which authenticator is for the token, and whether it is still valid. */
+/** Lists the claims that select the authenticator of the token, and its validity. */
 function describeToken(token: string): readonly string[] {
   const claims = unverifiedClaims(token);
   if (claims === undefined) return [`bearer token of ${token.length} characters, which is no JWT`];

@@ -7,7 +7,7 @@ export interface AttemptObserver {
   tokens(name: string, authenticator: TokenAuthenticator): TokenAuthenticator;
 }
 
-/** Of a server: the authenticators as they are. */
+/** The observer of a running server: it returns the authenticators unchanged. */
 export const unobserved: AttemptObserver = {
   requests: (_name, authenticator) => authenticator,
   tokens: (_name, authenticator) => authenticator,

@@ -8,8 +8,8 @@ import { createEgressMetrics, type EgressMetrics } from "./egress-metrics.ts";
 import { connectToProxy, type FirstSpeaker, tunnelThrough } from "./http-connect.ts";
 
 /**
- * Undefined for direct connections. `speaker` is who sends first on a connection: the client in TLS and HTTP/1.1; in
- * HTTP/2 without TLS, as of gRPC, also the server.
+ * Undefined for direct connections. `firstSender` is the end that sends first: the client in TLS and HTTP/1.1; either
+ * end in HTTP/2 without TLS, as gRPC uses it.
  */
 export type FindConnector = (name: EgressName, speaker?: FirstSpeaker) => Connector | undefined;
 

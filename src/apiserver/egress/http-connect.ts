@@ -9,7 +9,7 @@ import type { ProxyAddress } from "./configuration.ts";
 
 /** Bounds the proxy's response, whose end would otherwise be awaited for ever. */
 const HEAD_BYTES_MAX = 1 << 20;
-/** Of the connection to the proxy and its response together, as of net/http's dialer. */
+/** Bounds the connection to the proxy and its response together, as net/http's dialer does. */
 const TIMEOUT_MS = 30_000;
 const END_OF_HEAD = "\r\n\r\n";
 
@@ -63,7 +63,7 @@ const REASONS: Readonly<Record<string, string>> = {
   EHOSTUNREACH: "no route to host",
 };
 
-/** Who sends first on a connection. */
+/** The end that sends first on a connection. */
 export type FirstSpeaker = "client" | "any";
 
 interface TunnelOptions {

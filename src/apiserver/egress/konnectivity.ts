@@ -8,7 +8,7 @@ import { encodeProtobuf } from "../../schema/protobuf/encode.ts";
 import type { Clock, Timer } from "../../std/time/clock.ts";
 import { PACKET, type Packet, PROXY_PATH, packet } from "./konnectivity-protocol.ts";
 
-/** Of the connection to the proxy, and of its response to a request to connect. */
+/** Bounds the connection to the proxy, and its response to a request to connect. */
 const TIMEOUT_MS = 30_000;
 /** How long a closed connection waits for the proxy's confirmation. */
 const CLOSE_MS = 10_000;

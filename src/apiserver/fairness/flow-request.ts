@@ -64,7 +64,7 @@ export class RequestQueue {
   index: number;
   /** The virtual time at which the oldest request starts, in seat-seconds. */
   nextDispatchR = 0;
-  /** Of executing requests, and of those that linger after their response. */
+  /** The seats of executing requests, and of those that linger after their response. */
   seatsInUse = 0;
   readonly executing = new Set<FlowRequest>();
   /** Sums over the executing requests: initial seats, and these times the monotonic milliseconds of their starts. */

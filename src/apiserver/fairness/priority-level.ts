@@ -33,7 +33,7 @@ export class PriorityLevel implements Disposable {
   nominalLimit = 0;
   lowerLimit = 0;
   upperLimit = 0;
-  /** With what it lends and borrows now; undefined before the first adjustment. */
+  /** The limit after lending and borrowing; undefined before the first adjustment. */
   currentLimit: number | undefined;
   smoothedDemand = 0;
   /** The seats that one request may take; 0 for a level without queues. */

@@ -58,7 +58,7 @@ export async function startWorkerServer(
   };
 }
 
-/** Without what belongs to the main thread. */
+/** The configuration without what the main thread runs. */
 function workerConfig(config: ApiServerConfig): ApiServerConfig {
   return { ...config, observability: { ...config.observability, debugSocket: undefined } };
 }

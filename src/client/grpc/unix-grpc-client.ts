@@ -16,7 +16,7 @@ export interface GrpcMethod<Q extends ObjectSchema = ObjectSchema, A extends Obj
 export interface UnixGrpcOptions {
   /** `/run/plugin.sock`, or `@name` of the abstract namespace. */
   readonly socket: string;
-  /** Of each call, in milliseconds. Calls wait for a server that does not run yet. */
+  /** The deadline of each call, in milliseconds. Calls wait for a server that does not run yet. */
   readonly timeoutMs: number;
   readonly clock: Clock;
 }

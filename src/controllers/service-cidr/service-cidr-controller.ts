@@ -21,7 +21,7 @@ const ADD_FINALIZER = { metadata: { finalizers: [FINALIZER] } };
 const REMOVE_FINALIZER = { metadata: { "$deleteFromPrimitiveList/finalizers": [FINALIZER] } };
 const WORKERS = 5;
 
-/** Until API servers have seen the deletion they may still allocate addresses of the range. */
+/** API servers may still allocate addresses of the range until their watches deliver the deletion. */
 const DELETION_GRACE_MS = 10_000;
 
 interface ReadyCondition {

@@ -5,9 +5,9 @@
 import { type ClientHttp2Session, connect, performServerHandshake, type ServerHttp2Session } from "node:http2";
 import type { Duplex } from "node:stream";
 
-/** Of the `upgrade` header. */
+/** The value of the `upgrade` header. */
 export const SHARED_PROTOCOL = "connections.svc.io/v1";
-/** Of the request that switches to it. */
+/** The path of the request that switches to it. */
 export const SHARED_PATH = "/connections";
 export const SHARED_STREAMS_MAX = 4096;
 /** Bytes that the sender of one stream may be ahead of its reader. */

@@ -3,7 +3,7 @@ import { formatIp, parseIp } from "../../std/net/ip.ts";
 
 export interface AffinityClient {
   readonly address: string;
-  /** Until the client may get another endpoint. */
+  /** The time until the client may get another endpoint. */
   readonly seconds: number;
 }
 

@@ -73,7 +73,7 @@ export class FrameworkMetrics {
     return this.#clock.monotonic();
   }
 
-  /** `beganAt`: of `now`. */
+  /** `beganAt`: the result of `now` at the beginning. */
   pointEnded(point: MeasuredPoint, profile: string, rejection: Rejection | undefined, beganAt: number): void {
     this.#points.with(point, statusOf(rejection), profile).observe((this.now() - beganAt) / 1000);
   }

@@ -28,7 +28,7 @@ export function validateTracing(
   return errors;
 }
 
-/** With the messages of Go's URL parser. */
+/** Returns the message of Go's URL parser. */
 function endpointError(url: string): string | undefined {
   const quoted = JSON.stringify(url);
   // biome-ignore lint/suspicious/noControlCharactersInRegex: they are what is looked for

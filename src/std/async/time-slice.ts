@@ -60,4 +60,5 @@ class LongTurns {
   };
 }
 
+/** One queue per thread: the event loop belongs to the thread, and all servers of a process share its turns. */
 const longTurns = new LongTurns();

@@ -40,7 +40,7 @@ export class StorageEncryption implements Disposable {
   #rules: ResourceTransformers;
   #watch: Disposable | undefined;
   readonly #closing = new AbortController();
-  /** Of former configurations, until calls in progress are over. */
+  /** The transformers of former configurations, until calls in progress have ended. */
   readonly #retired = new Map<ResourceTransformers, Timer>();
   #reloading = false;
   /** By resource: a key is looked up for each value that is read. */

@@ -9,7 +9,7 @@ export interface Transformed {
   readonly value: Uint8Array;
   /** The value is to be rewritten: it was not written with the first key of the first provider. */
   readonly isStale: boolean;
-  /** To decrypt the value again may need a plugin. */
+  /** Whether decrypting the value again may need a plugin. */
   readonly isPinned?: boolean;
 }
 
@@ -35,7 +35,7 @@ export interface Cipher {
   decrypt(value: Uint8Array, key: string): Uint8Array;
 }
 
-/** Of all encrypted values. */
+/** The prefix of all encrypted values. */
 export const ENCRYPTED_PREFIX = "k8s:enc:";
 
 /** Plain text. */

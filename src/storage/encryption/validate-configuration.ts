@@ -14,7 +14,7 @@ const AES_KEY_BYTES = [16, 24, 32];
 const SECRETBOX_KEY_BYTES = [32];
 const OVERLAP =
   "using overlapping resources such as 'secrets' and '*.' in the same resource list is not allowed as they will be masked";
-/** Without a REST API. */
+/** Resources without a REST API. */
 const INTERNAL_RESOURCES = ["apiserveripinfo", "serviceipallocations", "servicenodeportallocations"];
 const PROVIDER_FIELDS = ["aesgcm", "aescbc", "secretbox", "identity", "kms"] as const;
 

@@ -1,6 +1,6 @@
 /**
- * Compacts the history periodically. Of several servers, also Kubernetes', one does it per interval: each wants to be
- * the next writer of a key, whose value is the revision to which the next interval compacts.
+ * Compacts the history periodically. One of several servers, also Kubernetes', does it per interval: each
+ * attempts the next write of a key, whose value is the revision to which the next interval compacts.
  */
 import type { Logger } from "../../std/log/logger.ts";
 import type { Clock, Timer } from "../../std/time/clock.ts";

@@ -52,7 +52,7 @@ export class Endpoint implements Disposable {
   #failed = true;
   #closed = false;
   readonly #connector: Connector | undefined;
-  /** With a connector: where the channel connects to. */
+  /** The local socket to which the channel connects when there is a connector. */
   #forwarder: Promise<LocalForwarder> | undefined;
 
   /** `readTls` reads the certificates, undefined for a connection without TLS. */

@@ -16,7 +16,7 @@ export interface ServersOptions {
 }
 
 export interface CallOptions {
-  /** Of each attempt, in milliseconds. */
+  /** The deadline of each attempt, in milliseconds. */
   readonly timeoutMs?: number;
   /** Whether the request may be sent again although a server may have processed it. */
   readonly isRepeatable?: boolean;

@@ -139,7 +139,7 @@ export class EtcdWatch {
   }
 }
 
-/** As `key` and `rangeEnd`: all keys. */
+/** Selects all keys, as `key` and `rangeEnd`. */
 const ZERO = Uint8Array.of(0);
 
 export function toKeyValue({ key, value, modRevision, createRevision }: EtcdKeyValue): KeyValue {

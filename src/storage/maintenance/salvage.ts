@@ -47,7 +47,7 @@ interface KeyRange {
 
 interface Damage {
   readonly texts: string[];
-  /** Of tables. */
+  /** The keys of damaged tables. */
   readonly ranges: KeyRange[];
 }
 

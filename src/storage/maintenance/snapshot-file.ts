@@ -125,7 +125,7 @@ async function* readItems(path: string): AsyncIterable<readonly SnapshotItem[]> 
 interface Frame {
   readonly type: number;
   readonly payload: Buffer;
-  /** With length and checksum. */
+  /** The whole frame, with length and checksum. */
   readonly bytes: Buffer;
 }
 

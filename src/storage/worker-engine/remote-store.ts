@@ -23,7 +23,7 @@ import { SharedRevision } from "./shared-revision.ts";
 /** What a thread needs to use a store; `port` must be among the transferred objects. */
 export interface StoreAccess {
   readonly port: MessagePort;
-  /** Of a `SharedRevision`. */
+  /** The memory of a `SharedRevision`. */
   readonly revision: SharedArrayBuffer;
   readonly status: StoreStatus | undefined;
 }

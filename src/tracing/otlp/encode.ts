@@ -37,7 +37,7 @@ class Writer {
     this.#varint((field << 3) | wireType);
   }
 
-  /** Of an integer that is not negative. */
+  /** Writes an integer that is not negative. */
   #varint(value: number): void {
     this.#reserve(VARINT_BYTES_MAX);
     let rest = value;

@@ -21,7 +21,7 @@ const CONF_DIR = "/etc/systemd/logind.conf.d";
 const CONF_FILE = "99-svclet.conf";
 const TIMEOUT_MS = 10_000;
 const MANAGER = ["org.freedesktop.login1", "/org/freedesktop/login1", "org.freedesktop.login1.Manager"];
-/** With the sender, since any user of the machine may send a signal of this name. */
+/** The rule contains the sender, since any user of the machine may send a signal of this name. */
 const MATCH =
   "type='signal',sender='org.freedesktop.login1',path='/org/freedesktop/login1'," +
   "interface='org.freedesktop.login1.Manager',member='PrepareForShutdown'";

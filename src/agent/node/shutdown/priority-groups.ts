@@ -8,7 +8,7 @@ export interface ShutdownGroup {
   readonly graceSeconds: number;
 }
 
-/** Of pods without a priority class. */
+/** The priority of pods without a priority class. */
 const DEFAULT_PRIORITY = 0;
 const SYSTEM_CRITICAL_PRIORITY = 2_000_000_000;
 

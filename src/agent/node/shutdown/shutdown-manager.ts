@@ -26,7 +26,7 @@ export interface EndingPod {
 export interface ShutdownManagerOptions {
   /** By ascending priority; not empty. */
   readonly groups: readonly ShutdownGroup[];
-  /** Whether the times of the last shutdown are kept and shown. */
+  /** Whether the times of the last shutdown are written to a file and shown as metrics. */
   readonly keepsTimes: boolean;
   readonly rootDir: string;
   readonly notices: ShutdownNotices;

@@ -1,4 +1,4 @@
-/** Who announces that the machine shuts down, and waits for the agent. */
+/** Sources of shutdown notices: they announce the shutdown of the machine, and delay it for the agent. */
 
 export interface ShutdownNotices {
   /** Makes the machine wait for that long once it shuts down. Rejects when it does not wait so long. */

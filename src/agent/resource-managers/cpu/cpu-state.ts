@@ -66,7 +66,7 @@ function formatCheckpoint(checkpoint: CpuCheckpoint): string {
   return JSON.stringify({ policyName, defaultCpuSet, ...shown, checksum: computeChecksum(checkpoint) });
 }
 
-/** Of the struct as kubelet prints it. */
+/** The checksum of the struct as kubelet prints it. */
 function computeChecksum({ policyName, defaultCpuSet, entries }: CpuCheckpoint): number {
   const assignments = printGoMap(entries, (containers) => printGoMap(containers, String));
   const fields = [

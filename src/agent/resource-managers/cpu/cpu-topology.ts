@@ -41,7 +41,7 @@ export class CpuTopology {
   readonly numaNodeCount: number;
   readonly cpusPerCore: number;
   readonly cpusPerSocket: number;
-  /** Of the average cache, where they differ in size. */
+  /** The average, where caches differ in size. */
   readonly cpusPerUncoreCache: number;
 
   constructor(cpus: readonly CpuInfo[]) {

@@ -37,7 +37,7 @@ const RESOURCE = "cpu";
 export class StaticCpuPolicy {
   readonly #options: StaticCpuPolicyOptions;
   readonly #reserved: CpuSet;
-  /** With the siblings of the reserved CPUs. */
+  /** The reserved CPUs and their siblings. */
   readonly #reservedCores: CpuSet;
   /** CPUs of init containers, which later containers of the same pod use. Only of the pod allocated last. */
   #reusable: { readonly uid: string; readonly cpus: CpuSet } = { uid: "", cpus: CpuSet.empty };

@@ -47,7 +47,7 @@ export async function writeDeviceCheckpoint(path: string, checkpoint: DeviceChec
   await writeStateFile(path, JSON.stringify({ Data: data, Checksum: computeChecksum(checkpoint) }));
 }
 
-/** Of the struct as kubelet prints it. */
+/** The checksum of the struct as kubelet prints it. */
 function computeChecksum({ entries, registered }: DeviceCheckpoint): number {
   const fields = [
     `PodDeviceEntries:([]checkpoint.PodDevicesEntry)${printGoSlice(entries.length === 0 ? undefined : entries, printEntry)}`,

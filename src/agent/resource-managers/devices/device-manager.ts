@@ -18,13 +18,13 @@ import { DeviceResource } from "./device-resource.ts";
 import { type ContainerAllocateResponse, containerAllocateResponse, type RegisterRequest } from "./messages.ts";
 
 export interface DeviceManagerOptions {
-  /** Of the sockets of the plugins, and of the checkpoint. */
+  /** Contains the sockets of the plugins and the checkpoint. */
   readonly directory: string;
   /** In ascending order. */
   readonly numaNodes: readonly number[];
   /** Undefined until all sources of pods have been read: nothing is released before. */
   readonly activePods: () => readonly RunningPod[] | undefined;
-  /** Of all workers, also before all sources have been read. */
+  /** The pods of all workers, also before all sources have been read. */
   readonly runningPods: () => readonly RunningPod[];
   /** The number of devices has changed. */
   readonly onChange: () => void;

@@ -90,7 +90,7 @@ export class DeviceResource {
     };
   }
 
-  /** From which sets of nodes the request can be satisfied; the smallest ones are preferred. */
+  /** Lists the sets of nodes that can satisfy the request; the smallest ones are preferred. */
   makeHints(
     nodes: readonly number[],
     available: readonly string[],

@@ -6,7 +6,7 @@ import { CORRUPT, fnv32a, isRecord, parseStateJson, printGoMap, printGoSlice, so
 export interface MemoryTable {
   total: number;
   systemReserved: number;
-  /** Without what is reserved for the system, and for huge pages. */
+  /** The total less what is reserved for the system and for huge pages. */
   allocatable: number;
   /** Allocated to containers. */
   reserved: number;
@@ -81,7 +81,7 @@ function formatCheckpoint(checkpoint: MemoryCheckpoint): string {
   });
 }
 
-/** Of the struct as kubelet prints it. */
+/** The checksum of the struct as kubelet prints it. */
 function computeChecksum({ policyName, machineState, entries }: MemoryCheckpoint): number {
   // Numbers are in ascending order already.
   const machine = Object.entries(machineState).map(([node, memory]) => `${node}:<*>${printNode(memory)}`);

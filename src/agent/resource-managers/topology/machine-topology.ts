@@ -1,4 +1,4 @@
-/** Reads the processors and the memory of the machine, by NUMA node, from sysfs. */
+/** Reads the CPUs and the memory of the machine, by NUMA node, from sysfs. */
 import { readdir, readFile } from "node:fs/promises";
 import { join } from "node:path";
 import { CpuSet } from "../cpu/cpu-set.ts";
@@ -18,7 +18,7 @@ export interface NumaNode {
   readonly memoryBytes: number;
   /** By name of the resource (`hugepages-2Mi`): bytes. */
   readonly hugePages: Readonly<Record<string, number>>;
-  /** To each node, in the order of their numbers. */
+  /** The distance to each node, in the order of their numbers. */
   readonly distances: readonly number[];
 }
 

@@ -7,7 +7,7 @@ import type { DesiredAttachments } from "./desired-attachments.ts";
 const PLUGIN = "kubernetes.io/csi";
 const stability = "ALPHA" as const;
 
-/** Of volumes that were detached while they were in use. */
+/** Registers the counter of volumes that were detached while they were in use. */
 export function registerForcedDetaches(registry: MetricRegistry): CounterFamily {
   return registry.counter({
     name: "attach_detach_controller_attachdetach_controller_forced_detaches",

@@ -41,7 +41,7 @@ export class VolumeRecycler implements AsyncDisposable {
   readonly #deps: RecyclerDeps;
   /** By the name of the volume. */
   readonly #running = new Map<string, Promise<void>>();
-  /** Until the next call for the volume. */
+  /** The results that the next call for the volume returns. */
   readonly #ended = new Map<string, RecyclingResult>();
   readonly #stop = new AbortController();
 

@@ -35,7 +35,7 @@ const ANY_DATA = new Uint8Array(1);
 /** A seed with which values are written. */
 interface WriteState {
   readonly cipher: Cipher;
-  /** Without its value. */
+  /** The envelope without an encrypted value. */
   readonly encrypted: EncryptedObject;
   readonly keyText: string;
   /** By the host's clock. */
@@ -54,7 +54,7 @@ export class KmsV2Provider implements KmsProvider {
   /** Calls for seeds in progress: several values mostly have one seed. */
   readonly #decrypting = new Map<string, Promise<Cipher>>();
   #state: WriteState | undefined;
-  /** Of the first status. */
+  /** The API version in the first status. */
   #version: string | undefined;
   #timer: Timer | undefined;
   #disposed = false;
