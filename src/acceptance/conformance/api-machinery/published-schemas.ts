@@ -33,7 +33,7 @@ const schema = {
 };
 
 /** The definitions of OpenAPI v2 whose kind is of the group and version. */
-async function published(at: TestNamespace, group: string, version: string): Promise<readonly string[]> {
+async function findDefinitions(at: TestNamespace, group: string, version: string): Promise<readonly string[]> {
   const { definitions } = await at.api.get("/openapi/v2");
   const kinds = Object.values(definitions as Record<string, Json>).flatMap(
     (definition) => definition["x-kubernetes-group-version-kind"] ?? [],
@@ -43,7 +43,7 @@ async function published(at: TestNamespace, group: string, version: string): Pro
 
 async function untilPublished(at: TestNamespace, version: string, kinds: readonly string[], group = groupOf(at)) {
   await until(`${kinds} in the OpenAPI of ${group}/${version}`, async () => {
-    const found = await published(at, group, version);
+    const found = await findDefinitions(at, group, version);
     return kinds.length === 0 ? found.length === 0 : kinds.every((kind) => found.includes(kind));
   });
 }
@@ -95,14 +95,14 @@ async function withDefinition(
 }
 
 /** Creates and applies the object with kubectl, and deletes it. */
-async function accepts(at: TestNamespace, object: object): Promise<void> {
+async function expectAccepted(at: TestNamespace, object: object): Promise<void> {
   await at.run("create -f -", JSON.stringify(object));
   await at.run("delete -f -", JSON.stringify(object));
   await at.run("apply -f -", JSON.stringify(object));
   await at.run("delete -f -", JSON.stringify(object));
 }
 
-async function rejects(at: TestNamespace, object: object, pattern: RegExp): Promise<void> {
+async function expectRejected(at: TestNamespace, object: object, pattern: RegExp): Promise<void> {
   for (const verb of ["create", "apply"]) {
     const { code, stderr } = await at.kubectl([verb, "-f", "-"], JSON.stringify(object));
     assert.notEqual(code, 0, `kubectl ${verb} of ${JSON.stringify(object)}`);
@@ -114,13 +114,13 @@ async function rejects(at: TestNamespace, object: object, pattern: RegExp): Prom
 const explainField = (at: TestNamespace, field = ""): Promise<string> =>
   at.run(`explain widgets${field} --api-version=${groupOf(at)}/v1`);
 
-async function validate(at: TestNamespace): Promise<void> {
+async function testClientValidation(at: TestNamespace): Promise<void> {
   await withDefinition(at, { versions: { v1: { schema } } }, async (definition) => {
     const bars = [{ name: "test-bar", age: "10", bazs: ["one"] }];
-    await accepts(at, definition.object("good", { spec: { bars } }));
-    await rejects(at, definition.object("bad", { spec: { foo: true } }), /unknown field "spec\.foo"/);
-    await rejects(at, definition.object("bad", { spec: { bars: [{ age: "10" }] } }), /spec\.bars\[0\]\.name: Required/);
-    await rejects(at, definition.object("bad"), /spec: Required value/);
+    await expectAccepted(at, definition.object("good", { spec: { bars } }));
+    await expectRejected(at, definition.object("bad", { spec: { foo: true } }), /unknown field "spec\.foo"/);
+    await expectRejected(at, definition.object("bad", { spec: { bars: [{ age: "10" }] } }), /spec\.bars\[0\]\.name: Required/);
+    await expectRejected(at, definition.object("bad"), /spec: Required value/);
     const top = await explainField(at);
     assert.match(top, /DESCRIPTION:\s+Foo CRD for Testing/);
     assert.match(top, /^\s+apiVersion\s+<string>/m);
@@ -138,10 +138,10 @@ async function validate(at: TestNamespace): Promise<void> {
 }
 
 /** kubectl accepts unknown fields. */
-function preserves(schema: object, object: object, explained: RegExp, field = ""): Behaviour {
+function testPreservedFields(schema: object, object: object, explained: RegExp, field = ""): Behaviour {
   return (at) =>
     withDefinition(at, { versions: { v1: { schema } } }, async (definition) => {
-      await accepts(at, definition.object("free", object));
+      await expectAccepted(at, definition.object("free", object));
       assert.match(await explainField(at, field), explained);
     });
 }
@@ -149,7 +149,7 @@ function preserves(schema: object, object: object, explained: RegExp, field = ""
 const unknown = { a: { b: [{ c: "d" }] } };
 
 /** Sends text, since objects of JavaScript have no duplicate fields. */
-async function strict(at: TestNamespace, path: string, body: string, pattern: RegExp): Promise<void> {
+async function expectStrictError(at: TestNamespace, path: string, body: string, pattern: RegExp): Promise<void> {
   const response = await at.api.send(`POST ${path}?fieldValidation=Strict`, { body });
   assert.equal(response.status, 400, response.text);
   assert.match(response.json.message, pattern);
@@ -160,7 +160,7 @@ async function detectDuplicates(at: TestNamespace): Promise<void> {
   await using definition = await define(at, { versions: { v1: { schema: { ...preserving, properties } } } });
   const text = JSON.stringify(definition.object("twice", { spec: { foo: "a", knownField1: "b" } }));
   const twice = text.replace('"foo":"a"', '"foo":"a","foo":"b"');
-  await strict(at, definition.objects, twice, /strict decoding error: duplicate field "spec\.foo"/);
+  await expectStrictError(at, definition.objects, twice, /strict decoding error: duplicate field "spec\.foo"/);
   assert.equal((await at.api.send(`POST ${definition.objects}?fieldValidation=Strict`, { body: text })).status, 201);
 }
 
@@ -176,8 +176,8 @@ async function detectMetadata(at: TestNamespace): Promise<void> {
   const object = definition.object("meta", { spec: { template } });
   const body = { ...object, metadata: { ...object.metadata, unknownMeta: "unknown" } };
   const text = JSON.stringify(body);
-  await strict(at, definition.objects, text, /unknown field "metadata\.unknownMeta"/);
-  await strict(at, definition.objects, text, /unknown field "spec\.template\.metadata\.unknownSubMeta"/);
+  await expectStrictError(at, definition.objects, text, /unknown field "metadata\.unknownMeta"/);
+  await expectStrictError(at, definition.objects, text, /unknown field "spec\.template\.metadata\.unknownSubMeta"/);
 }
 
 async function detectTyped(at: TestNamespace): Promise<void> {
@@ -196,8 +196,8 @@ async function detectTyped(at: TestNamespace): Promise<void> {
   };
   const path = at.pathOf("apps/v1", "Deployment");
   const pattern = /strict decoding error: unknown field "metadata\.unknownMeta"/;
-  await strict(at, path, JSON.stringify(deployment), pattern);
-  await strict(at, path, JSON.stringify(deployment), /unknown field "spec\.template\.metadata\.unknownSubMeta"/);
+  await expectStrictError(at, path, JSON.stringify(deployment), pattern);
+  await expectStrictError(at, path, JSON.stringify(deployment), /unknown field "spec\.template\.metadata\.unknownSubMeta"/);
 }
 
 async function detectUnknownAndDuplicate(at: TestNamespace): Promise<void> {
@@ -211,12 +211,12 @@ async function detectUnknownAndDuplicate(at: TestNamespace): Promise<void> {
   const deployment = { apiVersion: "apps/v1", kind: "Deployment", metadata: { name: "web", labels }, spec };
   const text = JSON.stringify(deployment).replace('"replicas":1', '"replicas":1,"replicas":2');
   const path = at.pathOf("apps/v1", "Deployment");
-  await strict(at, path, text, /unknown field "spec\.template\.spec\.containers\[0\]\.unknownField"/);
-  await strict(at, path, text, /duplicate field "spec\.replicas"/);
+  await expectStrictError(at, path, text, /unknown field "spec\.template\.spec\.containers\[0\]\.unknownField"/);
+  await expectStrictError(at, path, text, /duplicate field "spec\.replicas"/);
 }
 
 /** kubectl creates and applies the object with strict validation. */
-function accepted(schema: object, fields: object): Behaviour {
+function testStrictValidation(schema: object, fields: object): Behaviour {
   return async (at) => {
     await using definition = await define(at, { versions: { v1: { schema } } });
     const body = definition.object("one", fields);
@@ -231,7 +231,7 @@ function accepted(schema: object, fields: object): Behaviour {
 async function rejectExtra(at: TestNamespace): Promise<void> {
   await using definition = await define(at, { versions: { v1: { schema } } });
   const body = JSON.stringify(definition.object("one", { spec: { bars: [{ name: "a", unknownField: "x" }] } }));
-  await strict(at, definition.objects, body, /unknown field "spec\.bars\[0\]\.unknownField"/);
+  await expectStrictError(at, definition.objects, body, /unknown field "spec\.bars\[0\]\.unknownField"/);
   const { code, stderr } = await at.kubectl(["apply", "-f", "-", "--server-side", "--validate=strict"], body);
   assert.notEqual(code, 0);
   assert.match(stderr, /unknownField/);
@@ -240,11 +240,11 @@ async function rejectExtra(at: TestNamespace): Promise<void> {
 export const publishedSchemas: Behaviours = {
   "CustomResourcePublishOpenAPI works for multiple CRDs of different groups": publishGroups,
   "CustomResourcePublishOpenAPI works for multiple CRDs of same group but different versions": publishVersions,
-  "FieldValidation should create/apply a CR with unknown fields for CRD with no validation schema": accepted(
+  "FieldValidation should create/apply a CR with unknown fields for CRD with no validation schema": testStrictValidation(
     preserving,
     unknown,
   ),
-  "FieldValidation should create/apply a valid CR for CRD with validation schema": accepted(schema, {
+  "FieldValidation should create/apply a valid CR for CRD with validation schema": testStrictValidation(schema, {
     spec: { bars: [{ name: "a", age: "1", bazs: ["b"] }] },
   }),
   "FieldValidation should create/apply an invalid CR with extra properties for CRD with validation schema": rejectExtra,
@@ -253,18 +253,18 @@ export const publishedSchemas: Behaviours = {
     stopServing,
   "CustomResourcePublishOpenAPI updates the published spec when one version gets renamed": renameVersion,
   "CustomResourcePublishOpenAPI works for multiple CRDs of same group and version but different kinds": publishKinds,
-  "CustomResourcePublishOpenAPI works for CRD with validation schema": validate,
-  "CustomResourcePublishOpenAPI works for CRD without validation schema": preserves(
+  "CustomResourcePublishOpenAPI works for CRD with validation schema": testClientValidation,
+  "CustomResourcePublishOpenAPI works for CRD without validation schema": testPreservedFields(
     preserving,
     unknown,
     /DESCRIPTION:\s+\S+/,
   ),
-  "CustomResourcePublishOpenAPI works for CRD preserving unknown fields at the schema root": preserves(
+  "CustomResourcePublishOpenAPI works for CRD preserving unknown fields at the schema root": testPreservedFields(
     { ...preserving, description: "Free" },
     unknown,
     /KIND:\s+Widget/,
   ),
-  "CustomResourcePublishOpenAPI works for CRD preserving unknown fields in an embedded object": preserves(
+  "CustomResourcePublishOpenAPI works for CRD preserving unknown fields in an embedded object": testPreservedFields(
     { type: "object", description: "Free below", properties: { spec: { ...preserving, description: "Free fields" } } },
     { spec: unknown },
     /Free fields/,

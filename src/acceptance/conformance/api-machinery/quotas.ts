@@ -20,7 +20,7 @@ const quotaOf = (name: string, hard: object, more: object = {}) => ({
 type Amounts = Readonly<Record<string, string>>;
 
 /** Resolves when the quota's status has these amounts of use. */
-async function used(at: TestNamespace, name: string, amounts: Amounts): Promise<void> {
+async function waitForUse(at: TestNamespace, name: string, amounts: Amounts): Promise<void> {
   const accepts = ({ status }: { status: { used?: Amounts } }): boolean =>
     Object.entries(amounts).every(([resource, amount]) => status.used?.[resource] === amount);
   await at.wait(at.path(`resourcequotas/${name}`), `use of ${JSON.stringify(amounts)}`, accepts);
@@ -34,13 +34,13 @@ function countObject(resource: string, object: KubeObject, more: Amounts = {}): 
     const counted = resource === "secrets" || resource === "configmaps";
     const base = counted ? (await at.api.list(at.path(resource))).length : 0;
     await at.create(quotaOf("test-quota", { resourcequotas: "1", [resource]: "10", ...hardOf(more) }));
-    await used(at, "test-quota", { resourcequotas: "1", [resource]: String(base), ...unused });
+    await waitForUse(at, "test-quota", { resourcequotas: "1", [resource]: String(base), ...unused });
     const { status } = await at.api.get(at.path("resourcequotas/test-quota"));
     assert.deepEqual(status.hard, { resourcequotas: "1", [resource]: "10", ...hardOf(more) });
     await at.create(object);
-    await used(at, "test-quota", { [resource]: String(base + 1), ...more });
+    await waitForUse(at, "test-quota", { [resource]: String(base + 1), ...more });
     await at.api.delete(at.pathOfObject(object));
-    await used(at, "test-quota", { [resource]: String(base), ...unused });
+    await waitForUse(at, "test-quota", { [resource]: String(base), ...unused });
   };
 }
 
@@ -88,7 +88,7 @@ async function countPods(at: TestNamespace): Promise<void> {
   };
   await at.create(quotaOf("test-quota", hard));
   const none = { pods: "0", cpu: "0", memory: "0", "ephemeral-storage": "0", [`requests.${EXTENDED}`]: "0" };
-  await used(at, "test-quota", none);
+  await waitForUse(at, "test-quota", none);
   const pod = podOf("counted", PAUSE, { container: { resources: requestsOf("500m", "252Mi", "30Gi", "2") } });
   await at.create(pod);
   const one = {
@@ -98,16 +98,16 @@ async function countPods(at: TestNamespace): Promise<void> {
     "ephemeral-storage": "30Gi",
     [`requests.${EXTENDED}`]: "2",
   };
-  await used(at, "test-quota", one);
+  await waitForUse(at, "test-quota", one);
   const greedy = (resources: object) => podOf("greedy", PAUSE, { container: { resources } });
   await at.refused(403, at.create(greedy(requestsOf("600m", "100Mi", "1Gi", "1"))), /exceeded quota: test-quota.*cpu/);
   await at.refused(403, at.create(greedy(requestsOf("100m", "100Mi", "1Gi", "2"))), /exceeded quota: test-quota/);
   const resources = { requests: { cpu: "100m", memory: "100Mi" } };
   const change = at.api.patch(at.pathOfObject(pod), { spec: { containers: [{ name: "c", resources }] } }, "strategic");
   await at.refused(422, change, /pod updates may not change fields|Forbidden/);
-  await used(at, "test-quota", one);
+  await waitForUse(at, "test-quota", one);
   await at.api.delete(at.pathOfObject(pod));
-  await used(at, "test-quota", none);
+  await waitForUse(at, "test-quota", none);
 }
 
 const resources = { requests: { cpu: "500m", memory: "200Mi" }, limits: { cpu: "1", memory: "400Mi" } };
@@ -130,14 +130,14 @@ const hard = {
 async function scopeTerminating(at: TestNamespace): Promise<void> {
   await at.create(quotaOf("terminating", hard, { scopes: ["Terminating"] }));
   await at.create(quotaOf("not-terminating", hard, { scopes: ["NotTerminating"] }));
-  for (const name of ["terminating", "not-terminating"]) await used(at, name, unused);
+  for (const name of ["terminating", "not-terminating"]) await waitForUse(at, name, unused);
   const show = async (name: string, spec: object, counting: string, other: string): Promise<void> => {
     const pod = podOf(name, PAUSE, { container: { resources }, spec });
     await at.create(pod);
-    await used(at, counting, amounts);
-    await used(at, other, unused);
+    await waitForUse(at, counting, amounts);
+    await waitForUse(at, other, unused);
     await at.api.delete(at.pathOfObject(pod));
-    await used(at, counting, unused);
+    await waitForUse(at, counting, unused);
   };
   await show("long", {}, "not-terminating", "terminating");
   await show("short", { activeDeadlineSeconds: 3600 }, "terminating", "not-terminating");
@@ -146,14 +146,14 @@ async function scopeTerminating(at: TestNamespace): Promise<void> {
 async function scopeBestEffort(at: TestNamespace): Promise<void> {
   await at.create(quotaOf("best-effort", { pods: "5" }, { scopes: ["BestEffort"] }));
   await at.create(quotaOf("not-best-effort", { pods: "5" }, { scopes: ["NotBestEffort"] }));
-  for (const name of ["best-effort", "not-best-effort"]) await used(at, name, { pods: "0" });
+  for (const name of ["best-effort", "not-best-effort"]) await waitForUse(at, name, { pods: "0" });
   const show = async (name: string, container: object, counting: string, other: string): Promise<void> => {
     const pod = podOf(name, PAUSE, { container });
     await at.create(pod);
-    await used(at, counting, { pods: "1" });
-    await used(at, other, { pods: "0" });
+    await waitForUse(at, counting, { pods: "1" });
+    await waitForUse(at, other, { pods: "0" });
     await at.api.delete(at.pathOfObject(pod));
-    await used(at, counting, { pods: "0" });
+    await waitForUse(at, counting, { pods: "0" });
   };
   await show("free", {}, "best-effort", "not-best-effort");
   await show("sized", { resources }, "not-best-effort", "best-effort");
@@ -209,7 +209,7 @@ export const quotas: Behaviours = {
   "ResourceQuota should create a ResourceQuota and ensure its status is promptly calculated.": async (at) => {
     const all = { pods: "5", services: "10", secrets: "10", resourcequotas: "1", persistentvolumeclaims: "10" };
     await at.create(quotaOf("test-quota", all));
-    await used(at, "test-quota", { pods: "0", services: "0", resourcequotas: "1", persistentvolumeclaims: "0" });
+    await waitForUse(at, "test-quota", { pods: "0", services: "0", resourcequotas: "1", persistentvolumeclaims: "0" });
     assert.deepEqual((await at.api.get(at.path("resourcequotas/test-quota"))).status.hard, all);
   },
   "ResourceQuota should create a ResourceQuota and capture the life of a configMap.": countObject(

@@ -67,7 +67,7 @@ const mutated = (map: Json): boolean => map.data["mutation-start"] === "yes";
 let count = 0;
 
 /** Whether webhooks mutate or deny a ConfigMap that is created now. */
-async function affects(at: TestNamespace): Promise<boolean> {
+async function isAffected(at: TestNamespace): Promise<boolean> {
   const response = await at.api.send(`POST ${at.path("configmaps")}`, {
     body: mapOf(`probe-${++count}`, { "mutation-start": "no", "webhook-e2e-test": "webhook-disallow" }),
   });
@@ -76,14 +76,14 @@ async function affects(at: TestNamespace): Promise<boolean> {
   return mutated(response.json);
 }
 
-async function untilAffects(at: TestNamespace, expected: boolean): Promise<void> {
+async function waitForEffect(at: TestNamespace, expected: boolean): Promise<void> {
   await until(`webhooks ${expected ? "that affect" : "without effect on"} ConfigMaps`, async () => {
-    return (await affects(at)) === expected;
+    return (await isAffected(at)) === expected;
   });
 }
 
 /** Ten webhooks are listed by label, have effect, and have none after the deletion of the collection. */
-function listed(type: Type): Behaviour {
+function testListing(type: Type): Behaviour {
   return async (at) => {
     await using hook = await startTestWebhook(answerReviews);
     for (let index = 0; index < 10; index++) {
@@ -91,26 +91,26 @@ function listed(type: Type): Behaviour {
     }
     const path = `${at.pathOf(VERSION, `${type}WebhookConfiguration`)}?labelSelector=webhooks-of%3D${at.name}`;
     assert.equal((await at.api.list(path)).length, 10);
-    await untilAffects(at, true);
+    await waitForEffect(at, true);
     await at.api.delete(path);
     assert.deepEqual(await at.api.list(path), []);
-    await untilAffects(at, false);
+    await waitForEffect(at, false);
   };
 }
 
 /** An update excludes creations, a patch includes them again. */
-function changed(type: Type): Behaviour {
+function testChanges(type: Type): Behaviour {
   return async (at) => {
     await using hook = await startTestWebhook(answerReviews);
     await using registered = await register(at, type, hook, [ruleOf("configmaps")]);
-    await untilAffects(at, true);
+    await waitForEffect(at, true);
     await at.api.update(registered.path, ({ webhooks }) => {
       webhooks[0].rules[0].operations = ["UPDATE"];
     });
-    await untilAffects(at, false);
+    await waitForEffect(at, false);
     const patch = [{ op: "replace", path: "/webhooks/0/rules/0/operations", value: ["CREATE"] }];
     await at.api.patch(registered.path, patch, "json");
-    await untilAffects(at, true);
+    await waitForEffect(at, true);
   };
 }
 
@@ -184,7 +184,7 @@ async function rejectValidatingCondition(at: TestNamespace): Promise<void> {
   );
 }
 
-function stored(type: Type): Behaviour {
+function testMatchConditions(type: Type): Behaviour {
   return async (at) => {
     await using hook = await startTestWebhook(answerReviews);
     const more = { matchConditions: [excludeLeases] };
@@ -225,7 +225,7 @@ async function denyPodsAndMaps(at: TestNamespace): Promise<void> {
   const allowed = { matchExpressions: [{ key: "skip-webhooks", operator: "DoesNotExist" }] };
   const namespaceSelector = { matchLabels: { conformance: at.name }, ...allowed };
   await using _ = await register(at, "Validating", hook, rules, { namespaceSelector, timeoutSeconds: 2 });
-  await untilAffects(at, true);
+  await waitForEffect(at, true);
   await denied(
     at,
     at.create(podOf("disallowed", PAUSE, { labels: { "webhook-e2e-test": "webhook-disallow" } })),
@@ -312,7 +312,7 @@ async function mutateExcept(at: TestNamespace): Promise<void> {
   await using hook = await startTestWebhook(answerReviews);
   const matchConditions = [{ name: "skip-me", expression: "object.metadata.name != 'skip-me'" }];
   await using _ = await register(at, "Mutating", hook, [ruleOf("configmaps")], { matchConditions });
-  await untilAffects(at, true);
+  await waitForEffect(at, true);
   assert.equal(mutated(await at.create(mapOf("skip-me", { "mutation-start": "no" }))), false);
   assert.equal(mutated(await at.create(mapOf("other", { "mutation-start": "no" }))), true);
 }
@@ -331,14 +331,14 @@ async function mutatePod(at: TestNamespace): Promise<void> {
 }
 
 export const webhooks: Behaviours = {
-  "AdmissionWebhook listing mutating webhooks should work": listed("Mutating"),
-  "AdmissionWebhook listing validating webhooks should work": listed("Validating"),
-  "AdmissionWebhook patching/updating a mutating webhook should work": changed("Mutating"),
-  "AdmissionWebhook patching/updating a validating webhook should work": changed("Validating"),
+  "AdmissionWebhook listing mutating webhooks should work": testListing("Mutating"),
+  "AdmissionWebhook listing validating webhooks should work": testListing("Validating"),
+  "AdmissionWebhook patching/updating a mutating webhook should work": testChanges("Mutating"),
+  "AdmissionWebhook patching/updating a validating webhook should work": testChanges("Validating"),
   "AdmissionWebhook should be able to create and update mutating webhook configurations with match conditions":
-    stored("Mutating"),
+    testMatchConditions("Mutating"),
   "AdmissionWebhook should be able to create and update validating webhook configurations with match conditions":
-    stored("Validating"),
+    testMatchConditions("Validating"),
   "AdmissionWebhook should reject mutating webhook configurations with invalid match conditions": rejectCondition,
   "AdmissionWebhook should mutate configmap": mutateTwice,
   "AdmissionWebhook should not be able to mutate or prevent deletion of webhook configuration objects":

@@ -4,7 +4,7 @@ import { until } from "../../../testing/std/until.ts";
 import { exampleImage } from "../../cluster/example-image.ts";
 import type { Json } from "../harness/api.ts";
 import { type Behaviours, conditionOf, PAUSE, podOf, type TestNamespace } from "../harness/behaviour.ts";
-import { scaled, statusChanged, waitReplicas, workloadOf } from "./workloads.ts";
+import { testScale, testStatus, waitReplicas, workloadOf } from "./workloads.ts";
 
 const podsOf = (at: TestNamespace, name: string): Promise<readonly Json[]> =>
   at.api.list(`${at.path("pods")}?labelSelector=app%3D${name}`);
@@ -305,13 +305,13 @@ export const rollouts: Behaviours = {
   "Daemon set should run and stop complex daemon": selectNodes,
   "Daemon set should run and stop simple daemon": runDaemon,
   "Daemon set should update pod when spec was updated and update strategy is RollingUpdate": updateDaemon,
-  "Deployment Deployment should have a working scale subresource": scaled("Deployment"),
+  "Deployment Deployment should have a working scale subresource": testScale("Deployment"),
   "Deployment RecreateDeployment should delete old pods and create new ones": recreate,
   "Deployment RollingUpdateDeployment should delete old pods and create new ones": rollUpdate,
   "Deployment deployment should delete old replica sets": limitHistory,
   "Deployment deployment should support proportional scaling": scaleInProportion,
   "Deployment deployment should support rollover": rollOver,
-  "Deployment should validate Deployment Status endpoints": statusChanged("Deployment"),
+  "Deployment should validate Deployment Status endpoints": testStatus("Deployment"),
   "DisruptionController should block an eviction until the PDB is updated to allow it": blockEviction,
   "DisruptionController should observe PodDisruptionBudget status updated": observeBudget,
   "DisruptionController should update/patch PodDisruptionBudget status": changeBudgetStatus,

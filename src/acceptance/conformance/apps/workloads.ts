@@ -50,7 +50,7 @@ const podsOf = (at: TestNamespace, name: string): Promise<readonly Json[]> =>
   at.api.list(`${at.path("pods")}?labelSelector=app%3D${name}`);
 
 /** Reads, updates and patches the scale; pods follow. */
-export function scaled(kind: Kind): Behaviour {
+export function testScale(kind: Kind): Behaviour {
   return async (at) => {
     const object = workloadOf(kind, "scaled");
     await at.create(object);
@@ -72,7 +72,7 @@ export function scaled(kind: Kind): Behaviour {
 }
 
 /** Status conditions are replaced and patched, and read again. */
-export function statusChanged(kind: Kind): Behaviour {
+export function testStatus(kind: Kind): Behaviour {
   return async (at) => {
     const object = workloadOf(kind, "stated");
     await at.create(object);
@@ -97,7 +97,7 @@ export function statusChanged(kind: Kind): Behaviour {
 }
 
 /** A collection is listed, in all namespaces too, and deleted with its pods. */
-function collected(kind: Kind): Behaviour {
+function testCollection(kind: Kind): Behaviour {
   return async (at) => {
     const labels = { ...labelsOf("listed"), of: at.name };
     const object = workloadOf(kind, "listed", 2);
@@ -125,7 +125,7 @@ function collected(kind: Kind): Behaviour {
 }
 
 /** Every pod answers at its own address by HTTP, TCP and UDP. */
-function serving(kind: Kind): Behaviour {
+function testServing(kind: Kind): Behaviour {
   return async (at) => {
     const object = workloadOf(kind, "serving", 2, {
       template: { metadata: { labels: labelsOf("serving") }, spec: serverSpec() },
@@ -185,7 +185,7 @@ async function replaceAndPatch(at: TestNamespace): Promise<void> {
 }
 
 /** The events of a watch during creation, patches, scaling, status changes, and deletion. */
-function lifecycle(kind: "Deployment" | "ReplicationController"): Behaviour {
+function testLifecycle(kind: "Deployment" | "ReplicationController"): Behaviour {
   return async (at) => {
     const object = workloadOf(kind, "living");
     const path = at.pathOfObject(object);
@@ -222,22 +222,22 @@ function lifecycle(kind: "Deployment" | "ReplicationController"): Behaviour {
 }
 
 export const workloads: Behaviours = {
-  "Daemon set should list and delete a collection of DaemonSets": collected("DaemonSet"),
-  "Daemon set should verify changes to a daemon set status": statusChanged("DaemonSet"),
-  "Deployment should run the lifecycle of a Deployment": lifecycle("Deployment"),
+  "Daemon set should list and delete a collection of DaemonSets": testCollection("DaemonSet"),
+  "Daemon set should verify changes to a daemon set status": testStatus("DaemonSet"),
+  "Deployment should run the lifecycle of a Deployment": testLifecycle("Deployment"),
   "ReplicaSet Replace and Patch tests": replaceAndPatch,
-  "ReplicaSet Replicaset should have a working scale subresource": scaled("ReplicaSet"),
+  "ReplicaSet Replicaset should have a working scale subresource": testScale("ReplicaSet"),
   "ReplicaSet should adopt matching pods on creation and release no longer matching pods": adopt,
-  "ReplicaSet should list and delete a collection of ReplicaSets": collected("ReplicaSet"),
-  "ReplicaSet should serve a basic image on each replica with a public image": serving("ReplicaSet"),
-  "ReplicaSet should validate Replicaset Status endpoints": statusChanged("ReplicaSet"),
-  "ReplicationController should get and update a ReplicationController scale": scaled("ReplicationController"),
+  "ReplicaSet should list and delete a collection of ReplicaSets": testCollection("ReplicaSet"),
+  "ReplicaSet should serve a basic image on each replica with a public image": testServing("ReplicaSet"),
+  "ReplicaSet should validate Replicaset Status endpoints": testStatus("ReplicaSet"),
+  "ReplicationController should get and update a ReplicationController scale": testScale("ReplicationController"),
   "ReplicationController should serve a basic image on each replica with a public image":
-    serving("ReplicationController"),
-  "ReplicationController should test the lifecycle of a ReplicationController": lifecycle("ReplicationController"),
-  "StatefulSet Basic StatefulSet functionality should have a working scale subresource": scaled("StatefulSet"),
+    testServing("ReplicationController"),
+  "ReplicationController should test the lifecycle of a ReplicationController": testLifecycle("ReplicationController"),
+  "StatefulSet Basic StatefulSet functionality should have a working scale subresource": testScale("StatefulSet"),
   "StatefulSet Basic StatefulSet functionality should list, patch and delete a collection of StatefulSets":
-    collected("StatefulSet"),
+    testCollection("StatefulSet"),
   "StatefulSet Basic StatefulSet functionality should validate Statefulset Status endpoints":
-    statusChanged("StatefulSet"),
+    testStatus("StatefulSet"),
 };

@@ -5,14 +5,14 @@ import { until } from "../../../testing/std/until.ts";
 import { Api } from "../harness/api.ts";
 import { type Behaviours, containerOf, PAUSE, podOf, type TestNamespace } from "../harness/behaviour.ts";
 import { nodeContainer, nodeVolumes } from "../harness/node-program.ts";
-import { operationsOf } from "../harness/operations.ts";
+import { testOperations } from "../harness/operations.ts";
 
 const MOUNT = "/var/run/secrets/kubernetes.io/serviceaccount";
 const approval = (reason: string) => ({
   conditions: [{ type: "Approved", status: "True", reason, message: "Approved by the test" }],
 });
 
-const certificateRequests = operationsOf({
+const certificateRequests = testOperations({
   make: async (at, index) => {
     const subject = { commonName: "e2e-example", organizations: [] };
     const { request } = await createCertificateRequest(subject);

@@ -68,7 +68,7 @@ async function showDiscovery(at: TestNamespace, path: string, subresources: read
 }
 
 /** Shows all operations of a resource, with the events of a watch. */
-export function operationsOf({ make, change, subresources = {}, discovered = false }: ResourceOperations): Behaviour {
+export function testOperations({ make, change, subresources = {}, discovered = false }: ResourceOperations): Behaviour {
   return async (at) => {
     const objects = await Promise.all(
       [0, 1, 2].map(async (index): Promise<KubeObject> => {

@@ -5,7 +5,7 @@ import type { Json } from "../harness/api.ts";
 import { type Behaviours, PAUSE, podOf, type TestNamespace } from "../harness/behaviour.ts";
 import { serverPod } from "../harness/node-program.ts";
 import { addressesOf, runServers, serviceOf, untilReached } from "./services.ts";
-import { literally, resolves } from "./traffic.ts";
+import { literally, expectAnswer } from "./traffic.ts";
 
 const SLICES = "discovery.k8s.io/v1";
 
@@ -183,8 +183,8 @@ async function nameOfPod(at: TestNamespace): Promise<void> {
   const { status } = await at.runPod(podOf("querier", PAUSE, { labels: { app: "dns-querier-2" }, spec }));
   await at.runPod(podOf("client", PAUSE));
   const domain = `${at.name}.svc.cluster.local`;
-  await resolves(at, `dns-querier-2.${subdomain}.${domain}`, addressOf(status.podIP));
-  await resolves(at, `${subdomain}.${domain}`, addressOf(status.podIP));
+  await expectAnswer(at, `dns-querier-2.${subdomain}.${domain}`, addressOf(status.podIP));
+  await expectAnswer(at, `${subdomain}.${domain}`, addressOf(status.podIP));
   const hosts = await at.exec("querier", "cat /etc/hosts; busybox hostname -f");
   assert.match(
     hosts,
@@ -199,12 +199,12 @@ async function nameOfServices(at: TestNamespace): Promise<void> {
   const { status } = await at.runPod(server);
   await at.runPod(podOf("client", PAUSE));
   for (const suffix of ["", `.${at.name}`, `.${at.name}.svc`]) {
-    await resolves(at, `test-service-2${suffix}`, addressOf(spec.clusterIP));
-    await resolves(at, `dns-test-service${suffix}`, addressOf(status.podIP));
+    await expectAnswer(at, `test-service-2${suffix}`, addressOf(spec.clusterIP));
+    await expectAnswer(at, `dns-test-service${suffix}`, addressOf(status.podIP));
   }
   const domain = `${at.name}.svc`;
-  await resolves(at, `_http._tcp.test-service-2.${domain}`, /service = 0 100 80 test-service-2\./, "srv");
-  await resolves(at, `_http._tcp.dns-test-service.${domain}`, /service = 0 100 8080 \S+\.dns-test-service\./, "srv");
+  await expectAnswer(at, `_http._tcp.test-service-2.${domain}`, /service = 0 100 80 test-service-2\./, "srv");
+  await expectAnswer(at, `_http._tcp.dns-test-service.${domain}`, /service = 0 100 8080 \S+\.dns-test-service\./, "srv");
   const reverse = `${spec.clusterIP.split(".").reverse().join(".")}.in-addr.arpa`;
   const pointer = await at.exec("client", `busybox nslookup -type=ptr ${reverse}`);
   assert.match(pointer, new RegExp(`name = test-service-2\\.${literally(domain)}\\.cluster\\.local`));

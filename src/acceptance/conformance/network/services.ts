@@ -65,7 +65,7 @@ async function hasAffinity(at: TestNamespace, address: string): Promise<void> {
   assert.equal((await serversOf(at, address)).size, 1);
 }
 
-function affinity(type: "ClusterIP" | "NodePort", switched: boolean): Behaviour {
+function testAffinity(type: "ClusterIP" | "NodePort", switched: boolean): Behaviour {
   return async (at) => {
     const service = serviceOf("affine", { type, sessionAffinity: "ClientIP" });
     const made = await at.create(service);
@@ -288,13 +288,13 @@ export const services: Behaviours = {
   "Services should be able to change the type from ExternalName to ClusterIP": fromExternalName("ClusterIP"),
   "Services should be able to change the type from ExternalName to NodePort": fromExternalName("NodePort"),
   "Services should be able to change the type from NodePort to ExternalName": toExternalName("NodePort"),
-  "Services should be able to switch session affinity for NodePort service": affinity("NodePort", true),
-  "Services should be able to switch session affinity for service with type clusterIP": affinity("ClusterIP", true),
+  "Services should be able to switch session affinity for NodePort service": testAffinity("NodePort", true),
+  "Services should be able to switch session affinity for service with type clusterIP": testAffinity("ClusterIP", true),
   "Services should complete a service status lifecycle": changeStatus,
   "Services should delete a collection of services": deleteCollection,
   "Services should find a service from listing all namespaces": listEverywhere,
-  "Services should have session affinity work for NodePort service": affinity("NodePort", false),
-  "Services should have session affinity work for service with type clusterIP": affinity("ClusterIP", false),
+  "Services should have session affinity work for NodePort service": testAffinity("NodePort", false),
+  "Services should have session affinity work for service with type clusterIP": testAffinity("ClusterIP", false),
   "Services should serve endpoints on same port and different protocols": servePortsOfProtocols,
   "Services should serve multiport endpoints from pods": serveSeveralPorts,
 };

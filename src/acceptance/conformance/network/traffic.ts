@@ -18,7 +18,7 @@ const lookUp = (at: TestNamespace, name: string, type = "a"): Promise<string> =>
   );
 
 /** Resolves with the answer when it has the address. */
-export async function resolves(at: TestNamespace, name: string, pattern: RegExp, type = "a"): Promise<void> {
+export async function expectAnswer(at: TestNamespace, name: string, pattern: RegExp, type = "a"): Promise<void> {
   let last = "";
   await until(
     () => `${pattern} in the answer for ${name}: ${last}`,
@@ -35,8 +35,8 @@ async function resolveCluster(at: TestNamespace): Promise<void> {
   await at.runPod(podOf("client", PAUSE));
   const { spec } = await at.api.get("/api/v1/namespaces/default/services/kubernetes");
   const address = new RegExp(`Address: ${literally(spec.clusterIP)}$`, "m");
-  await resolves(at, "kubernetes.default.svc.cluster.local", address);
-  await resolves(at, "kubernetes.default", address);
+  await expectAnswer(at, "kubernetes.default.svc.cluster.local", address);
+  await expectAnswer(at, "kubernetes.default", address);
   const { clusterIP } = (await at.api.get("/api/v1/namespaces/kube-system/services/kube-dns")).spec;
   assert.match(
     await at.exec("client", "cat /etc/resolv.conf"),
@@ -52,12 +52,12 @@ async function resolvePartialNames(at: TestNamespace): Promise<void> {
   await at.runPod(podOf("client", PAUSE));
   const addressOf = (ip: string): RegExp => new RegExp(`Address: ${literally(ip)}$`, "m");
   for (const suffix of ["", `.${at.name}`, `.${at.name}.svc`, `.${at.name}.svc.cluster.local`]) {
-    await resolves(at, `normal${suffix}`, addressOf(spec.clusterIP));
-    await resolves(at, `headless${suffix}`, addressOf(status.podIP));
+    await expectAnswer(at, `normal${suffix}`, addressOf(spec.clusterIP));
+    await expectAnswer(at, `headless${suffix}`, addressOf(status.podIP));
   }
   const domain = `${at.name}.svc`;
-  await resolves(at, `_http._tcp.normal.${domain}`, /service = 0 100 80 normal\./, "srv");
-  await resolves(at, `_http._tcp.headless.${domain}`, /service = 0 100 8080 web\.headless\./, "srv");
+  await expectAnswer(at, `_http._tcp.normal.${domain}`, /service = 0 100 80 normal\./, "srv");
+  await expectAnswer(at, `_http._tcp.headless.${domain}`, /service = 0 100 8080 web\.headless\./, "srv");
 }
 
 async function resolveExternalName(at: TestNamespace): Promise<void> {
@@ -68,14 +68,14 @@ async function resolveExternalName(at: TestNamespace): Promise<void> {
   await at.create(service);
   await at.runPod(podOf("client", PAUSE));
   const name = `alias.${at.name}.svc.cluster.local`;
-  await resolves(at, name, new RegExp(`canonical name = ${literally(externalName)}`));
+  await expectAnswer(at, name, new RegExp(`canonical name = ${literally(externalName)}`));
   const next = externalName.replace("first", "second");
   await at.api.patch(at.pathOfObject(service), { spec: { externalName: next } });
-  await resolves(at, name, new RegExp(`canonical name = ${literally(next)}`));
+  await expectAnswer(at, name, new RegExp(`canonical name = ${literally(next)}`));
   const { spec } = await at.api.update(at.pathOfObject(service), ({ spec }) => {
     Object.assign(spec, { type: "ClusterIP", externalName: "", ports: [{ port: 80, name: "http" }] });
   });
-  await resolves(at, name, new RegExp(`Address: ${literally(spec.clusterIP)}$`, "m"));
+  await expectAnswer(at, name, new RegExp(`Address: ${literally(spec.clusterIP)}$`, "m"));
   assert.doesNotMatch(await lookUp(at, name), /canonical name/);
 }
 
@@ -87,7 +87,7 @@ async function runServers(at: TestNamespace): Promise<readonly Json[]> {
 }
 
 /** A container reaches each server, through a server that repeats its requests. */
-function betweenPods(protocol: "http" | "udp"): Behaviour {
+function testPodTraffic(protocol: "http" | "udp"): Behaviour {
   return async (at) => {
     const servers = await runServers(at);
     const { status } = await at.runPod(serverPod("test-container-pod"));
@@ -104,7 +104,7 @@ function betweenPods(protocol: "http" | "udp"): Behaviour {
 }
 
 /** A process in the node's network, which is that of this test, reaches each server. */
-function fromNode(protocol: "http" | "udp"): Behaviour {
+function testNodeTraffic(protocol: "http" | "udp"): Behaviour {
   return async (at) => {
     for (const { metadata, status } of await runServers(at)) {
       const ip: string = status.podIP;
@@ -130,7 +130,7 @@ async function sendDatagram(host: string, port: number): Promise<string> {
 const methods = ["DELETE", "GET", "HEAD", "OPTIONS", "PATCH", "POST", "PUT"];
 
 /** Pod and service pass on requests of every method; `more` is what follows `/proxy`. */
-function proxied(more: string): Behaviour {
+function testProxyMethods(more: string): Behaviour {
   return async (at) => {
     await at.runPod(serverPod("server"));
     const service = serviceOf("web", { ports: [{ name: "portname", port: 80, targetPort: 8080 }] });
@@ -175,12 +175,12 @@ export const traffic: Behaviours = {
   "DNS should provide DNS for ExternalName services": resolveExternalName,
   "DNS should provide DNS for the cluster": resolveCluster,
   "DNS should resolve DNS of partial qualified names for services": resolvePartialNames,
-  "Networking Granular Checks: Pods should function for intra-pod communication: http": betweenPods("http"),
-  "Networking Granular Checks: Pods should function for intra-pod communication: udp": betweenPods("udp"),
-  "Networking Granular Checks: Pods should function for node-pod communication: http": fromNode("http"),
-  "Networking Granular Checks: Pods should function for node-pod communication: udp": fromNode("udp"),
-  "Proxy version v1 A set of valid responses are returned for both pod and service Proxy": proxied("/"),
+  "Networking Granular Checks: Pods should function for intra-pod communication: http": testPodTraffic("http"),
+  "Networking Granular Checks: Pods should function for intra-pod communication: udp": testPodTraffic("udp"),
+  "Networking Granular Checks: Pods should function for node-pod communication: http": testNodeTraffic("http"),
+  "Networking Granular Checks: Pods should function for node-pod communication: udp": testNodeTraffic("udp"),
+  "Proxy version v1 A set of valid responses are returned for both pod and service Proxy": testProxyMethods("/"),
   "Proxy version v1 A set of valid responses are returned for both pod and service ProxyWithPath":
-    proxied("/some/path/with/HEAD"),
+    testProxyMethods("/some/path/with/HEAD"),
   "Proxy version v1 should proxy through a service and a pod": proxyThrough,
 };

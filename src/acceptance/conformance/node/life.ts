@@ -18,7 +18,7 @@ import { entryImage } from "../harness/entry-image.ts";
 import { serverPod } from "../harness/node-program.ts";
 
 /** The output of a container of an image with an entrypoint and arguments. */
-function defaults(container: object, expected: string): Behaviour {
+function testImageDefaults(container: object, expected: string): Behaviour {
   return async (at) => {
     const { command: _, ...rest } = containerOf("");
     const spec = { containers: [{ ...rest, image: entryImage, ...container }] };
@@ -75,7 +75,7 @@ const byExec: Handler = (ip) => ({
 });
 
 /** The server that the hook calls has seen it, with preStop after the deletion of the pod. */
-function hook(event: "postStart" | "preStop", handler: Handler): Behaviour {
+function testHook(event: "postStart" | "preStop", handler: Handler): Behaviour {
   return async (at) => {
     const { status } = await at.runPod(serverPod("server"));
     const lifecycle = { [event]: handler(status.podIP) };
@@ -123,7 +123,7 @@ async function exitAsExpected(at: TestNamespace): Promise<void> {
 }
 
 /** The message of a container that ends with the code. */
-function message(script: string, expected: string | undefined): Behaviour {
+function testTerminationMessage(script: string, expected: string | undefined): Behaviour {
   return async (at) => {
     await at.create(podOf("ending", script, { container: { terminationMessagePolicy: "FallbackToLogsOnError" } }));
     const { status } = await at.waitForPod("ending", "the end", isFinished);
@@ -249,19 +249,19 @@ async function cancelEviction(at: TestNamespace): Promise<void> {
 }
 
 export const life: Behaviours = {
-  "Containers should use the image defaults if command and args are blank": defaults(
+  "Containers should use the image defaults if command and args are blank": testImageDefaults(
     {},
     "entrypoint default arguments\n",
   ),
-  "Containers should be able to override the image's default arguments (container cmd)": defaults(
+  "Containers should be able to override the image's default arguments (container cmd)": testImageDefaults(
     { args: ["other"] },
     "entrypoint other\n",
   ),
-  "Containers should be able to override the image's default command (container entrypoint)": defaults(
+  "Containers should be able to override the image's default command (container entrypoint)": testImageDefaults(
     { command: ["/bin/echo", "command"] },
     "command\n",
   ),
-  "Containers should be able to override the image's default command and arguments": defaults(
+  "Containers should be able to override the image's default command and arguments": testImageDefaults(
     { command: ["/bin/echo", "command"], args: ["other"] },
     "command other\n",
   ),
@@ -269,25 +269,25 @@ export const life: Behaviours = {
   "InitContainer should invoke init containers on a RestartNever pod": initOnce,
   "InitContainer should not start app containers and fail the pod if init containers fail on a RestartNever pod":
     failInitNever,
-  "Container Lifecycle Hook when create a pod with lifecycle hook should execute poststart http hook properly": hook(
+  "Container Lifecycle Hook when create a pod with lifecycle hook should execute poststart http hook properly": testHook(
     "postStart",
     byHttp,
   ),
-  "Container Lifecycle Hook when create a pod with lifecycle hook should execute prestop exec hook properly": hook(
+  "Container Lifecycle Hook when create a pod with lifecycle hook should execute prestop exec hook properly": testHook(
     "preStop",
     byExec,
   ),
-  "Container Lifecycle Hook when create a pod with lifecycle hook should execute prestop http hook properly": hook(
+  "Container Lifecycle Hook when create a pod with lifecycle hook should execute prestop http hook properly": testHook(
     "preStop",
     byHttp,
   ),
-  "PreStop should call prestop when killing a pod": hook("preStop", byExec),
+  "PreStop should call prestop when killing a pod": testHook("preStop", byExec),
   "Container Runtime blackbox test when starting a container that exits should run with the expected status":
     exitAsExpected,
   "Container Runtime blackbox test on terminated container should report termination message as empty when pod succeeds and TerminationMessagePolicy FallbackToLogsOnError is set":
-    message("echo DONE", undefined),
+    testTerminationMessage("echo DONE", undefined),
   "Container Runtime blackbox test on terminated container should report termination message from log output if TerminationMessagePolicy FallbackToLogsOnError is set":
-    message("busybox printf DONE; exit 1", "DONE"),
+    testTerminationMessage("busybox printf DONE; exit 1", "DONE"),
   'Probing container should *not* be restarted with a exec "cat /tmp/health" liveness probe': keepHealthy,
   'Probing container should be restarted with a exec "cat /tmp/health" liveness probe': restartUnhealthy,
   "Probing container should have monotonically increasing restart count": restartAgain,

@@ -54,7 +54,7 @@ async function getHostIp(at: TestNamespace): Promise<void> {
   assert.ok(status.hostIPs.some(({ ip }: { ip: string }) => ip === status.hostIP));
 }
 
-async function lifecycle(at: TestNamespace): Promise<void> {
+async function testLifecycle(at: TestNamespace): Promise<void> {
   using watch = await at.api.watch(`${at.path("pods")}?labelSelector=test-pod-static%3Dtrue`);
   const pod = podOf("static", PAUSE, { labels: { "test-pod-static": "true" } });
   await at.create(pod);
@@ -134,7 +134,7 @@ async function failInit(at: TestNamespace): Promise<void> {
 const secret = { apiVersion: "v1", kind: "Secret", metadata: { name: "test" }, stringData: { "data-1": "value-1" } };
 
 /** A container's environment has the secret. No shell prints it, since shells drop names with a dash. */
-function secretVariables(container: object, ...expected: readonly string[]): Behaviour {
+function testSecretVariables(container: object, ...expected: readonly string[]): Behaviour {
   return async (at) => {
     await at.create(secret);
     const lines = (await at.outputOf(podOf("reader", "", { container: { command: ["env"], ...container } }))).split(
@@ -183,7 +183,7 @@ async function initializeOverhead(at: TestNamespace): Promise<void> {
 
 const LOGGED = "/dev/termination-custom-log";
 
-async function terminationMessage(at: TestNamespace, container: object, script: string, message: string) {
+async function expectTerminationMessage(at: TestNamespace, container: object, script: string, message: string) {
   await at.outputOf(podOf("ending", script, { container }));
   const { status } = await at.pod("ending");
   assert.equal(status.containerStatuses[0].state.terminated.message, message);
@@ -194,16 +194,16 @@ export const pods: Behaviours = {
   "Pods should allow activeDeadlineSeconds to be updated": updateDeadline,
   "Pods should delete a collection of pods": deleteCollection,
   "Pods should get a host IP": getHostIp,
-  "Pods should run through the lifecycle of Pods and PodStatus": lifecycle,
+  "Pods should run through the lifecycle of Pods and PodStatus": testLifecycle,
   "Pods Extended Pods Set QOS Class should be set on Pods with matching resource requests and limits for memory and cpu":
     setQosClass,
   "Ephemeral Containers should update the ephemeral containers in an existing pod": addEphemeralContainers,
   "InitContainer should not start app containers if init containers fail on a RestartAlways pod": failInit,
-  "Secrets should be consumable from pods in env vars": secretVariables(
+  "Secrets should be consumable from pods in env vars": testSecretVariables(
     { env: [{ name: "SECRET_DATA", valueFrom: { secretKeyRef: { name: "test", key: "data-1" } } }] },
     "SECRET_DATA=value-1",
   ),
-  "Secrets should be consumable via the environment": secretVariables(
+  "Secrets should be consumable via the environment": testSecretVariables(
     { envFrom: [{ secretRef: { name: "test" } }, { prefix: "p-", secretRef: { name: "test" } }] },
     "data-1=value-1",
     "p-data-1=value-1",
@@ -219,7 +219,7 @@ export const pods: Behaviours = {
   "RuntimeClass should schedule a Pod requesting a RuntimeClass without PodOverhead": scheduleRuntimeClass,
   "Container Runtime blackbox test on terminated container should report termination message from file when pod succeeds and TerminationMessagePolicy FallbackToLogsOnError is set":
     (at) =>
-      terminationMessage(
+      expectTerminationMessage(
         at,
         { terminationMessagePolicy: "FallbackToLogsOnError" },
         "echo a log; busybox printf OK > /dev/termination-log",
@@ -227,7 +227,7 @@ export const pods: Behaviours = {
       ),
   "Container Runtime blackbox test on terminated container should report termination message if TerminationMessagePath is set as non-root user and at a non-default path":
     (at) =>
-      terminationMessage(
+      expectTerminationMessage(
         at,
         { terminationMessagePath: LOGGED, securityContext: { runAsUser: 1000 } },
         `busybox printf DONE > ${LOGGED}`,

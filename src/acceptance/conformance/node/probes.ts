@@ -8,7 +8,7 @@ import { nodeContainer, nodeVolumes, serverPod } from "../harness/node-program.t
 const OBSERVATION_MS = 25_000;
 const often = { periodSeconds: 1, failureThreshold: 3 };
 
-function notRestarted(livenessProbe: object, args: readonly string[] = []): Behaviour {
+function testNoRestart(livenessProbe: object, args: readonly string[] = []): Behaviour {
   return async (at) => {
     await at.runPod(serverPod("alive", { args, container: { livenessProbe: { ...often, ...livenessProbe } } }));
     await sleep(OBSERVATION_MS);
@@ -19,7 +19,7 @@ function notRestarted(livenessProbe: object, args: readonly string[] = []): Beha
 }
 
 async function keepOpenSocket(at: TestNamespace): Promise<void> {
-  await notRestarted({ tcpSocket: { port: 8080 } }, ["healthy=10"])(at);
+  await testNoRestart({ tcpSocket: { port: 8080 } }, ["healthy=10"])(at);
   const { status } = await at.api.send(`GET ${at.path("pods/alive:8080/proxy/healthz")}`);
   assert.equal(status, 500, "the handler fails since 10 s after the start");
 }
@@ -82,7 +82,7 @@ async function runPostStart(at: TestNamespace): Promise<void> {
 }
 
 export const probes: Behaviours = {
-  "Probing container should *not* be restarted with a /healthz http liveness probe": notRestarted({
+  "Probing container should *not* be restarted with a /healthz http liveness probe": testNoRestart({
     httpGet: { path: "/healthz", port: 8080 },
   }),
   "Probing container should *not* be restarted with a tcp:8080 liveness probe": keepOpenSocket,

@@ -18,7 +18,7 @@ async function environmentOf(at: TestNamespace, container: object, spec: object 
 
 const fieldVariable = (name: string, fieldPath: string) => ({ name, valueFrom: { fieldRef: { fieldPath } } });
 
-function fields(
+function testFieldVariables(
   paths: Readonly<Record<string, string>>,
   expected: (pod: { metadata: Record<string, string>; status: Record<string, string> }, at: TestNamespace) => object,
 ): Behaviour {
@@ -31,7 +31,7 @@ function fields(
   };
 }
 
-async function limits(at: TestNamespace): Promise<void> {
+async function testLimitVariables(at: TestNamespace): Promise<void> {
   const variable = (name: string, resource: string) => ({ name, valueFrom: { resourceFieldRef: { resource } } });
   const lines = await environmentOf(at, {
     resources: { requests: { cpu: "250m", memory: "32Mi" }, limits: { cpu: "1250m", memory: "64Mi" } },
@@ -54,7 +54,7 @@ const configMap = {
   data: { "data-1": "value-1", "data-2": "value-2" },
 };
 
-function configMapVariables(container: object, ...expected: readonly string[]): Behaviour {
+function testConfigMapVariables(container: object, ...expected: readonly string[]): Behaviour {
   return async (at) => {
     await at.create(configMap);
     const lines = await environmentOf(at, container);
@@ -100,7 +100,7 @@ async function expandSubPath(at: TestNamespace): Promise<void> {
   assert.equal(await at.outputOf(pod), "/volume/foo/file\n");
 }
 
-async function serviceVariables(at: TestNamespace): Promise<void> {
+async function testServiceVariables(at: TestNamespace): Promise<void> {
   const ports = [{ port: 8765, targetPort: 8080 }];
   const service = { apiVersion: "v1", kind: "Service", metadata: { name: "fooservice" }, spec: { ports } };
   const { clusterIP } = (await at.create(service)).spec;
@@ -120,7 +120,7 @@ async function serviceVariables(at: TestNamespace): Promise<void> {
 }
 
 /** `id` prints user and groups. */
-function identity(container: object, pod: object, expected: RegExp): Behaviour {
+function testIdentity(container: object, pod: object, expected: RegExp): Behaviour {
   return async (at) => {
     const made = podOf("identified", "id", { container, spec: pod });
     assert.match(await at.outputOf(made), expected);
@@ -227,11 +227,11 @@ async function logBySocket(at: TestNamespace): Promise<void> {
 export const variables: Behaviours = {
   "Pods should support remote command execution over websockets": execBySocket,
   "Pods should support retrieving logs from the container over websockets": logBySocket,
-  "ConfigMap should be consumable via environment variable": configMapVariables(
+  "ConfigMap should be consumable via environment variable": testConfigMapVariables(
     { env: [{ name: "CONFIG_DATA_1", valueFrom: { configMapKeyRef: { name: "test", key: "data-1" } } }] },
     "CONFIG_DATA_1=value-1",
   ),
-  "ConfigMap should be consumable via the environment": configMapVariables(
+  "ConfigMap should be consumable via the environment": testConfigMapVariables(
     { envFrom: [{ configMapRef: { name: "test" } }, { prefix: "p-", configMapRef: { name: "test" } }] },
     "data-1=value-1",
     "data-2=value-2",
@@ -240,17 +240,17 @@ export const variables: Behaviours = {
   ),
   "ConfigMap should fail to create ConfigMap with empty key": rejectEmptyKey("ConfigMap"),
   "Secrets should fail to create secret due to empty secret key": rejectEmptyKey("Secret"),
-  "Downward API should provide container's limits.cpu/memory and requests.cpu/memory as env vars": limits,
-  "Downward API should provide host IP as an env var": fields({ HOST_IP: "status.hostIP" }, ({ status }) => ({
+  "Downward API should provide container's limits.cpu/memory and requests.cpu/memory as env vars": testLimitVariables,
+  "Downward API should provide host IP as an env var": testFieldVariables({ HOST_IP: "status.hostIP" }, ({ status }) => ({
     HOST_IP: status.hostIP,
   })),
-  "Downward API should provide hostIPs as an env var": fields({ HOST_IPS: "status.hostIPs" }, ({ status }) => ({
+  "Downward API should provide hostIPs as an env var": testFieldVariables({ HOST_IPS: "status.hostIPs" }, ({ status }) => ({
     HOST_IPS: status.hostIP,
   })),
-  "Downward API should provide pod UID as env vars": fields({ POD_UID: "metadata.uid" }, ({ metadata }) => ({
+  "Downward API should provide pod UID as env vars": testFieldVariables({ POD_UID: "metadata.uid" }, ({ metadata }) => ({
     POD_UID: metadata.uid,
   })),
-  "Downward API should provide pod name, namespace and IP address as env vars": fields(
+  "Downward API should provide pod name, namespace and IP address as env vars": testFieldVariables(
     { POD_NAME: "metadata.name", POD_NAMESPACE: "metadata.namespace", POD_IP: "status.podIP" },
     ({ status }, at) => ({ POD_NAME: "reader", POD_NAMESPACE: at.name, POD_IP: status.podIP }),
   ),
@@ -260,16 +260,16 @@ export const variables: Behaviours = {
   "Kubelet when scheduling a busybox command that always fails in a pod should have an terminated reason": failAlways,
   "Kubelet when scheduling a read only busybox container should not write to root filesystem": refuseWrites,
   "Kubelet when scheduling an agnhost Pod with hostAliases should write entries to /etc/hosts": writeAliases,
-  "Pods should contain environment variables for services": serviceVariables,
-  "Security Context When creating a container with runAsUser should run the container with uid 65534": identity(
+  "Pods should contain environment variables for services": testServiceVariables,
+  "Security Context When creating a container with runAsUser should run the container with uid 65534": testIdentity(
     { securityContext: { runAsUser: 65534 } },
     {},
     /^uid=65534/,
   ),
   "Security Context should support container.SecurityContext.RunAsUser And container.SecurityContext.RunAsGroup":
-    identity({ securityContext: { runAsUser: 1001, runAsGroup: 2002 } }, {}, /^uid=1001 gid=2002/),
+    testIdentity({ securityContext: { runAsUser: 1001, runAsGroup: 2002 } }, {}, /^uid=1001 gid=2002/),
   "Security Context should support pod.Spec.SecurityContext.RunAsUser And pod.Spec.SecurityContext.RunAsGroup":
-    identity({}, { securityContext: { runAsUser: 1001, runAsGroup: 2002 } }, /^uid=1001 gid=2002/),
+    testIdentity({}, { securityContext: { runAsUser: 1001, runAsGroup: 2002 } }, /^uid=1001 gid=2002/),
   "Security Context when creating containers with AllowPrivilegeEscalation should not allow privilege escalation when false":
     keepPrivileges,
   "Sysctls should support sysctls": setSysctl,

@@ -1,6 +1,6 @@
 /** The operations of resources that need no pods. */
 import { type Behaviours, podOf } from "../harness/behaviour.ts";
-import { operationsOf } from "../harness/operations.ts";
+import { testOperations } from "../harness/operations.ts";
 
 const discovered = true;
 const container = { name: "c", image: "example.invalid/image:1" };
@@ -13,7 +13,7 @@ const conditions = (type: string) => ({
   update: { status: condition(type, "Updated") },
 });
 
-const flowSchema = operationsOf({
+const flowSchema = testOperations({
   make: (at, index) => ({
     apiVersion: "flowcontrol.apiserver.k8s.io/v1",
     kind: "FlowSchema",
@@ -35,7 +35,7 @@ const flowSchema = operationsOf({
   discovered,
 });
 
-const priorityLevel = operationsOf({
+const priorityLevel = testOperations({
   make: (at, index) => ({
     apiVersion: "flowcontrol.apiserver.k8s.io/v1",
     kind: "PriorityLevelConfiguration",
@@ -53,7 +53,7 @@ const priorityLevel = operationsOf({
   discovered,
 });
 
-const policy = operationsOf({
+const policy = testOperations({
   make: (at, index) => ({
     apiVersion: "admissionregistration.k8s.io/v1",
     kind: "ValidatingAdmissionPolicy",
@@ -72,7 +72,7 @@ const policy = operationsOf({
   discovered,
 });
 
-const policyBinding = operationsOf({
+const policyBinding = testOperations({
   make: (at, index) => ({
     apiVersion: "admissionregistration.k8s.io/v1",
     kind: "ValidatingAdmissionPolicyBinding",
@@ -86,7 +86,7 @@ const policyBinding = operationsOf({
   discovered,
 });
 
-const cronJob = operationsOf({
+const cronJob = testOperations({
   make: (_, index) => ({
     apiVersion: "batch/v1",
     kind: "CronJob",
@@ -106,7 +106,7 @@ const cronJob = operationsOf({
   },
 });
 
-const endpointSlice = operationsOf({
+const endpointSlice = testOperations({
   make: (_, index) => ({
     apiVersion: "discovery.k8s.io/v1",
     kind: "EndpointSlice",
@@ -122,7 +122,7 @@ const endpointSlice = operationsOf({
   discovered,
 });
 
-const ingress = operationsOf({
+const ingress = testOperations({
   make: (_, index) => ({
     apiVersion: "networking.k8s.io/v1",
     kind: "Ingress",
@@ -142,7 +142,7 @@ const ingress = operationsOf({
   discovered,
 });
 
-const ingressClass = operationsOf({
+const ingressClass = testOperations({
   make: (at, index) => ({
     apiVersion: "networking.k8s.io/v1",
     kind: "IngressClass",
@@ -156,7 +156,7 @@ const ingressClass = operationsOf({
   discovered,
 });
 
-const ipAddress = operationsOf({
+const ipAddress = testOperations({
   make: (_, index) => ({
     apiVersion: "networking.k8s.io/v1",
     kind: "IPAddress",
@@ -166,7 +166,7 @@ const ipAddress = operationsOf({
   discovered,
 });
 
-const serviceCidr = operationsOf({
+const serviceCidr = testOperations({
   make: (at, index) => ({
     apiVersion: "networking.k8s.io/v1",
     kind: "ServiceCIDR",
@@ -177,7 +177,7 @@ const serviceCidr = operationsOf({
   discovered,
 });
 
-const runtimeClass = operationsOf({
+const runtimeClass = testOperations({
   make: (at, index) => ({
     apiVersion: "node.k8s.io/v1",
     kind: "RuntimeClass",
@@ -187,7 +187,7 @@ const runtimeClass = operationsOf({
   discovered,
 });
 
-const storageCapacity = operationsOf({
+const storageCapacity = testOperations({
   make: (_, index) => ({
     apiVersion: "storage.k8s.io/v1",
     kind: "CSIStorageCapacity",
@@ -199,7 +199,7 @@ const storageCapacity = operationsOf({
   discovered,
 });
 
-const csiDriver = operationsOf({
+const csiDriver = testOperations({
   make: (at, index) => ({
     apiVersion: "storage.k8s.io/v1",
     kind: "CSIDriver",
@@ -208,7 +208,7 @@ const csiDriver = operationsOf({
   }),
 });
 
-const csiNode = operationsOf({
+const csiNode = testOperations({
   make: (at, index) => ({
     apiVersion: "storage.k8s.io/v1",
     kind: "CSINode",
@@ -217,7 +217,7 @@ const csiNode = operationsOf({
   }),
 });
 
-const storageClass = operationsOf({
+const storageClass = testOperations({
   make: (at, index) => ({
     apiVersion: "storage.k8s.io/v1",
     kind: "StorageClass",
@@ -234,13 +234,13 @@ const attachment = (name: string) => ({
   spec: { attacher: "example.com", nodeName: `${name}-node`, source: { persistentVolumeName: `${name}-volume` } },
 });
 
-const volumeAttachment = operationsOf({ make: (at, index) => attachment(`${at.name}-${index}`) });
-const volumeAttachmentStatus = operationsOf({
+const volumeAttachment = testOperations({ make: (at, index) => attachment(`${at.name}-${index}`) });
+const volumeAttachmentStatus = testOperations({
   make: (at, index) => attachment(`${at.name}-${index}`),
   subresources: { status: { patch: { status: { attached: true } }, update: { status: { attached: false } } } },
 });
 
-const configMap = operationsOf({
+const configMap = testOperations({
   make: (_, index) => ({
     apiVersion: "v1",
     kind: "ConfigMap",
@@ -250,7 +250,7 @@ const configMap = operationsOf({
   change: { patch: { data: { valueName: "value1" } }, update: { data: { valueName: "value2" } } },
 });
 
-const secret = operationsOf({
+const secret = testOperations({
   make: (_, index) => ({
     apiVersion: "v1",
     kind: "Secret",
@@ -260,7 +260,7 @@ const secret = operationsOf({
   change: { patch: { data: { key: "dmFsdWUx" } }, update: { data: { key: "dmFsdWUy" } } },
 });
 
-const podTemplate = operationsOf({
+const podTemplate = testOperations({
   make: (_, index) => ({
     apiVersion: "v1",
     kind: "PodTemplate",
@@ -269,7 +269,7 @@ const podTemplate = operationsOf({
   }),
 });
 
-const lease = operationsOf({
+const lease = testOperations({
   make: (_, index) => ({
     apiVersion: "coordination.k8s.io/v1",
     kind: "Lease",
@@ -288,7 +288,7 @@ const lease = operationsOf({
   },
 });
 
-const csiPod = operationsOf({
+const csiPod = testOperations({
   make: (at, index) =>
     podOf(`pod-${index}`, "true", {
       container: { volumeMounts: [{ name: "v", mountPath: "/v" }] },
@@ -300,7 +300,7 @@ const csiPod = operationsOf({
     }),
 });
 
-const serviceAccount = operationsOf({
+const serviceAccount = testOperations({
   make: (_, index) => ({ apiVersion: "v1", kind: "ServiceAccount", metadata: { name: `account-${index}` } }),
   change: {
     patch: { automountServiceAccountToken: false },
@@ -308,7 +308,7 @@ const serviceAccount = operationsOf({
   },
 });
 
-const resourceQuota = operationsOf({
+const resourceQuota = testOperations({
   make: (_, index) => ({
     apiVersion: "v1",
     kind: "ResourceQuota",
@@ -321,7 +321,7 @@ const resourceQuota = operationsOf({
   },
 });
 
-const node = operationsOf({
+const node = testOperations({
   make: (at, index) => ({
     apiVersion: "v1",
     kind: "Node",
@@ -330,7 +330,7 @@ const node = operationsOf({
   }),
 });
 
-const budget = operationsOf({
+const budget = testOperations({
   make: (_, index) => ({
     apiVersion: "policy/v1",
     kind: "PodDisruptionBudget",

@@ -2,14 +2,14 @@
 import assert from "node:assert/strict";
 import type { Json } from "../harness/api.ts";
 import { type Behaviours, conditionOf, PAUSE, podOf, type TestNamespace } from "../harness/behaviour.ts";
-import { operationsOf } from "../harness/operations.ts";
+import { testOperations } from "../harness/operations.ts";
 
 const time = "2026-01-01T00:00:00.000000Z";
 const seriesOf = (count: number, name: string) => ({ series: { count, [name]: "2026-01-01T00:00:09.000000Z" } });
 
 const involved = (at: TestNamespace) => ({ kind: "Pod", namespace: at.name, name: "nothing", apiVersion: "v1" });
 
-const coreEvents = operationsOf({
+const coreEvents = testOperations({
   make: (at, index) => ({
     apiVersion: "v1",
     kind: "Event",
@@ -31,7 +31,7 @@ const coreEvents = operationsOf({
   },
 });
 
-const newEvents = operationsOf({
+const newEvents = testOperations({
   make: (at, index) => ({
     apiVersion: "events.k8s.io/v1",
     kind: "Event",
@@ -208,8 +208,8 @@ const claimOf = (at: TestNamespace, index: number) => ({
 });
 
 async function liveVolumes(at: TestNamespace): Promise<void> {
-  await operationsOf({ make: volumeOf })(at);
-  await operationsOf({ make: claimOf })(at);
+  await testOperations({ make: volumeOf })(at);
+  await testOperations({ make: claimOf })(at);
 }
 
 async function changeVolumeStatus(at: TestNamespace): Promise<void> {

@@ -14,7 +14,7 @@ import {
 const waitScheduled = (at: TestNamespace, name: string): Promise<Json> =>
   at.waitForPod(name, "a node", ({ status }) => conditionOf(status, "PodScheduled")?.status === "True");
 
-async function refuses(at: TestNamespace, name: string, message: RegExp): Promise<void> {
+async function expectUnschedulable(at: TestNamespace, name: string, message: RegExp): Promise<void> {
   const { spec, status } = await at.waitForPod(name, "a refusal", ({ status }) => {
     return conditionOf(status, "PodScheduled")?.status === "False";
   });
@@ -49,22 +49,22 @@ async function withResource(
   }
 }
 
-function sized(name: string, resource: string, amount: number, spec: object = {}) {
+function createSizedPod(name: string, resource: string, amount: number, spec: object = {}) {
   const amounts = { [resource]: String(amount) };
   return podOf(name, PAUSE, { container: { resources: { requests: amounts, limits: amounts } }, spec });
 }
 
 const limitResources: Behaviour = (at) =>
   withResource(at, 10, async (resource) => {
-    await at.create(sized("filler", resource, 7));
+    await at.create(createSizedPod("filler", resource, 7));
     await waitScheduled(at, "filler");
-    await at.create(sized("additional", resource, 4));
-    await refuses(at, "additional", /Insufficient example\.com\//);
-    await at.create(sized("fitting", resource, 3));
+    await at.create(createSizedPod("additional", resource, 4));
+    await expectUnschedulable(at, "additional", /Insufficient example\.com\//);
+    await at.create(createSizedPod("fitting", resource, 3));
     await waitScheduled(at, "fitting");
     const cpu = podOf("huge", PAUSE, { container: { resources: { requests: { cpu: "1000" } } } });
     await at.create(cpu);
-    await refuses(at, "huge", /Insufficient cpu/);
+    await expectUnschedulable(at, "huge", /Insufficient cpu/);
   });
 
 async function selectNode(at: TestNamespace): Promise<void> {
@@ -81,7 +81,7 @@ async function selectNode(at: TestNamespace): Promise<void> {
 
 async function selectNone(at: TestNamespace): Promise<void> {
   await at.create(podOf("restricted-pod", PAUSE, { spec: { nodeSelector: { label: "nonempty" } } }));
-  await refuses(at, "restricted-pod", /node\(s\) didn't match Pod's node affinity\/selector/);
+  await expectUnschedulable(at, "restricted-pod", /node\(s\) didn't match Pod's node affinity\/selector/);
 }
 
 const portPod = (name: string, port: object) =>
@@ -92,16 +92,16 @@ async function conflictPorts(at: TestNamespace): Promise<void> {
   await waitScheduled(at, "pod4");
   const { status } = await at.waitReady("pod4");
   await at.create(portPod("pod5", { hostIP: status.hostIP }));
-  await refuses(at, "pod5", /node\(s\) didn't have free ports for the requested pod ports/);
+  await expectUnschedulable(at, "pod5", /node\(s\) didn't have free ports for the requested pod ports/);
 }
 
 const preempt = (critical: boolean): Behaviour => {
   return (at) =>
     withResource(at, 5, async (resource) => {
       const low = { priorityClassName: `${at.name}-low` };
-      await at.runPod(sized("pod0-low-priority", resource, 3, low));
+      await at.runPod(createSizedPod("pod0-low-priority", resource, 3, low));
       const high = { priorityClassName: critical ? "system-cluster-critical" : `${at.name}-high` };
-      await at.create(sized("preemptor", resource, 3, high));
+      await at.create(createSizedPod("preemptor", resource, 3, high));
       await waitScheduled(at, "preemptor");
       await at.api.waitGone(at.path("pods/pod0-low-priority"));
       await at.waitReady("preemptor");
@@ -111,9 +111,9 @@ const preempt = (critical: boolean): Behaviour => {
 const markDisrupted: Behaviour = (at) =>
   withResource(at, 1, async (resource) => {
     const FINALIZER = "example.com/test-finalizer";
-    const victim = sized("victim-pod", resource, 1, { priorityClassName: `${at.name}-low` });
+    const victim = createSizedPod("victim-pod", resource, 1, { priorityClassName: `${at.name}-low` });
     await at.runPod({ ...victim, metadata: { ...victim.metadata, finalizers: [FINALIZER] } });
-    await at.create(sized("preemptor-pod", resource, 1, { priorityClassName: `${at.name}-high` }));
+    await at.create(createSizedPod("preemptor-pod", resource, 1, { priorityClassName: `${at.name}-high` }));
     const { status } = await at.waitForPod("victim-pod", "a deletion", ({ metadata }) => metadata.deletionTimestamp);
     const condition = conditionOf(status, "DisruptionTarget");
     assert.equal(condition.status, "True");

@@ -26,7 +26,7 @@ function readerOf(name: string, script: string, volume: object, more: object = {
   });
 }
 
-function resource(form: Form, name: string, value: string): Behaviour {
+function testResource(form: Form, name: string, value: string): Behaviour {
   return async (at) => {
     const volume = volumeOf(form, [resourceItem(name)]);
     assert.equal(await at.outputOf(readerOf("reader", "cat /etc/podinfo/value", volume, { resources })), value);
@@ -34,7 +34,7 @@ function resource(form: Form, name: string, value: string): Behaviour {
 }
 
 /** Without a limit the file has what the node can allocate. */
-function allocatable(form: Form, name: "cpu" | "memory"): Behaviour {
+function testAllocatable(form: Form, name: "cpu" | "memory"): Behaviour {
   return async (at) => {
     const volume = volumeOf(form, [resourceItem(`limits.${name}`)]);
     const output = await at.outputOf(readerOf("reader", "cat /etc/podinfo/value", volume));
@@ -52,7 +52,7 @@ export function bytesOf(quantity: string): number {
   return Number(number) * 1024 ** ["", "Ki", "Mi", "Gi"].indexOf(unit);
 }
 
-function podNameOnly(form: Form): Behaviour {
+function testPodName(form: Form): Behaviour {
   return async (at) => {
     const volume = volumeOf(form, [podName]);
     assert.equal(await at.outputOf(readerOf("named", "cat /etc/podinfo/podname", volume)), "named");
@@ -61,14 +61,14 @@ function podNameOnly(form: Form): Behaviour {
 
 const printMode = "busybox stat -L -c %A /etc/podinfo/podname && cat /etc/podinfo/podname";
 
-function fileMode(form: Form, by: "default" | "item"): Behaviour {
+function testFileMode(form: Form, by: "default" | "item"): Behaviour {
   return async (at) => {
     const volume = by === "default" ? volumeOf(form, [podName], 0o400) : volumeOf(form, [{ ...podName, mode: 0o400 }]);
     assert.equal(await at.outputOf(readerOf("named", printMode, volume)), "-r--------\nnamed");
   };
 }
 
-function metadataUpdated(form: Form, field: "labels" | "annotations"): Behaviour {
+function testMetadataUpdate(form: Form, field: "labels" | "annotations"): Behaviour {
   return async (at) => {
     const volume = volumeOf(form, [{ path: field, fieldRef: { fieldPath: `metadata.${field}` } }]);
     const script = `while :; do cat /etc/podinfo/${field}; echo; sleep 1; done`;
@@ -120,41 +120,41 @@ async function projectAll(at: TestNamespace): Promise<void> {
 }
 
 export const downwardVolumes: Behaviours = {
-  "Downward API volume should provide container's cpu limit": resource("downwardAPI", "limits.cpu", "2"),
-  "Downward API volume should provide container's cpu request": resource("downwardAPI", "requests.cpu", "1"),
-  "Downward API volume should provide container's memory limit": resource("downwardAPI", "limits.memory", "67108864"),
-  "Downward API volume should provide container's memory request": resource(
+  "Downward API volume should provide container's cpu limit": testResource("downwardAPI", "limits.cpu", "2"),
+  "Downward API volume should provide container's cpu request": testResource("downwardAPI", "requests.cpu", "1"),
+  "Downward API volume should provide container's memory limit": testResource("downwardAPI", "limits.memory", "67108864"),
+  "Downward API volume should provide container's memory request": testResource(
     "downwardAPI",
     "requests.memory",
     "33554432",
   ),
-  "Downward API volume should provide node allocatable (cpu) as default cpu limit if the limit is not set": allocatable(
+  "Downward API volume should provide node allocatable (cpu) as default cpu limit if the limit is not set": testAllocatable(
     "downwardAPI",
     "cpu",
   ),
   "Downward API volume should provide node allocatable (memory) as default memory limit if the limit is not set":
-    allocatable("downwardAPI", "memory"),
-  "Downward API volume should provide podname only": podNameOnly("downwardAPI"),
-  "Downward API volume should set DefaultMode on files": fileMode("downwardAPI", "default"),
-  "Downward API volume should set mode on item file": fileMode("downwardAPI", "item"),
-  "Downward API volume should update labels on modification": metadataUpdated("downwardAPI", "labels"),
-  "Downward API volume should update annotations on modification": metadataUpdated("downwardAPI", "annotations"),
-  "Projected downwardAPI should provide container's cpu limit": resource("projected", "limits.cpu", "2"),
-  "Projected downwardAPI should provide container's cpu request": resource("projected", "requests.cpu", "1"),
-  "Projected downwardAPI should provide container's memory limit": resource("projected", "limits.memory", "67108864"),
-  "Projected downwardAPI should provide container's memory request": resource(
+    testAllocatable("downwardAPI", "memory"),
+  "Downward API volume should provide podname only": testPodName("downwardAPI"),
+  "Downward API volume should set DefaultMode on files": testFileMode("downwardAPI", "default"),
+  "Downward API volume should set mode on item file": testFileMode("downwardAPI", "item"),
+  "Downward API volume should update labels on modification": testMetadataUpdate("downwardAPI", "labels"),
+  "Downward API volume should update annotations on modification": testMetadataUpdate("downwardAPI", "annotations"),
+  "Projected downwardAPI should provide container's cpu limit": testResource("projected", "limits.cpu", "2"),
+  "Projected downwardAPI should provide container's cpu request": testResource("projected", "requests.cpu", "1"),
+  "Projected downwardAPI should provide container's memory limit": testResource("projected", "limits.memory", "67108864"),
+  "Projected downwardAPI should provide container's memory request": testResource(
     "projected",
     "requests.memory",
     "33554432",
   ),
   "Projected downwardAPI should provide node allocatable (cpu) as default cpu limit if the limit is not set":
-    allocatable("projected", "cpu"),
+    testAllocatable("projected", "cpu"),
   "Projected downwardAPI should provide node allocatable (memory) as default memory limit if the limit is not set":
-    allocatable("projected", "memory"),
-  "Projected downwardAPI should provide podname only": podNameOnly("projected"),
-  "Projected downwardAPI should set DefaultMode on files": fileMode("projected", "default"),
-  "Projected downwardAPI should set mode on item file": fileMode("projected", "item"),
-  "Projected downwardAPI should update annotations on modification": metadataUpdated("projected", "annotations"),
-  "Projected downwardAPI should update labels on modification": metadataUpdated("projected", "labels"),
+    testAllocatable("projected", "memory"),
+  "Projected downwardAPI should provide podname only": testPodName("projected"),
+  "Projected downwardAPI should set DefaultMode on files": testFileMode("projected", "default"),
+  "Projected downwardAPI should set mode on item file": testFileMode("projected", "item"),
+  "Projected downwardAPI should update annotations on modification": testMetadataUpdate("projected", "annotations"),
+  "Projected downwardAPI should update labels on modification": testMetadataUpdate("projected", "labels"),
   "Projected combined should project all components that make up the projection API": projectAll,
 };

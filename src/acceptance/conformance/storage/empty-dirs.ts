@@ -5,7 +5,7 @@ import { type Behaviour, type Behaviours, containerOf, podOf, type TestNamespace
 const NON_ROOT = 1001;
 
 /** The user writes a file with the mode, and sees mode, content, and the file system of the volume. */
-function file(user: "root" | "non-root", mode: "0644" | "0666" | "0777", medium: "default" | "tmpfs"): Behaviour {
+function testFile(user: "root" | "non-root", mode: "0644" | "0666" | "0777", medium: "default" | "tmpfs"): Behaviour {
   return async (at) => {
     const script = [
       "echo new file > /v/file",
@@ -32,7 +32,7 @@ const configMap = { ...files, kind: "ConfigMap", data: { key: "value of the map"
 const secret = { ...files, kind: "Secret", stringData: { key: "value of the secret" } };
 
 /** A container reads one file of the volume, mounted by its subPath; `over` is a file that the image has. */
-function subPath(volume: object, expected: string, { over = "/test/file" } = {}): Behaviour {
+function testSubPath(volume: object, expected: string, { over = "/test/file" } = {}): Behaviour {
   return async (at) => {
     await at.create(configMap);
     await at.create(secret);
@@ -47,7 +47,7 @@ function subPath(volume: object, expected: string, { over = "/test/file" } = {})
 const items = [{ key: "key", path: "dir/key" }];
 
 /** The permissions of the volume itself; tmpfs has the sticky bit as well. */
-function directory(medium: "default" | "tmpfs"): Behaviour {
+function testDirectory(medium: "default" | "tmpfs"): Behaviour {
   return async (at) => {
     const script =
       "busybox stat -c %a /v | busybox tail -c 4 && (busybox grep -q '^tmpfs /v tmpfs ' /proc/mounts && echo tmpfs || echo default)";
@@ -73,38 +73,38 @@ async function share(at: TestNamespace): Promise<void> {
 
 export const emptyDirs: Behaviours = {
   "EmptyDir volumes pod should support shared volumes between containers": share,
-  "EmptyDir volumes volume on default medium should have the correct mode": directory("default"),
-  "EmptyDir volumes volume on tmpfs should have the correct mode": directory("tmpfs"),
-  "Subpath Atomic writer volumes should support subpaths with configmap pod": subPath(
+  "EmptyDir volumes volume on default medium should have the correct mode": testDirectory("default"),
+  "EmptyDir volumes volume on tmpfs should have the correct mode": testDirectory("tmpfs"),
+  "Subpath Atomic writer volumes should support subpaths with configmap pod": testSubPath(
     { configMap: { name: "files", items } },
     "value of the map",
   ),
-  "EmptyDir volumes should support (root,0644,default)": file("root", "0644", "default"),
-  "EmptyDir volumes should support (root,0644,tmpfs)": file("root", "0644", "tmpfs"),
-  "EmptyDir volumes should support (root,0666,default)": file("root", "0666", "default"),
-  "EmptyDir volumes should support (root,0666,tmpfs)": file("root", "0666", "tmpfs"),
-  "EmptyDir volumes should support (root,0777,default)": file("root", "0777", "default"),
-  "EmptyDir volumes should support (root,0777,tmpfs)": file("root", "0777", "tmpfs"),
-  "EmptyDir volumes should support (non-root,0644,default)": file("non-root", "0644", "default"),
-  "EmptyDir volumes should support (non-root,0644,tmpfs)": file("non-root", "0644", "tmpfs"),
-  "EmptyDir volumes should support (non-root,0666,default)": file("non-root", "0666", "default"),
-  "EmptyDir volumes should support (non-root,0666,tmpfs)": file("non-root", "0666", "tmpfs"),
-  "EmptyDir volumes should support (non-root,0777,default)": file("non-root", "0777", "default"),
-  "EmptyDir volumes should support (non-root,0777,tmpfs)": file("non-root", "0777", "tmpfs"),
-  "Subpath Atomic writer volumes should support subpaths with configmap pod with mountPath of existing file": subPath(
+  "EmptyDir volumes should support (root,0644,default)": testFile("root", "0644", "default"),
+  "EmptyDir volumes should support (root,0644,tmpfs)": testFile("root", "0644", "tmpfs"),
+  "EmptyDir volumes should support (root,0666,default)": testFile("root", "0666", "default"),
+  "EmptyDir volumes should support (root,0666,tmpfs)": testFile("root", "0666", "tmpfs"),
+  "EmptyDir volumes should support (root,0777,default)": testFile("root", "0777", "default"),
+  "EmptyDir volumes should support (root,0777,tmpfs)": testFile("root", "0777", "tmpfs"),
+  "EmptyDir volumes should support (non-root,0644,default)": testFile("non-root", "0644", "default"),
+  "EmptyDir volumes should support (non-root,0644,tmpfs)": testFile("non-root", "0644", "tmpfs"),
+  "EmptyDir volumes should support (non-root,0666,default)": testFile("non-root", "0666", "default"),
+  "EmptyDir volumes should support (non-root,0666,tmpfs)": testFile("non-root", "0666", "tmpfs"),
+  "EmptyDir volumes should support (non-root,0777,default)": testFile("non-root", "0777", "default"),
+  "EmptyDir volumes should support (non-root,0777,tmpfs)": testFile("non-root", "0777", "tmpfs"),
+  "Subpath Atomic writer volumes should support subpaths with configmap pod with mountPath of existing file": testSubPath(
     { configMap: { name: "files", items } },
     "value of the map",
     { over: "/etc/passwd" },
   ),
-  "Subpath Atomic writer volumes should support subpaths with secret pod": subPath(
+  "Subpath Atomic writer volumes should support subpaths with secret pod": testSubPath(
     { secret: { secretName: "files", items } },
     "value of the secret",
   ),
-  "Subpath Atomic writer volumes should support subpaths with downward pod": subPath(
+  "Subpath Atomic writer volumes should support subpaths with downward pod": testSubPath(
     { downwardAPI: { items: [{ path: "dir/key", fieldRef: { fieldPath: "metadata.name" } }] } },
     "reader",
   ),
-  "Subpath Atomic writer volumes should support subpaths with projected pod": subPath(
+  "Subpath Atomic writer volumes should support subpaths with projected pod": testSubPath(
     { projected: { sources: [{ configMap: { name: "files", items } }] } },
     "value of the map",
   ),

@@ -44,7 +44,7 @@ interface Case {
 const DATA = { "data-1": "value-1", "data-2": "value-2" };
 
 /** A pod reads the file with the expected mode. */
-function readable(source: Source, { user, fsGroup, defaultMode, itemMode, mode = "-rw-r--r--" }: Case = {}): Behaviour {
+function testRead(source: Source, { user, fsGroup, defaultMode, itemMode, mode = "-rw-r--r--" }: Case = {}): Behaviour {
   return async (at) => {
     await at.create(sourceObject(source, "files", DATA));
     const item = { key: "data-1", path: "path/to/data-1", ...(itemMode ? { mode: itemMode } : {}) };
@@ -67,7 +67,7 @@ function readable(source: Source, { user, fsGroup, defaultMode, itemMode, mode =
   };
 }
 
-function readableTwice(source: Source): Behaviour {
+function testTwoMounts(source: Source): Behaviour {
   return async (at) => {
     await at.create(sourceObject(source, "files", DATA));
     const pod = podOf("reader", printFiles("/one/data-1", "/two/data-1"), {
@@ -86,7 +86,7 @@ const printAgain = (path: string): string =>
 
 const UPDATE_MS_MAX = 180_000;
 
-function updated(source: Source): Behaviour {
+function testUpdate(source: Source): Behaviour {
   return async (at) => {
     const object = sourceObject(source, "files", { "data-1": "value-1" });
     await at.create(object);
@@ -102,7 +102,7 @@ function updated(source: Source): Behaviour {
 }
 
 /** Optional objects that are created, changed and deleted while the pod runs. */
-function optionalUpdated(source: Source): Behaviour {
+function testOptionalUpdate(source: Source): Behaviour {
   return async (at) => {
     const names = ["create", "update", "delete"] as const;
     const objects = names.map((name) => sourceObject(source, name, { "data-1": "value-1" }));
@@ -136,7 +136,7 @@ function optionalUpdated(source: Source): Behaviour {
 }
 
 /** Data changes until the object is immutable; labels change, and it can be deleted. */
-function immutable(kind: "ConfigMap" | "Secret"): Behaviour {
+function testImmutability(kind: "ConfigMap" | "Secret"): Behaviour {
   return async (at) => {
     const source = kind === "Secret" ? "secret" : "configMap";
     const object = sourceObject(source, "files", { "data-1": "value-1" });
@@ -167,7 +167,7 @@ async function readOwnSecret(at: TestNamespace): Promise<void> {
       metadata: { name: "files" },
       stringData: { "data-1": "of another namespace" },
     });
-    await readable("secret")(at);
+    await testRead("secret")(at);
   } finally {
     await at.api.delete(`/api/v1/namespaces/${other}`);
   }
@@ -236,72 +236,72 @@ async function mountBoth(at: TestNamespace): Promise<void> {
 
 export const fileVolumes: Behaviours = {
   "ConfigMap binary data should be reflected in volume": readBinary,
-  "ConfigMap should be consumable from pods in volume": readable("configMap"),
-  "ConfigMap updates should be reflected in volume": updated("configMap"),
-  "Secrets should be consumable from pods in volume as non-root with defaultMode and fsGroup set": readable(
+  "ConfigMap should be consumable from pods in volume": testRead("configMap"),
+  "ConfigMap updates should be reflected in volume": testUpdate("configMap"),
+  "Secrets should be consumable from pods in volume as non-root with defaultMode and fsGroup set": testRead(
     "secret",
     owner,
   ),
   "EmptyDir wrapper volumes should not conflict": mountBoth,
-  "ConfigMap should be consumable from pods in volume as non-root": readable("configMap", { user }),
-  "ConfigMap should be consumable from pods in volume with defaultMode set": readable("configMap", readOnly),
-  "ConfigMap should be consumable from pods in volume with mappings": readable("configMap", mapped),
-  "ConfigMap should be consumable from pods in volume with mappings and Item mode set": readable(
+  "ConfigMap should be consumable from pods in volume as non-root": testRead("configMap", { user }),
+  "ConfigMap should be consumable from pods in volume with defaultMode set": testRead("configMap", readOnly),
+  "ConfigMap should be consumable from pods in volume with mappings": testRead("configMap", mapped),
+  "ConfigMap should be consumable from pods in volume with mappings and Item mode set": testRead(
     "configMap",
     mappedReadOnly,
   ),
-  "ConfigMap should be consumable from pods in volume with mappings as non-root": readable("configMap", {
+  "ConfigMap should be consumable from pods in volume with mappings as non-root": testRead("configMap", {
     ...mapped,
     user,
   }),
-  "ConfigMap should be consumable in multiple volumes in the same pod": readableTwice("configMap"),
-  "ConfigMap optional updates should be reflected in volume": optionalUpdated("configMap"),
-  "ConfigMap should be immutable if `immutable` field is set": immutable("ConfigMap"),
-  "Secrets should be consumable from pods in volume": readable("secret"),
-  "Secrets should be consumable from pods in volume with defaultMode set": readable("secret", readOnly),
-  "Secrets should be consumable from pods in volume with mappings": readable("secret", mapped),
-  "Secrets should be consumable from pods in volume with mappings and Item Mode set": readable(
+  "ConfigMap should be consumable in multiple volumes in the same pod": testTwoMounts("configMap"),
+  "ConfigMap optional updates should be reflected in volume": testOptionalUpdate("configMap"),
+  "ConfigMap should be immutable if `immutable` field is set": testImmutability("ConfigMap"),
+  "Secrets should be consumable from pods in volume": testRead("secret"),
+  "Secrets should be consumable from pods in volume with defaultMode set": testRead("secret", readOnly),
+  "Secrets should be consumable from pods in volume with mappings": testRead("secret", mapped),
+  "Secrets should be consumable from pods in volume with mappings and Item Mode set": testRead(
     "secret",
     mappedReadOnly,
   ),
-  "Secrets should be consumable in multiple volumes in a pod": readableTwice("secret"),
-  "Secrets optional updates should be reflected in volume": optionalUpdated("secret"),
-  "Secrets should be immutable if `immutable` field is set": immutable("Secret"),
+  "Secrets should be consumable in multiple volumes in a pod": testTwoMounts("secret"),
+  "Secrets optional updates should be reflected in volume": testOptionalUpdate("secret"),
+  "Secrets should be immutable if `immutable` field is set": testImmutability("Secret"),
   "Secrets should be able to mount in a volume regardless of a different secret existing with same name in different namespace":
     readOwnSecret,
-  "Projected configMap should be consumable from pods in volume": readable("projected configMap"),
-  "Projected configMap should be consumable from pods in volume as non-root": readable("projected configMap", { user }),
-  "Projected configMap should be consumable from pods in volume with defaultMode set": readable(
+  "Projected configMap should be consumable from pods in volume": testRead("projected configMap"),
+  "Projected configMap should be consumable from pods in volume as non-root": testRead("projected configMap", { user }),
+  "Projected configMap should be consumable from pods in volume with defaultMode set": testRead(
     "projected configMap",
     readOnly,
   ),
-  "Projected configMap should be consumable from pods in volume with mappings": readable("projected configMap", mapped),
-  "Projected configMap should be consumable from pods in volume with mappings and Item mode set": readable(
+  "Projected configMap should be consumable from pods in volume with mappings": testRead("projected configMap", mapped),
+  "Projected configMap should be consumable from pods in volume with mappings and Item mode set": testRead(
     "projected configMap",
     mappedReadOnly,
   ),
-  "Projected configMap should be consumable from pods in volume with mappings as non-root": readable(
+  "Projected configMap should be consumable from pods in volume with mappings as non-root": testRead(
     "projected configMap",
     { ...mapped, user },
   ),
-  "Projected configMap should be consumable in multiple volumes in the same pod": readableTwice("projected configMap"),
-  "Projected configMap updates should be reflected in volume": updated("projected configMap"),
-  "Projected configMap optional updates should be reflected in volume": optionalUpdated("projected configMap"),
-  "Projected secret should be consumable from pods in volume": readable("projected secret"),
-  "Projected secret should be consumable from pods in volume as non-root with defaultMode and fsGroup set": readable(
+  "Projected configMap should be consumable in multiple volumes in the same pod": testTwoMounts("projected configMap"),
+  "Projected configMap updates should be reflected in volume": testUpdate("projected configMap"),
+  "Projected configMap optional updates should be reflected in volume": testOptionalUpdate("projected configMap"),
+  "Projected secret should be consumable from pods in volume": testRead("projected secret"),
+  "Projected secret should be consumable from pods in volume as non-root with defaultMode and fsGroup set": testRead(
     "projected secret",
     owner,
   ),
-  "Projected secret should be consumable from pods in volume with defaultMode set": readable(
+  "Projected secret should be consumable from pods in volume with defaultMode set": testRead(
     "projected secret",
     readOnly,
   ),
-  "Projected secret should be consumable from pods in volume with mappings": readable("projected secret", mapped),
-  "Projected secret should be consumable from pods in volume with mappings and Item Mode set": readable(
+  "Projected secret should be consumable from pods in volume with mappings": testRead("projected secret", mapped),
+  "Projected secret should be consumable from pods in volume with mappings and Item Mode set": testRead(
     "projected secret",
     mappedReadOnly,
   ),
-  "Projected secret should be consumable in multiple volumes in a pod": readableTwice("projected secret"),
-  "Projected secret optional updates should be reflected in volume": optionalUpdated("projected secret"),
+  "Projected secret should be consumable in multiple volumes in a pod": testTwoMounts("projected secret"),
+  "Projected secret optional updates should be reflected in volume": testOptionalUpdate("projected secret"),
   "EmptyDir wrapper volumes should not cause race condition when used for configmaps": mountMany,
 };
