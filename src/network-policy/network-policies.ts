@@ -236,7 +236,7 @@ class RunningPolicies implements NetworkPolicies {
           else await this.#check();
           backoff.reset();
         } catch (error) {
-          this.#options.metrics?.failed();
+          this.#options.metrics?.recordFailure();
           // What the kernel has is unknown: the next transaction replaces all of it.
           this.#rebuilds = true;
           this.#isDirty = true;
@@ -459,7 +459,7 @@ class RunningPolicies implements NetworkPolicies {
     if ("set" in state && state.set.isActive) await this.#install(state.set);
     else await this.#uninstall(state);
     this.#applied = generation;
-    this.#options.metrics?.synced((clock.monotonic() - began) / 1000);
+    this.#options.metrics?.recordSync((clock.monotonic() - began) / 1000);
     this.#enforced.notify();
   }
 

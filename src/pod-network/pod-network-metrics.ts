@@ -4,8 +4,8 @@ import type { NetworkPlan } from "./network-plan.ts";
 
 export interface PodNetworkMetrics {
   /** The ways to other nodes are as planned. */
-  synced(plan: NetworkPlan): void;
-  failed(): void;
+  recordSync(plan: NetworkPlan): void;
+  recordFailure(): void;
 }
 
 export function createPodNetworkMetrics(registry: MetricRegistry): PodNetworkMetrics {
@@ -25,12 +25,12 @@ export function createPodNetworkMetrics(registry: MetricRegistry): PodNetworkMet
     labels: [],
   });
   return {
-    synced(plan) {
+    recordSync(plan) {
       // Each route by the device has a neighbour.
       routes.with("vxlan").set(plan.neighbors.length);
       routes.with("direct").set(plan.routes.length - plan.neighbors.length);
       problems.with().set(plan.problems.length);
     },
-    failed: () => failures.with().inc(),
+    recordFailure: () => failures.with().inc(),
   };
 }

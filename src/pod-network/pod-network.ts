@@ -162,7 +162,7 @@ class RunningNetwork implements PodNetwork {
           isFailing = false;
         } catch (error) {
           if (signal.aborted) return;
-          this.#options.metrics?.failed();
+          this.#options.metrics?.recordFailure();
           const text = error instanceof Error ? error.message : String(error);
           if (!isFailing) onProblem(text);
           log.error("Failed to configure the pod network; retrying", error);
@@ -275,7 +275,7 @@ class RunningNetwork implements PodNetwork {
     const plan = planNetwork(own, others, state.nextHops, { ...this.#options, device: names.device });
     this.#showProblems(plan.problems);
     const { ip, bridge } = findChanges(plan, state, names);
-    this.#options.metrics?.synced(plan);
+    this.#options.metrics?.recordSync(plan);
     if (ip.length === 0 && bridge.length === 0) return;
     log.info("Changing the ways to the pods of other nodes", {
       nodes: others.length,

@@ -169,7 +169,7 @@ class RunningProxy implements ServiceProxy {
           onReady();
         } catch (error) {
           this.#healthy = false;
-          this.#options.metrics?.failed();
+          this.#options.metrics?.recordFailure();
           // What the kernel has is unknown: the next transaction replaces all of it.
           this.#rebuilds = true;
           log.error("Failed to update nftables; retrying", error);
@@ -298,7 +298,7 @@ class RunningProxy implements ServiceProxy {
     this.#dirty = new Set();
     for (const state of this.#families) await this.#syncFamily(state, keys, rebuilds);
     this.#checks.set(this.#healthChecks());
-    metrics?.synced((clock.monotonic() - began) / 1000);
+    metrics?.recordSync((clock.monotonic() - began) / 1000);
     const { conntrack, log } = this.#options;
     const targets = this.#changedTargets;
     this.#changedTargets = new Map();

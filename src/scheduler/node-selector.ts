@@ -114,7 +114,7 @@ export class NodeSelector {
         : runFilters(filters, node);
       if (rejection === undefined) feasible.push(node);
       else if (rejection.code === "Error") {
-        metrics.pointEnded("Filter", schedulerName, rejection, beganAt);
+        metrics.recordPoint("Filter", schedulerName, rejection, beganAt);
         return rejection;
       } else {
         diagnosis.rejections.byNode.set(node.name, rejection);
@@ -122,8 +122,8 @@ export class NodeSelector {
       }
     }
     const [rejection] = feasible.length === 0 ? diagnosis.rejections.byNode.values() : [];
-    metrics.pointEnded("Filter", schedulerName, rejection, beganAt);
-    metrics.filtersEvaluated(filters.keys(), schedulerName, feasible.length, diagnosis.rejections);
+    metrics.recordPoint("Filter", schedulerName, rejection, beganAt);
+    metrics.recordFilterEvaluations(filters.keys(), schedulerName, feasible.length, diagnosis.rejections);
     return await this.#filterByExtenders(cycle, feasible, diagnosis);
   }
 

@@ -15,7 +15,7 @@ export interface ReviewMetrics {
   readonly measureAccessReview: MeasureReview;
   readonly tokenCache: TokenCacheObserver;
   /** Records the remaining validity of a client certificate. */
-  readonly certificateLasts: (milliseconds: number) => void;
+  readonly observeCertificate: (milliseconds: number) => void;
 }
 
 const REVIEW_SECONDS = [0.25, 0.5, 0.7, 1, 1.5, 3, 5, 10];
@@ -25,7 +25,7 @@ export function createReviewMetrics(registry: MetricRegistry, clock: Clock): Rev
     measureTokenReview: createReviewMeasure(registry, clock, "authn"),
     measureAccessReview: createReviewMeasure(registry, clock, "authz"),
     tokenCache: createTokenCacheObserver(registry),
-    certificateLasts: createCertificateObserver(registry),
+    observeCertificate: createCertificateObserver(registry),
   };
 }
 

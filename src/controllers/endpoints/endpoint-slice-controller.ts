@@ -151,7 +151,7 @@ class EndpointSliceController {
       .withAll(namespace, { [SERVICE_NAME]: name, [MANAGED_BY]: SLICE_CONTROLLER })
       .filter(({ metadata }) => metadata?.deletionTimestamp === undefined);
     if (this.#tracker.isStale(key, slices)) {
-      this.#metrics.syncEnded("stale");
+      this.#metrics.recordSync("stale");
       throw new Error("EndpointSlice informer cache is out of date");
     }
     const pods = this.#caches.servicePods.podsOf(service);
@@ -172,12 +172,12 @@ class EndpointSliceController {
         update: byType.flatMap(({ update }) => update),
         delete: byType.flatMap((changes) => changes.delete),
       };
-      this.#metrics.serviceWritten(key, service, slices, written);
+      this.#metrics.recordServiceWrites(key, service, slices, written);
       for (const { type, reason, message } of events) this.#record(service, type, reason, message);
       if (errors.length > 0) throw new Error(errors.length === 1 ? errors[0] : `[${errors.join(", ")}]`);
-      this.#metrics.syncEnded("success");
+      this.#metrics.recordSync("success");
     } catch (error) {
-      this.#metrics.syncEnded("error");
+      this.#metrics.recordSync("error");
       const message = `Error updating Endpoint Slices for Service ${key}: ${messageOf(error)}`;
       if (!signal.aborted) this.#record(service, "Warning", "FailedToUpdateEndpointSlices", message);
       throw error;

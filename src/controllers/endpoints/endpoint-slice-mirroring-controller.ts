@@ -132,7 +132,7 @@ class MirroringController {
     try {
       await this.#mirror(key, signal);
     } finally {
-      this.#metrics.syncEnded((clock.monotonic() - began) / 1000);
+      this.#metrics.recordSync((clock.monotonic() - began) / 1000);
     }
   }
 
@@ -151,7 +151,7 @@ class MirroringController {
     if (this.#tracker.isStale(key, slices)) throw new Error("EndpointSlice informer cache is out of date");
     const { changes, skipped } = this.#computeChanges(endpoints, slices);
     await this.#write(endpoints, changes, signal);
-    this.#metrics.endpointsWritten(key, slices, changes, skipped);
+    this.#metrics.recordEndpointsWrites(key, slices, changes, skipped);
   }
 
   #computeChanges(

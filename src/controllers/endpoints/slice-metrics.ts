@@ -69,7 +69,7 @@ class SliceMetrics {
   }
 
   /** `before` are the slices of the service that existed. */
-  slicesWritten(key: string, before: readonly EndpointSlice[], written: WrittenSlices): void {
+  recordWrites(key: string, before: readonly EndpointSlice[], written: WrittenSlices): void {
     for (const operation of ["create", "update", "delete"] as const) {
       this.#changes(operation, written[operation].length);
     }
@@ -107,12 +107,12 @@ export class EndpointSliceMetrics extends SliceMetrics {
     });
   }
 
-  syncEnded(result: "success" | "stale" | "error"): void {
+  recordSync(result: "success" | "stale" | "error"): void {
     this.#syncs.with(result).inc();
   }
 
-  serviceWritten(key: string, service: Service, before: readonly EndpointSlice[], written: WrittenSlices): void {
-    this.slicesWritten(key, before, written);
+  recordServiceWrites(key: string, service: Service, before: readonly EndpointSlice[], written: WrittenSlices): void {
+    this.recordWrites(key, before, written);
     const hasHints = HINTS.some((name) => /^auto$/i.test(service.metadata?.annotations?.[name] ?? ""));
     const distribution = service.spec?.trafficDistribution;
     if (distribution === undefined) this.#distributions.delete(key);
@@ -140,12 +140,12 @@ export class MirroringMetrics extends SliceMetrics {
     super("endpoint_slice_mirroring_controller", registry, max);
   }
 
-  syncEnded(seconds: number): void {
+  recordSync(seconds: number): void {
     this.#seconds.with().observe(seconds);
   }
 
-  endpointsWritten(key: string, before: readonly EndpointSlice[], written: WrittenSlices, skipped: number): void {
-    this.slicesWritten(key, before, written);
+  recordEndpointsWrites(key: string, before: readonly EndpointSlice[], written: WrittenSlices, skipped: number): void {
+    this.recordWrites(key, before, written);
     this.#updated.with().observe(compareEndpoints(before, written).updated);
     this.#skipped.with().observe(skipped);
   }

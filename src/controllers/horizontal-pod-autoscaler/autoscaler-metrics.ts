@@ -7,9 +7,9 @@ export type ScalingAction = "scale_up" | "scale_down" | "none";
 export type ScalingError = "spec" | "internal" | "none";
 
 export interface AutoscalerMetrics {
-  reconciled(action: ScalingAction, error: ScalingError, seconds: number): void;
+  recordReconciliation(action: ScalingAction, error: ScalingError, seconds: number): void;
   /** `type` as in `spec.metrics`. */
-  metricComputed(type: string, action: ScalingAction, error: ScalingError, seconds: number): void;
+  recordMetricComputation(type: string, action: ScalingAction, error: ScalingError, seconds: number): void;
 }
 
 export function createAutoscalerMetrics(registry = new MetricRegistry()): AutoscalerMetrics {
@@ -49,11 +49,11 @@ export function createAutoscalerMetrics(registry = new MetricRegistry()): Autosc
     bounds,
   );
   return {
-    reconciled(action, error, duration) {
+    recordReconciliation(action, error, duration) {
       reconciliations.with(action, error).inc();
       seconds.with(action, error).observe(duration);
     },
-    metricComputed(type, action, error, duration) {
+    recordMetricComputation(type, action, error, duration) {
       computations.with(action, error, type).inc();
       computationSeconds.with(action, error, type).observe(duration);
     },

@@ -57,7 +57,7 @@ export async function syncAutoscaler(autoscaler: HorizontalPodAutoscaler, deps: 
     sync.fail("internal");
     throw error;
   } finally {
-    metrics.reconciled(sync.action, sync.error, (clock.monotonic() - began) / 1000);
+    metrics.recordReconciliation(sync.action, sync.error, (clock.monotonic() - began) / 1000);
   }
 }
 
@@ -226,7 +226,7 @@ class AutoscalerSync {
     for (const spec of specs) {
       const began = clock.monotonic();
       const computed = (action: ScalingAction, error: ScalingError): void =>
-        this.#deps.metrics.metricComputed(spec.type, action, error, (clock.monotonic() - began) / 1000);
+        this.#deps.metrics.recordMetricComputation(spec.type, action, error, (clock.monotonic() - began) / 1000);
       try {
         const proposal = await proposeForMetric(spec, context);
         computed(actionOf(current, proposal.replicas), "none");

@@ -105,7 +105,7 @@ class JobController {
     if (isStatusOnly) this.queues?.jobs.addAfter(key, BATCH_MS);
     else this.queues?.jobs.add(key);
     if (isJobFinished(job)) this.#releasePods(job);
-    if (before === undefined && isManagedElsewhere(job)) this.#metrics.jobOfOtherController(job.spec?.managedBy ?? "");
+    if (before === undefined && isManagedElsewhere(job)) this.#metrics.recordExternalJob(job.spec?.managedBy ?? "");
   }
 
   jobDeleted(job: Job): void {
@@ -114,7 +114,7 @@ class JobController {
   }
 
   podChanged(pod: Pod, before: Pod | undefined): void {
-    this.#metrics.podChanged(before, pod);
+    this.#metrics.recordPodChange(before, pod);
     if (pod.metadata?.deletionTimestamp !== undefined) {
       this.podDeleted(pod, false);
       return;
@@ -130,7 +130,7 @@ class JobController {
   }
 
   podDeleted(pod: Pod, isGone: boolean): void {
-    if (isGone) this.#metrics.podChanged(pod, undefined);
+    if (isGone) this.#metrics.recordPodChange(pod, undefined);
     const job = this.#jobOf(pod);
     const isTracked = hasTrackingFinalizer(pod);
     if (job === undefined || isJobFinished(job)) {

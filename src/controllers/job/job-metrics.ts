@@ -9,17 +9,17 @@ export type SyncAction = "reconciling" | "pods_created" | "pods_deleted";
 export type Outcome = "succeeded" | "failed";
 
 export interface JobMetrics {
-  syncEnded(job: Job, action: SyncAction, isSuccess: boolean, seconds: number): void;
+  recordSync(job: Job, action: SyncAction, isSuccess: boolean, seconds: number): void;
   /** The job has its terminal condition, for this reason. */
-  jobFinished(job: Job, outcome: Outcome, reason: string): void;
+  recordJobEnd(job: Job, outcome: Outcome, reason: string): void;
   /** Pods that the counters of the job's status include now. */
-  podsCounted(job: Job, outcome: Outcome, count: number): void;
-  indexesFinished(job: Job, outcome: Outcome, count: number): void;
-  failureHandled(action: PodFailurePolicyRule["action"]): void;
-  podCreated(job: Job, isReplacement: boolean, isSuccess: boolean): void;
-  jobOfOtherController(controller: string): void;
+  recordFinishedPods(job: Job, outcome: Outcome, count: number): void;
+  recordFinishedIndexes(job: Job, outcome: Outcome, count: number): void;
+  recordFailureAction(action: PodFailurePolicyRule["action"]): void;
+  recordPodCreation(job: Job, isReplacement: boolean, isSuccess: boolean): void;
+  recordExternalJob(controller: string): void;
   /** Counts finished pods that get or lose their finalizer; `undefined`: the pod does not exist. */
-  podChanged(before: Pod | undefined, after: Pod | undefined): void;
+  recordPodChange(before: Pod | undefined, after: Pod | undefined): void;
 }
 
 export function createJobMetrics(registry = new MetricRegistry()): JobMetrics {
@@ -83,32 +83,32 @@ export function createJobMetrics(registry = new MetricRegistry()): JobMetrics {
   });
   const modeOf = ({ spec }: Job): string => spec?.completionMode ?? "NonIndexed";
   return {
-    syncEnded(job, action, isSuccess, seconds) {
+    recordSync(job, action, isSuccess, seconds) {
       const result = isSuccess ? "success" : "error";
       syncs.with(modeOf(job), result, action).inc();
       syncSeconds.with(modeOf(job), result, action).observe(seconds);
     },
-    jobFinished(job, outcome, reason) {
+    recordJobEnd(job, outcome, reason) {
       finished.with(modeOf(job), outcome, reason).inc();
     },
-    podsCounted(job, outcome, count) {
+    recordFinishedPods(job, outcome, count) {
       if (count > 0) pods.with(modeOf(job), outcome).inc(count);
     },
-    indexesFinished(job, outcome, count) {
+    recordFinishedIndexes(job, outcome, count) {
       const limit = job.spec?.backoffLimitPerIndex === undefined ? "global" : "perIndex";
       if (count > 0) indexes.with(outcome, limit).inc(count);
     },
-    failureHandled(action) {
+    recordFailureAction(action) {
       failures.with(action).inc();
     },
-    podCreated(job, isReplacement, isSuccess) {
+    recordPodCreation(job, isReplacement, isSuccess) {
       const replacement = replacesOnlyFailedPods(job) ? "recreate_failed" : "recreate_terminating_or_failed";
       creations.with(isReplacement ? replacement : "new", isSuccess ? "succeeded" : "failed").inc();
     },
-    jobOfOtherController(controller) {
+    recordExternalJob(controller) {
       external.with(controller).inc();
     },
-    podChanged(before, after) {
+    recordPodChange(before, after) {
       const was = isFinishedAndTracked(before);
       const is = isFinishedAndTracked(after);
       if (was !== is) tracked.with(is ? "add" : "delete").inc();

@@ -63,7 +63,7 @@ export async function syncJob(
     await reconcile(sync, newFailed, isSatisfied, deps);
     isSuccess = true;
   } finally {
-    deps.metrics.syncEnded(job, sync.action, isSuccess, (clock.monotonic() - began) / 1000);
+    deps.metrics.recordSync(job, sync.action, isSuccess, (clock.monotonic() - began) / 1000);
   }
 }
 

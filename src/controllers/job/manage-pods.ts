@@ -146,7 +146,7 @@ async function createNow(
       await create(rest.shift());
       isCreated = true;
     } finally {
-      metrics.podCreated(job, isReplacement, isCreated);
+      metrics.recordPodCreation(job, isReplacement, isCreated);
     }
   });
   for (let skipped = successes; skipped < count; skipped++) expectations.creationObserved(key);

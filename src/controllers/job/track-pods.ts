@@ -95,7 +95,7 @@ function countPods(
       } else if (index !== undefined && isValid(pod) && !hasIndex(previousSucceededIndexes, index)) indexes.push(index);
     } else if ((hasFailed || isFailure) && !known.failed.has(uid) && isValid(pod)) {
       const { action, counts } = matchFailurePolicy(job, pod);
-      if (action !== undefined) metrics.failureHandled(action);
+      if (action !== undefined) metrics.recordFailureAction(action);
       if (counts) next.failed.push(uid);
     }
     if (indexes.length + next.succeeded.length + next.failed.length >= UNCOUNTED_MAX) {
@@ -134,8 +134,8 @@ function countUncounted(
   const newSucceeded = succeeded.length - (restSucceeded?.length ?? 0);
   const newFailed = failed.length - (restFailed?.length ?? 0);
   if (newSucceeded === 0 && newFailed === 0) return false;
-  metrics.podsCounted(job, "succeeded", newSucceeded);
-  metrics.podsCounted(job, "failed", newFailed);
+  metrics.recordFinishedPods(job, "succeeded", newSucceeded);
+  metrics.recordFinishedPods(job, "failed", newFailed);
   status.succeeded = (status.succeeded ?? 0) + newSucceeded;
   status.failed = (status.failed ?? 0) + newFailed;
   status.uncountedTerminatedPods = uncounted(restSucceeded ?? [], restFailed ?? []);
@@ -150,8 +150,8 @@ function setIndexes(sync: JobSync, added: readonly number[], { metrics }: JobSyn
   const isChanged = completedIndexes !== (status.completedIndexes ?? "") || failedIndexes !== status.failedIndexes;
   const known = readIndexes(job.status?.failedIndexes ?? "", spec.completions ?? 0);
   const newFailed = countIndexes(sync.failedIndexes ?? []) - countIndexes(known);
-  metrics.indexesFinished(job, "succeeded", added.length);
-  metrics.indexesFinished(job, "failed", newFailed);
+  metrics.recordFinishedIndexes(job, "succeeded", added.length);
+  metrics.recordFinishedIndexes(job, "failed", newFailed);
   status.succeeded = countIndexes(sync.succeededIndexes);
   status.completedIndexes = completedIndexes;
   status.failedIndexes = failedIndexes;
@@ -208,7 +208,7 @@ async function writeStatus(sync: JobSync, { client, signal }: JobSyncDeps): Prom
 
 function recordEnd({ job, spec, end, status }: JobSync, { recorder, metrics }: JobSyncDeps): void {
   const about = objectReference(job);
-  metrics.jobFinished(job, end?.type === "Complete" ? "succeeded" : "failed", end?.reason ?? "");
+  metrics.recordJobEnd(job, end?.type === "Complete" ? "succeeded" : "failed", end?.reason ?? "");
   if (end?.type !== "Complete") {
     recorder.record(about, "Warning", end?.reason ?? "", end?.message ?? "");
     return;

@@ -56,7 +56,7 @@ export async function runNodeLifecycleController(deps: ControllerDeps): Promise<
     sync: async (name, stopping) => {
       const began = clock.monotonic();
       await syncNode(name, stopping);
-      metrics.nodeSynced((clock.monotonic() - began) / 1000);
+      metrics.recordNodeSync((clock.monotonic() - began) / 1000);
     },
     onError: (node, error) => log.error("Failed to sync node, will retry", error, { node }),
   });
@@ -78,7 +78,7 @@ export async function runNodeLifecycleController(deps: ControllerDeps): Promise<
     if (await updateTaints(deps, node, desiredNoScheduleTaints(node, now), retry, stopping)) return;
     const noExecute = desiredNoExecuteTaints(node, mayEvictPods(disruption, node), now);
     if (await updateTaints(deps, node, noExecute, retry, stopping)) {
-      if (!hasNoExecuteTaint(node)) metrics.nodeEvicted(zoneOf(node));
+      if (!hasNoExecuteTaint(node)) metrics.recordNodeEviction(zoneOf(node));
       return;
     }
     if (!becameNotReady.has(name)) return;

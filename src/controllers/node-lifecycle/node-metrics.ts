@@ -10,11 +10,11 @@ export interface ZoneCounts {
 }
 
 export interface NodeMetrics {
-  nodeSynced(seconds: number): void;
+  recordNodeSync(seconds: number): void;
   /** All zones, by name. */
-  zonesUpdated(zones: ReadonlyMap<string, ZoneCounts>, seconds: number): void;
+  recordZones(zones: ReadonlyMap<string, ZoneCounts>, seconds: number): void;
   /** A node got a taint that evicts its pods. */
-  nodeEvicted(zone: string): void;
+  recordNodeEviction(zone: string): void;
 }
 
 export function createNodeMetrics(registry = new MetricRegistry()): NodeMetrics {
@@ -34,8 +34,8 @@ export function createNodeMetrics(registry = new MetricRegistry()): NodeMetrics 
     labels: ["zone"],
   });
   return {
-    nodeSynced: (seconds) => one.observe(seconds),
-    zonesUpdated(zones, seconds) {
+    recordNodeSync: (seconds) => one.observe(seconds),
+    recordZones(zones, seconds) {
       for (const family of [size, health, unhealthy]) family.clear();
       for (const [zone, { ready, notReady }] of zones) {
         const label = labelOf(zone);
@@ -46,13 +46,13 @@ export function createNodeMetrics(registry = new MetricRegistry()): NodeMetrics 
       }
       all.observe(seconds);
     },
-    nodeEvicted: (zone) => evictions.with(labelOf(zone)).inc(),
+    recordNodeEviction: (zone) => evictions.with(labelOf(zone)).inc(),
   };
 }
 
 export interface EvictionMetrics {
   /** `delayMs`: since the pod was due. */
-  podDeleted(delayMs: number): void;
+  recordPodDeletion(delayMs: number): void;
 }
 
 export function createEvictionMetrics(registry = new MetricRegistry()): EvictionMetrics {
@@ -74,7 +74,7 @@ export function createEvictionMetrics(registry = new MetricRegistry()): Eviction
     )
     .with();
   return {
-    podDeleted(delayMs) {
+    recordPodDeletion(delayMs) {
       deletions.inc();
       delays.observe(delayMs / 1000);
     },

@@ -135,7 +135,7 @@ export class TaintEvictionController implements AsyncDisposable {
       const patch = { metadata: { uid }, status: { conditions: [condition] } };
       await client.patch(podKind, { name, namespace }, "strategic", patch, { subresource: "status", signal });
       await client.delete(podKind, { name, namespace }, { preconditions: { uid } }, signal);
-      this.#metrics.podDeleted(clock.monotonic() - planned.dueAt);
+      this.#metrics.recordPodDeletion(clock.monotonic() - planned.dueAt);
       log.info("Evicted pod from tainted node", { pod: key, node: planned.node });
     } catch (error) {
       // After a conflict the next attempt finds whether a pod of the same name has replaced it.

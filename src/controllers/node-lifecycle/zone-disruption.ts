@@ -80,7 +80,7 @@ export class ZoneDisruption implements Disposable {
       for (const zone of this.#zones.values()) zone.waiting.clear();
       this.#admitted.clear();
     } else for (const name of this.#zones.keys()) this.#admitNext(name);
-    this.#metrics?.zonesUpdated(counts, (this.#clock.monotonic() - began) / 1000);
+    this.#metrics?.recordZones(counts, (this.#clock.monotonic() - began) / 1000);
     return before !== this.#allDown;
   }
 

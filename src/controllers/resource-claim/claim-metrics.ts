@@ -23,15 +23,15 @@ export class ClaimMetrics {
     this.#allocated = gauge("allocated_resource_claims", "Number of allocated ResourceClaims");
   }
 
-  creationAttempted(): void {
+  recordCreationAttempt(): void {
     this.#attempts?.inc();
   }
 
-  creationFailed(): void {
+  recordCreationFailure(): void {
     this.#failures?.inc();
   }
 
-  claimChanged(before: FlatResourceClaim | undefined, after: FlatResourceClaim | undefined): void {
+  recordClaimChange(before: FlatResourceClaim | undefined, after: FlatResourceClaim | undefined): void {
     const isAllocated = (claim: FlatResourceClaim | undefined): number =>
       claim?.status?.allocation === undefined ? 0 : 1;
     this.#count += (after === undefined ? 0 : 1) - (before === undefined ? 0 : 1);

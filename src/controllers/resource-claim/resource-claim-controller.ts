@@ -98,7 +98,7 @@ export async function runResourceClaimController(deps: ControllerDeps): Promise<
     }
     const problem = explainDisabledTemplate(template, features);
     if (problem !== undefined) throw new Error(problem);
-    metrics.creationAttempted();
+    metrics.recordCreationAttempt();
     try {
       const claim = await client.create(betaResourceClaimKind, makeGeneratedClaim(pod, podClaim, template), stopping);
       const uid = pod.metadata?.uid ?? "";
@@ -106,7 +106,7 @@ export async function runResourceClaimController(deps: ControllerDeps): Promise<
       log.v(4)?.info("Created ResourceClaim", { claim: keyOf(claim), pod: keyOf(pod) });
       return claim.metadata?.name;
     } catch (error) {
-      metrics.creationFailed();
+      metrics.recordCreationFailure();
       throw new Error(`create ResourceClaim : ${messageOf(error)}`, { cause: error });
     }
   }
@@ -186,7 +186,7 @@ export async function runResourceClaimController(deps: ControllerDeps): Promise<
   subscriptions.defer(
     claims.subscribe({
       put: (claim, before) => {
-        metrics.claimChanged(before, claim);
+        metrics.recordClaimChange(before, claim);
         const owner = controllerOf(claim);
         if (owner?.kind === "Pod") {
           addTo(owned, owner.uid, keyOf(claim));
@@ -197,7 +197,7 @@ export async function runResourceClaimController(deps: ControllerDeps): Promise<
         claimChanged(claim);
       },
       delete: (claim) => {
-        metrics.claimChanged(claim, undefined);
+        metrics.recordClaimChange(claim, undefined);
         const owner = controllerOf(claim);
         if (owner !== undefined) removeFrom(owned, owner.uid, keyOf(claim));
         claimChanged(claim);

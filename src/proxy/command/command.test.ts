@@ -60,8 +60,8 @@ t.test("/healthz is 200 while the rules are up to date and 503 otherwise", async
 t.test("/metrics has the duration of transactions and their failures", async (t) => {
   const registry = new MetricRegistry();
   const metrics = createProxyMetrics(registry, new FakeClock(5000));
-  metrics.synced(0.02);
-  metrics.failed();
+  metrics.recordSync(0.02);
+  metrics.recordFailure();
   await using server = await servePages("--metrics", { host: "127.0.0.1", port: 0 }, metricsPages(registry));
   const { status, body } = await fetchPage(server.port, "/metrics");
   t.equal(status, 200);

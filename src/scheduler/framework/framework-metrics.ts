@@ -74,7 +74,7 @@ export class FrameworkMetrics {
   }
 
   /** `beganAt`: the result of `now` at the beginning. */
-  pointEnded(point: MeasuredPoint, profile: string, rejection: Rejection | undefined, beganAt: number): void {
+  recordPoint(point: MeasuredPoint, profile: string, rejection: Rejection | undefined, beganAt: number): void {
     this.#points.with(point, statusOf(rejection), profile).observe((this.now() - beganAt) / 1000);
   }
 
@@ -101,22 +101,22 @@ export class FrameworkMetrics {
     return result;
   }
 
-  evaluated(point: MeasuredPoint, plugin: string, profile: string, count = 1): void {
+  recordEvaluations(point: MeasuredPoint, plugin: string, profile: string, count = 1): void {
     if (count > 0) this.#evaluations.with(plugin, point, profile).inc(count);
   }
 
   /** Filters stop at the first rejection, so that a plugin is called for the nodes that those before passed. */
-  filtersEvaluated(plugins: Iterable<string>, profile: string, feasible: number, { byNode }: NodeRejections): void {
+  recordFilterEvaluations(plugins: Iterable<string>, profile: string, feasible: number, { byNode }: NodeRejections): void {
     const rejected = new Map<string, number>();
     for (const { plugin } of byNode.values()) rejected.set(plugin, (rejected.get(plugin) ?? 0) + 1);
     let left = feasible + byNode.size;
     for (const plugin of plugins) {
-      this.evaluated("Filter", plugin, profile, left);
+      this.recordEvaluations("Filter", plugin, profile, left);
       left -= rejected.get(plugin) ?? 0;
     }
   }
 
-  hint(plugin: string, event: string, call: () => boolean): boolean {
+  measureHint(plugin: string, event: string, call: () => boolean): boolean {
     const beganAt = this.now();
     const isConcerned = call();
     this.#hints.with(plugin, event, isConcerned ? "Queue" : "QueueSkip").observe((this.now() - beganAt) / 1000);

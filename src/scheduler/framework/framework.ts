@@ -74,7 +74,7 @@ export class Framework {
     const beganAt = this.metrics.now();
     const outcome = this.#preFilter(cycle);
     const rejection = "rejection" in outcome ? outcome.rejection : undefined;
-    this.metrics.pointEnded("PreFilter", this.options.schedulerName, rejection, beganAt);
+    this.metrics.recordPoint("PreFilter", this.options.schedulerName, rejection, beganAt);
     return outcome;
   }
 
@@ -87,7 +87,7 @@ export class Framework {
     for (const plugin of new Set([...plugins.preFilter, ...plugins.filter])) {
       const call = (): PreFilterResult => plugin.preFilter?.(cycle) ?? "skip";
       const result = this.metrics.run("PreFilter", plugin.name, call, rejectionOfPreFilter);
-      if (plugin.points.includes("preFilter")) this.metrics.evaluated("PreFilter", plugin.name, schedulerName);
+      if (plugin.points.includes("preFilter")) this.metrics.recordEvaluations("PreFilter", plugin.name, schedulerName);
       prepared.set(plugin, result);
       if (result === "skip" || (!plugins.preFilter.includes(plugin) && plugin.points.includes("preFilter"))) continue;
       if ("rejection" in result) {
@@ -145,7 +145,7 @@ export class Framework {
   async postFilter(cycle: Cycle, rejections: NodeRejections): Promise<PostFilterResult | undefined> {
     const beganAt = this.metrics.now();
     const result = await this.#postFilter(cycle, rejections);
-    this.metrics.pointEnded("PostFilter", this.options.schedulerName, result?.rejection, beganAt);
+    this.metrics.recordPoint("PostFilter", this.options.schedulerName, result?.rejection, beganAt);
     return result;
   }
 
@@ -178,16 +178,16 @@ export class Framework {
     const preScoreAt = metrics.now();
     const prepared = scorers.map(({ plugin, weight }) => {
       const scorer = metrics.run("PreScore", plugin.name, () => plugin.preScore?.(cycle, nodes), never);
-      metrics.evaluated("PreScore", plugin.name, schedulerName);
+      metrics.recordEvaluations("PreScore", plugin.name, schedulerName);
       return { plugin, weight, scorer };
     });
-    metrics.pointEnded("PreScore", schedulerName, undefined, preScoreAt);
+    metrics.recordPoint("PreScore", schedulerName, undefined, preScoreAt);
     const scoreAt = metrics.now();
     for (const { plugin, weight, scorer } of prepared) {
       if (scorer === undefined) continue;
       const call = (): number[] => nodes.map((node) => scorer.score(node));
       const scores = metrics.run("Score", plugin.name, call, never);
-      metrics.evaluated("Score", plugin.name, schedulerName, nodes.length);
+      metrics.recordEvaluations("Score", plugin.name, schedulerName, nodes.length);
       scorer.normalize?.(scores, nodes);
       for (let index = 0; index < scores.length; index++) {
         const weighted = scores[index]! * weight;
@@ -196,7 +196,7 @@ export class Framework {
       }
       byPlugin.set(plugin.name, scores);
     }
-    metrics.pointEnded("Score", schedulerName, undefined, scoreAt);
+    metrics.recordPoint("Score", schedulerName, undefined, scoreAt);
     return { totals, byPlugin };
   }
 
@@ -209,7 +209,7 @@ export class Framework {
       rejection = this.metrics.run("Reserve", plugin.name, call, (result) => result);
       if (rejection !== undefined) break;
     }
-    this.metrics.pointEnded("Reserve", this.options.schedulerName, rejection, beganAt);
+    this.metrics.recordPoint("Reserve", this.options.schedulerName, rejection, beganAt);
     if (rejection === undefined) return undefined;
     this.unreserve(cycle);
     return rejection.code === "Error"
@@ -220,13 +220,13 @@ export class Framework {
   unreserve(cycle: Cycle): void {
     const beganAt = this.metrics.now();
     for (const plugin of this.options.plugins.reserve.toReversed()) plugin.unreserve?.(cycle);
-    this.metrics.pointEnded("Unreserve", this.options.schedulerName, undefined, beganAt);
+    this.metrics.recordPoint("Unreserve", this.options.schedulerName, undefined, beganAt);
   }
 
   async preBind(cycle: Cycle, node: NodeInfo, signal: AbortSignal): Promise<Rejection | undefined> {
     const beganAt = this.metrics.now();
     const rejection = await this.#preBind(cycle, node, signal);
-    this.metrics.pointEnded("PreBind", this.options.schedulerName, rejection, beganAt);
+    this.metrics.recordPoint("PreBind", this.options.schedulerName, rejection, beganAt);
     return rejection;
   }
 
@@ -247,7 +247,7 @@ export class Framework {
     const beganAt = this.metrics.now();
     const call = async (): Promise<Rejection | undefined> => await plugin.bind?.(cycle, nodeName, signal);
     const rejection = await this.metrics.runAsync("Bind", plugin.name, call, (result) => result);
-    this.metrics.pointEnded("Bind", this.options.schedulerName, rejection, beganAt);
+    this.metrics.recordPoint("Bind", this.options.schedulerName, rejection, beganAt);
     return rejection && addContext(rejection, `running Bind plugin "${plugin.name}"`);
   }
 }

@@ -6,8 +6,8 @@ import type { Clock } from "../time/clock.ts";
 const SECONDS = Array.from({ length: 15 }, (_, index) => 0.001 * 2 ** index);
 
 export interface SyncMetrics {
-  synced(seconds: number): void;
-  failed(): void;
+  recordSync(seconds: number): void;
+  recordFailure(): void;
 }
 
 type Metric = Pick<MetricOptions, "name" | "help">;
@@ -22,10 +22,10 @@ export function createSyncMetrics(
   const last = registry.gauge({ ...names.last, labels: [] });
   const failures = registry.counter({ ...names.failures, labels: [] });
   return {
-    synced(seconds) {
+    recordSync(seconds) {
       durations.with().observe(seconds);
       last.with().set(clock.now() / 1000);
     },
-    failed: () => failures.with().inc(),
+    recordFailure: () => failures.with().inc(),
   };
 }
