@@ -242,7 +242,7 @@ export interface EvictionConfig {
   /** How long a pressure condition remains true after its last threshold was met. */
   readonly transitionMs: number;
   /** Observes memory at finer intervals. */
-  readonly isFine: boolean;
+  readonly kernelMemcgNotification: boolean;
   /** Whether the cgroup of all pods has a limit, at which pods are evicted as well. */
   readonly enforcesPods: boolean;
 }

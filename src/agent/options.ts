@@ -266,7 +266,7 @@ function toEvictionConfig({ flags, gates }: EffectiveConfig): EvictionConfig {
     overwritesPodGrace: gates.enabled("AllowOverwriteTerminationGracePeriodSeconds"),
     splitDisks: gates.enabled("SvcletSeparateDiskGC"),
     transitionMs: flags["eviction-pressure-transition-period"],
-    isFine: flags["kernel-memcg-notification"],
+    kernelMemcgNotification: flags["kernel-memcg-notification"],
     enforcesPods: flags["enforce-node-allocatable"].includes("pods"),
   };
 }

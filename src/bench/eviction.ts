@@ -81,7 +81,7 @@ async function createCheck(pods: readonly EvictablePod[]): Promise<() => Promise
       thresholds: thresholds as readonly Threshold[],
       maxPodGraceSeconds: 0,
       transitionMs: 0,
-      isFine: false,
+      kernelMemcgNotification: false,
       observer,
       measurePods: async () => new Map(),
       pods: () => pods,

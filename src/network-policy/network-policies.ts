@@ -119,7 +119,7 @@ type State =
   | { readonly source: "none" }
   | { readonly source: "saved" | "live"; readonly set: PolicySet; close(): void };
 
-interface Live {
+interface PodInformers {
   readonly informers: SharedInformers & AsyncDisposable;
   isSynced: boolean;
 }
@@ -140,7 +140,7 @@ class RunningPolicies implements NetworkPolicies {
   #saved: SavedObjects | undefined;
   #appliesSaved = false;
   #state: State = { source: "unknown" };
-  #live: Live | undefined;
+  #live: PodInformers | undefined;
   #idle: Timer | undefined;
   #writer: Timer | undefined;
   #writtenAt = Number.NEGATIVE_INFINITY;
@@ -397,9 +397,9 @@ class RunningPolicies implements NetworkPolicies {
     }
   }
 
-  #openLive(): Live {
+  #openLive(): PodInformers {
     const informers = this.#options.openInformers();
-    const live: Live = { informers, isSynced: false };
+    const live: PodInformers = { informers, isSynced: false };
     Promise.all([informers.of(podKind).synced, informers.of(namespaceKind).synced])
       .then(() => {
         live.isSynced = true;
@@ -417,7 +417,7 @@ class RunningPolicies implements NetworkPolicies {
     await live?.informers[Symbol.asyncDispose]();
   }
 
-  #follow({ informers }: Live): State {
+  #follow({ informers }: PodInformers): State {
     const set = this.#newSet();
     const close = (): void => {
       for (const unsubscribe of subscriptions) unsubscribe();

@@ -66,14 +66,14 @@ function namedPorts({ spec }: Pod): readonly PodPort[] {
   );
 }
 
-interface Reduced extends ApiObject {
+interface ReducedObject extends ApiObject {
   readonly spec?: Pod["spec"];
   readonly status?: Pod["status"];
 }
 
 /** For informers: keeps what `toPolicyPod` reads, and the labels of namespaces. */
 export function keepPolicyFields<T extends ApiObject>(object: T): T {
-  const { metadata, spec, status }: Reduced = object;
+  const { metadata, spec, status }: ReducedObject = object;
   const { name, namespace, uid, labels, creationTimestamp, resourceVersion } = metadata ?? {};
   const ports = (containers: NonNullable<Pod["spec"]>["containers"] | undefined) =>
     (containers ?? []).flatMap((container) =>

@@ -32,7 +32,7 @@ export function findChanges(plan: NetworkPlan | undefined, state: KernelState, o
   for (const route of subtract(has.routes, wanted.routes, routeKey)) {
     // `replace` changes a route to the same destination at once, without a time in which there is none.
     if (wanted.routes.some(({ destination }) => destination === route.destination)) continue;
-    ip.push(`route delete ${route.destination} ${marks(own)}`);
+    ip.push(`route delete ${route.destination} ${routeAttributes(own)}`);
   }
   for (const { address, mac } of subtract(wanted.neighbors, has.neighbors, neighborKey)) {
     ip.push(`neigh replace ${address} lladdr ${mac} dev ${own.device} nud permanent`);
@@ -48,7 +48,7 @@ export function findChanges(plan: NetworkPlan | undefined, state: KernelState, o
   }
   for (const { destination, gateway, device } of subtract(wanted.routes, has.routes, routeKey)) {
     const onlink = device === own.device ? " onlink" : "";
-    ip.push(`route replace ${destination} via ${gateway} dev ${device}${onlink} ${marks(own)}`);
+    ip.push(`route replace ${destination} via ${gateway} dev ${device}${onlink} ${routeAttributes(own)}`);
   }
   return { ip, bridge };
 }
@@ -81,7 +81,7 @@ function deviceCommands(
   return commands;
 }
 
-function marks({ metric }: NetworkNames): string {
+function routeAttributes({ metric }: NetworkNames): string {
   return `proto ${ROUTE_PROTOCOL} metric ${metric}`;
 }
 

@@ -1,5 +1,5 @@
 import t from "tap";
-import { concernsNetwork } from "./link-monitor.ts";
+import { affectsNetwork } from "./link-monitor.ts";
 import { networkNames } from "./network-names.ts";
 
 const names = networkNames(undefined);
@@ -28,6 +28,6 @@ const others = [
 ];
 
 t.test("changes of links, addresses and routes matter, those of pods and our own do not", async (t) => {
-  for (const line of relevant) t.ok(concernsNetwork(line, names), line);
-  for (const line of others) t.notOk(concernsNetwork(line, names), line);
+  for (const line of relevant) t.ok(affectsNetwork(line, names), line);
+  for (const line of others) t.notOk(affectsNetwork(line, names), line);
 });

@@ -6,7 +6,7 @@ import type { NetworkNames } from "./network-names.ts";
 import type { RouteTools } from "./programs.ts";
 
 /** Whether a line of `ip -oneline monitor link address route` may concern the ways to other nodes. */
-export function concernsNetwork(line: string, { device, bridge }: NetworkNames): boolean {
+export function affectsNetwork(line: string, { device, bridge }: NetworkNames): boolean {
   const text = line.replace(/^Deleted /, "");
   const isDeleted = text !== line;
   const ofLink = /^\d+: ([^:@\s]+)/.exec(text)?.[1];
@@ -34,7 +34,7 @@ export async function monitorLinks(
   try {
     if (child.stdout !== null) {
       createInterface({ input: child.stdout }).on("line", (line) => {
-        if (concernsNetwork(line, names)) onChange();
+        if (affectsNetwork(line, names)) onChange();
       });
     }
     await ended.promise;

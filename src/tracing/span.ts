@@ -203,7 +203,7 @@ export class Trace {
   }
 
   /** Called for each span that ends; the outermost one ends the trace. */
-  ended(span: Span): void {
+  onSpanEnd(span: Span): void {
     if (this.#export !== undefined) {
       if (this.#sampled === true) this.#export.sink.add(span);
       else if (this.#sampled === undefined) this.#undecided.push(span);
@@ -344,7 +344,7 @@ export class Span implements SpanHolder {
     if (this.endedAt !== undefined) return;
     this.endedAt = this.trace.clock.monotonic();
     if (this.thresholdMs !== undefined && this.parent?.logged === undefined) this.trace.onSlow?.(this);
-    this.trace.ended(this);
+    this.trace.onSpanEnd(this);
   }
 
   /** Headers that connect a request to another program with this span. */

@@ -36,7 +36,7 @@ export class BudgetExhausted extends Error {
 }
 
 /** The outcome of one expression: a value or an error. */
-export type Evaluated =
+export type EvaluationResult =
   | { readonly value: Value; readonly error?: undefined }
   | { readonly value?: undefined; readonly error: string };
 
@@ -58,7 +58,7 @@ export class Evaluation {
   }
 
   /** Throws `BudgetExhausted`. */
-  evaluate({ source, program, error: compileError }: CompiledExpression): Evaluated {
+  evaluate({ source, program, error: compileError }: CompiledExpression): EvaluationResult {
     if (program === undefined) return { error: `compilation error: ${compileError}` };
     const { value, error, cost } = program.evaluate(this.#bindings, { budget: PER_CALL_COST_MAX });
     this.#charge(this.#variables.takeCost());
@@ -78,7 +78,7 @@ class LazyVariables extends MapValue {
   readonly type: Type = { kind: "map", key: { kind: "string" }, value: dynType };
   readonly #bindings: () => Variables;
   readonly #variables: readonly CompiledVariable[];
-  readonly #values = new Map<string, Evaluated>();
+  readonly #values = new Map<string, EvaluationResult>();
   #cost = 0;
 
   constructor(variables: readonly CompiledVariable[], bindings: () => Variables) {
@@ -118,7 +118,7 @@ class LazyVariables extends MapValue {
     return this.#variables.map(({ name }) => name);
   }
 
-  #evaluate({ name, program, error: compileError }: CompiledVariable): Evaluated {
+  #evaluate({ name, program, error: compileError }: CompiledVariable): EvaluationResult {
     const subject = `composited variable ${goQuote(name)}`;
     if (program === undefined) return { error: `${subject} fails to compile: ${compileError}` };
     const { value, error, cost } = program.evaluate(this.#bindings(), { budget: PER_CALL_COST_MAX });

@@ -15,7 +15,7 @@ import {
   type CompiledVariable,
   compiledExpression,
   compileExpression,
-  type Evaluated,
+  type EvaluationResult,
   Evaluation,
 } from "../matching/evaluation.ts";
 import { type MatchConditions, type MatchResult, matchConditions } from "../matching/match-conditions.ts";
@@ -131,7 +131,7 @@ function validate(
 }
 
 interface Messages {
-  readonly results: readonly (Evaluated | undefined)[];
+  readonly results: readonly (EvaluationResult | undefined)[];
   /** The expressions of the messages exceeded the budget. */
   readonly error?: string;
 }
@@ -140,7 +140,7 @@ interface Messages {
 function createMessages(
   validations: readonly CompiledValidation[],
   variables: readonly CompiledVariable[],
-  results: readonly Evaluated[],
+  results: readonly EvaluationResult[],
   bindings: Variables,
   budget: number,
 ): Messages {
@@ -159,7 +159,7 @@ function createMessages(
   }
 }
 
-function denialMessage({ message = "", expression }: Validation, computed: Evaluated | undefined): string {
+function denialMessage({ message = "", expression }: Validation, computed: EvaluationResult | undefined): string {
   const text = typeof computed?.value === "string" ? computed.value.trim() : "";
   const isUsable = text !== "" && Buffer.byteLength(text) <= MESSAGE_BYTES_MAX && !text.includes("\n");
   return (isUsable ? text : "") || message.trim() || `failed expression: ${expression.trim()}`;

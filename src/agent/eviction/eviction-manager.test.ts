@@ -80,7 +80,7 @@ async function play(
     thresholds,
     maxPodGraceSeconds: 0,
     transitionMs: 300_000,
-    isFine: false,
+    kernelMemcgNotification: false,
     observer: {
       findLayout: async () => more.layout ?? { hasImageFs: false, isSplit: false },
       observe: async () => new Map([...observed].map(([signal, each]) => [signal, { ...each, at: clock.now() }])),

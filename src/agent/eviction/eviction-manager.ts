@@ -30,7 +30,7 @@ import {
 import {
   addContainerThresholds,
   computeIntervalMs,
-  findMet,
+  findMetThresholds,
   INTERVAL_MS_MAX,
   isHard,
   isOfContainerFs,
@@ -64,7 +64,7 @@ export interface EvictionManagerOptions {
   readonly splitDisks?: boolean | undefined;
   readonly transitionMs: number;
   /** Observes memory at finer intervals. */
-  readonly isFine: boolean;
+  readonly kernelMemcgNotification: boolean;
   readonly observer: Pick<NodeObserver, "findLayout" | "observe">;
   readonly measurePods: (pods: readonly EvictablePod[], resource: StarvedResource) => Promise<PodUsages>;
   /** The workers of all pods. */
@@ -180,7 +180,7 @@ export class EvictionManager {
       return isEvicted ? 0 : INTERVAL_MS_MAX;
     }
     const graceMs = this.#pressure.graceLeftMs(clock.monotonic()) ?? INTERVAL_MS_MAX;
-    return Math.min(graceMs, computeIntervalMs(this.#thresholds, observations, this.#options.isFine));
+    return Math.min(graceMs, computeIntervalMs(this.#thresholds, observations, this.#options.kernelMemcgNotification));
   }
 
   async #findLayout(): Promise<FileSystemLayout> {
@@ -263,7 +263,7 @@ export class EvictionManager {
         );
       }
     }
-    return findMet(this.#thresholds, await this.#options.observer.observe(), true).length === 0;
+    return findMetThresholds(this.#thresholds, await this.#options.observer.observe(), true).length === 0;
   }
 
   #observeAges(thresholds: readonly Threshold[], observations: Observations): void {

@@ -26,14 +26,14 @@ export interface NodeObserverOptions {
 /** How long the limit of the pods' cgroup is cached. */
 const LIMIT_MS = 10_000;
 
-interface Places {
+interface StoragePaths {
   readonly images: string;
   readonly containers: string;
 }
 
 export class NodeObserver {
   readonly #options: NodeObserverOptions;
-  #places: Places | undefined;
+  #places: StoragePaths | undefined;
   #limit: { readonly bytes: number; readonly readAt: number } | undefined;
 
   constructor(options: NodeObserverOptions) {

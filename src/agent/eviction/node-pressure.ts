@@ -1,6 +1,6 @@
 /** Which thresholds are met, since when, and which pressure conditions the node has for it. */
 import { type Observations, type PressureType, signals } from "./signals.ts";
-import { findMet, type Threshold } from "./thresholds.ts";
+import { findMetThresholds, type Threshold } from "./thresholds.ts";
 
 const ORDER: readonly PressureType[] = ["MemoryPressure", "DiskPressure", "PIDPressure"];
 
@@ -23,8 +23,8 @@ export class NodePressure {
 
   /** Returns the thresholds that evict pods now; `now` is on the monotonic clock. */
   update(thresholds: readonly Threshold[], observations: Observations, now: number): readonly Threshold[] {
-    const unresolved = findMet(this.#due, observations, true);
-    const met = new Set([...findMet(thresholds, observations, false), ...unresolved]);
+    const unresolved = findMetThresholds(this.#due, observations, true);
+    const met = new Set([...findMetThresholds(thresholds, observations, false), ...unresolved]);
     this.#firstObservedAt = new Map([...met].map((each) => [each, this.#firstObservedAt.get(each) ?? now]));
     const observed = new Set([...met].map(({ signal }) => signals[signal].condition));
     for (const type of observed) this.#lastObservedAt.set(type, now);

@@ -8,7 +8,7 @@ import { type FileSystemLayout, type Signal, signals } from "./signals.ts";
 
 type DiskPart = "root" | "logs" | "volumes";
 
-interface Ranked<T> {
+interface RankedPod<T> {
   readonly item: T;
   readonly usage: PodUsage | undefined;
   readonly exceedsRequest: boolean;
@@ -24,7 +24,7 @@ export function rankPods<T extends { readonly pod: Pod }>(
   signal: Signal,
   layout: FileSystemLayout,
 ): readonly T[] {
-  const ranked = pods.map((item): Ranked<T> => {
+  const ranked = pods.map((item): RankedPod<T> => {
     const usage = usages.get(podUid(item.pod));
     const priority = item.pod.spec?.priority ?? 0;
     if (usage === undefined) return { item, usage, exceedsRequest: true, priority, excess: 0 };
@@ -38,7 +38,7 @@ function compareWithRequest(
   usage: PodUsage,
   signal: Signal,
   layout: FileSystemLayout,
-): Pick<Ranked<unknown>, "exceedsRequest" | "excess"> {
+): Pick<RankedPod<unknown>, "exceedsRequest" | "excess"> {
   const { resource } = signals[signal];
   const { used = 0, requested } = getUsage(pod, usage, signal, layout);
   switch (resource) {
@@ -77,7 +77,7 @@ export function getUsage(
 }
 
 function compareRanked(isByPriorityFirst: boolean) {
-  return (a: Ranked<unknown>, b: Ranked<unknown>): number => {
+  return (a: RankedPod<unknown>, b: RankedPod<unknown>): number => {
     const unknown = Number(a.usage !== undefined) - Number(b.usage !== undefined);
     const exceeding = Number(b.exceedsRequest) - Number(a.exceedsRequest);
     const priority = a.priority - b.priority;

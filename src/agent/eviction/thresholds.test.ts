@@ -2,7 +2,7 @@ import t from "tap";
 import type { EvictionConfig } from "../agent-config.ts";
 import { NodePressure } from "./node-pressure.ts";
 import { formatAmount, type Observations, type Signal } from "./signals.ts";
-import { addContainerThresholds, computeIntervalMs, findMet, makeThresholds, sortByUrgency } from "./thresholds.ts";
+import { addContainerThresholds, computeIntervalMs, findMetThresholds, makeThresholds, sortByUrgency } from "./thresholds.ts";
 
 const MI = 2 ** 20;
 
@@ -15,7 +15,7 @@ const config: EvictionConfig = {
   overwritesPodGrace: false,
   splitDisks: true,
   transitionMs: 300_000,
-  isFine: false,
+  kernelMemcgNotification: false,
   enforcesPods: false,
 };
 
@@ -66,7 +66,7 @@ t.test("findMet() compares with the threshold, and with the minimum reclaim as w
   const minimumReclaim = { "memory.available": "50Mi", "nodefs.available": "10%" };
   const thresholds = makeThresholds({ ...config, hard, minimumReclaim });
   const met = (observations: Observations, enforceReclaim = false) =>
-    findMet(thresholds, observations, enforceReclaim).map(({ signal }) => signal);
+    findMetThresholds(thresholds, observations, enforceReclaim).map(({ signal }) => signal);
   t.same(met(observe({ "memory.available": [100 * MI, 1000 * MI] })), [], "equal is not met");
   t.same(met(observe({ "memory.available": [100 * MI - 1, 1000 * MI] })), ["memory.available"]);
   t.same(met(observe({ "memory.available": [149 * MI, 1000 * MI] }), true), ["memory.available"]);

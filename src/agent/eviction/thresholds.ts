@@ -14,10 +14,10 @@ export interface Threshold {
   readonly graceMs: number;
 }
 
-type Statements = Readonly<Record<string, string>>;
+type ThresholdValues = Readonly<Record<string, string>>;
 
 export function makeThresholds({ hard, soft, softGraceMs, minimumReclaim, enforcesPods }: EvictionConfig) {
-  const make = (statements: Statements, graceMs: (signal: Signal) => number): readonly Threshold[] =>
+  const make = (statements: ThresholdValues, graceMs: (signal: Signal) => number): readonly Threshold[] =>
     Object.entries(statements).flatMap(([signal, value]) => {
       // Kubernetes ignores these two shares.
       if (!isSignal(signal) || value === "0%" || value === "100%") return [];
@@ -58,7 +58,7 @@ export function isOfContainerFs({ signal }: Threshold): boolean {
  * Finds the thresholds that the observations meet, whatever their grace periods. With `enforceReclaim`, a threshold is
  * met until its minimum reclaim is available as well.
  */
-export function findMet(
+export function findMetThresholds(
   thresholds: readonly Threshold[],
   observations: Observations,
   enforceReclaim: boolean,
@@ -99,7 +99,7 @@ const INTERVAL_MS_MIN = 100;
 const DISK_INTERVAL_MS_MIN = 1_000;
 const INTERVAL_MS_UNKNOWN = 1_000;
 /** How much finer the memory is observed with `--kernel-memcg-notification`. */
-const FINER = 4;
+const FINE_INTERVALS = 4;
 
 /**
  * Milliseconds until the next check: no threshold that is not met can be met much earlier. So a node with much free
@@ -118,7 +118,7 @@ export function computeIntervalMs(
     const headroom = observed.available - thresholdQuantity(threshold, observed);
     if (headroom < 0) return [];
     const isMemory = signal === "memory.available" || signal === "allocatableMemory.available";
-    const finer = isMemory && isFine ? FINER : 1;
+    const finer = isMemory && isFine ? FINE_INTERVALS : 1;
     const minMs = isMemory || signal === "pid.available" ? INTERVAL_MS_MIN / finer : DISK_INTERVAL_MS_MIN;
     return Math.max(minMs, (headroom / (RATES[signal] * finer)) * 1000);
   });

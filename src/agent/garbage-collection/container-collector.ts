@@ -72,7 +72,7 @@ export class ContainerCollector {
   async collect(): Promise<void> {
     if (!this.isEnabled) return;
     this.#observe();
-    await this.#remove(listDoomed(this.#listUnits(this.#options.minAgeMs), this.#options.deadMax));
+    await this.#remove(selectForRemoval(this.#listUnits(this.#options.minAgeMs), this.#options.deadMax));
   }
 
   /**
@@ -83,7 +83,7 @@ export class ContainerCollector {
     const ended = [...this.#options.pods()].filter(({ stateName }) => stateName === "terminated");
     return await this.#remove([
       ...ended.flatMap((each) => listExited(each)),
-      ...listDoomed(this.#listUnits(0), 0).filter(
+      ...selectForRemoval(this.#listUnits(0), 0).filter(
         ({ podUid }) => !ended.some(({ pod }) => pod?.metadata?.uid === podUid),
       ),
     ]);
@@ -95,7 +95,7 @@ export class ContainerCollector {
     // Counted when there are more than the limit.
     const inSeconds = limit < 0 ? undefined : secondsUntil(limit + 1 - count, this.#history.rateOf(HEADROOM));
     const kept = count > limit ? limit : Math.max(0, count - NEXT_MAX);
-    const doomed = limit < 0 ? [] : listDoomed(this.#listUnits(minAgeMs), kept);
+    const doomed = limit < 0 ? [] : selectForRemoval(this.#listUnits(minAgeMs), kept);
     const next = doomed.map(({ id, name, podUid }) => ({ id, name, podUid }));
     return { limit, count, inSeconds, next };
   }
@@ -127,7 +127,7 @@ export class ContainerCollector {
 }
 
 /** As kubelet: removes an equal share of the runs of each container first, then the oldest runs of all. */
-function listDoomed(units: readonly (readonly RemovableContainer[])[], max: number): readonly RemovableContainer[] {
+function selectForRemoval(units: readonly (readonly RemovableContainer[])[], max: number): readonly RemovableContainer[] {
   const count = units.reduce((sum, unit) => sum + unit.length, 0);
   if (count <= max) return [];
   const share = Math.max(1, Math.floor(max / units.length));

@@ -4,7 +4,7 @@ import { bearerToken } from "../../auth/authn/token/bearer-token.ts";
 import { type Certificate, readBundle } from "../../auth/authn/x509/certificate-chain.ts";
 import { isPlainObject } from "../../schema/value/plain-object.ts";
 
-export interface GivenCredentials {
+export interface ClientCredentials {
   readonly authorization: string | undefined;
   readonly certificates: readonly Uint8Array[];
   /** Lines for the operator, without secrets. */
@@ -14,7 +14,7 @@ export interface GivenCredentials {
 /** Throws a sentence for the operator. */
 export function readCredentials(
   flags: Readonly<Record<"token" | "token-file" | "client-certificate", string>>,
-): GivenCredentials {
+): ClientCredentials {
   const certificateFile = flags["client-certificate"];
   const chain = certificateFile === "" ? [] : readCertificates(certificateFile);
   const token = readToken(flags);

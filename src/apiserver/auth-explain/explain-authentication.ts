@@ -13,7 +13,7 @@ import { systemClock as clock } from "../../std/time/clock.ts";
 import type { AttemptObserver } from "../authentication/attempts.ts";
 import { openAuthenticators } from "../authentication/authenticators.ts";
 import type { AuthenticationConfig } from "../config/config.ts";
-import { findCertificateProblems, type GivenCredentials, unverifiedClaims } from "./credentials.ts";
+import { findCertificateProblems, type ClientCredentials, unverifiedClaims } from "./credentials.ts";
 import type { ObjectSource } from "./objects.ts";
 
 interface Attempt {
@@ -32,7 +32,7 @@ const KINDS = { ServiceAccount: serviceAccountKind, Pod: podKind, Secret: secret
 /** Rejects with a sentence for an unusable configuration. */
 export async function explainAuthentication(
   config: AuthenticationConfig,
-  credentials: GivenCredentials,
+  credentials: ClientCredentials,
   objects: ObjectSource | undefined,
 ): Promise<AuthenticationResult> {
   const attempts: Attempt[] = [];
@@ -72,7 +72,7 @@ export async function explainAuthentication(
 function createObserver(
   attempts: Attempt[],
   config: AuthenticationConfig,
-  credentials: GivenCredentials,
+  credentials: ClientCredentials,
 ): AttemptObserver {
   const record = async <T>(name: string, run: () => T | Promise<T>): Promise<T> => {
     try {
@@ -93,7 +93,7 @@ function createObserver(
 }
 
 /** Why an authenticator does not apply to the credentials. */
-async function explainSkip(name: string, config: AuthenticationConfig, credentials: GivenCredentials): Promise<string> {
+async function explainSkip(name: string, config: AuthenticationConfig, credentials: ClientCredentials): Promise<string> {
   const claims = unverifiedClaims((credentials.authorization ?? "").replace(/^Bearer /, ""));
   const issuer = JSON.stringify(claims?.iss ?? "");
   switch (name) {
@@ -123,7 +123,7 @@ async function explainSkip(name: string, config: AuthenticationConfig, credentia
 async function explainCertificate(
   name: string,
   { clientCaFile, requestHeader }: AuthenticationConfig,
-  { certificates }: GivenCredentials,
+  { certificates }: ClientCredentials,
 ): Promise<readonly string[]> {
   const [leaf] = certificates;
   const file =

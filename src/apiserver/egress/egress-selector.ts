@@ -5,13 +5,13 @@ import type { MetricRegistry } from "../../std/metrics/metrics.ts";
 import type { Clock } from "../../std/time/clock.ts";
 import type { EgressConfiguration, EgressConnection, EgressName } from "./configuration.ts";
 import { createEgressMetrics, type EgressMetrics } from "./egress-metrics.ts";
-import { connectToProxy, type FirstSpeaker, tunnelThrough } from "./http-connect.ts";
+import { connectToProxy, type FirstSender, tunnelThrough } from "./http-connect.ts";
 
 /**
  * Undefined for direct connections. `firstSender` is the end that sends first: the client in TLS and HTTP/1.1; either
  * end in HTTP/2 without TLS, as gRPC uses it.
  */
-export type FindConnector = (name: EgressName, speaker?: FirstSpeaker) => Connector | undefined;
+export type FindConnector = (name: EgressName, speaker?: FirstSender) => Connector | undefined;
 
 export interface EgressSelectorDeps {
   readonly clock: Clock;
@@ -23,7 +23,7 @@ export function createEgressSelector(
   { clock, metrics: registry }: EgressSelectorDeps,
 ): FindConnector {
   const metrics = createEgressMetrics(registry);
-  const createConnectors = (speaker: FirstSpeaker): ReadonlyMap<EgressName, Connector | undefined> =>
+  const createConnectors = (speaker: FirstSender): ReadonlyMap<EgressName, Connector | undefined> =>
     new Map([...connections].map(([name, connection]) => [name, createConnector(connection, speaker, clock, metrics)]));
   const connectors = { client: createConnectors("client"), any: createConnectors("any") };
   return (name, speaker = "client") => connectors[speaker].get(name);
@@ -38,7 +38,7 @@ interface Stages<P> {
 
 function createConnector(
   connection: EgressConnection,
-  speaker: FirstSpeaker,
+  speaker: FirstSender,
   clock: Clock,
   metrics: EgressMetrics,
 ): Connector | undefined {
@@ -50,7 +50,7 @@ function createConnector(
       return measured(connection.protocol, clock, metrics, {
         transport: proxy.kind === "unix" ? "uds" : "tcp",
         connect: () => connectToProxy(proxy, clock),
-        proxy: (socket, target) => tunnelThrough(socket, proxy, { target, speaker }, clock),
+        proxy: (socket, target) => tunnelThrough(socket, proxy, { target, firstSender: speaker }, clock),
       });
     }
     case "grpc": {

@@ -64,19 +64,19 @@ const REASONS: Readonly<Record<string, string>> = {
 };
 
 /** The end that sends first on a connection. */
-export type FirstSpeaker = "client" | "any";
+export type FirstSender = "client" | "any";
 
 interface TunnelOptions {
   /** `host:port` */
   readonly target: string;
-  readonly speaker: FirstSpeaker;
+  readonly firstSender: FirstSender;
 }
 
 /** Resolves when the proxy has connected the socket to the target. Destroys the socket if it fails. */
 export async function tunnelThrough(
   socket: Socket,
   proxy: ProxyAddress,
-  { target, speaker }: TunnelOptions,
+  { target, firstSender: speaker }: TunnelOptions,
   clock: Clock,
 ): Promise<Socket> {
   const address = addressOf(proxy);

@@ -1,7 +1,7 @@
 /** UIDs of pods that were deleted lately, so that their end need not be verified with the server. */
 const UIDS_MAX = 500;
 
-export class GoneUids {
+export class DeletedUids {
   /** In the order of their use. */
   readonly #uids = new Set<string>();
 

@@ -17,7 +17,7 @@ import { controllerOf, keyOf, objectReference, splitKey } from "../workload/obje
 import { messageOf } from "../workload/pod-control.ts";
 import { ClaimMetrics } from "./claim-metrics.ts";
 import { explainDisabledTemplate, makeGeneratedClaim, POD_CLAIM_ANNOTATION } from "./generated-claim.ts";
-import { GoneUids } from "./gone-uids.ts";
+import { DeletedUids } from "./gone-uids.ts";
 import { isPodDone, listClaimNames, needsReservation, needsWork } from "./pod-needs.ts";
 import { releaseClaim } from "./release-claim.ts";
 
@@ -42,7 +42,7 @@ export async function runResourceClaimController(deps: ControllerDeps): Promise<
   const users = new Map<string, Set<string>>();
   /** Claims of pods by the UID of the pod, as far as the informer has not delivered them. */
   const created = new Map<string, readonly FlatResourceClaim[]>();
-  const gone = new GoneUids();
+  const gone = new DeletedUids();
 
   async function syncPod(key: string, stopping: AbortSignal): Promise<void> {
     const { namespace, name } = splitKey(key);

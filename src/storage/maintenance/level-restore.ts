@@ -21,7 +21,7 @@ export interface LevelRestoreOptions {
   /** Called before the store appears; a rejection discards it. */
   readonly confirm?: (() => Promise<void>) | undefined;
   /** Called when the new store is complete and before it gets its place: moves away what is there. */
-  readonly makeRoom?: (() => Promise<void>) | undefined;
+  readonly moveAside?: (() => Promise<void>) | undefined;
 }
 
 /** Rejects with an error in one sentence when something is in the place of a new store. */
@@ -39,7 +39,7 @@ export async function rejectIfUsed(path: string): Promise<void> {
  * again.
  */
 export async function restoreLevel(snapshot: Snapshot, options: LevelRestoreOptions): Promise<RestoreResult> {
-  const { path, log, bumpRevision, confirm, makeRoom } = options;
+  const { path, log, bumpRevision, confirm, moveAside: makeRoom } = options;
   if (makeRoom === undefined) await rejectIfUsed(path);
   const partial = `${path}.incomplete`;
   await rm(partial, { recursive: true, force: true });

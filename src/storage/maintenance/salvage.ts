@@ -52,13 +52,13 @@ interface Damage {
 }
 
 /** What the newest entry of a key of LevelDB is. */
-interface Newest {
+interface NewestEntry {
   readonly sequence: number;
   readonly isValue: boolean;
 }
 
 /** What is left of a key of the store. */
-interface Remains {
+interface KeyState {
   /** The newest version that is whole. */
   version: { readonly revision: Revision; readonly isValue: boolean } | undefined;
   /** The newest revision that any record names. */
@@ -68,7 +68,7 @@ interface Remains {
 
 export async function salvage(path: string): Promise<Salvage> {
   const damage: Damage = { texts: [], ranges: [] };
-  const newest = new Map<string, Newest>();
+  const newest = new Map<string, NewestEntry>();
   for await (const { key, sequence, value } of readEntries(path, damage)) {
     if (value !== undefined && !isWhole(key, value)) {
       damage.texts.push(`the record ${JSON.stringify(key.toString("latin1"))} has a wrong checksum`);
@@ -80,12 +80,12 @@ export async function salvage(path: string): Promise<Salvage> {
     if (known === undefined || known.sequence < sequence) newest.set(id, { sequence, isValue: value !== undefined });
   }
   const isCurrent = ({ key, sequence }: Entry): boolean => newest.get(key.toString("latin1"))?.sequence === sequence;
-  const keys = new Map<string, Remains>();
+  const keys = new Map<string, KeyState>();
   const ttls = new Map<string, TtlEntry>();
   let found = 1;
   for await (const entry of readEntries(path, { texts: [], ranges: [] })) {
     if (entry.value === undefined || !isCurrent(entry) || !isWhole(entry.key, entry.value)) continue;
-    found = Math.max(found, note(entry.key, entry.value, keys, ttls));
+    found = Math.max(found, recordEntry(entry.key, entry.value, keys, ttls));
   }
   const lost: LostKey[] = [];
   const kept = new Map<string, Revision>();
@@ -128,8 +128,8 @@ export async function salvage(path: string): Promise<Salvage> {
 const LETTER = { head: 0x68, log: 0x6c, ttl: 0x74, version: 0x76 } as const;
 
 /** Returns the newest revision that the record names. */
-function note(bytes: Buffer, record: Buffer, keys: Map<string, Remains>, ttls: Map<string, TtlEntry>): number {
-  const remainsOf = (key: string): Remains => {
+function recordEntry(bytes: Buffer, record: Buffer, keys: Map<string, KeyState>, ttls: Map<string, TtlEntry>): number {
+  const remainsOf = (key: string): KeyState => {
     const remains = keys.get(key) ?? { version: undefined, newest: 0, hasHead: false };
     keys.set(key, remains);
     return remains;

@@ -31,7 +31,7 @@ interface Result {
 }
 
 /** The place of a store: a directory of this machine, or servers. */
-type Place = { readonly directory: string } | { readonly urls: readonly string[] };
+type StoreLocation = { readonly directory: string } | { readonly urls: readonly string[] };
 
 /** For what clients may have seen since a snapshot: 10 writes a second for a day. */
 const BUMP_REVISION = 1_000_000;
@@ -51,15 +51,15 @@ async function runVerb(verb: string, { file = "" }: Readonly<Record<string, stri
   }
   switch (verb) {
     case "check":
-      return await check(placeOf(flags), flags);
+      return await check(locationOf(flags), flags);
     case "snapshot":
-      return await snapshot(placeOf(flags), resolve(file), flags);
+      return await snapshot(locationOf(flags), resolve(file), flags);
     case "restore":
-      return await restore(placeOf(flags), resolve(file), flags);
+      return await restore(locationOf(flags), resolve(file), flags);
     case "compact":
-      return await compact(placeOf(flags), flags);
+      return await compact(locationOf(flags), flags);
     case "repair":
-      return await repair(placeOf(flags), flags);
+      return await repair(locationOf(flags), flags);
     case "migrate":
       return await migrate(flags);
     default:
@@ -67,12 +67,12 @@ async function runVerb(verb: string, { file = "" }: Readonly<Record<string, stri
   }
 }
 
-function placeOf(flags: Flags): Place {
+function locationOf(flags: Flags): StoreLocation {
   const given = flags["kvstore-servers"];
-  return parsePlace(given.length > 0 ? given : [`level://${resolve(flags["data-dir"])}/kvstore`]);
+  return parseLocation(given.length > 0 ? given : [`level://${resolve(flags["data-dir"])}/kvstore`]);
 }
 
-function parsePlace(urls: readonly string[]): Place {
+function parseLocation(urls: readonly string[]): StoreLocation {
   if (urls.length > 0 && urls.every((url) => /^https?:/.test(url))) return { urls };
   const path = /^level:\/\/(\/.+)$/.exec(urls[0] ?? "")?.[1];
   if (path === undefined || urls.length !== 1) {
@@ -81,7 +81,7 @@ function parsePlace(urls: readonly string[]): Place {
   return { directory: resolve(decodeURIComponent(path)) };
 }
 
-function nameOf(place: Place): string {
+function nameOf(place: StoreLocation): string {
   return "directory" in place ? place.directory : place.urls.join(",");
 }
 
@@ -100,7 +100,7 @@ function openEtcd(urls: readonly string[], flags: Flags): EtcdTransfer {
   return new EtcdTransfer({ urls, tls, prefix: normalizePrefix(flags["kvstore-prefix"]), clock: systemClock });
 }
 
-async function check(place: Place, flags: Flags): Promise<Result> {
+async function check(place: StoreLocation, flags: Flags): Promise<Result> {
   if ("urls" in place) {
     using etcd = openEtcd(place.urls, flags);
     const { revision, parts } = await etcd.snapshot();
@@ -135,7 +135,7 @@ async function damagedStore(directory: string): Promise<string> {
   return directory;
 }
 
-async function snapshot(place: Place, file: string, flags: Flags): Promise<Result> {
+async function snapshot(place: StoreLocation, file: string, flags: Flags): Promise<Result> {
   const write = async (read: Snapshot): Promise<Result> => {
     const items = await writeSnapshotFile(file, read);
     const { size } = await stat(file);
@@ -152,7 +152,7 @@ async function snapshot(place: Place, file: string, flags: Flags): Promise<Resul
   return await write(await readLevelSnapshot(copy.database, place.directory));
 }
 
-async function restore(place: Place, file: string, flags: Flags): Promise<Result> {
+async function restore(place: StoreLocation, file: string, flags: Flags): Promise<Result> {
   const { items, revision, counts } = await write(place, await openSnapshotFile(file), flags, BUMP_REVISION);
   const text = `Restored ${items} keys to ${nameOf(place)}; its revision is ${revision}${noteOf(counts)}`;
   return { text, json: { store: nameOf(place), keys: items, revision, ...counts } };
@@ -160,7 +160,7 @@ async function restore(place: Place, file: string, flags: Flags): Promise<Result
 
 /** Writes a snapshot to an empty store, with the names of its engine. */
 async function write(
-  place: Place,
+  place: StoreLocation,
   read: Snapshot,
   flags: Flags,
   bump: number,
@@ -192,7 +192,7 @@ function noteOf({ encrypted }: ConversionCounts): string {
   );
 }
 
-async function compact(place: Place, flags: Flags): Promise<Result> {
+async function compact(place: StoreLocation, flags: Flags): Promise<Result> {
   if ("urls" in place) {
     using etcd = openEtcd(place.urls, flags);
     const revision = await etcd.compact();
@@ -233,7 +233,7 @@ async function sizeOf(directory: string): Promise<number> {
   return sizes.reduce((sum, size) => sum + size, 0);
 }
 
-async function repair(place: Place, flags: Flags): Promise<Result> {
+async function repair(place: StoreLocation, flags: Flags): Promise<Result> {
   if ("urls" in place) throw new Error("repair is for a store on this machine; for etcd restore a snapshot");
   const directory = await damagedStore(place.directory);
   await rejectIfOpen(directory).catch((error: unknown) => {
@@ -251,7 +251,7 @@ async function repair(place: Place, flags: Flags): Promise<Result> {
     path: directory,
     log: silentLogger,
     bumpRevision: given < 0 ? BUMP_REVISION : given,
-    makeRoom: async () => {
+    moveAside: async () => {
       await rename(directory, copy);
       await syncDirectory(dirname(directory));
     },
@@ -293,7 +293,7 @@ async function findDamage(directory: string): Promise<string | undefined> {
 
 async function migrate(flags: Flags): Promise<Result> {
   if (flags.from.length === 0 || flags.to.length === 0) throw new Error("migrate needs --from and --to");
-  const [from, to] = [parsePlace(flags.from), parsePlace(flags.to)];
+  const [from, to] = [parseLocation(flags.from), parseLocation(flags.to)];
   if ("directory" in to) await rejectIfUsed(to.directory);
   const { items, revision, counts, source } = await copyAll(from, to, flags);
   const text =
@@ -303,8 +303,8 @@ async function migrate(flags: Flags): Promise<Result> {
 }
 
 async function copyAll(
-  from: Place,
-  to: Place,
+  from: StoreLocation,
+  to: StoreLocation,
   flags: Flags,
 ): Promise<RestoreResult & { readonly counts: ConversionCounts; readonly source: number }> {
   if ("urls" in from) {

@@ -7,7 +7,7 @@ import { formatIntent, formatPulledRecord, type PulledRecord, parseIntent, parse
 
 const PREFIX = "sha256-";
 
-interface Listed<T> {
+interface RecordList<T> {
   readonly records: readonly T[];
   /** Files that cannot be read, with the reason. */
   readonly problems: readonly string[];
@@ -42,7 +42,7 @@ export class PullRecordFiles {
     await rm(pathOf(this.#pulling, image), { force: true });
   }
 
-  listIntents(): Promise<Listed<string>> {
+  listIntents(): Promise<RecordList<string>> {
     return list(this.#pulling, parseIntent);
   }
 
@@ -61,7 +61,7 @@ export class PullRecordFiles {
     await rm(pathOf(this.#pulled, imageRef), { force: true });
   }
 
-  listPulled(): Promise<Listed<PulledRecord>> {
+  listPulled(): Promise<RecordList<PulledRecord>> {
     return list(this.#pulled, parsePulledRecord);
   }
 }
@@ -71,7 +71,7 @@ function pathOf(directory: string, name: string): string {
   return join(directory, `${PREFIX}${createHash("sha256").update(name).digest("hex")}`);
 }
 
-async function list<T>(directory: string, parse: (json: string) => T): Promise<Listed<T>> {
+async function list<T>(directory: string, parse: (json: string) => T): Promise<RecordList<T>> {
   const records: T[] = [];
   const problems: string[] = [];
   const names = await readdir(directory);

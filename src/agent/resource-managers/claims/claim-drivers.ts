@@ -12,7 +12,7 @@ export interface ClaimDriversOptions {
   /** A driver was registered: pods may wait for it. */
   readonly onRegistered: (name: string) => void;
   /** A driver is gone, and no other socket of it is registered. */
-  readonly onGone: (name: string) => void;
+  readonly onDeregistered: (name: string) => void;
 }
 
 interface Driver {
@@ -64,7 +64,7 @@ export class ClaimDrivers implements PluginHandler, Disposable {
     if (driver?.endpoint !== endpoint) return;
     driver.channel[Symbol.dispose]();
     this.#drivers.delete(name);
-    this.#options.onGone(name);
+    this.#options.onDeregistered(name);
   }
 
   /** The prepared devices, by UID of the claim. Rejects when a claim could not be prepared. */
@@ -92,7 +92,7 @@ export class ClaimDrivers implements PluginHandler, Disposable {
     operation: keyof DriverService,
     claims: readonly DriverClaim[],
     signal: AbortSignal,
-  ): Promise<readonly (readonly [uid: string, answer: ClaimAnswer])[]> {
+  ): Promise<readonly (readonly [uid: string, answer: ClaimResult])[]> {
     const driver = this.#drivers.get(name);
     if (driver === undefined) {
       const why = `plugin name ${name} not found in the list of registered DRA plugins`;
@@ -106,7 +106,7 @@ export class ClaimDrivers implements PluginHandler, Disposable {
       signal.throwIfAborted();
       throw new Error(`${rpc} failed: ${error instanceof Error ? error.message : String(error)}`, { cause: error });
     });
-    const answers: readonly (readonly [string, ClaimAnswer])[] = Object.entries(answer.claims ?? {});
+    const answers: readonly (readonly [string, ClaimResult])[] = Object.entries(answer.claims ?? {});
     for (const [uid, { error = "" }] of answers) {
       const claim = claims.find((each) => each.uid === uid);
       if (claim === undefined) throw new Error(`${rpc} returned result for unknown claim UID ${uid}`);
@@ -132,7 +132,7 @@ export class ClaimDrivers implements PluginHandler, Disposable {
   }
 }
 
-interface ClaimAnswer {
+interface ClaimResult {
   readonly devices?: readonly DriverDevice[] | undefined;
   readonly error?: string | undefined;
 }

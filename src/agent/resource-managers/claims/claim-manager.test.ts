@@ -48,7 +48,7 @@ class Node implements AsyncDisposable {
     clock: systemClock,
     registry: this.registry,
     onRegistered: () => {},
-    onGone: () => {},
+    onDeregistered: () => {},
   });
   /** By claim: the driver's error. */
   readonly failures = new Map<string, string>();

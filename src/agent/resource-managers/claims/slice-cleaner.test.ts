@@ -45,14 +45,14 @@ t.test("the slices of a driver that is gone are deleted after 30 s, unless it co
   const cleaner = open();
   await clock.advance(0);
   deleted.length = 0;
-  cleaner.driverGone(DRIVER);
+  cleaner.driverDeregistered(DRIVER);
   await clock.advance(29_000);
   cleaner.driverRegistered(DRIVER);
   await clock.advance(60_000);
   t.same(deleted, []);
-  cleaner.driverGone(DRIVER);
+  cleaner.driverDeregistered(DRIVER);
   await clock.advance(20_000);
-  cleaner.driverGone(DRIVER);
+  cleaner.driverDeregistered(DRIVER);
   await clock.advance(11_000);
   t.same(deleted, [OF_DRIVER]);
 });
@@ -61,7 +61,7 @@ t.test("a stop ends waits for drivers", async (t) => {
   const { clock, deleted, open } = start(t);
   const cleaner = open();
   await clock.advance(0);
-  cleaner.driverGone(DRIVER);
+  cleaner.driverDeregistered(DRIVER);
   await cleaner[Symbol.asyncDispose]();
   await clock.advance(60_000);
   t.same(deleted, ["spec.nodeName=n1"]);

@@ -39,7 +39,7 @@ export class SliceCleaner implements AsyncDisposable {
     this.#pending.get(name)?.stop.abort();
   }
 
-  driverGone(name: string): void {
+  driverDeregistered(name: string): void {
     if (!this.#pending.has(name)) this.#start(name, GRACE_MS);
   }
 

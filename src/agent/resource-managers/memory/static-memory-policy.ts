@@ -26,7 +26,7 @@ export interface StaticMemoryPolicyOptions {
 /** Bytes by resource. */
 type MemoryRequest = ReadonlyMap<string, number>;
 
-interface ChosenHint {
+interface MemoryHint {
   readonly affinity: NumaMask;
   readonly isPreferred: boolean;
 }
@@ -94,7 +94,7 @@ export class StaticMemoryPolicy {
     const blocks = this.#options.state.get(podUid(pod), container.name);
     return blocks === undefined
       ? this.#makeHints(this.#options.state.shared, pod, request)
-      : repeatHints(blocks, request);
+      : hintsOfBlocks(blocks, request);
   }
 
   getPodTopologyHints(pod: Pod): ResourceHints {
@@ -103,7 +103,7 @@ export class StaticMemoryPolicy {
     const request = readPodRequest(pod);
     for (const { name } of [...initContainers(pod), ...appContainers(pod)]) {
       const blocks = state.get(podUid(pod), name);
-      if (blocks !== undefined) return repeatHints(blocks, request);
+      if (blocks !== undefined) return hintsOfBlocks(blocks, request);
     }
     return this.#makeHints(state.shared, pod, request);
   }
@@ -128,9 +128,9 @@ export class StaticMemoryPolicy {
     this.#shrinkInitContainers(pod, container, blocks);
   }
 
-  #chooseHint(machine: MachineMemory, pod: Pod, container: Container, request: MemoryRequest): ChosenHint {
+  #chooseHint(machine: MachineMemory, pod: Pod, container: Container, request: MemoryRequest): MemoryHint {
     const chosen = this.#options.affinities.getAffinity(podUid(pod), container.name);
-    let hint: ChosenHint;
+    let hint: MemoryHint;
     if (chosen.affinity === undefined) {
       const hints = this.#makeHints(machine, pod, request);
       if (Object.keys(hints).length === 0) {
@@ -147,7 +147,7 @@ export class StaticMemoryPolicy {
   }
 
   /** The merged hint of all providers may be a part of the nodes that the container needs. */
-  #extendHint(machine: MachineMemory, pod: Pod, request: MemoryRequest, hint: ChosenHint): ChosenHint {
+  #extendHint(machine: MachineMemory, pod: Pod, request: MemoryRequest, hint: MemoryHint): MemoryHint {
     const hints = (this.#makeHints(machine, pod, request).memory ?? []).filter(
       ({ affinity = 0n }) => (affinity & hint.affinity) === hint.affinity,
     );
@@ -228,7 +228,7 @@ export class StaticMemoryPolicy {
     }
     for (const [uid, containers] of state.assignments) {
       for (const [name, blocks] of containers) {
-        for (const block of blocks) repeatAssignment(expected, block, `(pod: ${uid}, container: ${name})`);
+        for (const block of blocks) applyAssignment(expected, block, `(pod: ${uid}, container: ${name})`);
       }
     }
     if (!isSameMachine(machine, expected)) {
@@ -318,8 +318,8 @@ function violatesGroups(machine: MachineMemory, affinity: NumaMask): boolean {
 }
 
 /** Preferred ones first, then those with the fewest nodes. */
-function findBestHint(hints: readonly TopologyHint[]): ChosenHint {
-  let best: ChosenHint = { affinity: 0n, isPreferred: false };
+function findBestHint(hints: readonly TopologyHint[]): MemoryHint {
+  let best: MemoryHint = { affinity: 0n, isPreferred: false };
   for (const { affinity, isPreferred } of hints) {
     if (affinity === undefined) continue;
     const isBetter =
@@ -332,7 +332,7 @@ function findBestHint(hints: readonly TopologyHint[]): ChosenHint {
 }
 
 /** The hints of memory that is reserved already. */
-function repeatHints(blocks: readonly MemoryBlock[], request: MemoryRequest): ResourceHints {
+function hintsOfBlocks(blocks: readonly MemoryBlock[], request: MemoryRequest): ResourceHints {
   const fits = blocks.length === request.size && blocks.every(({ type, size }) => request.get(type) === size);
   if (!fits) return {};
   const hints = blocks.map(
@@ -365,7 +365,7 @@ function release(table: MemoryTable, size: number): number {
   return released;
 }
 
-function repeatAssignment(machine: MachineMemory, { numaAffinity, type, size }: MemoryBlock, where: string): void {
+function applyAssignment(machine: MachineMemory, { numaAffinity, type, size }: MemoryBlock, where: string): void {
   for (const node of numaAffinity) {
     if (machine[node] === undefined) {
       throw new Error(`[memorymanager] ${where} the memory assignment uses the NUMA that does not exist`);

@@ -5,7 +5,7 @@
 import type { AllocationResult, DeviceClass, ResourceClaim, ResourceSlice } from "../../../api/resource/schemas.ts";
 import type { SelectedNode } from "../nodes/node-selector.ts";
 import { type AllocatedDevice, makeAllocation } from "./allocation-result.ts";
-import { type Candidate, chooses, type DevicePool, gatherPools, listCandidates } from "./device-pools.ts";
+import { type Candidate, selectsNode, type DevicePool, gatherPools, listCandidates } from "./device-pools.ts";
 import {
   type CheckedOption,
   CLAIM_DEVICES_MAX,
@@ -244,7 +244,7 @@ class Search {
     const isSelectable =
       this.#matches(option.class.spec.selectors ?? [], candidate, `class ${className}`) &&
       this.#matches(option.request.selectors, candidate, `claim ${claimKey(claim)}`) &&
-      (slice.spec.perDeviceNodeSelection !== true || chooses(device, this.#node));
+      (slice.spec.perDeviceNodeSelection !== true || selectsNode(device, this.#node));
     option.selectable.set(candidate, isSelectable);
     return isSelectable;
   }

@@ -24,7 +24,7 @@ export interface DevicePool {
   readonly problem: string | undefined;
 }
 
-interface NodeChoice {
+interface NodeSelection {
   readonly nodeName?: string | undefined;
   readonly allNodes?: boolean | undefined;
   readonly nodeSelector?: NodeSelector | undefined;
@@ -83,13 +83,13 @@ export function listCandidates(pools: readonly DevicePool[]): readonly Candidate
 }
 
 function isUsableOn({ spec }: ResourceSlice, node: SelectedNode): boolean {
-  if (spec.nodeName || spec.allNodes || spec.nodeSelector !== undefined) return chooses(spec, node);
+  if (spec.nodeName || spec.allNodes || spec.nodeSelector !== undefined) return selectsNode(spec, node);
   if (spec.perDeviceNodeSelection !== true) return false;
-  return (spec.devices ?? []).some((device) => chooses(device, node));
+  return (spec.devices ?? []).some((device) => selectsNode(device, node));
 }
 
 /** Whether the slice or device is available on the node. */
-export function chooses({ nodeName, allNodes, nodeSelector }: NodeChoice, node: SelectedNode): boolean {
+export function selectsNode({ nodeName, allNodes, nodeSelector }: NodeSelection, node: SelectedNode): boolean {
   if (nodeName) return nodeName === node.name;
   if (allNodes === true) return true;
   return nodeSelector !== undefined && matchesTerms(nodeSelector.nodeSelectorTerms, node);
