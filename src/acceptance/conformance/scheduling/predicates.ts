@@ -49,18 +49,18 @@ async function withResource(
   }
 }
 
-function createSizedPod(name: string, resource: string, amount: number, spec: object = {}) {
+function makeSizedPod(name: string, resource: string, amount: number, spec: object = {}) {
   const amounts = { [resource]: String(amount) };
   return podOf(name, PAUSE, { container: { resources: { requests: amounts, limits: amounts } }, spec });
 }
 
 const limitResources: Behaviour = (at) =>
   withResource(at, 10, async (resource) => {
-    await at.create(createSizedPod("filler", resource, 7));
+    await at.create(makeSizedPod("filler", resource, 7));
     await waitScheduled(at, "filler");
-    await at.create(createSizedPod("additional", resource, 4));
+    await at.create(makeSizedPod("additional", resource, 4));
     await expectUnschedulable(at, "additional", /Insufficient example\.com\//);
-    await at.create(createSizedPod("fitting", resource, 3));
+    await at.create(makeSizedPod("fitting", resource, 3));
     await waitScheduled(at, "fitting");
     const cpu = podOf("huge", PAUSE, { container: { resources: { requests: { cpu: "1000" } } } });
     await at.create(cpu);
@@ -99,9 +99,9 @@ const preempt = (critical: boolean): Behaviour => {
   return (at) =>
     withResource(at, 5, async (resource) => {
       const low = { priorityClassName: `${at.name}-low` };
-      await at.runPod(createSizedPod("pod0-low-priority", resource, 3, low));
+      await at.runPod(makeSizedPod("pod0-low-priority", resource, 3, low));
       const high = { priorityClassName: critical ? "system-cluster-critical" : `${at.name}-high` };
-      await at.create(createSizedPod("preemptor", resource, 3, high));
+      await at.create(makeSizedPod("preemptor", resource, 3, high));
       await waitScheduled(at, "preemptor");
       await at.api.waitGone(at.path("pods/pod0-low-priority"));
       await at.waitReady("preemptor");
@@ -111,9 +111,9 @@ const preempt = (critical: boolean): Behaviour => {
 const markDisrupted: Behaviour = (at) =>
   withResource(at, 1, async (resource) => {
     const FINALIZER = "example.com/test-finalizer";
-    const victim = createSizedPod("victim-pod", resource, 1, { priorityClassName: `${at.name}-low` });
+    const victim = makeSizedPod("victim-pod", resource, 1, { priorityClassName: `${at.name}-low` });
     await at.runPod({ ...victim, metadata: { ...victim.metadata, finalizers: [FINALIZER] } });
-    await at.create(createSizedPod("preemptor-pod", resource, 1, { priorityClassName: `${at.name}-high` }));
+    await at.create(makeSizedPod("preemptor-pod", resource, 1, { priorityClassName: `${at.name}-high` }));
     const { status } = await at.waitForPod("victim-pod", "a deletion", ({ metadata }) => metadata.deletionTimestamp);
     const condition = conditionOf(status, "DisruptionTarget");
     assert.equal(condition.status, "True");
