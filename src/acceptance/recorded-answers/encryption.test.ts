@@ -18,7 +18,7 @@ import { createMemoryStore } from "../../storage/memory.ts";
 import type { TestServer } from "../../testing/apiserver/server-fixture.ts";
 import { FakeClock } from "../../testing/std/fake-clock.ts";
 import { RecordedDifferences } from "./recorded-differences.ts";
-import { keepOpen } from "./reopened-store.ts";
+import { keepOpen } from "../../testing/storage/keep-open.ts";
 import type { Scenario } from "./scenario.ts";
 import { Player, recordedScenarios, startRecordedServer } from "./scenarios.ts";
 

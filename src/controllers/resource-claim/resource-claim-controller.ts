@@ -17,7 +17,7 @@ import { controllerOf, keyOf, objectReference, splitKey } from "../workload/obje
 import { messageOf } from "../workload/pod-control.ts";
 import { ClaimMetrics } from "./claim-metrics.ts";
 import { explainDisabledTemplate, makeGeneratedClaim, POD_CLAIM_ANNOTATION } from "./generated-claim.ts";
-import { DeletedUids } from "./gone-uids.ts";
+import { DeletedUids } from "./deleted-uids.ts";
 import { isPodDone, listClaimNames, needsReservation, needsWork } from "./pod-needs.ts";
 import { releaseClaim } from "./release-claim.ts";
 

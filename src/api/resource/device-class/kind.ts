@@ -6,7 +6,7 @@ import { setFirstGeneration, updateGeneration } from "../../strategy.ts";
 import { validateSelectors } from "../device-selector.ts";
 import { validateDeviceConfiguration } from "../resource-claim/validation.ts";
 import { type DeviceClass, deviceClass } from "../schemas.ts";
-import { validateList } from "../validation-helpers.ts";
+import { validateList } from "../common-validation.ts";
 
 const CONFIGURATIONS_MAX = 32;
 

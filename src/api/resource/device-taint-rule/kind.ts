@@ -8,7 +8,7 @@ import { dns1123Subdomain, validateName } from "../../meta/validation/names.ts";
 import { setFirstGeneration, updateGeneration } from "../../strategy.ts";
 import { validateSelectors } from "../device-selector.ts";
 import { setTaintTime, validateTaint } from "../device-taints.ts";
-import { validateLabelName, validatePoolName } from "../validation-helpers.ts";
+import { validateLabelName, validatePoolName } from "../common-validation.ts";
 import { type DeviceTaintRule, deviceTaintRule } from "./schema.ts";
 
 export const deviceTaintRuleKind: Kind<DeviceTaintRule> = {

@@ -37,7 +37,7 @@ import {
   validateParameters,
   validatePoolName,
   validateSet,
-} from "../validation-helpers.ts";
+} from "../common-validation.ts";
 
 const REQUESTS_MAX = 32;
 const CONSTRAINTS_MAX = 32;

@@ -30,7 +30,7 @@ import {
   validatePoolName,
   validateQualifiedName,
   validateSet,
-} from "../validation-helpers.ts";
+} from "../common-validation.ts";
 
 const DEVICES_MAX = 128;
 const ATTRIBUTES_AND_CAPACITIES_MAX = 32;
