@@ -223,7 +223,7 @@ export interface ShutdownConfig {
   /** By ascending priority; not empty. */
   readonly groups: readonly ShutdownGroup[];
   /** Whether the times of the last shutdown are kept and shown. */
-  readonly keepsTimes: boolean;
+  readonly recordsTimes: boolean;
 }
 
 /** When the node evicts pods. Thresholds are quantities or percentages, by signal. */

@@ -361,7 +361,7 @@ export const agentGateEffects: Readonly<Record<string, ConfigEffect>> = {
     t.throws(() => configOf(file, off), /shutdownGracePeriod: needs feature gate GracefulNodeShutdown/);
   },
   GracefulNodeShutdownBasedOnPodPriority: async (t) => {
-    const keepsTimes = (...argv: readonly string[]) => configOf(...argv).shutdown?.keepsTimes;
+    const keepsTimes = (...argv: readonly string[]) => configOf(...argv).shutdown?.recordsTimes;
     const file = `--config=${fileWith(t, "authorization: {mode: AlwaysAllow}\nshutdownGracePeriod: 30s\n")}`;
     t.equal(keepsTimes(file), true);
     t.equal(keepsTimes(file, "--feature-gates=GracefulNodeShutdownBasedOnPodPriority=false"), false);

@@ -49,7 +49,7 @@ function makeManager(t: Test, groups: readonly ShutdownGroup[], pods: readonly P
   let [reports, flushes] = [0, 0];
   const manager = new ShutdownManager({
     groups,
-    keepsTimes: true,
+    recordsTimes: true,
     rootDir,
     notices: logind,
     pods: () => pods,

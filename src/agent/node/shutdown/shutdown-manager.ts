@@ -27,7 +27,7 @@ export interface ShutdownManagerOptions {
   /** By ascending priority; not empty. */
   readonly groups: readonly ShutdownGroup[];
   /** Whether the times of the last shutdown are written to a file and shown as metrics. */
-  readonly keepsTimes: boolean;
+  readonly recordsTimes: boolean;
   readonly rootDir: string;
   readonly notices: ShutdownNotices;
   /** Pods whose containers may still run. */
@@ -69,7 +69,7 @@ export class ShutdownManager {
       options.metrics
         .gauge({ name: `kubelet_graceful_shutdown_${name}_time_seconds`, help: HELP, stability: "ALPHA" })
         .with();
-    this.#gauges = options.keepsTimes ? { start: gauge("start"), end: gauge("end") } : undefined;
+    this.#gauges = options.recordsTimes ? { start: gauge("start"), end: gauge("end") } : undefined;
   }
 
   /** True from the notice on, until the shutdown is cancelled. */
@@ -80,7 +80,7 @@ export class ShutdownManager {
   /** Resolves when the signal aborts. Never rejects. */
   async run(signal: AbortSignal): Promise<void> {
     const { clock, log } = this.#options;
-    await this.#showLastTimes();
+    await this.#exposeLastTimes();
     let failure = "";
     let pauseMs = RECONNECT_MS;
     while (!signal.aborted) {
@@ -142,12 +142,12 @@ export class ShutdownManager {
     log.info("Shutdown manager processing shutdown event");
     const startedAt = clock.now();
     try {
-      await this.#keepTimes(startedAt, undefined);
+      await this.#recordTimes(startedAt, undefined);
       for (const group of groupByPriority(groups, pods())) {
         if (group.pods.length > 0) await this.#endGroup(group.pods, group.graceSeconds, signal);
       }
       await flushStatuses();
-      await this.#keepTimes(startedAt, clock.now());
+      await this.#recordTimes(startedAt, clock.now());
     } finally {
       await this.#release();
     }
@@ -193,7 +193,7 @@ export class ShutdownManager {
   }
 
   /** The shutdown itself does not depend on the file. */
-  async #keepTimes(startedAt: number, endedAt: number | undefined): Promise<void> {
+  async #recordTimes(startedAt: number, endedAt: number | undefined): Promise<void> {
     if (this.#gauges === undefined) return;
     this.#gauges.start.set(startedAt / 1000);
     this.#gauges.end.set(endedAt === undefined ? 0 : endedAt / 1000);
@@ -209,7 +209,7 @@ export class ShutdownManager {
     }
   }
 
-  async #showLastTimes(): Promise<void> {
+  async #exposeLastTimes(): Promise<void> {
     if (this.#gauges === undefined) return;
     try {
       const text = await readStateFile(this.#statePath);
