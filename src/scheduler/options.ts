@@ -28,7 +28,8 @@ export interface SchedulerOptions {
 
 /** Throws with a message for the operator. */
 export function schedulerOptions(flags: Flags, gates: FeatureGates): SchedulerOptions {
-  const loaded = flags.config === "" ? undefined : loadFile(flags.config);
+  const features = schedulerFeatures(gates);
+  const loaded = flags.config === "" ? undefined : loadFile(flags.config, features);
   const effective = loaded === undefined ? flags : withFileSettings(flags, loaded);
   const [problem] = validateLeaderElection(effective);
   if (problem !== undefined) throw new Error(problem);
@@ -43,15 +44,15 @@ export function schedulerOptions(flags: Flags, gates: FeatureGates): SchedulerOp
     streamsLists: gates.has("WatchListClient"),
     election: leaseOptions(effective),
     config: loaded?.scheduler ?? defaultConfiguration,
-    features: schedulerFeatures(gates),
+    features,
   };
 }
 
-function loadFile(path: string): LoadedConfiguration {
+function loadFile(path: string, { storageCapacityScoring }: SchedulerFeatures): LoadedConfiguration {
   try {
     const documents = parseYaml(readFileSync(path, "utf8"));
     if (documents.length !== 1) throw new Error(`expected one document, found ${documents.length}`);
-    return parseConfiguration(documents[0]?.value);
+    return parseConfiguration(documents[0]?.value, storageCapacityScoring);
   } catch (cause) {
     throw new Error(`Cannot read --config ${path}: ${(cause as Error).message}`, { cause });
   }

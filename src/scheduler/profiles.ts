@@ -70,7 +70,8 @@ export class Profiles {
       if (!rejectedBy.has(plugin) || !registrationMatches(registration, event)) continue;
       const { hint } = registration;
       const label = `${event.resource}${event.action}`;
-      if (hint === undefined || this.#metrics.measureHint(plugin, label, () => hint(pod, event))) interested.push(plugin);
+      if (hint === undefined || this.#metrics.measureHint(plugin, label, () => hint(pod, event)))
+        interested.push(plugin);
     }
     return interested;
   }

@@ -35,6 +35,7 @@ export const schedulerEffects: Effects = {
       asyncPreemption: true,
       popFromBackoff: false,
       queueingHints: false,
+      storageCapacityScoring: false,
       dynamicResources: undefined,
     });
     t.same(options("--feature-gates=DynamicResourceAllocation=true,DRADeviceTaints=true").features.dynamicResources, {
@@ -43,6 +44,12 @@ export const schedulerEffects: Effects = {
       partitionableDevices: false,
       deviceTaints: true,
     });
+    const file = join(t.testdir(), "config.yaml");
+    const shape = "args: {shape: [{utilization: 0, score: 0}, {utilization: 100, score: 10}]}";
+    writeFileSync(file, CONFIG.replace("packer", `packer, pluginConfig: [{name: VolumeBinding, ${shape}}]`));
+    t.throws(() => options(`--config=${file}`), { message: /unexpected field `shape`, remove it or turn on the/ });
+    const gate = "--feature-gates=StorageCapacityScoring=true";
+    t.equal(options(`--config=${file}`, gate).config.profiles[0]?.pluginConfig?.VolumeBinding?.shape?.length, 2);
     t.equal(options().streamsLists, false);
     t.equal(options("--feature-gates=WatchListClient=true").streamsLists, true);
     t.throws(() => options("--feature-gates=NoSuchGate=true"), { message: /unknown feature gate/ });

@@ -151,7 +151,7 @@ export const apiserverGates: GateTable = markMissing({
   SizeMemoryBackedVolumes: { stage: "GA", default: true, locked: true },
   StatefulSetAutoDeletePVC: { stage: "GA", default: true, locked: true },
   StatefulSetStartOrdinal: { stage: "GA", default: true, locked: true },
-  StorageCapacityScoring: { stage: "ALPHA", default: false },
+  StorageCapacityScoring: { stage: "ALPHA", default: false, effective: true },
   StorageNamespaceIndex: { stage: "DEPRECATED", default: true },
   StorageVersionAPI: { stage: "ALPHA", default: false, effective: true },
   StorageVersionHash: { stage: "BETA", default: true, effective: true },

@@ -12,7 +12,6 @@ export const missingFeatures: Readonly<Record<string, readonly string[]>> = {
   "clients of this build negotiate JSON and protobuf": ["ClientsAllowCBOR", "ClientsPreferCBOR"],
   "no controller migrates stored objects": ["StorageVersionMigrator"],
   "objects that cannot be read cannot be deleted": ["AllowUnsafeMalformedObjectDeletion"],
-  "volumes are chosen by size only": ["StorageCapacityScoring"],
 };
 
 /** Gates whose feature this build always has, by the reason why it cannot be without. */

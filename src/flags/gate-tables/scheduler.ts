@@ -12,5 +12,6 @@ export const schedulerGates: GateTable = {
   SchedulerAsyncPreemption: { stage: "BETA", default: true, effective: true },
   SchedulerPopFromBackoffQ: { stage: "BETA", default: true, effective: true },
   SchedulerQueueingHints: { stage: "BETA", default: true, effective: true },
+  StorageCapacityScoring: { stage: "ALPHA", default: false, effective: true },
   WatchListClient: { stage: "BETA", default: false, effective: true },
 };

@@ -9,6 +9,8 @@ export interface SchedulerFeatures {
   readonly popFromBackoff: boolean;
   /** Plugins examine events; otherwise each registered event retries the pods that the plugin rejected. */
   readonly queueingHints: boolean;
+  /** Nodes are scored by the storage capacity that a pod leaves. */
+  readonly storageCapacityScoring: boolean;
   /** Resource claims of pods are allocated; undefined: pods have none. */
   readonly dynamicResources: DeviceFeatures | undefined;
 }
@@ -17,6 +19,7 @@ export const defaultFeatures: SchedulerFeatures = {
   asyncPreemption: true,
   popFromBackoff: true,
   queueingHints: true,
+  storageCapacityScoring: false,
   dynamicResources: undefined,
 };
 
@@ -25,6 +28,7 @@ export function schedulerFeatures(gates: FeatureLookup): SchedulerFeatures {
     asyncPreemption: gates.has("SchedulerAsyncPreemption"),
     popFromBackoff: gates.has("SchedulerPopFromBackoffQ"),
     queueingHints: gates.has("SchedulerQueueingHints"),
+    storageCapacityScoring: gates.has("StorageCapacityScoring"),
     dynamicResources: gates.has("DynamicResourceAllocation") ? deviceFeatures(gates) : undefined,
   };
 }

@@ -28,8 +28,8 @@ export interface LoadedConfiguration {
   readonly connection: NonNullable<Raw["clientConnection"]>;
 }
 
-/** Throws an error that lists all problems. */
-export function parseConfiguration(value: unknown): LoadedConfiguration {
+/** Throws an error that lists all problems. `scoresCapacity`: the gate StorageCapacityScoring. */
+export function parseConfiguration(value: unknown, scoresCapacity = false): LoadedConfiguration {
   const raw = decodeStrictly(kubeSchedulerConfiguration, value, "");
   const { apiVersion = "", kind = "" } = raw;
   if (!API_VERSIONS.includes(apiVersion) || kind !== KIND) {
@@ -43,7 +43,7 @@ export function parseConfiguration(value: unknown): LoadedConfiguration {
     podInitialBackoffSeconds: raw.podInitialBackoffSeconds ?? 1,
     podMaxBackoffSeconds: raw.podMaxBackoffSeconds ?? 10,
   };
-  validateConfiguration(scheduler);
+  validateConfiguration(scheduler, scoresCapacity);
   return { scheduler, leaderElection: raw.leaderElection ?? {}, connection: raw.clientConnection ?? {} };
 }
 

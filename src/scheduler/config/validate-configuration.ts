@@ -1,9 +1,10 @@
 /** Kubernetes' checks of a scheduler's configuration. */
 import type { PluginArgs } from "../plugins/registry.ts";
+import type { ShapePoint } from "../plugins/resources/scoring-strategy.ts";
 import type { ExtenderConfiguration, ProfileConfiguration, SchedulerConfiguration } from "./configuration.ts";
 
 /** Throws an error that lists all problems. */
-export function validateConfiguration(config: SchedulerConfiguration): void {
+export function validateConfiguration(config: SchedulerConfiguration, scoresCapacity: boolean): void {
   const problems = [
     ...checkPercentage("percentageOfNodesToScore", config.percentageOfNodesToScore),
     ...(config.podInitialBackoffSeconds > 0
@@ -19,7 +20,7 @@ export function validateConfiguration(config: SchedulerConfiguration): void {
           ),
         ]),
     ...(config.profiles.length === 0 ? ["profiles: Required value"] : []),
-    ...config.profiles.flatMap((profile, index) => checkProfile(profile, index, config.profiles)),
+    ...config.profiles.flatMap((profile, index) => checkProfile(profile, index, config.profiles, scoresCapacity)),
     ...checkExtenders(config.extenders),
   ];
   if (problems.length === 1) throw new Error(problems[0]);
@@ -30,6 +31,7 @@ function checkProfile(
   { schedulerName, percentageOfNodesToScore, pluginConfig = {} }: ProfileConfiguration,
   index: number,
   all: readonly ProfileConfiguration[],
+  scoresCapacity: boolean,
 ): readonly string[] {
   const path = `profiles[${index}]`;
   const isDuplicate = all.findIndex((other) => other.schedulerName === schedulerName) < index;
@@ -37,11 +39,11 @@ function checkProfile(
     ...(schedulerName === "" ? [`${path}.schedulerName: Required value`] : []),
     ...(isDuplicate ? [`${path}.schedulerName: Duplicate value: ${JSON.stringify(schedulerName)}`] : []),
     ...checkPercentage(`${path}.percentageOfNodesToScore`, percentageOfNodesToScore ?? 0),
-    ...checkArgs(`${path}.pluginConfig`, pluginConfig),
+    ...checkArgs(`${path}.pluginConfig`, pluginConfig, scoresCapacity),
   ];
 }
 
-function checkArgs(path: string, args: Partial<PluginArgs>): readonly string[] {
+function checkArgs(path: string, args: Partial<PluginArgs>, scoresCapacity: boolean): readonly string[] {
   const hardWeight = args.InterPodAffinity?.hardPodAffinityWeight ?? 0;
   const { minCandidateNodesPercentage = 10, minCandidateNodesAbsolute = 100 } = args.DefaultPreemption ?? {};
   const { defaultingType, defaultConstraints = [] } = args.PodTopologySpread ?? {};
@@ -82,19 +84,27 @@ function checkArgs(path: string, args: Partial<PluginArgs>): readonly string[] {
       "not in valid range (0, 100]",
     );
   }
+  const checkShape = (shape: readonly ShapePoint[]): void => {
+    for (const [index, { utilization = 0, score = 0 }] of shape.entries()) {
+      check(utilization >= 0 && utilization <= 100, "utilization", utilization, "not in valid range [0-100]");
+      check(score >= 0 && score <= 10, "score", score, "not in valid range [0-10]");
+      const previous = shape[index - 1]?.utilization ?? -1;
+      check(utilization > previous, "utilization", utilization, "values must be sorted in increasing order");
+    }
+  };
   const shape = strategy?.requestedToCapacityRatio?.shape ?? [];
   if (strategy?.type === "RequestedToCapacityRatio" && shape.length === 0) {
     problems.push(`${path}.shape: Required value: at least one point must be specified`);
   }
-  for (const [index, { utilization = 0, score = 0 }] of shape.entries()) {
-    check(utilization >= 0 && utilization <= 100, "utilization", utilization, "not in valid range [0-100]");
-    check(score >= 0 && score <= 10, "score", score, "not in valid range [0-10]");
-    const previous = shape[index - 1]?.utilization ?? -1;
-    check(utilization > previous, "utilization", utilization, "values must be sorted in increasing order");
-  }
+  checkShape(shape);
+  const ofVolumes = args.VolumeBinding?.shape;
+  if (scoresCapacity) checkShape(ofVolumes ?? []);
+  else check(ofVolumes === undefined, "shape", ofVolumes, UNEXPECTED_SHAPE);
   check(timeout >= 0, "bindTimeoutSeconds", timeout, "invalid BindTimeoutSeconds, should not be a negative value");
   return problems;
 }
+
+const UNEXPECTED_SHAPE = "unexpected field `shape`, remove it or turn on the feature gate StorageCapacityScoring";
 
 /** At most one extender binds. */
 function checkExtenders(extenders: readonly ExtenderConfiguration[]): readonly string[] {

@@ -106,7 +106,12 @@ export class FrameworkMetrics {
   }
 
   /** Filters stop at the first rejection, so that a plugin is called for the nodes that those before passed. */
-  recordFilterEvaluations(plugins: Iterable<string>, profile: string, feasible: number, { byNode }: NodeRejections): void {
+  recordFilterEvaluations(
+    plugins: Iterable<string>,
+    profile: string,
+    feasible: number,
+    { byNode }: NodeRejections,
+  ): void {
     const rejected = new Map<string, number>();
     for (const { plugin } of byNode.values()) rejected.set(plugin, (rejected.get(plugin) ?? 0) + 1);
     let left = feasible + byNode.size;

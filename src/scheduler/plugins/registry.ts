@@ -62,7 +62,7 @@ export function createPlugins(args: Partial<PluginArgs>, deps: PluginDeps): Read
     createNodeResourcesFit(args.NodeResourcesFit ?? {}),
     createVolumeRestrictions(handle),
     createNodeVolumeLimits(handle.listers),
-    createVolumeBinding(args.VolumeBinding ?? {}, handle),
+    createVolumeBinding(args.VolumeBinding ?? {}, handle, features.storageCapacityScoring),
     createVolumeZone(handle.listers),
     createPodTopologySpread(args.PodTopologySpread ?? {}, handle),
     createInterPodAffinity(args.InterPodAffinity ?? {}, handle.cache),

@@ -18,7 +18,7 @@ import type { Labels } from "../../scheduler/cache/label-match.ts";
 import { Nominator } from "../../scheduler/cache/nominator.ts";
 import { PodInfo } from "../../scheduler/cache/pod-info.ts";
 import { defaultConfiguration, type SchedulerConfiguration } from "../../scheduler/config/configuration.ts";
-import { defaultFeatures } from "../../scheduler/config/features.ts";
+import { defaultFeatures, type SchedulerFeatures } from "../../scheduler/config/features.ts";
 import type { ClusterEvent } from "../../scheduler/framework/cluster-event.ts";
 import { fitMessage } from "../../scheduler/framework/fit-error.ts";
 import type { Lister, Listers } from "../../scheduler/framework/handle.ts";
@@ -46,6 +46,7 @@ export interface ClusterObjects {
   readonly storageCapacities?: readonly CSIStorageCapacity[];
   readonly attachments?: readonly VolumeAttachment[];
   readonly config?: Partial<SchedulerConfiguration>;
+  readonly features?: Partial<SchedulerFeatures>;
 }
 
 export interface Decision {
@@ -93,7 +94,7 @@ export function createSchedulerFixture(objects: ClusterObjects): SchedulerFixtur
   });
   const onVolumeChange = (): void => {};
   const handle = { client: acceptingClient, clock, random, log, cache, nominator, listers, onVolumeChange };
-  const features = { ...defaultFeatures, asyncPreemption: false };
+  const features = { ...defaultFeatures, asyncPreemption: false, ...objects.features };
   const profiles = new Profiles(config, { handle, extenders: [], evictions, features }, nominator);
   const selector = new NodeSelector({ cache, extenders: [], random, signal });
   return {

@@ -85,7 +85,7 @@ async function streamsLists(gates: Gates): Promise<boolean> {
 function schedules(gate: string, feature: keyof ReturnType<typeof schedulerFeatures>): Effect {
   return async (t) => {
     for (const value of [true, false]) {
-      const { features } = configWith(value ? {} : { [gate]: false }).observability;
+      const { features } = configWith({ [gate]: value }).observability;
       const enabled = new Set(features.filter((each) => each.enabled).map(({ name }) => name));
       t.equal(schedulerFeatures(enabled)[feature], value);
     }
@@ -130,4 +130,5 @@ export const controllerGateEffects: Readonly<Record<string, Effect>> = {
   SchedulerAsyncPreemption: schedules("SchedulerAsyncPreemption", "asyncPreemption"),
   SchedulerPopFromBackoffQ: schedules("SchedulerPopFromBackoffQ", "popFromBackoff"),
   SchedulerQueueingHints: schedules("SchedulerQueueingHints", "queueingHints"),
+  StorageCapacityScoring: schedules("StorageCapacityScoring", "storageCapacityScoring"),
 };

@@ -5,7 +5,7 @@
 import type { AllocationResult, DeviceClass, ResourceClaim, ResourceSlice } from "../../../api/resource/schemas.ts";
 import type { SelectedNode } from "../nodes/node-selector.ts";
 import { type AllocatedDevice, makeAllocation } from "./allocation-result.ts";
-import { type Candidate, selectsNode, type DevicePool, gatherPools, listCandidates } from "./device-pools.ts";
+import { type Candidate, type DevicePool, gatherPools, listCandidates, selectsNode } from "./device-pools.ts";
 import {
   type CheckedOption,
   CLAIM_DEVICES_MAX,

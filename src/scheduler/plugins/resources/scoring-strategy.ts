@@ -43,12 +43,7 @@ export function compileStrategy(strategy: ScoringStrategy = {}): CompiledStrateg
     case "MostAllocated":
       return { resources, score: (allocations, node) => weightedMean(allocations, node, mostAllocated) };
     case "RequestedToCapacityRatio": {
-      const shape = (strategy.requestedToCapacityRatio?.shape ?? []).map(({ utilization = 0, score = 0 }) => ({
-        utilization,
-        score: score * (MAX_NODE_SCORE / MAX_SHAPE_SCORE),
-      }));
-      const ratio = (requested: number, capacity: number): number =>
-        requested > capacity ? interpolate(shape, 100) : interpolate(shape, Math.trunc((requested * 100) / capacity));
+      const ratio = compileShape(strategy.requestedToCapacityRatio?.shape ?? []);
       return { resources, score: (allocations, node) => meanOfPositive(allocations, node, ratio) };
     }
     default:
@@ -64,7 +59,18 @@ function mostAllocated(requested: number, capacity: number): number {
   return Math.trunc((Math.min(requested, capacity) * MAX_NODE_SCORE) / capacity);
 }
 
-type ResourceScore = (requested: number, capacity: number) => number;
+/** Returns a score from 0 to 100. */
+export type ResourceScore = (requested: number, capacity: number) => number;
+
+/** Beyond the capacity the score is that of all of it. */
+export function compileShape(points: readonly ShapePoint[]): ResourceScore {
+  const shape = points.map(({ utilization = 0, score = 0 }) => ({
+    utilization,
+    score: score * (MAX_NODE_SCORE / MAX_SHAPE_SCORE),
+  }));
+  return (requested, capacity) =>
+    interpolate(shape, capacity === 0 || requested > capacity ? 100 : Math.trunc((requested * 100) / capacity));
+}
 
 /** Resources that the node does not have do not count. */
 function weightedMean(allocations: readonly Allocation[], node: NodeInfo, score: ResourceScore): number {

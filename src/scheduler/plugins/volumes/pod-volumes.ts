@@ -2,6 +2,7 @@
 import type { PersistentVolume } from "../../../api/core/persistent-volume/schema.ts";
 import type { PersistentVolumeClaim } from "../../../api/core/persistent-volume-claim/schema.ts";
 import { compareQuantityTexts } from "../../../api/meta/quantity.ts";
+import type { CSIStorageCapacity } from "../../../api/storage/csi-storage-capacity/schema.ts";
 import type { StorageClass } from "../../../api/storage/storage-class/schema.ts";
 import { compileSelector, labelOf } from "../../cache/label-match.ts";
 import type { NodeInfo } from "../../cache/node-info.ts";
@@ -27,6 +28,8 @@ export interface PodVolumes {
   readonly bindings: readonly VolumeBinding[];
   /** Claims whose volumes are to be provisioned. */
   readonly provisions: readonly PersistentVolumeClaim[];
+  /** The capacity for claims to be provisioned, where the driver publishes it for the node. */
+  readonly capacities?: ReadonlyMap<PersistentVolumeClaim, string> | undefined;
 }
 
 export interface PodClaims {
@@ -88,22 +91,32 @@ function findForDelayed(claims: readonly PersistentVolumeClaim[], node: NodeInfo
     chosen.add(volume.metadata?.name ?? "");
     bindings.push({ volume, claim });
   }
+  const capacities = new Map<PersistentVolumeClaim, string>();
   for (const claim of provisions) {
-    const problem = checkProvision(claim, node, sources.listers);
-    if (problem !== undefined) return { reasons: [problem] };
+    const provision = checkProvision(claim, node, sources.listers);
+    if (provision.problem !== undefined) return { reasons: [provision.problem] };
+    if (provision.capacity !== undefined) capacities.set(claim, provision.capacity);
   }
-  return { found: { bindings, provisions } };
+  return { found: { bindings, provisions, capacities } };
 }
 
-function checkProvision(claim: PersistentVolumeClaim, node: NodeInfo, listers: Listers): string | undefined {
+interface Provision {
+  readonly problem?: string;
+  /** Undefined: the driver publishes none. */
+  readonly capacity?: string | undefined;
+}
+
+function checkProvision(claim: PersistentVolumeClaim, node: NodeInfo, listers: Listers): Provision {
   const className = classOfClaim(claim);
   const { namespace, name } = claim.metadata ?? {};
   if (className === "") throw new Error(`no class for claim "${namespace}/${name}"`);
   const storageClass = listers.storageClasses.get(className);
   if (storageClass === undefined) throw new Error(`failed to find storage class "${className}"`);
-  if (storageClass.provisioner === "" || storageClass.provisioner === NO_PROVISIONER) return BIND_CONFLICT;
-  if (!allowsTopology(storageClass, node)) return BIND_CONFLICT;
-  return hasCapacity(claim, storageClass, node, listers) ? undefined : NOT_ENOUGH_SPACE;
+  if (storageClass.provisioner === "" || storageClass.provisioner === NO_PROVISIONER) return { problem: BIND_CONFLICT };
+  if (!allowsTopology(storageClass, node)) return { problem: BIND_CONFLICT };
+  if (listers.csiDrivers.get(storageClass.provisioner)?.spec?.storageCapacity !== true) return {};
+  const found = findCapacity(claim, storageClass, node, listers);
+  return found === undefined ? { problem: NOT_ENOUGH_SPACE } : { capacity: found.capacity };
 }
 
 /** Without terms all nodes are allowed. */
@@ -119,19 +132,19 @@ function allowsTopology({ allowedTopologies = [] }: StorageClass, { labels }: No
 }
 
 /** Drivers that publish their capacity must have enough of it for the node. */
-function hasCapacity(
+function findCapacity(
   claim: PersistentVolumeClaim,
-  { provisioner, metadata }: StorageClass,
+  { metadata }: StorageClass,
   { labels }: NodeInfo,
   listers: Listers,
-): boolean {
-  if (listers.csiDrivers.get(provisioner)?.spec?.storageCapacity !== true) return true;
+): CSIStorageCapacity | undefined {
   const request = requestOf(claim);
-  for (const { storageClassName, capacity, maximumVolumeSize, nodeTopology } of listers.storageCapacities.list()) {
+  for (const published of listers.storageCapacities.list()) {
+    const { storageClassName, capacity, maximumVolumeSize, nodeTopology } = published;
     if (storageClassName !== metadata?.name || nodeTopology === undefined) continue;
     const limit = maximumVolumeSize ?? capacity;
     if (limit === undefined || compareQuantityTexts(limit, request) < 0) continue;
-    if (compileSelector(nodeTopology).matches(labels)) return true;
+    if (compileSelector(nodeTopology).matches(labels)) return published;
   }
-  return false;
+  return undefined;
 }

@@ -5,6 +5,7 @@ import { deepEqual } from "../../../schema/value/equal.ts";
 import type { Handle } from "../../framework/handle.ts";
 import type { Cycle, Plugin } from "../../framework/plugin.ts";
 import { failed, type Rejection, unresolvable } from "../../framework/rejection.ts";
+import { compileShape, type ShapePoint } from "../resources/scoring-strategy.ts";
 import { AssumedObjects } from "./assumed-objects.ts";
 import { assumePodVolumes, bindPodVolumes, isFullyBound, revertPodVolumes } from "./bind-volumes.ts";
 import {
@@ -17,6 +18,7 @@ import {
   waitsForConsumer,
 } from "./pod-claims.ts";
 import { findPodVolumes, type PodClaims, type PodVolumes } from "./pod-volumes.ts";
+import { scoreVolumes } from "./volume-score.ts";
 
 const NAME = "VolumeBinding";
 const DEFAULT_TIMEOUT_SECONDS = 600;
@@ -24,7 +26,14 @@ const DEFAULT_TIMEOUT_SECONDS = 600;
 export interface VolumeBindingArgs {
   /** How long the binding of volumes may take. */
   readonly bindTimeoutSeconds?: number | undefined;
+  /** The score of a node by the part of the capacity that is requested; most free capacity first when absent. */
+  readonly shape?: readonly ShapePoint[] | undefined;
 }
+
+const PREFERS_FREE_CAPACITY: readonly ShapePoint[] = [
+  { utilization: 0, score: 10 },
+  { utilization: 100, score: 0 },
+];
 
 /** The decision for each node that passed the filter, and for the selected node what is assumed. */
 interface VolumeState {
@@ -33,7 +42,9 @@ interface VolumeState {
 }
 
 /** Bound claims restrict the nodes; claims that wait for a consumer are bound to volumes that the node reaches. */
-export function createVolumeBinding(args: VolumeBindingArgs, handle: Handle): Plugin {
+export function createVolumeBinding(args: VolumeBindingArgs, handle: Handle, scoresCapacity: boolean): Plugin {
+  const { shape = [] } = args;
+  const score = scoresCapacity ? compileShape(shape.length === 0 ? PREFERS_FREE_CAPACITY : shape) : undefined;
   const { listers } = handle;
   const assumedObjects = {
     volumes: new AssumedObjects(listers.volumes),
@@ -83,6 +94,11 @@ export function createVolumeBinding(args: VolumeBindingArgs, handle: Handle): Pl
           },
         },
       };
+    },
+    preScore(cycle) {
+      const state = stateOf(cycle);
+      if (score === undefined || state === undefined) return undefined;
+      return { score: ({ name }) => scoreVolumes(state.byNode.get(name), score) };
     },
     reserve(cycle, node) {
       const state = stateOf(cycle);
