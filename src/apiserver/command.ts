@@ -10,6 +10,7 @@ import { allowsEverything, apiServerOptions } from "./config/options.ts";
 import type { FileKind } from "./config-check/file-kinds.ts";
 import { apiserverProgram } from "./flags/flags.ts";
 import type { RunningApiServer } from "./server.ts";
+import { defaultWorkers, readMachine } from "./workers/worker-count.ts";
 
 /** The exit code after a second signal. */
 const INTERRUPTED = 130;
@@ -68,12 +69,17 @@ export async function run(argv: readonly string[], tools: ToolOptions = {}): Pro
   try {
     // The server is loaded here, so that help and version are printed without it.
     const { startApiServer } = await import("./server.ts");
-    const starting = startApiServer(apiServerOptions(flags, gates, version, given), {
-      clock: systemClock,
-      log,
-      logOptions: loggerOptions,
-      setVerbosity: (level) => log.setVerbosity(level),
-    });
+    const config = apiServerOptions(flags, gates, version, given);
+    const workers = config.workers === 0 ? defaultWorkers(readMachine()) : config.workers;
+    const starting = startApiServer(
+      { ...config, workers },
+      {
+        clock: systemClock,
+        log,
+        logOptions: loggerOptions,
+        setVerbosity: (level) => log.setVerbosity(level),
+      },
+    );
     // A signal stops the program also while an unresponsive store delays the start.
     server = await Promise.race([starting, first.promise.then(() => undefined)]);
     if (server === undefined) return INTERRUPTED;

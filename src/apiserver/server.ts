@@ -111,8 +111,10 @@ async function startInThread(
       throw error;
     },
   );
+  if (others !== undefined) readiness.waitForThreads();
   readiness.markStarted();
   await others?.serve();
+  readiness.markThreadsServing();
   log.info("Serving securely", { address: `${address.host}:${address.port}` });
   let closing: Promise<void> | undefined;
   const close = (): Promise<void> => {

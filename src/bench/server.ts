@@ -91,6 +91,7 @@ export class BenchServer implements AsyncDisposable {
         `--token-auth-file=${this.#dir}/tokens.csv`,
         "--allow-privileged=true",
         "--disable-admission-plugins=ServiceAccount",
+        ...(flags.some((flag) => flag.startsWith("--workers=")) ? [] : ["--workers=1"]),
         ...flags,
       ],
       { stdio: ["ignore", log, log], cwd: this.#dir },

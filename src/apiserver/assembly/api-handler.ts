@@ -14,7 +14,7 @@ import { createReviewHandlers } from "../authorization/reviews.ts";
 import type { ApiServerConfig } from "../config/config.ts";
 import type { DebugEndpoints } from "../debug/debug-endpoints.ts";
 import { createOperatorPages } from "../debug/operator-pages.ts";
-import { authorizerAttributes, requireAuthorized } from "../filters/authorization.ts";
+import { authorizerAttributes, requireAuthorized, requireUnsafeDelete } from "../filters/authorization.ts";
 import { createBindingHandler } from "../handlers/binding.ts";
 import { createEvictionHandler } from "../handlers/eviction.ts";
 import { createReviewHandler } from "../handlers/review.ts";
@@ -28,7 +28,7 @@ import { registerStreamMetrics } from "../proxy/streams/stream-metrics.ts";
 import type { RequestHandler } from "../request/request-context.ts";
 import { createMetricsApi } from "../resource-metrics/metrics-api.ts";
 import { AgentTunnels } from "../tunnels/agent-tunnels.ts";
-import { createTunnelHandler, rejectTunnels } from "../tunnels/tunnel-handler.ts";
+import { createTunnelHandler } from "../tunnels/tunnel-handler.ts";
 import type { AccessControl } from "./access-control.ts";
 import { createRouter, type RouterOptions } from "./router.ts";
 import type { ServerBase } from "./server-base.ts";
@@ -47,8 +47,14 @@ export async function createApiHandler(
   const { config, clock, random, registries, customResources, readiness, metrics, stopping, aggregator } = base;
   const { authenticators, authorizer, admission } = accessControl;
   const { scheme } = registries;
+  const { threads } = base;
   const tunnels = base.resources.use(
-    new AgentTunnels({ clock, log: base.log.child("tunnels"), metrics: metrics.registry }),
+    new AgentTunnels({
+      clock,
+      log: base.log.child("tunnels"),
+      metrics: metrics.registry,
+      share: threads && ((local) => threads.shareTunnels(local)),
+    }),
   );
   const router = createRouter({
     scheme,
@@ -64,6 +70,7 @@ export async function createApiHandler(
       stopping,
       admission,
       authorizeCreate: (context) => requireAuthorized(authorizer, { ...authorizerAttributes(context), verb: "create" }),
+      authorizeUnsafeDelete: (context) => requireUnsafeDelete(authorizer, context),
       escalationCheckFor: createEscalationCheck(authorizer, registries),
     },
     readiness,
@@ -85,7 +92,7 @@ export async function createApiHandler(
       address,
     }),
     extraHandlers: await createExtraHandlers(base, accessControl, tunnels),
-    openTunnel: base.threads === undefined ? createTunnelHandler(tunnels) : rejectTunnels,
+    openTunnel: createTunnelHandler(tunnels),
     aggregator,
   });
   return base.peers === undefined ? router : base.peers.filter(router);

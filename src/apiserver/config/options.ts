@@ -171,12 +171,13 @@ export function apiServerOptions(
   };
 }
 
-/** Throws one sentence for features that work in one thread only. */
+/** Throws one sentence for features that work in one thread only. 0: the program chooses. */
 function workerCount(workers: number, gates: FeatureGates): number {
   const gate = ["StorageVersionAPI", "UnknownVersionInteroperabilityProxy"].find((name) => gates.has(name));
-  if (workers > 1 && gate !== undefined && gates.has("APIServerIdentity"))
+  if (gate === undefined || !gates.has("APIServerIdentity")) return workers;
+  if (workers > 1)
     throw new Error(`--workers=${workers} cannot be used with the feature gate ${gate}: use --workers=1`);
-  return workers;
+  return 1;
 }
 
 function peersConfig(flags: Flags, gates: FeatureGates): ApiServerConfig["peers"] {

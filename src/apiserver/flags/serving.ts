@@ -6,6 +6,7 @@ import { bool, file, oneOf, requiredDirectory, text } from "../../flags/types/te
 import { sniCertificates, suites, tlsVersion } from "../../flags/types/tls.ts";
 import { isHstsDirective, isOriginPattern, portText } from "./values.ts";
 
+/** Of `svc up` as well. */
 export const WORKERS =
   "Threads of the process that serve connections; the kernel spreads connections over them. Each takes about 40 MiB of " +
   "memory, and admits its part of the requests in flight.";
@@ -21,7 +22,11 @@ export const servingFlags = section("Serving, network and TLS", {
     6443,
     "HTTPS port with authentication and authorization; cannot be switched off with 0.",
   ),
-  workers: flag(int({ min: 1, max: 64 }), 1, WORKERS),
+  workers: flag(
+    int({ min: 0, max: 64 }),
+    0,
+    `${WORKERS} 0 means one for each core with 512 MiB of memory for each, up to 4.`,
+  ),
   "advertise-address": flag(
     ipOrNone,
     "",

@@ -32,6 +32,8 @@ export class Readiness {
   readonly #done = new Set<StartupStep>();
   readonly #graceEnds: number;
   #state: "starting" | "started" | "stopping" = "starting";
+  /** Whether `/readyz` fails until `markThreadsServing`. */
+  #waitsForThreads = false;
 
   constructor(store: Store, registries: Registries, log: Logger, limits: ReadinessLimits) {
     this.#store = store;
@@ -48,6 +50,15 @@ export class Readiness {
 
   markStarted(): void {
     this.#state = "started";
+  }
+
+  /** Requests may arrive in other threads, which do not serve yet. */
+  waitForThreads(): void {
+    this.#waitsForThreads = true;
+  }
+
+  markThreadsServing(): void {
+    this.#waitsForThreads = false;
   }
 
   markStopping(): void {
@@ -76,6 +87,7 @@ export class Readiness {
       { name: "informer-sync", check: () => this.#checkInformers() },
       { name: "kvstore-alarms", showReason: true, hideSuccess: true, check: () => this.#checkAlarms() },
       ...hooks,
+      { name: "serving", hideSuccess: true, check: () => this.#checkServing() },
       { name: "shutdown", check: () => this.#checkNotStopping() },
     ];
     const endpoint = (name: string, checks: readonly HealthCheck[]): HealthEndpoint => {
@@ -126,6 +138,10 @@ export class Readiness {
 
   #checkAfterGrace(check: HealthCheck["check"]): void | Promise<void> {
     if (this.#limits.clock.monotonic() >= this.#graceEnds) return check();
+  }
+
+  #checkServing(): void {
+    if (this.#state === "starting" || this.#waitsForThreads) throw new Error("some requests are rejected still");
   }
 
   #checkNotStopping(): void {

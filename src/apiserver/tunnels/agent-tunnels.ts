@@ -1,6 +1,7 @@
 /** Connections that agents have opened with `--tunnel`, by which the API server connects to their servers. */
 import type { ClientHttp2Session } from "node:http2";
 import type { Duplex } from "node:stream";
+import type { MessagePort } from "node:worker_threads";
 import type { HttpRequest, HttpResponse } from "../../http/message.ts";
 import { SwitchedSocket } from "../../http/tunnel/switched-socket.ts";
 import {
@@ -12,6 +13,14 @@ import {
 import type { Logger } from "../../std/log/logger.ts";
 import type { Counter, Gauge, MetricRegistry } from "../../std/metrics/metrics.ts";
 import type { Clock } from "../../std/time/clock.ts";
+import {
+  type ClosedTunnel,
+  connectThroughThread,
+  type LocalTunnels,
+  type OtherTunnels,
+  serveThread,
+  type TunnelChange,
+} from "./tunnel-exchange.ts";
 
 /** Nodes whose last tunnel is remembered for errors; the oldest are forgotten. */
 const CLOSED_MAX = 5_000;
@@ -27,23 +36,23 @@ export interface AgentTunnelDeps {
   readonly clock: Clock;
   readonly log: Logger;
   readonly metrics: MetricRegistry;
+  /** Connects the tunnels of this thread with those of the others; undefined: the server has one thread. */
+  readonly share?: ((tunnels: LocalTunnels) => OtherTunnels) | undefined;
 }
 
-interface ClosedTunnel {
-  /** RFC 3339 */
-  readonly at: string;
-  readonly reason: string;
-}
-
-export class AgentTunnels implements AsyncDisposable {
+export class AgentTunnels implements LocalTunnels, AsyncDisposable {
   readonly #deps: AgentTunnelDeps;
   readonly #open = new Map<string, OpenTunnel>();
+  /** Those of other threads. */
+  readonly #elsewhere = new Map<string, AgentTunnel>();
+  readonly #others: OtherTunnels | undefined;
   readonly #closed = new Map<string, ClosedTunnel>();
   readonly #metrics: TunnelMetrics;
 
   constructor(deps: AgentTunnelDeps) {
     this.#deps = deps;
     this.#metrics = registerTunnelMetrics(deps.metrics);
+    this.#others = deps.share?.(this);
   }
 
   /** Switches the protocol of an authorized request. A tunnel of the node that is open already is closed. */
@@ -56,6 +65,8 @@ export class AgentTunnels implements AsyncDisposable {
     signal.addEventListener("abort", close, { once: true });
     this.#open.get(nodeName)?.close("the agent opened another one");
     this.#open.set(nodeName, tunnel);
+    this.#elsewhere.delete(nodeName);
+    this.#others?.publish({ nodeName, closed: undefined });
     this.#metrics.opened.inc();
     this.#metrics.open.inc();
     log.info("Opened tunnel", { node: nodeName, address: request.peer.address });
@@ -65,13 +76,15 @@ export class AgentTunnels implements AsyncDisposable {
       log.info("Closed tunnel", { node: nodeName, reason });
       if (this.#open.get(nodeName) !== tunnel) return;
       this.#open.delete(nodeName);
-      this.#remember(nodeName, reason);
+      const closed = { at: new Date(clock.now()).toISOString(), reason };
+      this.#remember(nodeName, closed);
+      this.#others?.publish({ nodeName, closed });
     });
     return { status: 101, headers: { upgrade: TUNNEL_PROTOCOL }, body: socket.sent };
   }
 
   find(nodeName: string): AgentTunnel | undefined {
-    return this.#open.get(nodeName);
+    return this.#open.get(nodeName) ?? this.#elsewhere.get(nodeName);
   }
 
   /** Why there is no tunnel: `no tunnel from node n1 is open; last closed at …: …`. */
@@ -84,13 +97,34 @@ export class AgentTunnels implements AsyncDisposable {
     return `no tunnel from node ${nodeName} is open; ${last}`;
   }
 
+  apply({ nodeName, closed }: TunnelChange): void {
+    const others = this.#others;
+    if (closed !== undefined) {
+      this.#elsewhere.delete(nodeName);
+      this.#remember(nodeName, closed);
+    } else if (others !== undefined) {
+      const dial = (): Promise<Duplex> => connectThroughThread(others, nodeName, this.#deps.clock);
+      this.#elsewhere.set(nodeName, { nodeName, dial });
+    }
+  }
+
+  replace(nodeName: string): void {
+    this.#open.get(nodeName)?.close("the agent opened another one");
+  }
+
+  connect(nodeName: string, port: MessagePort): void {
+    const tunnel = this.#open.get(nodeName);
+    if (tunnel === undefined) port.close();
+    else void serveThread(tunnel.dial(), port);
+  }
+
   async [Symbol.asyncDispose](): Promise<void> {
     for (const tunnel of this.#open.values()) tunnel.close("the API server stopped");
   }
 
-  #remember(nodeName: string, reason: string): void {
+  #remember(nodeName: string, closed: ClosedTunnel): void {
     this.#closed.delete(nodeName);
-    this.#closed.set(nodeName, { at: new Date(this.#deps.clock.now()).toISOString(), reason });
+    this.#closed.set(nodeName, closed);
     const [oldest] = this.#closed.keys();
     if (this.#closed.size > CLOSED_MAX && oldest !== undefined) this.#closed.delete(oldest);
   }

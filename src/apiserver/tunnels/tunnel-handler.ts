@@ -1,16 +1,11 @@
 /** `GET /api/v1/nodes/NAME/tunnel`, with `Upgrade`: opens the tunnel of a node for its own agent. */
 import { TUNNEL_SUBRESOURCE } from "../../api/core/node/tunnel.ts";
-import { badRequest, forbidden, StatusError } from "../../api/status.ts";
+import { badRequest, forbidden } from "../../api/status.ts";
 import { NODE_USER_PREFIX, NODES } from "../../auth/user.ts";
 import { TUNNEL_PROTOCOL } from "../../http/tunnel/tunnel-session.ts";
 import type { Route } from "../handlers/routes.ts";
 import { userOf } from "../request/request-context.ts";
 import type { AgentTunnels } from "./agent-tunnels.ts";
-
-/** A tunnel ends in one thread; requests to its agent arrive in all. */
-export const rejectTunnels: Route = async () => {
-  throw new StatusError(503, "ServiceUnavailable", "tunnels of agents need an API server with --workers=1");
-};
 
 /**
  * Throws a 403 for every user but the node, whatever the authorizers allow: who holds the tunnel of a node receives the

@@ -17,9 +17,9 @@ export interface FamilySnapshot {
 
 interface SeriesSnapshot {
   readonly values: readonly string[];
-  /** Of a counter or gauge. */
+  /** The value of a counter or gauge. */
   readonly value: number;
-  /** Of a histogram. */
+  /** The counts of a histogram. */
   readonly counts: Float64Array | undefined;
 }
 
@@ -29,14 +29,15 @@ export interface MetricsSnapshot {
   readonly slis: readonly FamilySnapshot[];
 }
 
-/** Of the process, the cluster or the store: every thread has the same value, or the main thread only. */
+/** Metrics of the process, the cluster or the store: each thread has the same value, or the main thread only. */
 const COMMON = new RegExp(
   [
     "^process_",
     "^(?:kubernetes_)?(?:build_info|feature_enabled)$",
     "^registered_metrics_total$",
     "^apiserver_(?:storage_(?:objects|size_bytes|db_total_size_in_bytes)|resource_objects|resource_size_estimate_bytes)$",
-    "^(?:etcd_db_total_size_in_bytes|kubernetes_healthcheck)$",
+    "^etcd_(?:db_total_size_in_bytes|mvcc_db_total_size_in_bytes|server_quota_backend_bytes|server_alarms)$",
+    "^(?:etcd_disk_wal_write_bytes_total|apiserver_storage_syncs_total|kubernetes_healthcheck)$",
     "_timestamp_seconds$",
     "^aggregator_unavailable_apiservice$",
   ].join("|"),

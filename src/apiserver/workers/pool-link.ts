@@ -1,27 +1,39 @@
 /** The worker's end of the messages between it and the main thread. */
 import type { MessagePort } from "node:worker_threads";
 import type { AuditLines } from "../../audit/log-sink.ts";
+import type { Clock } from "../../std/time/clock.ts";
+import { withTimeout } from "../../std/time/with-timeout.ts";
 import type { Store } from "../../storage/store.ts";
 import { openRemoteStore, type StoreAccess } from "../../storage/worker-engine/remote-store.ts";
+import type { LocalTunnels, OtherTunnels } from "../tunnels/tunnel-exchange.ts";
 import { Calls } from "./calls.ts";
 import type { FromWorker, ToWorker, WorkerStep } from "./messages.ts";
 import type { MetricsSnapshot } from "./metric-snapshots.ts";
 import { isEmbeddedStore, type ThreadLink } from "./thread-link.ts";
 
+/** Longer than the main thread waits for the other workers. */
+const COLLECT_MS_MAX = 2000;
+
 export class PoolLink implements ThreadLink {
   readonly isMain = false;
   readonly #port: MessagePort;
+  readonly #clock: Clock;
   readonly #calls = new Calls();
   readonly #opened = Promise.withResolvers<void>();
   readonly #listen = Promise.withResolvers<number>();
   readonly #serve = Promise.withResolvers<void>();
+  readonly #ready = Promise.withResolvers<void>();
   readonly #stopped = Promise.withResolvers<void>();
   #stores: ReadonlyMap<string, StoreAccess> = new Map();
   #metrics: { readonly take: () => MetricsSnapshot; readonly reset: () => void } | undefined;
+  /** The last metrics of the other threads. */
+  #otherMetrics: readonly MetricsSnapshot[] = [];
+  #tunnels: LocalTunnels | undefined;
   #isStopped = false;
 
-  constructor(port: MessagePort) {
+  constructor(port: MessagePort, clock: Clock) {
     this.#port = port;
+    this.#clock = clock;
   }
 
   /** Resolves when the stores are accessible. */
@@ -39,6 +51,11 @@ export class PoolLink implements ThreadLink {
     return this.#serve.promise;
   }
 
+  /** Resolves when all threads serve. */
+  get allServe(): Promise<void> {
+    return this.#ready.promise;
+  }
+
   /** Resolves when the server is to stop. */
   get stopped(): Promise<void> {
     return this.#stopped.promise;
@@ -52,8 +69,8 @@ export class PoolLink implements ThreadLink {
     this.send({ type: "reached", step });
   }
 
-  send(message: FromWorker): void {
-    this.#port.postMessage(message);
+  send(message: FromWorker, transferred: readonly MessagePort[] = []): void {
+    this.#port.postMessage(message, [...transferred]);
   }
 
   handle(message: ToWorker): void {
@@ -68,6 +85,9 @@ export class PoolLink implements ThreadLink {
       case "serve":
         this.#serve.resolve();
         return;
+      case "ready":
+        this.#ready.resolve();
+        return;
       case "stop":
         this.#isStopped = true;
         this.#stopped.resolve();
@@ -76,7 +96,17 @@ export class PoolLink implements ThreadLink {
         this.#metrics?.reset();
         return;
       case "collect":
-        this.send({ type: "collected", id: message.id, metrics: this.#metrics?.take() ?? { all: [], slis: [] } });
+        this.send({ type: "collected", metrics: this.#metrics?.take() ?? { all: [], slis: [] } });
+        return;
+      case "tunnel":
+        this.#tunnels?.apply(message.change);
+        return;
+      case "replaceTunnel":
+        this.#tunnels?.replace(message.nodeName);
+        return;
+      case "connectTunnel":
+        if (this.#tunnels === undefined) message.port.close();
+        else this.#tunnels.connect(message.nodeName, message.port);
         return;
       case "result":
         if (message.error === undefined) this.#calls.resolve(message.id, message.result);
@@ -105,11 +135,24 @@ export class PoolLink implements ThreadLink {
     this.#metrics = { take, reset };
   }
 
+  /** The last ones when the main thread does not answer in time. */
   async collectMetrics(): Promise<readonly MetricsSnapshot[]> {
-    return await this.#calls.call((id) => this.send({ type: "collectOthers", id }));
+    const call = this.#calls.call<readonly MetricsSnapshot[]>((id) => this.send({ type: "collectOthers", id }));
+    const failure = "Cannot collect the metrics of the other threads";
+    this.#otherMetrics = await withTimeout(this.#clock, COLLECT_MS_MAX, call, failure).catch(() => this.#otherMetrics);
+    return this.#otherMetrics;
   }
 
   resetMetrics(): void {
     this.send({ type: "resetMetrics" });
+  }
+
+  shareTunnels(local: LocalTunnels): OtherTunnels {
+    this.#tunnels = local;
+    this.send({ type: "listTunnels" });
+    return {
+      publish: (change) => this.send({ type: "tunnel", change }),
+      connect: (nodeName, port) => this.send({ type: "connectTunnel", nodeName, port }, [port]),
+    };
   }
 }

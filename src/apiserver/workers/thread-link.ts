@@ -1,6 +1,7 @@
 /** What the API servers of several threads of one process share. */
 import type { AuditLines } from "../../audit/log-sink.ts";
 import type { Store } from "../../storage/store.ts";
+import type { LocalTunnels, OtherTunnels } from "../tunnels/tunnel-exchange.ts";
 import type { MetricsSnapshot } from "./metric-snapshots.ts";
 
 /** The end of a thread: `WorkerPool` in the main thread, `PoolLink` in a worker. */
@@ -17,6 +18,8 @@ export interface ThreadLink {
   collectMetrics(): Promise<readonly MetricsSnapshot[]>;
   /** Sets the metrics of the other threads to zero. */
   resetMetrics(): void;
+  /** Gives other threads the tunnels of agents that end in this one, and the other way round. */
+  shareTunnels(local: LocalTunnels): OtherTunnels;
 }
 
 /** A store that the main thread owns. */

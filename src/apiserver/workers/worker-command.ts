@@ -17,7 +17,7 @@ export async function run(): Promise<number> {
   const { index, config, log: logOptions } = workerData as WorkerStart;
   using root = createLogger(logOptions);
   const log = root.child("svc", { worker: index });
-  const link = new PoolLink(port);
+  const link = new PoolLink(port, systemClock);
   let server: WorkerServer | undefined;
   using _memory = collectGarbageWhenIdle({ clock: systemClock, onIdle: () => server?.releaseMemory() });
   port.on("message", (message: ToWorker) => {

@@ -13,16 +13,17 @@ import { withTimeout } from "../../std/time/with-timeout.ts";
 import type { Store } from "../../storage/store.ts";
 import { SharedStore } from "../../storage/worker-engine/shared-store.ts";
 import type { ApiServerConfig } from "../config/config.ts";
-import { Calls } from "./calls.ts";
+import type { LocalTunnels, OtherTunnels } from "../tunnels/tunnel-exchange.ts";
 import type { FromWorker, WorkerStart, WorkerStep } from "./messages.ts";
 import type { MetricsSnapshot } from "./metric-snapshots.ts";
 import { PoolMember } from "./pool-member.ts";
 import { isEmbeddedStore, type ThreadLink } from "./thread-link.ts";
+import { TunnelDirectory } from "./tunnel-directory.ts";
 
 export interface WorkerPoolDeps {
   readonly clock: Clock;
   readonly log: Logger;
-  /** Of the workers' logs. */
+  /** The options of the workers' logs. */
   readonly logOptions?: Partial<LogOptions> | undefined;
   readonly setVerbosity?: ((level: number) => void) | undefined;
 }
@@ -43,7 +44,8 @@ export class WorkerPool implements ThreadLink {
   readonly #deps: WorkerPoolDeps;
   readonly #stores = new Map<string, SharedStore>();
   readonly #members: PoolMember[];
-  readonly #collections = new Calls();
+  readonly #tunnels = new TunnelDirectory(() => this.#allTunnels());
+  #ownTunnels: LocalTunnels | undefined;
   #auditLog: AuditLines | undefined;
   #metrics: { readonly take: () => MetricsSnapshot; readonly reset: () => void } | undefined;
   #port: number | undefined;
@@ -82,6 +84,19 @@ export class WorkerPool implements ThreadLink {
     for (const member of this.#members) member.send({ type: "resetMetrics" });
   }
 
+  shareTunnels(local: LocalTunnels): OtherTunnels {
+    this.#ownTunnels = local;
+    return {
+      publish: (change) => this.#tunnels.publish(local, change),
+      connect: (nodeName, port) => this.#tunnels.connect(nodeName, port),
+    };
+  }
+
+  #allTunnels(): readonly LocalTunnels[] {
+    const own = this.#ownTunnels === undefined ? [] : [this.#ownTunnels];
+    return [...own, ...this.#members.map(({ tunnels }) => tunnels)];
+  }
+
   setVerbosity(level: number): void {
     for (const member of this.#members) member.send({ type: "verbosity", level });
   }
@@ -106,6 +121,7 @@ export class WorkerPool implements ThreadLink {
     this.#serves = true;
     for (const member of this.#members) member.send({ type: "serve" });
     await this.#reach("serving");
+    for (const member of this.#members) member.send({ type: "ready" });
   }
 
   /** Drains and ends all workers, as SIGTERM does. */
@@ -135,7 +151,10 @@ export class WorkerPool implements ThreadLink {
       ...this.#deps,
       stores: this.#stores,
       onMessage: (message, from) => this.#handle(message, from),
-      onEnd: (ended) => this.#replace(ended),
+      onEnd: (ended) => {
+        this.#tunnels.remove(ended.tunnels, new Date(this.#deps.clock.now()).toISOString());
+        this.#replace(ended);
+      },
     });
   }
 
@@ -163,6 +182,7 @@ export class WorkerPool implements ThreadLink {
       member.send({ type: "listen", port: this.#port ?? 0 });
       member.send({ type: "serve" });
       await member.reach("serving");
+      member.send({ type: "ready" });
     };
     try {
       await withTimeout(clock, START_MS, start(), `Cannot start a worker: it does not serve after ${START_MS} ms`);
@@ -185,8 +205,14 @@ export class WorkerPool implements ThreadLink {
         this.#metrics?.reset();
         for (const member of this.#members.filter((each) => each !== from)) member.send({ type: "resetMetrics" });
         return;
-      case "collected":
-        this.#collections.resolve(message.id, message.metrics);
+      case "tunnel":
+        this.#tunnels.publish(from.tunnels, message.change);
+        return;
+      case "connectTunnel":
+        this.#tunnels.connect(message.nodeName, message.port);
+        return;
+      case "listTunnels":
+        this.#tunnels.sendAll(from.tunnels);
         return;
       case "collectOthers":
         from.answer(message.id, this.#collect(from));
@@ -202,14 +228,8 @@ export class WorkerPool implements ThreadLink {
   async #collect(except: PoolMember | undefined): Promise<readonly MetricsSnapshot[]> {
     const own = except === undefined || this.#metrics === undefined ? [] : [this.#metrics.take()];
     const others = this.#members.filter((member) => member !== except && member.isServing);
-    const snapshots = others.map((member) =>
-      this.#collections.call<MetricsSnapshot>((id) => {
-        member.send({ type: "collect", id });
-        void member.ended.then(() => this.#collections.reject(id, "the worker ended"));
-      }),
-    );
-    const settled = await Promise.allSettled(snapshots);
-    return [...own, ...settled.flatMap((result) => (result.status === "fulfilled" ? [result.value] : []))];
+    const snapshots = await Promise.all(others.map((member) => member.collectMetrics()));
+    return [...own, ...snapshots.filter((snapshot) => snapshot !== undefined)];
   }
 }
 

@@ -46,8 +46,10 @@ export async function startWorkerServer(
   await link.mainIsReady;
   // The caches have the objects that the main thread has created.
   await registries.of(namespaceKind).freshCache({ signal: new AbortController().signal });
+  readiness.waitForThreads();
   readiness.markStarted();
   link.reached("serving");
+  void link.allServe.then(() => readiness.markThreadsServing());
   return {
     releaseMemory: () => registries.releaseMemory(),
     async close() {

@@ -1,10 +1,15 @@
 /** A server with a worker thread, over TLS. Connections are many, so that both threads have some. */
 import { readdirSync, readFileSync } from "node:fs";
 import { type ClientHttp2Session, connect } from "node:http2";
+import { createServer, request } from "node:https";
+import type { AddressInfo, Socket } from "node:net";
 import type { Worker } from "node:worker_threads";
-import t from "tap";
+import t, { type Test } from "tap";
+import { TUNNEL_CONDITION, tunnelPath } from "../../api/core/node/tunnel.ts";
+import { openTunnelServer, TUNNEL_PROTOCOL } from "../../http/tunnel/tunnel-session.ts";
 import { silentLogger } from "../../std/log/logger.ts";
 import { systemClock } from "../../std/time/clock.ts";
+import { makeServerCertificate } from "../../testing/http/test-certificates.ts";
 import { fileDirectory } from "../../testing/std/file-directory.ts";
 import { freePort } from "../../testing/std/free-port.ts";
 import { until } from "../../testing/std/until.ts";
@@ -16,7 +21,8 @@ t.setTimeout(120_000);
 const CONNECTIONS = 16;
 const MAPS = "/api/v1/namespaces/default/configmaps";
 
-const files = fileDirectory(t, { tokens: 'secret,admin,1,"system:masters"\n' });
+const tokens = 'secret,admin,1,"system:masters"\nagent,system:node:n1,2,"system:nodes,system:masters"\n';
+const files = fileDirectory(t, { tokens });
 const securePort = await freePort();
 const workers: Worker[] = [];
 process.on("worker", (worker) => workers.push(worker));
@@ -126,12 +132,91 @@ t.test("/metrics has the sum of all threads through each connection", async (t) 
   for (const session of sessions) session.destroy();
 });
 
-t.test("tunnels of agents are refused, since requests to an agent arrive in all threads", async (t) => {
-  const session = open();
-  const { status, json } = await send(session, "GET /api/v1/nodes/n1/tunnel");
-  t.equal(status, 503);
-  t.match(json.message, "need an API server with --workers=1");
-  session.destroy();
+t.test("/metrics has the last figures of a worker that does not answer", async (t) => {
+  const worker = workers[0]!;
+  const post = worker.postMessage.bind(worker);
+  const held: unknown[] = [];
+  worker.postMessage = (message: { readonly type: string }, transferred) => {
+    if (message.type === "collect") held.push(message);
+    else post(message, transferred as []);
+  };
+  const sessions = Array.from({ length: CONNECTIONS }, open);
+  const began = performance.now();
+  const pages = await Promise.all(sessions.map(async (session) => String((await send(session, "GET /metrics")).json)));
+  t.ok(performance.now() - began < 10_000);
+  for (const page of pages) {
+    const requests = /^apiserver_request_total\{.*code="404".*resource="secrets".*\} (\d+)$/m.exec(page)?.[1];
+    t.equal(requests, String(CONNECTIONS));
+  }
+  worker.postMessage = post;
+  for (const message of held) post(message);
+  for (const session of sessions) session.destroy();
+});
+
+const LARGE_BYTES = 4 * 2 ** 20;
+
+/** An agent's server, which answers with the request's path. */
+async function startAgentServer(t: Test): Promise<number> {
+  const { server: serving } = await makeServerCertificate();
+  const agent = createServer({ cert: serving.cert, key: serving.key }, ({ url }, response) => {
+    response.end(url === "/large" ? Buffer.alloc(LARGE_BYTES, "x") : `path ${url}`);
+  }).listen(0, "127.0.0.1");
+  await new Promise((resolve) => agent.once("listening", resolve));
+  t.teardown(() => agent.closeAllConnections());
+  t.teardown(() => agent.close());
+  return (agent.address() as AddressInfo).port;
+}
+
+/** Opens the tunnel of the node n1 in one of the threads. */
+function openTunnel(t: Test, port: number): Promise<Socket> {
+  const { promise, resolve, reject } = Promise.withResolvers<Socket>();
+  const headers = { authorization: "Bearer agent", connection: "Upgrade", upgrade: TUNNEL_PROTOCOL };
+  const path = tunnelPath("n1");
+  const outgoing = request({ host: "127.0.0.1", port: securePort, path, headers, rejectUnauthorized: false });
+  outgoing.on("error", reject);
+  outgoing.on("response", ({ statusCode }) => reject(new Error(`status ${statusCode}`)));
+  outgoing.on("upgrade", (_, socket: Socket, head) => {
+    if (head.length > 0) socket.unshift(head);
+    socket.on("error", () => undefined);
+    t.teardown(() => socket.destroy());
+    openTunnelServer(socket, { target: { host: "127.0.0.1", port }, countStreams: () => undefined });
+    resolve(socket);
+  });
+  outgoing.end();
+  return promise;
+}
+
+t.test("requests through all connections reach an agent by its tunnel, which ends in one thread", async (t) => {
+  const port = await startAgentServer(t);
+  const sessions = Array.from({ length: CONNECTIONS }, open);
+  const addresses = [{ type: "InternalIP", address: "192.0.2.7" }];
+  const conditions = [{ type: TUNNEL_CONDITION, status: "True", reason: "TunnelOpen" }];
+  const node = { metadata: { name: "n1" }, status: { addresses, conditions } };
+  t.equal((await send(sessions[0]!, "POST /api/v1/nodes", node)).status, 201);
+  const readAll = (path: string) =>
+    Promise.all(sessions.map((session) => send(session, `GET /api/v1/nodes/n1/proxy/${path}`)));
+  const before = await readAll("none");
+  t.same(new Set(before.map(({ status }) => status)), new Set([503]));
+  t.match(before[0]!.json.message, "no tunnel from node n1 is open; this server has had none");
+  let tunnel: Socket | undefined;
+  // The last one replaces those before it, of whatever thread they are.
+  for (let count = 0; count < 6; count++) {
+    tunnel = await openTunnel(t, port);
+    await until(`all threads use tunnel ${count}`, async () => {
+      const answers = await readAll(`${count}`);
+      return answers.every(({ status, json }) => status === 200 && json === `path /${count}`);
+    });
+  }
+  for (const { json } of await readAll("large")) t.equal(json.length, LARGE_BYTES);
+  const readOpen = async (): Promise<string | undefined> =>
+    /^apiserver_agent_tunnels (\d+)$/m.exec(String((await send(sessions[1]!, "GET /metrics")).json))?.[1];
+  await until("there is one tunnel", async () => (await readOpen()) === "1");
+  tunnel?.destroy();
+  await until("all threads see the end of the tunnel", async () => {
+    const answers = await readAll("none");
+    return answers.every(({ json }) => /no tunnel from node n1 is open; last closed at /.test(json.message));
+  });
+  for (const session of sessions) session.destroy();
 });
 
 t.test("there is one thread for each worker but the main thread", async (t) => {

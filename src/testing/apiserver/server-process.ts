@@ -37,6 +37,8 @@ export interface ServerProcessOptions {
   readonly home: string;
   /** A directory, or a URL of servers. */
   readonly store: string;
+  /** The address to listen on; 127.0.0.1 when absent. */
+  readonly host?: string;
   /** Before the program: `--max-old-space-size=100`. */
   readonly nodeFlags?: readonly string[];
   /** `dist/svc` instead of the sources. */
@@ -49,16 +51,18 @@ export interface ServerProcessOptions {
 }
 
 export async function startServerProcess(options: ServerProcessOptions): Promise<ServerProcess> {
-  const { home, store, nodeFlags = [], program = [process.execPath, ...nodeFlags, main] } = options;
+  const { home, store, host = "127.0.0.1", nodeFlags = [], program = [process.execPath, ...nodeFlags, main] } = options;
   writeFileSync(join(home, "tokens"), 'secret,admin,1,"system:masters"\n');
   const port = await freePort();
   const flags = [
     `--kvstore-servers=${store.includes("://") ? store : `level://${store}`}`,
     `--secure-port=${port}`,
-    "--bind-address=127.0.0.1",
+    `--bind-address=${host}`,
     `--cert-dir=${home}`,
     `--token-auth-file=${join(home, "tokens")}`,
     "--authorization-mode=RBAC",
+    // The number of threads is that of the test, whatever the machine has.
+    ...(options.flags?.some((flag) => flag.startsWith("--workers=")) === true ? [] : ["--workers=1"]),
     ...(options.flags ?? []),
   ];
   const [file = "", ...words] = program;
@@ -78,7 +82,7 @@ export async function startServerProcess(options: ServerProcessOptions): Promise
     new Promise((resolve, reject) => {
       const { accept = "application/json", contentType = "application/json", ignoreBody = false } = sending;
       const headers = { authorization: "Bearer secret", "content-type": contentType, accept };
-      const sent = request({ host: "127.0.0.1", port, path, method, headers, agent }, (response) => {
+      const sent = request({ host, port, path, method, headers, agent }, (response) => {
         const chunks: Buffer[] = [];
         let length = 0;
         response.on("data", (chunk: Buffer) => {

@@ -44,7 +44,7 @@ export const servingEffects: Partial<Record<Name, Effect>> = {
     t.equal(threads(), 2, "beside the main thread");
     const statuses = await Promise.all(Array.from({ length: 16 }, () => fetchStatus(server.port)));
     t.same(new Set(statuses.map(({ status }) => status)), new Set([200]));
-    t.throws(() => parseFlags({ workers: "0" }), /workers/);
+    t.throws(() => parseFlags({ workers: "65" }), /workers/);
   },
   "advertise-address": async (t) => {
     await using server = await startServer({ "advertise-address": "192.0.2.7" });
