@@ -7,7 +7,8 @@ import type { Clock, Timer } from "../../std/time/clock.ts";
 import { CompareTarget, compactMethod, txnMethod } from "./protocol.ts";
 import type { Servers } from "./servers.ts";
 
-const KEY = Buffer.from("compact_rev_key");
+/** Kubernetes' API servers agree by this key, which is not an object's. */
+export const COMPACT_REVISION_KEY = Buffer.from("compact_rev_key");
 
 export interface EtcdCompactorOptions {
   readonly servers: Servers;
@@ -55,9 +56,9 @@ export class EtcdCompactor implements Disposable {
     const response = await servers.call(
       txnMethod,
       {
-        compare: [{ result: 0, target: CompareTarget.version, key: KEY, version: this.#version }],
-        success: [{ put: { key: KEY, value: Buffer.from(String(revision)), lease: 0n } }],
-        failure: [{ range: { key: KEY } }],
+        compare: [{ result: 0, target: CompareTarget.version, key: COMPACT_REVISION_KEY, version: this.#version }],
+        success: [{ put: { key: COMPACT_REVISION_KEY, value: Buffer.from(String(revision)), lease: 0n } }],
+        failure: [{ range: { key: COMPACT_REVISION_KEY } }],
       },
       { isRepeatable: false },
     );

@@ -1,3 +1,4 @@
+import { type AddressInfo, connect, createServer, type Server, type Socket } from "node:net";
 import { setTimeout as sleep } from "node:timers/promises";
 import t, { type Test } from "tap";
 import { silentLogger } from "../../std/log/logger.ts";
@@ -114,6 +115,88 @@ t.test("a store with three servers survives the death of each", { skip }, async 
     "each acknowledged write is present, no write failed",
   );
   t.equal((await changes(store, from, written.length)).length, written.length);
+});
+
+/** Passes bytes between clients and a server, or drops those of one direction. */
+class Relay implements AsyncDisposable {
+  dropped: "requests" | "responses" | undefined;
+  readonly #sockets = new Set<Socket>();
+  readonly #server: Server;
+
+  constructor(target: string) {
+    const { hostname, port } = new URL(target);
+    this.#server = createServer((client) => {
+      const server = connect(Number(port), hostname);
+      for (const [from, to, kind] of [
+        [client, server, "requests"],
+        [server, client, "responses"],
+      ] as const) {
+        this.#sockets.add(from);
+        from.on("data", (data) => this.dropped !== kind && to.write(data));
+        from.on("error", () => {});
+        from.on("close", () => {
+          this.#sockets.delete(from);
+          to.destroy();
+        });
+      }
+    });
+  }
+
+  async listen(): Promise<string> {
+    await new Promise<void>((resolve) => this.#server.listen(0, "127.0.0.1", resolve));
+    return `http://127.0.0.1:${(this.#server.address() as AddressInfo).port}`;
+  }
+
+  /** Closes the connections; later ones pass all bytes. */
+  reset(): void {
+    this.dropped = undefined;
+    for (const socket of this.#sockets) socket.destroy();
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    this.#server.close();
+    this.reset();
+  }
+}
+
+t.test("the result of a write whose response was lost is that of its first request", { skip }, async (t) => {
+  const { urls } = await cluster(t);
+  await using other = await open(urls);
+  await using relay = new Relay(urls[0]!);
+  await using store = await open([await relay.listen()]);
+  const until = async (key: string, value: string): Promise<Revision> => {
+    for (;;) {
+      const found = await other.get(key);
+      if (found !== undefined && String(found.value) === value) return found.modified;
+      await sleep(5);
+    }
+  };
+  await t.test("when another write has overwritten it", async (t) => {
+    const first = await store.create("/a", bytes("0"));
+    relay.dropped = "responses";
+    const writing = store.update("/a", bytes("1"), first);
+    const second = await until("/a", "1");
+    await other.update("/a", bytes("2"), second);
+    relay.reset();
+    t.equal(await writing, second);
+  });
+  await t.test("a conflict, when it was not processed", async (t) => {
+    const first = await store.create("/b", bytes("0"));
+    relay.dropped = "requests";
+    const writing = store.update("/b", bytes("1"), first);
+    await sleep(50);
+    const second = await other.update("/b", bytes("2"), first);
+    relay.reset();
+    await t.rejects(writing, { code: "conflict", current: { modified: second } });
+  });
+  await t.test("unknown, when the key was deleted meanwhile", async (t) => {
+    const first = await store.create("/c", bytes("0"));
+    relay.dropped = "responses";
+    const writing = store.update("/c", bytes("1"), first);
+    await other.delete("/c", await until("/c", "1"));
+    relay.reset();
+    await t.rejects(writing, { code: "unavailable", message: /may have taken effect/ });
+  });
 });
 
 t.test("a store without servers fails with what is wrong", async (t) => {

@@ -18,7 +18,7 @@ import {
   type WriteOptions,
 } from "../store.ts";
 import { alreadyExists, revisionConflict, storeClosed } from "../store-errors.ts";
-import { EtcdCompactor } from "./compactor.ts";
+import { COMPACT_REVISION_KEY, EtcdCompactor } from "./compactor.ts";
 import { CallError } from "./endpoint.ts";
 import { isLeaseNotFound, toStoreError } from "./errors.ts";
 import { EtcdLeases } from "./leases.ts";
@@ -248,7 +248,8 @@ class EtcdStore implements Store {
   async #startRead(): Promise<Revision> {
     await this.#read;
     this.#nextRead = undefined;
-    const response = this.#range({ key: ANY_KEY, countOnly: true });
+    // A read of any key has the revision in its header.
+    const response = this.#range({ key: COMPACT_REVISION_KEY, countOnly: true });
     this.#read = response.catch(() => {});
     this.#wanted = this.#revisionOf(await response);
     this.#requestProgress();
@@ -288,9 +289,30 @@ class EtcdStore implements Store {
     const { response, isRepeated } = written;
     if (response.succeeded === true) return { revision: this.#revisionOf(response) };
     const current = currentOf(response);
-    // A repeated request finds its own value when the first one was processed.
-    const isOwn = current !== undefined && current.modified > expected && Buffer.compare(current.value, value) === 0;
-    return isRepeated && isOwn ? { revision: current.modified } : { current };
+    return isRepeated ? await this.#findFirst(key, value, expected, current) : { current };
+  }
+
+  /**
+   * The result of a write that was repeated and found another revision: its first request may have been processed, and
+   * overwritten since. Rejects with `unavailable` when the history does not show it.
+   */
+  async #findFirst(
+    key: string,
+    value: Uint8Array,
+    expected: Revision | 0,
+    current: KeyValue | undefined,
+  ): Promise<{ readonly revision?: Revision; readonly current?: KeyValue | undefined }> {
+    let found = current;
+    try {
+      for (let step = 0; step < HISTORY_STEPS_MAX && found !== undefined && found.modified > expected; step++) {
+        if (Buffer.compare(found.value, value) === 0) return { revision: found.modified };
+        found = await this.get(key, { revision: (found.modified - 1) as Revision });
+      }
+    } catch (cause) {
+      throw unknownOutcome(key, cause);
+    }
+    if (found === undefined || found.modified !== expected) throw unknownOutcome(key);
+    return { current };
   }
 
   async #write(key: string, expected: Revision | 0, operation: Operation, isRepeatable: boolean): Promise<Written> {
@@ -368,8 +390,16 @@ const alarmMessages = {
 /** Present while `svc kvstore` writes a store: its objects are not complete yet. */
 export const INCOMPLETE_KEY = Buffer.from("svc_kvstore_incomplete");
 
-/** A key of no object, for reads that need only the header. */
-const ANY_KEY = Buffer.from("compact_rev_key");
+/** Values that are read to find the one of a lost request. */
+const HISTORY_STEPS_MAX = 16;
+
+function unknownOutcome(key: string, cause?: unknown): StoreError {
+  return new StoreError(
+    "unavailable",
+    `Cannot use the store: the connection was lost during a write of "${key}", which may have taken effect`,
+    { cause },
+  );
+}
 
 interface RangeRequest {
   readonly key: Uint8Array;
