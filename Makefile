@@ -121,8 +121,9 @@ scale: packages build ## how many hollow nodes and pods an API server carries; t
 
 .PHONY: linearizability
 linearizability: packages ## check histories of concurrent clients, also through faults of servers and of etcd; ten minutes (docs/durability.md)
-	@SVC_HISTORY_ROUNDS=$${SVC_HISTORY_ROUNDS:-10} SVC_HISTORY_FAULTS=$${SVC_HISTORY_FAULTS:-8} \
-	  node src/acceptance/server/linearizability.test.ts
+	@for histories in linearizability faulty-histories; do \
+	  SVC_HISTORY_ROUNDS=$${SVC_HISTORY_ROUNDS:-10} SVC_HISTORY_FAULTS=$${SVC_HISTORY_FAULTS:-8} \
+	  node src/acceptance/server/$$histories.test.ts || exit 1; done
 
 .PHONY: damage
 damage: packages ## damage each file of the embedded store in thousands of ways, and open it; five minutes (docs/durability.md)

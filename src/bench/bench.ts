@@ -5,7 +5,7 @@
  *     [--idle-seconds 30] [--pods 20]
  * Sections: start, requests, controllers, controller-memory, scheduler, deployment, lists, watches, memory, cluster,
  * agent, eviction, placement, dns, streams, separate-streams, tunnel, logs, scrapes, request-cost, fairness,
- * encryption, workers.
+ * encryption, workers, stores.
  * On a shared machine CPU time and ratios are more reliable than rates.
  */
 import { parseArgs } from "node:util";
@@ -28,6 +28,7 @@ import { measureScheduler } from "./scheduler.ts";
 import { measureScrapes } from "./scrapes.ts";
 import { measureSeparateStreams } from "./separate-streams.ts";
 import { measureStart } from "./start.ts";
+import { measureStores } from "./stores.ts";
 import { measureStreams } from "./streams.ts";
 import { measureTunnel } from "./tunnel.ts";
 import { measureWatches } from "./watches.ts";
@@ -74,6 +75,7 @@ const sections: Readonly<Record<string, Measure>> = {
   fairness: measureFairness,
   encryption: measureEncryption,
   workers: measureWorkers,
+  stores: measureStores,
 };
 
 const wanted = options.only === "" ? Object.keys(sections) : options.only.split(",");

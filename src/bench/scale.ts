@@ -88,7 +88,7 @@ async function measure(figures: Figures, program: readonly string[]): Promise<vo
     options["pods-per-node"],
     options.seconds,
   ].map(Number) as [number, number, number, number];
-  await using etcd = options.store === "etcd" ? await startEtcd(1) : undefined;
+  await using etcd = options.store === "etcd" ? await startEtcd(1, undefined, [], true) : undefined;
   await using server = await BenchServer.create(program, etcd?.urls.join());
   await server.start(...serverFlags);
   const writers = [server.pid, ...(etcd?.servers ?? []).map(({ pid }) => pid)];

@@ -1,10 +1,11 @@
 /** Real etcd servers on loopback; each removes its data when it is disposed. */
-import { type ChildProcess, execFileSync, spawn } from "node:child_process";
+import { type ChildProcess, execFile, execFileSync, spawn } from "node:child_process";
 import { mkdtempSync, rmSync } from "node:fs";
 import { connect } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
+import { promisify } from "node:util";
 import { freePort } from "../std/free-port.ts";
 
 const READY_MS_MAX = 30_000;
@@ -25,22 +26,32 @@ export interface EtcdTls {
   readonly keyFile: string;
 }
 
+/** Where a member runs. */
+export interface EtcdHost {
+  readonly address: string;
+  /** The beginning of its command. */
+  readonly enter: readonly string[];
+}
+
 interface EtcdMember {
   readonly name: string;
+  readonly host: EtcdHost;
   readonly clientUrl: string;
   readonly peerUrl: string;
 }
 
 export class EtcdServer implements AsyncDisposable {
   readonly url: string;
-  readonly #args: readonly string[];
+  readonly #command: readonly string[];
   readonly #dir: string;
   #child: ChildProcess | undefined;
 
-  constructor(member: EtcdMember, members: readonly EtcdMember[], tls?: EtcdTls) {
+  constructor(member: EtcdMember, members: readonly EtcdMember[], tls: EtcdTls | undefined, isSynced: boolean) {
     this.url = member.clientUrl;
     this.#dir = mkdtempSync(join(tmpdir(), "svc-etcd-"));
-    this.#args = [
+    this.#command = [
+      ...member.host.enter,
+      "etcd",
       `--name=${member.name}`,
       `--data-dir=${this.#dir}`,
       `--listen-client-urls=${member.clientUrl}`,
@@ -48,7 +59,7 @@ export class EtcdServer implements AsyncDisposable {
       `--listen-peer-urls=${member.peerUrl}`,
       `--initial-advertise-peer-urls=${member.peerUrl}`,
       `--initial-cluster=${members.map(({ name, peerUrl }) => `${name}=${peerUrl}`).join(",")}`,
-      "--unsafe-no-fsync",
+      ...(isSynced ? [] : ["--unsafe-no-fsync"]),
       "--heartbeat-interval=50",
       "--election-timeout=500",
       ...(tls === undefined
@@ -67,7 +78,8 @@ export class EtcdServer implements AsyncDisposable {
   }
 
   start(): void {
-    this.#child = spawn("etcd", this.#args, {
+    const [program = "", ...words] = this.#command;
+    this.#child = spawn(program, words, {
       stdio: "ignore",
       env: { ...process.env, ETCD_UNSUPPORTED_ARCH: "arm64" },
     });
@@ -102,14 +114,22 @@ export class EtcdServer implements AsyncDisposable {
   }
 }
 
-/** The servers of a cluster of `count` members, ready. */
-export async function startEtcd(count = 1, tls?: EtcdTls): Promise<EtcdCluster> {
+const LOOPBACK: EtcdHost = { address: "127.0.0.1", enter: [] };
+
+/** The servers of a cluster of `count` members, ready. They sync no files unless `isSynced`. */
+export async function startEtcd(
+  count = 1,
+  tls?: EtcdTls,
+  hosts: readonly EtcdHost[] = [],
+  isSynced = false,
+): Promise<EtcdCluster> {
   const members: EtcdMember[] = [];
   for (let i = 0; i < count; i++) {
-    const clientUrl = `${tls === undefined ? "http" : "https"}://127.0.0.1:${await freePort()}`;
-    members.push({ name: `m${i}`, clientUrl, peerUrl: `http://127.0.0.1:${await freePort()}` });
+    const host = hosts[i] ?? LOOPBACK;
+    const clientUrl = `${tls === undefined ? "http" : "https"}://${host.address}:${await freePort()}`;
+    members.push({ name: `m${i}`, host, clientUrl, peerUrl: `http://${host.address}:${await freePort()}` });
   }
-  const cluster = new EtcdCluster(members.map((member) => new EtcdServer(member, members, tls)));
+  const cluster = new EtcdCluster(members.map((member) => new EtcdServer(member, members, tls, isSynced)));
   for (const server of cluster.servers) server.start();
   await Promise.all(cluster.servers.map((server) => server.ready()));
   return cluster;
@@ -126,7 +146,27 @@ export class EtcdCluster implements AsyncDisposable {
     return this.servers.map(({ url }) => url);
   }
 
+  /** The index of the leader; undefined while none is known. */
+  async findLeader(): Promise<number | undefined> {
+    const flags = [`--endpoints=${this.urls.join()}`, "--write-out=json", "--command-timeout=2s"];
+    const env = { ...process.env, ETCDCTL_API: "3" };
+    const output = await promisify(execFile)("etcdctl", ["endpoint", "status", ...flags], { env }).then(
+      ({ stdout }) => stdout,
+      // A member that does not answer; the others are listed.
+      ({ stdout }: { readonly stdout: string }) => stdout,
+    );
+    const members = output.startsWith("[") ? (JSON.parse(output) as readonly EndpointStatus[]) : [];
+    const leader = members.find(({ Status }) => Status.leader !== 0 && Status.leader === Status.header.member_id);
+    return leader === undefined ? undefined : this.urls.indexOf(leader.Endpoint);
+  }
+
   async [Symbol.asyncDispose](): Promise<void> {
     await Promise.all(this.servers.map((server) => server[Symbol.asyncDispose]()));
   }
+}
+
+/** A line of `etcdctl endpoint status`. */
+interface EndpointStatus {
+  readonly Endpoint: string;
+  readonly Status: { readonly leader: number; readonly header: { readonly member_id: number } };
 }

@@ -1,6 +1,6 @@
 import type { Store } from "../../storage/store.ts";
 
-/** The store of several servers, one after the other, none of which closes it. */
+/** A store that several servers use, none of which closes it. */
 export function keepOpen(store: Store): Store {
   return new Proxy(store, {
     get(target, name) {

@@ -2,6 +2,9 @@
  * Decides whether a history of concurrent operations is linearizable: whether some order, in which no operation comes
  * before one that had returned before its call, explains all results. Wing and Gong's search, which visits each state
  * once for the same set of operations.
+ *
+ * Operations without a response are tried after those with one, and of several with the same input the first, since
+ * they are interchangeable. At most three of them follow each other: more are not needed to reach any state.
  */
 
 export interface HistoryEntry<I, O> {
@@ -21,32 +24,45 @@ export interface SequentialModel<I, O> {
 }
 
 export function isLinearizable<I, O>(history: readonly HistoryEntry<I, O>[], model: SequentialModel<I, O>): boolean {
+  const UNANSWERED_MAX = 3;
   const entries = history.toSorted((a, b) => a.called - b.called);
   const done = new Array<boolean>(entries.length).fill(false);
   const visited = new Set<string>();
-  const search = (from: number, pending: number, state: string): boolean => {
+  const inputs = entries.map(({ input, output }) => (output === undefined ? JSON.stringify(input) : ""));
+  const search = (from: number, pending: number, state: string, unansweredBefore: number): boolean => {
     if (pending === 0) return true;
     let first = from;
     while (done[first] === true) first++;
     const later = done.flatMap((isDone, index) => (isDone && index > first ? [index] : []));
-    const visit = `${first} ${later.join()} ${state}`;
+    const visit = `${unansweredBefore} ${first} ${later.join()} ${state}`;
     if (visited.has(visit)) return false;
     visited.add(visit);
+    const answered: number[] = [];
+    const unanswered = new Map<string, number>();
     let firstReturn = Number.POSITIVE_INFINITY;
     for (let index = first; index < entries.length; index++) {
-      const { input, output, called, returned } = entries[index]!;
+      const { output, called, returned } = entries[index]!;
       if (called > firstReturn) break;
       if (done[index] === true) continue;
+      if (output === undefined) {
+        if (!unanswered.has(inputs[index]!)) unanswered.set(inputs[index]!, index);
+      } else {
+        answered.push(index);
+        firstReturn = Math.min(firstReturn, returned);
+      }
+    }
+    for (const index of [...answered, ...(unansweredBefore < UNANSWERED_MAX ? unanswered.values() : [])]) {
+      const { input, output } = entries[index]!;
       const next = model.step(state, input, output);
       // An operation without a response and without an effect can as well come later.
-      if (next !== undefined && (output !== undefined || next !== state)) {
-        done[index] = true;
-        if (search(first, pending - (output === undefined ? 0 : 1), next)) return true;
-        done[index] = false;
-      }
-      if (output !== undefined) firstReturn = Math.min(firstReturn, returned);
+      if (next === undefined || (output === undefined && next === state)) continue;
+      done[index] = true;
+      const isFound =
+        output === undefined ? search(first, pending, next, unansweredBefore + 1) : search(first, pending - 1, next, 0);
+      if (isFound) return true;
+      done[index] = false;
     }
     return false;
   };
-  return search(0, entries.filter(({ output }) => output !== undefined).length, model.initial);
+  return search(0, entries.filter(({ output }) => output !== undefined).length, model.initial, 0);
 }

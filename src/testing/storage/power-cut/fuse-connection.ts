@@ -1,6 +1,6 @@
 /** The kernel's requests for a mounted `RecordedDisk`. */
 import { close, closeSync, openSync, read, writeSync } from "node:fs";
-import { encodeResponse, parseRequest, REQUEST_BYTES, unanswered } from "./fuse-messages.ts";
+import { encodeResponse, opcodes, parseRequest, REQUEST_BYTES, unanswered } from "./fuse-messages.ts";
 import type { RecordedDisk } from "./recorded-disk.ts";
 
 /**
@@ -13,8 +13,13 @@ const MOUNT_AND_RUN = [
   'exec "$@"',
 ].join(" && ");
 
+/** Requests that a slow disk delays. */
+const delayed: ReadonlySet<number> = new Set([opcodes.write, opcodes.fsync, opcodes.fsyncdir]);
+
 export class FuseConnection implements Disposable {
   readonly fd: number;
+  /** The time that each write and each sync takes. */
+  delayMs = 0;
   readonly #disk: RecordedDisk;
   #isOpen = true;
 
@@ -45,8 +50,15 @@ export class FuseConnection implements Disposable {
     const request = parseRequest(bytes);
     const response = this.#disk.handle(request);
     if (unanswered.has(request.opcode)) return;
+    const send = (): void => this.#send(request.unique, response);
+    if (this.delayMs > 0 && delayed.has(request.opcode)) setTimeout(send, this.delayMs);
+    else send();
+  }
+
+  #send(unique: bigint, response: Buffer | number): void {
+    if (!this.#isOpen) return;
     const isError = typeof response === "number";
-    const encoded = encodeResponse(request.unique, isError ? response : 0, isError ? undefined : response);
+    const encoded = encodeResponse(unique, isError ? response : 0, isError ? undefined : response);
     try {
       writeSync(this.fd, encoded);
     } catch {

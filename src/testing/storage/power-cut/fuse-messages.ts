@@ -126,11 +126,11 @@ export function encodeWritten(size: number): Buffer {
   return body;
 }
 
-/** A file system of `freeBytes`. */
-export function encodeStatfs(freeBytes: number): Buffer {
+export function encodeStatfs(totalBytes: number, freeBytes: number): Buffer {
   const body = Buffer.alloc(80);
-  const blocks = BigInt(Math.floor(freeBytes / 4096));
-  for (const offset of [0, 8, 16]) body.writeBigUInt64LE(blocks, offset);
+  const blocks = (bytes: number): bigint => BigInt(Math.floor(bytes / 4096));
+  body.writeBigUInt64LE(blocks(totalBytes), 0);
+  for (const offset of [8, 16]) body.writeBigUInt64LE(blocks(freeBytes), offset);
   for (const offset of [24, 32]) body.writeBigUInt64LE(1_000_000n, offset);
   for (const [offset, value] of [
     [40, 4096],

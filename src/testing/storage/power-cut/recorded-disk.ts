@@ -16,8 +16,8 @@ import {
   parseNames,
 } from "./fuse-messages.ts";
 
-const { ENOENT, ENOSYS, ENOTEMPTY } = constants.errno;
-const FREE_BYTES = 2 ** 30;
+const { ENOENT, ENOSPC, ENOSYS, ENOTEMPTY } = constants.errno;
+export const DISK_BYTES = 2 ** 30;
 const SETATTR_MODE = 1 << 0;
 const SETATTR_SIZE = 1 << 3;
 const DIRECTORY_MODE = 0o040000;
@@ -40,10 +40,24 @@ class DiskError extends Error {
 }
 
 export class RecordedDisk {
+  /** Empty unless they are recorded. */
   readonly operations: DiskOperation[] = [];
+  /** Writes beyond it fail. */
+  capacityBytes = DISK_BYTES;
+  readonly #isRecorded: boolean;
+  #usedBytes = 0;
   readonly #tree: DiskTree = new Map([[ROOT_INODE, new Map()]]);
   readonly #inodes = new Map<number, Inode>([[ROOT_INODE, newInode(DIRECTORY_MODE | 0o755)]]);
   #next = ROOT_INODE + 1;
+
+  constructor({ isRecorded = true }: { readonly isRecorded?: boolean } = {}) {
+    this.#isRecorded = isRecorded;
+  }
+
+  /** Of all files that have a name. */
+  get usedBytes(): number {
+    return this.#usedBytes;
+  }
 
   /** The response to a request, or an errno. */
   handle(request: FuseRequest): Buffer | number {
@@ -84,12 +98,12 @@ export class RecordedDisk {
         return this.#write(inode, Number(body.readBigUInt64LE(8)), Buffer.from(body.subarray(40)));
       case opcodes.fsync:
       case opcodes.fsyncdir:
-        this.operations.push({ type: "sync", inode });
+        this.#record({ type: "sync", inode });
         return Buffer.alloc(0);
       case opcodes.readdir:
         return encodeDirectory(this.#entries(inode), Number(body.readBigUInt64LE(8)), body.readUInt32LE(16));
       case opcodes.statfs:
-        return encodeStatfs(FREE_BYTES);
+        return encodeStatfs(DISK_BYTES, Math.max(0, this.capacityBytes - this.#usedBytes));
       case opcodes.open:
       case opcodes.opendir:
         return encodeOpen();
@@ -128,7 +142,11 @@ export class RecordedDisk {
 
   #change(operation: NameOperation): void {
     applyToTree(this.#tree, operation);
-    this.operations.push(operation);
+    this.#record(operation);
+  }
+
+  #record(operation: DiskOperation): void {
+    if (this.#isRecorded) this.operations.push(operation);
   }
 
   #create(directory: number, name = "", mode: number): FuseAttributes {
@@ -142,6 +160,7 @@ export class RecordedDisk {
   #unlink(directory: number, name = ""): Buffer {
     const inode = this.#find(directory, name);
     if ((this.#tree.get(inode)?.size ?? 0) > 0) throw new DiskError(ENOTEMPTY);
+    this.#usedBytes -= this.#inode(inode).size;
     this.#change({ type: "unlink", inode, at: { directory, name } });
     return Buffer.alloc(0);
   }
@@ -149,6 +168,8 @@ export class RecordedDisk {
   #rename(directory: number, newDirectory: number, [name = "", newName = ""]: readonly string[]): Buffer {
     const inode = this.#find(directory, name);
     const to = { directory: newDirectory, name: newName };
+    const replaced = this.#tree.get(newDirectory)?.get(newName);
+    if (replaced !== undefined && replaced !== inode) this.#usedBytes -= this.#inode(replaced).size;
     this.#change({ type: "rename", inode, at: { directory, name }, to });
     return Buffer.alloc(0);
   }
@@ -161,8 +182,9 @@ export class RecordedDisk {
       const size = Number(body.readBigUInt64LE(16));
       reserve(file, size);
       file.content.fill(0, size);
+      this.#usedBytes += size - file.size;
       file.size = size;
-      this.operations.push({ type: "truncate", inode, size });
+      this.#record({ type: "truncate", inode, size });
     }
     return encodeAttributesResponse(this.#attributes(inode));
   }
@@ -174,10 +196,13 @@ export class RecordedDisk {
 
   #write(inode: number, offset: number, bytes: Buffer): Buffer {
     const file = this.#inode(inode);
+    const growth = Math.max(0, offset + bytes.length - file.size);
+    if (growth > 0 && this.#usedBytes + growth > this.capacityBytes) throw new DiskError(ENOSPC);
     reserve(file, offset + bytes.length);
     bytes.copy(file.content, offset);
-    file.size = Math.max(file.size, offset + bytes.length);
-    this.operations.push({ type: "write", inode, offset, bytes });
+    file.size += growth;
+    this.#usedBytes += growth;
+    this.#record({ type: "write", inode, offset, bytes });
     return encodeWritten(bytes.length);
   }
 }
