@@ -379,3 +379,32 @@ t.test("openLevelStore() removes other users' access to the directory, unless it
   await (await open(exclusive, { log }))[Symbol.asyncDispose]();
   t.equal(warned.length, 2);
 });
+
+t.test("writes that may wait share a sync with the next write, or with those of a tenth of a second", async (t) => {
+  const clock = new FakeClock();
+  await using store = await open(newPath(), { isDeferrable: (key) => key.startsWith("/beats/") }, clock);
+  const written: string[] = [];
+  const create = async (key: string): Promise<void> => {
+    await store.create(key, bytes("x"));
+    written.push(key);
+  };
+  const turns = async (): Promise<void> => {
+    for (let turn = 0; turn < 20; turn++) await new Promise((resolve) => setImmediate(resolve));
+  };
+  const beats = [create("/beats/1"), create("/beats/2")];
+  await turns();
+  t.same(written, []);
+  t.equal(store.status?.()?.log?.syncs, 0);
+  await Promise.all([...beats, create("/other")]);
+  t.equal(store.status?.()?.log?.syncs, 1);
+  const late = create("/beats/3");
+  await turns();
+  await clock.advance(100);
+  await late;
+  t.equal(store.status?.()?.log?.syncs, 2);
+  t.ok((store.status?.()?.log?.bytes ?? 0) > 400);
+  const last = create("/beats/4");
+  await store[Symbol.asyncDispose]();
+  await last;
+  t.equal(written.length, 5);
+});

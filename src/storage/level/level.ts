@@ -47,6 +47,8 @@ export interface LevelStoreOptions {
   readonly leaseReuseSeconds?: number | undefined;
   /** The size in bytes at which writes that add are refused; unlimited when absent. */
   readonly quotaBytes?: number | undefined;
+  /** Whether writes of the key may wait for others for a moment, to share their sync; none does when absent. */
+  readonly isDeferrable?: ((key: string) => boolean) | undefined;
 }
 
 /** Rejects with a `StoreError`, among others of code `locked`, `corrupt` or `newer-format`. */
@@ -137,6 +139,7 @@ class LevelStore implements Store {
   /** Writes since the timer was started. */
   #writes = 0;
   #quietTimer: Timer | undefined;
+  readonly #log = { bytes: 0, syncs: 0 };
   #failedAt: number | undefined;
 
   constructor(options: LevelStoreOptions, { database, layout, ttls, revisionFile, space }: LevelStoreParts) {
@@ -153,6 +156,8 @@ class LevelStore implements Store {
         database: () => this.#database,
         admit: (key, previous, next) => this.#space.admit(key, previous, next),
         onCommit: (writes) => this.#committed(writes),
+        clock: options.clock,
+        isDeferrable: options.isDeferrable ?? (() => false),
       },
       layout.revision,
     );
@@ -238,7 +243,8 @@ class LevelStore implements Store {
     const alarms: StoreAlarm[] = this.#space.alarms().map((message) => ({ type: "NOSPACE", message }));
     const { damage } = this.#verifier;
     if (damage !== undefined) alarms.push({ type: "CORRUPT", message: damage.message });
-    return { sizeBytes: this.#space.sizeBytes, quotaBytes: this.#options.quotaBytes, alarms };
+    const { sizeBytes } = this.#space;
+    return { sizeBytes, quotaBytes: this.#options.quotaBytes, alarms, log: { ...this.#log } };
   }
 
   /** Deleted values take space until LevelDB merges their tables. */
@@ -306,7 +312,10 @@ class LevelStore implements Store {
   }
 
   #committed(writes: readonly CommittedWrite[]): void {
-    this.#space.written(writes.reduce((sum, { bytes }) => sum + bytes + ENTRY_BYTES, 0));
+    const logBytes = writes.reduce((sum, { bytes }) => sum + bytes + ENTRY_BYTES, 0);
+    this.#space.written(logBytes);
+    this.#log.bytes += logBytes;
+    this.#log.syncs++;
     for (const { event, revision, bytes, expiresAt } of writes) {
       const key = event.type === "put" ? event.item.key : event.key;
       this.#recent.push({ revision, size: bytes, key, event });

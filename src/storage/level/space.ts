@@ -43,8 +43,6 @@ const ALARM_ENDS = 63 / 64;
 const MEASURE_BYTES = 16 * MIB;
 const INTERVAL_MS = 30_000;
 const ALARM_INTERVAL_MS = 5000;
-/** The reserve is not written at the start, which it would delay. */
-const FIRST_INTERVAL_MS = 5000;
 /** The same for writes that are refused. */
 const REFUSALS_MS = 1000;
 
@@ -80,11 +78,13 @@ export class Space {
     this.#options = options;
   }
 
+  /** Writes the reserve before the store accepts writes: the disk may be full a moment later. */
   static async open(options: SpaceOptions): Promise<Space> {
     const space = new Space(options);
     space.#reserve = await sizeOf(join(options.path, RESERVE_FILE));
     await space.#measure();
-    space.#arm(FIRST_INTERVAL_MS);
+    await space.#fillReserve();
+    space.#arm();
     return space;
   }
 
@@ -189,10 +189,10 @@ export class Space {
     return Math.max(share, Math.min(MERGED_SIZES * this.sizeBytes, MERGED_BYTES_MAX) - this.#reserve);
   }
 
-  #arm(intervalMs = INTERVAL_MS): void {
+  #arm(): void {
     this.#timer?.cancel();
     if (this.#closed) return;
-    const interval = this.#quotaAlarm || this.#diskAlarm ? ALARM_INTERVAL_MS : intervalMs;
+    const interval = this.#quotaAlarm || this.#diskAlarm ? ALARM_INTERVAL_MS : INTERVAL_MS;
     this.#timer = this.#options.clock.timer(interval, () => {
       this.measure()
         .then(() => this.#fillReserve())
@@ -247,6 +247,7 @@ export class Space {
     const { path, log } = this.#options;
     try {
       await writeReserve(path, bytes);
+      this.#free -= bytes - this.#reserve;
       this.#reserve = bytes;
       this.#isReleased = false;
     } catch (error) {
@@ -308,13 +309,15 @@ function sizeOf(file: string): Promise<number> {
   );
 }
 
-/** Random bytes, which no file system compresses. */
+/**
+ * Random bytes, which no file system compresses. Not synced: file systems allocate the space when it is written, and a
+ * sync of 32 MiB would delay the start and the first writes.
+ */
 async function writeReserve(path: string, bytes: number): Promise<void> {
   const chunk = randomBytes(MIB);
   const file = await open(join(path, RESERVE_FILE), "w", 0o600);
   try {
     for (let written = 0; written < bytes; written += MIB) await file.write(chunk);
-    await file.sync();
   } finally {
     await file.close();
   }

@@ -1,3 +1,4 @@
+import type { Clock } from "../../std/time/clock.ts";
 import { type KeyValue, type Revision, StoreError, type WatchEvent } from "../store.ts";
 import { alreadyExists, revisionConflict } from "../store-errors.ts";
 import type { Database, Operation } from "./database.ts";
@@ -22,6 +23,8 @@ interface PendingWrite {
   readonly revision: Revision;
   readonly bytes: number;
   readonly expiresAt: number | undefined;
+  /** It may wait for others. */
+  readonly isDeferrable: boolean;
   readonly commit: PromiseWithResolvers<void>;
 }
 
@@ -37,6 +40,9 @@ export interface WriterOptions {
   /** Throws when the store refuses the write; lengths in bytes, 0 for no value. */
   readonly admit: (key: string, previous: number, next: number) => void;
   readonly onCommit: (writes: readonly CommittedWrite[]) => void;
+  readonly clock: Pick<Clock, "timer">;
+  /** Whether writes of the key may wait for others, to share their sync. */
+  readonly isDeferrable: (key: string) => boolean;
 }
 
 /** Maximum number of queued writes. Further ones fail with `unavailable`: the disk is too slow. */
@@ -44,6 +50,8 @@ const QUEUED_MAX = 16_384;
 /** Limits of a batch: a larger one saves nothing and delays its writes. */
 const BATCH_WRITES = 1024;
 const BATCH_BYTES = 4 * 2 ** 20;
+/** A batch of writes that may all wait is written after this time. */
+const DEFERRED_MS = 100;
 
 /**
  * One queue for all writes. A write is checked against the stored and queued values, gets the next revision and waits.
@@ -58,6 +66,9 @@ export class Writer {
   readonly #latest = new Map<string, PendingWrite>();
   readonly #items = new ItemCache();
   #draining: Promise<void> | undefined;
+  /** Queued writes that do not wait for others. */
+  #urgent = 0;
+  #endDeferral: (() => void) | undefined;
   #failure: StoreError | undefined;
 
   constructor(options: WriterOptions, revision: Revision) {
@@ -91,6 +102,7 @@ export class Writer {
 
   /** Resolves when all writes before the call are on disk or have failed. */
   async idle(): Promise<void> {
+    this.#endDeferral?.();
     await this.#draining;
   }
 
@@ -116,9 +128,12 @@ export class Writer {
     }
     this.#options.admit(request.key, previous?.value.length ?? 0, request.value?.length ?? 0);
     const revision = (this.#next + 1) as Revision;
-    const pending = prepare(request, previous, revision);
+    const isDeferrable = this.#options.isDeferrable(request.key);
+    const pending = prepare(request, previous, revision, isDeferrable);
     this.#next = revision;
     this.#queue.push(pending);
+    if (!isDeferrable) this.#urgent++;
+    if (!isDeferrable || this.#queue.length >= BATCH_WRITES) this.#endDeferral?.();
     this.#latest.set(request.key, pending);
     this.#draining ??= this.#drain();
     await pending.commit.promise;
@@ -129,6 +144,7 @@ export class Writer {
     // Other writes of this turn of the event loop join the first batch.
     await new Promise<void>((resolve) => setImmediate(resolve));
     while (this.#queue.length > 0) {
+      if (this.#urgent === 0 && this.#queue.length < BATCH_WRITES) await this.#defer();
       const batch = this.#takeBatch();
       try {
         await this.#options.database().write(operationsOf(batch));
@@ -141,13 +157,26 @@ export class Writer {
     this.#draining = undefined;
   }
 
+  #defer(): Promise<void> {
+    return new Promise((resolve) => {
+      const timer = this.#options.clock.timer(DEFERRED_MS, () => this.#endDeferral?.());
+      this.#endDeferral = () => {
+        this.#endDeferral = undefined;
+        timer.cancel();
+        resolve();
+      };
+    });
+  }
+
   #takeBatch(): PendingWrite[] {
     let count = 0;
     let bytes = 0;
     while (count < this.#queue.length && count < BATCH_WRITES && bytes < BATCH_BYTES) {
       bytes += this.#queue[count++]!.bytes;
     }
-    return this.#queue.splice(0, count);
+    const batch = this.#queue.splice(0, count);
+    for (const { isDeferrable } of batch) if (!isDeferrable) this.#urgent--;
+    return batch;
   }
 
   #settle(batch: readonly PendingWrite[]): void {
@@ -162,6 +191,7 @@ export class Writer {
       error instanceof StoreError ? error : new StoreError("unavailable", "Cannot write the store", { cause: error });
     const failed = [...batch, ...this.#queue];
     this.#queue = [];
+    this.#urgent = 0;
     this.#latest.clear();
     for (const pending of failed) pending.commit.reject(this.#failure);
   }
@@ -189,7 +219,12 @@ function rejection({ key, expected }: WriteRequest, current: KeyValue | undefine
   return revisionConflict(key, expected, current);
 }
 
-function prepare(request: WriteRequest, previous: KeyValue | undefined, revision: Revision): PendingWrite {
+function prepare(
+  request: WriteRequest,
+  previous: KeyValue | undefined,
+  revision: Revision,
+  isDeferrable: boolean,
+): PendingWrite {
   const { key, value, expiresAt } = request;
   const created = previous?.created ?? revision;
   const head = headKey(key);
@@ -208,7 +243,8 @@ function prepare(request: WriteRequest, previous: KeyValue | undefined, revision
     operations.push({ type: "put", key: ttl, value: encodeTtlEntry(ttl, { key, at: expiresAt }) });
   }
   const commit = Promise.withResolvers<void>();
-  return { operations, event: eventOf(request, previous, revision), revision, bytes: record.length, expiresAt, commit };
+  const event = eventOf(request, previous, revision);
+  return { operations, event, revision, bytes: record.length, expiresAt, isDeferrable, commit };
 }
 
 function eventOf({ key, value }: WriteRequest, previous: KeyValue | undefined, revision: Revision): WatchEvent {

@@ -64,6 +64,8 @@ async function makeStore(): Promise<string> {
     if (start === 2) await store.compact(store.current());
     await writeSome(store, start * 100, start * 100 + 60);
   }
+  // Its copies would take most of the time.
+  rmSync(join(path, "RESERVE"));
   return path;
 }
 
@@ -77,6 +79,7 @@ async function makeCrashedStore(): Promise<{ readonly path: string; readonly rea
   while ((await readRevisionFile(path))?.revision !== reached) await new Promise((resolve) => setTimeout(resolve, 5));
   await writeSome(store, 330, 360);
   cpSync(path, copy, { recursive: true });
+  rmSync(join(copy, "RESERVE"));
   return { path: copy, reached };
 }
 
