@@ -84,13 +84,19 @@ t.test("the first streams have connections of their own, and further ones share 
 });
 
 t.test("an agent that refuses is not requested again for ten minutes", async (t) => {
-  const { open, clock, connections, refusals } = await start(t, false);
-  for (let count = 0; count < DIRECT_STREAMS_MAX + 3; count++) await open(`/exec/${count}`);
+  const { open, agent, clock, connections, refusals } = await start(t, false);
+  const streams: Duplex[] = [];
+  for (let count = 0; count < DIRECT_STREAMS_MAX + 3; count++) streams.push(await open(`/exec/${count}`));
   t.equal(refusals(), 1);
   t.equal(connections.size, DIRECT_STREAMS_MAX + 3);
   await clock.advance(600_000);
-  await open("/exec/later");
+  streams.push(await open("/exec/later"));
   t.equal(refusals(), 2);
+  for (const stream of streams) stream.destroy();
+  await until("the streams to close", () => connections.size === 0);
+  t.equal(agent.agentCount, 1);
+  await clock.advance(600_000);
+  t.equal(agent.agentCount, 0, "the refusal is dropped");
 });
 
 t.test("a shared connection that breaks ends its streams, and the next stream opens another", async (t) => {

@@ -54,6 +54,11 @@ export class SharedHttpsAgent extends Agent {
     for (const host of this.#hosts.values()) host.close("the API server stopped");
   }
 
+  /** Agents with open streams, and those that have refused a shared connection in the last ten minutes. */
+  get agentCount(): number {
+    return this.#hosts.size;
+  }
+
   #findHost(name: string, port: number): AgentHost {
     const key = `${name} ${port}`;
     const existing = this.#hosts.get(key);
@@ -81,9 +86,10 @@ class AgentHost {
   readonly #onUnused: () => void;
   #session: Promise<ClientHttp2Session | undefined> | undefined;
   #open: ClientHttp2Session | undefined;
-  /** By the clock's monotonic time. */
-  #retryAt = Number.NEGATIVE_INFINITY;
   #idle: Timer | undefined;
+  /** Runs while the agent's refusal counts. */
+  #refusal: Timer | undefined;
+  #isRetired = false;
 
   /** `onUnused` is called when nothing is open. */
   constructor(options: HostOptions, onUnused: () => void) {
@@ -104,7 +110,7 @@ class AgentHost {
   /** Opens a stream of the shared connection. Undefined: the agent has none, or it broke. */
   async dial(): Promise<Duplex | undefined> {
     const { clock } = this.#options;
-    if (clock.monotonic() < this.#retryAt) return undefined;
+    if (this.#refusal !== undefined) return undefined;
     if (this.#open?.destroyed === true || this.#open?.closed === true) this.#forget(this.#open);
     this.#session ??= this.#openSession();
     const session = await this.#session;
@@ -129,12 +135,12 @@ class AgentHost {
 
   /** The shared connection closes with its last stream. */
   retire(): void {
-    this.#idle?.cancel();
+    this.#cancelTimers();
     this.#open?.close();
   }
 
   close(reason: string): void {
-    this.#idle?.cancel();
+    this.#cancelTimers();
     this.#open?.destroy(new Error(reason));
   }
 
@@ -148,8 +154,8 @@ class AgentHost {
       const to = { method: "GET", secure: true, host, port, path: SHARED_PATH, headers, agent, signal };
       const result = await connectUpgrade(to);
       if (!("socket" in result)) {
-        this.#retryAt = clock.monotonic() + RETRY_MS;
         this.#session = undefined;
+        if (!this.#isRetired) this.#refusal = clock.timer(RETRY_MS, () => this.#endRefusal());
         // So that the connection can be used again; the signal ends a body that does not end.
         for await (const _ of result.body);
         return undefined;
@@ -178,10 +184,21 @@ class AgentHost {
     this.#session = undefined;
   }
 
-  /** What an agent has refused is remembered. */
+  #endRefusal(): void {
+    this.#refusal = undefined;
+    this.#removeUnused();
+  }
+
+  /** An agent that has refused stays until the refusal ends, so that the map is bounded by the agents of ten minutes. */
   #removeUnused(): void {
-    if (this.direct > 0 || this.#session !== undefined || this.#options.clock.monotonic() < this.#retryAt) return;
+    if (this.direct > 0 || this.#session !== undefined || this.#refusal !== undefined) return;
     this.#onUnused();
+  }
+
+  #cancelTimers(): void {
+    this.#isRetired = true;
+    this.#idle?.cancel();
+    this.#refusal?.cancel();
   }
 }
 
