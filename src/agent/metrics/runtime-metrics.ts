@@ -1,11 +1,12 @@
 /** Measures the calls of the container runtime, with the names and labels of kubelet's metrics. */
+import { exponentialBuckets } from "../../std/metrics/buckets.ts";
 import type { CounterFamily, HistogramFamily, MetricRegistry } from "../../std/metrics/metrics.ts";
 import type { Clock } from "../../std/time/clock.ts";
 import { type ImageService, type Runtime, RuntimeError } from "../runtime/runtime.ts";
 import { secondsBuckets } from "./buckets.ts";
 
 /** Kubernetes' exponential buckets: 5 ms, each 2.5 times the one before. */
-const OPERATION_BUCKETS = Array.from({ length: 14 }, (_, index) => 0.005 * 2.5 ** index);
+const OPERATION_BUCKETS = exponentialBuckets(0.005, 2.5, 14);
 
 export class RuntimeMetrics {
   readonly #clock: Clock;

@@ -1,4 +1,5 @@
 /** Metrics of the managers of CPUs, memory and topology. */
+import { exponentialBuckets } from "../../std/metrics/buckets.ts";
 import type { MetricRegistry } from "../../std/metrics/metrics.ts";
 import type { CpuMetrics } from "./cpu/cpu-metrics.ts";
 import type { MemoryMetrics } from "./memory/memory-metrics.ts";
@@ -12,7 +13,7 @@ export interface ResourceMetrics {
 
 const stability = "ALPHA";
 /** Milliseconds. */
-const DURATION_BUCKETS = Array.from({ length: 15 }, (_, index) => (0.05 * 2 ** index * 1000) / 1000);
+const DURATION_BUCKETS = exponentialBuckets(0.05, 2, 15);
 
 export function createResourceMetrics(registry: MetricRegistry): ResourceMetrics {
   const counter = (name: string, help: string, labels: readonly string[] = []) =>

@@ -1,11 +1,13 @@
 /** Metrics of authentication and authorization. */
+
 import type { ObserveDecision } from "../../auth/authz/modes.ts";
 import type { Authenticator, Authorizer } from "../../auth/user.ts";
+import { exponentialBuckets } from "../../std/metrics/buckets.ts";
 import type { Counter, Histogram, MetricRegistry } from "../../std/metrics/metrics.ts";
 import type { Clock } from "../../std/time/clock.ts";
 
 /** Buckets that double from 1 ms. */
-const SECONDS = Array.from({ length: 15 }, (_, power) => 2 ** power / 1000);
+const SECONDS = exponentialBuckets(0.001, 2, 15);
 
 /** Usernames with their own label value; all others share one. */
 const LABELLED_USERS: ReadonlySet<string> = new Set([

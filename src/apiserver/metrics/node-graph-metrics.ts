@@ -1,10 +1,12 @@
 /** Metrics of changes to the node authorizer's graph. */
+
 import type { NodeGraph } from "../../auth/authz/node/node-graph.ts";
+import { exponentialBuckets } from "../../std/metrics/buckets.ts";
 import type { MetricRegistry } from "../../std/metrics/metrics.ts";
 import type { Clock } from "../../std/time/clock.ts";
 
 /** Buckets that double from 0.1 ms. */
-const SECONDS = Array.from({ length: 12 }, (_, power) => 2 ** power / 10_000);
+const SECONDS = exponentialBuckets(0.0001, 2, 12);
 
 const OWNED: Readonly<Record<string, string>> = {
   volumeattachments: "VolumeAttachment",

@@ -1,9 +1,10 @@
 /** Metrics of updates of rules in the kernel. */
+import { exponentialBuckets } from "../metrics/buckets.ts";
 import type { MetricOptions, MetricRegistry } from "../metrics/metrics.ts";
 import type { Clock } from "../time/clock.ts";
 
 /** 1 ms to 16 s. */
-const SECONDS = Array.from({ length: 15 }, (_, index) => 0.001 * 2 ** index);
+const SECONDS = exponentialBuckets(0.001, 2, 15);
 
 export interface SyncMetrics {
   recordSync(seconds: number): void;

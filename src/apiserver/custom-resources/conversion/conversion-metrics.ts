@@ -1,4 +1,5 @@
 /** Kubernetes' metrics of conversion webhooks. */
+import { exponentialBuckets } from "../../../std/metrics/buckets.ts";
 import type { CounterFamily, HistogramFamily, MetricRegistry } from "../../../std/metrics/metrics.ts";
 
 /** Kubernetes' failure types. */
@@ -9,7 +10,7 @@ export type ConversionFailure =
   | "conversion_webhook_invalid_converted_object_failure";
 
 const WEBHOOK_SECONDS = [0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1, 2, 5, 10, 20, 30, 45, 60];
-const DEFINITION_SECONDS = Array.from({ length: 15 }, (_, i) => 2 ** i / 1000);
+const DEFINITION_SECONDS = exponentialBuckets(0.001, 2, 15);
 
 /** One call of a webhook. */
 export interface ConversionCall {
