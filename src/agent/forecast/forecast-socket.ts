@@ -1,14 +1,14 @@
 /** The socket of the running agent at which doctor reads the forecast: one JSON object for each connection. */
+
 import { chmod, rm } from "node:fs/promises";
 import { connect, createServer, type Socket } from "node:net";
 import { join } from "node:path";
+import { checkSocketPath } from "../../std/net/socket-path.ts";
 import type { Forecast } from "./forecast.ts";
 
 const CONNECTIONS_MAX = 4;
 const CONNECTION_MS_MAX = 10_000;
 const BYTES_MAX = 4 * 1024 * 1024;
-/** The kernel's limit of a socket's path. */
-const PATH_BYTES_MAX = 107;
 
 export function forecastSocket(rootDir: string): string {
   return join(rootDir, "forecast.sock");
@@ -16,9 +16,7 @@ export function forecastSocket(rootDir: string): string {
 
 /** Replaces the socket of an agent before it. Rejects when the path cannot be bound. */
 export async function serveForecast(path: string, compute: () => Promise<Forecast>): Promise<AsyncDisposable> {
-  if (Buffer.byteLength(path) > PATH_BYTES_MAX) {
-    throw new Error(`the path of the socket has more than ${PATH_BYTES_MAX} bytes: ${path}`);
-  }
+  checkSocketPath(path);
   await rm(path, { force: true });
   const connections = new Set<Socket>();
   const server = createServer((socket) => {

@@ -1,8 +1,10 @@
 /** A gRPC server on a Unix socket, with serializers from our schemas. */
+
 import { mkdir, rm } from "node:fs/promises";
 import { dirname } from "node:path";
 import * as grpc from "@grpc/grpc-js";
 import { defineUnaryMethod } from "../../schema/protobuf/unary-method.ts";
+import { checkSocketPath } from "../../std/net/socket-path.ts";
 import type { Method } from "./unix-channel.ts";
 
 /** Rejects with the error that the client gets; one with a gRPC code keeps it. */
@@ -19,18 +21,13 @@ export class StatusCodeError extends Error {
   }
 }
 
-/** The kernel's limit of a socket's path. */
-const PATH_BYTES_MAX = 107;
-
 /** Replaces the socket of a server before it. Rejects when the path cannot be bound. */
 export async function serveUnix(
   path: string,
   methods: Readonly<Record<string, Method>>,
   handlers: Readonly<Record<string, UnaryHandler>>,
 ): Promise<AsyncDisposable> {
-  if (Buffer.byteLength(path) > PATH_BYTES_MAX) {
-    throw new Error(`the path of the socket has more than ${PATH_BYTES_MAX} bytes: ${path}`);
-  }
+  checkSocketPath(path);
   await mkdir(dirname(path), { recursive: true, mode: 0o750 });
   await rm(path, { force: true });
   const server = new grpc.Server();

@@ -1,4 +1,5 @@
 /** Profiling and log verbosity, on the secure port and on the unauthenticated socket of --debug-socket-path. */
+
 import { rm } from "node:fs/promises";
 import type { Handler } from "../../http/message.ts";
 import { textResponse } from "../../http/respond.ts";
@@ -8,6 +9,7 @@ import { listen } from "../../http/server/server.ts";
 import { EventLoopContention } from "../../profiling/contention.ts";
 import { createDebugPages, type DebugPage } from "../../profiling/debug-pages.ts";
 import type { Logger } from "../../std/log/logger.ts";
+import { SOCKET_PATH_BYTES_MAX } from "../../std/net/socket-path.ts";
 import type { Clock } from "../../std/time/clock.ts";
 import type { ObservabilityConfig } from "../config/config.ts";
 
@@ -16,9 +18,6 @@ export interface DebugEndpointsDeps {
   readonly log: Logger;
   readonly setVerbosity: (level: number) => void;
 }
-
-/** The limit of Linux. */
-const SOCKET_PATH_BYTES_MAX = 107;
 
 export class DebugEndpoints implements AsyncDisposable {
   readonly pages: readonly DebugPage[];

@@ -2,6 +2,7 @@
  * The containerd that `svc up` manages: starts it, restarts it when it exits, and stops it. Containers are children of
  * their shims, so they survive a restart of containerd.
  */
+
 import { type ChildProcess, spawn } from "node:child_process";
 import { closeSync, openSync, readFileSync, renameSync, rmSync, statSync, writeFileSync } from "node:fs";
 import { mkdir } from "node:fs/promises";
@@ -9,6 +10,7 @@ import { connect } from "node:net";
 import { dirname, join } from "node:path";
 import type { RandomSource } from "../../std/crypto/random.ts";
 import type { Logger } from "../../std/log/logger.ts";
+import { SOCKET_PATH_BYTES_MAX } from "../../std/net/socket-path.ts";
 import { Backoff } from "../../std/time/backoff.ts";
 import type { Clock } from "../../std/time/clock.ts";
 import { type ContainerdSettings, containerdConfig } from "./config.ts";
@@ -42,14 +44,14 @@ const POLL_MS = 20;
 const LOG_BYTES_MAX = 8 * 2 ** 20;
 /** After this time a daemon counts as healthy, and its next failure starts the back-off again. */
 const HEALTHY_MS = 60_000;
-/** Linux' limit for the path of a socket, in bytes. */
-const SOCKET_PATH_MAX = 107;
 
 /** Resolves when the socket accepts connections. Rejects with the end of containerd's log when it fails. */
 export async function startContainerd(options: ContainerdOptions): Promise<Containerd> {
   const { socket, state, root, cniConfDir, registryConfigDir } = options.settings;
-  if (Buffer.byteLength(socket) > SOCKET_PATH_MAX) {
-    throw new Error(`Cannot start containerd: the socket's path ${socket} is longer than ${SOCKET_PATH_MAX} bytes`);
+  if (Buffer.byteLength(socket) > SOCKET_PATH_BYTES_MAX) {
+    throw new Error(
+      `Cannot start containerd: the socket's path ${socket} is longer than ${SOCKET_PATH_BYTES_MAX} bytes`,
+    );
   }
   for (const directory of [root, state, dirname(socket), cniConfDir, registryConfigDir]) {
     await mkdir(directory, { recursive: true, mode: 0o711 });
