@@ -101,6 +101,11 @@ export function isNotFound(error: unknown): boolean {
   return error instanceof StatusError && error.status.code === 404;
 }
 
+/** For `catch`: returns undefined for a 404, throws any other error. */
+export function ignoreNotFound(error: unknown): undefined {
+  if (!isNotFound(error)) throw error;
+}
+
 export function alreadyExists(subject: ErrorSubject): StatusError {
   return new StatusError(409, "AlreadyExists", `${qualifiedResource(subject)} "${subject.name}" already exists`, {
     details: detailsOf(subject),

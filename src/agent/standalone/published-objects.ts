@@ -10,7 +10,7 @@ import type { Pod, PodStatus } from "../../api/core/pod/schema.ts";
 import { secretKind } from "../../api/core/secret/kind.ts";
 import type { Secret } from "../../api/core/secret/schema.ts";
 import type { ApiObject, Kind } from "../../api/kind.ts";
-import { StatusError } from "../../api/status.ts";
+import { ignoreNotFound } from "../../api/status.ts";
 import { formatTime } from "../../schema/value/time.ts";
 import { WorkQueue } from "../../std/async/work-queue.ts";
 import { type RandomSource, randomUuid } from "../../std/crypto/random.ts";
@@ -159,10 +159,6 @@ export class PublishedObjects implements AsyncDisposable {
 function keepCreationTimestamp(next: ApiObject, current: ApiObject): ApiObject {
   const { creationTimestamp } = current.metadata ?? {};
   return { ...next, metadata: { ...next.metadata, creationTimestamp } } as ApiObject;
-}
-
-function ignoreNotFound(error: unknown): void {
-  if (!(error instanceof StatusError) || error.status.code !== 404) throw error;
 }
 
 /** Values are not published: pods get them, and the manifests have them. */

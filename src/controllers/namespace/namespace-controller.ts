@@ -2,12 +2,14 @@
  * The namespace controller: deletes the content of terminating namespaces, pods first, reports what remains in the
  * conditions, and removes the finalizer when nothing does.
  */
+
 import { namespaceKind } from "../../api/core/namespace/kind.ts";
 import type { Namespace } from "../../api/core/namespace/schema.ts";
 import { podKind } from "../../api/core/pod/kind.ts";
 import type { Pod } from "../../api/core/pod/schema.ts";
 import type { ApiObject, Kind } from "../../api/kind.ts";
 import { kubernetesGroup } from "../../api/scheme.ts";
+import { ignoreNotFound } from "../../api/status.ts";
 import type { Client } from "../../client/client.ts";
 import { metadataOnly } from "../../client/metadata-only.ts";
 import { formatTime } from "../../schema/value/time.ts";
@@ -58,10 +60,6 @@ export async function runNamespaceController(deps: ControllerDeps): Promise<void
   });
   subscriptions.defer(unsubscribe);
   await waitForAbort(signal);
-}
-
-function ignoreNotFound(error: unknown): undefined {
-  if (statusCodeOf(error) !== 404) throw error;
 }
 
 function isTerminating(namespace: Namespace): boolean {

@@ -1,14 +1,15 @@
 /** Sets the condition Ready of ServiceCIDRs. A finalizer keeps a deleted one while services need its addresses. */
+
 import type { Kind } from "../../api/kind.ts";
 import { ipAddressKind } from "../../api/networking/ip-address/kind.ts";
 import type { IPAddress } from "../../api/networking/ip-address/schema.ts";
 import { serviceCIDRKind } from "../../api/networking/service-cidr/kind.ts";
 import type { ServiceCIDR } from "../../api/networking/service-cidr/schema.ts";
 import { formatApiVersion, kubernetesGroup } from "../../api/scheme.ts";
+import { ignoreNotFound } from "../../api/status.ts";
 import { createEventRecorder } from "../../client/events/event-recorder.ts";
 import { formatTime } from "../../schema/value/time.ts";
 import { waitForAbort } from "../../std/async/wait-for-abort.ts";
-import { statusCodeOf } from "../api-errors.ts";
 import type { ControllerDeps } from "../controller.ts";
 import { createControllerQueue, RATE_LIMITER } from "../controller-queue.ts";
 import { objectReference } from "../workload/object-keys.ts";
@@ -50,9 +51,9 @@ export async function runServiceCidrController(deps: ControllerDeps): Promise<vo
   const addresses = informers.of(ipAddressKind);
   await using recorder = createEventRecorder({ client, clock, random, log, component: NAME });
 
-  const setFinalizers = (name: string, patch: object, stopping: AbortSignal): Promise<void> =>
-    ignoreNotFound(client.patch(serviceCIDRKind, { name }, "strategic", patch, { signal: stopping }));
-  const setReady = (name: string, condition: ReadyCondition, stopping: AbortSignal): Promise<void> => {
+  const setFinalizers = (name: string, patch: object, stopping: AbortSignal): Promise<unknown> =>
+    client.patch(serviceCIDRKind, { name }, "strategic", patch, { signal: stopping }).catch(ignoreNotFound);
+  const setReady = (name: string, condition: ReadyCondition, stopping: AbortSignal): Promise<unknown> => {
     const patch = {
       apiVersion: formatApiVersion(kubernetesGroup(serviceCIDRKind.group), serviceCIDRKind.version),
       kind: serviceCIDRKind.kind,
@@ -61,7 +62,7 @@ export async function runServiceCidrController(deps: ControllerDeps): Promise<vo
     };
     const query = { fieldManager: NAME, force: true };
     const options = { subresource: "status", query, signal: stopping };
-    return ignoreNotFound(client.patch(serviceCIDRKind, { name }, "apply", patch, options));
+    return client.patch(serviceCIDRKind, { name }, "apply", patch, options).catch(ignoreNotFound);
   };
   const syncLive = async (object: ServiceCIDR, name: string, stopping: AbortSignal): Promise<void> => {
     if (!hasFinalizer(object)) await setFinalizers(name, ADD_FINALIZER, stopping);
@@ -132,15 +133,6 @@ export async function runServiceCidrController(deps: ControllerDeps): Promise<vo
     }),
   );
   await waitForAbort(signal);
-}
-
-/** The object was deleted meanwhile; nothing is left to do. */
-async function ignoreNotFound(write: Promise<unknown>): Promise<void> {
-  try {
-    await write;
-  } catch (error) {
-    if (statusCodeOf(error) !== 404) throw error;
-  }
 }
 
 function nameOf({ metadata }: ServiceCIDR): string {

@@ -8,10 +8,11 @@ import type { ServerStorageVersion } from "../../api/apiserverinternal/storage-v
 import { withServerVersions } from "../../api/apiserverinternal/storage-version/status.ts";
 import { leaseKind } from "../../api/coordination/lease/kind.ts";
 import type { Lease } from "../../api/coordination/lease/schema.ts";
+import { ignoreNotFound } from "../../api/status.ts";
 import { waitForCacheSync } from "../../client/informer/shared-informers.ts";
 import { formatTime } from "../../schema/value/time.ts";
 import { waitForAbort } from "../../std/async/wait-for-abort.ts";
-import { isNotFoundOrConflict, statusCodeOf } from "../api-errors.ts";
+import { isNotFoundOrConflict } from "../api-errors.ts";
 import type { ControllerDeps } from "../controller.ts";
 import { createControllerQueue, RATE_LIMITER } from "../controller-queue.ts";
 
@@ -81,8 +82,4 @@ export async function runStorageVersionCollector(deps: ControllerDeps): Promise<
 
 function isIdentity(lease: Lease | undefined): boolean {
   return lease?.metadata?.labels?.[IDENTITY] === COMPONENT;
-}
-
-function ignoreNotFound(error: unknown): undefined {
-  if (statusCodeOf(error) !== 404) throw error;
 }

@@ -2,7 +2,7 @@
 
 import { nodeKind } from "../../../api/core/node/kind.ts";
 import type { Node } from "../../../api/core/node/schema.ts";
-import { StatusError } from "../../../api/status.ts";
+import { ignoreNotFound, StatusError } from "../../../api/status.ts";
 import { csiNodeKind } from "../../../api/storage/csi-node/kind.ts";
 import type { CSINode, CSINodeDriver } from "../../../api/storage/csi-node/schema.ts";
 import type { Client } from "../../../client/client.ts";
@@ -137,11 +137,6 @@ function newCsiNode({ metadata }: Node, drivers: readonly CSINodeDriver[]): CSIN
     metadata: { name, ownerReferences },
     spec: { drivers },
   };
-}
-
-function ignoreNotFound(error: unknown): undefined {
-  if (error instanceof StatusError && error.status.code === 404) return undefined;
-  throw error;
 }
 
 /** Undefined when no driver is left. A malformed annotation is replaced. */

@@ -4,7 +4,7 @@
  * creates the VolumeAttachments itself.
  */
 import type { Node } from "../../../api/core/node/schema.ts";
-import { StatusError } from "../../../api/status.ts";
+import { ignoreNotFound, StatusError } from "../../../api/status.ts";
 import { volumeAttachmentKind } from "../../../api/storage/volume-attachment/kind.ts";
 import type { VolumeAttachment } from "../../../api/storage/volume-attachment/schema.ts";
 import type { Client } from "../../../client/client.ts";
@@ -208,11 +208,6 @@ function getAttachContext(
     throw new Error(`volume attachment ${volume.attachment} of volume ${volume.handle} not found`);
   if (!isAttached(found)) throw new Error(`volume ${volume.handle} is not attached yet (${volume.attachment})`);
   return found.status?.attachmentMetadata ?? {};
-}
-
-function ignoreNotFound(error: unknown): undefined {
-  if (error instanceof StatusError && error.status.code === 404) return undefined;
-  throw error;
 }
 
 function ignoreConflict(error: unknown): undefined {

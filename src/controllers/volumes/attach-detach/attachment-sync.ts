@@ -1,8 +1,10 @@
 /** Attaches and detaches one volume, and reports the attached volumes of a node. */
+
 import { nodeKind } from "../../../api/core/node/kind.ts";
 import type { Node } from "../../../api/core/node/schema.ts";
 import type { PersistentVolume } from "../../../api/core/persistent-volume/schema.ts";
 import type { Pod } from "../../../api/core/pod/schema.ts";
+import { ignoreNotFound } from "../../../api/status.ts";
 import { volumeAttachmentKind } from "../../../api/storage/volume-attachment/kind.ts";
 import type { VolumeAttachment } from "../../../api/storage/volume-attachment/schema.ts";
 import type { Client } from "../../../client/client.ts";
@@ -280,9 +282,4 @@ function explainUse({ metadata }: Pod, users: readonly Pod[]): string {
   if (local.length === 0) return `Volume is already used by ${foreign}`;
   const names = local.map((user) => user.metadata?.name).join(", ");
   return `Volume is already used by pod(s) ${names}${local.length === users.length ? "" : ` and ${foreign}`}`;
-}
-
-function ignoreNotFound(error: unknown): undefined {
-  if (statusCodeOf(error) === 404) return undefined;
-  throw error;
 }

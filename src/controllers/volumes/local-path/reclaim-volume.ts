@@ -1,7 +1,8 @@
 /** Removes released volumes: first the directory, then the object. */
+
 import { persistentVolumeKind } from "../../../api/core/persistent-volume/kind.ts";
 import type { PersistentVolume } from "../../../api/core/persistent-volume/schema.ts";
-import { statusCodeOf } from "../../api-errors.ts";
+import { ignoreNotFound } from "../../../api/status.ts";
 import { objectReference } from "../../workload/object-keys.ts";
 import { messageOf } from "../../workload/pod-control.ts";
 import { removeDirectory } from "./node-volumes.ts";
@@ -53,9 +54,4 @@ async function removeFinalizer(
   await client
     .update(persistentVolumeKind, { ...volume, metadata: { ...volume.metadata, finalizers } }, signal)
     .catch(ignoreNotFound);
-}
-
-function ignoreNotFound(error: unknown): undefined {
-  if (statusCodeOf(error) === 404) return undefined;
-  throw error;
 }
