@@ -10,6 +10,13 @@ export type Headers = Readonly<Record<string, string>>;
 /** Headers of a response: each value of an array is a header of its own. */
 export type ResponseHeaders = Readonly<Record<string, string | readonly string[]>>;
 
+/** The headers as node:http takes them, whose types are not read-only. */
+export function toOutgoingHeaders(headers: ResponseHeaders): Record<string, string | string[]> {
+  return Object.fromEntries(
+    Object.entries(headers).map(([name, value]) => [name, typeof value === "string" ? value : [...value]]),
+  );
+}
+
 export interface HttpRequest {
   /** Upper case. */
   readonly method: string;

@@ -1,10 +1,17 @@
 /** Forwards requests to extension servers, with the identity of the user in headers, as kube-aggregator. */
+
 import { type IncomingMessage, validateHeaderValue } from "node:http";
 import { request as httpsRequest } from "node:https";
 import { Readable } from "node:stream";
 import { createSecureContext } from "node:tls";
 import { isTokenProtocol } from "../../auth/authn/token/bearer-token.ts";
-import { type HttpRequest, type HttpResponse, headerValues, type ResponseHeaders } from "../../http/message.ts";
+import {
+  type HttpRequest,
+  type HttpResponse,
+  headerValues,
+  type ResponseHeaders,
+  toOutgoingHeaders,
+} from "../../http/message.ts";
 import { textResponse } from "../../http/respond.ts";
 import { UpgradeError } from "../../http/upgrade/connect-upgrade.ts";
 import { forwardUpgrade, upgradeRequestHeaders } from "../../http/upgrade/forward-upgrade.ts";
@@ -163,7 +170,7 @@ export class ExtensionProxy {
     const { "sec-websocket-protocol": _, ...all } = upgradeRequestHeaders(request);
     const headers = Object.fromEntries(Object.entries(all).filter(([name]) => !isIdentityHeader(name)));
     const protocols = offeredProtocols(request).filter((name) => !isTokenProtocol(name));
-    return mutableHeaders({
+    return toOutgoingHeaders({
       ...headers,
       ...(protocols.length === 0 ? {} : { "sec-websocket-protocol": protocols.join(", ") }),
       ...this.#identity(context),
@@ -172,7 +179,7 @@ export class ExtensionProxy {
 
   /** Throws for a name that no header can hold. */
   #identity(context: RequestContext): RequestHeaders {
-    const headers = mutableHeaders(identityHeaders(userOf(context), this.#deps.sendsUid));
+    const headers = toOutgoingHeaders(identityHeaders(userOf(context), this.#deps.sendsUid));
     for (const [name, values] of Object.entries(headers)) {
       for (const value of [values].flat()) validateHeaderValue(name, value);
     }
@@ -310,12 +317,6 @@ function isIdentityHeader(name: string): boolean {
 
 function connectionHeaders(header: string | undefined): ReadonlySet<string> {
   return new Set((header ?? "").split(",").map((name) => name.trim().toLowerCase()));
-}
-
-function mutableHeaders(headers: Readonly<Record<string, string | readonly string[]>>): RequestHeaders {
-  return Object.fromEntries(
-    Object.entries(headers).map(([name, value]) => [name, typeof value === "string" ? value : [...value]]),
-  );
 }
 
 function responseHeaders(response: IncomingMessage, address: HostPort): ResponseHeaders {

@@ -1,7 +1,9 @@
 /** Requests of this server itself to extension servers: availability checks, discovery and OpenAPI documents. */
+
 import type { IncomingHttpHeaders } from "node:http";
 import { type Agent, request } from "node:https";
 import type { UserInfo } from "../../auth/user.ts";
+import { toOutgoingHeaders } from "../../http/message.ts";
 import type { Clock } from "../../std/time/clock.ts";
 import { identityHeaders } from "./proxy-headers.ts";
 import { formatHostPort, type HostPort } from "./service-resolver.ts";
@@ -41,7 +43,7 @@ export function getFromExtension(options: ExtensionRequest, clock: Clock): Promi
       path,
       agent,
       signal,
-      headers: { host: formatHostPort(address), ...options.headers, ...mutable(identityHeaders(user, true)) },
+      headers: { host: formatHostPort(address), ...options.headers, ...toOutgoingHeaders(identityHeaders(user, true)) },
     });
     const timer = clock.timer(timeoutMs, () => outgoing.destroy(new ExtensionTimeout("context deadline exceeded")));
     outgoing.on("error", reject);
@@ -67,10 +69,4 @@ export function getFromExtension(options: ExtensionRequest, clock: Clock): Promi
     });
     outgoing.end();
   });
-}
-
-function mutable(headers: Readonly<Record<string, string | readonly string[]>>): Record<string, string | string[]> {
-  return Object.fromEntries(
-    Object.entries(headers).map(([name, value]) => [name, typeof value === "string" ? value : [...value]]),
-  );
 }

@@ -2,16 +2,9 @@
  * Lets the HTTP/2 connections of a listener take turns: node:http2 announces all streams of what it has read of a
  * connection at once, and a request of another connection would wait until all of them are handled.
  */
+import { CROWD, REQUESTS_PER_TURN, REQUESTS_PER_TURN_CROWDED, SHARED_MS } from "../../std/async/turns.ts";
 import { Fifo } from "../../std/collections/fifo.ts";
 import type { Clock } from "../../std/time/clock.ts";
-
-/** Requests that start in one turn of the event loop. Fewer share less of the cost of a turn: reading, writing, TLS. */
-const PER_TURN = 32;
-/** The same while more than so many wait: then the delay of each turn counts more than its cost. */
-const PER_TURN_CROWDED = 2;
-const CROWD = 64;
-/** A connection without requests of another one in this time is not limited. Nodes send some every 10 s. */
-const SHARED_MS = 15_000;
 
 /** The waiting requests of one connection: at most as many as it has streams. */
 export class ConnectionTurns {
@@ -65,7 +58,7 @@ export class RequestTurns {
   }
 
   #perTurn(): number {
-    return this.#waiting > CROWD ? PER_TURN_CROWDED : PER_TURN;
+    return this.#waiting > CROWD ? REQUESTS_PER_TURN_CROWDED : REQUESTS_PER_TURN;
   }
 
   #schedule(): void {

@@ -1,10 +1,12 @@
 /** The client's side of a request that switches protocols (RFC 9110, section 7.8). */
+
 import { type ClientRequest, type Agent as HttpAgent, request as httpRequest, type IncomingMessage } from "node:http";
 import { type Agent as HttpsAgent, request as httpsRequest } from "node:https";
 import type { Socket } from "node:net";
 import type { Duplex } from "node:stream";
 import { systemClock } from "../../std/time/clock.ts";
 import type { ResponseHeaders } from "../message.ts";
+import { toOutgoingHeaders } from "../message.ts";
 
 export interface UpgradeRequest {
   readonly method: string;
@@ -88,7 +90,14 @@ export async function connectUpgrade(request: UpgradeRequest): Promise<SwitchedC
 }
 
 function open({ method, secure, host, port, path, headers, agent, signal }: UpgradeRequest): ClientRequest {
-  const options = { method, host, port, path, headers: { ...mutable(headers), connection: "Upgrade" }, signal };
+  const options = {
+    method,
+    host,
+    port,
+    path,
+    headers: { ...toOutgoingHeaders(headers), connection: "Upgrade" },
+    signal,
+  };
   if (!secure) return httpRequest({ ...options, ...(agent === undefined ? { agent: false } : { agent }) });
   return httpsRequest({
     ...options,
@@ -123,12 +132,6 @@ function isClosedByPeer(error: Error | null | undefined): boolean {
 }
 
 const CLOSED_CODES: ReadonlySet<string> = new Set(["EPIPE", "ECONNRESET"]);
-
-function mutable(headers: UpgradeRequest["headers"]): Record<string, string | string[]> {
-  return Object.fromEntries(
-    Object.entries(headers).map(([name, value]) => [name, typeof value === "string" ? value : [...value]]),
-  );
-}
 
 function limitConnectTime(outgoing: ClientRequest): void {
   outgoing.once("socket", (socket) => {

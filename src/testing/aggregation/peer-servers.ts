@@ -1,4 +1,5 @@
 /** API servers over one store that forward requests to each other. */
+
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { request } from "node:https";
 import { tmpdir } from "node:os";
@@ -9,8 +10,8 @@ import { type RunningApiServer, startApiServer } from "../../apiserver/server.ts
 import { silentLogger } from "../../std/log/logger.ts";
 import { systemClock } from "../../std/time/clock.ts";
 import { createMemoryStore } from "../../storage/memory.ts";
-import type { Store } from "../../storage/store.ts";
 import { CLIENT_AUTH, makeCertificate, SERVER_AUTH } from "../http/test-certificates.ts";
+import { keepOpen } from "../storage/keep-open.ts";
 
 export interface PeerServers extends AsyncDisposable {
   readonly servers: readonly RunningApiServer[];
@@ -76,17 +77,6 @@ export async function startPeerServers(
     send: (index, line, options) => send(servers[index]!.address.port, line, options),
     [Symbol.asyncDispose]: () => resources.disposeAsync(),
   };
-}
-
-/** The store of several servers, each of which closes it. */
-function keepOpen(store: Store): Store {
-  return new Proxy(store, {
-    get(target, name) {
-      if (name === Symbol.asyncDispose) return async () => {};
-      const member: unknown = Reflect.get(target, name);
-      return typeof member === "function" ? member.bind(target) : member;
-    },
-  });
 }
 
 function send(
