@@ -3,7 +3,7 @@ import type { MetricRegistry } from "../std/metrics/metrics.ts";
 import type { NetworkPlan } from "./network-plan.ts";
 
 export interface PodNetworkMetrics {
-  /** The ways to other nodes are as planned. */
+  /** The kernel has the routes of the plan. */
   recordSync(plan: NetworkPlan): void;
   recordFailure(): void;
 }
@@ -16,7 +16,7 @@ export function createPodNetworkMetrics(registry: MetricRegistry): PodNetworkMet
   });
   const problems = registry.gauge({
     name: "svc_pod_network_unreachable_ranges",
-    help: "Number of ranges of pods of other nodes to which there is no way",
+    help: "Number of pod CIDRs of other nodes without a route",
     labels: [],
   });
   const failures = registry.counter({

@@ -8,12 +8,12 @@ import type { ObjectReader } from "../chain/plugin.ts";
 import type { EquivalentResource } from "../matching/equivalent-resource.ts";
 import { matchRequest, type RequestMatcher } from "./match-rules.ts";
 import { ConfigurationError, collectParams, findParamKind, type Param } from "./params.ts";
-import type { Binding, BoundPolicy, Candidate, Policy, PolicySourceDeps } from "./policy-source.ts";
+import type { Binding, BoundPolicy, Candidate, NamedBinding, Policy, PolicySourceDeps } from "./policy-source.ts";
 
 /** A policy with one of its bindings, for one parameter object after the other. */
 export interface Invocation<P extends Policy, B extends Binding, E> {
   readonly bound: BoundPolicy<P, B, E>;
-  readonly binding: { readonly name: string; readonly binding: B };
+  readonly binding: NamedBinding<B>;
   /** In the version that the policy's rule names. */
   readonly resource: EquivalentResource;
   readonly params: readonly Param[];
@@ -23,7 +23,7 @@ export interface Invocation<P extends Policy, B extends Binding, E> {
 export interface ConfigurationProblem<P extends Policy, B extends Binding, E> {
   readonly bound: BoundPolicy<P, B, E>;
   /** Undefined if the policy itself cannot be applied. */
-  readonly binding: { readonly name: string; readonly binding: B } | undefined;
+  readonly binding: NamedBinding<B> | undefined;
   readonly message: string;
 }
 

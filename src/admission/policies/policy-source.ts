@@ -20,7 +20,7 @@ export interface Binding extends ApiObject {
   readonly spec?: Pick<ValidatingAdmissionPolicyBindingSpec, "policyName" | "paramRef" | "matchResources"> | undefined;
 }
 
-interface NamedBinding<B extends Binding> {
+export interface NamedBinding<B extends Binding> {
   readonly name: string;
   readonly binding: B;
 }

@@ -1,20 +1,22 @@
 /** Converts flags to the configuration of the managers of CPUs, memory and devices. */
+
 import type { EffectiveConfig } from "../config/load.ts";
 import type { ResourceManagersConfig } from "./config.ts";
 import { CpuSet } from "./cpu/cpu-set.ts";
+import { printGoMap } from "./state-file.ts";
 
 /** Throws Kubernetes' message for options whose gate is disabled. */
 export function toResourceManagersConfig({ flags, gates }: EffectiveConfig): ResourceManagersConfig {
   const cpuOptions = flags["cpu-manager-policy-options"];
   const topologyOptions = flags["topology-manager-policy-options"];
   if (!gates.enabled("CPUManagerPolicyOptions") && Object.keys(cpuOptions).length > 0) {
-    const options = printGoMap(cpuOptions);
+    const options = printGoMap(cpuOptions, String);
     throw new Error(
       `CPU Manager policy options ${options} require feature gates "CPUManager", "CPUManagerPolicyOptions" enabled`,
     );
   }
   if (!gates.enabled("TopologyManagerPolicyOptions") && Object.keys(topologyOptions).length > 0) {
-    const options = printGoMap(topologyOptions);
+    const options = printGoMap(topologyOptions, String);
     throw new Error(
       `topology manager policy options ${options} require feature gates "TopologyManagerPolicyOptions" enabled`,
     );
@@ -57,11 +59,4 @@ export function toReservations({ flags }: EffectiveConfig): {
   if (cpus === "") return { systemReserved, svcReserved };
   const { cpu: _cpu, ...rest } = svcReserved;
   return { systemReserved: { ...systemReserved, cpu: String(CpuSet.parse(cpus).size) }, svcReserved: rest };
-}
-
-function printGoMap(map: Readonly<Record<string, string>>): string {
-  const pairs = Object.keys(map)
-    .sort()
-    .map((key) => `${key}:${map[key]}`);
-  return `map[${pairs.join(" ")}]`;
 }
