@@ -23,7 +23,7 @@ export function createEvictionManager(foundation: Foundation, parts: EvictionPar
   const { config, tree, isUnified, machine, images, cri, clock, log, signal } = foundation;
   const { reporting, node, podComponents, records, reclaimers } = parts;
   const { pods, metrics, services, sources } = podComponents;
-  const { maxPodGraceSeconds, overwritesPodGrace, splitDisks, transitionMs, kernelMemcgNotification: isFine } = config.eviction;
+  const { maxPodGraceSeconds, overwritesPodGrace, splitDisks, transitionMs, kernelMemcgNotification } = config.eviction;
   const cgroups = createCgroupReader(tree.hierarchy, isUnified, clock);
   const { rootDir } = config;
   const observer = new NodeObserver({
@@ -42,7 +42,7 @@ export function createEvictionManager(foundation: Foundation, parts: EvictionPar
     overwritesPodGrace,
     splitDisks,
     transitionMs,
-    kernelMemcgNotification: isFine,
+    kernelMemcgNotification,
     observer,
     measurePods: (workers, resource) => measurePods(usage, workers, resource),
     pods: () => pods.workers,

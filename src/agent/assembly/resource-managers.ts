@@ -96,8 +96,8 @@ async function openClaims(
     cleaner.driverRegistered(name);
     for (const worker of workers()) worker.onRuntimeChange();
   };
-  const onGone = (name: string): void => cleaner.driverDeregistered(name);
-  const drivers = stack.use(new ClaimDrivers({ clock, registry, onRegistered, onDeregistered: onGone }));
+  const onDeregistered = (name: string): void => cleaner.driverDeregistered(name);
+  const drivers = stack.use(new ClaimDrivers({ clock, registry, onRegistered, onDeregistered }));
   const claims = await ClaimManager.open({
     rootDir: config.rootDir,
     drivers,

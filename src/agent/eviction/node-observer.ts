@@ -33,7 +33,7 @@ interface StoragePaths {
 
 export class NodeObserver {
   readonly #options: NodeObserverOptions;
-  #places: StoragePaths | undefined;
+  #paths: StoragePaths | undefined;
   #limit: { readonly bytes: number; readonly readAt: number } | undefined;
 
   constructor(options: NodeObserverOptions) {
@@ -47,23 +47,23 @@ export class NodeObserver {
     const imagePath = imageFilesystems[0]?.fsId?.mountpoint ?? "";
     const containerPath = containerFilesystems[0]?.fsId?.mountpoint ?? imagePath;
     if (imagePath === "") {
-      this.#places = { images: rootDir, containers: rootDir };
+      this.#paths = { images: rootDir, containers: rootDir };
       return { hasImageFs: false, isSplit: false };
     }
     const [root, ofImages] = await Promise.all([readDevice(rootDir), readDevice(imagePath)]);
     const isSplit = containerPath !== imagePath;
-    this.#places = { images: imagePath, containers: containerPath };
+    this.#paths = { images: imagePath, containers: containerPath };
     return { hasImageFs: root !== ofImages, isSplit };
   }
 
   async observe(): Promise<Observations> {
     const { rootDir, clock } = this.#options;
     const at = clock.now();
-    const places = this.#places ?? { images: rootDir, containers: rootDir };
+    const paths = this.#paths ?? { images: rootDir, containers: rootDir };
     const nodeFs = this.#readFileSystem(rootDir);
     const read = (path: string) => (path === rootDir ? nodeFs : this.#readFileSystem(path));
-    const imageFs = read(places.images);
-    const containerFs = places.containers === places.images ? imageFs : read(places.containers);
+    const imageFs = read(paths.images);
+    const containerFs = paths.containers === paths.images ? imageFs : read(paths.containers);
     const found = new Map<Signal, Observation>(this.#observeMemory(at));
     for (const [name, reading] of [
       ["nodefs", nodeFs],

@@ -2,7 +2,13 @@ import t from "tap";
 import type { EvictionConfig } from "../agent-config.ts";
 import { NodePressure } from "./node-pressure.ts";
 import { formatAmount, type Observations, type Signal } from "./signals.ts";
-import { addContainerThresholds, computeIntervalMs, findMetThresholds, makeThresholds, sortByUrgency } from "./thresholds.ts";
+import {
+  addContainerThresholds,
+  computeIntervalMs,
+  findMetThresholds,
+  makeThresholds,
+  sortByUrgency,
+} from "./thresholds.ts";
 
 const MI = 2 ** 20;
 
@@ -118,9 +124,9 @@ t.test("NodePressure keeps a threshold due until its minimum reclaim is availabl
 
 t.test("computeIntervalMs() depends on how soon a threshold can be met", async (t) => {
   const thresholds = makeThresholds({ ...config, hard: { "memory.available": "100Mi", "nodefs.available": "10%" } });
-  const interval = (memory: number, disk: number, isFine = false) => {
+  const interval = (memory: number, disk: number, kernelMemcgNotification = false) => {
     const figures = observe({ "memory.available": [memory, 2 ** 40], "nodefs.available": [disk, 1e12] });
-    return Math.round(computeIntervalMs(thresholds, figures, isFine));
+    return Math.round(computeIntervalMs(thresholds, figures, kernelMemcgNotification));
   };
   const limit = 100 * MI;
   t.equal(interval(limit + 4e11, 9e11), 10_000, "at most, with much of both");

@@ -108,7 +108,7 @@ const FINE_INTERVALS = 4;
 export function computeIntervalMs(
   thresholds: readonly Threshold[],
   observations: Observations,
-  isFine: boolean,
+  kernelMemcgNotification: boolean,
 ): number {
   const intervals = thresholds.flatMap((threshold) => {
     const { signal } = threshold;
@@ -118,7 +118,7 @@ export function computeIntervalMs(
     const headroom = observed.available - thresholdQuantity(threshold, observed);
     if (headroom < 0) return [];
     const isMemory = signal === "memory.available" || signal === "allocatableMemory.available";
-    const finer = isMemory && isFine ? FINE_INTERVALS : 1;
+    const finer = isMemory && kernelMemcgNotification ? FINE_INTERVALS : 1;
     const minMs = isMemory || signal === "pid.available" ? INTERVAL_MS_MIN / finer : DISK_INTERVAL_MS_MIN;
     return Math.max(minMs, (headroom / (RATES[signal] * finer)) * 1000);
   });

@@ -95,8 +95,8 @@ export class ContainerCollector {
     // Counted when there are more than the limit.
     const inSeconds = limit < 0 ? undefined : secondsUntil(limit + 1 - count, this.#history.rateOf(HEADROOM));
     const kept = count > limit ? limit : Math.max(0, count - NEXT_MAX);
-    const doomed = limit < 0 ? [] : selectForRemoval(this.#listUnits(minAgeMs), kept);
-    const next = doomed.map(({ id, name, podUid }) => ({ id, name, podUid }));
+    const removed = limit < 0 ? [] : selectForRemoval(this.#listUnits(minAgeMs), kept);
+    const next = removed.map(({ id, name, podUid }) => ({ id, name, podUid }));
     return { limit, count, inSeconds, next };
   }
 
@@ -127,14 +127,17 @@ export class ContainerCollector {
 }
 
 /** As kubelet: removes an equal share of the runs of each container first, then the oldest runs of all. */
-function selectForRemoval(units: readonly (readonly RemovableContainer[])[], max: number): readonly RemovableContainer[] {
+function selectForRemoval(
+  units: readonly (readonly RemovableContainer[])[],
+  max: number,
+): readonly RemovableContainer[] {
   const count = units.reduce((sum, unit) => sum + unit.length, 0);
   if (count <= max) return [];
   const share = Math.max(1, Math.floor(max / units.length));
-  const doomed = units.flatMap((unit) => unit.slice(share));
+  const removed = units.flatMap((unit) => unit.slice(share));
   const left = units.flatMap((unit) => unit.slice(0, share)).sort((a, b) => b.createdAt - a.createdAt);
-  doomed.push(...left.slice(Math.max(0, max)));
-  return doomed.slice(0, Math.max(0, count - max));
+  removed.push(...left.slice(Math.max(0, max)));
+  return removed.slice(0, Math.max(0, count - max));
 }
 
 /**

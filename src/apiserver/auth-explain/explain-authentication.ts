@@ -13,7 +13,7 @@ import { systemClock as clock } from "../../std/time/clock.ts";
 import type { AttemptObserver } from "../authentication/attempts.ts";
 import { openAuthenticators } from "../authentication/authenticators.ts";
 import type { AuthenticationConfig } from "../config/config.ts";
-import { findCertificateProblems, type ClientCredentials, unverifiedClaims } from "./credentials.ts";
+import { type ClientCredentials, findCertificateProblems, unverifiedClaims } from "./credentials.ts";
 import type { ObjectSource } from "./objects.ts";
 
 interface Attempt {
@@ -93,7 +93,11 @@ function createObserver(
 }
 
 /** Why an authenticator does not apply to the credentials. */
-async function explainSkip(name: string, config: AuthenticationConfig, credentials: ClientCredentials): Promise<string> {
+async function explainSkip(
+  name: string,
+  config: AuthenticationConfig,
+  credentials: ClientCredentials,
+): Promise<string> {
   const claims = unverifiedClaims((credentials.authorization ?? "").replace(/^Bearer /, ""));
   const issuer = JSON.stringify(claims?.iss ?? "");
   switch (name) {

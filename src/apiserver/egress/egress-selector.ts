@@ -11,7 +11,7 @@ import { connectToProxy, type FirstSender, tunnelThrough } from "./http-connect.
  * Undefined for direct connections. `firstSender` is the end that sends first: the client in TLS and HTTP/1.1; either
  * end in HTTP/2 without TLS, as gRPC uses it.
  */
-export type FindConnector = (name: EgressName, speaker?: FirstSender) => Connector | undefined;
+export type FindConnector = (name: EgressName, firstSender?: FirstSender) => Connector | undefined;
 
 export interface EgressSelectorDeps {
   readonly clock: Clock;
@@ -23,10 +23,12 @@ export function createEgressSelector(
   { clock, metrics: registry }: EgressSelectorDeps,
 ): FindConnector {
   const metrics = createEgressMetrics(registry);
-  const createConnectors = (speaker: FirstSender): ReadonlyMap<EgressName, Connector | undefined> =>
-    new Map([...connections].map(([name, connection]) => [name, createConnector(connection, speaker, clock, metrics)]));
+  const createConnectors = (firstSender: FirstSender): ReadonlyMap<EgressName, Connector | undefined> =>
+    new Map(
+      [...connections].map(([name, connection]) => [name, createConnector(connection, firstSender, clock, metrics)]),
+    );
   const connectors = { client: createConnectors("client"), any: createConnectors("any") };
-  return (name, speaker = "client") => connectors[speaker].get(name);
+  return (name, firstSender = "client") => connectors[firstSender].get(name);
 }
 
 /** A stage of a connection: first to the proxy, then through it. */
@@ -38,7 +40,7 @@ interface Stages<P> {
 
 function createConnector(
   connection: EgressConnection,
-  speaker: FirstSender,
+  firstSender: FirstSender,
   clock: Clock,
   metrics: EgressMetrics,
 ): Connector | undefined {
@@ -50,7 +52,7 @@ function createConnector(
       return measured(connection.protocol, clock, metrics, {
         transport: proxy.kind === "unix" ? "uds" : "tcp",
         connect: () => connectToProxy(proxy, clock),
-        proxy: (socket, target) => tunnelThrough(socket, proxy, { target, firstSender: speaker }, clock),
+        proxy: (socket, target) => tunnelThrough(socket, proxy, { target, firstSender }, clock),
       });
     }
     case "grpc": {

@@ -76,7 +76,7 @@ interface TunnelOptions {
 export async function tunnelThrough(
   socket: Socket,
   proxy: ProxyAddress,
-  { target, firstSender: speaker }: TunnelOptions,
+  { target, firstSender }: TunnelOptions,
   clock: Clock,
 ): Promise<Socket> {
   const address = addressOf(proxy);
@@ -98,7 +98,7 @@ export async function tunnelThrough(
       throw new Error(`proxy error from ${address} while dialing ${target}, code ${status[2]}: ${status[1]}`);
     }
     const rest = head.subarray(end + END_OF_HEAD.length);
-    if (rest.length > 0 && speaker === "client") {
+    if (rest.length > 0 && firstSender === "client") {
       // They are not the destination's.
       throw new Error(`unexpected ${rest.length} bytes of buffered data from CONNECT proxy "${address}"`);
     }

@@ -16,8 +16,8 @@ import { createControllerQueue, RATE_LIMITER } from "../controller-queue.ts";
 import { controllerOf, keyOf, objectReference, splitKey } from "../workload/object-keys.ts";
 import { messageOf } from "../workload/pod-control.ts";
 import { ClaimMetrics } from "./claim-metrics.ts";
-import { explainDisabledTemplate, makeGeneratedClaim, POD_CLAIM_ANNOTATION } from "./generated-claim.ts";
 import { DeletedUids } from "./deleted-uids.ts";
+import { explainDisabledTemplate, makeGeneratedClaim, POD_CLAIM_ANNOTATION } from "./generated-claim.ts";
 import { isPodDone, listClaimNames, needsReservation, needsWork } from "./pod-needs.ts";
 import { releaseClaim } from "./release-claim.ts";
 
@@ -42,7 +42,7 @@ export async function runResourceClaimController(deps: ControllerDeps): Promise<
   const users = new Map<string, Set<string>>();
   /** Claims of pods by the UID of the pod, as far as the informer has not delivered them. */
   const created = new Map<string, readonly FlatResourceClaim[]>();
-  const gone = new DeletedUids();
+  const deletedUids = new DeletedUids();
 
   async function syncPod(key: string, stopping: AbortSignal): Promise<void> {
     const { namespace, name } = splitKey(key);
@@ -158,7 +158,8 @@ export async function runResourceClaimController(deps: ControllerDeps): Promise<
       if (key.startsWith(POD)) return await syncPod(key.slice(POD.length), stopping);
       const { namespace, name } = splitKey(key.slice(CLAIM.length));
       const claim = claims.get(name, namespace);
-      if (claim !== undefined) await releaseClaim(claim, { client, pods, isGone: (uid) => gone.has(uid) }, stopping);
+      if (claim !== undefined)
+        await releaseClaim(claim, { client, pods, isGone: (uid) => deletedUids.has(uid) }, stopping);
     },
     onError: (key, error) => log.v(2)?.info("Failed to sync, will retry", { key, error: messageOf(error) }),
   });
@@ -210,13 +211,13 @@ export async function runResourceClaimController(deps: ControllerDeps): Promise<
         if ((pod.spec?.resourceClaims ?? []).length === 0) return;
         if (before !== undefined) unlink(before);
         for (const name of listClaimNames(pod)) addTo(users, `${pod.metadata?.namespace ?? ""}/${name}`, keyOf(pod));
-        if (before !== undefined && before.metadata?.uid !== pod.metadata?.uid) podGone(before);
+        if (before !== undefined && before.metadata?.uid !== pod.metadata?.uid) removePod(before);
         podChanged(pod, false);
       },
       delete: (pod) => {
         if ((pod.spec?.resourceClaims ?? []).length === 0) return;
         unlink(pod);
-        podGone(pod);
+        removePod(pod);
       },
     }),
   );
@@ -226,9 +227,9 @@ export async function runResourceClaimController(deps: ControllerDeps): Promise<
     for (const name of listClaimNames(pod)) removeFrom(users, `${pod.metadata?.namespace ?? ""}/${name}`, keyOf(pod));
   }
 
-  function podGone(pod: Pod): void {
+  function removePod(pod: Pod): void {
     const uid = pod.metadata?.uid ?? "";
-    gone.add(uid);
+    deletedUids.add(uid);
     created.delete(uid);
     podChanged(pod, true);
   }

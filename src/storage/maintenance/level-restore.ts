@@ -39,8 +39,8 @@ export async function rejectIfUsed(path: string): Promise<void> {
  * again.
  */
 export async function restoreLevel(snapshot: Snapshot, options: LevelRestoreOptions): Promise<RestoreResult> {
-  const { path, log, bumpRevision, confirm, moveAside: makeRoom } = options;
-  if (makeRoom === undefined) await rejectIfUsed(path);
+  const { path, log, bumpRevision, confirm, moveAside } = options;
+  if (moveAside === undefined) await rejectIfUsed(path);
   const partial = `${path}.incomplete`;
   await rm(partial, { recursive: true, force: true });
   try {
@@ -48,8 +48,8 @@ export async function restoreLevel(snapshot: Snapshot, options: LevelRestoreOpti
     const items = await writeLevel(partial, snapshot, revision, log);
     await confirm?.();
     await syncDirectory(partial);
-    if (makeRoom === undefined) await rejectIfUsed(path);
-    await makeRoom?.();
+    if (moveAside === undefined) await rejectIfUsed(path);
+    await moveAside?.();
     await rmdir(path).catch((error: NodeJS.ErrnoException) => {
       if (error.code !== "ENOENT") throw error;
     });

@@ -30,7 +30,7 @@ interface Result {
   readonly json: unknown;
 }
 
-/** The place of a store: a directory of this machine, or servers. */
+/** Where a store is: a directory of this machine, or servers. */
 type StoreLocation = { readonly directory: string } | { readonly urls: readonly string[] };
 
 /** For what clients may have seen since a snapshot: 10 writes a second for a day. */
@@ -81,8 +81,8 @@ function parseLocation(urls: readonly string[]): StoreLocation {
   return { directory: resolve(decodeURIComponent(path)) };
 }
 
-function nameOf(place: StoreLocation): string {
-  return "directory" in place ? place.directory : place.urls.join(",");
+function nameOf(location: StoreLocation): string {
+  return "directory" in location ? location.directory : location.urls.join(",");
 }
 
 function existing(directory: string): string {
@@ -100,16 +100,16 @@ function openEtcd(urls: readonly string[], flags: Flags): EtcdTransfer {
   return new EtcdTransfer({ urls, tls, prefix: normalizePrefix(flags["kvstore-prefix"]), clock: systemClock });
 }
 
-async function check(place: StoreLocation, flags: Flags): Promise<Result> {
-  if ("urls" in place) {
-    using etcd = openEtcd(place.urls, flags);
+async function check(location: StoreLocation, flags: Flags): Promise<Result> {
+  if ("urls" in location) {
+    using etcd = openEtcd(location.urls, flags);
     const { revision, parts } = await etcd.snapshot();
     let keys = 0;
     for await (const part of parts()) keys += part.length;
     const text = `No damage: ${keys} keys below ${flags["kvstore-prefix"]} can be read at revision ${revision}`;
     return { text: `${text}. etcd verifies its own files`, json: { keys, revision } };
   }
-  const directory = await damagedStore(place.directory);
+  const directory = await damagedStore(location.directory);
   await using copy = await openLevelCopy(directory, systemClock, silentLogger);
   const { layout, ...counts } = await verifyRecords(copy.database, directory);
   const { records, keys, versions } = counts;
@@ -135,7 +135,7 @@ async function damagedStore(directory: string): Promise<string> {
   return directory;
 }
 
-async function snapshot(place: StoreLocation, file: string, flags: Flags): Promise<Result> {
+async function snapshot(location: StoreLocation, file: string, flags: Flags): Promise<Result> {
   const write = async (read: Snapshot): Promise<Result> => {
     const items = await writeSnapshotFile(file, read);
     const { size } = await stat(file);
@@ -144,23 +144,23 @@ async function snapshot(place: StoreLocation, file: string, flags: Flags): Promi
       json: { file, keys: items, revision: read.revision, bytes: size },
     };
   };
-  if ("urls" in place) {
-    using etcd = openEtcd(place.urls, flags);
+  if ("urls" in location) {
+    using etcd = openEtcd(location.urls, flags);
     return await write(await etcd.snapshot());
   }
-  await using copy = await openLevelCopy(existing(place.directory), systemClock, silentLogger);
-  return await write(await readLevelSnapshot(copy.database, place.directory));
+  await using copy = await openLevelCopy(existing(location.directory), systemClock, silentLogger);
+  return await write(await readLevelSnapshot(copy.database, location.directory));
 }
 
-async function restore(place: StoreLocation, file: string, flags: Flags): Promise<Result> {
-  const { items, revision, counts } = await write(place, await openSnapshotFile(file), flags, BUMP_REVISION);
-  const text = `Restored ${items} keys to ${nameOf(place)}; its revision is ${revision}${noteOf(counts)}`;
-  return { text, json: { store: nameOf(place), keys: items, revision, ...counts } };
+async function restore(location: StoreLocation, file: string, flags: Flags): Promise<Result> {
+  const { items, revision, counts } = await write(location, await openSnapshotFile(file), flags, BUMP_REVISION);
+  const text = `Restored ${items} keys to ${nameOf(location)}; its revision is ${revision}${noteOf(counts)}`;
+  return { text, json: { store: nameOf(location), keys: items, revision, ...counts } };
 }
 
 /** Writes a snapshot to an empty store, with the names of its engine. */
 async function write(
-  place: StoreLocation,
+  location: StoreLocation,
   read: Snapshot,
   flags: Flags,
   bump: number,
@@ -169,13 +169,13 @@ async function write(
   const given = flags["bump-revision"];
   const bumpRevision = given < 0 ? bump : given;
   const counts: ConversionCounts = { converted: 0, encrypted: 0 };
-  if ("urls" in place) {
-    using etcd = openEtcd(place.urls, flags);
+  if ("urls" in location) {
+    using etcd = openEtcd(location.urls, flags);
     const converted = convertNames(read, "k8s", builtinKinds, counts);
     return { ...(await etcd.restore(converted, { bumpRevision, confirm, onProgress: printProgress })), counts };
   }
   const converted = convertNames(read, "svc", builtinKinds, counts);
-  const options = { path: place.directory, log: silentLogger, bumpRevision, confirm };
+  const options = { path: location.directory, log: silentLogger, bumpRevision, confirm };
   return { ...(await restoreLevel(converted, options)), counts };
 }
 
@@ -192,14 +192,14 @@ function noteOf({ encrypted }: ConversionCounts): string {
   );
 }
 
-async function compact(place: StoreLocation, flags: Flags): Promise<Result> {
-  if ("urls" in place) {
-    using etcd = openEtcd(place.urls, flags);
+async function compact(location: StoreLocation, flags: Flags): Promise<Result> {
+  if ("urls" in location) {
+    using etcd = openEtcd(location.urls, flags);
     const revision = await etcd.compact();
     const text = `Deleted the history before revision ${revision}. Defragment etcd (etcdctl defrag) to give back the space`;
     return { text, json: { revision } };
   }
-  const directory = existing(place.directory);
+  const directory = existing(location.directory);
   const before = await sizeOf(directory);
   const database = await openStopped(directory);
   try {
@@ -233,9 +233,9 @@ async function sizeOf(directory: string): Promise<number> {
   return sizes.reduce((sum, size) => sum + size, 0);
 }
 
-async function repair(place: StoreLocation, flags: Flags): Promise<Result> {
-  if ("urls" in place) throw new Error("repair is for a store on this machine; for etcd restore a snapshot");
-  const directory = await damagedStore(place.directory);
+async function repair(location: StoreLocation, flags: Flags): Promise<Result> {
+  if ("urls" in location) throw new Error("repair is for a store on this machine; for etcd restore a snapshot");
+  const directory = await damagedStore(location.directory);
   await rejectIfOpen(directory).catch((error: unknown) => {
     throw explainLocked(directory, error);
   });

@@ -119,7 +119,11 @@ async function testClientValidation(at: TestNamespace): Promise<void> {
     const bars = [{ name: "test-bar", age: "10", bazs: ["one"] }];
     await expectAccepted(at, definition.object("good", { spec: { bars } }));
     await expectRejected(at, definition.object("bad", { spec: { foo: true } }), /unknown field "spec\.foo"/);
-    await expectRejected(at, definition.object("bad", { spec: { bars: [{ age: "10" }] } }), /spec\.bars\[0\]\.name: Required/);
+    await expectRejected(
+      at,
+      definition.object("bad", { spec: { bars: [{ age: "10" }] } }),
+      /spec\.bars\[0\]\.name: Required/,
+    );
     await expectRejected(at, definition.object("bad"), /spec: Required value/);
     const top = await explainField(at);
     assert.match(top, /DESCRIPTION:\s+Foo CRD for Testing/);
@@ -197,7 +201,12 @@ async function detectTyped(at: TestNamespace): Promise<void> {
   const path = at.pathOf("apps/v1", "Deployment");
   const pattern = /strict decoding error: unknown field "metadata\.unknownMeta"/;
   await expectStrictError(at, path, JSON.stringify(deployment), pattern);
-  await expectStrictError(at, path, JSON.stringify(deployment), /unknown field "spec\.template\.metadata\.unknownSubMeta"/);
+  await expectStrictError(
+    at,
+    path,
+    JSON.stringify(deployment),
+    /unknown field "spec\.template\.metadata\.unknownSubMeta"/,
+  );
 }
 
 async function detectUnknownAndDuplicate(at: TestNamespace): Promise<void> {
@@ -240,10 +249,8 @@ async function rejectExtra(at: TestNamespace): Promise<void> {
 export const publishedSchemas: Behaviours = {
   "CustomResourcePublishOpenAPI works for multiple CRDs of different groups": publishGroups,
   "CustomResourcePublishOpenAPI works for multiple CRDs of same group but different versions": publishVersions,
-  "FieldValidation should create/apply a CR with unknown fields for CRD with no validation schema": testStrictValidation(
-    preserving,
-    unknown,
-  ),
+  "FieldValidation should create/apply a CR with unknown fields for CRD with no validation schema":
+    testStrictValidation(preserving, unknown),
   "FieldValidation should create/apply a valid CR for CRD with validation schema": testStrictValidation(schema, {
     spec: { bars: [{ name: "a", age: "1", bazs: ["b"] }] },
   }),

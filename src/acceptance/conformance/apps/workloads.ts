@@ -238,6 +238,5 @@ export const workloads: Behaviours = {
   "StatefulSet Basic StatefulSet functionality should have a working scale subresource": testScale("StatefulSet"),
   "StatefulSet Basic StatefulSet functionality should list, patch and delete a collection of StatefulSets":
     testCollection("StatefulSet"),
-  "StatefulSet Basic StatefulSet functionality should validate Statefulset Status endpoints":
-    testStatus("StatefulSet"),
+  "StatefulSet Basic StatefulSet functionality should validate Statefulset Status endpoints": testStatus("StatefulSet"),
 };

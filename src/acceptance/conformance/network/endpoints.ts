@@ -5,7 +5,7 @@ import type { Json } from "../harness/api.ts";
 import { type Behaviours, PAUSE, podOf, type TestNamespace } from "../harness/behaviour.ts";
 import { serverPod } from "../harness/node-program.ts";
 import { addressesOf, runServers, serviceOf, untilReached } from "./services.ts";
-import { literally, expectAnswer } from "./traffic.ts";
+import { expectAnswer, literally } from "./traffic.ts";
 
 const SLICES = "discovery.k8s.io/v1";
 
@@ -204,7 +204,12 @@ async function nameOfServices(at: TestNamespace): Promise<void> {
   }
   const domain = `${at.name}.svc`;
   await expectAnswer(at, `_http._tcp.test-service-2.${domain}`, /service = 0 100 80 test-service-2\./, "srv");
-  await expectAnswer(at, `_http._tcp.dns-test-service.${domain}`, /service = 0 100 8080 \S+\.dns-test-service\./, "srv");
+  await expectAnswer(
+    at,
+    `_http._tcp.dns-test-service.${domain}`,
+    /service = 0 100 8080 \S+\.dns-test-service\./,
+    "srv",
+  );
   const reverse = `${spec.clusterIP.split(".").reverse().join(".")}.in-addr.arpa`;
   const pointer = await at.exec("client", `busybox nslookup -type=ptr ${reverse}`);
   assert.match(pointer, new RegExp(`name = test-service-2\\.${literally(domain)}\\.cluster\\.local`));

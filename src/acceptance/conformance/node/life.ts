@@ -269,10 +269,8 @@ export const life: Behaviours = {
   "InitContainer should invoke init containers on a RestartNever pod": initOnce,
   "InitContainer should not start app containers and fail the pod if init containers fail on a RestartNever pod":
     failInitNever,
-  "Container Lifecycle Hook when create a pod with lifecycle hook should execute poststart http hook properly": testHook(
-    "postStart",
-    byHttp,
-  ),
+  "Container Lifecycle Hook when create a pod with lifecycle hook should execute poststart http hook properly":
+    testHook("postStart", byHttp),
   "Container Lifecycle Hook when create a pod with lifecycle hook should execute prestop exec hook properly": testHook(
     "preStop",
     byExec,

@@ -241,15 +241,24 @@ export const variables: Behaviours = {
   "ConfigMap should fail to create ConfigMap with empty key": rejectEmptyKey("ConfigMap"),
   "Secrets should fail to create secret due to empty secret key": rejectEmptyKey("Secret"),
   "Downward API should provide container's limits.cpu/memory and requests.cpu/memory as env vars": testLimitVariables,
-  "Downward API should provide host IP as an env var": testFieldVariables({ HOST_IP: "status.hostIP" }, ({ status }) => ({
-    HOST_IP: status.hostIP,
-  })),
-  "Downward API should provide hostIPs as an env var": testFieldVariables({ HOST_IPS: "status.hostIPs" }, ({ status }) => ({
-    HOST_IPS: status.hostIP,
-  })),
-  "Downward API should provide pod UID as env vars": testFieldVariables({ POD_UID: "metadata.uid" }, ({ metadata }) => ({
-    POD_UID: metadata.uid,
-  })),
+  "Downward API should provide host IP as an env var": testFieldVariables(
+    { HOST_IP: "status.hostIP" },
+    ({ status }) => ({
+      HOST_IP: status.hostIP,
+    }),
+  ),
+  "Downward API should provide hostIPs as an env var": testFieldVariables(
+    { HOST_IPS: "status.hostIPs" },
+    ({ status }) => ({
+      HOST_IPS: status.hostIP,
+    }),
+  ),
+  "Downward API should provide pod UID as env vars": testFieldVariables(
+    { POD_UID: "metadata.uid" },
+    ({ metadata }) => ({
+      POD_UID: metadata.uid,
+    }),
+  ),
   "Downward API should provide pod name, namespace and IP address as env vars": testFieldVariables(
     { POD_NAME: "metadata.name", POD_NAMESPACE: "metadata.namespace", POD_IP: "status.podIP" },
     ({ status }, at) => ({ POD_NAME: "reader", POD_NAMESPACE: at.name, POD_IP: status.podIP }),

@@ -122,16 +122,18 @@ async function projectAll(at: TestNamespace): Promise<void> {
 export const downwardVolumes: Behaviours = {
   "Downward API volume should provide container's cpu limit": testResource("downwardAPI", "limits.cpu", "2"),
   "Downward API volume should provide container's cpu request": testResource("downwardAPI", "requests.cpu", "1"),
-  "Downward API volume should provide container's memory limit": testResource("downwardAPI", "limits.memory", "67108864"),
+  "Downward API volume should provide container's memory limit": testResource(
+    "downwardAPI",
+    "limits.memory",
+    "67108864",
+  ),
   "Downward API volume should provide container's memory request": testResource(
     "downwardAPI",
     "requests.memory",
     "33554432",
   ),
-  "Downward API volume should provide node allocatable (cpu) as default cpu limit if the limit is not set": testAllocatable(
-    "downwardAPI",
-    "cpu",
-  ),
+  "Downward API volume should provide node allocatable (cpu) as default cpu limit if the limit is not set":
+    testAllocatable("downwardAPI", "cpu"),
   "Downward API volume should provide node allocatable (memory) as default memory limit if the limit is not set":
     testAllocatable("downwardAPI", "memory"),
   "Downward API volume should provide podname only": testPodName("downwardAPI"),
@@ -141,7 +143,11 @@ export const downwardVolumes: Behaviours = {
   "Downward API volume should update annotations on modification": testMetadataUpdate("downwardAPI", "annotations"),
   "Projected downwardAPI should provide container's cpu limit": testResource("projected", "limits.cpu", "2"),
   "Projected downwardAPI should provide container's cpu request": testResource("projected", "requests.cpu", "1"),
-  "Projected downwardAPI should provide container's memory limit": testResource("projected", "limits.memory", "67108864"),
+  "Projected downwardAPI should provide container's memory limit": testResource(
+    "projected",
+    "limits.memory",
+    "67108864",
+  ),
   "Projected downwardAPI should provide container's memory request": testResource(
     "projected",
     "requests.memory",

@@ -91,11 +91,8 @@ export const emptyDirs: Behaviours = {
   "EmptyDir volumes should support (non-root,0666,tmpfs)": testFile("non-root", "0666", "tmpfs"),
   "EmptyDir volumes should support (non-root,0777,default)": testFile("non-root", "0777", "default"),
   "EmptyDir volumes should support (non-root,0777,tmpfs)": testFile("non-root", "0777", "tmpfs"),
-  "Subpath Atomic writer volumes should support subpaths with configmap pod with mountPath of existing file": testSubPath(
-    { configMap: { name: "files", items } },
-    "value of the map",
-    { over: "/etc/passwd" },
-  ),
+  "Subpath Atomic writer volumes should support subpaths with configmap pod with mountPath of existing file":
+    testSubPath({ configMap: { name: "files", items } }, "value of the map", { over: "/etc/passwd" }),
   "Subpath Atomic writer volumes should support subpaths with secret pod": testSubPath(
     { secret: { secretName: "files", items } },
     "value of the secret",

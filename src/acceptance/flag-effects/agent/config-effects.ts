@@ -361,10 +361,10 @@ export const agentGateEffects: Readonly<Record<string, ConfigEffect>> = {
     t.throws(() => configOf(file, off), /shutdownGracePeriod: needs feature gate GracefulNodeShutdown/);
   },
   GracefulNodeShutdownBasedOnPodPriority: async (t) => {
-    const keepsTimes = (...argv: readonly string[]) => configOf(...argv).shutdown?.recordsTimes;
+    const recordsTimes = (...argv: readonly string[]) => configOf(...argv).shutdown?.recordsTimes;
     const file = `--config=${fileWith(t, "authorization: {mode: AlwaysAllow}\nshutdownGracePeriod: 30s\n")}`;
-    t.equal(keepsTimes(file), true);
-    t.equal(keepsTimes(file, "--feature-gates=GracefulNodeShutdownBasedOnPodPriority=false"), false);
+    t.equal(recordsTimes(file), true);
+    t.equal(recordsTimes(file, "--feature-gates=GracefulNodeShutdownBasedOnPodPriority=false"), false);
   },
   SvcletCrashLoopBackOffMax: async (t) => {
     const file = fileWith(t, "crashLoopBackOff: {maxContainerRestartPeriod: 7s}\n");

@@ -59,7 +59,7 @@ export class StaticCpuPolicy {
     });
     this.#reservedCores = topology.details.cpusIn("core", ...cores);
     this.#validateState();
-    this.#showPool();
+    this.#updatePoolMetrics();
   }
 
   /** CPUs that containers could have for themselves if none had any. */
@@ -82,7 +82,7 @@ export class StaticCpuPolicy {
       const cpus = allocated ?? this.#takeAligned(count, affinity, this.#getReusable(uid));
       if (allocated === undefined) state.set(uid, container.name, cpus);
       this.#updateReusable(pod, container, cpus);
-      this.#showPool();
+      this.#updatePoolMetrics();
       if (options.fullCoresOnly) metrics.aligned.with("container", "physical_cpu").inc();
     } catch (error) {
       metrics.errors.with().inc();
@@ -98,7 +98,7 @@ export class StaticCpuPolicy {
     // Containers of the pod may use the same CPUs, one after the other.
     const inUse = CpuSet.empty.union(...(state.assignments.get(uid)?.values() ?? []));
     state.setShared(state.shared.union(cpus.difference(inUse)));
-    this.#showPool();
+    this.#updatePoolMetrics();
   }
 
   getTopologyHints(pod: Pod, container: Container): ResourceHints {
@@ -254,7 +254,7 @@ export class StaticCpuPolicy {
     return sockets.length === Math.ceil(smallest / nodesPerSocket);
   }
 
-  #showPool(): void {
+  #updatePoolMetrics(): void {
     const { state, metrics } = this.#options;
     const exclusive = CpuSet.empty.union(...[...state.assignments.values()].flatMap((each) => [...each.values()]));
     metrics.sharedPoolMillis.with().set(this.#available.size * 1000);
