@@ -6,6 +6,11 @@ export function statusCodeOf(error: unknown): number | undefined {
   return error instanceof StatusError ? error.status.code : undefined;
 }
 
+/** Whether the server may have executed the request though it failed: the connection broke, or the server did. */
+export function isUnanswered(error: unknown): boolean {
+  return (statusCodeOf(error) ?? 500) >= 500;
+}
+
 /** The object was deleted or changed by another client: its informer or watch starts another sync. */
 export function isNotFoundOrConflict(error: unknown): boolean {
   const code = statusCodeOf(error);

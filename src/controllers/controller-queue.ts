@@ -2,7 +2,7 @@
 
 import { WorkQueue } from "../std/async/work-queue.ts";
 import type { BackoffOptions } from "../std/time/backoff.ts";
-import { statusCodeOf } from "./api-errors.ts";
+import { isUnanswered } from "./api-errors.ts";
 import type { ControllerDeps } from "./controller.ts";
 
 export interface ControllerQueueOptions {
@@ -45,7 +45,7 @@ export function createControllerQueue(
     work: sync,
     onError: (key, error) => {
       // The queue keeps the earlier one of this time and that of the back-off.
-      if ((statusCodeOf(error) ?? 500) >= 500) queue.addAfter(key, UNANSWERED_RETRY_MS);
+      if (isUnanswered(error)) queue.addAfter(key, UNANSWERED_RETRY_MS);
       onError(key, error);
     },
   });

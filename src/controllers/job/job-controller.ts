@@ -33,6 +33,8 @@ import type { BackoffRecord } from "./pod-backoff.ts";
 import { hasTrackingFinalizer, TRACKING_FINALIZER } from "./pod-failures.ts";
 
 const CONTROLLER_NAME = "kubernetes.io/job-controller";
+/** The server adds it to the pods of jobs without a selector of their own. */
+const JOB_UID_LABEL = "batch.kubernetes.io/controller-uid";
 const BACKOFF = { initialMs: 1000, maxMs: 60_000, jitter: 0 };
 
 export async function runJobController(deps: ControllerDeps): Promise<void> {
@@ -87,6 +89,8 @@ class JobController {
   readonly #metrics: JobMetrics;
   readonly #expectations: Expectations;
   readonly #finalizers = new FinalizerExpectations();
+  /** See `#areCreationsKnown`. Bounded by the number of jobs. */
+  readonly #unconfirmed = new Set<string>();
   /** Bounded by the number of unfinished jobs. */
   readonly #backoffs = new Map<string, BackoffRecord>();
 
@@ -177,6 +181,7 @@ class JobController {
   #forget(key: string): void {
     this.#expectations.forget(key);
     this.#finalizers.forget(key);
+    this.#unconfirmed.delete(key);
     this.#backoffs.delete(key);
   }
 
@@ -192,6 +197,10 @@ class JobController {
       this.#backoffs.delete(key);
       return;
     }
+    if (!(await this.#areCreationsKnown(key, job, signal))) {
+      this.queues?.jobs.addAfter(key, BATCH_MS);
+      return;
+    }
     const isSatisfied = this.#expectations.areSatisfied(key);
     const pods = await this.#claimPods(job, signal);
     const { client, clock } = this.#deps;
@@ -203,10 +212,26 @@ class JobController {
       expectations: this.#expectations,
       finalizers: this.#finalizers,
       metrics: this.#metrics,
+      unconfirmed: this.#unconfirmed,
       backoffs: this.#backoffs,
       requeue: (late, milliseconds) => this.queues?.jobs.addAfter(late, milliseconds),
       signal,
     });
+  }
+
+  /**
+   * A pod may exist though the response to its creation was lost, and the informer may be late after an outage. A pod
+   * that is created twice counts towards the back-off limit, so the server is read before the job is synced again.
+   */
+  async #areCreationsKnown(key: string, { metadata }: Job, signal: AbortSignal): Promise<boolean> {
+    if (!this.#unconfirmed.has(key)) return true;
+    const query = { namespace: metadata?.namespace, labelSelector: `${JOB_UID_LABEL}=${metadata?.uid}` };
+    const { items } = await this.#deps.client.list(podKind, query, signal);
+    const isKnown = ({ metadata: { name = "", namespace, uid } = {} }: Pod): boolean =>
+      this.#caches.pods.get(name, namespace)?.metadata?.uid === uid;
+    if (!items.every(isKnown)) return false;
+    this.#unconfirmed.delete(key);
+    return true;
   }
 
   async #claimPods(job: Job, signal: AbortSignal): Promise<readonly Pod[]> {

@@ -24,6 +24,8 @@ export interface JobSyncDeps {
   readonly metrics: JobMetrics;
   /** Failures by the key of the job; the controller removes finished jobs. */
   readonly backoffs: Map<string, BackoffRecord>;
+  /** Keys of jobs with creations whose result is unknown. */
+  readonly unconfirmed: Set<string>;
   /** Syncs the job again after the milliseconds. */
   readonly requeue: (key: string, milliseconds: number) => void;
   readonly signal: AbortSignal;

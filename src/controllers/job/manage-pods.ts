@@ -1,7 +1,7 @@
 /** Creation and deletion of a job's pods. */
 import { podKind } from "../../api/core/pod/kind.ts";
 import type { Pod } from "../../api/core/pod/schema.ts";
-import { statusCodeOf } from "../api-errors.ts";
+import { isUnanswered, statusCodeOf } from "../api-errors.ts";
 import { isPodReady, sortForDeletion } from "../workload/active-pods.ts";
 import { keyOf } from "../workload/object-keys.ts";
 import { slowStart } from "../workload/slow-start.ts";
@@ -122,7 +122,7 @@ async function createNow(
   sync: JobSync,
   indexes: readonly number[] | undefined,
   missing: number,
-  { expectations, podControl, metrics, signal }: JobSyncDeps,
+  { expectations, unconfirmed, podControl, metrics, signal }: JobSyncDeps,
 ): Promise<unknown> {
   const { key, job, spec } = sync;
   sync.action = "pods_created";
@@ -145,6 +145,9 @@ async function createNow(
     try {
       await create(rest.shift());
       isCreated = true;
+    } catch (error) {
+      if (isUnanswered(error)) unconfirmed.add(key);
+      throw error;
     } finally {
       metrics.recordPodCreation(job, isReplacement, isCreated);
     }

@@ -2,7 +2,6 @@
  * The namespace controller: deletes the content of terminating namespaces, pods first, reports what remains in the
  * conditions, and removes the finalizer when nothing does.
  */
-
 import { namespaceKind } from "../../api/core/namespace/kind.ts";
 import type { Namespace } from "../../api/core/namespace/schema.ts";
 import { podKind } from "../../api/core/pod/kind.ts";

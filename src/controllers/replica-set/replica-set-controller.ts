@@ -56,6 +56,12 @@ interface ReplicaOwner extends ApiObject {
   readonly status?: ReplicaSetStatus | undefined;
 }
 
+/**
+ * The controller that created a replica set writes its own status first, as in Kubernetes, where the event of the
+ * creation takes longer than the response to it.
+ */
+const CREATOR_MS = 1;
+
 export async function runReplicaSetController(deps: ControllerDeps): Promise<void> {
   await runReplicaController<ReplicaSet>(deps, {
     kind: replicaSetKind,
@@ -139,7 +145,8 @@ class ReplicaController<T extends ReplicaOwner> implements Disposable {
 
   ownerChanged(owner: T, before: T | undefined): void {
     if (before !== undefined && before.metadata?.uid !== owner.metadata?.uid) this.#expectations.forget(keyOf(owner));
-    this.queue?.add(keyOf(owner));
+    if (before === undefined && controllerOf(owner) !== undefined) this.queue?.addAfter(keyOf(owner), CREATOR_MS);
+    else this.queue?.add(keyOf(owner));
   }
 
   ownerDeleted(owner: T): void {

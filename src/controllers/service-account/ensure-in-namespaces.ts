@@ -23,9 +23,9 @@ export async function ensureInNamespaces<T extends ApiObject>(
   deps: ControllerDeps,
   { kind, name, desired, onSynced }: EnsuredObject<T>,
 ): Promise<void> {
-  const { client, observer, clock, random, log, signal } = deps;
+  const { client, observer, clock, random, log, signal, informers } = deps;
   const shared = { client: observer, clock, random, log };
-  await using namespaces = startInformer({ ...shared, kind: namespaceKind }, signal);
+  const namespaces = informers.of(namespaceKind);
   // Only these objects are cached, so memory grows with the number of namespaces.
   await using objects = startInformer({ ...shared, kind, query: { fieldSelector: `metadata.name=${name}` } }, signal);
   await Promise.all([namespaces.synced, objects.synced]).catch(() => {});
@@ -65,7 +65,8 @@ export async function ensureInNamespaces<T extends ApiObject>(
     }
   }
 
-  namespaces.subscribe({ put: ({ metadata }) => queue.add(metadata?.name ?? "") });
+  using subscriptions = new DisposableStack();
+  subscriptions.defer(namespaces.subscribe({ put: ({ metadata }) => queue.add(metadata?.name ?? "") }));
   const enqueueNamespace = ({ metadata }: T): void => queue.add(metadata?.namespace ?? "");
   objects.subscribe({ put: enqueueNamespace, delete: enqueueNamespace });
   await waitForAbort(signal);

@@ -1,5 +1,4 @@
 /** Sets the condition Ready of ServiceCIDRs. A finalizer keeps a deleted one while services need its addresses. */
-
 import type { Kind } from "../../api/kind.ts";
 import { ipAddressKind } from "../../api/networking/ip-address/kind.ts";
 import type { IPAddress } from "../../api/networking/ip-address/schema.ts";

@@ -94,7 +94,8 @@ const AREAS: Readonly<Record<string, Area>> = {
     kinds: ["ConfigMap", "Deployment", "Job", "Namespace", "Pod", "ReplicaSet"],
   },
   quota: {
-    controllers: ["resourcequota"],
+    // The volume controller records events about claims.
+    controllers: ["persistentvolume-binder", "resourcequota"],
     kinds: ["ConfigMap", "PersistentVolumeClaim", "Pod", "ResourceQuota", "Service"],
   },
   serviceaccount: {

@@ -1,5 +1,4 @@
 /** Attaches and detaches one volume, and reports the attached volumes of a node. */
-
 import { nodeKind } from "../../../api/core/node/kind.ts";
 import type { Node } from "../../../api/core/node/schema.ts";
 import type { PersistentVolume } from "../../../api/core/persistent-volume/schema.ts";

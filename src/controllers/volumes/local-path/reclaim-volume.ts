@@ -1,5 +1,4 @@
 /** Removes released volumes: first the directory, then the object. */
-
 import { persistentVolumeKind } from "../../../api/core/persistent-volume/kind.ts";
 import type { PersistentVolume } from "../../../api/core/persistent-volume/schema.ts";
 import { ignoreNotFound } from "../../../api/status.ts";
