@@ -1,5 +1,4 @@
 /** The socket of the running agent at which doctor reads the forecast: one JSON object for each connection. */
-
 import { chmod, rm } from "node:fs/promises";
 import { connect, createServer, type Socket } from "node:net";
 import { join } from "node:path";

@@ -1,5 +1,4 @@
 /** A gRPC server on a Unix socket, with serializers from our schemas. */
-
 import { mkdir, rm } from "node:fs/promises";
 import { dirname } from "node:path";
 import * as grpc from "@grpc/grpc-js";

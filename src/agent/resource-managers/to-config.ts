@@ -1,5 +1,4 @@
 /** Converts flags to the configuration of the managers of CPUs, memory and devices. */
-
 import type { EffectiveConfig } from "../config/load.ts";
 import type { ResourceManagersConfig } from "./config.ts";
 import { CpuSet } from "./cpu/cpu-set.ts";

@@ -1,5 +1,4 @@
 /** Forwards requests to extension servers, with the identity of the user in headers, as kube-aggregator. */
-
 import { type IncomingMessage, validateHeaderValue } from "node:http";
 import { request as httpsRequest } from "node:https";
 import { Readable } from "node:stream";

@@ -1,5 +1,4 @@
 /** Requests of this server itself to extension servers: availability checks, discovery and OpenAPI documents. */
-
 import type { IncomingHttpHeaders } from "node:http";
 import { type Agent, request } from "node:https";
 import type { UserInfo } from "../../auth/user.ts";

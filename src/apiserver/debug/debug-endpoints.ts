@@ -1,5 +1,4 @@
 /** Profiling and log verbosity, on the secure port and on the unauthenticated socket of --debug-socket-path. */
-
 import { rm } from "node:fs/promises";
 import type { Handler } from "../../http/message.ts";
 import { textResponse } from "../../http/respond.ts";

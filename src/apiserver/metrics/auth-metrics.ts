@@ -1,5 +1,4 @@
 /** Metrics of authentication and authorization. */
-
 import type { ObserveDecision } from "../../auth/authz/modes.ts";
 import type { Authenticator, Authorizer } from "../../auth/user.ts";
 import { exponentialBuckets } from "../../std/metrics/buckets.ts";

@@ -1,5 +1,4 @@
 /** Metrics of changes to the node authorizer's graph. */
-
 import type { NodeGraph } from "../../auth/authz/node/node-graph.ts";
 import { exponentialBuckets } from "../../std/metrics/buckets.ts";
 import type { MetricRegistry } from "../../std/metrics/metrics.ts";

@@ -1,5 +1,4 @@
 /** The client's side of a request that switches protocols (RFC 9110, section 7.8). */
-
 import { type ClientRequest, type Agent as HttpAgent, request as httpRequest, type IncomingMessage } from "node:http";
 import { type Agent as HttpsAgent, request as httpsRequest } from "node:https";
 import type { Socket } from "node:net";

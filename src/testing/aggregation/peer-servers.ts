@@ -1,5 +1,4 @@
 /** API servers over one store that forward requests to each other. */
-
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { request } from "node:https";
 import { tmpdir } from "node:os";

@@ -2,7 +2,6 @@
  * The containerd that `svc up` manages: starts it, restarts it when it exits, and stops it. Containers are children of
  * their shims, so they survive a restart of containerd.
  */
-
 import { type ChildProcess, spawn } from "node:child_process";
 import { closeSync, openSync, readFileSync, renameSync, rmSync, statSync, writeFileSync } from "node:fs";
 import { mkdir } from "node:fs/promises";
