@@ -4,7 +4,7 @@
 const CALLS_MAX = 10_000;
 
 /** Calls that wait for their results. */
-export class Calls {
+export class PendingCalls {
   readonly #pending = new Map<number, PromiseWithResolvers<unknown>>();
   #lastId = 0;
 

@@ -6,7 +6,7 @@ import { withTimeout } from "../../std/time/with-timeout.ts";
 import type { Store } from "../../storage/store.ts";
 import { openRemoteStore, type StoreAccess } from "../../storage/worker-engine/remote-store.ts";
 import type { LocalTunnels, OtherTunnels } from "../tunnels/tunnel-exchange.ts";
-import { Calls } from "./calls.ts";
+import { PendingCalls } from "./calls.ts";
 import type { FromWorker, ToWorker, WorkerStep } from "./messages.ts";
 import type { MetricsSnapshot } from "./metric-snapshots.ts";
 import { isEmbeddedStore, type ThreadLink } from "./thread-link.ts";
@@ -18,7 +18,7 @@ export class PoolLink implements ThreadLink {
   readonly isMain = false;
   readonly #port: MessagePort;
   readonly #clock: Clock;
-  readonly #calls = new Calls();
+  readonly #calls = new PendingCalls();
   readonly #opened = Promise.withResolvers<void>();
   readonly #listen = Promise.withResolvers<number>();
   readonly #serve = Promise.withResolvers<void>();
@@ -65,7 +65,7 @@ export class PoolLink implements ThreadLink {
     return this.#isStopped;
   }
 
-  reached(step: WorkerStep): void {
+  reportStep(step: WorkerStep): void {
     this.send({ type: "reached", step });
   }
 

@@ -28,7 +28,7 @@ export async function run(): Promise<number> {
     root.setVerbosity(level);
     link.send({ type: "verbosity", level });
   };
-  link.reached("loaded");
+  link.reportStep("loaded");
   try {
     await Promise.race([link.opened, link.stopped]);
     if (link.isStopped) return 0;

@@ -33,11 +33,11 @@ export async function startWorkerServer(
     deps,
     externalHostPort,
     async (parts) => {
-      link.reached("prepared");
+      link.reportStep("prepared");
       const securePort = await link.listenPort;
       secureServing = await startSecureServing({ ...own, securePort }, { clock, log, random }, parts);
       Object.assign(address, secureServing.address);
-      link.reached("listening");
+      link.reportStep("listening");
     },
   ).catch(async (error: unknown) => {
     await secureServing?.[Symbol.asyncDispose]();
@@ -48,7 +48,7 @@ export async function startWorkerServer(
   await registries.of(namespaceKind).freshCache({ signal: new AbortController().signal });
   readiness.waitForThreads();
   readiness.markStarted();
-  link.reached("serving");
+  link.reportStep("serving");
   void link.allServe.then(() => readiness.markThreadsServing());
   return {
     releaseMemory: () => registries.releaseMemory(),
