@@ -57,7 +57,7 @@ t.test("MeasuredStore records the size, the quota and the alarms of a store that
   const clock = new FakeClock();
   const registry = new MetricRegistry();
   const alarms = [{ type: "NOSPACE" as const, message: "full" }];
-  const status = () => ({ sizeBytes: 7, quotaBytes: 5, alarms });
+  const status = () => ({ sizeBytes: 7, quotaBytes: 5, alarms, log: { bytes: 300, syncs: 2 } });
   await using store = new MeasuredStore(
     Object.assign(createMemoryStore({ clock }), { status }),
     registry,
@@ -65,9 +65,13 @@ t.test("MeasuredStore records the size, the quota and the alarms of a store that
     () => "pods",
   );
   t.same(store.status(), status());
+  await store.create("/a", Buffer.from("four"));
   const text = formatMetrics([registry], "prometheus");
   t.match(text, "etcd_mvcc_db_total_size_in_bytes 7\n");
   t.match(text, "etcd_server_quota_backend_bytes 5\n");
+  t.match(text, "etcd_disk_wal_write_bytes_total 300\n");
+  t.match(text, "apiserver_storage_syncs_total 2\n");
+  t.match(text, 'apiserver_storage_written_bytes_total{operation="create",type="pods"} 6\n');
   t.match(text, 'etcd_server_alarms{alarm_type="NOSPACE"} 1\n');
   t.match(text, 'etcd_server_alarms{alarm_type="CORRUPT"} 0\n');
 });

@@ -49,6 +49,12 @@ export function createStoreMetrics(registry: MetricRegistry) {
       },
       SECONDS,
     ),
+    written: registry.counter({
+      name: "apiserver_storage_written_bytes_total",
+      help: "Bytes of the keys and values written to the store, by operation and resource.",
+      stability,
+      labels: LABELS,
+    }),
     lists: list("total", "Number of lists read from the store."),
     fetched: list("fetched_objects_total", "Number of objects read from the store for lists."),
     evaluated: list("evaluated_objects_total", "Number of objects of store lists that were tested against selectors."),
@@ -112,15 +118,17 @@ export class MeasuredStore implements Store {
   }
 
   create(key: string, value: Uint8Array, options?: WriteOptions): Promise<Revision> {
-    return this.#measure("create", key, this.#clock.monotonic(), this.#store.create(key, value, options));
+    const work = this.#store.create(key, value, options);
+    return this.#measure("create", key, this.#clock.monotonic(), work, value.length);
   }
 
   update(key: string, value: Uint8Array, expected: Revision, options?: WriteOptions): Promise<Revision> {
-    return this.#measure("update", key, this.#clock.monotonic(), this.#store.update(key, value, expected, options));
+    const work = this.#store.update(key, value, expected, options);
+    return this.#measure("update", key, this.#clock.monotonic(), work, value.length);
   }
 
   delete(key: string, expected: Revision): Promise<Revision> {
-    return this.#measure("delete", key, this.#clock.monotonic(), this.#store.delete(key, expected));
+    return this.#measure("delete", key, this.#clock.monotonic(), this.#store.delete(key, expected), 0);
   }
 
   watch(range: Range, from: Revision, signal: AbortSignal): AsyncIterable<WatchBatch> {
@@ -140,10 +148,13 @@ export class MeasuredStore implements Store {
   }
 
   /** Returns the store's own promise, so that the caller does not wait for the metrics. */
-  #measure<T>(operation: Operation, key: string, began: number, work: Promise<T>): Promise<T> {
+  #measure<T>(operation: Operation, key: string, began: number, work: Promise<T>, valueBytes?: number): Promise<T> {
     const resource = this.#resourceOf(key);
     work.then(
-      () => this.#record(operation, resource, began, 0),
+      () => {
+        this.#record(operation, resource, began, 0);
+        if (valueBytes !== undefined) this.#families.written.with(operation, resource).inc(key.length + valueBytes);
+      },
       (error: unknown) => this.#record(operation, resource, began, isExpected(error) ? 0 : 1),
     );
     return work;
@@ -174,9 +185,18 @@ function registerStatusMetrics(store: Store, registry: MetricRegistry): void {
   const size = gauge("etcd_mvcc_db_total_size_in_bytes", "Size of the store's files in bytes.");
   const quota = gauge("etcd_server_quota_backend_bytes", "Quota of the store in bytes; 0 for none.");
   const alarms = gauge("etcd_server_alarms", "1 for each active alarm of the store, by type.", ["alarm_type"]);
+  const log =
+    store.status?.()?.log === undefined
+      ? undefined
+      : {
+          bytes: gauge("etcd_disk_wal_write_bytes_total", "Bytes written to the log of the store."),
+          syncs: gauge("apiserver_storage_syncs_total", "Batches of writes that were synced to the log of the store."),
+        };
   registry.onCollect(() => {
     const status = store.status?.();
     if (status === undefined) return;
+    log?.bytes.with().set(status.log?.bytes ?? 0);
+    log?.syncs.with().set(status.log?.syncs ?? 0);
     size.with().set(status.sizeBytes);
     quota.with().set(status.quotaBytes ?? 0);
     for (const type of ["NOSPACE", "CORRUPT"]) {

@@ -17,6 +17,8 @@ export interface OpenStoreOptions {
   readonly leaseReuseSeconds?: number | undefined;
   /** Of a store on disk; unlimited when absent. */
   readonly quotaBytes?: number | undefined;
+  /** Of a store on disk: whether writes of the key may wait for others, to share their sync. */
+  readonly isDeferrable?: ((key: string) => boolean) | undefined;
   /** Interval at which the size of a remote store is read; 0 turns that off. */
   readonly statusIntervalMs?: number | undefined;
   /** How to connect to a remote store; undefined: directly. */

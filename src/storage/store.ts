@@ -106,6 +106,14 @@ export interface StoreStatus {
   /** Undefined for none. */
   readonly quotaBytes: number | undefined;
   readonly alarms: readonly StoreAlarm[];
+  /** What this process has written to the log of the store; undefined for a remote one. */
+  readonly log?: StoreLog | undefined;
+}
+
+export interface StoreLog {
+  readonly bytes: number;
+  /** Batches that were synced. */
+  readonly syncs: number;
 }
 
 /** Named as in etcd: NOSPACE while only deletions and small updates are accepted, CORRUPT after damage was found. */
@@ -132,7 +140,10 @@ export type StoreErrorCode =
 export class StoreError extends Error {
   override readonly name = "StoreError";
   readonly code: StoreErrorCode;
-  /** With `conflict` and `exists`: the current value of the key; undefined for none. */
+  /**
+   * With `conflict` and `exists`: the current value of the key; undefined for none. With `undecryptable` and `corrupt`:
+   * the value that cannot be read, where the error is of a single one.
+   */
   readonly current: KeyValue | undefined;
 
   constructor(code: StoreErrorCode, message: string, options?: { cause?: unknown; current?: KeyValue | undefined }) {

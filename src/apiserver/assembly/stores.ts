@@ -1,4 +1,5 @@
 /** Opens the stores of the server: one for all kinds, and those of `--kvstore-servers-overrides`. */
+import { leaseKind } from "../../api/coordination/lease/kind.ts";
 import type { Kind } from "../../api/kind.ts";
 import { svcGroup } from "../../api/scheme.ts";
 import type { Connector } from "../../client/transport/connector.ts";
@@ -11,6 +12,9 @@ import type { ApiServerConfig } from "../config/config.ts";
 import { serverIdHash } from "../metrics/server-id.ts";
 import type { ServerMetrics } from "../metrics/server-metrics.ts";
 import type { ThreadLink } from "../workers/thread-link.ts";
+
+/** The namespace of the leases that nodes renew. */
+const NODE_LEASES = "kube-node-lease";
 
 export interface StoresDeps {
   /** The built-in kinds that are served. */
@@ -38,7 +42,9 @@ export interface Stores {
 export async function openStores(config: ApiServerConfig, deps: StoresDeps): Promise<Stores> {
   const { storage } = config;
   const { clock, connector, resources, metrics } = deps;
-  const options = { ...storage, statusIntervalMs: config.observability.sizePollMs, connector, clock };
+  const heartbeats = `${storage.prefix}/${leaseKind.storageName}/${NODE_LEASES}/`;
+  const isDeferrable = (key: string): boolean => key.startsWith(heartbeats);
+  const options = { ...storage, statusIntervalMs: config.observability.sizePollMs, connector, clock, isDeferrable };
   const openHere = (urls: readonly string[]): Promise<Store> =>
     openStore({ ...options, urls, log: deps.log.child("store") });
   const { threads } = deps;

@@ -68,6 +68,7 @@ export class Writer {
   #draining: Promise<void> | undefined;
   /** Queued writes that do not wait for others. */
   #urgent = 0;
+  #isFlushing = false;
   #endDeferral: (() => void) | undefined;
   #failure: StoreError | undefined;
 
@@ -102,8 +103,10 @@ export class Writer {
 
   /** Resolves when all writes before the call are on disk or have failed. */
   async idle(): Promise<void> {
+    this.#isFlushing = true;
     this.#endDeferral?.();
     await this.#draining;
+    this.#isFlushing = false;
   }
 
   /** Resolves when the write of the key that is in progress is on disk or has failed; undefined when there is none. */
@@ -144,7 +147,7 @@ export class Writer {
     // Other writes of this turn of the event loop join the first batch.
     await new Promise<void>((resolve) => setImmediate(resolve));
     while (this.#queue.length > 0) {
-      if (this.#urgent === 0 && this.#queue.length < BATCH_WRITES) await this.#defer();
+      if (this.#urgent === 0 && !this.#isFlushing && this.#queue.length < BATCH_WRITES) await this.#defer();
       const batch = this.#takeBatch();
       try {
         await this.#options.database().write(operationsOf(batch));
