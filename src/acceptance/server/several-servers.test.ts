@@ -26,9 +26,14 @@ function homeOf(t: Test): string {
   return home;
 }
 
-async function startServers(t: Test, etcd: EtcdCluster, count: number): Promise<ServerProcess[]> {
+async function startServers(
+  t: Test,
+  etcd: EtcdCluster,
+  count: number,
+  flags: readonly string[] = [],
+): Promise<ServerProcess[]> {
   const start = async (): Promise<ServerProcess> => {
-    const server = await startServerProcess({ home: homeOf(t), store: etcd.urls.join(",") });
+    const server = await startServerProcess({ home: homeOf(t), store: etcd.urls.join(","), flags });
     t.teardown(() => server[Symbol.asyncDispose]());
     return server;
   };
@@ -101,6 +106,35 @@ t.test("a write through one server is in the next read through another", { skip:
     t.equal(new Set(services.map(({ json }) => json.spec.clusterIP)).size, 60);
     t.equal(new Set(services.map(({ json }) => json.spec.ports[0].nodePort)).size, 60);
   });
+});
+
+t.test("one of several servers runs the embedded controllers", { skip: problem ?? false }, async (t) => {
+  await using etcd = await startEtcd();
+  const flags = ["--embedded-controllers=deployment,replicaset", "--disable-admission-plugins=ServiceAccount"];
+  const servers = await startServers(t, etcd, 3, [...flags, "-v=1"]);
+  const leaders = (): ServerProcess[] =>
+    servers.filter(({ errors, child }) => child.exitCode === null && /Successfully acquired lease/.test(errors()));
+  await until("there is a leader", async () => leaders().length > 0);
+  const labels = { app: "web" };
+  const template = { metadata: { labels }, spec: { containers: [{ name: "c", image: "img:1" }] } };
+  const spec = { replicas: 3, selector: { matchLabels: labels }, template };
+  const deployments = "/apis/apps/v1/namespaces/default/deployments";
+  t.equal((await servers[0]!.send("POST", deployments, { metadata: { name: "web" }, spec })).status, 201);
+  const pods = async (server: ServerProcess): Promise<number> =>
+    (await server.send("GET", `${NAMESPACE}/pods`)).json.items.length;
+  for (const server of servers) await until("the pods exist", async () => (await pods(server)) === 3);
+  const events = (await servers[0]!.send("GET", `${NAMESPACE}/events`)).json.items;
+  const scaled = events.filter(({ reason }: { readonly reason: string }) => reason === "ScalingReplicaSet");
+  t.equal(scaled.length, 1, "one controller acts");
+  t.equal(leaders().length, 1);
+  const [leader] = leaders() as [ServerProcess];
+  leader.child.kill("SIGKILL");
+  await leader.ended;
+  const others = servers.filter((server) => server !== leader);
+  const path = `${deployments}/web`;
+  const contentType = "application/merge-patch+json";
+  t.equal((await others[0]!.send("PATCH", path, { spec: { replicas: 5 } }, { contentType })).status, 200);
+  await until("another server scales", async () => (await pods(others[1]!)) === 5);
 });
 
 t.test("clients do not notice a rolling restart", { skip: problem ?? false }, async (t) => {

@@ -1,9 +1,12 @@
 /** What the server runs after its listener is open: first the parts that readiness depends on, then the others. */
 import { eventKind } from "../../api/core/event/kind.ts";
 import { isPersisted } from "../../api/review-kind.ts";
-import { includesController } from "../../controllers/controller-manager.ts";
+import { MASTERS, type UserInfo } from "../../auth/user.ts";
+import { createClient } from "../../client/api-client.ts";
+import { expandControllerNames, includesController } from "../../controllers/controller-manager.ts";
 import type { Handler } from "../../http/message.ts";
 import { EventBudget } from "../../registry/events/event-budget.ts";
+import type { MetricRegistry } from "../../std/metrics/metrics.ts";
 import { readHostAddress } from "../../std/net/host-addresses.ts";
 import { withTimeout } from "../../std/time/with-timeout.ts";
 import { feedNodeGraph } from "../authorization/node-graph-feed.ts";
@@ -18,6 +21,7 @@ import { startDefinitionController } from "../custom-resources/definition-contro
 import { registerLocalApiServices } from "../discovery/local-api-services.ts";
 import { isUnspecifiedAddress } from "../serving/secure-serving.ts";
 import { servingCa } from "../serving/serving-ca.ts";
+import { isEmbeddedStore } from "../workers/thread-link.ts";
 import type { AccessControl } from "./access-control.ts";
 import { runEmbeddedControllers } from "./embedded-controllers.ts";
 import type { ServerBase } from "./server-base.ts";
@@ -140,23 +144,37 @@ async function startEmbeddedControllers(
     const { ensureLocalPathStorage } = await import("../control-plane/local-path-storage.ts");
     await ensureLocalPathStorage(registries, { storageClass: config.localPathClass === true }, stopping);
   }
-  const embedded = await runEmbeddedControllers(config.embeddedControllers, {
-    handler: options.handler,
-    loopbackToken: authenticators.loopbackToken,
-    clock,
-    random,
-    log,
-    clusterCa,
-    signing: config.signing,
-    signLegacyToken: authenticators.serviceAccounts.signLegacy,
-    kinds: apis.kinds,
-    registry: metrics.registry,
-    queueMetrics: metrics.queues,
-    options: config.controllerOptions ?? {},
-    features: base.features,
-  });
-  resources.use(embedded);
+  const { loopbackToken } = authenticators;
+  const run = (registry: MetricRegistry): Promise<AsyncDisposable> =>
+    runEmbeddedControllers(config.embeddedControllers, {
+      handler: options.handler,
+      loopbackToken,
+      clock,
+      random,
+      log,
+      clusterCa,
+      signing: config.signing,
+      signLegacyToken: authenticators.serviceAccounts.signLegacy,
+      kinds: apis.kinds,
+      registry,
+      queueMetrics: metrics.queues,
+      options: config.controllerOptions ?? {},
+      features: base.features,
+    });
+  const names = expandControllerNames(config.embeddedControllers);
+  if (names.length === 0 || isEmbeddedStore(config.storage.urls)) {
+    resources.use(await run(metrics.registry));
+    return;
+  }
+  // Other servers of the store may have embedded controllers too.
+  const headers = { authorization: `Bearer ${loopbackToken(SERVER_USER)}` };
+  const client = createClient({ transport: options.handler, headers, userAgent: SERVER_USER.name });
+  const { runElectedControllers } = await import("./elected-controllers.ts");
+  const { registry } = metrics;
+  resources.use(runElectedControllers({ client, clock, random, log: log.child("controllers"), registry, run }));
 }
+
+const SERVER_USER: UserInfo = { name: "system:apiserver", uid: "", groups: [MASTERS], extra: {} };
 
 /** Undefined for a loopback address, which other hosts cannot use. */
 async function endpointReconcilerOptions({

@@ -201,6 +201,7 @@ export class MetricRegistry {
   readonly policy: MetricPolicy;
   readonly #families = new Map<string, AnyFamily>();
   readonly #collectors: (() => void)[] = [];
+  readonly #included = new Set<MetricRegistry>();
 
   constructor(policy: MetricPolicy = SHOW_ALL) {
     this.policy = policy;
@@ -224,13 +225,19 @@ export class MetricRegistry {
     this.#collectors.push(collect);
   }
 
+  /** Shows the families of another registry too, until the disposal. Its names must be other ones. */
+  include(other: MetricRegistry): Disposable {
+    this.#included.add(other);
+    return { [Symbol.dispose]: () => void this.#included.delete(other) };
+  }
+
   has(name: string): boolean {
     return this.#families.has(name);
   }
 
   /** The families that the policy shows, by name. */
   collect(): readonly AnyFamily[] {
-    for (const collect of this.#collectors) collect();
+    for (const registry of [this, ...this.#included]) for (const collect of registry.#collectors) collect();
     return this.all()
       .filter((family) => this.#isShown(family.options))
       .sort((a, b) => (a.options.name < b.options.name ? -1 : 1));
@@ -238,11 +245,11 @@ export class MetricRegistry {
 
   /** All families, shown or not. */
   all(): readonly AnyFamily[] {
-    return [...this.#families.values()];
+    return [this, ...this.#included].flatMap((registry) => [...registry.#families.values()]);
   }
 
   reset(): void {
-    for (const family of this.#families.values()) family.reset();
+    for (const family of this.all()) family.reset();
   }
 
   #isShown({ name, deprecatedSince }: MetricOptions): boolean {
