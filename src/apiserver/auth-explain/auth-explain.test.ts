@@ -53,9 +53,9 @@ t.test("a refused token shows what each authenticator said", async (t) => {
   const unknown = await runAuthExplain([MEMORY, "--token=abc", "--enable-bootstrap-token-auth"]);
   t.equal(unknown.code, 1);
   t.match(unknown.stdout, "bearer token of 3 characters, which is no JWT");
-  t.match(unknown.stdout, "token file: not for it: there is no --token-auth-file");
-  t.match(unknown.stdout, "service account: not for it: the token is no JWT");
-  t.match(unknown.stdout, "bootstrap token: not for it: the token does not have the form ID.SECRET");
+  t.match(unknown.stdout, "token file: skipped: there is no --token-auth-file");
+  t.match(unknown.stdout, "service account: skipped: the token is no JWT");
+  t.match(unknown.stdout, "bootstrap token: skipped: the token does not have the form ID.SECRET");
   t.match(unknown.stdout, "=> refused: 401 Unauthorized");
   const foreign = await runAuthExplain([MEMORY, `--token=${jwt({ iss: "https://a" })}`]);
   t.match(foreign.stdout, 'the issuer "https://a" is none of https://kubernetes.default.svc');

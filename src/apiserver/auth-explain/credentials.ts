@@ -80,7 +80,7 @@ function describeToken(token: string): readonly string[] {
     ...["iat", "nbf", "exp"].map((name) => [name, time(claims[name])] as const),
   ].filter(([name]) => claims[name] !== undefined);
   return [
-    "bearer token, a JWT that says of itself (not verified):",
+    "bearer token, a JWT with these claims (not verified):",
     ...shown.map(([name, value]) => `  ${name}: ${value}`),
   ];
 }

@@ -102,25 +102,25 @@ async function explainSkip(
   const issuer = JSON.stringify(claims?.iss ?? "");
   switch (name) {
     case "request headers":
-      return "not for it: no front proxy sent the request";
+      return "skipped: no front proxy sent the request";
     case "client certificate":
-      return "not for it: there is no client certificate";
+      return "skipped: there is no client certificate";
     case "token file":
       return config.tokenFile === undefined
-        ? "not for it: there is no --token-auth-file"
-        : `not for it: the token is not in ${config.tokenFile}`;
+        ? "skipped: there is no --token-auth-file"
+        : `skipped: the token is not in ${config.tokenFile}`;
     case "service account":
       return claims === undefined
-        ? "not for it: the token is no JWT"
-        : `not for it: the issuer ${issuer} is none of ${config.serviceAccounts.issuers.join(", ")}`;
+        ? "skipped: the token is no JWT"
+        : `skipped: the issuer ${issuer} is none of ${config.serviceAccounts.issuers.join(", ")}`;
     case "bootstrap token":
-      return "not for it: the token does not have the form ID.SECRET of 6 and 16 characters";
+      return "skipped: the token does not have the form ID.SECRET of 6 and 16 characters";
     case "webhook":
-      return "the webhook does not accept the token";
+      return "skipped: the webhook does not accept the token";
     default:
       return claims === undefined
-        ? "not for it: the token is no JWT"
-        : `not for it: the issuer of the token is ${issuer}`;
+        ? "skipped: the token is no JWT"
+        : `skipped: the issuer of the token is ${issuer}`;
   }
 }
 
