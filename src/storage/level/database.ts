@@ -5,6 +5,7 @@ import type { Level } from "level";
 import { makeDirectory } from "../../std/fs/make-directory.ts";
 import type { Logger } from "../../std/log/logger.ts";
 import { StoreError, type StoreErrorCode } from "../store.ts";
+import { rejectIfOpen, trackOpenDirectory } from "./lock.ts";
 import { addAddonDirectory } from "./native.ts";
 import type { FileVerifier } from "./verify/file-verifier.ts";
 import { keepCopy } from "./verify/keep-copy.ts";
@@ -34,15 +35,17 @@ type Engine = Level<Buffer, Buffer> & { compactRange(start: Buffer, end: Buffer)
 export class Database {
   readonly #path: string;
   readonly #level: Engine;
+  readonly #tracked: Disposable;
   #failure: unknown;
   #verifier: FileVerifier | undefined;
 
-  private constructor(path: string, level: Engine) {
+  private constructor(path: string, level: Engine, tracked: Disposable) {
     this.#path = path;
     this.#level = level;
+    this.#tracked = tracked;
   }
 
-  /** Verifies the files before LevelDB may change them. */
+  /** Verifies the files before LevelDB may change any. */
   static async open(path: string, log: Logger, verify: VerifyOptions = { tables: true }): Promise<Database> {
     try {
       await makeDurableDirectory(path);
@@ -52,7 +55,7 @@ export class Database {
     addAddonDirectory(path);
     // Loaded here, so that programs without an embedded store do not load native code.
     const { Level } = await import("level");
-    await verifyFiles(path, log, verify, () => checkUnlocked(new Level(path)));
+    await verifyFiles(path, log, verify);
     const level = new Level<Buffer, Buffer>(path, {
       keyEncoding: "buffer",
       valueEncoding: "buffer",
@@ -65,7 +68,7 @@ export class Database {
     } catch (cause) {
       throw toStoreError(`Cannot open the embedded store in "${path}"`, cause);
     }
-    return new Database(path, level);
+    return new Database(path, level, await trackOpenDirectory(path));
   }
 
   /** Reads of damaged tables fail from now on, and so do writes, which would start their compaction. */
@@ -130,8 +133,9 @@ export class Database {
     }
   }
 
-  close(): Promise<void> {
-    return this.#level.close();
+  async close(): Promise<void> {
+    await this.#level.close();
+    this.#tracked[Symbol.dispose]();
   }
 }
 
@@ -155,39 +159,15 @@ async function syncDirectory(path: string): Promise<void> {
 }
 
 /** Damage is real only while no other process has the database open: another one changes the files meanwhile. */
-async function verifyFiles(
-  path: string,
-  log: Logger,
-  options: VerifyOptions,
-  checkLock: () => Promise<void>,
-): Promise<void> {
-  const doing = `Cannot open the embedded store in "${path}"`;
+async function verifyFiles(path: string, log: Logger, options: VerifyOptions): Promise<void> {
   try {
     const incomplete = await verifyDatabase(path, options);
     if (incomplete === undefined) return;
-    await checkLock();
+    await rejectIfOpen(path);
     await keepCopy(path, incomplete, log);
   } catch (cause) {
-    await checkLock();
-    throw toStoreError(doing, cause);
-  }
-}
-
-/** Rejects with `locked` when a process has the database open. */
-export async function rejectIfOpen(path: string): Promise<void> {
-  addAddonDirectory(path);
-  const { Level } = await import("level");
-  await checkUnlocked(new Level(path));
-}
-
-/** Rejects with `locked` when a process has the database open. LevelDB checks the lock and changes nothing. */
-async function checkUnlocked(level: Level): Promise<void> {
-  try {
-    await level.open({ createIfMissing: false, errorIfExists: true });
-    await level.close();
-  } catch (cause) {
-    const error = toStoreError(`Cannot open the embedded store in "${level.location}"`, cause);
-    if (error instanceof StoreError && error.code === "locked") throw error;
+    await rejectIfOpen(path);
+    throw toStoreError(`Cannot open the embedded store in "${path}"`, cause);
   }
 }
 

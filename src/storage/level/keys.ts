@@ -14,7 +14,8 @@
  */
 import type { Revision } from "../store.ts";
 
-const LETTER = { head: 0x68, log: 0x6c, ttl: 0x74, version: 0x76 } as const;
+/** The first letters of keys with a key or a revision. */
+export const LETTER = { head: 0x68, log: 0x6c, ttl: 0x74, version: 0x76 } as const;
 
 export const FORMAT_KEY = Buffer.from("f");
 export const REVISION_KEY = Buffer.from("r");
@@ -56,6 +57,11 @@ export function revisionOf(bytes: Buffer): Revision {
   return readRevision(bytes, bytes.length - REVISION_BYTES);
 }
 
+/** The store key in a head key. */
+export function keyOfHead(bytes: Buffer): string {
+  return unescapeNul(bytes.toString("utf8", 1));
+}
+
 /** Whether two version keys are of the same store key. */
 export function sameKey(a: Buffer, b: Buffer): boolean {
   return a.length === b.length && a.compare(b, 0, b.length - REVISION_BYTES, 0, a.length - REVISION_BYTES) === 0;
@@ -63,8 +69,11 @@ export function sameKey(a: Buffer, b: Buffer): boolean {
 
 /** The store key in a version key. */
 export function keyOf(bytes: Buffer): string {
-  const key = bytes.toString("utf8", 1, bytes.length - REVISION_BYTES - 1);
-  // FF is no UTF-8: an escapeNul NUL reads as NUL and a replacement character.
+  return unescapeNul(bytes.toString("utf8", 1, bytes.length - REVISION_BYTES - 1));
+}
+
+/** FF is no UTF-8: an escaped NUL reads as NUL and a replacement character. */
+function unescapeNul(key: string): string {
   return key.includes("\0") ? key.replaceAll("\0\ufffd", "\0") : key;
 }
 

@@ -1,4 +1,4 @@
-import { mkdir, readdir, readFile, writeFile } from "node:fs/promises";
+import { cp, mkdir, readdir, readFile, rm, writeFile } from "node:fs/promises";
 import t, { type Test } from "tap";
 import { deploymentKind } from "../../api/apps/deployment/kind.ts";
 import { leaseKind } from "../../api/coordination/lease/kind.ts";
@@ -8,8 +8,9 @@ import { silentLogger } from "../../std/log/logger.ts";
 import { systemClock } from "../../std/time/clock.ts";
 import { findEtcdProblem, startEtcd } from "../../testing/storage/etcd-server.ts";
 import { EtcdTransfer } from "../kvstore3/transfer.ts";
-import { Database, rejectIfOpen } from "../level/database.ts";
+import { Database } from "../level/database.ts";
 import { ALL_KEYS } from "../level/keys.ts";
+import { rejectIfOpen } from "../level/lock.ts";
 import { openStore } from "../open.ts";
 import { prefixRange, type Revision, type Store } from "../store.ts";
 import { convertNames, createConverter } from "./convert-names.ts";
@@ -177,6 +178,35 @@ async function testSalvage(t: Test, damage: (path: string, names: readonly strin
 for (const [name, damage] of Object.entries(damages)) {
   t.test(`objects are read from a store of which ${name}`, async (t) => await testSalvage(t, damage));
 }
+
+t.test("what a missing table had is named, and how many writes are lost at least", async (t) => {
+  const path = `${t.testdir()}/store`;
+  for (const letter of ["a", "b"]) {
+    await using store = await open(`level://${path}`);
+    for (let i = 0; i < 10; i++) await store.create(`/registry/${letter}${i}`, Buffer.from(`v${i}`));
+  }
+  // The next start writes the log of the second one to a table.
+  await (await open(`level://${path}`))[Symbol.asyncDispose]();
+  const tables = (await readdir(path)).filter((name) => name.endsWith(".ldb")).sort();
+  t.equal(tables.length, 2);
+  const [first = "", second = ""] = tables;
+  for (const [file, kept, expected] of [
+    [first, "b", "current revisions of keys the first to the last, the log of revisions the oldest to the latest"],
+    [second, "a", 'current revisions of keys "/registry/b0" to the last'],
+  ] as const) {
+    const copy = `${path}-${kept}`;
+    await cp(path, copy, { recursive: true });
+    await rm(`${copy}/${file}`);
+    await t.rejects(open(`level://${copy}`), { message: new RegExp(`${file} is missing.*"/registry/[ab]9"`) });
+    const { snapshot, tables: lost, lostRevisions, damage } = await salvage(copy);
+    t.ok((await itemsOf(snapshot)).every(({ key }) => key.startsWith(`/registry/${kept}`)));
+    t.match(lost, [{ file, content: new RegExp(expected) }]);
+    t.match(lost[0]?.content, /values of keys .* to "\/registry\/[ab]9"$/);
+    t.same(damage, [`${file}: it is missing`]);
+    // Without the other table, nothing shows that there were earlier revisions.
+    t.equal(lostRevisions, file === second ? 10 : 0);
+  }
+});
 
 t.test("a changed byte of a table costs at most the values of its block, and no other value changes", async (t) => {
   const path = `${t.testdir()}/store`;

@@ -1,7 +1,7 @@
 /** Reads what can be read of a damaged embedded store, without LevelDB, which reads damaged blocks unchecked. */
 import { readdir, readFile } from "node:fs/promises";
 import { join } from "node:path";
-import { headKey, keyOf, revisionOf } from "../level/keys.ts";
+import { COMPACTED_KEY, headKey, keyOf, keyOfHead, LETTER, REVISION_KEY, revisionOf } from "../level/keys.ts";
 import {
   decodeHead,
   decodeLogEntry,
@@ -10,8 +10,9 @@ import {
   decodeVersion,
   type TtlEntry,
 } from "../level/record.ts";
+import { describeKeyRange } from "../level/verify/key-range.ts";
 import { readLogFile } from "../level/verify/log-file.ts";
-import { readManifest } from "../level/verify/manifest.ts";
+import { readManifest, type TableFile } from "../level/verify/manifest.ts";
 import { readRevisionFile } from "../level/verify/revision-file.ts";
 import { readTableBlocks } from "../level/verify/table-file.ts";
 import { readOperations } from "../level/verify/write-batch.ts";
@@ -29,8 +30,19 @@ export interface Salvage {
   /** `000007.ldb: the checksum of the block at offset 0 is wrong` */
   readonly damage: readonly string[];
   readonly lost: readonly LostKey[];
+  /** The tables that are missing or cannot be read at all, in which keys that no other record names may have been. */
+  readonly tables: readonly LostTable[];
+  /** How many revisions since the last compaction no record names: so many writes at least are lost. */
+  readonly lostRevisions: number;
   /** The revision up to which writes are found; that of the snapshot is higher when later ones are lost. */
   readonly found: Revision;
+}
+
+export interface LostTable {
+  readonly file: string;
+  readonly bytes: number;
+  /** What it had, from the MANIFEST: `values of keys "/registry/a" to "/registry/z"`. */
+  readonly content: string;
 }
 
 /** An entry of LevelDB. */
@@ -49,6 +61,12 @@ interface Damage {
   readonly texts: string[];
   /** The keys of damaged tables. */
   readonly ranges: KeyRange[];
+  /** Those of which nothing can be read. */
+  readonly tables: LostTable[];
+}
+
+function noDamage(): Damage {
+  return { texts: [], ranges: [], tables: [] };
 }
 
 /** What the newest entry of a key of LevelDB is. */
@@ -67,7 +85,7 @@ interface KeyState {
 }
 
 export async function salvage(path: string): Promise<Salvage> {
-  const damage: Damage = { texts: [], ranges: [] };
+  const damage = noDamage();
   const newest = new Map<string, NewestEntry>();
   for await (const { key, sequence, value } of readEntries(path, damage)) {
     if (value !== undefined && !isWhole(key, value)) {
@@ -82,10 +100,13 @@ export async function salvage(path: string): Promise<Salvage> {
   const isCurrent = ({ key, sequence }: Entry): boolean => newest.get(key.toString("latin1"))?.sequence === sequence;
   const keys = new Map<string, KeyState>();
   const ttls = new Map<string, TtlEntry>();
-  let found = 1;
-  for await (const entry of readEntries(path, { texts: [], ranges: [] })) {
+  const logged = new Set<Revision>();
+  let [found, compacted] = [1, 0];
+  for await (const entry of readEntries(path, noDamage())) {
     if (entry.value === undefined || !isCurrent(entry) || !isWhole(entry.key, entry.value)) continue;
     found = Math.max(found, recordEntry(entry.key, entry.value, keys, ttls));
+    if (entry.key[0] === LETTER.log) logged.add(revisionOf(entry.key));
+    if (entry.key.equals(COMPACTED_KEY)) compacted = decodeNumber(entry.key, entry.value);
   }
   const lost: LostKey[] = [];
   const kept = new Map<string, Revision>();
@@ -110,7 +131,7 @@ export async function salvage(path: string): Promise<Salvage> {
   const snapshot: Snapshot = {
     revision: Math.max(found, reached) as Revision,
     async *parts() {
-      for await (const entry of readEntries(path, { texts: [], ranges: [] })) {
+      for await (const entry of readEntries(path, noDamage())) {
         if (entry.value === undefined || entry.key[0] !== LETTER.version || !isCurrent(entry)) continue;
         if (!isWhole(entry.key, entry.value)) continue;
         const [key, modified] = [keyOf(entry.key), revisionOf(entry.key)];
@@ -122,10 +143,19 @@ export async function salvage(path: string): Promise<Salvage> {
       }
     },
   };
-  return { snapshot, damage: damage.texts, lost, found: found as Revision };
+  const lostRevisions = countMissing(logged, compacted, snapshot.revision);
+  return { snapshot, damage: damage.texts, lost, tables: damage.tables, lostRevisions, found: found as Revision };
 }
 
-const LETTER = { head: 0x68, log: 0x6c, ttl: 0x74, version: 0x76 } as const;
+/** The revisions after the last compaction, or after the oldest known one, that the log does not have. */
+function countMissing(logged: ReadonlySet<Revision>, compacted: number, last: number): number {
+  let oldest = last + 1;
+  for (const revision of logged) oldest = Math.min(oldest, revision);
+  const start = compacted > 0 ? compacted : oldest - 1;
+  let known = 0;
+  for (const revision of logged) if (revision > start && revision <= last) known++;
+  return Math.max(0, last - start - known);
+}
 
 /** Returns the newest revision that the record names. */
 function recordEntry(bytes: Buffer, record: Buffer, keys: Map<string, KeyState>, ttls: Map<string, TtlEntry>): number {
@@ -136,7 +166,7 @@ function recordEntry(bytes: Buffer, record: Buffer, keys: Map<string, KeyState>,
   };
   switch (bytes[0]) {
     case LETTER.head: {
-      const remains = remainsOf(bytes.toString("utf8", 1).replaceAll("\0\ufffd", "\0"));
+      const remains = remainsOf(keyOfHead(bytes));
       const { modified } = decodeHead(bytes, record);
       remains.hasHead = true;
       remains.newest = Math.max(remains.newest, modified);
@@ -162,7 +192,7 @@ function recordEntry(bytes: Buffer, record: Buffer, keys: Map<string, KeyState>,
       return revisionOf(bytes);
     }
     default:
-      return bytes.toString("latin1") === "r" ? decodeNumber(bytes, record) : 0;
+      return bytes.equals(REVISION_KEY) ? decodeNumber(bytes, record) : 0;
   }
 }
 
@@ -192,10 +222,9 @@ async function* readEntries(path: string, damage: Damage): AsyncIterable<Entry> 
   const tables = names.filter((name) => /^\d+\.(?:ldb|sst)$/.test(name));
   const isListed = (name: string): boolean => listed === undefined || listed.has(Number.parseInt(name, 10));
   if (listed === undefined) damage.texts.push("the MANIFEST cannot be read: all tables are used");
-  for (const [number, range] of listed ?? []) {
+  for (const [number, table] of listed ?? []) {
     if (tables.some((name) => Number.parseInt(name, 10) === number)) continue;
-    damage.texts.push(`${String(number).padStart(6, "0")}.ldb: it is missing`);
-    damage.ranges.push(range);
+    addLostTable(damage, `${String(number).padStart(6, "0")}.ldb`, "it is missing", table);
   }
   for (const name of tables.filter(isListed)) {
     yield* readTable(path, name, damage, listed?.get(Number.parseInt(name, 10)));
@@ -203,11 +232,18 @@ async function* readEntries(path: string, damage: Damage): AsyncIterable<Entry> 
   for (const name of names.filter((each) => /^\d+\.log$/.test(each))) yield* readLog(path, name, damage);
 }
 
-/** The numbers of the tables and their keys; undefined when the MANIFEST is lost. */
+function addLostTable(damage: Damage, file: string, why: string, table: TableFile | undefined): void {
+  damage.texts.push(`${file}: ${why}`);
+  damage.ranges.push({ after: undefined, last: table?.largest });
+  if (table === undefined) return;
+  damage.tables.push({ file, bytes: table.size, content: describeKeyRange(table.smallest, table.largest) });
+}
+
+/** The tables by their numbers; undefined when the MANIFEST is lost. */
 async function readListedTables(
   path: string,
   names: readonly string[],
-): Promise<ReadonlyMap<number, KeyRange> | undefined> {
+): Promise<ReadonlyMap<number, TableFile> | undefined> {
   const named = (await readFile(join(path, "CURRENT"), "latin1").catch(() => "")).trimEnd();
   const newest = names.filter((name) => /^MANIFEST-\d+$/.test(name)).at(-1);
   const name = names.includes(named) ? named : newest;
@@ -216,7 +252,7 @@ async function readListedTables(
     const { records, damage } = readLogFile(await readFile(join(path, name)));
     if (records.length === 0 || (damage !== undefined && !damage.atEnd)) return undefined;
     const { tables } = readManifest(records);
-    return new Map(tables.map(({ number, largest }) => [number, { after: undefined, last: largest }]));
+    return new Map(tables.map((table) => [table.number, table]));
   } catch {
     return undefined;
   }
@@ -226,7 +262,7 @@ async function* readTable(
   path: string,
   name: string,
   damage: Damage,
-  range: KeyRange = { after: undefined, last: undefined },
+  listed: TableFile | undefined,
 ): AsyncIterable<Entry> {
   try {
     for (const block of readTableBlocks(await readFile(join(path, name)))) {
@@ -239,8 +275,7 @@ async function* readTable(
       }
     }
   } catch (error) {
-    damage.texts.push(`${name}: ${error instanceof Error ? error.message : String(error)}`);
-    damage.ranges.push(range);
+    addLostTable(damage, name, error instanceof Error ? error.message : String(error), listed);
   }
 }
 

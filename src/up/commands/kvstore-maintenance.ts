@@ -9,14 +9,15 @@ import { systemClock } from "../../std/time/clock.ts";
 import { normalizePrefix } from "../../storage/keys.ts";
 import { EtcdTransfer } from "../../storage/kvstore3/transfer.ts";
 import { compactBefore } from "../../storage/level/compaction.ts";
-import { Database, rejectIfOpen } from "../../storage/level/database.ts";
+import { Database } from "../../storage/level/database.ts";
 import { ALL_KEYS } from "../../storage/level/keys.ts";
 import { readLayout } from "../../storage/level/layout.ts";
+import { rejectIfOpen } from "../../storage/level/lock.ts";
 import { type ConversionCounts, convertNames } from "../../storage/maintenance/convert-names.ts";
 import { openLevelCopy } from "../../storage/maintenance/level-copy.ts";
 import { rejectIfUsed, restoreLevel } from "../../storage/maintenance/level-restore.ts";
 import { readLevelSnapshot, verifyRecords } from "../../storage/maintenance/level-snapshot.ts";
-import { salvage } from "../../storage/maintenance/salvage.ts";
+import { type Salvage, salvage } from "../../storage/maintenance/salvage.ts";
 import type { RestoreResult, Snapshot } from "../../storage/maintenance/snapshot.ts";
 import { openSnapshotFile, syncDirectory, writeSnapshotFile } from "../../storage/maintenance/snapshot-file.ts";
 import { StoreError } from "../../storage/store.ts";
@@ -262,14 +263,25 @@ async function repair(location: StoreLocation, flags: Flags): Promise<Result> {
     ...found.map((text) => `Damage: ${text}`),
     `Kept ${result.items} keys; the revision is ${result.revision}, the last write that was found is of ${saved.found}`,
     ...saved.lost.map(({ key, outcome }) => `Lost: ${JSON.stringify(key)}: ${outcomes[outcome]}`),
-    ...(saved.lost.length === 0 ? ["No key is known to be lost; later writes may be"] : []),
+    ...saved.tables.map(({ file, bytes, content }) => `Lost: the ${bytes} bytes of ${file}: ${content}`),
+    ...(saved.lostRevisions === 0 ? [] : [`Lost: the records of at least ${saved.lostRevisions} writes`]),
+    ...(saved.lost.length === 0 ? [`${nothingKnown(saved)}; later writes may be`] : []),
     `The damaged files are in ${copy}: remove it when it is not needed any more`,
   ];
   const { items: keys, revision } = result;
   return {
     text: lines.join("\n"),
-    json: { damage: found, keys, revision, found: saved.found, lost: saved.lost, copy },
+    json: {
+      ...{ damage: found, keys, revision, found: saved.found, lost: saved.lost },
+      ...{ lostTables: saved.tables, lostRevisions: saved.lostRevisions, copy },
+    },
   };
+}
+
+function nothingKnown({ tables }: Salvage): string {
+  return tables.length === 0
+    ? "No key is known to be lost"
+    : "No other record names a key that is lost with them: compare with a snapshot";
 }
 
 const outcomes = {

@@ -178,9 +178,9 @@ const IRRELEVANT = /^(?:LOCK|LOG|LOG\.old|REVISION)$/;
 const SENTENCE =
   /^Cannot open the embedded store in ".*": it is damaged: .*\. .*\b[Ll]ost\b.*\. No file was changed\. Keep a copy/;
 
-/** Names and contents of the files of LevelDB that hold data. */
+/** Names and contents of all files, LevelDB's own log included. */
 function contentsOf(path: string): Record<string, string> {
-  const names = readdirSync(path).filter((name) => !IRRELEVANT.test(name) && statSync(join(path, name)).isFile());
+  const names = readdirSync(path).filter((name) => statSync(join(path, name)).isFile());
   return Object.fromEntries(names.map((name) => [name, readFileSync(join(path, name), "latin1")]));
 }
 
@@ -252,6 +252,22 @@ t.test("a store with any damaged file is complete, or refused with nothing chang
   });
   t.comment(JSON.stringify(counts));
   t.ok(counts.refused > counts.complete);
+});
+
+t.test("tables that are older than the file REVISION are refused with nothing changed", async (t) => {
+  const [path, copy] = [newPath(), newPath()];
+  for (let start = 0; start < 6; start++) {
+    // Each second start writes nothing: its log is empty, and all revisions are in tables.
+    const store = await open(path);
+    if (start % 2 === 0) await writeSome(store, start * 100, start * 100 + 5);
+    await store[Symbol.asyncDispose]();
+    if (start === 3) cpSync(path, copy, { recursive: true });
+  }
+  cpSync(join(path, "REVISION"), join(copy, "REVISION"));
+  const before = contentsOf(copy);
+  const { error } = await tryToOpen(copy);
+  checkRefusal(t, "older tables", copy, error, before);
+  t.match(error, { message: /it ends at revision 11 of 16\. Lost are the writes of revisions 12 to 16/ });
 });
 
 t.test("a damaged log of a crashed store is refused, unless a power cut may be the cause", async (t) => {

@@ -13,7 +13,7 @@ import { readLogFile } from "./log-file.ts";
 import { readManifest } from "./manifest.ts";
 import { readTables } from "./read-tables.ts";
 import { findTableDamage } from "./table-file.ts";
-import { DamageError, LOST_WITH_TABLE, verifyDatabase } from "./verify.ts";
+import { DamageError, describeLoss, verifyDatabase } from "./verify.ts";
 
 /** Time between two verifications of all files. */
 const INTERVAL_MS = 3_600_000;
@@ -164,7 +164,11 @@ export class FileVerifier {
       const why = (await this.#findTableDamage(table)) && (await this.#findTableDamage(table));
       if (why === undefined) table.verifiedAt = this.#options.clock.monotonic();
       else {
-        const finding = { file: table.name, why: `the table ${table.name} is damaged: ${why}`, lost: LOST_WITH_TABLE };
+        const finding = {
+          file: table.name,
+          why: `the table ${table.name} is damaged: ${why}`,
+          lost: describeLoss(table),
+        };
         await this.#report(finding, table);
       }
     }

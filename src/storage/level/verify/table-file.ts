@@ -91,6 +91,22 @@ export function* readTableBlocks(bytes: Buffer): Generator<TableBlock> {
   }
 }
 
+/** The newest value of a key in a table without damage; undefined when it has none, or a deletion. */
+export function findEntry(bytes: Buffer, wanted: Buffer): TableEntry | undefined {
+  const decoder = new Decoder(bytes, bytes.length - FOOTER_BYTES);
+  readHandle(decoder);
+  for (const [internal, value] of blockEntries(readBlock(bytes, readHandle(decoder)))) {
+    if (internal.subarray(0, internal.length - INTERNAL_BYTES).compare(wanted) < 0) continue;
+    const entries = blockEntries(readBlock(bytes, readHandle(new Decoder(value))));
+    // The entries of a key are in descending order of their sequence numbers.
+    for (const entry of entries.map(([key, content]) => toTableEntry(key, content))) {
+      if (entry.key.equals(wanted)) return entry.isDeletion ? undefined : entry;
+    }
+    return undefined;
+  }
+  return undefined;
+}
+
 /** A key in a table ends with its sequence number and its type: 0 for a deletion. */
 function toTableEntry(internal: Buffer, value: Buffer): TableEntry {
   const end = internal.length - INTERNAL_BYTES;

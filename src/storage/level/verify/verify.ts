@@ -6,11 +6,14 @@
 import { readdir, readFile, stat } from "node:fs/promises";
 import { join } from "node:path";
 import { StoreError } from "../../store.ts";
+import { REVISION_KEY } from "../keys.ts";
+import { decodeNumber } from "../record.ts";
+import { describeKeyRange } from "./key-range.ts";
 import { type LogContent, type LogDamage, readLogFile } from "./log-file.ts";
 import { type Manifest, readManifest, type TableFile } from "./manifest.ts";
-import { readTables, type TableToRead } from "./read-tables.ts";
+import { readTables } from "./read-tables.ts";
 import { readRevisionFile } from "./revision-file.ts";
-import { findTableDamage } from "./table-file.ts";
+import { findEntry, findTableDamage, type TableEntry } from "./table-file.ts";
 import { readWriteBatch } from "./write-batch.ts";
 
 export interface VerifyOptions {
@@ -65,10 +68,10 @@ export async function verifyDatabase(
   const manifestName = await readCurrent(path, names);
   if (manifestName === undefined) return undefined;
   const manifest = await verifyManifest(path, names, manifestName);
-  const files = manifest.tables.map((table) => ({ name: findTable(path, names, table), size: table.size }));
+  const files = manifest.tables.map((table) => ({ ...table, name: findTable(path, names, table) }));
   await Promise.all(files.map((file) => verifySize(path, file)));
-  if (tables) await verifyTables(path, files);
-  return await verifyLogs(path, names, manifest, isOpen);
+  const stored = tables ? await verifyTables(path, files) : undefined;
+  return await verifyLogs(path, names, { ...manifest, stored }, isOpen);
 }
 
 /** The name of the MANIFEST; undefined for a new database. */
@@ -108,35 +111,57 @@ async function verifyManifest(path: string, names: readonly string[], name: stri
   }
 }
 
-export const LOST_WITH_TABLE = "Lost at most are the objects and the history in this file";
+/** A sentence without its stop: what a table has. */
+export function describeLoss(table: Pick<TableFile, "smallest" | "largest">): string {
+  return `Lost at most is what this file has: ${describeKeyRange(table.smallest, table.largest)}`;
+}
+
+interface NamedTable extends TableFile {
+  readonly name: string;
+}
 
 /** The name of a table. Throws when it does not exist. */
-function findTable(path: string, names: readonly string[], { number }: TableFile): string {
-  const [ldb, sst] = [tableName(number, "ldb"), tableName(number, "sst")];
+function findTable(path: string, names: readonly string[], table: TableFile): string {
+  const [ldb, sst] = [tableName(table.number, "ldb"), tableName(table.number, "sst")];
   const name = names.includes(sst) && !names.includes(ldb) ? sst : ldb;
-  if (!names.includes(name)) throw damaged(path, name, `the table ${name} is missing`, LOST_WITH_TABLE);
+  if (!names.includes(name)) throw damaged(path, name, `the table ${name} is missing`, describeLoss(table));
   return name;
 }
 
-async function verifySize(path: string, { name, size: expected }: TableToRead): Promise<void> {
+async function verifySize(path: string, table: NamedTable): Promise<void> {
+  const { name, size: expected } = table;
   const { size } = await stat(join(path, name));
   if (size !== expected) {
-    throw damaged(path, name, `the table ${name} has ${size} bytes instead of ${expected}`, LOST_WITH_TABLE);
+    throw damaged(path, name, `the table ${name} has ${size} bytes instead of ${expected}`, describeLoss(table));
   }
 }
 
-async function verifyTables(path: string, tables: readonly TableToRead[]): Promise<void> {
+/** Resolves with the revision of the store in its tables; undefined when only its logs have it. */
+async function verifyTables(path: string, tables: readonly NamedTable[]): Promise<number | undefined> {
+  let newest: TableEntry | undefined;
   for await (const { table, bytes } of readTables(path, tables)) {
     const why = findTableDamage(bytes);
     if (why !== undefined)
-      throw damaged(path, table.name, `the table ${table.name} is damaged: ${why}`, LOST_WITH_TABLE);
+      throw damaged(path, table.name, `the table ${table.name} is damaged: ${why}`, describeLoss(table));
+    if (table.smallest.compare(REVISION_KEY) > 0 || table.largest.compare(REVISION_KEY) < 0) continue;
+    const entry = findEntry(bytes, REVISION_KEY);
+    if (entry !== undefined && (newest === undefined || entry.sequence > newest.sequence)) {
+      // The buffer is that of the next table soon.
+      newest = { ...entry, value: Buffer.from(entry.value) };
+    }
   }
+  return newest && decodeNumber(REVISION_KEY, newest.value);
+}
+
+interface VerifiedTables extends Manifest {
+  /** The revision of the store in its tables; undefined when that is not known. */
+  readonly stored: number | undefined;
 }
 
 async function verifyLogs(
   path: string,
   names: readonly string[],
-  manifest: Manifest,
+  manifest: VerifiedTables,
   isOpen: boolean,
 ): Promise<IncompleteLog | undefined> {
   const { logNumber, previousLogNumber } = manifest;
@@ -204,7 +229,7 @@ function readBatches(path: string, name: string, { records }: LogContent, manife
 async function checkEnd(
   path: string,
   logs: readonly string[],
-  { lastSequence }: Manifest,
+  { lastSequence, stored }: VerifiedTables,
   { next, revision }: Progress,
 ): Promise<void> {
   const last = logs.at(-1) ?? "the write-ahead log";
@@ -214,7 +239,11 @@ async function checkEnd(
   const reached = await readRevisionFile(path);
   if (reached === undefined) return;
   if (revision === undefined) {
-    if (reached.log === 0 || !logs.some((name) => fileNumber(name) === reached.log)) return;
+    if (reached.log === 0 || !logs.some((name) => fileNumber(name) === reached.log)) {
+      // Tables or an empty log have replaced newer ones.
+      if (stored === undefined || stored >= reached.revision) return;
+      throw lostRevisions(path, "the store", stored, reached.revision);
+    }
     const lost = `Lost are the latest writes, those not in tables yet, up to revision ${reached.revision}`;
     throw damaged(path, last, `${last} has lost its writes`, lost, ACCEPT);
   }
