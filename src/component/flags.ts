@@ -11,6 +11,12 @@ import { suites, tlsVersion } from "../flags/types/tls.ts";
 
 const REQUEST_HEADER = "clients are authenticated by their own certificates and tokens only";
 
+const NO_LOOKUP = "what clients present is configured by the other flags only";
+
+function requestHeader(meaning: string) {
+  return flag(strings({ sample: "x-remote-user" }), [], meaning, { redundant: REQUEST_HEADER });
+}
+
 export const connectionFlags = section("API server", {
   kubeconfig: flag(file, "", "Kubeconfig file of the API server; without it, the service account of the pod.", {
     defaultNote: "the pod's service account",
@@ -48,6 +54,12 @@ export function servingFlags(securePort: number) {
       "",
       "Kubeconfig file of the API server that verifies tokens; without it none are accepted.",
     ),
+    "authentication-skip-lookup": flag(bool, false, "Do not read the configuration of authentication in the cluster.", {
+      redundant: NO_LOOKUP,
+    }),
+    "authentication-tolerate-lookup-failure": flag(bool, false, "Start without that configuration.", {
+      redundant: NO_LOOKUP,
+    }),
     "authentication-token-webhook-cache-ttl": flag(
       duration({ min: 0 }),
       10_000,
@@ -79,7 +91,13 @@ export function servingFlags(securePort: number) {
     "requestheader-client-ca-file": flag(file, "", "CA of the certificates of authenticating proxies.", {
       redundant: REQUEST_HEADER,
     }),
+    "requestheader-allowed-names": requestHeader("Names in their certificates."),
+    "requestheader-username-headers": requestHeader("Headers with the name of the user."),
+    "requestheader-uid-headers": requestHeader("Headers with the UID of the user."),
+    "requestheader-group-headers": requestHeader("Headers with groups of the user."),
+    "requestheader-extra-headers-prefix": requestHeader("Prefixes of headers with other attributes of the user."),
     profiling: flag(bool, true, "Serve profiles below /debug/pprof/."),
+    "contention-profiling": flag(bool, false, "Serve the delays of the event loop as block profile with --profiling."),
   });
 }
 

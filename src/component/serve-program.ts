@@ -3,6 +3,7 @@ import { createClient } from "../client/api-client.ts";
 import type { LeaderElection } from "../client/leader-election/leader-election.ts";
 import { type Flag, type FlagTable, type ParsedFlags, printValue } from "../flags/flag.ts";
 import { parseTlsVersion, toOpenSslCiphers } from "../http/tls/cipher-suites.ts";
+import type { EventLoopContention } from "../profiling/contention.ts";
 import type { Logger } from "../std/log/logger.ts";
 import { MetricRegistry } from "../std/metrics/metrics.ts";
 import { systemClock } from "../std/time/clock.ts";
@@ -61,12 +62,18 @@ export async function serveProgram(
     resourceMetrics,
     configz,
     setVerbosity: flags.profiling ? setVerbosity : undefined,
+    contention: flags.profiling && flags["contention-profiling"] ? stack.use(await measureContention()) : undefined,
     clock: systemClock,
     log: log.child("server"),
   });
   if (listener !== undefined) stack.use(listener);
   const owned = stack.move();
   return { address: listener, [Symbol.asyncDispose]: () => owned.disposeAsync() };
+}
+
+async function measureContention(): Promise<EventLoopContention> {
+  const { EventLoopContention } = await import("../profiling/contention.ts");
+  return new EventLoopContention(systemClock);
 }
 
 async function openAccess(

@@ -10,6 +10,7 @@ import { Router } from "../http/router.ts";
 import { explainAddressInUse } from "../http/server/address-in-use.ts";
 import { listen } from "../http/server/server.ts";
 import type { TlsOptions } from "../http/tls/options.ts";
+import type { EventLoopContention } from "../profiling/contention.ts";
 import type { Logger } from "../std/log/logger.ts";
 import type { MetricRegistry } from "../std/metrics/metrics.ts";
 import type { Clock } from "../std/time/clock.ts";
@@ -38,6 +39,8 @@ export interface ComponentServingOptions {
   readonly configz: unknown;
   /** Profiles and the verbosity of logs; undefined: they are not served. */
   readonly setVerbosity: ((level: number) => void) | undefined;
+  /** Served as block profile. */
+  readonly contention: EventLoopContention | undefined;
   readonly clock: Clock;
   readonly log: Logger;
 }
@@ -76,7 +79,7 @@ export async function serveComponent(options: ComponentServingOptions): Promise<
 const HEALTH_PATHS = ["healthz", "livez", "readyz"];
 
 async function createHandler(options: ComponentServingOptions): Promise<Handler> {
-  const { access, checks, metrics, resourceMetrics, configz, setVerbosity, clock, log } = options;
+  const { access, checks, metrics, resourceMetrics, configz, setVerbosity, contention, clock, log } = options;
   const router = new Router<Handler>();
   for (const name of HEALTH_PATHS) {
     const endpoint = { name, checks };
@@ -91,7 +94,7 @@ async function createHandler(options: ComponentServingOptions): Promise<Handler>
   router.add("GET", "/configz", async () => jsonResponse(200, configz));
   if (setVerbosity !== undefined) {
     const { createDebugPages } = await import("../profiling/debug-pages.ts");
-    for (const { path, methods, respond } of createDebugPages({ clock, contention: undefined, setVerbosity })) {
+    for (const { path, methods, respond } of createDebugPages({ clock, contention, setVerbosity })) {
       for (const method of methods) router.add(method, path, respond);
     }
   }

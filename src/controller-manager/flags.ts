@@ -7,7 +7,7 @@ import {
   servingFlags,
   validateLeaderElection,
 } from "../component/flags.ts";
-import { flag, section } from "../flags/flag.ts";
+import { type Flag, flag, section } from "../flags/flag.ts";
 import { controllerManagerGates } from "../flags/gate-tables/controller-manager.ts";
 import { validateLogging } from "../flags/log-options.ts";
 import type { Program } from "../flags/program.ts";
@@ -16,7 +16,7 @@ import { gateSettings } from "../flags/types/gate-settings.ts";
 import { strings } from "../flags/types/list.ts";
 import { cidrs } from "../flags/types/network.ts";
 import { float, int32 } from "../flags/types/number.ts";
-import { bool, file, oneOfOrNone, text } from "../flags/types/text.ts";
+import { bool, directory, file, oneOf, oneOfOrNone, text } from "../flags/types/text.ts";
 import { selectControllers } from "./controller-names.ts";
 
 const workers = int32({ min: 1 });
@@ -36,9 +36,11 @@ export const concurrencyFlags = {
   "concurrent-replicaset-syncs": "replicaset",
   "concurrent-resource-quota-syncs": "resourcequota",
   "concurrent-service-endpoint-syncs": "endpointslice",
+  "concurrent-service-syncs": "service",
   "concurrent-serviceaccount-token-syncs": "serviceaccount-token",
   "concurrent-statefulset-syncs": "statefulset",
   "concurrent-ttl-after-finished-syncs": "ttl-after-finished",
+  "concurrent-validating-admission-policy-status-syncs": "validatingadmissionpolicy-status-controller",
   "mirroring-concurrent-service-endpoint-syncs": "endpointslicemirroring",
 } as const;
 
@@ -56,11 +58,28 @@ const concurrency = section("Concurrency", {
   "concurrent-replicaset-syncs": flag(workers, 5, "ReplicaSets that are synced at the same time."),
   "concurrent-resource-quota-syncs": flag(workers, 5, "ResourceQuotas that are synced at the same time."),
   "concurrent-service-endpoint-syncs": flag(workers, 5, "Services whose EndpointSlices are synced at the same time."),
+  "concurrent-service-syncs": flag(workers, 1, "Services of load balancers that are synced at the same time."),
   "concurrent-serviceaccount-token-syncs": flag(workers, 5, "Token secrets that are synced at the same time."),
   "concurrent-statefulset-syncs": flag(workers, 5, "StatefulSets that are synced at the same time."),
   "concurrent-ttl-after-finished-syncs": flag(workers, 5, "Finished Jobs that are deleted at the same time."),
+  "concurrent-validating-admission-policy-status-syncs": flag(
+    workers,
+    5,
+    "ValidatingAdmissionPolicies whose types are checked at the same time.",
+  ),
   "mirroring-concurrent-service-endpoint-syncs": flag(workers, 5, "Endpoints that are mirrored at the same time."),
 });
+
+/** The CA of one signer, in place of that of all. */
+function signerFlags<P extends string>(prefix: P, signed: string) {
+  const [cert, key] = [`${prefix}-cert-file`, `${prefix}-key-file`] as const;
+  return {
+    [cert]: flag(file, "", `CA that signs approved ${signed}, without --cluster-signing-cert-file.`, {
+      requires: [key],
+    }),
+    [key]: flag(file, "", "Private key of that CA.", { requires: [cert] }),
+  } as Record<`${P}-cert-file` | `${P}-key-file`, Flag<string>>;
+}
 
 const controllerFlags = section("Controllers", {
   controllers: flag(
@@ -85,14 +104,18 @@ const controllerFlags = section("Controllers", {
   "service-account-private-key-file": flag(file, "", "Private key that signs the tokens in secrets."),
   "cluster-signing-cert-file": flag(file, "", "CA that signs approved certificate signing requests.", {
     requires: ["cluster-signing-key-file"],
+    excludes: ["cluster-signing-kube*", "cluster-signing-legacy*"],
   }),
   "cluster-signing-key-file": flag(file, "", "Private key of that CA.", { requires: ["cluster-signing-cert-file"] }),
   "cluster-signing-duration": flag(
     duration({ min: 0 }),
     31_536_000_000,
     "Maximum validity of signed certificates; requests may specify less.",
-    { requires: ["cluster-signing-cert-file"] },
   ),
+  ...signerFlags("cluster-signing-kube-apiserver-client", "client certificates"),
+  ...signerFlags("cluster-signing-kubelet-client", "client certificates of nodes"),
+  ...signerFlags("cluster-signing-kubelet-serving", "serving certificates of nodes"),
+  ...signerFlags("cluster-signing-legacy-unknown", "requests of former API versions without a signer"),
   "cluster-name": flag(text, "kubernetes", "Name of the cluster.", {
     redundant: "only cloud providers use it, of which this build has none",
   }),
@@ -199,6 +222,10 @@ const cloudFlags = section("Clouds", {
     "",
     "Cloud provider: none, or external, whose controllers run in a program of the provider.",
   ),
+  "cloud-config": flag(file, "", "Configuration file of the cloud provider.", { redundant: CLOUD }),
+  "route-reconciliation-period": flag(duration({ min: 1 }), 10_000, "How often routes of the cloud are read.", {
+    redundant: CLOUD,
+  }),
   "configure-cloud-routes": flag(bool, true, "Configure routes of the cloud.", { redundant: CLOUD }),
 });
 
@@ -207,6 +234,7 @@ const networkFlags = section("Pod network", {
     requires: ["cluster-cidr"],
   }),
   "cluster-cidr": flag(cidrs, [], "Range of pods' addresses, or one of each IP family; with --allocate-node-cidrs."),
+  "cidr-allocator-type": flag(oneOf("RangeAllocator"), "RangeAllocator", "How the blocks are chosen."),
   "service-cluster-ip-range": flag(cidrs, [], "Range of services' addresses: no node gets a block of it."),
   "node-cidr-mask-size": flag(int32({ min: 0 }), 0, "Prefix length of the blocks; 0 means 24 for IPv4, 64 for IPv6.", {
     excludes: ["node-cidr-mask-size-ipv4", "node-cidr-mask-size-ipv6"],
@@ -228,6 +256,9 @@ const volumeFlags = section("Volumes", {
   ),
   "attach-detach-reconcile-sync-period": flag(duration({ min: 1 }), 60_000, "How often attached volumes are read.", {
     redundant: WATCHED,
+  }),
+  "flex-volume-plugin-dir": flag(directory, "", "Directory of drivers of flexVolumes.", {
+    redundant: "nodes attach flexVolumes themselves",
   }),
   "disable-attach-detach-reconciler-sync": flag(bool, false, "Do not read periodically which volumes are attached.", {
     redundant: WATCHED,

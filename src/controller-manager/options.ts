@@ -1,8 +1,9 @@
 /** Converts the flags of `svc controller-manager` to its options. */
+import type { KeyPairFiles } from "../auth/pki/key-pair.ts";
 import type { ConnectionOptions } from "../component/connection.ts";
 import { type LeaseOptions, leaseOptions } from "../component/lease-options.ts";
 import type { ControllerOptions } from "../controllers/controller-options.ts";
-import type { SigningAuthorities } from "../controllers/signing-authorities.ts";
+import { type SigningAuthorities, singleAuthority } from "../controllers/signing-authorities.ts";
 import type { ParsedFlags } from "../flags/flag.ts";
 import { controllerManagerGates } from "../flags/gate-tables/controller-manager.ts";
 import { FeatureGates, type FeatureLookup } from "../flags/gates.ts";
@@ -35,7 +36,6 @@ export function controllerManagerOptions(
   features: FeatureLookup = new FeatureGates(controllerManagerGates),
 ): ControllerManagerOptions {
   const selected = selectControllers(flags.controllers);
-  const authority = { certFile: flags["cluster-signing-cert-file"], keyFile: flags["cluster-signing-key-file"] };
   return {
     controllers: selected.names.filter((name) => name !== "garbage-collector" || flags["enable-garbage-collector"]),
     controllerOptions: {
@@ -55,12 +55,30 @@ export function controllerManagerOptions(
     usesAccounts: flags["use-service-account-credentials"],
     rootCaFile: flags["root-ca-file"],
     accountKeyFile: flags["service-account-private-key-file"],
-    signing:
-      authority.certFile === ""
-        ? undefined
-        : { clients: authority, nodeServing: authority, lifetimeMs: flags["cluster-signing-duration"] },
+    signing: signingAuthorities(flags),
     election: leaseOptions(flags),
   };
+}
+
+/** Undefined if no requests are signed. */
+function signingAuthorities(flags: Flags): SigningAuthorities | undefined {
+  const pairOf = (
+    name: "" | "kube-apiserver-client-" | "kubelet-client-" | "kubelet-serving-" | "legacy-unknown-",
+  ): KeyPairFiles | undefined => {
+    const certFile = flags[`cluster-signing-${name}cert-file`];
+    return certFile === "" ? undefined : { certFile, keyFile: flags[`cluster-signing-${name}key-file`] };
+  };
+  const lifetimeMs = flags["cluster-signing-duration"];
+  const single = pairOf("");
+  if (single !== undefined) return singleAuthority(single, lifetimeMs);
+  const authorities = {
+    clients: pairOf("kube-apiserver-client-"),
+    nodeClients: pairOf("kubelet-client-"),
+    nodeServing: pairOf("kubelet-serving-"),
+    legacy: pairOf("legacy-unknown-"),
+  };
+  const hasNone = Object.values(authorities).every((files) => files === undefined);
+  return hasNone ? undefined : { ...authorities, lifetimeMs };
 }
 
 function controllerOptions(flags: Flags): Partial<ControllerOptions> {

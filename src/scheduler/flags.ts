@@ -11,6 +11,7 @@ import { flag, section } from "../flags/flag.ts";
 import { schedulerGates } from "../flags/gate-tables/scheduler.ts";
 import { validateLogging } from "../flags/log-options.ts";
 import type { Program } from "../flags/program.ts";
+import { duration } from "../flags/types/duration.ts";
 import { gateSettings } from "../flags/types/gate-settings.ts";
 import { float, int32 } from "../flags/types/number.ts";
 import { file } from "../flags/types/text.ts";
@@ -32,6 +33,14 @@ export const schedulerFlags = {
       "",
       "KubeSchedulerConfiguration file: profiles, extenders, leader election. Flags that are given take precedence.",
       { defaultNote: "one profile with Kubernetes' defaults" },
+    ),
+  }),
+  ...section("Scheduling", {
+    "pod-max-in-unschedulable-pods-duration": flag(
+      duration({ min: 1 }),
+      300_000,
+      "How long a pod that no event concerns stays unschedulable before it is tried again.",
+      { deprecated: "this flag is deprecated and will be removed in a future version" },
     ),
   }),
   ...leaderElectionFlags("kube-scheduler"),

@@ -43,7 +43,10 @@ export function schedulerOptions(flags: Flags, gates: FeatureGates): SchedulerOp
     contentType: effective["kube-api-content-type"],
     streamsLists: gates.has("WatchListClient"),
     election: leaseOptions(effective),
-    config: loaded?.scheduler ?? defaultConfiguration,
+    config: {
+      ...(loaded?.scheduler ?? defaultConfiguration),
+      unschedulableMaxMs: effective["pod-max-in-unschedulable-pods-duration"],
+    },
     features,
   };
 }

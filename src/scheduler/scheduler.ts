@@ -153,6 +153,7 @@ class Scheduler {
       clock,
       initialBackoffMs: config.podInitialBackoffSeconds * 1000,
       maxBackoffMs: config.podMaxBackoffSeconds * 1000,
+      unschedulableMaxMs: config.unschedulableMaxMs,
       popsFromBackoff: features.popFromBackoff,
       onQueued: deps.metrics?.podQueued,
       onEventHandled: deps.metrics?.eventHandled,

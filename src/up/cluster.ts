@@ -16,6 +16,7 @@ import type { LocalAgent } from "../apiserver/proxy/local-agent.ts";
 import { type RunningApiServer, startApiServer } from "../apiserver/server.ts";
 import { createClient } from "../client/api-client.ts";
 import type { ControllerOptions } from "../controllers/controller-options.ts";
+import { singleAuthority } from "../controllers/signing-authorities.ts";
 import { makeRequest } from "../http/request.ts";
 import { explainAddressInUse } from "../http/server/address-in-use.ts";
 import { formatDuration } from "../schema/value/time.ts";
@@ -237,9 +238,8 @@ export function serverConfig(options: UpOptions, pki: Pki, version: string): Api
     localPathClass: true,
     controllerOptions: nodeCidrOptions(options),
     signing: {
-      clients: pki.authority,
+      ...singleAuthority(pki.authority, apiserverFlags["cluster-signing-duration"].default),
       nodeServing: pki.agentAuthority,
-      lifetimeMs: apiserverFlags["cluster-signing-duration"].default,
     },
     clusterCa: pki.ca,
     agentFlags: joinFlags(options),

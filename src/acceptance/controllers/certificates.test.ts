@@ -13,6 +13,7 @@ import { writeKeyPair } from "../../auth/pki/key-pair.ts";
 import type { UserInfo } from "../../auth/user.ts";
 import { createClient } from "../../client/api-client.ts";
 import type { Client } from "../../client/client.ts";
+import { singleAuthority } from "../../controllers/signing-authorities.ts";
 import { silentLogger } from "../../std/log/logger.ts";
 import { systemClock } from "../../std/time/clock.ts";
 import { waitForObject } from "../../testing/apiserver/in-memory-cluster.ts";
@@ -38,7 +39,7 @@ const { server } = await createApiServer(
     ...defaultConfig,
     authorizationModes: ["Node", "RBAC"],
     embeddedControllers: ["csrapproving", "csrsigning", "csrcleaner"],
-    signing: { clients: files, nodeServing: files, lifetimeMs: 86_400_000 },
+    signing: singleAuthority(files, 86_400_000),
     clusterCa: ca.cert,
   },
   { clock: systemClock, log: silentLogger },
@@ -151,4 +152,28 @@ t.test("embedded controllers mark approved requests as failed that the signer re
   const done = await waitForObject(admin, kind, name, undefined, (each) => (each?.status?.conditions ?? []).length > 1);
   const failed = done?.status?.conditions?.find(({ type }) => type === "Failed");
   t.match(failed, { reason: "SignerValidationFailure", message: "DNS subjectAltNames are not allowed" });
+});
+
+t.test("requests for a signer without a CA of its own are not signed", async (t) => {
+  const clock = systemClock;
+  const config = {
+    ...defaultConfig,
+    embeddedControllers: ["csrsigning"],
+    signing: { nodeClients: files, lifetimeMs: 86_400_000 },
+  };
+  const { server } = await createApiServer(config, { clock, log: silentLogger }, () => "192.0.2.1:6443");
+  t.teardown(() => server[Symbol.asyncDispose]());
+  const token = server.loopbackToken({ name: "admin", uid: "", groups: ["system:masters"], extra: {} });
+  const client = createClient({ transport: server.handler, headers: { authorization: `Bearer ${token}` } });
+  const { request } = await createCertificateRequest(subjectOf("n1"));
+  const create = async (name: string, signerName: string): Promise<void> => {
+    const spec = { request: Buffer.from(request).toString("base64"), signerName, usages: CLIENT };
+    const created = await client.create(kind, { metadata: { name }, spec } as CertificateSigningRequest);
+    const conditions = [{ type: "Approved", status: "True", reason: "Tested" }];
+    await client.updateSubresource(kind, { ...created, status: { conditions } }, "approval");
+  };
+  await create("user", "kubernetes.io/kube-apiserver-client");
+  await create("node", NODE_CLIENT);
+  await waitForObject(client, kind, "node", undefined, (found) => Boolean(found?.status?.certificate));
+  t.equal((await client.get(kind, { name: "user" })).status?.certificate, undefined);
 });

@@ -182,6 +182,19 @@ function servingEffects(subject: ComponentSubject) {
       t.equal((await get("/healthz")).status, 403);
     },
     "requestheader-client-ca-file": warns(subject, "--requestheader-client-ca-file=/etc/svc/ca.crt"),
+    "authentication-skip-lookup": warns(subject, "--authentication-skip-lookup"),
+    "authentication-tolerate-lookup-failure": warns(subject, "--authentication-tolerate-lookup-failure"),
+    "requestheader-allowed-names": warns(subject, "--requestheader-allowed-names=front-proxy"),
+    "requestheader-username-headers": warns(subject, "--requestheader-username-headers=x-remote-user"),
+    "requestheader-uid-headers": warns(subject, "--requestheader-uid-headers=x-remote-uid"),
+    "requestheader-group-headers": warns(subject, "--requestheader-group-headers=x-remote-group"),
+    "requestheader-extra-headers-prefix": warns(subject, "--requestheader-extra-headers-prefix=x-remote-extra-"),
+    "contention-profiling": async (t: Test) => {
+      const everything = "--authorization-always-allow-paths=/*";
+      const { get } = await serve(subject, t, everything, "--contention-profiling");
+      t.equal((await get("/debug/pprof/block")).status, 200);
+      t.equal((await (await serve(subject, t, everything)).get("/debug/pprof/block")).status, 404);
+    },
     profiling: async (t: Test) => {
       const everything = "--authorization-always-allow-paths=/*";
       t.equal((await (await serve(subject, t, everything)).get("/debug/pprof")).status, 200);

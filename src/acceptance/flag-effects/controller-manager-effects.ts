@@ -21,6 +21,18 @@ const options = (...argv: readonly string[]): ControllerManagerOptions =>
   controllerManagerOptions(invoke(...argv).flags);
 const settings = (...argv: readonly string[]) => options(...argv).controllerOptions;
 
+function signerEffects(prefix: string, signer: "clients" | "nodeClients" | "nodeServing" | "legacy"): Effects {
+  const pair = [`--${prefix}-cert-file=/c`, `--${prefix}-key-file=/k`];
+  const signs = async (t: Test): Promise<void> => {
+    const { lifetimeMs: _, ...authorities } = options(...pair).signing ?? { lifetimeMs: 0 };
+    const configured = Object.entries(authorities).filter(([, files]) => files !== undefined);
+    t.same(Object.fromEntries(configured), { [signer]: { certFile: "/c", keyFile: "/k" } });
+    t.throws(() => options(...pair.slice(1)), { message: /needs/ });
+    t.throws(() => options(...pair.slice(0, 1)), { message: /needs/ });
+  };
+  return { [`${prefix}-cert-file`]: signs, [`${prefix}-key-file`]: signs };
+}
+
 const controllerEffects: Effects = {
   "feature-gates": async (t) => {
     const { flags, gates } = invoke("--feature-gates=AllAlpha=true");
@@ -58,16 +70,31 @@ const controllerEffects: Effects = {
   },
   "cluster-signing-cert-file": async (t) => {
     const { signing } = options("--cluster-signing-cert-file=/c", "--cluster-signing-key-file=/k");
-    t.equal(signing?.clients.certFile, "/c");
+    t.equal(signing?.clients?.certFile, "/c");
+    const both = ["--cluster-signing-kubelet-client-cert-file=/c", "--cluster-signing-kubelet-client-key-file=/k"];
+    t.throws(() => options("--cluster-signing-cert-file=/c", "--cluster-signing-key-file=/k", ...both), {
+      message: /exclude each other/,
+    });
   },
   "cluster-signing-key-file": async (t) => {
     const { signing } = options("--cluster-signing-cert-file=/c", "--cluster-signing-key-file=/k");
-    t.equal(signing?.nodeServing.keyFile, "/k");
+    t.equal(signing?.nodeServing?.keyFile, "/k");
   },
   "cluster-signing-duration": async (t) => {
     const files = ["--cluster-signing-cert-file=/c", "--cluster-signing-key-file=/k"];
     t.equal(options(...files, "--cluster-signing-duration=1h").signing?.lifetimeMs, 3_600_000);
   },
+  ...signerEffects("cluster-signing-kube-apiserver-client", "clients"),
+  ...signerEffects("cluster-signing-kubelet-client", "nodeClients"),
+  ...signerEffects("cluster-signing-kubelet-serving", "nodeServing"),
+  ...signerEffects("cluster-signing-legacy-unknown", "legacy"),
+  "cidr-allocator-type": async (t) => {
+    t.equal(invoke("--cidr-allocator-type=RangeAllocator").flags["cidr-allocator-type"], "RangeAllocator");
+    t.throws(() => invoke("--cidr-allocator-type=CloudAllocator"), { message: /must be RangeAllocator/ });
+  },
+  "cloud-config": warns({ invoke }, "--cloud-config=/etc/cloud.conf"),
+  "route-reconciliation-period": warns({ invoke }, "--route-reconciliation-period=1s"),
+  "flex-volume-plugin-dir": warns({ invoke }, "--flex-volume-plugin-dir=/usr/libexec/drivers"),
   "cluster-name": warns({ invoke }, "--cluster-name=edge"),
   "allocate-node-cidrs": async (t) => {
     t.same(settings("--cluster-cidr=10.244.0.0/16", "--allocate-node-cidrs").clusterCidrs, ["10.244.0.0/16"]);

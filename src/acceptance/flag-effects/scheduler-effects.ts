@@ -54,6 +54,9 @@ export const schedulerEffects: Effects = {
     t.equal(options("--feature-gates=WatchListClient=true").streamsLists, true);
     t.throws(() => options("--feature-gates=NoSuchGate=true"), { message: /unknown feature gate/ });
   },
+  "pod-max-in-unschedulable-pods-duration": async (t) => {
+    t.equal(options("--pod-max-in-unschedulable-pods-duration=20s").config.unschedulableMaxMs, 20_000);
+  },
   config: async (t) => {
     const file = join(t.testdir(), "config.yaml");
     writeFileSync(file, CONFIG);

@@ -1,6 +1,6 @@
 /** Creates the configuration of the API server from its flags. */
 import { join } from "node:path";
-import type { SigningAuthorities } from "../../controllers/signing-authorities.ts";
+import { type SigningAuthorities, singleAuthority } from "../../controllers/signing-authorities.ts";
 import { type Flag, type ParsedFlags, printValue } from "../../flags/flag.ts";
 import type { FeatureGates } from "../../flags/gates.ts";
 import { parseTlsVersion, toOpenSslCiphers } from "../../http/tls/cipher-suites.ts";
@@ -240,7 +240,7 @@ function authorizationConfig(flags: Flags, gates: FeatureGates): AuthorizationCo
 function signingAuthorities(flags: Flags): SigningAuthorities | undefined {
   const authority = keyPairFiles(flags["cluster-signing-cert-file"], flags["cluster-signing-key-file"]);
   if (authority === undefined) return undefined;
-  return { clients: authority, nodeServing: authority, lifetimeMs: flags["cluster-signing-duration"] };
+  return singleAuthority(authority, flags["cluster-signing-duration"]);
 }
 
 function printedFlags(flags: Flags): Readonly<Record<string, string>> {

@@ -2,9 +2,10 @@
 
 import { certificateSigningRequestKind } from "../../api/certificates/certificate-signing-request/kind.ts";
 import type { CertificateSigningRequest } from "../../api/certificates/certificate-signing-request/schema.ts";
-import { readKeyPair } from "../../auth/pki/key-pair.ts";
+import { type KeyPairFiles, readKeyPair } from "../../auth/pki/key-pair.ts";
 import { formatTime } from "../../schema/value/time.ts";
 import type { ControllerDeps } from "../controller.ts";
+import type { SigningAuthorities } from "../signing-authorities.ts";
 import { hasCondition, requestText, runCertificateController } from "./certificate-controller.ts";
 import {
   CLIENT_SIGNER,
@@ -14,7 +15,20 @@ import {
   validateForSigner,
 } from "./validate-request.ts";
 
-const SIGNERS: ReadonlySet<string> = new Set([CLIENT_SIGNER, NODE_CLIENT_SIGNER, NODE_SERVING_SIGNER, LEGACY_SIGNER]);
+function authorityOf(signer: string, signing: SigningAuthorities): KeyPairFiles | undefined {
+  switch (signer) {
+    case CLIENT_SIGNER:
+      return signing.clients;
+    case NODE_CLIENT_SIGNER:
+      return signing.nodeClients;
+    case NODE_SERVING_SIGNER:
+      return signing.nodeServing;
+    case LEGACY_SIGNER:
+      return signing.legacy;
+    default:
+      return undefined;
+  }
+}
 
 export async function runCsrSigningController(deps: ControllerDeps): Promise<void> {
   const { client, clock, log, signing } = deps;
@@ -26,7 +40,8 @@ export async function runCsrSigningController(deps: ControllerDeps): Promise<voi
     const { spec, status } = request;
     if (!hasCondition(request, "Approved") || hasCondition(request, "Denied") || hasCondition(request, "Failed"))
       return;
-    if (status?.certificate || !SIGNERS.has(spec.signerName)) return;
+    const files = authorityOf(spec.signerName, signing);
+    if (status?.certificate || files === undefined) return;
     const text = requestText(request);
     // Loaded on demand: requests are rare and the library is large.
     const { parseCertificateRequest, signCertificateRequest } = await import("../../auth/pki/certificate-signing.ts");
@@ -41,7 +56,6 @@ export async function runCsrSigningController(deps: ControllerDeps): Promise<voi
       log.warn("Rejected approved certificate signing request", { name, problem });
       return;
     }
-    const files = spec.signerName === NODE_SERVING_SIGNER ? signing.nodeServing : signing.clients;
     const ca = await readKeyPair(files);
     if (ca === undefined) throw new Error(`Cannot sign: ${files.certFile} or ${files.keyFile} does not exist`);
     const requested = (spec.expirationSeconds ?? Number.POSITIVE_INFINITY) * 1000;

@@ -9,6 +9,8 @@ export interface SchedulerConfiguration {
   readonly percentageOfNodesToScore: number;
   readonly podInitialBackoffSeconds: number;
   readonly podMaxBackoffSeconds: number;
+  /** A pod that no event concerns is tried again after this time. */
+  readonly unschedulableMaxMs: number;
 }
 
 export interface ProfileConfiguration {
@@ -65,4 +67,5 @@ export const defaultConfiguration: SchedulerConfiguration = {
   percentageOfNodesToScore: 0,
   podInitialBackoffSeconds: 1,
   podMaxBackoffSeconds: 10,
+  unschedulableMaxMs: 300_000,
 };

@@ -5,6 +5,7 @@ import { parseDuration } from "../../schema/value/time.ts";
 import type { PluginArgs } from "../plugins/registry.ts";
 import {
   DEFAULT_SCHEDULER_NAME,
+  defaultConfiguration,
   type ExtenderConfiguration,
   type PluginsConfiguration,
   type ProfileConfiguration,
@@ -42,6 +43,7 @@ export function parseConfiguration(value: unknown, scoresCapacity = false): Load
     percentageOfNodesToScore: raw.percentageOfNodesToScore ?? 0,
     podInitialBackoffSeconds: raw.podInitialBackoffSeconds ?? 1,
     podMaxBackoffSeconds: raw.podMaxBackoffSeconds ?? 10,
+    unschedulableMaxMs: defaultConfiguration.unschedulableMaxMs,
   };
   validateConfiguration(scheduler, scoresCapacity);
   return { scheduler, leaderElection: raw.leaderElection ?? {}, connection: raw.clientConnection ?? {} };

@@ -20,6 +20,7 @@ function createQueue(t: Pick<Test, "teardown">, options: Partial<SchedulingQueue
     clock,
     initialBackoffMs: 1000,
     maxBackoffMs: 10_000,
+    unschedulableMaxMs: 300_000,
     popsFromBackoff: false,
     preEnqueue: ({ pod: { spec } }) =>
       (spec?.schedulingGates ?? []).length > 0 ? unresolvable("SchedulingGates", "gated") : undefined,

@@ -22,6 +22,8 @@ export interface SchedulingQueueOptions {
   /** The back-off after the first attempt, in milliseconds; it doubles with each. */
   readonly initialBackoffMs: number;
   readonly maxBackoffMs: number;
+  /** Pods that no event concerns are retried after this time; it ends the wait for an event that hints miss. */
+  readonly unschedulableMaxMs: number;
   readonly preEnqueue: (pod: PodInfo) => Rejection | undefined;
   /** Which plugins of the pod's profile consider that the event may make it schedulable. */
   readonly interestedPlugins: (pod: PodInfo, event: ClusterEvent, rejectedBy: ReadonlySet<string>) => readonly string[];
@@ -35,8 +37,6 @@ export interface SchedulingQueueOptions {
   readonly popsFromBackoff: boolean;
 }
 
-/** Pods that no event concerns are retried after this time; it ends the wait for an event that hints miss. */
-const UNSCHEDULABLE_MAX_MS = 5 * 60_000;
 /** The name in `rejectedBy` of extenders, which register no events: any event retries the pod. */
 export const EXTENDER = "Extender";
 
@@ -253,7 +253,7 @@ export class SchedulingQueue implements Disposable {
   #setUnschedulable(queued: QueuedPod, event: string): void {
     this.#unschedulable.set(queued.info.uid, queued);
     this.#options.onQueued?.("unschedulable", event);
-    this.#leftoverTimer ??= this.#options.clock.timer(UNSCHEDULABLE_MAX_MS, () => this.#flushLeftovers());
+    this.#leftoverTimer ??= this.#options.clock.timer(this.#options.unschedulableMaxMs, () => this.#flushLeftovers());
   }
 
   /** Retries the pods that have been unschedulable for long. */
@@ -262,7 +262,7 @@ export class SchedulingQueue implements Disposable {
     const now = this.#options.clock.monotonic();
     let next: number | undefined;
     for (const queued of [...this.#unschedulable.values()]) {
-      const dueAt = queued.queuedAt + UNSCHEDULABLE_MAX_MS;
+      const dueAt = queued.queuedAt + this.#options.unschedulableMaxMs;
       if (dueAt <= now && queued.gatedBy !== SCHEDULING_GATES)
         this.#requeue(queued, "afterBackoff", "UnschedulableTimeout");
       else if (dueAt > now) next = Math.min(next ?? dueAt, dueAt);

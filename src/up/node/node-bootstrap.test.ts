@@ -22,6 +22,7 @@ import { type KeyPair, writeKeyPair } from "../../auth/pki/key-pair.ts";
 import { createClient } from "../../client/api-client.ts";
 import { loadKubeconfig, writeKubeconfig } from "../../client/kubeconfig/kubeconfig.ts";
 import { networkTransport } from "../../client/transport/transport.ts";
+import { singleAuthority } from "../../controllers/signing-authorities.ts";
 import { silentLogger } from "../../std/log/logger.ts";
 import { systemClock } from "../../std/time/clock.ts";
 import { fileDirectory } from "../../testing/std/file-directory.ts";
@@ -51,7 +52,7 @@ const api = await startApiServer(
     embeddedControllers: ["csrapproving", "csrsigning"],
     clusterCa: ca.cert,
     agentFlags: ["--serve-dns", "--cluster-dns=10.0.0.10", "--network-policy"],
-    signing: { clients: pair("ca"), nodeServing: pair("ca"), lifetimeMs: 86_400_000 },
+    signing: singleAuthority(pair("ca"), 86_400_000),
   },
   { clock: systemClock, log: silentLogger },
 );

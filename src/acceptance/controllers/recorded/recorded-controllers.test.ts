@@ -16,6 +16,7 @@ import { defaultConfig } from "../../../apiserver/config/default-config.ts";
 import { createCa } from "../../../auth/pki/certificate-authority.ts";
 import { writeKeyPair } from "../../../auth/pki/key-pair.ts";
 import { defaultControllerOptions } from "../../../controllers/controller-options.ts";
+import { singleAuthority } from "../../../controllers/signing-authorities.ts";
 import { startInMemoryCluster } from "../../../testing/apiserver/in-memory-cluster.ts";
 import { FakeClock } from "../../../testing/std/fake-clock.ts";
 import { fileDirectory } from "../../../testing/std/file-directory.ts";
@@ -131,7 +132,7 @@ for (const [area, { controllers, kinds, startAt, config = {} }] of Object.entrie
   t.test(`the controllers do as recorded: ${area}`, { timeout: 300_000 }, async (t) => {
     const embeddedControllers = [...NAMESPACES, ...controllers];
     const files = { certFile: join(directory, "ca.crt"), keyFile: join(directory, "ca.key") };
-    const signing = { clients: files, nodeServing: files, lifetimeMs: DAY_MS };
+    const signing = singleAuthority(files, DAY_MS);
     // A generated key takes long.
     const serviceAccounts = { ...defaultConfig.authentication.serviceAccounts, signingKeyFile: files.keyFile };
     const authentication = { ...defaultConfig.authentication, serviceAccounts };
