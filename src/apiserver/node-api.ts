@@ -113,6 +113,7 @@ export function createNodeApi(options: NodeApiOptions): NodeApi {
     stopping: stop.signal,
     admission: new AdmissionChain([]),
     authorizeCreate: async () => {},
+    authorizeUnsafeDelete: async () => {},
     escalationCheckFor: () => undefined,
   };
   const registryOf = <T extends ApiObject>({ kind, group }: Kind<T>): Registry<T> =>

@@ -15,6 +15,8 @@ export interface DeleteOptions extends WriteOptions {
   readonly propagationPolicy?: PropagationPolicy | undefined;
   /** The deprecated field, as sent; `propagationPolicy` already reflects it. */
   readonly orphanDependents?: boolean | undefined;
+  /** The object is deleted although it cannot be read; only set with the gate AllowUnsafeMalformedObjectDeletion. */
+  readonly ignoresReadError?: boolean | undefined;
   readonly preconditions?: { readonly uid?: string | undefined; readonly resourceVersion?: string | undefined };
 }
 

@@ -1,5 +1,6 @@
 import type { ApiObject, Kind } from "../api/kind.ts";
 import { badRequest, expired, StatusError } from "../api/status.ts";
+import { isUnreadable } from "../storage/object-store.ts";
 import { type KeyValue, latestRevision, prefixRange, type Revision, StoreError } from "../storage/store.ts";
 import type { CachedObject } from "../storage/watch/watch-event.ts";
 import { type Attributes, addEvent, inSpan } from "../tracing/span.ts";
@@ -7,6 +8,7 @@ import { type ContinueToken, decodeContinue, encodeContinue } from "./read/conti
 import { parseResourceVersion, tooLargeResourceVersion } from "./read/freshness.ts";
 import { type Selection, type Selectors, select } from "./read/selection.ts";
 import { currentRevision, getCache } from "./read/uncached.ts";
+import { createUnreadableListError } from "./read/unreadable-list.ts";
 import type { Registry } from "./registry.ts";
 import type { Scope } from "./scope.ts";
 
@@ -60,7 +62,10 @@ export async function list<T extends ApiObject>(
   const readsStore = isConsistent && !registry.features.has("ConsistentListFromCache");
   if (readsStore || (await getCache(registry, scope, query.resourceVersion)) === undefined) {
     const from = { revision: await currentRevision(registry, query.resourceVersion), after: "" };
-    return await listFromStore(registry, selection, limit, from).catch((error: unknown) => {
+    return await listFromStore(registry, selection, limit, from).catch(async (error: unknown) => {
+      if (registry.features.has("AllowUnsafeMalformedObjectDeletion") && isUnreadable(error)) {
+        throw await createUnreadableListError(registry, selection.prefix, from.revision);
+      }
       const isRejected = registry.features.has("ResilientWatchCacheInitialization") && isInitializing(registry, error);
       throw isRejected ? initializing(registry.kind, error) : error;
     });
@@ -101,7 +106,7 @@ function listedItem<T extends ApiObject>(registry: Registry<T>, stored: KeyValue
   } catch (error) {
     if (!(error instanceof StoreError) || error.code !== "undecryptable") throw error;
     const message = `unable to transform key ${JSON.stringify(stored.key)}: ${error.message}`;
-    throw new StoreError(error.code, message, { cause: error });
+    throw new StoreError(error.code, message, { cause: error, current: error.current });
   }
 }
 

@@ -94,7 +94,8 @@ export class Registry<T extends ApiObject = ApiObject> implements AsyncDisposabl
     this.dropDisabledFields = createDropDisabledFields(kind, this.features);
     this.validateGated = createValidateGated(kind, this.features);
     const { store, prefix, mediaType, names, clock } = deps;
-    this.objects = new ObjectStore({ store, kind, prefix, mediaType, names, clock });
+    const namesUnreadable = this.features.has("AllowUnsafeMalformedObjectDeletion");
+    this.objects = new ObjectStore({ store, kind, prefix, mediaType, names, clock, namesUnreadable });
   }
 
   /**

@@ -25,6 +25,8 @@ export interface ObjectStoreOptions<T extends ApiObject> {
   readonly names?: Magic | undefined;
   /** For the turns of writers of one object; the host's clock when absent. */
   readonly clock?: Clock | undefined;
+  /** Whether errors of objects that cannot be read have Kubernetes' words of the gate for their deletion. */
+  readonly namesUnreadable?: boolean | undefined;
 }
 
 export interface Preconditions {
@@ -99,11 +101,13 @@ export class ObjectStore<T extends ApiObject> {
   readonly #queues: KeyQueues;
   /** Set for custom resources with a conversion webhook. */
   readonly #converted: ConvertedValues<T> | undefined;
+  readonly #namesUnreadable: boolean;
 
   constructor(options: ObjectStoreOptions<T>) {
     const { store, kind, prefix, clock = systemClock } = options;
     const format = { mediaType: options.mediaType ?? "application/vnd.svc.protobuf", names: options.names ?? "svc" };
     this.kind = kind;
+    this.#namesUnreadable = options.namesUnreadable ?? false;
     this.#queues = new KeyQueues(clock);
     this.#store = store;
     this.#keys = new KeySpace(prefix, kind);
@@ -158,8 +162,7 @@ export class ObjectStore<T extends ApiObject> {
   }
 
   async get(key: string): Promise<T | undefined> {
-    const item = await this.#store.get(key);
-    return item && (await this.#state(item)).object;
+    return (await this.#read(key))?.object;
   }
 
   /** The object as a read returns it after its write: a conversion webhook may change it. Writes nothing. */
@@ -241,6 +244,34 @@ export class ObjectStore<T extends ApiObject> {
     });
   }
 
+  /**
+   * Deletes an object that cannot be read, whatever finalizers it has. Resolves with false, and deletes nothing, when it
+   * can be read or does not exist.
+   */
+  async deleteUnreadable(key: string, check: () => Promise<void>): Promise<boolean> {
+    for (;;) {
+      const revision = await this.#unreadableRevision(key);
+      if (revision === undefined) return false;
+      await check();
+      try {
+        await this.#store.delete(key, revision);
+        return true;
+      } catch (error) {
+        if (!isCode(error, "conflict")) throw error;
+      }
+    }
+  }
+
+  async #unreadableRevision(key: string): Promise<Revision | undefined> {
+    try {
+      await this.get(key);
+      return undefined;
+    } catch (error) {
+      if (isUnreadable(error)) return error.current.modified;
+      throw error;
+    }
+  }
+
   async list(prefix: string, { limit, after, revision }: ObjectListOptions = {}): Promise<ObjectPage<T>> {
     const range = prefixRange(prefix);
     const page = await this.#store.list(after === undefined ? range : { ...range, from: `${after}\0` }, {
@@ -303,11 +334,20 @@ export class ObjectStore<T extends ApiObject> {
   }
 
   async #stored(key: string, options: ObjectUpdateOptions<T>): Promise<State<T>> {
-    const item = await this.#store.get(key);
-    if (item === undefined) throw notFound(this.#subject(key, options));
-    const state = await this.#state(item);
-    if (item.value.length > LARGE_BYTES) await new TimeSlice().end();
+    const state = await this.#read(key);
+    if (state === undefined) throw notFound(this.#subject(key, options));
+    if ((state.bytes?.length ?? 0) > LARGE_BYTES) await new TimeSlice().end();
     return state;
+  }
+
+  async #read(key: string): Promise<State<T> | undefined> {
+    try {
+      const item = await this.#store.get(key);
+      return item && (await this.#state(item));
+    } catch (error) {
+      if (this.#namesUnreadable && isUnreadable(error)) throw describeUnreadable(key, error);
+      throw error;
+    }
   }
 
   #state(item: KeyValue): MaybePromise<State<T>> {
@@ -343,6 +383,27 @@ export class ObjectStore<T extends ApiObject> {
   #subject(key: string, options: Pick<ObjectWriteOptions, "subject">): ErrorSubject {
     return options.subject ?? { group: this.kind.group, resource: this.kind.plural, name: this.#keys.nameOf(key) };
   }
+}
+
+interface UnreadableError extends StoreError {
+  readonly current: KeyValue;
+}
+
+/** Whether a stored value cannot be decrypted, or is no object of its kind. */
+export function isUnreadable(error: unknown): error is UnreadableError {
+  if (!(error instanceof StoreError) || error.current === undefined) return false;
+  return error.code === "undecryptable" || error.code === "corrupt";
+}
+
+/** The error in the words of Kubernetes' storage. */
+export function describeUnreadable(key: string, { code, message, cause, current }: UnreadableError): StoreError {
+  const why = code === "corrupt" && cause instanceof Error ? cause.message : message;
+  const what =
+    code === "corrupt"
+      ? `object not decodable revision=${current.modified}`
+      : "data from the storage is not transformable revision=0";
+  const text = `StorageError: corrupt object, Code: 7, Key: ${key}, ResourceVersion: 0, AdditionalErrorMsg: ${what}: ${why}`;
+  return new StoreError(code, text, { cause, current });
 }
 
 /** The members of a cached object are getters, which a spread does not copy. */

@@ -52,6 +52,17 @@ export async function requireAuthorized(authorizer: Authorizer, attributes: Attr
   if (decision !== "allow") throw forbiddenError(attributes, reason);
 }
 
+const UNSAFE_DELETE = "unsafe-delete-ignore-read-errors";
+
+/** Throws a 403 when the user may not delete objects that cannot be read. */
+export async function requireUnsafeDelete(authorizer: Authorizer, context: RequestContext): Promise<void> {
+  const { info } = context;
+  const { decision, reason } = await authorizer.authorize({ ...authorizerAttributes(context), verb: UNSAFE_DELETE });
+  if (decision === "allow") return;
+  const subject = { group: info.group, resource: info.resource, name: info.name };
+  throw forbidden(subject, `not permitted to do "${UNSAFE_DELETE}", reason: ${reason}`);
+}
+
 /** Verbs whose selectors are part of the attributes. */
 const SELECTOR_VERBS: ReadonlySet<string> = new Set(["list", "watch", "deletecollection"]);
 

@@ -1,15 +1,17 @@
 import type { ApiObject } from "../../api/kind.ts";
 import { deleteOptions as deleteOptionsSchema, type DeleteOptions as SentOptions } from "../../api/meta/options.ts";
+import type { HttpResponse } from "../../http/message.ts";
 import { type DeleteOptions, type DeleteResult, remove } from "../../registry/delete.ts";
 import { deleteCollection } from "../../registry/delete-collection.ts";
+import { removeUnreadable } from "../../registry/delete-unreadable.ts";
 import type { Scope } from "../../registry/scope.ts";
 import { addEvent } from "../../tracing/span.ts";
 import { type RequestContext, withoutEnd } from "../request/request-context.ts";
 import { listResponse, writtenResponse } from "../responses/object-response.ts";
-import { deletedResponse } from "../responses/status-response.ts";
+import { deletedResponse, statusResponse, successStatus } from "../responses/status-response.ts";
 import { createAdmission } from "./admission.ts";
 import { readOptionalBody } from "./body.ts";
-import { parseDeleteOptions, parseListQuery } from "./query.ts";
+import { parseDeleteOptions, parseListQuery, requireReadable } from "./query.ts";
 import { UNSTORED_BYTES_MAX } from "./read-body.ts";
 import { type ResourceHandler, type ResourceTarget, responseOptionsOf, scopeOf } from "./target.ts";
 
@@ -29,6 +31,7 @@ export function createDeleteHandler(deleteFunction = removeObject): ResourceHand
     const responseOptions = responseOptionsOf(target, context, "object");
     const options = await readDeleteOptions(target, context, params);
     const name = params.name ?? "";
+    if (options.ignoresReadError === true) return await deleteUnreadable(target, context, params, options);
     addEvent("About to delete object from database");
     const { object, deleted } = await deleteFunction(target, scopeOf(target, context, params), name, options);
     addEvent("Object deleted from database");
@@ -42,6 +45,19 @@ export function createDeleteHandler(deleteFunction = removeObject): ResourceHand
   };
 }
 
+async function deleteUnreadable(
+  target: ResourceTarget,
+  context: RequestContext,
+  params: Readonly<Record<string, string>>,
+  options: DeleteOptions,
+): Promise<HttpResponse> {
+  const { name = "" } = params;
+  context.annotations.add("apiserver.k8s.io/unsafe-delete-ignore-read-error", "");
+  await target.settings.authorizeUnsafeDelete(context);
+  await removeUnreadable(target.registry, scopeOf(target, context, params), name, options);
+  return statusResponse({ ...successStatus(200), details: { name, kind: target.kind.kind } }, context);
+}
+
 /** DELETE of a collection. */
 export const deleteObjects: ResourceHandler = async (target, context, params) => {
   // resourceVersion is a parameter of the list here, not a precondition.
@@ -52,6 +68,7 @@ export const deleteObjects: ResourceHandler = async (target, context, params) =>
   // Goes on when the client disconnects or the deadline passes, rather than end half-way.
   const lasting = withoutEnd(context);
   const options = await readDeleteOptions(target, lasting, params, query);
+  requireReadable(options);
   addEvent("About to delete items from database");
   const page = await deleteCollection(target.registry, scopeOf(target, lasting, params), listed, options);
   addEvent("Items deleted from database", { count: page.items.length });
@@ -67,7 +84,8 @@ async function readDeleteOptions(
   const bytesMax = UNSTORED_BYTES_MAX;
   const expected = { group: "", version: "v1", kind: "DeleteOptions", schema: deleteOptionsSchema, bytesMax };
   const sent = await readOptionalBody<SentOptions>(context, expected);
-  const options = parseDeleteOptions(query, sent);
+  const allowsUnreadable = target.registry.features.has("AllowUnsafeMalformedObjectDeletion");
+  const options = parseDeleteOptions(query, sent, allowsUnreadable);
   const { deletionWarning } = target.kind.strategy;
   if (deletionWarning !== undefined && options.propagationPolicy === undefined) context.warnings.push(deletionWarning);
   const { dryRun = false } = options;

@@ -31,6 +31,7 @@ export function createEvictionHandler(pods: Registry<Pod>, budgets: Registry<Pod
     const { preconditions, gracePeriodSeconds, propagationPolicy } = parseDeleteOptions(
       new URLSearchParams(),
       sent.deleteOptions,
+      false,
     );
     const dry = dryRun || (sent.deleteOptions?.dryRun ?? []).length > 0;
     const options = {

@@ -5,6 +5,7 @@ import { parseLabelSelector, splitFieldSelector } from "../../api/meta/selectors
 import { validateFieldManager } from "../../api/meta/validation/field-manager.ts";
 import { badRequest, invalid } from "../../api/status.ts";
 import type { DeleteOptions, PropagationPolicy } from "../../registry/delete.ts";
+import { IGNORE_READ_ERROR } from "../../registry/delete-unreadable.ts";
 import type { ListQuery } from "../../registry/list.ts";
 import {
   type FieldError,
@@ -135,7 +136,11 @@ export function parseWatchQuery(query: URLSearchParams, watchList: boolean): Wat
 }
 
 /** A body takes precedence over the query. */
-export function parseDeleteOptions(query: URLSearchParams, body: SentDeleteOptions | undefined): DeleteOptions {
+export function parseDeleteOptions(
+  query: URLSearchParams,
+  body: SentDeleteOptions | undefined,
+  allowsUnreadable: boolean,
+): DeleteOptions {
   const dryRun = body === undefined ? query.getAll("dryRun") : (body.dryRun ?? []);
   const grace = body === undefined ? parseInteger(query, "gracePeriodSeconds") : body.gracePeriodSeconds;
   const orphan = body === undefined ? parseOptionalBoolean(query.get("orphanDependents")) : body.orphanDependents;
@@ -149,6 +154,19 @@ export function parseDeleteOptions(query: URLSearchParams, body: SentDeleteOptio
   if (policy !== undefined && !["Foreground", "Background", "Orphan"].includes(policy)) {
     errors.push(unsupportedValue("propagationPolicy", policy, ["Foreground", "Background", "Orphan", "nil"]));
   }
+  const preconditions = preconditionsOf(query, body);
+  const ignoresReadError = allowsUnreadable && readIgnoreReadError(query, body);
+  if (ignoresReadError) {
+    const others = {
+      dryRun: dryRun[0],
+      propagationPolicy: policy,
+      orphanDependents: orphan,
+      gracePeriodSeconds: grace,
+    };
+    const set = Object.entries({ ...others, ...preconditions }).filter(([, value]) => value !== undefined);
+    for (const [name] of set)
+      errors.push(invalidField(IGNORE_READ_ERROR, true, `cannot be set together with .${name}`));
+  }
   throwIfInvalid("DeleteOptions", errors);
   const effectivePolicy = orphan === undefined ? policy : orphan ? "Orphan" : "Background";
   return {
@@ -156,8 +174,20 @@ export function parseDeleteOptions(query: URLSearchParams, body: SentDeleteOptio
     gracePeriodSeconds: grace,
     orphanDependents: orphan,
     propagationPolicy: effectivePolicy as PropagationPolicy | undefined,
-    ...preconditionsOf(query, body),
+    ...preconditions,
+    ...(ignoresReadError ? { ignoresReadError } : {}),
   };
+}
+
+function readIgnoreReadError(query: URLSearchParams, body: SentDeleteOptions | undefined): boolean {
+  return (body === undefined ? parseOptionalBoolean(query.get(IGNORE_READ_ERROR)) : body[IGNORE_READ_ERROR]) === true;
+}
+
+/** Throws for the deletion of a collection, whose objects are read. */
+export function requireReadable({ ignoresReadError }: DeleteOptions): void {
+  if (ignoresReadError !== true) return;
+  const why = "is not allowed with DELETECOLLECTION, try again after removing the option";
+  throwIfInvalid("DeleteOptions", [invalidField(IGNORE_READ_ERROR, true, why)]);
 }
 
 /** Without a body, the query may contain preconditions. */

@@ -39,6 +39,8 @@ export interface ResourceSettings {
   readonly admission: AdmissionChain;
   /** Throws a 403 when the user may not create the object, for updates and applies that create. */
   readonly authorizeCreate: (context: RequestContext) => Promise<void>;
+  /** Throws a 403 when the user may not delete objects that cannot be read. */
+  readonly authorizeUnsafeDelete: (context: RequestContext) => Promise<void>;
   /** The check that a writer of RBAC objects has the granted permissions; undefined for other kinds. */
   readonly escalationCheckFor: (kind: Kind, named: string) => EscalationCheck | undefined;
 }

@@ -15,7 +15,7 @@ export const apiserverGates: GateTable = markMissing({
   AllowOverwriteTerminationGracePeriodSeconds: { stage: "DEPRECATED", default: false },
   AllowParsingUserUIDFromCertAuth: { stage: "BETA", default: true, effective: true },
   AllowServiceLBStatusOnNonLB: { stage: "DEPRECATED", default: false, locked: true },
-  AllowUnsafeMalformedObjectDeletion: { stage: "ALPHA", default: false },
+  AllowUnsafeMalformedObjectDeletion: { stage: "ALPHA", default: false, effective: true },
   AnonymousAuthConfigurableEndpoints: { stage: "BETA", default: true, effective: true },
   AnyVolumeDataSource: { stage: "GA", default: true, locked: true },
   AuthorizeNodeWithSelectors: { stage: "BETA", default: true, effective: true },

@@ -11,7 +11,6 @@ export const missingFeatures: Readonly<Record<string, readonly string[]>> = {
   "volumes are labelled file by file": ["SELinuxMount"],
   "clients of this build negotiate JSON and protobuf": ["ClientsAllowCBOR", "ClientsPreferCBOR"],
   "no controller migrates stored objects": ["StorageVersionMigrator"],
-  "objects that cannot be read cannot be deleted": ["AllowUnsafeMalformedObjectDeletion"],
 };
 
 /** Gates whose feature this build always has, by the reason why it cannot be without. */

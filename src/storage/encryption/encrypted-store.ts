@@ -121,7 +121,7 @@ export class EncryptedStore implements Store {
   /** Throws or rejects with a `StoreError` of code `undecryptable`, whose message begins with `prefix`. */
   #decrypt(item: KeyValue, prefix = transformPrefix(item.key)): MaybePromise<KeyValue> {
     if (this.#transformerOf(item.key) === undefined) return item;
-    return andThen(this.#decryptValue(item.key, item.value, prefix), ({ value, isStale, isPinned }) => ({
+    return andThen(this.#decryptValue(item.key, item.value, prefix, item), ({ value, isStale, isPinned }) => ({
       ...item,
       value,
       ...(isStale ? { isStale } : {}),
@@ -129,11 +129,11 @@ export class EncryptedStore implements Store {
     }));
   }
 
-  #decryptValue(key: string, value: Uint8Array, prefix: string): MaybePromise<Transformed> {
+  #decryptValue(key: string, value: Uint8Array, prefix: string, current?: KeyValue): MaybePromise<Transformed> {
     const transformer = this.#transformerOf(key);
     if (transformer === undefined) return { value, isStale: false };
     const fail = (cause: unknown): never => {
-      throw new StoreError("undecryptable", `${prefix}${(cause as Error).message}`, { cause });
+      throw new StoreError("undecryptable", `${prefix}${(cause as Error).message}`, { cause, current });
     };
     try {
       const decrypted = transformer.decrypt(value, key);

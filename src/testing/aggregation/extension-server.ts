@@ -95,6 +95,7 @@ function createHandler(
     stopping,
     admission: new AdmissionChain([]),
     authorizeCreate: async () => {},
+    authorizeUnsafeDelete: async () => {},
     escalationCheckFor: () => undefined,
   };
   const extra = { subresources: {}, connect: {}, notStored, deletions: {} };

@@ -5,6 +5,8 @@ import { plugins } from "../../../admission/plugins/built-in-plugins.ts";
 import { createCertificateRequest } from "../../../auth/pki/certificate-signing.ts";
 import { makeRequest } from "../../../http/request.ts";
 import { MetricRegistry } from "../../../std/metrics/metrics.ts";
+import { createMemoryStore } from "../../../storage/memory.ts";
+import { FakeClock } from "../../../testing/std/fake-clock.ts";
 import { freePort } from "../../../testing/std/free-port.ts";
 import { FakeKms } from "../../../testing/storage/fake-kms.ts";
 import { controllerGateEffects } from "./controller-gate-effects.ts";
@@ -27,6 +29,7 @@ import {
 import { tracingTo } from "./tracing-effects.ts";
 
 type Config = ReturnType<typeof configWith>;
+type Method = (...args: readonly unknown[]) => unknown;
 
 /** A gate whose value the configuration contains. */
 function showsInConfig(gate: string, normal: boolean, read: (config: Config) => unknown): Effect {
@@ -172,6 +175,20 @@ export const gateEffects: Readonly<Record<string, Effect>> = {
   AllBeta: async (t) => {
     t.equal(configWith({}).authorization.selectors, true);
     t.equal(configWith({ AllBeta: false }).authorization.selectors, false);
+  },
+  AllowUnsafeMalformedObjectDeletion: async (t) => {
+    const path = "/api/v1/namespaces/default/secrets/lost";
+    const option = "ignoreStoreReadErrorWithClusterBreakingPotential=true";
+    for (const value of [false, true]) {
+      const store = createMemoryStore({ clock: new FakeClock() });
+      await store.create("/registry/secrets/default/lost", Buffer.from("k8s:enc:aesgcm:v1:k1:ciphertext"));
+      const own = { get: store.get, scan: store.scan, delete: store.delete, watch: store.watch, create: store.create };
+      const methods = Object.entries({ ...own, list: store.list, update: store.update, current: store.current });
+      const bound = Object.fromEntries(methods.map(([name, method]) => [name, (method as Method).bind(store)]));
+      await using server = await startServer(withGates({ AllowUnsafeMalformedObjectDeletion: value }), bound);
+      t.equal((await server.send(`DELETE ${path}?${option}`)).status, value ? 200 : 500);
+      t.equal((await server.send(`GET ${path}`)).status, value ? 404 : 500);
+    }
   },
   AllowInsecureSvcletCertificateSigningRequests: restrictsNode(
     "AllowInsecureSvcletCertificateSigningRequests",
