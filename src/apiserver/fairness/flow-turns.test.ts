@@ -38,7 +38,7 @@ t.test("FlowTurns lets a few requests of each flow proceed in a turn of the even
   t.same(f.proceeded(), { many: 1 }, "a later request proceeds at once");
 });
 
-t.test("FlowTurns makes the turns of a crowd shorter, and a list takes a whole turn", async (t) => {
+t.test("FlowTurns makes the turns of a crowd shorter, and a list takes several turns", async (t) => {
   const f = new Fixture();
   const [many, few] = [new FlowTurn(), new FlowTurn()];
   f.send("few", few, 1);
@@ -52,8 +52,24 @@ t.test("FlowTurns makes the turns of a crowd shorter, and a list takes a whole t
   t.same(f.proceeded(), { many: 32 }, "of 64");
   f.send("lists", few, 3, 1001, 5);
   t.same(f.proceeded(), { lists: 1 });
+  for (const started of [{ many: 32 }, {}, {}, { lists: 1 }]) {
+    await nextTurn();
+    t.same(f.proceeded(), started);
+  }
+});
+
+t.test("FlowTurns counts requests that wait for seats to a crowd", async (t) => {
+  const f = new Fixture();
+  const [many, few] = [new FlowTurn(), new FlowTurn()];
+  f.send("few", few, 1);
+  many.queued = 100;
+  f.send("many", many, 40);
+  t.same(f.proceeded(), { few: 1, many: 32 });
   await nextTurn();
-  t.same(f.proceeded(), { lists: 1, many: 32 });
+  t.same(f.proceeded(), { many: 2 });
+  many.queued = 0;
+  await nextTurn();
+  t.same(f.proceeded(), { many: 6 });
 });
 
 t.test("FlowTurns does not limit a flow that is alone", async (t) => {

@@ -2,27 +2,52 @@
  * Lets flows share the event loop: of many requests of one flow a few proceed in each turn, so that those of others do
  * not wait for all of them. Kubernetes leaves this to the scheduler of Go, which runs requests in parallel.
  */
+import { CROWD, REQUESTS_PER_TURN, REQUESTS_PER_TURN_CROWDED, SHARED_MS } from "../../std/async/turns.ts";
 import { Fifo } from "../../std/collections/fifo.ts";
 
-/** Requests of a flow that proceed in one turn. Fewer share less of the cost of a turn: reading, writing, TLS. */
-const PER_TURN = 32;
-/** The same while more than so many of the flow wait: then the delay of each turn counts more than its cost. */
-const PER_TURN_CROWDED = 2;
-const CROWD = 64;
-/** A flow without another one in this time is not limited. Nodes send requests every 10 s. */
-const SHARED_MS = 15_000;
+/** From one list of a flow to the next, since a request of another flow needs several turns. */
+const TURNS_PER_LIST = 4;
 
 interface WaitingRequest {
-  readonly cost: number;
+  readonly isList: boolean;
   readonly proceed: () => void;
 }
 
 /** The turns of one flow. */
 export class FlowTurn {
-  /** What proceeded since the last turn that limited the flow, in requests. */
-  used = 0;
   /** As many as requests of the flow have seats, or are being rejected. */
   readonly waiting = new Fifo<WaitingRequest>();
+  /** Requests that wait for seats: they proceed as soon as others end. */
+  queued = 0;
+  /** Requests that may proceed until the next turn that limits the flow. */
+  #allowed = REQUESTS_PER_TURN;
+  /** Turns until the flow proceeds again. */
+  #turnsLeft = 0;
+
+  /** Whether further requests wait for another turn. */
+  get isLimited(): boolean {
+    return this.#turnsLeft > 0;
+  }
+
+  /** Counts a request that proceeds. */
+  count(isList: boolean): void {
+    this.#allowed--;
+    if (isList) this.#turnsLeft = TURNS_PER_LIST;
+    else if (this.#allowed <= 0) this.#turnsLeft = 1;
+  }
+
+  /** Begins a turn, in which waiting requests proceed. */
+  proceed(): void {
+    this.#turnsLeft--;
+    if (this.#turnsLeft > 0) return;
+    this.#allowed = this.waiting.length + this.queued > CROWD ? REQUESTS_PER_TURN_CROWDED : REQUESTS_PER_TURN;
+    while (!this.isLimited) {
+      const request = this.waiting.shift();
+      if (request === undefined) return;
+      this.count(request.isList);
+      request.proceed();
+    }
+  }
 }
 
 export class FlowTurns {
@@ -41,15 +66,15 @@ export class FlowTurns {
 
   /**
    * Undefined: the request proceeds at once; else a promise of its turn. A request of several seats, which is a list,
-   * takes a whole turn.
+   * takes several turns.
    */
   take(flow: FlowTurn, nowMs: number, seats = 1): Promise<void> | undefined {
     this.pass(flow, nowMs);
-    const cost = seats > 1 ? PER_TURN : 1;
-    if (flow.used >= PER_TURN) return new Promise((resolve) => flow.waiting.push({ cost, proceed: resolve }));
+    const isList = seats > 1;
+    if (flow.isLimited) return new Promise((resolve) => flow.waiting.push({ isList, proceed: resolve }));
     if (nowMs >= this.#sharedUntilMs) return undefined;
-    flow.used += cost;
-    if (flow.used >= PER_TURN) {
+    flow.count(isList);
+    if (flow.isLimited) {
       this.#limited.push(flow);
       this.#schedule();
     }
@@ -65,15 +90,8 @@ export class FlowTurns {
   #proceed(): void {
     this.#isScheduled = false;
     this.#limited = this.#limited.filter((flow) => {
-      const isCrowded = flow.waiting.length > CROWD;
-      flow.used = isCrowded ? PER_TURN - PER_TURN_CROWDED : 0;
-      while (flow.used < PER_TURN) {
-        const request = flow.waiting.shift();
-        if (request === undefined) return false;
-        flow.used += request.cost;
-        request.proceed();
-      }
-      return true;
+      flow.proceed();
+      return flow.isLimited;
     });
     if (this.#limited.length > 0) this.#schedule();
   }

@@ -6,6 +6,7 @@ import { formatGoDuration } from "../../std/time/go-duration.ts";
 import { DroppedRequests } from "../fairness/dropped-requests.ts";
 import type { ActiveFlowSchema, FlowController } from "../fairness/flow-controller.ts";
 import type { FlowRequest } from "../fairness/flow-request.ts";
+import type { FlowTurn } from "../fairness/flow-turns.ts";
 import type { WatchTracker } from "../fairness/watch-tracker.ts";
 import { maxSeatsOf, type WorkEstimate } from "../fairness/work-estimate.ts";
 import type { WorkEstimator } from "../fairness/work-estimator.ts";
@@ -70,7 +71,7 @@ export function withPriorityAndFairness(options: PriorityAndFairnessOptions): Re
     if (request === undefined) {
       controller.removeIfUnused(level);
       if (!level.isExempt) metrics.observeWait(false, 0);
-    } else if (request.isExecuting || (await waitForSeats(options, schema, request))) {
+    } else if (request.isExecuting || (await waitForSeats(options, schema, flow.turn, request))) {
       const startMs = request.startMs ?? 0;
       if (!level.isExempt) metrics.observeWait(true, startMs - request.arrivalMs);
       metrics.dispatched.inc();
@@ -109,6 +110,7 @@ function setClassification({ responseHeaders }: RequestContext, { uid, level }: 
 async function waitForSeats(
   options: PriorityAndFairnessOptions,
   { level }: ActiveFlowSchema,
+  turn: FlowTurn,
   request: FlowRequest,
 ): Promise<boolean> {
   const { controller, timeoutMs, clock } = options;
@@ -117,7 +119,9 @@ async function waitForSeats(
   const waitMs = (isWatch ? timeoutMs : requestTimeoutMs(context, timeoutMs)) / 4;
   const { waiting } = kindMetrics(controller, context.info);
   waiting.add(1, request.arrivalMs);
+  turn.queued++;
   const decision = await level.queueSet.wait(request, Math.min(waitMs, WAIT_MS_MAX), context.signal);
+  turn.queued--;
   waiting.add(-1, request.startMs ?? clock.monotonic());
   if (decision === "execute") return true;
   controller.removeIfUnused(level);
