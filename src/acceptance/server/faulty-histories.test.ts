@@ -1,7 +1,7 @@
 /**
  * Histories of concurrent clients are linearizable through faults: of a server with the embedded store, whose disk is
- * slow or full at times (FUSE), and of three servers on three members of etcd, which are killed, paused and cut off from
- * each other (network namespaces). `make linearizability` checks more of them:
+ * slow or full at times (FUSE), and of three servers on three members of etcd, which are killed, paused and cut off
+ * from each other (network namespaces). `make linearizability` checks more of them:
  *
  *     SVC_HISTORY_ROUNDS=10 SVC_HISTORY_FAULTS=8 SEED=123 node src/acceptance/server/faulty-histories.test.ts
  */

@@ -150,8 +150,8 @@ export class Histories {
   }
 
   /**
-   * Resolves with whether a response arrived. With faults a status from 500 on and 429 leave the effect open; a deletion
-   * is then sent again, as by Kubernetes' clients, and gets 404 if the first one had its effect.
+   * Resolves with whether a response arrived. With faults a status from 500 on and 429 leave the effect open; a
+   * deletion is then sent again, as by Kubernetes' clients, and gets 404 if the first one had its effect.
    */
   async #send(send: Send, isFaulty = false): Promise<boolean> {
     const name = this.#names[this.#pick(this.#names.length)]!;

@@ -22,7 +22,7 @@ export interface ApiServerConfig {
   readonly bindAddress: string;
   /** 0: any free port. */
   readonly securePort: number;
-  /** Threads that serve connections, the main thread included; 0: `svc apiserver` chooses, and other programs have 1. */
+  /** Threads that serve connections, the main thread included. 0: `svc apiserver` chooses; elsewhere as 1. */
   readonly workers: number;
   readonly serving: ServingConfig;
   readonly authentication: AuthenticationConfig;
