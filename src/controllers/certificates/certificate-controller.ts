@@ -2,7 +2,7 @@
 
 import { certificateSigningRequestKind } from "../../api/certificates/certificate-signing-request/kind.ts";
 import type { CertificateSigningRequest } from "../../api/certificates/certificate-signing-request/schema.ts";
-import { startInformer } from "../../client/informer/informer.ts";
+import { waitForAbort } from "../../std/async/wait-for-abort.ts";
 import { isNotFoundOrConflict } from "../api-errors.ts";
 import type { ControllerDeps } from "../controller.ts";
 import { createControllerQueue } from "../controller-queue.ts";
@@ -11,11 +11,8 @@ export type SyncRequest = (request: CertificateSigningRequest, signal: AbortSign
 
 /** Runs until the signal aborts. A request whose sync failed is retried with backoff. `verb` is for log messages. */
 export async function runCertificateController(deps: ControllerDeps, verb: string, handle: SyncRequest): Promise<void> {
-  const { observer, clock, random, log, signal } = deps;
-  await using requests = startInformer(
-    { client: observer, clock, random, log, kind: certificateSigningRequestKind },
-    signal,
-  );
+  const { informers, log, signal } = deps;
+  const requests = informers.of(certificateSigningRequestKind);
   await using queue = createControllerQueue(deps, {
     workers: 1,
     backoff: { initialMs: 200, maxMs: 1_000_000, jitter: 0.1 },
@@ -33,11 +30,9 @@ export async function runCertificateController(deps: ControllerDeps, verb: strin
     }
   }
 
-  requests.subscribe({ put: ({ metadata }) => queue.add(metadata?.name ?? "") });
-  await new Promise<void>((resolve) => {
-    if (signal.aborted) resolve();
-    signal.addEventListener("abort", () => resolve(), { once: true });
-  });
+  using subscriptions = new DisposableStack();
+  subscriptions.defer(requests.subscribe({ put: ({ metadata }) => queue.add(metadata?.name ?? "") }));
+  await waitForAbort(signal);
 }
 
 export function hasCondition({ status }: CertificateSigningRequest, type: "Approved" | "Denied" | "Failed"): boolean {

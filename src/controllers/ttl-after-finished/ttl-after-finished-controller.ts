@@ -2,7 +2,7 @@
 
 import { jobKind } from "../../api/batch/job/kind.ts";
 import type { Job } from "../../api/batch/job/schema.ts";
-import { reflect } from "../../client/informer/reflector.ts";
+import { waitForAbort } from "../../std/async/wait-for-abort.ts";
 import { exponentialBuckets } from "../../std/metrics/buckets.ts";
 import { MetricRegistry } from "../../std/metrics/metrics.ts";
 import { KeyTimers } from "../../std/time/key-timers.ts";
@@ -11,7 +11,7 @@ import type { ControllerDeps } from "../controller.ts";
 import { createControllerQueue } from "../controller-queue.ts";
 
 export async function runTtlAfterFinishedController(deps: ControllerDeps): Promise<void> {
-  const { client, clock, random, log, signal } = deps;
+  const { client, clock, informers, log, signal } = deps;
   await using queue = createControllerQueue(deps, {
     workers: 2,
     sync: syncJob,
@@ -27,7 +27,6 @@ export async function runTtlAfterFinishedController(deps: ControllerDeps): Promi
       exponentialBuckets(0.1, 2, 14),
     )
     .with();
-  // Only the key and expiration of each job are kept in memory.
   using expirations = new KeyTimers(clock, (key) => queue.add(key));
 
   async function syncJob(key: string, stopping: AbortSignal): Promise<void> {
@@ -57,14 +56,13 @@ export async function runTtlAfterFinishedController(deps: ControllerDeps): Promi
     if (expiry === undefined) expirations.delete(keyOf(job));
     else expirations.set(keyOf(job), expiry - clock.now());
   };
-  const onEvent: Parameters<typeof reflect<Job>>[0]["onEvent"] = (event) => {
-    if (event.type === "replace") {
-      expirations.clear();
-      for (const job of event.items) observe(job);
-    } else if (event.type === "put") observe(event.object);
-    else expirations.delete(keyOf(event.object));
-  };
-  await reflect({ client, clock, random, log, kind: jobKind, onEvent }, signal);
+  using subscriptions = new DisposableStack();
+  const unsubscribe = informers.of(jobKind).subscribe({
+    put: observe,
+    delete: (job) => expirations.delete(keyOf(job)),
+  });
+  subscriptions.defer(unsubscribe);
+  await waitForAbort(signal);
 }
 
 function keyOf({ metadata }: Job): string {

@@ -11,7 +11,6 @@ import { podKind } from "../../api/core/pod/kind.ts";
 import type { Pod } from "../../api/core/pod/schema.ts";
 import type { ApiObject, Kind } from "../../api/kind.ts";
 import type { Client, WatchQuery } from "../../client/client.ts";
-import { startInformer } from "../../client/informer/informer.ts";
 import { waitForAbort } from "../../std/async/wait-for-abort.ts";
 import { isNotFoundOrConflict, statusCodeOf } from "../api-errors.ts";
 import type { ControllerDeps } from "../controller.ts";
@@ -79,11 +78,11 @@ interface Use {
 }
 
 async function runProtection<T extends ApiObject>(deps: ControllerDeps, protection: Protection<T>): Promise<void> {
-  const { client, clock, random, log, signal } = deps;
+  const { client, informers, log, signal } = deps;
   const { kind, finalizer, findUse } = protection;
   /** One watch for each object that is in use. */
   const watches = new Map<string, AbortController>();
-  await using objects = startInformer({ client, clock, random, log, kind }, signal);
+  const objects = informers.of(kind);
   const isTerminating = ({ metadata }: T): boolean =>
     metadata?.deletionTimestamp !== undefined && (metadata.finalizers ?? []).includes(finalizer);
   await using queue = createControllerQueue(deps, {
@@ -125,12 +124,14 @@ async function runProtection<T extends ApiObject>(deps: ControllerDeps, protecti
       () => again(RETRY_DELAY_MS),
     );
   };
-  objects.subscribe({
+  using subscriptions = new DisposableStack();
+  const unsubscribe = objects.subscribe({
     put: (object) => {
       if (isTerminating(object)) queue.add(keyOf(object));
     },
     delete: (object) => watches.get(keyOf(object))?.abort(),
   });
+  subscriptions.defer(unsubscribe);
   await waitForAbort(signal);
 }
 
