@@ -43,7 +43,9 @@ export async function createAgentAuthentication(options: AgentAuthenticationOpti
   const { clientCaFile: file, anonymousAuth, tokenCacheMs } = server;
   let ca = file === "" ? undefined : await readFile(file, "utf8");
   const x509 =
-    ca === undefined ? undefined : x509Authenticator({ caPem: ca, clock, observeRemaining: metrics?.observeCertificate });
+    ca === undefined
+      ? undefined
+      : x509Authenticator({ caPem: ca, clock, observeRemaining: metrics?.observeCertificate });
   const reloadCa = async (): Promise<void> => {
     const next = await readFile(file, "utf8");
     if (next === ca) return;

@@ -189,7 +189,7 @@ class AgentHost {
     this.#removeUnused();
   }
 
-  /** An agent that has refused stays until the refusal ends, so that the map is bounded by the agents of ten minutes. */
+  /** An agent that has refused stays until its refusal ends: the map is bounded by the agents of ten minutes. */
   #removeUnused(): void {
     if (this.direct > 0 || this.#session !== undefined || this.#refusal !== undefined) return;
     this.#onUnused();
