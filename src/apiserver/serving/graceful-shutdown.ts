@@ -2,8 +2,8 @@
 import type { Listener } from "../../http/server/listener.ts";
 import type { Logger } from "../../std/log/logger.ts";
 import type { Clock } from "../../std/time/clock.ts";
-import type { RetryAfterOnShutdown } from "../filters/retry-after.ts";
-import type { WatchTermination } from "../filters/watch-termination.ts";
+import type { RetryAfterOnShutdown } from "./filters/retry-after.ts";
+import type { WatchTermination } from "./filters/watch-termination.ts";
 
 export interface ShutdownConfig {
   /** How long the server serves requests while not ready, after the signal. */

@@ -1,5 +1,5 @@
-import type { Filter, HttpResponse } from "../../http/message.ts";
-import { textResponse } from "../../http/respond.ts";
+import type { Filter, HttpResponse } from "../../../http/message.ts";
+import { textResponse } from "../../../http/respond.ts";
 
 /** Health checks and metrics are served during the shutdown. */
 const EXEMPT_PATHS = /^\/(?:healthz|livez|readyz|metrics)/;

@@ -1,7 +1,7 @@
 import { Readable } from "node:stream";
-import type { Filter, HttpResponse } from "../../http/message.ts";
-import { AbortedStreamError, isStreamed } from "../../http/server/write-body.ts";
-import type { Clock } from "../../std/time/clock.ts";
+import type { Filter, HttpResponse } from "../../../http/message.ts";
+import { AbortedStreamError, isStreamed } from "../../../http/server/write-body.ts";
+import type { Clock } from "../../../std/time/clock.ts";
 
 /** The minimum rate of terminations, as in Kubernetes. */
 const TERMINATIONS_PER_SECOND_MIN = 200;

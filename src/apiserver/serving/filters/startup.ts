@@ -1,7 +1,7 @@
-import { type HealthEndpoint, respondHealth } from "../../http/health.ts";
-import type { Filter, Handler } from "../../http/message.ts";
-import { statusResponse } from "../../http/respond.ts";
-import type { Logger } from "../../std/log/logger.ts";
+import { type HealthEndpoint, respondHealth } from "../../../http/health.ts";
+import type { Filter, Handler } from "../../../http/message.ts";
+import { statusResponse } from "../../../http/respond.ts";
+import type { Logger } from "../../../std/log/logger.ts";
 
 /**
  * Serves only the health endpoints while the server starts and responds 503 to other requests: an empty cache must not

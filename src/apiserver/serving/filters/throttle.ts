@@ -1,6 +1,6 @@
-import type { Filter, Peer } from "../../http/message.ts";
-import { isStreamed } from "../../http/server/write-body.ts";
-import type { Clock } from "../../std/time/clock.ts";
+import type { Filter, Peer } from "../../../http/message.ts";
+import { isStreamed } from "../../../http/server/write-body.ts";
+import type { Clock } from "../../../std/time/clock.ts";
 
 /** Limits the bytes per second that the streamed responses (watches, logs) of a connection share; 0: no limit. */
 export function withThrottle(bytesPerSecond: number, clock: Clock): Filter {

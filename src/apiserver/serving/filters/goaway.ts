@@ -1,5 +1,5 @@
-import type { Filter } from "../../http/message.ts";
-import type { RandomSource } from "../../std/crypto/random.ts";
+import type { Filter } from "../../../http/message.ts";
+import type { RandomSource } from "../../../std/crypto/random.ts";
 
 /**
  * Sends GOAWAY on the HTTP/2 connection of a random fraction of requests, after the response. Clients reconnect, and a

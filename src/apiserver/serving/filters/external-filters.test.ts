@@ -1,11 +1,11 @@
 /** Filters that only requests over the network pass. */
 import { PassThrough } from "node:stream";
 import t from "tap";
-import type { Filter, Handler, HttpResponse, Peer } from "../../http/message.ts";
-import { makeRequest } from "../../http/request.ts";
-import { bytesResponse, textResponse } from "../../http/respond.ts";
-import { AbortedStreamError } from "../../http/server/write-body.ts";
-import { FakeClock } from "../../testing/std/fake-clock.ts";
+import type { Filter, Handler, HttpResponse, Peer } from "../../../http/message.ts";
+import { makeRequest } from "../../../http/request.ts";
+import { bytesResponse, textResponse } from "../../../http/respond.ts";
+import { AbortedStreamError } from "../../../http/server/write-body.ts";
+import { FakeClock } from "../../../testing/std/fake-clock.ts";
 import { withProbabilisticGoaway } from "./goaway.ts";
 import { RetryAfterOnShutdown } from "./retry-after.ts";
 import { withThrottle } from "./throttle.ts";
