@@ -315,6 +315,8 @@ export interface VolumesConfig {
   readonly pluginDir: string;
   /** Whether pods may mount images. */
   readonly images: boolean;
+  /** Whether pods may have volumes that git clones. */
+  readonly gitRepositories: boolean;
   /** How long the measured size of a volume is reported; undefined: volumes are not measured. */
   readonly statsMs: number | undefined;
 }

@@ -336,6 +336,7 @@ function toVolumesConfig({ flags, gates }: EffectiveConfig): VolumesConfig {
     controllerAttach: flags["enable-controller-attach-detach"],
     pluginDir: flags["volume-plugin-dir"],
     images: gates.enabled("ImageVolume"),
+    gitRepositories: gates.enabled("GitRepoVolumeDriver"),
     statsMs: statsMs < 0 ? undefined : statsMs || VOLUME_STATS_MS,
   };
 }

@@ -130,6 +130,7 @@ export function createPodServices(options: PodServicesOptions, links: PodService
       drivers: links.drivers,
       events,
       metrics: links.volumeMetrics,
+      gitRepositories: config.volumes.gitRepositories,
     }),
     mounter: systemMounter,
     probes: new ProbeManager({

@@ -16,6 +16,7 @@ const PLUGINS: Readonly<Record<string, string>> = {
   downwardAPI: "kubernetes.io/downward-api",
   emptyDir: "kubernetes.io/empty-dir",
   flexVolume: "flexvolume",
+  gitRepo: "kubernetes.io/git-repo",
   hostPath: "kubernetes.io/host-path",
   image: "kubernetes.io/image",
   projected: "kubernetes.io/projected",

@@ -69,6 +69,15 @@ t.test("VolumeManager.unmountAll() unmounts everything and keeps files on disk",
   t.equal(mounter.points.size, 2, "a pod that starts again is mounted again");
 });
 
+t.test("VolumeManager.setUp() refuses volumes of git without their feature gate", async (t) => {
+  const { volumes } = await managed();
+  const volume = { name: "source", gitRepo: { repository: "https://example.com/a.git" } };
+  const cloning: Pod = { ...pod, spec: { containers: [], volumes: [volume] } };
+  await t.rejects(volumes.setUp(cloning, []), {
+    message: /^MountVolume.SetUp failed for volume "source" : git-repo volume plugin has been disabled; if necessary,/,
+  });
+});
+
 t.test("VolumeManager.tearDown() unmounts and removes, and is idempotent", async (t) => {
   const { mounter, volumes } = await managed();
   await volumes.setUp(pod, []);

@@ -9,6 +9,7 @@ import { isStatic, podUid } from "../pods/pod-fields.ts";
 import { ClaimError, type ClaimSource, claimName, resolveClaim } from "./claims.ts";
 import type { DriverVolumes } from "./drivers/driver-volumes.ts";
 import { isMounted, setUpEmptyDir } from "./local/empty-dir.ts";
+import { cloneRepository, GIT_REPO_DISABLED } from "./local/git-repo.ts";
 import { validateHostPath } from "./local/host-path.ts";
 import { type LocalVolumeOptions, mountLocal } from "./local/local-volumes.ts";
 import { applyFsGroup, hasFsGroup } from "./mount/ownership.ts";
@@ -44,6 +45,8 @@ export interface VolumeManagerOptions extends LocalVolumeOptions {
   /** Undefined: volumes of drivers are not supported. */
   readonly drivers?: DriverVolumes;
   readonly metrics?: VolumeObserver | undefined;
+  /** Whether volumes are cloned by git. */
+  readonly gitRepositories?: boolean | undefined;
 }
 
 /** A token that is due is renewed with the next refresh, not at once. */
@@ -84,6 +87,7 @@ const supported: readonly string[] = [
   "ephemeral",
   "csi",
   "flexVolume",
+  "gitRepo",
 ];
 
 /** The source of a volume that is not supported; undefined when it is. */
@@ -215,6 +219,14 @@ export class VolumeManager {
       if (rights !== undefined && !(await hasFsGroup(directory, rights))) await applyFsGroup(directory, rights);
       return;
     }
+    if (volume.gitRepo !== undefined) {
+      if (this.#options.gitRepositories !== true) throw new Error(GIT_REPO_DISABLED);
+      await setUpEmptyDir(this.#options.mounter, pod, volume, directory);
+      const plugin = join(podDir(this.#options.directories, podUid(pod)), "plugins", "kubernetes.io~git-repo");
+      await cloneRepository(volume.gitRepo, directory, join(plugin, volume.name, "ready"), signal);
+      if (group !== undefined) await applyFsGroup(directory, { group, readOnly: false });
+      return;
+    }
     if (isProvidedVolume(volume)) return await this.#setUpProvided(pod, volume, directory, signal);
     const payload = await this.#payload(pod, volume, podIps);
     await this.#makeDirectory(directory, volume.configMap === undefined);
@@ -310,8 +322,8 @@ function toFailedVolume(name: string, error: unknown): FailedVolume {
 
 /** Whether the agent writes the volume's files. */
 export function isWrittenByAgent(volume: Volume): boolean {
-  const { emptyDir, hostPath, image } = volume;
-  return !isProvidedVolume(volume) && [emptyDir, hostPath, image].every((each) => each === undefined);
+  const { emptyDir, hostPath, image, gitRepo } = volume;
+  return !isProvidedVolume(volume) && [emptyDir, hostPath, image, gitRepo].every((each) => each === undefined);
 }
 
 /** Whether a claim or a driver provides the volume. */
@@ -326,6 +338,7 @@ export function isReadOnly({ persistentVolumeClaim, csi, flexVolume }: Volume): 
 function pluginDirectory(volume: Volume): string {
   if (volume.persistentVolumeClaim !== undefined || volume.ephemeral !== undefined) return "local-volume";
   if (volume.emptyDir !== undefined) return "empty-dir";
+  if (volume.gitRepo !== undefined) return "git-repo";
   if (volume.configMap !== undefined) return "configmap";
   if (volume.secret !== undefined) return "secret";
   return volume.projected === undefined ? "downward-api" : "projected";

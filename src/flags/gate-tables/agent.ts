@@ -64,7 +64,7 @@ export const agentGates: GateTable = markMissing({
   EventedPLEG: { stage: "ALPHA", default: false },
   ExecProbeTimeout: { stage: "GA", default: true, effective: true },
   ExternalServiceAccountTokenSigner: { stage: "ALPHA", default: false },
-  GitRepoVolumeDriver: { stage: "DEPRECATED", default: false },
+  GitRepoVolumeDriver: { stage: "DEPRECATED", default: false, effective: true },
   GracefulNodeShutdown: { stage: "BETA", default: true, effective: true },
   GracefulNodeShutdownBasedOnPodPriority: { stage: "BETA", default: true, effective: true },
   HPAConfigurableTolerance: { stage: "ALPHA", default: false },

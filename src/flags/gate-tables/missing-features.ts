@@ -7,7 +7,6 @@ export const missingFeatures: Readonly<Record<string, readonly string[]>> = {
   "the agent measures pods itself": ["PodAndContainerStatsFromCRI"],
   "the agent needs the host's own user namespace": ["SvcletInUserNamespace"],
   "the agent does not watch the health of volumes": ["CSIVolumeHealth"],
-  "the agent mounts no volumes of this kind": ["GitRepoVolumeDriver"],
   "volumes are labelled file by file": ["SELinuxMount"],
   "clients of this build negotiate JSON and protobuf": ["ClientsAllowCBOR", "ClientsPreferCBOR"],
   "no controller migrates stored objects": ["StorageVersionMigrator"],

@@ -328,6 +328,11 @@ export const agentGateEffects: Readonly<Record<string, ConfigEffect>> = {
         '"TopologyManagerPolicyOptions" enabled',
     });
   },
+  GitRepoVolumeDriver: async (t) => {
+    const clones = (...argv: string[]) => configOf(...argv).volumes.gitRepositories;
+    t.equal(clones(), false);
+    t.equal(clones("--feature-gates=GitRepoVolumeDriver=true"), true);
+  },
   CustomCPUCFSQuotaPeriod: allowsFlag("CustomCPUCFSQuotaPeriod", false, "--cpu-cfs-quota-period=5ms"),
   LoggingAlphaOptions: allowsFlag("LoggingAlphaOptions", false, "--log-text-split-stream"),
   LoggingBetaOptions: allowsFlag("LoggingBetaOptions", true, "--logging-format=json"),
