@@ -3,7 +3,7 @@ import { readdir, rm } from "node:fs/promises";
 import { join } from "node:path";
 import type { Container } from "../../api/core/container/schema.ts";
 import type { Pod } from "../../api/core/pod/schema.ts";
-import { addQuantities, formatQuantity, parseQuantity } from "../../api/meta/quantity.ts";
+import { addQuantities, formatQuantity, parseQuantity, type Quantity } from "../../api/meta/quantity.ts";
 import { systemRandom } from "../../std/crypto/random.ts";
 import { computeThreshold } from "../node/status/capacity.ts";
 import type { PluginHandler } from "../plugins/plugin-watcher.ts";
@@ -181,9 +181,11 @@ async function removeSockets(directory: string): Promise<void> {
 function computeReservation({ config, machine }: Foundation): Readonly<Record<string, string>> {
   const { reserved, evictionHard, allocatableIgnoresEviction } = config.node;
   const available = allocatableIgnoresEviction ? undefined : evictionHard["memory.available"];
-  const threshold = computeThreshold(available, machine.memoryBytes);
+  const threshold = BigInt(computeThreshold(available, machine.memoryBytes)) * 1_000_000_000n;
   const memory = parseQuantity(reserved.memory ?? "0");
-  const evicted = parseQuantity(String(threshold));
-  if (memory === undefined || evicted === undefined) throw new Error("the reserved memory is no quantity");
+  // As Kubernetes formats it: percentages in binary units, quantities as they are written.
+  const format = available?.endsWith("%") === false ? parseQuantity(available)?.format : undefined;
+  const evicted: Quantity = { nanos: threshold, format: format ?? "BinarySI" };
+  if (memory === undefined) throw new Error("the reserved memory is no quantity");
   return { ...reserved, memory: formatQuantity(addQuantities(memory, evicted)) };
 }

@@ -50,6 +50,16 @@ t.test("loadAgentConfig() without a file uses the flags' defaults", async (t) =>
   t.equal(formatSource((findOrigin(origins, ["maxPods"]) as { source: { kind: "default" } }).source), "default");
 });
 
+t.test("loadAgentConfig() gives fields of a gate their default while it is on", async (t) => {
+  const read = (...gates: readonly string[]) => loadAgentConfig([`--feature-gates=${gates.join(",")}`], {}).config;
+  t.match(read("KubeletEnsureSecretPulledImages=true", "KubeletCrashLoopBackOffMax=true"), {
+    imagePullCredentialsVerificationPolicy: "NeverVerifyPreloadedImages",
+    crashLoopBackOff: { maxContainerRestartPeriod: "5m0s" },
+  });
+  const { imagePullCredentialsVerificationPolicy: policy, crashLoopBackOff } = read("AllAlpha=false");
+  t.same([policy, crashLoopBackOff], [undefined, undefined]);
+});
+
 t.test("loadAgentConfig() with a file uses the file's defaults, which are stricter", async (t) => {
   const directory = files(t, { "agent.yaml": header });
   const { flags } = loadAgentConfig([`--config=${directory}/agent.yaml`], {});

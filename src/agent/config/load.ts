@@ -60,13 +60,12 @@ export function loadAgentConfig(argv: readonly string[], env: Environment): Effe
 
   const withFile = line.values.config !== "";
   const set = applyFlags(files.reduce(applyFile, emptyBranch), line.values, line.given);
-  const origins = sortFields(
-    applyDerived(configFields.reduce((tree, field) => applyDefault(tree, field, withFile), set)),
-  );
+  const ungated = applyDerived(configFields.reduce((tree, field) => applyDefault(tree, field, withFile), set));
   const wrong = new Set<ConfigField>();
-  const flags = resolveFlagValues(line.values, origins, problems, wrong);
+  const flags = resolveFlagValues(line.values, ungated, problems, wrong);
   const settings = flags["feature-gates"];
   const gates = new FeatureGates(agentGates, settings);
+  const origins = sortFields(applyGatedDefaults(ungated, gates));
   problems.push(...validateGateSettings(origins, settings), ...validateFields(origins, withFile, gates, wrong));
   if (problems.length === 0) problems.push(...validateRules(flags, origins, gates.enabled("SvcletTracing")));
   if (problems.length > 0) throw new FlagError(problems);
@@ -145,6 +144,23 @@ function applyDerived(tree: Branch): Branch {
   }
   return result;
 }
+
+/** Defaults that fields have while their gate is on. */
+function applyGatedDefaults(tree: Branch, gates: FeatureGates): Branch {
+  return gatedDefaults.reduce((result, { gate, steps, value }) => {
+    if (!gates.enabled(gate) || findOrigin(result, steps) !== undefined) return result;
+    return withOrigin(result, steps, toOrigins(value, isDefault));
+  }, tree);
+}
+
+const gatedDefaults = [
+  {
+    gate: "SvcletEnsureSecretPulledImages",
+    steps: ["imagePullCredentialsVerificationPolicy"],
+    value: "NeverVerifyPreloadedImages",
+  },
+  { gate: "SvcletCrashLoopBackOffMax", steps: ["crashLoopBackOff", "maxContainerRestartPeriod"], value: "5m0s" },
+] as const;
 
 /** Sorts fields in the order of the schema. */
 function sortFields(tree: Branch): Branch {
