@@ -1,5 +1,5 @@
 /** gitRepo volumes: a clone in a directory of the pod. Deprecated, and off by default, since git runs on the node. */
-import { execFile } from "node:child_process";
+import { type ExecFileException, execFile } from "node:child_process";
 import { mkdir, readdir, rm, stat, writeFile } from "node:fs/promises";
 import { dirname, join, normalize } from "node:path";
 import type { GitRepoVolumeSource } from "../../../api/core/volume/schema.ts";
@@ -71,7 +71,7 @@ function git(args: readonly string[], cwd: string, signal: AbortSignal | undefin
   });
 }
 
-function describeExit(error: NodeJS.ErrnoException & { readonly code?: unknown }): string {
-  if (error.code === "ENOENT") return 'exec: "git": executable file not found in $PATH';
-  return typeof error.code === "number" ? `exit status ${error.code}` : error.message;
+function describeExit({ code, message }: ExecFileException): string {
+  if (code === "ENOENT") return 'exec: "git": executable file not found in $PATH';
+  return typeof code === "number" ? `exit status ${code}` : message;
 }
