@@ -156,6 +156,7 @@ class LevelStore implements Store {
         database: () => this.#database,
         admit: (key, previous, next) => this.#space.admit(key, previous, next),
         onCommit: (writes) => this.#committed(writes),
+        onFailure: () => void this.#revisionFile.recordFailure(this.#revision),
         clock: options.clock,
         isDeferrable: options.isDeferrable ?? (() => false),
       },
@@ -414,6 +415,7 @@ class LevelStore implements Store {
     if (!(await hasSpaceToOpen(path))) throw failure;
     await this.#compacting.catch(() => {});
     await this.#database.close();
+    await this.#revisionFile.recordFailure(this.#revision);
     this.#database = await Database.open(path, log, { tables: false });
     this.#database.guard(this.#verifier);
     const layout = await readLayout(this.#database, path);

@@ -40,6 +40,8 @@ export interface WriterOptions {
   /** Throws when the store refuses the write; lengths in bytes, 0 for no value. */
   readonly admit: (key: string, previous: number, next: number) => void;
   readonly onCommit: (writes: readonly CommittedWrite[]) => void;
+  /** Called when a write has failed. */
+  readonly onFailure: () => void;
   readonly clock: Pick<Clock, "timer">;
   /** Whether writes of the key may wait for others, to share their sync. */
   readonly isDeferrable: (key: string) => boolean;
@@ -196,6 +198,7 @@ export class Writer {
     this.#queue = [];
     this.#urgent = 0;
     this.#latest.clear();
+    this.#options.onFailure();
     for (const pending of failed) pending.commit.reject(this.#failure);
   }
 

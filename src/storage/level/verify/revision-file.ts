@@ -1,7 +1,8 @@
 /**
  * The file REVISION beside LevelDB's files: a revision that the store has reached. A store of a lower revision has lost
  * acknowledged writes, which the end of its log alone cannot show: a log that lost its end looks like one that was
- * shorter. Written in place about once a second while there are writes, without a sync, and at the end.
+ * shorter. Written in place about once a second while there are writes, without a sync, at the end, and after a failed
+ * write: LevelDB counts its operations, and may name them in MANIFEST, although its log does not have them.
  */
 import { constants, type FileHandle, open, readdir, readFile } from "node:fs/promises";
 import { join } from "node:path";
@@ -18,6 +19,13 @@ export interface ReachedRevision {
   readonly revision: number;
   /** The number of a write-ahead log that has some of the latest revisions; 0 when that is not certain. */
   readonly log: number;
+}
+
+/** In place of the number of the log: a write after the revision has failed. */
+const FAILED_WRITE = 10 ** 15;
+
+export function hasFailedWrite({ log }: ReachedRevision): boolean {
+  return log === FAILED_WRITE;
 }
 
 /** Undefined when the file does not exist or is damaged: then nothing can be checked with it. */
@@ -65,6 +73,13 @@ export class RevisionFile {
     });
   }
 
+  /** Call when a write has failed; `revision` is that of the last one on disk. */
+  async recordFailure(revision: Revision): Promise<void> {
+    this.#revision = revision;
+    this.#writing = this.#writing.then(() => this.#store({ revision, log: FAILED_WRITE }));
+    await this.#writing;
+  }
+
   async close(): Promise<void> {
     this.#timer?.cancel();
     await this.#writing;
@@ -81,9 +96,15 @@ export class RevisionFile {
     try {
       const number = await newestLog(this.#path);
       if (number !== this.#log.number) this.#log = { number, since: this.#revision };
+      await this.#store({ revision, log: revision > this.#log.since ? number : 0 });
+    } catch {}
+  }
+
+  async #store(reached: ReachedRevision): Promise<void> {
+    try {
       this.#file ??= await open(join(this.#path, REVISION_FILE), constants.O_WRONLY | constants.O_CREAT, 0o600);
-      await this.#file.write(format({ revision, log: revision > this.#log.since ? number : 0 }), 0);
-      this.#written = revision;
+      await this.#file.write(format(reached), 0);
+      this.#written = reached.revision;
     } catch {}
   }
 }

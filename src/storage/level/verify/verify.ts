@@ -12,7 +12,7 @@ import { describeKeyRange } from "./key-range.ts";
 import { type LogContent, type LogDamage, readLogFile } from "./log-file.ts";
 import { type Manifest, readManifest, type TableFile } from "./manifest.ts";
 import { readTables } from "./read-tables.ts";
-import { readRevisionFile } from "./revision-file.ts";
+import { hasFailedWrite, readRevisionFile } from "./revision-file.ts";
 import { findEntry, findTableDamage, type TableEntry } from "./table-file.ts";
 import { readWriteBatch } from "./write-batch.ts";
 
@@ -233,10 +233,12 @@ async function checkEnd(
   { next, revision }: Progress,
 ): Promise<void> {
   const last = logs.at(-1) ?? "the write-ahead log";
-  if (next !== undefined && next <= lastSequence) {
+  const reached = await readRevisionFile(path);
+  // Operations of a failed write, which LevelDB counts.
+  const hasFailed = reached !== undefined && hasFailedWrite(reached) && (revision ?? 0) >= reached.revision;
+  if (next !== undefined && next <= lastSequence && !hasFailed) {
     throw damaged(path, last, `the end of ${last} is missing`, lostAfter(revision));
   }
-  const reached = await readRevisionFile(path);
   if (reached === undefined) return;
   if (revision === undefined) {
     if (reached.log === 0 || !logs.some((name) => fileNumber(name) === reached.log)) {

@@ -1,0 +1,64 @@
+/** A write that failed, as on a full disk, is no damage, although LevelDB counts its operations. */
+import { appendFileSync, cpSync, readFileSync } from "node:fs";
+import { join } from "node:path";
+import t from "tap";
+import { silentLogger } from "../../../std/log/logger.ts";
+import { FakeClock } from "../../../testing/std/fake-clock.ts";
+import { prefixRange, type Store } from "../../store.ts";
+import { openLevelStore } from "../level.ts";
+import { crc32c, maskCrc32c } from "./crc32c.ts";
+import { RevisionFile, readRevisionFile } from "./revision-file.ts";
+
+const KEYS = prefixRange("/");
+/** The tag of the last sequence number in a record of MANIFEST. */
+const LAST_SEQUENCE = 4;
+const FULL_RECORD = 1;
+
+const open = (path: string): Promise<Store> =>
+  openLevelStore({ path, clock: new FakeClock(), log: silentLogger, compactionIntervalMs: 0 });
+
+/** LevelDB writes such a record when it has merged tables after the failed write. */
+function countOperations(path: string, last: number): void {
+  const payload = Buffer.from([LAST_SEQUENCE, (last & 0x7f) | 0x80, last >> 7]);
+  const header = Buffer.alloc(7);
+  header.writeUInt32LE(maskCrc32c(crc32c(Buffer.concat([Buffer.of(FULL_RECORD), payload]))), 0);
+  header.writeUInt16LE(payload.length, 4);
+  header.writeUInt8(FULL_RECORD, 6);
+  const name = readFileSync(join(path, "CURRENT"), "latin1").trimEnd();
+  appendFileSync(join(path, name), Buffer.concat([header, payload]));
+}
+
+t.test("a store whose last write failed opens with all acknowledged writes", async (t) => {
+  const [path, crashed] = [join(t.testdir(), "store"), join(t.testdir(), "crashed")];
+  const store = await open(path);
+  for (let i = 0; i < 20; i++) await store.create(`/${i}`, Buffer.from("x"));
+  const revision = store.current();
+  cpSync(path, crashed, { recursive: true });
+  await store[Symbol.asyncDispose]();
+  countOperations(crashed, 5000);
+  await t.rejects(open(crashed), { code: "corrupt", message: /the end of \d+\.log is missing/ });
+  const file = await RevisionFile.open(crashed, new FakeClock(), revision);
+  await file.recordFailure(revision);
+  t.match(await readRevisionFile(crashed), { revision });
+  for (let start = 0; start < 2; start++) {
+    await using again = await open(crashed);
+    t.equal((await again.list(KEYS)).items.length, 20 + start);
+    await again.create(`/after-${start}`, Buffer.from("y"));
+  }
+  await file.close();
+});
+
+t.test("a store that has lost acknowledged writes before a failed one is refused", async (t) => {
+  const [path, crashed] = [join(t.testdir(), "store"), join(t.testdir(), "crashed")];
+  const store = await open(path);
+  for (let i = 0; i < 20; i++) await store.create(`/${i}`, Buffer.from("x"));
+  const revision = store.current();
+  cpSync(path, crashed, { recursive: true });
+  await store.create("/lost", Buffer.from("x"));
+  await store[Symbol.asyncDispose]();
+  countOperations(crashed, 5000);
+  const file = await RevisionFile.open(crashed, new FakeClock(), revision);
+  await file.recordFailure(store.current());
+  await t.rejects(open(crashed), { code: "corrupt" });
+  await file.close();
+});
