@@ -57,7 +57,7 @@ t.test("compile() reports the position of an error", (t) => {
     ["*x", 1, `Syntax error: extraneous input '*' expecting ${operands}`],
     ["(x", 3, "Syntax error: mismatched input '<EOF>' expecting ')'"],
     ["x $", 3, "Syntax error: token recognition error at: '$'"],
-    ["x.true", 3, "Syntax error: mismatched input 'true' expecting IDENTIFIER"],
+    ["x.true", 3, "Syntax error: no viable alternative at input '.true'"],
   ];
   for (const [source, index, message] of cases) {
     const expected = `ERROR: <input>:1:${index}: ${message}\n | ${source}\n | ${".".repeat(index - 1)}^`;
@@ -96,6 +96,18 @@ t.test("compile() continues after an unrecognized token", (t) => {
     "2: Syntax error: token recognition error at: '= '",
     "4: Syntax error: extraneous input '1' expecting <EOF>",
   ]);
+  t.end();
+});
+
+t.test("compile() continues after a field that is no name", (t) => {
+  const messages = (source: string): readonly string[] | undefined =>
+    compile(source, environment).errors?.map(({ message, column }) => `${column}: ${message.slice(0, 55)}`);
+  t.same(messages("d.in == 1"), [
+    "2: Syntax error: no viable alternative at input '.in'",
+    "5: Syntax error: extraneous input '==' expecting {'[', '{'",
+  ]);
+  t.same(messages("d.true.x == 1"), ["2: Syntax error: no viable alternative at input '.true'"]);
+  t.same(messages("[d.null, 1].size() == 2"), ["3: Syntax error: no viable alternative at input '.null'"]);
   t.end();
 });
 

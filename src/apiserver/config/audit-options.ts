@@ -22,6 +22,11 @@ export function auditConfig(flags: Flags): AuditConfig | undefined {
   if (path === "" && configFile === "") {
     throw new Error("--audit-policy-file needs --audit-log-path or --audit-webhook-config-file");
   }
+  const problems = [
+    ...(path === "" ? [] : [...checkBackend(flags, "log"), ...checkLogFile(flags)]),
+    ...(configFile === "" ? [] : checkBackend(flags, "webhook")),
+  ];
+  if (problems.length > 0) throw new Error(problems.length === 1 ? problems[0] : `[${problems.join(", ")}]`);
   return {
     policyFile,
     log:
@@ -49,14 +54,47 @@ export function auditConfig(flags: Flags): AuditConfig | undefined {
   };
 }
 
+/** Kubernetes' checks of a backend that is used, in its words. */
+function checkBackend(flags: Flags, backend: "log" | "webhook"): readonly string[] {
+  const [event, batch] = (["event", "batch"] as const).map(
+    (what) => flags[`audit-${backend}-truncate-max-${what}-size`],
+  );
+  const truncate = `invalid audit truncate ${backend} max`;
+  return [
+    ...(flags[`audit-${backend}-mode`] === "batch" ? checkBatch(flags, backend) : []),
+    ...(event! <= 0 ? [`${truncate} event size ${event}, must be a positive number`] : []),
+    ...(event! > 0 && batch! < event!
+      ? [`${truncate} batch size ${batch}, must be greater than max event size (${event})`]
+      : []),
+  ];
+}
+
+/** The first problem only. */
+function checkBatch(flags: Flags, backend: "log" | "webhook"): readonly string[] {
+  const isThrottled = flags[`audit-${backend}-batch-throttle-enable`];
+  const figures = [
+    ["buffer size", flags[`audit-${backend}-batch-buffer-size`]],
+    ["max batch size", flags[`audit-${backend}-batch-max-size`]],
+    ["throttle QPS", isThrottled ? flags[`audit-${backend}-batch-throttle-qps`] : 1],
+    ["throttle burst", isThrottled ? flags[`audit-${backend}-batch-throttle-burst`] : 1],
+  ] as const;
+  const wrong = figures.find(([, figure]) => figure <= 0);
+  return wrong === undefined
+    ? []
+    : [`invalid audit batch ${backend} ${wrong[0]} ${wrong[1]}, must be a positive number`];
+}
+
+function checkLogFile(flags: Flags): readonly string[] {
+  return (["maxage", "maxbackup", "maxsize"] as const).flatMap((name) => {
+    const value = flags[`audit-log-${name}`];
+    return value < 0 ? [`--audit-log-${name} ${value} can't be a negative number`] : [];
+  });
+}
+
 function backendOptions(flags: Flags, backend: "log" | "webhook"): BackendOptions {
   const qps = flags[`audit-${backend}-batch-throttle-qps`];
   const isThrottled = flags[`audit-${backend}-batch-throttle-enable`];
   const burst = flags[`audit-${backend}-batch-throttle-burst`];
-  if (isThrottled && (qps <= 0 || burst <= 0)) {
-    const names = ["qps", "burst"].map((name) => `--audit-${backend}-batch-throttle-${name}`).join(" and ");
-    throw new Error(`--audit-${backend}-batch-throttle-enable needs positive ${names}`);
-  }
   return {
     mode: flags[`audit-${backend}-mode`],
     batch: {

@@ -4,7 +4,7 @@ import type { ConfigMap } from "../../api/core/config-map/schema.ts";
 import type { Registries } from "../../registry/registries.ts";
 import type { Clock } from "../../std/time/clock.ts";
 import type { ClientAuthorities } from "../authentication/authenticators.ts";
-import { ensure, systemScope } from "./ensure.ts";
+import { ensure, OWN_FIELD_MANAGER, systemScope } from "./ensure.ts";
 
 export const TRUST_CONFIG_MAP = "extension-apiserver-authentication";
 /** The namespaces that Kubernetes' extension servers and the project's read the ConfigMap from. */
@@ -23,10 +23,12 @@ export async function publishAuthenticationTrust(
   if (Object.keys(own).length === 0) return;
   for (const namespace of TRUST_NAMESPACES) {
     const wanted: ConfigMap = { metadata: { name: TRUST_CONFIG_MAP, namespace }, data: own };
-    await ensure(registries.of(configMapKind), systemScope(namespace, signal), wanted, (found) => {
+    const correct = (found: ConfigMap): ConfigMap | undefined => {
       const data = mergeData(found.data ?? {}, own, clock.now());
       return Object.entries(data).every(([key, value]) => found.data?.[key] === value) ? undefined : { ...found, data };
-    });
+    };
+    const scope = systemScope(namespace, signal);
+    await ensure(registries.of(configMapKind), scope, wanted, correct, OWN_FIELD_MANAGER);
   }
 }
 

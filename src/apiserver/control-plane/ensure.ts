@@ -6,6 +6,10 @@ import { create } from "../../registry/create.ts";
 import type { Registry } from "../../registry/registry.ts";
 import type { Scope } from "../../registry/scope.ts";
 import { update } from "../../registry/update.ts";
+import type { WriteOptions } from "../../registry/write/request.ts";
+
+/** For objects whose managed fields Kubernetes shows to clients that read them. */
+export const OWN_FIELD_MANAGER = { fieldManager: "kube-apiserver" } as const;
 
 export function systemScope(namespace: string, signal: AbortSignal): Scope {
   const user = { name: "system:apiserver", uid: "", groups: [MASTERS], extra: {} };
@@ -21,15 +25,16 @@ export async function ensure<T extends ApiObject>(
   scope: Scope,
   wanted: T,
   correct: (found: T) => T | undefined = () => undefined,
+  options: Pick<WriteOptions, "fieldManager"> = {},
 ): Promise<void> {
   const name = wanted.metadata?.name ?? "";
   const found = await registry.objects.get(registry.key(scope, name));
   if (found === undefined) {
-    await ignoreConflict(create(registry, scope, wanted));
+    await ignoreConflict(create(registry, scope, wanted, options));
     return;
   }
   const next = correct(found);
-  if (next !== undefined) await ignoreConflict(update(registry, scope, name, next));
+  if (next !== undefined) await ignoreConflict(update(registry, scope, name, next, options));
 }
 
 /** Ignores the failure of a write that another server or a client preceded; the next run reads the new state. */

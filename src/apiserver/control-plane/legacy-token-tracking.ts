@@ -1,8 +1,9 @@
 import { configMapKind } from "../../api/core/config-map/kind.ts";
+import type { ConfigMap } from "../../api/core/config-map/schema.ts";
 import { dayOf, LEGACY_TRACKING, startOfDay, TRACKED_SINCE } from "../../auth/service-account/legacy-tokens.ts";
 import type { Registries } from "../../registry/registries.ts";
 import type { Clock } from "../../std/time/clock.ts";
-import { ensure, systemScope } from "./ensure.ts";
+import { ensure, OWN_FIELD_MANAGER, systemScope } from "./ensure.ts";
 
 /**
  * Records in a ConfigMap the day since which the use of legacy tokens is tracked. An invalid or future day is
@@ -16,8 +17,10 @@ export async function ensureLegacyTokenTracking(
   const now = clock.now();
   const data = { [TRACKED_SINCE]: dayOf(now) };
   const scope = systemScope(LEGACY_TRACKING.namespace, signal);
-  await ensure(registries.of(configMapKind), scope, { metadata: LEGACY_TRACKING, data }, (found) => {
+  const correct = (found: ConfigMap): ConfigMap | undefined => {
     const since = startOfDay(found.data?.[TRACKED_SINCE]);
     return since !== undefined && since <= now ? undefined : { ...found, data: { ...found.data, ...data } };
-  });
+  };
+  const wanted = { metadata: LEGACY_TRACKING, data };
+  await ensure(registries.of(configMapKind), scope, wanted, correct, OWN_FIELD_MANAGER);
 }

@@ -38,7 +38,10 @@ const ERRORS_MAX = 100;
 const INT_MAX = 2n ** 63n - 1n;
 const UINT_MAX = 2n ** 64n - 1n;
 
-/** Parses and expands macros. Stops at the first syntax error; collects errors in macros, literals and names. */
+/**
+ * Parses and expands macros. Collects errors in macros, literals and names, and goes on after a field that is no name;
+ * stops at the first other syntax error.
+ */
 export function parse(source: string): ParseResult {
   const length = countCharacters(source);
   if (length > SOURCE_LENGTH_MAX) {
@@ -55,6 +58,11 @@ export function parse(source: string): ParseResult {
   }
   const sorted = issues.sort((a, b) => a.offset - b.offset).slice(0, ERRORS_MAX);
   return { errors: sorted.map(({ message, offset }) => createError(source, offset, message)) };
+}
+
+function noViableAlternative({ text, offset }: Token, optional: boolean): SyntaxIssue {
+  const seen = optional ? `.?${text}` : `.${text}`;
+  return new SyntaxIssue(`Syntax error: no viable alternative at input '${seen}'`, offset);
 }
 
 class Parser {
@@ -149,7 +157,9 @@ class Parser {
     for (;;) {
       const dot = this.#tokens.take(".");
       if (dot !== undefined) {
-        expr = this.#checkHeight(this.#selectOrCall(expr, dot));
+        const selected = this.#selectOrCall(expr, dot);
+        if (selected === undefined) return expr;
+        expr = this.#checkHeight(selected);
         continue;
       }
       const bracket = this.#tokens.take("[");
@@ -161,11 +171,16 @@ class Parser {
     }
   }
 
-  #selectOrCall(operand: Expr, dot: Token): Expr {
+  /** Undefined after an error, behind what the parser of Kubernetes skips then. */
+  #selectOrCall(operand: Expr, dot: Token): Expr | undefined {
     const optional = this.#tokens.take("?") !== undefined;
     const name = this.#tokens.peek();
     if (name.kind === "ESC_IDENTIFIER") this.#report("unsupported syntax: '`'", name.offset);
-    else if (name.kind !== "IDENTIFIER") this.#noViableAlternative(name, optional);
+    else if (name.kind !== "IDENTIFIER") {
+      this.#issues.push(noViableAlternative(name, optional));
+      while (!this.#isAfterMember(this.#tokens.peek().kind)) this.#tokens.advance();
+      return undefined;
+    }
     this.#tokens.advance();
     const open = optional ? undefined : this.#tokens.take("(");
     if (open !== undefined) return this.#call(open, name.text, operand);
@@ -173,10 +188,10 @@ class Parser {
     return { kind: "select", offset: dot.offset, operand, field: name.text, test: false };
   }
 
-  #noViableAlternative(token: Token, optional: boolean): never {
-    if (["true", "false", "null", "in"].includes(token.kind)) this.#tokens.unexpected("IDENTIFIER", false);
-    const seen = optional ? `.?${token.text}` : `.${token.text}`;
-    throw new SyntaxIssue(`Syntax error: no viable alternative at input '${seen}'`, token.offset);
+  /** Whether an expression can continue with the token after a member. */
+  #isAfterMember(kind: string): boolean {
+    if (relations.has(kind) || sums.has(kind) || products.has(kind)) return true;
+    return ["&&", "||", "?", "<EOF>"].includes(kind) || (this.#depth > 1 && [")", "]", "}", ",", ":"].includes(kind));
   }
 
   #call(open: Token, name: string, target?: Expr): Expr {
@@ -221,7 +236,7 @@ class Parser {
     const start = this.#tokens.peek();
     const dot = this.#tokens.take(".") === undefined ? "" : ".";
     const token = this.#tokens.peek();
-    if (token.kind !== "IDENTIFIER") this.#noViableAlternative(token, false);
+    if (token.kind !== "IDENTIFIER") throw noViableAlternative(token, false);
     this.#tokens.advance();
     const object = this.#objectLiteral(`${dot}${token.text}`);
     if (object !== undefined) return object;

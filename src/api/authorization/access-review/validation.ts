@@ -1,16 +1,18 @@
 /** Rules for access reviews: a user, and either resource or non-resource attributes. */
 import { type FieldError, invalidField, requiredField, validateEach } from "../../../schema/validation/field-error.ts";
+import { goStruct } from "../../../schema/validation/go-syntax.ts";
 import { index } from "../../../schema/value/field-path.ts";
-import type { ObjectMeta } from "../../meta/object-meta.ts";
+import { type ObjectMeta, objectMeta } from "../../meta/object-meta.ts";
 import { validateLabelRequirement } from "../../meta/validation/label-selector.ts";
-import type {
-  FieldSelectorAttributes,
-  LabelSelectorAttributes,
-  LocalSubjectAccessReview,
-  ResourceAttributes,
-  SelfSubjectAccessReview,
-  SubjectAccessReview,
-  SubjectAccessReviewSpec,
+import {
+  type FieldSelectorAttributes,
+  type LabelSelectorAttributes,
+  type LocalSubjectAccessReview,
+  nonResourceAttributes as nonResourceAttributesSchema,
+  type ResourceAttributes,
+  type SelfSubjectAccessReview,
+  type SubjectAccessReview,
+  type SubjectAccessReviewSpec,
 } from "./schema.ts";
 
 type AccessReviewAttributes = Pick<SubjectAccessReviewSpec, "resourceAttributes" | "nonResourceAttributes">;
@@ -24,19 +26,27 @@ export function validateSelfAccess({ metadata, spec }: SelfSubjectAccessReview):
 }
 
 export function validateLocalAccess({ metadata, spec }: LocalSubjectAccessReview): readonly FieldError[] {
-  const { namespace, ...rest } = metadata ?? {};
+  const { namespace = "", ...rest } = metadata ?? {};
   const requestedNamespace = spec?.resourceAttributes?.namespace ?? "";
-  const isOtherNamespace = spec?.resourceAttributes !== undefined && requestedNamespace !== (namespace ?? "");
+  const isOtherNamespace = spec?.resourceAttributes !== undefined && requestedNamespace !== namespace;
   const path = spec?.nonResourceAttributes;
   return [
     ...validateSubject(spec),
-    ...validateEmptyMetadata(rest),
+    ...(isEmptyMetadata(rest)
+      ? []
+      : [invalidField("metadata", goStruct(objectMeta, metadata), "must be empty except for namespace")]),
     ...(isOtherNamespace
       ? [invalidField("spec.resourceAttributes.namespace", requestedNamespace, "must match metadata.namespace")]
       : []),
     ...(path === undefined
       ? []
-      : [invalidField("spec.nonResourceAttributes", path, "disallowed on this kind of request")]),
+      : [
+          invalidField(
+            "spec.nonResourceAttributes",
+            goStruct(nonResourceAttributesSchema, path),
+            "disallowed on this kind of request",
+          ),
+        ]),
   ];
 }
 
@@ -53,7 +63,9 @@ function validateAttributes({
   const both = "cannot be specified in combination with resourceAttributes";
   const neither = "exactly one of nonResourceAttributes or resourceAttributes must be specified";
   if (resourceAttributes !== undefined && nonResourceAttributes !== undefined) {
-    return [invalidField("spec.nonResourceAttributes", nonResourceAttributes, both)];
+    return [
+      invalidField("spec.nonResourceAttributes", goStruct(nonResourceAttributesSchema, nonResourceAttributes), both),
+    ];
   }
   if (resourceAttributes !== undefined) return validateResource(resourceAttributes);
   return nonResourceAttributes === undefined ? [invalidField("spec.resourceAttributes", "null", neither)] : [];
@@ -105,6 +117,10 @@ function validateFieldValues(operator: string, values: readonly string[], path: 
 }
 
 function validateEmptyMetadata(metadata: ObjectMeta | undefined): readonly FieldError[] {
+  return isEmptyMetadata(metadata) ? [] : [invalidField("metadata", goStruct(objectMeta, metadata), "must be empty")];
+}
+
+function isEmptyMetadata(metadata: ObjectMeta | undefined): boolean {
   const { managedFields: _, ...rest } = metadata ?? {};
-  return Object.keys(rest).length === 0 ? [] : [invalidField("metadata", metadata, "must be empty")];
+  return Object.keys(rest).length === 0;
 }
