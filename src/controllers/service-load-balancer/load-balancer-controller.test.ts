@@ -128,6 +128,8 @@ t.test("with local external traffic only nodes with endpoints are addresses", as
   t.equal(await ingressOf(cluster, "web"), "192.0.2.2");
 });
 
+const ENSURING = "service-controller Normal EnsuringLoadBalancer: Ensuring load balancer";
+
 t.test("a port that is taken is reported once, and the service gets it when it is free", async (t) => {
   const cluster = await start(t);
   await addNode(cluster, "n1", { InternalIP: "192.0.2.1" });
@@ -142,10 +144,11 @@ t.test("a port that is taken is reported once, and the service gets it when it i
   await cluster.pass(2000);
   t.equal(await ingressOf(cluster, "b"), "");
   t.same(await eventsOf(cluster, "b"), [
+    ENSURING,
     "service-controller Warning SyncLoadBalancerFailed: " +
       "Error syncing load balancer: port 80/TCP of the nodes is used by Service shop/a",
   ]);
-  t.match(await eventsOf(cluster, "agent"), [/port 10260\/TCP of the nodes is used by the node's agent$/]);
+  t.match(await eventsOf(cluster, "agent"), [ENSURING, /port 10260\/TCP of the nodes is used by the node's agent$/]);
   await cluster.client.delete(serviceKind, { name: "a", namespace });
   await cluster.pass();
   t.equal(await ingressOf(cluster, "b"), "192.0.2.1");
@@ -157,7 +160,7 @@ t.test("a host port of a pod is taken until the pod is gone", async (t) => {
   const containers = [{ name: "c", image: "i", ports: [{ containerPort: 80, hostPort: 80 }] }];
   await cluster.client.create(podKind, { metadata: { name: "p", namespace }, spec: { containers, nodeName: "n1" } });
   await addService(cluster, "web", { ports });
-  t.match(await eventsOf(cluster, "web"), [/is used by Pod shop\/p$/]);
+  t.match(await eventsOf(cluster, "web"), [ENSURING, /is used by Pod shop\/p$/]);
   await cluster.client.delete(podKind, { name: "p", namespace }, { gracePeriodSeconds: 0 });
   await cluster.pass();
   t.equal(await ingressOf(cluster, "web"), "192.0.2.1");

@@ -145,6 +145,7 @@ class LoadBalancerController {
     const current = describeIngress(service.status?.loadBalancer?.ingress ?? []);
     const wanted = problem === undefined ? this.#addresses(service, nodes) : [];
     if (problem !== undefined && this.#problems.get(keyOf(service)) !== problem) {
+      this.#record(service, "Normal", "EnsuringLoadBalancer", "Ensuring load balancer");
       this.#record(service, "Warning", "SyncLoadBalancerFailed", `Error syncing load balancer: ${problem}`);
     }
     if (current === describeIngress(wanted)) return;
