@@ -28,6 +28,7 @@ import { createAgentHandler } from "./server/agent-handler.ts";
 import { type AgentServer, startAgentServer } from "./server/agent-server.ts";
 import { createCgroupReader } from "./stats/cgroup-reader.ts";
 import { createFigures } from "./stats/figures.ts";
+import { OpenFiles } from "./stats/open-files.ts";
 import { AgentTunnel } from "./tunnel/agent-tunnel.ts";
 import { openTunnel } from "./tunnel/open-tunnel.ts";
 
@@ -210,11 +211,17 @@ async function openServer(
   const { config, client, clock, log, signal, stack } = foundation;
   const { pods, relister, metrics, services } = ofPods;
   const { machine, tree, cri, images } = foundation;
+  const files = stack.use(new OpenFiles(clock));
+  const { hierarchy } = tree;
+  const { observability } = config;
   const figures = createFigures(metrics, {
     nodeName: config.nodeName,
     pods: () => pods.workers,
     settings: config.runtime,
-    cgroups: createCgroupReader(tree.hierarchy, foundation.isUnified, clock, config.observability),
+    cgroups: createCgroupReader(hierarchy, foundation.isUnified, clock, {
+      ...observability,
+      readFile: (path) => files.read(path),
+    }),
     machine,
     runtime: cri.runtime,
     images: images.images,

@@ -83,24 +83,36 @@ export interface CgroupReader {
   /** Undefined when the cgroup does not exist. */
   readUsage(path: string): CgroupUsage | undefined;
   readSpec(path: string): CgroupSpec;
+  /** Bytes; undefined: no limit. */
+  readMemoryLimit(path: string): number | undefined;
   /** Names of the cgroup's children. */
   listChildren(path: string): readonly string[];
   /** Processes of the cgroup, without those of its children. */
   listProcesses(path: string): readonly number[];
 }
 
-/** `hierarchy` is the mount point of the cgroup file system; `readsPressure` has an effect with cgroup v2 only. */
+interface CgroupReaderOptions {
+  /** Has an effect with cgroup v2 only. */
+  readonly readsPressure?: boolean;
+  /** Reads what changes with use, and is undefined for a file that cannot be read. */
+  readonly readFile?: (path: string) => string | undefined;
+}
+
+/** `hierarchy` is the mount point of the cgroup file system. */
 export function createCgroupReader(
   hierarchy: string,
   isUnified: boolean,
   clock: Clock,
-  { readsPressure = false }: { readonly readsPressure?: boolean } = {},
+  { readsPressure = false, readFile = readProcFile }: CgroupReaderOptions = {},
 ): CgroupReader {
-  const reader = isUnified ? new UnifiedReader(hierarchy, clock, readsPressure) : new LegacyReader(hierarchy, clock);
+  const reader = isUnified
+    ? new UnifiedReader(hierarchy, clock, readFile, readsPressure)
+    : new LegacyReader(hierarchy, clock, readFile);
   return {
     readResources: (path) => reader.readResources(path),
     readUsage: (path) => reader.readUsage(path),
     readSpec: (path) => reader.readSpec(path),
+    readMemoryLimit: (path) => reader.readMemoryLimit(path),
     listChildren: (path) => listDirectory(reader.directory(path)).filter((name) => !name.includes(".") || isUnit(name)),
     listProcesses: (path) =>
       (readProcFile(join(reader.directory(path), "cgroup.procs")) ?? "").split("\n").filter(Boolean).map(Number),
@@ -120,11 +132,13 @@ const NO_LIMIT = 2 ** 62;
 class LegacyReader {
   readonly #hierarchy: string;
   readonly #clock: Clock;
+  readonly #readFile: typeof readProcFile;
   readonly #controllers: ReadonlySet<string>;
 
-  constructor(hierarchy: string, clock: Clock) {
+  constructor(hierarchy: string, clock: Clock, readFile: typeof readProcFile) {
     this.#hierarchy = hierarchy;
     this.#clock = clock;
+    this.#readFile = readFile;
     this.#controllers = new Set(listDirectory(hierarchy));
   }
 
@@ -162,16 +176,21 @@ class LegacyReader {
   }
 
   readSpec(path: string): CgroupSpec {
-    const quota = this.#readNumber("cpu", path, "cpu.cfs_quota_us");
+    const read = (controller: string, name: string) => this.#readNumber(controller, path, name, readProcFile);
+    const quota = read("cpu", "cpu.cfs_quota_us");
     return {
-      cpuShares: this.#readNumber("cpu", path, "cpu.shares"),
-      cpuPeriodUs: this.#readNumber("cpu", path, "cpu.cfs_period_us"),
+      cpuShares: read("cpu", "cpu.shares"),
+      cpuPeriodUs: read("cpu", "cpu.cfs_period_us"),
       cpuQuotaUs: quota === undefined || quota < 0 ? undefined : quota,
-      memoryBytes: this.#readLimit(path, "memory.limit_in_bytes"),
-      memoryReservationBytes: this.#readLimit(path, "memory.soft_limit_in_bytes"),
-      memorySwapBytes: this.#readLimit(path, "memory.memsw.limit_in_bytes"),
-      threads: this.#readNumber("pids", path, "pids.max"),
+      memoryBytes: toLimit(read("memory", "memory.limit_in_bytes")),
+      memoryReservationBytes: toLimit(read("memory", "memory.soft_limit_in_bytes")),
+      memorySwapBytes: toLimit(read("memory", "memory.memsw.limit_in_bytes")),
+      threads: read("pids", "pids.max"),
     };
+  }
+
+  readMemoryLimit(path: string): number | undefined {
+    return toLimit(this.#readNumber("memory", path, "memory.limit_in_bytes"));
   }
 
   #readCpu(path: string): CpuUsage | undefined {
@@ -212,7 +231,7 @@ class LegacyReader {
 
   #readDevices(path: string): readonly DeviceUsage[] {
     if (!this.#controllers.has("blkio")) return [];
-    const read = (name: string): string => readProcFile(join(this.#hierarchy, "blkio", path, name)) ?? "";
+    const read = (name: string): string => this.#readFile(`${this.#hierarchy}/blkio/${path}/${name}`) ?? "";
     const bytes = read("blkio.throttle.io_service_bytes");
     // Most containers have not used a device: the line of the total is the only one.
     if (bytes === "" || bytes.startsWith("Total")) return [];
@@ -221,18 +240,17 @@ class LegacyReader {
 
   #readKeyed(controller: string, path: string, name: string): ReadonlyMap<string, number> {
     if (!this.#controllers.has(controller)) return none;
-    return parseKeyedNumbers(readProcFile(join(this.#hierarchy, controller, path, name)) ?? "");
+    return parseKeyedNumbers(this.#readFile(`${this.#hierarchy}/${controller}/${path}/${name}`) ?? "");
   }
 
-  #readNumber(controller: string, path: string, name: string): number | undefined {
+  #readNumber(controller: string, path: string, name: string, read = this.#readFile): number | undefined {
     if (!this.#controllers.has(controller)) return undefined;
-    return readProcNumber(join(this.#hierarchy, controller, path, name));
+    return readProcNumber(`${this.#hierarchy}/${controller}/${path}/${name}`, read);
   }
+}
 
-  #readLimit(path: string, name: string): number | undefined {
-    const limit = this.#readNumber("memory", path, name);
-    return limit === undefined || limit > NO_LIMIT ? undefined : limit;
-  }
+function toLimit(bytes: number | undefined): number | undefined {
+  return bytes === undefined || bytes > NO_LIMIT ? undefined : bytes;
 }
 
 const none: ReadonlyMap<string, number> = new Map();
@@ -260,11 +278,13 @@ function mergeDevices(bytes: string, operations: string): readonly DeviceUsage[]
 class UnifiedReader {
   readonly #hierarchy: string;
   readonly #clock: Clock;
+  readonly #readFile: typeof readProcFile;
   readonly #readsPressure: boolean;
 
-  constructor(hierarchy: string, clock: Clock, readsPressure: boolean) {
+  constructor(hierarchy: string, clock: Clock, readFile: typeof readProcFile, readsPressure: boolean) {
     this.#hierarchy = hierarchy;
     this.#clock = clock;
+    this.#readFile = readFile;
     this.#readsPressure = readsPressure;
   }
 
@@ -310,19 +330,24 @@ class UnifiedReader {
   }
 
   readSpec(path: string): CgroupSpec {
-    const [quota, period] = this.#read(path, "cpu.max").split(" ").map(Number);
-    const weight = this.#readNumber(path, "cpu.weight");
-    const memoryBytes = this.#readNumber(path, "memory.max");
-    const swap = this.#readNumber(path, "memory.swap.max");
+    const read = (name: string) => this.#readNumber(path, name, readProcFile);
+    const [quota, period] = (readProcFile(`${this.#hierarchy}/${path}/cpu.max`) ?? "").split(" ").map(Number);
+    const weight = read("cpu.weight");
+    const memoryBytes = read("memory.max");
+    const swap = read("memory.swap.max");
     return {
       cpuShares: weight && toCpuShares(weight),
       cpuPeriodUs: period || undefined,
       cpuQuotaUs: quota || undefined,
       memoryBytes,
-      memoryReservationBytes: this.#readNumber(path, "memory.low") || undefined,
+      memoryReservationBytes: read("memory.low") || undefined,
       memorySwapBytes: memoryBytes === undefined || swap === undefined ? undefined : memoryBytes + swap,
-      threads: this.#readNumber(path, "pids.max"),
+      threads: read("pids.max"),
     };
+  }
+
+  readMemoryLimit(path: string): number | undefined {
+    return this.#readNumber(path, "memory.max");
   }
 
   #readMemory(path: string): MemoryUsage | undefined {
@@ -353,15 +378,15 @@ class UnifiedReader {
   }
 
   #read(path: string, name: string): string {
-    return readProcFile(join(this.#hierarchy, path, name)) ?? "";
+    return this.#readFile(`${this.#hierarchy}/${path}/${name}`) ?? "";
   }
 
   #readKeyed(path: string, name: string): ReadonlyMap<string, number> {
     return parseKeyedNumbers(this.#read(path, name));
   }
 
-  #readNumber(path: string, name: string): number | undefined {
-    return readProcNumber(join(this.#hierarchy, path, name));
+  #readNumber(path: string, name: string, read = this.#readFile): number | undefined {
+    return readProcNumber(`${this.#hierarchy}/${path}/${name}`, read);
   }
 }
 

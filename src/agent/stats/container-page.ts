@@ -48,9 +48,11 @@ export class ContainerPage {
   readonly #options: ContainerPageOptions;
   /** By path, with the time when it was read; bounded by the cgroups of the node. */
   #specs = new Map<string, { readonly spec: CgroupSpec; readonly readAt: number }>();
+  readonly #processors: Processors;
 
   constructor(options: ContainerPageOptions) {
     this.#options = options;
+    this.#processors = readProcessors(options.machine.cpus);
   }
 
   /** The page's text. Never rejects: what cannot be read is left out. */
@@ -66,7 +68,7 @@ export class ContainerPage {
       }
       return formatFamily(family, samples);
     });
-    return `${renderVersion()}${families.join("")}${renderMachine(this.#options.machine)}`;
+    return `${renderVersion()}${families.join("")}${renderMachine(this.#options.machine, this.#processors)}`;
   }
 
   async #readAll(): Promise<readonly LabelledReading[]> {
@@ -228,9 +230,9 @@ function renderVersion(): string {
   return formatFamily(family, [formatSample(family.name, formatLabels(labels), 1)]);
 }
 
-function renderMachine({ bootId, machineId, systemUuid, cpus, memoryBytes }: MachineInfo): string {
+function renderMachine(machine: MachineInfo, { cores, sockets }: Processors): string {
+  const { bootId, machineId, systemUuid, cpus, memoryBytes } = machine;
   const labels = formatLabels({ boot_id: bootId, machine_id: machineId, system_uuid: systemUuid });
-  const { cores, sockets } = readProcessors(cpus);
   const swap = readMeminfo()("SwapTotal");
   const rows: readonly (readonly [name: string, help: string, value: number, labels?: string])[] = [
     ["container_scrape_error", "1 if there was an error while getting container metrics, 0 otherwise", 0, ""],
@@ -248,8 +250,13 @@ function renderMachine({ bootId, machineId, systemUuid, cpus, memoryBytes }: Mac
     .join("");
 }
 
-/** Of `/proc/cpuinfo`; virtual machines may report neither cores nor sockets. */
-function readProcessors(cpus: number): { readonly cores: number; readonly sockets: number } {
+interface Processors {
+  readonly cores: number;
+  readonly sockets: number;
+}
+
+/** Of `/proc/cpuinfo`, whose reading can take the kernel milliseconds for each CPU; virtual machines may report neither cores nor sockets. */
+function readProcessors(cpus: number): Processors {
   const text = readProcFile("/proc/cpuinfo") ?? "";
   const sockets = new Set<string>();
   const cores = new Set<string>();

@@ -13,7 +13,7 @@ export function readProcFile(path: string): string | undefined {
   let descriptor: number | undefined;
   try {
     descriptor = openSync(path, "r");
-    return buffer.toString("latin1", 0, readSync(descriptor, buffer, 0, BYTES_MAX, 0));
+    return readDescriptor(descriptor);
   } catch {
     return undefined;
   } finally {
@@ -21,9 +21,18 @@ export function readProcFile(path: string): string | undefined {
   }
 }
 
+/** Undefined when the file cannot be read. */
+export function readDescriptor(descriptor: number): string | undefined {
+  try {
+    return buffer.toString("latin1", 0, readSync(descriptor, buffer, 0, BYTES_MAX, 0));
+  } catch {
+    return undefined;
+  }
+}
+
 /** The number that is the whole content; undefined also for `max`. */
-export function readProcNumber(path: string): number | undefined {
-  const text = readProcFile(path);
+export function readProcNumber(path: string, read = readProcFile): number | undefined {
+  const text = read(path);
   const value = text === undefined || text === "" ? Number.NaN : Number(text);
   return Number.isNaN(value) ? undefined : value;
 }

@@ -134,7 +134,7 @@ export class SummaryProvider {
   }
 
   /** `memoryBytes`: the cgroup's limit, where it is not in its files. */
-  #readCgroup(path: string, memoryBytes = this.#options.cgroups.readSpec(path).memoryBytes) {
+  #readCgroup(path: string, memoryBytes = this.#options.cgroups.readMemoryLimit(path)) {
     const usage = this.#options.cgroups.readUsage(path);
     if (usage === undefined) return undefined;
     const time = formatNanoTime(usage.timeMs);
