@@ -61,6 +61,7 @@ t.test("a list names the objects that cannot be read", async (t) => {
     details: { name: "list", kind: "secrets" },
   });
   const keys = json.details.causes.map(({ reason, field }: Record<string, string>) => `${reason} ${field}`);
+  t.match(json.details.causes[0].message, /revision=0: (?!unable to transform key)/);
   t.same(keys, [`UnexpectedServerResponse ${KEY}`, "UnexpectedServerResponse /registry/secrets/default/odd"]);
 });
 

@@ -397,7 +397,9 @@ export function isUnreadable(error: unknown): error is UnreadableError {
 
 /** The error in the words of Kubernetes' storage. */
 export function describeUnreadable(key: string, { code, message, cause, current }: UnreadableError): StoreError {
-  const why = code === "corrupt" && cause instanceof Error ? cause.message : message;
+  // Errors of a range name the key themselves.
+  const own = message.replace(`unable to transform key ${JSON.stringify(key)}: `, "");
+  const why = code === "corrupt" && cause instanceof Error ? cause.message : own;
   const what =
     code === "corrupt"
       ? `object not decodable revision=${current.modified}`

@@ -55,7 +55,8 @@ async function deleteUnreadable(
   context.annotations.add("apiserver.k8s.io/unsafe-delete-ignore-read-error", "");
   await target.settings.authorizeUnsafeDelete(context);
   await removeUnreadable(target.registry, scopeOf(target, context, params), name, options);
-  return statusResponse({ ...successStatus(200), details: { name, kind: target.kind.kind } }, context);
+  const { code, ...status } = successStatus(200);
+  return statusResponse({ ...status, details: { name, kind: target.kind.kind }, code }, context);
 }
 
 /** DELETE of a collection. */
