@@ -1,9 +1,6 @@
 /**
  * The cluster role aggregation controller: sets the rules of cluster roles with an `aggregationRule` to those of the
  * roles it selects.
- *
- * This controller is the model for new ones: informers hold the objects, their events add keys to a queue, and a sync
- * function brings the object of one key to its desired state.
  */
 import { matchesLabels, requirementsOf } from "../../api/meta/selectors/selector.ts";
 import { clusterRoleKind } from "../../api/rbac/cluster-role/kind.ts";
