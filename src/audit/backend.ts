@@ -87,7 +87,7 @@ export function createBackend(sink: AuditSink, options: BackendOptions, deps: Ba
 const PARALLEL_BATCHES_MAX = 16;
 /** Batches of one event, the default of the log, that are written together, and the least time between two writes. */
 const JOINED_MAX = 1000;
-const JOINED_MS = 5;
+const JOINED_MS = 20;
 
 /** A write of one event costs as much CPU time as half a request. */
 function joinSingles(batch: BatchOptions): BatchOptions {

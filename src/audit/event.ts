@@ -70,6 +70,7 @@ function encodeMembers(event: AuditEvent): string {
 const quote: (text: string) => string = JSON.stringify;
 
 function encodeStatus(status: ResponseStatus): string {
+  if (Object.keys(status).length === 1) return `{"metadata":{},"code":${status.code}}`;
   return JSON.stringify({ metadata: {}, ...status });
 }
 

@@ -2,7 +2,7 @@
 import type { ApiObject } from "../api/kind.ts";
 import type { UserInfo } from "../auth/user.ts";
 import { parseExact, stringifyExact } from "../schema/json/exact-numbers.ts";
-import type { MaybePromise } from "../std/async/maybe-promise.ts";
+import { andThen, type MaybePromise } from "../std/async/maybe-promise.ts";
 import type { AuditEvent, ObjectReference, ResponseStatus } from "./event.ts";
 import { type AuditDecision, LEVELS, type Level, type Stage } from "./policy.ts";
 
@@ -76,17 +76,21 @@ export class RequestAudit {
   }
 
   /** The event of a stage, unless the policy omits it. `code`: of the response, if there is one already. */
-  async event(stage: Stage, at: number, code?: number): Promise<AuditEvent | undefined> {
+  event(stage: Stage, at: number, code?: number): MaybePromise<AuditEvent | undefined> {
     const { omitStages, level } = this.decision;
     if (omitStages.has(stage)) return undefined;
     if (stage === "RequestReceived") return { ...this.#request, level, stage, stageAt: at, annotations: NONE };
-    if (this.#readResponse !== undefined && this.#responseObject === undefined) {
-      const text = await this.#readResponse();
+    if (this.#readResponse === undefined || this.#responseObject !== undefined) return this.#makeEvent(stage, at, code);
+    return andThen(this.#readResponse(), (text) => {
       this.#responseObject = text === undefined ? undefined : this.#withoutManagedFields(text);
-    }
+      return this.#makeEvent(stage, at, code);
+    });
+  }
+
+  #makeEvent(stage: Stage, at: number, code: number | undefined): AuditEvent {
     return {
       ...this.#request,
-      level,
+      level: this.decision.level,
       stage,
       stageAt: at,
       impersonatedUser: this.#impersonatedUser,

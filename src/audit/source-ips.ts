@@ -3,15 +3,30 @@ import { isIpAddress } from "../std/net/ip.ts";
 
 /** The addresses of a request: those that proxies name, then that of the connection, which cannot be forged. */
 export function sourceIps(headers: Headers, peerAddress: string): readonly string[] {
-  const found = (headers["x-forwarded-for"] ?? "")
+  const forwarded = headers["x-forwarded-for"];
+  const realIp = headers["x-real-ip"];
+  if (forwarded === undefined && realIp === undefined) return addressOfPeer(peerAddress);
+  const found = (forwarded ?? "")
     .split(",")
     .map((text) => text.trim())
     .filter(isIpAddress);
-  const realIp = headers["x-real-ip"];
   if (realIp !== undefined && isIpAddress(realIp) && !found.includes(realIp)) found.push(realIp);
-  const peer = withoutMapping(peerAddress);
-  if (isIpAddress(peer) && found.at(-1) !== peer) found.push(peer);
+  const [peer] = addressOfPeer(peerAddress);
+  if (peer !== undefined && found.at(-1) !== peer) found.push(peer);
   return found;
+}
+
+/** The last peer: most requests come from few. */
+const latest: { peerAddress: string; ips: readonly string[] } = { peerAddress: "", ips: [] };
+
+/** Empty when the peer has no IP address, as that of a unix socket. */
+function addressOfPeer(peerAddress: string): readonly string[] {
+  if (peerAddress !== latest.peerAddress) {
+    const address = withoutMapping(peerAddress);
+    latest.peerAddress = peerAddress;
+    latest.ips = isIpAddress(address) ? [address] : [];
+  }
+  return latest.ips;
 }
 
 /** Node shows an IPv4 peer of an IPv6 socket as `::ffff:10.0.0.1`. */

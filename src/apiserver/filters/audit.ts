@@ -7,6 +7,7 @@ import { RequestAudit } from "../../audit/request-audit.ts";
 import { sourceIps } from "../../audit/source-ips.ts";
 import type { HttpResponse } from "../../http/message.ts";
 import { isStreamed } from "../../http/server/write-body.ts";
+import { andThen, type MaybePromise } from "../../std/async/maybe-promise.ts";
 import type { Logger } from "../../std/log/logger.ts";
 import type { Clock } from "../../std/time/clock.ts";
 import { type RequestContext, type RequestFilter, withRequestAudit } from "../request/request-context.ts";
@@ -105,9 +106,14 @@ function objectReference({ resource, namespace, name, group, version, subresourc
 }
 
 /** False: a backend in mode `blocking-strict` failed. */
-async function recordStage(auditor: Auditor, clock: Clock, audit: RequestAudit, stage: Stage, code?: number) {
-  const event = await audit.event(stage, clock.now(), code);
-  return event === undefined || (await auditor.process(event));
+function recordStage(
+  auditor: Auditor,
+  clock: Clock,
+  audit: RequestAudit,
+  stage: Stage,
+  code?: number,
+): MaybePromise<boolean> {
+  return andThen(audit.event(stage, clock.now(), code), (event) => event === undefined || auditor.process(event));
 }
 
 function isLasting({ isResourceRequest, verb, subresource, path }: RequestInfo): boolean {
