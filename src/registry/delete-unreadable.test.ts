@@ -1,11 +1,10 @@
 import t from "tap";
-import { defaultConfig } from "../apiserver/config/default-config.ts";
 import { createMemoryStore } from "../storage/memory.ts";
-import { startTestServer, type TestServer } from "../testing/apiserver/server-fixture.ts";
+import { configWithGates, startTestServer, type TestServer } from "../testing/apiserver/server-fixture.ts";
 import { FakeClock } from "../testing/std/fake-clock.ts";
+import { IGNORE_READ_ERROR as OPTION } from "./delete-unreadable.ts";
 
 const GATE = "AllowUnsafeMalformedObjectDeletion";
-const OPTION = "ignoreStoreReadErrorWithClusterBreakingPotential";
 const SECRETS = "/api/v1/namespaces/default/secrets";
 const ROLES = "/apis/rbac.authorization.k8s.io/v1/namespaces/default";
 const KEY = "/registry/secrets/default/lost";
@@ -15,9 +14,7 @@ async function start(enabled: boolean): Promise<TestServer> {
   const store = createMemoryStore({ clock: new FakeClock() });
   await store.create(KEY, Buffer.from("k8s:enc:aesgcm:v1:k1:ciphertext"));
   await store.create("/registry/secrets/default/odd", Buffer.from("svc\0\xff\xff", "latin1"));
-  const { observability } = defaultConfig;
-  const features = observability.features.map((gate) => (gate.name === GATE ? { ...gate, enabled } : gate));
-  const config = { observability: { ...observability, features }, authorizationModes: ["RBAC"] } as const;
+  const config = { ...configWithGates({ [GATE]: enabled }), authorizationModes: ["RBAC"] } as const;
   return await startTestServer(config, { store });
 }
 

@@ -245,8 +245,8 @@ export class ObjectStore<T extends ApiObject> {
   }
 
   /**
-   * Deletes an object that cannot be read, whatever finalizers it has. Resolves with false, and deletes nothing, when it
-   * can be read or does not exist.
+   * Deletes an object that cannot be read, whatever finalizers it has. Resolves with false, and deletes nothing, when
+   * it can be read or does not exist.
    */
   async deleteUnreadable(key: string, check: () => Promise<void>): Promise<boolean> {
     for (;;) {

@@ -42,6 +42,13 @@ export interface TestServer extends AsyncDisposable {
   open(line: string, options?: RequestOptions): Promise<HttpResponse>;
 }
 
+/** Settings of feature gates. */
+export function configWithGates(gates: Readonly<Record<string, boolean>>): Pick<ApiServerConfig, "observability"> {
+  const { observability } = defaultConfig;
+  const features = observability.features.map((gate) => ({ ...gate, enabled: gates[gate.name] ?? gate.enabled }));
+  return { observability: { ...observability, features } };
+}
+
 export async function startTestServer(
   config: Partial<ApiServerConfig> = {},
   more: Partial<ApiServerDeps> = {},
