@@ -3,6 +3,7 @@ import { join } from "node:path";
 import t from "tap";
 import type { PodStatus } from "../../api/core/pod/schema.ts";
 import { makeDevices, startFakeDevicePlugin } from "../../testing/agent/fake-device-plugin.ts";
+import { fakeMachines, writeFakeMachine } from "../../testing/agent/fake-machine.ts";
 import { createTestAgent, type TestAgent } from "../../testing/agent/flag-harness.ts";
 import { registration } from "../plugins/messages.ts";
 import { serveUnix } from "../plugins/unix-server.ts";
@@ -179,4 +180,22 @@ t.test("the status of a pod has the health of its devices", async (t) => {
     await agent.until("the device is unhealthy", () => shown() === "Unhealthy");
     t.same(health(), expected("Unhealthy"));
   }
+});
+
+t.test("reserved memory that does not add up is reported in the units of the flags", async (t) => {
+  const rejects = async (available: string, message: RegExp): Promise<void> => {
+    const reserved = {
+      "memory-manager-policy": "Static",
+      "reserved-memory": "0:memory=1Gi",
+      "system-reserved": "cpu=1",
+    };
+    await using agent = await createTestAgent("flag", {
+      ...reserved,
+      "eviction-hard": `memory.available<${available}`,
+    });
+    await writeFakeMachine(join(agent.directory, "sys"), fakeMachines.dualSocketHt);
+    await t.rejects(agent.start(), message);
+  };
+  await rejects("100Mi", /the total amount "1Gi" of type "memory" is not equal to the value "100Mi" determined by/);
+  await rejects("100M", /is not equal to the value "100M" determined by/);
 });
