@@ -56,7 +56,7 @@ const commands: Readonly<Record<string, Command>> = {
     load: async () => (await import("./up/commands/webhooks.ts")).run,
   },
   kvstore: {
-    summary: "show by which keys the values in the store are encrypted",
+    summary: "check, copy, repair and migrate the store of an API server",
     load: async () => (await import("./up/commands/kvstore.ts")).run,
   },
   doctor: {
