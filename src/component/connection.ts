@@ -23,6 +23,8 @@ export interface ConnectionOptions {
 export interface Connection extends AsyncDisposable {
   /** With the credentials of the program, and a limit of requests. */
   readonly transport: Transport;
+  /** The same with a limit of its own. */
+  readonly createTransport: () => Transport;
   /** The same without the limit and without credentials but those of the connection, for other users of one server. */
   readonly unlimited: Transport;
   readonly server: string;
@@ -46,8 +48,11 @@ export async function openConnection(
   const prefix = url.pathname.replace(/\/$/, "");
   const unlimited: Transport =
     prefix === "" ? measured : (request) => measured({ ...request, path: `${prefix}${request.path}` });
+  const createTransport = (): Transport =>
+    qps > 0 ? createRateLimitedTransport({ transport: unlimited, clock, qps, burst, signal }) : unlimited;
   return {
-    transport: qps > 0 ? createRateLimitedTransport({ transport: unlimited, clock, qps, burst, signal }) : unlimited,
+    transport: createTransport(),
+    createTransport,
     unlimited,
     server: access.server,
     ca: access.ca,

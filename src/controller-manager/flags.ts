@@ -267,6 +267,14 @@ const volumeFlags = section("Volumes", {
 
 export const controllerManagerFlags = {
   ...connectionFlags,
+  ...section("API server", {
+    "kube-api-qps": flag(
+      float({}),
+      20,
+      "Requests a second to the API server of each controller, on average; no limit if not positive.",
+    ),
+    "kube-api-burst": flag(int32({ min: 0 }), 30, "Requests of each controller to the API server at once."),
+  }),
   ...controllerFlags,
   ...nodeFlags,
   ...networkFlags,

@@ -45,8 +45,12 @@ async function runControllers(
   if (kinds === undefined) return;
   const clientFor = ({ name }: UserInfo): Client => {
     const account = options.usesAccounts ? ACCOUNT.exec(name)?.[1] : undefined;
-    if (account === undefined) return own;
-    const transport = accountTransport(account, { transport: connection.transport, client: own, clock });
+    // Each has a limit of its own, as in Kubernetes: the lists of one at the start delay no other, nor the lease.
+    const limited = connection.createTransport();
+    if (account === undefined) {
+      return createClient({ transport: limited, userAgent: PROGRAM, contentType, streamsLists });
+    }
+    const transport = accountTransport(account, { transport: limited, client: own, clock });
     return createClient({ transport, userAgent: `${PROGRAM}/${account}`, contentType, streamsLists });
   };
   const running = startControllers(options.controllers, {

@@ -109,8 +109,12 @@ t.test(
 
     const third = startManager(t, kubeconfig, "--controllers=deployment");
     await until("the third one leads", async () => (await holderOf(server)) !== "" || undefined);
-    const { json } = await server.send("GET", LEASE);
-    await server.send("PUT", LEASE, { ...json, spec: { ...json.spec, holderIdentity: "another" } });
+    // A renewal in between is a conflict.
+    await until("another one has taken the lease", async () => {
+      const { json } = await server.send("GET", LEASE);
+      const taken = { ...json, spec: { ...json.spec, holderIdentity: "another" } };
+      return (await server.send("PUT", LEASE, taken)).status === 200 || undefined;
+    });
     t.equal(await third.ended, 1, "leadership is lost");
     t.match(third.errors(), /leader election lost/);
   },
