@@ -1,6 +1,6 @@
 /** LevelDB with the interface of this engine: synchronous reads, durable batches, errors as `StoreError`s. */
-import { open } from "node:fs/promises";
-import { dirname } from "node:path";
+import { open, rm } from "node:fs/promises";
+import { dirname, join } from "node:path";
 import type { Level } from "level";
 import { makeDirectory } from "../../std/fs/make-directory.ts";
 import type { Logger } from "../../std/log/logger.ts";
@@ -9,7 +9,7 @@ import { rejectIfOpen, trackOpenDirectory } from "./lock.ts";
 import { addAddonDirectory } from "./native.ts";
 import type { FileVerifier } from "./verify/file-verifier.ts";
 import { keepCopy } from "./verify/keep-copy.ts";
-import { type VerifyOptions, verifyDatabase } from "./verify/verify.ts";
+import { findUnfinishedCreation, type VerifyOptions, verifyDatabase } from "./verify/verify.ts";
 
 export type Operation =
   | { readonly type: "put"; readonly key: Buffer; readonly value: Buffer }
@@ -161,6 +161,9 @@ async function syncDirectory(path: string): Promise<void> {
 /** Damage is real only while no other process has the database open: another one changes the files meanwhile. */
 async function verifyFiles(path: string, log: Logger, options: VerifyOptions): Promise<void> {
   try {
+    const unfinished = await findUnfinishedCreation(path);
+    if (unfinished.length > 0) await rejectIfOpen(path);
+    for (const name of unfinished) await rm(join(path, name), { force: true });
     const incomplete = await verifyDatabase(path, options);
     if (incomplete === undefined) return;
     await rejectIfOpen(path);

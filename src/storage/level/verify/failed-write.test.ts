@@ -1,5 +1,5 @@
-/** A write that failed, as on a full disk, is no damage, although LevelDB counts its operations. */
-import { appendFileSync, cpSync, readFileSync } from "node:fs";
+/** No damage: a write that failed, whose operations LevelDB counts, and a power cut while it creates its files. */
+import { appendFileSync, cpSync, existsSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import t from "tap";
 import { silentLogger } from "../../../std/log/logger.ts";
@@ -61,4 +61,24 @@ t.test("a store that has lost acknowledged writes before a failed one is refused
   await file.recordFailure(store.current());
   await t.rejects(open(crashed), { code: "corrupt" });
   await file.close();
+});
+
+t.test("a store whose creation a power cut has ended is created again", async (t) => {
+  const path = join(t.testdir(), "store");
+  mkdirSync(path);
+  writeFileSync(join(path, "CURRENT"), "MANIFEST-000001\n");
+  writeFileSync(join(path, "MANIFEST-000001"), "");
+  writeFileSync(join(path, "000003.log"), "");
+  await using store = await open(path);
+  await store.create("/a", Buffer.from("x"));
+});
+
+t.test("a store with writes and an empty MANIFEST is refused, and not changed", async (t) => {
+  const path = join(t.testdir(), "store");
+  mkdirSync(path);
+  writeFileSync(join(path, "CURRENT"), "MANIFEST-000001\n");
+  writeFileSync(join(path, "MANIFEST-000001"), "");
+  writeFileSync(join(path, "000003.log"), "some bytes");
+  await t.rejects(open(path), { code: "corrupt", message: /MANIFEST-000001 has no records/ });
+  t.ok(existsSync(join(path, "CURRENT")));
 });

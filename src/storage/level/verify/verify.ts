@@ -12,7 +12,7 @@ import { describeKeyRange } from "./key-range.ts";
 import { type LogContent, type LogDamage, readLogFile } from "./log-file.ts";
 import { type Manifest, readManifest, type TableFile } from "./manifest.ts";
 import { readTables } from "./read-tables.ts";
-import { hasFailedWrite, readRevisionFile } from "./revision-file.ts";
+import { hasFailedWrite, REVISION_FILE, readRevisionFile } from "./revision-file.ts";
 import { findEntry, findTableDamage, type TableEntry } from "./table-file.ts";
 import { readWriteBatch } from "./write-batch.ts";
 
@@ -59,6 +59,8 @@ export interface IncompleteLog {
   readonly revision: number | undefined;
 }
 
+const FIRST_MANIFEST = "MANIFEST-000001";
+
 /** Resolves with the log to keep a copy of, if any. Rejects with a `StoreError` of code `corrupt` for other damage. */
 export async function verifyDatabase(
   path: string,
@@ -72,6 +74,24 @@ export async function verifyDatabase(
   await Promise.all(files.map((file) => verifySize(path, file)));
   const stored = tables ? await verifyTables(path, files) : undefined;
   return await verifyLogs(path, names, { ...manifest, stored }, isOpen);
+}
+
+/**
+ * The files of a database whose creation a power cut has ended: LevelDB does not sync its first MANIFEST, and writes
+ * another one before it accepts writes. Empty for every other database.
+ */
+export async function findUnfinishedCreation(path: string): Promise<readonly string[]> {
+  const names = await readdir(path);
+  if (!names.includes("CURRENT") || names.some((name) => name === REVISION_FILE || /\.(?:ldb|sst)$/.test(name)))
+    return [];
+  if ((await readFile(join(path, "CURRENT"), "latin1")) !== `${FIRST_MANIFEST}\n`) return [];
+  const manifest = names.includes(FIRST_MANIFEST) ? await readFile(join(path, FIRST_MANIFEST)) : Buffer.alloc(0);
+  if (readLogFile(manifest).records.length > 0) return [];
+  const logs = names.filter((name) => name.endsWith(".log"));
+  const sizes = await Promise.all(logs.map(async (name) => (await stat(join(path, name))).size));
+  if (sizes.some((size) => size > 0)) return [];
+  // CURRENT last: a second interruption leaves what this function finds.
+  return [...logs, ...names.filter((name) => name.startsWith("MANIFEST-")), "CURRENT"];
 }
 
 /** The name of the MANIFEST; undefined for a new database. */
