@@ -333,7 +333,7 @@ t.test(
     const value = Buffer.alloc(1_000_000, "x");
     await store.create("/kept", bytes("kept"));
     const ballast = join(path, "ballast");
-    writeFileSync(ballast, Buffer.alloc(36_000_000));
+    writeFileSync(ballast, Buffer.alloc(24_000_000));
     let acknowledged = 0;
     const failure = await (async () => {
       for (; acknowledged < 100; acknowledged++) {
