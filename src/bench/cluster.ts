@@ -47,7 +47,7 @@ const WARM_STARTS = 3;
 
 async function measureStart(figures: Figures, cluster: TestCluster): Promise<void> {
   figures.add("start to ready, first time (keys made, images imported)", await cluster.start(), "ms");
-  figures.add("  processor time of svc until then", cpuMs(cluster.pid!), "ms");
+  figures.add("  CPU time of svc until then", cpuMs(cluster.pid!), "ms");
   const warm: number[] = [];
   const cpu: number[] = [];
   for (let i = 0; i < WARM_STARTS; i++) {
@@ -56,7 +56,7 @@ async function measureStart(figures: Figures, cluster: TestCluster): Promise<voi
     cpu.push(cpuMs(cluster.pid!));
   }
   figures.add("start to ready, warm", quantile(warm, 0.5), "ms");
-  figures.add("  processor time of svc until then", quantile(cpu, 0.5), "ms");
+  figures.add("  CPU time of svc until then", quantile(cpu, 0.5), "ms");
 }
 
 async function measureIdle(figures: Figures, cluster: TestCluster, seconds: number): Promise<void> {

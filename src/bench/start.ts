@@ -17,7 +17,7 @@ export async function measureStart(figures: Figures, program: readonly string[])
     cpu.push(cpuMs(server.pid));
   }
   figures.add("apiserver: start to ready, warm", quantile(times, 0.5), "ms");
-  figures.add("  processor time until then", quantile(cpu, 0.5), "ms");
+  figures.add("  CPU time until then", quantile(cpu, 0.5), "ms");
   await server.stop();
   figures.add(
     "apiserver with all controllers: start to ready, warm",

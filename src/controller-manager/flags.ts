@@ -183,7 +183,7 @@ const autoscalerFlags = section("Autoscaling", {
   "horizontal-pod-autoscaler-cpu-initialization-period": flag(
     duration({ min: 0 }),
     300_000,
-    "Time after the start of a pod in which its processor usage may be ignored.",
+    "Time after the start of a pod in which its CPU usage may be ignored.",
   ),
   "horizontal-pod-autoscaler-initial-readiness-delay": flag(
     duration({ min: 0 }),

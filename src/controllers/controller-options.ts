@@ -64,7 +64,7 @@ export interface AutoscalerOptions {
   readonly tolerance: number;
   /** `downscale-stabilization`: a scale down uses the highest recommendation of this time. */
   readonly downscaleStabilizationMs: number;
-  /** `cpu-initialization-period`: after the start of a pod its processor usage may be ignored. */
+  /** `cpu-initialization-period`: after the start of a pod its CPU usage may be ignored. */
   readonly cpuInitializationPeriodMs: number;
   /** `initial-readiness-delay`: a pod that became unready within it has never been ready. */
   readonly initialReadinessDelayMs: number;

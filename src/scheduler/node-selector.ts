@@ -78,7 +78,7 @@ export class NodeSelector {
     for (const name of restrictedBy) diagnosis.rejectedBy.add(name);
     const nominated = this.#deps.cache.node(cycle.pod.pod.status?.nominatedNodeName ?? "");
     if (nominated !== undefined) {
-      // Preemption has made room there. The node is tried alone before all others.
+      // Preemption has freed capacity there. The node is tried alone before all others.
       const passed = await this.#filter(framework, cycle, [nominated], diagnosis, 0);
       if (!("code" in passed) && passed.length > 0) return passed;
     }

@@ -13,7 +13,7 @@ export type StorageMediaType = "application/json" | "application/yaml" | "applic
 
 export interface StoredFormat {
   readonly mediaType: StorageMediaType;
-  /** The spelling of groups and of the protobuf envelope: the project's, or Kubernetes', which can read it then. */
+  /** The aliases of groups and the magic of protobuf: the project's, or Kubernetes', which can read them then. */
   readonly names: Magic;
 }
 

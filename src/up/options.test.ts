@@ -49,14 +49,14 @@ t.test("upOptions() gives each data directory its own ranges of services", async
   t.not(a.proxyTable, b.proxyTable);
 });
 
-t.test("upOptions() leaves room for the pods of other nodes", async (t) => {
+t.test("upOptions() leaves addresses for the pods of other nodes", async (t) => {
   t.same(options("--pod-cidr=10.250.1.0/24").clusterCidrs, ["10.250.0.0/16"]);
   t.same(options("--pod-cidr=10.250.1.0/28").clusterCidrs, ["10.250.0.0/20"]);
   t.same(options("--pod-cidr=10.0.0.0/16").clusterCidrs, ["10.0.0.0/10"], "beside the range of services");
   const lan = { ...surroundings, routes: "\neth0\t0002A8C0\t00000000\t0001\t0\t0\t0\t00FFFFFF\t0\t0\t0" };
   const ranges = (...argv: string[]) => upOptions(parseFlags(upFlags, argv), lan).clusterCidrs;
   t.same(ranges("--pod-cidr=192.168.77.0/24"), ["192.168.64.0/18"], "beside the network of the host");
-  t.same(ranges("--pod-cidr=192.168.3.0/24"), ["192.168.3.0/24"], "no room");
+  t.same(ranges("--pod-cidr=192.168.3.0/24"), ["192.168.3.0/24"], "no larger range is free");
   t.equal(options("--cluster-cidr=10.250.0.0/16").podCidr, "10.250.0.0/24");
   t.throws(() => options("--cluster-cidr=10.250.0.0/16", "--pod-cidr=10.9.0.0/24"), {
     message: "--pod-cidr=10.9.0.0/24 is outside of --cluster-cidr=10.250.0.0/16",

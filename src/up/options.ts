@@ -143,7 +143,7 @@ function choosePodCidr(podCidr: string, clusterCidrs: readonly string[]): string
 
 /**
  * A range that has blocks for other nodes as well: 256 of them if nothing else is in the way. The range of this node
- * alone if there is no room.
+ * alone if no larger range is free.
  */
 function defaultClusterCidr(podCidr: string, serviceCidrs: readonly string[], routes: string | undefined): string {
   if (isInside(podCidr, CLUSTER_CIDR)) return CLUSTER_CIDR;

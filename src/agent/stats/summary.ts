@@ -339,7 +339,7 @@ function readSwap(): Json {
   return { swapAvailableBytes: of("SwapFree"), swapUsageBytes: of("SwapTotal") - of("SwapFree") };
 }
 
-/** RFC 3339 with milliseconds, where the format has room for nanoseconds. */
+/** RFC 3339 with milliseconds; the format allows nanoseconds. */
 function formatNanoTime(milliseconds: number): string {
   return new Date(milliseconds).toISOString();
 }

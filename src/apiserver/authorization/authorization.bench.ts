@@ -51,7 +51,7 @@ const ways: Readonly<Record<string, Way>> = {
   "token of a file": { server: closed, ...bearer(known.tokens.file) },
   "token of a component": { server: closed, ...bearer(component) },
   "token of a pod": { server: closed, ...bearer(await podToken(closed)) },
-  "identity token": { server: closed, ...bearer(known.tokens.idToken) },
+  "ID token": { server: closed, ...bearer(known.tokens.idToken) },
   anonymous: { server: closed, ...none },
 };
 

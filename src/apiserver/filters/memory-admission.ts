@@ -4,7 +4,7 @@ import type { RequestFilter } from "../request/request-context.ts";
 import { COUNTED_BYTES_MIN, type RequestMemory } from "../request/request-memory.ts";
 import type { OnTermination } from "./request-deadline.ts";
 
-/** What makes room, and what is small, is served while the heap is exhausted. */
+/** Requests that free memory, and small ones, are served while the heap is exhausted. */
 const ALWAYS_SERVED: ReadonlySet<string> = new Set(["get", "delete", "deletecollection"]);
 
 /**

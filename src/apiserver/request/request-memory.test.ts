@@ -51,7 +51,7 @@ t.test("RequestMemory lets large requests take turns in order", async (t) => {
   t.equal(clock.pending, 0);
 });
 
-t.test("RequestMemory refuses requests that wait too long or for which there is no room", async (t) => {
+t.test("RequestMemory refuses requests that wait too long or for which the queue has no capacity", async (t) => {
   const { clock, start } = setUp();
   const first = start(200);
   const waiting = Array.from({ length: 9 }, () => start(200));

@@ -35,7 +35,7 @@ const reservations = new WeakMap<HttpRequest, Reservation>();
 
 /**
  * A decoded body takes many times its bytes of the heap, and requests overlap. Large ones take turns, in order of
- * arrival; one that waits too long, or for which the queue has no room, gets 429.
+ * arrival; one that waits too long, or for which the queue has no capacity, gets 429.
  */
 export class RequestMemory {
   readonly #options: RequestMemoryOptions;

@@ -32,7 +32,7 @@ export interface Proposal {
   readonly utilization?: number;
 }
 
-/** Pods that are being deleted or have failed are ignored; those that start have no meaningful processor usage. */
+/** Pods that are being deleted or have failed are ignored; those that start have no meaningful CPU usage. */
 export function groupPods(
   pods: readonly Pod[],
   metrics: MetricsOfPods,

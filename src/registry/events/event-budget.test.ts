@@ -40,10 +40,10 @@ function setUp(limits: EventLimits) {
   };
 }
 
-const ROOM = 1e9;
+const UNLIMITED = 1e9;
 
 t.test("EventBudget keeps the newest events of each involved object", async (t) => {
-  await using f = setUp({ perObject: 3, events: 1000, bytes: ROOM });
+  await using f = setUp({ perObject: 3, events: 1000, bytes: UNLIMITED });
   const quiet = await f.say("quiet");
   const loud: string[] = [];
   for (let i = 0; i < 50; i++) loud.push(await f.say("loud"));
@@ -51,7 +51,7 @@ t.test("EventBudget keeps the newest events of each involved object", async (t) 
 });
 
 t.test("EventBudget deletes events of the objects that have the most", async (t) => {
-  await using f = setUp({ perObject: 1000, events: 100, bytes: ROOM });
+  await using f = setUp({ perObject: 1000, events: 100, bytes: UNLIMITED });
   const quiet = [await f.say("a", "other"), await f.say("b", "other"), await f.say("c")];
   for (let i = 0; i < 200; i++) await f.say("loud", i % 2 === 0 ? "default" : "second");
   const found = await f.found();
@@ -60,7 +60,7 @@ t.test("EventBudget deletes events of the objects that have the most", async (t)
 });
 
 t.test("EventBudget limits a namespace to half of the cluster's limits", async (t) => {
-  await using f = setUp({ perObject: 1000, events: 100, bytes: ROOM });
+  await using f = setUp({ perObject: 1000, events: 100, bytes: UNLIMITED });
   const first = await f.say("first", "other");
   for (let i = 0; i < 80; i++) await f.say(`pod-${i}`);
   const found = await f.found();

@@ -1,4 +1,4 @@
-/** Pods that wait for a node on which preemption makes room for them. Other pods leave that room. */
+/** Pods that are nominated to a node on which preemption frees capacity; other pods do not use that capacity. */
 import type { PodInfo } from "./pod-info.ts";
 
 export class Nominator {

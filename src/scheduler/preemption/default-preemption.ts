@@ -28,7 +28,7 @@ export interface DefaultPreemptionDeps extends Pick<Handle, "cache" | "nominator
   readonly isPreempting: (uid: string) => boolean;
 }
 
-/** Makes room for pods of a higher priority by deleting others. */
+/** Frees capacity for pods of a higher priority by deleting others. */
 export function createDefaultPreemption(args: DefaultPreemptionArgs, deps: DefaultPreemptionDeps): Plugin {
   return {
     name: NAME,

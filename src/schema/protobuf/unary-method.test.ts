@@ -3,7 +3,7 @@ import { message, optional, string } from "../define.ts";
 import { defineUnaryMethod } from "./unary-method.ts";
 
 t.test("defineUnaryMethod() decodes what it encodes, for requests and responses", (t) => {
-  const request = message("test.Question", { name: optional(1, string) });
+  const request = message("test.Request", { name: optional(1, string) });
   const response = message("test.Answer", { text: optional(2, string) });
   const method = defineUnaryMethod("/test.Test/Get", request, response);
   t.match(method, { path: "/test.Test/Get", requestStream: false, responseStream: false });

@@ -33,7 +33,7 @@ for (const change of ["deletion", "update"] as const) {
       t.teardown(() => feed[Symbol.asyncDispose]());
       const key = (name: string): string => objects.key("default", name);
       const color = "x".repeat(10_000);
-      // Room for none of the large objects.
+      // The limit is below the size of any object.
       const memory = new CacheMemory(1);
       for (const name of ["a", "b"]) await objects.create(key(name), makeWidget(name, { color }));
       await using cache = new WatchCache({ feed, objects, clock, log: silentLogger, memory });

@@ -2,7 +2,7 @@
 import type { Case, Json } from "./cases.ts";
 import { settingsOf } from "./settings.ts";
 
-/** Whether `first` holds what `one` lacks, or has to make room for it. */
+/** Whether `first` holds what `one` lacks, or has to end before it. */
 function precedes(first: Case, one: Case): boolean {
   if (first === one || settingsOf(first) !== settingsOf(one)) return false;
   switch (endReason(one)) {
