@@ -20,9 +20,18 @@ import type { Transformed, Transformer } from "./transformer.ts";
 /** Returns the transformer of the value at a key; undefined: it is plain text. May change while the server runs. */
 export type TransformerOfKey = (key: string) => Transformer | undefined;
 
+interface WrittenValue {
+  /** A value that was copied to another key is not authentic. */
+  readonly key: string;
+  readonly transformer: Transformer;
+  readonly value: Uint8Array;
+}
+
 export class EncryptedStore implements Store {
   readonly #store: Store;
   readonly #transformerOf: TransformerOfKey;
+  /** What this server encrypted: its own watches and updates read it again, twice or more, while the store keeps it. */
+  readonly #written = new WeakMap<Uint8Array, WrittenValue>();
   readonly readRevision?: () => Promise<Revision>;
 
   constructor(store: Store, transformerOf: TransformerOfKey) {
@@ -102,7 +111,10 @@ export class EncryptedStore implements Store {
     if (transformer === undefined) return value;
     try {
       const encrypted = transformer.encrypt(value, key);
-      return encrypted instanceof Promise ? encrypted.catch(failEncryption) : encrypted;
+      if (encrypted instanceof Promise) return encrypted.catch(failEncryption);
+      if (transformer.isLocal === true && encrypted !== value)
+        this.#written.set(encrypted, { transformer, key, value });
+      return encrypted;
     } catch (error) {
       return failEncryption(error);
     }
@@ -132,6 +144,8 @@ export class EncryptedStore implements Store {
   #decryptValue(key: string, value: Uint8Array, prefix: string, current?: KeyValue): MaybePromise<Transformed> {
     const transformer = this.#transformerOf(key);
     if (transformer === undefined) return { value, isStale: false };
+    const written = this.#written.get(value);
+    if (written?.transformer === transformer && written.key === key) return { value: written.value, isStale: false };
     const fail = (cause: unknown): never => {
       throw new StoreError("undecryptable", `${prefix}${(cause as Error).message}`, { cause, current });
     };

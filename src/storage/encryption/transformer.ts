@@ -15,6 +15,8 @@ export interface Transformed {
 
 /** Promises are of providers whose keys are in a plugin. */
 export interface Transformer {
+  /** All keys are in the configuration: what this transformer encrypted does not become stale. */
+  readonly isLocal?: boolean;
   /** `key`: of the value in the store, which some providers authenticate. */
   encrypt(value: Uint8Array, key: string): MaybePromise<Uint8Array>;
   /** Throws Kubernetes' error for values that cannot be decrypted. */
@@ -42,6 +44,7 @@ export const ENCRYPTED_PREFIX = "k8s:enc:";
 export const identity: PrefixedTransformer = {
   prefix: "",
   transformer: {
+    isLocal: true,
     encrypt: (value) => value,
     decrypt(value) {
       if (isEncryptedValue(value)) throw new Error(READ_ENCRYPTED);
@@ -61,6 +64,7 @@ export function isEncryptedValue(value: Uint8Array): boolean {
 
 export function cipherTransformer(cipher: Cipher): Transformer {
   return {
+    isLocal: true,
     encrypt: (value, key) => cipher.encrypt(value, key),
     decrypt: (value, key) => ({ value: cipher.decrypt(value, key), isStale: false }),
   };
@@ -111,6 +115,7 @@ export function joinTransformers(
     throw error;
   };
   return {
+    isLocal: transformers.every(({ transformer }) => transformer.isLocal === true),
     decrypt: (value, key) => decryptFrom(0, value, key, []),
     encrypt(value, key) {
       const began = observe?.start() ?? 0;
