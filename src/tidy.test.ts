@@ -113,7 +113,7 @@ const testedAsProgram = [
 const testedElsewhere: readonly (readonly [RegExp, string])[] = [
   [/^controllers\/(?:controller-manager|namespace\/)/, "acceptance/controllers/controllers.test.ts"],
   [
-    /^(?:controllers\/certificates\/|auth\/pki\/certificate-signing\.ts)/,
+    /^(?:controllers\/(?:certificates\/|signing-authorities\.ts)|auth\/pki\/certificate-signing\.ts)/,
     "acceptance/controllers/certificates.test.ts",
   ],
   [/^agent\/api-server\/join\.ts$/, "up/node/node-bootstrap.test.ts"],

@@ -29,7 +29,7 @@ const MB = 2 ** 20;
 const DEFAULT_SIZE_MB = 100;
 const DAY_MS = 86_400_000;
 const FILE_MODE = 0o600;
-/** Of the buffer in which lines are encoded, one write after the other. A new one each time makes V8 collect earlier. */
+/** The size of the buffer in which lines are encoded. It is reused: new buffers make V8 collect earlier. */
 const BUFFER_BYTES = 256 * 1024;
 /** Of a character of UTF-16 in UTF-8. */
 const CHARACTER_BYTES_MAX = 3;

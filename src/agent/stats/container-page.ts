@@ -255,7 +255,10 @@ interface Processors {
   readonly sockets: number;
 }
 
-/** Of `/proc/cpuinfo`, whose reading can take the kernel milliseconds for each CPU; virtual machines may report neither cores nor sockets. */
+/**
+ * Reads `/proc/cpuinfo`, which can take the kernel milliseconds for each CPU; virtual machines may report neither cores
+ * nor sockets.
+ */
 function readProcessors(cpus: number): Processors {
   const text = readProcFile("/proc/cpuinfo") ?? "";
   const sockets = new Set<string>();
