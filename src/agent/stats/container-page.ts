@@ -48,11 +48,11 @@ export class ContainerPage {
   readonly #options: ContainerPageOptions;
   /** By path, with the time when it was read; bounded by the cgroups of the node. */
   #specs = new Map<string, { readonly spec: CgroupSpec; readonly readAt: number }>();
-  readonly #processors: Processors;
+  readonly #processors: CpuCounts;
 
   constructor(options: ContainerPageOptions) {
     this.#options = options;
-    this.#processors = readProcessors(options.machine.cpus);
+    this.#processors = readCpuCounts(options.machine.cpus);
   }
 
   /** The page's text. Never rejects: what cannot be read is left out. */
@@ -230,7 +230,7 @@ function renderVersion(): string {
   return formatFamily(family, [formatSample(family.name, formatLabels(labels), 1)]);
 }
 
-function renderMachine(machine: MachineInfo, { cores, sockets }: Processors): string {
+function renderMachine(machine: MachineInfo, { cores, sockets }: CpuCounts): string {
   const { bootId, machineId, systemUuid, cpus, memoryBytes } = machine;
   const labels = formatLabels({ boot_id: bootId, machine_id: machineId, system_uuid: systemUuid });
   const swap = readMeminfo()("SwapTotal");
@@ -250,7 +250,7 @@ function renderMachine(machine: MachineInfo, { cores, sockets }: Processors): st
     .join("");
 }
 
-interface Processors {
+interface CpuCounts {
   readonly cores: number;
   readonly sockets: number;
 }
@@ -259,7 +259,7 @@ interface Processors {
  * Reads `/proc/cpuinfo`, which can take the kernel milliseconds for each CPU; virtual machines may report neither cores
  * nor sockets.
  */
-function readProcessors(cpus: number): Processors {
+function readCpuCounts(cpus: number): CpuCounts {
   const text = readProcFile("/proc/cpuinfo") ?? "";
   const sockets = new Set<string>();
   const cores = new Set<string>();
