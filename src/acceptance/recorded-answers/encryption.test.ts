@@ -17,8 +17,8 @@ import { FeatureGates } from "../../flags/gates.ts";
 import { createMemoryStore } from "../../storage/memory.ts";
 import type { TestServer } from "../../testing/apiserver/server-fixture.ts";
 import { FakeClock } from "../../testing/std/fake-clock.ts";
-import { RecordedDifferences } from "./recorded-differences.ts";
 import { keepOpen } from "../../testing/storage/keep-open.ts";
+import { RecordedDifferences } from "./recorded-differences.ts";
 import type { Scenario } from "./scenario.ts";
 import { Player, recordedScenarios, startRecordedServer } from "./scenarios.ts";
 

@@ -11,8 +11,8 @@ import { seededRandom } from "../../std/crypto/random.ts";
 import { createMemoryStore } from "../../storage/memory.ts";
 import type { TestServer } from "../../testing/apiserver/server-fixture.ts";
 import { FakeClock } from "../../testing/std/fake-clock.ts";
-import { RecordedDifferences } from "./recorded-differences.ts";
 import { keepOpen } from "../../testing/storage/keep-open.ts";
+import { RecordedDifferences } from "./recorded-differences.ts";
 import type { Expected, Scenario, Step } from "./scenario.ts";
 import { Player, recordedScenarios, startRecordedServer } from "./scenarios.ts";
 

@@ -15,8 +15,8 @@ import {
   type CompiledVariable,
   compiledExpression,
   compileExpression,
-  type EvaluationResult,
   Evaluation,
+  type EvaluationResult,
 } from "../matching/evaluation.ts";
 import { type MatchConditions, type MatchResult, matchConditions } from "../matching/match-conditions.ts";
 

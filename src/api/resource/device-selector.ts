@@ -16,8 +16,8 @@ import {
   tooLong,
 } from "../../schema/validation/field-error.ts";
 import { nameFormats } from "../meta/validation/name-formats.ts";
-import type { Device, DeviceAttribute, DeviceSelector } from "./schemas.ts";
 import { validateList } from "./common-validation.ts";
+import type { Device, DeviceAttribute, DeviceSelector } from "./schemas.ts";
 
 const SELECTORS_MAX = 32;
 const EXPRESSION_BYTES_MAX = 10 * 1024;

@@ -118,9 +118,7 @@ async function explainSkip(
     case "webhook":
       return "skipped: the webhook does not accept the token";
     default:
-      return claims === undefined
-        ? "skipped: the token is no JWT"
-        : `skipped: the issuer of the token is ${issuer}`;
+      return claims === undefined ? "skipped: the token is no JWT" : `skipped: the issuer of the token is ${issuer}`;
   }
 }
 

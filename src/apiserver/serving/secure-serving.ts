@@ -9,13 +9,13 @@ import type { Logger } from "../../std/log/logger.ts";
 import type { Clock } from "../../std/time/clock.ts";
 import type { ClientAuthorities } from "../authentication/authenticators.ts";
 import type { ApiServerConfig } from "../config/config.ts";
+import type { Readiness } from "../health/readiness.ts";
+import { applyFilters } from "../request/request-context.ts";
 import { withProbabilisticGoaway } from "./filters/goaway.ts";
 import { RetryAfterOnShutdown } from "./filters/retry-after.ts";
 import { withStartupRejection } from "./filters/startup.ts";
 import { withThrottle } from "./filters/throttle.ts";
 import { WatchTermination } from "./filters/watch-termination.ts";
-import type { Readiness } from "../health/readiness.ts";
-import { applyFilters } from "../request/request-context.ts";
 import { shutDown } from "./graceful-shutdown.ts";
 import { servingCertificates } from "./serving-certificates.ts";
 

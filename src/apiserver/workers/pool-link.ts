@@ -6,9 +6,9 @@ import { withTimeout } from "../../std/time/with-timeout.ts";
 import type { Store } from "../../storage/store.ts";
 import { openRemoteStore, type StoreAccess } from "../../storage/worker-engine/remote-store.ts";
 import type { LocalTunnels, OtherTunnels } from "../tunnels/tunnel-exchange.ts";
-import { PendingCalls } from "./pending-calls.ts";
 import type { FromWorker, ToWorker, WorkerStep } from "./messages.ts";
 import type { MetricsSnapshot } from "./metric-snapshots.ts";
+import { PendingCalls } from "./pending-calls.ts";
 import { isEmbeddedStore, type ThreadLink } from "./thread-link.ts";
 
 /** Longer than the main thread waits for the other workers. */

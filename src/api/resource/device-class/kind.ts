@@ -3,10 +3,10 @@ import { deepEqual } from "../../../schema/value/equal.ts";
 import { ageColumn, nameColumn } from "../../columns/columns.ts";
 import { allVerbs, type Kind } from "../../kind.ts";
 import { setFirstGeneration, updateGeneration } from "../../strategy.ts";
+import { validateList } from "../common-validation.ts";
 import { validateSelectors } from "../device-selector.ts";
 import { validateDeviceConfiguration } from "../resource-claim/validation.ts";
 import { type DeviceClass, deviceClass } from "../schemas.ts";
-import { validateList } from "../common-validation.ts";
 
 const CONFIGURATIONS_MAX = 32;
 

@@ -6,9 +6,9 @@ import { validateDriverName } from "../../core/volume/source-validation.ts";
 import { allVerbs, type Kind } from "../../kind.ts";
 import { dns1123Subdomain, validateName } from "../../meta/validation/names.ts";
 import { setFirstGeneration, updateGeneration } from "../../strategy.ts";
+import { validateLabelName, validatePoolName } from "../common-validation.ts";
 import { validateSelectors } from "../device-selector.ts";
 import { setTaintTime, validateTaint } from "../device-taints.ts";
-import { validateLabelName, validatePoolName } from "../common-validation.ts";
 import { type DeviceTaintRule, deviceTaintRule } from "./schema.ts";
 
 export const deviceTaintRuleKind: Kind<DeviceTaintRule> = {

@@ -14,6 +14,14 @@ import { validateDriverName } from "../../core/volume/source-validation.ts";
 import { validateConditions } from "../../meta/validation/condition.ts";
 import { validateImmutableField } from "../../meta/validation/immutable.ts";
 import { dns1123Label, dns1123Subdomain, validateName } from "../../meta/validation/names.ts";
+import {
+  validateFullyQualifiedName,
+  validateLabelName,
+  validateList,
+  validateParameters,
+  validatePoolName,
+  validateSet,
+} from "../common-validation.ts";
 import { validateSelectors } from "../device-selector.ts";
 import { validateToleration } from "../device-taints.ts";
 import type {
@@ -30,14 +38,6 @@ import type {
   ResourceClaim,
   ResourceClaimStatus,
 } from "../schemas.ts";
-import {
-  validateFullyQualifiedName,
-  validateLabelName,
-  validateList,
-  validateParameters,
-  validatePoolName,
-  validateSet,
-} from "../common-validation.ts";
 
 const REQUESTS_MAX = 32;
 const CONSTRAINTS_MAX = 32;

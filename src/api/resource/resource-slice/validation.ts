@@ -12,6 +12,15 @@ import { validateNodeSelector } from "../../core/pod-spec/scheduling-validation.
 import { validateDriverName } from "../../core/volume/source-validation.ts";
 import { validateImmutableField } from "../../meta/validation/immutable.ts";
 import { dns1123Subdomain, validateName } from "../../meta/validation/names.ts";
+import {
+  QUALIFIED_NAME_MAX,
+  validateLabelName,
+  validateList,
+  validateMap,
+  validatePoolName,
+  validateQualifiedName,
+  validateSet,
+} from "../common-validation.ts";
 import { validateTaint } from "../device-taints.ts";
 import type {
   CounterSet,
@@ -22,15 +31,6 @@ import type {
   ResourceSlice,
   ResourceSliceSpec,
 } from "../schemas.ts";
-import {
-  QUALIFIED_NAME_MAX,
-  validateLabelName,
-  validateList,
-  validateMap,
-  validatePoolName,
-  validateQualifiedName,
-  validateSet,
-} from "../common-validation.ts";
 
 const DEVICES_MAX = 128;
 const ATTRIBUTES_AND_CAPACITIES_MAX = 32;
