@@ -274,7 +274,7 @@ t.test(
     {
       await using server = await start(t, home, join(disk, "store"));
       const ballast = join(disk, "ballast");
-      writeFileSync(ballast, Buffer.alloc(36 * 2 ** 20));
+      writeFileSync(ballast, Buffer.alloc(22 * 2 ** 20));
       // Random, because compressed data would not fill the disk.
       const filling = randomBytes(675_000).toString("base64");
       const write = async (name: string) => await server.send("POST", MAPS, { metadata: { name }, data: { filling } });
