@@ -42,7 +42,11 @@ export function* mergeInSteps(shape: Shape, live: unknown, applied: unknown): St
   }
   if (changed.length === 0) return live;
   yield;
-  const result: Record<string, unknown> = { ...live };
+  const result: Record<string, unknown> = {};
+  for (const name of Object.keys(live)) {
+    if (++count % STEP_SIZE === 0) yield;
+    setMember(result, name, live[name]);
+  }
   for (const [name, merged] of changed) {
     if (++count % STEP_SIZE === 0) yield;
     setMember(result, name, merged);

@@ -110,7 +110,7 @@ function isScalar(value: unknown): boolean {
 /** A copy of `current` with only the members in `$retainKeys`. */
 function retainMembers(current: Members, patch: Members): Record<string, unknown> {
   const keep = patch[retainKeys];
-  if (keep === undefined) return { ...current };
+  if (keep === undefined) return copyMembers(current);
   if (!Array.isArray(keep)) throw new PatchError("invalid patch format of retainKeys", "format");
   const kept = new Set<unknown>(keep);
   for (const name of Object.keys(patch)) {
@@ -118,12 +118,13 @@ function retainMembers(current: Members, patch: Members): Record<string, unknown
     if (isDirective || patch[name] === null || kept.has(name)) continue;
     throw new PatchError("invalid patch format of retainKeys", "format");
   }
-  return copyMembers(current, (name) => kept.has(name));
+  return copyMembers(current, kept);
 }
 
-function copyMembers(members: Members, keep: (name: string) => boolean): Record<string, unknown> {
+/** A spread takes half as long again for tens of thousands of members. */
+function copyMembers(members: Members, kept?: ReadonlySet<unknown>): Record<string, unknown> {
   const copy: Record<string, unknown> = {};
-  for (const name of Object.keys(members)) if (keep(name)) setMember(copy, name, members[name]);
+  for (const name of Object.keys(members)) if (kept?.has(name) !== false) setMember(copy, name, members[name]);
   return copy;
 }
 
