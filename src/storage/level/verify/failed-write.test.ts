@@ -1,5 +1,5 @@
 /** No damage: a write that failed, whose operations LevelDB counts, and a power cut while it creates its files. */
-import { appendFileSync, cpSync, existsSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
+import { appendFileSync, cpSync, existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import t from "tap";
 import { silentLogger } from "../../../std/log/logger.ts";
@@ -69,8 +69,29 @@ t.test("a store whose creation a power cut has ended is created again", async (t
   writeFileSync(join(path, "CURRENT"), "MANIFEST-000001\n");
   writeFileSync(join(path, "MANIFEST-000001"), "");
   writeFileSync(join(path, "000003.log"), "");
-  await using store = await open(path);
+  {
+    await using store = await open(path);
+    await store.create("/a", Buffer.from("x"));
+  }
+  const named = join(t.testdir(), "named");
+  mkdirSync(named);
+  for (const name of ["MANIFEST-000001", "000003.log"]) writeFileSync(join(named, name), "");
+  await using store = await open(named);
   await store.create("/a", Buffer.from("x"));
+});
+
+t.test("a store whose opening a power cut has ended, after an incomplete write, opens with all others", async (t) => {
+  const [path, crashed] = [join(t.testdir(), "store"), join(t.testdir(), "crashed")];
+  const store = await open(path);
+  for (let i = 0; i < 20; i++) await store.create(`/${i}`, Buffer.from("x"));
+  cpSync(path, crashed, { recursive: true });
+  await store[Symbol.asyncDispose]();
+  const log = readdirSync(crashed).find((name) => name.endsWith(".log"))!;
+  // The header of a record of 100 bytes, and the log that the next start creates.
+  appendFileSync(join(crashed, log), Buffer.from([1, 2, 3, 4, 100, 0, 1]));
+  writeFileSync(join(crashed, "999999.log"), "");
+  await using again = await open(crashed);
+  t.equal((await again.list(KEYS)).items.length, 20);
 });
 
 t.test("a store with writes and an empty MANIFEST is refused, and not changed", async (t) => {

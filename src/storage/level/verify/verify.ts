@@ -82,16 +82,18 @@ export async function verifyDatabase(
  */
 export async function findUnfinishedCreation(path: string): Promise<readonly string[]> {
   const names = await readdir(path);
-  if (!names.includes("CURRENT") || names.some((name) => name === REVISION_FILE || /\.(?:ldb|sst)$/.test(name)))
-    return [];
-  if ((await readFile(join(path, "CURRENT"), "latin1")) !== `${FIRST_MANIFEST}\n`) return [];
-  const manifest = names.includes(FIRST_MANIFEST) ? await readFile(join(path, FIRST_MANIFEST)) : Buffer.alloc(0);
-  if (readLogFile(manifest).records.length > 0) return [];
-  const logs = names.filter((name) => name.endsWith(".log"));
+  if (names.some((name) => name === REVISION_FILE || /\.(?:ldb|sst)$/.test(name))) return [];
+  if (names.includes("CURRENT")) {
+    if ((await readFile(join(path, "CURRENT"), "latin1")) !== `${FIRST_MANIFEST}\n`) return [];
+    const manifest = names.includes(FIRST_MANIFEST) ? await readFile(join(path, FIRST_MANIFEST)) : Buffer.alloc(0);
+    if (readLogFile(manifest).records.length > 0) return [];
+  }
+  const logs = names.filter((name) => /^\d{6,}\.log$/.test(name));
   const sizes = await Promise.all(logs.map(async (name) => (await stat(join(path, name))).size));
   if (sizes.some((size) => size > 0)) return [];
   // CURRENT last: a second interruption leaves what this function finds.
-  return [...logs, ...names.filter((name) => name.startsWith("MANIFEST-")), "CURRENT"];
+  const manifests = names.filter((name) => /^MANIFEST-\d{6,}$/.test(name));
+  return [...logs, ...manifests, ...names.filter((name) => name === "CURRENT")];
 }
 
 /** The name of the MANIFEST; undefined for a new database. */
@@ -201,13 +203,16 @@ async function verifyLogs(
   }
   const state: Progress = { next: undefined, revision: undefined };
   let incomplete: IncompleteLog | undefined;
-  for (const name of logs) {
-    const content = readLogFile(await readFile(join(path, name)));
+  const contents = await Promise.all(logs.map(async (name) => readLogFile(await readFile(join(path, name)))));
+  // LevelDB creates a log when it opens, and writes to it when MANIFEST does not name the logs before it any more.
+  const lastWritten = logs[contents.findLastIndex(({ records, damage }) => records.length > 0 || damage !== undefined)];
+  for (const [index, name] of logs.entries()) {
+    const content = contents[index]!;
     readBatches(path, name, content, manifest, state);
     const { damage } = content;
     if (damage === undefined) continue;
     // LevelDB writes whole records, so one of an open log can be incomplete but not wrong.
-    const isLastWrite = damage.atEnd && name === logs.at(-1) && !(isOpen && damage.why === "checksum");
+    const isLastWrite = damage.atEnd && name === lastWritten && !(isOpen && damage.why === "checksum");
     if (!isLastWrite) throw damaged(path, name, describe(name, damage), lostAfter(state.revision));
     incomplete = { name, offset: damage.offset, revision: state.revision };
   }
