@@ -76,7 +76,7 @@ t.test("svc apiserver exits with code 1 and one error line when it cannot open t
   const main = new URL("../main.ts", import.meta.url).pathname;
   const run = (path: string) =>
     new Promise<{ code: number | null; lines: readonly string[] }>((resolve) => {
-      const flags = [`--kvstore-servers=level://${path}`, "--secure-port=17993", `--cert-dir=${dir}`];
+      const flags = [`--kvstore-servers=level://${path}`, "--secure-port=17993", `--cert-dir=${dir}`, "--workers=1"];
       const child = spawn(process.execPath, [main, "apiserver", "--bind-address=127.0.0.1", ...flags]);
       let text = "";
       child.stderr.on("data", (data) => {
