@@ -85,6 +85,8 @@ interface OtherThreads {
   listen(port: number): Promise<void>;
   /** Called when this thread is ready; resolves when they are. */
   serve(): Promise<void>;
+  /** Called when the requests of this thread have ended; resolves when theirs have. */
+  drained(): Promise<void>;
   close(): Promise<void>;
 }
 
@@ -120,7 +122,8 @@ async function startInThread(
   const close = (): Promise<void> => {
     closing ??= (async () => {
       memory.beginStop();
-      await Promise.all([secureServing?.close(), others?.close()]);
+      const othersDrained = others && (() => others.drained());
+      await Promise.all([secureServing?.close(othersDrained), others?.close()]);
       await server[Symbol.asyncDispose]();
     })();
     return closing;

@@ -24,6 +24,11 @@ export interface ShutdownParts {
   readonly notReady: () => void;
   /** How long requests in flight may take to complete. */
   readonly requestTimeoutMs: number;
+  /**
+   * Waits for other threads that listen on the port, after the requests of this one have ended: the kernel assigns new
+   * connections to each thread that listens.
+   */
+  readonly othersDrained?: (() => Promise<void>) | undefined;
 }
 
 /** How long connections may take to close after the drain. */
@@ -49,5 +54,6 @@ export async function shutDown(config: ShutdownConfig, parts: ShutdownParts): Pr
   const timeout = clock.sleep(drainMs, drained.signal).catch(() => {});
   await Promise.race([Promise.all([watchesTerminated, retryAfter.begin()]), timeout]);
   drained.abort();
+  await parts.othersDrained?.();
   await listener.close(CONNECTION_CLOSE_MS);
 }

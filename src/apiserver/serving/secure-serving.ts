@@ -34,8 +34,11 @@ export interface SecureServingParts {
 
 export interface SecureServing extends AsyncDisposable {
   readonly address: { readonly host: string; readonly port: number };
-  /** Shuts down gracefully, as SIGTERM does; resolves when no connection is left. Disposing closes at once. */
-  close(): Promise<void>;
+  /**
+   * Shuts down gracefully, as SIGTERM does; resolves when no connection is left. `othersDrained` waits for other threads
+   * that listen on the port. Disposing closes at once.
+   */
+  close(othersDrained?: () => Promise<void>): Promise<void>;
 }
 
 /** Rejects with one sentence for an operator. */
@@ -84,7 +87,7 @@ export async function startSecureServing(
   authorities.onChange(() => listener.reloadTls(tls()));
   return {
     address: { host: listener.address, port: listener.port },
-    async close() {
+    async close(othersDrained) {
       await shutDown(config.shutdown, {
         clock,
         log,
@@ -93,6 +96,7 @@ export async function startSecureServing(
         retryAfter,
         notReady: () => readiness.markStopping(),
         requestTimeoutMs: limits.requestTimeoutMs,
+        othersDrained,
       });
       certificates[Symbol.dispose]();
     },

@@ -27,6 +27,8 @@ export type ToWorker =
   /** All threads serve. */
   | { readonly type: "ready" }
   | { readonly type: "stop" }
+  /** The requests of all threads have ended. */
+  | { readonly type: "drained" }
   | { readonly type: "verbosity"; readonly level: number }
   | { readonly type: "resetMetrics" }
   | { readonly type: "collect" }
@@ -59,4 +61,4 @@ interface ConnectTunnel {
   readonly port: MessagePort;
 }
 
-export type WorkerStep = "loaded" | "prepared" | "listening" | "serving";
+export type WorkerStep = "loaded" | "prepared" | "listening" | "serving" | "drained";

@@ -24,6 +24,7 @@ export class PoolLink implements ThreadLink {
   readonly #serve = Promise.withResolvers<void>();
   readonly #ready = Promise.withResolvers<void>();
   readonly #stopped = Promise.withResolvers<void>();
+  readonly #drained = Promise.withResolvers<void>();
   #stores: ReadonlyMap<string, StoreAccess> = new Map();
   #metrics: { readonly take: () => MetricsSnapshot; readonly reset: () => void } | undefined;
   /** The last metrics of the other threads. */
@@ -54,6 +55,12 @@ export class PoolLink implements ThreadLink {
   /** Resolves when all threads serve. */
   get allServe(): Promise<void> {
     return this.#ready.promise;
+  }
+
+  /** Resolves when the requests of all threads have ended. */
+  async drained(): Promise<void> {
+    this.reportStep("drained");
+    await this.#drained.promise;
   }
 
   /** Resolves when the server is to stop. */
@@ -91,6 +98,9 @@ export class PoolLink implements ThreadLink {
       case "stop":
         this.#isStopped = true;
         this.#stopped.resolve();
+        return;
+      case "drained":
+        this.#drained.resolve();
         return;
       case "resetMetrics":
         this.#metrics?.reset();

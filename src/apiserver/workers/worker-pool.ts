@@ -124,6 +124,12 @@ export class WorkerPool implements ThreadLink {
     for (const member of this.#members) member.send({ type: "ready" });
   }
 
+  /** Resolves when the requests of all workers have ended, or the workers themselves. */
+  async drained(): Promise<void> {
+    await Promise.all(this.#members.map((member) => member.reach("drained").catch(() => {})));
+    for (const member of this.#members) member.send({ type: "drained" });
+  }
+
   /** Drains and ends all workers, as SIGTERM does. */
   async close(): Promise<void> {
     this.#closing = true;

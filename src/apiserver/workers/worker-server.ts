@@ -54,7 +54,7 @@ export async function startWorkerServer(
     releaseMemory: () => registries.releaseMemory(),
     async close() {
       memory.beginStop();
-      await secureServing?.close();
+      await secureServing?.close(() => link.drained());
       await server[Symbol.asyncDispose]();
     },
   };

@@ -267,7 +267,7 @@ export function auditEffects(start: StartServer): Partial<Record<Name, Effect>> 
         "audit-log-batch-max-size": "10",
         "audit-log-maxsize": "1",
         "audit-log-truncate-enabled": "true",
-        "audit-log-truncate-max-event-size": String(2 * MB),
+        "audit-log-truncate-max-event-size": String(MB),
         "audit-log-truncate-max-batch-size": String(MB),
       };
       const folder = await logged(t, flags, (server) => createLarge(server, 0.3 * MB, 3));
@@ -325,6 +325,7 @@ export function auditEffects(start: StartServer): Partial<Record<Name, Effect>> 
       const flags = {
         "audit-webhook-batch-max-wait": "1h",
         "audit-webhook-truncate-enabled": "true",
+        "audit-webhook-truncate-max-event-size": "3000",
         "audit-webhook-truncate-max-batch-size": "3000",
       };
       const { batches } = await received(t, flags, (server) => getVersion(server, 9));
