@@ -35,8 +35,8 @@ export interface SecureServingParts {
 export interface SecureServing extends AsyncDisposable {
   readonly address: { readonly host: string; readonly port: number };
   /**
-   * Shuts down gracefully, as SIGTERM does; resolves when no connection is left. `othersDrained` waits for other threads
-   * that listen on the port. Disposing closes at once.
+   * Shuts down gracefully, as SIGTERM does; resolves when no connection is left. `othersDrained` waits for other
+   * threads that listen on the port. Disposing closes at once.
    */
   close(othersDrained?: () => Promise<void>): Promise<void>;
 }
