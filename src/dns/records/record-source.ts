@@ -84,29 +84,37 @@ export class RecordSource implements AsyncDisposable {
     for (const unsubscribe of this.#subscriptions) unsubscribe();
     this.#timer?.cancel();
     await this.#writing;
+    this.#timer?.cancel();
     if (this.#isChanged && this.#isSynced) await this.#write();
   }
 
   #scheduleWrite(): void {
     this.#isChanged = true;
-    if (!this.#isSynced || this.#timer !== undefined) return;
+    if (this.#isSynced && this.#timer === undefined) this.#writeAfter(SETTLE_MS);
+  }
+
+  #writeAfter(milliseconds: number): void {
     const { clock } = this.#options;
-    const delay = Math.max(SETTLE_MS, this.#nextWriteAt - clock.monotonic());
+    const delay = Math.max(milliseconds, this.#nextWriteAt - clock.monotonic());
     this.#timer = clock.timer(delay, () => {
-      this.#writing = this.#write();
+      this.#timer = undefined;
+      // The end of the write before determines when the next one may begin.
+      this.#writing = this.#writing.then(() => {
+        if (this.#timer !== undefined) return undefined;
+        return this.#nextWriteAt > clock.monotonic() ? this.#writeAfter(0) : this.#write();
+      });
     });
   }
 
   async #write(): Promise<void> {
     const { clock, file, log } = this.#options;
-    this.#timer = undefined;
     this.#isChanged = false;
     const began = clock.monotonic();
-    this.#nextWriteAt = began + INTERVAL_MS_MAX;
     try {
       const bytes = await writeRecordsFile(file, this.#live);
       this.#nextWriteAt = began + Math.min((bytes / WRITE_RATE) * 1000, INTERVAL_MS_MAX);
     } catch (error) {
+      this.#nextWriteAt = began + INTERVAL_MS_MAX;
       log.warn("Cannot write the DNS records", { file, error: String(error) });
     }
   }
