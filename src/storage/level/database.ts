@@ -1,5 +1,5 @@
 /** LevelDB with the interface of this engine: synchronous reads, durable batches, errors as `StoreError`s. */
-import { open, rm } from "node:fs/promises";
+import { open, rename, rm, writeFile } from "node:fs/promises";
 import { dirname, join } from "node:path";
 import type { Level } from "level";
 import { makeDirectory } from "../../std/fs/make-directory.ts";
@@ -9,7 +9,7 @@ import { rejectIfOpen, trackOpenDirectory } from "./lock.ts";
 import { addAddonDirectory } from "./native.ts";
 import type { FileVerifier } from "./verify/file-verifier.ts";
 import { keepCopy } from "./verify/keep-copy.ts";
-import { findUnfinishedCreation, type VerifyOptions, verifyDatabase } from "./verify/verify.ts";
+import { findUnfinishedCreation, findUnfinishedOpening, type VerifyOptions, verifyDatabase } from "./verify/verify.ts";
 
 export type Operation =
   | { readonly type: "put"; readonly key: Buffer; readonly value: Buffer }
@@ -164,6 +164,12 @@ async function verifyFiles(path: string, log: Logger, options: VerifyOptions): P
     const unfinished = await findUnfinishedCreation(path);
     if (unfinished.length > 0) await rejectIfOpen(path);
     for (const name of unfinished) await rm(join(path, name), { force: true });
+    const manifest = await findUnfinishedOpening(path);
+    if (manifest !== undefined) {
+      await rejectIfOpen(path);
+      await replaceCurrent(path, manifest);
+      log.warn("Finished an opening of the embedded store that a power cut had ended", { path, manifest });
+    }
     const incomplete = await verifyDatabase(path, options);
     if (incomplete === undefined) return;
     await rejectIfOpen(path);
@@ -172,6 +178,14 @@ async function verifyFiles(path: string, log: Logger, options: VerifyOptions): P
     await rejectIfOpen(path);
     throw toStoreError(`Cannot open the embedded store in "${path}"`, cause);
   }
+}
+
+/** As LevelDB does, which deletes the temporary file if it stays. */
+async function replaceCurrent(path: string, manifest: string): Promise<void> {
+  const temporary = join(path, "000000.dbtmp");
+  await writeFile(temporary, `${manifest}\n`, { flush: true });
+  await rename(temporary, join(path, "CURRENT"));
+  await syncDirectory(path);
 }
 
 /** Converts an error of LevelDB to a `StoreError` with a code and an explanation. */

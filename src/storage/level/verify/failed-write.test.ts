@@ -1,5 +1,15 @@
 /** No damage: a write that failed, whose operations LevelDB counts, and a power cut while it creates its files. */
-import { appendFileSync, cpSync, existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
+import {
+  appendFileSync,
+  cpSync,
+  existsSync,
+  mkdirSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  truncateSync,
+  writeFileSync,
+} from "node:fs";
 import { join } from "node:path";
 import t from "tap";
 import { silentLogger } from "../../../std/log/logger.ts";
@@ -103,3 +113,44 @@ t.test("a store with writes and an empty MANIFEST is refused, and not changed", 
   await t.rejects(open(path), { code: "corrupt", message: /MANIFEST-000001 has no records/ });
   t.ok(existsSync(join(path, "CURRENT")));
 });
+
+t.test(
+  "a store whose opening a power cut has ended, after its old log was deleted, opens with all writes",
+  async (t) => {
+    const root = t.testdir();
+    const [path, before] = [join(root, "store"), join(root, "before")];
+    const write = async (key: string): Promise<void> => {
+      await using store = await open(path);
+      await store.create(key, Buffer.from("x"));
+    };
+    await write("/first");
+    await write("/second");
+    cpSync(path, before, { recursive: true });
+    await write("/third");
+    const cut = (damage: (image: string) => void): string => {
+      const image = join(root, "cut");
+      rmSync(image, { recursive: true, force: true });
+      cpSync(path, image, { recursive: true });
+      // The file system has lost the renaming of CURRENT only.
+      const old = readFileSync(join(before, "CURRENT"), "latin1");
+      writeFileSync(join(image, "CURRENT"), old);
+      cpSync(join(before, old.trimEnd()), join(image, old.trimEnd()));
+      damage(image);
+      return image;
+    };
+    for (let start = 0; start < 2; start++) {
+      await using again = await open(cut(() => {}));
+      t.same(
+        (await again.list(KEYS)).items.map(({ key }) => key),
+        ["/first", "/second", "/third"],
+      );
+    }
+    const newest = readFileSync(join(path, "CURRENT"), "latin1").trimEnd();
+    const shorten = (image: string): void => truncateSync(join(image, newest), 20);
+    await t.rejects(open(cut(shorten)), { code: "corrupt", message: /the write-ahead log \d+\.log is missing/ });
+    const removeTables = (image: string): void => {
+      for (const name of readdirSync(image).filter((each) => each.endsWith(".ldb"))) rmSync(join(image, name));
+    };
+    await t.rejects(open(cut(removeTables)), { code: "corrupt" });
+  },
+);

@@ -96,6 +96,42 @@ export async function findUnfinishedCreation(path: string): Promise<readonly str
   return [...logs, ...manifests, ...names.filter((name) => name === "CURRENT")];
 }
 
+/**
+ * The MANIFEST that CURRENT should name, of a database whose opening a power cut has ended. LevelDB writes its log to
+ * tables, syncs a new MANIFEST, renames CURRENT and deletes the log; a file system may keep the deletion and lose the
+ * renaming. Undefined for every other database, also when a file of the new MANIFEST is missing.
+ */
+export async function findUnfinishedOpening(path: string): Promise<string | undefined> {
+  const names = await readdir(path);
+  const newest = names
+    .filter((name) => name.startsWith("MANIFEST-"))
+    .sort(byNumber)
+    .at(-1);
+  if (newest === undefined || !names.includes("CURRENT")) return undefined;
+  try {
+    const current = await readCurrent(path, names);
+    if (current === undefined || fileNumber(newest) <= fileNumber(current)) return undefined;
+    if (names.includes(current) && hasLog(names, await verifyManifest(path, names, current))) return undefined;
+    const manifest = await verifyManifest(path, names, newest);
+    await Promise.all(
+      manifest.tables.map((table) => verifySize(path, { ...table, name: findTable(path, names, table) })),
+    );
+    const isWhole = readLogFile(await readFile(join(path, newest))).damage === undefined;
+    return isWhole && hasLog(names, manifest) ? newest : undefined;
+  } catch (error) {
+    if (error instanceof DamageError) return undefined;
+    throw error;
+  }
+}
+
+function hasLog(names: readonly string[], { logNumber }: Manifest): boolean {
+  return names.includes(logName(logNumber));
+}
+
+function logName(number: number): string {
+  return `${String(number).padStart(6, "0")}.log`;
+}
+
 /** The name of the MANIFEST; undefined for a new database. */
 async function readCurrent(path: string, names: readonly string[]): Promise<string | undefined> {
   const manifests = names.filter((name) => name.startsWith("MANIFEST-")).sort(byNumber);
@@ -193,7 +229,7 @@ async function verifyLogs(
   };
   const logs = names.filter(isLive).sort(byNumber);
   if (logNumber > 0 && !logs.some((name) => fileNumber(name) === logNumber)) {
-    const name = `${String(logNumber).padStart(6, "0")}.log`;
+    const name = logName(logNumber);
     throw damaged(
       path,
       name,
