@@ -46,3 +46,14 @@ t.test("the end of a thread ends the connection with an error", async (t) => {
   near.destroy();
   await t.rejects(read(far), /the other thread closed the connection/);
 });
+
+t.test("a writer that waits ends when the reader has ended and closed", async (t) => {
+  const [near, far] = connect();
+  near.write(Buffer.alloc(1024 * 1024, 1));
+  far.end("last");
+  await turn();
+  const closed = new Promise((resolve) => near.once("close", resolve));
+  far.destroy();
+  t.equal(await read(near), "last");
+  await closed;
+});

@@ -28,8 +28,10 @@ export class PortStream extends Duplex {
     this.#port = port;
     port.on("message", (message: PortMessage) => this.#receive(message));
     port.once("close", () => {
-      // What was sent before the end is still read.
       if (!this.#isEnded) this.destroy(new Error("the other thread closed the connection"));
+      // What was sent before the end is still read; what is written is read by nobody.
+      else if (this.readableEnded) this.destroy();
+      else this.once("end", () => this.destroy());
     });
   }
 
