@@ -11,7 +11,7 @@ import {
   writeFileSync,
 } from "node:fs";
 import { join } from "node:path";
-import t from "tap";
+import t, { type Test } from "tap";
 import { silentLogger } from "../../../std/log/logger.ts";
 import { FakeClock } from "../../../testing/std/fake-clock.ts";
 import { prefixRange, type Store } from "../../store.ts";
@@ -38,12 +38,18 @@ function countOperations(path: string, last: number): void {
   appendFileSync(join(path, name), Buffer.concat([header, payload]));
 }
 
-t.test("a store whose last write failed opens with all acknowledged writes", async (t) => {
-  const [path, crashed] = [join(t.testdir(), "store"), join(t.testdir(), "crashed")];
+/** A store with twenty objects, and a copy of its files as a crash would leave them. */
+async function copyOpenStore(t: Test) {
+  const root = t.testdir();
+  const [path, crashed] = [join(root, "store"), join(root, "crashed")];
   const store = await open(path);
   for (let i = 0; i < 20; i++) await store.create(`/${i}`, Buffer.from("x"));
-  const revision = store.current();
   cpSync(path, crashed, { recursive: true });
+  return { store, crashed, revision: store.current() };
+}
+
+t.test("a store whose last write failed opens with all acknowledged writes", async (t) => {
+  const { store, crashed, revision } = await copyOpenStore(t);
   await store[Symbol.asyncDispose]();
   countOperations(crashed, 5000);
   await t.rejects(open(crashed), { code: "corrupt", message: /the end of \d+\.log is missing/ });
@@ -59,11 +65,7 @@ t.test("a store whose last write failed opens with all acknowledged writes", asy
 });
 
 t.test("a store that has lost acknowledged writes before a failed one is refused", async (t) => {
-  const [path, crashed] = [join(t.testdir(), "store"), join(t.testdir(), "crashed")];
-  const store = await open(path);
-  for (let i = 0; i < 20; i++) await store.create(`/${i}`, Buffer.from("x"));
-  const revision = store.current();
-  cpSync(path, crashed, { recursive: true });
+  const { store, crashed, revision } = await copyOpenStore(t);
   await store.create("/lost", Buffer.from("x"));
   await store[Symbol.asyncDispose]();
   countOperations(crashed, 5000);
