@@ -29,7 +29,7 @@ export class PortStream extends Duplex {
     port.on("message", (message: PortMessage) => this.#receive(message));
     port.once("close", () => {
       if (!this.#isEnded) this.destroy(new Error("the other thread closed the connection"));
-      // What was sent before the end is still read; what is written is read by nobody.
+      // What was sent before the end is still read; what this side writes is discarded.
       else if (this.readableEnded) this.destroy();
       else this.once("end", () => this.destroy());
     });
