@@ -1,6 +1,7 @@
 /** What one client with 1,000 requests in flight does to the latency of others, with and without fairness. */
 import { spawn } from "node:child_process";
 import { once } from "node:events";
+import { setPriority } from "node:os";
 import { setTimeout as sleep } from "node:timers/promises";
 import { fileURLToPath } from "node:url";
 import type { Figures } from "./figures.ts";
@@ -11,13 +12,16 @@ import { BenchServer } from "./server.ts";
 const IN_FLIGHT = 1000;
 /** Others: clients with one request at a time. */
 const OTHERS = 4;
-const REQUESTS = 2000;
+/** Some seconds, so that the p99 has two hundred samples. */
+const REQUESTS = 20_000;
 /** Each measures the others alone and then with the flood; the figures are medians. */
 const ROUNDS = 3;
 /** A flood begins with connections and a burst of requests. */
 const SETTLE_MS = 3000;
 const OBJECTS = 500;
 const FLOODER = "flooder";
+/** The flood runs on the same cores: its client must not delay the measuring one, which would count as the server's. */
+const FLOOD_NICE = 10;
 const floodClient = fileURLToPath(new URL("./flood-client.ts", import.meta.url));
 
 interface Round {
@@ -89,6 +93,7 @@ async function measureOthers(connections: readonly Connection[]) {
 async function underFlood<R>(server: BenchServer, { method, path }: Flood, measure: () => Promise<R>): Promise<R> {
   const words = [floodClient, server.credentials.server, FLOODER, method, path, String(IN_FLIGHT)];
   const client = spawn(process.execPath, words, { stdio: ["ignore", "pipe", "inherit"] });
+  if (client.pid !== undefined) setPriority(client.pid, FLOOD_NICE);
   try {
     await once(client.stdout, "data");
     await sleep(SETTLE_MS);
