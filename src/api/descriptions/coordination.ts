@@ -16,7 +16,7 @@ export const coordinationTexts: Texts = {
   "coordination/v1beta1.LeaseCandidateSpec": {
     "": "The lease and the version of the candidate.",
     leaseName: "The lease; it cannot be changed.",
-    pingTime: "The time when the server last asked the candidate to renew.",
+    pingTime: "The time of the last request of the server that the candidate renew.",
     renewTime: "The time of the last renewal by the candidate.",
     binaryVersion: "The version of the binary, such as 1.33.0.",
     emulationVersion: "The version that the binary emulates.",

@@ -110,7 +110,7 @@ export const coreTexts: Texts = {
     externalTrafficPolicy:
       "Cluster, or Local, which uses only endpoints on the receiving node and preserves the client's address.",
     internalTrafficPolicy: "Cluster, or Local, which uses only endpoints on the client's node.",
-    healthCheckNodePort: "The node port of the health check that tells load balancers which nodes have endpoints.",
+    healthCheckNodePort: "The node port of the health check by which load balancers select nodes with endpoints.",
     publishNotReadyAddresses: "Whether endpoints that are not ready are published.",
     ipFamilies: "IPv4, IPv6 or both.",
     ipFamilyPolicy: "SingleStack, PreferDualStack or RequireDualStack.",
