@@ -179,6 +179,7 @@ export async function createServerBase(
     stopping,
     sendsUid: features.has("RemoteRequestHeaderUID"),
     host: deps.hostName,
+    isMain: threads?.isMain ?? true,
   });
   if (peers !== undefined) resources.use(peers);
   return {

@@ -42,7 +42,7 @@ export function apiServerOptions(
   return {
     bindAddress: flags["bind-address"],
     securePort: flags["secure-port"],
-    workers: workerCount(flags.workers, gates),
+    workers: flags.workers,
     serving: {
       certificate: keyPairFiles(flags["tls-cert-file"], flags["tls-private-key-file"]),
       certDir: flags["cert-dir"],
@@ -169,15 +169,6 @@ export function apiServerOptions(
     embeddedControllers: flags["embedded-controllers"],
     signing: signingAuthorities(flags),
   };
-}
-
-/** Throws one sentence for features that work in one thread only. 0: the program chooses. */
-function workerCount(workers: number, gates: FeatureGates): number {
-  const gate = ["StorageVersionAPI", "UnknownVersionInteroperabilityProxy"].find((name) => gates.has(name));
-  if (gate === undefined || !gates.has("APIServerIdentity")) return workers;
-  if (workers > 1)
-    throw new Error(`--workers=${workers} cannot be used with the feature gate ${gate}: use --workers=1`);
-  return 1;
 }
 
 function peersConfig(flags: Flags, gates: FeatureGates): ApiServerConfig["peers"] {

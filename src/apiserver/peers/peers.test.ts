@@ -4,9 +4,12 @@ import { startPeerServers } from "../../testing/aggregation/peer-servers.ts";
 import { until } from "../../testing/std/until.ts";
 import { createDefaultConfig } from "../config/default-config.ts";
 
+t.setTimeout(120_000);
+
 const { apis } = createDefaultConfig({});
 const INTERNAL = { "internal.apiserver.k8s.io/v1alpha1": "true" };
 const CIDRS = "/apis/networking.k8s.io/v1beta1/servicecidrs";
+const CONNECTIONS = 16;
 const VERSIONS = "/apis/internal.apiserver.k8s.io/v1alpha1/storageversions";
 
 t.test("requests for a version that this server does not serve go to one that does", async (t) => {
@@ -44,4 +47,18 @@ t.test("requests for a version that this server does not serve go to one that do
   const gone = await send(0, `GET ${CIDRS}`);
   t.equal(gone.status, 503);
   t.match(gone.text, /Error getting ip and port info of the remote server while proxying/);
+});
+
+t.test("all threads of a server forward requests; the main one publishes for them", async (t) => {
+  await using peers = await startPeerServers([
+    { apis: { ...apis, runtimeConfig: INTERNAL }, workers: 2 },
+    { apis: { ...apis, runtimeConfig: { ...INTERNAL, "networking.k8s.io/v1beta1": "true" } } },
+  ]);
+  // A connection each, so that both threads have some.
+  const sendAll = (line: string) => Promise.all(Array.from({ length: CONNECTIONS }, () => peers.send(0, line)));
+  await until("forwarded lists", async () => (await sendAll(`GET ${CIDRS}`)).every(({ status }) => status === 200));
+  for (const { text } of await sendAll(`GET ${VERSIONS}/core.pods`)) {
+    const { storageVersions } = JSON.parse(text).status;
+    t.equal(storageVersions.length, 2, "one for each server, not for each thread");
+  }
 });

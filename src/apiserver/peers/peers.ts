@@ -34,6 +34,8 @@ export interface PeersDeps {
   readonly sendsUid: boolean;
   /** The name of this host, which identifies the server; that of the system when absent. */
   readonly host?: string | undefined;
+  /** Whether this thread publishes what all threads of the server store and serve, and the server's address. */
+  readonly isMain: boolean;
 }
 
 /** Set on a forwarded request, which the other server must not forward again. */
@@ -71,14 +73,8 @@ export class Peers implements Disposable {
 
   /** Resolves when this server's versions are published and those of the others are known. */
   async start(address: () => string, stopped: Promise<unknown>[]): Promise<void> {
-    const { registries, log, stopping } = this.#deps;
-    if (this.#config.forwards) {
-      await this.#renewLease(address);
-      stopped.push(this.#repeat(LEASE_INTERVAL_MS, "the address for peers", () => this.#renewLease(address)));
-      stopped.push(this.#withdrawAtStop());
-    }
-    await this.#publish();
-    stopped.push(this.#repeat(PUBLISH_INTERVAL_MS, "storage versions", () => this.#publish()));
+    const { registries, log, stopping, isMain } = this.#deps;
+    if (isMain) await this.#announce(address, stopped);
     if (!this.#config.forwards) return;
     await new Promise<void>((resolve) => {
       stopped.push(this.#served.follow(registries, log, stopping, resolve));
@@ -149,6 +145,16 @@ export class Peers implements Disposable {
       insecureSkipTlsVerify: false,
       caBundle: this.#ca,
     };
+  }
+
+  async #announce(address: () => string, stopped: Promise<unknown>[]): Promise<void> {
+    if (this.#config.forwards) {
+      await this.#renewLease(address);
+      stopped.push(this.#repeat(LEASE_INTERVAL_MS, "the address for peers", () => this.#renewLease(address)));
+      stopped.push(this.#withdrawAtStop());
+    }
+    await this.#publish();
+    stopped.push(this.#repeat(PUBLISH_INTERVAL_MS, "storage versions", () => this.#publish()));
   }
 
   async #publish(): Promise<void> {

@@ -16,6 +16,8 @@ export interface WorkerStart {
   readonly index: number;
   readonly config: ApiServerConfig;
   readonly log: Partial<LogOptions>;
+  /** Identifies the server among its peers; the name of the host when absent. */
+  readonly hostName?: string | undefined;
 }
 
 export type ToWorker =

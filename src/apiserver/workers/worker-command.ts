@@ -14,7 +14,7 @@ export async function run(): Promise<number> {
     return 1;
   }
   const port: MessagePort = parentPort;
-  const { index, config, log: logOptions } = workerData as WorkerStart;
+  const { index, config, log: logOptions, hostName } = workerData as WorkerStart;
   using root = createLogger(logOptions);
   const log = root.child("svc", { worker: index });
   const link = new PoolLink(port, systemClock);
@@ -32,7 +32,7 @@ export async function run(): Promise<number> {
   try {
     await Promise.race([link.opened, link.stopped]);
     if (link.isStopped) return 0;
-    server = await startWorkerServer(config, { clock: systemClock, log, setVerbosity, threads: link }, link);
+    server = await startWorkerServer(config, { clock: systemClock, log, setVerbosity, threads: link, hostName }, link);
     await link.stopped;
     await server.close();
     return 0;

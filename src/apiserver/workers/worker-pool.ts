@@ -26,6 +26,7 @@ export interface WorkerPoolDeps {
   /** The options of the workers' logs. */
   readonly logOptions?: Partial<LogOptions> | undefined;
   readonly setVerbosity?: ((level: number) => void) | undefined;
+  readonly hostName?: string | undefined;
 }
 
 /** A worker that takes longer to start does not start. */
@@ -152,7 +153,8 @@ export class WorkerPool implements ThreadLink {
   }
 
   #start(index: number): PoolMember {
-    const start: WorkerStart = { index, config: this.config, log: this.#deps.logOptions ?? {} };
+    const { logOptions = {}, hostName } = this.#deps;
+    const start: WorkerStart = { index, config: this.config, log: logOptions, hostName };
     return new PoolMember(start, {
       ...this.#deps,
       stores: this.#stores,
