@@ -32,20 +32,18 @@ export type InvocationOrProblem<P extends Policy, B extends Binding, E> =
   | { readonly invocation?: undefined; readonly problem: ConfigurationProblem<P, B, E> };
 
 /** In the order of the names of policies and their bindings. */
-export async function findInvocations<P extends Policy, B extends Binding, E>(
+export function findInvocations<P extends Policy, B extends Binding, E>(
   candidates: readonly Candidate<P, B, E>[],
   request: AdmissionRequest,
   deps: PolicySourceDeps,
-): Promise<readonly InvocationOrProblem<P, B, E>[]> {
+): MaybePromise<readonly InvocationOrProblem<P, B, E>[]> {
   const found: InvocationOrProblem<P, B, E>[] = [];
   const slice = new TimeSlice();
-  for (const candidate of candidates) {
-    const pause = slice.yield();
-    if (pause !== undefined) await pause;
-    const added = addInvocations(found, candidate, request, deps);
-    if (added instanceof Promise) await added;
-  }
-  return found;
+  const added = forEachInOrder(candidates, (candidate) => {
+    const add = () => addInvocations(found, candidate, request, deps);
+    return slice.yield()?.then(add) ?? add();
+  });
+  return andThen(added, () => found);
 }
 
 function addInvocations<P extends Policy, B extends Binding, E>(

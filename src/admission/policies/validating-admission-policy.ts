@@ -81,16 +81,19 @@ class Dispatch {
     this.#metrics = metrics;
   }
 
-  /** Rejects with the error of the first denial. */
-  async run(candidates: Candidates): Promise<void> {
-    for (const { invocation, problem } of await findInvocations(candidates, this.#request, this.#deps)) {
-      if (problem === undefined) {
-        const done = this.#invoke(invocation);
-        if (done instanceof Promise) await done;
-      } else if (!problem.bound.failsOpen) {
-        this.#deny(problem.bound, problem.binding?.name, problem.message);
-      }
-    }
+  /** Throws or rejects with the error of the first denial. */
+  run(candidates: Candidates): MaybePromise<void> {
+    return andThen(findInvocations(candidates, this.#request, this.#deps), (found) => {
+      const done = forEachInOrder(found, ({ invocation, problem }) => {
+        if (problem === undefined) return this.#invoke(invocation);
+        if (!problem.bound.failsOpen) this.#deny(problem.bound, problem.binding?.name, problem.message);
+        return undefined;
+      });
+      return andThen(done, () => this.#end());
+    });
+  }
+
+  #end(): void {
     for (const [key, values] of this.#annotations) {
       this.#request.annotate(key, [...values].join(", "));
     }
