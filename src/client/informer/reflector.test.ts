@@ -4,14 +4,14 @@ import type { ConfigMap } from "../../api/core/config-map/schema.ts";
 import { StatusError } from "../../api/status.ts";
 import { seededRandom } from "../../std/crypto/random.ts";
 import { silentLogger } from "../../std/log/logger.ts";
-import { FakeApi, mapOf } from "../../testing/client/fake-api.ts";
+import { FakeConfigMapClient, mapOf } from "../../testing/client/fake-api.ts";
 import { FakeClock } from "../../testing/std/fake-clock.ts";
 import { startInformer } from "./informer.ts";
 import { type ReflectorEvent, reflect } from "./reflector.ts";
 import { dropManagedFields } from "./shared-informers.ts";
 
 function start() {
-  const api = new FakeApi();
+  const api = new FakeConfigMapClient();
   const clock = new FakeClock();
   const stop = new AbortController();
   const events: string[] = [];

@@ -11,7 +11,7 @@ interface Watcher {
   wake: () => void;
 }
 
-export class FakeApi {
+export class FakeConfigMapClient {
   /** `list <resourceVersion>`, `watch <resourceVersion>` */
   readonly requests: string[] = [];
   /** Every call throws it while it is set. */
