@@ -4,7 +4,7 @@ import type { ConfigMap } from "../../api/core/config-map/schema.ts";
 import { StatusError } from "../../api/status.ts";
 import { seededRandom } from "../../std/crypto/random.ts";
 import { silentLogger } from "../../std/log/logger.ts";
-import { FakeConfigMapClient, mapOf } from "../../testing/client/fake-api.ts";
+import { FakeConfigMapClient, mapOf } from "../../testing/client/fake-config-map-client.ts";
 import { FakeClock } from "../../testing/std/fake-clock.ts";
 import { startInformer } from "./informer.ts";
 import { type ReflectorEvent, reflect } from "./reflector.ts";
