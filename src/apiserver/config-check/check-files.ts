@@ -74,7 +74,13 @@ async function checkDocuments(file: string, text: string, kinds: readonly FileKi
 
 async function checkDocument(source: Source, kind: FileKind): Promise<readonly Problem[]> {
   const structure = kind.schema === undefined ? [] : checkStructure(source, kind.schema);
-  if (structure.length > 0) return structure;
+  const loaded = await checkByLoader(source, kind);
+  if (structure.length === 0) return loaded;
+  const others = loaded.filter((problem) => !isStructural(problem, structure));
+  return [...structure, ...others].sort((a, b) => (a.line ?? 0) - (b.line ?? 0) || (a.column ?? 0) - (b.column ?? 0));
+}
+
+async function checkByLoader(source: Source, kind: FileKind): Promise<readonly Problem[]> {
   try {
     await kind.load(source);
     return [];
@@ -83,6 +89,12 @@ async function checkDocument(source: Source, kind: FileKind): Promise<readonly P
       ? error.errors.flatMap((each) => problemsOf(source, each, kind.suggestions))
       : problemsOf(source, error, kind.suggestions);
   }
+}
+
+/** Whether the loader reports what the comparison with the schema has reported. */
+function isStructural({ message, field }: Problem, structure: readonly Problem[]): boolean {
+  if (/unknown field|set twice|already set|strict decoding/.test(message)) return true;
+  return structure.some((known) => known.field === field || message.includes(known.message));
 }
 
 function isTokenFile(text: string): boolean {

@@ -94,6 +94,16 @@ t.test("mistakes have line, column, field, and what would be right", async (t) =
       `${header("AdmissionConfiguration", "v1")}plugins:\n- name: PodSecurty\n`,
       ['file.yaml:4:3: plugins[0].name: plugin "PodSecurty" is unknown; did you mean PodSecurity?'],
     ],
+    // The server only warns about unknown fields of an audit policy, and refuses the values.
+    [
+      `${header("Policy", "v1", "audit.k8s.io")}rules:\n- level: Metadataa\n  userz: [a]\n- verb: [get]\n`,
+      [
+        'file.yaml:4:3: rules[0].level: Unsupported value: "Metadataa"; supported values: "None", "Metadata", "Request", "RequestResponse"',
+        "file.yaml:5:3: rules[0].userz: unknown field; did you mean users?",
+        "file.yaml:6:3: rules[1].verb: unknown field; did you mean verbs?",
+        "file.yaml:6:3: rules[1].level: Required value; set it",
+      ],
+    ],
     [header("OtherConfiguration", "v1", "other.svc.io"), ["file.yaml:1:1: kind: not today", "file.yaml:1:1: no line"]],
     [
       kubeconfig.replace("https://x", "ftp://x"),

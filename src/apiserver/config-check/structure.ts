@@ -58,6 +58,7 @@ function expectedValue(schema: Schema | undefined): string {
     case "string":
       return schema.values === undefined ? "expected a string" : `expected one of ${schema.values.join(", ")}`;
     case "integer":
+      return `expected a whole number of ${schema.width.endsWith("32") ? 32 : 64} bits, without quotes`;
     case "number":
       return "expected a number, without quotes";
     case "boolean":
