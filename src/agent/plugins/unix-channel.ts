@@ -1,17 +1,12 @@
 /** A gRPC client over a Unix socket, with serializers from our schemas. */
+
 import * as grpc from "@grpc/grpc-js";
 import { decodeProtobuf } from "../../schema/protobuf/decode.ts";
 import { encodeProtobuf } from "../../schema/protobuf/encode.ts";
+import type { GrpcMethod } from "../../schema/protobuf/grpc-method.ts";
 import type { Infer, ObjectSchema } from "../../schema/schema.ts";
 import type { Clock } from "../../std/time/clock.ts";
 import { RuntimeError } from "../runtime/runtime.ts";
-
-export interface Method<Q extends ObjectSchema = ObjectSchema, A extends ObjectSchema = ObjectSchema> {
-  /** `/csi.v1.Node/NodeGetInfo` */
-  readonly path: string;
-  readonly request: Q;
-  readonly response: A;
-}
 
 export interface CallLimits {
   readonly timeoutMs: number;
@@ -32,7 +27,7 @@ export class UnixChannel implements Disposable {
 
   /** Rejects with a `RuntimeError` that has the gRPC status code, or with the signal's reason. */
   call<Q extends ObjectSchema, A extends ObjectSchema>(
-    method: Method<Q, A>,
+    method: GrpcMethod<Q, A>,
     request: Infer<Q>,
     { timeoutMs, signal }: CallLimits,
   ): Promise<Infer<A>> {
@@ -65,7 +60,7 @@ export class UnixChannel implements Disposable {
 
   /** Calls a method that streams its responses. Resolves when the stream ends; rejects as `call`. */
   stream<Q extends ObjectSchema, A extends ObjectSchema>(
-    method: Method<Q, A>,
+    method: GrpcMethod<Q, A>,
     request: Infer<Q>,
     onResponse: (response: Infer<A>) => void,
     signal: AbortSignal,

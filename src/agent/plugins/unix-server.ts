@@ -1,10 +1,11 @@
 /** A gRPC server on a Unix socket, with serializers from our schemas. */
+
 import { mkdir, rm } from "node:fs/promises";
 import { dirname } from "node:path";
 import * as grpc from "@grpc/grpc-js";
+import type { GrpcMethod } from "../../schema/protobuf/grpc-method.ts";
 import { defineUnaryMethod } from "../../schema/protobuf/unary-method.ts";
 import { checkSocketPath } from "../../std/net/socket-path.ts";
-import type { Method } from "./unix-channel.ts";
 
 /** Rejects with the error that the client gets; one with a gRPC code keeps it. */
 export type UnaryHandler = (request: never) => Promise<unknown>;
@@ -23,7 +24,7 @@ export class StatusCodeError extends Error {
 /** Replaces the socket of a server before it. Rejects when the path cannot be bound. */
 export async function serveUnix(
   path: string,
-  methods: Readonly<Record<string, Method>>,
+  methods: Readonly<Record<string, GrpcMethod>>,
   handlers: Readonly<Record<string, UnaryHandler>>,
 ): Promise<AsyncDisposable> {
   checkSocketPath(path);

@@ -1,17 +1,12 @@
 /** A gRPC client over a Unix socket, with serializers from our schemas, and errors with the texts of Go's library. */
+
 import { existsSync } from "node:fs";
 import * as grpc from "@grpc/grpc-js";
 import { decodeProtobuf } from "../../schema/protobuf/decode.ts";
 import { encodeProtobuf } from "../../schema/protobuf/encode.ts";
+import type { GrpcMethod } from "../../schema/protobuf/grpc-method.ts";
 import type { Infer, ObjectSchema } from "../../schema/schema.ts";
 import type { Clock } from "../../std/time/clock.ts";
-
-export interface GrpcMethod<Q extends ObjectSchema = ObjectSchema, A extends ObjectSchema = ObjectSchema> {
-  /** `/v2.KeyManagementService/Encrypt` */
-  readonly path: string;
-  readonly request: Q;
-  readonly response: A;
-}
 
 export interface UnixGrpcOptions {
   /** `/run/plugin.sock`, or `@name` of the abstract namespace. */

@@ -1,4 +1,5 @@
 /** A gRPC channel to one server of the store. */
+
 import { isIP } from "node:net";
 import { checkServerIdentity } from "node:tls";
 import * as grpc from "@grpc/grpc-js";
@@ -7,10 +8,10 @@ import type { Connector } from "../../client/transport/connector.ts";
 import { LocalForwarder } from "../../client/transport/local-forwarder.ts";
 import { decodeProtobuf } from "../../schema/protobuf/decode.ts";
 import { encodeProtobuf } from "../../schema/protobuf/encode.ts";
+import type { GrpcMethod } from "../../schema/protobuf/grpc-method.ts";
 import type { Infer, ObjectSchema } from "../../schema/schema.ts";
 import type { Clock } from "../../std/time/clock.ts";
 import { inExportedSpan } from "../../tracing/span.ts";
-import type { Method } from "./protocol.ts";
 import { type StoreTls, sameTls } from "./tls.ts";
 
 /** etcd limits requests to 1.5 MiB, but not its responses; a page of a list is about a MiB. */
@@ -70,7 +71,7 @@ export class Endpoint implements Disposable {
 
   /** Rejects with a `CallError`. */
   async call<Q extends ObjectSchema, A extends ObjectSchema>(
-    method: Method<Q, A>,
+    method: GrpcMethod<Q, A>,
     request: Infer<Q>,
     timeoutMs: number,
   ): Promise<Infer<A>> {
@@ -78,7 +79,7 @@ export class Endpoint implements Disposable {
   }
 
   async #call<Q extends ObjectSchema, A extends ObjectSchema>(
-    { path, request: schema, response: responseSchema }: Method<Q, A>,
+    { path, request: schema, response: responseSchema }: GrpcMethod<Q, A>,
     request: Infer<Q>,
     timeoutMs: number,
   ): Promise<Infer<A>> {
@@ -111,7 +112,7 @@ export class Endpoint implements Disposable {
     path,
     request: schema,
     response: responseSchema,
-  }: Method<Q, A>): Promise<BidirectionalStream<Infer<Q>, Infer<A>>> {
+  }: GrpcMethod<Q, A>): Promise<BidirectionalStream<Infer<Q>, Infer<A>>> {
     const client = await this.#connect();
     return client.makeBidiStreamRequest(
       path,

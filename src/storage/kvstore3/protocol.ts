@@ -2,16 +2,10 @@
  * The messages of etcd v3 that the engine uses:
  * https://github.com/etcd-io/etcd/blob/main/api/etcdserverpb/rpc.proto
  */
-import { bigInt64, binary, boolean, int64, list, message, optional, pointer, string } from "../../schema/define.ts";
-import type { Infer, ObjectSchema } from "../../schema/schema.ts";
 
-/** A method of a gRPC service. */
-export interface Method<Q extends ObjectSchema = ObjectSchema, A extends ObjectSchema = ObjectSchema> {
-  /** `/etcdserverpb.KV/Range` */
-  readonly path: string;
-  readonly request: Q;
-  readonly response: A;
-}
+import { bigInt64, binary, boolean, int64, list, message, optional, pointer, string } from "../../schema/define.ts";
+import type { GrpcMethod } from "../../schema/protobuf/grpc-method.ts";
+import type { Infer } from "../../schema/schema.ts";
 
 const header = message("etcdserverpb.ResponseHeader", { revision: optional(3, int64) });
 
@@ -110,19 +104,19 @@ export const rangeMethod = {
   path: "/etcdserverpb.KV/Range",
   request: rangeRequest,
   response: rangeResponse,
-} as const satisfies Method;
+} as const satisfies GrpcMethod;
 
 export const putMethod = {
   path: "/etcdserverpb.KV/Put",
   request: putRequest,
   response: message("etcdserverpb.PutResponse", { header: pointer(1, header) }),
-} as const satisfies Method;
+} as const satisfies GrpcMethod;
 
 export const deleteRangeMethod = {
   path: "/etcdserverpb.KV/DeleteRange",
   request: deleteRangeRequest,
   response: message("etcdserverpb.DeleteRangeResponse", { header: pointer(1, header) }),
-} as const satisfies Method;
+} as const satisfies GrpcMethod;
 
 export const txnMethod = {
   path: "/etcdserverpb.KV/Txn",
@@ -136,7 +130,7 @@ export const txnMethod = {
     succeeded: optional(2, boolean),
     responses: optional(3, list(responseOp)),
   }),
-} as const satisfies Method;
+} as const satisfies GrpcMethod;
 export type TxnRequest = Infer<typeof txnMethod.request>;
 export type TxnResponse = Infer<typeof txnMethod.response>;
 
@@ -144,25 +138,25 @@ export const compactMethod = {
   path: "/etcdserverpb.KV/Compact",
   request: message("etcdserverpb.CompactionRequest", { revision: optional(1, int64) }),
   response: message("etcdserverpb.CompactionResponse", { header: pointer(1, header) }),
-} as const satisfies Method;
+} as const satisfies GrpcMethod;
 
 export const watchMethod = {
   path: "/etcdserverpb.Watch/Watch",
   request: watchRequest,
   response: watchResponse,
-} as const satisfies Method;
+} as const satisfies GrpcMethod;
 
 export const leaseGrantMethod = {
   path: "/etcdserverpb.Lease/LeaseGrant",
   request: message("etcdserverpb.LeaseGrantRequest", { ttl: optional(1, int64), id: optional(2, bigInt64) }),
   response: message("etcdserverpb.LeaseGrantResponse", { id: optional(2, bigInt64), ttl: optional(3, int64) }),
-} as const satisfies Method;
+} as const satisfies GrpcMethod;
 
 export const leaseTimeToLiveMethod = {
   path: "/etcdserverpb.Lease/LeaseTimeToLive",
   request: message("etcdserverpb.LeaseTimeToLiveRequest", { id: optional(1, bigInt64) }),
   response: message("etcdserverpb.LeaseTimeToLiveResponse", { id: optional(2, bigInt64), ttl: optional(3, int64) }),
-} as const satisfies Method;
+} as const satisfies GrpcMethod;
 
 export const statusMethod = {
   path: "/etcdserverpb.Maintenance/Status",
@@ -172,12 +166,12 @@ export const statusMethod = {
     version: optional(2, string),
     dbSize: optional(3, int64),
   }),
-} as const satisfies Method;
+} as const satisfies GrpcMethod;
 
 export const alarmMethod = {
   path: "/etcdserverpb.Maintenance/Alarm",
   request: message("etcdserverpb.AlarmRequest", { action: optional(1, int64) }),
   response: message("etcdserverpb.AlarmResponse", { alarms: optional(2, list(alarmMember)) }),
-} as const satisfies Method;
+} as const satisfies GrpcMethod;
 /** `AlarmType` */
 export const alarmTypes = { 1: "NOSPACE", 2: "CORRUPT" } as const;

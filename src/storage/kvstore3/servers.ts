@@ -1,9 +1,10 @@
 /** The servers of the store: calls go to one of them, and to the next when it fails. */
+
 import type { Connector } from "../../client/transport/connector.ts";
+import type { GrpcMethod } from "../../schema/protobuf/grpc-method.ts";
 import type { Infer, ObjectSchema } from "../../schema/schema.ts";
 import type { Clock } from "../../std/time/clock.ts";
 import { CallError, Endpoint } from "./endpoint.ts";
-import type { Method } from "./protocol.ts";
 import { readStoreTls, type StoreTlsFiles } from "./tls.ts";
 
 export interface ServersOptions {
@@ -66,7 +67,7 @@ export class Servers implements Disposable {
 
   /** Rejects with the `CallError` of the last attempt. */
   async call<Q extends ObjectSchema, A extends ObjectSchema>(
-    method: Method<Q, A>,
+    method: GrpcMethod<Q, A>,
     request: Infer<Q>,
     options: CallOptions = {},
   ): Promise<Infer<A>> {

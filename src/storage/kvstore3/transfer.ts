@@ -1,5 +1,7 @@
 /** Reads and writes all objects of an etcd at once: for snapshots, restores and migrations. */
+
 import { Buffer } from "node:buffer";
+import type { GrpcMethod } from "../../schema/protobuf/grpc-method.ts";
 import type { Infer, ObjectSchema } from "../../schema/schema.ts";
 import type { Clock } from "../../std/time/clock.ts";
 import type { RestoreResult, Snapshot, SnapshotItem } from "../maintenance/snapshot.ts";
@@ -13,7 +15,6 @@ import {
   type EtcdKeyValue,
   leaseGrantMethod,
   leaseTimeToLiveMethod,
-  type Method,
   putMethod,
   type RangeRequest,
   type RangeResponse,
@@ -258,7 +259,7 @@ export class EtcdTransfer implements Disposable {
   }
 
   async #call<Q extends ObjectSchema, A extends ObjectSchema>(
-    method: Method<Q, A>,
+    method: GrpcMethod<Q, A>,
     request: Infer<Q>,
   ): Promise<Infer<A>> {
     try {

@@ -1,11 +1,12 @@
 /** A CSI driver on a socket, whose volumes are directories, or a device of the test. */
+
 import { mkdir, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import * as grpc from "@grpc/grpc-js";
 import { registration } from "../../agent/plugins/messages.ts";
-import type { Method } from "../../agent/plugins/unix-channel.ts";
 import { nodeService } from "../../agent/volumes/csi/messages.ts";
 import type { Mounter } from "../../agent/volumes/mount/mounter.ts";
+import type { GrpcMethod } from "../../schema/protobuf/grpc-method.ts";
 import { defineUnaryMethod } from "../../schema/protobuf/unary-method.ts";
 
 export interface FakeDriverOptions {
@@ -41,7 +42,7 @@ export async function startFakeDriver(options: FakeDriverOptions): Promise<FakeD
   const failing: FakeDriver["failures"] = new Map();
   const server = new grpc.Server();
   const { name, socket, mounter, topology } = options;
-  const serve = (methods: Readonly<Record<string, Method>>, handle: Readonly<Record<string, Handler>>): void => {
+  const serve = (methods: Readonly<Record<string, GrpcMethod>>, handle: Readonly<Record<string, Handler>>): void => {
     const definitions: Record<string, grpc.MethodDefinition<object, object>> = {};
     const handlers: Record<string, grpc.handleUnaryCall<unknown, unknown>> = {};
     for (const [method, { path, request, response }] of Object.entries(methods)) {

@@ -1,7 +1,7 @@
 /** A device plugin on a socket, as the examples of its API: it registers, streams its devices and allocates them. */
+
 import { join } from "node:path";
 import * as grpc from "@grpc/grpc-js";
-import type { Method } from "../../agent/plugins/unix-channel.ts";
 import { UnixChannel } from "../../agent/plugins/unix-channel.ts";
 import {
   type ContainerAllocateResponse,
@@ -10,6 +10,7 @@ import {
   deviceRegistration,
   type PluginDevice,
 } from "../../agent/resource-managers/devices/messages.ts";
+import type { GrpcMethod } from "../../schema/protobuf/grpc-method.ts";
 import { defineUnaryMethod } from "../../schema/protobuf/unary-method.ts";
 import { systemClock } from "../../std/time/clock.ts";
 
@@ -45,7 +46,7 @@ export async function startFakeDevicePlugin(options: FakePluginOptions): Promise
   const streams = new Set<grpc.ServerWritableStream<unknown, unknown>>();
   let { devices } = options;
   const server = new grpc.Server();
-  const unary = <M extends Method>({ path, request, response }: M) => defineUnaryMethod(path, request, response);
+  const unary = <M extends GrpcMethod>({ path, request, response }: M) => defineUnaryMethod(path, request, response);
   const { getOptions, listAndWatch, getPreferredAllocation, allocate, preStartContainer } = devicePlugin;
   const handle =
     (respond: (request: never) => unknown): grpc.handleUnaryCall<unknown, unknown> =>

@@ -1,9 +1,10 @@
 /** A KMS plugin of both versions on a socket. "Encrypted" is a key ID and the bytes inverted. */
+
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import * as grpc from "@grpc/grpc-js";
-import type { GrpcMethod } from "../../client/grpc/unix-grpc-client.ts";
+import type { GrpcMethod } from "../../schema/protobuf/grpc-method.ts";
 import { defineUnaryMethod } from "../../schema/protobuf/unary-method.ts";
 import type { ObjectSchema } from "../../schema/schema.ts";
 import { kmsV1, kmsV2 } from "../../storage/encryption/kms/protocol.ts";

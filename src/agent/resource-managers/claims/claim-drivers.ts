@@ -1,8 +1,9 @@
 /** The drivers of Dynamic Resource Allocation that are registered on this node, and calls of them. */
+import type { GrpcMethod } from "../../../schema/protobuf/grpc-method.ts";
 import type { HistogramFamily, MetricRegistry } from "../../../std/metrics/metrics.ts";
 import type { Clock } from "../../../std/time/clock.ts";
 import type { Plugin, PluginHandler } from "../../plugins/plugin-watcher.ts";
-import { type Method, UnixChannel } from "../../plugins/unix-channel.ts";
+import { UnixChannel } from "../../plugins/unix-channel.ts";
 import { RuntimeError } from "../../runtime/runtime.ts";
 import { type DriverClaim, type DriverDevice, type DriverService, driverServices } from "./messages.ts";
 
@@ -117,7 +118,7 @@ export class ClaimDrivers implements PluginHandler, Disposable {
     return answers;
   }
 
-  async #measure<T>(name: string, { path }: Method, work: () => Promise<T>): Promise<T> {
+  async #measure<T>(name: string, { path }: GrpcMethod, work: () => Promise<T>): Promise<T> {
     const { clock } = this.#options;
     const began = clock.monotonic();
     let code = "OK";

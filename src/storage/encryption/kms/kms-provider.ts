@@ -1,5 +1,7 @@
 /** What the providers of both versions of KMS have in common. */
-import { GrpcError, type GrpcMethod, UnixGrpcClient } from "../../../client/grpc/unix-grpc-client.ts";
+
+import { GrpcError, UnixGrpcClient } from "../../../client/grpc/unix-grpc-client.ts";
+import type { GrpcMethod } from "../../../schema/protobuf/grpc-method.ts";
 import type { Infer, ObjectSchema } from "../../../schema/schema.ts";
 import { parseDuration } from "../../../schema/value/time.ts";
 import type { Logger } from "../../../std/log/logger.ts";

@@ -1,6 +1,7 @@
 /** The messages of KMS plugins, `v2` and `v1beta1`, and of the values that are encrypted with their keys. */
-import type { GrpcMethod } from "../../../client/grpc/unix-grpc-client.ts";
+
 import { binary, int32, map, message, optional, string } from "../../../schema/define.ts";
+import type { GrpcMethod } from "../../../schema/protobuf/grpc-method.ts";
 import type { Infer } from "../../../schema/schema.ts";
 
 const SERVICE = "KeyManagementService";
