@@ -30,7 +30,7 @@ export interface DebugPage {
 }
 
 export function createDebugPages(deps: DebugDeps): readonly DebugPage[] {
-  const { clock, contention } = deps;
+  const { clock } = deps;
   const profiler = lazy(async () => new (await import("./profiler.ts")).Profiler(clock));
   const both = ["GET", "POST"];
   const page = (path: string, respond: DebugPage["respond"], methods: readonly string[] = both): DebugPage => ({
@@ -41,22 +41,33 @@ export function createDebugPages(deps: DebugDeps): readonly DebugPage[] {
   const profile = (path: string, seconds: number, take: Take): DebugPage =>
     page(`/debug/pprof/${path}`, (request) => profileResponse(request, path, seconds, take));
   return [
-    page("/debug/pprof", async () => indexPage(contention !== undefined)),
+    page("/debug/pprof", async () => indexPage()),
     profile("profile", 30, async (seconds, signal) => (await profiler()).cpu(seconds, signal)),
     profile("heap", 10, async (seconds, signal) => (await profiler()).heap("inuse", seconds, signal)),
     profile("allocs", 10, async (seconds, signal) => (await profiler()).heap("alloc", seconds, signal)),
     profile("trace", 1, async (seconds, signal) => ({ raw: await (await profiler()).trace(seconds, signal) })),
-    ...(contention === undefined
-      ? []
-      : [page("/debug/pprof/block", async () => await pprofResponse("block", contention.stacks()))]),
+    ...["goroutine", "threadcreate", "block", "mutex"].map((name) =>
+      page(`/debug/pprof/${name}`, async (request) =>
+        pprofResponse(request, name, await takeProcessProfile(name, deps)),
+      ),
+    ),
     page("/debug/pprof/cmdline", async () => textResponse(200, process.argv.join("\0"), NOSNIFF)),
-    // Profiles contain function names, so that there are no symbols to look up.
-    page("/debug/pprof/symbol", async () => textResponse(200, "num_symbols: 0\n", NOSNIFF)),
+    // As Go without addresses to look up; profiles contain the names of functions.
+    page("/debug/pprof/symbol", async () => textResponse(200, "num_symbols: 1\n", NOSNIFF)),
     page("/debug/flags", async () =>
       textResponse(200, "/debug/flags/v: PUT a number to change the verbosity of logs\n"),
     ),
     page("/debug/flags/v", (request) => changeVerbosity(request, deps), ["GET", "POST", "PUT", "PATCH", "DELETE"]),
   ];
+}
+
+/** The profiles of Go's runtime that need no time. */
+async function takeProcessProfile(name: string, { clock, contention }: DebugDeps): Promise<StackProfile> {
+  const profiles = await import("./process-profiles.ts");
+  if (name === "goroutine") return profiles.profileActiveResources(clock.now());
+  if (name === "threadcreate") return await profiles.profileThreads(clock.now());
+  const delays = name === "block" ? contention?.stacks() : undefined;
+  return delays ?? profiles.emptyContention(clock.now());
 }
 
 type Take = (
@@ -73,7 +84,7 @@ async function profileResponse(request: HttpRequest, name: string, usual: number
   }
   try {
     const { raw, stacks } = await take(seconds, request.signal);
-    if (stacks !== undefined && !query.has("format")) return await pprofResponse(name, stacks);
+    if (stacks !== undefined && !query.has("format")) return await pprofResponse(request, name, stacks);
     const file = { profile: "svc.cpuprofile", trace: "svc.trace.json" }[name] ?? "svc.heapprofile";
     return bytesResponse(200, "application/json", Buffer.from(JSON.stringify(raw)), attachmentHeaders(file));
   } catch (error) {
@@ -84,7 +95,12 @@ async function profileResponse(request: HttpRequest, name: string, usual: number
   }
 }
 
-async function pprofResponse(name: string, stacks: StackProfile): Promise<HttpResponse> {
+async function pprofResponse({ query }: HttpRequest, name: string, stacks: StackProfile): Promise<HttpResponse> {
+  const debug = name === "profile" ? 0 : Number(new URLSearchParams(query).get("debug"));
+  if (Number.isInteger(debug) && debug !== 0) {
+    const { formatProfile } = await import("./text-profile.ts");
+    return textResponse(200, formatProfile(name, stacks), NOSNIFF);
+  }
   const { encodePprof } = await import("./pprof.ts");
   return bytesResponse(200, "application/octet-stream", await compress(encodePprof(stacks)), attachmentHeaders(name));
 }
@@ -108,18 +124,19 @@ const CONTENTS: readonly (readonly [path: string, what: string])[] = [
   ["heap?seconds=10", "sampled allocations of the given seconds that are live at the end"],
   ["allocs?seconds=10", "all sampled allocations of the given seconds"],
   ["trace?seconds=1", "trace events of Node.js and V8 for chrome://tracing"],
-  ["block", "delays of the event loop since the start (--contention-profiling)"],
+  ["goroutine?debug=1", "what keeps the event loop alive: timers, sockets, requests and children, by type"],
+  ["threadcreate?debug=1", "threads by name"],
+  ["block", "delays of the event loop since the start; empty without --contention-profiling"],
+  ["mutex", "empty: JavaScript has no locks"],
   ["cmdline", "the command line"],
-  ["symbol", "empty: profiles contain function names"],
+  ["symbol", "no addresses to look up: profiles contain function names"],
 ];
 
-function indexPage(contention: boolean): HttpResponse {
-  const rows = CONTENTS.filter(([path]) => contention || path !== "block").map(
-    ([path, what]) => `<li><a href="/debug/pprof/${path}">${path}</a>: ${what}</li>`,
-  );
+function indexPage(): HttpResponse {
+  const rows = CONTENTS.map(([path, what]) => `<li><a href="/debug/pprof/${path}">${path}</a>: ${what}</li>`);
   const page = `<!doctype html><title>/debug/pprof/</title><h1>/debug/pprof/</h1>
 <p>Profiles are for <code>go tool pprof</code>; with <code>format=cpuprofile</code> or <code>format=heapprofile</code>
-for Chrome's developer tools.</p>
+for Chrome's developer tools, and with <code>debug=1</code> as text.</p>
 <ul>
 ${rows.join("\n")}
 </ul>

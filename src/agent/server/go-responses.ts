@@ -1,10 +1,10 @@
 /** Responses that Go's `net/http` and go-restful make by themselves in kubelet, with their texts. */
-import type { HttpResponse } from "../../http/message.ts";
+import type { HttpResponse, ResponseHeaders } from "../../http/message.ts";
 import { bytesResponse, textResponse } from "../../http/respond.ts";
 
 /** `http.Error` */
-export function goErrorResponse(status: number, message: string): HttpResponse {
-  return textResponse(status, `${message}\n`, { "x-content-type-options": "nosniff" });
+export function goErrorResponse(status: number, message: string, headers: ResponseHeaders = {}): HttpResponse {
+  return textResponse(status, `${message}\n`, { "x-content-type-options": "nosniff", ...headers });
 }
 
 /** `http.NotFound`: no handler has the path. */

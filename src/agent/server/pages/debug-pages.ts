@@ -6,7 +6,7 @@ import type { EventLoopContention } from "../../../profiling/contention.ts";
 import { createDebugPages } from "../../../profiling/debug-pages.ts";
 import type { Clock } from "../../../std/time/clock.ts";
 import type { Endpoints } from "../endpoints.ts";
-import { goErrorResponse, routeNotFound } from "../go-responses.ts";
+import { goErrorResponse, methodNotAllowed, routeNotFound } from "../go-responses.ts";
 
 export interface DebugPagesOptions {
   readonly profiling: boolean;
@@ -25,12 +25,15 @@ export function addDebugPages(endpoints: Endpoints, options: DebugPagesOptions, 
   const { profiling, contention, setVerbosity } = options;
   if (profiling) {
     const debug = { clock, contention, setVerbosity: () => undefined };
-    for (const page of createDebugPages(debug)) {
-      if (page.path.startsWith(`${ROOT}/`)) endpoints.path(page.path, (request) => page.respond(request));
-    }
-    endpoints.prefix(ROOT, async ({ path }) =>
-      path === `${ROOT}/` ? routeNotFound() : goErrorResponse(404, "Unknown profile"),
-    );
+    const pages = new Map(createDebugPages(debug).map((page) => [page.path, page]));
+    // kubelet's route needs a name, so that it serves no list of the profiles.
+    endpoints.prefix(ROOT, async (request) => {
+      if (request.path === `${ROOT}/`) return routeNotFound();
+      if (request.method !== "GET") return methodNotAllowed(["GET"]);
+      const page = pages.get(request.path);
+      if (page !== undefined) return await page.respond(request);
+      return goErrorResponse(404, "Unknown profile", { "x-go-pprof": "1" });
+    });
     endpoints.redirect(ROOT);
   } else {
     endpoints.prefix(ROOT, async () => goErrorResponse(405, "profiling endpoint is disabled."));

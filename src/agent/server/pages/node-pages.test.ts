@@ -91,7 +91,13 @@ t.test("/debug/flags/v sets the verbosity of the log", async (t) => {
   t.equal((await served.send("/debug/flags/v")).status, 406);
   t.same(levels, [4]);
   t.match((await served.send("/debug/pprof/cmdline")).text, process.argv[0]);
-  t.equal((await served.send("/debug/pprof/absent")).text, "Unknown profile\n");
+  for (const name of ["goroutine", "threadcreate", "block", "mutex", "symbol"]) {
+    t.equal((await served.send(`/debug/pprof/${name}`)).status, 200, name);
+  }
+  const absent = await served.send("/debug/pprof/absent");
+  t.match(absent, { status: 404, text: "Unknown profile\n", headers: { "x-go-pprof": "1" } });
+  t.equal((await served.send("/debug/pprof/")).text, "404: Page Not Found", "as in kubelet");
+  t.equal((await served.send("/debug/pprof/symbol", { method: "POST" })).status, 405);
   await using off = await agent({ debugPages: { profiling: false, contention: undefined, setVerbosity: undefined } });
   t.equal((await off.send("/debug/pprof/heap")).text, "profiling endpoint is disabled.\n");
   t.equal((await off.send("/debug/flags/v", { method: "PUT" })).text, "flags endpoint is disabled.\n");
