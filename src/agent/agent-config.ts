@@ -288,6 +288,8 @@ export interface PodsConfig {
   readonly shutdownGraceSeconds: number;
   /** Whether containers may set their stop signal. */
   readonly stopSignals: boolean;
+  /** Whether pods may have resources for the pod as a whole. */
+  readonly podLevelResources: boolean;
   /** Whether changed resources of a container are applied while it runs. */
   readonly inPlaceResize: boolean;
   /** Whether pods have the condition PodReadyToStartContainers. */

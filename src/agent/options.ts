@@ -292,6 +292,7 @@ function toPodsConfig(effective: EffectiveConfig): PodsConfig {
     eventBurst: flags["event-burst"] || agentFlags["event-burst"].default,
     shutdownGraceSeconds: SHUTDOWN_GRACE_SECONDS,
     stopSignals: gates.enabled("ContainerStopSignals"),
+    podLevelResources: gates.enabled("PodLevelResources"),
     inPlaceResize: gates.enabled("InPlacePodVerticalScaling"),
     readyToStartCondition: gates.enabled("PodReadyToStartContainersCondition"),
     observedGeneration: gates.enabled("PodObservedGenerationTracking"),

@@ -238,6 +238,7 @@ function createPodSettings({
     cgroups: config.runtime,
     seccompDefault: config.runtime.seccompDefault,
     stopSignals: config.pods.stopSignals,
+    podLevelResources: config.pods.podLevelResources,
     inPlaceResize: config.pods.inPlaceResize,
     readyToStartCondition: config.pods.readyToStartCondition,
     observedGeneration: config.pods.observedGeneration,

@@ -33,6 +33,8 @@ export interface PodSettings {
   readonly seccompDefault: boolean;
   /** Whether containers may set `lifecycle.stopSignal`. */
   readonly stopSignals?: boolean;
+  /** Whether pods may have resources for the pod as a whole. */
+  readonly podLevelResources?: boolean;
   /** Whether changed resources of a container are applied while it runs; true when absent. */
   readonly inPlaceResize?: boolean;
   /** Whether pods have the condition PodReadyToStartContainers; true when absent. */

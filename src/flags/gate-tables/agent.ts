@@ -107,7 +107,7 @@ export const agentGates: GateTable = markMissing({
   PodDeletionCost: { stage: "BETA", default: true },
   PodDisruptionConditions: { stage: "GA", default: true, locked: true },
   PodIndexLabel: { stage: "GA", default: true, locked: true },
-  PodLevelResources: { stage: "ALPHA", default: false },
+  PodLevelResources: { stage: "ALPHA", default: false, effective: true },
   PodLifecycleSleepAction: { stage: "BETA", default: true },
   PodLifecycleSleepActionAllowZero: { stage: "ALPHA", default: false },
   PodLogsQuerySplitStreams: { stage: "ALPHA", default: false, effective: true },

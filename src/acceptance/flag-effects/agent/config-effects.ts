@@ -227,6 +227,7 @@ const gateOptions: Readonly<Record<string, { readonly set: boolean; readonly opt
   AllowDNSOnlyNodeCSR: { set: true, options: { certificates: { servingWithoutAddresses: true } } },
   DisableNodeKubeProxyVersion: { set: false, options: { node: { reportsProxyVersion: true } } },
   ExecProbeTimeout: { set: false, options: { pods: { execProbeTimeout: false } } },
+  PodLevelResources: { set: true, options: { pods: { podLevelResources: true } } },
   PodObservedGenerationTracking: { set: true, options: { pods: { observedGeneration: true } } },
   PodReadyToStartContainersCondition: { set: false, options: { pods: { readyToStartCondition: false } } },
   ReloadSvcletServerCertificateFile: { set: false, options: { server: { reloadsCertificate: false } } },

@@ -2,7 +2,7 @@
 
 import { qosClassOf } from "../../../api/core/pod/qos.ts";
 import type { Pod } from "../../../api/core/pod/schema.ts";
-import { podLimits, podRequests } from "../../../api/core/pod-spec/resources.ts";
+import { hasPodLevelResources, podLimits, podRequests } from "../../../api/core/pod-spec/resources.ts";
 import { isExtendedResource, isHugePages, isKubernetesResource } from "../../../api/core/resources/names.ts";
 import { ONE_UNIT, parseResourceList, type ResourceQuantities } from "../../../api/core/resources/quantities.ts";
 import type { Quantity } from "../../../api/meta/quantity.ts";
@@ -32,6 +32,8 @@ export const podEvaluator: Evaluator<Pod> = {
   usage: (pod) => usageOf(pod),
   matchesScope,
   missing({ spec }, limited) {
+    // Containers of a pod with resources of its own need none.
+    if (hasPodLevelResources(spec)) return undefined;
     const required = limited.filter((name) => REQUIRED_RESOURCES.includes(name)).sort();
     const silent = new Map<string, Set<string>>();
     for (const { name, resources } of [...(spec?.containers ?? []), ...(spec?.initContainers ?? [])]) {

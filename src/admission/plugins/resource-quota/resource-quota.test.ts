@@ -107,6 +107,8 @@ t.test("resourceQuota requires that each container specifies a limited resource"
     why,
     'pods "web" is forbidden: failed quota: quota: must specify limits.memory for: a,b,c; requests.cpu for: b,c',
   );
+  const resources = { requests: { cpu: "1" }, limits: { memory: "1Gi" } };
+  t.match((await charge(quotas, podKind, pod({ containers, resources }))).why, "", "the pod as a whole specifies them");
 });
 
 t.test("resourceQuota rejects requests while the usage of a quota is unknown", async (t) => {

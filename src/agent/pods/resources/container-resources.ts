@@ -4,7 +4,7 @@ import type { Pod } from "../../../api/core/pod/schema.ts";
 import type { LinuxContainerResources } from "../../runtime/cri/shared.ts";
 import { isCritical } from "../pod-fields.ts";
 import { computeOomScoreAdj, getPodQosClass } from "./qos.ts";
-import { parseMillis, parseUnits } from "./quantities.ts";
+import { parseMillis, parseNanos, parseUnits } from "./quantities.ts";
 
 export interface ResourceSettings {
   readonly cpuCfsQuota: boolean;
@@ -40,11 +40,12 @@ export function makeContainerResources(
   settings: ResourceSettings,
   memoryCapacityBytes: number,
 ): LinuxContainerResources {
-  const { requests, limits } = container.resources ?? {};
+  const { requests } = container.resources ?? {};
+  const cpuLimit = limitOf(pod, container, "cpu");
   // The limit replaces a missing request; without either the container gets the minimum of shares.
-  const requested = parseMillis(requests?.cpu ?? limits?.cpu);
-  const limited = parseMillis(limits?.cpu);
-  const memory = parseUnits(limits?.memory);
+  const requested = parseMillis(requests?.cpu ?? cpuLimit);
+  const limited = parseMillis(cpuLimit);
+  const memory = parseUnits(limitOf(pod, container, "memory"));
   const period = settings.cpuCfsQuotaPeriodMs * 1000;
   return {
     cpuShares: BigInt(milliCpuToShares(requested)),
@@ -58,6 +59,12 @@ export function makeContainerResources(
     oomScoreAdj: BigInt(computeOomScoreAdj(pod, container, memoryCapacityBytes)),
     ...makeUnified(container, settings, computeSwapLimit(pod, container, settings, memoryCapacityBytes)),
   };
+}
+
+/** A container without a limit has that of the pod as a whole. */
+function limitOf({ spec }: Pod, { resources }: Container, name: "cpu" | "memory"): string | undefined {
+  const own = resources?.limits?.[name];
+  return parseNanos(own) > 0n ? own : (spec?.resources?.limits?.[name] ?? own);
 }
 
 /** Files of cgroup v2 with their content. */

@@ -20,14 +20,15 @@ export function getPodResource(pod: Pod, kind: RequirementKind, name: string): n
   return name === "cpu" ? quantityMilliValue(quantity) : quantityValue(quantity);
 }
 
-/** Every resource that some container of the pod requests, or its overhead. */
+/** Every resource that the pod as a whole or some container requests, or its overhead. */
 export function listRequestedResources(pod: Pod): readonly string[] {
-  const all = [...initContainers(pod), ...appContainers(pod)].map((each) => each.resources?.requests);
+  const all = [...initContainers(pod), ...appContainers(pod), pod.spec].map((each) => each?.resources?.requests);
   return [...new Set([...all, pod.spec?.overhead].flatMap((each) => Object.keys(each ?? {})))];
 }
 
-/** Whether each container, init containers included, has a limit of the resource. */
+/** Whether the pod as a whole, or each container, init containers included, has a limit of the resource. */
 export function isLimitedEverywhere(pod: Pod, name: string): boolean {
+  if (parseResource(name, pod.spec?.resources?.limits?.[name]) > 0) return true;
   return [...initContainers(pod), ...appContainers(pod)].every(
     (each) => parseResource(name, each.resources?.limits?.[name]) > 0,
   );

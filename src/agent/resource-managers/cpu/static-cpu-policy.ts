@@ -4,6 +4,7 @@
  */
 import type { Container } from "../../../api/core/container/schema.ts";
 import type { Pod } from "../../../api/core/pod/schema.ts";
+import { hasPodLevelResources } from "../../../api/core/pod-spec/resources.ts";
 import { appContainers, initContainers, isSidecar, podUid } from "../../pods/pod-fields.ts";
 import { getPodQosClass } from "../../pods/resources/qos.ts";
 import { parseMillis } from "../../pods/resources/quantities.ts";
@@ -70,7 +71,7 @@ export class StaticCpuPolicy {
   /** Allocates the CPUs of a container, or finds them allocated. Throws the reason for which the pod is rejected. */
   allocate(pod: Pod, container: Container): void {
     const { state, affinities, metrics, options } = this.#options;
-    if (hasPodLevelResources(pod)) return;
+    if (hasPodLevelResources(pod.spec)) return;
     const count = countExclusiveCpus(pod, container);
     if (count === 0) return;
     metrics.requests.with().inc();
@@ -103,7 +104,7 @@ export class StaticCpuPolicy {
 
   getTopologyHints(pod: Pod, container: Container): ResourceHints {
     const { state } = this.#options;
-    if (hasPodLevelResources(pod)) return {};
+    if (hasPodLevelResources(pod.spec)) return {};
     const requested = countExclusiveCpus(pod, container);
     if (requested === 0) return {};
     const allocated = state.get(podUid(pod), container.name);
@@ -116,7 +117,7 @@ export class StaticCpuPolicy {
 
   getPodTopologyHints(pod: Pod): ResourceHints {
     const { state } = this.#options;
-    if (hasPodLevelResources(pod)) return {};
+    if (hasPodLevelResources(pod.spec)) return {};
     const requested = countPodCpus(pod);
     if (requested === 0) return {};
     let assigned = CpuSet.empty;
@@ -269,12 +270,6 @@ function countByNode(details: CpuDetails, cpus: CpuSet): ReadonlyMap<number, num
     counts.set(node, (counts.get(node) ?? 0) + 1);
   }
   return counts;
-}
-
-/** Policies of this release do not align pods that declare resources for the pod as a whole. */
-export function hasPodLevelResources({ spec }: Pod): boolean {
-  const { requests, limits } = spec?.resources ?? {};
-  return [requests, limits].some((list) => Object.keys(list ?? {}).length > 0);
 }
 
 /** The CPUs that the container gets for itself: 0 unless the pod is Guaranteed and requests whole CPUs. */

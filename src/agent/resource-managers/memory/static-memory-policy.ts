@@ -4,10 +4,10 @@
  */
 import type { Container } from "../../../api/core/container/schema.ts";
 import type { Pod } from "../../../api/core/pod/schema.ts";
+import { hasPodLevelResources } from "../../../api/core/pod-spec/resources.ts";
 import { appContainers, initContainers, isSidecar, podUid } from "../../pods/pod-fields.ts";
 import { getPodQosClass } from "../../pods/resources/qos.ts";
 import { parseUnits } from "../../pods/resources/quantities.ts";
-import { hasPodLevelResources } from "../cpu/static-cpu-policy.ts";
 import type { NumaNode } from "../topology/machine-topology.ts";
 import { isNarrower, iterateMasks, maskOf, type NumaMask, nodesOf } from "../topology/numa-mask.ts";
 import type { AffinityStore, ResourceHints, TopologyHint } from "../topology/topology-hint.ts";
@@ -56,7 +56,7 @@ export class StaticMemoryPolicy {
   /** Reserves the memory of a container, or finds it reserved. Throws the reason for which the pod is rejected. */
   allocate(pod: Pod, container: Container): void {
     const { state, metrics } = this.#options;
-    if (getPodQosClass(pod) !== "Guaranteed" || hasPodLevelResources(pod)) return;
+    if (getPodQosClass(pod) !== "Guaranteed" || hasPodLevelResources(pod.spec)) return;
     metrics.requests.with().inc();
     try {
       const allocated = state.get(podUid(pod), container.name);
@@ -89,7 +89,7 @@ export class StaticMemoryPolicy {
   }
 
   getTopologyHints(pod: Pod, container: Container): ResourceHints {
-    if (getPodQosClass(pod) !== "Guaranteed" || hasPodLevelResources(pod)) return {};
+    if (getPodQosClass(pod) !== "Guaranteed" || hasPodLevelResources(pod.spec)) return {};
     const request = readRequest(container);
     const blocks = this.#options.state.get(podUid(pod), container.name);
     return blocks === undefined
@@ -99,7 +99,7 @@ export class StaticMemoryPolicy {
 
   getPodTopologyHints(pod: Pod): ResourceHints {
     const { state } = this.#options;
-    if (getPodQosClass(pod) !== "Guaranteed" || hasPodLevelResources(pod)) return {};
+    if (getPodQosClass(pod) !== "Guaranteed" || hasPodLevelResources(pod.spec)) return {};
     const request = readPodRequest(pod);
     for (const { name } of [...initContainers(pod), ...appContainers(pod)]) {
       const blocks = state.get(podUid(pod), name);

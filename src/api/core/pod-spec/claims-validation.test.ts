@@ -29,6 +29,12 @@ t.test("resources of a pod are CPU and memory", async (t) => {
   t.match(errors({ resources: { limits: { "ephemeral-storage": "1" } } }), [/supported values: "cpu", "memory"/]);
   t.match(errors({ resources: { limits: { cpu: "1" }, requests: { cpu: "2" } } }), [/must be less than or equal to/]);
   t.match(errors({ resources: { claims: [{ name: "x" }] } }), [/claims may not be set for Resources at pod-level/]);
+  const containers = [{ ...container, resources: { requests: { cpu: "1" }, limits: { cpu: "3" } } }];
+  t.same(errors({ containers, resources: { requests: { cpu: "1", memory: "1Gi" }, limits: { cpu: "3" } } }), []);
+  t.same(errors({ containers, resources: { requests: { cpu: "500m" }, limits: { cpu: "2" } } }), [
+    "spec.resources.requests[cpu]: must be greater than or equal to aggregate container requests of 1",
+    "spec.resources.containers[0][cpu].limits: must be less than or equal to pod limits of 2",
+  ]);
 });
 
 t.test("stop signals need the name of the operating system", async (t) => {

@@ -11,9 +11,13 @@ import {
   validateEach,
 } from "../../../schema/validation/field-error.ts";
 import { child, index, key } from "../../../schema/value/field-path.ts";
+import { compareQuantities, formatQuantity } from "../../meta/quantity.ts";
 import { dns1123Label, dns1123Subdomain, validateName } from "../../meta/validation/names.ts";
+import { isPodLevelResource } from "../resources/names.ts";
+import { parseResourceList } from "../resources/quantities.ts";
 import { validateContainerResources } from "../resources/validation.ts";
 import { containersWithPaths } from "./containers.ts";
+import { containerRequests } from "./resources.ts";
 import type { PodResourceClaim, PodSpec } from "./schema.ts";
 
 /** `pod` is the pod's name; empty in templates. */
@@ -91,11 +95,34 @@ function validateClaimNames(
 
 const POD_RESOURCES = ["cpu", "memory"];
 
+/** Requests of the pod cover those of its containers together, and no container has a higher limit than the pod. */
+function validateConsistency(spec: PodSpec, path: string): readonly FieldError[] {
+  const requests = parseResourceList(spec.resources?.requests);
+  const limits = parseResourceList(spec.resources?.limits);
+  const ofContainers = [...containerRequests({ spec })].flatMap(([name, sum]) => {
+    const request = requests.get(name);
+    if (request === undefined || compareQuantities(sum, request) <= 0) return [];
+    const detail = `must be greater than or equal to aggregate container requests of ${formatQuantity(sum)}`;
+    return [invalidField(key(child(path, "requests"), name), formatQuantity(request), detail)];
+  });
+  const ofEach = spec.containers.flatMap(({ resources }, i) =>
+    [...parseResourceList(resources?.limits)].flatMap(([name, limit]) => {
+      const most = limits.get(name);
+      if (most === undefined || compareQuantities(limit, most) <= 0) return [];
+      // Kubernetes' path, which begins at the pod's resources.
+      const at = child(key(index(child(path, "containers"), i), name), "limits");
+      const detail = `must be less than or equal to pod limits of ${formatQuantity(most)}`;
+      return [invalidField(at, formatQuantity(limit), detail)];
+    }),
+  );
+  return [...ofContainers, ...ofEach];
+}
+
 function validatePodResources(spec: PodSpec, path: string): readonly FieldError[] {
   const { limits = {}, requests = {}, claims = [] } = spec.resources ?? {};
   const unsupported = (list: object, at: string): readonly FieldError[] =>
     Object.keys(list)
-      .filter((name) => !POD_RESOURCES.includes(name) && !name.startsWith("hugepages-"))
+      .filter((name) => !isPodLevelResource(name))
       .map((name) => notSupported(key(at, name), name, POD_RESOURCES));
   return [
     ...(claims.length > 0
@@ -104,6 +131,7 @@ function validatePodResources(spec: PodSpec, path: string): readonly FieldError[
     ...unsupported(limits, child(path, "limits")),
     ...unsupported(requests, child(path, "requests")),
     ...validateContainerResources({ limits, requests }, path),
+    ...validateConsistency(spec, path),
   ];
 }
 

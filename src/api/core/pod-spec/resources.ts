@@ -1,7 +1,11 @@
-/** The requests and limits of a whole pod, aggregated as in Kubernetes' `PodRequests` and `PodLimits`. */
+/**
+ * The requests and limits of a whole pod, aggregated as in Kubernetes' `PodRequests` and `PodLimits`. Those that the
+ * spec has for the pod as a whole replace the sums of its containers.
+ */
 import type { Container } from "../container/schema.ts";
 import type { ContainerStatus } from "../container/status.ts";
 import type { Pod } from "../pod/schema.ts";
+import { isPodLevelResource } from "../resources/names.ts";
 import {
   addResources,
   filterResources,
@@ -10,6 +14,8 @@ import {
   parseResourceList,
   type ResourceQuantities,
 } from "../resources/quantities.ts";
+import type { ResourceList } from "../resources/schema.ts";
+import type { PodSpec } from "./schema.ts";
 
 export interface PodResourcesOptions {
   /** Counts the larger of desired and actual resources, for pods that are being resized. */
@@ -18,22 +24,39 @@ export interface PodResourcesOptions {
 }
 
 export function podRequests(pod: Pod, options: PodResourcesOptions = {}): ResourceQuantities {
-  const requests = aggregateContainers(pod, (container) =>
-    requestsOf(container, containerStatusOf(pod, container, options), pod),
-  );
+  const requests = withPodLevel(containerRequests(pod, options), pod.spec?.resources?.requests);
   return options.includeOverhead === true ? addResources(requests, parseResourceList(pod.spec?.overhead)) : requests;
 }
 
 /** Overhead counts only for resources that have a limit. */
 export function podLimits(pod: Pod, options: PodResourcesOptions = {}): ResourceQuantities {
-  const limits = aggregateContainers(pod, (container) =>
+  const ofContainers = aggregateContainers(pod, (container) =>
     limitsOf(container, containerStatusOf(pod, container, options), pod),
   );
+  const limits = withPodLevel(ofContainers, pod.spec?.resources?.limits);
   if (options.includeOverhead !== true) return limits;
   return addResources(
     limits,
     filterResources(parseResourceList(pod.spec?.overhead), (name) => limits.has(name)),
   );
+}
+
+/** Of the containers alone. */
+export function containerRequests(pod: Pod, options: PodResourcesOptions = {}): ResourceQuantities {
+  return aggregateContainers(pod, (container) =>
+    requestsOf(container, containerStatusOf(pod, container, options), pod),
+  );
+}
+
+function withPodLevel(ofContainers: ResourceQuantities, list: ResourceList | undefined): ResourceQuantities {
+  if (list === undefined) return ofContainers;
+  return new Map([...ofContainers, ...filterResources(parseResourceList(list), isPodLevelResource)]);
+}
+
+/** Whether the spec has requests or limits for the pod as a whole. */
+export function hasPodLevelResources(spec: PodSpec | undefined): boolean {
+  const { requests = {}, limits = {} } = spec?.resources ?? {};
+  return [...Object.keys(requests), ...Object.keys(limits)].some(isPodLevelResource);
 }
 
 /**

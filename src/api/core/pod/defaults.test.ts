@@ -58,6 +58,14 @@ t.test("setPodDefaults() sets requests from limits and host ports from container
   t.equal(spec.containers[0]?.ports?.[0]?.hostPort, 80);
 });
 
+t.test("setPodDefaults() sets requests of a pod with limits from its containers, or from the limits", async (t) => {
+  const containers = ["a", "b"].map((name) => ({ name, image: "web", resources: { requests: { cpu: "250m" } } }));
+  const requestsOf = (resources: object) => defaulted({ containers, resources }).resources?.requests;
+  t.same(requestsOf({ limits: { cpu: "2", memory: "1Gi" } }), { cpu: "500m", memory: "1Gi" });
+  t.same(requestsOf({ limits: { cpu: "2", memory: "1Gi" }, requests: { cpu: "1" } }), { cpu: "1", memory: "1Gi" });
+  t.same(requestsOf({ requests: { memory: "1Gi" } }), { memory: "1Gi" }, "without limits they stay as they are");
+});
+
 t.test("setPodDefaults() sets the defaults of probes, volumes and references", async (t) => {
   const spec = defaulted({
     containers: [

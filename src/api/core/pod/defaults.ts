@@ -1,5 +1,9 @@
 import type { Container } from "../container/schema.ts";
 import { setPodSpecDefaults } from "../pod-spec/defaults.ts";
+import { containerRequests } from "../pod-spec/resources.ts";
+import type { PodSpec } from "../pod-spec/schema.ts";
+import { isPodLevelResource } from "../resources/names.ts";
+import { filterResources, formatResourceList } from "../resources/quantities.ts";
 import type { Pod } from "./schema.ts";
 
 /** Sets the defaults of the spec and those that only pods get. */
@@ -9,15 +13,24 @@ export function setPodDefaults(pod: Pod): Pod {
     setRequestsFromLimits(setHostPorts(container, spec.hostNetwork === true));
   return {
     ...pod,
-    spec: {
+    spec: setPodRequests({
       ...spec,
       enableServiceLinks: spec.enableServiceLinks ?? true,
       containers: spec.containers.map(setPodContainerDefaults),
       ...(spec.initContainers === undefined
         ? {}
         : { initContainers: spec.initContainers.map(setPodContainerDefaults) }),
-    },
+    }),
   };
+}
+
+/** Requests of the pod as a whole: where it has limits, those of its containers, or else its limits. */
+function setPodRequests(spec: PodSpec): PodSpec {
+  const { limits = {}, requests } = spec.resources ?? {};
+  if (Object.keys(limits).length === 0) return spec;
+  const ofContainers = formatResourceList(filterResources(containerRequests({ spec }), isPodLevelResource));
+  const ofLimits = Object.fromEntries(Object.entries(limits).filter(([name]) => isPodLevelResource(name)));
+  return { ...spec, resources: { ...spec.resources, requests: { ...ofLimits, ...ofContainers, ...requests } } };
 }
 
 /** Uses the limit as the request where no request is set. */

@@ -11,4 +11,11 @@ t.test("qosClassOf() follows from requests and limits", async (t) => {
   t.equal(of({ requests: { cpu: "1000m", memory: "1Gi" }, limits: both }), "Guaranteed", "equal amounts, other words");
   t.equal(of({ limits: { cpu: "1" } }), "Burstable");
   t.equal(of({ requests: both }), "Burstable");
+  const container = { name: "a", resources: { requests: { cpu: "1" } } };
+  const ofPod = (resources: object) => qosClassOf({ containers: [container], resources });
+  t.equal(ofPod({}), "Burstable");
+  t.equal(ofPod({ requests: both, limits: both }), "Guaranteed", "of the pod as a whole, whatever its containers have");
+  t.equal(ofPod({ requests: { cpu: "1" }, limits: both }), "Guaranteed");
+  t.equal(ofPod({ requests: both }), "Burstable");
+  t.equal(ofPod({ limits: { memory: "1Gi" } }), "Burstable");
 });

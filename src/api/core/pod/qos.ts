@@ -1,14 +1,19 @@
 /** Quality of service classes, by which the kubelet ranks pods for eviction. */
 import { parseQuantity } from "../../meta/quantity.ts";
+import { hasPodLevelResources } from "../pod-spec/resources.ts";
 import type { PodSpec } from "../pod-spec/schema.ts";
+import type { ResourceRequirements } from "../resources/schema.ts";
 
 export type PodQosClass = "Guaranteed" | "Burstable" | "BestEffort";
 
-/** Guaranteed: limits equal requests for CPU and memory of every container. BestEffort: no requests or limits. */
+/**
+ * Guaranteed: limits equal requests for CPU and memory of every container, or of the pod as a whole where the spec has
+ * resources for it. BestEffort: no requests or limits.
+ */
 export function qosClassOf(spec: PodSpec): PodQosClass {
   let hasResources = false;
   let guaranteed = true;
-  for (const { resources } of [...spec.containers, ...(spec.initContainers ?? [])]) {
+  for (const resources of listRequirements(spec)) {
     for (const name of ["cpu", "memory"]) {
       const limit = nanosOf(resources?.limits?.[name]);
       const request = resources?.requests?.[name] === undefined ? limit : nanosOf(resources.requests[name]);
@@ -18,6 +23,11 @@ export function qosClassOf(spec: PodSpec): PodQosClass {
   }
   if (!hasResources) return "BestEffort";
   return guaranteed ? "Guaranteed" : "Burstable";
+}
+
+function listRequirements(spec: PodSpec): readonly (ResourceRequirements | undefined)[] {
+  if (hasPodLevelResources(spec)) return [spec.resources];
+  return [...spec.containers, ...(spec.initContainers ?? [])].map(({ resources }) => resources);
 }
 
 function nanosOf(amount: string | undefined): bigint {

@@ -50,6 +50,11 @@ t.test("podResizeStrategy changes CPU and memory, and nothing else", async (t) =
   ]);
 });
 
+t.test("podResizeStrategy rejects pods with resources of the pod as a whole", async (t) => {
+  const whole = pod({ resources: { limits: { cpu: "3" }, requests: { cpu: "3" } } });
+  t.same(resize(whole, whole).errors, ["FieldValueForbidden "]);
+});
+
 t.test("podResizeStrategy rejects changes of the QoS class and of the containers", async (t) => {
   const equal = { cpu: "2", memory: "1Gi" };
   t.same(resize(withResources({ requests: equal, limits: equal })).errors, ["FieldValueInvalid spec"]);

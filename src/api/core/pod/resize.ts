@@ -6,6 +6,7 @@ import type { SubresourceStrategy } from "../../kind.ts";
 import { compareQuantityTexts } from "../../meta/quantity.ts";
 import type { Container } from "../container/schema.ts";
 import { MIRROR } from "../pod-spec/annotation-validation.ts";
+import { hasPodLevelResources } from "../pod-spec/resources.ts";
 import { type PodSpec, podSpec } from "../pod-spec/schema.ts";
 import { validationOptionsFrom } from "../pod-spec/validation-options.ts";
 import type { ResourceList, ResourceRequirements } from "../resources/schema.ts";
@@ -67,6 +68,9 @@ function validateUpdate(next: Pod, previous: Pod): readonly FieldError[] {
   const errors: FieldError[] = [...validatePod(next, validationOptionsFrom(previous))];
   if (previous.metadata?.annotations?.[MIRROR] !== undefined) {
     return [...errors, forbiddenField("", "static pods cannot be resized")];
+  }
+  if (hasPodLevelResources(old) || hasPodLevelResources(spec)) {
+    return [...errors, forbiddenField("", "pods with pod-level resources cannot be resized")];
   }
   if (old.os?.name === "windows") return [...errors, forbiddenField("", "windows pods cannot be resized")];
   if (qosClassOf(spec) !== (previous.status?.qosClass ?? qosClassOf(old))) {

@@ -37,6 +37,11 @@ export function isHugePages(name: string): boolean {
   return name.startsWith(HUGE_PAGES);
 }
 
+/** Resources that the spec may have for the pod as a whole. */
+export function isPodLevelResource(name: string): boolean {
+  return name === "cpu" || name === "memory" || isHugePages(name);
+}
+
 /** Names without a domain or with one of kubernetes.io. */
 export function isKubernetesResource(name: string): boolean {
   return !name.includes("/") || name.includes("kubernetes.io/");
