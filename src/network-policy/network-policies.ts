@@ -15,31 +15,22 @@ import type { Informer } from "../client/informer/informer.ts";
 import type { SharedInformers } from "../client/informer/shared-informers.ts";
 import { Wakeup } from "../std/async/wakeup.ts";
 import type { RandomSource } from "../std/crypto/random.ts";
-import type { Logger } from "../std/log/logger.ts";
-import type { IpFamily } from "../std/net/ip.ts";
-import type { Nft } from "../std/nftables/nft.ts";
-import { tablePrefix } from "../std/nftables/table.ts";
 import { Backoff } from "../std/time/backoff.ts";
-import type { Clock, Timer } from "../std/time/clock.ts";
+import type { Clock } from "../std/time/clock.ts";
+import { PodInformers } from "./pod-informers.ts";
 import type { PolicyMetrics } from "./policy-metrics.ts";
 import { type PolicyPod, toAddresses, toPolicyPod } from "./policy-pod.ts";
-import { removePolicyRules } from "./policy-rules.ts";
 import { PolicySet } from "./policy-set.ts";
-import { readSavedObjects, type SavedObjects, writeSavedObjects } from "./saved-objects.ts";
+import { PolicyTables, type PolicyTablesOptions } from "./policy-tables.ts";
+import { readSavedObjects, type SavedObjects } from "./saved-objects.ts";
+import { SavedObjectsWriter } from "./saved-objects-writer.ts";
 
-export interface NetworkPoliciesOptions {
+export interface NetworkPoliciesOptions extends PolicyTablesOptions {
   readonly nodeName: string;
-  /** The name of the tables of nftables; others are not changed. */
-  readonly table: string;
-  /** IPv6 only where the host has it. */
-  readonly families: readonly IpFamily[];
   /** The bridges of the node's pods. */
   readonly bridges: readonly string[];
   /** Addresses of the node itself at which pods use the DNS of the cluster; policies see it as a pod of DNS_PEER. */
   readonly dnsAddresses: readonly string[];
-  readonly nft: Nft;
-  /** Prepares the host before the first rules, and checks it again; returns what prevents enforcement. */
-  readonly prepareHost: () => Promise<string | undefined>;
   /** `keepPolicyFields` may transform its objects. */
   readonly informers: SharedInformers;
   /** Opens informers of pods and namespaces, with `keepPolicyFields`. */
@@ -49,7 +40,6 @@ export interface NetworkPoliciesOptions {
   readonly metrics?: PolicyMetrics | undefined;
   readonly clock: Clock;
   readonly random: RandomSource;
-  readonly log: Logger;
   /** Called for what an operator should see. */
   readonly onProblem: (message: string) => void;
 }
@@ -91,13 +81,6 @@ const CHECK_MS = 60_000;
 const SAVED_AFTER_MS = 10_000;
 /** The same if it had none. */
 const NONE_AFTER_MS = 2_000;
-/** How long informers of pods and namespaces stay open without policies. */
-const IDLE_MS = 300_000;
-/** Between two writes of the file. */
-const WRITE_MS = 300_000;
-/** Coalesces the changes of a start. */
-const SETTLE_MS = 5_000;
-
 export function startNetworkPolicies(options: NetworkPoliciesOptions): NetworkPolicies {
   return new RunningPolicies(options);
 }
@@ -119,15 +102,13 @@ type State =
   | { readonly source: "none" }
   | { readonly source: "saved" | "live"; readonly set: PolicySet; close(): void };
 
-interface PodInformers {
-  readonly informers: SharedInformers & AsyncDisposable;
-  isSynced: boolean;
-}
-
 class RunningPolicies implements NetworkPolicies {
   readonly #options: NetworkPoliciesOptions;
   readonly #stop = new AbortController();
   readonly #policies: Informer<NetworkPolicy>;
+  readonly #podInformers: PodInformers;
+  readonly #tables: PolicyTables;
+  readonly #writer: SavedObjectsWriter;
   /** By uid; bounded by the pods of the node. */
   readonly #local = new Map<string, LocalPod>();
   readonly #running: Promise<void>;
@@ -140,14 +121,6 @@ class RunningPolicies implements NetworkPolicies {
   #saved: SavedObjects | undefined;
   #appliesSaved = false;
   #state: State = { source: "unknown" };
-  #live: PodInformers | undefined;
-  #idle: Timer | undefined;
-  #writer: Timer | undefined;
-  #writtenAt = Number.NEGATIVE_INFINITY;
-  #writing: Promise<void> = Promise.resolve();
-  /** Whether the kernel may have the tables. */
-  #isInstalled = true;
-  #rebuilds = true;
   #isDirty = false;
   #problem: string | undefined;
   #wake: (() => void) | undefined;
@@ -156,6 +129,9 @@ class RunningPolicies implements NetworkPolicies {
   constructor(options: NetworkPoliciesOptions) {
     this.#options = options;
     this.#policies = options.informers.of(networkPolicyKind);
+    this.#podInformers = new PodInformers({ ...options, onSync: () => this.#touch() });
+    this.#tables = new PolicyTables(options, (problem) => this.#report(problem));
+    this.#writer = new SavedObjectsWriter({ ...options, collect: () => this.#collectSaved() });
     this.#running = this.#run();
   }
 
@@ -180,20 +156,13 @@ class RunningPolicies implements NetworkPolicies {
 
   close({ removeRules }: { readonly removeRules: boolean }): Promise<void> {
     this.#closing ??= (async () => {
-      const { log, nft, table, families } = this.#options;
       this.#stop.abort(new DOMException("The network policies are closed", "AbortError"));
       await this.#running;
-      this.#idle?.cancel();
-      this.#writer?.cancel();
-      await this.#writing;
-      if (this.#writer !== undefined) await this.#write();
+      await this.#writer.close();
       if ("close" in this.#state) this.#state.close();
-      await this.#live?.informers[Symbol.asyncDispose]();
+      await this.#podInformers.close();
       this.#enforced.notify();
-      if (!removeRules || !this.#isInstalled) return;
-      await nft.apply(removePolicyRules(table, families)).catch((error: unknown) => {
-        log.error("Cannot remove the rules of network policies", error);
-      });
+      if (removeRules) await this.#tables.remove();
     })();
     return this.#closing;
   }
@@ -233,12 +202,12 @@ class RunningPolicies implements NetworkPolicies {
         await clock.sleep(BATCH_MS, signal);
         try {
           if (this.#isDirty) await this.#sync();
-          else await this.#check();
+          else if ("set" in this.#state && this.#state.set.isActive) await this.#tables.check();
           backoff.reset();
         } catch (error) {
           this.#options.metrics?.recordFailure();
           // What the kernel has is unknown: the next transaction replaces all of it.
-          this.#rebuilds = true;
+          this.#tables.rebuild();
           this.#isDirty = true;
           this.#report(`Cannot enforce network policies: ${error instanceof Error ? error.message : String(error)}`);
           log.error("Failed to update the rules of network policies; retrying", error);
@@ -293,7 +262,7 @@ class RunningPolicies implements NetworkPolicies {
 
   #objectChanged(): void {
     this.#touch();
-    if (this.#state.source === "live") this.#scheduleWrite();
+    if (this.#state.source === "live" && !this.#stop.signal.aborted) this.#writer.schedule();
   }
 
   /** Puts the pod with what is known of it: addresses from the agent, all else from the API server. */
@@ -310,7 +279,7 @@ class RunningPolicies implements NetworkPolicies {
   /** The pod as the API server has it. */
   #find(pod: Pod | undefined): Pod | undefined {
     const { name = "", namespace = "", uid } = pod?.metadata ?? {};
-    const found = this.#live?.informers.of(podKind).get(name, namespace);
+    const found = this.#podInformers.current?.of(podKind).get(name, namespace);
     return found?.metadata?.uid === uid ? found : undefined;
   }
 
@@ -338,16 +307,14 @@ class RunningPolicies implements NetworkPolicies {
       if (source === "none") return;
       if ("close" in this.#state) this.#state.close();
       this.#state = { source: "none" };
-      this.#rebuilds = true;
+      this.#tables.rebuild();
       this.#forgetSaved();
-      if (this.#live !== undefined) this.#idle ??= this.#options.clock.timer(IDLE_MS, () => void this.#closeLive());
+      this.#podInformers.closeLater();
       return;
     }
-    this.#idle?.cancel();
-    this.#idle = undefined;
+    const informers = this.#podInformers.open();
     if (source === "live") return;
-    this.#live ??= this.#openLive();
-    if (!this.#live.isSynced) {
+    if (informers === undefined) {
       // Pods that start now wait for their policies.
       if (source === "none") {
         this.#state = { source: "unknown" };
@@ -357,9 +324,28 @@ class RunningPolicies implements NetworkPolicies {
     }
     if ("close" in this.#state) this.#state.close();
     this.#saved = undefined;
-    this.#state = this.#follow(this.#live);
-    this.#rebuilds = true;
-    this.#scheduleWrite();
+    this.#state = this.#follow(informers);
+    this.#tables.rebuild();
+    this.#writer.schedule();
+  }
+
+  /** No policies are left. */
+  #forgetSaved(): void {
+    const hadPolicies = (this.#saved?.policies.length ?? 0) > 0 || this.#writer.hasWritten;
+    this.#saved = undefined;
+    this.#writer.cancel();
+    if (hadPolicies) this.#writer.writeNow();
+  }
+
+  #collectSaved(): SavedObjects | undefined {
+    const live = this.#state.source === "live" ? this.#podInformers.current : undefined;
+    return (
+      live && {
+        policies: [...this.#policies.list()],
+        namespaces: [...live.of(namespaceKind).list()],
+        pods: [...live.of(podKind).list()],
+      }
+    );
   }
 
   #newSet(): PolicySet {
@@ -385,7 +371,7 @@ class RunningPolicies implements NetworkPolicies {
     }
     this.#putLocalPods(set);
     for (const policy of policies) set.putPolicy(policy);
-    this.#rebuilds = true;
+    this.#tables.rebuild();
     return { source: "saved", set, close: () => {} };
   }
 
@@ -397,27 +383,7 @@ class RunningPolicies implements NetworkPolicies {
     }
   }
 
-  #openLive(): PodInformers {
-    const informers = this.#options.openInformers();
-    const live: PodInformers = { informers, isSynced: false };
-    Promise.all([informers.of(podKind).synced, informers.of(namespaceKind).synced])
-      .then(() => {
-        live.isSynced = true;
-        this.#touch();
-      })
-      // It was closed.
-      .catch(() => {});
-    return live;
-  }
-
-  async #closeLive(): Promise<void> {
-    this.#idle = undefined;
-    const live = this.#live;
-    this.#live = undefined;
-    await live?.informers[Symbol.asyncDispose]();
-  }
-
-  #follow({ informers }: PodInformers): State {
+  #follow(informers: SharedInformers): State {
     const set = this.#newSet();
     const close = (): void => {
       for (const unsubscribe of subscriptions) unsubscribe();
@@ -456,77 +422,14 @@ class RunningPolicies implements NetworkPolicies {
     if (state.source === "unknown") return;
     const began = clock.monotonic();
     const generation = this.#generation;
-    if ("set" in state && state.set.isActive) await this.#install(state.set);
-    else await this.#uninstall(state);
+    if ("set" in state && state.set.isActive) await this.#tables.install(state.set);
+    else {
+      if ("set" in state) state.set.takeChanges();
+      // While the API server is away, the rules of the last run stay.
+      if (this.#policies.isSynced) await this.#tables.remove();
+    }
     this.#applied = generation;
     this.#options.metrics?.recordSync((clock.monotonic() - began) / 1000);
     this.#enforced.notify();
-  }
-
-  async #install(set: PolicySet): Promise<void> {
-    const replaces = this.#rebuilds || !this.#isInstalled;
-    this.#rebuilds = false;
-    if (replaces) this.#report(await this.#options.prepareHost());
-    const text = replaces ? set.takeAll() : set.takeChanges();
-    this.#isInstalled = true;
-    if (text !== "") await this.#options.nft.apply(text);
-  }
-
-  async #uninstall(state: State): Promise<void> {
-    const { nft, table, families, log } = this.#options;
-    if ("set" in state) state.set.takeChanges();
-    // While the API server is away, the rules of the last run stay.
-    if (!this.#isInstalled || !this.#policies.isSynced) return;
-    this.#isInstalled = false;
-    await nft.apply(removePolicyRules(table, families)).catch((error: unknown) => {
-      log.warn("Cannot remove the rules of network policies", { error: String(error) });
-    });
-  }
-
-  /** Other programs may flush all rules of the host, or change its settings. */
-  async #check(): Promise<void> {
-    const { nft, table, families, prepareHost } = this.#options;
-    if (!this.#isInstalled || !("set" in this.#state) || !this.#state.set.isActive) return;
-    this.#report(await prepareHost());
-    // One call each: nft lists only tables of the family of the last command.
-    for (const family of families) {
-      await nft.apply(`list chain ${tablePrefix({ family, table })} ingress-forward\n`);
-    }
-  }
-
-  // The file
-
-  #scheduleWrite(): void {
-    if (this.#writer !== undefined || this.#stop.signal.aborted) return;
-    const { clock } = this.#options;
-    const delay = Math.max(SETTLE_MS, this.#writtenAt + WRITE_MS - clock.monotonic());
-    this.#writer = clock.timer(delay, () => {
-      this.#writing = this.#write();
-    });
-  }
-
-  /** No policies are left. */
-  #forgetSaved(): void {
-    const hadPolicies = (this.#saved?.policies.length ?? 0) > 0 || this.#writtenAt !== Number.NEGATIVE_INFINITY;
-    this.#saved = undefined;
-    this.#writer?.cancel();
-    this.#writer = undefined;
-    if (hadPolicies) this.#writing = this.#writing.then(() => this.#write());
-  }
-
-  async #write(): Promise<void> {
-    const { clock, file, log } = this.#options;
-    this.#writer = undefined;
-    this.#writtenAt = clock.monotonic();
-    const live = this.#state.source === "live" ? this.#live?.informers : undefined;
-    const objects: SavedObjects = {
-      policies: live === undefined ? [] : [...this.#policies.list()],
-      namespaces: live === undefined ? [] : [...live.of(namespaceKind).list()],
-      pods: live === undefined ? [] : [...live.of(podKind).list()],
-    };
-    if (live === undefined) this.#writtenAt = Number.NEGATIVE_INFINITY;
-    await writeSavedObjects(file, objects).catch((error: unknown) => {
-      log.warn("Cannot write the network policies", { file, error: String(error) });
-    });
   }
 }
