@@ -81,6 +81,7 @@ const CHECK_MS = 60_000;
 const SAVED_AFTER_MS = 10_000;
 /** The same if it had none. */
 const NONE_AFTER_MS = 2_000;
+
 export function startNetworkPolicies(options: NetworkPoliciesOptions): NetworkPolicies {
   return new RunningPolicies(options);
 }
