@@ -65,6 +65,15 @@ async function endPods(client: Client, phase: "Succeeded" | "Failed"): Promise<v
   }
 }
 
+function withMethods(client: Client, methods: Partial<Client>): Client {
+  return new Proxy(client, {
+    get(target, name: keyof Client) {
+      const own = methods[name] ?? target[name];
+      return typeof own === "function" ? own.bind(target) : own;
+    },
+  });
+}
+
 /** Calls of the method with the kind fail as long as the function returns a code. */
 function withFailures(client: Client, method: keyof Client, kind: Kind, codeOf: () => number | undefined): Client {
   return new Proxy(client, {
@@ -145,6 +154,58 @@ t.test("a controller that restarts after each step goes on where the other stopp
   t.ok(status?.conditions?.some(({ type }) => type === "Complete"));
   t.equal((await podsOf(client)).length, 2);
 });
+
+const SELECTORS = [
+  ["of the server", {}, undefined],
+  ["of labels", { app: "a", tier: "b" }, { matchLabels: { app: "a", tier: "b" } }],
+  ["of expressions", { app: "a" }, { matchExpressions: [{ key: "app", operator: "In", values: ["a", "b"] }] }],
+] as const;
+for (const [title, labels, selector] of SELECTORS) {
+  t.test(`a pod whose creation was not answered is created once; the job has a selector ${title}`, async (t) => {
+    const { client, clock } = await startCluster(t);
+    let unanswered = 1;
+    const lossy = withMethods(client, {
+      async create(kind, object, signal) {
+        const created = await client.create(kind, object, signal);
+        if (kind === (podKind as Kind) && unanswered-- > 0) throw new Error("socket hang up");
+        return created;
+      },
+    });
+    const { promise: isRecovered, resolve: recover } = Promise.withResolvers<void>();
+    const late = withMethods(client, {
+      async *watch(kind, query, signal) {
+        for await (const event of client.watch(kind, query, signal)) {
+          if (kind === (podKind as Kind) && event.type !== "BOOKMARK") await isRecovered;
+          yield event;
+        }
+      },
+    });
+    const stop = startJobController(lossy, clock, late);
+    await passTime(clock, 100);
+    const template = {
+      metadata: { labels },
+      spec: { restartPolicy: "Never" as const, containers: [{ name: "c", image: "task:1" }] },
+    };
+    // A pod of another controller has the same labels.
+    const ownerReferences = [{ apiVersion: "v1", kind: "Node", name: "other", uid: "other", controller: true }];
+    await client.create(podKind, {
+      metadata: { name: "other", namespace, labels, ownerReferences },
+      spec: template.spec,
+    });
+    await createJob(client, {
+      template,
+      ...(selector === undefined ? {} : { manualSelector: true, selector }),
+    });
+    for (let second = 0; second < 10; second++) await passTime(clock, 1000);
+    const ownPods = async () => (await podsOf(client)).filter(({ metadata }) => metadata?.name !== "other");
+    t.equal((await ownPods()).length, 1);
+    recover();
+    for (let second = 0; second < 10; second++) await passTime(clock, 1000);
+    t.equal((await ownPods()).length, 1);
+    t.equal((await jobOf(client)).status?.active, 1, "the job goes on");
+    await stop();
+  });
+}
 
 t.test("pods that a quota refuses are reported and created later", async (t) => {
   const { client, clock } = await startCluster(t, ["job", "resourcequota"]);

@@ -33,8 +33,6 @@ import type { BackoffRecord } from "./pod-backoff.ts";
 import { hasTrackingFinalizer, TRACKING_FINALIZER } from "./pod-failures.ts";
 
 const CONTROLLER_NAME = "kubernetes.io/job-controller";
-/** The server adds it to the pods of jobs without a selector of their own. */
-const JOB_UID_LABEL = "batch.kubernetes.io/controller-uid";
 const BACKOFF = { initialMs: 1000, maxMs: 60_000, jitter: 0 };
 
 export async function runJobController(deps: ControllerDeps): Promise<void> {
@@ -223,12 +221,18 @@ class JobController {
    * A pod may exist though the response to its creation was lost, and the informer may be late after an outage. A pod
    * that is created twice counts towards the back-off limit, so the server is read before the job is synced again.
    */
-  async #areCreationsKnown(key: string, { metadata }: Job, signal: AbortSignal): Promise<boolean> {
+  async #areCreationsKnown(key: string, { metadata, spec }: Job, signal: AbortSignal): Promise<boolean> {
     if (!this.#unconfirmed.has(key)) return true;
-    const query = { namespace: metadata?.namespace, labelSelector: `${JOB_UID_LABEL}=${metadata?.uid}` };
+    // One label shortens the list, and the reference to the owner decides: a selector can be too long for a request,
+    // and one that a user has written can match the pods of other jobs.
+    const [label] = Object.entries(spec?.selector?.matchLabels ?? {});
+    const query = { namespace: metadata?.namespace, labelSelector: label?.join("=") };
     const { items } = await this.#deps.client.list(podKind, query, signal);
-    const isKnown = ({ metadata: { name = "", namespace, uid } = {} }: Pod): boolean =>
-      this.#caches.pods.get(name, namespace)?.metadata?.uid === uid;
+    const isKnown = (pod: Pod): boolean => {
+      if (controllerOf(pod)?.uid !== metadata?.uid) return true;
+      const { name = "", namespace, uid } = pod.metadata ?? {};
+      return this.#caches.pods.get(name, namespace)?.metadata?.uid === uid;
+    };
     if (!items.every(isKnown)) return false;
     this.#unconfirmed.delete(key);
     return true;
