@@ -1,4 +1,4 @@
-import { existsSync, readFileSync, statSync, writeFileSync } from "node:fs";
+import { existsSync, mkdirSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import t from "tap";
 import { serviceKind } from "../../api/core/service/kind.ts";
@@ -83,6 +83,42 @@ t.test("RecordSource writes changes after seconds, and large records at most onc
   informers.delete(serviceKind, makeService("default/a", "10.3.0.1"));
   await source[Symbol.asyncDispose]();
   t.equal(written(), 1, "at the end");
+});
+
+t.test("RecordSource repeats a failed write after growing delays, without another change", async (t) => {
+  const directory = join(t.testdir(), "absent");
+  const file = join(directory, "records");
+  const informers = new FakeInformers();
+  const clock = new FakeClock();
+  const failures: number[] = [];
+  const log = { ...silentLogger, warn: () => void failures.push(clock.monotonic()) };
+  const source = await RecordSource.open({ informers, file, clock, log });
+  informers.put(serviceKind, service);
+  informers.sync();
+  await until("the records", () => source.records);
+  const began = clock.monotonic();
+  for (const seconds of [5, 5, 10, 20, 40, 80, 160, 300, 300]) {
+    const before = failures.length;
+    await clock.advance(seconds * 1000 - 1);
+    t.equal(failures.length, before, `not before ${seconds} s`);
+    await clock.advance(1);
+    await until("the failed write", () => failures.length === before + 1 || undefined);
+    await until("the timer of the next", () => clock.pending === 1 || undefined);
+  }
+  t.equal(failures.at(-1)! - began, 920_000);
+  mkdirSync(directory);
+  await clock.advance(300_000);
+  await until("the file", () => existsSync(file) || undefined);
+  t.equal(failures.length, 9);
+  await until("the end of the write", () => clock.pending === 0 || undefined);
+
+  rmSync(directory, { recursive: true });
+  informers.put(serviceKind, makeService("default/other", "10.3.0.1"));
+  await clock.advance(5000);
+  await until("the failed write", () => failures.length === 10 || undefined);
+  await source[Symbol.asyncDispose]();
+  t.equal(failures.length, 11, "the last attempt");
+  t.equal(clock.pending, 0);
 });
 
 t.test("RecordSource starts without records when the file is damaged", async (t) => {

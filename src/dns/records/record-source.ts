@@ -22,6 +22,8 @@ const WRITE_RATE = 10_000;
 const INTERVAL_MS_MAX = 300_000;
 /** Coalesces the changes of a start; the age of saved records of a small cluster. */
 const SETTLE_MS = 5_000;
+/** A failed write is repeated after this time, then after twice as long each time, up to the longest interval. */
+const RETRY_MS_MIN = 5_000;
 
 export class RecordSource implements AsyncDisposable {
   readonly #options: RecordSourceOptions;
@@ -32,6 +34,7 @@ export class RecordSource implements AsyncDisposable {
   #timer: Timer | undefined;
   /** No write begins earlier; on the monotonic clock. */
   #nextWriteAt = Number.NEGATIVE_INFINITY;
+  #retryMs = RETRY_MS_MIN;
   #writing: Promise<void> = Promise.resolve();
   #isChanged = false;
 
@@ -99,9 +102,10 @@ export class RecordSource implements AsyncDisposable {
     this.#timer = clock.timer(delay, () => {
       this.#timer = undefined;
       // The end of the write before determines when the next one may begin.
-      this.#writing = this.#writing.then(() => {
-        if (this.#timer !== undefined) return undefined;
-        return this.#nextWriteAt > clock.monotonic() ? this.#writeAfter(0) : this.#write();
+      this.#writing = this.#writing.then(async () => {
+        if (this.#timer !== undefined) return;
+        if (this.#nextWriteAt <= clock.monotonic()) await this.#write();
+        if (this.#isChanged && this.#timer === undefined) this.#writeAfter(0);
       });
     });
   }
@@ -113,9 +117,12 @@ export class RecordSource implements AsyncDisposable {
     try {
       const bytes = await writeRecordsFile(file, this.#live);
       this.#nextWriteAt = began + Math.min((bytes / WRITE_RATE) * 1000, INTERVAL_MS_MAX);
+      this.#retryMs = RETRY_MS_MIN;
     } catch (error) {
-      this.#nextWriteAt = began + INTERVAL_MS_MAX;
-      log.warn("Cannot write the DNS records", { file, error: String(error) });
+      this.#isChanged = true;
+      this.#nextWriteAt = clock.monotonic() + this.#retryMs;
+      this.#retryMs = Math.min(this.#retryMs * 2, INTERVAL_MS_MAX);
+      log.warn("Cannot write the DNS records, will retry", { file, error: String(error) });
     }
   }
 }
