@@ -5,6 +5,7 @@ import {
   invalidField,
   notSupported,
   requiredField,
+  validateEach,
 } from "../../../schema/validation/field-error.ts";
 import { child } from "../../../schema/value/field-path.ts";
 import { portName, portNumber } from "../../meta/validation/names.ts";
@@ -83,10 +84,10 @@ function validateHttpGet(httpGet: HttpGet, path: string): FieldError[] {
   errors.push(...validatePortReference(httpGet.port, child(path, "port")));
   const scheme: string = httpGet.scheme ?? "";
   if (!SCHEMES.includes(scheme)) errors.push(notSupported(child(path, "scheme"), scheme, SCHEMES));
-  for (const { name } of httpGet.httpHeaders ?? []) {
-    if (!HEADER_NAME.test(name)) errors.push(invalidField(child(path, "httpHeaders"), name, HEADER_MESSAGE));
-  }
-  return errors;
+  const headerErrors = validateEach(httpGet.httpHeaders ?? [], ({ name }) =>
+    HEADER_NAME.test(name) ? [] : [invalidField(child(path, "httpHeaders"), name, HEADER_MESSAGE)],
+  );
+  return [...errors, ...headerErrors];
 }
 
 function validatePortReference(port: number | string, path: string): FieldError[] {

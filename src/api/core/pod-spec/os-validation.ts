@@ -1,5 +1,6 @@
 /** Rules for fields that the pod's operating system does not support, and for user namespaces. */
 import {
+  errorsMax,
   type FieldError,
   forbiddenField,
   invalidField,
@@ -95,7 +96,8 @@ export function validateHostProcess(spec: PodSpec, path: string): readonly Field
   let count = 0;
   for (const { container, at } of containers) {
     const containerValue = container.securityContext?.windowsOptions?.hostProcess;
-    if (podValue !== undefined && containerValue !== undefined && podValue !== containerValue) {
+    const differs = podValue !== undefined && containerValue !== undefined && podValue !== containerValue;
+    if (differs && errors.length < errorsMax) {
       const detail = `pod hostProcess value must be identical if both are specified, was ${podValue}`;
       errors.push(invalidField(child(at, "securityContext.windowsOptions.hostProcess"), containerValue, detail));
     }

@@ -68,7 +68,7 @@ export function validateAnnotationUpdate(
 ): readonly FieldError[] {
   const [now, before] = [next?.annotations ?? {}, previous?.annotations ?? {}];
   const names = new Set([...Object.keys(before), ...Object.keys(now)]);
-  return [...names].flatMap((name) => {
+  return validateEach(names, (name) => {
     const what = name === MIRROR ? "mirror pod annotation" : name.startsWith(APP_ARMOR) ? "AppArmor annotations" : "";
     if (what === "" || now[name] === before[name]) return [];
     const verb = before[name] === undefined ? "add" : "remove or update";

@@ -84,6 +84,7 @@ export function validateProjected(projected: ProjectedVolumeSource, path: string
     const at = index(child(path, "sources"), i);
     errors.push(...validateProjection(source, at, path));
     for (const { name, file } of filesOf(source)) {
+      if (errors.length >= errorsMax) break;
       if (usedPaths.has(file)) errors.push(invalidField(path, name, "conflicting duplicate paths"));
       else if (file !== "") usedPaths.add(file);
     }

@@ -64,3 +64,13 @@ t.test(
     t.same(validateObjectMetaUpdate({ metadata: { ...terminating.metadata, finalizers: [] } }, terminating), []);
   },
 );
+
+t.test("validateObjectMeta() shows the owners once for thousands of controllers", async (t) => {
+  const owner = { apiVersion: "v1", kind: "Node", name: "n", uid: "u" };
+  const many = (rest: object) => Array.from({ length: 8000 }, (_, i) => ({ ...owner, name: `n${i}`, ...rest }));
+  const errors = validateObjectMeta({ ...good, ownerReferences: many({ controller: true }) }, podKind);
+  t.equal(errors.length, 100);
+  t.equal(new Set(errors.map(({ badValue }) => badValue)).size, 1, "one text of all owners");
+  const empty = { apiVersion: "", kind: "", name: "", uid: "" };
+  t.ok(validateObjectMeta({ ...good, ownerReferences: many(empty) }, podKind).length <= 104);
+});

@@ -126,10 +126,12 @@ export function validateAnnotations(
 
 type Owners = ObjectMeta["ownerReferences"];
 
-function validateOwners(owners: Owners): readonly FieldError[] {
-  const errors: FieldError[] = [];
+function validateOwners(owners: Owners = []): readonly FieldError[] {
   let controller: string | undefined;
-  for (const owner of owners ?? []) {
+  /** Written once: every further controller is an error with this text. */
+  let all: unknown;
+  return validateEach(owners, (owner) => {
+    const errors: FieldError[] = [];
     // Kubernetes' paths have no index here.
     const at = "metadata.ownerReferences";
     const { group, version } = splitApiVersion(owner.apiVersion ?? "") ?? { group: "", version: "" };
@@ -142,15 +144,15 @@ function validateOwners(owners: Owners): readonly FieldError[] {
         invalidField(at, unquoted(goOwnerReference(owner)), "/v1, Kind=Event is disallowed from being an owner"),
       );
     }
-    if (owner.controller !== true) continue;
+    if (owner.controller !== true) return errors;
     if (controller !== undefined) {
       const detail = `Only one reference can have Controller set to true. Found "true" in references for ${controller} and ${owner.kind}/${owner.name}`;
-      const all = unquoted(`[]v1.OwnerReference{${(owners ?? []).map(goOwnerReference).join(", ")}}`);
-      errors.push(invalidField("metadata.ownerReferences", all, detail));
+      all ??= unquoted(`[]v1.OwnerReference{${owners.map(goOwnerReference).join(", ")}}`);
+      errors.push(invalidField(at, all, detail));
     }
     controller = `${owner.kind}/${owner.name}`;
-  }
-  return errors;
+    return errors;
+  });
 }
 
 /** As Go prints it, with the addresses of pointers. */

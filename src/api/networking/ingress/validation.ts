@@ -53,7 +53,7 @@ export function validateIngress(ingress: Ingress, previous?: Ingress): readonly 
     errors.push(...validateHost(rule.host ?? "", child(at, "host")));
     if (!(exemptWildcards && isWildcard(rule))) errors.push(...validateRule(rule, at));
   }
-  for (const [i, one] of tls.entries()) errors.push(...validateTls(one, index("spec.tls", i), exemptSecrets));
+  errors.push(...validateEach(tls, (one, i) => validateTls(one, index("spec.tls", i), exemptSecrets)));
   const nameProblems = ingressClassName === undefined ? [] : dns1123Subdomain(ingressClassName);
   errors.push(...nameProblems.map((problem) => invalidField("spec.ingressClassName", ingressClassName, problem)));
   return previous === undefined ? [...errors, ...validateClassAnnotation(ingress)] : errors;
