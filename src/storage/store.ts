@@ -131,6 +131,7 @@ export type StoreErrorCode =
   | "locked"
   | "corrupt"
   | "newer-format"
+  | "foreign"
   | "no-space"
   | "closed"
   | "unavailable"

@@ -33,13 +33,16 @@ const WRITE_BUFFER_BYTES = 4 * 2 ** 20;
 type Engine = Level<Buffer, Buffer> & { compactRange(start: Buffer, end: Buffer): Promise<void> };
 
 export class Database {
+  /** Whether all tables were verified before it was opened. */
+  readonly isVerified: boolean;
   readonly #path: string;
   readonly #level: Engine;
   readonly #tracked: Disposable;
   #failure: unknown;
   #verifier: FileVerifier | undefined;
 
-  private constructor(path: string, level: Engine, tracked: Disposable) {
+  private constructor(path: string, level: Engine, tracked: Disposable, isVerified: boolean) {
+    this.isVerified = isVerified;
     this.#path = path;
     this.#level = level;
     this.#tracked = tracked;
@@ -68,7 +71,7 @@ export class Database {
     } catch (cause) {
       throw toStoreError(`Cannot open the embedded store in "${path}"`, cause);
     }
-    return new Database(path, level, await trackOpenDirectory(path));
+    return new Database(path, level, await trackOpenDirectory(path), verify.tables);
   }
 
   /** Reads of damaged tables fail from now on, and so do writes, which would start their compaction. */

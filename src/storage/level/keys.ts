@@ -17,6 +17,9 @@ import type { Revision } from "../store.ts";
 /** The first letters of keys with a key or a revision. */
 export const LETTER = { head: 0x68, log: 0x6c, ttl: 0x74, version: 0x76 } as const;
 
+/** Incremented when the format here or in `record.ts` changes; older formats are then converted in `layout.ts`. */
+export const FORMAT = 1;
+
 export const FORMAT_KEY = Buffer.from("f");
 export const REVISION_KEY = Buffer.from("r");
 export const COMPACTED_KEY = Buffer.from("c");

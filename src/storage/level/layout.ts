@@ -1,14 +1,19 @@
 /** Checks the format of a database when it is opened. */
 import { type Revision, StoreError } from "../store.ts";
 import type { Database } from "./database.ts";
-import { ALL_KEYS, COMPACTED_KEY, FORMAT_KEY, LOG_RANGE, logKey, REVISION_KEY, revisionOf, TTL_RANGE } from "./keys.ts";
+import {
+  ALL_KEYS,
+  COMPACTED_KEY,
+  FORMAT,
+  FORMAT_KEY,
+  LOG_RANGE,
+  logKey,
+  REVISION_KEY,
+  revisionOf,
+  TTL_RANGE,
+} from "./keys.ts";
 import { decodeNumber, decodeTtlEntry, encodeNumber } from "./record.ts";
-
-/** Incremented when the format in `keys.ts` or `record.ts` changes; older formats are then converted here. */
-const FORMAT = 1;
-
-/** As in etcd: clients use 0 for "any revision". */
-const FIRST_REVISION = 1 as Revision;
+import { checkFormat, FIRST_REVISION, foreignData, type Gap, gapAtEnd } from "./verify/store-content.ts";
 
 export interface Layout {
   readonly revision: Revision;
@@ -18,16 +23,10 @@ export interface Layout {
 export async function readLayout(database: Database, path: string): Promise<Layout> {
   const format = readNumber(database, FORMAT_KEY);
   if (format === undefined) return await initialize(database, path);
-  if (format > FORMAT) {
-    throw new StoreError(
-      "newer-format",
-      `Cannot open the embedded store in "${path}": it is of format ${format}, ` +
-        `this program supports ${FORMAT}; use a newer one`,
-    );
-  }
+  checkFormat(path, format);
   const revision = (readNumber(database, REVISION_KEY) ?? FIRST_REVISION) as Revision;
   const oldest = (readNumber(database, COMPACTED_KEY) ?? FIRST_REVISION) as Revision;
-  await checkLog(database, path, oldest, revision);
+  if (!database.isVerified) await checkLog(database, path, oldest, revision);
   return { revision, oldest };
 }
 
@@ -47,7 +46,7 @@ export async function readTtls(database: Database): Promise<Ttl[]> {
 
 async function initialize(database: Database, path: string): Promise<Layout> {
   for await (const _ of database.entries(ALL_KEYS, { limit: 1 })) {
-    throw new StoreError("corrupt", `Cannot open the embedded store in "${path}": it holds data of another program`);
+    throw foreignData(path);
   }
   await database.write([{ type: "put", key: FORMAT_KEY, value: encodeNumber(FORMAT_KEY, FORMAT) }]);
   return { revision: FIRST_REVISION, oldest: FIRST_REVISION };
@@ -58,25 +57,22 @@ function readNumber(database: Database, key: Buffer): number | undefined {
   return record && decodeNumber(key, record);
 }
 
-/**
- * Checks that the log has every revision since the last compaction. When LevelDB finds a damaged record in its log, it
- * silently drops the rest of the block, which leaves a gap.
- */
+/** Checks that the log has every revision since the last compaction, in a database whose tables were not verified. */
 async function checkLog(database: Database, path: string, oldest: Revision, revision: Revision): Promise<void> {
   let expected = oldest + 1;
   const bounds = { gte: logKey(expected as Revision), lt: LOG_RANGE.lt };
   for await (const chunk of database.entries(bounds)) {
     for (const [bytes] of chunk) {
       const found = revisionOf(bytes);
-      if (found !== expected) throw lostWrites(path, expected, found - 1);
+      if (found !== expected) throw lostWrites(path, { first: expected, last: found - 1 });
       expected = found + 1;
     }
   }
-  if (expected !== revision + 1)
-    throw lostWrites(path, Math.min(expected, revision + 1), Math.max(expected - 1, revision));
+  const gap = gapAtEnd(expected, revision);
+  if (gap !== undefined) throw lostWrites(path, gap);
 }
 
-function lostWrites(path: string, first: number, last: number): StoreError {
+function lostWrites(path: string, { first, last }: Gap): StoreError {
   return new StoreError(
     "corrupt",
     `Cannot open the embedded store in "${path}": the disk has lost writes of revisions ${first} to ${last}; ` +

@@ -271,7 +271,7 @@ async function* readTable(
         damage.ranges.push({ after: block.after, last: block.last });
       }
       for (const { key, sequence, isDeletion, value } of block.entries) {
-        yield { key, sequence: Number(sequence), value: isDeletion ? undefined : value };
+        yield { key, sequence, value: isDeletion ? undefined : value };
       }
     }
   } catch (error) {

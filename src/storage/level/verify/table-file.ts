@@ -51,7 +51,7 @@ function verifyTable(bytes: Buffer): void {
 
 export interface TableEntry {
   readonly key: Buffer;
-  readonly sequence: bigint;
+  readonly sequence: number;
   readonly isDeletion: boolean;
   readonly value: Buffer;
 }
@@ -91,18 +91,26 @@ export function* readTableBlocks(bytes: Buffer): Generator<TableBlock> {
   }
 }
 
-/** The newest value of a key in a table without damage; undefined when it has none, or a deletion. */
-export function findEntry(bytes: Buffer, wanted: Buffer): TableEntry | undefined {
+/** The newest entry of a key in a table without damage, a value or a deletion; undefined when it has none. */
+export function newestEntry(bytes: Buffer, key: Buffer): TableEntry | undefined {
+  // The entries of a key are in descending order of their sequence numbers.
+  return entriesBetween(bytes, { gte: key, lt: Buffer.concat([key, Buffer.of(0)]) }).next().value;
+}
+
+/** The entries of a table without damage whose keys are in the range. */
+export function* entriesBetween(
+  bytes: Buffer,
+  { gte, lt }: { readonly gte: Buffer; readonly lt: Buffer },
+): Generator<TableEntry, undefined> {
   const decoder = new Decoder(bytes, bytes.length - FOOTER_BYTES);
   readHandle(decoder);
-  for (const [internal, value] of blockEntries(readBlock(bytes, readHandle(decoder)))) {
-    if (internal.subarray(0, internal.length - INTERNAL_BYTES).compare(wanted) < 0) continue;
-    const entries = blockEntries(readBlock(bytes, readHandle(new Decoder(value))));
-    // The entries of a key are in descending order of their sequence numbers.
-    for (const entry of entries.map(([key, content]) => toTableEntry(key, content))) {
-      if (entry.key.equals(wanted)) return entry.isDeletion ? undefined : entry;
+  for (const [last, value] of blockEntries(readBlock(bytes, readHandle(decoder)))) {
+    if (last.subarray(0, last.length - INTERNAL_BYTES).compare(gte) < 0) continue;
+    for (const [internal, content] of blockEntries(readBlock(bytes, readHandle(new Decoder(value))))) {
+      const entry = toTableEntry(internal, content);
+      if (entry.key.compare(lt) >= 0) return undefined;
+      if (entry.key.compare(gte) >= 0) yield entry;
     }
-    return undefined;
   }
   return undefined;
 }
@@ -110,8 +118,9 @@ export function findEntry(bytes: Buffer, wanted: Buffer): TableEntry | undefined
 /** A key in a table ends with its sequence number and its type: 0 for a deletion. */
 function toTableEntry(internal: Buffer, value: Buffer): TableEntry {
   const end = internal.length - INTERNAL_BYTES;
-  const trailer = internal.readBigUInt64LE(end);
-  return { key: internal.subarray(0, end), sequence: trailer >> 8n, isDeletion: (trailer & 0xffn) === 0n, value };
+  // Seven bytes for the number, of which no store uses more than six.
+  const sequence = internal.readUIntLE(end + 1, 6) + internal.readUInt8(end + 7) * 2 ** 48;
+  return { key: internal.subarray(0, end), sequence, isDeletion: internal.readUInt8(end) === 0, value };
 }
 
 function readHandle(decoder: Decoder): BlockHandle {

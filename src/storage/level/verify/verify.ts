@@ -13,7 +13,8 @@ import { type LogContent, type LogDamage, readLogFile } from "./log-file.ts";
 import { type Manifest, readManifest, type TableFile } from "./manifest.ts";
 import { readTables } from "./read-tables.ts";
 import { hasFailedWrite, REVISION_FILE, readRevisionFile } from "./revision-file.ts";
-import { findEntry, findTableDamage, type TableEntry } from "./table-file.ts";
+import { type Gap, StoreContent } from "./store-content.ts";
+import { findTableDamage } from "./table-file.ts";
 import { readWriteBatch } from "./write-batch.ts";
 
 export interface VerifyOptions {
@@ -61,7 +62,10 @@ export interface IncompleteLog {
 
 const FIRST_MANIFEST = "MANIFEST-000001";
 
-/** Resolves with the log to keep a copy of, if any. Rejects with a `StoreError` of code `corrupt` for other damage. */
+/**
+ * Resolves with the log to keep a copy of, if any. Rejects with a `StoreError` of code `corrupt` for other damage; when
+ * all tables are read, also for a store of a newer format, of another program, or whose history lacks revisions.
+ */
 export async function verifyDatabase(
   path: string,
   { tables, isOpen = false }: VerifyOptions,
@@ -72,8 +76,12 @@ export async function verifyDatabase(
   const manifest = await verifyManifest(path, names, manifestName);
   const files = manifest.tables.map((table) => ({ ...table, name: findTable(path, names, table) }));
   await Promise.all(files.map((file) => verifySize(path, file)));
-  const stored = tables ? await verifyTables(path, files) : undefined;
-  return await verifyLogs(path, names, { ...manifest, stored }, isOpen);
+  const content = tables ? await verifyTables(path, files) : undefined;
+  const incomplete = await verifyLogs(path, names, { ...manifest, content, stored: content?.revision }, isOpen);
+  const gap = content?.findGap();
+  if (gap !== undefined)
+    throw damaged(path, "the store", describeGap(gap), "Lost are at most the writes of these revisions");
+  return incomplete;
 }
 
 /**
@@ -194,24 +202,25 @@ async function verifySize(path: string, table: NamedTable): Promise<void> {
   }
 }
 
-/** Resolves with the revision of the store in its tables; undefined when only its logs have it. */
-async function verifyTables(path: string, tables: readonly NamedTable[]): Promise<number | undefined> {
-  let newest: TableEntry | undefined;
+async function verifyTables(path: string, tables: readonly NamedTable[]): Promise<StoreContent> {
+  const content = new StoreContent();
   for await (const { table, bytes } of readTables(path, tables)) {
     const why = findTableDamage(bytes);
     if (why !== undefined)
       throw damaged(path, table.name, `the table ${table.name} is damaged: ${why}`, describeLoss(table));
-    if (table.smallest.compare(REVISION_KEY) > 0 || table.largest.compare(REVISION_KEY) < 0) continue;
-    const entry = findEntry(bytes, REVISION_KEY);
-    if (entry !== undefined && (newest === undefined || entry.sequence > newest.sequence)) {
-      // The buffer is that of the next table soon.
-      newest = { ...entry, value: Buffer.from(entry.value) };
-    }
+    content.addTable(bytes, table);
   }
-  return newest && decodeNumber(REVISION_KEY, newest.value);
+  content.checkFormat(path);
+  return content;
+}
+
+function describeGap({ first, last }: Gap): string {
+  return first === last ? `its history lacks revision ${first}` : `its history lacks revisions ${first} to ${last}`;
 }
 
 interface VerifiedTables extends Manifest {
+  /** That of the tables, to which the logs are added; undefined when the tables are not read. */
+  readonly content: StoreContent | undefined;
   /** The revision of the store in its tables; undefined when that is not known. */
   readonly stored: number | undefined;
 }
@@ -263,16 +272,27 @@ interface Progress {
   revision: number | undefined;
 }
 
-function readBatches(path: string, name: string, { records }: LogContent, manifest: Manifest, state: Progress): void {
-  for (const record of records) {
-    let batch: ReturnType<typeof readWriteBatch>;
+function readBatches(
+  path: string,
+  name: string,
+  { records }: LogContent,
+  { lastSequence, content }: VerifiedTables,
+  state: Progress,
+): void {
+  const read = <T>(work: () => T): T => {
     try {
-      batch = readWriteBatch(record);
+      return work();
     } catch (error) {
       throw damaged(path, name, `the file ${name} cannot be read: ${messageOf(error)}`, lostAfter(state.revision));
     }
-    const { sequence, operations, revision } = batch;
-    const missing = state.next === undefined ? sequence > manifest.lastSequence + 1 : sequence !== state.next;
+  };
+  for (const record of records) {
+    const batch = read(() => readWriteBatch(record, (operation) => content?.addOperation(operation)));
+    content?.checkFormat(path);
+    const { sequence, operations } = batch;
+    const number = batch.revision;
+    const revision = number && read(() => decodeNumber(REVISION_KEY, number));
+    const missing = state.next === undefined ? sequence > lastSequence + 1 : sequence !== state.next;
     if (missing) {
       throw damaged(
         path,
