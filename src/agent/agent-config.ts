@@ -220,7 +220,7 @@ export interface GarbageConfig {
 
 /** How pods end when the machine shuts down. */
 export interface ShutdownConfig {
-  /** By ascending priority; not empty. */
+  /** By ascending priority; empty: the agent does not handle shutdowns. */
   readonly groups: readonly ShutdownGroup[];
   /** Whether the times of the last shutdown are kept and shown. */
   readonly recordsTimes: boolean;

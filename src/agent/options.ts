@@ -252,7 +252,7 @@ function toShutdownConfig({ config, gates }: EffectiveConfig): ShutdownConfig | 
           parseMilliseconds(config.shutdownGracePeriod ?? "0s"),
           parseMilliseconds(config.shutdownGracePeriodCriticalPods ?? "0s"),
         );
-  return groups.length === 0 ? undefined : { groups, recordsTimes: isByPriority };
+  return { groups, recordsTimes: isByPriority };
 }
 
 function toEvictionConfig({ flags, gates }: EffectiveConfig): EvictionConfig {

@@ -5,6 +5,7 @@ import { systemRandom } from "../../std/crypto/random.ts";
 import { NodeObjects } from "../checkpoint/node-objects.ts";
 import type { EvictionLinks } from "../eviction/eviction-records.ts";
 import { AgentMetrics } from "../metrics/agent-metrics.ts";
+import { registerUnusedOperations } from "../metrics/unused-operations.ts";
 import { ObjectReader } from "../pod-objects/object-reader.ts";
 import { RuntimeClasses } from "../pod-objects/runtime-classes.ts";
 import type { PodServices } from "../pods/pod-context.ts";
@@ -140,9 +141,10 @@ export function openPods(
   return { pods, services, volumes, relister, statics, sources, runOnce, metrics, readRuntimeName };
 }
 
-function openMetrics({ config, clock, metrics, isUnified, stack }: Foundation): AgentMetrics {
+function openMetrics({ config, clock, metrics, isUnified, client, stack }: Foundation): AgentMetrics {
   const { nodeName, version, observability } = config;
   const { features } = observability;
+  registerUnusedOperations(metrics, client !== undefined);
   return stack.use(new AgentMetrics({ registry: metrics, nodeName, version, isUnified, features, clock }));
 }
 

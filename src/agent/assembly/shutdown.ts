@@ -1,6 +1,7 @@
 /** Creates the manager of graceful node shutdown. */
 import type { ShutdownManager } from "../node/shutdown/shutdown-manager.ts";
 import type { ShutdownNotices } from "../node/shutdown/shutdown-notices.ts";
+import { registerShutdownTimes } from "../node/shutdown/shutdown-times.ts";
 import type { Foundation } from "./foundation.ts";
 import type { NodeComponents } from "./node.ts";
 import type { PodComponents } from "./pods.ts";
@@ -21,17 +22,18 @@ export async function openShutdownManager(
   links: () => ShutdownLinks,
 ): Promise<ShutdownManager | undefined> {
   const { shutdown, rootDir } = config;
-  if (shutdown === undefined) return undefined;
+  const gauges = shutdown?.recordsTimes === true ? registerShutdownTimes(metrics) : undefined;
+  if (shutdown === undefined || shutdown.groups.length === 0) return undefined;
   const { ShutdownManager } = await import("../node/shutdown/shutdown-manager.ts");
   return new ShutdownManager({
-    ...shutdown,
+    groups: shutdown.groups,
+    gauges,
     rootDir,
     notices: shutdownNotices ?? (await openNotices()),
     pods: () => [...links().podComponents.pods.workers].filter(({ stateName }) => stateName !== "terminated"),
     recordNodeEvent: (...event) => links().reporting.recordNodeEvent(...event),
     reportStatus: () => links().node.statusManager?.reportNow(),
     flushStatuses: async () => await links().reporting.status?.flush(FLUSH_MS),
-    metrics,
     clock,
     log: log.child("shutdown"),
   });

@@ -12,6 +12,7 @@ t.test("formatMetrics() writes each type in Prometheus' text format", async (t) 
   const seconds = registry.histogram({ name: "c", help: "Three.", labels: ["x"], deprecatedSince: "1.2" }, [0.5, 1e6]);
   for (const value of [0.5, 0.6, 2e6]) seconds.with("y").observe(value);
   registry.counter({ name: "never", help: "Never incremented." });
+  registry.counter({ name: "never_by", help: "Never incremented.", labels: ["z"] });
   t.equal(
     formatMetrics([registry], "prometheus"),
     `# HELP a One.
@@ -27,6 +28,9 @@ c_bucket{x="y",le="1e+06"} 2
 c_bucket{x="y",le="+Inf"} 3
 c_sum{x="y"} 2.0000011e+06
 c_count{x="y"} 3
+# HELP never Never incremented.
+# TYPE never counter
+never 0
 `,
   );
 });

@@ -261,6 +261,8 @@ export class MetricRegistry {
     const { name } = family.options;
     if (this.#families.has(name)) throw new Error(`Cannot have two metrics of the name ${name}`);
     this.#families.set(name, family);
+    // As in Prometheus' libraries: without labels there is one series, which is shown from the start.
+    if (family.labels.length === 0) family.with();
     return family;
   }
 }

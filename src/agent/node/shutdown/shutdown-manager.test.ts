@@ -11,6 +11,7 @@ import { until } from "../../../testing/std/until.ts";
 import type { Termination } from "../../pods/worker/pod-termination.ts";
 import { groupByPriority, type ShutdownGroup, toShutdownGroups } from "./priority-groups.ts";
 import { type EndingPod, ShutdownManager } from "./shutdown-manager.ts";
+import { registerShutdownTimes } from "./shutdown-times.ts";
 
 const CRITICAL = 2_000_000_000;
 const MESSAGE = "Pod was terminated in response to imminent node shutdown.";
@@ -49,14 +50,13 @@ function makeManager(t: Test, groups: readonly ShutdownGroup[], pods: readonly P
   let [reports, flushes] = [0, 0];
   const manager = new ShutdownManager({
     groups,
-    recordsTimes: true,
+    gauges: registerShutdownTimes(metrics),
     rootDir,
     notices: logind,
     pods: () => pods,
     recordNodeEvent: (...event) => void events.push(event.join(" ")),
     reportStatus: () => void reports++,
     flushStatuses: async () => void flushes++,
-    metrics,
     clock,
     log: silentLogger,
   });

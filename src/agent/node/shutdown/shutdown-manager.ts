@@ -7,13 +7,13 @@ import { join } from "node:path";
 import type { Pod } from "../../../api/core/pod/schema.ts";
 import { isPlainObject } from "../../../schema/value/plain-object.ts";
 import type { Logger } from "../../../std/log/logger.ts";
-import type { Gauge, MetricRegistry } from "../../../std/metrics/metrics.ts";
 import type { Clock } from "../../../std/time/clock.ts";
 import type { Termination } from "../../pods/worker/pod-termination.ts";
 import { readStateFile, writeStateFile } from "../../resource-managers/state-file.ts";
 import type { RecordNodeEvent } from "../node-events.ts";
 import { groupByPriority, type ShutdownGroup, totalGraceMs } from "./priority-groups.ts";
 import type { InhibitorLock, ShutdownNotices } from "./shutdown-notices.ts";
+import type { ShutdownGauges } from "./shutdown-times.ts";
 
 /** The worker of a pod. */
 export interface EndingPod {
@@ -26,8 +26,8 @@ export interface EndingPod {
 export interface ShutdownManagerOptions {
   /** By ascending priority; not empty. */
   readonly groups: readonly ShutdownGroup[];
-  /** Whether the times of the last shutdown are written to a file and shown as metrics. */
-  readonly recordsTimes: boolean;
+  /** For the times of the last shutdown, which are also written to a file; undefined: they are not recorded. */
+  readonly gauges: ShutdownGauges | undefined;
   readonly rootDir: string;
   readonly notices: ShutdownNotices;
   /** Pods whose containers may still run. */
@@ -37,7 +37,6 @@ export interface ShutdownManagerOptions {
   readonly reportStatus: () => void;
   /** Sends the statuses of the pods. */
   readonly flushStatuses: () => Promise<void>;
-  readonly metrics: MetricRegistry;
   readonly clock: Clock;
   readonly log: Logger;
 }
@@ -47,7 +46,6 @@ const RECONNECT_MS_MAX = 60_000;
 const DEFAULT_GRACE_SECONDS = 30;
 const STATE_FILE = "graceful_node_shutdown_state";
 const MESSAGE = "Pod was terminated in response to imminent node shutdown.";
-const HELP = "Last graceful shutdown start time since unix epoch in seconds";
 
 /** In the format of kubelet's file: RFC 3339. */
 interface ShutdownTimes {
@@ -57,7 +55,7 @@ interface ShutdownTimes {
 
 export class ShutdownManager {
   readonly #options: ShutdownManagerOptions;
-  readonly #gauges: { readonly start: Gauge; readonly end: Gauge } | undefined;
+  readonly #gauges: ShutdownGauges | undefined;
   #lock: InhibitorLock | undefined;
   #isShuttingDown = false;
   /** The last notice; the next one follows it. */
@@ -65,11 +63,7 @@ export class ShutdownManager {
 
   constructor(options: ShutdownManagerOptions) {
     this.#options = options;
-    const gauge = (name: string): Gauge =>
-      options.metrics
-        .gauge({ name: `kubelet_graceful_shutdown_${name}_time_seconds`, help: HELP, stability: "ALPHA" })
-        .with();
-    this.#gauges = options.recordsTimes ? { start: gauge("start"), end: gauge("end") } : undefined;
+    this.#gauges = options.gauges;
   }
 
   /** True from the notice on, until the shutdown is cancelled. */
