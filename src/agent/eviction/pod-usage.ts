@@ -120,6 +120,6 @@ export function addSizes(a: DirectorySize, b: DirectorySize): DirectorySize {
 }
 
 /** The volumes that Kubernetes counts as local. */
-function isOnDisk({ emptyDir, configMap }: Volume): boolean {
-  return (emptyDir !== undefined && !emptyDir.medium) || configMap !== undefined;
+function isOnDisk({ emptyDir, configMap, gitRepo }: Volume): boolean {
+  return (emptyDir !== undefined && !emptyDir.medium) || configMap !== undefined || gitRepo !== undefined;
 }

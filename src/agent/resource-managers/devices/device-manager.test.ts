@@ -271,6 +271,29 @@ t.test("after a restart containers keep their devices, and plugins register agai
   t.equal(await node.allocate(pod("q", container("c", 2))), "gpu2,gpu3");
 });
 
+t.test("an agent that is killed during an allocation completes it with the same devices", async (t) => {
+  const own = pod("p", container("a", 1), container("b", 1));
+  // The checkpoint is written after each container.
+  for (const written of [0, 1, 2]) {
+    await using node = await Node.open();
+    const plugin = await node.plug({});
+    const path = join(node.directory, "kubelet_internal_checkpoint");
+    t.equal(await node.allocate(pod("neighbour", container("c", 1))), "gpu0");
+    const checkpoints = [readFileSync(path)];
+    for (const each of own.spec?.containers ?? []) {
+      await node.manager.allocate(own, each);
+      checkpoints.push(readFileSync(path));
+    }
+    writeFileSync(path, checkpoints[written] ?? "");
+    await node.restart();
+    await plugin.register();
+    await until("the devices are back", () => node.manager.getCapacity().allocatable[GPU] === "4");
+    t.equal(await node.allocate(own), "gpu1 gpu2", `${written} of 2 containers are in the checkpoint`);
+    t.equal(await node.allocate(pod("next", container("c", 1))), "gpu3");
+    t.match(await node.allocate(pod("last", container("c", 1))), /requested number of devices unavailable/);
+  }
+});
+
 t.test("the checkpoint has kubelet's format and checksum; a damaged one is ignored", async (t) => {
   const files = t.testdir({
     kind:
