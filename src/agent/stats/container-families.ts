@@ -1,5 +1,6 @@
 /** The metrics of containers at `/metrics/cadvisor`, with the names and labels of cAdvisor. */
 import type { CgroupSpec, CgroupUsage, CpuUsage, DeviceUsage, MemoryUsage } from "./cgroup-reader.ts";
+import type { DiskUsage } from "./disk-usage.ts";
 import type { SampleFamily } from "./metric-text.ts";
 import type { InterfaceUsage, ProcessUsage } from "./network-usage.ts";
 
@@ -25,6 +26,7 @@ export interface FileSystemUsage {
   readonly usedBytes: number;
   readonly inodes: number;
   readonly inodesFree: number;
+  readonly disk: DiskUsage;
 }
 
 /** A value with the labels that its family has in addition to those of the container. */
@@ -46,6 +48,7 @@ export interface ContainerFamily extends SampleFamily {
 type Read = ContainerFamily["read"];
 
 const SECOND_NS = 1e9;
+const SECOND_MS = 1e3;
 const SECOND_US = 1e6;
 
 function one(read: (reading: ContainerReading) => number | undefined): Read {
@@ -71,6 +74,15 @@ function fileSystems(read: (fileSystem: FileSystemUsage) => number): Read {
   return (reading) => reading.fileSystems.map((each) => ({ value: read(each), first: `device="${each.device}",` }));
 }
 
+function disks(read: (disk: DiskUsage) => number): Read {
+  return fileSystems(({ disk }) => read(disk));
+}
+
+/** Zeros, as kubelet has them, which does not measure these; of the whole node only, since each sample has its cost. */
+function unmeasured(labels: readonly string[] = [""]): Read {
+  return ({ fileSystems: { length } }) => (length === 0 ? [] : labels.map((last) => ({ value: 0, last })));
+}
+
 function interfaces(read: (usage: InterfaceUsage) => number): Read {
   return (reading) => reading.interfaces.map((each) => ({ value: read(each), middle: `interface="${each.name}",` }));
 }
@@ -85,6 +97,8 @@ const readFailures: Read = ({ usage: { memory: found } }) => {
     { value: hierarchy, first: `failure_type="${type}",`, last: ',scope="hierarchy"' },
   ]);
 };
+
+const TASK_STATES = ["iowaiting", "running", "sleeping", "stopped", "uninterruptible"];
 
 const row = (name: string, type: "counter" | "gauge", help: string, read: Read, hasTime = true): ContainerFamily => ({
   name: `container_${name}`,
@@ -113,6 +127,13 @@ export const containerFamilies: readonly ContainerFamily[] = [
     "counter",
     "Total time duration the container has been throttled.",
     cpu(({ throttling }) => throttling && throttling.throttledNs / SECOND_NS),
+  ),
+  row("cpu_load_average_10s", "gauge", "Value of container cpu load average over the last 10 seconds.", unmeasured()),
+  row(
+    "cpu_load_d_average_10s",
+    "gauge",
+    "Value of container cpu load.d average over the last 10 seconds.",
+    unmeasured(),
   ),
   row(
     "cpu_system_seconds_total",
@@ -147,11 +168,18 @@ export const containerFamilies: readonly ContainerFamily[] = [
     "Number of Inodes",
     fileSystems(({ inodes }) => inodes),
   ),
+  ...diskTimeFamilies(),
   row(
     "fs_limit_bytes",
     "gauge",
     "Number of bytes that can be consumed by the container on this filesystem.",
     fileSystems(({ capacityBytes }) => capacityBytes),
+  ),
+  row(
+    "fs_read_seconds_total",
+    "counter",
+    "Cumulative count of seconds spent reading",
+    disks(({ readMs }) => readMs / SECOND_MS),
   ),
   row(
     "fs_reads_bytes_total",
@@ -160,10 +188,28 @@ export const containerFamilies: readonly ContainerFamily[] = [
     devices(({ readBytes }) => readBytes),
   ),
   row(
+    "fs_reads_merged_total",
+    "counter",
+    "Cumulative count of reads merged",
+    disks(({ readsMerged }) => readsMerged),
+  ),
+  row(
     "fs_reads_total",
     "counter",
     "Cumulative count of reads completed",
     devices(({ reads }) => reads),
+  ),
+  row(
+    "fs_sector_reads_total",
+    "counter",
+    "Cumulative count of sector reads completed",
+    disks(({ sectorsRead }) => sectorsRead),
+  ),
+  row(
+    "fs_sector_writes_total",
+    "counter",
+    "Cumulative count of sector writes completed",
+    disks(({ sectorsWritten }) => sectorsWritten),
   ),
   row(
     "fs_usage_bytes",
@@ -172,10 +218,22 @@ export const containerFamilies: readonly ContainerFamily[] = [
     fileSystems(({ usedBytes }) => usedBytes),
   ),
   row(
+    "fs_write_seconds_total",
+    "counter",
+    "Cumulative count of seconds spent writing",
+    disks(({ writeMs }) => writeMs / SECOND_MS),
+  ),
+  row(
     "fs_writes_bytes_total",
     "counter",
     "Cumulative count of bytes written",
     devices(({ writtenBytes }) => writtenBytes),
+  ),
+  row(
+    "fs_writes_merged_total",
+    "counter",
+    "Cumulative count of writes merged",
+    disks(({ writesMerged }) => writesMerged),
   ),
   row(
     "fs_writes_total",
@@ -271,6 +329,12 @@ export const containerFamilies: readonly ContainerFamily[] = [
     one(({ processCount }) => processCount),
   ),
   row(
+    "sockets",
+    "gauge",
+    "Number of open sockets for the container.",
+    one(({ processes }) => processes?.sockets),
+  ),
+  row(
     "spec_cpu_period",
     "gauge",
     "CPU period of the container.",
@@ -318,6 +382,12 @@ export const containerFamilies: readonly ContainerFamily[] = [
     "Start time of the container since unix epoch in seconds.",
     one(({ startedAt }) => startedAt),
     false,
+  ),
+  row(
+    "tasks_state",
+    "gauge",
+    "Number of tasks in given state",
+    unmeasured(TASK_STATES.map((state) => `,state="${state}"`)),
   ),
   row(
     "threads",
@@ -368,6 +438,29 @@ function pressureFamilies(): readonly ContainerFamily[] {
       ),
     ];
   });
+}
+
+function diskTimeFamilies(): readonly ContainerFamily[] {
+  return [
+    row(
+      "fs_io_current",
+      "gauge",
+      "Number of I/Os currently in progress",
+      disks(({ inProgress }) => inProgress),
+    ),
+    row(
+      "fs_io_time_seconds_total",
+      "counter",
+      "Cumulative count of seconds spent doing I/Os",
+      disks(({ busyMs }) => busyMs / SECOND_MS),
+    ),
+    row(
+      "fs_io_time_weighted_seconds_total",
+      "counter",
+      "Cumulative weighted I/O time in seconds",
+      disks(({ weightedMs }) => weightedMs / SECOND_MS),
+    ),
+  ];
 }
 
 function networkFamilies(): readonly ContainerFamily[] {

@@ -6,6 +6,7 @@ import type { MachineInfo } from "../node/machine/machine.ts";
 import type { CgroupSettings } from "../pods/resources/cgroup-names.ts";
 import type { CgroupReader, CgroupSpec, CgroupUsage } from "./cgroup-reader.ts";
 import { type ContainerReading, containerFamilies, type FileSystemUsage } from "./container-families.ts";
+import { readDiskUsage } from "./disk-usage.ts";
 import { formatFamily, formatLabels, formatSample } from "./metric-text.ts";
 import { type ProcessUsage, readInterfaces, readProcess } from "./network-usage.ts";
 import { readMeminfo, readProcFile } from "./proc-file.ts";
@@ -173,6 +174,10 @@ function sumProcesses(ids: readonly number[]): ProcessUsage | undefined {
   if (first === undefined) return undefined;
   return {
     descriptors: found.reduce((sum, each) => sum + each.descriptors, 0),
+    sockets: found.reduce<number | undefined>(
+      (sum, each) => (sum === undefined || each.sockets === undefined ? undefined : sum + each.sockets),
+      0,
+    ),
     descriptorsMax: first.descriptorsMax,
   };
 }
@@ -195,7 +200,7 @@ async function readFileSystems(directory: string): Promise<readonly FileSystemUs
       inodes: files,
       inodesFree: ffree,
     };
-    return [{ device: findDevice(directory), ...used }];
+    return [{ device: findDevice(directory), ...used, disk: await readDiskUsage(directory) }];
   } catch {
     return [];
   }
@@ -230,22 +235,37 @@ function renderVersion(): string {
   return formatFamily(family, [formatSample(family.name, formatLabels(labels), 1)]);
 }
 
+/** Of non-volatile memory, which kubelet does not look for. */
+const NVM_MODES = ["app_direct_mode", "memory_mode"];
+const NVM_HELP = "NVM capacity value labeled by NVM mode (memory mode or app direct mode).";
+
 function renderMachine(machine: MachineInfo, { cores, sockets }: CpuCounts): string {
   const { bootId, machineId, systemUuid, cpus, memoryBytes } = machine;
-  const labels = formatLabels({ boot_id: bootId, machine_id: machineId, system_uuid: systemUuid });
+  const ids = { boot_id: bootId, machine_id: machineId };
+  const labels = formatLabels({ ...ids, system_uuid: systemUuid });
   const swap = readMeminfo()("SwapTotal");
-  const rows: readonly (readonly [name: string, help: string, value: number, labels?: string])[] = [
-    ["container_scrape_error", "1 if there was an error while getting container metrics, 0 otherwise", 0, ""],
+  const rows: readonly (readonly [name: string, help: string, value: number, labels?: readonly string[]])[] = [
+    ["container_scrape_error", "1 if there was an error while getting container metrics, 0 otherwise", 0, [""]],
     ["machine_cpu_cores", "Number of logical CPU cores.", cpus],
     ["machine_cpu_physical_cores", "Number of physical CPU cores.", cores],
     ["machine_cpu_sockets", "Number of CPU sockets.", sockets],
     ["machine_memory_bytes", "Amount of memory installed on the machine.", memoryBytes],
-    ["machine_scrape_error", "1 if there was an error while getting machine metrics, 0 otherwise.", 0, ""],
+    ["machine_nvm_avg_power_budget_watts", "NVM power budget.", 0],
+    [
+      "machine_nvm_capacity",
+      NVM_HELP,
+      0,
+      NVM_MODES.map((mode) => formatLabels({ ...ids, mode, system_uuid: systemUuid })),
+    ],
+    ["machine_scrape_error", "1 if there was an error while getting machine metrics, 0 otherwise.", 0, [""]],
     ["machine_swap_bytes", "Amount of swap memory available on the machine.", swap],
   ];
   return rows
-    .map(([name, help, value, own = labels]) =>
-      formatFamily({ name, type: "gauge", help }, [formatSample(name, own, value)]),
+    .map(([name, help, value, own = [labels]]) =>
+      formatFamily(
+        { name, type: "gauge", help },
+        own.map((each) => formatSample(name, each, value)),
+      ),
     )
     .join("");
 }

@@ -1,4 +1,5 @@
 /** Reads what network interfaces have transferred, and how processes use their resources. */
+import { readlinkSync } from "node:fs";
 import { listDirectory, readProcFile } from "./proc-file.ts";
 
 export interface InterfaceUsage {
@@ -43,14 +44,28 @@ export function readDefaultInterface(): string | undefined {
 
 export interface ProcessUsage {
   readonly descriptors: number;
+  /** Undefined for a process with too many descriptors to look at. */
+  readonly sockets: number | undefined;
   /** Soft limit of open files; undefined: none. */
   readonly descriptorsMax: number | undefined;
 }
 
+/** Reading what each descriptor is takes 2 µs. */
+const DESCRIPTORS_MAX = 512;
+
 /** Undefined when the process has ended. */
 export function readProcess(id: number): ProcessUsage | undefined {
-  const descriptors = listDirectory(`/proc/${id}/fd`).length;
-  if (descriptors === 0) return undefined;
+  const open = listDirectory(`/proc/${id}/fd`);
+  if (open.length === 0) return undefined;
   const limit = /^Max open files\s+(\d+)/m.exec(readProcFile(`/proc/${id}/limits`) ?? "")?.[1];
-  return { descriptors, descriptorsMax: limit === undefined ? undefined : Number(limit) };
+  const sockets = open.length > DESCRIPTORS_MAX ? undefined : open.filter((each) => isSocket(id, each)).length;
+  return { descriptors: open.length, sockets, descriptorsMax: limit === undefined ? undefined : Number(limit) };
+}
+
+function isSocket(id: number, descriptor: string): boolean {
+  try {
+    return readlinkSync(`/proc/${id}/fd/${descriptor}`).startsWith("socket:");
+  } catch {
+    return false;
+  }
 }
