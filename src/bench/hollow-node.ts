@@ -97,6 +97,9 @@ export class HollowNode implements Disposable {
       spec: this.#leaseSpec(),
     });
     this.#observer.observe(performance.now() - began);
+    // The lease is read again, as agents do: a write that failed may have been stored.
+    if (reply.status !== 200) this.#readLease(await this.#connection.request("GET", `${LEASES}/${this.name}`), 200);
+    expectStatus(reply, 200);
     this.#readLease(reply, 200);
   }
 

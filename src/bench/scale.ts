@@ -19,6 +19,8 @@ import { BenchServer } from "./server.ts";
 const NODES_STARTED_AT_ONCE = 16;
 /** The aim of Kubernetes' scalability tests for mutating requests. */
 const P99_MS_MAX = 1000;
+/** Different errors that are printed. */
+const ERRORS_MAX = 20;
 
 const { values: options, positionals: serverFlags } = parseArgs({
   allowPositionals: true,
@@ -37,7 +39,8 @@ const { values: options, positionals: serverFlags } = parseArgs({
 class Writes implements WriteObserver {
   #times: number[] = [];
   failed = 0;
-  lastError: unknown;
+  /** How often each error occurred, without the names of objects. */
+  readonly errors = new Map<string, number>();
 
   observe(milliseconds: number): void {
     this.#times.push(milliseconds);
@@ -45,7 +48,8 @@ class Writes implements WriteObserver {
 
   fail(error: unknown): void {
     this.failed++;
-    this.lastError = error;
+    const text = String(error).replaceAll(/[a-z]+-\d+(-\d+)?/g, "NAME");
+    if (this.errors.size < ERRORS_MAX || this.errors.has(text)) this.errors.set(text, (this.errors.get(text) ?? 0) + 1);
   }
 
   /** The times since the last call. */
@@ -107,6 +111,7 @@ async function measure(figures: Figures, program: readonly string[]): Promise<vo
         nodes.push(node);
       });
       writes.take();
+      writes.failed = 0;
       const before = { cpu: writers.map(cpuMs), own: process.cpuUsage(), written: writers.map(writtenBytes) };
       await sleep(seconds * 1000);
       const times = writes.take();
@@ -132,7 +137,7 @@ async function measure(figures: Figures, program: readonly string[]): Promise<vo
     abort.abort();
     await replacing;
     for (const node of nodes) node[Symbol.dispose]();
-    if (writes.lastError !== undefined) console.error("The last error of a write:", writes.lastError);
+    for (const [text, count] of writes.errors) console.error(`${count} writes failed: ${text}`);
   }
 }
 
