@@ -32,7 +32,6 @@ const ABSENT = [
   "node-route-controller",
   "route",
   "selinux-warning-controller",
-  "storage-version-migrator-controller",
 ];
 
 /** A part of the controller of the node lifecycle, which the list can disable. */

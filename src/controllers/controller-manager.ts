@@ -234,6 +234,12 @@ const descriptors: Readonly<Record<string, ControllerDescriptor>> = {
     groups: SERVICE_ACCOUNTS,
     load: async () => (await import("./stateful-set/stateful-set-controller.ts")).runStatefulSetController,
   },
+  "storage-version-migrator": {
+    user: "system:serviceaccount:kube-system:storage-version-migrator-controller",
+    groups: SERVICE_ACCOUNTS,
+    gates: ["StorageVersionMigrator"],
+    load: async () => (await import("./storage-version-migrator/storage-version-migrator.ts")).runStorageVersionMigrator,
+  },
   "storageversion-garbage-collector": {
     user: "system:serviceaccount:kube-system:storage-version-garbage-collector",
     groups: SERVICE_ACCOUNTS,

@@ -45,7 +45,12 @@ const unenforcedKinds: readonly UnenforcedKind[] = [
   {
     group: "storagemigration.svc.io",
     kind: "StorageVersionMigration",
-    explain: () => "this build has no controller that migrates",
+    explain(_object, { observability }) {
+      const gate = "StorageVersionMigrator";
+      return observability.features.some(({ name, enabled }) => name === gate && enabled)
+        ? undefined
+        : `the feature gate ${gate} is off`;
+    },
   },
   {
     group: "storage.svc.io",

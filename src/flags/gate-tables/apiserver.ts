@@ -155,7 +155,7 @@ export const apiserverGates: GateTable = markMissing({
   StorageNamespaceIndex: { stage: "DEPRECATED", default: true },
   StorageVersionAPI: { stage: "ALPHA", default: false, effective: true },
   StorageVersionHash: { stage: "BETA", default: true, effective: true },
-  StorageVersionMigrator: { stage: "ALPHA", default: false },
+  StorageVersionMigrator: { stage: "ALPHA", default: false, effective: true },
   StreamingCollectionEncodingToJSON: { stage: "BETA", default: true },
   StreamingCollectionEncodingToProtobuf: { stage: "BETA", default: true },
   StrictCostEnforcementForVAP: { stage: "GA", default: true, locked: true },

@@ -16,4 +16,5 @@ export const controllerManagerGates: GateTable = {
   SeparateTaintEvictionController: { stage: "BETA", default: true, effective: true },
   WatchListClient: { stage: "BETA", default: false, effective: true },
   StorageVersionAPI: { stage: "ALPHA", default: false, effective: true },
+  StorageVersionMigrator: { stage: "ALPHA", default: false, effective: true },
 };

@@ -9,7 +9,6 @@ export const missingFeatures: Readonly<Record<string, readonly string[]>> = {
   "the agent does not watch the health of volumes": ["CSIVolumeHealth"],
   "volumes are labelled file by file": ["SELinuxMount"],
   "clients of this build negotiate JSON and protobuf": ["ClientsAllowCBOR", "ClientsPreferCBOR"],
-  "no controller migrates stored objects": ["StorageVersionMigrator"],
 };
 
 /** Gates whose feature this build always has, by the reason why it cannot be without. */

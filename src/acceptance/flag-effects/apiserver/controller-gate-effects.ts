@@ -1,5 +1,9 @@
 /** The effect of gates on the controllers and the scheduler that run in the process of the API server. */
+import type { Test } from "tap";
 import { schedulerFeatures } from "../../../scheduler/config/features.ts";
+import { createMemoryStore } from "../../../storage/memory.ts";
+import { FakeClock } from "../../../testing/std/fake-clock.ts";
+import { temporaryFile, writeConfiguration } from "./encryption-effects.ts";
 import { configWith, type Gates, withGates } from "./gate-settings.ts";
 import { type Effect, metricLines, startServer } from "./support.ts";
 
@@ -82,6 +86,66 @@ async function streamsLists(gates: Gates): Promise<boolean> {
   return !counts.some((line) => line.includes('resource="namespaces"') && line.includes('verb="LIST"'));
 }
 
+interface Migrations {
+  /** Of a migration of secrets, and of one of a resource that does not exist. */
+  readonly conditions: readonly (readonly string[])[];
+  /** The keys of the store whose values got the new encryption key. */
+  readonly migrated: readonly string[];
+}
+
+/** Changes the encryption key of secrets, and requests migrations. */
+async function requestMigrations(t: Test, gates: Gates): Promise<Migrations> {
+  const migrated: string[] = [];
+  const inner = createMemoryStore({ clock: new FakeClock(Date.now()) });
+  const file = writeConfiguration(temporaryFile(t), "k1");
+  const settings = {
+    "embedded-controllers": "storage-version-migrator",
+    "encryption-provider-config": file,
+    "encryption-provider-config-automatic-reload": "true",
+    "runtime-config": "storagemigration.k8s.io/v1alpha1=true",
+  };
+  await using server = await startServer(withGates(gates, settings), {
+    update: (key, value, ...rest) => {
+      if (Buffer.from(value).toString("latin1").startsWith("k8s:enc:secretbox:v1:k2:")) migrated.push(key);
+      return inner.update(key, value, ...rest);
+    },
+    get: inner.get.bind(inner),
+    list: inner.list.bind(inner),
+    scan: inner.scan.bind(inner),
+    readVersion: inner.readVersion.bind(inner),
+    watch: inner.watch.bind(inner),
+    create: inner.create.bind(inner),
+    delete: inner.delete.bind(inner),
+    current: inner.current.bind(inner),
+  });
+  const secrets = "/api/v1/namespaces/default/secrets";
+  for (const name of ["a", "b"]) await server.send(`POST ${secrets}`, { metadata: { name }, data: {} });
+  writeConfiguration(file, "k2", "k1");
+  await server.until("the new key is used", async () => {
+    await server.send(`PUT ${secrets}/b`, { metadata: { name: "b" }, data: {} });
+    return migrated.length > 0;
+  });
+  migrated.length = 0;
+  const migrations = "/apis/storagemigration.k8s.io/v1alpha1/storageversionmigrations";
+  const resources = ["secrets", "spells"];
+  for (const resource of resources) {
+    const spec = { resource: { group: "", version: "v1", resource } };
+    await server.send(`POST ${migrations}`, { metadata: { name: resource }, spec });
+  }
+  const conditions: (readonly string[])[] = [];
+  for (const name of resources) {
+    let found: readonly { type: string; status: string; reason: string; message?: string }[] = [];
+    const read = async (): Promise<boolean> => {
+      found = (await server.send(`GET ${migrations}/${name}`)).json.status?.conditions ?? [];
+      return found.some(({ type }) => type !== "Running");
+    };
+    if (gates.StorageVersionMigrator === true) await server.until(`the migration of ${name} has ended`, read);
+    else await server.clock.advance(10_000).then(read);
+    conditions.push(found.map((one) => [one.type, one.status, one.reason, one.message ?? ""].join(" ").trim()));
+  }
+  return { conditions, migrated };
+}
+
 function schedules(gate: string, feature: keyof ReturnType<typeof schedulerFeatures>): Effect {
   return async (t) => {
     for (const value of [true, false]) {
@@ -126,6 +190,16 @@ export const controllerGateEffects: Readonly<Record<string, Effect>> = {
     t.equal(await streamsLists({}), false);
     t.equal(await streamsLists({ WatchListClient: true }), false, "the server does not support it");
     t.equal(await streamsLists({ WatchList: true, WatchListClient: true }), true);
+  },
+  StorageVersionMigrator: async (t) => {
+    t.same(await requestMigrations(t, {}), { conditions: [[], []], migrated: [] });
+    t.same(await requestMigrations(t, { StorageVersionMigrator: true }), {
+      conditions: [
+        ["Running False StorageVersionMigrationInProgress", "Succeeded True StorageVersionMigrationSucceeded"],
+        ["Failed True StorageVersionMigrationFailed resource does not exist in discovery"],
+      ],
+      migrated: ["/registry/secrets/default/a"],
+    });
   },
   SchedulerAsyncPreemption: schedules("SchedulerAsyncPreemption", "asyncPreemption"),
   SchedulerPopFromBackoffQ: schedules("SchedulerPopFromBackoffQ", "popFromBackoff"),

@@ -5,9 +5,9 @@ import { join } from "node:path";
 import type { Test } from "tap";
 import type { Effect, Name, startServer } from "./support.ts";
 
-/** Writes a configuration whose key has this name, and returns the path of the file. */
-function writeConfiguration(file: string, key: string): string {
-  const keys = [{ name: key, secret: Buffer.alloc(32, key).toString("base64") }];
+/** Writes a configuration whose keys have these names, and returns the path of the file. */
+export function writeConfiguration(file: string, ...names: readonly string[]): string {
+  const keys = names.map((name) => ({ name, secret: Buffer.alloc(32, name).toString("base64") }));
   return writeFor(file, [{ secretbox: { keys } }, { identity: {} }]);
 }
 
@@ -25,7 +25,7 @@ export function writeProviders(t: Test, providers: readonly object[]): string {
   return writeFor(temporaryFile(t), providers);
 }
 
-function temporaryFile(t: Test): string {
+export function temporaryFile(t: Test): string {
   const folder = mkdtempSync(join(tmpdir(), "svc-encryption-"));
   t.teardown(() => rmSync(folder, { recursive: true }));
   return join(folder, "encryption.json");

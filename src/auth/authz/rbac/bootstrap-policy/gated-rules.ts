@@ -70,4 +70,14 @@ export const gatedRules: readonly GatedRules[] = [
       ]),
     ],
   },
+  {
+    gates: ["StorageVersionMigrator"],
+    controllerRoles: [
+      clusterRole("system:controller:storage-version-migrator-controller", [
+        // An apply needs the permission to create, although the uid makes it a conflict for an object that is gone.
+        allowResources("*", "*", "create list patch"),
+        allowResources("storagemigration.svc.io", "storageversionmigrations/status", "update"),
+      ]),
+    ],
+  },
 ];
