@@ -56,6 +56,11 @@ function allocateForCreate(
   reject: Reject,
 ): readonly ServicePort[] {
   const nodePorts = new Map<number, number>();
+  // The first that a port of the number requests.
+  const requestedPorts = new Map<number, number>();
+  for (const { port, nodePort = 0 } of ports) {
+    if (nodePort !== 0 && !requestedPorts.has(port)) requestedPorts.set(port, nodePort);
+  }
   return ports.map((port, i) => {
     const { nodePort = 0 } = port;
     if (nodePort === 0 && !allocatesNodePorts(spec)) return port;
@@ -64,7 +69,7 @@ function allocateForCreate(
       if (nodePort !== 0 && nodePort !== before) allocatePort(nodePort, i, allocation, reject);
       return { ...port, nodePort: nodePort || before };
     }
-    const requested = ports.find((other) => other.port === port.port && other.nodePort)?.nodePort;
+    const requested = requestedPorts.get(port.port);
     if (requested !== undefined) allocatePort(requested, i, allocation, reject);
     const allocated = requested ?? allocateNextPort(allocation);
     nodePorts.set(port.port, allocated);

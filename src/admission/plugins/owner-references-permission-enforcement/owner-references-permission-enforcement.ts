@@ -8,6 +8,7 @@ import type { OwnerReference } from "../../../api/meta/object-meta.ts";
 import { parseApiVersion } from "../../../api/scheme.ts";
 import type { Authorizer } from "../../../auth/user.ts";
 import { deepEqual } from "../../../schema/value/equal.ts";
+import { TimeSlice } from "../../../std/async/time-slice.ts";
 import { type AdmissionRequest, matchesResource, metadataOf, newForbidden } from "../../chain/attributes.ts";
 import type { PluginDeps } from "../../chain/factory.ts";
 import type { AdmissionPlugin } from "../../chain/plugin.ts";
@@ -41,7 +42,9 @@ async function checkPermissions(
   if (deletion.decision !== "allow") {
     throw newForbidden(request, `cannot set an ownerRef on a resource you can't delete: ${deletion.reason}, <nil>`);
   }
+  const slice = new TimeSlice();
   for (const owner of newlyBlockedOwners(request.object, request.oldObject)) {
+    if (slice.isOver) await slice.end();
     const { group: ownerGroup, version } = parseApiVersion(owner.apiVersion) ?? { group: "", version: "" };
     const ownerKind = scheme.byKind(ownerGroup, version, owner.kind);
     if (ownerKind === undefined) {
@@ -72,7 +75,8 @@ function ownersOf(object: ApiObject | undefined): readonly OwnerReference[] {
 function changesOwners(object: ApiObject | undefined, previous: ApiObject | undefined): boolean {
   const [now, before] = [ownersOf(object), ownersOf(previous)];
   if (now.length !== before.length) return true;
-  return now.some((owner) => !before.some((old) => old.uid === owner.uid && deepEqual(old, owner)));
+  const byUid = Map.groupBy(before, ({ uid }) => uid);
+  return now.some((owner) => !byUid.get(owner.uid)?.some((old) => deepEqual(old, owner)));
 }
 
 function newlyBlockedOwners(object: ApiObject | undefined, previous: ApiObject | undefined): readonly OwnerReference[] {

@@ -16,9 +16,9 @@ export function isSignificantUpdate(next: Pod, previous: Pod): boolean {
     const [now, before] = [next.spec?.[list] ?? [], previous.spec?.[list] ?? []];
     if (now.length !== before.length || now.some((container, i) => differs(container, before[i]))) return true;
   }
-  const existing = previous.spec?.ephemeralContainers ?? [];
+  const existing = new Map((previous.spec?.ephemeralContainers ?? []).map((each) => [each.name, each]));
   return (next.spec?.ephemeralContainers ?? []).some((container) => {
-    const before = existing.find(({ name }) => name === container.name);
+    const before = existing.get(container.name);
     return before === undefined || differs(container, before);
   });
 }

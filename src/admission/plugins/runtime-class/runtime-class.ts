@@ -81,5 +81,13 @@ function applyScheduling(spec: PodSpec, found: RuntimeClass | undefined, request
 }
 
 function mergeTolerations(existing: readonly Toleration[], added: readonly Toleration[]): readonly Toleration[] {
-  return [...existing, ...added.filter((one) => !existing.some((other) => semanticEqual(toleration, one, other)))];
+  const byKey = Map.groupBy(existing, identityOf);
+  const isPresent = (one: Toleration): boolean =>
+    byKey.get(identityOf(one))?.some((other) => semanticEqual(toleration, one, other)) === true;
+  return [...existing, ...added.filter((one) => !isPresent(one))];
+}
+
+/** Equal for tolerations that are semantically equal. */
+function identityOf({ key, operator, value, effect, tolerationSeconds }: Toleration): string {
+  return JSON.stringify([key || null, operator || null, value || null, effect || null, tolerationSeconds]);
 }

@@ -12,8 +12,9 @@ function hostsText({ spec }: Ingress): string {
   const rules = spec?.rules ?? [];
   const named = rules.map(({ host }) => host).filter((host) => host);
   const shown = named.slice(0, HOSTS_SHOWN).join(",") || "*";
-  const full = rules.findIndex((_, i) => rules.slice(0, i).filter(({ host }) => host).length === HOSTS_SHOWN);
-  return full < 0 ? shown : `${shown} + ${rules.length - HOSTS_SHOWN} more...`;
+  // As in Kubernetes, a rule after the last host that is shown counts, also one without a host.
+  const isComplete = named.length < HOSTS_SHOWN || (named.length === HOSTS_SHOWN && Boolean(rules.at(-1)?.host));
+  return isComplete ? shown : `${shown} + ${rules.length - HOSTS_SHOWN} more...`;
 }
 
 function addressText({ status }: Ingress): string {
