@@ -69,8 +69,11 @@ function findTargets(): readonly Target[] {
   return targets;
 }
 
-/** A value with its required members, in which `seed` makes strings and numbers different. */
-function sample(schema: Schema, seed: number): unknown {
+/** Which members a value has: those that are required and scalars, or all scalars. */
+type Extent = "most" | "all";
+
+/** A value in which `seed` makes strings and numbers different. */
+function sample(schema: Schema, seed: number, extent: Extent = "most"): unknown {
   switch (schema.type) {
     case "string":
       return schema.values?.[0] ?? `a${seed}`;
@@ -90,11 +93,10 @@ function sample(schema: Schema, seed: number): unknown {
     case "object": {
       const members = membersOf(schema).filter(({ field, schema: member }) => {
         const isScalar = !["object", "list", "map", "raw", "either"].includes(member.type);
-        return (
-          field.oneOf === undefined && (field.presence === "required" || (isScalar && field.presence === "optional"))
-        );
+        const isSet = isScalar && (extent === "all" || field.presence === "optional");
+        return field.oneOf === undefined && (field.presence === "required" || isSet);
       });
-      return Object.fromEntries(members.map(({ name, schema: member }) => [name, sample(member, seed)]));
+      return Object.fromEntries(members.map(({ name, schema: member }) => [name, sample(member, seed, extent)]));
     }
     default:
       return {};
@@ -130,6 +132,7 @@ function fillings({ schema }: Target): Readonly<Record<string, unknown>> {
     empty: fill(() => empty),
     equal: fill(() => sample(schema.items, 1)),
     reversed: fill((index) => sample(schema.items, VALUES - index)),
+    complete: fill((index) => sample(schema.items, VALUES - index, "all")),
   };
 }
 
@@ -149,12 +152,15 @@ function bodyOf({ kind, path }: Target, value: unknown): object {
   return { ...body, apiVersion, kind: kind.kind, metadata: { ...body.metadata, name: "x" } };
 }
 
+const TABLE = "create, as a table";
+
 /** Requests with the value: create, update, each type of patch, and apply. */
 function* requestsOf(target: Target, value: unknown): Generator<readonly [string, string, string]> {
   const { kind, path } = target;
   const collection = collectionOf(kind);
   const body = JSON.stringify(bodyOf(target, value));
   yield ["create", `POST ${collection}?dryRun=All`, body];
+  yield [TABLE, `POST ${collection}?dryRun=All`, body];
   if (!kind.verbs.includes("patch")) return;
   const item = `${collection}/x?dryRun=All`;
   yield ["update", `PUT ${item}`, body];
@@ -191,7 +197,10 @@ async function measure(
   line: string,
   body: string,
 ): Promise<Result> {
-  const headers = type.includes("+") ? { "content-type": `application/${type}` } : {};
+  const headers = {
+    ...(type.includes("+") ? { "content-type": `application/${type}` } : {}),
+    ...(type === TABLE ? { accept: "application/json;as=Table;v=v1;g=meta.k8s.io" } : {}),
+  };
   await nextTurn();
   meter.take();
   const { status, bytes } = await server.send(line, { body, headers });
