@@ -177,7 +177,7 @@ export interface Field<S extends Schema = Schema, P extends Presence = Presence>
   /** JSON contains the empty value although the field is optional (Go without `omitempty`). */
   readonly emitEmpty?: boolean;
   readonly nullable?: boolean;
-  /** Decoding keeps an empty list, which validation rejects. */
+  /** Decoding keeps an empty list or map, which errors show. Responses and the store omit it. */
   readonly keepEmpty?: boolean;
   /** A required field that is a pointer in Go: when absent it is nil and not zero. */
   readonly nilable?: boolean;

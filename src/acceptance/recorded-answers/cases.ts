@@ -134,7 +134,8 @@ class Player {
     const { uid = "", resourceVersion = "", creationTimestamp = "" } = (live?.metadata ?? {}) as Record<string, string>;
     const text = (typeof body === "string" ? body : JSON.stringify(body))
       ?.replaceAll("<rv>", resourceVersion)
-      .replaceAll("<uid>", uid)
+      // The recorder sent `<uid>` within a longer text as it is.
+      .replaceAll('"<uid>"', JSON.stringify(uid))
       .replaceAll("<time>", creationTimestamp);
     return await this.#server.send(`${method} ${path}${query === "" ? "" : `?${query}`}`, {
       ...(text === undefined ? {} : { body: Buffer.from(text) }),
@@ -279,10 +280,13 @@ function mask(value: unknown): unknown {
 /** A placeholder of the recording matches any value. */
 const WILDCARD = /^<(?:clusterIP|nodePort|value|token|rv)>$/;
 
+const GENERATED_PREFIX_MAX = 58;
+
 function same(wanted: unknown, found: unknown): boolean {
   if (typeof wanted === "string" && WILDCARD.test(wanted)) return found !== undefined;
   if (typeof wanted === "string" && typeof found === "string" && wanted.includes("<random>")) {
-    return found.startsWith(wanted.slice(0, wanted.indexOf("<random>")));
+    // Names are shortened before the random part is added.
+    return found.startsWith(wanted.slice(0, Math.min(wanted.indexOf("<random>"), GENERATED_PREFIX_MAX)));
   }
   if (Array.isArray(wanted) && Array.isArray(found)) {
     return wanted.length === found.length && wanted.every((item, index) => same(item, found[index]));

@@ -27,6 +27,33 @@ const deployment = { metadata: { name: "a" }, spec: { selector: { matchLabels: {
 const wanted = (apiVersion: string, kind: string, name: string) =>
   JSON.stringify({ apiVersion, kind, metadata: { name, labels: { applied: "yes" } } });
 
+t.test("empty labels are as none for stores, responses, policies and managed fields", async (t) => {
+  await using server = await startTestServer();
+  const policies = "/apis/admissionregistration.svc.io/v1/validatingadmissionpolicies";
+  const rule = { apiGroups: ["apps"], apiVersions: ["v1"], operations: ["CREATE"], resources: ["deployments"] };
+  const spec = {
+    matchConstraints: { resourceRules: [rule] },
+    validations: [{ expression: "!has(object.metadata.labels)" }],
+  };
+  const created = await server.send(`POST ${policies}`, { body: { metadata: { name: "p" }, spec } });
+  t.equal(created.status, 201, created.text);
+  const binding = { metadata: { name: "p" }, spec: { policyName: "p", validationActions: ["Deny"] } };
+  await server.send(`POST ${policies.replace("policies", "policybindings")}`, { body: binding });
+  const deny = await server.send(`POST ${DEPLOYMENTS}?dryRun=All`, {
+    body: { ...deployment, metadata: { name: "a", labels: { a: "b" } } },
+  });
+  t.equal(deny.status, 422, deny.text);
+  const empty = { ...deployment, metadata: { name: "a", labels: {} } };
+  const allowed = await server.send(`POST ${DEPLOYMENTS}?fieldManager=m`, { body: empty });
+  t.equal(allowed.status, 201, allowed.text);
+  t.notMatch(allowed.text, /"labels":\{\}|"fieldsV1":\{"f:metadata"/);
+  const again = await server.send(`PUT ${DEPLOYMENTS}/a?fieldManager=m`, { body: empty });
+  t.equal(again.json.metadata.resourceVersion, allowed.json.metadata.resourceVersion);
+  const unmatched = { ...empty, spec: { ...deployment.spec, template: { ...template, metadata: { labels: {} } } } };
+  const refused = await server.send(`POST ${DEPLOYMENTS}`, { body: unmatched });
+  t.match(refused.json.message, /spec\.template\.metadata\.labels: Invalid value: map\[string\]string\{\}: /);
+});
+
 interface Step {
   readonly line: string;
   readonly body?: unknown;

@@ -52,7 +52,8 @@ export const objectMeta = object("meta/v1.ObjectMeta", {
   creationTimestamp: optional(8, time),
   deletionTimestamp: pointer(9, time),
   deletionGracePeriodSeconds: pointer(10, int64),
-  labels: optional(11, map(string)),
+  // Errors show an empty map as such.
+  labels: optional(11, map(string), { keepEmpty: true }),
   annotations: optional(12, map(string)),
   ownerReferences: optional(13, listMap(ownerReference, "uid"), {
     patchStrategy: "merge",

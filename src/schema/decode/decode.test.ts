@@ -211,6 +211,16 @@ t.test("decode() reports wrong types with the messages of Go's converter on requ
   }
 });
 
+t.test("decode() keeps empty maps where errors show them, and leaves absent bytes absent", async (t) => {
+  const part = object("t/v1.Part", {
+    labels: optional(1, map(string), { keepEmpty: true }),
+    others: optional(2, map(string)),
+    data: required(3, base64),
+  });
+  t.same(decode(part, { labels: {}, others: {} }).value, { labels: {} });
+  t.same(decode(part, { labels: null, data: "" }).value, { data: "" });
+});
+
 t.test("decode() distinguishes an absent required pointer from zero", async (t) => {
   const part = object("t/v1.Part", { selector: requiredPointer(1, map(string)) });
   t.same(decode(part, {}).value, {});

@@ -315,8 +315,9 @@ function objectDecoder(schema: ObjectSchema): Decoder {
   };
 }
 
-/** Sets an absent required member to its zero value, as in Go. Times stay absent. */
+/** Sets an absent required member to its zero value, as in Go. Times stay absent, and bytes, whose zero is nil. */
 function fillRequired(members: Record<string, unknown>, { member, decode }: Slot, context: DecodeContext): void {
+  if (member.schema.type === "bytes") return;
   const zero = member.schema.type === "object" ? decode({}, context) : zeroOf(member.schema);
   if (zero !== null) members[member.name] = zero;
 }

@@ -15,10 +15,11 @@ export function certificateSubjectRestriction(): AdmissionPlugin {
     handles: (attributes) => matchesResource(attributes, certificateSigningRequestKind, ["CREATE"]),
     validate(request) {
       const { spec } = request.object as CertificateSigningRequest;
+      const pem: string | undefined = spec.request;
       if (spec.signerName !== SIGNER) return;
       let groups: readonly string[];
       try {
-        groups = subjectOrganizations(Buffer.from(spec.request, "base64").toString());
+        groups = subjectOrganizations(Buffer.from(pem ?? "", "base64").toString());
       } catch (error) {
         throw newForbidden(request, `failed to parse CSR: ${(error as Error).message}`);
       }

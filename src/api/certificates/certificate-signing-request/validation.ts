@@ -23,13 +23,20 @@ const CONDITIONS = "status.conditions";
 const USAGES: readonly string[] = [...keyUsages].sort();
 
 export function validateRequest({ spec }: CertificateSigningRequest): readonly FieldError[] {
-  const { request, usages = [], signerName, expirationSeconds } = spec;
-  const bytes = Buffer.from(request, "base64");
+  const { usages = [], signerName, expirationSeconds } = spec;
+  const request: string | undefined = spec.request;
+  const bytes = Buffer.from(request ?? "", "base64");
   const problem = requestProblem(bytes.toString("latin1"));
   const errors: FieldError[] =
     problem === undefined
       ? []
-      : [invalidField("spec.request", bytes.length === 0 ? unquoted("[]byte(nil)") : bytes, problem)];
+      : [
+          invalidField(
+            "spec.request",
+            request ? bytes : unquoted(request === undefined ? "[]byte(nil)" : "[]byte{}"),
+            problem,
+          ),
+        ];
   if (usages.length === 0) errors.push(requiredField("spec.usages"));
   const repeated = repeatedIndexes(usages);
   for (const [i, usage] of usages.entries()) {
