@@ -112,8 +112,8 @@ durability: packages ## kill an API server 300 times under load, and cut its pow
 	@SVC_POWER_CUTS=$${SVC_POWER_CUTS:-4000} node src/acceptance/server/power-cuts.test.ts
 
 .PHONY: soak
-soak: packages ## mixed load for hours, with memory, open files and disk flat (docs/durability.md; SVC_SOAK_MINUTES=240)
-	@SVC_SOAK_MINUTES=$${SVC_SOAK_MINUTES:-240} node src/acceptance/server/soak.test.ts
+soak: packages build ## mixed load for hours, with memory, open files and disk flat (docs/durability.md; SVC_SOAK_MINUTES=240)
+	@SVC_PROGRAM=bundle SVC_SOAK_MINUTES=$${SVC_SOAK_MINUTES:-240} node src/acceptance/server/soak.test.ts
 
 .PHONY: scale
 scale: packages build ## how many hollow nodes and pods an API server carries; ten minutes (docs/scale.md; ARGS="--store etcd")

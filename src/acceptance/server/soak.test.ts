@@ -1,7 +1,8 @@
 /**
- * Memory, open files and disk of a server stay flat under mixed load. `make soak` runs it for hours:
+ * Memory, open files and disk of a server stay flat under mixed load. `make soak` runs it for hours with `dist/svc`,
+ * whose start limits the free memory of V8 and of the C library:
  *
- *     SVC_SOAK_MINUTES=240 node src/acceptance/server/soak.test.ts
+ *     SVC_PROGRAM=bundle SVC_SOAK_MINUTES=240 node src/acceptance/server/soak.test.ts
  */
 import { mkdtempSync, readdirSync, rmSync, statSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -9,6 +10,7 @@ import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import t from "tap";
 import { type ServerProcess, startServerProcess } from "../../testing/apiserver/server-process.ts";
+import { programs } from "../cluster/cluster.ts";
 
 /** Seconds show that the load runs and leaves no files open; growth shows in hours. */
 const MINUTES = Number(process.env.SVC_SOAK_MINUTES ?? 0.1);
@@ -127,7 +129,9 @@ t.test("memory, open files and disk stay flat under mixed load", { timeout: TIME
   t.teardown(() => rmSync(home, { recursive: true, force: true }));
   const store = join(home, "store");
   const flags = ["--embedded-controllers=namespace,garbage-collector", "--kvstore-compaction-interval=30s"];
-  await using server = await startServerProcess({ home, store, flags });
+  const { SVC_PROGRAM: selected = "sources" } = process.env;
+  const program = programs[selected as keyof typeof programs];
+  await using server = await startServerProcess({ home, store, flags, program });
   const counts = newCounts();
   const clients = Array.from({ length: CLIENTS }, (_, index) => new Client(server, index, counts));
   const samples: Sample[] = [];
