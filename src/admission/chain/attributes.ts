@@ -91,10 +91,14 @@ export function newForbidden(request: AdmissionRequest, reason: string): StatusE
 /** A copy with another object. The members of a request are getters, so they are copied one by one. */
 export function copyWithObject(request: AdmissionRequest, object: ApiObject): AdmissionRequest {
   const { operation, kind, group, subresource, objectKind, namespace, name, oldObject, options } = request;
-  const { dryRun, user, signal, reinvocation } = request;
+  const { dryRun, user, reinvocation } = request;
   return {
     ...{ operation, kind, group, subresource, objectKind, namespace, name, oldObject, options },
-    ...{ dryRun, user, signal, reinvocation, object },
+    ...{ dryRun, user, reinvocation, object },
+    // Reading it creates it.
+    get signal() {
+      return request.signal;
+    },
     warn: (text) => request.warn(text),
     annotate: (key, value) => request.annotate(key, value),
   };

@@ -21,11 +21,15 @@ export interface EquivalentResource {
 }
 
 /** The resource as the request names it. */
-export function requestedResource({ kind, group, objectKind }: AdmissionAttributes): EquivalentResource {
-  const { version, plural } = kind;
-  const isSameKind = objectKind.kind === kind.kind && objectKind.version === version;
-  const { schema, ...objects } = objectKind;
-  return { group, version, plural, objects, schema, kind: isSameKind ? kind : undefined };
+export function requestedResource(attributes: AdmissionAttributes): EquivalentResource {
+  const { version, plural } = attributes.kind;
+  const { schema, ...objects } = attributes.objectKind;
+  return { group: attributes.group, version, plural, objects, schema, kind: requestedKind(attributes) };
+}
+
+/** The kind whose strategy applies to the objects of the request. */
+export function requestedKind({ kind, objectKind }: AdmissionAttributes): Kind | undefined {
+  return objectKind.kind === kind.kind && objectKind.version === kind.version ? kind : undefined;
 }
 
 /** The same resource in other versions and groups. */

@@ -35,7 +35,8 @@ export function createRequestBindings(
   };
 }
 
-function once(compute: () => Value): () => Value {
+/** Computes the value at the first call. */
+export function once(compute: () => Value): () => Value {
   let value: Value | undefined;
   return () => (value ??= compute());
 }

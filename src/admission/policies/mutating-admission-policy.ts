@@ -115,7 +115,7 @@ class Dispatch {
     reinvocation.end(this.#current.request.object);
   }
 
-  async #invoke(invocation: Invocation<P, B, E>, param: Param, namespaceObject: Value): Promise<void> {
+  async #invoke(invocation: Invocation<P, B, E>, param: Param, namespaceObject: Value | (() => Value)): Promise<void> {
     const { bound, binding, resource } = invocation;
     const { compiled } = bound;
     const params = { namespaceObject, params: () => paramValue(param, bound.policy.spec?.paramKind) };
@@ -187,12 +187,12 @@ class Dispatch {
   /** Replaces the object by what `mutate` makes of it in the version of the policy; undefined leaves it. */
   async #replace(mutate: (object: ApiObject) => ApiObject | undefined, resource: EquivalentResource): Promise<void> {
     const { request, requested } = this.#current;
-    const { object, signal } = request;
+    const { object } = request;
     if (object === undefined) return;
-    const isSame = resource.kind === requested.kind;
-    const next = mutate(isSame ? object : await convertObject(object, requested, resource, signal));
+    const isSame = this.#current.isRequested(resource);
+    const next = mutate(isSame ? object : await convertObject(object, requested, resource, request.signal));
     if (next === undefined) return;
-    const converted = isSame ? next : await convertObject(next, resource, requested, signal);
+    const converted = isSame ? next : await convertObject(next, resource, requested, request.signal);
     this.#isMutated = true;
     this.#current = this.#current.withRequest(copyWithObject(request, converted));
   }

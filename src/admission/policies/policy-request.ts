@@ -8,8 +8,13 @@ import { andThen, type MaybePromise } from "../../std/async/maybe-promise.ts";
 import type { AdmissionAttributes, AdmissionRequest } from "../chain/attributes.ts";
 import type { ObjectReader } from "../chain/plugin.ts";
 import { AuthorizationChecks } from "../matching/authorization-checks.ts";
-import { convertObject, type EquivalentResource, requestedResource } from "../matching/equivalent-resource.ts";
-import { createRequestBindings, namespaceValue, type VersionedObjects } from "../matching/request-bindings.ts";
+import {
+  convertObject,
+  type EquivalentResource,
+  requestedKind,
+  requestedResource,
+} from "../matching/equivalent-resource.ts";
+import { createRequestBindings, namespaceValue, once, type VersionedObjects } from "../matching/request-bindings.ts";
 import { namespaceNotFound } from "../matching/selectors.ts";
 
 export interface PolicyRequestDeps {
@@ -19,12 +24,12 @@ export interface PolicyRequestDeps {
 
 export class PolicyRequest {
   readonly request: AdmissionRequest;
-  readonly requested: EquivalentResource;
   readonly checks: AuthorizationChecks;
   readonly #deps: PolicyRequestDeps;
   /** By `GROUP/VERSION`. */
   readonly #bindings = new Map<string, Variables>();
-  #namespace: Value | undefined;
+  #requested: EquivalentResource | undefined;
+  #namespace: (() => Value) | undefined;
 
   constructor(
     request: AdmissionRequest,
@@ -32,9 +37,18 @@ export class PolicyRequest {
     checks = new AuthorizationChecks(request.user, deps.authorizer),
   ) {
     this.request = request;
-    this.requested = requestedResource(request);
     this.checks = checks;
     this.#deps = deps;
+  }
+
+  get requested(): EquivalentResource {
+    this.#requested ??= requestedResource(this.request);
+    return this.#requested;
+  }
+
+  /** Whether the objects of the request are those of the resource, in its version. */
+  isRequested({ kind }: EquivalentResource): boolean {
+    return kind === requestedKind(this.request);
   }
 
   /** A copy for the request with another object. */
@@ -55,21 +69,24 @@ export class PolicyRequest {
   }
 
   #convert(resource: EquivalentResource): MaybePromise<VersionedObjects> {
+    const { request } = this;
+    const { object, oldObject } = request;
+    if (this.isRequested(resource)) return { object, oldObject };
+    // Reading the signal creates it: most requests need none.
     const { requested } = this;
-    const { object, oldObject, signal } = this.request;
-    if (resource.kind === requested.kind) return { object, oldObject };
+    const { signal } = request;
     const convert = async (one: typeof object) => one && (await convertObject(one, requested, resource, signal));
     return Promise.all([convert(object), convert(oldObject)]).then(([next, old]) => ({ object: next, oldObject: old }));
   }
 
-  /** The value of `namespaceObject`. Throws or rejects with a 404. */
-  namespaceObject(): MaybePromise<Value> {
+  /** The value of `namespaceObject`, converted at its first use. Throws or rejects with a 404. */
+  namespaceObject(): MaybePromise<Value | (() => Value)> {
     const { namespace } = this.request;
     if (namespace === "" || isNamespace(this.request.kind)) return null;
     if (this.#namespace !== undefined) return this.#namespace;
     return andThen(this.#deps.reader.get(namespaceKind, "", namespace, this.request), (found) => {
       if (found === undefined) throw namespaceNotFound(namespace);
-      this.#namespace = namespaceValue(found);
+      this.#namespace = once(() => namespaceValue(found));
       return this.#namespace;
     });
   }
