@@ -11,7 +11,12 @@ import { roleKind } from "../../api/rbac/role/kind.ts";
 import { roleBindingKind } from "../../api/rbac/role-binding/kind.ts";
 import type { RoleBinding } from "../../api/rbac/role-binding/schema.ts";
 import { forbidden } from "../../api/status.ts";
-import { compactRules, countCombinations, findUncovered } from "../../auth/authz/rbac/rules-cover.ts";
+import {
+  compactRules,
+  countCombinations,
+  findUncovered,
+  findUncoveredInSteps,
+} from "../../auth/authz/rbac/rules-cover.ts";
 import type { Authorizer, UserInfo, UserRules } from "../../auth/user.ts";
 import { get } from "../../registry/get.ts";
 import type { Registries } from "../../registry/registries.ts";
@@ -19,6 +24,7 @@ import type { Scope } from "../../registry/scope.ts";
 import type { EscalationCheck } from "../../registry/write/request.ts";
 import { deepEqual } from "../../schema/value/equal.ts";
 import { goQuote } from "../../schema/value/go-quote.ts";
+import { runInSlices } from "../../std/async/steps.ts";
 
 /** `named` is the object name in the request's path: empty for POST, whose name is in the body. */
 type EscalationCheckFactory = (named: string) => EscalationCheck;
@@ -53,7 +59,7 @@ function roleCheck(authorizer: Authorizer, resource: string): EscalationCheckFac
     if (await isAuthorized(authorizer, scope, "escalate", resource, named)) return;
     const { rules = [], aggregationRule } = next as ClusterRole;
     const name = next.metadata?.name ?? "";
-    checkCovered(authorizer, scope, { resource, name }, rules);
+    await checkCovered(authorizer, scope, { resource, name }, rules);
     const isAggregated =
       aggregationRule !== undefined || (previous as ClusterRole | undefined)?.aggregationRule !== undefined;
     if (isAggregated && findUncovered(rulesOfUser(authorizer, scope).rules, EVERYTHING).length > 0) {
@@ -76,7 +82,7 @@ function bindingCheck(authorizer: Authorizer, registries: Registries, resource: 
     const { object } = isLocal
       ? await get(registries.of(roleKind), at, roleRef.name)
       : await get(registries.of(clusterRoleKind), at, roleRef.name);
-    checkCovered(authorizer, scope, { resource, name: next.metadata?.name ?? "" }, object.rules ?? []);
+    await checkCovered(authorizer, scope, { resource, name: next.metadata?.name ?? "" }, object.rules ?? []);
   };
 }
 
@@ -111,19 +117,19 @@ function rulesOfUser(authorizer: Authorizer, { user, namespace }: Scope): UserRu
 /** Bounds the comparison of rules with those of the user: a short role can contain billions of combinations. */
 const COMBINATIONS_MAX = 20_000;
 
-function checkCovered(
+async function checkCovered(
   authorizer: Authorizer,
   scope: Scope,
   { resource, name }: { readonly resource: string; readonly name: string },
   rules: readonly PolicyRule[],
-): void {
+): Promise<void> {
   const refuse = (why: string): Error => forbidden({ group: scope.group, resource, name }, why);
   if (countCombinations(rules) > COMBINATIONS_MAX) {
     const most = `more than ${COMBINATIONS_MAX} combinations of verbs, groups, resources and names`;
     throw refuse(`${most} are not compared with what ${described(scope.user)} may: write several roles`);
   }
   const { rules: owned, error } = rulesOfUser(authorizer, scope);
-  const more = compactRules(findUncovered(owned, rules));
+  const more = compactRules(await runInSlices(findUncoveredInSteps(owned, rules)));
   if (more.length === 0) return;
   const what = [...new Set(more.map(ruleText))].sort().join("\n");
   const unknown = error === undefined ? "" : `; resolution errors: [${error}]`;

@@ -1,6 +1,6 @@
 import t from "tap";
 import type { PolicyRule } from "../../../api/rbac/policy-rule.ts";
-import { compactRules, countCombinations, findUncovered } from "./rules-cover.ts";
+import { compactRules, countCombinations, findUncovered, findUncoveredInSteps } from "./rules-cover.ts";
 
 const rule = (verbs: string, resources: string, more: Partial<PolicyRule> = {}): PolicyRule => ({
   verbs: verbs.split(" "),
@@ -24,6 +24,17 @@ t.test("findUncovered() returns the requested rules that are not covered", async
   t.same(all(rule("get", "pods", { resourceNames: ["a"] })), []);
   t.same(all(rule("patch", "events", { apiGroups: ["events.svc.io"] })), [], "aliases of a group are equal");
   t.same(all(rule("*", "*")), ["* *"]);
+});
+
+t.test("findUncovered() stops after a thousand parts, and compares in steps", async (t) => {
+  const resourceNames = Array.from({ length: 5000 }, (_, index) => `n${index}`);
+  const requested = [rule("get", "pods", { resourceNames })];
+  t.equal(findUncovered([], requested).length, 1000);
+  const all = [rule("get", "pods")];
+  let steps = 0;
+  for (const comparison = findUncoveredInSteps(all, requested); comparison.next().done !== true; ) steps++;
+  t.equal(steps, 50);
+  t.same(findUncovered(all, requested), []);
 });
 
 t.test("uncovered() distinguishes named objects from all, and paths from subpaths", async (t) => {

@@ -1,10 +1,34 @@
 /** Compares rules to prevent privilege escalation: users must not grant permissions that they do not have. */
 import type { PolicyRule } from "../../../api/rbac/policy-rule.ts";
 import { svcGroup } from "../../../api/scheme.ts";
+import { runSteps, type Steps } from "../../../std/async/steps.ts";
+
+/** Parts of one step: each is compared with all rules of a user. */
+const STEP_PARTS = 100;
+/** A message about more would be longer than any role needs. */
+const UNCOVERED_MAX = 1000;
 
 /** The parts of `requested` that `owned` does not cover, each for one verb of one resource or path. */
 export function findUncovered(owned: readonly PolicyRule[], requested: readonly PolicyRule[]): readonly PolicyRule[] {
-  return requested.flatMap(breakDown).filter((piece) => !owned.some((rule) => isCovered(rule, piece)));
+  return runSteps(findUncoveredInSteps(owned, requested));
+}
+
+/** The same, for roles of users: the first `UNCOVERED_MAX` parts. */
+export function* findUncoveredInSteps(
+  owned: readonly PolicyRule[],
+  requested: readonly PolicyRule[],
+): Steps<readonly PolicyRule[]> {
+  const uncovered: PolicyRule[] = [];
+  let compared = 0;
+  for (const rule of requested) {
+    for (const part of breakDown(rule)) {
+      if (compared++ % STEP_PARTS === 0) yield;
+      if (owned.some((one) => isCovered(one, part))) continue;
+      uncovered.push(part);
+      if (uncovered.length === UNCOVERED_MAX) return uncovered;
+    }
+  }
+  return uncovered;
 }
 
 /** The number of such simple rules: lists in a rule multiply. */
