@@ -1,5 +1,6 @@
 /** Effects of the flags for serving and TLS. */
 import { type AgentFlagName, createTestAgent } from "../../../testing/agent/flag-harness.ts";
+import { blockEventLoop } from "../../../testing/std/block-event-loop.ts";
 import { freePort } from "../../../testing/std/free-port.ts";
 import { type Effect, get, getPlain, server, servingFlags, withFreePort } from "./support.ts";
 
@@ -68,7 +69,10 @@ export const servingEffects: Partial<Record<AgentFlagName, Effect>> = {
     set: () => withFreePort("port", { ...servingFlags, "contention-profiling": "true" }),
     async verify(t, agent) {
       const { port } = await agent.start();
-      t.equal((await get(port, { path: "/debug/pprof/block" })).status, 200);
+      blockEventLoop(100);
+      const { status, body } = await get(port, { path: "/debug/pprof/block?debug=1" });
+      t.equal(status, 200);
+      t.match(body, /event loop late by/);
     },
   },
   "tls-cert-file": {

@@ -88,6 +88,7 @@ export async function expectUnusedImage(
 }
 
 export interface TlsResponse {
+  readonly body: string;
   readonly status: number;
   readonly protocol: string | null;
   readonly cipher: string;
@@ -106,7 +107,11 @@ export function get(port: number, options: Readonly<Record<string, unknown>> = {
           cipher: socket.getCipher().standardName,
           fingerprint: socket.getPeerCertificate().fingerprint256,
         };
-        response.resume().on("end", () => resolve(found));
+        let body = "";
+        response.setEncoding("latin1").on("data", (part: string) => {
+          body += part;
+        });
+        response.on("end", () => resolve({ ...found, body }));
       },
     );
     sent.on("error", reject).end();

@@ -8,6 +8,7 @@ import { connect as connectHttp2 } from "node:http2";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { makeCertificate } from "../../../testing/http/test-certificates.ts";
+import { blockEventLoop } from "../../../testing/std/block-event-loop.ts";
 import { freePort } from "../../../testing/std/free-port.ts";
 import {
   type Effect,
@@ -227,8 +228,11 @@ export const servingEffects: Partial<Record<Name, Effect>> = {
   },
   "contention-profiling": async (t) => {
     await using server = await startServer({ "contention-profiling": "true" });
-    t.match(await server.send("GET /debug/pprof/block"), { headers: { "content-type": "application/octet-stream" } });
     await using without = await startServer();
-    t.equal((await without.send("GET /debug/pprof/block")).status, 404);
+    blockEventLoop(100);
+    t.match((await server.send("GET /debug/pprof/block?debug=1")).json, /event loop late by/);
+    const empty = await without.send("GET /debug/pprof/block?debug=1");
+    t.match(empty, { status: 200, json: "--- contention:" });
+    t.notMatch(empty.json, /event loop late by/);
   },
 };
