@@ -15,6 +15,7 @@ import { createHttpAgent, createHttpsAgent } from "../../client/transport/egress
 import type { HttpRequest, HttpResponse, ResponseHeaders } from "../../http/message.ts";
 import { describeConnectionError } from "../../http/upgrade/connect-upgrade.ts";
 import { traceHeaders } from "../../tracing/span.ts";
+import { sniffContentType } from "./sniff-content-type.ts";
 import { upgradeConnection } from "./streams/upgrade-connection.ts";
 
 /** Connections to one server; further requests wait. */
@@ -80,7 +81,7 @@ export class RequestForwarder implements AsyncDisposable {
       outgoing.on("close", () => body.destroy());
       body.pipe(outgoing);
     }
-    return plainResponse(await reached(promise, to, signal));
+    return await plainResponse(await reached(promise, to, signal));
   }
 
   #open(request: HttpRequest, to: Destination, signal: AbortSignal, headers: Record<string, string>): ClientRequest {
@@ -107,13 +108,36 @@ async function reached<T>(response: Promise<T>, { host, port }: Destination, sig
   }
 }
 
-function plainResponse(response: IncomingMessage): HttpResponse {
+async function plainResponse(response: IncomingMessage): Promise<HttpResponse> {
+  const headers = responseHeaders(response.headers);
+  const { "content-type": type, "content-encoding": encoding = "" } = headers;
+  const first = type === undefined && encoding === "" ? await readFirst(response) : undefined;
   return {
     status: response.statusCode ?? 502,
-    headers: responseHeaders(response.headers),
+    headers: first === undefined ? headers : { ...headers, "content-type": sniffContentType(first) },
     body: response,
     resetAtShutdown: true,
   };
+}
+
+/** Resolves with the first bytes of the body, which is still read from its start; undefined without any. */
+function readFirst(response: IncomingMessage): Promise<Buffer | undefined> {
+  return new Promise((resolve) => {
+    const end = (first?: Buffer): void => {
+      response.off("readable", read);
+      for (const event of ["end", "error", "close"]) response.off(event, endEmpty);
+      resolve(first);
+    };
+    const endEmpty = (): void => end();
+    const read = (): void => {
+      const chunk = response.read() as Buffer | null;
+      if (chunk === null) return;
+      response.unshift(chunk);
+      end(chunk);
+    };
+    response.on("readable", read);
+    for (const event of ["end", "error", "close"]) response.on(event, endEmpty);
+  });
 }
 
 /** Independent of the method: with a content-length, a missing body would consume the next request. */
