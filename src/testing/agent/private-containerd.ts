@@ -4,7 +4,7 @@
  */
 import { type ChildProcess, execFile, spawn } from "node:child_process";
 import { createHash, randomBytes } from "node:crypto";
-import { copyFile, mkdir, mkdtemp, readFile, rm, stat, symlink, writeFile } from "node:fs/promises";
+import { copyFile, mkdir, mkdtemp, readdir, readFile, rm, stat, symlink, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { promisify } from "node:util";
@@ -77,6 +77,7 @@ export async function startPrivateContainerd(
   const clean = async (): Promise<void> => {
     await removeAll(ctr);
     await stop(child, "SIGTERM");
+    await killShims(socket);
     await removeNetworks(prefix, hasNetwork ? bridge : undefined);
     await unmountBelow(directory);
     await rm(directory, { recursive: true, force: true });
@@ -214,6 +215,24 @@ async function removeAll(ctr: (...args: string[]) => Promise<{ stdout: string }>
   const all = await ctr("containers", "ls", "-q").catch(() => ({ stdout: "" }));
   for (const id of all.stdout.split("\n").filter((each) => each !== "")) {
     await ctr("containers", "rm", id).catch(() => undefined);
+  }
+}
+
+/** A containerd that was killed while it started a container does not find its shim again. */
+async function killShims(socket: string): Promise<void> {
+  for (const id of (await readdir("/proc")).filter((name) => /^\d+$/.test(name)).map(Number)) {
+    const args = (await readFile(`/proc/${id}/cmdline`, "latin1").catch(() => "")).split("\0");
+    if (!args[0]?.includes("containerd-shim") || !args.includes(socket)) continue;
+    const children = await readFile(`/proc/${id}/task/${id}/children`, "latin1").catch(() => "");
+    for (const each of [...children.split(" ").map(Number), id]) if (each > 0) killNow(each);
+  }
+}
+
+function killNow(id: number): void {
+  try {
+    process.kill(id, "SIGKILL");
+  } catch {
+    // It has ended by itself.
   }
 }
 
