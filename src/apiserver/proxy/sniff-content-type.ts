@@ -1,4 +1,4 @@
-/** The content type of a body that its server sends without one: as Go's `net/http`, after mimesniff.spec.whatwg.org. */
+/** The content type of a body that its server sends without one, as in Go: after mimesniff.spec.whatwg.org. */
 
 /** Bytes of a body that are looked at. */
 const SNIFFED_BYTES_MAX = 512;
