@@ -29,7 +29,8 @@ export async function run(argv: readonly string[], deps: RunDeps = {}): Promise<
     return invocation.code;
   }
   const { effective } = invocation;
-  using log = createLogger(logOptions(effective.flags));
+  const { gates } = effective;
+  using log = createLogger(logOptions(effective.flags, gates.enabled("ContextualLogging")));
   for (const warning of effective.warnings) log.warn(warning);
   using _memory = collectGarbageWhenIdle({ clock: systemClock });
   await using notifier = createNotifier({ env: process.env, clock: systemClock, log });

@@ -44,7 +44,7 @@ export async function run(argv: readonly string[], tools: ToolOptions = {}): Pro
     return invocation.code;
   }
   const { flags, gates, given, version } = invocation;
-  const loggerOptions = logOptions(flags);
+  const loggerOptions = logOptions(flags, gates.enabled("ContextualLogging"));
   using log = createLogger(loggerOptions);
   for (const warning of invocation.warnings) log.warn(warning);
   if (allowsEverything(flags)) {

@@ -20,7 +20,8 @@ export function validateLogging(flags: Pick<LoggingFlags, "vmodule" | "logging-f
   return ["--vmodule is only supported for the text log format: remove it or --logging-format=json"];
 }
 
-export function logOptions(flags: LoggingFlags): LogOptions {
+/** `isContextual`: the gate ContextualLogging, of programs that have it. */
+export function logOptions(flags: LoggingFlags, isContextual = true): LogOptions {
   const format = flags["logging-format"];
   return {
     format,
@@ -29,5 +30,6 @@ export function logOptions(flags: LoggingFlags): LogOptions {
     flushFrequencyMs: flags["log-flush-frequency"],
     splitStream: flags[`log-${format}-split-stream`] ?? false,
     infoBufferSize: flags[`log-${format}-info-buffer-size`] ?? 0,
+    isContextual,
   };
 }

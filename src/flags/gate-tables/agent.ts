@@ -41,7 +41,7 @@ export const agentGates: GateTable = markMissing({
   ConsistentListFromCache: { stage: "BETA", default: true },
   ContainerCheckpoint: { stage: "BETA", default: true, effective: true },
   ContainerStopSignals: { stage: "ALPHA", default: false, effective: true },
-  ContextualLogging: { stage: "BETA", default: true },
+  ContextualLogging: { stage: "BETA", default: true, effective: true },
   CoordinatedLeaderElection: { stage: "ALPHA", default: false },
   CronJobsScheduledAnnotation: { stage: "GA", default: true, locked: true },
   CrossNamespaceVolumeDataSource: { stage: "ALPHA", default: false },

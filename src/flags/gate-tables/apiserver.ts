@@ -41,7 +41,7 @@ export const apiserverGates: GateTable = markMissing({
   ConsistentListFromCache: { stage: "BETA", default: true, effective: true },
   ContainerCheckpoint: { stage: "BETA", default: true },
   ContainerStopSignals: { stage: "ALPHA", default: false, effective: true },
-  ContextualLogging: { stage: "BETA", default: true },
+  ContextualLogging: { stage: "BETA", default: true, effective: true },
   CoordinatedLeaderElection: { stage: "BETA", default: false, effective: true },
   CronJobsScheduledAnnotation: { stage: "GA", default: true, locked: true },
   CrossNamespaceVolumeDataSource: { stage: "ALPHA", default: false, effective: true },

@@ -13,7 +13,6 @@ export const missingFeatures: Readonly<Record<string, readonly string[]>> = {
 
 /** Gates whose feature this build always has, by the reason why it cannot be without. */
 export const permanentFeatures: Readonly<Record<string, readonly string[]>> = {
-  "log lines always have their context": ["ContextualLogging"],
   "service addresses are recorded in IPAddress objects only": ["MultiCIDRServiceAllocator"],
 };
 

@@ -175,3 +175,10 @@ t.test("createLogger() does not block on a reader that does not read", async (t)
   t.equal(String(text), "not stopped");
   child.kill("SIGKILL");
 });
+
+t.test("without contextual logging lines have only their own fields", async (t) => {
+  const { log, stderr } = setUp({ format: "json", isContextual: false });
+  log.child("pod-worker", { node: "n1" }).info("Started container", { pod: "web" });
+  t.match(JSON.parse(stderr.text), { logger: "svc", msg: "Started container", pod: "web" });
+  t.notMatch(stderr.text, /n1|pod-worker/);
+});

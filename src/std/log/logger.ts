@@ -34,6 +34,8 @@ export interface LogOptions {
   readonly splitStream: boolean;
   /** `--log-*-info-buffer-size`, bytes; only with `splitStream`. 0 writes at once. */
   readonly infoBufferSize: number;
+  /** The gate ContextualLogging: without it lines have neither the fields nor, in JSON, the name of their logger. */
+  readonly isContextual: boolean;
 }
 
 export interface VmodulePattern {
@@ -68,7 +70,10 @@ const DEFAULTS: LogOptions = {
   flushFrequencyMs: 5000,
   splitStream: false,
   infoBufferSize: 0,
+  isContextual: true,
 };
+
+const ROOT_MODULE = "svc";
 
 /** Stacks are printed from this verbosity on. */
 const STACK_LEVEL = 6;
@@ -130,12 +135,9 @@ class ModuleLogger implements Logger {
   }
 
   child(module: string, fields?: LogFields): Logger {
-    return new ModuleLogger(
-      this.#root,
-      module,
-      this.#level,
-      fields === undefined ? this.#fields : { ...this.#fields, ...fields },
-    );
+    const isPlain = fields === undefined || !this.#root.isContextual;
+    const all = isPlain ? this.#fields : { ...this.#fields, ...fields };
+    return new ModuleLogger(this.#root, module, this.#level, all);
   }
 
   #threshold(): number {
@@ -146,7 +148,7 @@ class ModuleLogger implements Logger {
     this.#root.write({
       severity,
       time: this.#root.clock.now(),
-      module: this.#module,
+      module: this.#root.isContextual ? this.#module : ROOT_MODULE,
       caller: callerLocation(),
       level: this.#level,
       message,
@@ -178,7 +180,7 @@ class Root implements RootLogger {
     const error = writer(stderr);
     const info = options.splitStream ? writer(stdout) : error;
     this.#writers = { error, info, warning: info };
-    this.#logger = new ModuleLogger(this, "svc", 0, {});
+    this.#logger = new ModuleLogger(this, ROOT_MODULE, 0, {});
     if (this.#buffers()) process.on("exit", this.#atExit);
   }
 
@@ -208,6 +210,10 @@ class Root implements RootLogger {
 
   setVerbosity(level: number): void {
     this.verbosity = level;
+  }
+
+  get isContextual(): boolean {
+    return this.#options.isContextual;
   }
 
   override(module: string): number | undefined {

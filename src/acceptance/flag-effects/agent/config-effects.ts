@@ -6,6 +6,7 @@ import { parseAgentCommandLine } from "../../../agent/config/command-line.ts";
 import { findKernelProblems } from "../../../agent/node/machine/kernel-tunables.ts";
 import { findMachineProblem } from "../../../agent/node/machine/machine-check.ts";
 import { toAgentConfig } from "../../../agent/options.ts";
+import { logOptions } from "../../../flags/log-options.ts";
 import { type AgentFlagName, createTestAgent } from "../../../testing/agent/flag-harness.ts";
 import { loadMutant, withoutWithheld, withoutWithheldLine } from "../../../testing/flags/mutant.ts";
 
@@ -285,6 +286,12 @@ export const agentGateEffects: Readonly<Record<string, ConfigEffect>> = {
   AllBeta: async (t) => {
     t.equal(configOf().pods.inPlaceResize, true);
     t.equal(configOf("--feature-gates=AllBeta=false").pods.inPlaceResize, false);
+  },
+  ContextualLogging: async (t) => {
+    for (const value of [true, false]) {
+      const { flags, gates } = loadMutant(value ? [] : ["--feature-gates=ContextualLogging=false"]);
+      t.equal(logOptions(flags, gates.enabled("ContextualLogging")).isContextual, value);
+    }
   },
   ComponentFlagz: async (t) => {
     t.equal(configOf().observability.flags, undefined);

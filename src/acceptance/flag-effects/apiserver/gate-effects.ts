@@ -3,6 +3,7 @@ import { createPlugins } from "../../../admission/chain/create-plugins.ts";
 import type { PluginDeps } from "../../../admission/chain/factory.ts";
 import { plugins } from "../../../admission/plugins/built-in-plugins.ts";
 import { createCertificateRequest } from "../../../auth/pki/certificate-signing.ts";
+import { logOptions } from "../../../flags/log-options.ts";
 import { makeRequest } from "../../../http/request.ts";
 import { MetricRegistry } from "../../../std/metrics/metrics.ts";
 import { createMemoryStore } from "../../../storage/memory.ts";
@@ -166,6 +167,12 @@ export const gateEffects: Readonly<Record<string, Effect>> = {
   ...fieldGateEffects,
   ...discoveryGateEffects,
   ...controllerGateEffects,
+  ContextualLogging: async (t) => {
+    for (const value of [true, false]) {
+      const { flags, gates } = parseFlags(withGates(value ? {} : { ContextualLogging: false }));
+      t.equal(logOptions(flags, gates.enabled("ContextualLogging")).isContextual, value);
+    }
+  },
   ...peerGateEffects,
   AllAlpha: async (t) => {
     t.equal(configWith({}).cbor, false);
