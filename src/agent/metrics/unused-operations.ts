@@ -16,8 +16,8 @@ export function registerUnusedOperations(registry: MetricRegistry, hasApiServer:
   const reconstructed = "from the operating system during kubelet startup.";
   counter(
     "reconstruct_volume_operations_total",
-    `The number of volumes that were attempted to be reconstructed ${reconstructed} This includes both successful and ` +
-      "failed reconstruction.",
+    `The number of volumes that were attempted to be reconstructed ${reconstructed} This includes both successful ` +
+      "and failed reconstruction.",
   );
   counter(
     "reconstruct_volume_operations_errors_total",
