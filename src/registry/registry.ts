@@ -203,6 +203,11 @@ export class Registry<T extends ApiObject = ApiObject> implements AsyncDisposabl
     return this.kind.strategy.ttlSeconds?.(object, this.deps);
   }
 
+  /** The revision of the store before this server used it. */
+  get openedRevision(): Revision {
+    return this.#shared.feed.opened;
+  }
+
   get #feed(): Feed {
     const { feed } = this.#shared;
     if (this.kind.converter === undefined) return feed;

@@ -1,5 +1,6 @@
 import type { ApiObject } from "../api/kind.ts";
 import { StatusError } from "../api/status.ts";
+import { canResume, resumeWatch } from "../storage/watch/resumed-watch.ts";
 import { watchUncached } from "../storage/watch/uncached-watch.ts";
 import type { CacheEvent } from "../storage/watch/watch-event.ts";
 import { parseResourceVersion, waitForCache } from "./read/freshness.ts";
@@ -41,7 +42,12 @@ export async function watch<T extends ApiObject>(
   }
   const cache = fromNow ? await waitForCache(registry, scope, version) : await registry.startedCache();
   if (cache.stalled) throw storageInitializing();
-  const events = cache.watch({ ...options, from, index });
+  const isResumed =
+    from !== undefined && registry.kind.converter === undefined && canResume(cache, from, registry.openedRevision);
+  const { store, clock } = registry.deps;
+  const events = isResumed
+    ? resumeWatch(cache, { store, clock, objects: registry.objects, ...options, from, index })
+    : cache.watch({ ...options, from, index });
   return query.sendInitialEvents === true ? events : withoutInitialEventsEnd(events);
 }
 

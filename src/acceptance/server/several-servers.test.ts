@@ -1,16 +1,10 @@
-/**
- * Several API servers on one etcd, behind a load balancer, through a rolling restart; with Kubernetes' JavaScript
- * client.
- */
+/** Several API servers on one etcd. */
 import { mkdtempSync, rmSync } from "node:fs";
-import { connect, createServer, type Server, type Socket } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { setTimeout as sleep } from "node:timers/promises";
-import { CoreV1Api, KubeConfig, makeInformer, type V1ConfigMap } from "@kubernetes/client-node";
+import type { V1ConfigMap } from "@kubernetes/client-node";
 import t, { type Test } from "tap";
 import { type Answer, type ServerProcess, startServerProcess } from "../../testing/apiserver/server-process.ts";
-import { freePort } from "../../testing/std/free-port.ts";
 import { until } from "../../testing/std/until.ts";
 import { type EtcdCluster, findEtcdProblem, startEtcd } from "../../testing/storage/etcd-server.ts";
 
@@ -38,49 +32,6 @@ async function startServers(
     return server;
   };
   return await Promise.all(Array.from({ length: count }, start));
-}
-
-/** Connects clients to the servers in turn; to the next one when a server does not accept the connection. */
-class LoadBalancer implements AsyncDisposable {
-  readonly #server: Server;
-  readonly #clients = new Set<Socket>();
-  #ports: readonly number[] = [];
-  #next = 0;
-  port = 0;
-
-  constructor() {
-    this.#server = createServer((client) => {
-      this.#clients.add(client);
-      client.on("error", () => {});
-      client.on("close", () => this.#clients.delete(client));
-      const attempt = (left: number): void => {
-        const port = this.#ports[this.#next++ % this.#ports.length];
-        if (left === 0 || port === undefined) return void client.destroy();
-        const server = connect(port, "127.0.0.1", () => {
-          client.pipe(server);
-          server.pipe(client);
-          client.on("close", () => server.destroy());
-          server.on("close", () => client.destroy());
-        });
-        server.on("error", () => (server.bytesRead === 0 && server.pending ? attempt(left - 1) : client.destroy()));
-      };
-      attempt(this.#ports.length);
-    });
-  }
-
-  async listen(): Promise<void> {
-    this.port = await freePort();
-    await new Promise<void>((resolve) => this.#server.listen(this.port, "127.0.0.1", resolve));
-  }
-
-  use(servers: readonly ServerProcess[]): void {
-    this.#ports = servers.map(({ port }) => port);
-  }
-
-  async [Symbol.asyncDispose](): Promise<void> {
-    this.#server.close();
-    for (const client of this.#clients) client.destroy();
-  }
 }
 
 t.test("a write through one server is in the next read through another", { skip: problem ?? false }, async (t) => {
@@ -135,93 +86,4 @@ t.test("one of several servers runs the embedded controllers", { skip: problem ?
   const contentType = "application/merge-patch+json";
   t.equal((await others[0]!.send("PATCH", path, { spec: { replicas: 5 } }, { contentType })).status, 200);
   await until("another server scales", async () => (await pods(others[1]!)) === 5);
-});
-
-t.test("clients do not notice a rolling restart", { skip: problem ?? false }, async (t) => {
-  await using etcd = await startEtcd();
-  let servers = await startServers(t, etcd, 2);
-  await using balancer = new LoadBalancer();
-  await balancer.listen();
-  balancer.use(servers);
-  const config = new KubeConfig();
-  const cluster = { name: "c", server: `https://127.0.0.1:${balancer.port}`, skipTLSVerify: true };
-  config.loadFromClusterAndUser(cluster, { name: "u", token: "secret" });
-  const api = config.makeApiClient(CoreV1Api);
-  const namespace = "default";
-  const informer = makeInformer(config, MAPS, () => api.listNamespacedConfigMap({ namespace }));
-  let stopped = false;
-  const seen = new Map<string, number[]>();
-  const record = ({ metadata, data }: V1ConfigMap): void => {
-    const name = metadata?.name ?? "";
-    const values = seen.get(name) ?? [];
-    const value = Number(data?.n);
-    if (values.at(-1) !== value) values.push(value);
-    seen.set(name, values);
-  };
-  informer.on("add", record);
-  informer.on("update", record);
-  informer.on("error", () => {
-    if (!stopped) void sleep(50).then(() => informer.start());
-  });
-  await informer.start();
-
-  const failures: string[] = [];
-  /** As Kubernetes' clients: retries a request whose connection ended, or that the server sent to another one. */
-  const retry = async <T>(what: string, call: () => Promise<T>): Promise<T | undefined> => {
-    for (let attempt = 1; ; attempt++) {
-      try {
-        return await call();
-      } catch (error) {
-        const { code, body } = error as { code?: unknown; body?: unknown };
-        const isRetriable = typeof code !== "number" || code === 429 || code === 503 || code === 504;
-        if (code === 409 && attempt > 1) return undefined;
-        if (!isRetriable || attempt === 20) {
-          failures.push(`${what}: ${String(code)} ${String(body)}`);
-          return undefined;
-        }
-        await sleep(50);
-      }
-    }
-  };
-  let writes = 0;
-  const writer = async (name: string): Promise<number> => {
-    await retry(`create ${name}`, () =>
-      api.createNamespacedConfigMap({ namespace, body: { metadata: { name }, data: { n: "0" } } }),
-    );
-    for (let n = 1; ; n++) {
-      if (stopped) return n - 1;
-      const body = { metadata: { name }, data: { n: String(n) } };
-      await retry(`update ${name}`, () => api.replaceNamespacedConfigMap({ namespace, name, body }));
-      writes++;
-      await sleep(10);
-    }
-  };
-  const names = ["a", "b", "c", "d"];
-  const writing = Promise.all(names.map(writer));
-  for (let i = 0; i < 2; i++) {
-    const old = servers[i]!;
-    await sleep(500);
-    const [replacement] = (await startServers(t, etcd, 1)) as [ServerProcess];
-    servers = servers.with(i, replacement);
-    balancer.use(servers);
-    old.child.kill("SIGTERM");
-    t.equal(await old.ended, 0, "the server ends by itself");
-  }
-  await sleep(500);
-  stopped = true;
-  const last = await writing;
-  t.same(failures, []);
-  t.comment(`${writes} writes`);
-  await until("the informer has the last values", async () =>
-    names.every((name, i) => seen.get(name)?.at(-1) === last[i]),
-  );
-  await informer.stop();
-  for (const name of names) {
-    const values = seen.get(name)!;
-    t.same(
-      values,
-      [...values].sort((a, b) => a - b),
-      `${name} never goes back`,
-    );
-  }
 });

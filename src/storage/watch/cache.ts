@@ -123,6 +123,11 @@ export class WatchCache<T extends ApiObject> implements AsyncDisposable {
     return this.#following && revision > this.#base ? revision : this.#base;
   }
 
+  /** Watches start at this revision or a later one. */
+  get historyStart(): Revision {
+    return this.#history.start;
+  }
+
   /** Number of changes so far, by which a caller detects that a value derived from all objects is outdated. */
   get changes(): number {
     return this.#changes;

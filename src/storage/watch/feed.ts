@@ -45,6 +45,8 @@ export class StoreFeed implements Feed, AsyncDisposable {
   readonly store: Store;
   /** Notified whenever `revision` has grown, or a subscriber's own state has. */
   readonly progress = new Wakeup();
+  /** The revision of the store before this server used it. */
+  readonly opened: Revision;
   readonly #options: StoreFeedOptions;
   readonly #subscribers = new Map<string, Set<Subscriber>>();
   readonly #closing = new AbortController();
@@ -56,6 +58,7 @@ export class StoreFeed implements Feed, AsyncDisposable {
   constructor(options: StoreFeedOptions) {
     this.#options = options;
     this.store = options.store;
+    this.opened = options.store.current();
   }
 
   /** All changes up to this revision have been delivered to the subscribers. */

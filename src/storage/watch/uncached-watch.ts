@@ -5,7 +5,7 @@ import type { ObjectStore } from "../object-store.ts";
 import { type KeyValue, prefixRange, type Revision, type Store, StoreError, type WatchEvent } from "../store.ts";
 import { Change } from "./change.ts";
 import { EncodedObject } from "./encoded-object.ts";
-import type { CacheEvent } from "./watch-event.ts";
+import type { CacheEvent, ObjectEvent } from "./watch-event.ts";
 import type { WatchOptions } from "./watcher.ts";
 import { BOOKMARK_INTERVAL_MS } from "./watchers.ts";
 
@@ -25,7 +25,6 @@ export async function* watchUncached<T extends ApiObject>(
   const { store, objects, clock, prefix, matches, bookmarks, onInitialized, signal } = options;
   const encoded = (item: KeyValue): EncodedObject<T> =>
     new EncodedObject(objects.kind, item.key, objects.decode(item), item.modified);
-  const { converter } = objects.kind;
   let from = options.from;
   if (from === undefined) {
     const page = await store.list(prefixRange(prefix));
@@ -39,15 +38,32 @@ export async function* watchUncached<T extends ApiObject>(
   }
   onInitialized?.();
   let marked = clock.monotonic();
+  for await (const { events, revision } of watchUncachedBatches(options, from)) {
+    yield* events;
+    if (bookmarks !== true || clock.monotonic() - marked < BOOKMARK_INTERVAL_MS) continue;
+    marked = clock.monotonic();
+    yield { type: "BOOKMARK", revision, initialEventsEnd: false };
+  }
+}
+
+interface EventBatch<T extends ApiObject> {
+  readonly events: readonly ObjectEvent<T>[];
+  readonly revision: Revision;
+}
+
+/** The changes after `from`; fails with a 410 when they are compacted. */
+export async function* watchUncachedBatches<T extends ApiObject>(
+  { store, objects, prefix, matches, signal }: Omit<UncachedWatchOptions<T>, "from">,
+  from: Revision,
+): AsyncGenerator<EventBatch<T>, undefined> {
+  const encoded = (item: KeyValue): EncodedObject<T> =>
+    new EncodedObject(objects.kind, item.key, objects.decode(item), item.modified);
+  const { converter } = objects.kind;
   try {
-    for await (const batch of store.watch(prefixRange(prefix), from, signal)) {
-      for (const event of converter === undefined ? batch.events : await shownEvents(batch.events, objects)) {
-        const seen = changeOf(event, encoded).eventFor(matches);
-        if (seen !== undefined) yield seen;
-      }
-      if (bookmarks !== true || clock.monotonic() - marked < BOOKMARK_INTERVAL_MS) continue;
-      marked = clock.monotonic();
-      yield { type: "BOOKMARK", revision: batch.revision, initialEventsEnd: false };
+    for await (const { events: stored, revision } of store.watch(prefixRange(prefix), from, signal)) {
+      const shown = converter === undefined ? stored : await shownEvents(stored, objects);
+      const events = shown.map((event) => changeOf(event, encoded).eventFor(matches));
+      yield { events: events.filter((event) => event !== undefined), revision };
     }
   } catch (error) {
     if (error instanceof StoreError && error.code === "compacted") throw tooOld(from);
