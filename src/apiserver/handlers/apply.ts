@@ -6,10 +6,12 @@ import type { ApplyOptions, Configuration } from "../../registry/managed-fields/
 import { decodeCbor } from "../../schema/cbor/decode.ts";
 import { CborError } from "../../schema/cbor/error.ts";
 import { stringifyExact } from "../../schema/json/exact-numbers.ts";
-import { parseJson } from "../../schema/json/parse.ts";
+import { parseJsonInSteps } from "../../schema/json/parse.ts";
+import { checkRootMembers } from "../../schema/value/check-values.ts";
 import { valuesMax } from "../../schema/value/limits.ts";
 import { isPlainObject } from "../../schema/value/plain-object.ts";
 import { describeDuplicateKeys, parseYamlBody } from "../../schema/yaml/yaml.ts";
+import { runInSlices } from "../../std/async/steps.ts";
 import { TimeSlice } from "../../std/async/time-slice.ts";
 import type { RequestContext } from "../request/request-context.ts";
 import { writtenResponse } from "../responses/object-response.ts";
@@ -27,6 +29,7 @@ export function createApplyHandler(part?: SubresourceStrategy): ResourceHandler 
     const { kind, settings } = target;
     const responseOptions = responseOptionsOf(target, context, "object");
     const sent = await readApplyBody(context);
+    if (kind.schema.unstructured === true) checkRootMembers(sent.configuration);
     const admission = createAdmission(target, context, params, sent.options);
     const options: ApplyOptions = {
       ...sent.options,
@@ -86,7 +89,7 @@ function parseCborConfiguration(bytes: Buffer): ParsedConfiguration {
 async function parseConfiguration(bytes: Buffer, slice: TimeSlice): Promise<ParsedConfiguration> {
   if (bytes[0] === OPENING_BRACE) {
     try {
-      const { value, duplicates } = parseJson(bytes, valuesMax);
+      const { value, duplicates } = await runInSlices(parseJsonInSteps(bytes, valuesMax), slice);
       if (duplicates.length === 0) return { value: toConfiguration(value), duplicates };
     } catch (error) {
       // Invalid JSON may still be valid YAML.

@@ -9,14 +9,16 @@ import { CborError } from "../../schema/cbor/error.ts";
 import { decode } from "../../schema/decode/decode.ts";
 import { applyDefaults } from "../../schema/defaults.ts";
 import { stringify } from "../../schema/json/encode.ts";
-import { type ParsedJson, parseJson } from "../../schema/json/parse.ts";
+import { type ParsedJson, parseJsonInSteps } from "../../schema/json/parse.ts";
 import { mergeRepeatedMembers } from "../../schema/json/repeated-members.ts";
 import { decodeProtobuf } from "../../schema/protobuf/decode.ts";
 import { decodeEnvelope } from "../../schema/protobuf/envelope.ts";
+import { checkRootMembers } from "../../schema/value/check-values.ts";
 import { goQuote } from "../../schema/value/go-quote.ts";
 import { valuesMax } from "../../schema/value/limits.ts";
 import { describeDuplicateKeys, parseYamlBody } from "../../schema/yaml/yaml.ts";
 import type { MaybePromise } from "../../std/async/maybe-promise.ts";
+import { runInSlices } from "../../std/async/steps.ts";
 import { TimeSlice } from "../../std/async/time-slice.ts";
 import { addEvent } from "../../tracing/span.ts";
 import type { RequestContext } from "../request/request-context.ts";
@@ -125,6 +127,7 @@ async function decodeBody<T extends ApiObject>(
   const literals = expected.schema.unstructured !== true;
   const parsed = await tryParse(() => parseBody(bytes, type, slice, literals));
   await slice.yield();
+  if (expected.schema.unstructured === true) checkRootMembers(parsed.value);
   const identity = await tryParse(() => groupVersionKindOf(parsed.value, expected));
   checkGroupVersionKind(identity, expected, parsed.value);
   const object = decodeObject<T>(parsed, expected, validation, warnings, identity);
@@ -226,7 +229,7 @@ async function parseBody(
     }
     case "json":
       try {
-        return parseJson(bytes, valuesMax, { literals });
+        return await runInSlices(parseJsonInSteps(bytes, valuesMax, { literals }), slice);
       } catch (error) {
         if (!(error instanceof SyntaxError)) throw error;
         throw new SyntaxError(`couldn't get version/kind; json parse error: ${withoutPosition(error)}`, {

@@ -6,12 +6,14 @@ import type { Patch } from "../../registry/patches/apply-patch.ts";
 import type { DecodeFailure } from "../../registry/patches/decode-failure.ts";
 import { canonicalJson } from "../../schema/json/canonical-json.ts";
 import { parseExact } from "../../schema/json/exact-numbers.ts";
-import { parseJson } from "../../schema/json/parse.ts";
+import { type ParsedJson, parseJsonInSteps } from "../../schema/json/parse.ts";
 import { invalidField, renderFieldError } from "../../schema/validation/field-error.ts";
+import { checkRootMembers } from "../../schema/value/check-values.ts";
 import { goQuote } from "../../schema/value/go-quote.ts";
 import { valuesMax } from "../../schema/value/limits.ts";
 import { NumberLiteral } from "../../schema/value/number-literal.ts";
 import { isPlainObject } from "../../schema/value/plain-object.ts";
+import { runInSlices } from "../../std/async/steps.ts";
 import { TimeSlice } from "../../std/async/time-slice.ts";
 import type { RequestContext } from "../request/request-context.ts";
 import { APPLY_CBOR_TYPE, APPLY_TYPE } from "./apply.ts";
@@ -50,7 +52,8 @@ export async function readPatchBody(
   // Custom resources and strategic patches accept each spelling of a number.
   const literals = schema.unstructured !== true && type !== "strategic";
   try {
-    const parsed = parsePatch(bytes, type, query.fieldValidation !== "Ignore", literals);
+    const parsed = await parsePatch(bytes, type, query.fieldValidation !== "Ignore", literals, slice);
+    if (schema.unstructured === true && "value" in parsed.patch) checkRootMembers(parsed.patch.value);
     context.audit?.setRequestBody(() => bytes.toString());
     await slice.yield();
     return { ...query, ...parsed };
@@ -61,10 +64,16 @@ export async function readPatchBody(
 }
 
 /** As in Kubernetes, which decodes the patch twice, at first in `strict` mode, and reports the errors of each. */
-function parsePatch(bytes: Buffer, type: PatchType, strict: boolean, keepLiterals: boolean): ParsedPatch {
-  let parsed: ReturnType<typeof parseJson>;
+async function parsePatch(
+  bytes: Buffer,
+  type: PatchType,
+  strict: boolean,
+  keepLiterals: boolean,
+  slice: TimeSlice,
+): Promise<ParsedPatch> {
+  let parsed: ParsedJson;
   try {
-    parsed = parseJson(bytes, valuesMax, { literals: keepLiterals });
+    parsed = await runInSlices(parseJsonInSteps(bytes, valuesMax, { literals: keepLiterals }), slice);
   } catch (error) {
     if (!(error instanceof SyntaxError)) throw error;
     if (type === "merge" && !strict) throw badRequest("Invalid JSON Patch");

@@ -1,5 +1,6 @@
 /** Strict parsing of JSON text, with Go's handling of invalid Unicode, overlarge numbers and repeated members. */
 import { Buffer } from "node:buffer";
+import { runSteps, type Steps } from "../../std/async/steps.ts";
 import { depthMax, TooManyValuesError } from "../value/limits.ts";
 import { NumberLiteral } from "../value/number-literal.ts";
 import { parseWithNumbers } from "./exact-numbers.ts";
@@ -24,10 +25,20 @@ export function parseJson(
   max = Number.POSITIVE_INFINITY,
   options?: { readonly literals: boolean },
 ): ParsedJson {
+  return runSteps(parseJsonInSteps(bytes, max, options));
+}
+
+/** The same, for texts of which each step may take many milliseconds. */
+export function* parseJsonInSteps(
+  bytes: Uint8Array,
+  max = Number.POSITIVE_INFINITY,
+  options?: { readonly literals: boolean },
+): Steps<ParsedJson> {
   const buffer = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength);
   const { members: membersInText, longNumbers, otherNumbers } = inspectText(buffer, max);
   const literals = options?.literals === true && (longNumbers || otherNumbers);
   const text = buffer.toString("utf8");
+  yield;
   let value: unknown;
   try {
     value = longNumbers || literals ? parseWithNumbers(text, literals) : JSON.parse(text);
@@ -35,9 +46,14 @@ export function parseJson(
     scanJson(buffer, depthMax);
     throw error;
   }
-  if (LONE_SURROGATE.test(text)) value = toWellFormed(value);
+  yield;
+  if (LONE_SURROGATE.test(text)) {
+    value = toWellFormed(value);
+    yield;
+  }
   // JSON.parse keeps the last of several members of one name: fewer members than colons means duplicates.
   if (countValueMembers(value) === membersInText) return withLiterals({ value, duplicates: [] }, literals);
+  yield;
   const scan = scanJson(buffer, depthMax, literals);
   return withLiterals({ value, duplicates: scan.duplicates.map(({ path }) => path), scan }, literals);
 }
@@ -163,6 +179,8 @@ function countValueMembers(value: unknown): number {
     for (const item of value) members += countValueMembers(item);
     return members;
   }
-  for (const name in value) members += 1 + countValueMembers((value as Readonly<Record<string, unknown>>)[name]);
-  return members;
+  // Of a large object, V8 lists the names for this faster than for a loop with `in`.
+  const names = Object.keys(value);
+  for (const name of names) members += countValueMembers((value as Readonly<Record<string, unknown>>)[name]);
+  return members + names.length;
 }

@@ -72,7 +72,10 @@ class Scanner {
   }
 
   space(): void {
-    while (/[ \t\r\n]/.test(this.#text[this.position] ?? "")) this.position++;
+    for (; ; this.position++) {
+      const code = this.#text.charCodeAt(this.position);
+      if (code !== 0x20 && code !== 0x09 && code !== 0x0a && code !== 0x0d) return;
+    }
   }
 
   #object(): unknown {
@@ -143,14 +146,17 @@ class Scanner {
 
   #string(): string {
     const start = this.position++;
+    let isAscii = true;
     for (; ; this.position++) {
       const code = this.#text.charCodeAt(this.position);
       if (Number.isNaN(code)) this.fail("in string literal");
       if (code === 0x22) break;
       if (code < 0x20) this.fail("in string literal");
       if (code === 0x5c) this.#escape();
+      if (code === 0x5c || code >= 0x80) isAscii = false;
     }
     this.position++;
+    if (isAscii) return this.#text.slice(start + 1, this.position - 1);
     const quoted = Buffer.from(this.#text.slice(start, this.position), "latin1").toString("utf8");
     return (JSON.parse(quoted) as string).toWellFormed();
   }

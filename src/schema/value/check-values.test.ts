@@ -1,6 +1,14 @@
 import t from "tap";
-import { areLong, checkStoredValues, countValues } from "./check-values.ts";
+import { areLong, checkRootMembers, checkStoredValues, countValues } from "./check-values.ts";
 import { storedValuesMax, TooManyValuesError } from "./limits.ts";
+
+t.test("checkRootMembers() accepts as many members as the maximum, and roots that do not grow", async (t) => {
+  const root = (count: number) => Object.fromEntries(Array.from({ length: count }, (_, index) => [`k${index}`, 1]));
+  t.doesNotThrow(() => checkRootMembers(root(10_000)));
+  t.throws(() => checkRootMembers(root(10_001)), { message: "more than 10000 members at the root" });
+  t.doesNotThrow(() => checkRootMembers(root(10_002), root(10_002)));
+  t.throws(() => checkStoredValues(root(10_003), root(10_002)));
+});
 
 t.test("countValues() counts members, items and containers", async (t) => {
   const value = { a: [1, { b: null }], c: Buffer.from("long enough"), d: {} };

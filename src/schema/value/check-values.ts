@@ -1,13 +1,21 @@
-import { storedValuesMax, TooManyValuesError } from "./limits.ts";
+import { rootMembersMax, storedValuesMax, TooManyValuesError } from "./limits.ts";
 
 /**
  * Throws a `TooManyValuesError` when an object to store contains more than `storedValuesMax` values. An object that
  * already does may be changed when it does not grow, so that its finalizers can be removed.
  */
 export function checkStoredValues(value: unknown, previous: unknown): void {
+  checkRootMembers(value, previous);
   if (countValues(value, storedValuesMax) <= storedValuesMax) return;
   if (countValues(value, Number.POSITIVE_INFINITY) <= countValues(previous, Number.POSITIVE_INFINITY)) return;
   throw new TooManyValuesError(storedValuesMax);
+}
+
+/** Throws a `TooManyValuesError` for more than `rootMembersMax` members, when `previous` does not have as many. */
+export function checkRootMembers(value: unknown, previous: unknown = {}): void {
+  const count = Object.keys(value ?? {}).length;
+  if (count <= rootMembersMax || count <= Object.keys(previous ?? {}).length) return;
+  throw new TooManyValuesError(rootMembersMax, "members at the root");
 }
 
 /** Values of which every step of a write takes less than a few milliseconds, in all. */

@@ -10,11 +10,17 @@ export const valuesMax = 50_000;
 /** Values in an object to store, with those of its managedFields. */
 export const storedValuesMax = 200_000;
 
+/**
+ * Members at the root of a custom resource. Steps of a write copy the root, which of 48,000 members takes 50 ms each
+ * time.
+ */
+export const rootMembersMax = 10_000;
+
 /** A text or message has more values than the reader accepts. */
 export class TooManyValuesError extends Error {
   override readonly name = "TooManyValuesError";
 
-  constructor(max: number) {
-    super(`more than ${max} values`);
+  constructor(max: number, what = "values") {
+    super(`more than ${max} ${what}`);
   }
 }
