@@ -9,6 +9,8 @@ export interface HostileRequest {
   readonly accept?: string;
   /** A path that a definition before leads to; the request is sent once it is served. */
   readonly served?: string;
+  /** Sent by the administrator of a namespace, too. */
+  readonly byNamespaceAdmin?: boolean;
 }
 
 const MAPS = "/api/v1/namespaces/default/configmaps";
@@ -22,7 +24,7 @@ const PATCHES = ["merge-patch+json", "strategic-merge-patch+json", "apply-patch+
 
 /** The requests in their order: later ones use what earlier ones create. */
 export function hostileRequests(): readonly HostileRequest[] {
-  return [...maps(), ...pods(), ...definitions(), ...reads(), ...reviews(), ...refused()];
+  return [...maps(), ...odd(), ...pods(), ...roles(), ...definitions(), ...reads(), ...reviews(), ...refused()];
 }
 
 function many<T>(count: number, make: (index: number) => T): readonly T[] {
@@ -76,6 +78,50 @@ function* maps(): Generator<HostileRequest> {
     line: `PUT ${MAPS}/e`,
     body: configMap("e", text, { labels: { a: "b" } }),
   };
+}
+
+/** Bodies that take other paths than those that clients send. */
+function* odd(): Generator<HostileRequest> {
+  const dryRun = `POST ${MAPS}?dryRun=All`;
+  const texts = many(COUNT, (index) => `"k${index}":""`).join(",");
+  const repeated = `{"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"o"},"data":{"k0":"a",${texts}}}`;
+  yield { what: "ConfigMap of 48,000 keys, one twice", line: dryRun, body: repeated };
+  yield { what: "ConfigMap of 48,000 unknown fields", line: dryRun, body: configMap("o", keys(1)) };
+  const escaped = `{"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"\\ud800"},"data":{${texts}}}`;
+  yield { what: "ConfigMap of 48,000 keys, with an unpaired surrogate", line: dryRun, body: escaped };
+  const immutable = many(COUNT, (index) => `"k${index}":1.0`).join(",");
+  const numbers = `{"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"o"},"data":{${immutable}}}`;
+  yield { what: "ConfigMap of 48,000 numbers", line: dryRun, body: numbers };
+  const controller = (n: number) => ({ apiVersion: "v1", kind: "Node", name: `n${n}`, uid: `u${n}`, controller: true });
+  const ownerReferences = many(8000, controller);
+  yield { what: "ConfigMap of 8,000 controllers", line: dryRun, body: configMap("o", {}, { ownerReferences }) };
+  const secrets = MAPS.replace("configmaps", "secrets");
+  const secret = { apiVersion: "v1", kind: "Secret", metadata: { name: "o" }, data: keys("") };
+  yield { what: "Secret of 48,000 keys", line: `POST ${secrets}`, body: JSON.stringify(secret) };
+  const rules = many(24_000, () => ({}));
+  const ingress = { apiVersion: "networking.k8s.io/v1", kind: "Ingress", metadata: { name: "o" }, spec: { rules } };
+  const ingresses = "/apis/networking.k8s.io/v1/namespaces/default/ingresses";
+  const table = "application/json;as=Table;v=v1;g=meta.k8s.io";
+  const body = JSON.stringify(ingress);
+  yield { what: "table of an Ingress of 24,000 rules", line: `POST ${ingresses}`, accept: table, body };
+}
+
+function* roles(): Generator<HostileRequest> {
+  const path = "/apis/rbac.authorization.k8s.io/v1/namespaces/default/roles";
+  const of = (name: string, resourceNames: readonly string[]) => ({
+    line: `POST ${path}`,
+    byNamespaceAdmin: true,
+    body: JSON.stringify({
+      apiVersion: "rbac.authorization.k8s.io/v1",
+      kind: "Role",
+      metadata: { name },
+      rules: [{ verbs: ["get"], apiGroups: [""], resources: ["pods"], resourceNames }],
+    }),
+  });
+  const names = many(19_000, (index) => `n${index}`);
+  yield { what: "Role of 19,000 names", ...of("a", names) };
+  const other = { ...of("b", names) };
+  yield { what: "Role of 19,000 names that is refused", ...other, body: other.body.replace('"pods"', '"nodes"') };
 }
 
 function* pods(): Generator<HostileRequest> {
@@ -163,8 +209,36 @@ function* definitions(): Generator<HostileRequest> {
     const object = { apiVersion: "example.com/v1", kind: "LISTS", metadata: { name }, list: many(count, (n) => n) };
     return { line: `POST ${path}`, body: JSON.stringify(object), served: path };
   };
+  yield { what: "definition with any fields", line: `POST ${CRDS}`, body: definition("any", [version(any)]) };
+  yield* customResources();
   yield { what: "first custom resource with a rule", ...resource("a", 1) };
   yield { what: "custom resource of 48,000 items and a rule", ...resource("b", COUNT) };
+}
+
+function* customResources(): Generator<HostileRequest> {
+  const path = "/apis/example.com/v1/namespaces/default/any";
+  const body = (rest: object) =>
+    JSON.stringify({ apiVersion: "example.com/v1", kind: "ANY", metadata: { name: "a" }, ...rest });
+  const root = body(keys("", 10_001));
+  yield { what: "custom resource of 10,001 root members", line: `POST ${path}`, body: root, served: path };
+  const of = "custom resource of 10,000 keys";
+  yield { what: `${of}: create`, line: `POST ${path}`, body: body(keys("", 9990)) };
+  yield { what: `${of}: update`, line: `PUT ${path}/a`, body: body(keys("b", 9990)) };
+  for (const type of [PATCHES[0], PATCHES[2]]) {
+    const line = `PATCH ${path}/a?fieldManager=a${type === PATCHES[2] ? "&force=true" : ""}`;
+    yield { what: `${of}: ${type}`, line, type: `application/${type}`, body: body(keys(type?.[0], 9990)) };
+  }
+  const nested = "custom resource of 48,000 keys below its root";
+  const spec = (value: unknown, count = COUNT) => body({ spec: keys(value, count) });
+  yield { what: `${nested}: create`, line: `POST ${path}`, body: spec("").replace('"name":"a"', '"name":"b"') };
+  for (const type of [PATCHES[0], PATCHES[2]]) {
+    const line = `PATCH ${path}/b?fieldManager=a${type === PATCHES[2] ? "&force=true" : ""}`;
+    const patch = spec(type?.[0]).replace('"name":"a"', '"name":"b"');
+    yield { what: `${nested}: ${type}`, line, type: `application/${type}`, body: patch };
+  }
+  const long = spec(0).replaceAll(":0", ":9007199254740993");
+  yield { what: "custom resource of 48,000 long integers", line: `POST ${path}?dryRun=All`, body: long };
+  yield { what: "custom resource of 24,000 objects", line: `POST ${path}?dryRun=All`, body: spec({}, 24_000) };
 }
 
 function* reads(): Generator<HostileRequest> {
@@ -198,6 +272,11 @@ function* reviews(): Generator<HostileRequest> {
 function* refused(): Generator<HostileRequest> {
   const size = 3 * 2 ** 20 - 100;
   const fill = (text: string) => text.repeat(Math.floor(size / text.length));
+  yield {
+    what: "51 MB of text",
+    line: `POST ${MAPS}`,
+    body: configMap("x", { data: { a: "a".repeat(51 * 2 ** 20) } }),
+  };
   yield { what: "3 MB of short keys", line: `POST ${MAPS}`, body: configMap("x", { data: keys("", 250_000) }) };
   yield { what: "3 MB of empty arrays", line: `POST ${MAPS}`, body: `{"a":[${fill("[],")}[]]}` };
   yield { what: "3 MB of YAML items", line: `POST ${MAPS}`, type: "application/yaml", body: `data:\n${fill("- a\n")}` };
