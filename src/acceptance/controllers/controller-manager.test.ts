@@ -12,6 +12,8 @@ const LEASE = "/apis/coordination.k8s.io/v1/namespaces/kube-system/leases/kube-c
 const DEPLOYMENTS = "/apis/apps/v1/namespaces/default/deployments";
 const PODS = "/api/v1/namespaces/default/pods";
 
+t.setTimeout(120_000);
+
 interface Manager {
   readonly child: ChildProcess;
   readonly ended: Promise<number | NodeJS.Signals | null>;
