@@ -19,7 +19,7 @@ import type {
 } from "./store.ts";
 import { alreadyExists, checkRevision, inRange, revisionConflict, storeClosed } from "./store-errors.ts";
 import { History } from "./watch/history.ts";
-import { SortedObjects } from "./watch/sorted.ts";
+import { SortedObjects } from "../std/collections/sorted-objects.ts";
 
 export interface MemoryStoreOptions {
   readonly clock: Clock;

@@ -12,7 +12,7 @@ import type { Feed } from "./feed.ts";
 import { type Follower, follow, type ListReceiver } from "./follow.ts";
 import { History, type HistoryBudget } from "./history.ts";
 import { Indexes, type IndexFunctions } from "./indexes.ts";
-import { SortedObjects } from "./sorted.ts";
+import { SortedObjects } from "../../std/collections/sorted-objects.ts";
 import type { CachedObject, CacheEvent, Matches } from "./watch-event.ts";
 import { Watcher, type WatchOptions } from "./watcher.ts";
 import { Watchers } from "./watchers.ts";

@@ -1,6 +1,6 @@
 import t from "tap";
-import { seededRandom } from "../../std/crypto/random.ts";
-import { SortedObjects } from "./sorted.ts";
+import { seededRandom } from "../crypto/random.ts";
+import { SortedObjects } from "./sorted-objects.ts";
 
 t.test("SortedObjects has the same content as a sorted map", async (t) => {
   const random = seededRandom(11);
