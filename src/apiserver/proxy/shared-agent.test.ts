@@ -15,6 +15,8 @@ import { DIRECT_STREAMS_MAX, SharedHttpsAgent } from "./shared-agent.ts";
 const { server: certificate } = await makeServerCertificate();
 const { signal } = new AbortController();
 
+const REFUSED_PATH = "/exec/refused";
+
 /** A node agent whose streams send their path. */
 async function start(t: Test, supports: boolean) {
   const connections = new Set<Socket>();
@@ -30,7 +32,9 @@ async function start(t: Test, supports: boolean) {
     `HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: ${protocol}\r\n\r\n`;
   server.on("upgrade", ({ url, headers }: IncomingMessage, socket: Duplex) => {
     socket.on("error", () => {});
-    if (url !== SHARED_PATH) {
+    if (url === REFUSED_PATH) {
+      socket.write("HTTP/1.1 403 Forbidden\r\nContent-Length: 0\r\n\r\n");
+    } else if (url !== SHARED_PATH) {
       socket.write(`${head("SPDY/3.1")}${url}`);
       socket.resume().once("end", () => socket.end());
     } else if (supports) {
@@ -53,16 +57,19 @@ async function start(t: Test, supports: boolean) {
     server.close();
   });
   const { port } = server.address() as AddressInfo;
-  const open = async (path: string): Promise<Duplex> => {
+  const request = async (path: string, ended = signal) => {
     const headers = { upgrade: "SPDY/3.1" };
-    const to = { method: "POST", secure: true, host: "127.0.0.1", port, path, headers, agent, signal };
-    const result = await connectUpgrade(to);
+    const to = { method: "POST", secure: true, host: "127.0.0.1", port, path, headers, agent, signal: ended };
+    return await connectUpgrade(to);
+  };
+  const open = async (path: string): Promise<Duplex> => {
+    const result = await request(path);
     if (!("socket" in result)) throw new Error(`status ${result.status}`);
     const [chunk] = await once(result.socket, "data");
     t.equal(String(chunk), path);
     return result.socket;
   };
-  return { open, agent, clock, connections, refusals: () => refusals };
+  return { open, request, agent, clock, connections, refusals: () => refusals };
 }
 
 t.test("the first streams have connections of their own, and further ones share one", async (t) => {
@@ -112,4 +119,21 @@ t.test("a shared connection that breaks ends its streams, and the next stream op
   agent.destroy();
   await ended;
   t.pass("destroy() closes it");
+});
+
+t.test("a refused stream and a client that leaves end their part of a shared connection only", async (t) => {
+  const { open, request } = await start(t, true);
+  for (let count = 0; count < DIRECT_STREAMS_MAX + 1; count++) await open(`/exec/${count}`);
+  for (let count = 0; count < 3; count++) {
+    const result = await request(REFUSED_PATH);
+    t.ok("status" in result && result.status === 403);
+    if ("body" in result) for await (const _ of result.body);
+    const leaving = new AbortController();
+    const pending = t.rejects(request("/exec/left", leaving.signal));
+    if (count === 1) await new Promise((resolve) => setImmediate(resolve));
+    leaving.abort();
+    await pending;
+  }
+  await new Promise((resolve) => setTimeout(resolve, 50));
+  await open("/exec/next");
 });

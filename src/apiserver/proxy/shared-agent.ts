@@ -4,6 +4,7 @@
  */
 import type { ClientHttp2Session } from "node:http2";
 import { Agent, type AgentOptions, type RequestOptions } from "node:https";
+import { Socket } from "node:net";
 import type { Duplex } from "node:stream";
 import { openSharedClient, SHARED_PATH, SHARED_PROTOCOL } from "../../http/tunnel/shared-connection.ts";
 import { dialThroughTunnel, keepTunnelAlive } from "../../http/tunnel/tunnel-session.ts";
@@ -42,6 +43,13 @@ export class SharedHttpsAgent extends Agent {
       (error: Error) => onConnection(error, undefined as never),
     );
     return undefined;
+  }
+
+  /** node:http keeps sockets of TCP and TLS only for further requests; false: it destroys the stream. */
+  override keepSocketAlive(socket: Duplex): boolean {
+    if (!(socket instanceof Socket)) return false;
+    const isKept: unknown = super.keepSocketAlive(socket);
+    return isKept === true;
   }
 
   /** For an agent that opens no more connections: shared ones close with their last stream. */

@@ -1,6 +1,7 @@
 /** Agents of node:http and node:https whose connections a connector opens. */
 import { Agent as HttpAgent, type RequestOptions } from "node:http";
 import { Agent as HttpsAgent } from "node:https";
+import { Socket } from "node:net";
 import type { Duplex } from "node:stream";
 import type { ConnectionOptions } from "node:tls";
 import { type Connector, openThrough } from "./connector.ts";
@@ -34,6 +35,13 @@ class EgressHttpAgent extends HttpAgent {
   /** Called by node:http for each new connection. */
   override createConnection({ host, port }: RequestOptions, onConnection: OnConnection): undefined {
     openThrough(this.#connector, { host: String(host), port: Number(port) }, undefined, onConnection);
+  }
+
+  /** A tunnel may be no socket, which node:http expects of connections for further requests; false: it is destroyed. */
+  override keepSocketAlive(socket: Duplex): boolean {
+    if (!(socket instanceof Socket)) return false;
+    const isKept: unknown = super.keepSocketAlive(socket);
+    return isKept === true;
   }
 }
 
