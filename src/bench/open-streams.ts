@@ -20,6 +20,8 @@ export type Processes = Readonly<Record<string, number>>;
 /** A port of the pod whose server answers with what it receives. */
 export const ECHO_PORT = 9101;
 const OPEN_STREAMS = 200;
+/** More than have connections of their own. */
+const FIRST_STREAMS = 40;
 const MIB = 2 ** 20;
 /** An idle process collects twice within this time. */
 const SETTLE_MS = 35_000;
@@ -104,20 +106,26 @@ async function switchProtocol(
   return result.socket;
 }
 
+/** One after the other. */
+async function openAll(open: Open, target: Target, count: number): Promise<readonly OpenStream[]> {
+  const streams: OpenStream[] = [];
+  while (streams.length < count) streams.push(await open(target));
+  return streams;
+}
+
 /** Memory of each idle stream in each of the processes: just opened, and when the idle processes have collected. */
 export async function measureMemory(figures: Figures, pids: Processes, target: Target, kind: string): Promise<void> {
   const open = streamKinds[kind]!;
-  const rss = (): number[] => Object.values(pids).map((pid) => memory(pid).rss);
-  // The first one loads code.
-  (await open(target)).close();
+  const used = (): number[] => Object.values(pids).map((pid) => memory(pid).anonymous);
+  // The first ones load code, and that of connections which many streams share.
+  for (const stream of await openAll(open, target, FIRST_STREAMS)) stream.close();
   await sleep(SETTLE_MS);
-  const before = rss();
-  const streams: OpenStream[] = [];
-  for (let count = 0; count < OPEN_STREAMS; count++) streams.push(await open(target));
+  const before = used();
+  const streams = await openAll(open, target, OPEN_STREAMS);
   await sleep(2000);
-  const opened = rss();
+  const opened = used();
   await sleep(SETTLE_MS);
-  const settled = rss();
+  const settled = used();
   for (const [index, process] of Object.keys(pids).entries()) {
     const kibibytes = (now = 0): number => ((now - (before[index] ?? 0)) * MIB) / 1024 / OPEN_STREAMS;
     figures.addAll(`memory of an open stream, of ${OPEN_STREAMS}: ${kind}: ${process}`, {

@@ -17,12 +17,14 @@ export interface Memory {
   readonly rss: number;
   /** MiB; pages shared with others counted by share. */
   readonly pss: number;
+  /** MiB; resident pages that are no file's: without program text, which a process reads once. */
+  readonly anonymous: number;
 }
 
 export function memory(pid: number): Memory {
   const text = readFileSync(`/proc/${pid}/smaps_rollup`, "utf8");
   const mebibytes = (name: string): number => Number(new RegExp(`^${name}: +(\\d+) kB`, "m").exec(text)?.[1]) / 1024;
-  return { rss: mebibytes("Rss"), pss: mebibytes("Pss") };
+  return { rss: mebibytes("Rss"), pss: mebibytes("Pss"), anonymous: mebibytes("Anonymous") };
 }
 
 /** A control group that counts the CPU time of short-lived processes. */
