@@ -1,4 +1,5 @@
 import { Wakeup } from "../std/async/wakeup.ts";
+import { SortedObjects } from "../std/collections/sorted-objects.ts";
 import { type Logger, silentLogger } from "../std/log/logger.ts";
 import type { Clock } from "../std/time/clock.ts";
 import { Compactor } from "./compactor.ts";
@@ -19,7 +20,6 @@ import type {
 } from "./store.ts";
 import { alreadyExists, checkRevision, inRange, revisionConflict, storeClosed } from "./store-errors.ts";
 import { History } from "./watch/history.ts";
-import { SortedObjects } from "../std/collections/sorted-objects.ts";
 
 export interface MemoryStoreOptions {
   readonly clock: Clock;

@@ -1,5 +1,6 @@
 import type { ApiObject, Kind } from "../../api/kind.ts";
 import { expired } from "../../api/status.ts";
+import { SortedObjects } from "../../std/collections/sorted-objects.ts";
 import type { RandomSource } from "../../std/crypto/random.ts";
 import type { LogFields, Logger } from "../../std/log/logger.ts";
 import type { Clock } from "../../std/time/clock.ts";
@@ -12,7 +13,6 @@ import type { Feed } from "./feed.ts";
 import { type Follower, follow, type ListReceiver } from "./follow.ts";
 import { History, type HistoryBudget } from "./history.ts";
 import { Indexes, type IndexFunctions } from "./indexes.ts";
-import { SortedObjects } from "../../std/collections/sorted-objects.ts";
 import type { CachedObject, CacheEvent, Matches } from "./watch-event.ts";
 import { Watcher, type WatchOptions } from "./watcher.ts";
 import { Watchers } from "./watchers.ts";

@@ -1,6 +1,6 @@
 import type { ApiObject } from "../../api/kind.ts";
-import type { EncodedObject } from "./encoded-object.ts";
 import { SortedObjects } from "../../std/collections/sorted-objects.ts";
+import type { EncodedObject } from "./encoded-object.ts";
 
 /** By name of the index: returns the value of an object; undefined for none. */
 export type IndexFunctions<T> = Readonly<Record<string, (object: T) => string | undefined>>;
