@@ -98,6 +98,7 @@ export function openPods(
     onOrphan: () => metrics.onOrphan(),
     onOrphanedVolumes: (removed, failed) => metrics.onOrphanedVolumes(removed, failed),
     isAbsentFromRuntime: (uid) => relister.isAbsent(uid),
+    findListed: (uid) => relister.findPod(uid),
     findTermination: (pod) => evictions.records.findTermination(pod),
     onStatus(pod, state) {
       if (config.sources.runOnce) runOnce.setPhase(pod, state);

@@ -1,6 +1,6 @@
 /** The desired pods, with a worker for each. Terminates pods of the runtime that no source has. */
 import type { Pod, PodStatus } from "../../api/core/pod/schema.ts";
-import type { RuntimePod } from "../runtime/relister.ts";
+import type { ListedPod, RuntimePod } from "../runtime/relister.ts";
 import type { Runtime } from "../runtime/runtime.ts";
 import { removeOrphanedPodFiles } from "./orphaned-pod-files.ts";
 import type { PodServices } from "./pod-context.ts";
@@ -13,6 +13,8 @@ export interface PodManagerOptions {
   readonly services: PodServices;
   /** Whether the last listing of the runtime had nothing of the pod. */
   readonly isAbsentFromRuntime?: (uid: string) => boolean;
+  /** The pod in the last listing of the runtime. */
+  readonly findListed?: (uid: string) => ListedPod | undefined;
   /** How a pod ends whose end an agent before this one has begun. */
   readonly findTermination?: (pod: Pod) => Termination | undefined;
   readonly onStatus: (pod: Pod, status: PodStatus) => void;
@@ -185,13 +187,14 @@ export class PodManager {
   #start(pod: Pod, seenAt: number | undefined): void {
     const orphan = seenAt === undefined;
     const uid = podUid(pod);
-    const { services, onStatus, onRemoved, isAbsentFromRuntime } = this.#options;
+    const { services, onStatus, onRemoved, isAbsentFromRuntime, findListed } = this.#options;
     const isNew = isAbsentFromRuntime?.(uid) ?? false;
     const worker = new PodWorker({
       services,
       pod,
       isOrphan: orphan,
       isNew,
+      findListed,
       seenAt,
       onStatus: orphan ? () => undefined : onStatus,
     });

@@ -78,6 +78,23 @@ t.test("Relister reports the digest of each pod that changed", async (t) => {
   t.same(fixture.changes, ["1: sandbox=ready", "1: sandbox=stopped", "1: "]);
 });
 
+t.test("Relister.findPod() has a pod of the last listing while that is recent", async (t) => {
+  await using fixture = createFixture();
+  const { clock, fake, relister } = fixture;
+  t.equal(relister.findPod("1"), undefined);
+  const metadata = { name: "web", uid: "1", namespace: "default", attempt: 0 };
+  await fake.runtime.runPodSandbox({ config: { metadata, labels: { [labels.podUid]: "1" } } });
+  await clock.advance(10_000);
+  const { digest = "", requestedAt = Number.NaN } = relister.findPod("1") ?? {};
+  t.match(digest, /=ready$/);
+  t.ok(clock.monotonic() - requestedAt <= 1_000);
+  fake.fail("listContainers", new Error("the runtime is away"), 100);
+  await clock.advance(15_000);
+  t.ok(relister.findPod("1"));
+  await clock.advance(10_000);
+  t.equal(relister.findPod("1"), undefined);
+});
+
 t.test("Relister reports a change again after the next listing if onChange returned false", async (t) => {
   await using fixture = createFixture();
   t.equal(fixture.relister.isAbsent("1"), false, "false before the first listing");

@@ -34,11 +34,21 @@ export interface RuntimePod {
   readonly digest: string;
 }
 
+/** A pod in the last listing. */
+export interface ListedPod {
+  /** As in `digestOf`. */
+  readonly digest: string;
+  /** When the listing was requested, on the monotonic clock. */
+  readonly requestedAt: number;
+}
+
 const FAST_PERIOD_MS = 100;
 const NORMAL_PERIOD_MS = 1_000;
 const EMPTY_PERIOD_MS = 10_000;
 /** With events; also detects changes without one. */
 const EVENTS_PERIOD_MS = 10_000;
+/** A listing that was requested earlier is out of date. */
+const LISTING_AGE_MS_MAX = 2 * EVENTS_PERIOD_MS;
 /** The normal period is kept for this time after an event: the runtime may list a change later. */
 const SETTLE_MS = 5_000;
 /** Listings take at most this share of the time, so that they do not overload a slow runtime. */
@@ -57,6 +67,7 @@ export class Relister {
   #minPeriodMs = FAST_PERIOD_MS;
   #wake: AbortController = new AbortController();
   #lastSuccess: number;
+  #requestedAt = Number.NEGATIVE_INFINITY;
   /** Of an announced or a listed change. */
   #lastChange: number;
   #hasEvents = false;
@@ -76,6 +87,14 @@ export class Relister {
   /** Whether the last listing had nothing of the pod. */
   isAbsent(uid: string): boolean {
     return this.#hasListed && !this.#pods.has(uid);
+  }
+
+  /** Undefined for a pod that the runtime does not have, and when the last listing is out of date. */
+  findPod(uid: string): ListedPod | undefined {
+    const digest = this.#pods.get(uid)?.digest;
+    const requestedAt = this.#requestedAt;
+    if (digest === undefined || this.#options.clock.monotonic() - requestedAt > LISTING_AGE_MS_MAX) return undefined;
+    return { digest, requestedAt };
   }
 
   /** The end of the last listing that succeeded, or the agent's start; on the monotonic clock. */
@@ -116,6 +135,7 @@ export class Relister {
     );
     const before = this.#pods;
     this.#pods = pods;
+    this.#requestedAt = began;
     this.#hasListed = true;
     const changed = findChangedPods(before, pods);
     if (changed.length > 0) {

@@ -9,6 +9,7 @@ import {
   observe,
   observeCreated,
 } from "../../runtime/observation.ts";
+import type { ListedPod } from "../../runtime/relister.ts";
 import { isUnreachable, type Runtime, RuntimeError } from "../../runtime/runtime.ts";
 import { awaitFinalReason, mayBeOomKilled } from "../containers/oom-reason.ts";
 import { addTerminationMessage } from "../containers/termination-message.ts";
@@ -85,6 +86,12 @@ export class PodObserver {
   compareListing(digest: string, requestedAt: number): boolean | undefined {
     if (digest === this.#digest) return false;
     return this.#isCreating || requestedAt < this.#observedAt ? undefined : true;
+  }
+
+  /** The next `refresh` returns the last observation if a later listing has the same state. */
+  adoptListing({ digest, requestedAt }: ListedPod): void {
+    if (this.#pendingCount > 0 || this.#created?.length !== 0 || this.#hasStatusError) return;
+    this.isCurrent ||= digest === this.#digest && requestedAt >= this.#observedAt;
   }
 
   /** Rejects when the runtime cannot be reached, or the signal aborts. */

@@ -8,6 +8,7 @@ import type { Logger } from "../../../std/log/logger.ts";
 import type { Timer } from "../../../std/time/clock.ts";
 import { runWithSpans } from "../../../tracing/span.ts";
 import type { Observation, ObservedContainer } from "../../runtime/observation.ts";
+import type { ListedPod } from "../../runtime/relister.ts";
 import type { PodContext, PodMemory, PodServices, SyncOperation } from "../pod-context.ts";
 import { podFullName, podUid } from "../pod-fields.ts";
 import type { PodState, StateName, Transition } from "../states/pod-state.ts";
@@ -28,6 +29,8 @@ export interface PodWorkerOptions {
   readonly isOrphan: boolean;
   /** The last listing of the runtime had nothing of the pod: the worker does not observe it first. */
   readonly isNew: boolean;
+  /** The pod in the last listing of the runtime. */
+  readonly findListed?: ((uid: string) => ListedPod | undefined) | undefined;
   /** When a source first had the pod, on the monotonic clock; unknown when absent. */
   readonly seenAt?: number | undefined;
   /** Called with every new status, also when it equals the one before. */
@@ -293,14 +296,17 @@ export class PodWorker {
 
   async #wait(milliseconds: number, signal: AbortSignal): Promise<void> {
     this.#observer.isCurrent = false;
-    await this.#rest(() => this.#sleep.wait(milliseconds, signal));
+    const isWoken = await this.#rest(() => this.#sleep.wait(milliseconds, signal));
+    // As in Kubernetes, a periodic sync requests nothing from the runtime while its listings show no change.
+    const listed = isWoken ? undefined : this.#options.findListed?.(podUid(this.#pod));
+    if (listed !== undefined) this.#observer.adoptListing(listed);
   }
 
   /** Ends the measured work and begins the next one afterwards. */
-  async #rest(sleep: () => Promise<void>): Promise<void> {
+  async #rest<T>(sleep: () => Promise<T>): Promise<T> {
     this.#recordSync();
     try {
-      await sleep();
+      return await sleep();
     } finally {
       this.#beginSync(this.#isUpdated ? "update" : "sync");
     }

@@ -42,8 +42,8 @@ export class WorkerSleep {
     this.#startSlot = undefined;
   }
 
-  /** Sleeps until `wake`, at most that many milliseconds. Rejects when the signal aborts. */
-  async wait(milliseconds: number, signal: AbortSignal): Promise<void> {
+  /** Sleeps until `wake`, at most that many milliseconds; whether it was woken. Rejects when the signal aborts. */
+  async wait(milliseconds: number, signal: AbortSignal): Promise<boolean> {
     signal.throwIfAborted();
     this.releaseStartSlot();
     if (!this.#isWoken) {
@@ -52,8 +52,10 @@ export class WorkerSleep {
       await this.pause(milliseconds, AbortSignal.any([woken.signal, signal])).catch(() => undefined);
       this.#wake = undefined;
     }
+    const isWoken = this.#isWoken;
     this.#isWoken = false;
     signal.throwIfAborted();
+    return isWoken;
   }
 
   /** Sleeps that many milliseconds; `wake` does not end it. Rejects when the signal aborts. */
