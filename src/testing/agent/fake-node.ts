@@ -164,6 +164,8 @@ export class FakeNode implements AsyncDisposable {
         failCgroupV1: false,
       },
       node: { ...base.node, ips: ["192.0.2.1"], evictionHard: {} },
+      // A full disk evicts no pod.
+      eviction: { ...base.eviction, hard: {} },
       server: { ...base.server, enabled: false, readOnlyPort: 0, healthzPort: 0 },
       pods: { ...base.pods, syncMs: 10_000, localStorageIsolation: false },
     });
