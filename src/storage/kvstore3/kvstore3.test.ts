@@ -33,12 +33,15 @@ async function changes(store: Store, from: Revision, count: number): Promise<rea
   return events;
 }
 
+/** Of the clusters that run the suite of all engines. */
+const MEMBERS = Number(process.env.SVC_ETCD_MEMBERS ?? 1);
+
 t.test("openEtcdStore() is a Store", { skip }, async (t) => {
-  const etcd = await cluster(t);
+  const etcd = await cluster(t, MEMBERS);
   let stores = 0;
   // Each test has its own keys in one server, but compactions are the server's: each gets a server of its own.
   const factory = async (clock: Clock): Promise<Store> => {
-    const own = stores++ === 0 ? etcd : await cluster(t);
+    const own = stores++ === 0 ? etcd : await cluster(t, MEMBERS);
     return await open(own.urls, { clock });
   };
   await testStore(t, factory, { isEmbedded: false });
