@@ -238,7 +238,8 @@ const descriptors: Readonly<Record<string, ControllerDescriptor>> = {
     user: "system:serviceaccount:kube-system:storage-version-migrator-controller",
     groups: SERVICE_ACCOUNTS,
     gates: ["StorageVersionMigrator"],
-    load: async () => (await import("./storage-version-migrator/storage-version-migrator.ts")).runStorageVersionMigrator,
+    load: async () =>
+      (await import("./storage-version-migrator/storage-version-migrator.ts")).runStorageVersionMigrator,
   },
   "storageversion-garbage-collector": {
     user: "system:serviceaccount:kube-system:storage-version-garbage-collector",
