@@ -55,8 +55,8 @@ const TRACE_LEVEL = 6;
 /** Retry interval of a stalled cache; watches get 429 until it succeeds. */
 const STALLED_RETRY_MS = 1000;
 
-/** About a minute of changes of a busy kind. */
-const HISTORY: HistoryBudget = { items: 4096, bytes: 8 * 2 ** 20 };
+/** About a minute of changes of a busy kind; the age is that of the changes that a compacted store keeps. */
+const HISTORY: HistoryBudget = { items: 4096, bytes: 8 * 2 ** 20, ageMs: 300_000 };
 
 /**
  * All objects of one kind in memory, and the watches on them. Reads do not reach the store: a change is decoded once
@@ -456,7 +456,7 @@ export class WatchCache<T extends ApiObject> implements AsyncDisposable {
     if (previous === undefined && current === undefined) return;
     this.#trace("Received a change", { type: event.type, key, revision: modified });
     const change = new Change<T>(modified, previous, current, CHANGE_BYTES + (previous?.keptBytes ?? 0));
-    this.#history.push(change);
+    this.#history.push(change, this.#options.clock.monotonic());
     this.#applyChange(change);
   }
 

@@ -4,7 +4,14 @@ export interface HistoryBudget {
   readonly items: number;
   /** Bytes of the stored values. */
   readonly bytes: number;
+  /** Milliseconds after which changes are dropped, up to `MARK_MS` later; never when absent. */
+  readonly ageMs?: number;
 }
+
+/** The changes of this time are dropped together when they are too old. */
+const MARK_MS = 30_000;
+/** That are kept whatever their age, so that clients resume watches of quiet kinds after hours. */
+const RECENT_ITEMS = 100;
 
 /** A change. */
 export interface HistoryEntry {
@@ -47,7 +54,7 @@ export class HistoryPool {
 
 /**
  * The latest changes, from which clients resume watches. When a limit is reached the oldest changes are dropped; a
- * watch from before them gets 410.
+ * watch from before them reads the store, or gets 410.
  */
 export class History<E extends HistoryEntry> {
   readonly #budget: HistoryBudget;
@@ -57,6 +64,8 @@ export class History<E extends HistoryEntry> {
   #head = 0;
   #bytes = 0;
   #start: Revision;
+  /** Revisions that the history had at times, oldest first: at most `ageMs` / `MARK_MS` and one. */
+  #marks: { readonly revision: Revision; readonly at: number }[] = [];
 
   constructor(budget: HistoryBudget, start: Revision, pool?: HistoryPool) {
     this.#budget = budget;
@@ -77,7 +86,9 @@ export class History<E extends HistoryEntry> {
     return this.#bytes;
   }
 
-  push(change: E): void {
+  /** `now`: monotonic milliseconds, for a budget with an age. */
+  push(change: E, now = 0): void {
+    if (this.#budget.ageMs !== undefined) this.#dropOld(now, this.#budget.ageMs);
     this.#changes.push(change);
     this.#count(change.size);
     while (this.length > this.#budget.items || (this.#bytes > this.#budget.bytes && this.length > 1)) {
@@ -109,6 +120,7 @@ export class History<E extends HistoryEntry> {
   restart(revision: Revision): void {
     for (const change of this.#changes) change?.release?.();
     this.#changes = [];
+    this.#marks = [];
     this.#head = 0;
     this.#count(-this.#bytes);
     this.#start = revision;
@@ -118,6 +130,18 @@ export class History<E extends HistoryEntry> {
   halve(): void {
     for (let count = Math.ceil(this.length / 2); count > 0; count--) this.#drop();
     this.#tidy();
+  }
+
+  /** Called with each change: the history of a kind without changes does not grow. */
+  #dropOld(now: number, ageMs: number): void {
+    const latest = this.#changes.at(-1);
+    if (latest === undefined) return;
+    const mark = this.#marks.at(-1);
+    if (mark === undefined || now - mark.at >= MARK_MS) this.#marks.push({ revision: latest.revision, at: now });
+    for (let [oldest] = this.#marks; oldest !== undefined && now - oldest.at > ageMs; [oldest] = this.#marks) {
+      this.#marks.shift();
+      while (this.length > RECENT_ITEMS && this.#changes[this.#head]!.revision <= oldest.revision) this.#drop();
+    }
   }
 
   #count(bytes: number): void {
