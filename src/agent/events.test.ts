@@ -1,4 +1,4 @@
-import { existsSync, readFileSync } from "node:fs";
+import { existsSync, readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import t from "tap";
@@ -9,14 +9,14 @@ const facts = join(shared, "facts/agent-events.json");
 /** The file below `src/agent` that records each event of kubelet. */
 const recordedIn: Readonly<Record<string, string>> = {
   AlreadyMountedVolume: "volumes/local/local-volumes.ts",
-  "Normal BackOff": "images/image-manager.ts",
-  "Warning BackOff": "pods/status/waiting-reasons.ts",
   CgroupV1: "node/node-events.ts",
   CheckLimitsForResolvConf: "node/node-events.ts",
+  ContainerGCFailed: "garbage-collection/collect-garbage.ts",
   Created: "pods/containers/start-container.ts",
   DNSConfigForming: "pods/sandbox/dns.ts",
   ErrImageNeverPull: "images/image-manager.ts",
   Evicted: "volumes/local/size-limits.ts",
+  EvictionThresholdMet: "eviction/eviction-manager.ts",
   ExceededGracePeriod: "pods/admission/pod-admitter.ts",
   Failed: "images/image-manager.ts",
   FailedAttachVolume: "volumes/drivers/attachments.ts",
@@ -27,12 +27,16 @@ const recordedIn: Readonly<Record<string, string>> = {
   FailedMount: "volumes/volume-manager.ts",
   FailedNodeAllocatableEnforcement: "cgroups/node-cgroups.ts",
   FailedPostStartHook: "pods/containers/start-container.ts",
+  FailedPrepareDynamicResources: "pods/sandbox/create-sandbox.ts",
   FailedPreStopHook: "pods/containers/kill-container.ts",
   FailedSync: "pods/worker/pod-worker.ts",
   FailedToRetrieveImagePullSecret: "images/image-manager.ts",
   FailedValidation: "assembly/pods.ts",
   FileSystemResizeSuccessful: "volumes/csi/csi-volumes.ts",
+  FreeDiskSpaceFailed: "garbage-collection/image-collector.ts",
+  ImageGCFailed: "garbage-collection/collect-garbage.ts",
   InspectFailed: "images/image-manager.ts",
+  InvalidDiskCapacity: "garbage-collection/image-collector.ts",
   Killing: "pods/containers/kill-container.ts",
   LifecycleHTTPFallback: "pods/containers/hooks.ts",
   MissingClusterDNS: "pods/sandbox/dns.ts",
@@ -48,6 +52,7 @@ const recordedIn: Readonly<Record<string, string>> = {
   NodeNotSchedulable: "node/node-events.ts",
   NodeReady: "node/status/node-status-manager.ts",
   NodeSchedulable: "node/node-events.ts",
+  "Normal BackOff": "images/image-manager.ts",
   PossibleMemoryBackedVolumesOnDisk: "node/node-events.ts",
   Preempting: "pods/admission/pod-admitter.ts",
   ProbeWarning: "probes/prober.ts",
@@ -55,6 +60,7 @@ const recordedIn: Readonly<Record<string, string>> = {
   Pulling: "images/image-manager.ts",
   Rebooted: "node/status/node-status-manager.ts",
   SandboxChanged: "pods/sandbox/create-sandbox.ts",
+  Shutdown: "node/shutdown/shutdown-manager.ts",
   Started: "pods/containers/start-container.ts",
   Starting: "assembly/loops.ts",
   SuccessfulAttachVolume: "volumes/csi/csi-volumes.ts",
@@ -63,25 +69,29 @@ const recordedIn: Readonly<Record<string, string>> = {
   Unhealthy: "probes/prober.ts",
   VolumePermissionChangeInProgress: "volumes/mount/ownership.ts",
   VolumeResizeFailed: "volumes/csi/csi-volumes.ts",
+  "Warning BackOff": "pods/status/waiting-reasons.ts",
 };
 
 /** Events of kubelet that this agent does not record, and why. */
 const notRecorded: Readonly<Record<string, string>> = {
-  ContainerGCFailed: "ended containers are removed when the next one starts, there is no collector that could fail",
-  EvictionThresholdMet: "there is no node-pressure eviction",
   FailedMountOnFilesystemMismatch: "recorded about the pod as FailedMount, not about the volume",
   FailedPodSandBoxStatus: "FailedSync covers it: sandbox and containers are read together",
-  FailedPrepareDynamicResources: "dynamic resource allocation is not supported",
   FileSystemResizeFailed: "VolumeResizeFailed covers it: only CSI drivers expand file systems",
-  FreeDiskSpaceFailed: "there is no image garbage collection",
   HostIPsIPFamilyMismatch: "there is no cloud provider that sets node addresses",
-  ImageGCFailed: "there is no image garbage collection",
-  InvalidDiskCapacity: "there is no image garbage collection",
   KubeletSetupFailed: "the agent does not start then; it logs the reason",
-  Shutdown: "there is no graceful node shutdown",
   VolumeConditionAbnormal: "CSIVolumeHealth is alpha and off",
   VolumeResizeSuccessful: "FileSystemResizeSuccessful covers it, as with kubelet's CSI volumes",
 };
+
+t.test("the agent records no event that the table lists as not recorded", async (t) => {
+  const folder = fileURLToPath(new URL(".", import.meta.url));
+  const files = readdirSync(folder, { recursive: true, encoding: "utf8" });
+  const sources = files.filter((file) => file.endsWith(".ts") && !file.endsWith(".test.ts"));
+  for (const reason of Object.keys(notRecorded)) {
+    const found = sources.filter((file) => readFileSync(join(folder, file), "utf8").includes(`"${reason}"`));
+    t.same(found, [], reason);
+  }
+});
 
 t.test(
   "every event of kubelet is recorded by the file in the table, or the table has the reason why not",
