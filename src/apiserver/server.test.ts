@@ -87,7 +87,7 @@ t.test("svc apiserver exits with code 1 and one error line when it cannot open t
   const openStore = (name: string) => openLevelStore({ path: join(dir, name), ...deps, compactionIntervalMs: 0 });
   const corruptions: readonly (readonly [name: string, (path: string) => Promise<void>, message: RegExp])[] = [
     ["newer", (path) => tamper(path, (level) => level.put(FORMAT_KEY, encodeNumber(FORMAT_KEY, 99))), /of format 99,/],
-    ["gap", (path) => tamper(path, (level) => level.del(logKey(2 as Revision))), /has lost writes of revisions 2 to 2/],
+    ["gap", (path) => tamper(path, (level) => level.del(logKey(2 as Revision))), /its history lacks revision 2/],
     ["current", (path) => writeFile(join(path, "CURRENT"), "MANIFEST-999999\n"), /Cannot open the embedded store/],
   ];
   for (const [name] of corruptions) {

@@ -18,6 +18,8 @@ t.test("logOptions() takes stream and buffer settings of the format in use", asy
     flushFrequencyMs: 5000,
     splitStream: true,
     infoBufferSize: 1024,
+    isContextual: true,
   });
   t.match(logOptions({ ...flags, "logging-format": "json" }), { splitStream: false, infoBufferSize: 0 });
+  t.equal(logOptions({ ...flags, "logging-format": "text" }, false).isContextual, false);
 });

@@ -17,6 +17,7 @@ import { logOptions } from "../../flags/log-options.ts";
 import { createLogger, silentLogger } from "../../std/log/logger.ts";
 import { MetricRegistry } from "../../std/metrics/metrics.ts";
 import { withoutWithheld } from "../../testing/flags/mutant.ts";
+import { blockEventLoop } from "../../testing/std/block-event-loop.ts";
 import { FakeClock } from "../../testing/std/fake-clock.ts";
 import { freePort } from "../../testing/std/free-port.ts";
 import { bufferedLogEffects } from "./buffered-log-effects.ts";
@@ -192,8 +193,10 @@ function servingEffects(subject: ComponentSubject) {
     "contention-profiling": async (t: Test) => {
       const everything = "--authorization-always-allow-paths=/*";
       const { get } = await serve(subject, t, everything, "--contention-profiling");
-      t.equal((await get("/debug/pprof/block")).status, 200);
-      t.equal((await (await serve(subject, t, everything)).get("/debug/pprof/block")).status, 404);
+      const without = await serve(subject, t, everything);
+      blockEventLoop(100);
+      t.match((await get("/debug/pprof/block?debug=1")).body, /event loop late by/);
+      t.notMatch((await without.get("/debug/pprof/block?debug=1")).body, /event loop late by/);
     },
     profiling: async (t: Test) => {
       const everything = "--authorization-always-allow-paths=/*";

@@ -73,7 +73,7 @@ const endpoints: readonly Endpoint[] = [
   endpoint("/connections", "proxy", "GET", 404),
   endpoint("/run/default/web/c", "proxy", "POST", 405),
   endpoint("/run/default/web/uid-web/c", "proxy", "POST", 405),
-  endpoint("/debug/pprof/cmdline", "proxy", undefined, 405),
+  endpoint("/debug/pprof/cmdline", "proxy", "GET", 405),
   endpoint("/debug/flags/v", "proxy", undefined, 404),
 ];
 
