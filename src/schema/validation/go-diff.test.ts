@@ -102,5 +102,12 @@ t.test("formatGoDiff() is bounded", (t) => {
   t.ok(diff({ containers: [] }, { containers: many }).length < 10_000);
   t.ok(diff({ containers: many }, { containers: many.map((item) => ({ ...item, image: "y" })) }).length < 10_000);
   t.ok(diff({ hostIP: "x".repeat(1e6) }, {}).length < 10_000);
+  const unread = {
+    get name(): string {
+      throw new Error("formatted, though it is not shown");
+    },
+  };
+  const long = { containers: [...many.slice(0, 100), unread] };
+  t.match(diff({}, long), /Image: "x+\.\.\.\n/, "items that are not shown are not formatted");
   t.end();
 });

@@ -172,16 +172,16 @@ function formatValue(schema: Schema, value: unknown): string {
       return `${goTypeName(schema)}{${fields.join(", ")}}`;
     }
     case "list": {
-      const items = (value as readonly unknown[]).map((item) => {
+      const items = joinShown(value as readonly unknown[], (item) => {
         const text = formatValue(schema.items, item);
         return schema.items.type === "object" ? text.slice(text.indexOf("{")) : text;
       });
-      return `${goTypeName(schema)}{${items.join(", ")}}`;
+      return `${goTypeName(schema)}{${items}}`;
     }
     case "map": {
       const entries = Object.entries(value as Members).sort(([a], [b]) => (a < b ? -1 : 1));
-      const texts = entries.map(([key, member]) => `${goQuote(key)}: ${formatValue(schema.values, member)}`);
-      return `${goTypeName(schema)}{${texts.join(", ")}}`;
+      const texts = joinShown(entries, ([key, member]) => `${goQuote(key)}: ${formatValue(schema.values, member)}`);
+      return `${goTypeName(schema)}{${texts}}`;
     }
     case "special":
       // cmp.Diff shows values with a String method so.
@@ -193,6 +193,16 @@ function formatValue(schema: Schema, value: unknown): string {
     default:
       return typeof value === "string" ? goQuote(value) : stringifyExact(value);
   }
+}
+
+/** Joins what is shown of the items: a longer text is cut. */
+function joinShown<T>(items: readonly T[], format: (item: T) => string): string {
+  let text = "";
+  for (const item of items) {
+    text += `${text === "" ? "" : ", "}${format(item)}`;
+    if (text.length > DIFF_MAX) break;
+  }
+  return text;
 }
 
 function zeroLiteral(schema: Schema, pointer: boolean): string {
