@@ -5,6 +5,7 @@ import t, { type Test } from "tap";
 import { systemMounter } from "../../agent/volumes/mount/mounter.ts";
 import { startFakeDriver } from "../../testing/agent/fake-csi-driver.ts";
 import { until } from "../../testing/std/until.ts";
+import { CheckedKubectl } from "./checked-kubectl.ts";
 import { findMissingRequirement, programs, TestCluster } from "./cluster.ts";
 
 const missing = findMissingRequirement();
@@ -99,28 +100,14 @@ else {
   });
 }
 
-class Kubectl {
-  readonly #t: Test;
-  readonly #cluster: TestCluster;
-
-  constructor(t: Test, cluster: TestCluster) {
-    this.#t = t;
-    this.#cluster = cluster;
-  }
-
-  async run(args: string, input?: string): Promise<string> {
-    const { code, stdout, stderr } = await this.#cluster.kubectl(args.split(" "), input === undefined ? {} : { input });
-    this.#t.equal(code, 0, `kubectl ${args}: ${stderr}`);
-    return stdout.trim();
-  }
-
+class Kubectl extends CheckedKubectl {
   read(object: string, path: string): Promise<string> {
     return this.run(`get ${object} -o jsonpath={${path}}`);
   }
 
   async waitForEvent(reason: string): Promise<string> {
     const query = `get events --field-selector reason=${reason} -o jsonpath={.items[0].message}`;
-    const read = async () => (await this.#cluster.kubectl(query.split(" "))).stdout || undefined;
+    const read = async () => (await this.cluster.kubectl(query.split(" "))).stdout || undefined;
     return await until(`the event ${reason}`, read);
   }
 }

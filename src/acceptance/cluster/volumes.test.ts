@@ -5,6 +5,7 @@ import t, { type Test } from "tap";
 import { systemMounter } from "../../agent/volumes/mount/mounter.ts";
 import { startFakeDriver } from "../../testing/agent/fake-csi-driver.ts";
 import { until } from "../../testing/std/until.ts";
+import { CheckedKubectl } from "./checked-kubectl.ts";
 import { findMissingRequirement, programs, TestCluster } from "./cluster.ts";
 
 const missing = findMissingRequirement();
@@ -110,23 +111,9 @@ else {
   });
 }
 
-class Volumes {
-  readonly #t: Test;
-  readonly #cluster: TestCluster;
-
-  constructor(t: Test, cluster: TestCluster) {
-    this.#t = t;
-    this.#cluster = cluster;
-  }
-
-  async run(args: string, input?: string): Promise<string> {
-    const { code, stdout, stderr } = await this.#cluster.kubectl(args.split(" "), input === undefined ? {} : { input });
-    this.#t.equal(code, 0, `kubectl ${args}: ${stderr}`);
-    return stdout.trim();
-  }
-
+class Volumes extends CheckedKubectl {
   get dataDir(): string {
-    return this.#cluster.dataDir;
+    return this.cluster.dataDir;
   }
 
   /** How often a container has been started on the volume. */
@@ -140,7 +127,7 @@ class Volumes {
 
   /** The directories of volumes on this node. */
   get directories(): readonly string[] {
-    const root = join(this.#cluster.dataDir, "agent", "local-volumes");
+    const root = join(this.cluster.dataDir, "agent", "local-volumes");
     return existsSync(root) ? readdirSync(root) : [];
   }
 }
