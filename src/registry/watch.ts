@@ -33,22 +33,21 @@ export async function watch<T extends ApiObject>(
   const fromNow = version === "" || version === "0" || query.sendInitialEvents === true;
   const from = fromNow ? undefined : parseResourceVersion(version);
   const bookmarks = query.allowBookmarks === true;
-  const options = { prefix, matches, bookmarks, signal: scope.signal, onInitialized: query.onInitialized };
+  const initialEventsEnd = bookmarks && query.sendInitialEvents === true;
+  const { onInitialized } = query;
+  const options = { prefix, matches, bookmarks, initialEventsEnd, signal: scope.signal, onInitialized };
   if (registry.isUncached || (await isOverflowing(registry))) {
     await currentRevision(registry, version);
     const { store, clock } = registry.deps;
-    const events = watchUncached({ store, clock, objects: registry.objects, ...options, from });
-    return query.sendInitialEvents === true ? events : withoutInitialEventsEnd(events);
+    return watchUncached({ store, clock, objects: registry.objects, ...options, from });
   }
   const cache = fromNow ? await waitForCache(registry, scope, version) : await registry.startedCache();
   if (cache.stalled) throw storageInitializing();
   const isResumed =
     from !== undefined && registry.kind.converter === undefined && canResume(cache, from, registry.openedRevision);
+  if (!isResumed) return cache.watch({ ...options, from, index });
   const { store, clock } = registry.deps;
-  const events = isResumed
-    ? resumeWatch(cache, { store, clock, objects: registry.objects, ...options, from, index })
-    : cache.watch({ ...options, from, index });
-  return query.sendInitialEvents === true ? events : withoutInitialEventsEnd(events);
+  return resumeWatch(cache, { store, clock, objects: registry.objects, ...options, from, index });
 }
 
 /** Whether a conversion webhook makes larger objects than a cache may keep. */
@@ -60,11 +59,4 @@ async function isOverflowing<T extends ApiObject>(registry: Registry<T>): Promis
 function storageInitializing(): StatusError {
   const details = { retryAfterSeconds: 1 };
   return new StatusError(429, "TooManyRequests", "storage is (re)initializing", { details });
-}
-
-/** Drops the bookmark that ends the initial events: only `sendInitialEvents` requests it. */
-async function* withoutInitialEventsEnd<T>(events: AsyncIterable<CacheEvent<T>>): AsyncGenerator<CacheEvent<T>> {
-  for await (const event of events) {
-    if (event.type !== "BOOKMARK" || !event.initialEventsEnd) yield event;
-  }
 }

@@ -132,9 +132,8 @@ export class Aggregator implements AsyncDisposable {
     const { cache, objects } = registries.of(apiServiceKind);
     await Promise.race([cache.ready(), waitForAbort(stopping)]);
     const missing = new Set(this.#registered.keys());
-    for await (const event of cache.watch({ prefix: objects.prefix(), bookmarks: true, signal: stopping })) {
+    for await (const event of cache.watch({ prefix: objects.prefix(), initialEventsEnd: true, signal: stopping })) {
       if (event.type === "BOOKMARK") {
-        if (!event.initialEventsEnd) continue;
         for (const name of missing) this.#delete(name);
         missing.clear();
         onReady();

@@ -106,13 +106,11 @@ class DefinitionController {
       if (this.#find(name) === undefined) this.#deps.customResources.withdraw(name);
     const prefix = objects.prefix();
     let started = false;
-    for await (const event of cache.watch({ prefix, bookmarks: true, signal: this.#deps.signal })) {
+    for await (const event of cache.watch({ prefix, initialEventsEnd: true, signal: this.#deps.signal })) {
       if (event.type === "BOOKMARK") {
-        if (event.initialEventsEnd) {
-          started = true;
-          await this.#syncApiServices();
-          this.#ready.resolve();
-        }
+        started = true;
+        await this.#syncApiServices();
+        this.#ready.resolve();
         continue;
       }
       const definition = event.item.object;

@@ -33,12 +33,13 @@ export const watchObjects: ResourceHandler = async (target, context, params) => 
     const onInitialized = lifecycle === undefined ? undefined : () => lifecycle.initialized();
     const events = await watch(registry, scope, { ...options, onInitialized });
     const { mediaType, format } = responseOptions.representation;
-    const frames = () => timeout.wrap(streamWatchFrames(kind, events, responseOptions, settings.clock));
+    const onEnd = () => timeout.end();
+    const frames = () => streamWatchFrames(events, onEnd, { kind, responseOptions, clock: settings.clock });
     if (isWebSocketRequest(context.request)) return watchWebSocket(context.request, frames(), format);
     return {
       status: 200,
       headers: { "content-type": STREAM_MEDIA_TYPES[format]?.(mediaType) ?? mediaType },
-      body: createValueStream(frames, () => timeout.wrap(streamWatchValues(events))),
+      body: createValueStream(frames, () => streamWatchValues(events, onEnd)),
     };
   } catch (error) {
     timeout.end();
@@ -76,13 +77,5 @@ class WatchTimeout {
   #stop(): void {
     this.#timer.cancel();
     this.#lifecycle?.ended();
-  }
-
-  async *wrap<V>(stream: AsyncIterable<V>): AsyncGenerator<V> {
-    try {
-      for await (const value of stream) yield value;
-    } finally {
-      this.end();
-    }
   }
 }

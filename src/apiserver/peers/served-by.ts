@@ -29,9 +29,9 @@ export class ServedResources {
       try {
         await cache.ready();
         this.#servers.clear();
-        for await (const event of cache.watch({ prefix: objects.prefix(), bookmarks: true, signal })) {
+        for await (const event of cache.watch({ prefix: objects.prefix(), initialEventsEnd: true, signal })) {
           if (event.type === "BOOKMARK") {
-            if (event.initialEventsEnd) onReady();
+            onReady();
             continue;
           }
           const { metadata, status } = event.item.object;

@@ -22,7 +22,8 @@ t.test("frames that watchers share are no slices of a pool", async (t) => {
     const events = async function* (): AsyncGenerator<CacheEvent<Widget>> {
       yield item.added;
     };
-    for await (const frame of streamWatchFrames(widgetKind, events(), options, new FakeClock())) {
+    const frameOptions = { kind: widgetKind, responseOptions: options, clock: new FakeClock() };
+    for await (const frame of streamWatchFrames(events(), () => {}, frameOptions)) {
       t.equal(frame.buffer.byteLength, frame.byteLength, format);
     }
   }

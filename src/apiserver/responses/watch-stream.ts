@@ -1,5 +1,6 @@
 /** Encodes watch events as a stream of frames. Streams with the same encoding and group alias share frames. */
 import type { ApiObject, Kind } from "../../api/kind.ts";
+import { MappedIterator } from "../../std/async/mapped-iterator.ts";
 import { toUnpooledBuffer } from "../../std/memory/unpooled-buffer.ts";
 import type { Clock } from "../../std/time/clock.ts";
 import type { CacheEvent } from "../../storage/watch/watch-event.ts";
@@ -21,22 +22,25 @@ const LIST_BLUEPRINT = "kubernetes.io/initial-events-list-blueprint";
 /** Shared frames by event, then by encoding and apiVersion. */
 const sharedFrames = new WeakMap<object, Map<string, Buffer>>();
 
-export async function* streamWatchFrames<T extends ApiObject>(
-  kind: Kind<T>,
+/** A failed watch ends with a frame of type ERROR. `onEnd` is called once, when no more events are read. */
+export function streamWatchFrames<T extends ApiObject>(
   events: AsyncIterable<CacheEvent<T>>,
-  responseOptions: ResponseOptions,
-  clock: Clock,
-): AsyncGenerator<Uint8Array> {
+  onEnd: () => void,
+  { kind, responseOptions, clock }: FrameOptions<T>,
+): AsyncIterable<Uint8Array> {
   const encoder = new FrameEncoder(kind, responseOptions, clock);
-  try {
-    for await (const event of events) {
-      yield encoder.toMediaType(
-        event.type === "BOOKMARK" ? encoder.encodeBookmark(event) : encoder.encodeChange(event),
-      );
-    }
-  } catch (error) {
-    yield encoder.toMediaType(encoder.encodeError(error));
-  }
+  return new MappedIterator(events, {
+    map: (event) =>
+      encoder.toMediaType(event.type === "BOOKMARK" ? encoder.encodeBookmark(event) : encoder.encodeChange(event)),
+    recover: (error) => encoder.toMediaType(encoder.encodeError(error)),
+    onEnd,
+  });
+}
+
+interface FrameOptions<T extends ApiObject> {
+  readonly kind: Kind<T>;
+  readonly responseOptions: ResponseOptions;
+  readonly clock: Clock;
 }
 
 /** The value of a frame; objects are those of the cache. */
@@ -46,17 +50,18 @@ interface WatchValue {
 }
 
 /** Streams values instead of frames, for readers in this process. */
-export async function* streamWatchValues<T extends ApiObject>(
+export function streamWatchValues<T extends ApiObject>(
   events: AsyncIterable<CacheEvent<T>>,
-): AsyncGenerator<WatchValue> {
-  try {
-    for await (const event of events) {
-      if (event.type !== "BOOKMARK") yield { type: event.type, object: event.item.object };
-      else yield { type: event.type, object: { metadata: bookmarkMetadata(event) } };
-    }
-  } catch (error) {
-    yield { type: "ERROR", object: toStatus(error) };
-  }
+  onEnd: () => void,
+): AsyncIterable<WatchValue> {
+  return new MappedIterator<CacheEvent<T>, WatchValue>(events, {
+    map: (event) => {
+      if (event.type !== "BOOKMARK") return { type: event.type, object: event.item.object };
+      return { type: event.type, object: { metadata: bookmarkMetadata(event) } };
+    },
+    recover: (error) => ({ type: "ERROR", object: toStatus(error) }),
+    onEnd,
+  });
 }
 
 /** `more` annotations are added to the bookmark at the end of the initial events. */

@@ -182,7 +182,7 @@ t.test("watch() without from starts with all objects and a bookmark, then sends 
   await create("a", { color: "red" });
   await create("x", { color: "blue" });
   await settled();
-  const watching = watch({ bookmarks: true, matches: ({ object }) => object.color === "red" });
+  const watching = watch({ initialEventsEnd: true, matches: ({ object }) => object.color === "red" });
   await create("c", { color: "red" });
   t.same(await take(watching, 4), ["ADDED a red@3", "ADDED b red@2", "BOOKMARK 4 end", "ADDED c red@5"]);
 });

@@ -265,14 +265,14 @@ export class WatchCache<T extends ApiObject> implements AsyncDisposable {
     return (item) => this.#indexes.valueOf(name, item.object) === value && (matches?.(item) ?? true);
   }
 
-  #present({ prefix, bookmarks, index }: WatchOptions<T>, matches?: Matches<T>): CacheEvent<T>[] {
+  #present({ prefix, initialEventsEnd, index }: WatchOptions<T>, matches?: Matches<T>): CacheEvent<T>[] {
     const found = index === undefined ? this.#objects.prefixed(prefix) : this.#indexes.find(index.name, index.value);
     const events: CacheEvent<T>[] = [];
     for (const item of found) {
       if (!item.key.startsWith(prefix) || matches?.(item) === false) continue;
       events.push(item.added);
     }
-    if (bookmarks === true) events.push({ type: "BOOKMARK", revision: this.revision(), initialEventsEnd: true });
+    if (initialEventsEnd === true) events.push({ type: "BOOKMARK", revision: this.revision(), initialEventsEnd });
     return events;
   }
 

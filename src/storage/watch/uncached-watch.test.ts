@@ -29,7 +29,12 @@ t.test("watchUncached() sends all objects, a bookmark, and then changes", async 
   const { store, objects, key, options, stop } = setUp();
   await objects.create(key("a"), makeWidget("a", { color: "red" }));
   await objects.create(key("b"), makeWidget("b", { color: "blue" }));
-  const events = watchUncached({ ...options, bookmarks: true, matches: ({ object: { color } }) => color === "red" });
+  const events = watchUncached({
+    ...options,
+    bookmarks: true,
+    initialEventsEnd: true,
+    matches: ({ object: { color } }) => color === "red",
+  });
   t.same([await next(events), await next(events)], ["ADDED a", `BOOKMARK ${store.current()}`]);
   const coming = next(events);
   await objects.guaranteedUpdate(key("b"), (widget) => ({ ...widget, color: "red" }));

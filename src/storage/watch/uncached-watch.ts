@@ -22,7 +22,7 @@ export interface UncachedWatchOptions<T extends ApiObject> extends Omit<WatchOpt
 export async function* watchUncached<T extends ApiObject>(
   options: UncachedWatchOptions<T>,
 ): AsyncGenerator<CacheEvent<T>> {
-  const { store, objects, clock, prefix, matches, bookmarks, onInitialized, signal } = options;
+  const { store, objects, clock, prefix, matches, bookmarks, initialEventsEnd, onInitialized, signal } = options;
   const encoded = (item: KeyValue): EncodedObject<T> =>
     new EncodedObject(objects.kind, item.key, objects.decode(item), item.modified);
   let from = options.from;
@@ -34,7 +34,7 @@ export async function* watchUncached<T extends ApiObject>(
       if (matches?.(found) !== false) yield found.added;
     }
     from = page.revision;
-    if (bookmarks === true) yield { type: "BOOKMARK", revision: from, initialEventsEnd: true };
+    if (initialEventsEnd === true) yield { type: "BOOKMARK", revision: from, initialEventsEnd };
   }
   onInitialized?.();
   let marked = clock.monotonic();

@@ -21,8 +21,10 @@ export interface WatchOptions<T> {
   readonly matches?: Matches<T> | undefined;
   /** Only objects with this value of an index, so that a change is offered to few watchers. */
   readonly index?: IndexValue | undefined;
-  /** Sends a BOOKMARK about once a minute, and after the initial events. */
+  /** Sends a BOOKMARK about once a minute. */
   readonly bookmarks?: boolean | undefined;
+  /** Sends a BOOKMARK after the initial events. */
+  readonly initialEventsEnd?: boolean | undefined;
   /** Called once, when the initial events have been read, and with the first read when there are none. */
   readonly onInitialized?: (() => void) | undefined;
   readonly signal: AbortSignal;
@@ -44,7 +46,7 @@ export class Watcher<T extends ApiObject> implements AsyncIterableIterator<Cache
   readonly options: WatchOptions<T>;
   readonly #matches: Matches<T> | undefined;
   readonly #onClose: (watcher: Watcher<T>) => void;
-  readonly #onAbort = (): void => this.#end(undefined);
+  readonly #onAbort = (): void => this.#abort();
   /** The initial events; not counted in the limits of the queue, as they are references into the cache. */
   #initial: (CacheEvent<T> | undefined)[];
   #initialNext = 0;
@@ -54,6 +56,8 @@ export class Watcher<T extends ApiObject> implements AsyncIterableIterator<Cache
   #queuedBytes = 0;
   #waiting: PendingRead<T>[] = [];
   #ended = false;
+  /** Not read from the signal, which is slow where it is one of several. */
+  #aborted = false;
   #error: unknown;
   /** The start of a watch that is ahead of the cache: the client has the changes up to this revision. */
   readonly #ahead: Revision;
@@ -73,7 +77,7 @@ export class Watcher<T extends ApiObject> implements AsyncIterableIterator<Cache
     this.#ahead = ahead;
     this.#initial = initial;
     this.#onClose = onClose;
-    if (options.signal.aborted) this.#end(undefined);
+    if (options.signal.aborted) this.#abort();
     else options.signal.addEventListener("abort", this.#onAbort, { once: true });
   }
 
@@ -107,7 +111,7 @@ export class Watcher<T extends ApiObject> implements AsyncIterableIterator<Cache
   }
 
   next(): Promise<IteratorResult<CacheEvent<T>>> {
-    const value = this.options.signal.aborted ? undefined : this.#take();
+    const value = this.#aborted ? undefined : this.#take();
     if (value !== undefined) return Promise.resolve({ done: false, value });
     if (!this.#ended) return new Promise((resolve, reject) => this.#waiting.push({ resolve, reject }));
     const error = this.#error;
@@ -189,6 +193,11 @@ export class Watcher<T extends ApiObject> implements AsyncIterableIterator<Cache
     for (let event = this.#queue.shift(); event !== undefined; event = this.#queue.shift()) {
       if (event.type !== "BOOKMARK") this.#dequeued(event);
     }
+  }
+
+  #abort(): void {
+    this.#aborted = true;
+    this.#end(undefined);
   }
 
   #end(error: unknown): void {
