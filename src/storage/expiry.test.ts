@@ -26,3 +26,23 @@ t.test("Expiry reports expired values in order, at most a second late, with one 
   expiry.close();
   t.equal(clock.pending, 0);
 });
+
+for (const hours of [-6, 6]) {
+  t.test(`values live as long as requested when the host's clock is set by ${hours} hours`, async (t) => {
+    const start = Date.UTC(2026, 0, 1);
+    const clock = new FakeClock(start);
+    const expired: string[] = [];
+    const expiry = new Expiry(clock, (due) => expired.push(...due.map(({ key }) => key)));
+    expiry.schedule("/before", 1 as Revision, start + 60_000);
+    await clock.advance(10_000);
+    clock.set(clock.now() + hours * 3_600_000);
+    expiry.schedule("/after", 2 as Revision, clock.now() + 60_000);
+    await clock.advance(49_000);
+    t.same(expired, []);
+    await clock.advance(1000);
+    t.same(expired, ["/before"]);
+    await clock.advance(10_000);
+    t.same(expired, ["/before", "/after"]);
+    t.equal(clock.pending, 0);
+  });
+}

@@ -13,12 +13,13 @@ const GRANULARITY_MS = 1000;
 /**
  * Calls the store with the values whose time to live is over, all of one second at once. An entry stays when its value
  * is written again; it falls due with an outdated revision, which the store ignores. So the number of entries is
- * bounded by the writes with a time to live within that time.
+ * bounded by the writes with a time to live within that time. The time that is left is measured from the call of
+ * `schedule` by the monotonic clock: when the host's clock is set, values live neither shorter nor longer.
  */
 export class Expiry {
   readonly #clock: Clock;
   readonly #expire: (due: readonly ExpiredValue[]) => void;
-  /** By the second in which they expire. */
+  /** By the second of the monotonic clock in which they expire. */
   readonly #due = new Map<number, ExpiredValue[]>();
   /** Those seconds: a binary heap, earliest first. */
   readonly #heap: number[] = [];
@@ -31,10 +32,11 @@ export class Expiry {
 
   /** `at` is in milliseconds since 1970. */
   schedule(key: string, revision: Revision, at: number): void {
-    const second = Math.ceil(at / GRANULARITY_MS) * GRANULARITY_MS;
-    const due = this.#due.get(second);
-    if (due !== undefined) {
-      due.push({ key, revision });
+    const due = at - this.#clock.now() + this.#clock.monotonic();
+    const second = Math.ceil(due / GRANULARITY_MS) * GRANULARITY_MS;
+    const expiring = this.#due.get(second);
+    if (expiring !== undefined) {
+      expiring.push({ key, revision });
       return;
     }
     this.#due.set(second, [{ key, revision }]);
@@ -52,12 +54,12 @@ export class Expiry {
     const at = this.#heap[0];
     if (at === undefined || (this.#timer !== undefined && this.#timer.at <= at)) return;
     this.#timer?.timer.cancel();
-    this.#timer = { at, timer: this.#clock.timer(at - this.#clock.now(), () => this.#run()) };
+    this.#timer = { at, timer: this.#clock.timer(at - this.#clock.monotonic(), () => this.#run()) };
   }
 
   #run(): void {
     this.#timer = undefined;
-    const now = this.#clock.now();
+    const now = this.#clock.monotonic();
     for (let next = this.#heap[0]; next !== undefined && next <= now; next = this.#heap[0]) {
       this.#pop();
       const due = this.#due.get(next) ?? [];

@@ -19,7 +19,8 @@ export class EtcdLeases {
 
   /** The lease of a value that is written now. Rejects with a `CallError`. */
   leaseFor(ttlSeconds: number): Promise<bigint> {
-    const now = this.#clock.now();
+    // As etcd, whose leases do not depend on the time of day.
+    const now = this.#clock.monotonic();
     const expiresAt = this.#shared.expiresAt(ttlSeconds, now);
     const { batch } = this.#shared;
     if (this.#current?.batch === batch) return this.#current.id;
