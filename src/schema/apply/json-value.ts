@@ -55,28 +55,49 @@ interface Slot {
   readonly absent: () => unknown;
 }
 
+/** Visits the members of the value: of schemas with many members, most objects have few. */
 function objectConverter(schema: ObjectSchema): Converter {
-  let slots: readonly Slot[] | undefined;
+  let slots: ReadonlyMap<string, Slot> | undefined;
+  let written: readonly Slot[] = [];
   return (value) => {
     if (typeof value !== "object" || value === null) return value;
-    slots ??= membersOf(schema).map((member) => ({
-      name: member.name,
-      convert: converterOf(member.schema),
-      always: isWrittenEmpty(member),
-      absent: absentValue(member),
-    }));
+    if (slots === undefined) {
+      slots = slotsOf(schema);
+      written = [...slots.values()].filter(({ absent }) => absent() !== undefined);
+    }
     const members = value as Readonly<Record<string, unknown>>;
     let result: Record<string, unknown> | undefined;
-    for (const slot of slots) {
-      const member = members[slot.name];
+    for (const name of Object.keys(members)) {
+      const slot = slots.get(name);
+      if (slot === undefined) continue;
+      const member = members[name];
       const next = convertMember(slot, member);
       if (next === member) continue;
       result ??= { ...members };
-      if (next === undefined) delete result[slot.name];
-      else result[slot.name] = next;
+      if (next === undefined) delete result[name];
+      else result[name] = next;
+    }
+    for (const { name, absent } of written) {
+      if (Object.hasOwn(members, name)) continue;
+      result ??= { ...members };
+      result[name] = absent();
     }
     return result ?? value;
   };
+}
+
+function slotsOf(schema: ObjectSchema): ReadonlyMap<string, Slot> {
+  return new Map(
+    membersOf(schema).map((member) => [
+      member.name,
+      {
+        name: member.name,
+        convert: converterOf(member.schema),
+        always: isWrittenEmpty(member),
+        absent: absentValue(member),
+      },
+    ]),
+  );
 }
 
 function absentValue(member: Member): () => unknown {

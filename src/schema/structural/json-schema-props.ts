@@ -71,14 +71,21 @@ export function propertyOf(props: JsonSchemaProps, name: string): JsonSchemaProp
 
 /** Whether the schema or any subschema satisfies the predicate. */
 export function someSubschema(props: JsonSchemaProps, predicate: (props: JsonSchemaProps) => boolean): boolean {
-  if (predicate(props)) return true;
-  const lists = [props.allOf, props.anyOf, props.oneOf, Array.isArray(props.items) ? props.items : undefined];
-  const maps = [props.properties, props.definitions, props.patternProperties];
-  return [
-    itemsOf(props),
-    valuesOf(props),
-    props.not,
-    ...lists.flatMap((list) => list ?? []),
-    ...maps.flatMap((map) => Object.values(map ?? {})),
-  ].some((part) => part !== undefined && someSubschema(part, predicate));
+  const inPart = (part: JsonSchemaProps | undefined): boolean => part !== undefined && someSubschema(part, predicate);
+  const inParts = (parts: readonly JsonSchemaProps[] | undefined): boolean => parts?.some(inPart) === true;
+  const inMap = (map: Readonly<Record<string, JsonSchemaProps>> | undefined): boolean =>
+    map !== undefined && Object.values(map).some(inPart);
+  return (
+    predicate(props) ||
+    inPart(itemsOf(props)) ||
+    inPart(valuesOf(props)) ||
+    inPart(props.not) ||
+    inParts(props.allOf) ||
+    inParts(props.anyOf) ||
+    inParts(props.oneOf) ||
+    (Array.isArray(props.items) && inParts(props.items)) ||
+    inMap(props.properties) ||
+    inMap(props.definitions) ||
+    inMap(props.patternProperties)
+  );
 }

@@ -38,7 +38,9 @@ export function* findSchemaErrors(props: JsonSchemaProps, options: LoadOptions):
   // Kubernetes reports only unsupported keywords when there are any.
   if (!requireStructural || usesUnsupportedKeywords(props))
     return yield* validateKeywords(props, path, omitExpressions(options));
-  const structuralErrors = validateStructural(props, path);
+  yield;
+  const structuralErrors = yield* validateStructural(props, path);
+  yield;
   // Keywords are validated even if the schema is not structural, since their errors can explain why.
   const errors =
     structuralErrors.length > 0 ? structuralErrors : validateDefaults(asEmbeddedResource(props), path, options);

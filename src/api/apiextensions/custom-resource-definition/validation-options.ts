@@ -5,6 +5,7 @@ import { validateDefaults } from "../../../schema/structural/defaults.ts";
 import { validateStructural } from "../../../schema/structural/invariants.ts";
 import { type JsonSchemaProps, someSubschema } from "../../../schema/structural/json-schema-props.ts";
 import { validateListMapKeys, validateSetItems } from "../../../schema/structural/list-keywords.ts";
+import type { Steps } from "../../../std/async/steps.ts";
 import { objectMeta } from "../../meta/object-meta.ts";
 import type { RuleCompileOptions } from "../custom-resource/rules.ts";
 import type { CustomResourceDefinitionSpec } from "./schema.ts";
@@ -29,25 +30,47 @@ export const strictSchemaValidation: SchemaValidationOptions = {
 };
 
 /** The options for an update: no rule that the stored definition violates. */
-export function schemaValidationOptionsFrom(previous: CustomResourceDefinitionSpec): SchemaValidationOptions {
-  const roots = previous.versions.flatMap(({ schema }) => schema?.openAPIV3Schema ?? []);
+export function* schemaValidationOptionsFrom(previous: CustomResourceDefinitionSpec): Steps<SchemaValidationOptions> {
+  const roots = schemasOf(previous);
   const holds = (finds: (props: JsonSchemaProps) => boolean): boolean =>
     !roots.some((root) => someSubschema(root, finds));
-  const structural = !roots.some((root) => validateStructural(root, "").length > 0);
+  let requireStructural = true;
+  for (const root of roots) {
+    yield;
+    requireStructural &&= (yield* validateStructural(root, "")).length === 0;
+  }
+  yield;
+  const requirePruned = requireStructural && !roots.some(hasUnprunedDefaults);
+  yield;
+  let stored: ReadonlySet<string> | undefined;
   return {
-    requireStructural: structural,
-    requirePruned: structural && !roots.some(hasUnprunedDefaults),
+    requireStructural,
+    requirePruned,
     requireValidTypes: holds(({ type = "" }) => type !== "" && !knownTypes.has(type)),
     requireAtomicSetItems: holds((props) => validateSetItems(props, "").length > 0),
     requireMapKeys: holds((props) => validateListMapKeys(props, "").length > 0),
-    isStoredExpression: (expression) =>
-      roots.some((root) => someSubschema(root, (props) => hasExpression(props, expression))),
+    isStoredExpression: (expression) => {
+      stored ??= expressionsOf(roots);
+      return stored.has(expression);
+    },
   };
 }
 
-function hasExpression(props: JsonSchemaProps, expression: string): boolean {
-  const rules = props["x-kubernetes-validations"] ?? [];
-  return rules.some(({ rule, messageExpression }) => rule === expression || messageExpression === expression);
+/** The schemas of all versions that have one. */
+export function schemasOf(spec: CustomResourceDefinitionSpec): readonly JsonSchemaProps[] {
+  return spec.versions.flatMap(({ schema }) => schema?.openAPIV3Schema ?? []);
+}
+
+function expressionsOf(roots: readonly JsonSchemaProps[]): ReadonlySet<string> {
+  const expressions = new Set<string>();
+  const collect = (props: JsonSchemaProps): false => {
+    for (const { rule, messageExpression = "" } of props["x-kubernetes-validations"] ?? []) {
+      expressions.add(rule).add(messageExpression);
+    }
+    return false;
+  };
+  for (const root of roots) someSubschema(root, collect);
+  return expressions;
 }
 
 const knownTypes = new Set(["array", "boolean", "integer", "number", "object", "string"]);

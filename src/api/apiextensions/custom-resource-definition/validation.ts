@@ -28,6 +28,7 @@ import {
   hasDefaults,
   hasExtensions,
   type SchemaValidationOptions,
+  schemasOf,
   schemaValidationOptionsFrom,
   strictSchemaValidation,
 } from "./validation-options.ts";
@@ -77,7 +78,8 @@ function* validateSpec(
   if (costs.length > 0) return costs;
   yield;
   const view = internalViewOf(spec);
-  const requirements = schemaValidationOptions(spec, previous?.spec);
+  const requirements = yield* schemaValidationOptions(spec, previous?.spec);
+  yield;
   const versionErrors = yield* validateVersions(spec, view, requirements, previous?.spec);
   const sharedErrors = yield* validateSharedFields(spec, view, requirements, previous?.spec);
   return [
@@ -105,17 +107,13 @@ function validateScope(scope: string): readonly FieldError[] {
   return scopes.includes(scope) ? [] : [notSupported("spec.scope", scope, scopes)];
 }
 
-function schemasOf(spec: CustomResourceDefinitionSpec): readonly NonNullable<SchemaOf>[] {
-  return spec.versions.flatMap(({ schema }) => schema?.openAPIV3Schema ?? []);
-}
-type SchemaOf = NonNullable<CustomResourceDefinitionSpec["versions"][number]["schema"]>["openAPIV3Schema"];
-
 /** Pruning, defaults and extensions require a structural schema, whatever the stored definition has. */
-function schemaValidationOptions(
+function* schemaValidationOptions(
   spec: CustomResourceDefinitionSpec,
   previous: CustomResourceDefinitionSpec | undefined,
-): SchemaValidationOptions {
-  const requirements = previous === undefined ? strictSchemaValidation : schemaValidationOptionsFrom(previous);
+): Steps<SchemaValidationOptions> {
+  const requirements = previous === undefined ? strictSchemaValidation : yield* schemaValidationOptionsFrom(previous);
+  yield;
   const prunes = spec.preserveUnknownFields !== true;
   const needed = prunes || schemasOf(spec).some((schema) => hasDefaults(schema) || hasExtensions(schema));
   return needed ? { ...requirements, requireStructural: true } : requirements;
