@@ -1,12 +1,10 @@
 /** Requests that cost a server the most that its limits admit: many values, long texts, many versions and rules. */
 
-export interface HostileRequest {
+import type { SentRequest } from "./measured-server.ts";
+
+export interface HostileRequest extends SentRequest {
   readonly what: string;
-  /** `POST /api/v1/namespaces`. */
-  readonly line: string;
   readonly body?: string;
-  readonly type?: string;
-  readonly accept?: string;
   /** A path that a definition before leads to; the request is sent once it is served. */
   readonly served?: string;
   /** Sent by the administrator of a namespace, too. */

@@ -1,8 +1,8 @@
 /**
- * Long lists and maps of every field of every kind, through each verb that writes: the event loop is never held for
- * long. `SVC_ATTACKS=all` (`make attacks`) tries every field; otherwise those that once took minutes, and some others.
+ * Long lists and maps of every field of every kind, through each verb that writes, from users with and without rights,
+ * to a server with a small heap: the event loop is never held for long, and no request takes much memory.
+ * `SVC_ATTACKS=all` (`make attacks`) tries every field; otherwise those that once took minutes, and some others.
  */
-import { setImmediate as nextTurn } from "node:timers/promises";
 import t from "tap";
 import { builtinKinds } from "../../api/builtin.ts";
 import type { Kind } from "../../api/kind.ts";
@@ -11,18 +11,30 @@ import { membersOf } from "../../schema/members.ts";
 import type { ListSchema, MapSchema, Schema } from "../../schema/schema.ts";
 import { countValues } from "../../schema/value/check-values.ts";
 import { valuesMax } from "../../schema/value/limits.ts";
-import { startTestServer, type TestServer } from "../../testing/apiserver/server-fixture.ts";
-import { TurnMeter } from "../../testing/std/turn-meter.ts";
+import {
+  type Cost,
+  createUnboundToken,
+  HEAP_MIB,
+  type MeasuredServer,
+  startMeasuredServer,
+} from "./measured-server.ts";
 
 const all = process.env.SVC_ATTACKS === "all";
 /** Values in a body; the server admits a few more. */
 const VALUES = all ? valuesMax - 1000 : 20_000;
+/** Items of lists that the server refuses unread or with 413, where the body can hold as many. */
+const ITEMS = 100_000;
 const BODY_MAX = 3 * 2 ** 20;
 /**
  * CPU time of a turn of the event loop. A linear algorithm takes a fifth of this for the values; one that compares each
  * with each takes minutes.
  */
 const MS_MAX = 500;
+/** Several times what is measured. The peak includes garbage of the young generation, which takes up to 48 MiB. */
+const MIB_MAX = 150;
+/** What one request may cost; the costs above are repeated in the table of `make attacks`. */
+const TURN_MS = 100;
+const MEMORY_MIB = 50;
 /** The fields of the sample, and every n-th other one. */
 const SAMPLE = [
   "ConfigMap metadata.finalizers",
@@ -111,17 +123,21 @@ const SPECIAL = {
   intOrString: 1,
 } as const;
 
-/** As many as a body can hold. */
-function fill(make: (index: number) => unknown): readonly unknown[] {
-  const size = JSON.stringify(make(VALUES)).length + 16;
+/** How many items a list has: as many as the server admits, or as many as a body can hold. */
+type Amount = "admitted" | "refused";
+
+function fill(make: (index: number) => unknown, amount: Amount): readonly unknown[] {
+  const size = JSON.stringify(make(ITEMS)).length + 1;
   const values = countValues(make(VALUES), VALUES);
-  const count = Math.min(Math.floor(VALUES / values), Math.floor((BODY_MAX * 0.9) / size));
+  const most = amount === "admitted" ? Math.floor(VALUES / values) : ITEMS;
+  const count = Math.min(most, Math.floor((BODY_MAX * 0.9) / size));
   return Array.from({ length: count }, (_, index) => make(index));
 }
 
-function fillings({ schema }: Target): Readonly<Record<string, unknown>> {
+function fillings({ schema }: Target, amount: Amount): Readonly<Record<string, unknown>> {
   if (schema.type === "map") {
-    const entries = fill((index) => [`k${index}`, sample(schema.values, 1)]) as readonly [string, unknown][];
+    const make = (index: number) => [`k${index}`, sample(schema.values, 1)];
+    const entries = fill(make, amount) as readonly [string, unknown][];
     return {
       keys: Object.fromEntries(entries),
       "bad keys": Object.fromEntries(entries.map(([k, v]) => [`_/${k}/-`, v])),
@@ -129,10 +145,10 @@ function fillings({ schema }: Target): Readonly<Record<string, unknown>> {
   }
   const empty = schema.items.type === "string" ? "" : {};
   return {
-    empty: fill(() => empty),
-    equal: fill(() => sample(schema.items, 1)),
-    reversed: fill((index) => sample(schema.items, VALUES - index)),
-    complete: fill((index) => sample(schema.items, VALUES - index, "all")),
+    empty: fill(() => empty, amount),
+    equal: fill(() => sample(schema.items, 1), amount),
+    reversed: fill((index) => sample(schema.items, ITEMS - index), amount),
+    complete: fill((index) => sample(schema.items, ITEMS - index, "all"), amount),
   };
 }
 
@@ -183,31 +199,65 @@ function* requestsOf(target: Target, value: unknown): Generator<readonly [string
 const UNEXPECTED = /"reason":"InternalError"/;
 
 interface Result {
-  readonly ms: number;
+  readonly cost: Cost;
   readonly status: number;
   /** What exceeds a bound. */
   readonly problem: string | undefined;
 }
 
-/** Sends the request and measures the longest turn of the event loop. */
 async function measure(
-  server: TestServer,
-  meter: TurnMeter,
-  type: string,
-  line: string,
-  body: string,
+  server: MeasuredServer,
+  token: string,
+  [type, line, body]: readonly [string, string, string],
 ): Promise<Result> {
-  const headers = {
-    ...(type.includes("+") ? { "content-type": `application/${type}` } : {}),
+  const sent = {
+    line,
+    body,
+    ...(type.includes("+") ? { type: `application/${type}` } : {}),
     ...(type === TABLE ? { accept: "application/json;as=Table;v=v1;g=meta.k8s.io" } : {}),
   };
-  await nextTurn();
-  meter.take();
-  const { status, bytes } = await server.send(line, { body, headers });
-  const ms = Math.round(meter.take());
-  const bad = ms > MS_MAX || bytes.length > ANSWER_MAX || (status >= 500 && UNEXPECTED.test(bytes.toString()));
-  const problem = bad ? `${type} ${line}: ${status} after ${ms} ms, ${bytes.length} bytes` : undefined;
-  return { ms, status, problem };
+  const [{ status, text, bytes }, cost] = await server.measure(async () => await server.send(sent, token));
+  const isCostly = cost.ms > MS_MAX || memoryOf(cost) > MIB_MAX || bytes > ANSWER_MAX;
+  const bad = isCostly || (status >= 500 && UNEXPECTED.test(text));
+  const problem = bad ? `${type} ${line}: ${status}, ${bytes} bytes, ${describe(cost)}` : undefined;
+  return { cost, status, problem };
+}
+
+function memoryOf({ heapMiB, residentMiB }: Cost): number {
+  return Math.max(heapMiB, residentMiB);
+}
+
+function describe(cost: Cost): string {
+  return `${Math.round(cost.ms)} ms, ${Math.round(memoryOf(cost))} MiB`;
+}
+
+/** The most that requests of one verb or patch cost. */
+class Extremes {
+  readonly #ms = new Map<string, readonly [number, string]>();
+  readonly #mib = new Map<string, readonly [number, string]>();
+  readonly #beyond: string[] = [];
+  count = 0;
+
+  add(type: string, what: string, { cost, status }: Result): void {
+    this.count++;
+    const mib = memoryOf(cost);
+    const text = `${what} | ${status}`;
+    if (cost.ms > (this.#ms.get(type)?.[0] ?? -1)) this.#ms.set(type, [cost.ms, text]);
+    if (mib > (this.#mib.get(type)?.[0] ?? -1)) this.#mib.set(type, [mib, text]);
+    if (cost.ms > TURN_MS || mib > MEMORY_MIB) this.#beyond.push(`${type}: ${what}: ${status}, ${describe(cost)}`);
+  }
+
+  toString(): string {
+    const rows = [...this.#ms].map(([type, [ms, what]]) => {
+      const [mib = 0, most = ""] = this.#mib.get(type) ?? [];
+      return `| ${type} | ${what} | ${Math.round(ms)} | ${most} | ${Math.round(mib)} |`;
+    });
+    const head = "| verb or patch | field | status | longest turn, ms | field | status | most memory, MiB |";
+    const beyond = `${this.#beyond.length} beyond ${TURN_MS} ms or ${MEMORY_MIB} MiB`;
+    return [head, "|---|---|---|---|---|---|---|", ...rows, `${this.count} requests, ${beyond}`, ...this.#beyond].join(
+      "\n",
+    );
+  }
 }
 
 /** The kinds whose minimal object is valid, so that updates and patches reach validation. */
@@ -228,15 +278,11 @@ const STORED: Readonly<Record<string, object>> = {
 t.setTimeout(3_600_000);
 
 t.test("long lists and maps of every field are handled or refused in time", async (t) => {
-  await using server = await startTestServer();
+  await using server = await startMeasuredServer(t.testdir());
+  const unbound = await createUnboundToken(server);
   for (const kind of builtinKinds) {
     const stored = STORED[kind.kind];
-    if (stored !== undefined) {
-      const { status } = await server.send(`POST ${collectionOf(kind)}`, {
-        body: { ...stored, metadata: { name: "x" } },
-      });
-      t.equal(status, 201, kind.kind);
-    }
+    if (stored !== undefined) await server.create(collectionOf(kind), { ...stored, metadata: { name: "x" } });
   }
   const targets = findTargets();
   t.ok(targets.length > 250, `${targets.length} lists and maps`);
@@ -244,21 +290,26 @@ t.test("long lists and maps of every field are handled or refused in time", asyn
   const missing = SAMPLE.filter((name) => !targets.some((target) => nameOf(target) === name));
   t.same(missing, [], "the sample exists");
   const chosen = all ? targets : targets.filter((one, i) => i % STRIDE === 0 || SAMPLE.includes(nameOf(one)));
-  using meter = new TurnMeter();
-  const longest = new Map<string, string>();
-  const most = new Map<string, number>();
-  for (const target of chosen) {
-    for (const [filling, value] of Object.entries(fillings(target))) {
-      for (const [type, line, body] of requestsOf(target, value)) {
-        const { ms, status, problem } = await measure(server, meter, type, line, body);
-        if (problem !== undefined) t.fail(`${nameOf(target)}, ${filling}: ${problem}`);
-        if (ms <= (most.get(type) ?? -1)) continue;
-        most.set(type, ms);
-        longest.set(type, `| ${type} | ${nameOf(target)}, ${filling} | ${status} | ${ms} |`);
+  const allowed = new Extremes();
+  const refused = new Extremes();
+  const send = async (user: string, token: string, target: Target, amount: Amount, results: Extremes) => {
+    for (const [filling, value] of Object.entries(fillings(target, amount))) {
+      const count = Object.keys(value as object).length;
+      for (const request of requestsOf(target, value)) {
+        const result = await measure(server, token, request);
+        const what = `${nameOf(target)}, ${count} ${filling}`;
+        if (result.problem !== undefined) t.fail(`${what}, ${user}: ${result.problem}`);
+        results.add(request[0], what, result);
+        if (user === "without rights" && !all) break;
       }
     }
+  };
+  for (const target of chosen) {
+    await send("with rights", "admin", target, "admitted", allowed);
+    if (all) await send("with rights", "admin", target, "refused", allowed);
+    await send("without rights", unbound, target, all ? "refused" : "admitted", refused);
   }
+  t.ok(server.rssMiB() < HEAP_MIB + 250, `${Math.round(server.rssMiB())} MiB of memory are kept`);
   if (!all) return;
-  const head = "| verb or patch | field | status | longest turn, ms |\n|---|---|---|---|";
-  console.error(`${head}\n${[...longest.values()].join("\n")}`);
+  console.error(`With rights:\n${allowed}\n\nWithout rights:\n${refused}`);
 });

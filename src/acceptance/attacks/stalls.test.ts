@@ -2,20 +2,20 @@
  * The requests that cost the most, sent to a real server with a small heap: how long other clients wait, and how much
  * memory each takes at its peak. `SVC_ATTACKS=all` (`make attacks`) sends all and prints a table; otherwise some.
  */
-import { readFileSync, writeFileSync } from "node:fs";
-import { Agent, request } from "node:https";
-import { join, resolve } from "node:path";
+import { Agent } from "node:https";
 import { setTimeout as sleep } from "node:timers/promises";
-import t, { type Test } from "tap";
-import { freePort } from "../../testing/std/free-port.ts";
-import { LoggedProcess } from "../../testing/std/logged-process.ts";
+import t from "tap";
 import { until } from "../../testing/std/until.ts";
-import { type HostileRequest, hostileRequests } from "./hostile-requests.ts";
+import { hostileRequests } from "./hostile-requests.ts";
+import {
+  bindNamespaceAdmin,
+  createUnboundToken,
+  HEAP_MIB,
+  type MeasuredServer,
+  startMeasuredServer,
+} from "./measured-server.ts";
 
-/** `SVC_MAIN=dist/svc`, for example: a bundle. */
-const MAIN = resolve(process.env.SVC_MAIN ?? new URL("../../main.ts", import.meta.url).pathname);
 const all = process.env.SVC_ATTACKS === "all";
-const HEAP_MIB = 256;
 /** Several times what is measured on an idle machine: a quadratic algorithm takes ten times this. */
 const STALL_MS_MAX = 800;
 /** Several times what is measured. The peak includes garbage of the young generation, which takes up to 48 MiB. */
@@ -27,84 +27,17 @@ const LIVEZ = "GET /livez?exclude=etcd";
 const SAMPLE_EVERY_MS = 10;
 const STRIDE = 5;
 
-interface Server extends AsyncDisposable {
-  readonly log: () => string;
-  readonly rssMiB: () => number;
-  /** The largest resident memory since the last call. */
-  readonly peakMiB: () => number;
-  /** CPU time of the thread that runs the event loop. */
-  readonly busyMs: () => number;
-  send(sent: HostileRequest, token: string, agent?: Agent): Promise<{ readonly status: number; readonly text: string }>;
-}
-
-async function start(t: Test): Promise<Server> {
-  const directory = t.testdir();
-  const port = await freePort();
-  writeFileSync(join(directory, "tokens"), "admin,admin,1,system:masters\nowner,owner,2\n");
-  const flags = [
-    `--kvstore-servers=level://${directory}/store`,
-    `--cert-dir=${directory}/pki`,
-    `--token-auth-file=${directory}/tokens`,
-    "--bind-address=127.0.0.1",
-    `--secure-port=${port}`,
-    "--authorization-mode=RBAC",
-    // Else the request may compute in a thread that neither the probe nor `busyMs` meets.
-    "--workers=1",
-    "--disable-admission-plugins=ServiceAccount",
-  ];
-  const command = [process.execPath, `--max-old-space-size=${HEAP_MIB}`, MAIN, "apiserver", ...flags];
-  const child = new LoggedProcess(command, { logFile: join(directory, "log") });
-  await until(
-    () => `the server serves; its log:\n${child.log}`,
-    () => child.log.includes("Serving securely"),
-  );
-  const shared = new Agent({ keepAlive: true, rejectUnauthorized: false });
-  const memoryMiB = (field: string) =>
-    Number(new RegExp(`${field}:\\s+(\\d+)`).exec(readFileSync(`/proc/${child.pid}/status`, "utf8"))?.[1]) / 1024;
-  const rssMiB = () => memoryMiB("VmRSS");
-  const peakMiB = () => {
-    const peak = memoryMiB("VmHWM");
-    // Sets the peak to the present memory.
-    writeFileSync(`/proc/${child.pid}/clear_refs`, "5");
-    return peak;
-  };
-  const busyMs = () =>
-    Number(readFileSync(`/proc/${child.pid}/task/${child.pid}/schedstat`, "utf8").split(" ")[0]) / 1e6;
-  const send: Server["send"] = ({ line, body, type = "application/json", accept = "application/json" }, token, agent) =>
-    new Promise((resolve, reject) => {
-      const [method, path] = line.split(" ");
-      const headers = { authorization: `Bearer ${token}`, "content-type": type, accept };
-      const options = { host: "127.0.0.1", port, path, method, headers, agent: agent ?? shared };
-      const sent = request(options, (response) => {
-        let text = "";
-        response.setEncoding("utf8").on("data", (chunk: string) => {
-          if (text.length < 10_000) text += chunk;
-        });
-        response.on("end", () => resolve({ status: response.statusCode ?? 0, text }));
-        response.on("error", reject);
-      });
-      // A body may be refused before it is sent.
-      sent.on("error", (error) => (body === undefined ? reject(error) : resolve({ status: 413, text: error.message })));
-      sent.end(body);
-    });
-  const dispose = async (): Promise<void> => {
-    shared.destroy();
-    await child[Symbol.asyncDispose]();
-  };
-  return { log: () => child.log, rssMiB, peakMiB, busyMs, send, [Symbol.asyncDispose]: dispose };
-}
-
 /**
  * Samples /livez on a connection of its own while `work` runs. Resolves with the longest response time, in CPU time of
  * the server's event loop: other processes of the machine do not count.
  */
-async function longestWait(server: Server, probe: Agent, work: () => Promise<void>): Promise<number> {
+async function longestWait(server: MeasuredServer, probe: Agent, work: () => Promise<void>): Promise<number> {
   let longest = 0;
   let over = false;
   const sample = async (): Promise<void> => {
     while (!over) {
       const began = server.busyMs();
-      const { status } = await server.send({ what: "", line: LIVEZ }, "admin", probe);
+      const { status } = await server.send({ line: LIVEZ }, "admin", probe);
       if (status !== 200) throw new Error(`/livez is answered with ${status}:\n${server.log().slice(-5000)}`);
       longest = Math.max(longest, server.busyMs() - began);
       await sleep(SAMPLE_EVERY_MS);
@@ -126,23 +59,11 @@ async function longestWait(server: Server, probe: Agent, work: () => Promise<voi
 t.setTimeout(1_800_000);
 
 t.test("no request stops a server with a small heap", async (t) => {
-  await using server = await start(t);
+  await using server = await startMeasuredServer(t.testdir());
   const probe = new Agent({ keepAlive: true, maxSockets: 1, rejectUnauthorized: false });
   t.teardown(() => probe.destroy());
-  const post = async (path: string, body: object) => {
-    const answer = await server.send({ what: "", line: `POST ${path}`, body: JSON.stringify(body) }, "admin");
-    t.equal(answer.status, 201, `${path}: ${answer.text.slice(0, 300)}`);
-    return JSON.parse(answer.text);
-  };
-  const accounts = "/api/v1/namespaces/default/serviceaccounts";
-  await post(accounts, { metadata: { name: "unbound" } });
-  const unbound = (await post(`${accounts}/unbound/token`, { spec: {} })).status.token as string;
-  const apiGroup = "rbac.authorization.k8s.io";
-  await post(`/apis/${apiGroup}/v1/namespaces/default/rolebindings`, {
-    metadata: { name: "owner" },
-    roleRef: { apiGroup, kind: "ClusterRole", name: "admin" },
-    subjects: [{ apiGroup, kind: "User", name: "owner" }],
-  });
+  const unbound = await createUnboundToken(server);
+  await bindNamespaceAdmin(server);
   await longestWait(server, probe, async () => await sleep(500));
   // The first large request fills the young generation and has its code compiled.
   const [warmUp] = hostileRequests();
@@ -154,7 +75,7 @@ t.test("no request stops a server with a small heap", async (t) => {
   for (const sent of chosen) {
     const { served } = sent;
     if (served !== undefined && chosen === requests) {
-      const isServed = async () => (await server.send({ what: "", line: `GET ${served}` }, "admin")).status === 200;
+      const isServed = async () => (await server.send({ line: `GET ${served}` }, "admin")).status === 200;
       await until(() => `${served} is served`, isServed);
     }
     const users = [

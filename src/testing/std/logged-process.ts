@@ -7,6 +7,8 @@ export interface LoggedProcessOptions {
   /** Receives stdout and stderr, appended. */
   readonly logFile: string;
   readonly cwd?: string;
+  /** Added to the environment of this process. */
+  readonly env?: Readonly<Record<string, string>>;
 }
 
 /** A child process whose output goes to a file. */
@@ -16,9 +18,10 @@ export class LoggedProcess implements AsyncDisposable {
   readonly exited: Promise<number | string>;
   readonly #child: ChildProcess;
 
-  constructor([file = "", ...args]: readonly string[], { logFile, cwd }: LoggedProcessOptions) {
+  constructor([file = "", ...args]: readonly string[], { logFile, cwd, env: added }: LoggedProcessOptions) {
     // The test runner makes every child Node.js process load a tracer.
-    const { NODE_OPTIONS: _, ...env } = process.env;
+    const { NODE_OPTIONS: _, ...inherited } = process.env;
+    const env = { ...inherited, ...added };
     const log = openSync(logFile, "a", 0o600);
     const child = spawn(file, args, { stdio: ["ignore", log, log], env, ...(cwd === undefined ? {} : { cwd }) });
     closeSync(log);
