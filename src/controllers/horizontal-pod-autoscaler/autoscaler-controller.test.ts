@@ -208,6 +208,118 @@ t.test("a metric that fails does not stop a scale up, but a scale down", async (
   t.equal(await replicas(), 4);
 });
 
+t.test("each metric without its API is reported in the condition, its own event and the event of all", async (t) => {
+  const depth = { metric: { name: "depth" } };
+  const hits = { describedObject: { apiVersion: "v1", kind: "Service", name: "main" }, metric: { name: "hits" } };
+  const noApi = (group: string): string => `unable to fetch metrics from ${group} metrics API: `;
+  const noCustom = `${noApi("custom")}no known available metric versions found`;
+  const noResource = `${noApi("resource")}the server could not find the requested resource (get pods.metrics.k8s.io)`;
+  const noExternal = `unable to get external metric default/depth/nil: ${noApi("external")}the server could not find the requested resource (get depth.external.metrics.k8s.io)`;
+  const noObject = `unable to get metric hits: Service on default main/${noCustom}`;
+  const average = { type: "AverageValue", averageValue: "1" };
+  const value = { type: "Value", value: "1" };
+  const container = { name: "cpu", container: "c", target: { type: "Utilization", averageUtilization: 50 } };
+  const usage = `failed to get memory usage: unable to get metrics for resource memory: ${noResource}`;
+  const utilization = `failed to get cpu utilization: unable to get metrics for resource cpu: ${noResource}`;
+  /** The metric, the reason, the message of the condition, and the error of all metrics. */
+  const cases: readonly (readonly [MetricSpec, string, string, string])[] = [
+    [
+      { type: "External", external: { ...depth, target: value } },
+      "FailedGetExternalMetric",
+      noExternal,
+      `failed to get depth external metric value: failed to get external metric depth: ${noExternal}`,
+    ],
+    [
+      { type: "External", external: { ...depth, target: average } },
+      "FailedGetExternalMetric",
+      noExternal,
+      `failed to get depth external metric value: failed to get depth external metric: ${noExternal}`,
+    ],
+    [
+      { type: "Object", object: { ...hits, target: value } },
+      "FailedGetObjectMetric",
+      noObject,
+      `failed to get object metric value: ${noObject}`,
+    ],
+    [
+      { type: "Object", object: { ...hits, target: average } },
+      "FailedGetObjectMetric",
+      noObject,
+      `failed to get object metric value: failed to get hits object metric: ${noObject}`,
+    ],
+    [
+      { type: "Resource", resource: { name: "memory", target: average } },
+      "FailedGetResourceMetric",
+      usage,
+      `failed to get memory resource metric value: ${usage}`,
+    ],
+    [
+      { type: "ContainerResource", containerResource: container },
+      "FailedGetContainerResourceMetric",
+      utilization,
+      `failed to get c container metric value: ${utilization}`,
+    ],
+  ];
+  for (const [metric, reason, message, summary] of cases) {
+    const { cluster, clock, status } = await startAutoscaler(t);
+    await createAutoscaler(cluster, [metric]);
+    await passTime(clock, PERIOD_MS + 1000);
+    const condition = (await status())?.conditions?.find(({ type }) => type === "ScalingActive");
+    t.match(condition, {
+      status: "False",
+      reason,
+      message: `the HPA was unable to compute the replica count: ${message}`,
+    });
+    const { items } = await cluster.list(eventKind, { namespace });
+    const messageOf = (reason: string) => items.find((event) => event.reason === reason)?.message;
+    t.equal(messageOf(reason), message);
+    t.equal(
+      messageOf("FailedComputeMetricsReplicas"),
+      `invalid metrics (1 invalid out of 1), first error is: ${summary}`,
+    );
+  }
+});
+
+t.test("an object metric of an unknown kind, and one of which the API has no single value, are reported", async (t) => {
+  const { cluster, clock, answers, status } = await startAutoscaler(t);
+  const metric = (kind: string): MetricSpec => ({
+    type: "Object",
+    object: {
+      describedObject: { apiVersion: "example.com/v1", kind, name: "main" },
+      metric: { name: "hits" },
+      target: { type: "Value", value: "1" },
+    },
+  });
+  const message = async (): Promise<string | undefined> => {
+    await passTime(clock, PERIOD_MS + 1000);
+    return (await status())?.conditions?.find(({ type }) => type === "ScalingActive")?.message;
+  };
+  const prefix = "unable to fetch metrics from custom metrics API: ";
+  await createAutoscaler(cluster, [metric("Queue")]);
+  t.match(await message(), new RegExp(`${prefix}no known available metric versions found$`));
+  answers.set("custom.metrics.k8s.io/v1beta2/queues.example.com/main/hits", { items: [] });
+  t.match(
+    await message(),
+    new RegExp(
+      `${prefix}unable to map kind Queue.example.com to resource: no matches for kind "Queue" in group "example.com"$`,
+    ),
+  );
+  const service: MetricSpec = {
+    type: "Object",
+    object: {
+      describedObject: { apiVersion: "v1", kind: "Service", name: "main" },
+      metric: { name: "hits" },
+      target: { type: "Value", value: "1" },
+    },
+  };
+  answers.set("custom.metrics.k8s.io/v1beta2/services/main/hits", { items: [] });
+  await cluster.patch(horizontalPodAutoscalerKind, { name: "h", namespace }, "merge", { spec: { metrics: [service] } });
+  t.match(
+    await message(),
+    new RegExp(`${prefix}the custom metrics API server returned 0 results when we asked for exactly one$`),
+  );
+});
+
 t.test("a target that cannot be scaled is reported; a target with zero replicas is left alone", async (t) => {
   const { cluster, clock, replicas, status, setUsage } = await startAutoscaler(t);
   setUsage("900m");

@@ -56,7 +56,17 @@ export class MetricError extends Error {
   constructor(reason: string, summary: string, cause: unknown) {
     super(messageOf(cause), { cause });
     this.reason = reason;
-    this.summary = `${summary}: ${this.message}`;
+    this.summary = `${summary}: ${cause instanceof PrefixedError ? cause.prefixed : this.message}`;
+  }
+}
+
+/** The error of a read whose prefix is in the error of all metrics only, not in the condition and the event. */
+class PrefixedError extends Error {
+  readonly prefixed: string;
+
+  constructor(prefix: string, cause: unknown) {
+    super(messageOf(cause), { cause });
+    this.prefixed = `${prefix}: ${this.message}`;
   }
 }
 
@@ -132,7 +142,7 @@ async function proposeForObject(
   }
   if (target.type === "AverageValue" && target.averageValue !== undefined) {
     const value = await read().catch((error: unknown) => {
-      throw new Error(`failed to get ${metric.name} object metric: ${messageOf(error)}`);
+      throw new PrefixedError(`failed to get ${metric.name} object metric`, error);
     });
     const average = milli(target.averageValue);
     const { replicas, usage } = proposePerPod(statusReplicas, value, average, tolerancesOf(context));
@@ -222,7 +232,7 @@ async function proposeForExternal(
   };
   if (target.averageValue !== undefined) {
     const value = await read().catch((error: unknown) => {
-      throw new Error(`failed to get ${metric.name} external metric: ${messageOf(error)}`);
+      throw new PrefixedError(`failed to get ${metric.name} external metric`, error);
     });
     const average = milli(target.averageValue);
     const { replicas, usage } = proposePerPod(statusReplicas, value, average, tolerancesOf(context));
@@ -235,7 +245,7 @@ async function proposeForExternal(
       return { value, replicas: proposeByRatio(specReplicas, value / wanted, pods, tolerancesOf(context)) };
     };
     const { value, replicas } = await propose().catch((error: unknown) => {
-      throw new Error(`failed to get external metric ${metric.name}: ${messageOf(error)}`);
+      throw new PrefixedError(`failed to get external metric ${metric.name}`, error);
     });
     return { replicas, name, status: statusOf({ value: formatMilli(value) }) };
   }

@@ -17,6 +17,10 @@ import { isNotFound, resourceName, type Scales } from "../workload/scales.ts";
 /** The window of a custom metric that names none. */
 const WINDOW_MS = 60_000;
 const CUSTOM_VERSIONS = ["v1beta2", "v1beta1"];
+const CUSTOM_ERROR = "unable to fetch metrics from custom metrics API";
+
+/** No version of the custom metrics API is served. */
+class MissingApiError extends Error {}
 
 export interface PodMetric {
   readonly value: number;
@@ -118,6 +122,7 @@ export class MetricsClient {
 
   async pods(metric: string, namespace: string, labelSelector: string, metricSelector: string): Promise<MetricsOfPods> {
     const items = await this.#custom("pods", { namespace, name: "*" }, metric, { labelSelector, metricSelector });
+    if (items.length === 0) throw new Error("no metrics returned from custom metrics API");
     return new Map(
       items.map(({ describedObject: { name = "" }, value, timestamp, windowSeconds }) => [
         name,
@@ -136,15 +141,30 @@ export class MetricsClient {
     { apiVersion = "", kind, name }: CrossVersionObjectReference,
     metricSelector: string,
   ): Promise<number> {
-    const isNamespace = kind === "Namespace" && (parseApiVersion(apiVersion)?.group ?? "") === "";
+    const group = parseApiVersion(apiVersion)?.group ?? "";
+    const isNamespace = kind === "Namespace" && group === "";
     const [found] = await this.#scales.kindsOf(apiVersion === "" ? "v1" : apiVersion, kind, this.#signal);
+    // An API that is not served is reported before a kind that does not exist.
+    const plural =
+      found === undefined ? resourceName({ group, plural: `${kind.toLowerCase()}s` }) : resourceName(found);
+    const values = isNamespace
+      ? this.#custom("metrics", { namespace, name: metric }, undefined, { metricSelector })
+      : this.#custom(plural, { namespace, name }, metric, { metricSelector });
+    const items = await values.catch((error: unknown) => {
+      if (found === undefined && !(error instanceof MissingApiError)) return [];
+      throw error;
+    });
     if (found === undefined) {
-      throw new Error(`unable to fetch metrics from custom metrics API: no matches for kind ${JSON.stringify(kind)}`);
+      const object = group === "" ? kind : `${kind}.${group}`;
+      const noMatch = `no matches for kind ${JSON.stringify(kind)} in group ${JSON.stringify(group)}`;
+      throw new Error(`${CUSTOM_ERROR}: unable to map kind ${object} to resource: ${noMatch}`);
     }
-    const [value] = isNamespace
-      ? await this.#custom("metrics", { namespace, name: metric }, undefined, { metricSelector })
-      : await this.#custom(resourceName(found), { namespace, name }, metric, { metricSelector });
-    return milli(value?.value ?? "0");
+    const [value] = items;
+    if (value === undefined || items.length > 1) {
+      const count = `${items.length} results when we asked for exactly one`;
+      throw new Error(`${CUSTOM_ERROR}: the custom metrics API server returned ${count}`);
+    }
+    return milli(value.value);
   }
 
   async external(metric: string, namespace: string, labelSelector: string): Promise<number> {
@@ -181,17 +201,13 @@ export class MetricsClient {
           metric === undefined
             ? await this.#client.get(kind, name, this.#signal)
             : await this.#client.getSubresource(kind as Kind, name, metric, kind, { query, signal: this.#signal });
-        if (items.length === 0) throw new Error("no metrics returned from custom metrics API");
         return items;
       } catch (error) {
         if (isApiMissing(error)) continue;
-        const message = messageOf(error);
-        throw message.startsWith("no metrics")
-          ? error
-          : new Error(`unable to fetch metrics from custom metrics API: ${message}`);
+        throw new Error(`${CUSTOM_ERROR}: ${messageOf(error)}`);
       }
     }
-    throw new Error("unable to fetch metrics from custom metrics API: no known available metric versions found");
+    throw new MissingApiError(`${CUSTOM_ERROR}: no known available metric versions found`);
   }
 }
 

@@ -1,7 +1,14 @@
 import t from "tap";
 import type { Pod } from "../../api/core/pod/schema.ts";
 import type { PodMetric } from "./metrics-client.ts";
-import { groupPods, podRequests, proposeByRatio, proposeByUsage, proposeByUtilization } from "./replica-calculator.ts";
+import {
+  groupPods,
+  podRequests,
+  proposeByRatio,
+  proposeByUsage,
+  proposeByUtilization,
+  proposePerPod,
+} from "./replica-calculator.ts";
 
 const NOW = Date.UTC(2026, 0, 1, 12);
 const OPTIONS = { now: NOW, cpuInitializationPeriodMs: 300_000, initialReadinessDelayMs: 30_000 };
@@ -173,4 +180,11 @@ t.test("a ratio scales ready pods, and replicas from zero", async (t) => {
   t.equal(proposeByRatio(0, 2.5, [], TOLERANCES), 3);
   t.equal(proposeByRatio(3, 1.05, [], TOLERANCES), 3);
   t.throws(() => proposeByRatio(3, 2, [], TOLERANCES), { message: /no pods returned by selector/ });
+});
+
+t.test("a target without replicas gets what the value needs; its average is the least number, as in Go", async (t) => {
+  const none = Number(-(2n ** 63n));
+  t.strictSame(proposePerPod(0, 50_000, 12_000, TOLERANCES), { replicas: 5, usage: none });
+  t.strictSame(proposePerPod(0, 0, 12_000, TOLERANCES), { replicas: 0, usage: none });
+  t.strictSame(proposePerPod(2, 50_000, 12_000, TOLERANCES), { replicas: 5, usage: 25_000 });
 });

@@ -172,6 +172,7 @@ export function proposePerPod(replicas: number, value: number, target: number, t
   const ratio = value / (target * replicas);
   return {
     replicas: isWithin(ratio, tolerances) ? replicas : Math.ceil(value / target),
-    usage: Math.ceil(value / replicas),
+    // The conversion of an infinite quotient in Go, while the target has no replicas yet.
+    usage: replicas === 0 ? Number(-(2n ** 63n)) : Math.ceil(value / replicas),
   };
 }

@@ -91,7 +91,7 @@ export function hasScale({ subresources }: Kind): boolean {
 }
 
 /** `deployments.apps`, as in messages. */
-export function resourceName({ group, plural }: Kind): string {
+export function resourceName({ group, plural }: Pick<Kind, "group" | "plural">): string {
   return group === "" ? plural : `${plural}.${kubernetesGroup(group)}`;
 }
 
