@@ -35,8 +35,14 @@ export interface HttpRequest {
   readonly peer: Peer;
   /** Aborts when the client disconnects or the server gives the request up. */
   readonly signal: AbortSignal;
+  /** Whether `signal` is aborted, without creating it. Absent in requests of this process. */
+  readonly isAborted?: boolean | undefined;
   /** Calls `callback` when the response is written, or will not be. Absent in requests of this process. */
   whenWritten?(callback: () => void): void;
+}
+
+export function isAborted(request: HttpRequest): boolean {
+  return request.isAborted ?? request.signal.aborted;
 }
 
 /** Every value of a header, by lower-case name, as sent; in a request made in this process, split at ", ". */

@@ -87,7 +87,7 @@ function queueRows({ name, queueSet }: PriorityLevel): readonly Row[] {
     name,
     index,
     queue.length,
-    queue.executing.size,
+    queue.executing.length,
     queue.seatsInUse,
     formatSeatSeconds(queue.nextDispatchR),
     queue.initialSeats,
@@ -130,7 +130,7 @@ function requestRows({ name, queueSet }: PriorityLevel, details: boolean, toTime
   ];
   return [
     ...queueSet.queues.flatMap((queue, queueIndex) => [
-      ...[...queue.waiting()].map((request, index) => row(queueIndex, index, request)),
+      ...[...queue.waiting].map((request, index) => row(queueIndex, index, request)),
       ...[...queue.executing].map((request) => row(queueIndex, -1, request)),
     ]),
     ...[...queueSet.executing].map((request) => row(-1, -1, request)),

@@ -1,4 +1,5 @@
 /** A request of a priority level, and the queue in which it waits. */
+import { LinkedList } from "../../std/collections/linked-list.ts";
 import type { RequestContext } from "../request/request-context.ts";
 import type { FlowMetrics } from "./flow-control-metrics.ts";
 import { ESTIMATED_SERVICE_MS, maxSeatsOf, totalWorkOf, type WorkEstimate } from "./work-estimate.ts";
@@ -25,7 +26,7 @@ export class FlowRequest {
   isQueued = false;
   /** Set while the request waits in its queue. */
   decide: ((decision: Decision) => void) | undefined;
-  /** The neighbours in the queue. */
+  /** The neighbours among the waiting, and then among the executing requests. */
   previous: FlowRequest | undefined;
   next: FlowRequest | undefined;
 
@@ -66,28 +67,30 @@ export class RequestQueue {
   nextDispatchR = 0;
   /** The seats of executing requests, and of those that linger after their response. */
   seatsInUse = 0;
-  readonly executing = new Set<FlowRequest>();
+  readonly executing = new LinkedList<FlowRequest>();
   /** Sums over the executing requests: initial seats, and these times the monotonic milliseconds of their starts. */
   #executingSeats = 0;
   #executingStarts = 0;
+  readonly waiting = new LinkedList<FlowRequest>();
   /** Sums over the waiting requests. */
-  length = 0;
   initialSeats = 0;
   maxSeats = 0;
   totalWork = 0;
-  #oldest: FlowRequest | undefined;
-  #newest: FlowRequest | undefined;
 
   constructor(index: number) {
     this.index = index;
   }
 
   get oldest(): FlowRequest | undefined {
-    return this.#oldest;
+    return this.waiting.first;
+  }
+
+  get length(): number {
+    return this.waiting.length;
   }
 
   get isIdle(): boolean {
-    return this.length === 0 && this.executing.size === 0;
+    return this.waiting.length === 0 && this.executing.length === 0;
   }
 
   /** The work of executing requests so far, beyond what the virtual time has of them; in seat-seconds. */
@@ -97,7 +100,7 @@ export class RequestQueue {
   }
 
   addExecuting(request: FlowRequest, startMs: number): void {
-    this.executing.add(request);
+    this.executing.push(request);
     this.#executingSeats += request.estimate.initialSeats;
     this.#executingStarts += request.estimate.initialSeats * startMs;
   }
@@ -107,15 +110,11 @@ export class RequestQueue {
     this.#executingSeats -= request.estimate.initialSeats;
     this.#executingStarts -= request.estimate.initialSeats * (request.startMs ?? 0);
     // Exact again without any, whatever the roundings were.
-    if (this.executing.size === 0) this.#executingStarts = 0;
+    if (this.executing.length === 0) this.#executingStarts = 0;
   }
 
   push(request: FlowRequest): void {
-    request.previous = this.#newest;
-    if (this.#newest === undefined) this.#oldest = request;
-    else this.#newest.next = request;
-    this.#newest = request;
-    this.length++;
+    this.waiting.push(request);
     this.initialSeats += request.estimate.initialSeats;
     this.maxSeats += request.maxSeats;
     this.totalWork += request.totalWork;
@@ -123,21 +122,10 @@ export class RequestQueue {
 
   /** The request is in this queue. */
   remove(request: FlowRequest): void {
-    const { previous, next } = request;
-    if (previous === undefined) this.#oldest = next;
-    else previous.next = next;
-    if (next === undefined) this.#newest = previous;
-    else next.previous = previous;
-    request.previous = undefined;
-    request.next = undefined;
-    this.length--;
+    this.waiting.delete(request);
     this.initialSeats -= request.estimate.initialSeats;
     this.maxSeats -= request.maxSeats;
     // Exact again when the queue is empty, whatever the roundings were.
     this.totalWork = this.length === 0 ? 0 : this.totalWork - request.totalWork;
-  }
-
-  *waiting(): Generator<FlowRequest> {
-    for (let request = this.#oldest; request !== undefined; request = request.next) yield request;
   }
 }

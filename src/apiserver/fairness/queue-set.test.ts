@@ -143,7 +143,7 @@ t.test("QueueSet chooses the queue of the hand with the least work, equal ones b
   const chosen: (number | undefined)[] = [];
   for (let index = 0; index < 4; index++) {
     const estimate = { initialSeats: 1, finalSeats: 0, additionalLatencyMs: 0 };
-    const flow = level.set.queues[0]!.executing.values().next().value!.flow;
+    const flow = level.set.queues[0]!.executing.first!.flow;
     const sent = level.set.start({ flow, distinguisher: "", context, estimate }, [1, 2]);
     chosen.push(sent?.queue?.index);
   }

@@ -6,6 +6,7 @@
  * end first is served next. A request counts as 3 ms of its seats until its duration is known, then its queue is
  * corrected. https://github.com/kubernetes/enhancements/tree/master/keps/sig-api-machinery/1040-priority-and-fairness
  */
+import { LinkedList } from "../../std/collections/linked-list.ts";
 import type { Clock, Timer } from "../../std/time/clock.ts";
 import type { DemandIntegrator } from "./demand-integrator.ts";
 import type { DispatchTimes, LevelMetrics } from "./flow-control-metrics.ts";
@@ -41,7 +42,7 @@ export interface QueueSetOptions {
 export class QueueSet implements Disposable {
   readonly counts: QueueSetCounts = { dispatched: 0, rejected: 0, timedOut: 0, cancelled: 0 };
   /** Executing requests that passed no queue. */
-  readonly executing = new Set<FlowRequest>();
+  readonly executing = new LinkedList<FlowRequest>();
   /** Undefined before the first dispatch from a queue. */
   lastDispatch: DispatchTimes | undefined;
   readonly #clock: Clock;
@@ -197,7 +198,7 @@ export class QueueSet implements Disposable {
       this.#reject(options, "concurrency-limit");
       return undefined;
     }
-    this.executing.add(request);
+    this.executing.push(request);
     this.#execute(request, now);
     return request;
   }
@@ -384,7 +385,7 @@ export class QueueSet implements Disposable {
       // The next request of an idle queue sets it.
       if (queue.isIdle) queue.nextDispatchR = 0;
       else queue.nextDispatchR -= R_DECREMENT;
-      for (const request of queue.waiting()) request.arrivalR -= R_DECREMENT;
+      for (const request of queue.waiting) request.arrivalR -= R_DECREMENT;
     }
     this.#metrics.countEpoch();
   }

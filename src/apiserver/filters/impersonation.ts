@@ -11,29 +11,49 @@ import {
 } from "../../auth/user.ts";
 import { type HttpRequest, type HttpResponse, headerValues } from "../../http/message.ts";
 import { textResponse } from "../../http/respond.ts";
-import { type RequestFilter, userOf, withUser } from "../request/request-context.ts";
+import {
+  type RequestContext,
+  type RequestFilter,
+  type RequestHandler,
+  userOf,
+  withUser,
+} from "../request/request-context.ts";
 
+/** Of all headers of this filter. */
+const PREFIX = "impersonate-";
 const EXTRA_PREFIX = "impersonate-extra-";
 const SERVICE_ACCOUNT = /^system:serviceaccount:([^:]+):([^:]+)$/;
 const AUTHENTICATION_GROUP = "authentication.k8s.io";
 
 export function withImpersonation(authorizer: Authorizer): RequestFilter {
-  return (next) => async (context) => {
-    const requested = impersonatedUser(context.request);
-    if (isEmptyUser(requested)) return await next(context);
-    if (requested.name === "") return missingUserResponse(context.request, requested);
-    const user = userOf(context);
-    for (const part of impersonatedAttributes(requested)) {
-      const attributes = { ...part, user, verb: "impersonate", isResourceRequest: true, apiVersion: "v1", path: "" };
-      const { decision, reason } = await authorizer.authorize(attributes);
-      if (decision === "allow") continue;
-      const subject = { group: part.apiGroup, resource: part.resource, name: part.name };
-      throw forbidden(subject, forbiddenMessage(attributes, reason));
-    }
-    const impersonated = addDefaultGroups(requested);
-    context.audit?.impersonate(impersonated);
-    return await next(withUser(context, impersonated));
-  };
+  return (next) => (context) =>
+    hasImpersonation(context.request) ? impersonate(authorizer, context, next) : next(context);
+}
+
+async function impersonate(
+  authorizer: Authorizer,
+  context: RequestContext,
+  next: RequestHandler,
+): Promise<HttpResponse> {
+  const requested = impersonatedUser(context.request);
+  if (isEmptyUser(requested)) return await next(context);
+  if (requested.name === "") return missingUserResponse(context.request, requested);
+  const user = userOf(context);
+  for (const part of impersonatedAttributes(requested)) {
+    const attributes = { ...part, user, verb: "impersonate", isResourceRequest: true, apiVersion: "v1", path: "" };
+    const { decision, reason } = await authorizer.authorize(attributes);
+    if (decision === "allow") continue;
+    const subject = { group: part.apiGroup, resource: part.resource, name: part.name };
+    throw forbidden(subject, forbiddenMessage(attributes, reason));
+  }
+  const impersonated = addDefaultGroups(requested);
+  context.audit?.impersonate(impersonated);
+  return await next(withUser(context, impersonated));
+}
+
+function hasImpersonation({ headers }: HttpRequest): boolean {
+  for (const name in headers) if (name.startsWith(PREFIX)) return true;
+  return false;
 }
 
 function impersonatedUser(request: HttpRequest): UserInfo {

@@ -1,4 +1,5 @@
 import { badRequest, StatusError } from "../../api/status.ts";
+import { LinkedList } from "../../std/collections/linked-list.ts";
 import type { Clock, Timer } from "../../std/time/clock.ts";
 import { parseGoDuration } from "../request/go-duration.ts";
 import type { RequestContext, RequestFilter } from "../request/request-context.ts";
@@ -41,7 +42,7 @@ export function withRequestDeadline(clock: Clock, timeoutMs: number, onEnd: OnTe
 class DeadlineQueue {
   readonly #clock: Clock;
   readonly #timeoutMs: number;
-  readonly #waiting = new Set<DeadlineContext>();
+  readonly #waiting = new LinkedList<DeadlineContext>();
   #timer: Timer | undefined;
 
   constructor(clock: Clock, timeoutMs: number) {
@@ -51,14 +52,14 @@ class DeadlineQueue {
 
   add(limit: DeadlineContext): void {
     limit.due = this.#clock.monotonic() + this.#timeoutMs;
-    this.#waiting.add(limit);
+    this.#waiting.push(limit);
     this.#timer ??= this.#clock.timer(this.#timeoutMs, () => this.#expire());
   }
 
   remove(limit: DeadlineContext): void {
     limit.end();
     this.#waiting.delete(limit);
-    if (this.#waiting.size > 0) return;
+    if (this.#waiting.length > 0) return;
     this.#timer?.cancel();
     this.#timer = undefined;
   }
@@ -66,7 +67,7 @@ class DeadlineQueue {
   #expire(): void {
     this.#timer = undefined;
     const now = this.#clock.monotonic();
-    for (const limit of this.#waiting) {
+    for (let limit = this.#waiting.first; limit !== undefined; limit = this.#waiting.first) {
       // The host's timers may fire a fraction of a millisecond early.
       const remainingMs = limit.due - now;
       if (remainingMs >= 1) {
@@ -106,6 +107,8 @@ class DeadlineContext implements RequestContext {
   readonly responseHeaders: RequestContext["responseHeaders"];
   /** By the clock's monotonic time. */
   due = 0;
+  previous: DeadlineContext | undefined;
+  next: DeadlineContext | undefined;
   readonly #outer: RequestContext;
   readonly #onDeadline: (reason: unknown) => void;
   #signal: AbortSignal | undefined;

@@ -1,8 +1,8 @@
 import { AuditAnnotations } from "../../admission/chain/audit-annotations.ts";
-import type { Handler, HttpResponse, ResponseHeaders } from "../../http/message.ts";
+import type { Handler, HttpRequest, HttpResponse } from "../../http/message.ts";
 import { type RandomSource, randomUuid } from "../../std/crypto/random.ts";
-import type { RequestHandler } from "../request/request-context.ts";
-import { parseRequestInfo } from "../request/request-info.ts";
+import type { RequestContext, RequestHandler } from "../request/request-context.ts";
+import { parseRequestInfo, type RequestInfo } from "../request/request-info.ts";
 import { warningHeaders } from "../responses/warning-headers.ts";
 
 /**
@@ -11,29 +11,36 @@ import { warningHeaders } from "../responses/warning-headers.ts";
  */
 export function withRequestInfo(next: RequestHandler, random: RandomSource): Handler {
   return async (request) => {
-    const warnings: string[] = [];
     // An empty header is no id.
-    const auditId = request.headers["audit-id"] || randomUuid(random);
-    const responseHeaders = { "audit-id": auditId, "cache-control": "no-cache, private" };
-    const context = {
-      request,
-      info: parseRequestInfo(request),
-      user: undefined,
-      get signal() {
-        return request.signal;
-      },
-      warnings,
-      auditId,
-      annotations: new AuditAnnotations(),
-      responseHeaders,
-    };
-    const response = await next(context);
-    return addHeaders(response, warnings, responseHeaders);
+    const context = new ReceivedRequest(request, request.headers["audit-id"] || randomUuid(random));
+    return addHeaders(await next(context), context);
   };
 }
 
-function addHeaders(response: HttpResponse, warnings: readonly string[], more: ResponseHeaders): HttpResponse {
-  const headers: Record<string, string | readonly string[]> = { ...more, ...response.headers };
+class ReceivedRequest implements RequestContext {
+  readonly request: HttpRequest;
+  readonly info: RequestInfo;
+  readonly user = undefined;
+  readonly warnings: string[] = [];
+  readonly auditId: string;
+  readonly annotations = new AuditAnnotations();
+  readonly responseHeaders: Record<string, string>;
+
+  constructor(request: HttpRequest, auditId: string) {
+    this.request = request;
+    this.info = parseRequestInfo(request);
+    this.auditId = auditId;
+    this.responseHeaders = { "audit-id": auditId, "cache-control": "no-cache, private" };
+  }
+
+  get signal(): AbortSignal {
+    return this.request.signal;
+  }
+}
+
+/** Headers of the handler take precedence. */
+function addHeaders(response: HttpResponse, { warnings, responseHeaders }: ReceivedRequest): HttpResponse {
+  const headers: Record<string, string | readonly string[]> = { ...responseHeaders, ...response.headers };
   if (warnings.length > 0) headers.warning = warningHeaders(warnings);
   return { ...response, headers };
 }

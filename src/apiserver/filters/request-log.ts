@@ -5,7 +5,7 @@ import type { Logger } from "../../std/log/logger.ts";
 import type { Clock } from "../../std/time/clock.ts";
 import { formatGoDuration } from "../../std/time/go-duration.ts";
 import { measureBody } from "../metrics/measured-stream.ts";
-import type { RequestContext, RequestFilter } from "../request/request-context.ts";
+import type { RequestContext, RequestFilter, RequestHandler } from "../request/request-context.ts";
 import { type RequestInfo, requestScope } from "../request/request-info.ts";
 
 /** The verbosity of kube-apiserver's request log. */
@@ -47,32 +47,40 @@ export function logStatusStack(request: HttpRequest, error: unknown): void {
 
 /** Streams are logged when they end. */
 export function withRequestLog(log: Logger, clock: Clock): RequestFilter {
-  return (next) => async (context) => {
+  return (next) => (context) => {
     const lines = log.v(REQUEST_LEVEL);
-    if (lines === undefined) return await next(context);
-    const start = clock.monotonic();
-    const { request } = context;
-    const added: Record<string, unknown> = {};
-    addedFields.set(request, added);
-    const write = (end: Readonly<Record<string, unknown>>): void => {
-      const latency = formatGoDuration(clock.monotonic() - start);
-      lines.info("HTTP", { ...describeRequest(context, latency), ...added, ...end });
-    };
-    let response: HttpResponse;
-    try {
-      response = await next(context);
-    } catch (error) {
-      // The connection ends without a response.
-      write({ resp: 0 });
-      throw error;
-    }
-    const { status, body } = response;
-    if (!isStreamed(body)) {
-      write({ resp: status, ...(status >= 500 ? describeFailure(request, body) : {}) });
-      return response;
-    }
-    return measureBody(response, body, () => write(status === 101 ? { hijacked: true } : { resp: status }), undefined);
+    return lines === undefined ? next(context) : logRequest(lines, clock, context, next);
   };
+}
+
+async function logRequest(
+  lines: Logger,
+  clock: Clock,
+  context: RequestContext,
+  next: RequestHandler,
+): Promise<HttpResponse> {
+  const start = clock.monotonic();
+  const { request } = context;
+  const added: Record<string, unknown> = {};
+  addedFields.set(request, added);
+  const write = (end: Readonly<Record<string, unknown>>): void => {
+    const latency = formatGoDuration(clock.monotonic() - start);
+    lines.info("HTTP", { ...describeRequest(context, latency), ...added, ...end });
+  };
+  let response: HttpResponse;
+  try {
+    response = await next(context);
+  } catch (error) {
+    // The connection ends without a response.
+    write({ resp: 0 });
+    throw error;
+  }
+  const { status, body } = response;
+  if (!isStreamed(body)) {
+    write({ resp: status, ...(status >= 500 ? describeFailure(request, body) : {}) });
+    return response;
+  }
+  return measureBody(response, body, () => write(status === 101 ? { hijacked: true } : { resp: status }), undefined);
 }
 
 function describeRequest(
@@ -131,11 +139,13 @@ const STORED_SUBRESOURCES: ReadonlySet<string> = new Set(["", "approval", "bindi
 
 /** Logs what requests changed. Inside of authentication, whose user is in the line. */
 export function withChangeLog(log: Logger): RequestFilter {
-  return (next) => async (context) => {
+  return (next) => (context) => {
     const lines = log.v(CHANGE_LEVEL);
-    const response = await next(context);
-    if (lines !== undefined) logChange(lines, context, response.status);
-    return response;
+    if (lines === undefined) return next(context);
+    return next(context).then((response) => {
+      logChange(lines, context, response.status);
+      return response;
+    });
   };
 }
 

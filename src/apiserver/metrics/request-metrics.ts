@@ -1,7 +1,7 @@
 /** Metrics of requests: counts, durations, response sizes and watch events. */
 import type { Kind } from "../../api/kind.ts";
 import type { Scheme } from "../../api/scheme.ts";
-import type { HttpResponse } from "../../http/message.ts";
+import { type HttpResponse, isAborted } from "../../http/message.ts";
 import { bodyLength, isStreamed } from "../../http/server/write-body.ts";
 import type {
   Counter,
@@ -66,7 +66,7 @@ export function withRequestMetrics(metrics: RequestMetrics, clock: Clock): Reque
     } finally {
       if (!isLasting) {
         metrics.inFlight.leave(context.request.method);
-        if (context.request.signal.aborted) series?.countAbort();
+        if (isAborted(context.request)) series?.countAbort();
       }
     }
     if (series === undefined) return response;

@@ -70,20 +70,43 @@ function replaceMembers(
   audit: RequestContext["audit"],
   watch: RequestContext["watch"],
 ): RequestContext {
-  return {
-    request: context.request,
-    info: context.info,
-    user,
-    warnings: context.warnings,
-    auditId: context.auditId,
-    annotations: context.annotations,
-    audit,
-    responseHeaders: context.responseHeaders,
-    watch,
-    get signal() {
-      return context.signal;
-    },
-  };
+  return new DerivedContext(context, user, audit, watch);
+}
+
+/** A class: literals with a getter create a function and an accessor for each request. */
+class DerivedContext implements RequestContext {
+  readonly request: RequestContext["request"];
+  readonly info: RequestContext["info"];
+  readonly user: RequestContext["user"];
+  readonly warnings: RequestContext["warnings"];
+  readonly auditId: RequestContext["auditId"];
+  readonly annotations: RequestContext["annotations"];
+  readonly audit: RequestContext["audit"];
+  readonly responseHeaders: RequestContext["responseHeaders"];
+  readonly watch: RequestContext["watch"];
+  readonly #outer: RequestContext;
+
+  constructor(
+    outer: RequestContext,
+    user: RequestContext["user"],
+    audit: RequestContext["audit"],
+    watch: RequestContext["watch"],
+  ) {
+    this.request = outer.request;
+    this.info = outer.info;
+    this.user = user;
+    this.warnings = outer.warnings;
+    this.auditId = outer.auditId;
+    this.annotations = outer.annotations;
+    this.audit = audit;
+    this.responseHeaders = outer.responseHeaders;
+    this.watch = watch;
+    this.#outer = outer;
+  }
+
+  get signal(): AbortSignal {
+    return this.#outer.signal;
+  }
 }
 
 /** Returns the same request with a signal that never aborts: for work that does not end half-way. */

@@ -115,6 +115,10 @@ export class IncomingRequest implements HttpRequest {
     return this.#controller.signal;
   }
 
+  get isAborted(): boolean {
+    return this.#aborted;
+  }
+
   /** The connection or stream ended before the response. */
   abort(): void {
     if (this.#aborted) return;
