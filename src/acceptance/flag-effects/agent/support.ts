@@ -56,31 +56,44 @@ export async function countKeptContainers(agent: TestAgent): Promise<number> {
   return agent.fake.containersNamed("c").length;
 }
 
+export const UNUSED_IMAGE = "docker.io/library/unused:1";
+
+/** Starts the agent with an image that no pod uses, and a pod. */
+export async function createUnusedImage(agent: TestAgent): Promise<void> {
+  agent.fake.imageDirectory = agent.directory;
+  agent.fake.addImage(UNUSED_IMAGE);
+  agent.createPod("p");
+  await agent.start();
+  await agent.untilRunning("p");
+}
+
+/** Advances the clock by up to two hours. Resolves with whether the condition holds. */
+export async function untilCollection(agent: TestAgent, holds: () => boolean): Promise<boolean> {
+  const began = agent.clock.now();
+  while (!holds() && agent.clock.now() < began + 2 * 3_600_000) await waitForCollector(agent);
+  return holds();
+}
+
+/** Reading the file system takes real time, for which the collector waits a second of the test's. */
+async function waitForCollector(agent: TestAgent): Promise<void> {
+  await setTimeout(10);
+  await agent.clock.advance(10_000);
+}
+
 /** Whether an unused image is there, by minutes after the start. The image of a pod stays. */
 export async function expectUnusedImage(
   t: Test,
   agent: TestAgent,
   ...expected: readonly (readonly [minutes: number, isPresent: boolean])[]
 ): Promise<void> {
-  agent.fake.imageDirectory = agent.directory;
-  agent.fake.addImage("docker.io/library/unused:1");
-  agent.createPod("p");
-  await agent.start();
-  await agent.untilRunning("p");
+  await createUnusedImage(agent);
   const began = agent.clock.now();
   for (const [minutes, isPresent] of expected) {
-    while (agent.clock.now() < began + minutes * 60_000) {
-      // Reading the file system takes real time, for which the collector waits a second of the test's.
-      await setTimeout(10);
-      await agent.clock.advance(10_000);
-    }
-    const isAsExpected = () => agent.fake.present.has("docker.io/library/unused:1") === isPresent;
+    while (agent.clock.now() < began + minutes * 60_000) await waitForCollector(agent);
+    const isAsExpected = () => agent.fake.present.has(UNUSED_IMAGE) === isPresent;
     // On a busy machine a collection can fail because the file system is read too late; the next is 5 minutes later.
     const isLate = () => !isPresent && !isAsExpected() && agent.clock.now() < began + (minutes + 11) * 60_000;
-    while (isLate()) {
-      await setTimeout(10);
-      await agent.clock.advance(10_000);
-    }
+    while (isLate()) await waitForCollector(agent);
     await agent.until(`${minutes} minutes after the start`, isAsExpected);
   }
   t.ok(agent.fake.containersNamed("c").length > 0);
