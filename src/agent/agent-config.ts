@@ -1,4 +1,4 @@
-import type { ContentType } from "../client/api-client.ts";
+import type { CborUse, ContentType } from "../client/api-client.ts";
 import type { ForwardRule } from "../dns/forward/forward-rule.ts";
 import type { FeatureState } from "../flags/build-metrics.ts";
 import type { TlsOptions } from "../http/tls/options.ts";
@@ -121,6 +121,8 @@ export interface ApiConfig {
   readonly contentType: ContentType;
   /** Whether informers get their first objects with their watch. */
   readonly streamsLists: boolean;
+  /** The gates ClientsAllowCBOR and ClientsPreferCBOR. */
+  readonly cbor: CborUse | undefined;
 }
 
 export interface RuntimeConfig extends NodeCgroupSettings {

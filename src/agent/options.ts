@@ -1,6 +1,8 @@
 /** Converts flags and configuration files to the agent's configuration. */
+
 import { hostname } from "node:os";
 import { addQuantities, formatQuantity, parseQuantity } from "../api/meta/quantity.ts";
+import { cborUseOf } from "../client/api-client.ts";
 import { parseForwardRule } from "../dns/forward/forward-rule.ts";
 import { type Flag, printValue } from "../flags/flag.ts";
 import { reportedVersion } from "../flags/program.ts";
@@ -133,6 +135,7 @@ function toApiConfig({ flags, gates }: EffectiveConfig): ApiConfig {
     burst: flags["svc-api-burst"] || agentFlags["svc-api-burst"].default,
     contentType: flags["svc-api-content-type"],
     streamsLists: gates.enabled("WatchListClient"),
+    cbor: cborUseOf(gates.enabled("ClientsAllowCBOR"), gates.enabled("ClientsPreferCBOR")),
   };
 }
 

@@ -7,6 +7,8 @@ import { readBody } from "../http/body.ts";
 import type { HttpResponse } from "../http/message.ts";
 import { bytesResponse, jsonResponse, textResponse } from "../http/respond.ts";
 import { createValueStream } from "../http/value-stream.ts";
+import { decodeCbor } from "../schema/cbor/decode.ts";
+import { encodeCborValue } from "../schema/cbor/encode.ts";
 import { decodeProtobuf } from "../schema/protobuf/decode.ts";
 import { decodeEnvelope } from "../schema/protobuf/envelope.ts";
 import { createClient } from "./api-client.ts";
@@ -218,6 +220,80 @@ t.test("createClient().watch() reads values of a server in the same process", as
   ]);
   t.match(await read(metadataOnly(configMapKind as Kind)).catch((error: unknown) => error), { status: { code: 410 } });
   t.strictSame(events[0], { type: "ADDED", object: { metadata: object.metadata, ...typed } });
+});
+
+/** A server that negotiates CBOR, or rejects it. */
+function cborServer(supportsCbor: boolean, cbor: "accept" | "prefer") {
+  const seen: (readonly [string, string | undefined, string | undefined])[] = [];
+  const respond = (isCbor: boolean, status: number, value: unknown) =>
+    isCbor ? bytesResponse(status, "application/cbor", encodeCborValue(value)) : jsonResponse(status, value);
+  const client = createClient({
+    cbor,
+    transport: async ({ method, headers, body }) => {
+      const type = headers["content-type"];
+      seen.push([method, headers.accept, type]);
+      const bytes = await readBody({ headers: {}, body }, 1_000_000);
+      const isRead = type?.endsWith("cbor") !== true || supportsCbor;
+      if (!isRead) return respond(false, 415, { kind: "Status", code: 415, message: "unsupported" });
+      if (type === "application/cbor") decodeCbor(bytes);
+      const accepted = headers.accept?.startsWith("application/cbor") === true && supportsCbor;
+      if (method === "DELETE") return respond(accepted, 409, { kind: "Status", code: 409, message: "conflict" });
+      return respond(accepted, 200, map);
+    },
+  });
+  return { client, seen };
+}
+
+t.test("a client that accepts CBOR reads it, also errors, and sends JSON", async (t) => {
+  const { client, seen } = cborServer(true, "accept");
+  t.match(await client.create(configMapKind, map), { data: { k: "v" } });
+  const failed = client.delete(configMapKind, { name: "a", namespace: "ns" });
+  await t.rejects(failed, { name: "StatusError", status: { code: 409, message: "conflict" } });
+  const metadata = metadataOnly(configMapKind as Kind);
+  t.match(await client.get(metadata, { name: "a", namespace: "ns" }), { metadata: { name: "a" } });
+  const accept = "application/cbor,application/json;q=0.9";
+  const as = ";as=PartialObjectMetadata;g=meta.k8s.io;v=v1";
+  t.same(seen, [
+    ["POST", accept, "application/json"],
+    ["DELETE", accept, "application/json"],
+    ["GET", `application/cbor${as},application/json${as};q=0.9`, undefined],
+  ]);
+});
+
+t.test("a client that prefers CBOR sends it, but no patches of JSON, and falls back on JSON after 415", async (t) => {
+  const name = { name: "a", namespace: "ns" };
+  const use = async ({ client, seen }: ReturnType<typeof cborServer>) => {
+    await client.create(configMapKind, map);
+    await client.patch(configMapKind, name, "merge", { data: { k: null } });
+    await client.patch(configMapKind, name, "apply", map, { query: { fieldManager: "m" } });
+    await client.createSubresource(configMapKind, name, "x", { a: 1 });
+    return seen.map(([, , type]) => type);
+  };
+  const merge = "application/merge-patch+json";
+  const supported = await use(cborServer(true, "prefer"));
+  t.same(supported, ["application/cbor", merge, "application/apply-patch+cbor", "application/cbor"]);
+  const unsupported = await use(cborServer(false, "prefer"));
+  const json = ["application/json", merge, "application/apply-patch+yaml", "application/json"];
+  t.same(unsupported, ["application/cbor", ...json]);
+});
+
+t.test("a watch in CBOR is read however its chunks are cut", async (t) => {
+  const events = [
+    { type: "ADDED", object: map },
+    { type: "BOOKMARK", object: { metadata: { resourceVersion: "7" } } },
+    { type: "DELETED", object: map },
+  ];
+  const bytes = Buffer.concat(events.map(encodeCborValue));
+  for (const size of [1, 7, bytes.length]) {
+    const chunks = Array.from({ length: Math.ceil(bytes.length / size) }, (_, index) =>
+      bytes.subarray(index * size, (index + 1) * size),
+    );
+    const transport = async () => bytesResponse(200, "application/cbor-seq", chunks);
+    const client = createClient({ cbor: "accept", transport });
+    const read: unknown[] = [];
+    for await (const event of client.watch(configMapKind, {}, new AbortController().signal)) read.push(event);
+    t.match(read, [{ type: "ADDED", object: map }, { resourceVersion: "7" }, { type: "DELETED" }], `${size}`);
+  }
 });
 
 t.test("createClient().watch() reads events and rejects with the error of the server", async (t) => {

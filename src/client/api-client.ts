@@ -4,6 +4,9 @@ import { StatusError } from "../api/status.ts";
 import type { HttpResponse } from "../http/message.ts";
 import { makeRequest } from "../http/request.ts";
 import { readValues } from "../http/value-stream.ts";
+import { decodeCbor } from "../schema/cbor/decode.ts";
+import { encodeCbor, encodeCborValue } from "../schema/cbor/encode.ts";
+import { readCborSequence } from "../schema/cbor/sequence.ts";
 import { decode } from "../schema/decode/decode.ts";
 import { encodeJson } from "../schema/json/encode.ts";
 import { stringifyExact } from "../schema/json/exact-numbers.ts";
@@ -23,7 +26,7 @@ import type {
 } from "./client.ts";
 import { readLines } from "./lines.ts";
 import { acceptHeader, isMetadataOnly } from "./metadata-only.ts";
-import { parseStatusError, readAll, readError, readJson } from "./response.ts";
+import { hasMediaType, parseStatusError, readAll, readError, readValue } from "./response.ts";
 
 export interface ClientOptions {
   readonly transport: Transport;
@@ -40,6 +43,17 @@ export interface ClientOptions {
   readonly contentType?: ContentType | undefined;
   /** The gate WatchListClient; see `Client`. */
   readonly streamsLists?: boolean | undefined;
+  /** Only JSON when absent. */
+  readonly cbor?: CborUse | undefined;
+}
+
+/** `accept`: responses are in CBOR where the server supports it; `prefer`: bodies that would be JSON are, too. */
+export type CborUse = "accept" | "prefer";
+
+/** By the gates ClientsAllowCBOR and ClientsPreferCBOR: the second has no effect without the first. */
+export function cborUseOf(isAllowed: boolean, isPreferred: boolean): CborUse | undefined {
+  if (!isAllowed) return undefined;
+  return isPreferred ? "prefer" : "accept";
 }
 
 export type ContentType = (typeof CONTENT_TYPES)[number];
@@ -58,11 +72,22 @@ export function createClient(options: ClientOptions): Client {
 /** Of an extension server, which may respond with anything. */
 const RESOURCES_BYTES_MAX = 2 * 2 ** 20;
 
-const PATCH_TYPES: Readonly<Record<PatchType, string>> = {
-  json: "application/json-patch+json",
-  merge: "application/merge-patch+json",
-  strategic: "application/strategic-merge-patch+json",
-  apply: "application/apply-patch+yaml",
+const CBOR = "application/cbor";
+type BodyType = ContentType | typeof CBOR;
+
+/** The media types of a body that has no schema. */
+interface UntypedBody {
+  readonly json: string;
+  readonly cbor?: string;
+}
+
+const UNTYPED: UntypedBody = { json: "application/json", cbor: CBOR };
+
+const PATCH_TYPES: Readonly<Record<PatchType, UntypedBody>> = {
+  json: { json: "application/json-patch+json" },
+  merge: { json: "application/merge-patch+json" },
+  strategic: { json: "application/strategic-merge-patch+json" },
+  apply: { json: "application/apply-patch+yaml", cbor: "application/apply-patch+cbor" },
 };
 
 interface ApiRequest {
@@ -72,10 +97,9 @@ interface ApiRequest {
   readonly name?: string | undefined;
   readonly subresource?: string | undefined;
   readonly query?: Readonly<Record<string, string | number | boolean | undefined>> | undefined;
-  /** The content type of a body that has only one. */
-  readonly mediaType?: string | undefined;
-  /** Encodes the body with the group name and the content type that the server accepts. */
-  readonly body?: ((apiVersion: string, contentType: ContentType) => Uint8Array) | undefined;
+  readonly untyped?: UntypedBody | undefined;
+  /** Encodes the body with the group name and in the type that the server accepts. */
+  readonly body?: ((apiVersion: string, type: BodyType) => Uint8Array) | undefined;
   /** The response is a list of objects. */
   readonly isList?: boolean;
   readonly signal?: AbortSignal | undefined;
@@ -88,10 +112,12 @@ class ApiClient implements Client {
   /** The names of groups that the server serves, by svc.io name. */
   readonly #groupNames = new Map<string, string>();
   #contentType: ContentType;
+  #sendsCbor: boolean;
 
   constructor(options: ClientOptions) {
     this.#options = options;
     this.#contentType = options.contentType ?? "application/json";
+    this.#sendsCbor = options.cbor === "prefer";
     this.streamsLists = options.streamsLists ?? false;
     const agent = options.userAgent === undefined ? {} : { "user-agent": options.userAgent };
     this.#headers = { ...agent, ...options.headers };
@@ -105,7 +131,7 @@ class ApiClient implements Client {
   async list<T extends ApiObject>(kind: Kind<T>, query: ListQuery = {}, signal?: AbortSignal): Promise<ListResult<T>> {
     const { namespace, ...rest } = query;
     const call = { method: "GET", kind: kind as Kind, namespace, query: rest, isList: true, signal };
-    const value = (await readJson(await this.#send(call))) as RawList | undefined;
+    const value = (await readValue(await this.#send(call))) as RawList | undefined;
     const items = Array.isArray(value?.items) ? value.items : [];
     const next = text(value?.metadata?.continue);
     return {
@@ -172,7 +198,7 @@ class ApiClient implements Client {
       namespace,
       name,
       subresource,
-      body: (_parentVersion, contentType) => encode(apiVersion, contentType),
+      body: (_parentVersion, type) => encode(apiVersion, type),
       signal,
     });
   }
@@ -193,8 +219,8 @@ class ApiClient implements Client {
       kind: kind as Kind,
       namespace: name.namespace,
       name: name.name,
-      mediaType: PATCH_TYPES[type],
-      body: () => Buffer.from(stringifyExact(patch)),
+      untyped: PATCH_TYPES[type],
+      body: untypedEncoder(patch),
       ...options,
     });
   }
@@ -211,8 +237,8 @@ class ApiClient implements Client {
       kind: kind as Kind,
       namespace: name.namespace,
       name: name.name,
-      mediaType: "application/json",
-      body: () => Buffer.from(JSON.stringify(options)),
+      untyped: UNTYPED,
+      body: untypedEncoder(options),
       signal,
     };
     await readAll((await this.#send(call)).body);
@@ -229,15 +255,15 @@ class ApiClient implements Client {
     body: unknown,
     signal?: AbortSignal,
   ): Promise<unknown> {
-    return readJson(
+    return readValue(
       await this.#send({
         method: "POST",
         kind,
         namespace: name.namespace,
         name: name.name,
         subresource,
-        mediaType: "application/json",
-        body: () => Buffer.from(stringifyExact(body)),
+        untyped: UNTYPED,
+        body: untypedEncoder(body),
         signal,
       }),
     );
@@ -265,8 +291,7 @@ class ApiClient implements Client {
     const response = await this.#send(call);
     const values = readValues(response.body);
     if (values === undefined) {
-      for await (const line of readLines(toAsyncIterable(response.body)))
-        yield toWatchEvent(parseEvent(line), (value) => decodeObject(kind, value));
+      for await (const event of readEvents(response)) yield toWatchEvent(event, (value) => decodeObject(kind, value));
       return;
     }
     const own = localObjectReader(kind);
@@ -293,7 +318,7 @@ class ApiClient implements Client {
   }
 
   async #object<T extends ApiObject>(kind: Kind<T>, call: ApiRequest): Promise<T> {
-    return decodeObject(kind, await readJson(await this.#send(call)));
+    return decodeObject(kind, await readValue(await this.#send(call)));
   }
 
   /** Resolves with a 2xx response. Retries with the other name of the group if the server does not serve the first. */
@@ -333,26 +358,44 @@ class ApiClient implements Client {
 
   /** Sends the body again with the next content type when the server rejects the current one. */
   async #transmit(call: ApiRequest, group: string): Promise<HttpResponse> {
-    const contentType = call.kind.schema.unstructured === true ? "application/json" : this.#contentType;
-    const response = await this.#transmitAs(call, group, contentType);
-    const next = CONTENT_TYPES[CONTENT_TYPES.indexOf(contentType) + 1];
-    if (response.status !== 415 || call.body === undefined || call.mediaType !== undefined || next === undefined) {
-      return response;
-    }
+    const type = this.#bodyType(call);
+    const response = await this.#transmitAs(call, group, type);
+    if (response.status !== 415 || call.body === undefined || !this.#avoid(type, call)) return response;
     await readAll(response.body);
-    this.#contentType = next;
     return await this.#transmit(call, group);
   }
 
-  #transmitAs(call: ApiRequest, group: string, accepted: ContentType): Promise<HttpResponse> {
-    const body = call.body?.(formatApiVersion(group, call.kind.version), accepted);
-    const contentType = body === undefined ? {} : { "content-type": call.mediaType ?? accepted };
+  #bodyType({ kind, untyped }: ApiRequest): BodyType {
+    const isTyped = untyped === undefined && kind.schema.unstructured !== true;
+    const type = isTyped ? this.#contentType : "application/json";
+    const mayBeCbor = this.#sendsCbor && (untyped === undefined || untyped.cbor !== undefined);
+    return type === "application/json" && mayBeCbor ? CBOR : type;
+  }
+
+  /** Later bodies have another type. False if there is none for this one. */
+  #avoid(type: BodyType, { untyped }: ApiRequest): boolean {
+    if (type === CBOR) {
+      this.#sendsCbor = false;
+      return true;
+    }
+    const next = CONTENT_TYPES[CONTENT_TYPES.indexOf(type) + 1];
+    if (next === undefined || untyped !== undefined) return false;
+    this.#contentType = next;
+    return true;
+  }
+
+  #transmitAs(call: ApiRequest, group: string, type: BodyType): Promise<HttpResponse> {
+    const { kind, untyped, isList } = call;
+    const body = call.body?.(formatApiVersion(group, kind.version), type);
+    const mediaType = (type === CBOR ? untyped?.cbor : untyped?.json) ?? type;
+    const contentType = body === undefined ? {} : { "content-type": mediaType };
+    const accept = acceptHeader(kind, isList ? "list" : "object", this.#options.cbor !== undefined);
     return this.#options.transport(
       makeRequest({
         method: call.method,
         path: buildPath(call, group),
         query: buildQuery(call.query ?? {}),
-        headers: { accept: acceptHeader(call.kind, call.isList ? "list" : "object"), ...this.#headers, ...contentType },
+        headers: { accept, ...this.#headers, ...contentType },
         body,
         signal: call.signal,
       }),
@@ -390,12 +433,17 @@ function buildQuery(query: Readonly<Record<string, string | number | boolean | u
 }
 
 function bodyEncoder<T extends ApiObject>(kind: Kind<T>, object: T): NonNullable<ApiRequest["body"]> {
-  return (apiVersion, contentType) => {
+  return (apiVersion, bodyType) => {
     const type = { kind: kind.kind, apiVersion };
-    if (contentType === "application/json") return encodeJson(kind.schema, { ...object, ...type });
-    const magic = contentType === "application/vnd.svc.protobuf" ? "svc" : "k8s";
+    if (bodyType === "application/json") return encodeJson(kind.schema, { ...object, ...type });
+    if (bodyType === CBOR) return encodeCbor(kind.schema, { ...object, ...type });
+    const magic = bodyType === "application/vnd.svc.protobuf" ? "svc" : "k8s";
     return encodeEnvelope(magic, type, encodeProtobuf(kind.schema, object));
   };
+}
+
+function untypedEncoder(value: unknown): NonNullable<ApiRequest["body"]> {
+  return (_apiVersion, type) => (type === CBOR ? encodeCborValue(value) : Buffer.from(stringifyExact(value)));
 }
 
 /** Objects have their kind and the apiVersion of this program, which list items lack on the wire. */
@@ -430,9 +478,18 @@ interface RawEvent {
   readonly object?: unknown;
 }
 
-function parseEvent(line: string): RawEvent {
+async function* readEvents(response: HttpResponse): AsyncGenerator<RawEvent> {
+  const body = toAsyncIterable(response.body);
+  if (!hasMediaType(response, "application/cbor-seq")) {
+    for await (const line of readLines(body)) yield parseEvent(() => JSON.parse(line));
+    return;
+  }
+  for await (const item of readCborSequence(body)) yield parseEvent(() => decodeCbor(item));
+}
+
+function parseEvent(parse: () => unknown): RawEvent {
   try {
-    return JSON.parse(line);
+    return parse() as RawEvent;
   } catch (cause) {
     throw new StatusError(500, "InternalError", `Cannot read a watch event: ${(cause as Error).message}`, { cause });
   }

@@ -24,8 +24,13 @@ export function isMetadataOnly(kind: Pick<Kind, "schema">): boolean {
 }
 
 /** The value of the header `accept` for requests of the kind. */
-export function acceptHeader(kind: Kind<ApiObject>, shape: "object" | "list"): string {
-  if (!isMetadataOnly(kind as Pick<Kind, "schema">)) return "application/json";
+export function acceptHeader(kind: Kind<ApiObject>, shape: "object" | "list", acceptsCbor = false): string {
+  const parameters = isMetadataOnly(kind as Pick<Kind, "schema">) ? metadataParameters(shape) : "";
+  const json = `application/json${parameters}`;
+  return acceptsCbor ? `application/cbor${parameters},${json};q=0.9` : json;
+}
+
+function metadataParameters(shape: "object" | "list"): string {
   const type = shape === "list" ? "PartialObjectMetadataList" : "PartialObjectMetadata";
-  return `application/json;as=${type};g=meta.k8s.io;v=v1`;
+  return `;as=${type};g=meta.k8s.io;v=v1`;
 }

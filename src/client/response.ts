@@ -1,6 +1,7 @@
 /** Reads responses of servers; tolerant, since proxies send responses of their own. */
 import { type Status, type StatusCause, type StatusDetails, StatusError } from "../api/status.ts";
 import type { HttpResponse } from "../http/message.ts";
+import { decodeCbor } from "../schema/cbor/decode.ts";
 
 /** The maximum length of an error text that is not a `Status`, in an error message. */
 const TEXT_MAX = 1024;
@@ -18,13 +19,13 @@ export async function readAll(body: HttpResponse["body"], limitBytes = Number.PO
   return Buffer.concat(chunks);
 }
 
-/** The body as JSON; throws a `StatusError` when the response is not 2xx or not JSON. */
-export async function readJson(response: HttpResponse): Promise<unknown> {
+/** The body, JSON or CBOR; throws a `StatusError` when the response is not 2xx or neither of them. */
+export async function readValue(response: HttpResponse): Promise<unknown> {
   if (response.status < 200 || response.status > 299) throw await readError(response);
   const bytes = await readAll(response.body);
   if (bytes.length === 0) return undefined;
   try {
-    return JSON.parse(bytes.toString("utf8"));
+    return parseBody(response, bytes);
   } catch (cause) {
     throw new StatusError(500, "InternalError", `Cannot read the response of the server: ${(cause as Error).message}`, {
       cause,
@@ -33,14 +34,23 @@ export async function readJson(response: HttpResponse): Promise<unknown> {
 }
 
 export async function readError(response: HttpResponse): Promise<StatusError> {
-  const text = (await readAll(response.body, ERROR_BYTES_MAX).catch(() => Buffer.alloc(0))).toString("utf8");
+  const bytes = await readAll(response.body, ERROR_BYTES_MAX).catch(() => Buffer.alloc(0));
   let value: unknown;
   try {
-    value = JSON.parse(text);
+    value = parseBody(response, bytes);
   } catch {
     value = undefined;
   }
-  return parseStatusError(value) ?? errorFromText(response, text);
+  return parseStatusError(value) ?? errorFromText(response, bytes.toString("utf8"));
+}
+
+function parseBody(response: HttpResponse, bytes: Buffer): unknown {
+  return hasMediaType(response, "application/cbor") ? decodeCbor(bytes) : JSON.parse(bytes.toString("utf8"));
+}
+
+export function hasMediaType({ headers }: HttpResponse, type: string): boolean {
+  const [value = ""] = String(headers["content-type"] ?? "").split(";");
+  return value.trim().toLowerCase() === type;
 }
 
 /** The error for a `Status`; undefined for another value. */

@@ -1,5 +1,6 @@
 /** Converts the flags of `svc controller-manager` to its options. */
 import type { KeyPairFiles } from "../auth/pki/key-pair.ts";
+import { type CborUse, cborUseOf } from "../client/api-client.ts";
 import type { ConnectionOptions } from "../component/connection.ts";
 import { type LeaseOptions, leaseOptions } from "../component/lease-options.ts";
 import type { ControllerOptions } from "../controllers/controller-options.ts";
@@ -22,6 +23,7 @@ export interface ControllerManagerOptions {
   readonly contentType: Flags["kube-api-content-type"];
   /** Whether informers get their first objects with their watch. */
   readonly streamsLists: boolean;
+  readonly cbor: CborUse | undefined;
   readonly usesAccounts: boolean;
   /** Empty: not configured. */
   readonly rootCaFile: string;
@@ -52,6 +54,7 @@ export function controllerManagerOptions(
     },
     contentType: flags["kube-api-content-type"],
     streamsLists: features.has("WatchListClient"),
+    cbor: cborUseOf(features.has("ClientsAllowCBOR"), features.has("ClientsPreferCBOR")),
     usesAccounts: flags["use-service-account-credentials"],
     rootCaFile: flags["root-ca-file"],
     accountKeyFile: flags["service-account-private-key-file"],

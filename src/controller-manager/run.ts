@@ -36,11 +36,11 @@ async function runControllers(
   signal: AbortSignal,
 ): Promise<void> {
   const { connection, clock, random, log, metrics } = deps;
-  const { rootCaFile, accountKeyFile, signing, controllerOptions, features, contentType, streamsLists } = options;
+  const { rootCaFile, accountKeyFile, signing, controllerOptions, features, contentType, streamsLists, cbor } = options;
   const key =
     accountKeyFile === "" ? undefined : readSigningKey(accountKeyFile, await readFile(accountKeyFile, "utf8"));
   const clusterCa = rootCaFile === "" ? connection.ca : await readFile(rootCaFile, "utf8");
-  const own = createClient({ transport: connection.transport, userAgent: PROGRAM, contentType, streamsLists });
+  const own = createClient({ transport: connection.transport, userAgent: PROGRAM, contentType, streamsLists, cbor });
   const kinds = await retryUntilServed(() => findServedKinds(connection.transport, signal), deps, signal);
   if (kinds === undefined) return;
   const clientFor = ({ name }: UserInfo): Client => {
@@ -48,10 +48,10 @@ async function runControllers(
     // Each has a limit of its own, as in Kubernetes: the lists of one at the start delay no other, nor the lease.
     const limited = connection.createTransport();
     if (account === undefined) {
-      return createClient({ transport: limited, userAgent: PROGRAM, contentType, streamsLists });
+      return createClient({ transport: limited, userAgent: PROGRAM, contentType, streamsLists, cbor });
     }
     const transport = accountTransport(account, { transport: limited, client: own, clock });
-    return createClient({ transport, userAgent: `${PROGRAM}/${account}`, contentType, streamsLists });
+    return createClient({ transport, userAgent: `${PROGRAM}/${account}`, contentType, streamsLists, cbor });
   };
   const running = startControllers(options.controllers, {
     clientFor,

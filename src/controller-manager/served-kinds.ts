@@ -3,7 +3,7 @@ import { builtinKinds } from "../api/builtin.ts";
 import type { Kind } from "../api/kind.ts";
 import { kubernetesGroup } from "../api/scheme.ts";
 import type { Transport } from "../client/client.ts";
-import { readError, readJson } from "../client/response.ts";
+import { readError, readValue } from "../client/response.ts";
 import { makeRequest } from "../http/request.ts";
 
 /** Rejects when the server cannot be reached or rejects the credentials. */
@@ -29,7 +29,7 @@ async function readResources(transport: Transport, path: string, signal: AbortSi
     await readError(response);
     return new Set();
   }
-  const list = (await readJson(response)) as
+  const list = (await readValue(response)) as
     | { readonly resources?: readonly { readonly name?: unknown }[] }
     | undefined;
   return new Set((list?.resources ?? []).map(({ name }) => String(name)));

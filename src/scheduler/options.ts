@@ -1,5 +1,6 @@
 /** Converts the flags of `svc scheduler` and its configuration file to its options. */
 import { readFileSync } from "node:fs";
+import { type CborUse, cborUseOf } from "../client/api-client.ts";
 import type { ConnectionOptions } from "../component/connection.ts";
 import { validateLeaderElection } from "../component/flags.ts";
 import { type LeaseOptions, leaseOptions } from "../component/lease-options.ts";
@@ -20,6 +21,7 @@ export interface SchedulerOptions {
   readonly contentType: Flags["kube-api-content-type"];
   /** Whether informers get their first objects with their watch. */
   readonly streamsLists: boolean;
+  readonly cbor: CborUse | undefined;
   /** Undefined: it works without a lease. */
   readonly election: LeaseOptions | undefined;
   readonly config: SchedulerConfiguration;
@@ -42,6 +44,7 @@ export function schedulerOptions(flags: Flags, gates: FeatureGates): SchedulerOp
     },
     contentType: effective["kube-api-content-type"],
     streamsLists: gates.has("WatchListClient"),
+    cbor: cborUseOf(gates.has("ClientsAllowCBOR"), gates.has("ClientsPreferCBOR")),
     election: leaseOptions(effective),
     config: {
       ...(loaded?.scheduler ?? defaultConfiguration),

@@ -18,13 +18,19 @@ interface SchedulerProgramDeps extends Omit<ComponentDeps, "program"> {
 }
 
 export function runElectedScheduler(
-  { election, contentType, streamsLists, config, features }: SchedulerOptions,
+  { election, contentType, streamsLists, cbor, config, features }: SchedulerOptions,
   deps: SchedulerProgramDeps,
   signal: AbortSignal,
 ): RunningComponent {
   const { connection, clock, random, log, metrics } = deps;
   const work = async (leading: AbortSignal): Promise<void> => {
-    const client = createClient({ transport: connection.transport, userAgent: PROGRAM, contentType, streamsLists });
+    const client = createClient({
+      transport: connection.transport,
+      userAgent: PROGRAM,
+      contentType,
+      streamsLists,
+      cbor,
+    });
     const shared = { client, clock, random, log };
     await using informers = createSharedInformers({ ...shared, log: log.child("informers") }, leading);
     log.info("Started scheduling", { profiles: config.profiles.map(({ schedulerName }) => schedulerName) });

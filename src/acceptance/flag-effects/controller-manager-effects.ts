@@ -42,12 +42,15 @@ const controllerEffects: Effects = {
       return controllerManagerOptions(flags, gates).controllerOptions.evictsPods;
     };
     t.equal(evictsPods(), false);
-    const streamsLists = (...argv: readonly string[]) => {
+    const clientOptions = (...argv: readonly string[]) => {
       const { flags, gates } = invoke(...argv);
-      return controllerManagerOptions(flags, gates).streamsLists;
+      const { streamsLists, cbor } = controllerManagerOptions(flags, gates);
+      return { streamsLists, cbor };
     };
-    t.equal(streamsLists(), false);
-    t.equal(streamsLists("--feature-gates=WatchListClient=true"), true);
+    t.same(clientOptions(), { streamsLists: false, cbor: undefined });
+    t.match(clientOptions("--feature-gates=WatchListClient=true"), { streamsLists: true });
+    t.match(clientOptions("--feature-gates=ClientsAllowCBOR=true"), { cbor: "accept" });
+    t.match(clientOptions("--feature-gates=ClientsAllowCBOR=true,ClientsPreferCBOR=true"), { cbor: "prefer" });
     t.equal(evictsPods("--feature-gates=SeparateTaintEvictionController=false"), true, "a part of another controller");
     t.throws(() => options("--feature-gates=NoSuchGate=true"), { message: /unknown feature gate/ });
     t.match(invoke("--feature-gates=SidecarContainers=true").warnings.join(), /has no effect/);

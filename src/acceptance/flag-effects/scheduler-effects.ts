@@ -52,6 +52,9 @@ export const schedulerEffects: Effects = {
     t.equal(options(`--config=${file}`, gate).config.profiles[0]?.pluginConfig?.VolumeBinding?.shape?.length, 2);
     t.equal(options().streamsLists, false);
     t.equal(options("--feature-gates=WatchListClient=true").streamsLists, true);
+    t.equal(options("--feature-gates=ClientsPreferCBOR=true").cbor, undefined);
+    t.equal(options("--feature-gates=ClientsAllowCBOR=true").cbor, "accept");
+    t.equal(options("--feature-gates=ClientsAllowCBOR=true,ClientsPreferCBOR=true").cbor, "prefer");
     t.throws(() => options("--feature-gates=NoSuchGate=true"), { message: /unknown feature gate/ });
   },
   "pod-max-in-unschedulable-pods-duration": async (t) => {

@@ -287,7 +287,7 @@ async function connectApiServer(
   metrics: MetricRegistry,
 ): Promise<Pick<Foundation, "client" | "credentials">> {
   const { clock, log } = deps;
-  const { contentType, streamsLists, ...limits } = config.api;
+  const { contentType, streamsLists, cbor, ...limits } = config.api;
   const createLimitedClient = (connected: Transport, host: string): Client => {
     const measured = withClientMetrics(connected, metrics, () => host, clock);
     const transport = config.tracing === undefined ? measured : withTracing(measured, host);
@@ -296,6 +296,7 @@ async function connectApiServer(
       transport: createRateLimitedTransport({ transport, clock, ...limits, signal, onDelay }),
       contentType,
       streamsLists,
+      cbor,
     });
   };
   const none = { client: undefined, credentials: undefined };

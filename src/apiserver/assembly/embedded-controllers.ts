@@ -2,7 +2,7 @@
 import type { Kind } from "../../api/kind.ts";
 import type { LegacyTokenClaims } from "../../auth/service-account/claims.ts";
 import type { UserInfo } from "../../auth/user.ts";
-import { createClient } from "../../client/api-client.ts";
+import { cborUseOf, createClient } from "../../client/api-client.ts";
 import type { Client } from "../../client/client.ts";
 import type { ControllerOptions } from "../../controllers/controller-options.ts";
 import type { SigningAuthorities } from "../../controllers/signing-authorities.ts";
@@ -59,7 +59,8 @@ export async function runEmbeddedControllers(
   const clientFor = (user: UserInfo): Client => {
     const headers = { authorization: `Bearer ${loopbackToken(user)}` };
     const streamsLists = features.has("WatchListClient");
-    return createClient({ transport: handler, headers, userAgent: user.name, streamsLists });
+    const cbor = cborUseOf(features.has("ClientsAllowCBOR"), features.has("ClientsPreferCBOR"));
+    return createClient({ transport: handler, headers, userAgent: user.name, streamsLists, cbor });
   };
   const running = startControllers(names, {
     clientFor,

@@ -5,6 +5,8 @@ export const controllerManagerGates: GateTable = {
   APIServerIdentity: { stage: "BETA", default: true, effective: true },
   AllAlpha: { stage: "ALPHA", default: false, effective: true },
   AllBeta: { stage: "BETA", default: false, effective: true },
+  ClientsAllowCBOR: { stage: "ALPHA", default: false, effective: true },
+  ClientsPreferCBOR: { stage: "ALPHA", default: false, effective: true },
   DRAAdminAccess: { stage: "ALPHA", default: false, effective: true },
   DRADeviceTaints: { stage: "ALPHA", default: false, effective: true },
   DRAPrioritizedList: { stage: "ALPHA", default: false, effective: true },

@@ -8,7 +8,6 @@ export const missingFeatures: Readonly<Record<string, readonly string[]>> = {
   "the agent needs the host's own user namespace": ["SvcletInUserNamespace"],
   "the agent does not watch the health of volumes": ["CSIVolumeHealth"],
   "volumes are labelled file by file": ["SELinuxMount"],
-  "clients of this build negotiate JSON and protobuf": ["ClientsAllowCBOR", "ClientsPreferCBOR"],
 };
 
 /** Gates whose feature this build always has, by the reason why it cannot be without. */

@@ -4,6 +4,8 @@ import type { GateTable } from "../gates.ts";
 export const schedulerGates: GateTable = {
   AllAlpha: { stage: "ALPHA", default: false, effective: true },
   AllBeta: { stage: "BETA", default: false, effective: true },
+  ClientsAllowCBOR: { stage: "ALPHA", default: false, effective: true },
+  ClientsPreferCBOR: { stage: "ALPHA", default: false, effective: true },
   DRAAdminAccess: { stage: "ALPHA", default: false, effective: true },
   DRADeviceTaints: { stage: "ALPHA", default: false, effective: true },
   DRAPartitionableDevices: { stage: "ALPHA", default: false, effective: true },

@@ -2,7 +2,7 @@ import { nodeKind } from "../../api/core/node/kind.ts";
 import { podKind } from "../../api/core/pod/kind.ts";
 import type { Pod } from "../../api/core/pod/schema.ts";
 import type { Transport } from "../../client/client.ts";
-import { readJson } from "../../client/response.ts";
+import { readValue } from "../../client/response.ts";
 import { makeRequest } from "../../http/request.ts";
 import { stringify } from "../../schema/json/encode.ts";
 import type { Clock } from "../../std/time/clock.ts";
@@ -96,7 +96,7 @@ async function send(
       body,
       signal: signal === undefined ? timeout.signal : AbortSignal.any([signal, timeout.signal]),
     });
-    return await readJson(await transport(request));
+    return await readValue(await transport(request));
   } finally {
     timer.cancel();
   }

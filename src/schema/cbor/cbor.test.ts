@@ -6,6 +6,7 @@ import { deepEqual } from "../value/equal.ts";
 import { cborDepthMax, decodeCbor } from "./decode.ts";
 import { encodeCbor, encodeCborValue } from "./encode.ts";
 import { CborError } from "./error.ts";
+import { readCborSequence } from "./sequence.ts";
 
 const hex = (bytes: Uint8Array) => Buffer.from(bytes).toString("hex");
 const fromHex = (text: string) => Buffer.from(text.replaceAll(" ", ""), "hex");
@@ -174,4 +175,38 @@ t.test("encodeCborValue() preserves every number", async () => {
     ),
     { numRuns: 1000 },
   );
+});
+
+/** The items, whose bytes arrive in chunks of `size`. */
+async function splitSequence(bytes: Buffer, size: number): Promise<readonly string[]> {
+  const chunks = async function* () {
+    for (let at = 0; at < bytes.length; at += size) yield bytes.subarray(at, at + size);
+  };
+  const items: string[] = [];
+  for await (const item of readCborSequence(chunks())) items.push(hex(item));
+  return items;
+}
+
+t.test("readCborSequence() splits any items, however the bytes are cut", async () => {
+  const indefinite = [
+    "9f0102ff",
+    "bf6161f5ff",
+    "5f41614162ff",
+    "d9d9f7a0",
+    "80",
+    "c11a514b67b0",
+    "f97e00",
+    "1bffffffffffffffff",
+  ];
+  const values = fc.array(fc.oneof(fc.jsonValue().map(encodeCborValue), fc.constantFrom(...indefinite).map(fromHex)));
+  const property = fc.asyncProperty(values, fc.integer({ min: 1, max: 40 }), async (items, size) => {
+    return deepEqual(await splitSequence(Buffer.concat(items), size), items.map(hex));
+  });
+  await fc.assert(property, { numRuns: 200 });
+});
+
+t.test("readCborSequence() drops an incomplete last item and throws for bytes that no item begins with", async (t) => {
+  const read = (text: string) => splitSequence(fromHex(text), 1);
+  t.same(await read("01 8201"), ["01"]);
+  for (const text of ["ff", "1c", "81ff", "df"]) await t.rejects(read(text), { name: "CborError" }, text);
 });

@@ -225,6 +225,7 @@ const gateOptions: Readonly<Record<string, { readonly set: boolean; readonly opt
   SvcletCgroupDriverFromCRI: { set: false, options: { runtime: { adoptsCgroupDriver: false } } },
   SvcletSeparateDiskGC: { set: false, options: { eviction: { splitDisks: false } } },
   WatchListClient: { set: true, options: { api: { streamsLists: true } } },
+  ClientsAllowCBOR: { set: true, options: { api: { cbor: "accept" } } },
   AllowDNSOnlyNodeCSR: { set: true, options: { certificates: { servingWithoutAddresses: true } } },
   DisableNodeKubeProxyVersion: { set: false, options: { node: { reportsProxyVersion: true } } },
   ExecProbeTimeout: { set: false, options: { pods: { execProbeTimeout: false } } },
@@ -279,6 +280,10 @@ export const agentGateEffects: Readonly<Record<string, ConfigEffect>> = {
       },
     ]),
   ),
+  ClientsPreferCBOR: async (t) => {
+    t.equal(configOf("--feature-gates=ClientsPreferCBOR=true").api.cbor, undefined, "CBOR is not allowed");
+    t.equal(configOf("--feature-gates=ClientsAllowCBOR=true,ClientsPreferCBOR=true").api.cbor, "prefer");
+  },
   AllAlpha: async (t) => {
     t.equal(configOf().pods.stopSignals, false);
     t.equal(configOf("--feature-gates=AllAlpha=true").pods.stopSignals, true);

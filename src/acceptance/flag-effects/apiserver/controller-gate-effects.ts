@@ -86,6 +86,20 @@ async function streamsLists(gates: Gates): Promise<boolean> {
   return !counts.some((line) => line.includes('resource="namespaces"') && line.includes('verb="LIST"'));
 }
 
+/** The media types of the requests and responses of a controller that removes a namespace. */
+async function controllerMediaTypes(gates: Gates): Promise<{ readonly listed: number; readonly rejected: boolean }> {
+  await using server = await startServer(withGates(gates, { "embedded-controllers": "namespace" }));
+  await server.send("POST /api/v1/namespaces", { metadata: { name: "brief" } });
+  await server.send("DELETE /api/v1/namespaces/brief");
+  await server.until("the controller works", async () => {
+    return (await server.send("GET /api/v1/namespaces/brief")).status === 404;
+  });
+  const sizes = await metricLines(server, "apiserver_response_sizes_sum");
+  const list = sizes.find((line) => line.includes('resource="namespaces"') && line.includes('verb="LIST"'));
+  const counts = await metricLines(server, "apiserver_request_total");
+  return { listed: Number(list?.split(" ").at(-1)), rejected: counts.some((line) => line.includes('code="415"')) };
+}
+
 interface Migrations {
   /** Of a migration of secrets, and of one of a resource that does not exist. */
   readonly conditions: readonly (readonly string[])[];
@@ -185,6 +199,20 @@ export const controllerGateEffects: Readonly<Record<string, Effect>> = {
   PodDeletionCost: async (t) => {
     t.equal(await followsCosts({}), true);
     t.equal(await followsCosts({ PodDeletionCost: false }), false);
+  },
+  ClientsAllowCBOR: async (t) => {
+    const json = await controllerMediaTypes({ CBORServingAndStorage: true });
+    const cbor = await controllerMediaTypes({ CBORServingAndStorage: true, ClientsAllowCBOR: true });
+    t.ok(cbor.listed < json.listed, `a list has ${cbor.listed} bytes instead of ${json.listed}`);
+    const allowed = await controllerMediaTypes({ ClientsAllowCBOR: true });
+    t.same(allowed, { ...json, rejected: false }, "a server without CBOR");
+  },
+  ClientsPreferCBOR: async (t) => {
+    t.equal((await controllerMediaTypes({ ClientsAllowCBOR: true })).rejected, false);
+    t.equal((await controllerMediaTypes({ ClientsPreferCBOR: true })).rejected, false, "CBOR is not allowed");
+    const both = { ClientsAllowCBOR: true, ClientsPreferCBOR: true };
+    t.equal((await controllerMediaTypes(both)).rejected, true, "a server without CBOR");
+    t.equal((await controllerMediaTypes({ ...both, CBORServingAndStorage: true })).rejected, false);
   },
   WatchListClient: async (t) => {
     t.equal(await streamsLists({}), false);
