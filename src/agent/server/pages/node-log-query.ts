@@ -1,25 +1,41 @@
 /** `/logs/?query=kubelet`: the journal of systemd services, or their log files, with Kubernetes' parameters. */
 import { spawn } from "node:child_process";
 import { createReadStream } from "node:fs";
-import { open } from "node:fs/promises";
+import { stat } from "node:fs/promises";
 import { join } from "node:path";
 import type { HttpRequest, HttpResponse } from "../../../http/message.ts";
-import { bytesResponse } from "../../../http/respond.ts";
+import { bytesResponse, compressResponses } from "../../../http/respond.ts";
+import {
+  type FieldError,
+  invalidField,
+  renderFieldError,
+  requiredField,
+  tooMany,
+  unquoted,
+  unquotedTime,
+} from "../../../schema/validation/field-error.ts";
+import { compilePattern, PatternError } from "../../../schema/validation/pattern.ts";
+import { goQuote } from "../../../schema/value/go-quote.ts";
 import { goErrorResponse } from "../go-responses.ts";
 import { serveNodeLogs } from "./node-logs.ts";
 
-export interface NodeLogQuery {
+/** What selects lines of the journal; log files are served whole. */
+interface LineOptions {
+  /** RFC 3339. */
+  readonly sinceTime: string | undefined;
+  readonly untilTime: string | undefined;
+  readonly tailLines: number | undefined;
+  /** A regular expression that lines match. */
+  readonly pattern: string | undefined;
+  /** 0: since the last start of the machine, -1: the start before, and so on. */
+  readonly boot: number | undefined;
+}
+
+export interface NodeLogQuery extends LineOptions {
   /** Names of systemd units. */
   readonly services: readonly string[];
   /** Paths below the log directory. */
   readonly files: readonly string[];
-  readonly sinceTime: string | undefined;
-  readonly untilTime: string | undefined;
-  readonly tailLines: string | undefined;
-  /** A regular expression that lines match. */
-  readonly pattern: string | undefined;
-  /** 0: since the last start of the machine, -1: the start before, and so on. */
-  readonly boot: string | undefined;
 }
 
 /** Names of units have at most 256 bytes. */
@@ -32,74 +48,160 @@ export interface NodeLogQueryOptions {
 }
 
 const SERVICES_MAX = 4;
+const SERVICE_LENGTH_MAX = 256;
 const TAIL_LINES_MAX = 100_000;
-const PATTERN_LENGTH_MAX = 1_000;
-/** The characters of systemd's unit names; none begins an option. */
-const SERVICE_NAME = /^[A-Za-z0-9@_.:][-A-Za-z0-9@_.:]{0,255}$/;
+/** How long the journal of one request is read, as in kubelet. */
+const READ_MS_MAX = 30_000;
+const SERVICE_NAME = /^[a-zA-Z0-9_@-]*$/;
 const RFC_3339 = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d+)?(?:Z|[+-]\d\d:\d\d)$/;
 
-/** Undefined: the request is for a file or directory. */
-export function parseNodeLogQuery(query: string): NodeLogQuery | { readonly problem: string } | undefined {
-  const parameters = new URLSearchParams(query);
-  const text = (name: string): string | undefined => parameters.get(name) || undefined;
+/** Undefined: the request has no parameter of a query. */
+export function parseNodeLogQuery(
+  text: string,
+): { readonly query: NodeLogQuery | undefined } | { readonly errors: readonly FieldError[] } {
+  const parameters = new URLSearchParams(text);
+  const errors: FieldError[] = [];
   const queries = parameters.getAll("query");
-  const services = queries.filter((each) => each.trim() !== "" && !/[/\\]/.test(each));
   const files = queries.filter((each) => /[/\\]/.test(each));
-  const [sinceTime, untilTime] = [text("sinceTime"), text("untilTime")];
-  const [tailLines, boot, pattern] = [text("tailLines"), text("boot"), text("pattern")];
-  const problems: readonly (false | string)[] = [
-    queries.length > 0 && services.length + files.length === 0 && "query: Invalid value: must not be empty",
-    services.length > 0 && files.length > 0 && "query: Invalid value: must not have a file and a service",
-    files.length > 1 && "query: Invalid value: must not have more than one file",
-    services.length > SERVICES_MAX && `query: Invalid value: must not have more than ${SERVICES_MAX} services`,
-    services.some((name) => !SERVICE_NAME.test(name)) && "query: Invalid value: must be the name of a service",
-    sinceTime !== undefined && !RFC_3339.test(sinceTime) && "sinceTime: Invalid value: must be a time of RFC 3339",
-    untilTime !== undefined && !RFC_3339.test(untilTime) && "untilTime: Invalid value: must be a time of RFC 3339",
-    Date.parse(untilTime ?? "") < Date.parse(sinceTime ?? "") && "untilTime: Invalid value: must be after sinceTime",
-    tailLines !== undefined &&
-      !(/^\d{1,6}$/.test(tailLines) && Number(tailLines) <= TAIL_LINES_MAX) &&
-      `tailLines: Invalid value: must be from 0 to ${TAIL_LINES_MAX}`,
-    boot !== undefined && !/^(?:0|-\d{1,4})$/.test(boot) && "boot: Invalid value: must be 0 or negative",
-    (pattern?.length ?? 0) > PATTERN_LENGTH_MAX &&
-      `pattern: Invalid value: must have at most ${PATTERN_LENGTH_MAX} characters`,
-  ];
-  const found = problems.filter((each) => each !== false);
-  if (found.length > 0) return { problem: found.join("; ") };
-  if (services.length === 0 && files.length === 0) return undefined;
-  return { services, files, sinceTime, untilTime, tailLines, pattern, boot };
+  const services = queries.filter((each) => each.trim() !== "" && !files.includes(each));
+  if (queries.length > 0 && services.length + files.length === 0) {
+    errors.push(invalidField("query", queries, "query cannot be empty"));
+  }
+  const parseTime = (name: string): string | undefined => {
+    const time = parameters.get(name) || undefined;
+    if (time === undefined || (RFC_3339.test(time) && !Number.isNaN(Date.parse(time)))) return time;
+    errors.push(invalidField(name, time, "invalid time format"));
+    return undefined;
+  };
+  const parseInteger = (name: string): number | undefined => {
+    const value = parameters.get(name) || undefined;
+    if (value === undefined) return undefined;
+    const problem = /^[-+]?\d+$/.test(value) ? "value out of range" : "invalid syntax";
+    if (problem === "value out of range" && Math.abs(Number(value)) < 2 ** 63) return Number(value);
+    errors.push(invalidField(name, value, `strconv.Atoi: parsing ${goQuote(value)}: ${problem}`));
+    return undefined;
+  };
+  const [sinceTime, untilTime] = [parseTime("sinceTime"), parseTime("untilTime")];
+  const [boot, tailLines] = [parseInteger("boot"), parseInteger("tailLines")];
+  const options = { sinceTime, untilTime, tailLines, pattern: parameters.get("pattern") || undefined, boot };
+  if (errors.length > 0) return { errors };
+  const isEmpty = services.length + files.length === 0 && !hasOptions(options);
+  return { query: isEmpty ? undefined : { services, files, ...options } };
+}
+
+function hasOptions({ sinceTime, untilTime, tailLines, pattern, boot }: LineOptions): boolean {
+  return [sinceTime, untilTime, tailLines, pattern, boot].some((each) => each !== undefined);
+}
+
+/** Kubernetes' errors of a query that could be parsed, but for that of a file that does not exist. */
+export function validateNodeLogQuery(query: NodeLogQuery): readonly FieldError[] {
+  const { services, files, sinceTime, untilTime, tailLines, pattern, boot } = query;
+  const errors: FieldError[] = [];
+  for (const name of services) {
+    if (Buffer.byteLength(name) > SERVICE_LENGTH_MAX) {
+      // Kubernetes' text; the limit is another.
+      errors.push(invalidField("query", name, "length must be less than 100"));
+    } else if (!SERVICE_NAME.test(name)) {
+      errors.push(invalidField("query", name, "input contains unsupported characters"));
+    }
+  }
+  if (services.length > SERVICES_MAX) errors.push(tooMany("query", services.length, SERVICES_MAX));
+  if (files.length + services.length === 0) errors.push(requiredField("query", "cannot be empty with options"));
+  else if (files.length > 0 && services.length > 0) {
+    const both = `[${files.join(" ")}], [${services.join(" ")}]`;
+    errors.push(invalidField("query", both, "cannot specify a file and service"));
+  } else if (files.length > 1) errors.push(invalidField("query", files, "cannot specify more than one file"));
+  else if (files.length === 1 && hasOptions(query)) {
+    errors.push(invalidField("query", files, "cannot specify file with options"));
+  }
+  if (sinceTime !== undefined && untilTime !== undefined && Date.parse(sinceTime) > Date.parse(untilTime)) {
+    errors.push(invalidField("untilTime", formatTime(untilTime), "must be after `sinceTime`"));
+  }
+  if (boot !== undefined && boot > 0) errors.push(invalidField("boot", boot, "must be less than 1"));
+  if (tailLines !== undefined && (tailLines < 0 || tailLines > TAIL_LINES_MAX)) {
+    errors.push(invalidField("tailLines", tailLines, `must be between 0 and ${TAIL_LINES_MAX}, inclusive`));
+  }
+  const problem = pattern === undefined ? undefined : findPatternProblem(pattern);
+  if (problem !== undefined) errors.push(invalidField("pattern", pattern, problem));
+  return errors;
+}
+
+/** As Go formats it, for a time in UTC. */
+function formatTime(time: string): unknown {
+  return time.endsWith("Z") ? unquotedTime(time) : unquoted(time);
+}
+
+function findPatternProblem(pattern: string): string | undefined {
+  try {
+    compilePattern(pattern);
+    return undefined;
+  } catch (error) {
+    if (error instanceof PatternError) return error.message;
+    throw error;
+  }
 }
 
 export async function serveNodeLogQuery(options: NodeLogQueryOptions, request: HttpRequest): Promise<HttpResponse> {
-  const query = parseNodeLogQuery(request.query);
+  const parsed = parseNodeLogQuery(request.query);
+  if ("errors" in parsed) return errorsResponse(400, parsed.errors);
+  const { query } = parsed;
   if (query === undefined) return await serveNodeLogs(options.root, request);
-  if ("problem" in query) return goErrorResponse(400, query.problem);
   if (request.path !== "/logs/") return goErrorResponse(406, "path not allowed in query mode");
   const [file] = query.files;
+  const path = (file ?? "").replaceAll("\\", "/").replace(/^\/+/, "");
+  const errors = [...validateNodeLogQuery(query)];
+  if (errors.length === 0 && file !== undefined) errors.push(...(await findFileErrors(options.root, file, path)));
+  if (errors.length > 0) return errorsResponse(406, errors);
   if (file !== undefined) {
-    const path = `/logs/${encodeURIComponent(file.replaceAll("\\", "/").replace(/^\/+/, ""))}`;
-    return await serveNodeLogs(options.root, { ...request, path });
+    return await serveNodeLogs(options.root, { ...request, path: `/logs/${encodeURIComponent(path)}` });
   }
-  return bytesResponse(200, "text/plain;charset=UTF-8", readServices(options, query, request.signal));
+  const signal = AbortSignal.any([request.signal, AbortSignal.timeout(READ_MS_MAX)]);
+  const body = readServices(options, query, signal);
+  const response = { ...bytesResponse(200, "text/plain;charset=UTF-8", body), finite: true } as const;
+  return await compressResponses()(async () => response)(request);
 }
 
+function errorsResponse(status: number, errors: readonly FieldError[]): HttpResponse {
+  const messages = [...new Set(errors.map((error) => `${error.field}: ${renderFieldError(error)}`))];
+  return goErrorResponse(status, messages.length === 1 ? (messages[0] ?? "") : `[${messages.join(", ")}]`);
+}
+
+async function findFileErrors(root: string, file: string, path: string): Promise<readonly FieldError[]> {
+  // Paths do not leave the directory: `..` in its root is the root.
+  const full = join(root, join("/", path));
+  try {
+    await stat(full);
+    return [];
+  } catch {
+    return [invalidField("query", [file], `stat ${full}: no such file or directory`)];
+  }
+}
+
+/** The lines of the services of the journal, in their common order; then the log files of the others. */
 async function* readServices(
   { root, run }: NodeLogQueryOptions,
   query: NodeLogQuery,
   signal: AbortSignal,
 ): AsyncGenerator<Uint8Array> {
   const units = await listJournalUnits(run, signal);
-  for (const service of query.services) {
-    if (!units.has(`${service}.service`)) {
-      yield* readLogFile(root, service);
-      continue;
-    }
+  const inJournal = query.services.filter((service) => units.has(`${service}.service`));
+  const others = query.services.filter((service) => !inJournal.includes(service));
+  if (inJournal.length > 0) {
     try {
-      yield* run("journalctl", toJournalArguments(service, query), signal);
+      yield* run("journalctl", toJournalArguments(inJournal, query), signal);
     } catch {
-      // Its status is 1 when no line matches.
+      // Its status is 1 when no line matches; its errors are in the output.
       signal.throwIfAborted();
     }
   }
+  if (others.length > 0 && hasOptions(query)) {
+    const names = `[${others.join(" ")}]`;
+    yield Buffer.from(
+      `\noptions present and query resolved to log files for ${names}\ntry without specifying options\n`,
+    );
+    return;
+  }
+  for (const service of others) yield* readLogFile(root, service);
 }
 
 /** Units with a line in the journal; none on a machine without systemd, which has log files only. */
@@ -119,7 +221,7 @@ async function listJournalUnits(run: NodeLogQueryOptions["run"], signal: AbortSi
   return new Set(Buffer.concat(chunks).toString().split("\n"));
 }
 
-function toJournalArguments(service: string, query: NodeLogQuery): readonly string[] {
+function toJournalArguments(services: readonly string[], query: NodeLogQuery): readonly string[] {
   const { sinceTime, untilTime, tailLines, pattern, boot } = query;
   // journalctl reads times without a zone; the option `--utc` is about what it prints.
   const toTime = (text: string): string => `@${Math.floor(Date.parse(text) / 1000)}`;
@@ -130,37 +232,38 @@ function toJournalArguments(service: string, query: NodeLogQuery): readonly stri
     ...(sinceTime === undefined ? [] : [`--since=${toTime(sinceTime)}`]),
     ...(untilTime === undefined ? [] : [`--until=${toTime(untilTime)}`]),
     ...(tailLines === undefined ? [] : [`--lines=${tailLines}`]),
+    ...services.map((service) => `--unit=${service}`),
     ...(pattern === undefined ? [] : [`--grep=${pattern}`]),
     ...(boot === undefined ? [] : [`--boot=${boot}`]),
-    `--unit=${service}`,
   ];
 }
 
 /** The first of the files where a service's log usually is; a sentence when there is none. */
 async function* readLogFile(root: string, service: string): AsyncGenerator<Uint8Array> {
-  for (const name of [`${service}.log`, `${service}/${service}.log`, service]) {
+  for (const name of [service, `${service}.log`, `${service}/${service}.log`]) {
     const path = join(root, name);
-    const isFile = await open(path).then(
-      async (handle) => {
-        await using file = handle;
-        return (await file.stat()).isFile();
-      },
+    const isFile = await stat(path).then(
+      (stats) => stats.isFile(),
       () => false,
     );
     if (!isFile) continue;
     yield* createReadStream(path);
     return;
   }
-  yield Buffer.from(`log not found for ${service}\n`);
+  yield Buffer.from(`\nlog not found for ${service}\n`);
 }
 
-/** Rejects when the program does not exist, or fails. */
+/** Streams both outputs. Rejects when the program does not exist, or fails. */
 export async function* runProgram(
   program: string,
   args: readonly string[],
   signal: AbortSignal,
 ): AsyncGenerator<Uint8Array> {
-  const child = spawn(program, args, { stdio: ["ignore", "pipe", "ignore"], signal });
+  // The shell joins the outputs to one pipe; the program replaces it.
+  const child = spawn("/bin/sh", ["-c", 'exec "$0" "$@" 2>&1', program, ...args], {
+    stdio: ["ignore", "pipe", "ignore"],
+    signal,
+  });
   const exited = new Promise<number | null>((resolve, reject) => child.on("close", resolve).on("error", reject));
   exited.catch(() => undefined);
   try {
