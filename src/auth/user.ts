@@ -61,7 +61,7 @@ export interface Authorization {
 }
 
 export interface Authorizer {
-  authorize(attributes: Attributes): Promise<Authorization>;
+  authorize(attributes: Attributes): MaybePromise<Authorization>;
   /**
    * The rules that apply to the user in the namespace, for SelfSubjectRulesReview. Absent if the authorizer has no
    * rules.

@@ -68,15 +68,19 @@ export function createRouter(options: RouterOptions): RequestHandler {
     extraHandlers: extra,
   });
   const groups = new Set(discovery.paths().map((path) => path.split("/").slice(0, 3).join("/")));
-  return async (context) => {
+  return (context) => {
     const { request } = context;
     const forwarded = aggregator.respond(context);
-    if (forwarded !== undefined) return await forwarded;
+    if (forwarded !== undefined) return forwarded;
     const allowsHead = !context.info.isResourceRequest && !GET_ONLY_PATH.test(request.path);
     const method = request.method === "HEAD" && allowsHead ? "GET" : request.method;
     const match = router.match(method, request.path);
-    if (match !== undefined && "value" in match) return await match.value(context, match.params);
-    if (match !== undefined) throw methodNotAllowed();
+    if (match === undefined) return respondUnrouted(context, method);
+    return "value" in match ? match.value(context, match.params) : Promise.reject(methodNotAllowed());
+  };
+
+  async function respondUnrouted(context: RequestContext, method: string): Promise<HttpResponse> {
+    const { request } = context;
     const page = request.path.replace(/\/$/, "");
     if ((method === "GET" || GROUP_DISCOVERY_PATH.test(page)) && discovery.has(page))
       return discovery.respond(page, context);
@@ -86,7 +90,7 @@ export function createRouter(options: RouterOptions): RequestHandler {
     const group = request.path.split("/").slice(0, 3).join("/");
     if (request.path.startsWith("/api/") || groups.has(group)) throw noSuchResource();
     return pageNotFound();
-  };
+  }
 }
 
 /** Paths that allow GET and not HEAD, as resources do. The others respond to every method, as in Kubernetes. */

@@ -21,7 +21,8 @@ export function createStoredPolicy(registries: Registries): StoredPolicy {
   let seenChanges = -1;
   return {
     grantsFor(user, namespace) {
-      const changes = caches().reduce((sum, cache) => sum + cache.changes, 0);
+      let changes = 0;
+      for (const kind of kinds) changes += registries.of(kind as Kind).cache.changes;
       if (grants === undefined || changes !== seenChanges) {
         grants = new SubjectRules({
           clusterRoles: listObjects(registries, clusterRoleKind),

@@ -24,7 +24,8 @@ export function withAuthentication(
     const { request } = context;
     let user: Awaited<ReturnType<Authenticator>>;
     try {
-      user = await authenticate(new RequestCredentials(context));
+      const found = authenticate(new RequestCredentials(context));
+      user = found instanceof Promise ? await found : found;
     } catch (error) {
       if (error instanceof InvalidCredentialsError) logFailure(request, error.message);
       throw error;

@@ -4,7 +4,7 @@ import type { Attributes, Authorization, Authorizer } from "../../auth/user.ts";
 import type { HttpResponse } from "../../http/message.ts";
 import { textResponse } from "../../http/respond.ts";
 import { type Logger, silentLogger } from "../../std/log/logger.ts";
-import { type RequestContext, type RequestFilter, userOf } from "../request/request-context.ts";
+import { type RequestContext, type RequestFilter, type RequestHandler, userOf } from "../request/request-context.ts";
 import { statusResponse } from "../responses/status-response.ts";
 
 /** Audit annotations. */
@@ -18,21 +18,34 @@ const DECISION_LEVEL = 4;
  * attributes include field and label selectors.
  */
 export function withAuthorization(authorizer: Authorizer, selectors = true, log: Logger = silentLogger): RequestFilter {
-  return (next) => async (context) => {
+  return (next) => (context) => {
     const attributes = authorizerAttributes(context, selectors);
-    const { decision, reason, error } = await authorizer.authorize(attributes);
+    const authorization = authorizer.authorize(attributes);
+    // Mostly no promise, which would delay every request.
+    return authorization instanceof Promise
+      ? authorization.then((settled) => respond(context, attributes, settled, next))
+      : respond(context, attributes, authorization, next);
+  };
+
+  function respond(
+    context: RequestContext,
+    attributes: Attributes,
+    { decision, reason, error }: Authorization,
+    next: RequestHandler,
+  ): Promise<HttpResponse> {
     if (context.audit !== undefined) {
       if (error === undefined) context.annotations.add(DECISION, decision === "allow" ? "allow" : "forbid");
       context.annotations.add(REASON, error === undefined ? reason : "internal error");
     }
     const lines = log.v(DECISION_LEVEL);
     if (lines !== undefined) logDecision(lines, context, { decision, reason, error });
-    if (decision === "allow") return await next(context);
-    if (error === undefined) return forbiddenResponse(forbiddenError(attributes, reason), context);
+    if (decision === "allow") return next(context);
+    if (error === undefined) return Promise.resolve(forbiddenResponse(forbiddenError(attributes, reason), context));
     const { path, query } = context.request;
     const target = query === "" ? path : `${path}?${query}`;
-    return textResponse(500, `Internal Server Error: ${escapeHtml(`${JSON.stringify(target)}: ${error}`)}\n`);
-  };
+    const text = `Internal Server Error: ${escapeHtml(`${JSON.stringify(target)}: ${error}`)}\n`;
+    return Promise.resolve(textResponse(500, text));
+  }
 }
 
 function logDecision(log: Logger, context: RequestContext, { decision, reason, error }: Authorization): void {

@@ -85,6 +85,7 @@ export class RequestTracing {
     const starts = new WeakMap<HttpRequest, number>();
     return (next) => {
       const filtered = filter((context) => {
+        if (requests.v(REQUEST_LEVEL) === undefined) return next(context);
         const began = starts.get(context.request);
         const ms = began === undefined ? 0 : clock.monotonic() - began;
         if (ms > LOGGED_FILTER_MS) addLogField(context.request, `fl_${name}`, formatGoDuration(ms));
@@ -111,10 +112,10 @@ export class RequestTracing {
   };
 
   /** The span of the handler, which is logged with its steps when it is slow. */
-  readonly handler: RequestFilter = (next) => async (context) => {
+  readonly handler: RequestFilter = (next) => (context) => {
     const { request, info } = context;
     const name = HANDLER_NAMES[info.verb];
-    if (!info.isResourceRequest || name === undefined || isLongRunning(info)) return await next(context);
+    if (!info.isResourceRequest || name === undefined || isLongRunning(info)) return next(context);
     const options = { name, attributes: () => handlerAttributes(context) };
     const outer = currentSpan();
     const remote = request.headers.traceparent === undefined ? undefined : parseTraceContext(request.headers);
@@ -122,7 +123,7 @@ export class RequestTracing {
       outer === undefined || !outer.trace.exports
         ? new Trace({ clock: this.#deps.clock, onSlow: this.#onSlow, remote }).start(options, SLOW_MS)
         : outer.child(options, SLOW_MS);
-    return span === undefined ? await next(context) : await span.run(() => next(context));
+    return span === undefined ? next(context) : Promise.resolve(span.run(() => next(context)));
   };
 }
 

@@ -2,6 +2,7 @@
 import type { AdmissionChain } from "../../admission/chain/chain.ts";
 import type { ApiObject, Kind } from "../../api/kind.ts";
 import type { Scheme } from "../../api/scheme.ts";
+import type { UserInfo } from "../../auth/user.ts";
 import type { HttpResponse } from "../../http/message.ts";
 import type { Registry } from "../../registry/registry.ts";
 import type { Scope } from "../../registry/scope.ts";
@@ -56,15 +57,27 @@ export function scopeOf(
   context: RequestContext,
   params: Readonly<Record<string, string>>,
 ): Scope {
-  return {
-    namespace: params.namespace ?? "",
-    group: target.group,
-    user: userOf(context),
-    // Lazy: creating the signal costs more than a read from the cache.
-    get signal() {
-      return context.signal;
-    },
-  };
+  return new RequestScope(target.group, params.namespace ?? "", context);
+}
+
+/** A class, because a literal with a getter costs more, and one is created for each request. */
+class RequestScope implements Scope {
+  readonly namespace: string;
+  readonly group: string;
+  readonly user: UserInfo;
+  readonly #context: RequestContext;
+
+  constructor(group: string, namespace: string, context: RequestContext) {
+    this.namespace = namespace;
+    this.group = group;
+    this.user = userOf(context);
+    this.#context = context;
+  }
+
+  /** Lazy: creating the signal costs more than a read from the cache. */
+  get signal(): AbortSignal {
+    return this.#context.signal;
+  }
 }
 
 export function expectedBodyOf({ kind, group, settings }: ResourceTarget): ExpectedBody {

@@ -1,6 +1,7 @@
 /** Metrics of authentication and authorization. */
 import type { ObserveDecision } from "../../auth/authz/modes.ts";
-import type { Authenticator, Authorizer } from "../../auth/user.ts";
+import type { Authenticator, Authorization, Authorizer, UserInfo } from "../../auth/user.ts";
+import type { MaybePromise } from "../../std/async/maybe-promise.ts";
 import { exponentialBuckets } from "../../std/metrics/buckets.ts";
 import type { Counter, Histogram, MetricRegistry } from "../../std/metrics/metrics.ts";
 import type { Clock } from "../../std/time/clock.ts";
@@ -32,18 +33,12 @@ export function measureAuthenticator(
     stability: "ALPHA",
     labels: ["username"],
   });
-  return async (credentials) => {
-    const began = clock.monotonic();
-    let outcome = outcomes.error;
-    try {
-      const user = await authenticate(credentials);
-      outcome = user === undefined ? outcomes.failure : outcomes.success;
-      if (user !== undefined) users.with(usernameLabel(user.name)).inc();
-      return user;
-    } finally {
-      outcome.record(clock.monotonic() - began);
-    }
+  const outcomeOf = (user: UserInfo | undefined): Outcome => {
+    if (user === undefined) return outcomes.failure;
+    users.with(usernameLabel(user.name)).inc();
+    return outcomes.success;
   };
+  return (credentials) => measure(clock, () => authenticate(credentials), outcomeOf, outcomes.error);
 }
 
 export function measureAuthorizer(authorizer: Authorizer, registry: MetricRegistry, clock: Clock): Authorizer {
@@ -51,20 +46,10 @@ export function measureAuthorizer(authorizer: Authorizer, registry: MetricRegist
     name: "authorization_attempts_total",
     help: "Authorization attempts by result.",
   });
+  const outcomeOf = ({ decision }: Authorization): Outcome =>
+    decision === "allow" ? outcomes.allowed : decision === "deny" ? outcomes.denied : outcomes["no-opinion"];
   return {
-    async authorize(attributes) {
-      const began = clock.monotonic();
-      let outcome = outcomes.error;
-      try {
-        const result = await authorizer.authorize(attributes);
-        const { decision } = result;
-        outcome =
-          decision === "allow" ? outcomes.allowed : decision === "deny" ? outcomes.denied : outcomes["no-opinion"];
-        return result;
-      } finally {
-        outcome.record(clock.monotonic() - began);
-      }
-    },
+    authorize: (attributes) => measure(clock, () => authorizer.authorize(attributes), outcomeOf, outcomes.error),
     ...(authorizer.rulesFor === undefined
       ? {}
       : { rulesFor: (user, namespace) => authorizer.rulesFor!(user, namespace) }),
@@ -82,6 +67,31 @@ export function createDecisionCounter(registry: MetricRegistry): ObserveDecision
   return (mode, name, decision) => {
     decisions.with(mode, name, decision === "allow" ? "allowed" : "denied").inc();
   };
+}
+
+/** Records the outcome of a call and its duration: synchronously, unless it returns a promise. */
+function measure<T>(
+  clock: Clock,
+  call: () => MaybePromise<T>,
+  outcomeOf: (result: T) => Outcome,
+  onError: Outcome,
+): MaybePromise<T> {
+  const began = clock.monotonic();
+  const succeed = (result: T): T => {
+    outcomeOf(result).record(clock.monotonic() - began);
+    return result;
+  };
+  const fail = (error: unknown): never => {
+    onError.record(clock.monotonic() - began);
+    throw error;
+  };
+  let result: MaybePromise<T>;
+  try {
+    result = call();
+  } catch (error) {
+    return fail(error);
+  }
+  return result instanceof Promise ? result.then(succeed, fail) : succeed(result);
 }
 
 class Outcome {

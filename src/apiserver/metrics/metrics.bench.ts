@@ -46,8 +46,8 @@ await compare(
 );
 await compare(
   "authorization",
-  () => authorizer.authorize(attributes),
-  () => measuredAuthorizer.authorize(attributes),
+  async () => await authorizer.authorize(attributes),
+  async () => await measuredAuthorizer.authorize(attributes),
 );
 
 async function compare(what: string, plain: () => Promise<unknown>, measured: () => Promise<unknown>): Promise<void> {

@@ -29,27 +29,18 @@ const VERBS: Readonly<Record<string, string>> = {
 const NAMESPACE_SUBRESOURCES: ReadonlySet<string> = new Set(["status", "finalize"]);
 
 export function parseRequestInfo(request: Pick<HttpRequest, "method" | "path" | "query">): RequestInfo {
+  const { method, path } = request;
   const query = parseQuery(request.query);
-  const other = {
-    isResourceRequest: false,
-    path: request.path,
-    verb: request.method.toLowerCase(),
-    group: "",
-    version: "",
-    namespace: "",
-    resource: "",
-    subresource: "",
-    name: "",
-    query,
-  };
-  const parts = dropEmptySegments(request.path.split("/").map(decodeSegment));
+  const parts = dropEmptySegments(path.includes("%") ? path.split("/").map(decodeSegment) : path.split("/"));
   const prefix = parts.shift();
   const group = prefix === "apis" ? parts.shift() : "";
   const version = parts.shift();
   if ((prefix !== "api" && prefix !== "apis") || group === undefined || version === undefined || parts.length === 0) {
-    return other;
+    const none = { group: "", version: "", namespace: "", resource: "", subresource: "", name: "" };
+    return { isResourceRequest: false, path, verb: method.toLowerCase(), ...none, query };
   }
-  return { ...other, isResourceRequest: true, group, version, ...resourceInfo(request.method, parts, query) };
+  const { verb, namespace, resource, subresource, name } = resourceInfo(method, parts, query);
+  return { isResourceRequest: true, path, verb, group, version, namespace, resource, subresource, name, query };
 }
 
 /** Drops empty path segments. An empty namespace name (`/namespaces//pods`) selects all namespaces. */

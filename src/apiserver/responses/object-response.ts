@@ -4,6 +4,7 @@ import type { RequestAudit } from "../../audit/request-audit.ts";
 import { HttpError } from "../../http/http-error.ts";
 import type { HttpResponse } from "../../http/message.ts";
 import { bytesResponse } from "../../http/respond.ts";
+import { bodyLength } from "../../http/server/write-body.ts";
 import type { ListPage } from "../../registry/list.ts";
 import { parseExact, stringifyExact } from "../../schema/json/exact-numbers.ts";
 import { escapeHtml } from "../../schema/json/html-escape.ts";
@@ -265,5 +266,10 @@ function encodeJson(status: number, representation: Representation, chunks: read
     const value: unknown = parseExact(Buffer.concat(chunks).toString());
     return bytesResponse(status, representation.mediaType, Buffer.from(escapeHtml(stringifyExact(value, 2))));
   }
-  return bytesResponse(status, representation.mediaType, joinChunks(chunks));
+  const length = bodyLength(chunks) ?? 0;
+  const body = length <= SMALL_BYTES ? [Buffer.concat(chunks, length)] : joinChunks(chunks);
+  return bytesResponse(status, representation.mediaType, body);
 }
+
+/** One write to a connection. */
+const SMALL_BYTES = 32 * 1024;

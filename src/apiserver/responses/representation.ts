@@ -50,11 +50,39 @@ export function advertisedTypes(cbor: boolean): readonly string[] {
 }
 
 /** Throws a 406 when no representation is acceptable. */
-export function negotiateRepresentation(
-  context: RequestContext,
-  { shape, custom, cbor }: RepresentationRequest,
-): Representation {
-  const { accept } = context.request.headers;
+export function negotiateRepresentation(context: RequestContext, request: RepresentationRequest): Representation {
+  const { accept = "" } = context.request.headers;
+  const representation = negotiated.get(request, accept);
+  return !representation.pretty && isPretty(context) ? { ...representation, pretty: true } : representation;
+}
+
+/** The results for recent `Accept` headers: most clients send the same few. */
+class NegotiatedRepresentations {
+  readonly #byShape = new Map<ResponseShape, Map<string, Representation>[]>();
+
+  get(request: RepresentationRequest, accept: string): Representation {
+    let lists = this.#byShape.get(request.shape);
+    if (lists === undefined) {
+      lists = [new Map(), new Map(), new Map(), new Map()];
+      this.#byShape.set(request.shape, lists);
+    }
+    const found = lists[(request.custom ? 1 : 0) + (request.cbor ? 2 : 0)]!;
+    let representation = found.get(accept);
+    if (representation === undefined) {
+      representation = negotiateNew(accept, request);
+      if (accept.length > ACCEPT_LENGTH_MAX) return representation;
+      if (found.size >= NEGOTIATED_MAX) found.clear();
+      found.set(accept, representation);
+    }
+    return representation;
+  }
+}
+
+const negotiated = new NegotiatedRepresentations();
+const NEGOTIATED_MAX = 64;
+const ACCEPT_LENGTH_MAX = 512;
+
+function negotiateNew(accept: string, { shape, custom, cbor }: RepresentationRequest): Representation {
   const advertised = advertisedTypes(cbor);
   const offers = [JSON_OFFER, YAML_OFFER, PROTOBUF_OFFER, SVC_OFFER, ...(cbor ? [CBOR_OFFER] : [])];
   // The first check compares whole media types; Kubernetes omits it for custom resources.
@@ -71,7 +99,7 @@ export function negotiateRepresentation(
     as: params.as === undefined ? "object" : params.as === "Table" ? "table" : "metadata",
     isListMetadata: params.as === "PartialObjectMetadataList",
     metaVersion: `${params.g ?? "meta.k8s.io"}/${params.v ?? "v1"}`,
-    pretty: params.pretty === "1" || isPretty(context),
+    pretty: params.pretty === "1",
   };
 }
 

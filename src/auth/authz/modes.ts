@@ -1,3 +1,4 @@
+import { andThen } from "../../std/async/maybe-promise.ts";
 import { type Authorizer, MASTERS } from "../user.ts";
 import { alwaysAllow, alwaysDeny, privilegedGroup } from "./always.ts";
 import { nodeAuthorizer } from "./node/node.ts";
@@ -86,11 +87,11 @@ function observeAuthorizer(authorizer: Authorizer, observe: (decision: "allow" |
     ...(authorizer.rulesFor === undefined
       ? {}
       : { rulesFor: (user, namespace) => authorizer.rulesFor!(user, namespace) }),
-    async authorize(attributes) {
-      const answer = await authorizer.authorize(attributes);
-      if (answer.decision !== "no-opinion") observe(answer.decision);
-      return answer;
-    },
+    authorize: (attributes) =>
+      andThen(authorizer.authorize(attributes), (answer) => {
+        if (answer.decision !== "no-opinion") observe(answer.decision);
+        return answer;
+      }),
   };
 }
 

@@ -1,4 +1,5 @@
-import type { Authorizer } from "../user.ts";
+import { andThen, type MaybePromise } from "../../std/async/maybe-promise.ts";
+import type { Attributes, Authorization, Authorizer } from "../user.ts";
 import { aggregateErrors } from "./reason.ts";
 
 /**
@@ -6,18 +7,7 @@ import { aggregateErrors } from "./reason.ts";
  */
 export function unionAuthorizer(authorizers: readonly Authorizer[]): Authorizer {
   return {
-    async authorize(attributes) {
-      const reasons: string[] = [];
-      const errors: string[] = [];
-      for (const authorizer of authorizers) {
-        const answer = await authorizer.authorize(attributes);
-        if (answer.decision !== "no-opinion") return answer;
-        if (answer.reason !== "") reasons.push(answer.reason);
-        if (answer.error !== undefined) errors.push(answer.error);
-      }
-      const reason = reasons.join("\n");
-      return { decision: "no-opinion", reason, ...(errors.length === 0 ? {} : { error: aggregateErrors(errors) }) };
-    },
+    authorize: (attributes) => firstDecision(authorizers, attributes, 0, []),
     rulesFor(user, namespace) {
       const answers = authorizers.flatMap((authorizer) => authorizer.rulesFor?.(user, namespace) ?? []);
       const errors = answers.flatMap(({ error }) => error ?? []);
@@ -28,4 +18,26 @@ export function unionAuthorizer(authorizers: readonly Authorizer[]): Authorizer 
       };
     },
   };
+}
+
+/** `previous`: the results of the authorizers before `index`, which have no opinion. */
+function firstDecision(
+  authorizers: readonly Authorizer[],
+  attributes: Attributes,
+  index: number,
+  previous: readonly Authorization[],
+): MaybePromise<Authorization> {
+  const authorizer = authorizers[index];
+  if (authorizer === undefined) return combine(previous);
+  return andThen(authorizer.authorize(attributes), (answer) => {
+    if (answer.decision !== "no-opinion") return answer;
+    return firstDecision(authorizers, attributes, index + 1, [...previous, answer]);
+  });
+}
+
+function combine(answers: readonly Authorization[]): Authorization {
+  const reasons = answers.map(({ reason }) => reason).filter((reason) => reason !== "");
+  const errors = answers.flatMap(({ error }) => error ?? []);
+  const error = errors.length === 0 ? {} : { error: aggregateErrors(errors) };
+  return { decision: "no-opinion", reason: reasons.join("\n"), ...error };
 }

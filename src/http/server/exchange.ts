@@ -176,8 +176,7 @@ export function outgoingHeaders(response: HttpResponse): Record<string, string |
     if (HOP_BY_HOP.has(name)) continue;
     const value = response.headers[name]!;
     // node:http refuses such a value; node:http2 would send part of it.
-    const values = typeof value === "string" ? [value] : value;
-    if (values.some((each) => UNSENDABLE.test(each))) {
+    if (typeof value === "string" ? UNSENDABLE.test(value) : value.some((each) => UNSENDABLE.test(each))) {
       throw new Error(`Cannot send header ${name}: its value has a control character`);
     }
     headers[name] = typeof value === "string" ? value : [...value];

@@ -1,11 +1,13 @@
 /** Randomness as a parameter, so that a seed replays a failure. */
-import { randomBytes, randomInt } from "node:crypto";
+import { randomBytes, randomInt, randomUUID } from "node:crypto";
 
 export interface RandomSource {
   /** `count` bytes, unpredictable when the source is the system's. */
   bytes(count: number): Uint8Array;
   /** A number n with 0 <= n < 1; for jitter and sampling. */
   fraction(): number;
+  /** A version 4 UUID; absent: made of `bytes`. */
+  uuid?(): string;
 }
 
 /** Each system call costs microseconds, whatever its size; a request needs 16 bytes. */
@@ -24,6 +26,7 @@ function takePooledBytes(count: number): Uint8Array {
 
 export const systemRandom: RandomSource = {
   bytes: takePooledBytes,
+  uuid: randomUUID,
   fraction: () => randomInt(0x1_0000_0000) / 0x1_0000_0000,
 };
 
@@ -45,6 +48,7 @@ export function seededRandom(seed: number): RandomSource {
 
 /** A version 4 UUID. */
 export function randomUuid(random: RandomSource): string {
+  if (random.uuid !== undefined) return random.uuid();
   const bytes = Buffer.from(random.bytes(16));
   bytes[6] = (bytes[6]! & 0x0f) | 0x40;
   bytes[8] = (bytes[8]! & 0x3f) | 0x80;

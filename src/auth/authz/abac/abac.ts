@@ -8,7 +8,7 @@ const READ_VERBS: ReadonlySet<string> = new Set(["get", "list", "watch"]);
 
 export function abacAuthorizer(policies: readonly AbacPolicy[]): Authorizer {
   return {
-    authorize: async (attributes) =>
+    authorize: (attributes) =>
       policies.some((policy) => matchesRequest(policy, attributes))
         ? { decision: "allow", reason: "" }
         : { decision: "no-opinion", reason: "No policy matched." },

@@ -42,9 +42,9 @@ export function nodeAuthorizer(
     ...(resourceClaims ? nodeClaimRules : []),
   ];
   return {
-    authorize: async (attributes) => {
+    authorize: (attributes) => {
       const node = nodeOf(attributes.user);
-      if (node === undefined) return noOpinion("");
+      if (node === undefined) return NO_NODE;
       if (node === "") return noOpinion(`unknown node for user ${JSON.stringify(attributes.user.name)}`);
       const limit = attributes.isResourceRequest ? limits[resourceOf(attributes)] : undefined;
       const reason = limit?.({ node, attributes, graph, selectors, accounts });
@@ -58,6 +58,7 @@ export function nodeAuthorizer(
   };
 }
 
+const NO_NODE = noOpinion("");
 const NODE_RULES = bootstrapRules("system:node");
 /** Beyond Kubernetes' role: a node opens its own tunnel. */
 const TUNNEL_RULES = [{ verbs: ["get"], apiGroups: [""], resources: [`nodes/${TUNNEL_SUBRESOURCE}`] }];

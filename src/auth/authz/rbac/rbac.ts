@@ -15,12 +15,12 @@ export interface RuleGrant {
 /** The source of a user's rules. */
 export interface RuleSource {
   /** The user's grants in all namespaces, and those in `namespace` if it is not empty. */
-  grantsFor(user: UserInfo, namespace: string): Iterable<RuleGrant>;
+  grantsFor(user: UserInfo, namespace: string): readonly RuleGrant[];
 }
 
 export function rbacAuthorizer(source: RuleSource): Authorizer {
   return {
-    async authorize(attributes) {
+    authorize(attributes) {
       const missing: string[] = [];
       for (const { rules, by, missing: role } of source.grantsFor(attributes.user, attributes.namespace)) {
         if (role !== undefined) missing.push(`${role} not found`);
@@ -31,7 +31,7 @@ export function rbacAuthorizer(source: RuleSource): Authorizer {
       return { decision: "no-opinion", reason: missing.length === 0 ? "" : `RBAC: ${aggregateErrors(missing)}` };
     },
     rulesFor(user, namespace) {
-      const grants = [...source.grantsFor(user, namespace)];
+      const grants = source.grantsFor(user, namespace);
       const missing = grants.flatMap(({ missing: role }) => (role === undefined ? [] : `${role} not found`));
       const rules = grants.flatMap((grant) => grant.rules);
       // A missing role grants nothing, so the list is complete.

@@ -16,6 +16,8 @@ export class SubjectRules implements RuleSource {
   readonly #roles: ReadonlyMap<string, readonly PolicyRule[]>;
   /** By namespace; grants in all namespaces have the empty name. */
   readonly #bySubject = new Map<string, BySubject>();
+  /** What `grantsFor` returned, by namespace. Authenticators return the same value for a user again. */
+  readonly #byUser = new WeakMap<UserInfo, Map<string, readonly RuleGrant[]>>();
 
   constructor({ clusterRoles, clusterRoleBindings, roles, roleBindings }: Policy) {
     this.#clusterRoles = new Map(clusterRoles.map(({ metadata, rules = [] }) => [metadata?.name ?? "", rules]));
@@ -31,16 +33,22 @@ export class SubjectRules implements RuleSource {
     }
   }
 
-  *grantsFor(user: UserInfo, namespace: string): Generator<RuleGrant> {
-    yield* this.#grantsIn(CLUSTER, user);
-    if (namespace !== CLUSTER) yield* this.#grantsIn(namespace, user);
+  grantsFor(user: UserInfo, namespace: string): readonly RuleGrant[] {
+    const found = getOrSet(this.#byUser, user, () => new Map());
+    // Without a binding in the namespace, so that names which clients invent are not kept.
+    const key = this.#bySubject.has(namespace) ? namespace : CLUSTER;
+    return getOrSet(found, key, () =>
+      key === CLUSTER
+        ? this.#grantsIn(CLUSTER, user)
+        : [...this.#grantsIn(CLUSTER, user), ...this.#grantsIn(namespace, user)],
+    );
   }
 
-  *#grantsIn(namespace: string, user: UserInfo): Generator<RuleGrant> {
+  #grantsIn(namespace: string, user: UserInfo): readonly RuleGrant[] {
     const bySubject = this.#bySubject.get(namespace);
-    if (bySubject === undefined) return;
-    yield* bySubject.get(userKey(user.name)) ?? [];
-    for (const group of user.groups) yield* bySubject.get(groupKey(group)) ?? [];
+    if (bySubject === undefined) return [];
+    const keys = [userKey(user.name), ...user.groups.map(groupKey)];
+    return keys.flatMap((key) => bySubject.get(key) ?? []);
   }
 
   /** A missing role grants nothing until it is created; the reason of a rejected request names it. */
@@ -61,7 +69,7 @@ export class SubjectRules implements RuleSource {
   }
 }
 
-function getOrSet<K, V>(map: Map<K, V>, key: K, make: () => V): V {
+function getOrSet<K, V>(map: { get(key: K): V | undefined; set(key: K, value: V): unknown }, key: K, make: () => V): V {
   let value = map.get(key);
   if (value === undefined) {
     value = make();
