@@ -321,6 +321,8 @@ export interface VolumesConfig {
   readonly images: boolean;
   /** Whether pods may have volumes that git clones. */
   readonly gitRepositories: boolean;
+  /** The gate CSIVolumeHealth. */
+  readonly health: boolean;
   /** How long the measured size of a volume is reported; undefined: volumes are not measured. */
   readonly statsMs: number | undefined;
 }

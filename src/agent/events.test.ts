@@ -67,6 +67,7 @@ const recordedIn: Readonly<Record<string, string>> = {
   SuccessfulMountVolume: "volumes/csi/csi-volumes.ts",
   SystemOOM: "node/machine/oom-watch.ts",
   Unhealthy: "probes/prober.ts",
+  VolumeConditionAbnormal: "volumes/csi/volume-health.ts",
   VolumePermissionChangeInProgress: "volumes/mount/ownership.ts",
   VolumeResizeFailed: "volumes/csi/csi-volumes.ts",
   "Warning BackOff": "pods/status/waiting-reasons.ts",
@@ -79,7 +80,6 @@ const notRecorded: Readonly<Record<string, string>> = {
   FileSystemResizeFailed: "VolumeResizeFailed covers it: only CSI drivers expand file systems",
   HostIPsIPFamilyMismatch: "there is no cloud provider that sets node addresses",
   KubeletSetupFailed: "the agent does not start then; it logs the reason",
-  VolumeConditionAbnormal: "CSIVolumeHealth is alpha and off",
   VolumeResizeSuccessful: "FileSystemResizeSuccessful covers it, as with kubelet's CSI volumes",
 };
 

@@ -341,6 +341,7 @@ function toVolumesConfig({ flags, gates }: EffectiveConfig): VolumesConfig {
     pluginDir: flags["volume-plugin-dir"],
     images: gates.enabled("ImageVolume"),
     gitRepositories: gates.enabled("GitRepoVolumeDriver"),
+    health: gates.enabled("CSIVolumeHealth"),
     statsMs: statsMs < 0 ? undefined : statsMs || VOLUME_STATS_MS,
   };
 }

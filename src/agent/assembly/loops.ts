@@ -61,6 +61,7 @@ export async function runLoops(
         })
       : undefined,
     podComponents.volumes.run(signal),
+    podComponents.volumeHealth?.run(signal),
     node.statusManager?.run(),
     watchRuntimeEvents(foundation, podComponents),
     reportingClient &&

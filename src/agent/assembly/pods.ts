@@ -15,6 +15,7 @@ import { Relister } from "../runtime/relister.ts";
 import { PodSources } from "../sources/pod-sources.ts";
 import { StaticPods } from "../sources/static-pods.ts";
 import { RunOnce } from "../standalone/run-once.ts";
+import { VolumeHealth } from "../volumes/csi/volume-health.ts";
 import { VolumePlugins } from "../volumes/drivers/volume-plugins.ts";
 import { systemMounter } from "../volumes/mount/mounter.ts";
 import type { Foundation } from "./foundation.ts";
@@ -27,6 +28,8 @@ export interface PodComponents {
   readonly pods: PodManager;
   readonly services: PodServices;
   readonly volumes: VolumePlugins;
+  /** Undefined: the conditions of volumes are not read. */
+  readonly volumeHealth: VolumeHealth | undefined;
   readonly relister: Relister;
   readonly statics: StaticPods;
   readonly sources: PodSources;
@@ -113,6 +116,18 @@ export function openPods(
       reporting.removePod(pod);
     },
   });
+  const { statsMs, health } = config.volumes;
+  const volumeHealth =
+    health && statsMs !== undefined
+      ? new VolumeHealth({
+          pods: () => pods.workers,
+          readCondition: (...volume) => services.volumes.readCondition(...volume),
+          events: reporting.podEvents,
+          periodMs: statsMs,
+          clock,
+          log: log.child("volumes"),
+        })
+      : undefined;
   const { runtime } = foundation.cri;
   const onChange = (uid: string, ...listing: [digest: string, listedAt: number]): boolean =>
     pods.compareListing(uid, ...listing);
@@ -139,7 +154,7 @@ export function openPods(
   const readRuntimeName = async (): Promise<void> => {
     runtimeName = (await runtime.version({}, signal)).runtimeName ?? runtimeName;
   };
-  return { pods, services, volumes, relister, statics, sources, runOnce, metrics, readRuntimeName };
+  return { pods, services, volumes, volumeHealth, relister, statics, sources, runOnce, metrics, readRuntimeName };
 }
 
 function openMetrics({ config, clock, metrics, isUnified, client, stack }: Foundation): AgentMetrics {

@@ -37,6 +37,29 @@ t.test("VolumeMetrics counts volumes by plugin, and reports the space in claims'
   t.notMatch(formatMetrics([registry], "prometheus"), /^(?:kubelet_volume_stats|volume_manager)/m);
 });
 
+t.test("VolumeMetrics reports which volumes of claims are abnormal, if conditions are read", async (t) => {
+  const volumes = ["sick", "well", "silent"].map((name) => ({
+    name,
+    persistentVolumeClaim: { claimName: `${name}-claim` },
+  }));
+  const pods = () => [{ pod: testPod("web", { volumes }), observation: { sandboxes: [], containers: [] } }];
+  const report = async (volumeHealth?: { isAbnormal: (_pod: unknown, name: string) => boolean | undefined }) => {
+    const registry = new MetricRegistry();
+    const fileSystems = new FileSystems(systemClock);
+    const sources = { volumes: { path: () => "/" }, fileSystems, clock: systemClock, pods, volumeHealth };
+    await new VolumeMetrics(registry, sources).refresh();
+    const lines = formatMetrics([registry], "prometheus").split("\n");
+    return lines.filter((line) => line.startsWith("kubelet_volume_stats_health_status_abnormal{"));
+  };
+  const conditions: Readonly<Record<string, boolean>> = { sick: true, well: false };
+  const name = 'kubelet_volume_stats_health_status_abnormal{namespace="default",persistentvolumeclaim=';
+  t.same(await report({ isAbnormal: (_pod, volume) => conditions[volume] }), [
+    `${name}"sick-claim"} 1`,
+    `${name}"well-claim"} 0`,
+  ]);
+  t.same(await report(), []);
+});
+
 t.test("FileSystems.read() begins no second read of a file system that does not respond", async (t) => {
   const clock = new FakeClock();
   const answer = Promise.withResolvers<void>();

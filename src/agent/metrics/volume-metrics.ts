@@ -32,16 +32,25 @@ export class VolumeMetrics {
   readonly #pods: () => Iterable<StatsPod>;
   readonly #clock: Clock;
   readonly #durations: HistogramFamily;
+  readonly #health: SummaryOptions["volumeHealth"];
+  readonly #abnormal: GaugeFamily | undefined;
   readonly #families: Readonly<Record<keyof FileSystem, GaugeFamily>>;
 
   constructor(
     registry: MetricRegistry,
-    { volumes, fileSystems, pods, clock }: Pick<SummaryOptions, "volumes" | "fileSystems" | "pods" | "clock">,
+    {
+      volumes,
+      fileSystems,
+      pods,
+      clock,
+      volumeHealth,
+    }: Pick<SummaryOptions, "volumes" | "fileSystems" | "pods" | "clock" | "volumeHealth">,
   ) {
     this.#volumes = volumes;
     this.#fileSystems = fileSystems;
     this.#pods = pods;
     this.#clock = clock;
+    this.#health = volumeHealth;
     this.#durations = registry.histogram(
       {
         name: "kubelet_volume_metric_collection_duration_seconds",
@@ -61,6 +70,10 @@ export class VolumeMetrics {
       inodesFree: claim("inodes_free", "Number of free inodes in the volume"),
       inodesUsed: claim("inodes_used", "Number of used inodes in the volume"),
     };
+    const abnormal =
+      "Abnormal volume health status. The count is either 1 or 0. 1 indicates the volume is unhealthy, " +
+      "0 indicates volume is healthy";
+    this.#abnormal = volumeHealth && claim("health_status_abnormal", abnormal);
     const total = registry.gauge({
       name: "volume_manager_total_volumes",
       help: "Number of volumes in Volume Manager",
@@ -91,14 +104,17 @@ export class VolumeMetrics {
       (pod.spec?.volumes ?? []).map(async (volume) => {
         const name = volume.persistentVolumeClaim?.claimName;
         const usage = name === undefined ? undefined : await this.#read(this.#volumes.path(pod, volume));
-        return usage && { labels: [podNamespace(pod), name ?? ""] as const, usage };
+        const abnormal = this.#health?.isAbnormal(pod, volume.name);
+        return usage && { labels: [podNamespace(pod), name ?? ""] as const, usage, abnormal };
       }),
     );
     const found = await Promise.all(read);
     for (const family of Object.values(this.#families)) family.clear();
+    this.#abnormal?.clear();
     for (const each of found) {
       if (each === undefined) continue;
-      const { labels, usage } = each;
+      const { labels, usage, abnormal } = each;
+      if (abnormal !== undefined) this.#abnormal?.with(...labels).set(Number(abnormal));
       for (const [name, value] of Object.entries(usage))
         this.#families[name as keyof FileSystem].with(...labels).set(value);
     }

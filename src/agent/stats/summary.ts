@@ -9,6 +9,7 @@ import type { CgroupSettings } from "../pods/resources/cgroup-names.ts";
 import type { ContainerStats } from "../runtime/cri/stats.ts";
 import type { ObservedContainer } from "../runtime/observation.ts";
 import type { ImageService, Runtime } from "../runtime/runtime.ts";
+import type { VolumeHealth } from "../volumes/csi/volume-health.ts";
 import type { VolumeManager } from "../volumes/volume-manager.ts";
 import type { CgroupReader, CgroupUsage } from "./cgroup-reader.ts";
 import type { DirectorySize, DirectorySizes } from "./directory-sizes.ts";
@@ -28,6 +29,8 @@ export interface SummaryOptions {
   readonly runtime: Pick<Runtime, "listContainerStats">;
   readonly images: Pick<ImageService, "imageFsInfo">;
   readonly volumes: Pick<VolumeManager, "path">;
+  /** What drivers report about volumes; undefined: they are not called. */
+  readonly volumeHealth?: Pick<VolumeHealth, "isAbnormal"> | undefined;
   readonly fileSystems: FileSystems;
   readonly sizes: Pick<DirectorySizes, "read" | "retain">;
   /** How long the measured size of a volume is reported; undefined: volumes are not reported. */
@@ -190,7 +193,10 @@ export class SummaryProvider {
       if (claim !== undefined) {
         const found = await fileSystems.read(path);
         const pvcRef = { name: claim.claimName, namespace };
-        return found === undefined ? [] : [{ stats: { time, ...found, name, pvcRef }, size: undefined }];
+        const abnormal = this.#options.volumeHealth?.isAbnormal(pod, name);
+        const volumeHealthStats = abnormal === undefined ? {} : { volumeHealthStats: { abnormal } };
+        const stats = { time, ...found, name, pvcRef, ...volumeHealthStats };
+        return found === undefined ? [] : [{ stats, size: undefined }];
       }
       if (!isMeasured(volume)) return [];
       const [size, own] = await Promise.all([sizes.read(path, volumeStatsMs), fileSystems.read(path)]);

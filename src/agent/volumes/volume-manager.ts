@@ -7,6 +7,7 @@ import { podDir, podsDir, volumeDir } from "../pods/directories.ts";
 import type { NodeInfo } from "../pods/environment/downward-api.ts";
 import { isStatic, podUid } from "../pods/pod-fields.ts";
 import { ClaimError, type ClaimSource, claimName, resolveClaim } from "./claims.ts";
+import type { VolumeCondition } from "./csi/volume-health.ts";
 import type { DriverVolumes } from "./drivers/driver-volumes.ts";
 import { isMounted, setUpEmptyDir } from "./local/empty-dir.ts";
 import { cloneRepository, GIT_REPO_DISABLED } from "./local/git-repo.ts";
@@ -152,6 +153,11 @@ export class VolumeManager {
     const path = this.#paths.get(podUid(pod))?.get(volume.name);
     if (path !== undefined) return path.path;
     return volumeDir(this.#options.directories, podUid(pod), pluginDirectory(volume), volume.name);
+  }
+
+  /** What the volume's driver reports about it; undefined if it reports no conditions. */
+  async readCondition(pod: Pod, volume: Volume, signal: AbortSignal): Promise<VolumeCondition | undefined> {
+    return await this.#options.drivers?.readCondition(podUid(pod), volume.name, signal);
   }
 
   /** The host path of a block volume; undefined for other volumes. */

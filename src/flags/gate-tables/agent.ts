@@ -28,7 +28,7 @@ export const agentGates: GateTable = markMissing({
   CPUManagerPolicyOptions: { stage: "BETA", default: true, effective: true },
   CRDValidationRatcheting: { stage: "BETA", default: true },
   CSIMigrationPortworx: { stage: "BETA", default: false },
-  CSIVolumeHealth: { stage: "ALPHA", default: false },
+  CSIVolumeHealth: { stage: "ALPHA", default: false, effective: true },
   ClientsAllowCBOR: { stage: "ALPHA", default: false, effective: true },
   ClientsPreferCBOR: { stage: "ALPHA", default: false, effective: true },
   CloudControllerManagerWebhook: { stage: "ALPHA", default: false },

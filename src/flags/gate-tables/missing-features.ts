@@ -6,7 +6,6 @@ export const missingFeatures: Readonly<Record<string, readonly string[]>> = {
   "the agent has no quotas of file systems": ["LocalStorageCapacityIsolationFSQuotaMonitoring"],
   "the agent measures pods itself": ["PodAndContainerStatsFromCRI"],
   "the agent needs the host's own user namespace": ["SvcletInUserNamespace"],
-  "the agent does not watch the health of volumes": ["CSIVolumeHealth"],
   "volumes are labelled file by file": ["SELinuxMount"],
 };
 

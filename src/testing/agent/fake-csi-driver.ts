@@ -31,6 +31,8 @@ export interface FakeDriver extends AsyncDisposable {
   readonly calls: Call[];
   /** Methods that fail, with their errors. */
   readonly failures: Map<string, { readonly code: grpc.status; readonly details: string }>;
+  /** What the driver reports about all volumes. */
+  condition: { readonly abnormal: boolean; readonly message: string };
   /** Names of the methods called that change volumes. */
   readonly volumeCalls: readonly string[];
 }
@@ -40,6 +42,7 @@ type Handler = (request: Call["request"]) => Promise<unknown>;
 export async function startFakeDriver(options: FakeDriverOptions): Promise<FakeDriver> {
   const calls: Call[] = [];
   const failing: FakeDriver["failures"] = new Map();
+  let condition: FakeDriver["condition"] = { abnormal: false, message: "" };
   const server = new grpc.Server();
   const { name, socket, mounter, topology } = options;
   const serve = (methods: Readonly<Record<string, GrpcMethod>>, handle: Readonly<Record<string, Handler>>): void => {
@@ -89,6 +92,7 @@ export async function startFakeDriver(options: FakeDriverOptions): Promise<FakeD
     },
     unpublishVolume: unmount,
     unstageVolume: unmount,
+    getVolumeStats: async () => ({ volumeCondition: condition }),
     expandVolume: async ({ capacityRange }) => ({ capacityBytes: capacityRange.requiredBytes }),
   });
   serve(registration, {
@@ -102,6 +106,12 @@ export async function startFakeDriver(options: FakeDriverOptions): Promise<FakeD
   return {
     calls,
     failures: failing,
+    get condition() {
+      return condition;
+    },
+    set condition(next) {
+      condition = next;
+    },
     get volumeCalls() {
       return calls.map(({ method }) => method).filter((method) => /Volume$/.test(method));
     },

@@ -28,6 +28,7 @@ import {
 } from "./request-fields.ts";
 import { MAP_DEVICE, MAP_POD_DEVICE, MOUNT_DEVICE, SETUP } from "./steps.ts";
 import { type CsiVolume, toAttachmentName, toUniqueName } from "./volume.ts";
+import type { VolumeCondition } from "./volume-health.ts";
 import { type CsiRecord, CsiRecords } from "./volume-records.ts";
 
 export interface CsiVolumesOptions {
@@ -95,6 +96,20 @@ export class CsiVolumes {
     if (record === undefined) return undefined;
     const path = this.#volumePath(uid, record);
     return (await this.#exists(path)) ? path : undefined;
+  }
+
+  /** What the driver reports about a volume that is set up; undefined if it reports no conditions. */
+  async readCondition(uid: string, name: string, signal: AbortSignal): Promise<VolumeCondition | undefined> {
+    const record = (await this.#records.forPod(uid)).find(({ podVolumes }) => podVolumes.includes(name));
+    if (record?.touched !== true) return undefined;
+    const driver = this.#options.drivers.get(record.driverName);
+    if (driver === undefined) return undefined;
+    for (const capability of ["GET_VOLUME_STATS", "VOLUME_CONDITION"]) {
+      if (!(await driver.hasCapability(capability, signal))) return undefined;
+    }
+    const { path: volumePath } = this.#volumePath(uid, record);
+    const { volumeCondition } = await driver.stats({ volumeId: record.volumeHandle, volumePath }, signal);
+    return { abnormal: volumeCondition?.abnormal ?? false, message: volumeCondition?.message ?? "" };
   }
 
   /** Idempotent. Rejects with an `OperationError`. */

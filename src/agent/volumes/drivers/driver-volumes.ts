@@ -6,6 +6,7 @@ import { compareQuantityTexts, parseQuantity, quantityValue } from "../../../api
 import type { BoundClaim, ClaimSource } from "../claims.ts";
 import type { CsiExpansion, CsiRequest, CsiVolumes } from "../csi/csi-volumes.ts";
 import { toCsiVolume } from "../csi/volume.ts";
+import type { VolumeCondition } from "../csi/volume-health.ts";
 import type { FlexVolumes } from "../flex/flex-volumes.ts";
 import { toFlexVolume } from "../flex/volume.ts";
 import type { VolumePath } from "../volume-path.ts";
@@ -31,6 +32,11 @@ export class DriverVolumes {
   async find(uid: string, name: string): Promise<VolumePath | undefined> {
     const { csi, flex } = this.#options;
     return (await csi.find(uid, name)) ?? (await flex.find(uid, name));
+  }
+
+  /** Undefined for a volume whose driver reports no conditions. */
+  async readCondition(uid: string, name: string, signal: AbortSignal): Promise<VolumeCondition | undefined> {
+    return await this.#options.csi.readCondition(uid, name, signal);
   }
 
   /** Undefined when no driver provides the volume. Idempotent. */

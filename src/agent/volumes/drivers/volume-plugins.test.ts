@@ -16,6 +16,7 @@ import { FakeApi } from "../../../testing/agent/fake-api.ts";
 import { type FakeDriver, type FakeDriverOptions, startFakeDriver } from "../../../testing/agent/fake-csi-driver.ts";
 import { until } from "../../../testing/std/until.ts";
 import { toAttachmentName } from "../csi/volume.ts";
+import { VolumeHealth } from "../csi/volume-health.ts";
 import type { Mounter } from "../mount/mounter.ts";
 import { TokenManager, type TokenRequestSource } from "../projected/token-manager.ts";
 import { type MountError, VolumeManager } from "../volume-manager.ts";
@@ -238,6 +239,48 @@ t.test(
     t.notOk(notified?.request.pluginRegistered);
   },
 );
+
+t.test("VolumeHealth reads the conditions of mounted volumes, and records an event for abnormal ones", async (t) => {
+  await using at = await node(t);
+  await using driver = await at.driver({ capabilities: ["GET_VOLUME_STATS", "VOLUME_CONDITION"] });
+  const pods = [{ pod: podOf("one") }, { pod: podOf("two") }];
+  const { signal } = new AbortController();
+  const health = new VolumeHealth({
+    pods: () => pods,
+    readCondition: (...volume) => at.volumes.readCondition(...volume),
+    events: {
+      recordPodEvent: (pod, type, ...text) => void at.events.push([pod.metadata?.name, type, ...text].join(" ")),
+    },
+    periodMs: 60_000,
+    clock: systemClock,
+    log: silentLogger,
+  });
+  const [one, two] = pods as [{ pod: Pod }, { pod: Pod }];
+  const found = () => [health.isAbnormal(one.pod, "data"), health.isAbnormal(two.pod, "data")];
+  await at.volumes.setUp(one.pod, []);
+  await health.refresh(signal);
+  t.same(found(), [false, undefined], "the volume of the other pod is not mounted");
+  const request = driver.calls.find(({ method }) => method === "getVolumeStats")?.request;
+  t.match(request, { volumeId: HANDLE, volumePath: at.volumes.path(one.pod, claimed) });
+  driver.condition = { abnormal: true, message: "the disk is gone" };
+  at.events.splice(0);
+  await health.refresh(signal);
+  t.same(found(), [true, undefined]);
+  t.same(at.events, ["one Warning VolumeConditionAbnormal Volume data: the disk is gone"]);
+  driver.failures.set("getVolumeStats", { code: grpcStatus.UNAVAILABLE, details: "busy" });
+  await health.refresh(signal);
+  t.same(found(), [undefined, undefined], "a failed call reports nothing");
+  pods.splice(0);
+  await health.refresh(signal);
+});
+
+t.test("VolumeHealth calls no driver without the capability VOLUME_CONDITION", async (t) => {
+  await using at = await node(t);
+  await using driver = await at.driver({ capabilities: ["GET_VOLUME_STATS"] });
+  await at.volumes.setUp(podOf("one"), []);
+  t.equal(await at.volumes.readCondition(podOf("one"), claimed, new AbortController().signal), undefined);
+  t.notOk(driver.calls.some(({ method }) => method === "getVolumeStats"));
+});
 
 t.test("VolumeManager stages a volume once, publishes it for each pod, and unstages it after the last", async (t) => {
   await using at = await node(t);
