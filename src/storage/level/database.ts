@@ -3,13 +3,21 @@ import { open, rename, rm, writeFile } from "node:fs/promises";
 import { dirname, join } from "node:path";
 import type { Level } from "level";
 import { makeDirectory } from "../../std/fs/make-directory.ts";
+import { syncDirectory } from "../../std/fs/sync-directory.ts";
 import type { Logger } from "../../std/log/logger.ts";
 import { StoreError, type StoreErrorCode } from "../store.ts";
 import { rejectIfOpen, trackOpenDirectory } from "./lock.ts";
 import { addAddonDirectory } from "./native.ts";
 import type { FileVerifier } from "./verify/file-verifier.ts";
-import { keepCopy } from "./verify/keep-copy.ts";
-import { findUnfinishedCreation, findUnfinishedOpening, type VerifyOptions, verifyDatabase } from "./verify/verify.ts";
+import { copyFileAside, keepCopy } from "./verify/keep-copy.ts";
+import {
+  findTornManifest,
+  findUnfinishedCreation,
+  findUnfinishedOpening,
+  type TornRecord,
+  type VerifyOptions,
+  verifyDatabase,
+} from "./verify/verify.ts";
 
 export type Operation =
   | { readonly type: "put"; readonly key: Buffer; readonly value: Buffer }
@@ -152,15 +160,6 @@ async function makeDurableDirectory(path: string): Promise<void> {
   }
 }
 
-async function syncDirectory(path: string): Promise<void> {
-  const handle = await open(path, "r");
-  try {
-    await handle.sync();
-  } finally {
-    await handle.close();
-  }
-}
-
 /** Damage is real only while no other process has the database open: another one changes the files meanwhile. */
 async function verifyFiles(path: string, log: Logger, options: VerifyOptions): Promise<void> {
   try {
@@ -174,13 +173,32 @@ async function verifyFiles(path: string, log: Logger, options: VerifyOptions): P
       log.warn("Finished an opening of the embedded store that a power cut had ended", { path, manifest });
     }
     const incomplete = await verifyDatabase(path, options);
-    if (incomplete === undefined) return;
+    const torn = await findTornManifest(path);
+    if (incomplete === undefined && torn === undefined) return;
     await rejectIfOpen(path);
-    await keepCopy(path, incomplete, log);
+    if (incomplete !== undefined) await keepCopy(path, incomplete, log);
+    if (torn !== undefined) await dropTornRecord(path, torn, log);
   } catch (cause) {
     await rejectIfOpen(path);
     throw toStoreError(`Cannot open the embedded store in "${path}"`, cause);
   }
+}
+
+async function dropTornRecord(path: string, { name, offset }: TornRecord, log: Logger): Promise<void> {
+  const copy = await copyFileAside(path, name);
+  const file = await open(join(path, name), "r+");
+  try {
+    await file.truncate(offset);
+    await file.sync();
+  } finally {
+    await file.close();
+  }
+  log.warn("Dropped the last record of the MANIFEST, which a power cut had torn; the version before is complete", {
+    path,
+    manifest: name,
+    offset,
+    copy,
+  });
 }
 
 /** As LevelDB does, which deletes the temporary file if it stays. */

@@ -28,6 +28,7 @@ import { ttlKey } from "./keys.ts";
 import { type Layout, readLayout, readTtls, type Ttl } from "./layout.ts";
 import { listAt, readAt, readEvents, readValue, scanAt } from "./mvcc.ts";
 import { restrictPermissions } from "./permissions.ts";
+import { finishReplacement } from "./replacement.ts";
 import { ensureSpaceToOpen, hasSpaceToOpen, Space } from "./space.ts";
 import { FileVerifier } from "./verify/file-verifier.ts";
 import { RevisionFile, readRevisionFile } from "./verify/revision-file.ts";
@@ -53,13 +54,15 @@ export interface LevelStoreOptions {
 
 /** Rejects with a `StoreError`, among others of code `locked`, `corrupt` or `newer-format`. */
 export async function openLevelStore(options: LevelStoreOptions): Promise<Store> {
-  await ensureSpaceToOpen(options.path);
-  const database = await Database.open(options.path, options.log);
+  const { path, log } = options;
+  if (await finishReplacement(path)) log.warn("Finished an interrupted repair of the embedded store", { path });
+  await ensureSpaceToOpen(path);
+  const database = await Database.open(path, log);
   try {
-    await restrictPermissions(options.path, options.log);
-    const layout = await readLayout(database, options.path);
-    await checkRevisionFile(options.path, layout.revision);
-    const revisionFile = await RevisionFile.open(options.path, options.clock, layout.revision);
+    await restrictPermissions(path, log);
+    const layout = await readLayout(database, path);
+    await checkRevisionFile(path, layout.revision);
+    const revisionFile = await RevisionFile.open(path, options.clock, layout.revision);
     const ttls = await readTtls(database);
     const store: { opened?: LevelStore } = {};
     const space = await Space.open({

@@ -1,14 +1,15 @@
 /** Creates an embedded store from a snapshot. */
 import { readdir, rename, rm, rmdir } from "node:fs/promises";
 import { dirname } from "node:path";
+import { syncDirectory } from "../../std/fs/sync-directory.ts";
 import type { Logger } from "../../std/log/logger.ts";
 import { Database, type Operation } from "../level/database.ts";
 import { COMPACTED_KEY, headKey, REVISION_KEY, ttlKey, versionKey } from "../level/keys.ts";
 import { readLayout } from "../level/layout.ts";
 import { encodeHead, encodeNumber, encodeTtlEntry, encodeVersion } from "../level/record.ts";
+import { type ReplacementNames, replaceStore } from "../level/replacement.ts";
 import type { Revision } from "../store.ts";
 import type { RestoreResult, Snapshot, SnapshotItem } from "./snapshot.ts";
-import { syncDirectory } from "./snapshot-file.ts";
 
 const BATCH_BYTES = 2 * 2 ** 20;
 
@@ -20,8 +21,8 @@ export interface LevelRestoreOptions {
   readonly bumpRevision: number;
   /** Called before the store appears; a rejection discards it. */
   readonly confirm?: (() => Promise<void>) | undefined;
-  /** Called when the new store is complete and before it gets its place: moves away what is there. */
-  readonly moveAside?: (() => Promise<void>) | undefined;
+  /** What is in the place of the new store gets the first of these names when the new one is complete. */
+  readonly replacement?: ReplacementNames | undefined;
 }
 
 /** Rejects with an error in one sentence when something is in the place of a new store. */
@@ -39,8 +40,8 @@ export async function rejectIfUsed(path: string): Promise<void> {
  * again.
  */
 export async function restoreLevel(snapshot: Snapshot, options: LevelRestoreOptions): Promise<RestoreResult> {
-  const { path, log, bumpRevision, confirm, moveAside } = options;
-  if (moveAside === undefined) await rejectIfUsed(path);
+  const { path, log, bumpRevision, confirm, replacement } = options;
+  if (replacement === undefined) await rejectIfUsed(path);
   const partial = `${path}.incomplete`;
   await rm(partial, { recursive: true, force: true });
   try {
@@ -48,18 +49,22 @@ export async function restoreLevel(snapshot: Snapshot, options: LevelRestoreOpti
     const items = await writeLevel(partial, snapshot, revision, log);
     await confirm?.();
     await syncDirectory(partial);
-    if (moveAside === undefined) await rejectIfUsed(path);
-    await moveAside?.();
-    await rmdir(path).catch((error: NodeJS.ErrnoException) => {
-      if (error.code !== "ENOENT") throw error;
-    });
-    await rename(partial, path);
-    await syncDirectory(dirname(path));
+    if (replacement !== undefined) await replaceStore(path, partial, replacement);
+    else await moveToEmptyPlace(partial, path);
     return { items, revision };
   } catch (error) {
     await rm(partial, { recursive: true, force: true });
     throw error;
   }
+}
+
+async function moveToEmptyPlace(from: string, to: string): Promise<void> {
+  await rejectIfUsed(to);
+  await rmdir(to).catch((error: NodeJS.ErrnoException) => {
+    if (error.code !== "ENOENT") throw error;
+  });
+  await rename(from, to);
+  await syncDirectory(dirname(to));
 }
 
 async function writeLevel(path: string, snapshot: Snapshot, revision: Revision, log: Logger): Promise<number> {

@@ -12,6 +12,7 @@ import { crc32 } from "node:zlib";
 import { binary, int64, message, optional, string } from "../../schema/define.ts";
 import { decodeProtobuf } from "../../schema/protobuf/decode.ts";
 import { encodeProtobuf } from "../../schema/protobuf/encode.ts";
+import { syncDirectory } from "../../std/fs/sync-directory.ts";
 import type { Revision } from "../store.ts";
 import type { Snapshot, SnapshotItem } from "./snapshot.ts";
 
@@ -185,13 +186,4 @@ async function exists(path: string): Promise<boolean> {
     () => true,
     () => false,
   );
-}
-
-export async function syncDirectory(path: string): Promise<void> {
-  const handle = await open(path, "r");
-  try {
-    await handle.sync();
-  } finally {
-    await handle.close();
-  }
 }

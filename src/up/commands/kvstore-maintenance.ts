@@ -1,7 +1,7 @@
 /** The commands of `svc kvstore` that check, copy, shrink and repair stores. */
 import { existsSync } from "node:fs";
-import { readdir, rename, rm, stat } from "node:fs/promises";
-import { dirname, join, resolve } from "node:path";
+import { readdir, rm, stat } from "node:fs/promises";
+import { join, resolve } from "node:path";
 import { builtinKinds } from "../../api/builtin.ts";
 import type { CommandInvocation } from "../../flags/commands.ts";
 import { silentLogger } from "../../std/log/logger.ts";
@@ -13,13 +13,14 @@ import { Database } from "../../storage/level/database.ts";
 import { ALL_KEYS } from "../../storage/level/keys.ts";
 import { readLayout } from "../../storage/level/layout.ts";
 import { rejectIfOpen } from "../../storage/level/lock.ts";
+import { finishReplacement, replacementNames } from "../../storage/level/replacement.ts";
 import { type ConversionCounts, convertNames } from "../../storage/maintenance/convert-names.ts";
 import { openLevelCopy } from "../../storage/maintenance/level-copy.ts";
 import { rejectIfUsed, restoreLevel } from "../../storage/maintenance/level-restore.ts";
 import { readLevelSnapshot, verifyRecords } from "../../storage/maintenance/level-snapshot.ts";
 import { type Salvage, salvage } from "../../storage/maintenance/salvage.ts";
 import type { RestoreResult, Snapshot } from "../../storage/maintenance/snapshot.ts";
-import { openSnapshotFile, syncDirectory, writeSnapshotFile } from "../../storage/maintenance/snapshot-file.ts";
+import { openSnapshotFile, writeSnapshotFile } from "../../storage/maintenance/snapshot-file.ts";
 import { StoreError } from "../../storage/store.ts";
 import type { kvstoreFlags } from "./kvstore-flags.ts";
 
@@ -86,7 +87,8 @@ function nameOf(location: StoreLocation): string {
   return "directory" in location ? location.directory : location.urls.join(",");
 }
 
-function existing(directory: string): string {
+async function existing(directory: string): Promise<string> {
+  await finishReplacement(directory);
   if (!existsSync(directory)) throw new Error(`Cannot open ${directory}: there is no such directory`);
   if (!existsSync(join(directory, "CURRENT"))) throw new Error(`Cannot open ${directory}: there is no store in it`);
   return directory;
@@ -129,6 +131,7 @@ async function check(location: StoreLocation, flags: Flags): Promise<Result> {
 
 /** A directory with files of a store, also without the file CURRENT. */
 async function damagedStore(directory: string): Promise<string> {
+  await finishReplacement(directory);
   if (!existsSync(directory)) throw new Error(`Cannot open ${directory}: there is no such directory`);
   const names = await readdir(directory);
   const hasStore = names.some((name) => name === "CURRENT" || /^MANIFEST-|\.(?:ldb|sst|log)$/.test(name));
@@ -149,7 +152,7 @@ async function snapshot(location: StoreLocation, file: string, flags: Flags): Pr
     using etcd = openEtcd(location.urls, flags);
     return await write(await etcd.snapshot());
   }
-  await using copy = await openLevelCopy(existing(location.directory), systemClock, silentLogger);
+  await using copy = await openLevelCopy(await existing(location.directory), systemClock, silentLogger);
   return await write(await readLevelSnapshot(copy.database, location.directory));
 }
 
@@ -200,7 +203,7 @@ async function compact(location: StoreLocation, flags: Flags): Promise<Result> {
     const text = `Deleted the history before revision ${revision}. Defragment etcd (etcdctl defrag) to give back the space`;
     return { text, json: { revision } };
   }
-  const directory = existing(location.directory);
+  const directory = await existing(location.directory);
   const before = await sizeOf(directory);
   const database = await openStopped(directory);
   try {
@@ -246,16 +249,14 @@ async function repair(location: StoreLocation, flags: Flags): Promise<Result> {
   }
   const saved = await salvage(directory);
   const time = new Date(systemClock.now()).toISOString().replace(/[:.]/g, "-");
-  const copy = `${directory}.damaged-${time}`;
+  const replacement = replacementNames(directory, time);
+  const copy = replacement.damaged;
   const given = flags["bump-revision"];
   const result = await restoreLevel(saved.snapshot, {
     path: directory,
     log: silentLogger,
     bumpRevision: given < 0 ? BUMP_REVISION : given,
-    moveAside: async () => {
-      await rename(directory, copy);
-      await syncDirectory(dirname(directory));
-    },
+    replacement,
   });
   await rm(join(copy, "RESERVE"), { force: true });
   const found = [damage, ...saved.damage];
@@ -326,7 +327,7 @@ async function copyAll(
     return { ...(await write(to, read, flags, 0, confirm)), source: read.revision };
   }
   // Keeps it open, so that no server starts meanwhile.
-  const database = await openStopped(existing(from.directory));
+  const database = await openStopped(await existing(from.directory));
   try {
     const read = await readLevelSnapshot(database, from.directory);
     return { ...(await write(to, read, flags, 0)), source: read.revision };

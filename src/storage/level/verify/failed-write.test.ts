@@ -156,3 +156,45 @@ t.test(
     await t.rejects(open(cut(removeTables)), { code: "corrupt" });
   },
 );
+
+/** Changes the end of the last record, as when its last sector is not written. */
+function tearManifest(path: string): string {
+  const name = readFileSync(join(path, "CURRENT"), "latin1").trimEnd();
+  const file = join(path, name);
+  const content = readFileSync(file);
+  writeFileSync(file, Buffer.concat([content.subarray(0, -1), Buffer.of(content.at(-1)! ^ 1)]));
+  return name;
+}
+
+t.test(
+  "a store whose last record of the MANIFEST a power cut has torn opens with all acknowledged writes",
+  async (t) => {
+    const { store, crashed } = await copyOpenStore(t);
+    await store[Symbol.asyncDispose]();
+    // LevelDB has not deleted a file of the version before this record.
+    countOperations(crashed, 5000);
+    const name = tearManifest(crashed);
+    for (let start = 0; start < 2; start++) {
+      await using again = await open(crashed);
+      t.equal((await again.list(KEYS)).items.length, 20 + start);
+      await again.create(`/after-${start}`, Buffer.from("y"));
+    }
+    t.ok(existsSync(join(crashed, "lost", name)), "a copy is kept");
+  },
+);
+
+t.test(
+  "a store whose last record of the MANIFEST is damaged after files of the version before were deleted is refused",
+  async (t) => {
+    const path = join(t.testdir(), "store");
+    for (let start = 0; start < 2; start++) {
+      const store = await open(path);
+      for (let i = 0; i < 20; i++) await store.create(`/${start}-${i}`, Buffer.from("x"));
+      await store[Symbol.asyncDispose]();
+    }
+    const before = readdirSync(path);
+    tearManifest(path);
+    await t.rejects(open(path), { code: "corrupt", message: /the record at offset \d+ of MANIFEST-\d+ has a wrong/ });
+    t.same(readdirSync(path), before, "no file is changed");
+  },
+);

@@ -73,7 +73,7 @@ export async function verifyDatabase(
   const names = await readdir(path);
   const manifestName = await readCurrent(path, names);
   if (manifestName === undefined) return undefined;
-  const manifest = await verifyManifest(path, names, manifestName);
+  const manifest = await verifyManifest(path, names, manifestName, isOpen);
   const files = manifest.tables.map((table) => ({ ...table, name: findTable(path, names, table) }));
   await Promise.all(files.map((file) => verifySize(path, file)));
   const content = tables ? await verifyTables(path, files) : undefined;
@@ -132,6 +132,20 @@ export async function findUnfinishedOpening(path: string): Promise<string | unde
   }
 }
 
+export interface TornRecord {
+  readonly name: string;
+  readonly offset: number;
+}
+
+/** The last record of the MANIFEST when its checksum is wrong: LevelDB drops an incomplete one, but not this. */
+export async function findTornManifest(path: string): Promise<TornRecord | undefined> {
+  const name = await readCurrent(path, await readdir(path));
+  if (name === undefined) return undefined;
+  const { damage } = readLogFile(await readFile(join(path, name)));
+  if (damage === undefined || damage.why !== "checksum" || !damage.atEnd) return undefined;
+  return { name, offset: damage.offset };
+}
+
 function hasLog(names: readonly string[], { logNumber }: Manifest): boolean {
   return names.includes(logName(logNumber));
 }
@@ -161,20 +175,25 @@ async function readCurrent(path: string, names: readonly string[]): Promise<stri
   return current.trimEnd();
 }
 
-async function verifyManifest(path: string, names: readonly string[], name: string): Promise<Manifest> {
+async function verifyManifest(path: string, names: readonly string[], name: string, isOpen = false): Promise<Manifest> {
   const lost = "It lists the tables, so that it is unknown which of them are valid: all data may be lost";
   if (!names.includes(name)) throw damaged(path, name, `the file ${name}, which CURRENT names, is missing`, lost);
   const { records, damage } = readLogFile(await readFile(join(path, name)));
-  // LevelDB opens a MANIFEST whose last record is incomplete: the files of the version before that still exist.
-  if (damage !== undefined && !(damage.atEnd && damage.why === "incomplete")) {
+  // A power cut may tear the last record. LevelDB deletes no file of the version before until that is synced: if the
+  // record is damaged later, one of them is missing. LevelDB writes whole records, so one of an open MANIFEST is.
+  if (damage !== undefined && !(damage.atEnd && !(isOpen && damage.why === "checksum"))) {
     throw damaged(path, name, describe(name, damage), lost);
   }
   if (records.length === 0) throw damaged(path, name, `the file ${name} has no records`, lost);
+  let manifest: Manifest;
   try {
-    return readManifest(records);
+    manifest = readManifest(records);
   } catch (error) {
     throw damaged(path, name, `the file ${name} cannot be read: ${messageOf(error)}`, lost);
   }
+  // CURRENT names a MANIFEST when its second record, the first one with a log, is synced.
+  if (damage !== undefined && manifest.logNumber === 0) throw damaged(path, name, describe(name, damage), lost);
+  return manifest;
 }
 
 /** A sentence without its stop: what a table has. */
