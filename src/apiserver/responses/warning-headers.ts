@@ -1,22 +1,21 @@
 /** Formats warnings as headers (RFC 7234): `299 - "unknown field \"spec.foo\""`. */
 
-/** When the total is longer, each text is truncated, and further texts are dropped. */
-const ALL_CHARACTERS_MAX = 4096;
-const CUT_CHARACTERS_MAX = 256;
+import { WARNING_CHARACTERS_MAX, WARNINGS_CHARACTERS_MAX } from "../../api/meta/warning-limits.ts";
 
 /** The values of the `Warning` headers, without duplicates. Texts with control characters are dropped. */
 export function warningHeaders(warnings: readonly string[]): readonly string[] {
   const texts = [...new Set(warnings)].filter((text) => text !== "");
   const totalLength = texts.reduce((sum, text) => sum + characterCount(text), 0);
-  return (totalLength <= ALL_CHARACTERS_MAX ? texts : truncate(texts)).filter(isSendable).map(warningHeader);
+  return (totalLength <= WARNINGS_CHARACTERS_MAX ? texts : truncate(texts)).filter(isSendable).map(warningHeader);
 }
 
 function truncate(texts: readonly string[]): readonly string[] {
   const result: string[] = [];
   let written = 0;
   for (const text of texts) {
-    if (written >= ALL_CHARACTERS_MAX) break;
-    const short = characterCount(text) <= CUT_CHARACTERS_MAX ? text : [...text].slice(0, CUT_CHARACTERS_MAX).join("");
+    if (written >= WARNINGS_CHARACTERS_MAX) break;
+    const short =
+      characterCount(text) <= WARNING_CHARACTERS_MAX ? text : [...text].slice(0, WARNING_CHARACTERS_MAX).join("");
     result.push(short);
     written += characterCount(short);
   }

@@ -25,6 +25,45 @@ t.test("podSpecWarnings() reports duplicate and overlapping ports", async (t) =>
   t.same(of([80, 8080], [80, 8080, "10.0.0.1"]), [`${at}: dangerously ambiguous port definition with ${first}`]);
 });
 
+t.test(
+  "podSpecWarnings() reports as many overlaps of thousands of ports, paths and sources as a response can have",
+  async (t) => {
+    const many = <T>(count: number, make: (i: number) => T): readonly T[] =>
+      Array.from({ length: count }, (_, i) => make(i));
+    const items = many(400, (i) => ({ key: "k", path: `${"p".repeat(100)}${i % 3}` }));
+    const files = many(2000, () => ({ key: "k", path: "p" }));
+    const specs: readonly Partial<PodSpec>[] = [
+      { containers: [{ ...container, ports: many(20_000, () => ({ containerPort: 1 })) }] },
+      { containers: many(8000, (i) => ({ name: `c${i}`, image: "i", ports: [{ containerPort: 1 }] })) },
+      {
+        containers: [{ ...container, ports: many(20_000, (i) => ({ containerPort: 1, hostPort: 1 + (i % 65_535) })) }],
+      },
+      {
+        containers: [
+          { ...container, ports: many(10_000, (i) => ({ containerPort: 1, hostPort: 1, hostIP: `ip${i}` })) },
+        ],
+      },
+      { volumes: many(100, (i) => ({ name: `v${i}`, configMap: { items } })) },
+      {
+        volumes: [
+          {
+            name: "v",
+            projected: { sources: [{ configMap: { items: files } }, ...many(20_000, () => ({ secret: {} }))] },
+          },
+        ],
+      },
+    ];
+    for (const spec of specs) {
+      const began = process.cpuUsage();
+      const length = warnings(spec).join("").length;
+      const { user } = process.cpuUsage(began);
+      t.ok(length < 16_384, `${length} characters`);
+      // All pairs take minutes, or more memory than there is.
+      t.ok(user < 5_000_000, `${user} µs`);
+    }
+  },
+);
+
 t.test("podSpecWarnings() reports variables that hide earlier ones, unless they refer to them", async (t) => {
   const of = (value: string) =>
     warnings({

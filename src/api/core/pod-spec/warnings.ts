@@ -1,9 +1,11 @@
 /** Warnings for pods and templates: deprecated fields, fields without effect, ambiguous settings. */
+
 import { child, index, key } from "../../../schema/value/field-path.ts";
 import type { ObjectMeta } from "../../meta/object-meta.ts";
 import { isFractional } from "../../meta/quantity.ts";
 import { ipWarnings } from "../../meta/validation/ip.ts";
 import { labelValue } from "../../meta/validation/names.ts";
+import { takeSendableWarnings } from "../../meta/warning-limits.ts";
 import type { Container } from "../container/schema.ts";
 import { labelDeprecation } from "../node/deprecated-labels.ts";
 import type { NodeSelectorTerm } from "../node/selector.ts";
@@ -34,7 +36,7 @@ export function podSpecWarnings(
     ...fractionWarnings(spec.overhead, child(path, "overhead")),
     ...profileWarnings(spec, metadata, annotationsOf(path), options),
     ...containersWithPaths(spec, path).flatMap(({ container, at }) => containerWarnings(container, at)),
-    ...portWarnings(spec, path),
+    ...takeSendableWarnings(portWarnings(spec, path)),
     ...affinityWarnings(spec.affinity?.podAffinity, child(path, "affinity.podAffinity")),
     ...affinityWarnings(spec.affinity?.podAntiAffinity, child(path, "affinity.podAntiAffinity")),
     ...graceWarnings(spec, path),
@@ -198,34 +200,70 @@ function envWarnings({ env = [] }: Container, path: string): string[] {
   return warnings;
 }
 
-type Port = NonNullable<Container["ports"]>[number];
-
-function portWarnings(spec: PodSpec, path: string): string[] {
-  const warnings: string[] = [];
-  const ports: { readonly port: Port; readonly at: string }[] = [];
+function* portWarnings(spec: PodSpec, path: string): Generator<string> {
+  const seen = new Map<string, SeenPorts>();
   for (const { container, at } of containersWithPaths(spec, path)) {
-    for (const [i, port] of (container.ports ?? []).entries()) {
+    for (const [i, { name = "", containerPort, hostIP = "", hostPort = 0, protocol = "TCP" }] of (
+      container.ports ?? []
+    ).entries()) {
       const portPath = index(child(at, "ports"), i);
-      const { hostIP = "", hostPort = 0, protocol = "TCP" } = port;
       if (hostIP !== "" && hostPort === 0) {
-        const shown = `{Name:${port.name ?? ""} HostPort:0 ContainerPort:${port.containerPort} Protocol:${protocol} HostIP:${hostIP}}`;
-        warnings.push(`${portPath}: hostIP set without hostPort: ${shown}`);
+        const shown = `{Name:${name} HostPort:0 ContainerPort:${containerPort} Protocol:${protocol} HostIP:${hostIP}}`;
+        yield `${portPath}: hostIP set without hostPort: ${shown}`;
       }
-      for (const other of ports) {
-        if (other.port.containerPort !== port.containerPort || (other.port.protocol ?? "TCP") !== protocol) continue;
-        const [otherIp, otherPort] = [other.port.hostIP ?? "", other.port.hostPort ?? 0];
-        if (otherIp === hostIP && otherPort === hostPort) {
-          warnings.push(`${portPath}: duplicate port definition with ${other.at}`);
-        } else if (hostPort === 0 || otherPort === 0) {
-          warnings.push(`${portPath}: overlapping port definition with ${other.at}`);
-        } else if (hostPort === otherPort && (hostIP === "") !== (otherIp === "")) {
-          warnings.push(`${portPath}: dangerously ambiguous port definition with ${other.at}`);
-        }
+      const group = `${containerPort} ${protocol}`;
+      const ports = seen.get(group) ?? new SeenPorts();
+      seen.set(group, ports);
+      for (const other of ports.overlapping(hostPort, hostIP)) {
+        const isEqual = other.hostIP === hostIP && other.hostPort === hostPort;
+        if (isEqual) yield `${portPath}: duplicate port definition with ${other.at}`;
+        else if (hostPort === 0 || other.hostPort === 0)
+          yield `${portPath}: overlapping port definition with ${other.at}`;
+        else yield `${portPath}: dangerously ambiguous port definition with ${other.at}`;
       }
-      ports.push({ port, at: portPath });
+      ports.add({ at: portPath, hostPort, hostIP });
     }
   }
-  return warnings;
+}
+
+interface SeenPort {
+  readonly at: string;
+  readonly hostPort: number;
+  readonly hostIP: string;
+}
+
+/** The ports of one number and protocol. */
+class SeenPorts {
+  readonly #all: SeenPort[] = [];
+  /** By host port and address, and by host port alone; indexes in the list of all. */
+  readonly #indexes = new Map<string, number[]>();
+
+  add(port: SeenPort): void {
+    const { hostPort, hostIP } = port;
+    for (const key of [`${hostPort}`, `${hostPort} ${hostIP}`]) {
+      const indexes = this.#indexes.get(key) ?? [];
+      this.#indexes.set(key, indexes);
+      indexes.push(this.#all.length);
+    }
+    this.#all.push(port);
+  }
+
+  /**
+   * The ports that equal this one, or that have no host port or no address where this one has, or the reverse; in their
+   * order. Each of them causes a warning.
+   */
+  overlapping(hostPort: number, hostIP: string): readonly SeenPort[] {
+    if (hostPort === 0) return this.#all;
+    const sameHostPort =
+      hostIP === ""
+        ? this.#at(`${hostPort}`)
+        : [`${hostPort} `, `${hostPort} ${hostIP}`].flatMap((key) => this.#at(key));
+    return [...this.#at("0"), ...sameHostPort].sort((a, b) => a - b).map((at) => this.#all[at]!);
+  }
+
+  #at(key: string): readonly number[] {
+    return this.#indexes.get(key) ?? [];
+  }
 }
 
 function affinityWarnings(affinity: PodAffinity | undefined, path: string): string[] {

@@ -1,5 +1,6 @@
 /** Warnings about volumes: removed drivers, overlapping paths of files. */
 import { child, index } from "../../../schema/value/field-path.ts";
+import { takeSendableWarnings } from "../../meta/warning-limits.ts";
 import { persistentVolumeClaimSpecWarnings } from "../persistent-volume-claim/warnings.ts";
 import type { Volume } from "./schema.ts";
 
@@ -9,7 +10,7 @@ export function volumeWarnings(volumes: readonly Volume[], path: string): readon
       ...removedDriverWarnings(volume, index(path, i)),
       ...claimWarnings(volume, index(path, i)),
     ]),
-    ...volumes.flatMap(overlapWarnings),
+    ...takeSendableWarnings(allOverlapWarnings(volumes)),
   ];
 }
 
@@ -43,23 +44,35 @@ interface FilePath {
   readonly source: string;
 }
 
-function overlapWarnings(volume: Volume): string[] {
-  const { name, configMap, secret, downwardAPI, projected } = volume;
+function* overlapWarnings({ name, configMap, secret, downwardAPI, projected }: Volume): Generator<string> {
   const warn = (source: string, what: string): string => `volume "${name}" (${source}): overlapping paths: ${what}`;
-  const plain = (files: Files, source: string): string[] =>
-    findOverlaps((files.items ?? []).map(({ path }) => ({ path, source: "" }))).map((found) => warn(source, found));
-  const warnings: string[] = [];
-  if (configMap !== undefined) warnings.push(...plain(configMap, `ConfigMap "${configMap.name ?? ""}"`));
-  if (secret !== undefined) warnings.push(...plain(secret, `Secret "${secret.secretName ?? ""}"`));
-  if (downwardAPI !== undefined) warnings.push(...plain(downwardAPI, "DownwardAPI"));
-  if (projected === undefined) return warnings;
-  const sources = projected.sources ?? [];
-  const empty = sources.filter((source) => Object.keys(source).length === 0);
-  return [
-    ...warnings,
-    ...empty.map(() => `volume "${name}" (Projected) has no sources provided`),
-    ...findOverlaps(projectedPaths(sources)).map((found) => warn("Projected", found)),
-  ];
+  function* plain(files: Files | undefined, source: string): Generator<string> {
+    const paths = (files?.items ?? []).map(({ path }) => ({ path, source: "" }));
+    for (const found of findOverlaps(paths)) yield warn(source, found);
+  }
+  yield* plain(configMap, `ConfigMap "${configMap?.name ?? ""}"`);
+  yield* plain(secret, `Secret "${secret?.secretName ?? ""}"`);
+  yield* plain(downwardAPI, "DownwardAPI");
+  const sources = projected?.sources ?? [];
+  for (const source of sources) {
+    if (Object.keys(source).length === 0) yield `volume "${name}" (Projected) has no sources provided`;
+  }
+  for (const found of findOverlaps(projectedPaths(sources))) yield warn("Projected", found);
+}
+
+/** The paths of few enough volumes to compare them all. */
+function* allOverlapWarnings(volumes: readonly Volume[]): Generator<string> {
+  let compared = 0;
+  for (const volume of volumes) {
+    compared += countPaths(volume);
+    if (compared > COMPARED_PATHS_MAX) return;
+    yield* overlapWarnings(volume);
+  }
+}
+
+function countPaths({ configMap, secret, downwardAPI, projected }: Volume): number {
+  const files = [configMap, secret, downwardAPI].reduce((sum, each) => sum + (each?.items?.length ?? 0), 0);
+  return files + (projected === undefined ? 0 : projectedPaths(projected.sources ?? []).length);
 }
 
 interface Files {
@@ -68,14 +81,20 @@ interface Files {
 
 type Source = NonNullable<NonNullable<Volume["projected"]>["sources"]>[number];
 
-/** A source without items counts the paths of the source before it again, as in Kubernetes. */
+/**
+ * A source without items counts the paths of the source before it again, as in Kubernetes. Stops beyond the paths that
+ * are compared, of which a few sources can repeat millions.
+ */
 function projectedPaths(sources: readonly Source[]): readonly FilePath[] {
+  const paths: FilePath[] = [];
   let last: readonly FilePath[] = [];
-  return sources.flatMap((source) => {
-    if (Object.keys(source).length === 0) return [];
+  for (const source of sources) {
+    if (Object.keys(source).length === 0) continue;
     last = pathsOf(source) ?? last;
-    return last;
-  });
+    for (const each of last) if (paths.length <= COMPARED_PATHS_MAX) paths.push(each);
+    if (paths.length > COMPARED_PATHS_MAX) break;
+  }
+  return paths;
 }
 
 function pathsOf({ configMap, secret, downwardAPI, serviceAccountToken, clusterTrustBundle }: Source) {
@@ -89,19 +108,21 @@ function pathsOf({ configMap, secret, downwardAPI, serviceAccountToken, clusterT
   return [{ path, source: `ClusterTrustBundle "${name ?? signerName}"` }];
 }
 
-/** The maximum number of paths to compare pairwise; more get no warning. */
+/** The maximum number of paths to compare pairwise, and of their characters; more get no warning. */
 const COMPARED_PATHS_MAX = 500;
+const COMPARED_CHARACTERS_MAX = 64 * 1024;
 
 /** The paths that equal another path or lie within it. */
-function findOverlaps(paths: readonly FilePath[]): readonly string[] {
-  if (paths.length > COMPARED_PATHS_MAX) return [];
+function* findOverlaps(paths: readonly FilePath[]): Generator<string> {
+  const characters = paths.reduce((sum, { path }) => sum + path.length, 0);
+  if (paths.length > COMPARED_PATHS_MAX || characters > COMPARED_CHARACTERS_MAX) return;
   const bare = paths.map(({ path, source }) => ({ path: path.replace(/(?<!\/)\/+$/, ""), source }));
-  return bare.flatMap((one, i) =>
-    bare
-      .slice(0, i)
-      .filter(({ path }) => `${path}/`.startsWith(`${one.path}/`) || `${one.path}/`.startsWith(`${path}/`))
-      .map((other) => `${formatFilePath(one)} with ${formatFilePath(other)}`),
-  );
+  for (const [i, one] of bare.entries()) {
+    for (const other of bare.slice(0, i)) {
+      const overlaps = `${other.path}/`.startsWith(`${one.path}/`) || `${one.path}/`.startsWith(`${other.path}/`);
+      if (overlaps) yield `${formatFilePath(one)} with ${formatFilePath(other)}`;
+    }
+  }
 }
 
 function formatFilePath({ path, source }: FilePath): string {
