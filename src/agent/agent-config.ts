@@ -163,6 +163,8 @@ export interface RuntimeConfig extends NodeCgroupSettings {
   readonly limitedSwap: boolean;
   /** See `MemoryQos`; undefined: off. */
   readonly memoryThrottlingFactor: number | undefined;
+  /** The gate PodAndContainerStatsFromCRI. */
+  readonly measuresPods: boolean;
   /** oom_score_adj of the agent, -1000 to 1000; undefined leaves it unchanged. */
   readonly oomScoreAdj: number | undefined;
   /** Limit of open files of the agent; undefined leaves it unchanged. */

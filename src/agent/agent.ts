@@ -226,6 +226,7 @@ async function openServer(
     runtime: cri.runtime,
     images: images.images,
     volumes: services.volumes,
+    runtimeMeasures: config.runtime.measuresPods,
     volumeHealth: ofPods.volumeHealth,
     volumeStatsMs: config.volumes.statsMs,
     rootDir: config.rootDir,

@@ -175,6 +175,7 @@ function toRuntimeConfig(effective: EffectiveConfig): RuntimeConfig {
     singleProcessOomKill: config.singleProcessOOMKill,
     limitedSwap: config.memorySwap?.swapBehavior === "LimitedSwap",
     memoryThrottlingFactor: gates.enabled("MemoryQoS") ? config.memoryThrottlingFactor : undefined,
+    measuresPods: gates.enabled("PodAndContainerStatsFromCRI"),
     oomScoreAdj: flags["oom-score-adj"],
     maxOpenFiles: flags["max-open-files"],
   };

@@ -36,6 +36,9 @@ export interface Runtime {
   readonly containerStatus: Call<Service["ContainerStatus"]>;
   readonly updateContainerResources: Call<Service["UpdateContainerResources"]>;
   readonly listContainerStats: Call<Service["ListContainerStats"]>;
+  readonly listPodSandboxStats: Call<Service["ListPodSandboxStats"]>;
+  readonly listPodSandboxMetrics: Call<Service["ListPodSandboxMetrics"]>;
+  readonly listMetricDescriptors: Call<Service["ListMetricDescriptors"]>;
   readonly reopenContainerLog: Call<Service["ReopenContainerLog"]>;
   /** `timeout` of the request, in seconds, extends the timeout of the call. */
   readonly execSync: Call<Service["ExecSync"]>;

@@ -93,7 +93,7 @@ function createOptions(at: Harness): Omit<AgentHandlerOptions, "debugging" | "au
     observeHealth: () => undefined,
     requests: new RequestMetrics(registry, new FakeClock()),
     renderContainers: async () => "",
-    renderResources: () => "",
+    renderResources: async () => "",
     readSummary: async () => ({}),
   };
   return {

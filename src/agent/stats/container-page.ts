@@ -10,6 +10,7 @@ import { readDiskUsage } from "./disk-usage.ts";
 import { formatFamily, formatLabels, formatSample } from "./metric-text.ts";
 import { type ProcessUsage, readInterfaces, readProcess } from "./network-usage.ts";
 import { readMeminfo, readProcFile } from "./proc-file.ts";
+import { type MetricsRuntime, renderRuntimeMetrics } from "./runtime-metrics.ts";
 import { listNodeCgroups, listPodTargets, type PodTarget, type StatsPod } from "./stats-targets.ts";
 
 export interface ContainerPageOptions {
@@ -17,6 +18,8 @@ export interface ContainerPageOptions {
   readonly settings: CgroupSettings;
   readonly cgroups: CgroupReader;
   readonly machine: MachineInfo;
+  /** Reports what it measures of pods and containers in place of what is read here, if it can. */
+  readonly metricsRuntime?: MetricsRuntime | undefined;
   /** A directory on the node's file system. */
   readonly rootDir: string;
   readonly clock: Clock;
@@ -58,6 +61,13 @@ export class ContainerPage {
 
   /** The page's text. Never rejects: what cannot be read is left out. */
   async render(): Promise<string> {
+    const { metricsRuntime, machine } = this.#options;
+    const measured = metricsRuntime && (await renderRuntimeMetrics(metricsRuntime).catch(() => ""));
+    const families = measured ?? (await this.#renderFamilies());
+    return `${renderVersion()}${families}${renderMachine(machine, this.#processors)}`;
+  }
+
+  async #renderFamilies(): Promise<string> {
     const readings = await this.#readAll();
     const families = containerFamilies.map((family) => {
       const samples: string[] = [];
@@ -69,7 +79,7 @@ export class ContainerPage {
       }
       return formatFamily(family, samples);
     });
-    return `${renderVersion()}${families.join("")}${renderMachine(this.#options.machine, this.#processors)}`;
+    return families.join("");
   }
 
   async #readAll(): Promise<readonly LabelledReading[]> {

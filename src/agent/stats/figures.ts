@@ -9,6 +9,8 @@ import { DirectorySizes } from "./directory-sizes.ts";
 import { FileSystems } from "./file-systems.ts";
 import { readMeminfo } from "./proc-file.ts";
 import { renderResourcePage } from "./resource-page.ts";
+import type { MetricsRuntime } from "./runtime-metrics.ts";
+import { RuntimeStats, type RuntimeStatsOptions } from "./runtime-stats.ts";
 import { type SummaryOptions, SummaryProvider } from "./summary.ts";
 
 export interface Figures {
@@ -24,21 +26,36 @@ export interface Figures {
   /** The text of `/metrics/cadvisor`. */
   renderContainers(): Promise<string>;
   /** The text of `/metrics/resource`. */
-  renderResources(): string;
+  renderResources(): Promise<string>;
   /** The object of `/stats/summary`. */
   readSummary(onlyCpuAndMemory: boolean): Promise<unknown>;
 }
 
+type FiguresOptions = Omit<SummaryOptions, "fileSystems" | "sizes" | "interfaces"> &
+  Omit<ContainerPageOptions, "metricsRuntime"> & {
+    readonly runtime: RuntimeStatsOptions["runtime"] & MetricsRuntime;
+    /** The runtime measures pods and containers, if it can. */
+    readonly runtimeMeasures?: boolean;
+  };
+
 export function createFigures(
   { registry, probes }: { readonly registry: MetricRegistry; readonly probes: MetricRegistry },
-  given: Omit<SummaryOptions, "fileSystems" | "sizes"> & ContainerPageOptions,
+  given: FiguresOptions,
 ): Figures {
   const { clock } = given;
-  const options = { ...given, fileSystems: new FileSystems(clock), sizes: new DirectorySizes(clock) };
+  const measured = given.runtimeMeasures === true ? new RuntimeStats(given) : undefined;
+  const options = {
+    ...given,
+    fileSystems: new FileSystems(clock),
+    sizes: new DirectorySizes(clock),
+    interfaces: measured && ((uid: string) => measured.readInterfaces(uid)),
+    metricsRuntime: measured && given.runtime,
+  };
   const volumes = new VolumeMetrics(registry, options);
   const logs = new LogMetrics(registry, { ...options, sizes: new DirectorySizes(clock) });
   const containers = new ContainerPage(options);
-  const summary = new SummaryProvider(options);
+  const cgroups = measured?.cgroups ?? given.cgroups;
+  const summary = new SummaryProvider({ ...options, cgroups });
   const slis = new MetricRegistry();
   const observeHealth = registerHealthMetrics(slis);
   const hasSwap = (): boolean => readMeminfo()("SwapTotal") > 0;
@@ -50,7 +67,13 @@ export function createFigures(
     observeHealth: (check, ok) => observeHealth("healthz", check, ok),
     requests: new RequestMetrics(registry, clock),
     renderContainers: () => containers.render(),
-    renderResources: () => renderResourcePage({ ...options, hasSwap }),
-    readSummary: (onlyCpuAndMemory) => summary.read(onlyCpuAndMemory),
+    async renderResources() {
+      await measured?.refresh();
+      return renderResourcePage({ ...options, cgroups, hasSwap });
+    },
+    async readSummary(onlyCpuAndMemory) {
+      await measured?.refresh();
+      return await summary.read(onlyCpuAndMemory);
+    },
   };
 }

@@ -26,6 +26,8 @@ export interface SummaryOptions {
   readonly settings: CgroupSettings & SystemCgroups;
   readonly cgroups: CgroupReader;
   readonly machine: MachineInfo;
+  /** Of the pod with the UID; undefined: its sandbox's are read. */
+  readonly interfaces?: ((uid: string) => readonly InterfaceUsage[] | undefined) | undefined;
   readonly runtime: Pick<Runtime, "listContainerStats">;
   readonly images: Pick<ImageService, "imageFsInfo">;
   readonly volumes: Pick<VolumeManager, "path">;
@@ -96,7 +98,9 @@ export class SummaryProvider {
     const { namespace, name, uid, pod, path, sandbox, containers } = target;
     const own = this.#readCgroup(path);
     const first = disk && sandbox && !sandbox.sandbox.hostNetwork;
-    const process = first ? this.#options.cgroups.listProcesses(sandbox.path)[0] : undefined;
+    const interfaces = first ? this.#options.interfaces?.(uid) : undefined;
+    const process =
+      first && interfaces === undefined ? this.#options.cgroups.listProcesses(sandbox.path)[0] : undefined;
     const [volumes, logs] =
       disk === undefined ? [[], []] : await Promise.all([this.#readVolumes(target, disk), this.#readLogs(target)]);
     const containerStats = containers.map((each, index) =>
@@ -107,9 +111,9 @@ export class SummaryProvider {
       startTime: pod.status?.startTime ?? formatTime(sandbox?.sandbox.createdAt ?? this.#options.clock.now()),
       containers: containerStats,
       ...own?.figures,
-      ...(disk === undefined || process === undefined
+      ...(disk === undefined || (process === undefined && interfaces === undefined)
         ? {}
-        : { network: toNetwork(readInterfaces(process), disk.time) }),
+        : { network: toNetwork(interfaces ?? readInterfaces(process ?? "self"), disk.time) }),
       ...(volumes.length === 0 ? {} : { volume: volumes.map(({ stats }) => stats) }),
       ...(disk === undefined
         ? {}

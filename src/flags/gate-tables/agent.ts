@@ -103,7 +103,7 @@ export const agentGates: GateTable = markMissing({
   NodeSwap: { stage: "BETA", default: true, effective: true },
   OpenAPIEnums: { stage: "BETA", default: true },
   OrderedNamespaceDeletion: { stage: "BETA", default: true },
-  PodAndContainerStatsFromCRI: { stage: "ALPHA", default: false },
+  PodAndContainerStatsFromCRI: { stage: "ALPHA", default: false, effective: true },
   PodDeletionCost: { stage: "BETA", default: true },
   PodDisruptionConditions: { stage: "GA", default: true, locked: true },
   PodIndexLabel: { stage: "GA", default: true, locked: true },

@@ -7,7 +7,12 @@ import type { Container } from "../../agent/runtime/cri/container.ts";
 import type { ContainerStatus } from "../../agent/runtime/cri/container-status.ts";
 import type { Image } from "../../agent/runtime/cri/image.ts";
 import type { PodSandbox, PodSandboxConfig } from "../../agent/runtime/cri/sandbox.ts";
-import type { ContainerStats } from "../../agent/runtime/cri/stats.ts";
+import type {
+  ContainerStats,
+  MetricDescriptor,
+  PodSandboxMetrics,
+  PodSandboxStats,
+} from "../../agent/runtime/cri/stats.ts";
 import { type ImageService, type Runtime, RuntimeError } from "../../agent/runtime/runtime.ts";
 import type { Clock, Timer } from "../../std/time/clock.ts";
 
@@ -42,6 +47,17 @@ interface FakeContainer {
 
 export type FakeCall = { readonly method: string; readonly request: unknown };
 
+interface MeasuredPods {
+  readonly stats: readonly PodSandboxStats[];
+  readonly descriptors: readonly MetricDescriptor[];
+  readonly podMetrics: readonly PodSandboxMetrics[];
+}
+
+function requireMeasured(measured: MeasuredPods | undefined): MeasuredPods {
+  if (measured === undefined) throw new RuntimeError("UNIMPLEMENTED", "unknown method");
+  return measured;
+}
+
 export class FakeRuntime {
   readonly runtime: Runtime;
   readonly images: ImageService;
@@ -63,6 +79,8 @@ export class FakeRuntime {
   readonly containers = new Map<string, FakeContainer>();
   /** Results of `listContainerStats`, by container id. */
   readonly stats = new Map<string, ContainerStats>();
+  /** What the runtime measures of pods; undefined: it does not implement the calls. */
+  measured: MeasuredPods | undefined;
   /** What `runtimeConfig` reports. */
   cgroupDriver: "SYSTEMD" | "CGROUPFS" | undefined;
   /** The condition `NetworkReady` of `status`. */
@@ -348,6 +366,18 @@ export class FakeRuntime {
         await this.#enter("updateContainerResources", request, signal);
         this.#container(request.containerId);
         return {};
+      },
+      listPodSandboxStats: async (request, signal) => {
+        await this.#enter("listPodSandboxStats", request, signal);
+        return { stats: [...requireMeasured(this.measured).stats] };
+      },
+      listMetricDescriptors: async (request, signal) => {
+        await this.#enter("listMetricDescriptors", request, signal);
+        return { descriptors: [...requireMeasured(this.measured).descriptors] };
+      },
+      listPodSandboxMetrics: async (request, signal) => {
+        await this.#enter("listPodSandboxMetrics", request, signal);
+        return { podMetrics: [...requireMeasured(this.measured).podMetrics] };
       },
       listContainerStats: async (request, signal) => {
         await this.#enter("listContainerStats", request, signal);

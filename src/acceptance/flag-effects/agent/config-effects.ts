@@ -225,6 +225,7 @@ const gateOptions: Readonly<Record<string, { readonly set: boolean; readonly opt
   SvcletCgroupDriverFromCRI: { set: false, options: { runtime: { adoptsCgroupDriver: false } } },
   SvcletSeparateDiskGC: { set: false, options: { eviction: { splitDisks: false } } },
   WatchListClient: { set: true, options: { api: { streamsLists: true } } },
+  PodAndContainerStatsFromCRI: { set: true, options: { runtime: { measuresPods: true } } },
   CSIVolumeHealth: { set: true, options: { volumes: { health: true } } },
   ClientsAllowCBOR: { set: true, options: { api: { cbor: "accept" } } },
   AllowDNSOnlyNodeCSR: { set: true, options: { certificates: { servingWithoutAddresses: true } } },

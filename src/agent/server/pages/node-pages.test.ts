@@ -148,7 +148,7 @@ t.test("/stats/summary reports an error of the runtime, and /metrics is compress
     observeHealth: () => undefined,
     requests: new RequestMetrics(registry, new FakeClock()),
     renderContainers: async () => "c 1\n",
-    renderResources: () => "r 1\n",
+    renderResources: async () => "r 1\n",
     readSummary: async (only: boolean) => {
       requested.push(only);
       if (!only) throw new Error("the runtime is away");
