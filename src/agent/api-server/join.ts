@@ -46,10 +46,12 @@ export async function joinCluster(
     await writeFileDurably(authority, callers, 0o644);
     await writeBootstrap(bootstrap, options, ca);
   } else await updateToken(bootstrap, options);
+  // Files of the operator are served as they are.
+  const rotateServing = config.server.tlsCertFile === "" || config.server.tlsKeyFile === "";
   return {
     ...config,
     svcconfig,
-    certificates: { bootstrapSvcconfig: bootstrap, rotateClient: true, rotateServing: true },
+    certificates: { bootstrapSvcconfig: bootstrap, rotateClient: true, rotateServing },
     server: { ...config.server, clientCaFile: config.server.clientCaFile || authority, anonymousAuth: false },
   };
 }

@@ -88,7 +88,7 @@ export function servingCertificates(config: AgentConfig): readonly CertificateSu
   ].map((each) => ({ ...each, caFile: undefined, names: [], isCreated: false }));
   const names = node.ips.filter((address) => address !== "0.0.0.0" && address !== "::");
   const serving = { name: "serving certificate", caFile: undefined, names };
-  if (server.tlsCertFile !== "" && server.tlsKeyFile !== "") {
+  if (server.tlsCertFile !== "" && server.tlsKeyFile !== "" && !certificates.rotateServing) {
     return [...files, { ...serving, certFile: server.tlsCertFile, keyFile: server.tlsKeyFile, isCreated: false }];
   }
   const rotated = new CertificateFiles(certDir, "server").current;

@@ -17,6 +17,7 @@ import { silentLogger } from "../../std/log/logger.ts";
 import { systemClock } from "../../std/time/clock.ts";
 import { podHarness } from "../../testing/agent/pod-harness.ts";
 import type { ServerConfig } from "../agent-config.ts";
+import { CertificateFiles } from "../certificates/certificate-files.ts";
 import { defaultAgentConfig } from "../options.ts";
 import { type AgentServerOptions, startAgentServer } from "./agent-server.ts";
 
@@ -71,6 +72,31 @@ t.test("startAgentServer() serves with the new certificate when its files change
     await systemClock.sleep(100);
   }
   t.equal(await servedCertificate(port), fingerprint(second));
+});
+
+t.test("startAgentServer() serves the certificate signed by the cluster before the files of the flags", async (t) => {
+  await using at = await podHarness();
+  const directory = t.testdir({ pki: {} });
+  const files = { certFile: join(directory, "tls.crt"), keyFile: join(directory, "tls.key") };
+  const [configured, signed, next] = [await issue("configured"), await issue("signed"), await issue("next")];
+  await writeKeyPair(files, configured);
+  const base = await options({ tlsCertFile: files.certFile, tlsKeyFile: files.keyFile });
+  const certificates = { ...base.config.certificates, rotateServing: true };
+  const config = { ...base.config, certificates, certDir: join(directory, "pki") };
+  const start = async () => await startAgentServer({ ...base, config, pods: at.manager });
+  const fingerprint = ({ cert }: KeyPair): string => new X509Certificate(cert).fingerprint256;
+  {
+    await using server = await start();
+    const port = server.address?.port ?? 0;
+    t.equal(await servedCertificate(port), fingerprint(configured), "before the cluster has signed one");
+    server.useCertificate(signed);
+    await writeKeyPair(files, next);
+    await systemClock.sleep(400);
+    t.equal(await servedCertificate(port), fingerprint(signed), "a change of the files does not replace it");
+  }
+  await new CertificateFiles(config.certDir, "server").write(signed, now);
+  await using server = await start();
+  t.equal(await servedCertificate(server.address?.port ?? 0), fingerprint(signed), "after a restart");
 });
 
 t.test("startAgentServer() opens the read-only port alone, which serves no configuration and no logs", async (t) => {

@@ -198,23 +198,23 @@ function watchServingCertificate(
 }
 
 /**
- * The files of the flags, else the one signed by the cluster, else that of a previous start, else a new self-signed
- * one.
+ * With rotation the one signed by the cluster; else the files of the flags, else that of a previous start, else a new
+ * self-signed one.
  */
 async function loadServingCertificate({ config, clock, ips }: AgentServerOptions): Promise<ServingCertificate> {
   const { tlsCertFile, tlsKeyFile } = config.server;
+  const { rotateServing } = config.certificates;
+  const signed = rotateServing ? await new CertificateFiles(config.certDir, "server").read() : undefined;
+  if (signed !== undefined) return { pair: signed, files: undefined };
   if (tlsCertFile !== "" && tlsKeyFile !== "") {
     const files = { certFile: tlsCertFile, keyFile: tlsKeyFile };
     const configured = await readKeyPair(files);
     if (configured === undefined) throw new Error(`Cannot serve: ${tlsCertFile} or ${tlsKeyFile} does not exist`);
-    return { pair: configured, files };
+    // A change of the files would replace the certificate that the cluster signs.
+    return { pair: configured, files: rotateServing ? undefined : files };
   }
-  const signed = config.certificates.rotateServing
-    ? await new CertificateFiles(config.certDir, "server").read()
-    : undefined;
-  if (signed !== undefined) return { pair: signed, files: undefined };
   const files = { certFile: join(config.certDir, "svclet.crt"), keyFile: join(config.certDir, "svclet.key") };
-  const watched = config.certificates.rotateServing ? undefined : files;
+  const watched = rotateServing ? undefined : files;
   const kept = await readKeyPair(files);
   if (kept !== undefined) return { pair: kept, files: watched };
   const now = clock.now();

@@ -22,8 +22,9 @@ export async function serveCheckpoint(
   if (worker === undefined) return textResponse(404, "pod does not exist");
   const isKnown = allContainers(worker.pod).some(({ spec }) => spec.name === container);
   if (!isKnown) return textResponse(404, `container ${container} does not exist`);
-  const timeout = new URLSearchParams(query).get("timeout") ?? "0";
-  if (!/^[-+]?\d{1,18}$/.test(timeout)) return textResponse(404, "cannot parse value of timeout parameter");
+  // As kubelet, of several values the last.
+  const timeout = parseInt64(new URLSearchParams(query).getAll("timeout").at(-1) ?? "0");
+  if (timeout === undefined) return textResponse(404, "cannot parse value of timeout parameter");
   const name = `${namespace}/${pod}/${container}`;
   const running = worker.observation.containers.find((each) => each.name === container && each.state === "running");
   if (running === undefined) return textResponse(500, `checkpointing of ${name} failed (container is not running)`);
@@ -32,10 +33,16 @@ export async function serveCheckpoint(
   const location = join(directory, `checkpoint-${pod}_${namespace}-${container}-${time}.tar`);
   try {
     await mkdir(directory, { recursive: true, mode: 0o700 });
-    await pods.runtime.checkpointContainer({ containerId: running.id, location, timeout: BigInt(timeout) }, signal);
+    await pods.runtime.checkpointContainer({ containerId: running.id, location, timeout }, signal);
     return jsonResponse(200, { items: [location] });
   } catch (error) {
     const reason = error instanceof Error ? error.message : String(error);
     return textResponse(500, `checkpointing of ${name} failed (${reason})`);
   }
+}
+
+function parseInt64(text: string): bigint | undefined {
+  if (!/^[-+]?\d+$/.test(text)) return undefined;
+  const value = BigInt(text.replace("+", ""));
+  return BigInt.asIntN(64, value) === value ? value : undefined;
 }

@@ -159,6 +159,9 @@ t.test("createJoinCommand() and joinCluster() let two machines join with one com
     const base = { ...defaultAgentConfig(name), rootDir: file(name), certDir: file(`${name}-pki`) };
     const config = await joinCluster(base, invited, stop.signal);
     t.match(config, { server: { anonymousAuth: false }, certificates: { rotateClient: true, rotateServing: true } });
+    const files = { tlsCertFile: "/tls.crt", tlsKeyFile: "/tls.key" };
+    const withFiles = await joinCluster({ ...base, server: { ...base.server, ...files } }, invited, stop.signal);
+    t.equal(withFiles.certificates.rotateServing, false, "the files of the flags are served");
     const { svcconfig = "" } = config;
     await using connection = await openConnection({ ...config, svcconfig }, systemClock, silentLogger, stop.signal);
     await createClient({ transport: connection.transport }).create(nodeKind, { metadata: { name } });

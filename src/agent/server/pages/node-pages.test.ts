@@ -70,7 +70,7 @@ t.test("/logs/ serves the files of the log directory, and nothing above it", asy
   const query = "query=svc-no-such-service";
   t.match(
     (await queried.send("/logs/", { query })).text,
-    /^log not found for svc-no-such-service\n$|^-- No entries --/,
+    /^\nlog not found for svc-no-such-service\n$|^-- No entries --/,
   );
   t.match((await served.send("/logs/", { query })).text, "<!doctype html>", "without the field it is ignored");
   await using off = await agent({});
@@ -111,7 +111,12 @@ t.test("/checkpoint/ has the runtime write a file", async (t) => {
   });
   t.equal((await post("default/none/c")).text, "pod does not exist");
   t.equal((await post("default/web/x")).text, "container x does not exist");
-  t.equal((await post("default/web/c", "timeout=x")).text, "cannot parse value of timeout parameter");
+  for (const timeout of ["", "x", "1.5", "9223372036854775808"]) {
+    const { status, text } = await post("default/web/c", `timeout=1&timeout=${timeout}`);
+    t.same([status, text], [404, "cannot parse value of timeout parameter"], timeout);
+  }
+  await post("default/web/c", "timeout=x&timeout=9223372036854775807");
+  t.match(served.at.fake.calls.at(-1), { request: { timeout: 2n ** 63n - 1n } }, "the last value counts");
   served.at.fake.fail("checkpointContainer");
   const failed = await post("default/web/c", "timeout=5");
   t.equal(failed.status, 500);
