@@ -17,6 +17,7 @@ const namesByReason: Readonly<Record<string, readonly string[]>> = {
   "sidecar containers have one implementation": ["LegacySidecarContainers"],
   "the store is not etcd": ["SeparateCacheWatchRPC"],
   "service addresses are recorded in IPAddress objects only": ["DisableAllocatorDualWrite"],
+  "the agent always ignores what a user namespace forbids": ["SvcletInUserNamespace"],
   "nodes run Linux": [
     "WinDSR",
     "WinOverlay",
