@@ -45,12 +45,16 @@ export const admissionConfiguration = object("apiserver/v1.AdmissionConfiguratio
 /** Larger than any valid file; a wrong path must not fill the memory. */
 const FILE_BYTES_MAX = 3 * 1024 * 1024;
 
-/** Reads the configurations by plugin name. Throws an error in one sentence. */
+/**
+ * Reads the configurations by plugin name. Throws an error in one sentence. `text`: what the file contains; it is read
+ * when absent.
+ */
 export function readAdmissionConfiguration(
   file: string,
   pluginNames: readonly string[],
+  text?: string,
 ): ReadonlyMap<string, PluginConfiguration> {
-  const document = readConfiguration(file);
+  const document = readConfiguration(file, text);
   const { plugins = [] } = decodeConfiguration(document, IDENTITY, admissionConfiguration);
   const found = new Map<string, PluginConfiguration>();
   for (const [index, { name, path, configuration }] of plugins.entries()) {
@@ -86,13 +90,16 @@ function partOf(whole: PluginConfiguration, prefix: string, value: unknown): Plu
   };
 }
 
-function readConfiguration(file: string): PluginConfiguration {
+function readText(file: string): string {
+  const bytes = readFileSync(file);
+  if (bytes.length > FILE_BYTES_MAX) throw new Error(`it is larger than ${FILE_BYTES_MAX} bytes`);
+  return new TextDecoder("utf-8", { fatal: true }).decode(bytes);
+}
+
+function readConfiguration(file: string, text?: string): PluginConfiguration {
   let documents: readonly YamlDocument[];
   try {
-    const bytes = readFileSync(file);
-    if (bytes.length > FILE_BYTES_MAX) throw new Error(`it is larger than ${FILE_BYTES_MAX} bytes`);
-    const text = new TextDecoder("utf-8", { fatal: true }).decode(bytes);
-    documents = parseYaml(text).filter(({ value }) => value !== undefined && value !== null);
+    documents = parseYaml(text ?? readText(file)).filter(({ value }) => value !== undefined && value !== null);
   } catch (cause) {
     throw new Error(`Cannot use ${file}: ${(cause as Error).message}`, { cause });
   }

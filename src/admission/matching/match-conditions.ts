@@ -2,6 +2,8 @@
 import type { MatchCondition } from "../../api/admissionregistration/rules.ts";
 import type { Variables } from "../../cel/cel.ts";
 import type { Environment } from "../../cel/environment.ts";
+import type { MaybePromise } from "../../std/async/maybe-promise.ts";
+import { runInSlices, runSteps, type Steps } from "../../std/async/steps.ts";
 import { BudgetExhausted, type CompiledExpression, compileExpression, Evaluation } from "./evaluation.ts";
 
 /** The cost limit of all expressions together, as in Kubernetes. */
@@ -16,6 +18,8 @@ export interface MatchResult {
 }
 
 export interface MatchConditions {
+  /** Compiles the expressions, in turns of the event loop; otherwise the first `match` does. */
+  compile(): MaybePromise<void>;
   /**
    * Whether all conditions are true. A condition that is false decides. Otherwise, if some fail to evaluate, the result
    * has the error, or nothing matches.
@@ -29,9 +33,19 @@ export function matchConditions(
   environment: Environment,
   failsOpen: boolean,
 ): MatchConditions {
-  const compiled = conditions.map(({ expression }) => compileExpression(expression, environment));
+  const compiled: CompiledExpression[] = [];
+  const compileNext = (): boolean => {
+    const next = conditions[compiled.length];
+    if (next !== undefined) compiled.push(compileExpression(next.expression, environment));
+    return next !== undefined;
+  };
+  function* compileAll(): Steps<void> {
+    while (compileNext()) yield;
+  }
   return {
+    compile: () => (compiled.length === conditions.length ? undefined : runInSlices(compileAll())),
     match(bindings) {
+      runSteps(compileAll());
       const result = evaluateAll(compiled, bindings);
       return result.error !== undefined && failsOpen ? { matches: false, failedOpen: true } : result;
     },

@@ -20,6 +20,7 @@ import type { PluginDeps } from "../chain/factory.ts";
 import type { AdmissionPlugin } from "../chain/plugin.ts";
 import { convertObject, type EquivalentResource } from "../matching/equivalent-resource.ts";
 import { BudgetExhausted, type CompiledExpression, Evaluation } from "../matching/evaluation.ts";
+import type { MatchConditions } from "../matching/match-conditions.ts";
 import { findInvocations, type Invocation } from "./invocations.ts";
 import { errorTypeOf, PolicyMetrics } from "./metrics.ts";
 import { compileMutatingPolicy, type MutatingPolicyProgram } from "./mutating-policy.ts";
@@ -117,9 +118,9 @@ class Dispatch {
 
   async #invoke(invocation: Invocation<P, B, E>, param: Param, namespaceObject: Value | (() => Value)): Promise<void> {
     const { bound, binding, resource } = invocation;
-    const { compiled } = bound;
+    const compiled = await bound.compile();
     const params = { namespaceObject, params: () => paramValue(param, bound.policy.spec?.paramKind) };
-    if (compiled.conditions !== undefined && !(await this.#matches(invocation, params))) return;
+    if (compiled.conditions !== undefined && !(await this.#matches(invocation, compiled.conditions, params))) return;
     const key = [bound.name, binding.name, param?.object.metadata?.namespace, param?.object.metadata?.name].join("\0");
     if (!this.#reinvocation.isDue(key)) return;
     const before = this.#current.request.object;
@@ -147,13 +148,17 @@ class Dispatch {
     if (compiled.isReinvocable) this.#reinvocation.recordInvocation(key);
   }
 
-  async #matches({ bound, binding, resource }: Invocation<P, B, E>, params: Variables): Promise<boolean> {
+  async #matches(
+    { bound, binding, resource }: Invocation<P, B, E>,
+    conditions: MatchConditions,
+    params: Variables,
+  ): Promise<boolean> {
     const { clock } = this.#deps;
-    const { conditions } = bound.compiled;
+    await conditions.compile();
     const start = clock.monotonic();
     const bindings = { ...(await this.#current.bindingsFor(resource)), ...params, namespaceObject: null };
-    const result = await this.#current.checks.run(() => conditions?.match(bindings));
-    const { matches = true, error, failedOpen = false } = result ?? {};
+    const result = await this.#current.checks.run(() => conditions.match(bindings));
+    const { matches, error, failedOpen = false } = result;
     this.#metrics.conditions.observe(
       { name: bound.name, kind: "policy", type: "validate", operation: this.#original.operation },
       error !== undefined || failedOpen ? "failed" : matches ? "matched" : "excluded",

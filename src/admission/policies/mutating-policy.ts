@@ -10,8 +10,10 @@ import type {
 } from "../../api/admissionregistration/mutating-admission-policy/schema.ts";
 import { PolicyVariables } from "../../api/admissionregistration/policy-variables.ts";
 import { compile } from "../../cel/cel.ts";
+import type { Steps } from "../../std/async/steps.ts";
 import { type CompiledExpression, type CompiledVariable, compiledExpression } from "../matching/evaluation.ts";
 import { type MatchConditions, matchConditions } from "../matching/match-conditions.ts";
+import { compileVariables } from "./validating-policy.ts";
 
 export interface MutatingPolicyProgram {
   readonly conditions: MatchConditions | undefined;
@@ -26,20 +28,24 @@ export interface CompiledMutation {
   readonly expression: CompiledExpression;
 }
 
-export function compileMutatingPolicy({ spec = {} }: MutatingAdmissionPolicy): MutatingPolicyProgram {
+/** Yields after each expression. */
+export function* compileMutatingPolicy({ spec = {} }: MutatingAdmissionPolicy): Steps<MutatingPolicyProgram> {
   const { matchConditions: conditions = [], failurePolicy, mutations = [] } = spec;
   const base = { params: spec.paramKind !== undefined, stored: true };
   const names = new PolicyVariables(base, true);
-  const variables = (spec.variables ?? []).map((variable): CompiledVariable => {
-    return { name: variable.name, ...compiledExpression(variable.expression, names.compile(variable)) };
-  });
+  const variables = yield* compileVariables(spec.variables, names);
+  const compiled: CompiledMutation[] = [];
+  for (const mutation of mutations) {
+    compiled.push(compileMutation(mutation, names));
+    yield;
+  }
   return {
     conditions:
       conditions.length === 0
         ? undefined
         : matchConditions(conditions, createAdmissionEnvironment(base), failurePolicy === "Ignore"),
     variables,
-    mutations: mutations.map((mutation) => compileMutation(mutation, names)),
+    mutations: compiled,
     isReinvocable: spec.reinvocationPolicy === "IfNeeded",
   };
 }

@@ -6,6 +6,7 @@ import type {
 import type { ApiObject, Kind } from "../../api/kind.ts";
 import type { Scheme } from "../../api/scheme.ts";
 import { andThen, type MaybePromise } from "../../std/async/maybe-promise.ts";
+import { runInSlices, type Steps } from "../../std/async/steps.ts";
 import type { AdmissionAttributes, AdmissionRequest } from "../chain/attributes.ts";
 import type { ObjectReader } from "../chain/plugin.ts";
 import { createRequestMatcher, type RequestMatcher } from "./match-rules.ts";
@@ -36,8 +37,8 @@ export interface BoundPolicy<P extends Policy, B extends Binding, E> {
   readonly policy: P;
   readonly bindings: readonly NamedBinding<B>[];
   readonly failsOpen: boolean;
-  /** Compiled at the first access. */
-  readonly compiled: E;
+  /** Compiles at the first call, in turns of the event loop. */
+  compile(): MaybePromise<E>;
 }
 
 /** A policy whose rules match the attributes of a request. */
@@ -56,14 +57,14 @@ export interface PolicySourceDeps {
 export class PolicySource<P extends Policy, B extends Binding, E> {
   readonly #policies: Kind<P>;
   readonly #bindings: Kind<B>;
-  readonly #compile: (policy: P) => E;
+  readonly #compile: (policy: P) => Steps<E>;
   readonly #deps: PolicySourceDeps;
   #versions: readonly [policies: number, bindings: number, kinds: number] = [-1, -1, -1];
   #bound: readonly BoundPolicy<P, B, E>[] = [];
   /** By kind and operation, then by group alias and subresource. */
   #candidates = new WeakMap<Kind, Map<string, readonly Candidate<P, B, E>[]>>();
 
-  constructor(policies: Kind<P>, bindings: Kind<B>, compile: (policy: P) => E, deps: PolicySourceDeps) {
+  constructor(policies: Kind<P>, bindings: Kind<B>, compile: (policy: P) => Steps<E>, deps: PolicySourceDeps) {
     this.#policies = policies;
     this.#bindings = bindings;
     this.#compile = compile;
@@ -111,12 +112,12 @@ export class PolicySource<P extends Policy, B extends Binding, E> {
       const last = before.get(name);
       const isSame = last !== undefined && isSameVersion(last.policy, policy);
       const sorted = own.toSorted(compareNames).map((binding) => ({ name: nameOf(binding), binding }));
-      return [isSame ? new LazyPolicy(policy, sorted, () => last.compiled) : this.#create(policy, sorted)];
+      return [isSame ? new LazyPolicy(policy, sorted, () => last.compile()) : this.#create(policy, sorted)];
     });
   }
 
   #create(policy: P, bindings: readonly NamedBinding<B>[]): BoundPolicy<P, B, E> {
-    return new LazyPolicy(policy, bindings, () => this.#compile(policy));
+    return new LazyPolicy(policy, bindings, () => runInSlices(this.#compile(policy)));
   }
 
   #lookUp(request: AdmissionRequest): readonly Candidate<P, B, E>[] {
@@ -156,10 +157,10 @@ class LazyPolicy<P extends Policy, B extends Binding, E> implements BoundPolicy<
   readonly policy: P;
   readonly bindings: readonly NamedBinding<B>[];
   readonly failsOpen: boolean;
-  #compile: (() => E) | undefined;
-  #compiled: E | undefined;
+  readonly #compile: () => MaybePromise<E>;
+  #compiled: MaybePromise<E> | undefined;
 
-  constructor(policy: P, bindings: readonly NamedBinding<B>[], compile: () => E) {
+  constructor(policy: P, bindings: readonly NamedBinding<B>[], compile: () => MaybePromise<E>) {
     this.name = nameOf(policy);
     this.policy = policy;
     this.bindings = bindings;
@@ -167,12 +168,13 @@ class LazyPolicy<P extends Policy, B extends Binding, E> implements BoundPolicy<
     this.#compile = compile;
   }
 
-  get compiled(): E {
-    if (this.#compile !== undefined) {
-      this.#compiled = this.#compile();
-      this.#compile = undefined;
-    }
-    return this.#compiled as E;
+  /** Requests that arrive meanwhile wait for the same compilation. */
+  compile(): MaybePromise<E> {
+    this.#compiled ??= andThen(this.#compile(), (compiled) => {
+      this.#compiled = compiled;
+      return compiled;
+    });
+    return this.#compiled;
   }
 }
 

@@ -132,9 +132,19 @@ class Dispatch {
     });
   }
 
-  #evaluate(invocation: Invocation<P, B, E>, bindings: Parameters<typeof evaluateValidatingPolicy>[1]) {
+  #evaluate(
+    invocation: Invocation<P, B, E>,
+    bindings: Parameters<typeof evaluateValidatingPolicy>[1],
+  ): MaybePromise<void> {
+    return andThen(compileAll(invocation.bound), (compiled) => this.#evaluateCompiled(invocation, compiled, bindings));
+  }
+
+  #evaluateCompiled(
+    invocation: Invocation<P, B, E>,
+    compiled: E,
+    bindings: Parameters<typeof evaluateValidatingPolicy>[1],
+  ): MaybePromise<void> {
     const { clock } = this.#deps;
-    const { compiled } = invocation.bound;
     const start = clock.monotonic();
     const result = this.#policyRequest.checks.run(() => evaluateValidatingPolicy(compiled, bindings));
     return andThen(result, (done) => this.#record(invocation, done, clock.monotonic() - start));
@@ -193,6 +203,10 @@ class Dispatch {
       milliseconds,
     );
   }
+}
+
+function compileAll(bound: BoundPolicy<P, B, E>): MaybePromise<E> {
+  return andThen(bound.compile(), (compiled) => andThen(compiled.conditions?.compile(), () => compiled));
 }
 
 const CODES: Readonly<Record<string, number>> = {

@@ -4,11 +4,13 @@ import { PolicyVariables } from "../../api/admissionregistration/policy-variable
 import type {
   ValidatingAdmissionPolicy,
   Validation,
+  Variable,
 } from "../../api/admissionregistration/validating-admission-policy/schema.ts";
 import type { Variables } from "../../cel/cel.ts";
 import { PER_CALL_COST_MAX, PER_RESOURCE_COST_MAX } from "../../cel/cost/limits.ts";
 import { formatType } from "../../cel/values/types.ts";
 import { typeOfValue, type Value } from "../../cel/values/value.ts";
+import type { Steps } from "../../std/async/steps.ts";
 import {
   BudgetExhausted,
   type CompiledExpression,
@@ -41,34 +43,50 @@ interface CompiledAnnotation {
   readonly expression: CompiledExpression;
 }
 
-export function compileValidatingPolicy({ spec = {} }: ValidatingAdmissionPolicy): ValidatingPolicyProgram {
+/** Yields after each expression. */
+export function* compileValidatingPolicy({ spec = {} }: ValidatingAdmissionPolicy): Steps<ValidatingPolicyProgram> {
   const { matchConditions: conditions = [], failurePolicy, validations = [], auditAnnotations = [] } = spec;
   const base = { params: spec.paramKind !== undefined, stored: true };
   const names = new PolicyVariables(base, true);
-  const variables = (spec.variables ?? []).map((variable): CompiledVariable => {
-    return { name: variable.name, ...compiledExpression(variable.expression, names.compile(variable)) };
-  });
+  const variables = yield* compileVariables(spec.variables, names);
   const environment = names.createEnvironment();
   const messages = names.createEnvironment({ authorizer: false });
+  const compiled: CompiledValidation[] = [];
+  for (const validation of validations) {
+    const { expression, messageExpression = "" } = validation;
+    compiled.push({
+      validation,
+      expression: compileExpression(expression, environment),
+      message: messageExpression === "" ? undefined : compileExpression(messageExpression, messages),
+    });
+    yield;
+  }
+  const annotations: CompiledAnnotation[] = [];
+  for (const { key, valueExpression } of auditAnnotations) {
+    annotations.push({ key, expression: compileExpression(valueExpression, environment) });
+    yield;
+  }
   return {
     conditions:
       conditions.length === 0
         ? undefined
         : matchConditions(conditions, createAdmissionEnvironment(base), failurePolicy === "Ignore"),
     variables,
-    validations: validations.map((validation) => {
-      const { expression, messageExpression = "" } = validation;
-      return {
-        validation,
-        expression: compileExpression(expression, environment),
-        message: messageExpression === "" ? undefined : compileExpression(messageExpression, messages),
-      };
-    }),
-    auditAnnotations: auditAnnotations.map(({ key, valueExpression }) => ({
-      key,
-      expression: compileExpression(valueExpression, environment),
-    })),
+    validations: compiled,
+    auditAnnotations: annotations,
   };
+}
+
+export function* compileVariables(
+  variables: readonly Variable[] = [],
+  names: PolicyVariables,
+): Steps<readonly CompiledVariable[]> {
+  const compiled: CompiledVariable[] = [];
+  for (const variable of variables) {
+    compiled.push({ name: variable.name, ...compiledExpression(variable.expression, names.compile(variable)) });
+    yield;
+  }
+  return compiled;
 }
 
 /** The result of one validation. */

@@ -55,6 +55,7 @@ export class AdmissionReviewRequest {
       oldObject: toDynamicCelValue(objects.oldObject),
     };
     const { conditions } = webhook;
+    await conditions.compile();
     const { matches, error, failedOpen = false } = await checks.run(() => conditions.match(bindings));
     const type = webhook.kind === "MutatingWebhookConfiguration" ? "admit" : "validating";
     metrics.conditions.observe(

@@ -2,8 +2,14 @@
 import { type CompileResult, compile } from "../../cel/cel.ts";
 import type { Environment } from "../../cel/environment.ts";
 import { dynType, type ObjectType, type Type } from "../../cel/values/types.ts";
-import { type FieldError, invalidField, requiredField, validateEach } from "../../schema/validation/field-error.ts";
+import {
+  type FieldError,
+  invalidField,
+  requiredField,
+  validateEachInSteps,
+} from "../../schema/validation/field-error.ts";
 import { child, index } from "../../schema/value/field-path.ts";
+import type { Steps } from "../../std/async/steps.ts";
 import { type AdmissionEnvironmentOptions, createAdmissionEnvironment, expressionErrors } from "./expressions.ts";
 import type { Variable } from "./validating-admission-policy/schema.ts";
 
@@ -49,9 +55,9 @@ export class PolicyVariables {
   }
 
   /** Declares the variables of a policy that is written. */
-  validate(variables: readonly Variable[], path: string): readonly FieldError[] {
+  *validate(variables: readonly Variable[], path: string): Steps<readonly FieldError[]> {
     this.#areDeclared ||= variables.length > 0;
-    return validateEach(variables, (variable, i) => {
+    return yield* validateEachInSteps(variables, (variable, i) => {
       const at = index(path, i);
       return [
         ...validateName(variable.name, child(at, "name")),

@@ -11,9 +11,11 @@ import {
   tooMany,
   unquoted,
   validateEach,
+  validateEachInSteps,
 } from "../../schema/validation/field-error.ts";
 import { child, index } from "../../schema/value/field-path.ts";
 import { goQuote } from "../../schema/value/go-quote.ts";
+import type { Steps } from "../../std/async/steps.ts";
 import { validateLabelSelector } from "../meta/validation/label-selector.ts";
 import { pathSegment, qualifiedName } from "../meta/validation/names.ts";
 import { validateExpression } from "./expressions.ts";
@@ -100,14 +102,15 @@ function validateResources(resources: readonly string[], path: string): readonly
   return errors;
 }
 
-export function validateMatchConditions(
+/** Compiling an expression takes milliseconds: yields after each. */
+export function* validateMatchConditions(
   conditions: readonly MatchCondition[],
   names: Environment,
   path: string,
-): readonly FieldError[] {
+): Steps<readonly FieldError[]> {
   if (conditions.length > CONDITIONS_MAX) return [tooMany(path, conditions.length, CONDITIONS_MAX)];
   const seen = new Set<string>();
-  return validateEach(conditions, ({ name, expression }, i) => {
+  return yield* validateEachInSteps(conditions, ({ name, expression }, i) => {
     const at = index(path, i);
     const twice = name !== "" && seen.has(name);
     seen.add(name);

@@ -1,3 +1,4 @@
+import type { Steps } from "../../std/async/steps.ts";
 import { stringifyExact } from "../json/exact-numbers.ts";
 import { goQuote } from "../value/go-quote.ts";
 import { formatInteger } from "../value/int64.ts";
@@ -29,6 +30,23 @@ export function validateEach<T>(
   for (const item of items) {
     for (const error of validate(item, index)) errors.push(error);
     if (errors.length >= errorsMax) break;
+    index++;
+  }
+  return errors;
+}
+
+/** The same, of items each of which may take long: yields after each. */
+export function* validateEachInSteps<T>(
+  items: Iterable<T>,
+  validate: (item: T, index: number) => Steps<readonly FieldError[]> | readonly FieldError[],
+): Steps<readonly FieldError[]> {
+  const errors: FieldError[] = [];
+  let index = 0;
+  for (const item of items) {
+    const found = validate(item, index);
+    for (const error of "next" in found ? yield* found : found) errors.push(error);
+    if (errors.length >= errorsMax) break;
+    yield;
     index++;
   }
   return errors;

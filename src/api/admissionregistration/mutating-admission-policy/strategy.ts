@@ -13,7 +13,7 @@ export const mutatingAdmissionPolicyStrategy: Strategy<MutatingAdmissionPolicy> 
   },
   prepareForCreate: setFirstGeneration,
   prepareForUpdate: (next, previous) => updateGeneration(next, previous, !deepEqual(next.spec, previous.spec)),
-  validate: validateMutatingPolicy,
+  validateInSteps: validateMutatingPolicy,
   allowUnconditionalUpdate: false,
 };
 

@@ -1,4 +1,5 @@
 import t from "tap";
+import { runSteps } from "../../../std/async/steps.ts";
 import type { MutatingAdmissionPolicyBinding } from "./schema.ts";
 import { mutatingAdmissionPolicyBindingStrategy, mutatingAdmissionPolicyStrategy } from "./strategy.ts";
 import { validateMutatingPolicy, validateMutatingPolicyBinding } from "./validation.ts";
@@ -16,7 +17,7 @@ function errorsOf(spec: object, operations = rule.operations): readonly string[]
     spec: { matchConstraints, reinvocationPolicy: "Never" as const, ...spec },
   };
   const defaulted = mutatingAdmissionPolicyStrategy.setDefaults?.(policy) ?? policy;
-  return validateMutatingPolicy(defaulted).map(({ field, type, detail }) => `${field} ${type} ${detail}`);
+  return runSteps(validateMutatingPolicy(defaulted)).map(({ field, type, detail }) => `${field} ${type} ${detail}`);
 }
 
 t.test("expressions of mutations have the type of the patch", async (t) => {

@@ -5,8 +5,10 @@ import {
   notSupported,
   requiredField,
   validateEach,
+  validateEachInSteps,
 } from "../../../schema/validation/field-error.ts";
 import { child, index } from "../../../schema/value/field-path.ts";
+import type { Steps } from "../../../std/async/steps.ts";
 import { createAdmissionEnvironment, createMutationTypes, validateExpression } from "../expressions.ts";
 import {
   validateConstraints,
@@ -24,24 +26,26 @@ const OPERATIONS = ["*", "CONNECT", "CREATE", "UPDATE"];
 const REINVOCATION_POLICIES = ["IfNeeded", "Never"];
 const PATCH_TYPES = ["ApplyConfiguration", "JSONPatch"];
 
-export function validateMutatingPolicy({ spec = {} }: MutatingAdmissionPolicy): readonly FieldError[] {
+export function* validateMutatingPolicy({ spec = {} }: MutatingAdmissionPolicy): Steps<readonly FieldError[]> {
   const { paramKind, mutations = [], reinvocationPolicy = "" } = spec;
   const params = paramKind !== undefined;
   const variables = new PolicyVariables({ params }, true);
-  const variableErrors = variables.validate(spec.variables ?? [], "spec.variables");
+  const variableErrors = yield* variables.validate(spec.variables ?? [], "spec.variables");
+  const { matchConditions = [] } = spec;
+  const environment = createAdmissionEnvironment({ params });
+  const conditionErrors = yield* validateMatchConditions(matchConditions, environment, "spec.matchConditions");
+  const mutationErrors = yield* validateEachInSteps(mutations, (one, i) =>
+    validateMutation(one, variables, index("spec.mutations", i)),
+  );
   return [
     ...validateFailurePolicy(spec.failurePolicy, "spec.failurePolicy"),
     ...validateParamKind(paramKind, "spec.paramKind"),
     ...validateConstraints(spec.matchConstraints, "spec.matchConstraints"),
     ...validateOperations(spec.matchConstraints, "spec.matchConstraints.resourceRules.operations"),
-    ...validateMatchConditions(
-      spec.matchConditions ?? [],
-      createAdmissionEnvironment({ params }),
-      "spec.matchConditions",
-    ),
+    ...conditionErrors,
     ...variableErrors,
     ...(mutations.length === 0 ? [requiredField("spec.mutations", "mutations must contain at least one item")] : []),
-    ...validateEach(mutations, (one, i) => validateMutation(one, variables, index("spec.mutations", i))),
+    ...mutationErrors,
     ...(reinvocationPolicy === ""
       ? [requiredField("spec.reinvocationPolicy")]
       : validateChoice(reinvocationPolicy, REINVOCATION_POLICIES, "spec.reinvocationPolicy")),

@@ -14,6 +14,6 @@ export const validatingAdmissionPolicyStrategy: Strategy<ValidatingAdmissionPoli
   prepareForCreate: (object) => setFirstGeneration(dropStatus(object)),
   prepareForUpdate: (next, previous) =>
     updateGeneration(keepStatus(next, previous), previous, !deepEqual(next.spec, previous.spec)),
-  validate: validatePolicy,
+  validateInSteps: validatePolicy,
   allowUnconditionalUpdate: false,
 };

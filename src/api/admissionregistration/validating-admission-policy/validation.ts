@@ -5,8 +5,10 @@ import {
   invalidField,
   requiredField,
   validateEach,
+  validateEachInSteps,
 } from "../../../schema/validation/field-error.ts";
 import { child, index } from "../../../schema/value/field-path.ts";
+import type { Steps } from "../../../std/async/steps.ts";
 import { validateConditions } from "../../meta/validation/condition.ts";
 import { qualifiedName } from "../../meta/validation/names.ts";
 import { createAdmissionEnvironment, validateExpression } from "../expressions.ts";
@@ -22,27 +24,30 @@ const VALUE_EXPRESSION_BYTES_MAX = 5 * 1024;
 const NOT_SPECIFIED = "expression is not specified";
 const NOTHING_TO_DO = "validations or auditAnnotations must contain at least one item";
 
-export function validatePolicy(object: ValidatingAdmissionPolicy): readonly FieldError[] {
+export function* validatePolicy(object: ValidatingAdmissionPolicy): Steps<readonly FieldError[]> {
   const spec = object.spec ?? {};
   const { paramKind, validations = [], auditAnnotations = [] } = spec;
   const params = paramKind !== undefined;
   const variables = new PolicyVariables({ params }, false);
-  const variableErrors = variables.validate(spec.variables ?? [], "spec.variables");
+  const variableErrors = yield* variables.validate(spec.variables ?? [], "spec.variables");
+  const { matchConditions = [] } = spec;
+  const environment = createAdmissionEnvironment({ params });
+  const conditionErrors = yield* validateMatchConditions(matchConditions, environment, "spec.matchConditions");
+  const validationErrors = yield* validateEachInSteps(validations, (one, i) =>
+    validateValidation(one, variables, index("spec.validations", i)),
+  );
+  const name = object.metadata?.name ?? "";
   return [
     ...validateFailurePolicy(spec.failurePolicy, "spec.failurePolicy"),
     ...validateParamKind(paramKind, "spec.paramKind"),
     ...validateConstraints(spec.matchConstraints, "spec.matchConstraints"),
-    ...validateMatchConditions(
-      spec.matchConditions ?? [],
-      createAdmissionEnvironment({ params }),
-      "spec.matchConditions",
-    ),
+    ...conditionErrors,
     ...variableErrors,
     ...(validations.length === 0 && auditAnnotations.length === 0
       ? [requiredField("spec.validations", NOTHING_TO_DO), requiredField("spec.auditAnnotations", NOTHING_TO_DO)]
       : []),
-    ...validateEach(validations, (one, i) => validateValidation(one, variables, index("spec.validations", i))),
-    ...validateAnnotations(auditAnnotations, object.metadata?.name ?? "", variables, "spec.auditAnnotations"),
+    ...validationErrors,
+    ...(yield* validateAnnotations(auditAnnotations, name, variables, "spec.auditAnnotations")),
   ];
 }
 
@@ -90,17 +95,17 @@ function validateMessage(message: string, path: string): readonly FieldError[] {
   return /[\r\n]/.test(text) ? [invalidField(path, message, "message must not contain line breaks")] : [];
 }
 
-function validateAnnotations(
+function* validateAnnotations(
   annotations: readonly AuditAnnotation[],
   policy: string,
   variables: PolicyVariables,
   path: string,
-): readonly FieldError[] {
+): Steps<readonly FieldError[]> {
   const seen = new Set<string>();
   const many = annotations.length > ANNOTATIONS_MAX;
   return [
     ...(many ? [invalidField(path, annotations, `must not have more than ${ANNOTATIONS_MAX} auditAnnotations`)] : []),
-    ...validateEach(annotations, ({ key, valueExpression }, i) => {
+    ...(yield* validateEachInSteps(annotations, ({ key, valueExpression }, i) => {
       const at = index(path, i);
       const twice = seen.has(key);
       seen.add(key);
@@ -113,7 +118,7 @@ function validateAnnotations(
         ...validateValue(valueExpression, variables, child(at, "valueExpression")),
         ...(twice ? [duplicateField(child(at, "key"), key)] : []),
       ];
-    }),
+    })),
   ];
 }
 

@@ -17,7 +17,7 @@ const strategy: Strategy<MutatingWebhookConfiguration> = {
   },
   prepareForCreate: setFirstGeneration,
   prepareForUpdate: (next, previous) => updateGeneration(next, previous, !deepEqual(next.webhooks, previous.webhooks)),
-  validate: (object, previous) => validateWebhooks(object.webhooks, previous?.webhooks),
+  validateInSteps: (object, previous) => validateWebhooks(object.webhooks, previous?.webhooks),
 };
 
 export const mutatingWebhookConfigurationKind: Kind<MutatingWebhookConfiguration> = {

@@ -11,7 +11,7 @@ const strategy: Strategy<ValidatingWebhookConfiguration> = {
     object.webhooks === undefined ? object : { ...object, webhooks: object.webhooks.map(setWebhookDefaults) },
   prepareForCreate: setFirstGeneration,
   prepareForUpdate: (next, previous) => updateGeneration(next, previous, !deepEqual(next.webhooks, previous.webhooks)),
-  validate: (object, previous) => validateWebhooks(object.webhooks, previous?.webhooks),
+  validateInSteps: (object, previous) => validateWebhooks(object.webhooks, previous?.webhooks),
 };
 
 export const validatingWebhookConfigurationKind: Kind<ValidatingWebhookConfiguration> = {

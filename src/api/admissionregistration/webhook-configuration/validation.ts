@@ -5,8 +5,10 @@ import {
   notSupported,
   requiredField,
   validateEach,
+  validateEachInSteps,
 } from "../../../schema/validation/field-error.ts";
 import { child, index } from "../../../schema/value/field-path.ts";
+import type { Steps } from "../../../std/async/steps.ts";
 import { validateLabelSelector } from "../../meta/validation/label-selector.ts";
 import { dns1035Label, dns1123Subdomain } from "../../meta/validation/names.ts";
 import { validateWebhookService, validateWebhookUrl } from "../../meta/validation/webhook-client.ts";
@@ -55,18 +57,18 @@ interface StoredExemptions {
   readonly conditions: boolean;
 }
 
-export function validateWebhooks(
+export function* validateWebhooks(
   webhooks: readonly Webhook[] = [],
   previous: readonly Webhook[] | undefined,
-): readonly FieldError[] {
+): Steps<readonly FieldError[]> {
   const exemptions = exemptionsFrom(previous, webhooks);
   const names = new Set<string>();
-  return validateEach(webhooks, (webhook, i) => {
+  return yield* validateEachInSteps(webhooks, function* (webhook, i) {
     const path = index("webhooks", i);
     const twice = names.has(webhook.name) && !exemptions.names;
     names.add(webhook.name);
     return [
-      ...validateWebhook(webhook, exemptions, path),
+      ...(yield* validateWebhook(webhook, exemptions, path)),
       ...validateVersions(webhook.admissionReviewVersions ?? [], exemptions, child(path, "admissionReviewVersions")),
       ...(twice ? [duplicateField(child(path, "name"), webhook.name)] : []),
     ];
@@ -90,11 +92,15 @@ function isSupportedReviewVersion(version: string): boolean {
   return VERSIONS.includes(version);
 }
 
-function validateWebhook(webhook: Webhook, exemptions: StoredExemptions, path: string): readonly FieldError[] {
+function* validateWebhook(webhook: Webhook, exemptions: StoredExemptions, path: string): Steps<readonly FieldError[]> {
   const { sideEffects, timeoutSeconds } = webhook;
   const allowed = exemptions.sideEffects ? SIDE_EFFECTS : HARMLESS;
   const late = timeoutSeconds !== undefined && (timeoutSeconds < 1 || timeoutSeconds > SECONDS_MAX);
   const at = (member: string): string => child(path, member);
+  const { matchConditions = [] } = webhook;
+  const conditionErrors = exemptions.conditions
+    ? []
+    : yield* validateMatchConditions(matchConditions, createAdmissionEnvironment(), at("matchConditions"));
   return [
     ...validateName(webhook.name, at("name")),
     ...validateEach(webhook.rules ?? [], (rule, i) => validateRuleWithOperations(rule, index(at("rules"), i))),
@@ -120,9 +126,7 @@ function validateWebhook(webhook: Webhook, exemptions: StoredExemptions, path: s
       ? validateChoice(webhook.reinvocationPolicy, REINVOCATION_POLICIES, at("reinvocationPolicy"))
       : []),
     ...validateClient(webhook.clientConfig ?? {}, at("clientConfig")),
-    ...(exemptions.conditions
-      ? []
-      : validateMatchConditions(webhook.matchConditions ?? [], createAdmissionEnvironment(), at("matchConditions"))),
+    ...conditionErrors,
   ];
 }
 
