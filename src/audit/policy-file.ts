@@ -62,10 +62,13 @@ export interface LoadedPolicy {
   readonly warnings: readonly string[];
 }
 
-/** Throws one sentence for a file that is no valid policy. Unknown fields are only reported, as in Kubernetes. */
-export function readAuditPolicy(path: string): LoadedPolicy {
+/**
+ * Throws one sentence for a file that is no valid policy. Unknown fields are only reported, as in Kubernetes. `text`:
+ * what the file contains; it is read when absent.
+ */
+export function readAuditPolicy(path: string, text?: string): LoadedPolicy {
   try {
-    return parsePolicy(path, readText(path));
+    return parsePolicy(path, text ?? readText(path));
   } catch (cause) {
     throw new Error(`loading audit policy file: ${(cause as Error).message}: from file ${path}`, { cause });
   }

@@ -6,6 +6,7 @@ import { parseYaml, type YamlDocument } from "../../schema/yaml/yaml.ts";
 import { apiServerFileKinds, type FileKind } from "./file-kinds.ts";
 import { problemsOf } from "./loader-errors.ts";
 import { type Problem, problemAt, type Source } from "./problem.ts";
+import { repairStructure } from "./repair.ts";
 import { checkStructure } from "./structure.ts";
 import { checkAbacFile, checkTokenFile, isAbacFile } from "./text-files.ts";
 
@@ -74,10 +75,18 @@ async function checkDocuments(file: string, text: string, kinds: readonly FileKi
 
 async function checkDocument(source: Source, kind: FileKind): Promise<readonly Problem[]> {
   const structure = kind.schema === undefined ? [] : checkStructure(source, kind.schema);
-  const loaded = await checkByLoader(source, kind);
-  if (structure.length === 0) return loaded;
-  const others = loaded.filter((problem) => !isStructural(problem, structure));
+  if (kind.schema === undefined || structure.length === 0) return await checkByLoader(source, kind);
+  // Most loaders end at mistakes of the structure.
+  const loaded = await checkByLoader(repairStructure(source, kind.schema, structure), kind);
+  const others = loaded
+    .filter((problem) => !isStructural(problem, structure))
+    .map((problem) => relocate(source, problem));
   return [...structure, ...others].sort((a, b) => (a.line ?? 0) - (b.line ?? 0) || (a.column ?? 0) - (b.column ?? 0));
+}
+
+/** The place of a problem of the repaired document in the file. */
+function relocate(source: Source, { file, field, message, fix }: Problem): Problem {
+  return field === "" ? { file, field, message, fix } : problemAt(source, field, message, fix);
 }
 
 async function checkByLoader(source: Source, kind: FileKind): Promise<readonly Problem[]> {
@@ -94,7 +103,10 @@ async function checkByLoader(source: Source, kind: FileKind): Promise<readonly P
 /** Whether the loader reports what the comparison with the schema has reported. */
 function isStructural({ message, field }: Problem, structure: readonly Problem[]): boolean {
   if (/unknown field|set twice|already set|strict decoding/.test(message)) return true;
-  return structure.some((known) => known.field === field || message.includes(known.message));
+  return structure.some((known) => {
+    const isBelow = known.field !== "" && (field.startsWith(`${known.field}.`) || field.startsWith(`${known.field}[`));
+    return known.field === field || isBelow || message.includes(known.message);
+  });
 }
 
 function isTokenFile(text: string): boolean {

@@ -72,7 +72,12 @@ t.test("mistakes have line, column, field, and what would be right", async (t) =
   const rows: readonly (readonly [text: string, expected: readonly string[], name?: string])[] = [
     [
       `${header("AuthenticationConfiguration")}jwt:\n- issuer:\n    url: http://a\n  claimMapings: {}\n`,
-      ["file.yaml:6:3: jwt[0].claimMapings: unknown field; did you mean claimMappings?"],
+      [
+        "file.yaml:4:3: jwt[0].issuer.audiences: Required value: at least one jwt[0].issuer.audiences is required",
+        "file.yaml:4:3: jwt[0].claimMappings.username: Required value: claim or expression is required",
+        'file.yaml:5:5: jwt[0].issuer.url: Invalid value: "http://a": URL scheme must be https',
+        "file.yaml:6:3: jwt[0].claimMapings: unknown field; did you mean claimMappings?",
+      ],
     ],
     [
       `${header("TracingConfiguration")}samplingRatePerMillion: "5"\nsamplingRatePerMillion: 6\n`,
@@ -102,6 +107,53 @@ t.test("mistakes have line, column, field, and what would be right", async (t) =
         "file.yaml:5:3: rules[0].userz: unknown field; did you mean users?",
         "file.yaml:6:3: rules[1].verb: unknown field; did you mean verbs?",
         "file.yaml:6:3: rules[1].level: Required value; set it",
+      ],
+    ],
+    // The servers end at the unknown fields; the check also reports the values.
+    [
+      `${header("AuthorizationConfiguration")}authorizers:\n- type: RBACC\n  nam: x\n  colour: red\n- type: 5\n  name: yy\n`,
+      [
+        'file.yaml:4:3: authorizers[0].type: Unsupported value: "RBACC"; supported values: "ABAC", "AlwaysAllow", "AlwaysDeny", "Node", "RBAC", "Webhook"',
+        "file.yaml:5:3: authorizers[0].nam: unknown field; did you mean name?",
+        "file.yaml:6:3: authorizers[0].colour: unknown field; the fields here are type, name, webhook",
+        "file.yaml:7:3: authorizers[1].type: json: cannot unmarshal number into Go struct field AuthorizerConfiguration.authorizers.type of type string; expected a string",
+      ],
+    ],
+    [
+      `${header("EncryptionConfiguration", "v1")}resorces: []\nresources:\n- resources: [secrets]\n  providers:\n  - aescbc: {keys: [{name: k, secret: abc}], size: 1}\n`,
+      [
+        "file.yaml:3:1: resorces: unknown field; did you mean resources?",
+        'file.yaml:7:31: resources[0].providers[0].aescbc.keys[0].secret: Invalid value: "REDACTED": secrets must be base64 encoded',
+        "file.yaml:7:46: resources[0].providers[0].aescbc.size: unknown field; the fields here are keys",
+      ],
+    ],
+    [
+      `${header("TracingConfiguration")}samplingRatePerMillion: 5000000\nendpont: a:1\n`,
+      [
+        "file.yaml:3:1: samplingRatePerMillion: Invalid value: 5000000: sampling rate per million must be less than or equal to one million",
+        "file.yaml:4:1: endpont: unknown field; did you mean endpoint?",
+      ],
+    ],
+    [
+      `${header("EgressSelectorConfiguration")}egressSelections:\n- name: clusterr\n  conection: {proxyProtocol: HTTPConect}\n`,
+      [
+        'file.yaml:4:3: egressSelections[0].connection.proxyProtocol: Unsupported value: "HTTPConect"; supported values: "Direct", "HTTPConnect", "GRPC"',
+        'file.yaml:4:3: egressSelections[0].name: Unsupported value: "clusterr"; supported values: "cluster", "controlplane", "etcd"',
+        "file.yaml:5:3: egressSelections[0].conection: unknown field; did you mean connection?",
+      ],
+    ],
+    [
+      `${header("AdmissionConfiguration", "v1")}plugins:\n- name: PodSecurty\n  pth: x\n`,
+      [
+        'file.yaml:4:3: plugins[0].name: plugin "PodSecurty" is unknown; did you mean PodSecurity?',
+        "file.yaml:5:3: plugins[0].pth: unknown field; did you mean path?",
+      ],
+    ],
+    [
+      `${header("KubeSchedulerConfiguration", "v1", "kubescheduler.config.k8s.io")}paralelism: 1\nprofiles: [{schedulerName: a}, {schedulerName: a}]\n`,
+      [
+        "file.yaml:3:1: paralelism: unknown field; did you mean parallelism?",
+        'file.yaml:4:33: profiles[1].schedulerName: Duplicate value: "a"; each may occur once',
       ],
     ],
     [header("OtherConfiguration", "v1", "other.svc.io"), ["file.yaml:1:1: kind: not today", "file.yaml:1:1: no line"]],

@@ -43,9 +43,9 @@ export const apiServerFileKinds: readonly FileKind[] = [
     kind: "AdmissionConfiguration",
     apiVersions: versionsOf("v1", "v1alpha1"),
     schema: admissionConfiguration,
-    async load({ file }) {
+    async load({ file, text }) {
       const names = plugins.map(({ name }) => name);
-      for (const [name, configuration] of readAdmissionConfiguration(file, names)) {
+      for (const [name, configuration] of readAdmissionConfiguration(file, names, text)) {
         await pluginChecks[name]?.(configuration);
       }
     },
@@ -75,7 +75,7 @@ export const apiServerFileKinds: readonly FileKind[] = [
     kind: "EgressSelectorConfiguration",
     apiVersions: versionsOf("v1beta1", "v1alpha1"),
     schema: egressSelectorConfiguration,
-    load: ({ file }) => loadEgressConfiguration(file),
+    load: ({ file, text }) => loadEgressConfiguration(file, text),
   },
   {
     kind: "EncryptionConfiguration",
@@ -93,7 +93,7 @@ export const apiServerFileKinds: readonly FileKind[] = [
     kind: "Policy",
     apiVersions: ["audit.svc.io/v1", "audit.k8s.io/v1"],
     schema: policySchema,
-    load: ({ file }) => readAuditPolicy(file),
+    load: ({ file, text }) => readAuditPolicy(file, text),
   },
   {
     kind: "KubeSchedulerConfiguration",

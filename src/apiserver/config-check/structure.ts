@@ -21,12 +21,22 @@ export function checkStructure(source: Source, schema: ObjectSchema): readonly P
   ];
 }
 
-export function suggestField(schema: ObjectSchema, field: string): string {
+/** The field whose name is similar; undefined if there is none, and for a field that exists. */
+export function findIntendedField(schema: ObjectSchema, field: string): string | undefined {
   const name = String(splitPath(field).at(-1) ?? "");
+  const names = siblingsOf(schema, field);
+  return names === undefined || names.includes(name) ? undefined : findNearest(name, names);
+}
+
+function siblingsOf(schema: ObjectSchema, field: string): readonly string[] | undefined {
   const parent = schemaAt(schema, field.slice(0, Math.max(field.lastIndexOf("."), field.lastIndexOf("["), 0)));
-  if (parent?.type !== "object") return "remove it";
-  const names = membersOf(parent).map((member) => member.name);
-  const nearest = findNearest(name, names);
+  return parent?.type === "object" ? membersOf(parent).map((member) => member.name) : undefined;
+}
+
+export function suggestField(schema: ObjectSchema, field: string): string {
+  const names = siblingsOf(schema, field);
+  if (names === undefined) return "remove it";
+  const nearest = findIntendedField(schema, field);
   if (nearest !== undefined) return `did you mean ${nearest}?`;
   const listed = names.slice(0, LISTED_MAX).join(", ");
   return `the fields here are ${listed}${names.length > LISTED_MAX ? ", …" : ""}`;

@@ -84,11 +84,9 @@ export interface EgressConfiguration {
   readonly warnings: readonly string[];
 }
 
-/** Throws one sentence with the file, and the line and field of each mistake. */
-export function loadEgressConfiguration(path: string): EgressConfiguration {
-  let text: string;
+function readConfigurationText(path: string): string {
   try {
-    text = readFileSync(path, "utf8");
+    return readFileSync(path, "utf8");
   } catch (cause) {
     const { code, message } = cause as NodeJS.ErrnoException;
     const why = code === "ENOENT" ? `open ${path}: no such file or directory` : message;
@@ -97,7 +95,14 @@ export function loadEgressConfiguration(path: string): EgressConfiguration {
       { cause },
     );
   }
-  return readConfigurationFile(path, text, {
+}
+
+/**
+ * Throws one sentence with the file, and the line and field of each mistake. `text`: what the file contains; it is read
+ * when absent.
+ */
+export function loadEgressConfiguration(path: string, text?: string): EgressConfiguration {
+  return readConfigurationFile(path, text ?? readConfigurationText(path), {
     kind: "EgressSelectorConfiguration",
     versions: ["v1beta1", "v1alpha1"],
     schema: egressSelectorConfiguration,
