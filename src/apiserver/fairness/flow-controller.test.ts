@@ -70,10 +70,8 @@ class Fixture {
       annotations: new AuditAnnotations(),
     };
     const estimate = { initialSeats: seats, finalSeats: 0, additionalLatencyMs: 0 };
-    return flow.level.queueSet.start(
-      { flow: flow.metrics, distinguisher: "jo", context, estimate },
-      flow.flowOf("jo").hand,
-    );
+    const { hand, seats: flowSeats } = flow.flowOf("jo");
+    return flow.level.queueSet.start({ flow: flow.metrics, flowSeats, distinguisher: "jo", context, estimate }, hand);
   }
 
   limits(): Readonly<Record<string, number | undefined>> {

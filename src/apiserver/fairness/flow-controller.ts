@@ -12,7 +12,7 @@ import type { Clock, Timer } from "../../std/time/clock.ts";
 import type { RequestInfo } from "../request/request-info.ts";
 import { allocateConcurrency } from "./concurrency-allocation.ts";
 import { FlowControlMetrics, type FlowMetrics } from "./flow-control-metrics.ts";
-import type { FlowRequest } from "./flow-request.ts";
+import { type FlowRequest, FlowSeats } from "./flow-request.ts";
 import { compileFlowSchema, type RequestMatcher } from "./flow-schema-matcher.ts";
 import { FlowTurn, FlowTurns } from "./flow-turns.ts";
 import { CATCH_ALL, EXEMPT, PriorityLevel } from "./priority-level.ts";
@@ -37,6 +37,7 @@ export interface Flow {
   /** Indexes of its queues. */
   readonly hand: readonly number[];
   readonly turn: FlowTurn;
+  readonly seats: FlowSeats;
 }
 
 /** A flow schema in effect. */
@@ -75,7 +76,11 @@ export class ActiveFlowSchema {
   flowOf(distinguisher: string): Flow {
     let flow = this.#flows.get(distinguisher);
     if (flow === undefined) {
-      flow = { hand: this.level.dealHand(() => hashFlow(this.name, distinguisher)), turn: new FlowTurn() };
+      flow = {
+        hand: this.level.dealHand(() => hashFlow(this.name, distinguisher)),
+        turn: new FlowTurn(),
+        seats: new FlowSeats(),
+      };
       if (this.#flows.size >= FLOWS_MAX) this.#flows.clear();
       this.#flows.set(distinguisher, flow);
     }

@@ -7,8 +7,14 @@ import { ESTIMATED_SERVICE_MS, maxSeatsOf, totalWorkOf, type WorkEstimate } from
 /** How the wait of a queued request ended. */
 export type Decision = "execute" | "timeout" | "cancel";
 
+/** The seats of the executing requests of one flow in a priority level. */
+export class FlowSeats {
+  inUse = 0;
+}
+
 export class FlowRequest {
   readonly flow: FlowMetrics;
+  readonly flowSeats: FlowSeats;
   readonly distinguisher: string;
   readonly context: RequestContext;
   /** Monotonic milliseconds. */
@@ -31,12 +37,13 @@ export class FlowRequest {
   next: FlowRequest | undefined;
 
   constructor(
-    { flow, distinguisher, context, estimate }: FlowRequestOptions,
+    { flow, flowSeats, distinguisher, context, estimate }: FlowRequestOptions,
     queue: RequestQueue | undefined,
     arrivalMs: number,
     arrivalR: number,
   ) {
     this.flow = flow;
+    this.flowSeats = flowSeats;
     this.distinguisher = distinguisher;
     this.context = context;
     this.arrivalMs = arrivalMs;
@@ -54,6 +61,7 @@ export class FlowRequest {
 
 export interface FlowRequestOptions {
   readonly flow: FlowMetrics;
+  readonly flowSeats: FlowSeats;
   readonly distinguisher: string;
   readonly context: RequestContext;
   readonly estimate: WorkEstimate;

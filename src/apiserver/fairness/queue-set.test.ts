@@ -6,8 +6,9 @@ import { FakeClock } from "../../testing/std/fake-clock.ts";
 import { parseRequestInfo } from "../request/request-info.ts";
 import { DemandIntegrator } from "./demand-integrator.ts";
 import { FlowControlMetrics } from "./flow-control-metrics.ts";
-import type { Decision, FlowRequest } from "./flow-request.ts";
+import { type Decision, type FlowRequest, FlowSeats } from "./flow-request.ts";
 import { QueueSet } from "./queue-set.ts";
+import type { WorkEstimate } from "./work-estimate.ts";
 
 const request = makeRequest({ path: "/version" });
 const context = {
@@ -34,6 +35,7 @@ class Level {
   readonly demand = new DemandIntegrator(0);
   readonly #metrics = new FlowControlMetrics(this.registry, this.clock);
   readonly #flow = this.#metrics.ofFlow("schema", "level");
+  readonly #flowSeats = new FlowSeats();
   readonly #levelMetrics = this.#metrics.ofLevel("level");
   readonly set = new QueueSet({ clock: this.clock, metrics: this.#levelMetrics, demand: this.demand });
 
@@ -47,8 +49,17 @@ class Level {
 
   /** Undefined: rejected at once. */
   send(queue = 0, seats = 1, waitSignal = signal, work = { finalSeats: 0, additionalLatencyMs: 0 }): Sent | undefined {
-    const estimate = { initialSeats: seats, ...work };
-    const sent = this.set.start({ flow: this.#flow, distinguisher: "", context, estimate }, [queue]);
+    return this.sendOf(this.#flowSeats, queue, { initialSeats: seats, ...work }, waitSignal);
+  }
+
+  /** Sends a request of a flow. */
+  sendOf(
+    flowSeats: FlowSeats,
+    queue: number,
+    estimate: WorkEstimate = { initialSeats: 1, finalSeats: 0, additionalLatencyMs: 0 },
+    waitSignal = signal,
+  ): Sent | undefined {
+    const sent = this.set.start({ flow: this.#flow, flowSeats, distinguisher: "", context, estimate }, [queue]);
     if (sent === undefined) return undefined;
     if (sent.isExecuting) return { request: sent, decision: "execute", decided: Promise.resolve() };
     const waiting = this.set.wait(sent, WAIT_MS, waitSignal);
@@ -144,7 +155,7 @@ t.test("QueueSet chooses the queue of the hand with the least work, equal ones b
   for (let index = 0; index < 4; index++) {
     const estimate = { initialSeats: 1, finalSeats: 0, additionalLatencyMs: 0 };
     const flow = level.set.queues[0]!.executing.first!.flow;
-    const sent = level.set.start({ flow, distinguisher: "", context, estimate }, [1, 2]);
+    const sent = level.set.start({ flow, flowSeats: new FlowSeats(), distinguisher: "", context, estimate }, [1, 2]);
     chosen.push(sent?.queue?.index);
   }
   t.same(chosen.toSorted(), [1, 1, 2, 2]);
@@ -303,4 +314,55 @@ t.test("the virtual time is reduced before it is too large for its precision", a
   t.ok(level.set.r < 2 ** 26);
   t.ok(level.set.queues[1]!.nextDispatchR < 0, "what is earlier stays earlier");
   if (first !== undefined) level.set.finish(first);
+});
+
+t.test("a flow takes all seats while no other sends requests", async (t) => {
+  const level = new Level(8, 4);
+  const flow = new FlowSeats();
+  const sent = Array.from({ length: 8 }, () => level.sendOf(flow, 0));
+  t.ok(sent.every((each) => each?.decision === "execute"));
+});
+
+t.test("a flow leaves a quarter of the seats to others that sent requests in the last 15 s", async (t) => {
+  const level = new Level(8, 4);
+  const busy = new FlowSeats();
+  const other = new FlowSeats();
+  const first = level.sendOf(other, 1);
+  level.set.finish(first!.request);
+  const sent = Array.from({ length: 9 }, () => level.sendOf(busy, 0));
+  const executing = (): number => sent.filter((each) => each?.request.isExecuting).length;
+  t.equal(executing(), 6);
+  const lists = [0, 1].map(() => level.sendOf(other, 1));
+  t.ok(
+    lists.every((each) => each?.decision === "execute"),
+    "the other flow does not wait",
+  );
+  t.equal(level.sendOf(other, 1)?.decision, undefined, "all seats are taken");
+  level.set.finish(sent[0]!.request);
+  t.equal(executing(), 6, "the seat goes to the third request of the other flow");
+  level.set.finish(sent[1]!.request);
+  t.equal(executing(), 7, "then the busy flow gets its share again");
+});
+
+t.test("a flow takes all seats again 15 s after the last request of another", async (t) => {
+  const level = new Level(8, 4);
+  const busy = new FlowSeats();
+  level.set.finish(level.sendOf(new FlowSeats(), 1)!.request);
+  level.set.finish(level.sendOf(busy, 0)!.request);
+  await level.clock.advance(15_000);
+  const sent = Array.from({ length: 8 }, () => level.sendOf(busy, 0));
+  t.ok(sent.every((each) => each?.decision === "execute"));
+});
+
+t.test("a flow gets the seats of one request whatever its share is", async (t) => {
+  const level = new Level(8, 4);
+  const busy = new FlowSeats();
+  level.set.finish(level.sendOf(new FlowSeats(), 1)!.request);
+  const wide = { initialSeats: 8, finalSeats: 0, additionalLatencyMs: 0 };
+  const list = level.sendOf(busy, 0, wide);
+  t.equal(list?.decision, "execute");
+  const next = level.sendOf(busy, 0, wide);
+  t.equal(next?.decision, undefined);
+  level.set.finish(list!.request);
+  t.equal(next?.request.isExecuting, true);
 });

@@ -6,11 +6,13 @@
  * end first is served next. A request counts as 3 ms of its seats until its duration is known, then its queue is
  * corrected. https://github.com/kubernetes/enhancements/tree/master/keps/sig-api-machinery/1040-priority-and-fairness
  */
+
+import { SHARED_MS } from "../../std/async/turns.ts";
 import { LinkedList } from "../../std/collections/linked-list.ts";
 import type { Clock, Timer } from "../../std/time/clock.ts";
 import type { DemandIntegrator } from "./demand-integrator.ts";
 import type { DispatchTimes, LevelMetrics } from "./flow-control-metrics.ts";
-import { type Decision, FlowRequest, type FlowRequestOptions, RequestQueue } from "./flow-request.ts";
+import { type Decision, FlowRequest, type FlowRequestOptions, type FlowSeats, RequestQueue } from "./flow-request.ts";
 import { ESTIMATED_SERVICE_MS } from "./work-estimate.ts";
 
 export interface QueuingOptions {
@@ -25,6 +27,9 @@ export interface QueuingOptions {
 /** Above it, R and what was derived of it are reduced, in seat-seconds: a double is exact to 10 ns there. */
 const R_MAX = 2 ** 26;
 const R_DECREMENT = 2 ** 25;
+
+/** The part of the seats that one flow leaves to others. */
+const SEATS_FOR_OTHERS = 1 / 4;
 
 export interface QueueSetCounts {
   dispatched: number;
@@ -50,6 +55,8 @@ export class QueueSet implements Disposable {
   readonly #demand: DemandIntegrator;
   /** Releases the seats of requests that linger: at most one for each seat. */
   readonly #lingering = new Set<Timer>();
+  #latestFlow: FlowSeats | undefined;
+  #sharedUntilMs = Number.NEGATIVE_INFINITY;
   #options: QueuingOptions = { queues: 0, handSize: 1, queueLengthLimit: 1, exempt: false };
   #limit = 0;
   /** More than configured while queues that are not wanted any more have requests. */
@@ -117,6 +124,10 @@ export class QueueSet implements Disposable {
    */
   start(options: FlowRequestOptions, hand: readonly number[]): FlowRequest | undefined {
     const now = this.#syncTime();
+    if (this.#latestFlow !== options.flowSeats) {
+      if (this.#latestFlow !== undefined) this.#sharedUntilMs = now + SHARED_MS;
+      this.#latestFlow = options.flowSeats;
+    }
     if (this.#options.queues < 1) return this.#startWithoutQueue(options, now);
     const queue = this.#chooseQueue(hand);
     // Kubernetes exceeds the length while seats are free that are too few for the request which is next.
@@ -244,6 +255,7 @@ export class QueueSet implements Disposable {
     const queue = isOnly ? only : this.#findNextQueue(now);
     if (isOnly && only !== undefined) this.#include(only);
     const request = queue?.oldest;
+    if (isOnly && request !== undefined && this.#exceedsShare(request, now)) return false;
     if (queue === undefined || request === undefined) return false;
     if (!this.#hasSeats(request.maxSeats)) {
       request.flow.countNoAccommodation();
@@ -277,7 +289,7 @@ export class QueueSet implements Disposable {
     for (let step = 1; step <= length; step++) {
       const queue = this.#queues[(this.#robinIndex + step) % length]!;
       const { oldest } = queue;
-      if (oldest === undefined) continue;
+      if (oldest === undefined || this.#exceedsShare(oldest, now)) continue;
       this.#include(queue);
       const end = queue.nextDispatchR + queue.workInProgress(now) + oldest.totalWork;
       if (end >= bestEnd) continue;
@@ -285,6 +297,16 @@ export class QueueSet implements Disposable {
       best = queue;
     }
     return best;
+  }
+
+  /**
+   * While flows share the level, each leaves a part of the seats to the others, whose requests would otherwise wait for
+   * one that the disk or a slow client keeps. Kubernetes lets one flow take all seats; with one request at a time a
+   * flow is never limited, nor with fewer than four seats.
+   */
+  #exceedsShare({ flowSeats, maxSeats }: FlowRequest, now: number): boolean {
+    if (flowSeats.inUse === 0 || now >= this.#sharedUntilMs || this.#options.exempt) return false;
+    return flowSeats.inUse + maxSeats > this.#limit - Math.floor(this.#limit * SEATS_FOR_OTHERS);
   }
 
   /** Final seats above the limit become as many as it allows, for the same work. */
@@ -299,6 +321,7 @@ export class QueueSet implements Disposable {
     request.startMs = now;
     this.#requestsExecuting++;
     this.#seatsInUse += request.maxSeats;
+    request.flowSeats.inUse += request.maxSeats;
     request.flow.executingRequests.inc();
     request.flow.executingSeats.inc(request.maxSeats);
     this.#metrics.executing.add(1, now);
@@ -310,6 +333,7 @@ export class QueueSet implements Disposable {
   #releaseSeats(request: FlowRequest, now: number): void {
     const { queue, maxSeats } = request;
     this.#seatsInUse -= maxSeats;
+    request.flowSeats.inUse -= maxSeats;
     request.flow.executingSeats.dec(maxSeats);
     this.#metrics.seats.add(-maxSeats, now);
     this.#recordDemand(now);

@@ -67,7 +67,10 @@ export function withPriorityAndFairness(options: PriorityAndFairnessOptions): Re
     if (isLogged) logClassification(context, schema, estimate);
     const distinguisher = schema.distinguisherOf(info, user);
     const flow = schema.flowOf(distinguisher);
-    const request = level.queueSet.start({ flow: metrics, distinguisher, context, estimate }, flow.hand);
+    const request = level.queueSet.start(
+      { flow: metrics, flowSeats: flow.seats, distinguisher, context, estimate },
+      flow.hand,
+    );
     if (request === undefined) {
       controller.removeIfUnused(level);
       if (!level.isExempt) metrics.observeWait(false, 0);
