@@ -52,7 +52,7 @@ interface Finding {
 }
 
 function findPrivileged(spec: PodSpec, path: string): readonly Finding[] {
-  const containers = containersWithPaths(spec, path);
+  const containers = [...containersWithPaths(spec, path)];
   const isHostProcess =
     spec.securityContext?.windowsOptions?.hostProcess === true ||
     containers.some(({ container }) => container.securityContext?.windowsOptions?.hostProcess === true);

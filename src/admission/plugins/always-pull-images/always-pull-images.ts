@@ -32,7 +32,7 @@ export function alwaysPullImages(): AdmissionPlugin {
 function hasNewImages({ operation, object, oldObject }: AdmissionRequest): boolean {
   if (operation === "CREATE") return true;
   const imagesOf = ({ spec }: Pod): readonly string[] =>
-    spec === undefined ? [] : containersWithPaths(spec, "").map(({ container }) => container.image ?? "");
+    spec === undefined ? [] : [...containersWithPaths(spec, "")].map(({ container }) => container.image ?? "");
   const oldImages = new Set(imagesOf(oldObject as Pod));
   return imagesOf(object as Pod).some((image) => !oldImages.has(image));
 }
@@ -62,7 +62,7 @@ function validatePullPolicy(spec: PodSpec): readonly FieldError[] {
       ? []
       : [notSupported(`spec.volumes[${index}].image.pullPolicy`, image.pullPolicy ?? "", [ALWAYS])],
   );
-  const containers = containersWithPaths(spec, "spec")
+  const containers = [...containersWithPaths(spec, "spec")]
     .filter(({ container }) => container.imagePullPolicy !== ALWAYS)
     .map(({ container, at }) => notSupported(`${at}.imagePullPolicy`, container.imagePullPolicy ?? "", [ALWAYS]));
   return [...containers, ...volumes];

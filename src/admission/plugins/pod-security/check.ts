@@ -29,7 +29,7 @@ export interface Check {
 
 /** All containers, in the order in which they run. */
 export function containersOf({ spec }: CheckedPod): readonly Container[] {
-  return containersWithPaths(spec, "").map(({ container }) => container);
+  return Array.from(containersWithPaths(spec, ""), ({ container }) => container);
 }
 
 export function namesWhere(pod: CheckedPod, isBad: (container: Container) => boolean): readonly string[] {

@@ -88,9 +88,11 @@ export function validateSeccompAnnotationsMatchFields(
   const at = child(path, "securityContext.seccompProfile");
   return [
     ...validateAnnotationMatchesField(annotations[SECCOMP_POD], spec.securityContext?.seccompProfile, at, "seccomp"),
-    ...validateEach(containersWithPaths(spec, path), ({ container, at: containerPath }) => {
+    ...validateEach(containersWithPaths(spec, path), (each) => {
+      const { container } = each;
       const annotation = annotations[`${SECCOMP_CONTAINER}${container.name}`];
-      const field = child(containerPath, "securityContext.seccompProfile");
+      if (annotation === undefined) return [];
+      const field = child(each.at, "securityContext.seccompProfile");
       return validateAnnotationMatchesField(annotation, container.securityContext?.seccompProfile, field, "seccomp");
     }),
   ];
@@ -104,9 +106,11 @@ export function validateAppArmorAnnotationsMatchFields(
 ): readonly FieldError[] {
   if (spec.os?.name === "windows") return [];
   const { annotations = {} } = metadata;
-  return validateEach(containersWithPaths(spec, path), ({ container, at }) => {
+  return validateEach(containersWithPaths(spec, path), (each) => {
+    const { container } = each;
     const annotation = annotations[`${APP_ARMOR}${container.name}`];
-    const field = child(at, "securityContext.appArmorProfile");
+    if (annotation === undefined) return [];
+    const field = child(each.at, "securityContext.appArmorProfile");
     return validateAnnotationMatchesField(annotation, container.securityContext?.appArmorProfile, field, "apparmor");
   });
 }

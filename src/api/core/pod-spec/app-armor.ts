@@ -60,7 +60,7 @@ function setProfilesFromAnnotations(spec: PodSpec, annotations: Readonly<Record<
 /** For the pod as the client sent it: once both are set, the original is unknown. */
 export function appArmorWarnings({ metadata, spec }: Pod): readonly string[] {
   if (spec === undefined || spec.os?.name === "windows") return [];
-  return containersWithPaths(spec, "").flatMap(({ container }) => {
+  return [...containersWithPaths(spec, "")].flatMap(({ container }) => {
     const name = `${APP_ARMOR}${container.name}`;
     const annotation = metadata?.annotations?.[name];
     if (annotation === undefined || container.securityContext?.appArmorProfile !== undefined) return [];

@@ -24,13 +24,18 @@ import type { PodResourceClaim, PodSpec } from "./schema.ts";
 export function validateOptionalFeatures(spec: PodSpec, path: string, pod: string): readonly FieldError[] {
   const claims = spec.resourceClaims ?? [];
   const names = new Set(claims.map(({ name }) => name));
+  const choices = names.size === 0 ? " which is empty" : `: ${[...names].sort().join(", ")}`;
   return [
     ...validateClaims(claims, child(path, "resourceClaims"), pod),
     ...(spec.resources === undefined ? [] : validatePodResources(spec, child(path, "resources"))),
-    ...validateEach(containersWithPaths(spec, path), ({ container, at }) => [
-      ...validateClaimNames(container.resources?.claims ?? [], child(at, "resources.claims"), names),
-      ...validateStopSignal(container.lifecycle?.stopSignal, child(at, "lifecycle.stopSignal"), spec),
-    ]),
+    ...validateEach(containersWithPaths(spec, path), (each) => {
+      const { resources, lifecycle } = each.container;
+      if (resources?.claims === undefined && lifecycle?.stopSignal === undefined) return [];
+      return [
+        ...validateClaimNames(resources?.claims ?? [], child(each.at, "resources.claims"), names, choices),
+        ...validateStopSignal(lifecycle?.stopSignal, child(each.at, "lifecycle.stopSignal"), spec),
+      ];
+    }),
   ];
 }
 
@@ -77,10 +82,9 @@ function validateClaimNames(
   claims: readonly { readonly name: string }[],
   path: string,
   known: ReadonlySet<string>,
+  choices: string,
 ): readonly FieldError[] {
   const seen = new Set<string>();
-  const names = [...known].sort();
-  const choices = names.length === 0 ? " which is empty" : `: ${names.join(", ")}`;
   return validateEach(claims, ({ name }, i) => {
     const at = index(path, i);
     if (name === "") return [requiredField(at)];

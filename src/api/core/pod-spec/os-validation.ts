@@ -25,13 +25,13 @@ export function validateOs(spec: PodSpec, path: string): readonly FieldError[] {
 
 function validateLinux(spec: PodSpec, path: string): readonly FieldError[] {
   const detail = "windows options cannot be set for a linux pod";
-  const contexts = [
-    { context: spec.securityContext, at: path },
-    ...containersWithPaths(spec, path).map(({ container, at }) => ({ context: container.securityContext, at })),
+  const forbid = (at: string): FieldError => forbiddenField(child(at, "securityContext.windowsOptions"), detail);
+  return [
+    ...(spec.securityContext?.windowsOptions === undefined ? [] : [forbid(path)]),
+    ...containersWithPaths(spec, path)
+      .filter(({ container }) => container.securityContext?.windowsOptions !== undefined)
+      .map(({ at }) => forbid(at)),
   ];
-  return contexts
-    .filter(({ context }) => context?.windowsOptions !== undefined)
-    .map(({ at }) => forbiddenField(child(at, "securityContext.windowsOptions"), detail));
 }
 
 /** In Kubernetes' order: fields of the spec and of its security context. */
@@ -68,9 +68,9 @@ function validateWindows(spec: PodSpec, path: string): readonly FieldError[] {
   const forbid = (field: string): FieldError => forbiddenField(field, "cannot be set for a windows pod");
   return [
     ...WINDOWS_POD.filter((name) => isSet(fieldValue(spec, name))).map((name) => forbid(child(path, name))),
-    ...validateEach(containersWithPaths(spec, path), ({ container, at }) =>
-      WINDOWS_CONTAINER.filter((name) => isSet(container.securityContext?.[name])).map((name) =>
-        forbid(child(at, `securityContext.${name}`)),
+    ...validateEach(containersWithPaths(spec, path), (each) =>
+      WINDOWS_CONTAINER.filter((name) => isSet(each.container.securityContext?.[name])).map((name) =>
+        forbid(child(each.at, `securityContext.${name}`)),
       ),
     ),
   ];
@@ -91,20 +91,21 @@ function isSet(value: unknown): boolean {
 /** HostProcess containers of Windows: all containers of a pod or none, with hostNetwork. */
 export function validateHostProcess(spec: PodSpec, path: string): readonly FieldError[] {
   const podValue = spec.securityContext?.windowsOptions?.hostProcess;
-  const containers = containersWithPaths(spec, path);
   const errors: FieldError[] = [];
+  let containers = 0;
   let count = 0;
-  for (const { container, at } of containers) {
-    const containerValue = container.securityContext?.windowsOptions?.hostProcess;
+  for (const each of containersWithPaths(spec, path)) {
+    containers += 1;
+    const containerValue = each.container.securityContext?.windowsOptions?.hostProcess;
     const differs = podValue !== undefined && containerValue !== undefined && podValue !== containerValue;
     if (differs && errors.length < errorsMax) {
       const detail = `pod hostProcess value must be identical if both are specified, was ${podValue}`;
-      errors.push(invalidField(child(at, "securityContext.windowsOptions.hostProcess"), containerValue, detail));
+      errors.push(invalidField(child(each.at, "securityContext.windowsOptions.hostProcess"), containerValue, detail));
     }
     if (containerValue ?? podValue) count += 1;
   }
   if (count === 0) return errors;
-  if (count !== containers.length) {
+  if (count !== containers) {
     const detail = "If pod contains any hostProcess containers then all containers must be HostProcess containers";
     errors.push(invalidField(path, "", detail));
   }

@@ -12,7 +12,7 @@ import type { NodeSelectorTerm } from "../node/selector.ts";
 import { volumeWarnings } from "../volume/warnings.ts";
 import type { PodAffinity } from "./affinity.ts";
 import { APP_ARMOR, SECCOMP_CONTAINER, SECCOMP_POD } from "./annotation-validation.ts";
-import { containersWithPaths } from "./containers.ts";
+import { type ContainerWithPath, containersWithPaths } from "./containers.ts";
 import type { PodSpec } from "./schema.ts";
 
 export interface PodWarningOptions {
@@ -35,7 +35,7 @@ export function podSpecWarnings(
     ...pullSecretWarnings(spec, child(path, "imagePullSecrets")),
     ...fractionWarnings(spec.overhead, child(path, "overhead")),
     ...profileWarnings(spec, metadata, annotationsOf(path), options),
-    ...containersWithPaths(spec, path).flatMap(({ container, at }) => containerWarnings(container, at)),
+    ...containersWithPaths(spec, path).flatMap(containerWarnings),
     ...takeSendableWarnings(portWarnings(spec, path)),
     ...affinityWarnings(spec.affinity?.podAffinity, child(path, "affinity.podAffinity")),
     ...affinityWarnings(spec.affinity?.podAntiAffinity, child(path, "affinity.podAntiAffinity")),
@@ -172,16 +172,17 @@ export function appArmorWarning(annotations: string, name: string): string {
   return `${key(annotations, name)}: deprecated since v1.30; use the "appArmorProfile" field instead`;
 }
 
-function containerWarnings(container: Container, path: string): string[] {
+function containerWarnings(each: ContainerWithPath): readonly string[] {
+  const { container } = each;
   const warnings: string[] = [];
   for (const name of ["memory", "ephemeral-storage"] as const) {
     for (const list of ["limits", "requests"] as const) {
       const amount = container.resources?.[list]?.[name];
       if (amount === undefined) continue;
-      warnings.push(...fractionWarnings({ [name]: amount }, child(path, `resources.${list}`)));
+      warnings.push(...fractionWarnings({ [name]: amount }, child(each.at, `resources.${list}`)));
     }
   }
-  return [...warnings, ...envWarnings(container, child(path, "env"))];
+  return container.env === undefined ? warnings : [...warnings, ...envWarnings(container, child(each.at, "env"))];
 }
 
 /** Server-side apply may drop the earlier of two definitions of a variable, unless the later one refers to it. */
@@ -202,11 +203,11 @@ function envWarnings({ env = [] }: Container, path: string): string[] {
 
 function* portWarnings(spec: PodSpec, path: string): Generator<string> {
   const seen = new Map<string, SeenPorts>();
-  for (const { container, at } of containersWithPaths(spec, path)) {
-    for (const [i, { name = "", containerPort, hostIP = "", hostPort = 0, protocol = "TCP" }] of (
-      container.ports ?? []
-    ).entries()) {
-      const portPath = index(child(at, "ports"), i);
+  for (const each of containersWithPaths(spec, path)) {
+    const { ports: own = [] } = each.container;
+    const portsPath = own.length === 0 ? "" : child(each.at, "ports");
+    for (const [i, { name = "", containerPort, hostIP = "", hostPort = 0, protocol = "TCP" }] of own.entries()) {
+      const portPath = index(portsPath, i);
       if (hostIP !== "" && hostPort === 0) {
         const shown = `{Name:${name} HostPort:0 ContainerPort:${containerPort} Protocol:${protocol} HostIP:${hostIP}}`;
         yield `${portPath}: hostIP set without hostPort: ${shown}`;

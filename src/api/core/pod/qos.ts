@@ -25,9 +25,13 @@ export function qosClassOf(spec: PodSpec): PodQosClass {
   return guaranteed ? "Guaranteed" : "Burstable";
 }
 
-function listRequirements(spec: PodSpec): readonly (ResourceRequirements | undefined)[] {
-  if (hasPodLevelResources(spec)) return [spec.resources];
-  return [...spec.containers, ...(spec.initContainers ?? [])].map(({ resources }) => resources);
+function* listRequirements(spec: PodSpec): Generator<ResourceRequirements | undefined> {
+  if (hasPodLevelResources(spec)) {
+    yield spec.resources;
+    return;
+  }
+  for (const { resources } of spec.containers) yield resources;
+  for (const { resources } of spec.initContainers ?? []) yield resources;
 }
 
 function nanosOf(amount: string | undefined): bigint {
