@@ -13,6 +13,7 @@ import {
   type Store,
   StoreError,
   type StoreStatus,
+  storeAlarmTypes,
   type WatchBatch,
   type WriteOptions,
 } from "./store.ts";
@@ -199,7 +200,7 @@ function registerStatusMetrics(store: Store, registry: MetricRegistry): void {
     log?.syncs.with().set(status.log?.syncs ?? 0);
     size.with().set(status.sizeBytes);
     quota.with().set(status.quotaBytes ?? 0);
-    for (const type of ["NOSPACE", "CORRUPT"]) {
+    for (const type of storeAlarmTypes) {
       alarms.with(type).set(status.alarms.some((alarm) => alarm.type === type) ? 1 : 0);
     }
   });

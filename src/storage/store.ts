@@ -116,9 +116,14 @@ export interface StoreLog {
   readonly syncs: number;
 }
 
-/** Named as in etcd: NOSPACE while only deletions and small updates are accepted, CORRUPT after damage was found. */
+/**
+ * NOSPACE and CORRUPT are those of etcd: only deletions and small updates are accepted; damage was found. FAILED:
+ * writes fail.
+ */
+export const storeAlarmTypes = ["NOSPACE", "CORRUPT", "FAILED"] as const;
+
 export interface StoreAlarm {
-  readonly type: "NOSPACE" | "CORRUPT";
+  readonly type: (typeof storeAlarmTypes)[number];
   /** A sentence for an operator. */
   readonly message: string;
 }

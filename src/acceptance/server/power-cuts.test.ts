@@ -17,7 +17,7 @@ import { prefixRange, type Revision, type Store } from "../../storage/store.ts";
 import { type ServerProcess, startServerProcess } from "../../testing/apiserver/server-process.ts";
 import { FakeClock } from "../../testing/std/fake-clock.ts";
 import { CrashModel, type NameModel } from "../../testing/storage/power-cut/crash-image.ts";
-import type { DiskOperation } from "../../testing/storage/power-cut/disk-operations.ts";
+import { type DiskOperation, withoutContent } from "../../testing/storage/power-cut/disk-operations.ts";
 import { canUseFuse, FuseConnection } from "../../testing/storage/power-cut/fuse-connection.ts";
 import { RecordedDisk } from "../../testing/storage/power-cut/recorded-disk.ts";
 
@@ -72,18 +72,8 @@ async function record(t: Test, random: RandomSource): Promise<Trace> {
     });
     await load(server, disk, writes, `s${start}`, random);
   }
-  return { operations: withoutReserve(disk.operations), writes, store: "store/" };
-}
-
-/** The content of the store's reserve has no meaning, and would be most of each image. */
-function withoutReserve(operations: readonly DiskOperation[]): readonly DiskOperation[] {
-  const reserves = new Set(
-    operations.flatMap((each) => (each.type === "create" && each.at.name === RESERVE_FILE ? [each.inode] : [])),
-  );
-  const empty = Buffer.alloc(0);
-  return operations.map((each) =>
-    each.type === "write" && reserves.has(each.inode) ? { ...each, offset: 0, bytes: empty } : each,
-  );
+  // The content of the reserve has no meaning, and would be most of each image.
+  return { operations: withoutContent(disk.operations, RESERVE_FILE), writes, store: "store/" };
 }
 
 /** Creates, replaces and deletes objects, and kills the server while requests are under way. */

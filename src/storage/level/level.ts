@@ -247,6 +247,10 @@ class LevelStore implements Store {
     const alarms: StoreAlarm[] = this.#space.alarms().map((message) => ({ type: "NOSPACE", message }));
     const { damage } = this.#verifier;
     if (damage !== undefined) alarms.push({ type: "CORRUPT", message: damage.message });
+    const { failure } = this.#writer;
+    if (failure !== undefined && failure.code !== "no-space") {
+      alarms.push({ type: "FAILED", message: `${failure.message}. Writes fail until the disk accepts them again` });
+    }
     const { sizeBytes } = this.#space;
     return { sizeBytes, quotaBytes: this.#options.quotaBytes, alarms, log: { ...this.#log } };
   }
@@ -416,9 +420,10 @@ class LevelStore implements Store {
     this.#failedAt = clock.monotonic();
     if (failure.code === "no-space" && this.#space.hasReserve) await this.#space.release();
     if (!(await hasSpaceToOpen(path))) throw failure;
+    // Reads continue while the disk accepts no writes, as one that has become read-only.
+    if (!(await this.#revisionFile.recordFailure(this.#revision))) throw failure;
     await this.#compacting.catch(() => {});
     await this.#database.close();
-    await this.#revisionFile.recordFailure(this.#revision);
     this.#database = await Database.open(path, log, { tables: false });
     this.#database.guard(this.#verifier);
     const layout = await readLayout(this.#database, path);

@@ -73,11 +73,15 @@ export class RevisionFile {
     });
   }
 
-  /** Call when a write has failed; `revision` is that of the last one on disk. */
-  async recordFailure(revision: Revision): Promise<void> {
+  /**
+   * Call when a write has failed; `revision` is that of the last one on disk. Resolves with whether the record is on
+   * disk, which shows that the disk accepts writes again.
+   */
+  async recordFailure(revision: Revision): Promise<boolean> {
     this.#revision = revision;
-    this.#writing = this.#writing.then(() => this.#store({ revision, log: FAILED_WRITE }));
-    await this.#writing;
+    const storing = this.#writing.then(() => this.#store({ revision, log: FAILED_WRITE }, true));
+    this.#writing = storing.then(() => {});
+    return await storing;
   }
 
   async close(): Promise<void> {
@@ -100,12 +104,17 @@ export class RevisionFile {
     } catch {}
   }
 
-  async #store(reached: ReachedRevision): Promise<void> {
+  /** Whether it succeeded. */
+  async #store(reached: ReachedRevision, isSynced = false): Promise<boolean> {
     try {
       this.#file ??= await open(join(this.#path, REVISION_FILE), constants.O_WRONLY | constants.O_CREAT, 0o600);
       await this.#file.write(format(reached), 0);
+      if (isSynced) await this.#file.sync();
       this.#written = reached.revision;
-    } catch {}
+      return true;
+    } catch {
+      return false;
+    }
   }
 }
 

@@ -44,6 +44,10 @@ export class CrashModel {
       case "sync":
         this.#sync(operation.inode);
         break;
+      // Linux takes the pages for written then.
+      case "failed sync":
+        this.#file(operation.inode).pending = [];
+        break;
       default:
         this.#pendingNames.push(operation);
     }

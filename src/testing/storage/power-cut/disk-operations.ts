@@ -9,7 +9,9 @@ export type DiskOperation =
   | { readonly type: "unlink"; readonly inode: number; readonly at: DiskName }
   | { readonly type: "rename"; readonly inode: number; readonly at: DiskName; readonly to: DiskName }
   /** `fsync` or `fdatasync` of a file or a directory. */
-  | { readonly type: "sync"; readonly inode: number };
+  | { readonly type: "sync"; readonly inode: number }
+  /** One that reported an error: what it should have written may never be, also when a later one succeeds. */
+  | { readonly type: "failed sync"; readonly inode: number };
 
 export interface DiskName {
   /** The inode of the directory. */
@@ -49,4 +51,15 @@ export function applyToTree(tree: DiskTree, operation: NameOperation): void {
   }
   if (tree.get(at.directory)?.get(at.name) === inode) tree.get(at.directory)?.delete(at.name);
   if (type === "rename") tree.get(operation.to.directory)?.set(operation.to.name, inode);
+}
+
+/** The same operations without the bytes that are written to files of this name. */
+export function withoutContent(operations: readonly DiskOperation[], name: string): readonly DiskOperation[] {
+  const inodes = new Set(
+    operations.flatMap((each) => (each.type === "create" && each.at.name === name ? [each.inode] : [])),
+  );
+  const empty = Buffer.alloc(0);
+  return operations.map((each) =>
+    each.type === "write" && inodes.has(each.inode) ? { ...each, offset: 0, bytes: empty } : each,
+  );
 }

@@ -44,6 +44,8 @@ export class RecordedDisk {
   readonly operations: DiskOperation[] = [];
   /** Writes beyond it fail. */
   capacityBytes = DISK_BYTES;
+  /** Errors (errno) by the opcode of the requests that fail with them. */
+  failures: ReadonlyMap<number, number> = new Map();
   readonly #isRecorded: boolean;
   #usedBytes = 0;
   readonly #tree: DiskTree = new Map([[ROOT_INODE, new Map()]]);
@@ -70,6 +72,11 @@ export class RecordedDisk {
   }
 
   #handle({ opcode, inode, body }: FuseRequest): Buffer | number {
+    const errno = this.failures.get(opcode);
+    if (errno !== undefined) {
+      if (opcode === opcodes.fsync || opcode === opcodes.fsyncdir) this.#record({ type: "failed sync", inode });
+      return errno;
+    }
     switch (opcode) {
       case opcodes.init:
         return encodeInit();
