@@ -86,7 +86,13 @@ async function createCheck(pods: readonly EvictablePod[]): Promise<() => Promise
       measurePods: async () => new Map(),
       pods: () => pods,
       areSourcesReady: () => true,
-      records: { all: [], add: async () => {}, retain: async () => {} },
+      records: {
+        all: [],
+        add: async () => {},
+        retain: async () => {},
+        isInterrupted: () => false,
+        takeInterrupted: () => undefined,
+      },
       containers: { removeUnused: async () => 0 },
       images: { removeUnused: async () => 0 },
       recordNodeEvent: () => {},
@@ -115,7 +121,7 @@ function createImageCollection(pods: readonly EvictablePod[]): () => Promise<voi
   for (let index = 0; index < IMAGES; index++) fake.addImage(`registry.test/team/app-${index}:1`);
   const collector = new ImageCollector({
     images: fake.images,
-    inUse: () => listImagesInUse(pods),
+    inUse: () => listImagesInUse(pods, []),
     kept: new Set(),
     readFileSystem: async () => ({ capacityBytes: 1e9, availableBytes: 5e8 }) as FileSystem,
     recordEvent: () => {},

@@ -6,7 +6,7 @@ import { hostname } from "node:os";
 import { dirname, join } from "node:path";
 import type { Pod } from "../../api/core/pod/schema.ts";
 import type { ObjectReference } from "../../api/core/references/object-reference.ts";
-import type { EventRecorder } from "../../client/events/event-recorder.ts";
+import type { EventRecorder, RecordOptions } from "../../client/events/event-recorder.ts";
 import type { NetworkPolicies } from "../../network-policy/network-policies.ts";
 import type { Logger } from "../../std/log/logger.ts";
 import type { Clock } from "../../std/time/clock.ts";
@@ -319,7 +319,7 @@ export function createPodEventRecorder(recorder: EventRecorder | undefined): Pod
     type: EventType,
     reason: string,
     message: string,
-    annotations?: Readonly<Record<string, string>>,
+    options?: RecordOptions,
   ): void => {
     const regarding: ObjectReference = {
       kind: "Pod",
@@ -330,7 +330,7 @@ export function createPodEventRecorder(recorder: EventRecorder | undefined): Pod
       ...(pod.metadata?.resourceVersion === undefined ? {} : { resourceVersion: pod.metadata.resourceVersion }),
       ...(fieldPath === undefined ? {} : { fieldPath }),
     };
-    recorder?.record(regarding, type, reason, message, annotations);
+    recorder?.record(regarding, type, reason, message, options);
   };
   return {
     recordPodEvent: (pod, ...event) => record(pod, undefined, ...event),

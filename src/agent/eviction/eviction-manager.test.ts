@@ -25,9 +25,14 @@ class PlayedPod implements EvictablePod {
   readonly ended = this.#ended.promise;
   onTerminate: (() => void) | undefined;
 
-  constructor(name: string, spec: Partial<Pod["spec"]> = {}, annotations: Readonly<Record<string, string>> = {}) {
-    const containers = [{ name: "c" }];
-    this.pod = { metadata: { name, namespace: "default", uid: name, annotations }, spec: { containers, ...spec } };
+  constructor(
+    name: string,
+    spec: Partial<Pod["spec"]> = {},
+    annotations: Readonly<Record<string, string>> = {},
+    status: Pod["status"] = {},
+  ) {
+    const metadata = { name, namespace: "default", uid: name, annotations };
+    this.pod = { metadata, spec: { containers: [{ name: "c" }], ...spec }, status };
   }
 
   terminate(termination: Termination): void {
@@ -50,6 +55,8 @@ interface Played {
   /** Events, evictions and reclaims in order. */
   readonly done: string[];
   readonly annotations: (Readonly<Record<string, string>> | undefined)[];
+  /** Of the events `Evicted`. */
+  readonly eventNames: string[];
   readonly ages: string[];
   readonly pods: PlayedPod[];
   readonly memory: Map<string, number>;
@@ -71,6 +78,7 @@ async function play(
   const done: string[] = [];
   const annotations: Played["annotations"] = [];
   const ages: string[] = [];
+  const eventNames: string[] = [];
   const pods: PlayedPod[] = [];
   const memory = new Map<string, number>();
   const observed = new Map<Signal, Observation>();
@@ -103,14 +111,17 @@ async function play(
       },
       add: (record) => countWrite(records.add(record)),
       retain: (isUnfinished) => countWrite(records.retain(isUnfinished)),
+      isInterrupted: (uid) => records.isInterrupted(uid),
+      takeInterrupted: (uid) => records.takeInterrupted(uid),
     },
     containers: { removeUnused: async () => done.push("remove containers") },
     images: { removeUnused: async () => done.push("remove images") },
     recordNodeEvent: (type, reason, message) => void done.push(`${type} ${reason}: ${message}`),
     events: {
-      recordPodEvent(pod, type, reason, _message, given) {
+      recordPodEvent(pod, type, reason, _message, { annotations: given, name } = {}) {
         done.push(`${type} ${reason} ${pod.metadata?.name}`);
         annotations.push(given);
+        if (reason === "Evicted") eventNames.push(name ?? "");
       },
       recordContainerEvent: () => undefined,
     },
@@ -131,7 +142,7 @@ async function play(
   };
   t.teardown(end);
   await settle(clock);
-  return { clock, manager, records, rootDir, done, annotations, ages, pods, memory, set, stop: end };
+  return { clock, manager, records, rootDir, done, annotations, eventNames, ages, pods, memory, set, stop: end };
 }
 
 let pendingWrites = 0;
@@ -354,6 +365,63 @@ t.test("an eviction continues after a restart, until its status is reported", as
   const second = await play(t, [hard("memory.available", "100Mi")], { rootDir: first.rootDir });
   t.equal(second.records.all.length, 0, "no source has the pod any more");
   t.same((await EvictionRecords.open(first.rootDir, silentLogger)).all, []);
+});
+
+t.test("an eviction that was interrupted is completed before another pod is evicted, with one event", async (t) => {
+  const first = await play(t, [hard("memory.available", "100Mi")]);
+  const [pod, other] = [new PlayedPod("a"), new PlayedPod("b")];
+  first.memory.set("a", MI);
+  first.pods.push(pod, other);
+  first.set("memory.available", MI, GI);
+  await settle(first.clock, 1_000);
+  await first.stop();
+  const pods: PlayedPod[] = [];
+  const again = new PlayedPod("a");
+  const left = new PlayedPod("b");
+  again.stateName = "terminating";
+  // The sources send their pods while the agent reclaims from the node.
+  const images = {
+    async removeUnused() {
+      if (pods.length === 0) pods.push(again, left);
+      return 0;
+    },
+  };
+  const more = { rootDir: first.rootDir, areSourcesReady: () => pods.length > 0, pods: () => pods, images };
+  const second = await play(t, [hard("nodefs.available", "100Mi")], more);
+  second.set("nodefs.available", MI, GI);
+  await settle(second.clock, 10_000);
+  t.same(left.terminations, [], "what the first pod uses is not free yet");
+  t.same(second.eventNames, first.eventNames, "the event has the same name, so that it is created once");
+  t.same(second.annotations, first.annotations.slice(0, 1));
+  second.set("nodefs.available", GI, GI);
+  again.end();
+  await settle(second.clock, 1_000);
+  t.same(left.terminations, []);
+  t.equal(second.done.filter((each) => each.includes("Evicted")).length, 1);
+});
+
+t.test("an eviction whose status is reported is interrupted until the volumes are removed", async (t) => {
+  const first = await play(t, [hard("nodefs.available", "100Mi")]);
+  first.pods.push(new PlayedPod("a"));
+  first.set("nodefs.available", MI, GI);
+  await settle(first.clock, 1_000);
+  await first.stop();
+  const again = new PlayedPod("a", {}, {}, { phase: "Failed", reason: "Evicted" });
+  const left = new PlayedPod("b");
+  again.stateName = "terminated";
+  again.isIdle = false;
+  again.end();
+  const pods = [again, left];
+  const second = await play(t, [hard("nodefs.available", "100Mi")], { rootDir: first.rootDir, pods: () => pods });
+  second.set("nodefs.available", MI, GI);
+  await settle(second.clock, 10_000);
+  t.same(left.terminations, []);
+  t.equal(second.records.all.length, 1);
+  again.isIdle = true;
+  second.set("nodefs.available", GI, GI);
+  await settle(second.clock, 20_000);
+  t.same(left.terminations, []);
+  t.equal(second.records.all.length, 0);
 });
 
 t.test("a file of evictions that is damaged is ignored", async (t) => {

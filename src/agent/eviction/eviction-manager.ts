@@ -2,6 +2,7 @@
  * Evicts pods when the node lacks memory, disk space, inodes or processes: observes the signals, sets the pressure
  * conditions, reclaims what no pod needs, and evicts one pod at a time. As kubelet's eviction manager.
  */
+import { createHash } from "node:crypto";
 import type { Pod } from "../../api/core/pod/schema.ts";
 import type { Logger } from "../../std/log/logger.ts";
 import type { Clock } from "../../std/time/clock.ts";
@@ -71,7 +72,7 @@ export interface EvictionManagerOptions {
   readonly pods: () => Iterable<EvictablePod>;
   /** Whether all sources have sent their pods. */
   readonly areSourcesReady: () => boolean;
-  readonly records: Pick<EvictionRecords, "all" | "add" | "retain">;
+  readonly records: Pick<EvictionRecords, "all" | "add" | "retain" | "isInterrupted" | "takeInterrupted">;
   readonly containers: Reclaimer;
   readonly images: Reclaimer;
   readonly recordNodeEvent: RecordNodeEvent;
@@ -92,6 +93,8 @@ const KILL_TIMEOUT_MS_MIN = 10_000;
 const RECORD_TIMEOUT_MS = 100;
 const CLEANUP_TIMEOUT_MS = 30_000;
 const CLEANUP_POLL_MS = 100;
+/** The digits after the pod's name in the name of the event `Evicted`. */
+const EVENT_DIGITS = 16;
 /** The window in which the rates of a forecast are measured. */
 const HISTORY_MS = 120_000;
 const HISTORY_SPACING_MS = 5_000;
@@ -154,6 +157,7 @@ export class EvictionManager {
       let waitMs = INTERVAL_MS_MAX;
       try {
         await this.#dropFinishedRecords();
+        await this.#continueInterrupted();
         if (this.#options.thresholds.length > 0) waitMs = await this.#synchronize();
         this.#hasFailed = false;
       } catch (error) {
@@ -232,6 +236,8 @@ export class EvictionManager {
       log.warn("Eviction manager: eviction thresholds have been met, but no pods are active to evict");
       return false;
     }
+    // The sources have sent their pods only now.
+    if (active.some(({ pod }) => this.#options.records.isInterrupted(podUid(pod)))) return true;
     const usages = await this.#options.measurePods(active, resource);
     const ranked = rankPods(active, usages, threshold.signal, layout);
     log.info("Eviction manager: pods ranked for eviction", { pods: ranked.map(({ pod }) => fullName(pod)) });
@@ -288,9 +294,9 @@ export class EvictionManager {
       return false;
     }
     const grace = isImmediate ? HARD_GRACE_SECONDS : this.#chooseSoftGrace(pod);
-    events.recordPodEvent(pod, "Warning", "Evicted", message, annotations);
-    const recorded = records.add({ uid: podUid(pod), message, graceSeconds: grace });
+    const recorded = records.add({ uid: podUid(pod), message, graceSeconds: grace, annotations });
     await this.#waitAtMost(recorded, RECORD_TIMEOUT_MS);
+    this.#recordEvicted(pod, message, annotations);
     each.terminate(toTermination({ message, graceSeconds: grace }));
     if (await this.#waitForContainers(each, grace ?? graceSeconds(pod))) {
       log.info("Eviction manager: pod is evicted successfully", { pod: fullName(pod) });
@@ -300,6 +306,26 @@ export class EvictionManager {
       log.warn("Eviction manager: pod failed to evict", { pod: fullName(pod), error: "timed out waiting to kill pod" });
     }
     return true;
+  }
+
+  /** An agent that continues the eviction after a restart records the same event. */
+  #recordEvicted(pod: Pod, message: string, annotations: Readonly<Record<string, string>>): void {
+    const digest = createHash("sha256").update(podUid(pod)).digest("hex");
+    const name = `${podName(pod)}.${digest.slice(0, EVENT_DIGITS)}`;
+    this.#options.events.recordPodEvent(pod, "Warning", "Evicted", message, { annotations, name });
+  }
+
+  /** Until the pods that an earlier process was evicting are gone, what they use is not free. */
+  async #continueInterrupted(): Promise<void> {
+    const { pods, records } = this.#options;
+    for (const each of [...pods()]) {
+      const record = records.takeInterrupted(podUid(each.pod));
+      if (record === undefined) continue;
+      this.#recordEvicted(each.pod, record.message, record.annotations ?? {});
+      if (await this.#waitForContainers(each, record.graceSeconds ?? graceSeconds(each.pod))) {
+        await this.#waitForCleanup(each);
+      }
+    }
   }
 
   #chooseSoftGrace(pod: Pod): number | undefined {
@@ -349,11 +375,12 @@ export class EvictionManager {
   async #dropFinishedRecords(): Promise<void> {
     const { records, pods, areSourcesReady } = this.#options;
     if (records.all.length === 0) return;
-    const known = new Map([...pods()].map(({ pod }) => [podUid(pod), pod]));
+    const known = new Map([...pods()].map((each) => [podUid(each.pod), each]));
     const isReady = areSourcesReady();
     await records.retain(({ uid }) => {
-      const pod = known.get(uid);
-      return pod === undefined ? !isReady : !isTerminal(pod);
+      const each = known.get(uid);
+      // Until its volumes are removed, what it used is not free.
+      return each === undefined ? !isReady : !isTerminal(each.pod) || !this.#isCleanedUp(each);
     });
   }
 }

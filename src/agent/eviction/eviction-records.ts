@@ -22,6 +22,8 @@ export interface EvictionRecord {
   readonly message: string;
   /** Seconds; undefined: the pod's own. */
   readonly graceSeconds: number | undefined;
+  /** Of the event; absent in files of earlier releases. */
+  readonly annotations?: Readonly<Record<string, string>> | undefined;
 }
 
 export class EvictionRecords {
@@ -29,6 +31,8 @@ export class EvictionRecords {
   readonly #log: Logger;
   /** By uid; bounded by the pods of the node. */
   readonly #records = new Map<string, EvictionRecord>();
+  /** Uids of evictions that an earlier process has begun, and that this one has not continued yet. */
+  readonly #interrupted = new Set<string>();
   #lastWrite: Promise<void> = Promise.resolve();
 
   private constructor(path: string, log: Logger) {
@@ -43,7 +47,9 @@ export class EvictionRecords {
       const text = await readStateFile(records.#path);
       const found: unknown = text === undefined ? [] : JSON.parse(text);
       for (const each of Array.isArray(found) ? (found as readonly unknown[]) : []) {
-        if (isRecord(each)) records.#records.set(each.uid, each);
+        if (!isRecord(each)) continue;
+        records.#records.set(each.uid, each);
+        records.#interrupted.add(each.uid);
       }
     } catch (error) {
       log.warn("Cannot read the evictions that have begun", { path: records.#path, error: String(error) });
@@ -53,6 +59,15 @@ export class EvictionRecords {
 
   get all(): readonly EvictionRecord[] {
     return [...this.#records.values()];
+  }
+
+  isInterrupted(uid: string): boolean {
+    return this.#interrupted.has(uid);
+  }
+
+  /** The record of an eviction that an earlier process has begun; only at the first call for a pod. */
+  takeInterrupted(uid: string): EvictionRecord | undefined {
+    return this.#interrupted.delete(uid) ? this.#records.get(uid) : undefined;
   }
 
   /** How the pod ends; undefined for one whose eviction has not begun, or is reported. */
@@ -66,11 +81,14 @@ export class EvictionRecords {
     await this.#write();
   }
 
-  /** Drops the records of pods whose last status is reported, and of pods that are gone. */
+  /** Drops the records of pods that have ended: their last status is reported, and their volumes are removed. */
   async retain(isUnfinished: (record: EvictionRecord) => boolean): Promise<void> {
     const finished = this.all.filter((each) => !isUnfinished(each));
     if (finished.length === 0) return;
-    for (const { uid } of finished) this.#records.delete(uid);
+    for (const { uid } of finished) {
+      this.#records.delete(uid);
+      this.#interrupted.delete(uid);
+    }
     await this.#write();
   }
 
@@ -95,7 +113,10 @@ export function toTermination({ message, graceSeconds }: Omit<EvictionRecord, "u
 
 function isRecord(value: unknown): value is EvictionRecord {
   if (!isPlainObject(value)) return false;
-  const { uid, message, graceSeconds } = value;
+  const { uid, message, graceSeconds, annotations } = value;
   const hasGrace = graceSeconds === undefined || typeof graceSeconds === "number";
-  return typeof uid === "string" && typeof message === "string" && hasGrace;
+  const hasAnnotations =
+    annotations === undefined ||
+    (isPlainObject(annotations) && Object.values(annotations).every((each) => typeof each === "string"));
+  return typeof uid === "string" && typeof message === "string" && hasGrace && hasAnnotations;
 }

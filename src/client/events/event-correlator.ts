@@ -9,6 +9,8 @@ export interface Occurrence {
   readonly reason: string;
   readonly message: string;
   readonly annotations?: Readonly<Record<string, string>> | undefined;
+  /** Of the event, which is created once, also when a later process records it again. */
+  readonly name?: string | undefined;
   /** Milliseconds since 1970. */
   readonly at: number;
 }
@@ -62,7 +64,7 @@ export class EventCorrelator {
     const message = combined ? `${COMBINED}${occurrence.message}` : occurrence.message;
     const existing = this.#series.get(key);
     const series: EventSeries = existing ?? {
-      name: this.#nameOf(occurrence.object),
+      name: occurrence.name ?? this.#nameOf(occurrence.object),
       firstAt: occurrence.at,
       lastAt: occurrence.at,
       count: 0,

@@ -79,6 +79,23 @@ t.test("EventRecorder.record() creates an event, and increments its count when i
   t.equal(created[2]?.metadata.namespace, "default");
 });
 
+t.test("EventRecorder.record() creates an event with a name once, also after a restart", async (t) => {
+  const first = setUp();
+  first.recorder.record(pod, "Warning", "Evicted", "low on memory", { name: "web.1", annotations: { a: "b" } });
+  await first.recorder.flush();
+  t.match(first.created, [{ metadata: { name: "web.1", annotations: { a: "b" } } }]);
+  const { recorder, failures, created, warnings } = setUp();
+  const exists = new StatusError(409, "AlreadyExists", 'events "web.1" already exists');
+  failures.push(exists);
+  recorder.record(pod, "Warning", "Evicted", "low on memory", { name: "web.1" });
+  await recorder.flush();
+  t.same([created, warnings], [[], []]);
+  failures.push(exists);
+  recorder.record(pod, "Warning", "Evicted", "low on disk");
+  await recorder.flush();
+  t.same(warnings, ["Failed to send event"], "a name that was chosen at random");
+});
+
 t.test("EventRecorder.record() combines many similar events", async (t) => {
   const { created, patched, recorder } = setUp();
   for (let count = 0; count < 14; count++) recorder.record(pod, "Warning", "Failed", `attempt ${count}`);

@@ -25,6 +25,12 @@ export interface EventRecorderOptions {
   readonly burst?: number | undefined;
 }
 
+export interface RecordOptions {
+  readonly annotations?: Readonly<Record<string, string>> | undefined;
+  /** Of the event, which is created once, also when a later process records it again; default: a new one. */
+  readonly name?: string | undefined;
+}
+
 export interface EventRecorder extends AsyncDisposable {
   /** Never fails and never waits: events are sent in the background. */
   record(
@@ -32,7 +38,7 @@ export interface EventRecorder extends AsyncDisposable {
     type: "Normal" | "Warning",
     reason: string,
     message: string,
-    annotations?: Readonly<Record<string, string>>,
+    options?: RecordOptions,
   ): void;
   /** Resolves when all recorded events are sent or dropped. */
   flush(): Promise<void>;
@@ -76,7 +82,7 @@ class Recorder implements EventRecorder {
     type: "Normal" | "Warning",
     reason: string,
     message: string,
-    annotations?: Readonly<Record<string, string>>,
+    options: RecordOptions = {},
   ): void {
     if (this.#stop.signal.aborted) return;
     if (this.#queue.length >= QUEUE_MAX) {
@@ -84,7 +90,7 @@ class Recorder implements EventRecorder {
       return;
     }
     const at = this.#options.clock.now();
-    this.#queue.push({ object: about, type, reason, message: truncateMessage(message), annotations, at });
+    this.#queue.push({ object: about, type, reason, message: truncateMessage(message), ...options, at });
     this.#sending ??= this.#sendAll();
   }
 
@@ -154,7 +160,12 @@ class Recorder implements EventRecorder {
         series.name = this.#newName(occurrence.object);
       }
     }
-    await client.create(eventKind, this.#event(occurrence, series, namespace), signal);
+    try {
+      await client.create(eventKind, this.#event(occurrence, series, namespace), signal);
+    } catch (error) {
+      const exists = error instanceof StatusError && error.status.reason === "AlreadyExists";
+      if (occurrence.name === undefined || !exists) throw error;
+    }
   }
 
   #event({ object: about, type, reason, annotations }: Occurrence, series: EventSeries, namespace: string): Event {
