@@ -25,7 +25,7 @@ export function createGarbageCollectors(
       ...common,
       ...config.garbage.images,
       images: images.images,
-      inUse: () => listImagesInUse(workers()),
+      inUse: async () => listImagesInUse(workers(), (await cri.runtime.listContainers({})).containers ?? []),
       kept: new Set([...importedImages, config.garbage.sandboxImage]),
       readFileSystem: (path) => fileSystems.read(path),
       recordEvent,

@@ -178,8 +178,20 @@ t.test("listImagesInUse() has the names of specs as runtimes list them", async (
   const container = (image: string) => ({ name: "c", image });
   const pod = { metadata: { name: "p" }, spec: { containers: [container("busybox"), container("r.io:5000/a/b:1")] } };
   const observation = { sandboxes: [], containers: [{ image: "x:1", imageId: "sha256:1" } as ObservedContainer] };
-  const names = listImagesInUse([{ pod, observation: observation as unknown as Observation }]);
+  const names = listImagesInUse([{ pod, observation: observation as unknown as Observation }], []);
   for (const name of ["docker.io/library/busybox:latest", "r.io:5000/a/b:1", "x:1", "sha256:1"]) t.ok(names.has(name));
+});
+
+t.test("listImagesInUse() has the images of all containers, before an agent that starts has any pod", async (t) => {
+  const clock = new FakeClock();
+  const fake = new FakeRuntime(clock);
+  const { podSandboxId } = await fake.runtime.runPodSandbox({ config: { metadata: { name: "p", uid: "p" } } });
+  const config = { metadata: { name: "c" }, image: { image: "busybox:1" } };
+  await fake.runtime.createContainer({ podSandboxId, config, sandboxConfig: {} });
+  const { containers: listed = [] } = await fake.runtime.listContainers({});
+  t.same([...listImagesInUse([], listed)], ["busybox:1"]);
+  const names = listImagesInUse([], [{ image: { image: "a" }, imageRef: "sha256:b", imageId: "sha256:c" }]);
+  t.same([...names], ["a", "sha256:b", "sha256:c"]);
 });
 
 function containers(t: Test, deadMax: number, runs: Readonly<Record<string, readonly string[]>>, minAgeMs = 0) {

@@ -26,7 +26,7 @@ export type ImageNames = ReadonlySet<string>;
 export interface ImageCollectorOptions extends ImageLimits {
   readonly images: Pick<ImageService, "listImages" | "removeImage" | "imageFsInfo">;
   /** The images of the node's containers and pods. */
-  readonly inUse: () => ImageNames;
+  readonly inUse: () => ImageNames | Promise<ImageNames>;
   /** Names of images that are never removed, such as those that were imported from files. */
   readonly kept: ImageNames;
   readonly readFileSystem: (path: string) => Promise<FileSystem | undefined>;
@@ -238,7 +238,7 @@ export class ImageCollector {
   /** Records which images there are, and which are in use. */
   async observe(now = this.#options.clock.now()): Promise<void> {
     const { images = [] } = await this.#options.images.listImages({});
-    const inUse = this.#options.inUse();
+    const inUse = await this.#options.inUse();
     const present = new Set<string>();
     for (const image of images) {
       const id = image.id ?? "";

@@ -1,12 +1,17 @@
-/** The images that the node's pods use: those of their containers in the runtime, and those that their specs name. */
+/** The images that are in use: those of the containers in the runtime, and those that the specs of pods name. */
 
 import { parseImageReference } from "../images/reference.ts";
 import { allContainers } from "../pods/pod-fields.ts";
+import type { Container } from "../runtime/cri/container.ts";
 import type { StatsPod } from "../stats/stats-targets.ts";
 import type { ImageNames } from "./image-collector.ts";
 
-export function listImagesInUse(pods: Iterable<StatsPod>): ImageNames {
+/** `containers`: all of the runtime, also those of pods that an agent that has just started has not received yet. */
+export function listImagesInUse(pods: Iterable<StatsPod>, containers: readonly Container[]): ImageNames {
   const names = new Set<string>();
+  for (const { image, imageRef = "", imageId = "" } of containers) {
+    for (const name of [image?.image ?? "", imageRef, imageId]) names.add(name);
+  }
   for (const { pod, observation } of pods) {
     for (const { image, imageId } of observation.containers) {
       names.add(image);
