@@ -186,7 +186,7 @@ t.test("a restarted agent keeps the assignments, and rejects a state that does n
   await t.rejects(node.open({ reservation: { cpu: "3" } }), /not all reserved cpus: "0-1,4" are present in/);
   await t.rejects(
     node.open({ machine: fakeMachines.dualSocketHt }),
-    /current set of available CPUs "0-11" doesn't match with CPUs in state "0-7"/,
+    /available CPUs "0-11" doesn't match with CPUs in state "0-7", please drain node and remove policy state file$/,
   );
   const text = readFileSync(path, "utf8");
   writeFileSync(path, text.replace("1,5", "1,6"));
@@ -408,8 +408,12 @@ t.test("memory: a restarted agent finds its state, and rejects one of another ma
     /\[memorymanager\] configured policy "None" differs from state checkpoint policy "Static", please drain this node/,
   );
   await t.rejects(
+    node.open({ machine: { ...fakeMachines.dualSocketHt, memoryGib: 4 } }),
+    /is different from the real one \(resources of NUMA node 0: stored hugepages-2Mi,memory, real memory\)/,
+  );
+  await t.rejects(
     node.open({ machine: { ...fakeMachines.dualSocketHt, memoryGib: 8, hugePages: { 2048: 512 } } }),
-    /\[memorymanager\] the expected machine state is different from the real one/,
+    /\(total memory of NUMA node 0: stored 4294967296, real 8589934592\), please drain node and remove policy state file$/,
   );
 });
 

@@ -74,6 +74,9 @@ export function isRecord(value: unknown): value is Readonly<Record<string, unkno
 /** The text of a checkpoint with a wrong checksum. */
 export const CORRUPT = "checkpoint is corrupted";
 
+/** What an operator does about a state that does not fit the machine. */
+export const INVALID_STATE_ADVICE = "please drain node and remove policy state file";
+
 /** What an operator does about a state file that does not fit. */
 export function explainStateError(error: unknown, manager: string, path: string): Error {
   const text = error instanceof Error ? error.message : String(error);

@@ -82,9 +82,9 @@ export class ClaimManager {
       }
     } catch (error) {
       const text = error instanceof Error ? error.message : String(error);
-      throw new Error(`failed to create ClaimInfo cache: error calling GetOrCreate() on checkpoint state: ${text}`, {
-        cause: error,
-      });
+      const advice = `please drain this node and delete the claim checkpoint file "${path}" before restarting Kubelet`;
+      const failure = "failed to create ClaimInfo cache: error calling GetOrCreate() on checkpoint state";
+      throw new Error(`${failure}: ${text}, ${advice}`, { cause: error });
     }
     return manager;
   }

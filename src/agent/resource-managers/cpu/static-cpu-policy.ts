@@ -8,6 +8,7 @@ import { hasPodLevelResources } from "../../../api/core/pod-spec/resources.ts";
 import { appContainers, initContainers, isSidecar, podUid } from "../../pods/pod-fields.ts";
 import { getPodQosClass } from "../../pods/resources/qos.ts";
 import { parseMillis } from "../../pods/resources/quantities.ts";
+import { INVALID_STATE_ADVICE } from "../state-file.ts";
 import { countNodes, iterateMasks, type NumaMask, nodesOf } from "../topology/numa-mask.ts";
 import {
   AdmissionError,
@@ -59,7 +60,12 @@ export class StaticCpuPolicy {
       throw new Error(`[cpumanager] unable to build the reserved physical CPUs from the reserved set: ${why}`);
     });
     this.#reservedCores = topology.details.cpusIn("core", ...cores);
-    this.#validateState();
+    try {
+      this.#validateState();
+    } catch (error) {
+      const text = error instanceof Error ? error.message : String(error);
+      throw new Error(`${text}, ${INVALID_STATE_ADVICE}`, { cause: error });
+    }
     this.#updatePoolMetrics();
   }
 

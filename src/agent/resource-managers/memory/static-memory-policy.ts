@@ -8,6 +8,7 @@ import { hasPodLevelResources } from "../../../api/core/pod-spec/resources.ts";
 import { appContainers, initContainers, isSidecar, podUid } from "../../pods/pod-fields.ts";
 import { getPodQosClass } from "../../pods/resources/qos.ts";
 import { parseUnits } from "../../pods/resources/quantities.ts";
+import { INVALID_STATE_ADVICE } from "../state-file.ts";
 import type { NumaNode } from "../topology/machine-topology.ts";
 import { isNarrower, iterateMasks, maskOf, type NumaMask, nodesOf } from "../topology/numa-mask.ts";
 import type { AffinityStore, ResourceHints, TopologyHint } from "../topology/topology-hint.ts";
@@ -231,8 +232,10 @@ export class StaticMemoryPolicy {
         for (const block of blocks) applyAssignment(expected, block, `(pod: ${uid}, container: ${name})`);
       }
     }
-    if (!isSameMachine(machine, expected)) {
-      throw new Error("[memorymanager] the expected machine state is different from the real one");
+    const difference = findDifference(machine, expected);
+    if (difference !== undefined) {
+      const text = "[memorymanager] the expected machine state is different from the real one";
+      throw new Error(`${text} (${difference}), ${INVALID_STATE_ADVICE}`);
     }
   }
 
@@ -378,29 +381,46 @@ function applyAssignment(machine: MachineMemory, { numaAffinity, type, size }: M
 }
 
 /** Nodes of one group are compared together: containers may have been allocated in another order. */
-function isSameMachine(a: MachineMemory, b: MachineMemory): boolean {
-  const nodes = Object.keys(a).map(Number);
-  if (nodes.length !== Object.keys(b).length) return false;
-  return nodes.every((node) => {
-    const [left, right] = [a[node], b[node]];
-    if (left === undefined || right === undefined) return false;
-    if (left.numberOfAssignments !== right.numberOfAssignments) return false;
-    if (maskOf(left.cells) !== maskOf(right.cells)) return false;
-    const resources = Object.keys(left.memoryMap);
-    if (resources.length !== Object.keys(right.memoryMap).length) return false;
-    return resources.every((resource) => isSameResource(a, b, node, resource));
-  });
+/** The first difference, in words; undefined when there is none. */
+function findDifference(stored: MachineMemory, real: MachineMemory): string | undefined {
+  const nodes = Object.keys(stored).map(Number);
+  if (nodes.join() !== Object.keys(real).join()) {
+    return `NUMA nodes were ${nodes.join()}, are ${Object.keys(real).join()}`;
+  }
+  for (const node of nodes) {
+    const [left, right] = [stored[node], real[node]];
+    if (left === undefined || right === undefined) continue;
+    const where = `of NUMA node ${node}`;
+    const pairs: readonly (readonly [field: string, was: string | number, is: string | number])[] = [
+      [`assignments ${where}`, left.numberOfAssignments, right.numberOfAssignments],
+      [`group ${where}`, [...left.cells].sort().join(), [...right.cells].sort().join()],
+      [`resources ${where}`, Object.keys(left.memoryMap).sort().join(), Object.keys(right.memoryMap).sort().join()],
+      ...Object.keys(left.memoryMap).flatMap((resource) => compareResource(stored, real, node, resource)),
+    ];
+    const found = pairs.find(([, was, is]) => was !== is);
+    if (found !== undefined) return `${found[0]}: stored ${found[1]}, real ${found[2]}`;
+  }
+  return undefined;
 }
 
-function isSameResource(a: MachineMemory, b: MachineMemory, node: number, resource: string): boolean {
-  const left = a[node]?.memoryMap[resource];
-  const right = b[node]?.memoryMap[resource];
-  if (left === undefined || right === undefined) return false;
-  const isSameSize =
-    left.total === right.total &&
-    left.systemReserved === right.systemReserved &&
-    left.allocatable === right.allocatable;
+function compareResource(
+  stored: MachineMemory,
+  real: MachineMemory,
+  node: number,
+  resource: string,
+): readonly (readonly [field: string, was: number, is: number])[] {
+  const left = stored[node]?.memoryMap[resource];
+  const right = real[node]?.memoryMap[resource];
+  if (left === undefined || right === undefined) return [];
+  // A container may have memory of all nodes of the group.
   const sum = (machine: MachineMemory, field: "free" | "reserved"): number =>
-    (a[node]?.cells ?? []).reduce((total, each) => total + (machine[each]?.memoryMap[resource]?.[field] ?? 0), 0);
-  return isSameSize && sum(a, "free") === sum(b, "free") && sum(a, "reserved") === sum(b, "reserved");
+    (stored[node]?.cells ?? []).reduce((total, each) => total + (machine[each]?.memoryMap[resource]?.[field] ?? 0), 0);
+  const where = `${resource} of NUMA node ${node}`;
+  return [
+    [`total ${where}`, left.total, right.total],
+    [`reserved for the system, ${where}`, left.systemReserved, right.systemReserved],
+    [`allocatable ${where}`, left.allocatable, right.allocatable],
+    [`free ${where}`, sum(stored, "free"), sum(real, "free")],
+    [`reserved ${where}`, sum(stored, "reserved"), sum(real, "reserved")],
+  ];
 }
