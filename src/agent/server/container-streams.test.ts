@@ -1,13 +1,17 @@
+import { once } from "node:events";
+import { type AddressInfo, createServer } from "node:net";
 import { PassThrough } from "node:stream";
 import t, { type Test } from "tap";
 import type { Handler, HttpRequest, HttpResponse } from "../../http/message.ts";
 import { makeRequest } from "../../http/request.ts";
 import { listen } from "../../http/server/server.ts";
 import { SpdyConnection } from "../../http/spdy/connection.ts";
+import { pingFrame } from "../../http/spdy/frames.ts";
 import { silentLogger } from "../../std/log/logger.ts";
 import { systemClock } from "../../std/time/clock.ts";
 import { type Harness, podHarness, testPod } from "../../testing/agent/pod-harness.ts";
 import { type PlayedStreamsOptions, playStreams } from "../../testing/http/played-streams.ts";
+import { until } from "../../testing/std/until.ts";
 import { RuntimeError } from "../runtime/runtime.ts";
 import { createAgentHandler } from "./agent-handler.ts";
 
@@ -153,6 +157,32 @@ t.test("the connection is forwarded to the runtime's streaming server, both ways
       ["error", "127.0.0.1"],
     ],
   );
+});
+
+t.test("an invalid frame of a client ends its connection, and does not reach the runtime", async (t) => {
+  const received: Buffer[] = [];
+  const runtime = createServer((socket) => {
+    let isSwitched = false;
+    socket.on("data", (chunk: Buffer) => {
+      if (isSwitched) received.push(chunk);
+      else socket.write("HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: SPDY/3.1\r\n\r\n");
+      isSwitched = true;
+    });
+    socket.on("error", () => {});
+  });
+  await once(runtime.listen(0, "127.0.0.1"), "listening");
+  t.teardown(() => runtime.close());
+  const { handler, fake } = await start(t);
+  fake.streamingUrl = `http://127.0.0.1:${(runtime.address() as AddressInfo).port}`;
+  const body = new PassThrough();
+  const line = { method: "POST", path: "/exec/default/web/c", query: "output=1", headers: spdy };
+  const response = await handler({ ...makeRequest(line), upgradable: true, body });
+  const ping = pingFrame(1);
+  body.write(ping);
+  await until("the valid frame arrives", () => received.length > 0);
+  body.write(Buffer.from("8003000400000004ffffffff", "hex"));
+  await t.rejects(text(response), { code: "ERR_STREAM_PREMATURE_CLOSE" });
+  t.equal(Buffer.concat(received).toString("hex"), ping.toString("hex"));
 });
 
 t.test("a refusal of the runtime passes as it is", async (t) => {

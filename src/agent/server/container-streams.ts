@@ -1,11 +1,12 @@
 /**
  * `/exec`, `/attach`, `/portForward` and `/run`. As kubelet, the agent requests a streaming URL from the runtime and
  * forwards the connection to it: the runtime's server speaks SPDY and WebSocket itself, so bytes pass unchanged, with
- * the back-pressure of the connections.
+ * the back-pressure of the connections. An invalid SPDY frame of the client does not reach the runtime.
  */
 import { Agent as HttpsAgent } from "node:https";
 import type { HttpRequest, HttpResponse } from "../../http/message.ts";
 import { bytesResponse, textResponse } from "../../http/respond.ts";
+import { FrameFilter } from "../../http/spdy/frame-filter.ts";
 import { UpgradeError } from "../../http/upgrade/connect-upgrade.ts";
 import { forwardUpgrade, isUpgradeRequest, upgradeRequestHeaders } from "../../http/upgrade/forward-upgrade.ts";
 import { isWebSocketRequest } from "../../http/websocket/handshake.ts";
@@ -203,7 +204,8 @@ async function forwardToRuntime(
   if (!isUpgradeRequest(request)) return goErrorResponse(500, "Upgrade request required");
   const url = new URL(streamingUrl ?? "");
   const secure = url.protocol === "https:";
-  return await forwardUpgrade(request, {
+  const isSpdy = request.headers.upgrade?.toLowerCase() === "spdy/3.1";
+  const to = {
     method: request.method,
     secure,
     host: url.hostname.replace(/^\[|\]$/g, ""),
@@ -214,5 +216,6 @@ async function forwardToRuntime(
     signal: request.signal,
     idleMs: streamIdleMs,
     lifetimeMs: CONNECTION_MS_MAX,
-  });
+  };
+  return await forwardUpgrade(request, to, isSpdy ? new FrameFilter() : undefined);
 }

@@ -55,7 +55,7 @@ const PAYLOAD_BYTES_MIN = {
   window_update: 8,
 } as const satisfies Record<keyof typeof TYPES, number>;
 
-const HEAD_BYTES = 8;
+export const HEAD_BYTES = 8;
 const FLAG_FIN = 1;
 /** Larger control frames end the connection. */
 export const CONTROL_BYTES_MAX = 32 * 1024;

@@ -3,6 +3,7 @@ import type { Duplex, Readable, Writable } from "node:stream";
 import { copiedBytes } from "../../std/memory/collect-copied.ts";
 import { type HttpRequest, type HttpResponse, headerValues, type ResponseHeaders } from "../message.ts";
 import { connectUpgrade, UpgradeError, type UpgradeRequest } from "./connect-upgrade.ts";
+import { readChunks } from "./read-chunks.ts";
 
 /** Headers of the connection, and the client's credentials for this server. */
 const NOT_FORWARDED: ReadonlySet<string> = new Set([
@@ -10,11 +11,21 @@ const NOT_FORWARDED: ReadonlySet<string> = new Set([
   ...["transfer-encoding", "http2-settings", "authorization", "expect"],
 ]);
 
+/** Checks what the client sends before it is forwarded. */
+export interface InputFilter extends Disposable {
+  /** Returns the bytes that may pass. A throw or a rejection closes the connection. */
+  readonly take: (chunk: Uint8Array) => Uint8Array | Promise<Uint8Array>;
+}
+
 /**
  * Returns the server's refusal as it is. Throws an `UpgradeError` when the server cannot be reached, or responds
  * neither with a new protocol nor with an error.
  */
-export async function forwardUpgrade(request: HttpRequest, to: UpgradeRequest): Promise<HttpResponse> {
+export async function forwardUpgrade(
+  request: HttpRequest,
+  to: UpgradeRequest,
+  filter?: InputFilter,
+): Promise<HttpResponse> {
   const result = await connectUpgrade(to);
   if (!("socket" in result)) {
     if (result.status < 400) {
@@ -27,24 +38,45 @@ export async function forwardUpgrade(request: HttpRequest, to: UpgradeRequest): 
     socket.destroy();
     throw new UpgradeError("unable to upgrade: the connection cannot switch protocols", { isResponse: true });
   }
-  void sendReceived(request, socket, to.signal);
+  void sendReceived(request, socket, to.signal, filter);
   const protocol = headers.upgrade ?? request.headers.upgrade ?? "";
   return { status: 101, headers: { ...forwardedResponseHeaders(headers), upgrade: protocol }, body: socket };
 }
 
 /** Sends what the client sends. Closes the connection when the client ends its side, as kube-apiserver and kubelet. */
-async function sendReceived(request: HttpRequest, socket: Duplex, signal: AbortSignal): Promise<void> {
+async function sendReceived(
+  request: HttpRequest,
+  socket: Duplex,
+  signal: AbortSignal,
+  filter: InputFilter | undefined,
+): Promise<void> {
   const close = (): void => void socket.destroy();
   signal.addEventListener("abort", close, { once: true });
   socket.once("close", () => signal.removeEventListener("abort", close));
   try {
-    if (request.connection === undefined) await copyStream(request.body, socket);
-    else await copyConnection(request.connection, socket);
+    const source = request.connection;
+    if (filter !== undefined) await copyFiltered(source ?? request.body, socket, filter);
+    else if (source === undefined) await copyStream(request.body, socket);
+    else await copyConnection(source, socket);
   } catch {
     socket.destroy();
     return;
+  } finally {
+    filter?.[Symbol.dispose]();
   }
   socket.end(close);
+}
+
+async function copyFiltered(source: AsyncIterable<Uint8Array>, sink: Writable, filter: InputFilter): Promise<void> {
+  const write = (bytes: Uint8Array): boolean | Promise<boolean> => {
+    if (sink.destroyed || sink.writableEnded) return false;
+    copiedBytes.add(bytes.length);
+    return bytes.length === 0 || sink.write(bytes) || waitForDrain(sink).then(() => true);
+  };
+  await readChunks(source, (chunk) => {
+    const checked = filter.take(chunk);
+    return checked instanceof Promise ? checked.then(write) : write(checked);
+  });
 }
 
 /** Writes all chunks with back-pressure. Resolves early when the sink closes. */
