@@ -73,7 +73,7 @@ async function buildBundle() {
   const file = join(options.out, "svc");
   // Without a package.json in the directory, Node would treat the file as an ES module.
   writeFileSync(join(options.out, "package.json"), '{ "type": "commonjs" }\n');
-  const { main, parts, notices } = await bundleApart(["x64", "arm64"], partsFromComment + compiledCache);
+  const { main, parts, notices } = await bundleApart(["x64", "arm64"], partsFromComment + (await keepCompiledCode()));
   writeFileSync(join(options.out, "THIRD-PARTY-NOTICES.txt"), notices);
   const head = `${header(main.length)}${main}${programsMark}`;
   const temporary = `${file}.new`;
@@ -120,106 +120,32 @@ function readPart(name) {
   const text = read(...offsets[name]);
   if (!text.startsWith("//" + name)) throw new Error(__filename + " was overwritten while it ran: restart it");
   const code = text.slice(name.length + 3).replaceAll(${JSON.stringify(commentEnd)}, "*" + "/");
-  return { code, cachedData: name.endsWith(".js") ? readCompiled(name) : undefined };
+  return { code, cachedData: name.endsWith(".js") ? findCompiled(name) : undefined };
 }
 `;
 
-/**
- * JavaScript that keeps the code that V8 has compiled for the parts, so that the next start need not compile it: a file
- * for each program, in a private directory. It is written some time after the start, with the functions that were called
- * until then. Files of other users, of other versions, and damaged entries are ignored, and so are all errors.
- */
-const compiledCache = `
-const compiledCache = { delayMs: 20000, filesMax: 8, file: undefined, bytes: undefined, entries: {}, scripts: undefined };
-function openCompiledCache() {
-  compiledCache.scripts = new Map();
-  try {
-    const { homedir } = require("node:os");
-    const { basename, join } = require("node:path");
-    const { env, execArgv, getuid, version } = process;
-    const home = () => (getuid() === 0 ? "/var/cache" : env.XDG_CACHE_HOME || join(homedir(), ".cache"));
-    const directory = env.SVC_CODE_CACHE ?? join(home(), "svc");
-    if (directory === "") return;
-    const [, program = "", word = ""] = process.argv;
-    const identity = [JSON.stringify(offsets), version, require("node:v8").cachedDataVersionTag(), ...execArgv].join(" ");
-    const hash = require("node:crypto").hash("sha256", identity).slice(0, 32);
-    compiledCache.directory = directory;
-    compiledCache.file = join(directory, basename(program) + (/^[a-z-]+$/.test(word) ? "-" + word : "") + "-" + hash);
-    compiledCache.entries = readCompiledEntries();
-  } catch {}
-  if (compiledCache.file !== undefined) setTimeout(() => writeCompiled().catch(() => {}), compiledCache.delayMs).unref();
+/** JavaScript that keeps the code that V8 compiled for the parts. */
+async function keepCompiledCode() {
+  const { outputFiles } = await esbuild.build({
+    ...esbuildOptions,
+    entryPoints: [join(root, "src", "std", "process", "compiled-code.ts")],
+    bundle: true,
+    format: "iife",
+    globalName: "compiledCodeModule",
+    write: false,
+  });
+  return `
+${ascii(outputFiles[0].text)}
+let compiledCode;
+function findCompiled(name) {
+  compiledCode ??= compiledCodeModule.openCompiledCode(JSON.stringify(offsets));
+  return compiledCode.find(name);
 }
-function readCompiledEntries() {
-  const fs = require("node:fs");
-  const { O_NOFOLLOW, O_RDONLY } = fs.constants;
-  const descriptor = fs.openSync(compiledCache.file, O_RDONLY | O_NOFOLLOW);
-  try {
-    const { mode, uid, size } = fs.fstatSync(descriptor);
-    if ((mode & 0o170022) !== 0o100000 || uid !== process.getuid() || size > 2 ** 26) return {};
-    const bytes = fs.readFileSync(descriptor);
-    const [start, checksum] = bytes.subarray(-24).latin1Slice().split(" ").map(Number);
-    const index = bytes.subarray(start, -24);
-    if (require("node:zlib").crc32(index) !== checksum) return {};
-    compiledCache.bytes = bytes;
-    return JSON.parse(index);
-  } finally {
-    fs.closeSync(descriptor);
-  }
-}
-function readCompiled(name) {
-  if (compiledCache.scripts === undefined) openCompiledCache();
-  const [start, length, checksum] = compiledCache.entries[name] ?? [];
-  if (start === undefined) return undefined;
-  const bytes = compiledCache.bytes.subarray(start, start + length);
-  return require("node:zlib").crc32(bytes) === checksum ? bytes : undefined;
-}
-function partCompiled(name, script, cachedData) {
-  if (cachedData === undefined || script.cachedDataRejected) compiledCache.isIncomplete = true;
-  compiledCache.scripts?.set(name, script);
-}
-async function writeCompiled() {
-  const { directory, file, scripts, entries, bytes, isIncomplete } = compiledCache;
-  Object.assign(compiledCache, { scripts: new Map(), entries: {}, bytes: undefined });
-  // Parts that are compiled later are not kept: few are.
-  compiledCache.scripts.set = () => {};
-  if (!isIncomplete || !require("node:worker_threads").isMainThread) return;
-  const fs = require("node:fs");
-  const { crc32 } = require("node:zlib");
-  fs.mkdirSync(directory, { recursive: true, mode: 0o700 });
-  const { mode, uid } = fs.lstatSync(directory);
-  if ((mode & 0o170077) !== 0o040000 || uid !== process.getuid()) return;
-  const temporary = file + ".new-" + process.pid;
-  fs.rmSync(temporary, { force: true });
-  const descriptor = fs.openSync(temporary, "wx", 0o600);
-  try {
-    const written = {};
-    let offset = 0;
-    for (const name of new Set([...Object.keys(entries), ...scripts.keys()])) {
-      const code = scripts.get(name)?.createCachedData() ?? bytes.subarray(entries[name][0], entries[name][0] + entries[name][1]);
-      written[name] = [offset, code.length, scripts.has(name) ? crc32(code) : entries[name][2]];
-      offset += fs.writeSync(descriptor, code);
-      // Requests are served in between.
-      await new Promise((resolve) => setImmediate(resolve));
-    }
-    const index = Buffer.from(JSON.stringify(written));
-    const end = String(offset).padStart(12, "0") + " " + String(crc32(index)).padStart(11, "0");
-    fs.writeSync(descriptor, Buffer.concat([index, Buffer.from(end)]));
-    fs.renameSync(temporary, file);
-  } catch (error) {
-    fs.rmSync(temporary, { force: true });
-    throw error;
-  } finally {
-    fs.closeSync(descriptor);
-  }
-  removeOldCompiled(fs, directory);
-}
-function removeOldCompiled(fs, directory) {
-  const { join } = require("node:path");
-  const files = fs.readdirSync(directory).map((name) => ({ path: join(directory, name), time: fs.lstatSync(join(directory, name)).mtimeMs }));
-  files.sort((a, b) => b.time - a.time);
-  for (const { path } of files.slice(compiledCache.filesMax)) fs.rmSync(path, { force: true });
+function addCompiled(name, script, cachedData) {
+  compiledCode?.add(name, script, cachedData);
 }
 `;
+}
 
 /** JavaScript that reads parts from the executable's assets: few, because Node processes each of them at the start. */
 const partsFromAssets = `
@@ -238,7 +164,7 @@ function readPart(name) {
     cachedData: cache && Buffer.from(assets.caches, ...cache),
   };
 }
-function partCompiled() {}
+function addCompiled() {}
 `;
 
 /**
@@ -370,7 +296,7 @@ function loadPart(name) {
   const { Script } = require("node:vm");
   const { code, cachedData } = readPart(name);
   const script = new Script(code, { filename: __filename + "#" + name, cachedData });
-  partCompiled(name, script, cachedData);
+  addCompiled(name, script, cachedData);
   const part = { exports: {} };
   parts.set(name, part);
   const find = (id) => (id.startsWith("./") ? loadPart(id.slice(2)) : require(id));

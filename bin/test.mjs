@@ -19,6 +19,7 @@ const longTests = [
   "applications",
   "audited-streams",
   "clock",
+  "compiled-code",
   "container-logs",
   "container-logs-load",
   "controller-faults",

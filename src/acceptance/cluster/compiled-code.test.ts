@@ -1,6 +1,5 @@
-/** The code that V8 has compiled is kept for the next start of dist/svc; no state of that file stops a start. */
+/** dist/svc keeps the code that V8 compiled for its next start. */
 import {
-  chmodSync,
   cpSync,
   existsSync,
   lstatSync,
@@ -8,10 +7,7 @@ import {
   mkdtempSync,
   readdirSync,
   readFileSync,
-  renameSync,
   rmSync,
-  symlinkSync,
-  truncateSync,
   writeFileSync,
 } from "node:fs";
 import { tmpdir } from "node:os";
@@ -51,7 +47,7 @@ function fileIn(cache: string): string | undefined {
 
 interface Case {
   readonly name: string;
-  readonly change: (file: string, cache: string) => void;
+  readonly change: (file: string) => void;
   readonly isRewritten: boolean;
 }
 
@@ -66,27 +62,6 @@ const cases: readonly Case[] = [
     },
     isRewritten: true,
   },
-  {
-    name: "damaged in one entry",
-    change: (file) => {
-      const bytes = readFileSync(file);
-      bytes[5000]! ^= 1;
-      writeFileSync(file, bytes);
-    },
-    isRewritten: true,
-  },
-  { name: "truncated", change: (file) => truncateSync(file, 100_000), isRewritten: true },
-  { name: "empty", change: (file) => truncateSync(file, 0), isRewritten: true },
-  { name: "writable by others", change: (file) => chmodSync(file, 0o666), isRewritten: true },
-  {
-    name: "link",
-    change: (file, cache) => {
-      renameSync(file, `${cache}-target`);
-      symlinkSync(`${cache}-target`, file);
-    },
-    isRewritten: true,
-  },
-  { name: "directory of others", change: (_, cache) => chmodSync(cache, 0o777), isRewritten: false },
 ];
 
 t.test("the first start writes the file, and each state of it lets the next one start", async (t) => {
@@ -106,7 +81,7 @@ t.test("the first start writes the file, and each state of it lets the next one 
       mkdirSync(cache, { mode: 0o700 });
       cpSync(first, cache, { recursive: true });
       const file = fileIn(cache)!;
-      change(file, cache);
+      change(file);
       const before = lstatSync(file).ino;
       await using _ = await startServer(t, name, cache);
       await sleep(KEPT_MS);
