@@ -28,6 +28,11 @@ export interface HttpRequest {
   /** Names and values by turns, as received over a connection: repeated headers are repeated. */
   readonly rawHeaders?: readonly string[] | undefined;
   readonly body: AsyncIterable<Uint8Array>;
+  /**
+   * Reads `body` without the steps of an iterator, which cost several promises: passes each chunk to `accept` until it
+   * returns false. Rejects as the iterator does. Absent in requests of this process.
+   */
+  readChunks?(accept: (chunk: Uint8Array) => boolean): Promise<void>;
   /** The connection can switch to the protocol of the `upgrade` header: see `HttpResponse`. */
   readonly upgradable?: boolean | undefined;
   /** What `body` reads, of an upgradable request over a connection: to copy it without the steps of an iterator. */

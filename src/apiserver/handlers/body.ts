@@ -106,9 +106,10 @@ async function decodeBody<T extends ApiObject>(
       `the object provided is unrecognized (must be of type ${expected.kind}): ${why} (${excerpt(bytes)})`,
     );
   };
-  const tryParse = async <R>(parseStep: () => MaybePromise<R>): Promise<R> => {
+  const tryParse = <R>(parseStep: () => MaybePromise<R>): MaybePromise<R> => {
     try {
-      return await parseStep();
+      const result = parseStep();
+      return result instanceof Promise ? result.catch(throwUnrecognized) : result;
     } catch (error) {
       return throwUnrecognized(error);
     }
@@ -126,12 +127,12 @@ async function decodeBody<T extends ApiObject>(
   // Custom resources accept each spelling of a number.
   const literals = expected.schema.unstructured !== true;
   const parsed = await tryParse(() => parseBody(bytes, type, slice, literals));
-  await slice.yield();
+  if (slice.isOver) await slice.end();
   if (expected.schema.unstructured === true) checkRootMembers(parsed.value);
   const identity = await tryParse(() => groupVersionKindOf(parsed.value, expected));
   checkGroupVersionKind(identity, expected, parsed.value);
   const object = decodeObject<T>(parsed, expected, validation, warnings, identity);
-  await slice.yield();
+  if (slice.isOver) await slice.end();
   return object;
 }
 

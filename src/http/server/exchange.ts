@@ -90,6 +90,34 @@ export class IncomingRequest implements HttpRequest {
     return this.#source === undefined ? emptyBody() : this.#read(this.#source);
   }
 
+  readChunks(accept: (chunk: Uint8Array) => boolean): Promise<void> {
+    const source = this.#source;
+    if (source === undefined) return Promise.resolve();
+    return new Promise((resolve, reject) => {
+      const stop = (): void => {
+        source.off("data", onData).off("end", onEnd).off("error", onBroken).off("close", onBroken);
+      };
+      const onData = (chunk: Uint8Array): void => {
+        if (accept(chunk)) return;
+        stop();
+        source.pause();
+        resolve();
+      };
+      const onEnd = (): void => {
+        stop();
+        resolve();
+      };
+      const onBroken = (error: unknown): void => {
+        stop();
+        this.abort();
+        reject(error instanceof Error ? error : new Error("The request's stream was closed before its end"));
+      };
+      if (source.readableEnded) resolve();
+      else if (source.destroyed) onBroken(source.errored);
+      else source.on("data", onData).on("end", onEnd).on("error", onBroken).on("close", onBroken);
+    });
+  }
+
   get connection(): Readable | undefined {
     return this.upgradable ? this.#source : undefined;
   }
