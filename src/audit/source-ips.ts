@@ -22,14 +22,8 @@ const latest: { peerAddress: string; ips: readonly string[] } = { peerAddress: "
 /** Empty when the peer has no IP address, as that of a unix socket. */
 function addressOfPeer(peerAddress: string): readonly string[] {
   if (peerAddress !== latest.peerAddress) {
-    const address = withoutMapping(peerAddress);
     latest.peerAddress = peerAddress;
-    latest.ips = isIpAddress(address) ? [address] : [];
+    latest.ips = isIpAddress(peerAddress) ? [peerAddress] : [];
   }
   return latest.ips;
-}
-
-/** Node shows an IPv4 peer of an IPv6 socket as `::ffff:10.0.0.1`. */
-function withoutMapping(address: string): string {
-  return address.startsWith("::ffff:") ? address.slice("::ffff:".length) : address;
 }

@@ -7,7 +7,7 @@ import { mkdir, readdir, stat } from "node:fs/promises";
 import { join } from "node:path";
 import { waitForAbort } from "../../std/async/wait-for-abort.ts";
 import type { RandomSource } from "../../std/crypto/random.ts";
-import { watchFiles } from "../../std/fs/watch-files.ts";
+import { watchDirectory } from "../../std/fs/watch-files.ts";
 import type { Logger } from "../../std/log/logger.ts";
 import { Backoff } from "../../std/time/backoff.ts";
 import type { Clock } from "../../std/time/clock.ts";
@@ -69,7 +69,7 @@ export async function watchPlugins(options: PluginWatcherOptions): Promise<void>
       });
   };
   // The watch starts before the first check, so that no socket is missed.
-  using _watch = watchFiles([join(directory, "*")], clock, check);
+  using _watch = watchDirectory(directory, clock, check);
   check();
   await waitForAbort(signal);
   await checks;

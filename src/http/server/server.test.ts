@@ -581,3 +581,12 @@ t.test("whenWritten() reports that a response is written, over HTTP/2 and HTTP/1
   await once(response.resume(), "end");
   t.same(reported, ["/large first", "/large second"]);
 });
+
+t.test("the address of an IPv4 client is the same on a listener of both families", async (t) => {
+  const handler: Handler = async ({ peer }) => textResponse(200, peer.address);
+  for (const host of ["127.0.0.1", "::"]) {
+    await using listener = await listen({ host, port: 0, handler, log: silentLogger });
+    const response = await fetch(`http://127.0.0.1:${listener.port}/`);
+    t.equal(await response.text(), "127.0.0.1", host);
+  }
+});

@@ -2,6 +2,7 @@
 import { constants } from "node:crypto";
 import type { Socket } from "node:net";
 import { DEFAULT_CIPHERS, type DetailedPeerCertificate, type PeerCertificate, type TLSSocket } from "node:tls";
+import { withoutIpv4Mapping } from "../../std/net/ip.ts";
 import type { Peer } from "../message.ts";
 
 /** A certificate (leaf first, then intermediates) and its key, both PEM text. */
@@ -57,7 +58,7 @@ function toCiphers({ ciphers, minVersion }: TlsOptions): string | undefined {
 
 export function plainPeer(socket: Socket): Peer {
   return {
-    address: socket.remoteAddress ?? "",
+    address: withoutIpv4Mapping(socket.remoteAddress ?? ""),
     port: socket.remotePort ?? 0,
     encrypted: false,
     certificates: [],

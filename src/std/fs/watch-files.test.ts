@@ -4,7 +4,7 @@ import { setTimeout } from "node:timers/promises";
 import t from "tap";
 import { FakeClock } from "../../testing/std/fake-clock.ts";
 import { until } from "../../testing/std/until.ts";
-import { watchFiles } from "./watch-files.ts";
+import { watchDirectory, watchFiles } from "./watch-files.ts";
 
 t.test("watchFiles() detects files that are written, renamed over, or replaced behind a symbolic link", async (t) => {
   const directory = t.testdir({ one: { "tls.crt": "1" }, two: { "tls.crt": "2" }, plain: "p" });
@@ -32,8 +32,31 @@ t.test("watchFiles() detects files that are written, renamed over, or replaced b
     await symlink("two", join(directory, "..new"));
     await rename(join(directory, "..new"), join(directory, "..data"));
   });
+  const before = checks;
+  await writeFile(join(directory, "server.log"), "a check that logs must not cause another");
+  for (let round = 0; round < 10; round++) {
+    await setTimeout(5);
+    await clock.advance(50);
+  }
+  t.equal(checks, before, "another file");
   watching[Symbol.dispose]();
   t.equal(clock.pending, 0);
+});
+
+t.test("watchDirectory() detects every change", async (t) => {
+  const directory = t.testdir();
+  const clock = new FakeClock();
+  let checks = 0;
+  using _watching = watchDirectory(directory, clock, () => checks++);
+  for (const name of ["a", "b"]) {
+    const before = checks;
+    await writeFile(join(directory, name), "x");
+    const wait = async (): Promise<void> => {
+      await setTimeout(2);
+      await clock.advance(50);
+    };
+    await until("the file is detected", () => checks > before, { timeoutMs: 10_000, wait });
+  }
 });
 
 t.test("watchFiles() checks every minute, and watches a directory that is created later", async (t) => {

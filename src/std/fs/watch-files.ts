@@ -1,5 +1,5 @@
 /** Detects changed files, also those replaced by a rename or through a symbolic link. */
-import { type FSWatcher, watch } from "node:fs";
+import { type FSWatcher, statSync, watch } from "node:fs";
 import { dirname } from "node:path";
 import type { Clock, Timer } from "../time/clock.ts";
 
@@ -9,26 +9,54 @@ const SETTLE_MS = 100;
 const CHECK_INTERVAL_MS = 60_000;
 
 /**
- * Calls `check` shortly after a change in the directories of the files, and once a minute; `check` finds out itself
- * whether what it reads has changed. It watches directories because a watched file is one inode: when `..data` is
- * replaced, a watched file gets no event.
+ * Calls `check` shortly after a change of the files, and once a minute; `check` finds out itself whether what it reads
+ * has changed. It watches directories because a watched file is one inode: when `..data` is replaced, a watched file
+ * gets no event. Other files there, such as a log that `check` writes to, do not cause a call.
  */
 export function watchFiles(files: readonly string[], clock: Clock, check: () => void): Disposable {
-  return new Watch(new Set(files.map((file) => dirname(file))), clock, check);
+  return new Watch(new Set(files.map((file) => dirname(file))), clock, check, () => identify(files));
+}
+
+/** Calls `check` shortly after any change in the directory, and once a minute. */
+export function watchDirectory(directory: string, clock: Clock, check: () => void): Disposable {
+  return new Watch(new Set([directory]), clock, check, undefined);
+}
+
+/** Differs after each write and replacement of a file. */
+function identify(files: readonly string[]): string {
+  const identifyFile = (file: string): string => {
+    try {
+      const { dev, ino, size, mtimeNs, ctimeNs } = statSync(file, { bigint: true });
+      return [dev, ino, size, mtimeNs, ctimeNs].join(":");
+    } catch (error) {
+      return String((error as NodeJS.ErrnoException).code);
+    }
+  };
+  return files.map(identifyFile).join(" ");
 }
 
 class Watch implements Disposable {
   readonly #directories: ReadonlySet<string>;
   readonly #clock: Clock;
   readonly #check: () => void;
+  /** Undefined: every change counts. */
+  readonly #identify: (() => string) | undefined;
+  #identity: string | undefined;
   #watchers: readonly FSWatcher[];
   #settle: Timer | undefined;
   #next: Timer;
 
-  constructor(directories: ReadonlySet<string>, clock: Clock, check: () => void) {
+  constructor(
+    directories: ReadonlySet<string>,
+    clock: Clock,
+    check: () => void,
+    identifyFiles: (() => string) | undefined,
+  ) {
     this.#directories = directories;
     this.#clock = clock;
     this.#check = check;
+    this.#identify = identifyFiles;
+    this.#identity = identifyFiles?.();
     this.#watchers = this.#open();
     this.#next = this.#schedule();
   }
@@ -45,6 +73,7 @@ class Watch implements Disposable {
       for (const watcher of this.#watchers) watcher.close();
       this.#watchers = this.#open();
       this.#next = this.#schedule();
+      this.#identity = this.#identify?.();
       this.#check();
     });
   }
@@ -65,6 +94,9 @@ class Watch implements Disposable {
   #changed(): void {
     this.#settle ??= this.#clock.timer(SETTLE_MS, () => {
       this.#settle = undefined;
+      const identity = this.#identify?.();
+      if (identity !== undefined && identity === this.#identity) return;
+      this.#identity = identity;
       this.#check();
     });
   }

@@ -149,3 +149,8 @@ export function contains(block: Cidr, { family, value }: Pick<Ip, "family" | "va
   const host = BigInt(addressBits(block.family) - block.prefixLength);
   return family === block.family && value >> host === block.network >> host;
 }
+
+/** Node shows an IPv4 peer of an IPv6 socket as `::ffff:10.0.0.1`. */
+export function withoutIpv4Mapping(address: string): string {
+  return address.startsWith("::ffff:") ? address.slice("::ffff:".length) : address;
+}
