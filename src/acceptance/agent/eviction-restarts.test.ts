@@ -17,6 +17,10 @@ const stops = (agent: TestAgent): number => agent.fake.calls.filter(({ method })
 const runs = (agent: TestAgent): boolean =>
   agent.fake.containersNamed("c").some(({ status }) => status.state === "CONTAINER_RUNNING");
 
+function findDisruption(agent: TestAgent) {
+  return statusOf(agent, "web").conditions?.find(({ type }) => type === "DisruptionTarget");
+}
+
 /** Each ends the agent at another step. */
 const steps: Readonly<Record<string, (agent: TestAgent) => Promise<void>>> = {
   async "while a container is being stopped"(agent) {
@@ -64,6 +68,29 @@ for (const [step, end] of Object.entries(steps)) {
     await agent.untilRunning("next");
   });
 }
+
+t.test("an agent that ends after the last status leaves it as it is, and evicts no other pod", async (t) => {
+  await using agent = await createTestAgent("flag", { "eviction-hard": "memory.available<1Gi" });
+  await agent.start();
+  agent.createPod("web");
+  await agent.untilRunning("web");
+  const release = agent.fake.hold("removePodSandbox");
+  setMemory(agent, GIB / 2);
+  await agent.until("the status", () => statusOf(agent, "web").phase === "Failed");
+  await agent.until("no container runs", () => !runs(agent));
+  const { reason, message } = statusOf(agent, "web");
+  const disruption = findDisruption(agent);
+  t.match(disruption, { status: "True", reason: "TerminationByKubelet" });
+  setMemory(agent, 3 * GIB);
+  await agent.stop();
+  release();
+  await agent.start();
+  const restartedAt = agent.clock.monotonic();
+  await agent.until("half a minute has passed", () => agent.clock.monotonic() - restartedAt > 30_000);
+  t.match(statusOf(agent, "web"), { phase: "Failed", reason, message });
+  t.same(findDisruption(agent), disruption);
+  t.equal(starts(agent), 1);
+});
 
 t.test("a node under memory pressure rejects BestEffort pods", async (t) => {
   await using agent = await createTestAgent("flag", { "eviction-hard": "memory.available<1Gi" });

@@ -231,13 +231,14 @@ export class EvictionManager {
       return true;
     }
     log.info("Eviction manager: must evict pod(s) to reclaim", { resourceName: resource });
-    const active = [...this.#options.pods()].filter(isActive);
+    const all = [...this.#options.pods()];
+    // The sources have sent their pods only now.
+    if (all.some(({ pod }) => this.#options.records.isInterrupted(podUid(pod)))) return true;
+    const active = all.filter(isActive);
     if (active.length === 0) {
       log.warn("Eviction manager: eviction thresholds have been met, but no pods are active to evict");
       return false;
     }
-    // The sources have sent their pods only now.
-    if (active.some(({ pod }) => this.#options.records.isInterrupted(podUid(pod)))) return true;
     const usages = await this.#options.measurePods(active, resource);
     const ranked = rankPods(active, usages, threshold.signal, layout);
     log.info("Eviction manager: pods ranked for eviction", { pods: ranked.map(({ pod }) => fullName(pod)) });

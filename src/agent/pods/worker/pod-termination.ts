@@ -32,13 +32,20 @@ export class PodTermination {
 
   /** Compares a new version of the pod with the one before. True: as above. */
   observe(pod: Pod, before: Pod | undefined): boolean {
-    const isOver =
-      isTerminal(pod) &&
-      this.#termination === undefined &&
-      this.request({ graceSeconds: undefined, failure: undefined });
+    const isOver = isTerminal(pod) && this.#termination === undefined && this.request(restoreTermination(pod));
     if (!isDeleted(pod)) return isOver;
     const grace = graceSeconds(pod);
     const isSooner = before === undefined || !isDeleted(before) || grace < graceSeconds(before);
     return (isSooner && this.request({ graceSeconds: grace, failure: this.#termination?.failure })) || isOver;
   }
+}
+
+/** Of a pod that has ended before this agent started: what its status has is not reported differently now. */
+function restoreTermination({ status = {} }: Pod): Termination {
+  const { phase, reason = "", message = "", conditions = [] } = status;
+  const failure = phase === "Failed" && reason !== "" ? { reason, message } : undefined;
+  const disruption = conditions.find(
+    (each) => each.type === "DisruptionTarget" && each.reason === "TerminationByKubelet",
+  );
+  return { graceSeconds: undefined, failure, disruption: disruption?.message };
 }
