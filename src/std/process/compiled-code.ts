@@ -2,9 +2,9 @@
  * The code that V8 compiled for the scripts of a program, kept in a file for its next start, which then compiles less.
  * build.mjs puts this module before the parts of dist/svc.
  *
- * The file has the code of one script after the other, an index as JSON (`{ [name]: [offset, length, CRC-32] }`), and at
- * its end the offset and the CRC-32 of the index. Files of other users or writable by them are ignored, and so are damaged
- * entries: V8 itself checks only the version, the flags and the length of the source.
+ * The file has the code of one script after the other, an index as JSON (`{ [name]: [offset, length, CRC-32] }`), and
+ * at its end the offset and the CRC-32 of the index. Files of other users or writable by them are ignored, and so are
+ * damaged entries: V8 itself checks only the version, the flags and the length of the source.
  */
 import { hash } from "node:crypto";
 import {
