@@ -29,6 +29,7 @@ const seed = Number(process.env.SEED ?? Date.now() % 1_000_000);
 t.setTimeout(180_000 + CUTS * 1000);
 
 const MAPS = "/api/v1/namespaces/default/configmaps";
+const EVENTS = "/api/v1/namespaces/default/events";
 const KEYS = "/registry/configmaps/default/";
 const FILLING = "x".repeat(3000);
 const WRITERS = 4;
@@ -63,7 +64,7 @@ async function startOnDisk(t: Test, isRecorded: boolean): Promise<ServerOnDisk> 
     store: join(mountPoint, "store"),
     program: connection.command(mountPoint, [process.execPath, main]),
     inherited: [connection.fd],
-    flags: ["--kvstore-compaction-interval=2s"],
+    flags: ["--kvstore-compaction-interval=2s", "--event-ttl=12s"],
   });
   return {
     disk,
@@ -125,6 +126,20 @@ async function createObjects({ disk, server }: ServerOnDisk, prefix: string, ack
   await Promise.all(Array.from({ length: WRITERS }, writer));
   return hasFailed;
 }
+
+t.test("a value whose write failed and is on disk expires", { skip }, async (t) => {
+  await using running = await startOnDisk(t, false);
+  const { disk, server } = running;
+  disk.failures = failures["reports errors for syncs"]!;
+  const event = { metadata: { name: "failed" }, involvedObject: { namespace: "default" } };
+  const { status } = await server.send("POST", EVENTS, event);
+  t.ok(status >= 500);
+  disk.failures = new Map();
+  let count = 0;
+  await until("writes to succeed", async () => (await post(server, `after-${count++}`)).status === 201);
+  t.match(await server.send("GET", `${EVENTS}/failed`), { status: 200 }, "the write is there");
+  await until("the event to expire", async () => (await server.send("GET", `${EVENTS}/failed`)).status === 404);
+});
 
 t.test("a power cut after syncs have failed loses no write that was acknowledged", { skip }, async (t) => {
   await using running = await startOnDisk(t, true);

@@ -427,7 +427,10 @@ class LevelStore implements Store {
     this.#database = await Database.open(path, log, { tables: false });
     this.#database.guard(this.#verifier);
     const layout = await readLayout(this.#database, path);
-    // The failed writes may be on disk: watches read them from there.
+    // The failed writes may be on disk: watches read them from there, and their values expire.
+    for (const { key, revision, at } of await readTtls(this.#database)) {
+      if (revision > this.#revision) this.#expiry.schedule(key, revision, at);
+    }
     this.#recent.restart(layout.revision);
     this.#revision = layout.revision;
     this.#writer.reset(layout.revision);
