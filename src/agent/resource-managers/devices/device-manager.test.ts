@@ -262,6 +262,9 @@ t.test("after a restart containers keep their devices, and plugins register agai
   await node.restart();
   t.same(node.manager.getCapacity().capacity, { [GPU]: "0" }, "until the plugin registers");
   t.equal(await node.allocate(own), "gpu0,gpu1", "the container runs");
+  node.isReady = true;
+  t.equal(await node.allocate(own), "gpu0,gpu1", "also when all sources have been read before");
+  node.isReady = false;
   node.running = [];
   t.match(await node.allocate(own), /no healthy devices present/, "after a reboot nothing runs");
   node.isReady = true;

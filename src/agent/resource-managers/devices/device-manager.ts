@@ -323,7 +323,8 @@ export class DeviceManager implements HintProvider, PluginHandler, AsyncDisposab
       throw new Error(`pod "${uid}" container "${container}" changed request for resource "${name}" ${change}`);
     }
     // An agent that restarts finds the container running: it has its devices, even if the plugin is not back yet.
-    if (this.#options.activePods() === undefined && this.#isRunning(uid, container)) return [];
+    // Pods are admitted one by one, some of them after all sources have been read.
+    if (this.#isRunning(uid, container)) return [];
     const resource = this.#resources.get(name);
     if (resource === undefined) throw new Error(`cannot allocate unregistered device ${name}`);
     const healthy = new Set(resource.healthy);
