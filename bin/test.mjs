@@ -31,6 +31,8 @@ const longTests = [
   "image-disk",
   "in-cluster-client",
   "joining",
+  "killed-allocations",
+  "killed-evictions",
   "kubectl-debug",
   "disk-eviction",
   "memory-eviction",

@@ -14,6 +14,7 @@ export interface FakeClaimDriverOptions {
   readonly name: string;
   readonly rootDir: string;
   readonly prepare: (claim: DriverClaim) => Promise<readonly DriverDevice[]>;
+  readonly unprepare?: (claim: DriverClaim) => Promise<void>;
 }
 
 const VERSION = "v1beta1.DRAPlugin";
@@ -37,7 +38,10 @@ export async function startFakeClaimDriver(options: FakeClaimDriverOptions): Pro
   stack.use(
     await serveUnix(endpoint, service, {
       prepare: answer("prepare", async (claim) => ({ devices: await prepare(claim) })),
-      unprepare: answer("unprepare", async () => ({})),
+      unprepare: answer("unprepare", async (claim) => {
+        await options.unprepare?.(claim);
+        return {};
+      }),
     }),
   );
   stack.use(

@@ -21,6 +21,8 @@ export interface FakePluginOptions {
   readonly options?: DevicePluginOptions;
   /** The answer to an allocation; default: a variable with the devices. */
   readonly allocate?: (ids: readonly string[]) => ContainerAllocateResponse;
+  /** Before the answer; a rejection is that of the call. */
+  readonly onAllocate?: (ids: readonly string[]) => Promise<void>;
   readonly prefer?: (available: readonly string[], mustInclude: readonly string[], count: number) => readonly string[];
 }
 
@@ -50,9 +52,9 @@ export async function startFakeDevicePlugin(options: FakePluginOptions): Promise
   const { getOptions, listAndWatch, getPreferredAllocation, allocate, preStartContainer } = devicePlugin;
   const handle =
     (respond: (request: never) => unknown): grpc.handleUnaryCall<unknown, unknown> =>
-    (call, done) => {
+    async (call, done) => {
       try {
-        done(null, respond(call.request as never));
+        done(null, await respond(call.request as never));
       } catch (error) {
         done({ code: grpc.status.UNKNOWN, details: error instanceof Error ? error.message : String(error) });
       }
@@ -88,9 +90,10 @@ export async function startFakeDevicePlugin(options: FakePluginOptions): Promise
         },
       ),
       allocate: handle(
-        ({ containerRequests: [first] }: { containerRequests: readonly { devicesIds: readonly string[] }[] }) => {
+        async ({ containerRequests: [first] }: { containerRequests: readonly { devicesIds: readonly string[] }[] }) => {
           const ids = first?.devicesIds ?? [];
           calls.push(`allocate ${ids.join(",")}`);
+          await options.onAllocate?.(ids);
           return { containerResponses: [options.allocate?.(ids) ?? { envs: { DEVICES: ids.join(",") } }] };
         },
       ),
