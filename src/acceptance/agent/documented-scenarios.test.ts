@@ -5,6 +5,7 @@ import t, { type Test } from "tap";
 import type { Pod } from "../../api/core/pod/schema.ts";
 import type { PodSpec } from "../../api/core/pod-spec/schema.ts";
 import type { ResourceRequirements } from "../../api/core/resources/schema.ts";
+import { listCpuScenarios } from "../../testing/agent/cpu-scenarios.ts";
 import { makeDevices, startFakeDevicePlugin } from "../../testing/agent/fake-device-plugin.ts";
 import { type FakeMachine, fakeMachines, writeFakeMachine } from "../../testing/agent/fake-machine.ts";
 import { createTestAgent, type Settings, type TestAgent } from "../../testing/agent/flag-harness.ts";
@@ -166,16 +167,9 @@ t.test("resources of the pod as a whole: its cgroup has them, and its containers
 t.test("CPU manager: which pods get CPUs of their own", async (t) => {
   const settings = { "cpu-manager-policy": "static", "svc-reserved": "cpu=1" };
   await using agent = await startOn(settings, fakeMachines.singleSocketHt);
-  const rows: readonly (readonly [name: string, resources: ResourceRequirements, own: boolean])[] = [
-    ["best-effort", {}, false],
-    ["memory only", { limits: { memory: "20Mi" }, requests: { memory: "10Mi" } }, false],
-    ["burstable", { limits: { memory: "20Mi", cpu: "2" }, requests: { memory: "10Mi", cpu: "1" } }, false],
-    ["guaranteed, whole CPUs", guaranteed("2", "20Mi"), true],
-    ["guaranteed, part of a CPU", guaranteed("1.5", "20Mi"), false],
-    ["limits only, which are requests as well", { limits: { memory: "20Mi", cpu: "2" } }, true],
-  ];
   const cpus: Record<string, string | undefined> = {};
-  for (const [title, resources] of rows) {
+  const rows = listCpuScenarios(2);
+  for (const { title, resources } of rows) {
     const name = title.replaceAll(/\W+/g, "-");
     const created = await admit(agent, name, makeSpec(resources));
     if (typeof created === "object") cpus[title] = created.cpusetCpus;
@@ -188,7 +182,7 @@ t.test("CPU manager: which pods get CPUs of their own", async (t) => {
     "guaranteed, part of a CPU": "0,2-4,6-7",
     "limits only, which are requests as well": "2,6",
   });
-  for (const [title, , isOwn] of rows) t.equal(!cpus[title]?.startsWith("0"), isOwn, title);
+  for (const { title, hasOwnCpus } of rows) t.equal(!cpus[title]?.startsWith("0"), hasOwnCpus, title);
 });
 
 t.test("memory manager: reservations of nodes add up, and Guaranteed pods have memory of their node", async (t) => {
