@@ -31,10 +31,13 @@ export function getCache<T extends ApiObject>(
   resourceVersion?: string,
 ): Promise<WatchCache<T> | undefined> {
   if (registry.bypassesCache) return Promise.resolve(undefined);
-  const cache = waitForCache(registry, scope, resourceVersion);
-  const { cacheInUse } = registry;
-  if (registry.kind.converter === undefined && cacheInUse?.isListed === true && !cacheInUse.stalled) return cache;
-  return cache.then((found) => (found.stalled ? undefined : found));
+  const { cacheInUse, deps } = registry;
+  const isLatest = resourceVersion === undefined || resourceVersion === "";
+  // Mostly there is nothing to wait for; a cache may stall in the meantime.
+  if (isLatest && deps.store.readRevision === undefined && cacheInUse?.stalled === false && registry.isFresh) {
+    return Promise.resolve(cacheInUse);
+  }
+  return waitForCache(registry, scope, resourceVersion).then((cache) => (cache.stalled ? undefined : cache));
 }
 
 /** Reads the object from the store. Throws a 504 when the store is older than `resourceVersion`. */
