@@ -25,7 +25,7 @@ import {
 } from "./protobuf.ts";
 import type { Representation } from "./representation.ts";
 import { wrongMetadataKind } from "./status-response.ts";
-import { encodePartialMetadata, encodeTable, type Row, type TableOptions } from "./table.ts";
+import { encodePartialMetadata, encodeTable, type Row, type TableOptions, tableChunks } from "./table.ts";
 import { encodeObject, type TypeMeta, typeMetaPrefix } from "./type-meta.ts";
 
 const NEWLINE = Buffer.from("\n");
@@ -145,10 +145,12 @@ export function listResponse<T extends ApiObject>(
   const listTypeMeta = { kind: kind.listKind, apiVersion: responseOptions.typeMeta.apiVersion };
   const listBytes = page.items.reduce((bytes, { size }) => bytes + size, 0);
   if (representation.as === "table") {
-    return encodeJson(200, representation, [
-      encodeTable(kind, responseOptions.typeMeta, metadata, page.items, tableOptions(responseOptions)),
-      NEWLINE,
-    ]);
+    const rows = tableChunks(kind, responseOptions.typeMeta, metadata, page.items, tableOptions(responseOptions));
+    if (representation.format === "json" && !representation.pretty && isLongTable(kind, page, listBytes)) {
+      const body = joinEachChunk(withNewline(rows));
+      return { ...bytesResponse(200, representation.mediaType, body), finite: true };
+    }
+    return encodeJson(200, representation, [...withNewline(rows)]);
   }
   if (representation.as === "metadata" && representation.format === "protobuf") {
     const { mediaType, magic, metaVersion } = representation;
@@ -194,6 +196,18 @@ export function listResponse<T extends ApiObject>(
     return { ...bytesResponse(200, representation.mediaType, joinEachChunk(chunks)), finite: true };
   }
   return encodeJson(200, representation, [...chunks]);
+}
+
+function isLongTable<T extends ApiObject>(kind: Kind<T>, page: ListPage<T>, listBytes: number): boolean {
+  return listBytes >= STREAMED_BYTES_MIN || page.items.length * kind.columns.length > CELLS_MAX;
+}
+
+/** A cell of a custom resource can take as long as encoding a hundred others. */
+const CELLS_MAX = 1000;
+
+function* withNewline(chunks: Iterable<Uint8Array>): Generator<Uint8Array> {
+  yield* chunks;
+  yield NEWLINE;
 }
 
 /** Stored bytes from which a list is encoded while it is sent, so that it is never in memory as a whole. */

@@ -42,12 +42,27 @@ export function encodeTable<T extends ApiObject>(
   rows: readonly Row<T>[],
   options: TableOptions,
 ): Buffer {
+  return Buffer.concat([...tableChunks(kind, typeMeta, metadata, rows, options)]);
+}
+
+/** The same in parts, one for each row. */
+export function* tableChunks<T extends ApiObject>(
+  kind: Kind<T>,
+  typeMeta: TypeMeta,
+  metadata: ListMetadata,
+  rows: readonly Row<T>[],
+  options: TableOptions,
+): Generator<Uint8Array> {
   const head = { kind: "Table", apiVersion: options.metaVersion, metadata };
   const definitions = options.headers ? columnDefinitions(kind) : null;
-  const start = `${JSON.stringify(head).slice(0, -1)},"columnDefinitions":${JSON.stringify(definitions)},"rows":[`;
-  const texts = sortRows(kind, rows).map((row) => encodeRow(kind, typeMeta, row, options));
-  return Buffer.from(`${start}${texts.join(",")}]}`);
+  yield Buffer.from(`${JSON.stringify(head).slice(0, -1)},"columnDefinitions":${JSON.stringify(definitions)},"rows":[`);
+  for (const [i, row] of sortRows(kind, rows).entries()) {
+    yield Buffer.from(`${i === 0 ? "" : ","}${encodeRow(kind, typeMeta, row, options)}`);
+  }
+  yield TABLE_END;
 }
+
+const TABLE_END = Buffer.from("]}");
 
 function sortRows<T extends ApiObject>(kind: Kind<T>, rows: readonly Row<T>[]): readonly Row<T>[] {
   if (kind.compareRows === undefined) return rows;

@@ -1,5 +1,5 @@
 import t from "tap";
-import { parseJsonPath, printValue } from "./json-path.ts";
+import { PathBudget, parseJsonPath, printValue } from "./json-path.ts";
 
 const object = {
   metadata: { labels: { "a.b/c": "lab" } },
@@ -51,6 +51,22 @@ t.test("parseJsonPath() throws for invalid paths", async (t) => {
 t.test("JsonPath.find() ends with repeated recursive descent", async (t) => {
   const deep = { a: { a: { a: { a: { a: { a: { a: 1 } } } } } } };
   t.ok(parseJsonPath(`${"..a".repeat(20)}`).find(deep).length <= 10_000);
+});
+
+t.test("JsonPath.find() finds nothing where nested filters would visit too many values", async (t) => {
+  const items = Array.from({ length: 2000 }, (_, i) => ({ n: i }));
+  const path = parseJsonPath("$.items[?(@.n==$.items[?(@.n==1999)].n)].n");
+  t.same(path.find({ items }), []);
+  t.same(path.find({ items: items.slice(-20) }), [1999]);
+});
+
+t.test("paths that share a budget find nothing after it is spent", async (t) => {
+  const budget = new PathBudget(10);
+  const path = parseJsonPath(".list[*]");
+  t.same(path.find({ list: [1, 2, 3] }, budget), [1, 2, 3]);
+  t.same(path.find({ list: [1, 2, 3, 4, 5, 6] }, budget), []);
+  t.ok(budget.isSpent);
+  t.same(path.find({ list: [1] }, budget), []);
 });
 
 t.test("printValue() formats strings unquoted and other values as JSON", async (t) => {

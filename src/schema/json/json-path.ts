@@ -7,9 +7,35 @@ import { isPlainObject } from "../value/plain-object.ts";
 import { canonicalJson } from "./canonical-json.ts";
 
 export interface JsonPath {
-  /** All values found, in the order of the document. */
-  find(root: unknown): readonly unknown[];
+  /** All values found, in the order of the document; none when finding them exceeds the budget. */
+  find(root: unknown, budget?: PathBudget): readonly unknown[];
 }
+
+/** The values that paths may visit, which nested filters multiply. */
+export class PathBudget {
+  #left: number;
+
+  constructor(values: number) {
+    this.#left = values;
+  }
+
+  get isSpent(): boolean {
+    return this.#left < 0;
+  }
+
+  /** Throws a `BudgetSpent`. */
+  spend(values: number): void {
+    this.#left -= values;
+    if (this.isSpent) throw new BudgetSpent();
+  }
+}
+
+class BudgetSpent extends Error {
+  override readonly name = "BudgetSpent";
+}
+
+/** Of one path, when it has no other: twice the values of a request. */
+const VISITED_MAX = 100_000;
 
 export class JsonPathError extends Error {
   override readonly name = "JsonPathError";
@@ -23,7 +49,17 @@ export function parseJsonPath(text: string): JsonPath {
   if (text.length > LENGTH_MAX) throw new JsonPathError(`path is longer than ${LENGTH_MAX} characters`);
   const inner = /^\{(.*)\}$/s.exec(text)?.[1] ?? text;
   const steps = parseSteps(inner.replace(/^\$/, ""));
-  return { find: (root) => evaluateSteps(steps, root, root) };
+  return {
+    find(root, budget = new PathBudget(VISITED_MAX)) {
+      if (budget.isSpent) return [];
+      try {
+        return evaluateSteps(steps, { root, budget }, root);
+      } catch (error) {
+        if (error instanceof BudgetSpent) return [];
+        throw error;
+      }
+    },
+  };
 }
 
 type Step =
@@ -121,16 +157,22 @@ function parseOperand(text: string): Operand {
 /** Bounds the result. Repeated `..` finds the same values again, which count once. */
 const FOUND_MAX = 10_000;
 
-function evaluateSteps(steps: readonly Step[], start: unknown, root: unknown): readonly unknown[] {
+interface Search {
+  readonly root: unknown;
+  readonly budget: PathBudget;
+}
+
+function evaluateSteps(steps: readonly Step[], search: Search, start: unknown): readonly unknown[] {
   let found: readonly unknown[] = [start];
   for (const step of steps) {
-    const next = found.flatMap((value) => selectStep(step, value, root));
+    const next = found.flatMap((value) => selectStep(step, value, search));
+    search.budget.spend(1 + next.length);
     found = (step.kind === "descend" ? [...new Set(next)] : next).slice(0, FOUND_MAX);
   }
   return found;
 }
 
-function selectStep(step: Step, value: unknown, root: unknown): readonly unknown[] {
+function selectStep(step: Step, value: unknown, search: Search): readonly unknown[] {
   switch (step.kind) {
     case "names":
       return isPlainObject(value)
@@ -149,9 +191,9 @@ function selectStep(step: Step, value: unknown, root: unknown): readonly unknown
     case "all":
       return childrenOf(value);
     case "descend":
-      return descendants(value);
+      return descendants(value, search.budget);
     case "filter":
-      return (Array.isArray(value) ? value : []).filter((item) => matchesFilter(step.filter, item, root));
+      return (Array.isArray(value) ? value : []).filter((item) => matchesFilter(step.filter, item, search));
     default:
       return step satisfies never;
   }
@@ -169,22 +211,25 @@ function childrenOf(value: unknown): readonly unknown[] {
     .map((name) => value[name]);
 }
 
-function descendants(value: unknown): readonly unknown[] {
-  return [value, ...childrenOf(value).flatMap(descendants)];
+function descendants(value: unknown, budget: PathBudget): readonly unknown[] {
+  const children = childrenOf(value);
+  budget.spend(children.length);
+  return [value, ...children.flatMap((child) => descendants(child, budget))];
 }
 
-function matchesFilter({ left, operator, right }: Filter, item: unknown, root: unknown): boolean {
-  const lefts = valuesOf(left, item, root);
+function matchesFilter({ left, operator, right }: Filter, item: unknown, search: Search): boolean {
+  search.budget.spend(1);
+  const lefts = valuesOf(left, item, search);
   if (operator === undefined || right === undefined) return lefts.length > 0;
-  const rights = valuesOf(right, item, root);
+  const rights = valuesOf(right, item, search);
   // An operand with several values matches nothing.
   if (lefts.length !== 1 || rights.length !== 1) return false;
   return compare(lefts[0], operator, rights[0]);
 }
 
-function valuesOf(operand: Operand, item: unknown, root: unknown): readonly unknown[] {
+function valuesOf(operand: Operand, item: unknown, search: Search): readonly unknown[] {
   return "steps" in operand
-    ? evaluateSteps(operand.steps, operand.from === "item" ? item : root, root)
+    ? evaluateSteps(operand.steps, search, operand.from === "item" ? item : search.root)
     : [operand.value];
 }
 

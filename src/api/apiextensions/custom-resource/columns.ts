@@ -1,5 +1,5 @@
 /** The columns and the selectable fields of custom resources. */
-import { type JsonPath, parseJsonPath, printValue } from "../../../schema/json/json-path.ts";
+import { type JsonPath, PathBudget, parseJsonPath, printValue } from "../../../schema/json/json-path.ts";
 import { formatInstant, parseInstant } from "../../../schema/value/time.ts";
 import { ageColumn, nameColumn } from "../../columns/columns.ts";
 import { formatAge } from "../../columns/human-duration.ts";
@@ -10,10 +10,20 @@ export function createCustomColumns(
   definitions: readonly CustomResourceColumnDefinition[] | undefined,
 ): readonly Column<ApiObject>[] {
   if (definitions === undefined || definitions.length === 0) return [nameColumn, { ...ageColumn, type: "date" }];
-  return [nameColumn, ...definitions.map(createCustomColumn)];
+  let budget = new PathBudget(ROW_VALUES_MAX);
+  // The cells of a row are created one after the other, this one first.
+  const renew = (): PathBudget => {
+    budget = new PathBudget(ROW_VALUES_MAX);
+    return budget;
+  };
+  const columns = definitions.map((definition, i) => createCustomColumn(definition, i === 0 ? renew : () => budget));
+  return [nameColumn, ...columns];
 }
 
-function createCustomColumn(definition: CustomResourceColumnDefinition): Column<ApiObject> {
+/** The values that the paths of all columns visit in an object; the cells of further columns are empty. */
+const ROW_VALUES_MAX = 200_000;
+
+function createCustomColumn(definition: CustomResourceColumnDefinition, budgetOf: () => PathBudget): Column<ApiObject> {
   const { name, type, format = "", description = "", priority = 0, jsonPath } = definition;
   const path = parseColumnPath(jsonPath);
   return {
@@ -22,7 +32,7 @@ function createCustomColumn(definition: CustomResourceColumnDefinition): Column<
     format,
     description: description || `Custom resource definition column (in JSONPath format): ${jsonPath}`,
     priority,
-    cell: (object, now) => cellOf(type, path?.find(object)[0], now),
+    cell: (object, now) => cellOf(type, path?.find(object, budgetOf())[0], now),
   };
 }
 
