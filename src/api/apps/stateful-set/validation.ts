@@ -1,6 +1,8 @@
 /** Rules for StatefulSets. Pods and claims are validated when they are created. */
 import { semanticEqual } from "../../../schema/semantic-equal.ts";
 import { type FieldError, forbiddenField, invalidField, notSupported } from "../../../schema/validation/field-error.ts";
+import { hasInvalidDeletionCost, validatePodAnnotations } from "../../core/pod-spec/annotation-validation.ts";
+import type { PodSpec } from "../../core/pod-spec/schema.ts";
 import {
   validateNonNegative,
   validateNonNegativeFields,
@@ -15,6 +17,8 @@ import {
   validateTemplateLabels,
 } from "../workload/validation.ts";
 import { type StatefulSet, type StatefulSetSpec, type StatefulSetUpdateStrategy, statefulSetSpec } from "./schema.ts";
+
+const NO_SPEC: PodSpec = { containers: [] };
 
 export function validateStatefulSet({ spec }: StatefulSet, previous: StatefulSet | undefined): readonly FieldError[] {
   if (spec === undefined) return [];
@@ -31,6 +35,9 @@ export function validateStatefulSet({ spec }: StatefulSet, previous: StatefulSet
           ...validateTemplateLabels(selector, template, "spec.template"),
           ...validateLabels(template.metadata?.labels, "spec.template.labels"),
           ...validateAnnotations(template.metadata?.annotations, "spec.template.annotations"),
+          ...validatePodAnnotations(template.metadata ?? {}, template.spec ?? NO_SPEC, "spec.template.annotations", {
+            allowInvalidDeletionCost: hasInvalidDeletionCost(previous?.spec?.template.metadata),
+          }),
         ]
       : [invalidField("spec.selector", selector, "")]),
     ...validateAlwaysRestarts(template, "spec.template", "StatefulSet"),

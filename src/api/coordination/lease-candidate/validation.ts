@@ -34,7 +34,7 @@ function versionAt(path: string, text: string): readonly [version: SemanticVersi
 }
 
 /** One of Kubernetes, or one with a domain. Kubernetes repeats the field's name in the path of its errors. */
-function validateElectionStrategy(strategy: string, path: string): readonly FieldError[] {
+export function validateElectionStrategy(strategy: string, path: string): readonly FieldError[] {
   if (strategy.includes("/")) return validateName(path, strategy, qualifiedName);
   return strategy === OLDEST ? [] : [notSupported(path, strategy, [OLDEST])];
 }

@@ -70,7 +70,8 @@ function validateInitContainers(spec: PodSpec, path: string, pod: PodContext): r
     return [
       ...validateContainer(container, at, pod),
       ...(supported ? [] : [notSupported(child(at, "restartPolicy"), restartPolicy, ["Always"])]),
-      ...validateUnique(container.name, child(at, "name"), names),
+      // A missing name is reported once.
+      ...(container.name === "" && !names.has("") ? [] : validateUnique(container.name, child(at, "name"), names)),
       // Init containers run one at a time, so that their host ports do not conflict.
       ...validateHostPorts([container], path),
       ...(restartPolicy === "Always"

@@ -1,4 +1,6 @@
 /** Rules for nodes: taints, pod CIDRs, capacity and allocatable resources. */
+
+import { list, object, optional, pointer } from "../../../schema/define.ts";
 import { canonicalJson } from "../../../schema/json/canonical-json.ts";
 import {
   duplicateField,
@@ -12,26 +14,65 @@ import {
 import { deepEqual } from "../../../schema/value/equal.ts";
 import { child, index } from "../../../schema/value/field-path.ts";
 import { parseCidr } from "../../../std/net/ip.ts";
+import { ownerReference } from "../../meta/object-meta.ts";
 import { validateLegacyCidr } from "../../meta/validation/ip.ts";
+import { decodeAnnotation, internalTypeProblem } from "../../meta/validation/json-annotation.ts";
 import { labelValue, qualifiedName, validateName } from "../../meta/validation/names.ts";
 import { validateResourceQuantity } from "../resources/validation.ts";
-import type { Node, Taint } from "./schema.ts";
+import { type Node, type Taint, taint } from "./schema.ts";
 
 const EFFECTS = ["NoSchedule", "PreferNoSchedule", "NoExecute"];
 
 export function validateNode(node: Node): readonly FieldError[] {
   return [
+    ...validateNodeAnnotations(node.metadata?.annotations ?? {}),
     ...validateTaints(node.spec?.taints ?? []),
     ...validateResources(node),
     ...validateCidrs(node.spec?.podCIDRs ?? []),
   ];
 }
 
+const TAINTS = "scheduler.alpha.kubernetes.io/taints";
+const AVOID_PODS = "scheduler.alpha.kubernetes.io/preferAvoidPods";
+const podSignature = object("core/v1.PodSignature", { podController: pointer(1, ownerReference) });
+const avoidPods = object("core/v1.AvoidPods", {
+  preferAvoidPods: optional(
+    1,
+    list(object("core/v1.PreferAvoidPodsEntry", { podSignature: optional(1, podSignature) })),
+  ),
+});
+
+/** Annotations that preceded fields; nothing else interprets them. */
+function validateNodeAnnotations(annotations: Readonly<Record<string, string>>): readonly FieldError[] {
+  const path = "metadata.annotations";
+  const { [TAINTS]: taintsText, [AVOID_PODS]: avoidText } = annotations;
+  const errors: FieldError[] = [];
+  if (taintsText) {
+    const decoded = decodeAnnotation(list(taint), taintsText);
+    if ("problem" in decoded) errors.push(invalidField(path, TAINTS, internalTypeProblem(decoded.problem)));
+    else errors.push(...validateTaints(decoded.value ?? [], child(path, TAINTS)));
+  }
+  if (!avoidText) return errors;
+  const decoded = decodeAnnotation(avoidPods, avoidText);
+  if ("problem" in decoded) return [...errors, invalidField(child(path, "AvoidPods"), AVOID_PODS, decoded.problem)];
+  const entries = decoded.value?.preferAvoidPods ?? [];
+  return [
+    ...errors,
+    ...validateEach(entries, (entry, i) => {
+      const at = child(index(child(path, AVOID_PODS), i), "PodSignature");
+      const controller = entry.podSignature?.podController;
+      if (controller === undefined) return [requiredField(at)];
+      if (controller.controller === true) return [];
+      return [invalidField(child(at, "PodController.Controller"), false, "must point to a controller")];
+    }),
+  ];
+}
+
 /** Kubernetes reports errors of taints under `metadata`. */
-function validateTaints(taints: readonly Taint[]): readonly FieldError[] {
+function validateTaints(taints: readonly Taint[], path = "metadata.taints"): readonly FieldError[] {
   const seen = new Set<string>();
   return validateEach(taints, (taint, i) => {
-    const at = index("metadata.taints", i);
+    const at = index(path, i);
     const { key, value = "" } = taint;
     const effect: string = taint.effect;
     const problems = labelValue(value);
@@ -79,11 +120,14 @@ function validateCidrs(cidrs: readonly string[]): readonly FieldError[] {
 
 /** Rules for updates of nodes and of their status. */
 export function validateNodeUpdate(next: Node, previous: Node): readonly FieldError[] {
+  const { externalID = "" } = previous.spec ?? {};
   return [
+    ...validateNodeAnnotations(next.metadata?.annotations ?? {}),
     ...validateResources(next),
     ...validateAddresses(next),
+    ...validateAssignedFields(next, previous),
     ...validateTaints(next.spec?.taints ?? []),
-    ...validateImmutableSpec(next, previous),
+    ...(externalID === (next.spec?.externalID ?? "") ? [] : [forbiddenField("spec.externalID", "may not be updated")]),
   ];
 }
 
@@ -95,17 +139,15 @@ function validateAddresses({ status }: Node): readonly FieldError[] {
   );
 }
 
-function validateImmutableSpec({ spec: next }: Node, { spec: previous }: Node): readonly FieldError[] {
+/** Fields that are immutable once they are set. */
+function validateAssignedFields({ spec: next }: Node, { spec: previous }: Node): readonly FieldError[] {
   const errors: FieldError[] = [];
-  const { podCIDRs = [], providerID = "", externalID = "" } = previous ?? {};
+  const { podCIDRs = [], providerID = "" } = previous ?? {};
   if (podCIDRs.length > 0 && !deepEqual(podCIDRs, next?.podCIDRs ?? [])) {
     errors.push(forbiddenField("spec.podCIDRs", 'node updates may not change podCIDR except from "" to valid'));
   }
   if (providerID !== "" && providerID !== (next?.providerID ?? "")) {
     errors.push(forbiddenField("spec.providerID", 'node updates may not change providerID except from "" to valid'));
-  }
-  if (externalID !== (next?.externalID ?? "")) {
-    errors.push(forbiddenField("spec.externalID", "may not be updated"));
   }
   return errors;
 }

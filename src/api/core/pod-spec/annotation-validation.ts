@@ -1,10 +1,12 @@
 /** Rules for annotations that Kubernetes interprets; some precede fields that replaced them. */
+import { list } from "../../../schema/define.ts";
 import { errorsMax, type FieldError, invalidField, validateEach } from "../../../schema/validation/field-error.ts";
 import { child, key } from "../../../schema/value/field-path.ts";
 import type { ObjectMeta } from "../../meta/object-meta.ts";
+import { decodeAnnotation, internalTypeProblem } from "../../meta/validation/json-annotation.ts";
 import { validateAnnotationMatchesField } from "../container/security-context-validation.ts";
 import { validateDescendingPath } from "../volume/file-validation.ts";
-import type { Toleration } from "./affinity.ts";
+import { toleration } from "./affinity.ts";
 import { containersWithPaths } from "./containers.ts";
 import type { PodSpec } from "./schema.ts";
 import { validateTolerations } from "./toleration-validation.ts";
@@ -16,11 +18,17 @@ export const MIRROR = "kubernetes.io/config.mirror";
 const DELETION_COST = "controller.kubernetes.io/pod-deletion-cost";
 const TOLERATIONS = "scheduler.alpha.kubernetes.io/tolerations";
 
+export interface AnnotationValidationOptions {
+  /** For objects stored with an invalid deletion cost. */
+  readonly allowInvalidDeletionCost?: boolean;
+}
+
 /** `path` is the path of the annotations. */
 export function validatePodAnnotations(
   { annotations = {} }: ObjectMeta,
   spec: PodSpec,
   path: string,
+  options: AnnotationValidationOptions,
 ): readonly FieldError[] {
   const errors: FieldError[] = [];
   const { [MIRROR]: mirror, [DELETION_COST]: cost, [TOLERATIONS]: tolerations } = annotations;
@@ -28,7 +36,7 @@ export function validatePodAnnotations(
     errors.push(invalidField(key(path, MIRROR), mirror, "must set spec.nodeName if mirror pod annotation is set"));
   }
   if (tolerations) errors.push(...validateTolerationsAnnotation(tolerations, path));
-  if (cost !== undefined && !isInt32(cost)) {
+  if (cost !== undefined && options.allowInvalidDeletionCost !== true && !isInt32(cost)) {
     errors.push(invalidField(key(path, DELETION_COST), cost, "must be a 32bit integer"));
   }
   for (const [name, profile] of Object.entries(annotations)) {
@@ -40,19 +48,20 @@ export function validatePodAnnotations(
   return [...errors, ...validateAppArmorAnnotations(annotations, spec, path)];
 }
 
+export function hasInvalidDeletionCost(metadata: ObjectMeta | undefined): boolean {
+  const cost = metadata?.annotations?.[DELETION_COST];
+  return cost !== undefined && !isInt32(cost);
+}
+
+/** As Go's parser, without a plus sign and zeros in front of a positive number. */
 function isInt32(text: string): boolean {
-  return /^(?:0|-?[1-9]\d*)$/.test(text) && Number(text) >= -(2 ** 31) && Number(text) < 2 ** 31;
+  return /^(?:0|[1-9]\d*|-\d+)$/.test(text) && Number(text) >= -(2 ** 31) && Number(text) < 2 ** 31;
 }
 
 function validateTolerationsAnnotation(text: string, path: string): readonly FieldError[] {
-  let tolerations: unknown;
-  try {
-    tolerations = JSON.parse(text);
-  } catch (error) {
-    return [invalidField(path, TOLERATIONS, String((error as Error).message))];
-  }
-  if (!Array.isArray(tolerations)) return [invalidField(path, TOLERATIONS, "must be a list of tolerations")];
-  return validateTolerations(tolerations as readonly Toleration[], child(path, TOLERATIONS));
+  const decoded = decodeAnnotation(list(toleration), text);
+  if ("problem" in decoded) return [invalidField(path, TOLERATIONS, internalTypeProblem(decoded.problem))];
+  return validateTolerations(decoded.value ?? [], child(path, TOLERATIONS));
 }
 
 function validateSeccompAnnotation(profile: string, path: string): readonly FieldError[] {

@@ -1,11 +1,13 @@
 /** Exemptions for updates: values that are invalid today but that the stored pod has already. */
 import type { Pod } from "../pod/schema.ts";
+import { hasInvalidDeletionCost } from "./annotation-validation.ts";
 import { validateScheduling } from "./scheduling-validation.ts";
 import { validatePodSecurityContext } from "./security-validation.ts";
 import type { PodSpecValidationOptions } from "./validation.ts";
 
-export function validationOptionsFrom({ spec }: Pod): PodSpecValidationOptions {
-  if (spec === undefined) return {};
+export function validationOptionsFrom({ metadata, spec }: Pod): PodSpecValidationOptions {
+  const allowInvalidDeletionCost = hasInvalidDeletionCost(metadata);
+  if (spec === undefined) return { allowInvalidDeletionCost };
   const schedulingErrors = validateScheduling(spec, "").map(({ field }) => field);
   const sysctls = validatePodSecurityContext(spec, "", {}).some(({ field }) => field.startsWith("sysctls"));
   return {
@@ -16,5 +18,6 @@ export function validationOptionsFrom({ spec }: Pod): PodSpecValidationOptions {
       /^topologySpreadConstraints\[\d+\]\.labelSelector/.test(field),
     ),
     allowHostNamespaceSysctls: sysctls,
+    allowInvalidDeletionCost,
   };
 }

@@ -1,4 +1,5 @@
 /** Rules for pod specs, of pods and of templates. */
+
 import { duplicateField, type FieldError, invalidField, validateEach } from "../../../schema/validation/field-error.ts";
 import { child, index } from "../../../schema/value/field-path.ts";
 import { dns1123Label, dns1123Subdomain, qualifiedName, validateName } from "../../meta/validation/names.ts";
@@ -6,6 +7,7 @@ import { validateLabels } from "../../meta/validation/object-meta.ts";
 import { validateChoice, validateContainers } from "../container/validation.ts";
 import { validateContainerResources } from "../resources/validation.ts";
 import { validateVolumes } from "../volume/validation.ts";
+import type { AnnotationValidationOptions } from "./annotation-validation.ts";
 import { validateOptionalFeatures } from "./claims-validation.ts";
 import { validateDns, validateHostAliases } from "./dns-validation.ts";
 import { validateHostProcess, validateHostUsers, validateOs } from "./os-validation.ts";
@@ -14,7 +16,7 @@ import type { PodSpec } from "./schema.ts";
 import { validatePodSecurityContext } from "./security-validation.ts";
 import { validateTolerations } from "./toleration-validation.ts";
 
-export interface PodSpecValidationOptions extends SchedulingValidationOptions {
+export interface PodSpecValidationOptions extends SchedulingValidationOptions, AnnotationValidationOptions {
   /** The spec of a pod. In templates, fields that pods default may be absent. */
   readonly isPod?: boolean;
   /** The pod's name; absent in templates. */

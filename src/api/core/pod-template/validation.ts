@@ -20,7 +20,7 @@ export function validatePodTemplateSpec(
   return [
     ...validateLabels(metadata.labels, child(path, "labels")),
     ...validateAnnotations(metadata.annotations, annotations),
-    ...validatePodAnnotations(metadata, spec, annotations),
+    ...validatePodAnnotations(metadata, spec, annotations, options),
     ...validatePodSpec(spec, at, options),
     ...validateSeccompAnnotationsMatchFields(metadata, spec, at),
     ...((spec.ephemeralContainers ?? []).length === 0

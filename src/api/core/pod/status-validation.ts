@@ -13,10 +13,12 @@ import { validateLegacyIp } from "../../meta/validation/ip.ts";
 import { dns1123Subdomain, qualifiedName, validateName } from "../../meta/validation/names.ts";
 import { validateId } from "../container/security-context-validation.ts";
 import type { ContainerStatus } from "../container/status.ts";
+import { hasInvalidDeletionCost, validatePodAnnotations } from "../pod-spec/annotation-validation.ts";
 import type { PodSpec } from "../pod-spec/schema.ts";
 import type { Pod, PodStatus } from "./schema.ts";
 import { validateAnnotationUpdate } from "./update-validation.ts";
 
+const NO_SPEC: PodSpec = { containers: [] };
 const SYSTEM_CONDITIONS = new Set(["PodScheduled", "PodReady", "Ready", "Initialized"]);
 
 export function validatePodStatusUpdate(next: Pod, previous: Pod): readonly FieldError[] {
@@ -25,6 +27,9 @@ export function validatePodStatusUpdate(next: Pod, previous: Pod): readonly Fiel
   const nominated = nominatedNodeName !== (before.nominatedNodeName ?? "") && nominatedNodeName !== "";
   return [
     ...validateAnnotationUpdate(next.metadata, previous.metadata),
+    ...validatePodAnnotations(next.metadata ?? {}, next.spec ?? NO_SPEC, "metadata.annotations", {
+      allowInvalidDeletionCost: hasInvalidDeletionCost(previous.metadata),
+    }),
     ...validateEach(status.conditions ?? [], ({ type }, i) =>
       SYSTEM_CONDITIONS.has(type) ? [] : validateName(`${index("status.conditions", i)}.Type`, type, qualifiedName),
     ),

@@ -28,11 +28,12 @@ const NO_SPEC: PodSpec = { containers: [] };
 export function validatePodUpdate(next: Pod, previous: Pod): readonly FieldError[] {
   const { spec = NO_SPEC } = next;
   const { spec: old = NO_SPEC } = previous;
+  const options = validationOptionsFrom(previous);
   const errors = [
-    ...validatePod(next, validationOptionsFrom(previous)),
+    ...validatePod(next, options),
     ...validateAnnotationUpdate(next.metadata, previous.metadata),
     // An update reports these a second time.
-    ...validatePodAnnotations(next.metadata ?? {}, spec, "metadata.annotations"),
+    ...validatePodAnnotations(next.metadata ?? {}, spec, "metadata.annotations", options),
     ...validateContainerCount(spec, old),
   ];
   if (spec.containers.length !== old.containers.length || initContainerCount(spec) !== initContainerCount(old))

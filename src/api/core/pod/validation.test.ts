@@ -115,3 +115,11 @@ t.test("validatePodUpdate() accepts changes of the mutable fields only", async (
   t.same(update({ containers: [{ ...container, command: ["x"] }] }), ["spec"]);
   t.same(update({ containers: [container, { name: "b", image: "x" }] }), ["spec.containers"]);
 });
+
+t.test("validateNewPod() reports missing names of init containers without calling them duplicates", async (t) => {
+  const init = { ...container, name: "" };
+  t.same(problems({ initContainers: [init, init] }), [
+    "FieldValueRequired spec.initContainers[0].name",
+    "FieldValueRequired spec.initContainers[1].name",
+  ]);
+});

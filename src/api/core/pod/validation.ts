@@ -33,7 +33,7 @@ export function validatePod(
   options: PodSpecValidationOptions = {},
 ): readonly FieldError[] {
   return [
-    ...validatePodAnnotations(metadata, spec, "metadata.annotations"),
+    ...validatePodAnnotations(metadata, spec, "metadata.annotations", options),
     ...validatePodSpec(spec, "spec", { ...options, isPod: true, name: metadata.name ?? "" }),
     ...validateTokenProjections(spec),
     ...validateEach(spec.containers, (container, i) => validateImageWhitespace(container, index("spec.containers", i))),
