@@ -14,6 +14,7 @@ import {
   type MeasuredServer,
   startMeasuredServer,
 } from "./measured-server.ts";
+import { validObjects } from "./valid-objects.ts";
 
 const all = process.env.SVC_ATTACKS === "all";
 /** Several times what is measured on an idle machine: a quadratic algorithm takes ten times this. */
@@ -68,7 +69,7 @@ t.test("no request stops a server with a small heap", async (t) => {
   // The first large request fills the young generation and has its code compiled.
   const [warmUp] = hostileRequests();
   for (let run = 0; run < 3; run++) await server.send({ ...warmUp!, line: `${warmUp!.line}?dryRun=All` }, "admin");
-  const requests = hostileRequests();
+  const requests = [...hostileRequests(), ...validObjects()];
   const chosen = all ? requests : requests.filter((_, index) => index % STRIDE === 0);
   const first = server.rssMiB();
   const rows: string[] = [];
