@@ -110,6 +110,8 @@ leaks: packages build ## repeat what must leave nothing in memory 1,000 times, a
 durability: packages ## kill an API server 300 times under load, and cut its power 4000 times; every acknowledged write must be there; half an hour (docs/durability.md)
 	@SVC_DURABILITY_KILLS=$${SVC_DURABILITY_KILLS:-300} node src/acceptance/server/durability.test.ts
 	@SVC_POWER_CUTS=$${SVC_POWER_CUTS:-4000} node src/acceptance/server/power-cuts.test.ts
+	@SVC_MAINTENANCE_CUTS=$${SVC_MAINTENANCE_CUTS:-100} node src/acceptance/server/interrupted-maintenance.test.ts
+	@SVC_FAILED_SYNC_CUTS=$${SVC_FAILED_SYNC_CUTS:-200} node src/acceptance/server/failing-disk.test.ts
 
 .PHONY: soak
 soak: packages build ## mixed load for hours, with memory, open files and disk flat (docs/durability.md; SVC_SOAK_MINUTES=240)

@@ -23,6 +23,7 @@ const longTests = [
   "container-logs",
   "container-logs-load",
   "controller-faults",
+  "failing-disk",
   "csi",
   "faults",
   "network-policy",

@@ -21,7 +21,7 @@ import type { DiskOperation } from "../../testing/storage/power-cut/disk-operati
 import { canUseFuse, FuseConnection } from "../../testing/storage/power-cut/fuse-connection.ts";
 import { RecordedDisk } from "../../testing/storage/power-cut/recorded-disk.ts";
 
-const CUTS = Number(process.env.SVC_MAINTENANCE_CUTS ?? 10);
+const CUTS = Number(process.env.SVC_MAINTENANCE_CUTS ?? 2);
 const seed = Number(process.env.SEED ?? Date.now() % 1_000_000);
 t.setTimeout(120_000 + CUTS * 4000);
 
@@ -142,7 +142,8 @@ async function cutPower(t: Test, maintained: Maintained, operations: readonly Di
     () => start + Math.floor(random.fraction() * (operations.length - start + 1)),
   );
   // The renames at the end are the moments that matter most.
-  for (let last = 0; last < Math.min(12, operations.length - start); last++) points.push(operations.length - last);
+  for (let last = 0; last < Math.min(2 + CUTS, 12, operations.length - start); last++)
+    points.push(operations.length - last);
   for (const names of ["journal", "independent"] as const) {
     const model = new CrashModel(names);
     let applied = 0;
