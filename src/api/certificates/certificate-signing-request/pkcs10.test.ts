@@ -36,6 +36,8 @@ t.test("requestProblem() returns the error of an invalid request", async (t) => 
   t.match(requestProblem(pem(forged)), /signature does not match/);
   t.match(requestProblem(pem(der.subarray(0, 40))), /malformed/);
   t.match(requestProblem(pem(Buffer.alloc(0))), /malformed/);
+  const nulls = Buffer.from("0500".repeat(20_000), "hex");
+  t.match(requestProblem(pem(nulls)), /more than 10000 values/);
   for (const text of ["", "xyz", pem(der).replaceAll("CERTIFICATE REQUEST", "CERTIFICATE")]) {
     t.equal(requestProblem(text), "PEM block type must be CERTIFICATE REQUEST");
   }

@@ -102,7 +102,10 @@ function expectElement(element: Element | undefined, tag: number): Element {
   return element;
 }
 
-/** Parses a sequence of DER values. Throws when they do not fill the bytes exactly. */
+/** More than the attributes of any subject; a request may have 500,000 values of two bytes. */
+const ELEMENTS_MAX = 10_000;
+
+/** Parses a sequence of DER values. Throws when they do not fill the bytes exactly, or are too many. */
 function parseElements(bytes: Buffer): readonly Element[] {
   const found: Element[] = [];
   for (let at = 0; at < bytes.length; ) {
@@ -113,6 +116,7 @@ function parseElements(bytes: Buffer): readonly Element[] {
     if (start > bytes.length) throw new Error("malformed certificate request");
     const length = lengthBytes === 0 ? short : bytes.readUIntBE(at + 2, lengthBytes);
     if (start + length > bytes.length) throw new Error("malformed certificate request");
+    if (found.length === ELEMENTS_MAX) throw new Error(`certificate request with more than ${ELEMENTS_MAX} values`);
     found.push({ tag, whole: bytes.subarray(at, start + length), content: bytes.subarray(start, start + length) });
     at = start + length;
   }
