@@ -56,6 +56,15 @@ t.test("validateDefinition() limits the time that all patterns take to compile",
   t.same(errorsOf(widgets(properties(300, (index) => `^[a-z]([-a-z0-9]*[a-z0-9])?${index}$`))), []);
 });
 
+t.test("validateDefinition() limits the number of versions, which may not grow beyond it", async (t) => {
+  const definition = (count: number) => definitionOf(...Array.from({ length: count }, () => ({ schema })));
+  const why = "spec.versions: Too many: 501: must have at most 500 items";
+  t.same(errorsOf(definition(501)), [why]);
+  t.same(errorsOf(definition(501), definition(500)), [why]);
+  t.notMatch(errorsOf(definition(501), definition(501)).join(), /Too many/);
+  t.notMatch(errorsOf(definition(500)).join(), /Too many/);
+});
+
 t.test("validateDefinition() accepts errors in updates that the stored definition has already", async (t) => {
   const set = { type: "array", "x-kubernetes-list-type": "set", items: { type: "object", properties: {} } };
   const stored = widgets({ l: set });

@@ -6,6 +6,7 @@ import {
   invalidField,
   notSupported,
   requiredField,
+  tooMany,
   validateEach,
 } from "../../../schema/validation/field-error.ts";
 import { deepEqual } from "../../../schema/value/equal.ts";
@@ -74,7 +75,7 @@ function* validateSpec(
   spec: CustomResourceDefinitionSpec,
   previous: CustomResourceDefinition | undefined,
 ): Steps<readonly FieldError[]> {
-  const costs = validatePatternCosts(spec);
+  const costs = [...validateVersionCount(spec, previous?.spec), ...validatePatternCosts(spec)];
   if (costs.length > 0) return costs;
   yield;
   const view = internalViewOf(spec);
@@ -92,6 +93,18 @@ function* validateSpec(
     ...sharedErrors,
     ...validateConversions(spec, previous),
   ];
+}
+
+/** Each version has ten operations in the OpenAPI documents, which are in memory as a whole. */
+const VERSIONS_MAX = 500;
+
+/** Kubernetes has no maximum. A stored definition with more versions may not grow. */
+function validateVersionCount(
+  { versions }: CustomResourceDefinitionSpec,
+  previous: CustomResourceDefinitionSpec | undefined,
+): readonly FieldError[] {
+  const most = Math.max(VERSIONS_MAX, previous?.versions.length ?? 0);
+  return versions.length <= most ? [] : [tooMany("spec.versions", versions.length, VERSIONS_MAX)];
 }
 
 function validateGroup(group: string): readonly FieldError[] {
