@@ -6,7 +6,7 @@ import { networkInterfaces } from "node:os";
 type Interfaces = ReturnType<typeof networkInterfaces>;
 
 /** Bridges and links that container engines make: their addresses are not the host's. */
-const containerInterface = /^(?:svc[0-9]|svc-|cni[0-9]|docker[0-9]|br-|veth|virbr|flannel|cali)/;
+const containerInterface = /^(?:svc[0-9]|svcx?-|cni[0-9]|docker[0-9]|br-|veth|virbr|flannel|cali)/;
 
 /** All addresses except loopback and link-local ones: IPv4 before IPv6, the default route's interface first. */
 export function hostAddresses(interfaces: Interfaces, routes: string | undefined): readonly string[] {
