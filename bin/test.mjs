@@ -31,6 +31,7 @@ const longTests = [
   "helm",
   "image-disk",
   "in-cluster-client",
+  "interrupted-maintenance",
   "joining",
   "killed-allocations",
   "killed-evictions",
