@@ -67,8 +67,6 @@ export const faults: readonly Fault[] = [
   {
     name: "the API server is away for a while after every fourth write",
     quietMs: 4 * AWAY_MS,
-    // Creations in progress are cut off, and their responses lost.
-    mayExceed: true,
     connection: (cluster) => {
       let away = 0;
       let writes = 0;

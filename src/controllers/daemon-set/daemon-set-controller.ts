@@ -227,12 +227,18 @@ class DaemonSetController implements Disposable {
     if (failure !== undefined) throw failure.error;
   }
 
+  /**
+   * The rolling update is planned from the same pods as the first plan, and only if that changed nothing: a successor
+   * that becomes available in between would be replaced, and the next node's created, at the same time. The events of
+   * what the first plan changed cause the next sync.
+   */
   async #syncPods(sync: Sync): Promise<void> {
-    const { daemonSet } = sync;
-    await this.#execute(sync, planPods(this.#contextOf(sync), this.#failedPodHandler(sync)));
-    if (!this.#expectations.areSatisfied(keyOf(daemonSet))) return;
-    if (daemonSet.spec?.updateStrategy?.type !== "RollingUpdate") return;
-    await this.#execute(sync, planRollingUpdate(this.#contextOf(sync)));
+    const context = this.#contextOf(sync);
+    const plan = planPods(context, this.#failedPodHandler(sync));
+    if (plan.create.length > 0 || plan.delete.length > 0) await this.#execute(sync, plan);
+    else if (sync.daemonSet.spec?.updateStrategy?.type === "RollingUpdate") {
+      await this.#execute(sync, planRollingUpdate(context));
+    }
   }
 
   #contextOf(sync: Sync): PlanContext {
