@@ -39,6 +39,45 @@ t.test("values of unknown type keep each 64-bit integer, in JSON and YAML", asyn
   }
 });
 
+t.test("a text with numbers out of place, or that only look like numbers, is no JSON", async (t) => {
+  const long = "12345678901234567890";
+  const texts = [
+    `{${long}:1}`,
+    `{1.0 : 1}`,
+    `[0${long}]`,
+    `[+${long}]`,
+    `[-]`,
+    `[--${long}]`,
+    `[${long}.]`,
+    `[${long}.e]`,
+    `[1.0.0]`,
+    `[1.0 1.0]`,
+    `[1.0"a"]`,
+    `["a"1.0]`,
+    `[tru1.0]`,
+    `{"a":1.0`,
+    `"${long}`,
+    `${long}-`,
+  ];
+  for (const text of texts) {
+    for (const literals of [false, true]) {
+      t.throws(() => parseJson(Buffer.from(text), undefined, { literals }), { name: "SyntaxError" }, text);
+    }
+    t.throws(() => parseExact(`[${long},${text}]`), { name: "SyntaxError" }, text);
+  }
+});
+
+t.test("numbers are exact beside strings and members of every spelling", async (t) => {
+  const long = 9007199254740993n;
+  const text = `{"__proto__":${long},"7":[${long},"${long}","\\"${long}","\\\\"],"\\u0031":{"${long}":-${long}}}`;
+  const { value } = parseJson(Buffer.from(text));
+  t.equal(
+    stringifyExact(value),
+    `{"1":{"${long}":-${long}},"7":[${long},"${long}","\\"${long}","\\\\"],"__proto__":${long}}`,
+  );
+  t.equal(Object.getPrototypeOf(value), Object.prototype);
+});
+
 t.test("integer fields accept integers in range only, as Go does", async (t) => {
   const schema = object("test/v1.Numbers", {
     small: optional(1, int32),

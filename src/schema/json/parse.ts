@@ -3,8 +3,9 @@ import { Buffer } from "node:buffer";
 import { runSteps, type Steps } from "../../std/async/steps.ts";
 import { depthMax, TooManyValuesError } from "../value/limits.ts";
 import { NumberLiteral } from "../value/number-literal.ts";
-import { parseWithNumbers } from "./exact-numbers.ts";
+import { parseWithNumbersInSteps } from "./exact-numbers.ts";
 import { type JsonScan, scanJson, tooDeepError } from "./scanner.ts";
+import { isDigit, numberEnd, stringEnd, UNSAFE_DIGITS } from "./tokens.ts";
 
 export interface ParsedJson {
   readonly value: unknown;
@@ -41,7 +42,7 @@ export function* parseJsonInSteps(
   yield;
   let value: unknown;
   try {
-    value = longNumbers || literals ? parseWithNumbers(text, literals) : JSON.parse(text);
+    value = longNumbers || literals ? yield* parseWithNumbersInSteps(buffer, text, literals) : JSON.parse(text);
   } catch (error) {
     scanJson(buffer, depthMax);
     throw error;
@@ -124,23 +125,6 @@ function inspectText(bytes: Buffer, max: number): Inspection {
   return { members, longNumbers, otherNumbers };
 }
 
-/** The digits of the smallest integer that a double cannot hold. */
-const UNSAFE_DIGITS = 16;
-
-/** The offset after the digits, signs, points and exponents that begin at `start`. */
-function numberEnd(bytes: Buffer, start: number): number {
-  let at = start + 1;
-  while (isDigit(bytes[at]) || NUMBER_SIGNS.has(bytes[at]!)) at++;
-  return at;
-}
-
-/** `+-.Ee`. */
-const NUMBER_SIGNS: ReadonlySet<number> = new Set(Buffer.from("+-.Ee"));
-
-function isDigit(byte: number | undefined): boolean {
-  return byte !== undefined && byte >= 0x30 && byte <= 0x39;
-}
-
 function isDecimal(bytes: Buffer, start: number, end: number): boolean {
   for (let at = start; at < end; at++) if (!isDigit(bytes[at])) return false;
   return true;
@@ -156,13 +140,6 @@ function isClosing(bytes: Buffer, start: number): boolean {
   let at = start;
   while (bytes[at] === 0x20 || (bytes[at]! >= 0x09 && bytes[at]! <= 0x0d)) at++;
   return bytes[at] === 0x5d || bytes[at] === 0x7d;
-}
-
-/** The offset of the quote that ends the string beginning at `start`; the end of the bytes when there is none. */
-function stringEnd(bytes: Buffer, start: number): number {
-  let at = start + 1;
-  while (at < bytes.length && bytes[at] !== 0x22) at += bytes[at] === 0x5c ? 2 : 1;
-  return at;
 }
 
 /** Counts the members of all objects. Throws for infinite numbers, which JSON cannot represent. */
