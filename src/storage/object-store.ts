@@ -2,7 +2,7 @@ import type { ApiObject, Kind } from "../api/kind.ts";
 import { alreadyExists, conflict, type ErrorSubject, notFound, StatusError } from "../api/status.ts";
 import type { Magic } from "../schema/protobuf/envelope.ts";
 import { deepFreeze } from "../schema/value/freeze.ts";
-import { andThen, type MaybePromise } from "../std/async/maybe-promise.ts";
+import type { MaybePromise } from "../std/async/maybe-promise.ts";
 import { TimeSlice } from "../std/async/time-slice.ts";
 import { toUnpooledBuffer } from "../std/memory/unpooled-buffer.ts";
 import { type Clock, systemClock } from "../std/time/clock.ts";
@@ -224,7 +224,7 @@ export class ObjectStore<T extends ApiObject> {
       if (isSame) {
         // Only the store can confirm that nothing changes.
         if (state.bytes === undefined) throw staleCache(key);
-        if (state.isStale !== true) return { store: withResourceVersion(next, state.revision) };
+        if (state.isStale !== true) return { store: withResourceVersion(next, state.revision, bytes.length) };
       }
       const ttlSeconds = options.ttlSeconds?.(next);
       const { stored, shown } = this.#converted ? await this.#written(bytes) : { stored: bytes, shown: next };
@@ -308,8 +308,9 @@ export class ObjectStore<T extends ApiObject> {
    * repeats that with the stored state, one writer of the object after another.
    */
   async #retry<R>(key: string, options: ObjectUpdateOptions<T>, write: (state: State<T>) => Promise<R>): Promise<R> {
+    const cached = options.cached && cachedState(options.cached);
     if (!this.#queues.has(key)) {
-      const state = options.cached ? cachedState(options.cached) : await this.#stored(key, options);
+      const state = cached ?? (await this.#stored(key, options));
       try {
         this.checkPreconditions(key, state.object, options);
         return await write(state);
@@ -317,13 +318,18 @@ export class ObjectStore<T extends ApiObject> {
         if (state.bytes !== undefined && !isCode(error, "conflict")) throw error;
       }
     }
-    return await this.#queues.run(key, () => this.#repeat(key, options, write));
+    return await this.#queues.run(key, () => this.#repeat(key, options, cached, write));
   }
 
   /** Until no other write comes between: one outside the queue, or in another version of the kind. */
-  async #repeat<R>(key: string, options: ObjectUpdateOptions<T>, write: (state: State<T>) => Promise<R>): Promise<R> {
+  async #repeat<R>(
+    key: string,
+    options: ObjectUpdateOptions<T>,
+    cached: State<T> | undefined,
+    write: (state: State<T>) => Promise<R>,
+  ): Promise<R> {
     for (;;) {
-      const state = await this.#stored(key, options);
+      const state = await this.#stored(key, options, cached);
       try {
         this.checkPreconditions(key, state.object, options);
         return await write(state);
@@ -333,33 +339,30 @@ export class ObjectStore<T extends ApiObject> {
     }
   }
 
-  async #stored(key: string, options: ObjectUpdateOptions<T>): Promise<State<T>> {
-    const state = await this.#read(key);
+  async #stored(key: string, options: ObjectUpdateOptions<T>, cached?: State<T>): Promise<State<T>> {
+    const state = await this.#read(key, cached);
     if (state === undefined) throw notFound(this.#subject(key, options));
     if ((state.bytes?.length ?? 0) > LARGE_BYTES) await new TimeSlice().end();
     return state;
   }
 
-  async #read(key: string): Promise<State<T> | undefined> {
+  async #read(key: string, cached?: State<T>): Promise<State<T> | undefined> {
     try {
       const item = await this.#store.get(key);
-      return item && (await this.#state(item));
+      return item && (await this.#state(item, cached));
     } catch (error) {
       if (this.#namesUnreadable && isUnreadable(error)) throw describeUnreadable(key, error);
       throw error;
     }
   }
 
-  #state(item: KeyValue): MaybePromise<State<T>> {
-    return andThen(this.toKindVersion([item]), ([shown = item]) => {
-      return {
-        object: this.decode(shown),
-        revision: item.modified,
-        bytes: item.value,
-        seen: shown.value,
-        isStale: item.isStale,
-      };
-    });
+  /** Decodes the item, unless it is the cached one. */
+  async #state(item: KeyValue, cached: State<T> | undefined): Promise<State<T>> {
+    const { modified: revision, value: bytes, isStale } = item;
+    if (cached?.revision === revision && cached.seen !== undefined) return { ...cached, bytes, isStale };
+    if (bytes.length > LARGE_BYTES) await new TimeSlice().end();
+    const [shown = item] = await this.toKindVersion([item]);
+    return { object: this.decode(shown), revision, bytes, seen: shown.value, isStale };
   }
 
   async #written(bytes: Uint8Array): Promise<{ readonly stored: Uint8Array; readonly shown: T }> {

@@ -7,6 +7,7 @@ import { stringify } from "../../schema/json/encode.ts";
 import { parseExact } from "../../schema/json/exact-numbers.ts";
 import { jsonMergePatch } from "../../schema/patch/merge-patch.ts";
 import { PatchError, strategicMergePatch } from "../../schema/patch/strategic-merge.ts";
+import { copyJson } from "../../schema/value/copy-json.ts";
 import { runSteps, type Steps } from "../../std/async/steps.ts";
 
 export type Patch =
@@ -23,6 +24,8 @@ export function objectToJson<T extends ApiObject>(kind: Kind<T>, group: string, 
 
 export function* objectToJsonSteps<T extends ApiObject>(kind: Kind<T>, group: string, object: T): Steps<unknown> {
   const typed = { ...object, kind: kind.kind, apiVersion: formatApiVersion(group, kind.version) };
+  // A custom resource is JSON already, and can have so many members that a text would take several times as long.
+  if (kind.schema.unstructured === true) return copyJson(typed);
   const text = stringify(kind.schema, typed);
   yield;
   return parseExact(text);
