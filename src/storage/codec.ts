@@ -3,6 +3,7 @@ import { type ApiObject, type Kind, storageKindOf } from "../api/kind.ts";
 import { formatApiVersion, kubernetesGroup } from "../api/scheme.ts";
 import { decode } from "../schema/decode/decode.ts";
 import { encodeJson } from "../schema/json/encode.ts";
+import { parseExact } from "../schema/json/exact-numbers.ts";
 import { parseJson } from "../schema/json/parse.ts";
 import { decodeProtobuf } from "../schema/protobuf/decode.ts";
 import { encodeProtobuf } from "../schema/protobuf/encode.ts";
@@ -93,7 +94,15 @@ function magicOf(bytes: Uint8Array): string {
 
 /** JSON or YAML, as a value. */
 export function parseValue(bytes: Uint8Array): unknown {
-  return bytes[0] === OPENING_BRACE ? parseJson(bytes).value : parseYaml(Buffer.from(bytes).toString())[0]?.value;
+  const text = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength).toString();
+  if (bytes[0] !== OPENING_BRACE) return parseYaml(text)[0]?.value;
+  try {
+    // Stored by a server, which checked what a client can send.
+    return parseExact(text);
+  } catch {
+    // The error has the place in the text.
+    return parseJson(bytes).value;
+  }
 }
 
 function fromText<T extends ApiObject>(kind: Kind<T>, bytes: Uint8Array): T {

@@ -2,7 +2,7 @@ import { Fifo } from "../collections/fifo.ts";
 import { systemClock } from "../time/clock.ts";
 
 /** The time of computing after which other requests proceed, in milliseconds. */
-const SLICE_MS = 10;
+const SLICE_MS = 5;
 
 /** To decode more takes so long that it is a step with a turn of its own. */
 export const LARGE_BYTES = 64 * 1024;
