@@ -48,7 +48,11 @@ function tooLong(bytes: number): string {
   return `must be no more than ${bytes} characters`;
 }
 
-function matchFormat(text: string, pattern: RegExp, maxBytes: number, message: string): string[] {
+const NO_PROBLEMS: readonly string[] = [];
+
+/** The pattern matches ASCII only, so that a text that it matches has as many bytes as characters. */
+function matchFormat(text: string, pattern: RegExp, maxBytes: number, message: string): readonly string[] {
+  if (text.length <= maxBytes && pattern.test(text)) return NO_PROBLEMS;
   const problems: string[] = [];
   if (Buffer.byteLength(text) > maxBytes) problems.push(tooLong(maxBytes));
   if (!pattern.test(text)) problems.push(message);
@@ -78,7 +82,16 @@ export const looseSubdomain: NameFormat = (text) =>
   matchFormat(text, LOOSE_SUBDOMAIN, SUBDOMAIN_MAX_BYTES, LOOSE_SUBDOMAIN_MESSAGE);
 
 /** Label keys, finalizers and resource names: an optional DNS subdomain with a slash, then a name. */
-export const qualifiedName: NameFormat = (text) => {
+export const qualifiedName: NameFormat = (text) => (isQualifiedName(text) ? NO_PROBLEMS : qualifiedNameProblems(text));
+
+function isQualifiedName(text: string): boolean {
+  const slash = text.indexOf("/");
+  const name = text.slice(slash + 1);
+  if (name.length > LABEL_MAX_BYTES || !QUALIFIED_NAME.test(name)) return false;
+  return slash === -1 || (slash <= SUBDOMAIN_MAX_BYTES && DNS1123_SUBDOMAIN.test(text.slice(0, slash)));
+}
+
+function qualifiedNameProblems(text: string): readonly string[] {
   const parts = text.split("/");
   const problems: string[] = [];
   if (parts.length > 2) {
@@ -93,7 +106,7 @@ export const qualifiedName: NameFormat = (text) => {
   else if (Buffer.byteLength(name) > LABEL_MAX_BYTES) problems.push(`name part ${tooLong(LABEL_MAX_BYTES)}`);
   if (!QUALIFIED_NAME.test(name)) problems.push(`name part ${QUALIFIED_MESSAGE}`);
   return problems;
-};
+}
 
 export const labelValue: NameFormat = (text) => matchFormat(text, LABEL_VALUE, LABEL_MAX_BYTES, LABEL_VALUE_MESSAGE);
 
