@@ -7,7 +7,7 @@ import { stringify } from "../../schema/json/encode.ts";
 import { parseExact } from "../../schema/json/exact-numbers.ts";
 import { jsonMergePatch } from "../../schema/patch/merge-patch.ts";
 import { PatchError, strategicMergePatch } from "../../schema/patch/strategic-merge.ts";
-import { copyJson } from "../../schema/value/copy-json.ts";
+import { copyJson } from "../../schema/value/plain-object.ts";
 import { runSteps, type Steps } from "../../std/async/steps.ts";
 
 export type Patch =

@@ -18,6 +18,18 @@ export function setMember(target: Record<string, unknown>, name: string, value: 
   } else target[name] = value;
 }
 
+/** A copy that may be changed, as `JSON.parse` would return the value's text: without members that are undefined. */
+export function copyJson(value: unknown): unknown {
+  if (Array.isArray(value)) return value.map(copyJson);
+  if (!isPlainObject(value)) return value;
+  const copy: Record<string, unknown> = {};
+  for (const name of Object.keys(value)) {
+    const member = value[name];
+    if (member !== undefined) setMember(copy, name, copyJson(member));
+  }
+  return copy;
+}
+
 /** V8 lists all members of a large object before a loop visits the first: a loop that ends early is not short. */
 const largeObjects = new WeakSet<object>();
 const LARGE_MIN = 256;
