@@ -190,6 +190,19 @@ t.test("readLog() with a time reads also the rotated logs that were written sinc
   t.equal(text, "1\n1b\n2\n2b\n3\n3b\n4\n");
 });
 
+t.test("readLog() with a time reads a rotated log that was modified before the time of its last line", async (t) => {
+  await emptyDirectory();
+  const since = Date.UTC(2026, 0, 1, 0, 0, 2);
+  // The clock of modification times advances with the kernel's timer, at most 10 ms behind; compression drops fractions.
+  for (const behindMs of [0, 1, 4, 10, 11]) {
+    await writeFile(stamped(1), line(1, "one") + line(2, "two"));
+    await writeFile(path, line(3, "three"));
+    const modified = new Date(since - behindMs);
+    await utimes(stamped(1), modified, modified);
+    t.equal(await read({ since }), "two\nthree\n", `${behindMs} ms before`);
+  }
+});
+
 t.test("followers lose and repeat no line while a log is rotated again and again", { timeout: 60_000 }, async (t) => {
   await emptyDirectory();
   const LINES = 20_000;

@@ -24,6 +24,8 @@ export interface LogSource {
 
 /** The runtime may write a few more lines to a rotated log after it has opened the next. */
 const SETTLE_MS = 200;
+/** By how much a file's modification time may precede the timestamp of its last line: kernels use a coarser clock. */
+const MODIFIED_EARLY_MS = 50;
 
 /** Chunks of the log. Ends with the log, or with the container when following, or when the signal aborts. */
 export async function* readLog(source: LogSource, options: LogOptions): AsyncGenerator<Uint8Array> {
@@ -64,7 +66,7 @@ async function openFirst({ path }: LogSource, { since, tailLines }: LogOptions):
     for (const { path: file, stamp } of rotated) {
       const found = await lstat(file).catch(() => undefined);
       // Without the file, it has just been compressed or removed.
-      if (found === undefined || found.mtimeMs >= since) break;
+      if (found === undefined || found.mtimeMs >= since - MODIFIED_EARLY_MS) break;
       older.push(stamp);
     }
     const first = older.length < rotated.length ? await openNext(path, older.at(-1) ?? "") : undefined;
