@@ -35,6 +35,8 @@ export interface Entry extends Payload {
 
 export interface RecordedCase {
   readonly id: string;
+  /** The name of its file. */
+  readonly area: string;
   readonly to: "agent" | "api" | "read-only";
   readonly as?: string;
   readonly proto: "http" | "websocket" | "spdy" | "tunnel";
