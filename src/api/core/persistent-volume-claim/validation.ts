@@ -1,4 +1,6 @@
 /** Rules for persistent volume claims, and for the claim templates of pods and StatefulSets. */
+import { defaultFeatures } from "../../../flags/gate-tables/default-features.ts";
+import type { FeatureLookup } from "../../../flags/gates.ts";
 import {
   type FieldError,
   forbiddenField,
@@ -17,6 +19,11 @@ import { validateAccessModes } from "../persistent-volume/access-modes.ts";
 import { STORAGE_CLASS_ANNOTATION } from "../persistent-volume/storage-class-name.ts";
 import type { TypedLocalObjectReference, TypedObjectReference } from "../references/object-reference.ts";
 import type { ResourceList } from "../resources/schema.ts";
+import {
+  validateAttributesClassName,
+  validateAttributesClassUpdate,
+  validatesAttributesClass,
+} from "../volume/attributes-class-validation.ts";
 import { type PersistentVolumeClaimSpec, persistentVolumeClaimSpec } from "../volume/schema.ts";
 import type { PersistentVolumeClaim, PersistentVolumeClaimStatus } from "./schema.ts";
 
@@ -39,8 +46,15 @@ export function validationOptionsFrom(
 export function validatePersistentVolumeClaim(
   claim: PersistentVolumeClaim,
   previous?: PersistentVolumeClaim,
+  features: FeatureLookup = defaultFeatures,
 ): readonly FieldError[] {
-  return validatePersistentVolumeClaimSpec(claim.spec ?? {}, "spec", validationOptionsFrom(previous?.spec));
+  const { spec = {} } = claim;
+  return [
+    ...validatePersistentVolumeClaimSpec(spec, "spec", validationOptionsFrom(previous?.spec)),
+    ...(validatesAttributesClass(previous?.spec, features)
+      ? validateAttributesClassName(spec.volumeAttributesClassName, "spec.volumeAttributesClassName")
+      : []),
+  ];
 }
 
 export function validatePersistentVolumeClaimSpec(
@@ -80,17 +94,18 @@ function validateDataSources(
   rules: PersistentVolumeClaimValidationOptions,
 ): readonly FieldError[] {
   const errors: FieldError[] = [];
-  const source = child(path, "dataSource");
-  if (dataSource !== undefined) errors.push(...validateDataSource(dataSource, source, rules));
+  if (dataSource !== undefined) errors.push(...validateDataSource(dataSource, child(path, "dataSource"), rules));
   if (dataSourceRef !== undefined) {
     errors.push(...validateDataSourceRef(dataSourceRef, child(path, "dataSourceRef"), rules));
   }
   if (dataSource === undefined || dataSourceRef === undefined) return errors;
-  if (dataSourceRef.namespace) {
-    errors.push(invalidField(source, dataSource, "may not be specified when dataSourceRef.namespace is specified"));
-  } else if (!deepEqual({ ...dataSource }, { ...dataSourceRef, namespace: undefined })) {
-    errors.push({ ...invalidField(path, dataSource, "must match dataSourceRef"), isDistinct: true });
-  }
+  // Kubernetes shows a pointer as the value, so that equal errors have different texts.
+  const reject = (detail: string): void => {
+    errors.push({ ...invalidField(path, dataSource, detail), isDistinct: true });
+  };
+  if (dataSourceRef.namespace) reject("may not be specified when dataSourceRef.namespace is specified");
+  else if (!deepEqual({ ...dataSource }, { ...dataSourceRef, namespace: undefined }))
+    reject("must match dataSourceRef");
   return errors;
 }
 
@@ -131,6 +146,7 @@ const IMMUTABLE =
 export function validatePersistentVolumeClaimUpdate(
   next: PersistentVolumeClaim,
   previous: PersistentVolumeClaim,
+  features: FeatureLookup = defaultFeatures,
 ): readonly FieldError[] {
   const errors: FieldError[] = [];
   if (!movesClassFromAnnotation(next, previous)) {
@@ -139,7 +155,9 @@ export function validatePersistentVolumeClaimUpdate(
     if (is !== was) errors.push(invalidField(at, is, "field is immutable"));
   }
   const masked = normalizeQuantities(maskMutableFields(next, previous));
-  const stored = normalizeQuantities(previous.spec ?? {});
+  // The name of the volume may be set once.
+  const volumeName = previous.spec?.volumeName || next.spec?.volumeName;
+  const stored = normalizeQuantities({ ...previous.spec, volumeName });
   if (!deepEqual(masked, stored)) {
     const difference = formatGoDiff(persistentVolumeClaimSpec, "core.PersistentVolumeClaimSpec", stored, masked);
     errors.push(forbiddenField("spec", `${IMMUTABLE}\n${difference}`));
@@ -147,20 +165,25 @@ export function validatePersistentVolumeClaimUpdate(
   const [size, before] = [next, previous].map((claim) => claim.spec?.resources?.requests?.storage ?? "0");
   const held = previous.status?.capacity?.storage ?? "0";
   // A failed expansion may be reverted, down to the capacity of the volume.
-  if (compareQuantityTexts(size!, before!) < 0 && compareQuantityTexts(size!, held) <= 0) {
-    errors.push(forbiddenField("spec.resources.requests.storage", "field can not be less than status.capacity"));
+  const reverts = features.has("RecoverVolumeExpansionFailure") || hasAllocatedResources(previous);
+  if (compareQuantityTexts(size!, before!) < 0 && (!reverts || compareQuantityTexts(size!, held) <= 0)) {
+    const least = reverts ? "status.capacity" : "previous value";
+    errors.push(forbiddenField("spec.resources.requests.storage", `field can not be less than ${least}`));
   }
   if (next.spec?.volumeMode !== previous.spec?.volumeMode) {
     errors.push(invalidField("volumeMode", next.spec?.volumeMode, "field is immutable"));
   }
-  return errors;
+  return [...errors, ...validateAttributesClassUpdate(next.spec ?? {}, previous.spec ?? {}, features, true)];
+}
+
+function hasAllocatedResources({ status }: PersistentVolumeClaim): boolean {
+  return status?.allocatedResources !== undefined || status?.allocatedResourceStatuses !== undefined;
 }
 
 /** Returns `next` with the mutable fields of `previous`; any difference that remains is invalid. */
 function maskMutableFields(next: PersistentVolumeClaim, previous: PersistentVolumeClaim): PersistentVolumeClaimSpec {
   let spec = next.spec ?? {};
   const before = previous.spec ?? {};
-  if (!before.volumeName) spec = { ...spec, volumeName: before.volumeName };
   const annotated = annotatedClass(previous);
   const gainsClass =
     before.storageClassName === undefined && (annotated === undefined || annotated === spec.storageClassName);

@@ -62,3 +62,23 @@ t.test(
     t.same(validatePersistentVolume({ metadata: { annotations }, spec: { ...base, nfs } }), []);
   },
 );
+
+t.test("the class of volume attributes needs a name and a CSI driver, and is not removed", async (t) => {
+  const gates = (...names: readonly string[]) => ({ has: (name: string) => names.includes(name) });
+  const on = gates("VolumeAttributesClass");
+  const nfs = { server: "s", path: "/" };
+  const errors = (spec: PersistentVolumeSpec, features = on) =>
+    validatePersistentVolume({ spec: { ...base, ...spec } }, undefined, features).map((e) => `${e.type} ${e.field}`);
+  t.same(errors({ csi, volumeAttributesClassName: "gold" }), []);
+  t.same(errors({ csi, volumeAttributesClassName: "" }), ["FieldValueRequired spec.volumeAttributesClassName"]);
+  t.same(errors({ csi, volumeAttributesClassName: "é/" }), ["FieldValueInvalid spec.volumeAttributesClassName"]);
+  t.same(errors({ nfs, volumeAttributesClassName: "gold" }), ["FieldValueRequired spec.csi"]);
+  t.same(errors({ nfs, volumeAttributesClassName: "" }, gates()), [], "the gate is off");
+  const classed: PersistentVolume = { spec: { ...base, csi, volumeAttributesClassName: "gold" } };
+  const other: PersistentVolume = { spec: { ...base, csi, volumeAttributesClassName: "silver" } };
+  const details = (next: PersistentVolume, features = on) =>
+    validatePersistentVolumeUpdate(next, classed, features).map(({ detail }) => detail);
+  t.same(details(other), []);
+  t.same(details({ spec: { ...base, csi } }), ["update from non-nil value to nil is forbidden"]);
+  t.match(details(other, gates()), [/^update is forbidden when the VolumeAttributesClass feature gate is disabled$/]);
+});

@@ -1,4 +1,6 @@
 /** Rules for persistent volumes, and for the inline volume specs of attachments. */
+import { defaultFeatures } from "../../../flags/gate-tables/default-features.ts";
+import type { FeatureLookup } from "../../../flags/gates.ts";
 import {
   type FieldError,
   forbiddenField,
@@ -15,6 +17,11 @@ import { dns1123Subdomain } from "../../meta/validation/names.ts";
 import { replacementLabel } from "../node/deprecated-labels.ts";
 import { validateVolumeMode } from "../persistent-volume-claim/validation.ts";
 import { validateNodeSelector } from "../pod-spec/scheduling-validation.ts";
+import {
+  validateAttributesClassName,
+  validateAttributesClassUpdate,
+  validatesAttributesClass,
+} from "../volume/attributes-class-validation.ts";
 import { validateAccessModes } from "./access-modes.ts";
 import {
   type PersistentVolume,
@@ -26,12 +33,17 @@ import { isMountable, sourceOf, validatePersistentVolumeSource } from "./source-
 
 export const MOUNT_OPTIONS_ANNOTATION = "volume.beta.kubernetes.io/mount-options";
 
-export function validatePersistentVolume(volume: PersistentVolume): readonly FieldError[] {
+export function validatePersistentVolume(
+  volume: PersistentVolume,
+  previous?: PersistentVolume,
+  features: FeatureLookup = defaultFeatures,
+): readonly FieldError[] {
   const spec = volume.spec ?? {};
   const options = volume.metadata?.annotations?.[MOUNT_OPTIONS_ANNOTATION];
   const at = child("metadata.annotations", MOUNT_OPTIONS_ANNOTATION);
   return [
     ...validatePersistentVolumeSpec(spec, volume.metadata?.name ?? "", "spec"),
+    ...(validatesAttributesClass(previous?.spec, features) ? validateAttributesClass(spec, "spec") : []),
     ...(options === undefined || isMountable(spec)
       ? []
       : [forbiddenField(at, "may not specify mount options for this volume type")]),
@@ -62,6 +74,17 @@ export function validatePersistentVolumeSpec(
       ? dns1123Subdomain(storageClassName).map((problem) => invalidField(className, storageClassName, problem))
       : []),
     ...(volumeMode === undefined ? [] : validateVolumeMode(volumeMode, child(path, "volumeMode"))),
+  ];
+}
+
+/** Only CSI drivers have classes of attributes. */
+function validateAttributesClass({ volumeAttributesClassName: name, csi }: PersistentVolumeSpec, path: string) {
+  if (name === undefined) return [];
+  const at = child(path, "volumeAttributesClassName");
+  const needsCsi = "has to be specified when using volumeAttributesClassName";
+  return [
+    ...(name === "" ? [requiredField(at, "an empty string is disallowed")] : validateAttributesClassName(name, at)),
+    ...(csi === undefined ? [requiredField(child(path, "csi"), needsCsi)] : []),
   ];
 }
 
@@ -128,6 +151,7 @@ export function validateInlineVolumeSpec(spec: PersistentVolumeSpec, path: strin
 export function validatePersistentVolumeUpdate(
   next: PersistentVolume,
   previous: PersistentVolume,
+  features: FeatureLookup = defaultFeatures,
 ): readonly FieldError[] {
   const errors: FieldError[] = [];
   const [spec, before] = [next.spec ?? {}, previous.spec ?? {}];
@@ -144,7 +168,7 @@ export function validatePersistentVolumeUpdate(
     const detail = "field is immutable, except for updating from beta label to GA";
     errors.push(invalidField("nodeAffinity", spec.nodeAffinity, detail));
   }
-  return errors;
+  return [...errors, ...validateAttributesClassUpdate(spec, before, features, false)];
 }
 
 /** The secret for volume expansion may be added, but not changed. */
